@@ -46,8 +46,8 @@ mutants: ## weaken each rule, one line at a time, and see that its tests notice 
 	$(GO) run ./proof/mutants -j 2
 
 sim-mutants: ## weaken each rule, and see that the simulation notices (half an hour)
-	$(GO) run ./proof/mutants -j 2 -in '^(clustertime|roster|backup|partition|leader|sequencer/[^b]|internal/session)' -by './proof/sim -run ^TestSeeds$$ -seeds 80'
-	$(GO) run ./proof/mutants -j 2 -in '^client/store/record/(take|operate|document|holding)' -by './proof/sim -run ^TestStoreSeeds$$ -seeds 80'
+	$(GO) run ./proof/mutants -j 2 -in '^(internal/(clustertime|roster|leader|session)|backup|partition|sequencer/[^b])' -by './proof/sim -run ^TestSeeds$$ -seeds 80'
+	$(GO) run ./proof/mutants -j 2 -in '^internal/record/(take|operate|document|holding)' -by './proof/sim -run ^TestStoreSeeds$$ -seeds 80'
 
 explore: ## search larger scopes of the model for an hour
 	$(GO) test -timeout 90m -count 1 -v -run '^TestLarge' ./proof/explore -large-for 1h

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // diary is a fake machine whose content is the list of its operations. A change is the

@@ -3,7 +3,7 @@ package backup
 import (
 	"slices"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Definitions survive the loss of all replicas on the disks of the durable ones. Replies

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // TestOwnerOvertakesATableItDidNotMake sends a copy a table of the current term that its

@@ -17,8 +17,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Machine is the table of a replica. S is its whole content, and C the changes of some

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/script"
-	"github.com/snowgrid/snowgrid/roster"
 )
 
 // TestScripts runs the scripts under testdata.

@@ -1,8 +1,8 @@
 package backup
 
 import (
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Observe applies the partition's entry in a committed roster, with the members that store

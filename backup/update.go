@@ -3,7 +3,7 @@ package backup
 import (
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Update is a message of an owner to another replica: the whole table, or the changes that

@@ -12,8 +12,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // create returns an attached handle.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/frames"
 	"github.com/snowgrid/snowgrid/internal/session"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // delivering is a Stream whose events need no goroutine that waits for them.

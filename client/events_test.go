@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 func TestDestroyedElsewhere(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/frames"
-	"github.com/snowgrid/snowgrid/wire"
-	"github.com/snowgrid/snowgrid/wire/frame"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
 const (

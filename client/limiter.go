@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // A member serves a few calls of one connection concurrently. Go's client assumes a

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/snowgrid/snowgrid/internal/frames"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestLanes: of calls that a member may be slow to decide a few run concurrently on each of

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestGaveUpSaysOnce: the error of a call that gave up is one line with one prefix, and

@@ -7,8 +7,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // renew makes one call that renews handles at an owner.

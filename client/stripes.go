@@ -3,8 +3,8 @@ package client
 import (
 	"context"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // CreateStriped returns one new handle over several logical nodes of a named sequencer,

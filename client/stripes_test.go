@@ -10,8 +10,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // createStriped returns a handle over as many logical nodes.

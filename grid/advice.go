@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/roster/plan"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/roster/plan"
 
 	"context"
 	"fmt"
@@ -19,7 +19,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/internal/leader"
 )
 
 const (

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/roster/plan"
+	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/roster/plan"
 )
 
 // Members that do not reach each other, while the leader reaches both: see leader.Reach.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestAttackByCreatesOfIDs: creates by POST /v1/ids have the pace and the audit lines of their

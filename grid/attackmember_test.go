@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/proof/evil"
-	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // memberBlow is a call to a member.

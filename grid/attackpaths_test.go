@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestAttackByOtherWaysToAPath: no spelling of a path, method or header leads to a call

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // beginning is the time at which IDs begin that cannot be issued yet: every grant of before may

@@ -1,6 +1,6 @@
 package grid
 
-import "github.com/snowgrid/snowgrid/wire"
+import "github.com/snowgrid/snowgrid/internal/wire"
 
 // Condition is one of the conditions of readiness.
 type Condition = wire.Condition

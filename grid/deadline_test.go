@@ -9,8 +9,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // createWithin asks for a create by a caller that waits for so many milliseconds, and returns

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestDirectoryThatIsKnown: a caller that has a member's directory is told so, and no more. One

@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // A holder of an earlier life of the grid that was granted beyond the floor is not

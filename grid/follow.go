@@ -7,9 +7,9 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/roster/follow"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/roster/follow"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // A learner has no Raft server in the configuration, and follows the leader by its pushes:

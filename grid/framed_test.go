@@ -16,13 +16,13 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
+	certificates "github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/faultproxy"
+	"github.com/snowgrid/snowgrid/internal/token"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	frames "github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/security"
-	certificates "github.com/snowgrid/snowgrid/security/authority"
-	"github.com/snowgrid/snowgrid/security/token"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
-	frames "github.com/snowgrid/snowgrid/wire/frame"
 )
 
 const upgrade = "GET " + frames.Path + " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: " + frames.Protocol + "\r\n\r\n"

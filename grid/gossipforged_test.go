@@ -9,7 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // seesAll reports whether gossip at every member sees so many members.

@@ -3,8 +3,8 @@ package grid
 import (
 	"context"
 
-	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // reportTo tells the leader, which may be this member.

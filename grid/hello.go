@@ -5,12 +5,12 @@ import (
 	"errors"
 	"syscall"
 
-	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // record returns the roster's record of this member.

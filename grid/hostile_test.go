@@ -20,8 +20,8 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/wire"
-	framing "github.com/snowgrid/snowgrid/wire/frame"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	framing "github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
 // attack is the data that an attacker sends on a connection before keeping it open.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // hostileNumbers and hostileTexts are at the edges of what fields and readers hold.

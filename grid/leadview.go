@@ -4,10 +4,10 @@ import (
 	"sync"
 
 	"github.com/hashicorp/raft"
-	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
-	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/leader"
 )
 
 // view returns what this member knows now. A leader makes one for each answer to each of its

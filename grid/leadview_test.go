@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
-	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/internal/leader"
 )
 
 // TestSeenPeers: a list of gossip is converted once, and another one is again, also if it is

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestStatusIsShared: requests that wait together share a status, and none is from before its request.

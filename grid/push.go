@@ -10,15 +10,15 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/roster/follow"
+	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/roster/follow"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Raft tells a server of a commit with its next message, so within a second or two. So
-// the leader pushes each applied command to every member (package roster/follow).
+// the leader pushes each applied command to every member (package internal/roster/follow).
 
 // servePush takes a push of the leader, and tells this member's view then.
 func (o *leadership) servePush(ctx context.Context, in wire.PushRequest) (wire.PushResponse, error) {

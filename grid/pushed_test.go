@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/roster/follow"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/roster/follow"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestAgeOfAPush: it is at most the time since the answer that the push returns, and for

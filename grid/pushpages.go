@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // A roster of many partitions, members or numbers is larger than a request may be. It is

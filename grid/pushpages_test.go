@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestRosterIsPushedInPages: a roster that is larger than a request arrives as it is, in pages in

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/host"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // useWait bounds the wait for the use of quotas by an operator who asks for it.

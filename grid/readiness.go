@@ -1,15 +1,15 @@
 package grid
 
 import (
-	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // standing is a member's view of its place in the grid at one moment. Two answers

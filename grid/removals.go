@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // removals knows on whose word members are taken out of the roster, for the audit line of

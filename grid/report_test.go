@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestStatusHasEveryReport: the status of the whole grid has each member's description of

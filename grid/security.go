@@ -7,8 +7,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/token"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/token"
 )
 
 // credentials are a member's certificates and keys, for as long as it runs.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // TestSignsOfAMemberAreBounded: in number and in what is remembered of them.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
-	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // serveTake takes the record of the anchor on a person's request, or has the leader do it. It is

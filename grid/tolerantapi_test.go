@@ -12,7 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestRequestsOfALaterVersion: a newer client or member may add a field to any request

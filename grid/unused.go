@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // serveUnused answers with a page of the unused sequencers of all owners, after their owners

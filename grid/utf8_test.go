@@ -8,7 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestAPIInvalidUTF8 wants names that are no text to be refused, not mended:

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestNewTextsThatPrintLikeOthers are refused where they enter: the zone of a member, the name of a

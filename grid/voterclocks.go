@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // VoterClock is the clock of a voter as the leader has read it.

@@ -3,7 +3,7 @@ package partition
 import (
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // A term is the version of the roster that named an owner. A member that has that version

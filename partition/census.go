@@ -3,7 +3,7 @@ package partition
 import (
 	"slices"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Census is how many sequencers a table has. It does not change.

@@ -3,8 +3,8 @@ package partition
 import (
 	"testing"
 
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // TestGrantsOfOtherClaims: an anchored grid moves no floor on a holder's word. Its anchor

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

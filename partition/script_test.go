@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/script"
 	"github.com/snowgrid/snowgrid/sequencer"
 )

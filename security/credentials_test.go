@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 // directory makes a directory with the certificates of an authority.

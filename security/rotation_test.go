@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 // issuing makes a directory as snowgrid secure init does.

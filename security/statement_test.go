@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 // TestStatementsThatAreNotUnderstood: a certificate of an authority of one's own that states a

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
 // Backend is the system that assigns logical nodes to a handle. A grid is one

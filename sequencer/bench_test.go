@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
 // hastyClock is the monotonic clock with milliseconds that last a sixteenth as long, so

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
 // nappingClock is a clock whose waits hear neither of the context nor of a wake-up before

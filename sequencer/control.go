@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
 // Control is the backend's side of a handle: it delivers renewals and events of the grid,

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
 // manualClock is cluster time that a test sets.

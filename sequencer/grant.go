@@ -1,6 +1,6 @@
 package sequencer
 
-import "github.com/snowgrid/snowgrid/clustertime"
+import "github.com/snowgrid/snowgrid/internal/clustertime"
 
 // Grant is the right to use one logical node's timestamps From <= t < Until,
 // both Unix milliseconds. A grant belongs to one attachment; the grid never

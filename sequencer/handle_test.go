@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
 // is fails unless err matches all of the wanted errors, nil meaning none.

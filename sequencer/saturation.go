@@ -3,7 +3,7 @@ package sequencer
 import (
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
 // saturation measures the rate at which slots are used. While callers use all of them,

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
 // How a Striped gets slots: it tries its stripes one after the other, none of which

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 const aboutDisks = `Three members with data directories on one disk, one backup, names of 16 bytes, no attachments. A create is

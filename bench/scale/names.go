@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 const aboutNames = `Three members, one backup, names of 16 bytes, one client with a hundred handles. Heap is the growth of all

@@ -10,7 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/snowgrid/snowgrid/client/store"
-	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/record"
 )
 
 // revision names the state of a record and of the keys beside it: revisions of etcd, which

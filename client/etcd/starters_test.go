@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/etcd"
-	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/record"
 )
 
 // TestStarters: of 20 processes on 8 nodes 8 get different ones and 12 wait. When three are

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/client/store/record"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/client/store/record"
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/client/store/record"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

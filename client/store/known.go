@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

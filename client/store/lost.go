@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

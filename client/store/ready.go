@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/record"
 )
 
 // readyEvery is how often a seat whose predecessor crashed looks at the other records.

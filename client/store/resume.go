@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 
-	"github.com/snowgrid/snowgrid/client/store/record"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

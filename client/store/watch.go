@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/snowgrid/snowgrid/client/store/record"
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/record"
 )
 
 // watch follows the changes that a store tells of, until ctx ends. It only makes looks

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/client/store/record"
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/record"
 )
 
 // TestRecordsAheadAreTrouble: a record that was granted far ahead by a process whose clock was

@@ -27,8 +27,8 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/snowgrid/snowgrid/cmd/snowgrid-serve/snowflakepb"
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 // testAuthority issues certificates for callers and the server.

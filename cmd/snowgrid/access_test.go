@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 // TestCommandsUseNoProxy: HTTP_PROXY of a company's network is for the way out of it, and

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // callNames are the members' names for narrow columns. A member whose name is unknown, or

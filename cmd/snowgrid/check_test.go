@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // TestStatusCheck: the exit status and the output of status --check, for a healthy grid, one

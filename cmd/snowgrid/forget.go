@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // forgetCommand forgets the disk of a member that is gone for good.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // holdersCommand lists the holders of a sequencer.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // identityApplyCommand applies for a number.

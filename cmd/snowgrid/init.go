@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // initCommand recovers a memory-only grid that lost its majority.

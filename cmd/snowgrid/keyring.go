@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // keyringCommands are about the keys that encrypt the gossip.

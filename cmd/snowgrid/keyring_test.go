@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestKeyOfAnArgument: a key is given by itself, in a file or by its fingerprint, and no

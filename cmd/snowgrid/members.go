@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // listMembersCommand lists the members of a grid.

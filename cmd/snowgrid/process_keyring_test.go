@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 // TestKeyringOfProcesses: a new key is installed, used, and the old one removed by commands,

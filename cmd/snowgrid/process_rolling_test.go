@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // All five agents, and every one of them both ways, take two minutes:

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 var secure = flag.Bool("secure", false, "run the tests of agents as processes with security on: mutual TLS and a gossip key")

@@ -7,9 +7,9 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // quotaCommands are about the limits of holders.

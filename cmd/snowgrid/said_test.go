@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestClosedOutputIsNoError: when the reader of the output ends, as head does, the

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/token"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/token"
 )
 
 // secureDir makes a directory by snowgrid secure init.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/security/authority"
+	"github.com/snowgrid/snowgrid/internal/authority"
 )
 
 // secureRotateCommand does the steps of a rotation on the directory of snowgrid secure init.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 // secureShowCommand shows a directory.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 // TestAgentBeyondLoopback: an agent that other machines reach says by which command it gets

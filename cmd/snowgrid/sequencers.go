@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // sequencersCommands are about the sequencers of a grid.

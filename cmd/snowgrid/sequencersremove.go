@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // removeSequencersCommand destroys sequencers that are not used.

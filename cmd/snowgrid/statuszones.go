@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // printZones writes the zones of a grid that has several, the effect of the loss of one,

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // takeAnchorCommand has a grid take its anchor, whichever grid holds it.

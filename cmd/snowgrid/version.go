@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // versionCommand prints the version of this program.

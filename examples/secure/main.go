@@ -22,8 +22,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

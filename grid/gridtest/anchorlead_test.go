@@ -8,7 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/leader/anchor"
+	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 )
 
 // TestAnchorNextLeader: a voter that becomes the leader continues under the claim, and no

@@ -18,9 +18,9 @@ import (
 	"github.com/snowgrid/snowgrid/client/store/storetest"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Storms over grids with an anchor, whose store loses, repeats and delays calls, and with learners, zones,

@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
 	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )

@@ -16,9 +16,9 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
 	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // statusOf asks a member over HTTP for the whole grid's status.

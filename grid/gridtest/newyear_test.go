@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
 // TestStartInAnyYear: a grid starts, and starts again, in every year in which its IDs last; but not

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // fault does something to a grid, and returns what in words; "" if it was not

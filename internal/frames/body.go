@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/wire/frame"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
 // Body is the body of a request. The caller sends what it did not send with the request when

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/wire"
-	"github.com/snowgrid/snowgrid/wire/frame"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
 // Call is a call in progress, or an event stream.

@@ -1,5 +1,5 @@
 // Package frames is a connection between two Go processes that carries calls and event streams
-// as frames (package wire/frame). [Serve] is the member's end, [Client] that of the caller.
+// as frames (package internal/wire/frame). [Serve] is the member's end, [Client] that of the caller.
 //
 //	caller                                   member
 //	Client.Do    --> queue --> connection --> reader --> Quick, or parked goroutine --> Handler
@@ -34,7 +34,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/wire/frame"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snowgrid/snowgrid/wire/frame"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
 // quickly is serving with a Quick.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/snowgrid/snowgrid/wire/frame"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
 // TestReaderGrows: a connection gets a larger buffer once several frames come together, not

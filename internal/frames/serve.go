@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/wire/frame"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
 // Handler serves a request and writes its answer. It has a goroutine of its own.

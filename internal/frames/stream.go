@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/snowgrid/snowgrid/wire/frame"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
 // Stream reads an answer as it arrives. One goroutine may read it.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/internal/registration"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

@@ -7,10 +7,10 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/registration"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Status is how far the registration of a process is.

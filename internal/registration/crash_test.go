@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // allocator is the grid's side: the rule of an application.

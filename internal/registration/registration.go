@@ -22,7 +22,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // State is how far a registration is.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 var web = Set{Cluster: "shop", Name: "web"}

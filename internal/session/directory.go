@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Stamp is in every answer: the roster that it was given by, and the cluster time.

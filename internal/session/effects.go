@@ -3,7 +3,7 @@ package session
 import (
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // TestOwnersTakeLittleMemory: a process keeps two bytes for each partition, and each address of

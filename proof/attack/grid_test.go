@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/loopback"
-	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 // agent is a member as a process.

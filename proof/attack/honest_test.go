@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/proof/evil"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/security/authority"
+	"github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // finalPatience is how long a holder may wait for its last IDs, after the last

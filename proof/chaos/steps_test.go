@@ -6,8 +6,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/proof/chaos/history"
-	"github.com/snowgrid/snowgrid/roster"
 )
 
 // tableHistories converts the holders' histories to the steps of each name's table.

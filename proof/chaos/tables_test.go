@@ -10,8 +10,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/proof/chaos/history"
-	"github.com/snowgrid/snowgrid/roster"
 )
 
 // The operations on one name and their results have to be explained by one table that

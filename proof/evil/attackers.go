@@ -11,8 +11,8 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 // Attackers returns one for each kind of credential but a member's. Certificates of the grid's

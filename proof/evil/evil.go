@@ -15,10 +15,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // patience bounds one request.

@@ -3,9 +3,9 @@ package explore
 import (
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/leader/anchor"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/leader/anchor"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // AnchorScope bounds an exploration of anchored grids: several grids of one name, started

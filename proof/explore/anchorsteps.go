@@ -1,8 +1,8 @@
 package explore
 
 import (
-	"github.com/snowgrid/snowgrid/leader/anchor"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/leader/anchor"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // anchorEmit takes a state one step away, and a text of the step.

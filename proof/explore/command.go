@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // apply is Roster.Apply, changed by a weakness. older is the ceiling that

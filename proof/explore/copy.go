@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/roster"
 )
 
 // The machines under test have private fields and no need to be copied anywhere

@@ -90,7 +90,7 @@
 // # Followers of rosters
 //
 // A fifth exploration ([SearchFollow]) has members that learn committed rosters from one another
-// (package roster/follow), with and without a log of their own. Everything that a member
+// (package internal/roster/follow), with and without a log of their own. Everything that a member
 // may send stays deliverable, in any order. Each served roster has to be the one that was
 // committed at its position, and none goes back; each voter's own roster has to be that of
 // the log; and no two owners may grant a tick. [FollowMutants] has the rules that are left

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/roster/follow"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/roster/follow"
 )
 
 // The inputs of a follower.

@@ -3,7 +3,7 @@ package explore
 import (
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
 // take records an answer that has left its owner. Its holder may receive it from then on,

@@ -3,7 +3,7 @@ package explore
 import (
 	"slices"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // commands puts each command that the scope allows at this version into the log.

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"reflect"
 
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/roster"
 )
 
 // worldEncoder returns an encoder of worlds.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/roster"
 )
 
 // emitName takes a state one step away, with the step in words.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/client/store/record"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/record"
 )
 
 // recordStates bounds the search for one mutant outside of the machine.

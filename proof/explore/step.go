@@ -3,8 +3,8 @@ package explore
 import (
 	"strings"
 
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // step is one thing that happens. Which fields count depends on kind.

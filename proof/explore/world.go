@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // world is one state of the whole grid: the log, the processes, the messages in transit,

@@ -10,7 +10,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // busyVar makes a process of this program a busy loop.

@@ -1,10 +1,10 @@
 package main
 
 const (
-	holdingFile = "client/store/record/holding.go"
-	takeFile    = "client/store/record/take.go"
-	operateFile = "client/store/record/operate.go"
-	endFile     = "client/store/record/document.go"
+	holdingFile = "internal/record/holding.go"
+	takeFile    = "internal/record/take.go"
+	operateFile = "internal/record/operate.go"
+	endFile     = "internal/record/document.go"
 )
 
 // exploreRecordMutants weaken the machine of one record, which proof/explore runs in every

@@ -7,27 +7,27 @@ func followed(scope string) []string {
 }
 
 var (
-	followTests = []string{"./roster/follow"}
+	followTests = []string{"./internal/roster/follow"}
 	pushTests   = []string{"./grid/internal/raftlog", "-run", "Push|UnknownAge"}
 )
 
 // followMutants weaken the rules of members that follow committed rosters.
 var followMutants = []mutant{
-	{"F2", "a roster of another grid is adopted", "roster/follow/follow.go", "	if grid != f.grid {\n		return false, ErrForeign\n	}\n	if i.At <= f.served.At {\n		return false, nil\n	}\n	if err := f.check(i); err != nil {\n		return false, err\n	}", "	if i.At <= f.served.At {\n		return false, nil\n	}", followed("a roster of another grid is adopted")},
-	{"F2", "a command of another grid is adopted", "roster/follow/follow.go", "	case grid != f.grid:\n		return false, ErrForeign\n	case e.At", "	case e.At", followTests},
-	{"F2", "a roster with another grid's ID is adopted", "roster/follow/follow.go", "r.Formed() && r.Grid != f.grid", "false", followTests},
-	{"F2", "version and ceiling of a later roster may go back", "roster/follow/follow.go", "r.Version < f.served.Roster.Version || r.Ceiling < f.served.Roster.Ceiling", "false", followTests},
-	{"F2", "an earlier roster is adopted", "roster/follow/follow.go", "	if i.At <= f.served.At {\n		return false, nil\n	}", "", followTests},
-	{"F2", "the served roster goes back to that of the log", "roster/follow/follow.go", "	if at <= f.served.At {\n		return false, nil\n	}\n", "", followed("the served roster goes back to that of the log")},
-	{"F2", "the served roster goes back to a snapshot", "roster/follow/follow.go", "	if i.At < f.served.At {\n		return false\n	}\n", "", followed("the served roster goes back to a snapshot")},
-	{"F3", "a command is skipped", "roster/follow/follow.go", "e.After > f.served.At || e.After >= e.At", "e.After >= e.At", followed("a command is skipped")},
-	{"F3", "a command is skipped, and two owners grant", "roster/follow/follow.go", "e.After > f.served.At || e.After >= e.At", "e.After >= e.At", followed("a command is skipped, seen by grants alone")},
-	{"F3", "an entry does not name the one before it", "roster/follow/follow.go", "entry := Entry{After: f.last, At: at", "entry := Entry{After: 0, At: at", followed("an entry does not name the one before it")},
-	{"F3", "commands behind the kept ones are not missed", "roster/follow/follow.go", "return f.recent[i:len(f.recent):len(f.recent)], e.After <= at", "return f.recent[i:len(f.recent):len(f.recent)], true", followTests},
-	{"F4", "the log's commands are applied to the learned roster", "roster/follow/follow.go", "next, err := f.log.Roster.Apply(c)", "next, err := f.served.Roster.Apply(c)", followed("the log's commands are applied to the learned roster")},
-	{"F4", "a push changes the roster of the log", "roster/follow/follow.go", "	f.serve(learned, e)\n	return true, nil", "	f.serve(learned, e)\n	f.log.Roster = next\n	return true, nil", followed("a push changes the roster of the log")},
-	{"F5", "the time of a raise of unknown age is believed", "roster/follow/follow.go", "return age >= 0 && age < FreshWithin", "return age < FreshWithin", followTests},
-	{"F5", "the time of an old raise is believed", "roster/follow/follow.go", "return age >= 0 && age < FreshWithin", "return age >= 0", followTests},
+	{"F2", "a roster of another grid is adopted", "internal/roster/follow/follow.go", "	if grid != f.grid {\n		return false, ErrForeign\n	}\n	if i.At <= f.served.At {\n		return false, nil\n	}\n	if err := f.check(i); err != nil {\n		return false, err\n	}", "	if i.At <= f.served.At {\n		return false, nil\n	}", followed("a roster of another grid is adopted")},
+	{"F2", "a command of another grid is adopted", "internal/roster/follow/follow.go", "	case grid != f.grid:\n		return false, ErrForeign\n	case e.At", "	case e.At", followTests},
+	{"F2", "a roster with another grid's ID is adopted", "internal/roster/follow/follow.go", "r.Formed() && r.Grid != f.grid", "false", followTests},
+	{"F2", "version and ceiling of a later roster may go back", "internal/roster/follow/follow.go", "r.Version < f.served.Roster.Version || r.Ceiling < f.served.Roster.Ceiling", "false", followTests},
+	{"F2", "an earlier roster is adopted", "internal/roster/follow/follow.go", "	if i.At <= f.served.At {\n		return false, nil\n	}", "", followTests},
+	{"F2", "the served roster goes back to that of the log", "internal/roster/follow/follow.go", "	if at <= f.served.At {\n		return false, nil\n	}\n", "", followed("the served roster goes back to that of the log")},
+	{"F2", "the served roster goes back to a snapshot", "internal/roster/follow/follow.go", "	if i.At < f.served.At {\n		return false\n	}\n", "", followed("the served roster goes back to a snapshot")},
+	{"F3", "a command is skipped", "internal/roster/follow/follow.go", "e.After > f.served.At || e.After >= e.At", "e.After >= e.At", followed("a command is skipped")},
+	{"F3", "a command is skipped, and two owners grant", "internal/roster/follow/follow.go", "e.After > f.served.At || e.After >= e.At", "e.After >= e.At", followed("a command is skipped, seen by grants alone")},
+	{"F3", "an entry does not name the one before it", "internal/roster/follow/follow.go", "entry := Entry{After: f.last, At: at", "entry := Entry{After: 0, At: at", followed("an entry does not name the one before it")},
+	{"F3", "commands behind the kept ones are not missed", "internal/roster/follow/follow.go", "return f.recent[i:len(f.recent):len(f.recent)], e.After <= at", "return f.recent[i:len(f.recent):len(f.recent)], true", followTests},
+	{"F4", "the log's commands are applied to the learned roster", "internal/roster/follow/follow.go", "next, err := f.log.Roster.Apply(c)", "next, err := f.served.Roster.Apply(c)", followed("the log's commands are applied to the learned roster")},
+	{"F4", "a push changes the roster of the log", "internal/roster/follow/follow.go", "	f.serve(learned, e)\n	return true, nil", "	f.serve(learned, e)\n	f.log.Roster = next\n	return true, nil", followed("a push changes the roster of the log")},
+	{"F5", "the time of a raise of unknown age is believed", "internal/roster/follow/follow.go", "return age >= 0 && age < FreshWithin", "return age < FreshWithin", followTests},
+	{"F5", "the time of an old raise is believed", "internal/roster/follow/follow.go", "return age >= 0 && age < FreshWithin", "return age >= 0", followTests},
 	{"F4", "a snapshot has the learned roster", "grid/internal/raftlog/followed.go", "	return f.follower.Log().Roster\n", "	return f.follower.Served().Roster\n", pushTests},
 	{"F5", "the time of every pushed raise is believed", "grid/internal/raftlog/followed.go", "fresh && served.Roster.Time >", "served.Roster.Time >", pushTests},
 	{"F5", "a pushed raise is of no age", "grid/pushed.go", "answered <= 0 || answered > mono", "answered > mono", []string{"./grid", "-run", "TestAgeOfAPush"}},

@@ -1,9 +1,9 @@
 package main
 
 var (
-	frameTests       = []string{"./wire/frame"}
+	frameTests       = []string{"./internal/wire/frame"}
 	quickServerTests = []string{"./grid/internal/api", "-run", "Quick|Pushed"}
-	quickTests       = []string{"./wire", "-run", "Quick"}
+	quickTests       = []string{"./internal/wire", "-run", "Quick"}
 	framesTests      = []string{"./internal/frames"}
 	frameClientTests = []string{"./client", "-run", "OneDial|Paced|DialedAgain|UnderWay|WithoutFrames|EndedUpgrade"}
 	frameServerTests = []string{"./grid", "-run", "^Test(Frames(Are|End|Follow)|Upgrade)"}
@@ -11,12 +11,12 @@ var (
 
 // quickMutants take away checks of the decoders by hand.
 var quickMutants = []mutant{
-	{"quick", "a decoder by hand reads capital digits", "wire/unpack.go", "	for i, c := range \"0123456789abcdef\" {", "	for i, c := range \"0123456789Abcdef\" {", quickTests},
-	{"quick", "a decoder by hand reads a number that its field cannot hold", "wire/unpack.go", "	if n > most {\n", "	if n > most && most == 0 {\n", quickTests},
-	{"quick", "a decoder by hand makes lists of any size", "wire/unpack.go", "n == 0 || n > MaxElements || u.room < 0 || n > len(u.rest)", "n == 0", quickTests},
-	{"quick", "a decoder by hand ignores what follows the value", "wire/quick.go", "u.bad || len(u.rest) > 0", "u.bad", quickTests},
-	{"quick", "a decoder by hand ignores fields beyond those it knows", "wire/unpack.go", "	if left != 0 {\n", "	if left < 0 {\n", quickTests},
-	{"quick", "a number is encoded in fewer bytes than it has", "wire/pack.go", "	case n < 1<<16:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)", "	case n < 1<<17:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)", quickTests},
+	{"quick", "a decoder by hand reads capital digits", "internal/wire/unpack.go", "	for i, c := range \"0123456789abcdef\" {", "	for i, c := range \"0123456789Abcdef\" {", quickTests},
+	{"quick", "a decoder by hand reads a number that its field cannot hold", "internal/wire/unpack.go", "	if n > most {\n", "	if n > most && most == 0 {\n", quickTests},
+	{"quick", "a decoder by hand makes lists of any size", "internal/wire/unpack.go", "n == 0 || n > MaxElements || u.room < 0 || n > len(u.rest)", "n == 0", quickTests},
+	{"quick", "a decoder by hand ignores what follows the value", "internal/wire/quick.go", "u.bad || len(u.rest) > 0", "u.bad", quickTests},
+	{"quick", "a decoder by hand ignores fields beyond those it knows", "internal/wire/unpack.go", "	if left != 0 {\n", "	if left < 0 {\n", quickTests},
+	{"quick", "a number is encoded in fewer bytes than it has", "internal/wire/pack.go", "	case n < 1<<16:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)", "	case n < 1<<17:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)", quickTests},
 }
 
 // quickRequestMutants take away checks of the requests that need no goroutine.
@@ -42,11 +42,11 @@ var quickRequestMutants = []mutant{
 
 // framingMutants take away limits and rules of connections in frames.
 var framingMutants = []mutant{
-	{"frames", "a payload of any length is read", "wire/frame/frame.go", "case h.Length > longest[h.Kind]:", "case h.Length > 1<<31:", frameTests},
-	{"frames", "a frame of an unknown kind is read", "wire/frame/frame.go", "h.Kind < Request || h.Kind > Pong", "h.Kind < Request || h.Kind > Pong+1", frameTests},
-	{"frames", "an exchange may have the number 0", "wire/frame/frame.go", "case (h.Number == 0) != (h.Kind >= Ping):", "case h.Number != 0 && h.Kind >= Ping:", frameTests},
-	{"frames", "a head takes bytes of the body", "wire/frame/frame.go", "len(fields) == 0 || len(fields) <= int(fields[0])", "len(fields) == 0 && len(rest) == 0", frameTests},
-	{"frames", "a request has more of its body with it than it may", "wire/frame/frame.go", "len(rest) > Inline || len(rest) != int(min(h.Length, Inline))", "len(rest) > int(h.Length)", frameTests},
+	{"frames", "a payload of any length is read", "internal/wire/frame/frame.go", "case h.Length > longest[h.Kind]:", "case h.Length > 1<<31:", frameTests},
+	{"frames", "a frame of an unknown kind is read", "internal/wire/frame/frame.go", "h.Kind < Request || h.Kind > Pong", "h.Kind < Request || h.Kind > Pong+1", frameTests},
+	{"frames", "an exchange may have the number 0", "internal/wire/frame/frame.go", "case (h.Number == 0) != (h.Kind >= Ping):", "case h.Number != 0 && h.Kind >= Ping:", frameTests},
+	{"frames", "a head takes bytes of the body", "internal/wire/frame/frame.go", "len(fields) == 0 || len(fields) <= int(fields[0])", "len(fields) == 0 && len(rest) == 0", frameTests},
+	{"frames", "a request has more of its body with it than it may", "internal/wire/frame/frame.go", "len(rest) > Inline || len(rest) != int(min(h.Length, Inline))", "len(rest) > int(h.Length)", frameTests},
 	{"frames", "any number of requests of a connection is served", "internal/frames/serve.go", "full := len(s.exchanges) >= StreamsMax", "full := len(s.exchanges) < 0", framesTests},
 	{"frames", "a number in use is used again", "internal/frames/serve.go", "	if used {\n", "	if used && full {\n", framesTests},
 	{"frames", "a handler does not hear that its caller has gone", "internal/frames/serve.go", "if x := s.exchange(h.Number); x != nil {\n			x.cancel()", "if x := s.exchange(h.Number); x != nil {\n			_ = x", framesTests},

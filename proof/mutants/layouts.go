@@ -5,7 +5,7 @@ var (
 	layoutTests     = []string{"./sequencer", "-run", "Layout|Expand|Preset|Define|Decompose|MinID|Exhausted|CheckStripes|CheckAt"}
 	layoutHTTPTests = []string{"./grid", "-run", "TestAPIIDsCreate"}
 	newNameTests    = []string{"./sequencer", "-run", "CheckNew"}
-	newSetTests     = []string{"./roster", "-run", "TestNewNumbers"}
+	newSetTests     = []string{"./internal/roster", "-run", "TestNewNumbers"}
 	newStoreTests   = []string{"./client/store", "-run", "NotCreated"}
 )
 
@@ -19,16 +19,16 @@ var layoutMutants = []mutant{
 	{"layout", "a sequencer may have more nodes than its layout", "sequencer/layout.go", "case nodes > l.Nodes:", "case nodes > maxNodes:", layoutTests},
 	{"layout", "the layout's largest node count is not part of a definition", "sequencer/layout.go", "mostBits: uint8(bits.Len(uint(l.Nodes - 1))),", "mostBits: uint8(n),", layoutTests},
 	{"layout", "one process may take all nodes of a small sequencer", "sequencer/striped.go", "most := min(MaxStripes, d.Nodes()/2)", "most := MaxStripes", layoutTests},
-	{"layout", "the layout is lost on the wire", "wire/messages.go", "Nodes: d.Nodes(), Layout: d.Config().Layout,\n", "Nodes: d.Nodes(),\n", wireTests},
-	{"layout", "the layout is ignored on the wire", "wire/messages.go", "Nodes: s.Nodes, Layout: s.Layout}", "Nodes: s.Nodes}", wireTests},
+	{"layout", "the layout is lost on the wire", "internal/wire/messages.go", "Nodes: d.Nodes(), Layout: d.Config().Layout,\n", "Nodes: d.Nodes(),\n", wireTests},
+	{"layout", "the layout is ignored on the wire", "internal/wire/messages.go", "Nodes: s.Nodes, Layout: s.Layout}", "Nodes: s.Nodes}", wireTests},
 	{"layout", "the layout is lost on the disk", "grid/internal/definitions/record.go", "if l := cfg.Layout; !l.IsZero() {", "if l := cfg.Layout; l.Bits == 1 {", []string{"./grid/internal/definitions"}},
-	{"layout", "the layout is not in a store's document", "client/store/record/document.go", "cfg := d.Definition.Config()\n", "cfg := d.Definition.Config()\n	cfg.Layout = sequencer.Layout{}\n", recordTests},
+	{"layout", "the layout is not in a store's document", "internal/record/document.go", "cfg := d.Definition.Config()\n", "cfg := d.Definition.Config()\n	cfg.Layout = sequencer.Layout{}\n", recordTests},
 	{"layout", "POST /v1/ids ignores the layout", "grid/internal/api/ids.go", "Nodes: in.Create.Nodes, Layout: in.Create.Layout}", "Nodes: in.Create.Nodes}", layoutHTTPTests},
 	{"new", "a name may end with a space", "internal/visible/visible.go", "|| strings.HasSuffix(text, \" \")", "", newNameTests},
 	{"new", "a name may have invisible characters", "internal/visible/visible.go", "unicode.In(r, unicode.Cf, unicode.Z)", "unicode.In(r, unicode.Z)", newNameTests},
-	{"new", "a new set prints like another", "roster/checknew.go", "!found && c.Apply != nil", "found && c.Apply != nil", newSetTests},
-	{"new", "an address that is odd is stored", "roster/checknew.go", "visible.Fault(addr)", "visible.Fault(c.Name)", newSetTests},
-	{"new", "the leader stores sets that print like others", "leader/numbers.go", "err := c.CheckNew(v.Roster); err != nil {", "err := c.CheckNew(v.Roster); err != nil && v.Mono < 0 {", []string{"./grid", "-run", "TestNewTextsThatPrint"}},
+	{"new", "a new set prints like another", "internal/roster/checknew.go", "!found && c.Apply != nil", "found && c.Apply != nil", newSetTests},
+	{"new", "an address that is odd is stored", "internal/roster/checknew.go", "visible.Fault(addr)", "visible.Fault(c.Name)", newSetTests},
+	{"new", "the leader stores sets that print like others", "internal/leader/numbers.go", "err := c.CheckNew(v.Roster); err != nil {", "err := c.CheckNew(v.Roster); err != nil && v.Mono < 0 {", []string{"./grid", "-run", "TestNewTextsThatPrint"}},
 	{"new", "an epoch may be in seconds", "sequencer/checknew.go", "ms >= minSecondsLike && ms < maxSecondsLike", "false", newNameTests},
 	{"new", "an owner creates names that look equal", "partition/table.go", "ref.Definition.CheckNew(now)", "ref.Definition.CheckAt(now)", tableTests},
 	{"new", "a store client creates names that look equal", "client/store/create.go", "if err := def.CheckNew(c.clock.Now()); err != nil {\n\t\treturn err\n", "if err := def.CheckAt(c.clock.Now()); err != nil {\n\t\treturn err\n", newStoreTests},

@@ -1,7 +1,7 @@
 package main
 
 var (
-	learnedTests  = []string{"./roster/follow", "-run", "TestLead"}
+	learnedTests  = []string{"./internal/roster/follow", "-run", "TestLead"}
 	learnerTests  = []string{"./grid/gridtest", "-run", "TestLearners"}
 	forgeryTests  = []string{"./grid/gridtest", "-run", "TestForgedPushToALearner|TestFollowIsRefused"}
 	strangerTests = []string{"./grid/internal/transport", "-run", "TestRaftSenders"}
@@ -10,11 +10,11 @@ var (
 // learnerMutants weaken the rules by which a member without a Raft server follows a leader, and
 // by which a leader decides who has one.
 var learnerMutants = []mutant{
-	{"F8", "a push without the key is believed", "roster/follow/lead.go", "[]byte(t.Key), []byte(l.now.Key)", "[]byte(l.now.Key), []byte(l.now.Key)", learnedTests},
-	{"F8", "a push of another leader with the key is believed", "roster/follow/lead.go", "t.Leader != l.now.Leader || subtle", "subtle", learnedTests},
-	{"F8", "a leader of an earlier term is followed", "roster/follow/lead.go", "t.Term < l.now.Term || ", "", learnedTests},
-	{"F8", "two leaders are followed in one term", "roster/follow/lead.go", " || t.Term == l.now.Term && t.Leader != l.now.Leader {", " {", learnedTests},
-	{"F8", "a silent leader stays the leader", "roster/follow/lead.go", "l.now.Key == \"\" || at.Sub(l.heard) > TouchFor", "l.now.Key == \"\"", learnedTests},
+	{"F8", "a push without the key is believed", "internal/roster/follow/lead.go", "[]byte(t.Key), []byte(l.now.Key)", "[]byte(l.now.Key), []byte(l.now.Key)", learnedTests},
+	{"F8", "a push of another leader with the key is believed", "internal/roster/follow/lead.go", "t.Leader != l.now.Leader || subtle", "subtle", learnedTests},
+	{"F8", "a leader of an earlier term is followed", "internal/roster/follow/lead.go", "t.Term < l.now.Term || ", "", learnedTests},
+	{"F8", "two leaders are followed in one term", "internal/roster/follow/lead.go", " || t.Term == l.now.Term && t.Leader != l.now.Leader {", " {", learnedTests},
+	{"F8", "a silent leader stays the leader", "internal/roster/follow/lead.go", "l.now.Key == \"\" || at.Sub(l.heard) > TouchFor", "l.now.Key == \"\"", learnedTests},
 	{"F8", "every push is believed where Raft has no leader", "grid/internal/raftlog/followed.go", "if takes, worth := n.learned.takes(p); !takes {", "if takes, worth := n.learned.takes(p); !takes && worth && !worth {", forgeryTests},
 	{"F8", "a learner follows no leader", "grid/push.go", "	if unfollowed {\n", "	if unfollowed && mono < 0 {\n", learnerTests},
 	{"F8", "a learner does not know who votes", "grid/push.go", "	if known.key != \"\" {\n", "	if false {\n", learnerTests},
@@ -25,18 +25,18 @@ var learnerMutants = []mutant{
 	{"F5", "the raise of an answer of unknown age is fresh", "grid/pushed.go", "	if p.Age < 0 || p.Age > int64(follow.FreshWithin/time.Millisecond) {\n		return -1", "	if p.Age < 0 || p.Age > int64(follow.FreshWithin/time.Millisecond) {\n		return 0", []string{"./grid", "-run", "TestAgeOfAnAnswer"}},
 	{"F8", "a learner believes the Raft messages of strangers", "grid/internal/transport/raftguard.go", "v.learns || ", "", strangerTests},
 
-	{"servers", "every member has a server", "leader/servers.go", "!full || !c.learns || replaces(m)", "!full || !c.learns || replaces(m) || v.Mono > 0", leaderTests},
-	{"servers", "a member that cannot be a learner has no server", "leader/servers.go", "!full || !c.learns || replaces(m)", "!full || replaces(m)", leaderTests},
-	{"servers", "a newcomer that cannot be a learner has no server", "leader/servers.go", "!full || !j.learns", "!full", leaderTests},
-	{"servers", "a member is admitted that hears of nothing", "leader/servers.go", "if v.serves(j.server()) || j.learns && full {", "if v.serves(j.server()) || full {", leaderTests},
-	{"servers", "a server is added for a member that has not answered", "leader/servers.go", "c.said && !c.failing", "!c.failing", leaderTests},
-	{"servers", "the servers of those that leave are counted", "leader/standby.go", "if wanted[s.ID] || l.expected(v, s.ID) {", "if wanted[s.ID] || v.Mono > 0 {", leaderTests},
-	{"servers", "no server is ever one too many", "leader/standby.go", "found && e.voting+len(e.idle) > l.serversMost(v)", "found && e.voting+len(e.idle) > 100*l.serversMost(v)", leaderTests},
-	{"servers", "a server is removed of a member that cannot be a learner", "leader/standby.go", "c == nil || !c.learns", "c == nil", leaderTests},
-	{"servers", "a member with a disk does not stand by for one without", "leader/standby.go", "own < rank(goes) || ", "", leaderTests},
-	{"servers", "those that stand by are all in one zone", "leader/standby.go", "servers[m.Zone] >= 2", "servers[m.Zone] >= 20", leaderTests},
-	{"servers", "servers move between zones without end", "leader/standby.go", "servers[m.Zone] >= 2", "servers[m.Zone] >= 0", leaderTests},
-	{"servers", "the server in the smallest zone is removed", "leader/standby.go", "servers[e.zone[s.ID]] >= servers[e.zone[goes.ID]]", "servers[e.zone[s.ID]] <= servers[e.zone[goes.ID]]", leaderTests},
-	{"servers", "many learners get a server before one is removed", "leader/standby.go", "!found || !spare || e.voting+len(e.idle) > l.serversMost(v)", "!found || !spare", leaderTests},
-	{"servers", "a learner that has joined still asks", "leader/requests.go", "in && (j.learns || v.serves(j.server()))", "in && v.serves(j.server())", leaderTests},
+	{"servers", "every member has a server", "internal/leader/servers.go", "!full || !c.learns || replaces(m)", "!full || !c.learns || replaces(m) || v.Mono > 0", leaderTests},
+	{"servers", "a member that cannot be a learner has no server", "internal/leader/servers.go", "!full || !c.learns || replaces(m)", "!full || replaces(m)", leaderTests},
+	{"servers", "a newcomer that cannot be a learner has no server", "internal/leader/servers.go", "!full || !j.learns", "!full", leaderTests},
+	{"servers", "a member is admitted that hears of nothing", "internal/leader/servers.go", "if v.serves(j.server()) || j.learns && full {", "if v.serves(j.server()) || full {", leaderTests},
+	{"servers", "a server is added for a member that has not answered", "internal/leader/servers.go", "c.said && !c.failing", "!c.failing", leaderTests},
+	{"servers", "the servers of those that leave are counted", "internal/leader/standby.go", "if wanted[s.ID] || l.expected(v, s.ID) {", "if wanted[s.ID] || v.Mono > 0 {", leaderTests},
+	{"servers", "no server is ever one too many", "internal/leader/standby.go", "found && e.voting+len(e.idle) > l.serversMost(v)", "found && e.voting+len(e.idle) > 100*l.serversMost(v)", leaderTests},
+	{"servers", "a server is removed of a member that cannot be a learner", "internal/leader/standby.go", "c == nil || !c.learns", "c == nil", leaderTests},
+	{"servers", "a member with a disk does not stand by for one without", "internal/leader/standby.go", "own < rank(goes) || ", "", leaderTests},
+	{"servers", "those that stand by are all in one zone", "internal/leader/standby.go", "servers[m.Zone] >= 2", "servers[m.Zone] >= 20", leaderTests},
+	{"servers", "servers move between zones without end", "internal/leader/standby.go", "servers[m.Zone] >= 2", "servers[m.Zone] >= 0", leaderTests},
+	{"servers", "the server in the smallest zone is removed", "internal/leader/standby.go", "servers[e.zone[s.ID]] >= servers[e.zone[goes.ID]]", "servers[e.zone[s.ID]] <= servers[e.zone[goes.ID]]", leaderTests},
+	{"servers", "many learners get a server before one is removed", "internal/leader/standby.go", "!found || !spare || e.voting+len(e.idle) > l.serversMost(v)", "!found || !spare", leaderTests},
+	{"servers", "a learner that has joined still asks", "internal/leader/requests.go", "in && (j.learns || v.serves(j.server()))", "in && v.serves(j.server())", leaderTests},
 }

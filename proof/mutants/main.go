@@ -7,7 +7,7 @@
 //	go run ./proof/mutants -only 'R9.*stream' # only those whose rule, text or file matches
 //	go run ./proof/mutants -list              # print the mutants and run nothing
 //	go run ./proof/mutants -j 2               # two beside each other
-//	go run ./proof/mutants -in '^(roster|backup|partition)/' -by './proof/sim -run TestSeeds -seeds 80'
+//	go run ./proof/mutants -in '^(internal/roster|backup|partition)/' -by './proof/sim -run TestSeeds -seeds 80'
 //
 // A mutant is killed only by a test that passes on the unchanged code and fails
 // again when it is repeated with the mutant: a flaky test kills nothing, and neither

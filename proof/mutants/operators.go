@@ -5,7 +5,7 @@ var (
 	auditTests      = []string{"./grid/internal/audit"}
 	auditedTests    = []string{"./grid/gridtest", "-run", "TestEveryActionIsAudited"}
 	listingTests    = []string{"./grid/gridtest", "-run", "TestListingsAreOfTheWholeGrid"}
-	aboutTests      = []string{"./wire", "-run", "TestAbout|TestPages"}
+	aboutTests      = []string{"./internal/wire", "-run", "TestAbout|TestPages"}
 	bookTests       = []string{"./grid/internal/host", "-run", "TestHolderBook|TestRate"}
 	rejoinTests     = []string{"./grid/internal/gossip", "./grid/gridtest", "-run", "Absent|DialedByAll|SomethingElse"}
 	memberNameTests = []string{"./grid/internal/gossip", "-run", "Name"}
@@ -22,7 +22,7 @@ var operatorMutants = []mutant{
 	{"audit", "a flood of refusals fills the log", "grid/internal/audit/audit.go", "if b.tokens < 1 {", "if b.tokens < -1e9 {", auditTests},
 	{"listing", "a page goes beyond its limit", "grid/listing.go", "rows[:min(len(rows), in.Limit)]", "rows", listingTests},
 	{"listing", "holders are not asked of the owner", "grid/listing.go", "if owner == o.self || in.Forwarded {", "if owner != \"\" || in.Forwarded {", listingTests},
-	{"listing", "labels are not bounded together", "wire/about.go", "	if bytes > MaxLabelBytes {", "	if bytes < 0 {", aboutTests},
+	{"listing", "labels are not bounded together", "internal/wire/about.go", "	if bytes > MaxLabelBytes {", "	if bytes < 0 {", aboutTests},
 	{"listing", "the descriptions of holders take any memory", "grid/internal/host/holderbook.go", "b.bytes+size <= bookBytes", "size <= bookBytes", bookTests},
 	{"listing", "silent holders are kept", "grid/internal/host/holderbook.go", "	if now-b.swept > bookKeeps {", "	if now < 0 {", bookTests},
 	{"names", "a name with control characters is taken over", "grid/internal/gossip/gossip.go", "	if CheckName(p.Name) != nil {", "	if len(p.Name) > 1<<20 {", memberNameTests},

@@ -1,9 +1,9 @@
 package main
 
 var (
-	quotaRosterTests    = []string{"./roster", "-run", "Quota"}
-	quotaLeaderTests    = []string{"./leader", "-run", "Quota"}
-	quotaWireTests      = []string{"./wire", "-run", "Format|RetryAfter"}
+	quotaRosterTests    = []string{"./internal/roster", "-run", "Quota"}
+	quotaLeaderTests    = []string{"./internal/leader", "-run", "Quota"}
+	quotaWireTests      = []string{"./internal/wire", "-run", "Format|RetryAfter"}
 	quotaPartitionTests = []string{"./partition", "-run", "Limit|Census|Unused|CreateUnless|Table|Change"}
 	quotaHostTests      = []string{"./grid/internal/host", "-run", "Rates|Site|Pace"}
 	quotaAPITests       = []string{"./grid/internal/api", "-run", "Charged"}
@@ -13,14 +13,14 @@ var (
 
 // quotaMutants weaken the limits of holders, and the removal of unused names.
 var quotaMutants = []mutant{
-	{"quota", "the least specific row counts", "roster/quota.go", "q.Pattern.Literal() > rows[best].Pattern.Literal()", "q.Pattern.Literal() < rows[best].Pattern.Literal()", quotaRosterTests},
-	{"quota", "any number of rows is agreed on", "roster/quota.go", "	if len(rows) > MaxQuotas {", "	if len(rows) > 99*MaxQuotas {", quotaRosterTests},
-	{"quota", "patterns of any length together are agreed on", "roster/quota.go", "	if bytes > MaxQuotaBytes {", "	if bytes < 0 {", quotaRosterTests},
-	{"quota", "a negative limit is agreed on", "roster/quota.go", "limit.value < 0 || limit.value > MaxQuota", "limit.value > MaxQuota", quotaRosterTests},
-	{"quota", "a row is set twice by one change", "roster/quota.go", "		if edited[q.Pattern] {", "		if edited[q.Pattern] && q.Pattern == \"\" {", quotaRosterTests},
-	{"quota", "members of protocol 2 are to read quotas", "roster/protocol.go", "len(c.Change.Quotas)+len(c.Change.DropQuotas) > 0:\n		return Protocol3, newsQuotas", "len(c.Change.Quotas)+len(c.Change.DropQuotas) > 0:\n		return Protocol2, newsQuotas", quotaRosterTests},
-	{"quota", "members of protocol 2 are to read that protocol 3 is in use", "roster/protocol.go", "c.Change.Protocol > Protocol2:", "c.Change.Protocol > 99:", quotaWireTests},
-	{"quota", "an edit forgets the other limits", "leader/quotas.go", "		row := edit.Of(before)", "		row := edit.Of(roster.Quota{})", quotaLeaderTests},
+	{"quota", "the least specific row counts", "internal/roster/quota.go", "q.Pattern.Literal() > rows[best].Pattern.Literal()", "q.Pattern.Literal() < rows[best].Pattern.Literal()", quotaRosterTests},
+	{"quota", "any number of rows is agreed on", "internal/roster/quota.go", "	if len(rows) > MaxQuotas {", "	if len(rows) > 99*MaxQuotas {", quotaRosterTests},
+	{"quota", "patterns of any length together are agreed on", "internal/roster/quota.go", "	if bytes > MaxQuotaBytes {", "	if bytes < 0 {", quotaRosterTests},
+	{"quota", "a negative limit is agreed on", "internal/roster/quota.go", "limit.value < 0 || limit.value > MaxQuota", "limit.value > MaxQuota", quotaRosterTests},
+	{"quota", "a row is set twice by one change", "internal/roster/quota.go", "		if edited[q.Pattern] {", "		if edited[q.Pattern] && q.Pattern == \"\" {", quotaRosterTests},
+	{"quota", "members of protocol 2 are to read quotas", "internal/roster/protocol.go", "len(c.Change.Quotas)+len(c.Change.DropQuotas) > 0:\n		return Protocol3, newsQuotas", "len(c.Change.Quotas)+len(c.Change.DropQuotas) > 0:\n		return Protocol2, newsQuotas", quotaRosterTests},
+	{"quota", "members of protocol 2 are to read that protocol 3 is in use", "internal/roster/protocol.go", "c.Change.Protocol > Protocol2:", "c.Change.Protocol > 99:", quotaWireTests},
+	{"quota", "an edit forgets the other limits", "internal/leader/quotas.go", "		row := edit.Of(before)", "		row := edit.Of(roster.Quota{})", quotaLeaderTests},
 	{"quota", "a holder gets one logical node too many", "partition/quota.go", "ofHolder >= l.Holder:", "ofHolder > l.Holder:", quotaPartitionTests},
 	{"quota", "a credential gets one logical node too many", "partition/quota.go", "ofPeer >= l.Peer:", "ofPeer > l.Peer:", quotaPartitionTests},
 	{"quota", "a repeated attach counts twice", "partition/quota.go", " || m.table.hasNode(name, c.ID) ||", " ||", quotaPartitionTests},

@@ -2,7 +2,7 @@ package main
 
 // The tests of decoding, of the HTTP API and of its error messages.
 var (
-	wireTests   = []string{"./wire"}
+	wireTests   = []string{"./internal/wire"}
 	answerTests = []string{"./client", "-run", "OfALater"}
 	inputTests  = []string{"./grid/internal/gossip", "./grid/internal/formation", "./grid", "-run", "OfALater|Identity"}
 	logTests    = []string{"./grid/internal/librarylog", "./grid", "-run", "Mismatch|TestReportsOfAKind|TestKindOf|LibraryLevels"}
@@ -16,17 +16,17 @@ var requestMutants = []mutant{
 	{"decoding", "an added field of a member's call is refused", "grid/internal/api/call.go", "wire.DecodeRequest(kind, body, &in)", "wire.Decode(kind, body, &in)", inputTests},
 	{"decoding", "a misspelled field of a person's request is ignored", "grid/internal/api/call.go", "wire.DecodeRequest(kind, body, &in)", "wire.DecodeTolerant(kind, body, &in)", inputTests},
 	{"decoding", "an added field in gossip makes a member unknown", "grid/internal/gossip/gossip.go", "wire.DecodeTolerant(wire.MsgPack, n.Meta, &p)", "wire.Decode(wire.MsgPack, n.Meta, &p)", inputTests},
-	{"decoding", "an added field of an event ends the stream", "wire/codec.go", "	err := DecodeTolerant(MsgPack, data, &e)\n", "	err := Decode(MsgPack, data, &e)\n", wireTests},
-	{"decoding", "an unknown field of a roster command or a snapshot is ignored", "wire/formatted.go", "	return format, Decode(MsgPack, data[1:], v)\n", "	return format, DecodeTolerant(MsgPack, data[1:], v)\n", wireTests},
+	{"decoding", "an added field of an event ends the stream", "internal/wire/codec.go", "	err := DecodeTolerant(MsgPack, data, &e)\n", "	err := Decode(MsgPack, data, &e)\n", wireTests},
+	{"decoding", "an unknown field of a roster command or a snapshot is ignored", "internal/wire/formatted.go", "	return format, Decode(MsgPack, data[1:], v)\n", "	return format, DecodeTolerant(MsgPack, data[1:], v)\n", wireTests},
 	{"formats", "an identity of a later format is read", "grid/internal/formation/identity.go", "wire.CheckFormat(head.Format, identityFormat)", "wire.CheckFormat(min(head.Format, identityFormat), identityFormat)", inputTests},
 	{"formats", "the identity file may hold more than what its checksum covers", "grid/internal/formation/identity.go", "err != nil || !bytes.Equal(again, data) {", "err != nil || bytes.Equal(again, nil) {", inputTests},
 	{"HTTP", "the origin is checked before the path", "grid/internal/api/routes.go", "	if err == nil {\n		err = t.origins.check(r)\n	}", "	if e := t.origins.check(r); e != nil {\n		err = e\n	}", httpTests},
 	{"HTTP", "a wrong method has no Allow", "grid/internal/api/routes.go", "w.Header().Set(\"Allow\", allow(methods))", "_ = allow(methods)", httpTests},
 	{"HTTP", "pages of other origins may change things", "grid/internal/api/routes.go", "if err := o.protection.Check(r); err != nil {", "if err := o.protection.Check(r); err != nil && r.Method == http.MethodGet {", httpTests},
 	{"HTTP", "a rebound name is an origin like any other", "grid/internal/api/routes.go", "&& o.loopback && !IsLoopback(r.Host)", "&& !o.loopback && !IsLoopback(r.Host)", httpTests},
-	{"HTTP", "a missing Content-Type means JSON", "wire/codec.go", "	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {", "	if header == \"\" {\n		return JSON, nil\n	}\n	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {", httpTests},
+	{"HTTP", "a missing Content-Type means JSON", "internal/wire/codec.go", "	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {", "	if header == \"\" {\n		return JSON, nil\n	}\n	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {", httpTests},
 	{"HTTP", "a refused request may send its body indefinitely", "grid/internal/api/answer.go", "	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can\n", "", httpTests},
-	{"HTTP", "an epoch left out is 1970", "wire/messages.go", "cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes, Layout: r.Layout}", "cfg := sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: r.Nodes, Layout: r.Layout}", httpTests},
+	{"HTTP", "an epoch left out is 1970", "internal/wire/messages.go", "cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes, Layout: r.Layout}", "cfg := sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: r.Nodes, Layout: r.Layout}", httpTests},
 	{"HTTP", "create is ignored by POST /v1/ids", "grid/internal/api/ids.go", "	if in.Create == nil {", "	if in.Create == nil || in.Name != \"\" {", httpTests},
 	{"texts", "an error says its sentinel's sentence as well", "grid/internal/refusal/refusal.go", "return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+format, args...)", "return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+sequencer.ErrInvalidConfig.Error()+\": grid: \"+format, args...)", []string{"./grid", "-run", "TestConfigRefused"}},
 	{"texts", "each try of a call that gave up is said", "client/call.go", "slices.Compact(lines)", "lines", []string{"./client", "-run", "GaveUp"}},

@@ -54,7 +54,7 @@ var sessionMutants = []mutant{
 	{"overload", "an overloaded owner can stop renewals until grants end", "internal/session/renew.go", "min(laterBy(err), m.Window()/4)", "laterBy(err)", sessionTests},
 	{"overload", "the first refusal of a renewal for overload asks for the directory", "internal/session/renew.go", "!TimedOut(err) && later == 0", "!TimedOut(err)", sessionTests},
 	{"overload", "an overloaded member does not say when to call again", "grid/internal/api/admission.go", "After: overloadedRetry, Of: wire.ErrOverloaded", "Of: wire.ErrOverloaded", []string{"./grid/internal/api", "-run", "CountsOfRequests"}},
-	{"overload", "a refusal for overload has no code of its own", "wire/errors.go", "	{\"overloaded\", http.StatusServiceUnavailable, ErrOverloaded, 0},\n", "", []string{"./wire", "-run", "Overloaded"}},
+	{"overload", "a refusal for overload has no code of its own", "internal/wire/errors.go", "	{\"overloaded\", http.StatusServiceUnavailable, ErrOverloaded, 0},\n", "", []string{"./internal/wire", "-run", "Overloaded"}},
 }
 
 // sessionUnseen are those that the simulation may not kill in its usual time, and why.

@@ -5,7 +5,7 @@ var sidecarTests = []string{"-C", "cmd/snowgrid-serve", ".", "-run", "Limit|Limi
 
 // sidecarMutants weaken the promises of snowgrid-serve about requests and configurations.
 var sidecarMutants = []mutant{
-	{"sidecar", "a request may ask for any number of IDs", "wire/ids.go", "case *r.N < 1 || *r.N > MaxIDs:", "case *r.N < 1:", sidecarTests},
+	{"sidecar", "a request may ask for any number of IDs", "internal/wire/ids.go", "case *r.N < 1 || *r.N > MaxIDs:", "case *r.N < 1:", sidecarTests},
 	{"sidecar", "a gRPC call may ask for any number of IDs", "cmd/snowgrid-serve/grpcserver.go", "if n.GetValue() > maxIDs {", "if n.GetValue() > 1<<20 {", sidecarTests},
 	{"sidecar", "errors over gRPC are not Unavailable", "cmd/snowgrid-serve/grpcserver.go", "status.Error(codes.Unavailable,", "status.Error(codes.Internal,", sidecarTests},
 	{"sidecar", "callers may have a process keep any number of handles", "cmd/snowgrid-serve/service.go", "for len(s.names) > namesMax {", "for len(s.names) < 0 {", sidecarTests},

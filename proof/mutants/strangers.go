@@ -3,7 +3,7 @@ package main
 var (
 	guardTests   = []string{"./grid/internal/transport", "-run", "TestRaft.*(Believed|Alone)|TestVote"}
 	readTests    = []string{"./grid", "-run", "TestCommandThatNo|TestNewcomerThatCannot"}
-	commandTests = []string{"./wire", "-run", "TestUnknownCommands"}
+	commandTests = []string{"./internal/wire", "-run", "TestUnknownCommands"}
 	earlierTests = []string{"./grid", "-run", "TestClaimsOfEarlier|TestEarlierGrant"}
 	gossipTests  = []string{"./grid/internal/transport", "./grid", "-run", "TestGossip(Numbers|States|Cannot)"}
 	repeatTests  = []string{"./grid/internal/transport", "-run", "Repeat|TestHeartbeatIsOneByte|TestRaftStreamInShort"}
@@ -41,9 +41,9 @@ var strangerMutants = []mutant{
 	{"R7", "datagrams are not looked at", "grid/internal/transport/gossip.go", "	return err == nil\n}\n\n// refuse", "	return err == nil || t.keys == nil && len(plain) > 0\n}\n\n// refuse", gossipTests},
 
 	{"R12", "a command that cannot be read is skipped", "grid/internal/raftlog/fsm.go", "		return f.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))", "		return fmt.Errorf(\"entry %d: %w\", entry.Index, err)", readTests},
-	{"R12", "a command with an unknown part is taken", "wire/formatted.go", "	return format, Decode(MsgPack, data[1:], v)", "	return format, DecodeTolerant(MsgPack, data[1:], v)", commandTests},
-	{"R12", "a command of any format is taken", "wire/formatted.go", "format < roster.OldestProtocol || format > roster.CurrentProtocol {", "format < roster.OldestProtocol {", commandTests},
-	{"R12", "a command that does nothing is taken", "wire/formatted.go", "	if err == nil && c.Parts() == 0 {", "	if err != nil && c.Parts() == 0 {", commandTests},
+	{"R12", "a command with an unknown part is taken", "internal/wire/formatted.go", "	return format, Decode(MsgPack, data[1:], v)", "	return format, DecodeTolerant(MsgPack, data[1:], v)", commandTests},
+	{"R12", "a command of any format is taken", "internal/wire/formatted.go", "format < roster.OldestProtocol || format > roster.CurrentProtocol {", "format < roster.OldestProtocol {", commandTests},
+	{"R12", "a command that does nothing is taken", "internal/wire/formatted.go", "	if err == nil && c.Parts() == 0 {", "	if err != nil && c.Parts() == 0 {", commandTests},
 
 	{"O6", "a shown life ends one that the grid created", "partition/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case c.Forgotten && c.Before &&", tableTests},
 	{"O6", "a shown life of another grid, or from after the loss, ends one", "partition/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case r.adopted && c.Forgotten &&", tableTests},

@@ -6,7 +6,7 @@ import (
 
 // The tests that guard a rule are beside it, and quick.
 var (
-	rosterTests  = []string{"./roster/...", "./clustertime"}
+	rosterTests  = []string{"./roster/...", "./internal/clustertime"}
 	replicaTests = []string{"./backup"}
 	tableTests   = []string{"./partition"}
 	idTests      = []string{"./sequencer"}
@@ -23,27 +23,27 @@ var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginni
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{
-	{"R1", "agreement on a jump is counted from the last raise in every round", "clustertime/timekeeper.go", "elapsed-k.counted(prev)", "elapsed", rosterTests},
-	{"R1", "the slower pace of an outage is a jump of the clocks", "clustertime/timekeeper.go", "median.Sub(max(onward, prev.Add(SpanOf(elapsed))))", "median.Sub(onward)", rosterTests},
-	{"R1", "a jump of the clocks is followed immediately", "clustertime/timekeeper.go", "k.agreed >= JumpAgreement", "k.agreed >= 0", rosterTests},
-	{"R1", "the ceiling may go back", "roster/anchor.go", "return max(r.Ceiling, ceiling)", "return ceiling", rosterTests},
-	{"R2", "an owner from outside the in-sync set", "roster/reassign.go", "case !slices.Contains(before.InSync, m.Member):", "case false:", rosterTests},
-	{"R2", "no floor at a change of owner", "roster/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, Term(r.Version), p.Floor", rosterTests},
-	{"R2", "a change of owner keeps the term", "roster/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, p.Term, r.Ceiling", rosterTests},
-	{"R2", "a command of an older version counts", "roster/command.go", "if c.From != r.Version && (c.Identity == nil || c.From != 0) {", "if c.From > r.Version {", rosterTests},
-	{"R3", "no floor at a loss", "roster/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, LostTerm: term, Disk: disk}", rosterTests},
-	{"R3", "a loss is not remembered", "roster/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, Floor: floor, Disk: disk}", rosterTests},
-	{"R4", "the owner is dropped like a backup", "roster/reassign.go", "case p.Owner == m.Member || !slices.Contains(p.InSync, m.Member):", "case !slices.Contains(p.InSync, m.Member):", rosterTests},
-	{"R7", "nothing is due, whatever the leader has seen since", "roster/plan/plan.go", "r == p.calm.roster && reflect.DeepEqual(s, p.calm.sight)", "r == p.calm.roster && (p.calm.roster != nil || reflect.DeepEqual(s, p.calm.sight))", []string{"./roster/plan", "-run", "TestPlan"}},
-	{"R7", "nothing is due, whatever the roster has become since", "roster/plan/plan.go", "r == p.calm.roster && reflect.DeepEqual", "p.calm.roster != nil && reflect.DeepEqual", []string{"./roster/plan", "-run", "TestPlan"}},
-	{"R4", "a replica that answers is dropped beside one that is removed", "roster/plan/view.go", "len(staying) > len(want)", "len(p.InSync) > len(want)", []string{"./roster/plan", "-run", "TestPlanKeepsBackupsOfTheGone"}},
+	{"R1", "agreement on a jump is counted from the last raise in every round", "internal/clustertime/timekeeper.go", "elapsed-k.counted(prev)", "elapsed", rosterTests},
+	{"R1", "the slower pace of an outage is a jump of the clocks", "internal/clustertime/timekeeper.go", "median.Sub(max(onward, prev.Add(SpanOf(elapsed))))", "median.Sub(onward)", rosterTests},
+	{"R1", "a jump of the clocks is followed immediately", "internal/clustertime/timekeeper.go", "k.agreed >= JumpAgreement", "k.agreed >= 0", rosterTests},
+	{"R1", "the ceiling may go back", "internal/roster/anchor.go", "return max(r.Ceiling, ceiling)", "return ceiling", rosterTests},
+	{"R2", "an owner from outside the in-sync set", "internal/roster/reassign.go", "case !slices.Contains(before.InSync, m.Member):", "case false:", rosterTests},
+	{"R2", "no floor at a change of owner", "internal/roster/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, Term(r.Version), p.Floor", rosterTests},
+	{"R2", "a change of owner keeps the term", "internal/roster/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, p.Term, r.Ceiling", rosterTests},
+	{"R2", "a command of an older version counts", "internal/roster/command.go", "if c.From != r.Version && (c.Identity == nil || c.From != 0) {", "if c.From > r.Version {", rosterTests},
+	{"R3", "no floor at a loss", "internal/roster/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, LostTerm: term, Disk: disk}", rosterTests},
+	{"R3", "a loss is not remembered", "internal/roster/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, Floor: floor, Disk: disk}", rosterTests},
+	{"R4", "the owner is dropped like a backup", "internal/roster/reassign.go", "case p.Owner == m.Member || !slices.Contains(p.InSync, m.Member):", "case !slices.Contains(p.InSync, m.Member):", rosterTests},
+	{"R7", "nothing is due, whatever the leader has seen since", "internal/roster/plan/plan.go", "r == p.calm.roster && reflect.DeepEqual(s, p.calm.sight)", "r == p.calm.roster && (p.calm.roster != nil || reflect.DeepEqual(s, p.calm.sight))", []string{"./internal/roster/plan", "-run", "TestPlan"}},
+	{"R7", "nothing is due, whatever the roster has become since", "internal/roster/plan/plan.go", "r == p.calm.roster && reflect.DeepEqual", "p.calm.roster != nil && reflect.DeepEqual", []string{"./internal/roster/plan", "-run", "TestPlan"}},
+	{"R4", "a replica that answers is dropped beside one that is removed", "internal/roster/plan/view.go", "len(staying) > len(want)", "len(p.InSync) > len(want)", []string{"./internal/roster/plan", "-run", "TestPlanKeepsBackupsOfTheGone"}},
 	{"R4", "an owner does not wait for a backup that never answered", "backup/owner.go", "!said || p.number < number", "said && p.number < number", replicaTests},
 	{"R5", "a joiner is not needed", "backup/owner.go", "if r.entry.Joining != \"\" {", "if false {", replicaTests},
 	{"R5", "a joiner is admitted before it holds the table", "backup/owner.go", "p.at != r.version || p.number < r.mark", "p.at != r.version", replicaTests},
 	{"R5", "an acknowledgement of an earlier version admits a joiner", "backup/owner.go", "!said || p.at != r.version ||", "!said ||", replicaTests},
 	{"R6", "a replica goes back to an older roster", "backup/term.go", "if v <= r.version {", "if v == r.version {", replicaTests},
 	{"R6", "an owner uses the ceiling of a version it has not looked at", "partition/partition.go", "	m.observe(v)\n	switch {", "	switch {", memberTests},
-	{"R8", "an older incarnation stays in the sets", "roster/change.go", "newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation", "newer, found := joining[m.Incarnation.Member()]; found && newer == \"\"", rosterTests},
+	{"R8", "an older incarnation stays in the sets", "internal/roster/change.go", "newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation", "newer, found := joining[m.Incarnation.Member()]; found && newer == \"\"", rosterTests},
 	{"R9", "a Raft stream for another server counts", "grid/internal/transport/raftstream.go", "p.Grid != s.grid || p.Target != s.self", "p.Grid != s.grid", streamTests},
 	{"R9", "a Raft stream of another grid counts", "grid/internal/transport/raftstream.go", "p.Grid != s.grid || p.Target != s.self", "p.Target != s.self", streamTests},
 	{"R9", "a call for another incarnation counts", "grid/internal/api/api.go", "if target != string(a.cfg.Self) {", "if false {", memberTests},
@@ -84,7 +84,7 @@ var protocolMutants = []mutant{
 	{"B2", "a replica that has nothing to do with a table keeps it", "backup/term.go", "	r.discard()\n	if p.Owner", "	if p.Owner", replicaTests},
 	{"S1", "a stop is stated with a node attached", "partition/partition.go", "	case !free:\n", "	case !free && high < 0:\n", memberTests},
 	{"S1", "grants continue after the stop is stated", "grid/departure.go", "	d.state.Ended.Store(true) // no actor", "	// no actor", memberTests},
-	{"S1", "the stop counts for more than one command", "roster/change.go", "next.Stopped = c.Stop", "next.Stopped = max(r.Stopped, c.Stop)", rosterTests},
+	{"S1", "the stop counts for more than one command", "internal/roster/change.go", "next.Stopped = c.Stop", "next.Stopped = max(r.Stopped, c.Stop)", rosterTests},
 	{"S2", "a holder of an earlier life is served beyond the floor", "partition/earlier.go", "	case until <= floor:", "	case until > 0:", memberTests},
 	{"H1", "every attach has the same ID", "client/backend.go", "_, _ = crand.Read(id[:])", "id[0], _ = 1, crand.Reader", clientTests},
 	{"H2", "the gap between two grants is used", "sequencer/grant.go", "		case have.Until < g.From:\n", "		case have.Until < g.From && used < 0:\n", idTests},
@@ -104,8 +104,8 @@ var protocolMutants = []mutant{
 // secondLines do the same as the first in a whole grid, where a rule is gone only with
 // all of them. The tests beside a rule have to miss the first alone.
 var secondLines = map[string][]edit{
-	"an owner from outside the in-sync set": {{"roster/plan/view.go", "&& next == \"\") && slices.Contains(p.InSync, i) {", "&& next == \"\") {"}},
-	"the owner is dropped like a backup":    {{"roster/plan/view.go", "slices.Contains(want, i) || i == p.Owner || v.keepsDisk(p, i)", "slices.Contains(want, i) || v.keepsDisk(p, i)"}},
+	"an owner from outside the in-sync set": {{"internal/roster/plan/view.go", "&& next == \"\") && slices.Contains(p.InSync, i) {", "&& next == \"\") {"}},
+	"the owner is dropped like a backup":    {{"internal/roster/plan/view.go", "slices.Contains(want, i) || i == p.Owner || v.keepsDisk(p, i)", "slices.Contains(want, i) || v.keepsDisk(p, i)"}},
 	"a replica goes back to an older roster": { // which Raft's order forbids as well
 		{"proof/sim/member.go", "	if index <= m.index {\n		return\n	}\n", ""}},
 	"an owner uses the ceiling of a version it has not looked at": { // the shell shows it each roster as well
@@ -122,7 +122,7 @@ var secondLines = map[string][]edit{
 	"record of another of its task extended": {foundRecord},
 	"extension written where another is":     {foundRecord},
 	"closed record keeps its holder": {foundRecord,
-		{"client/store/record/record.go", "	return r.State == Held && r.Attachment == id && !id.IsZero()", "	return r.Attachment == id && !id.IsZero()"}},
+		{"internal/record/record.go", "	return r.State == Held && r.Attachment == id && !id.IsZero()", "	return r.Attachment == id && !id.IsZero()"}},
 	"a table of an older term is taken": {
 		{"backup/update.go", "if u.Position.Compare(r.position) <= 0 {", "if u.Position.Term == r.position.Term && u.Position.Number <= r.position.Number {"}},
 }

@@ -1,8 +1,8 @@
 package main
 
 var (
-	protocolTests = []string{"./roster", "./wire", "-run", "TestProtocol|TestNewFields|TestFormatIs|TestUnknownCommands"}
-	raiseTests    = []string{"./leader", "-run", "TestProtocol|TestJoinOfOlder|TestNeed"}
+	protocolTests = []string{"./internal/roster", "./internal/wire", "-run", "TestProtocol|TestNewFields|TestFormatIs|TestUnknownCommands"}
+	raiseTests    = []string{"./internal/leader", "-run", "TestProtocol|TestJoinOfOlder|TestNeed"}
 	greetingTests = []string{"./grid/internal/transport", "-run", "TestGreetingOf|TestRaftStreamStates"}
 	callTests     = []string{"./client", "./grid", "-run", "TestAPIReleases|TestReleasesOfCalls"}
 	formingTests  = []string{"./grid/internal/formation", "-run", "TestNewSettings"}
@@ -11,15 +11,15 @@ var (
 
 // upgradeMutants weaken the rules by which members of two releases work together.
 var upgradeMutants = []mutant{
-	{"U1", "a new part is written as an older release does not expect it", "wire/formatted.go", "	needed, _ := c.Needs()\n	return formatted(needed, c)", "	return formatted(roster.Protocol1, c)", protocolTests},
-	{"U1", "a roster with a new part is written as an older release does not expect it", "wire/formatted.go", "	needed, _ := rosterNeeds(r)\n	return formatted(needed, r)", "	return formatted(roster.Protocol1, r)", protocolTests},
-	{"U1", "an entry may have a part that its format does not have", "wire/formatted.go", "	if needed > format {", "	if needed > format && format > 1 {", protocolTests},
-	{"U2", "a protocol that no release has", "roster/protocol.go", "p < OldestProtocol || p > CurrentProtocol {", "p < OldestProtocol {", protocolTests},
-	{"U3", "the protocol is raised before every member has it", "leader/protocol.go", "		case !release.Reads(p):", "		case p < 0:", raiseTests},
-	{"U3", "the protocol is raised before every member has said which it has", "leader/protocol.go", "		case !said:", "		case !said && p < 0:", raiseTests},
-	{"U3", "a member that cannot read the roster joins", "leader/protocol.go", "p := r.InUse(); !a.Release.Reads(p) {", "p := r.InUse(); p < 0 {", raiseTests},
-	{"U3", "a member joins that could read the roster when it asked", "leader/requests.go", " || !j.release.Reads(v.Roster.InUse()) {", " {", raiseTests},
-	{"U4", "the protocol is lowered although it was needed a moment ago", "leader/protocol.go", "v.Mono-p.needed >= lowerAfter && !l.changing", "v.Mono-p.needed >= lowerAfter/2 && !l.changing", raiseTests},
+	{"U1", "a new part is written as an older release does not expect it", "internal/wire/formatted.go", "	needed, _ := c.Needs()\n	return formatted(needed, c)", "	return formatted(roster.Protocol1, c)", protocolTests},
+	{"U1", "a roster with a new part is written as an older release does not expect it", "internal/wire/formatted.go", "	needed, _ := rosterNeeds(r)\n	return formatted(needed, r)", "	return formatted(roster.Protocol1, r)", protocolTests},
+	{"U1", "an entry may have a part that its format does not have", "internal/wire/formatted.go", "	if needed > format {", "	if needed > format && format > 1 {", protocolTests},
+	{"U2", "a protocol that no release has", "internal/roster/protocol.go", "p < OldestProtocol || p > CurrentProtocol {", "p < OldestProtocol {", protocolTests},
+	{"U3", "the protocol is raised before every member has it", "internal/leader/protocol.go", "		case !release.Reads(p):", "		case p < 0:", raiseTests},
+	{"U3", "the protocol is raised before every member has said which it has", "internal/leader/protocol.go", "		case !said:", "		case !said && p < 0:", raiseTests},
+	{"U3", "a member that cannot read the roster joins", "internal/leader/protocol.go", "p := r.InUse(); !a.Release.Reads(p) {", "p := r.InUse(); p < 0 {", raiseTests},
+	{"U3", "a member joins that could read the roster when it asked", "internal/leader/requests.go", " || !j.release.Reads(v.Roster.InUse()) {", " {", raiseTests},
+	{"U4", "the protocol is lowered although it was needed a moment ago", "internal/leader/protocol.go", "v.Mono-p.needed >= lowerAfter && !l.changing", "v.Mono-p.needed >= lowerAfter/2 && !l.changing", raiseTests},
 	{"U5", "a member of protocol 1 is greeted as it does not expect it", "grid/internal/transport/greeting.go", "	if older && time.Since(seen) < olderLasts {", "	if older && time.Since(seen) < 0 {", greetingTests},
 	{"U5", "a member of protocol 1 is answered as it does not expect it", "grid/internal/transport/greeting.go", "	if theirs.Release != (roster.Release{}) || unfit != nil {", "	if true {", greetingTests},
 	{"U5", "a member of an incompatible release is dialed", "grid/internal/transport/greeting.go", "	if err := t.release.Meets(theirs.Release); err != nil {", "	if err := t.release.Meets(theirs.Release); err != nil && addr == \"\" {", greetingTests},

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // agreement models Raft: one log of commands, in one order, that needs a majority of

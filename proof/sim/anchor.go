@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/leader/anchor"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/leader/anchor"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // anchorStore is the store of a grid's anchor: one record, changed by compare-and-swap.

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
 // clock is a process's two clocks, which may run at a wrong pace, and its cluster

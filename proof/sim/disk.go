@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/partition"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Members with a disk keep the definitions of their partitions there. Writes take time,

@@ -3,8 +3,8 @@ package sim
 import (
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // What befalls a grid. A fault that does not apply at the moment is drawn again.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/session"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/proof/ledger"
 	"github.com/snowgrid/snowgrid/sequencer"
 )

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Members of the release before read protocol 1 alone. At a start a member changes its

@@ -6,7 +6,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/session"
 
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/client/store/record"
-	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/proof/ledger"
 	"github.com/snowgrid/snowgrid/sequencer"
 )

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // The observations of a leader, kept beside its machine to judge the machine by.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // TestReleaseBeforeAndNewFeatures: a new feature is refused while a member runs the release

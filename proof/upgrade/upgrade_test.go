@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 var whole = flag.Bool("whole", false, "upgrade and take back every member in both orders, in order and by kills, under ten holders (some minutes)")

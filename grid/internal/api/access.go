@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/wire"
-	"github.com/snowgrid/snowgrid/wire/frame"
 )
 
 // access is the permission that the caller of a path needs.

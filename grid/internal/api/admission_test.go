@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestAdmissionByTime: the longer work waits for a processor, the more kinds of requests are

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // refuseUnread refuses a request whose body was not read. The server reads the rest of

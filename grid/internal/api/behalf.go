@@ -3,7 +3,7 @@ package api
 import (
 	"context"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 type behalfKey struct{}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/url"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Call is one call of the API: how its request is decoded, and the function that serves it.

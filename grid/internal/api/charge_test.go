@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestCallsAreCharged: each call about a sequencer is counted once, for its name; renewals

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/snowgrid/snowgrid/internal/frames"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // pushed is an outlet in frames: an event goes into the connection's queue as it is published,

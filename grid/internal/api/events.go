@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // eventQueue is how many events a stream may have waiting. A holder that does

@@ -17,9 +17,9 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/frames"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
-	"github.com/snowgrid/snowgrid/wire/frame"
 )
 
 // framed are the connections that were upgraded. The HTTP server no longer knows them. Its zero

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // handleIdentity serves the sets to a browser or curl: GET with the fields of

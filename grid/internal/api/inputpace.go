@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // How fast a caller is read that sends much before it is answered. One that sends without a pause

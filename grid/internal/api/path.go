@@ -8,7 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // Path is a call for people and for programs in other languages: a JSON body, whatever

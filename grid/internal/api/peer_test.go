@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestTokens: a token counts on a connection without a certificate, and a bad one is refused

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // AlsoGet serves a call for GET too, for people and curl: read makes the request of the

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // Health returns the handler of GET /livez and GET /readyz alone, for a server of another

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // routes are the API's handlers by path and method. They check the path first, then

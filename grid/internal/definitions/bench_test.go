@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // BenchmarkCommit measures one group commit of a new name in so many partitions, beside

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // A data directory that was copied gives two processes one member ID, and in Raft

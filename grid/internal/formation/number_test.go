@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/internal/registration"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // TestIdentityKeepsTheNumber: over other saves; and a version that does not know of numbers

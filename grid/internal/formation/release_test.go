@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestNewSettingsNeedTheirRelease: a member of the release before does not count among

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // MaxName is how many bytes the name of a member has at most.

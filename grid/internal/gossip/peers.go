@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Peers returns all live members, this one too, by incarnation. It is one slice for all

@@ -9,8 +9,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // subscribesMax bounds the members that are joined by request concurrently, and

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // udpPatience is how long a peer has to answer over TCP alone before this member reports that: a packet

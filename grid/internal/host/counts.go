@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/measure"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Counts are the measurements of a host since it was made.

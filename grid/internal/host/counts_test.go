@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestLagIsOfTheOldestUpdate: a replica lags since the first update that it did not

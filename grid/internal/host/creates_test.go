@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestPaceOfNewSequencers: a credential creates as many new sequencers as a second allows in a burst,

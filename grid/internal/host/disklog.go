@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Partitions collect their definitions by the hundred, and wait for the same few disks.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/internal/measure"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/roster"
 )
 
 // diskWriter brings the definitions of all partitions of a member to its disk. What is

@@ -9,9 +9,9 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // heldDisk is a disk whose transactions take as long as the test wants.

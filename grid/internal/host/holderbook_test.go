@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestHolderBookIsBounded: what holders state takes bounded memory, and is forgotten when

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Sequencers returns a page of the sequencers whose partitions this member owns, and the name

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Bounds of the messages that wait at a member for its roster (package partition). In a

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/pattern"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
-	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // An owner looks at members that do not acknowledge updates, and reports those that it does not reach to

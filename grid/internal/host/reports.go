@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // An owner whose joining replica holds the table asks the leader to admit it (R5), and

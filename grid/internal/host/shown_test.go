@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestKnownWaitsForItsLife: a handle without a logical node is not told that its

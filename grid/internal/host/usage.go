@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Usage is the use of the sequencers that this member owned since it started, as their

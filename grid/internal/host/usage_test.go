@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestUsageAddsUp: reports of a name add up, and the busiest of late comes first.

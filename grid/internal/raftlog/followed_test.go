@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/roster/follow"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/roster/follow"
 )
 
 // TestPushedRaises: a pushed roster is served, the log's roster stays as it is, and the time

@@ -7,9 +7,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/roster/follow"
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/roster/follow"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // fsm applies agreed commands to the roster.

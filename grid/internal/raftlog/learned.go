@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/roster/follow"
+	"github.com/snowgrid/snowgrid/internal/roster/follow"
 )
 
 // learned is the leader that this member follows if its Raft server is in no configuration.

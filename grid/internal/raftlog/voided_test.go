@@ -7,8 +7,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/roster/follow"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/roster/follow"
 )
 
 // TestVoidedClaims: a process that has given up its claims serves no roster of them again, whether it

@@ -3,7 +3,7 @@ package state
 import (
 	"sync/atomic"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Counts are the changes of the roster that this member has seen agreed on since it started.

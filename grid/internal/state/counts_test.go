@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // TestCountsOfRosterChanges: a change of owner is a move, a takeover or a loss, by the

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Every Raft stream opens, inside TLS if there is any, with the dialer's

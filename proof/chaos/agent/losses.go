@@ -10,8 +10,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/proof/chaos/history"
-	"github.com/snowgrid/snowgrid/roster"
 )
 
 // watchEvery is the interval of checks for lost partitions.

@@ -24,11 +24,11 @@ import (
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/proof/evil"
-	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/security/authority"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // every is the pause between two attacks.

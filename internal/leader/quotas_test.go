@@ -1,0 +1,75 @@
+package leader
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/internal/pattern"
+	"github.com/snowgrid/snowgrid/internal/roster"
+)
+
+// atProtocol3 returns a leader whose grid has protocol 3 and one quota.
+func atProtocol3(t *testing.T) *office {
+	o := durably(t)
+	kept := *o.v.Roster
+	kept.Protocol = roster.Protocol3
+	kept.Quotas = []roster.Quota{{Pattern: "a*", Names: 5}}
+	o.v.Roster = &kept
+	return o
+}
+
+// TestSetQuotas: limits are set one by one, and a limit that is as requested changes nothing.
+func TestSetQuotas(t *testing.T) {
+	for what, c := range map[string]struct {
+		in   SettingsRequest
+		want []roster.Quota
+	}{
+		"another limit": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "a*", Calls: number(7)}}}, []roster.Quota{{Pattern: "a*", Names: 5, Calls: 7}}},
+		"another row":   {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "*", PeerNodes: number(1)}}}, []roster.Quota{{Pattern: "*", PeerNodes: 1}, {Pattern: "a*", Names: 5}}},
+		"in its place":  {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b", Names: number(1)}}, DropQuotas: []pattern.Pattern{"a*"}}, []roster.Quota{{Pattern: "b", Names: 1}}},
+		"none":          {SettingsRequest{DropQuotas: []pattern.Pattern{"a*"}}, nil},
+		"as it is":      {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "a*", Names: number(5)}}}, []roster.Quota{{Pattern: "a*", Names: 5}}},
+	} {
+		o := atProtocol3(t)
+		answers := o.set(c.in)
+		o.agree()
+		if len(*answers) != 1 || (*answers)[0] != nil || !reflect.DeepEqual(o.v.Roster.Quotas, c.want) {
+			t.Errorf("%s: answers %v, quotas %+v, want %+v", what, *answers, o.v.Roster.Quotas, c.want)
+		}
+	}
+}
+
+func TestSetQuotasRefused(t *testing.T) {
+	for what, c := range map[string]struct {
+		in   SettingsRequest
+		kind error
+		want string
+	}{
+		"negative":  {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b", Names: number(-1)}}}, ErrBadRequest, `quota "b": names is -1; give 1 to 1000000000, or 0 for no limit`},
+		"nameless":  {SettingsRequest{Quotas: []roster.QuotaEdit{{Names: number(1)}}}, ErrBadRequest, "give 1 to 255 bytes"},
+		"twice":     {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b"}, {Pattern: "b"}}}, ErrBadRequest, "given twice"},
+		"no such":   {SettingsRequest{DropQuotas: []pattern.Pattern{"b"}}, ErrNotNow, `quota "b": there is none`},
+		"and other": {SettingsRequest{Backups: number(2), DropQuotas: []pattern.Pattern{"b"}}, ErrNotNow, "there is none"},
+	} {
+		o := atProtocol3(t)
+		commands := len(o.commands)
+		answers := o.set(c.in)
+		if len(*answers) != 1 || !errors.Is((*answers)[0], c.kind) || !strings.Contains((*answers)[0].Error(), c.want) || len(o.commands) != commands {
+			t.Errorf("%s: answers %v, want %s", what, *answers, c.want)
+		}
+	}
+}
+
+// TestQuotasNeedProtocol3: members of protocol 2 could not read the roster.
+func TestQuotasNeedProtocol3(t *testing.T) {
+	o := durably(t)
+	in := SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "a*", Names: number(1)}}}
+	if needed, part, err := NewsOfSettings(o.v.Roster, in); needed != roster.Protocol3 || !strings.Contains(part, "quotas") || err != nil {
+		t.Errorf("needs %v for %q, error %v", needed, part, err)
+	}
+	if needed, _, err := NewsOfSettings(o.v.Roster, SettingsRequest{Backups: number(2)}); needed != roster.Protocol2 || err != nil {
+		t.Errorf("another setting needs %v, error %v", needed, err)
+	}
+}

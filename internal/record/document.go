@@ -1,0 +1,198 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Phase is the state of a life of a sequencer.
+type Phase uint8
+
+// The phases of a life (H7).
+const (
+	Alive      Phase = iota // attachments take records
+	Destroying              // records are being closed
+	Destroyed               // all records are closed; the name may be created again
+)
+
+var phaseNames = [...]string{Alive: "alive", Destroying: "destroying", Destroyed: "destroyed"}
+
+// String returns the phase's name.
+func (p Phase) String() string {
+	if int(p) < len(phaseNames) {
+		return phaseNames[p]
+	}
+	return fmt.Sprintf("Phase(%d)", uint8(p))
+}
+
+// MarshalText returns the phase's name.
+func (p Phase) MarshalText() ([]byte, error) {
+	if int(p) >= len(phaseNames) {
+		return nil, fmt.Errorf("record: %v is not a state of a sequencer", p)
+	}
+	return []byte(phaseNames[p]), nil
+}
+
+// UnmarshalText reads a phase's name.
+func (p *Phase) UnmarshalText(text []byte) error {
+	i := slices.Index(phaseNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("record: state %.20q is unknown: give alive, destroying or destroyed", text)
+	}
+	*p = Phase(i)
+	return nil
+}
+
+// Document is the record of a sequencer itself: its definition and its life.
+//
+//	        BeginDestroy              EndDestroy
+//	alive --------------> destroying ------------> destroyed
+//	  ^                    all records are closed      |
+//	  +------------------------------------------------+
+//	                 Recreate, with the next life
+type Document struct {
+	Definition sequencer.Definition
+	Life       sequencer.Life
+	Phase      Phase
+	// Mark is the first tick that was never granted in the lives before, and in
+	// this one too once it is Destroyed.
+	Mark clustertime.Tick
+	// Initialized says that the marker and all records of its first size were written, in this
+	// life or one before: one that is missing is damage from then on (H11).
+	Initialized bool
+	Nonce       string // different in every body
+}
+
+// NewDocument returns the document of a name that the store does not have.
+func NewDocument(def sequencer.Definition, random [8]byte, nonce string) Document {
+	return Document{Definition: def, Life: NewLife(1, random), Nonce: nonce}
+}
+
+// Initialize returns the document after its marker and records were written. false: it says
+// so already.
+func (d Document) Initialize(nonce string) (Document, bool) {
+	if d.Initialized {
+		return d, false
+	}
+	d.Initialized, d.Nonce = true, nonce
+	return d, true
+}
+
+// BeginDestroy returns the document of a life that is to end. false: its end has begun.
+func (d Document) BeginDestroy(nonce string) (Document, bool) {
+	if d.Phase != Alive {
+		return d, false
+	}
+	d.Phase, d.Nonce = Destroying, nonce
+	return d, true
+}
+
+// EndDestroy returns the document of a life that has ended, with the mark of all its
+// records. They must be all records of the sequencer, read after the marker was sealed.
+//
+// Errors: ErrDamaged if the life is not being destroyed, or a record is not closed for it.
+func (d Document) EndDestroy(records []Record, nonce string) (Document, error) {
+	if d.Phase != Destroying {
+		return Document{}, failure.Errorf(ErrDamaged, "record: the sequencer is %v, not being destroyed", d.Phase)
+	}
+	for _, r := range records {
+		if r.State != Closed || r.Life != d.Life {
+			return Document{}, failure.Errorf(ErrDamaged, "record: a record is %v in life %v, not closed for life %v", r.State, r.Life, d.Life)
+		}
+		d.Mark = max(d.Mark, r.Bound)
+	}
+	d.Phase, d.Nonce = Destroyed, nonce
+	return d, nil
+}
+
+// Recreate returns the document of the name's next life, which grants nothing below the
+// mark of this one.
+//
+// Errors: ErrDamaged if this life has not ended.
+func (d Document) Recreate(def sequencer.Definition, random [8]byte, nonce string) (Document, error) {
+	if d.Phase != Destroyed {
+		return Document{}, failure.Errorf(ErrDamaged, "record: the sequencer is %v, so no other life can begin", d.Phase)
+	}
+	d.Definition, d.Life = def, NewLife(LifeNumber(d.Life)+1, random)
+	d.Phase, d.Nonce = Alive, nonce
+	return d, nil
+}
+
+// Ref returns the life for a handle.
+func (d Document) Ref() sequencer.Ref {
+	return sequencer.Ref{Definition: d.Definition, Life: d.Life, Born: sequencer.Birth{Term: LifeNumber(d.Life)}}
+}
+
+// documentBody is a document as JSON.
+type documentBody struct {
+	Name        string           `json:"name"`
+	Epoch       int64            `json:"epoch"` // Unix ms
+	Nodes       int              `json:"nodes"`
+	Layout      sequencer.Layout `json:"layout,omitzero"`
+	Life        sequencer.Life   `json:"life"`
+	State       Phase            `json:"state"`
+	Mark        clustertime.Tick `json:"mark"`
+	Initialized bool             `json:"initialized"`
+	Nonce       string           `json:"nonce"`
+}
+
+// Encode returns the document's body. It panics if the document is one that
+// DecodeDocument refuses.
+func (d Document) Encode() []byte {
+	cfg := d.Definition.Config()
+	text, err := json.Marshal(documentBody{
+		d.Definition.Name(), cfg.Epoch.UnixMilli(), cfg.Nodes, cfg.Layout, d.Life, d.Phase, d.Mark, d.Initialized, d.Nonce,
+	})
+	if err == nil {
+		err = d.check()
+	}
+	if err != nil {
+		panic("record: a document without a body: " + err.Error())
+	}
+	return text
+}
+
+// DecodeDocument reads a document's body.
+//
+// Errors: ErrDamaged.
+func DecodeDocument(text []byte) (Document, error) {
+	var b documentBody
+	if err := decodeStrictly(text, &b); err != nil {
+		return Document{}, failure.Errorf(ErrDamaged, "record: document %s: %w", excerpt(text), err)
+	}
+	cfg := sequencer.Config{Epoch: epoch.UnixMilli(b.Epoch), Nodes: b.Nodes, Layout: b.Layout}
+	def, err := sequencer.Define(b.Name, cfg)
+	if err == nil && (def.Epoch().UnixMilli() != b.Epoch || def.Config() != cfg) {
+		err = fmt.Errorf("epoch %d, %d nodes or layout %v differ from the definition %v", b.Epoch, b.Nodes, b.Layout, def)
+	}
+	d := Document{Definition: def, Life: b.Life, Phase: b.State, Mark: b.Mark, Initialized: b.Initialized, Nonce: b.Nonce}
+	if err == nil {
+		err = d.check()
+	}
+	if err != nil {
+		return Document{}, failure.Errorf(ErrDamaged, "record: document %s: %w", excerpt(text), err)
+	}
+	return d, nil
+}
+
+// check returns why a document is not one that the rules make.
+func (d Document) check() error {
+	switch {
+	case d.Definition.IsZero():
+		return fmt.Errorf("it has no definition")
+	case LifeNumber(d.Life) == 0:
+		return fmt.Errorf("life %v has number 0", d.Life)
+	case d.Mark < 0 || d.Mark > clustertime.Latest:
+		return fmt.Errorf("mark %d is outside 0 to %d", d.Mark, clustertime.Latest)
+	case d.Nonce == "" || len(d.Nonce) > textMax || !utf8.ValidString(d.Nonce):
+		return fmt.Errorf("its nonce has %d bytes: give 1 to %d of UTF-8", len(d.Nonce), textMax)
+	}
+	return nil
+}

@@ -1,0 +1,298 @@
+package record
+
+import (
+	"errors"
+
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Phases of an attachment with its record.
+const (
+	Taking    HoldingPhase = iota // the record is not known to be taken
+	Holds                         // it is; the grant may be used
+	Lost                          // the record is not the attachment's; what it was granted stays usable
+	Returning                     // stopped, and the record may still show the attachment
+	Done                          // stopped, and nothing is left to do
+)
+
+// HoldingPhase is the phase of a Holding.
+type HoldingPhase uint8
+
+var holdingNames = [...]string{Taking: "taking", Holds: "holds", Lost: "lost", Returning: "returning", Done: "done"}
+
+// String returns the phase's name.
+func (p HoldingPhase) String() string { return holdingNames[min(int(p), len(holdingNames)-1)] }
+
+// Holding is one attachment's life with one record, as a machine without time and I/O.
+//
+//	        landed             refused, damaged, expired
+//	taking --------> holds --------------------------------> lost
+//	   |               |                                       |
+//	   | refused       | Stop                                  | Stop
+//	   v               v            landed, or not recorded    v
+//	  lost         returning ------------------------------> done
+//
+// [Holding.Want] says which request is to be sent; the caller sends it and passes the
+// answer to Swapped or Read. There is one body at a time whose fate is not known, the
+// pending one, and it is repeated until the record shows its outcome: its nonce says
+// that it landed, the revision that it replaces that it did not yet, anything else that it
+// never will (H4). So however many copies of requests and answers are lost, delayed or
+// doubled, the grant is that of a body that is known to be in the store.
+//
+// After Stop no answer changes the grant (H5).
+type Holding struct {
+	id    sequencer.AttachmentID
+	node  sequencer.NodeID
+	phase HoldingPhase
+	cause error // Lost: why
+
+	now      Record // the body that the next one is computed from
+	revision string // its revision
+	grant    sequencer.Grant
+	landed   bool // a body of this attachment is known to have landed before Stop
+
+	pending *Record // replaces now; nil if there is none
+	copies  int     // requests for pending that were sent
+	read    bool    // the record has to be read before anything else is sent
+	refused bool    // the last answer for pending was a refusal
+	// rel has the timestamps used, since Stop.
+	rel sequencer.Release
+	// dropped is the nonce of a body whose fate was not known at Stop.
+	dropped string
+}
+
+// NewHolding begins to take a record that was read with a revision, for a new attachment.
+//
+// Errors: those of [Record.Take].
+func NewHolding(id sequencer.AttachmentID, c Candidate, revision, task, nonce string, b Bounds) (*Holding, error) {
+	want, err := c.Record.Take(id, task, nonce, b)
+	if err != nil {
+		return nil, err
+	}
+	return &Holding{id: id, node: c.Node, now: c.Record, revision: revision, pending: &want}, nil
+}
+
+// ID returns the attachment.
+func (h *Holding) ID() sequencer.AttachmentID { return h.id }
+
+// Node returns the logical node.
+func (h *Holding) Node() sequencer.NodeID { return h.node }
+
+// Phase returns the phase.
+func (h *Holding) Phase() HoldingPhase { return h.phase }
+
+// Cause returns why the record was lost: sequencer.ErrDestroyed, sequencer.ErrDetached,
+// ErrExpired or ErrDamaged; nil in other phases.
+func (h *Holding) Cause() error { return h.cause }
+
+// Record returns the newest body that is known to have been in the store.
+func (h *Holding) Record() Record { return h.now }
+
+// Grant returns the grant of the newest body of this attachment that is known to have
+// landed before Stop, false without one. It stays when the record is lost.
+func (h *Holding) Grant() (sequencer.Grant, bool) { return h.grant, h.landed }
+
+// Request is the read or swap that a Holding asks of the store.
+type Request uint8
+
+// The requests.
+const (
+	Nothing Request = iota
+	Swap            // write the record, on the condition of the revision
+	Load            // read the record
+)
+
+// Want returns the request to send next, with the body and the revision for a Swap. It is
+// the same until an answer changes it, so it may be sent again at any time.
+func (h *Holding) Want() (Request, Record, string) {
+	switch {
+	case h.read:
+		return Load, Record{}, ""
+	case h.pending != nil:
+		return Swap, *h.pending, h.revision
+	}
+	return Nothing, Record{}, ""
+}
+
+// Idle reports whether nothing is wanted.
+func (h *Holding) Idle() bool { return !h.read && h.pending == nil }
+
+// Extend begins to extend the record, if nothing else is pending. The grant grows when the
+// extension has landed.
+//
+// Errors: those of [Record.Extend]; the record is lost then.
+func (h *Holding) Extend(known map[sequencer.NodeID]uint64, nonce string, b Bounds) error {
+	if h.phase != Holds || !h.Idle() {
+		return nil
+	}
+	want, err := h.now.Extend(h.id, known, nonce, b)
+	if err != nil {
+		h.lose(err)
+		return err
+	}
+	h.pending, h.copies, h.refused = &want, 0, false
+	return nil
+}
+
+// Stop ends the use of the attachment for good; rel has the timestamps it used. The record is
+// returned, if it shows the attachment or may yet do so.
+func (h *Holding) Stop(rel sequencer.Release, nonce string) {
+	switch h.phase {
+	case Returning, Done:
+		return
+	case Lost:
+		h.finish()
+		return
+	}
+	h.rel, h.phase = rel, Returning
+	if h.copies == 0 {
+		h.giveBack(nonce)
+		return
+	}
+	h.read = true // the body that it may have become is the one to return
+}
+
+// Expire ends a holding whose record others may take by now, also while an extension is
+// pending: it is not extended any further, and a new attachment takes its place.
+func (h *Holding) Expire(now clustertime.Tick) bool {
+	if h.phase != Holds || now <= h.now.Timestamp {
+		return false
+	}
+	h.lose(failure.Errorf(ErrExpired, "record: it expired at %s, and it is %s", text(h.now.Timestamp), text(now)))
+	return true
+}
+
+// Look has the record read, because it may have changed.
+func (h *Holding) Look() { h.read = h.read || h.phase == Holds }
+
+// giveBack begins to return the record as it is known.
+func (h *Holding) giveBack(nonce string) {
+	want, held := h.now.Return(h.rel, nonce)
+	if !held {
+		h.finish()
+		return
+	}
+	h.pending, h.copies, h.read, h.refused = &want, 0, false, false
+}
+
+// Answer is how a swap ended.
+type Answer uint8
+
+// The answers to a swap.
+const (
+	Unknown Answer = iota // it may have landed, or may yet
+	Landed                // it did, with a new revision
+	Refused               // this request did not and will not
+)
+
+// Sent records that a request for the pending body is about to be sent. It must be called
+// before each Swap.
+func (h *Holding) Sent() {
+	if h.pending != nil {
+		h.copies++
+	}
+}
+
+// Swapped takes in the answer to a swap of the body with this nonce. revision is the new
+// one if it landed. Answers about other bodies than the pending one are ignored. fresh is
+// a nonce for a body that follows from it.
+func (h *Holding) Swapped(nonce string, a Answer, revision, fresh string) {
+	switch {
+	case h.pending == nil || h.pending.Nonce != nonce:
+	case a == Landed:
+		h.settle(*h.pending, revision, fresh)
+	default: // also if it was refused, since an earlier copy may have landed
+		h.read, h.refused = true, a == Refused
+	}
+}
+
+// Seen is a record as it was read.
+type Seen struct {
+	Record   Record
+	Revision string
+	// Err is nil, or matches ErrDamaged if the record is missing or unreadable.
+	Err error
+}
+
+// Read takes in the record as read, if a read was wanted. fresh is a nonce for a body that
+// follows from it.
+func (h *Holding) Read(s Seen, fresh string) {
+	if !h.read {
+		return
+	}
+	h.read = false
+	switch {
+	case s.Err != nil:
+		h.lose(s.Err)
+	case h.pending != nil && s.Record.Nonce == h.pending.Nonce:
+		h.settle(s.Record, s.Revision, fresh)
+	case s.Revision == h.revision && h.phase == Returning && h.pending.HeldBy(h.id):
+		// The stopped attachment's body has not landed. It may yet; what it was
+		// computed from is returned if it shows the attachment.
+		h.dropped = h.pending.Nonce
+		h.giveBack(fresh)
+	case s.Revision == h.revision && h.pending != nil && h.refused && h.pending.HeldBy(h.id) && h.pending.Generation != "":
+		// Not for its revision: another server has taken over (Q3, Q4).
+		h.lose(failure.Errorf(sequencer.ErrDetached, "record: its server was replaced, so writes may have been lost; take a record again"))
+	case s.Revision == h.revision && h.phase == Taking && h.refused && h.copies == 1:
+		// The store has a reason besides the record, such as a live lease.
+		h.lose(failure.Errorf(sequencer.ErrDetached, "record: the store refuses that it is taken in version %d", s.Record.Version))
+	case s.Revision == h.revision: // pending has not landed yet, and is sent again
+	case h.phase == Returning && s.Record.HeldBy(h.id) && s.Record.Nonce == h.dropped:
+		h.now, h.revision = s.Record, s.Revision
+		h.giveBack(fresh)
+	default:
+		h.lose(h.takenBy(s.Record))
+	}
+}
+
+// takenBy returns why a record that shows another body is lost.
+func (h *Holding) takenBy(r Record) error {
+	life := h.now.Life
+	if h.pending != nil {
+		life = h.pending.Life
+	}
+	if r.endOf(life) {
+		return failure.Errorf(sequencer.ErrDestroyed, "record: the sequencer was destroyed")
+	}
+	return failure.Errorf(sequencer.ErrDetached, "record: it is %v by %q in version %d", r.State, r.Task, r.Version)
+}
+
+// settle takes in that the pending body landed. Only before Stop does it change the grant.
+func (h *Holding) settle(r Record, revision, fresh string) {
+	h.now, h.revision, h.pending, h.copies, h.read = r, revision, nil, 0, false
+	if h.phase == Returning {
+		h.giveBack(fresh)
+		return
+	}
+	h.phase, h.landed, h.grant = Holds, true, r.Grant()
+}
+
+// lose ends the tries to change the record.
+func (h *Holding) lose(cause error) {
+	if h.phase == Returning {
+		h.finish()
+		return
+	}
+	h.pending, h.copies, h.read = nil, 0, false
+	h.phase, h.cause = Lost, cause
+}
+
+// GiveUp ends the tries to take or to return the record without knowing what became of
+// them. A request that lands later costs the node until it expires (H4).
+func (h *Holding) GiveUp() {
+	switch h.phase {
+	case Returning:
+		h.finish()
+	case Taking:
+		h.lose(errGaveUp)
+	}
+}
+
+var errGaveUp = errors.New("record: gave up")
+
+func (h *Holding) finish() {
+	h.phase, h.pending, h.copies, h.read = Done, nil, 0, false
+}

@@ -1,0 +1,85 @@
+package record
+
+import (
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Retire returns the record out of use (H6): its holder is removed and can no longer
+// extend it; bound and version stay. false: it is retired already.
+//
+// Errors: sequencer.ErrDestroyed if the life has ended; ErrDamaged.
+func (r Record) Retire(life sequencer.Life, nonce string) (Record, bool, error) {
+	if r.State == Retired && r.Life == life {
+		return r, false, nil
+	}
+	if err := r.takeable(life); err != nil {
+		return Record{}, false, err
+	}
+	r.Graceful = r.Graceful && r.State != Held
+	r = r.unheld(Retired, nonce)
+	r.Life = life
+	return r, true, nil
+}
+
+// Restore returns a retired record to use (H6), with its bound and version. false: it is
+// in use already.
+//
+// Errors: sequencer.ErrDestroyed if the life has ended; ErrDamaged.
+func (r Record) Restore(life sequencer.Life, nonce string) (Record, bool, error) {
+	if r.State != Retired || r.Life != life {
+		return r, false, r.takeable(life)
+	}
+	return r.unheld(Free, nonce), true, nil
+}
+
+// Enlist returns a record that lies beyond the sequencer's slots as a retired one of the
+// given life, to be restored when the slots have grown (H10). No attachment can have held
+// it.
+//
+// Errors: sequencer.ErrDestroyed if the life has ended.
+func (r Record) Enlist(life sequencer.Life, nonce string) (Record, error) {
+	if r.endOf(life) {
+		return Record{}, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
+	}
+	r = r.unheld(Retired, nonce)
+	r.Life = life
+	return r, nil
+}
+
+// Close returns the record of a life that is being destroyed (H7): without its holder, with
+// its bound. false: it is closed already. A record that an earlier destroy has closed is
+// closed again, so that an attachment of this life cannot take it afterwards.
+//
+// Errors: sequencer.ErrDestroyed if a later life has the record; ErrDamaged if it is in use
+// in an earlier one.
+func (r Record) Close(life sequencer.Life, nonce string) (Record, bool, error) {
+	switch {
+	case r.State == Closed && r.Life == life:
+		return r, false, nil
+	case earlier(life, r.Life):
+		return Record{}, false, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
+	case r.State != Closed && r.Life != life && !r.empty():
+		return Record{}, false, r.takeable(life)
+	}
+	r.Graceful = r.Graceful && r.State != Held
+	r = r.unheld(Closed, nonce)
+	r.Life = life
+	return r, true, nil
+}
+
+// Repaired returns a record in place of one that is missing or unreadable, or whose bound
+// is wrong (H6): a person states that nothing was granted at or above floor. version is
+// one that the record is known to have had, 0 if none is.
+//
+// Errors: sequencer.ErrInvalidConfig if floor is not a time of the sequencer.
+func Repaired(life sequencer.Life, floor, epoch clustertime.Tick, version uint64, nonce string) (Record, error) {
+	if floor < epoch || floor > clustertime.Latest {
+		return Record{}, failure.Errorf(sequencer.ErrInvalidConfig, "record: repair: floor %s is outside %s to %s; give a time at or above which nothing was granted, such as one window after the present",
+			text(floor), text(epoch), text(clustertime.Latest))
+	}
+	return Record{State: Free, Version: version, Life: life, Bound: floor, Nonce: nonce}, nil
+}

@@ -1,0 +1,161 @@
+package roster
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+)
+
+// An anchored grid keeps a limit of its ceiling in a record of a store outside the grid
+// (package internal/leader/anchor). Each take of that record has a claim, and the roster rises no
+// further than the limit of the record under the roster's claim (A2).
+
+// Claim names one take of the record of an anchored grid: 128 random bits as 32 lower-case
+// hex digits, "" for no anchor.
+type Claim string
+
+const claimDigits = 32
+
+// Check reports a malformed claim as an [ErrInvalid].
+func (c Claim) Check() error {
+	if len(c) == claimDigits && strings.Trim(string(c), "0123456789abcdef") == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: claim %.40q is not %d lower-case hex digits", ErrInvalid, string(c), claimDigits)
+}
+
+// Of returns the ID by which messages name a grid under this claim: that of the grid if
+// there is none, else another one for each claim. Two grids that were started from copies
+// of one another's data have one grid ID, and versions that cannot be compared (A9).
+func (c Claim) Of(g GridID) GridID {
+	bits, err := hex.DecodeString(string(c))
+	if err != nil || len(bits) != len(g) {
+		return g
+	}
+	for i, b := range bits {
+		g[i] ^= b
+	}
+	return g
+}
+
+// Identity returns the ID by which messages name the grid: answers, grants and what
+// holders show carry it.
+func (r *Roster) Identity() GridID { return r.Claim.Of(r.Grid) }
+
+// Refuses reports whether a member takes no message of a roster of another claim: not if it is
+// registered under its own (A9). One that has just started holds nothing, and catches up under the
+// claim that its grid has by now; so does a member of a roster from before the first claim.
+func (r *Roster) Refuses(self Incarnation, of Claim) bool {
+	_, registered := r.Member(self)
+	return registered && r.Claim != "" && of != r.Claim
+}
+
+// Reset begins the time of a new claim, by a leader that has taken the record (A5): every
+// partition is lost and has no owner, with a floor above everything that was granted
+// under any claim before. The disks that are named stay named.
+type Reset struct {
+	Claim Claim `json:"claim"`
+	// Found is the limit in the very revision of the record that the take replaced.
+	Found clustertime.Tick `json:"found_ms"`
+	// Leader is the member that took the record. It is registered (R8).
+	Leader Member `json:"leader"`
+}
+
+func (r *Roster) reset(c Reset) (*Roster, error) {
+	switch err := c.Claim.Check(); {
+	case err != nil:
+		return nil, refused("%v", err)
+	case c.Claim == r.Claim:
+		return nil, refused("the claim of the roster is drawn again")
+	case c.Found < 0 || c.Found > clustertime.Latest:
+		return nil, refused("the anchor was found at %d ms, which is not a time from 1970 to 9999", c.Found)
+	}
+	registered := Change{Join: []Member{c.Leader}}
+	out, err := r.leaving(registered)
+	if err != nil {
+		return nil, err
+	}
+	next := *r
+	next.Version++
+	next.Claim, next.Anchored = c.Claim, true
+	next.Restarted = r.Restarted || slices.ContainsFunc(r.Partitions, func(p Partition) bool { return p.Term > 0 })
+	next.Members = membersAfter(r.Members, registered.Join, out)
+	if next.Unsettled, err = r.unsettledAfter(registered, next.Members); err != nil {
+		return nil, err
+	}
+	floor := max(r.granted(), c.Found)
+	next.Ceiling = max(r.Ceiling, floor)
+	next.Stopped = 0
+	next.Partitions = make([]Partition, len(r.Partitions))
+	for id, p := range r.Partitions {
+		next.Partitions[id] = Partition{Term: Term(next.Version), Floor: floor, LostTerm: Term(next.Version), Disk: p.Disk}
+		next.Partitions[id].Memory = p.Memory
+	}
+	return &next, nil
+}
+
+// granted is above everything that was granted so far: the ceiling, or, right after an
+// orderly stop, where grants really ended (S1).
+func (r *Roster) granted() clustertime.Tick {
+	if r.Stopped > 0 {
+		return r.Stopped
+	}
+	return r.Ceiling
+}
+
+// checkClaim refuses a command of another claim (A2, A9), and, after an orderly stop of an
+// anchored grid, everything but a reset: the record may say by then that nothing more is
+// granted (A8).
+func (r *Roster) checkClaim(c Command) error {
+	switch {
+	case c.Claim != r.Claim:
+		return refused("it is of claim %.40q and the roster's is %q", string(c.Claim), string(r.Claim))
+	case r.Anchored && r.Claim == "" && c.Reset == nil:
+		return refused("the grid's anchor has not been taken yet")
+	case r.Claim != "" && r.Stopped > 0 && c.Reset == nil:
+		return refused("the grid has stopped, and its record has to be taken again")
+	}
+	return nil
+}
+
+// raised returns the ceiling after a raise: the window ahead of its time, and in an
+// anchored grid no further than its limit (A2).
+func (r *Roster) raised(t Raise) clustertime.Tick {
+	ceiling := t.Time.Add(r.Settings.Window)
+	if r.Claim != "" {
+		ceiling = min(ceiling, t.Limit)
+	}
+	return max(r.Ceiling, ceiling)
+}
+
+// checkLimit refuses a limit without an anchor, and grants of an earlier grid beyond it
+// with one.
+func (r *Roster) checkLimit(limit, granted clustertime.Tick) error {
+	switch {
+	case limit < 0 || limit > clustertime.Latest:
+		return refused("limit %d is not between 0 and the year 9999", limit)
+	case r.Claim == "" && limit > 0:
+		return refused("limit %d of a grid without an anchor", limit)
+	case r.Claim != "" && granted > limit:
+		return refused("grants of an earlier grid end at %d, and the anchor's limit is %d", granted, limit)
+	}
+	return nil
+}
+
+// raiseUnowned raises the floors of partitions without an owner: nothing is granted in
+// them below, so they need no loss.
+func (r *Roster) raiseUnowned(granted clustertime.Tick) {
+	unowned := func(p Partition) bool { return p.Owner == "" && p.LostTerm > 0 && p.Floor < granted }
+	if !slices.ContainsFunc(r.Partitions, unowned) {
+		return
+	}
+	r.Partitions = slices.Clone(r.Partitions)
+	for id, p := range r.Partitions {
+		if unowned(p) {
+			r.Partitions[id].Floor = granted
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package roster
+
+import (
+	"slices"
+
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/pattern"
+)
+
+// Change is one step of the roster from a version to the next. All its parts
+// take effect together. A partition is in at most one of Lose, Take, Add, Admit
+// and Drop.
+type Change struct {
+	// Join are new members. A new incarnation of a known member takes the older
+	// one out of everything (R8). One that is a member already, with the same
+	// record, is left as it is.
+	Join []Member `json:"join,omitempty"`
+	// Remove are members that are dead or leave. They also leave the in-sync
+	// sets, where term and floor stay (R4).
+	Remove []Incarnation `json:"remove,omitempty"`
+	// Lose names new owners of partitions without a replica that can continue:
+	// those without an earlier owner, and those whose replicas are gone (R3).
+	Lose []Loss `json:"lose,omitempty"`
+	// Take makes an in-sync replica the owner (R2). The others stay in sync.
+	Take []Replica `json:"take,omitempty"`
+	// Add begins to make a member a replica: the owner needs it in every
+	// acknowledgement from now on (R5).
+	Add []Replica `json:"add,omitempty"`
+	// Admit puts a joining replica into the in-sync set, because the owner, at
+	// exactly the version this change is computed from, said that it holds the
+	// table (R5).
+	Admit []Replica `json:"admit,omitempty"`
+	// Drop takes a replica that is not the owner out of the in-sync set (R4), or
+	// gives a join up.
+	Drop []Replica `json:"drop,omitempty"`
+	// Persist are partitions of which every durable in-sync replica has the table on
+	// disk, as their owner said at exactly the version this change is computed from:
+	// the disks of those replicas become the partition's (D4).
+	Persist []PartitionID `json:"persist,omitempty"`
+	// Strike are dead members. Where this change ends their being in sync, their disks
+	// are named no longer, if an in-sync replica's disk is (D3). Only leaders of earlier
+	// releases have disks struck.
+	Strike []MemberID `json:"strike,omitempty"`
+	// Forget are members whose disks are given up for good, also where no other disk
+	// is named. They may not be members of the grid (D10).
+	Forget []MemberID `json:"forget,omitempty"`
+	// Keepers are the voters of a grid without data directories, if they are others than
+	// before. They need [Protocol3].
+	Keepers []Incarnation `json:"keepers,omitempty"`
+	// Settle are members that have every replica they are meant to have in sync.
+	Settle []Incarnation `json:"settle,omitempty"`
+	// Doubt are members that do not answer: they are settled no longer.
+	Doubt []Incarnation `json:"doubt,omitempty"`
+	// Window is the new window in milliseconds, larger than before; 0 leaves it.
+	Window clustertime.Span `json:"window_ms,omitempty"`
+	// Backups is the new number of backups, another than before: 0 to MaxBackups; nil
+	// leaves it. The leader then adds or drops replicas, as after a join.
+	Backups *int `json:"backups,omitempty"`
+	// Voters is the new number of voters, another than before: 1, 3, 5 or 7; 0 leaves it.
+	Voters int `json:"voters,omitempty"`
+	// Quotas are rows that are added, or replace those of their patterns; DropQuotas are the
+	// patterns of rows that go. They need [Protocol3].
+	Quotas     []Quota           `json:"quotas,omitempty"`
+	DropQuotas []pattern.Pattern `json:"drop_quotas,omitempty"`
+	// Zones are the zones of members that joined without them, or with others.
+	Zones []Zoning `json:"zones,omitempty"`
+	// Granted is the end of grants of an earlier grid that a holder still has. The
+	// ceiling rises there before floors are taken from it, so that partitions lost
+	// in the same change start above those grants (S2); 0 leaves it.
+	Granted clustertime.Tick `json:"granted_ms,omitempty"`
+	// Limit is the limit that the leader has seen in the record of an anchored grid under the
+	// roster's claim, at least Granted (A2); 0 without an anchor.
+	Limit clustertime.Tick `json:"limit_ms,omitempty"`
+	// Stop is the first tick that was not granted, stated by the last member of a
+	// durable or anchored grid at a clean stop (S1); 0 states nothing.
+	Stop clustertime.Tick `json:"stop_ms,omitempty"`
+	// Protocol is the roster's protocol from this change on, because every member has it;
+	// 0 leaves it. A lower one is refused while something that needs the higher is in use.
+	Protocol Protocol `json:"protocol,omitempty"`
+}
+
+// Replica names one member's copy of one partition.
+type Replica struct {
+	Partition PartitionID `json:"partition"`
+	Member    Incarnation `json:"member"`
+}
+
+// Loss gives a partition to an owner that starts it afresh: the new version is
+// its term and the term of its last loss, its floor is the ceiling at this
+// place of the log. The owner and those with it are in sync from the start: they
+// all hold nothing (R3).
+type Loss struct {
+	Partition PartitionID   `json:"partition"`
+	Owner     Incarnation   `json:"owner"`
+	With      []Incarnation `json:"with,omitempty"`
+}
+
+// IsEmpty reports whether the change changes nothing.
+func (c Change) IsEmpty() bool {
+	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Settle) == 0 && len(c.Doubt) == 0 &&
+		len(c.Keepers) == 0 &&
+		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Backups == nil && c.Voters == 0 && len(c.Quotas)+len(c.DropQuotas) == 0 && len(c.Zones) == 0 && c.Granted == 0 && c.Stop == 0 && c.Protocol == 0
+}
+
+// isStop reports whether the change states an orderly stop and nothing else.
+func (c Change) isStop() bool {
+	stop := c.Stop
+	c.Stop = 0
+	return stop > 0 && c.IsEmpty()
+}
+
+// moves counts the moves of named partitions in the change.
+func (c Change) moves() int {
+	return len(c.Lose) + len(c.Take) + len(c.Add) + len(c.Admit) + len(c.Drop)
+}
+
+// change applies a change in independent parts: who is a member, who has which
+// partition, and the window.
+func (r *Roster) change(c Change) (*Roster, error) {
+	if err := r.checkChange(c); err != nil {
+		return nil, err
+	}
+	out, err := r.leaving(c)
+	if err != nil {
+		return nil, err
+	}
+	next := *r
+	next.Version++
+	next.Ceiling = max(r.Ceiling, c.Granted)
+	next.Stopped = c.Stop
+	next.Settings.Window = max(c.Window, r.Settings.Window)
+	if c.Backups != nil {
+		next.Settings.Backups = *c.Backups
+	}
+	if c.Voters != 0 {
+		next.Settings.Voters = StoredVoters(c.Voters)
+	}
+	if next.Quotas, err = r.quotasAfter(c); err != nil {
+		return nil, err
+	}
+	if next.Members, err = zoned(membersAfter(r.Members, c.Join, out), c.Zones); err != nil {
+		return nil, err
+	}
+	if next.Unsettled, err = r.unsettledAfter(c, next.Members); err != nil {
+		return nil, err
+	}
+	if err := next.reassign(c, r.lossFloor(c), out); err != nil {
+		return nil, err
+	}
+	if len(c.Keepers) > 0 {
+		next.Keepers = c.Keepers
+	}
+	if err := next.redisk(c, r); err != nil {
+		return nil, err
+	}
+	next.raiseUnowned(c.Granted)
+	if c.Protocol != 0 {
+		next.Protocol = c.Protocol.stored()
+	}
+	if err := next.checkLowered(); err != nil {
+		return nil, err
+	}
+	return &next, nil
+}
+
+// checkChange looks at what needs no look at members and partitions.
+func (r *Roster) checkChange(c Change) error {
+	switch {
+	case c.IsEmpty():
+		return refused("it changes nothing")
+	case len(c.Strike) > 0 && len(c.Remove)+len(c.Drop) == 0:
+		return refused("disks of dead members are struck, and nothing leaves an in-sync set")
+	case c.Window != 0 && (c.Window <= r.Settings.Window || c.Window > MaxWindow):
+		return refused("window %d ms must be above %d, as it only grows, and at most %d",
+			c.Window, r.Settings.Window, MaxWindow)
+	case c.Backups != nil && (*c.Backups < 0 || *c.Backups > MaxBackups || *c.Backups == r.Settings.Backups):
+		return refused("backups %d must be 0 to %d, and another number than the grid's, %d", *c.Backups, MaxBackups, r.Settings.Backups)
+	case c.Voters != 0 && (votersFault(c.Voters) != "" || c.Voters == r.Settings.MostVoters()):
+		return refused("voters %d must be 1, 3, 5 or 7, and another number than the grid's, %d", c.Voters, r.Settings.MostVoters())
+	case c.Granted < 0 || c.Granted > clustertime.Latest:
+		return refused("grants of an earlier grid end at %d ms, which is not a time from 1970 to 9999", c.Granted)
+	case c.Stop < 0 || c.Stop > r.Ceiling:
+		return refused("the grid stops with grants up to %d ms, and the ceiling is %d", c.Stop, r.Ceiling)
+	case c.Stop > 0 && (len(r.Members) != 1 || !r.Members[0].Durable && r.Claim == "" || !c.isStop()):
+		return refused("a clean stop of a grid is a change by its last member, which has a disk or an anchor, without other changes")
+	}
+	if err := r.checkLimit(c.Limit, c.Granted); err != nil {
+		return err
+	}
+	if err := r.checkKeepers(c.Keepers); err != nil {
+		return err
+	}
+	if err := r.checkRaised(c.Protocol); err != nil {
+		return err
+	}
+	return r.checkForget(c.Forget)
+}
+
+// lossFloor is the floor of a loss: the ceiling, or, right after an orderly stop,
+// where grants really ended (S1).
+func (r *Roster) lossFloor(c Change) clustertime.Tick { return max(r.granted(), c.Granted) }
+
+// leaving checks the joining and the removed members, and returns all that are not
+// members after the change: the removed and the older incarnations of those who
+// join (R8).
+func (r *Roster) leaving(c Change) (map[Incarnation]bool, error) {
+	out := make(map[Incarnation]bool)
+	for _, i := range c.Remove {
+		if _, found := r.Member(i); !found {
+			return nil, refused("%q is to be removed and is not a member", string(i))
+		}
+		if out[i] {
+			return nil, refused("%s is to be removed twice", i)
+		}
+		out[i] = true
+	}
+	joining := make(map[MemberID]Incarnation)
+	for _, m := range c.Join {
+		if err := r.checkJoin(m, joining, out); err != nil {
+			return nil, err
+		}
+		joining[m.Incarnation.Member()] = m.Incarnation
+	}
+	for _, m := range r.Members {
+		if newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation {
+			out[m.Incarnation] = true
+		}
+	}
+	return out, nil
+}
+
+func (r *Roster) checkJoin(m Member, joining map[MemberID]Incarnation, removed map[Incarnation]bool) error {
+	if fault := m.fault(); fault != "" {
+		return refused("%s", fault)
+	}
+	if removed[m.Incarnation] {
+		return refused("%s is to join and to be removed", m.Incarnation)
+	}
+	if twin, found := joining[m.Incarnation.Member()]; found {
+		return refused("%s and %s are one member and are both to join", twin, m.Incarnation)
+	}
+	if known, found := r.Member(m.Incarnation); found && known != m {
+		return refused("%s is a member with another record", m.Incarnation)
+	}
+	return nil
+}
+
+// membersAfter gives the sorted members without those that are out and with
+// those that join; the same slice if these are the same.
+func membersAfter(members, join []Member, out map[Incarnation]bool) []Member {
+	isOut := func(m Member) bool { return out[m.Incarnation] }
+	isKnown := func(m Member) bool {
+		_, found := searchMember(members, m.Incarnation)
+		return found
+	}
+	joining := slices.DeleteFunc(slices.Clone(join), isKnown)
+	if len(out) == 0 && len(joining) == 0 {
+		return members
+	}
+	after := slices.Concat(slices.DeleteFunc(slices.Clone(members), isOut), joining)
+	sortMembers(after)
+	return after
+}
+
+// unsettledAfter gives, sorted, the members whose replicas are not in sync: those
+// that were so and those that join or are in doubt, less the settled and the gone.
+func (r *Roster) unsettledAfter(c Change, members []Member) ([]Incarnation, error) {
+	unsettled := slices.Clone(r.Unsettled)
+	for _, m := range c.Join {
+		if _, known := r.Member(m.Incarnation); !known {
+			unsettled = append(unsettled, m.Incarnation)
+		}
+	}
+	for _, i := range c.Doubt {
+		if _, known := r.Member(i); !known || slices.Contains(unsettled, i) {
+			return nil, refused("%q is not a member, or unsettled already", string(i))
+		}
+		unsettled = append(unsettled, i)
+	}
+	for _, i := range c.Settle {
+		if !slices.Contains(unsettled, i) {
+			return nil, refused("%q is not unsettled", string(i))
+		}
+	}
+	unsettled = slices.DeleteFunc(unsettled, func(i Incarnation) bool {
+		_, stays := searchMember(members, i)
+		return !stays || slices.Contains(c.Settle, i)
+	})
+	slices.Sort(unsettled)
+	return slices.Compact(unsettled), nil
+}

@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/snowgrid/snowgrid/internal/roster"
+)
+
+// Two members may not reach each other while the leader reaches both. An owner waits for its replicas in
+// sync, so a partition whose owner is one of the two and whose replica is the other would answer no
+// create. The roster decides (R4): the replica is dropped, and the partition is placed so that its owner
+// reaches every other replica.
+
+// cutOff returns the members that do not reach most others: the fault is theirs. Their partitions go to
+// members that reach the others.
+func (s Sight) cutOff(r *roster.Roster) (out []roster.Incarnation) {
+	if len(s.Apart) == 0 {
+		return nil
+	}
+	others := map[roster.Incarnation]int{}
+	for _, pair := range s.Apart {
+		others[pair.A]++
+		others[pair.B]++
+	}
+	for _, m := range r.Members {
+		if 2*others[m.Incarnation] > len(r.Members)-1 {
+			out = append(out, m.Incarnation)
+		}
+	}
+	return out
+}
+
+// ownsAlone reports whether the owner of a partition answers, but is cut off, and no replica can take its
+// place: it keeps the partition until one can.
+func (v *view) ownsAlone(p roster.Partition) bool {
+	return slices.Contains(v.cutOff, p.Owner) && !slices.Contains(v.s.Silent, p.Owner) && !slices.Contains(v.s.Gone, p.Owner) &&
+		!slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool { return v.up[i] })
+}
+
+// areApart reports whether two members do not reach each other.
+func (v *view) areApart(a, b roster.Incarnation) bool { return v.apart[PairOf(a, b)] }
+
+// together returns the members on which a partition is placed while some do not reach each other. The owner
+// stays as long as it reaches all members that keep the definitions; the ring has its way when all reach
+// each other again. In place of a backup that the owner does not reach there is another member, as far as
+// there is one; else another of them is the owner, if it reaches all; else there are fewer.
+func (v *view) together(id roster.PartitionID, want []roster.Incarnation) []roster.Incarnation {
+	if len(v.apart) == 0 || len(want) == 0 {
+		return want
+	}
+	must := v.neededBy(id)
+	want = v.ownedBy(id, want, must)
+	out := []roster.Incarnation{want[0]}
+	for _, backup := range want[1:] {
+		if v.areApart(want[0], backup) {
+			backup = v.instead(id, want[0], backup, append(slices.Clone(want), out...))
+		}
+		if backup != "" {
+			out = append(out, backup)
+		}
+	}
+	if len(out) == len(want) {
+		return out
+	}
+	for i, owner := range want {
+		if v.reachesAll(owner, want) && v.reachesAll(owner, must) {
+			return append([]roster.Incarnation{owner}, slices.Delete(slices.Clone(want), i, i+1)...)
+		}
+	}
+	return out
+}
+
+// neededBy returns the members that an owner of a partition has to reach: the present owner, from which it
+// gets the table, and those that keep the definitions, as far as some member reaches them all.
+func (v *view) neededBy(id roster.PartitionID) []roster.Incarnation {
+	present := v.r.Partitions[id].Owner
+	if present == "" {
+		return nil
+	}
+	must := append([]roster.Incarnation{present}, v.r.Storage(id).Needed...)
+	for _, m := range v.r.Partitions[id].Disk { // answers wait for those that are out of sync, too
+		if i, found := v.current[m]; found {
+			must = append(must, i)
+		}
+	}
+	if !slices.ContainsFunc(v.placeable(), func(i roster.Incarnation) bool { return v.up[i] && v.reachesAll(i, must) }) {
+		return must[:1]
+	}
+	return must
+}
+
+// ownedBy returns as many members, with one first that reaches those given: the present owner unless it is
+// silent or leaves, else one that is wanted, else any.
+func (v *view) ownedBy(id roster.PartitionID, want, must []roster.Incarnation) []roster.Incarnation {
+	present := v.r.Partitions[id].Owner
+	if present == "" {
+		return want
+	}
+	placeable := v.placeable()
+	all := append(append([]roster.Incarnation{present}, want...), placeable...)
+	at := slices.IndexFunc(all, func(i roster.Incarnation) bool {
+		return v.up[i] && slices.Contains(placeable, i) && v.reachesAll(i, must)
+	})
+	if at < 0 {
+		return want
+	}
+	rest := slices.DeleteFunc(slices.Clone(want), func(i roster.Incarnation) bool { return i == all[at] })
+	// One with a disk is the last to make room.
+	slices.SortStableFunc(rest, func(a, b roster.Incarnation) int { return like(v.durable[b], true) - like(v.durable[a], true) })
+	return append([]roster.Incarnation{all[at]}, rest[:min(len(rest), len(want)-1)]...)
+}
+
+// reachesAll reports whether a member reaches all others of a set.
+func (v *view) reachesAll(owner roster.Incarnation, set []roster.Incarnation) bool {
+	return !slices.ContainsFunc(set, func(m roster.Incarnation) bool { return v.areApart(owner, m) })
+}
+
+// instead returns a member in place of a backup: one that the owner reaches and that is none of those
+// given, if possible with a disk and a zone like the backup's. "" for none.
+func (v *view) instead(id roster.PartitionID, owner, backup roster.Incarnation, given []roster.Incarnation) (best roster.Incarnation) {
+	like := func(i roster.Incarnation) int {
+		return 2*like(v.durable[i], v.durable[backup]) + like(v.zone[i], v.zone[backup])
+	}
+	all := v.placeable()
+	for n := range all { // each partition begins at another one, so that the load is spread
+		i := all[(n+int(id))%len(all)]
+		if !v.up[i] || v.areApart(owner, i) || slices.Contains(given, i) {
+			continue
+		}
+		if best == "" || like(i) > like(best) {
+			best = i
+		}
+	}
+	return best
+}
+
+func like[T comparable](a, b T) int {
+	if a == b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,70 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/buraksezer/consistent"
+
+	"github.com/snowgrid/snowgrid/internal/hash"
+	"github.com/snowgrid/snowgrid/internal/roster"
+)
+
+// The ring: how many points a member has on it, and how many times the average
+// a member may be given to own.
+const (
+	ringPoints = 20
+	ringLoad   = 1.25
+)
+
+// Place spreads partitions over members by a consistent hash ring with bounded
+// loads. The result lists the replicas of each partition, the owner first, then
+// as many of the copies as there are other members. No member is first more often
+// than a quarter above the average, rounded up. It depends on the set of members
+// alone, not on their order or on repetitions. Without members or partitions it
+// is nil.
+//
+// Only a leader that plans calls it. The ring's layout is that of one release of
+// the library, so no two processes may be expected to compute the same.
+func Place(members []roster.MemberID, partitions, copies int) [][]roster.MemberID {
+	// The library takes a count of 0 for its own default and never ends on a
+	// negative one. Should two points of the ring ever collide, the member that
+	// was added last has both, so members are always added in the same order.
+	if len(members) == 0 || partitions < 1 {
+		return nil
+	}
+	members = slices.Compact(slices.Sorted(slices.Values(members)))
+	ring := newRing(members, partitions)
+	replicas := min(len(members), 1+max(0, copies))
+	placed := make([][]roster.MemberID, partitions)
+	for id := range placed {
+		closest, err := ring.GetClosestNForPartition(id, replicas)
+		if err != nil {
+			panic("internal/roster/plan: the ring has too few members: " + err.Error())
+		}
+		for _, member := range closest {
+			placed[id] = append(placed[id], roster.MemberID(member.String()))
+		}
+	}
+	return placed
+}
+
+func newRing(members []roster.MemberID, partitions int) *consistent.Consistent {
+	points := make([]consistent.Member, len(members))
+	for at, i := range members {
+		points[at] = ringMember(i)
+	}
+	return consistent.New(points, consistent.Config{
+		Hasher:            ringHash{},
+		PartitionCount:    partitions,
+		ReplicationFactor: ringPoints,
+		Load:              ringLoad,
+	})
+}
+
+type ringMember roster.MemberID
+
+func (m ringMember) String() string { return string(m) }
+
+type ringHash struct{}
+
+func (ringHash) Sum64(key []byte) uint64 { return hash.Sum64(key) }

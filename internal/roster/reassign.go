@@ -1,0 +1,152 @@
+package roster
+
+import (
+	"slices"
+
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+)
+
+// reassign gives partitions to their new owners and replicas, and takes those
+// who are out from the in-sync sets. The roster has its new version and members
+// already and still shares its partitions with the old one.
+func (r *Roster) reassign(c Change, lossFloor clustertime.Tick, out map[Incarnation]bool) error {
+	if c.moves() == 0 && len(out) == 0 {
+		return nil
+	}
+	before := r.Partitions
+	r.Partitions = slices.Clone(before)
+	for id := range r.Partitions {
+		p := &r.Partitions[id]
+		p.InSync = without(p.InSync, out)
+		if out[p.Joining] {
+			p.Joining = ""
+		}
+	}
+	if err := r.move(c, lossFloor, before); err != nil {
+		return err
+	}
+	for id, p := range r.Partitions {
+		if out[p.Owner] {
+			return refused("%s is removed, and partition %d, which it owns, gets no new owner", p.Owner, id)
+		}
+	}
+	return nil
+}
+
+// move does each of the change's moves, at most one to a partition.
+func (r *Roster) move(c Change, lossFloor clustertime.Tick, before []Partition) error {
+	moved := make(map[PartitionID]bool, c.moves())
+	for _, l := range c.Lose {
+		if err := r.begin(l.Partition, moved, append(slices.Clone(l.With), l.Owner)...); err != nil {
+			return err
+		}
+		if err := r.lose(l, lossFloor, c.Granted); err != nil {
+			return err
+		}
+	}
+	for _, kind := range []struct {
+		moves []Replica
+		apply func(p *Partition, m Replica, before Partition) error
+	}{{c.Take, r.take}, {c.Add, r.add}, {c.Admit, r.admit}, {c.Drop, r.drop}} {
+		for _, m := range kind.moves {
+			if err := r.begin(m.Partition, moved, m.Member); err != nil {
+				return err
+			}
+			if err := kind.apply(&r.Partitions[m.Partition], m, before[m.Partition]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// begin checks the conditions of every move: the partition exists and is moved once, and
+// the replicas in the move are members.
+func (r *Roster) begin(id PartitionID, moved map[PartitionID]bool, members ...Incarnation) error {
+	if int(id) >= len(r.Partitions) {
+		return refused("partition %d does not exist; the grid has %d", id, len(r.Partitions))
+	}
+	if moved[id] {
+		return refused("partition %d is moved twice", id)
+	}
+	moved[id] = true
+	for _, i := range members {
+		if _, found := r.Member(i); !found {
+			return refused("partition %d is given to %q, which is not a member", id, string(i))
+		}
+	}
+	return nil
+}
+
+// lose applies R3.
+func (r *Roster) lose(l Loss, floor, granted clustertime.Tick) error {
+	set := append(slices.Clone(l.With), l.Owner)
+	slices.Sort(set)
+	if len(slices.Compact(slices.Clone(set))) != len(set) {
+		return refused("partition %d is lost to a member twice", l.Partition)
+	}
+	term := Term(r.Version)
+	was := r.Partitions[l.Partition]
+	if was.Owner == "" && was.LostTerm > 0 { // no member has granted anything since a reset (A5)
+		floor = max(was.Floor, granted)
+	}
+	disk := was.Disk // what they have is all there is after a loss (D3)
+	r.Partitions[l.Partition] = Partition{Owner: l.Owner, InSync: set, Term: term, Floor: floor, LostTerm: term, Disk: disk}
+	r.Partitions[l.Partition].Memory = was.Memory
+	return nil
+}
+
+// take applies R2. The set is the old one without the removed members, so every replica in
+// it has every answered operation.
+func (r *Roster) take(p *Partition, m Replica, before Partition) error {
+	switch {
+	case !slices.Contains(before.InSync, m.Member):
+		return refused("partition %d is to be taken over by %s, which is not in sync", m.Partition, m.Member)
+	case p.Owner == m.Member:
+		return refused("partition %d is to be taken over by %s, its owner", m.Partition, m.Member)
+	}
+	p.Owner, p.Term, p.Floor = m.Member, Term(r.Version), r.Ceiling
+	return nil
+}
+
+// add begins R5.
+func (r *Roster) add(p *Partition, m Replica, _ Partition) error {
+	if p.Owner == "" || slices.Contains(p.InSync, m.Member) || p.Joining == m.Member {
+		return refused("partition %d has no owner, or %s is its replica already", m.Partition, m.Member)
+	}
+	p.Joining = m.Member
+	return nil
+}
+
+// admit ends R5.
+func (r *Roster) admit(p *Partition, m Replica, _ Partition) error {
+	if p.Joining != m.Member {
+		return refused("%s is to be admitted to partition %d and does not join it", m.Member, m.Partition)
+	}
+	p.InSync = append(slices.Clone(p.InSync), m.Member)
+	slices.Sort(p.InSync)
+	p.Joining = ""
+	return nil
+}
+
+// drop applies R4.
+func (r *Roster) drop(p *Partition, m Replica, _ Partition) error {
+	switch {
+	case p.Joining == m.Member:
+		p.Joining = ""
+	case p.Owner == m.Member || !slices.Contains(p.InSync, m.Member):
+		return refused("%s is to be dropped from partition %d and is its owner, or not its replica", m.Member, m.Partition)
+	default:
+		p.InSync = without(p.InSync, map[Incarnation]bool{m.Member: true})
+	}
+	return nil
+}
+
+// without gives the set less those who are out; the same slice if none is in it.
+func without(set []Incarnation, out map[Incarnation]bool) []Incarnation {
+	isOut := func(i Incarnation) bool { return out[i] }
+	if !slices.ContainsFunc(set, isOut) {
+		return set
+	}
+	return slices.DeleteFunc(slices.Clone(set), isOut)
+}

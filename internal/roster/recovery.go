@@ -1,0 +1,61 @@
+package roster
+
+import (
+	"slices"
+
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+)
+
+// Recovery records that a grid was formed from data directories of another one, and what
+// was lost with the directories that were not given. It never changes.
+type Recovery struct {
+	Old GridID           `json:"old"`   // the grid whose data it was
+	At  clustertime.Tick `json:"at_ms"` // by the wall clock of the machine that recovered it
+	// Lost are the voters and disks of the old grid that were given up, by ID.
+	Lost []LostMember `json:"lost,omitempty"`
+	// Forgotten are the partitions of which no directory had the definitions: the names that
+	// they had are unknown, and one that is created with another epoch can repeat IDs.
+	Forgotten []PartitionID `json:"forgotten,omitempty"`
+	// Outdated are the partitions of which no directory was known to have every definition:
+	// the latest names may be unknown.
+	Outdated []PartitionID `json:"outdated,omitempty"`
+}
+
+// LostMember is a member that was given up by a recovery.
+type LostMember struct {
+	ID  MemberID `json:"id"`
+	API string   `json:"api,omitempty"` // its address in the old roster, "" if that is not known
+}
+
+// CheckRecovery reports an error in the record of a recovery as an [ErrInvalid], for a grid
+// with so many partitions. There is none without a recovery.
+func CheckRecovery(r *Recovery, partitions int) error {
+	if r == nil {
+		return nil
+	}
+	if r.Old.IsZero() || r.At < 0 || r.At > clustertime.Latest {
+		return invalidf("a recovery of grid %s at %d ms; it names a grid, and a time from 1970 to 9999", r.Old, r.At)
+	}
+	for i, m := range r.Lost {
+		if err := m.ID.Check(); err != nil {
+			return err
+		}
+		if i > 0 && r.Lost[i-1].ID >= m.ID {
+			return invalidf("lost member %s is out of order or there twice", m.ID)
+		}
+		if !isPlain(m.API) {
+			return invalidf("address %.40q of lost member %s must be at most %d bytes of UTF-8 without control characters", m.API, m.ID, maxText)
+		}
+	}
+	for _, ids := range [][]PartitionID{r.Forgotten, r.Outdated} {
+		for i, id := range ids {
+			if int(id) >= partitions || i > 0 && ids[i-1] >= id {
+				return invalidf("partition %d of a recovery is out of order, or outside 0 to %d", id, partitions-1)
+			}
+		}
+	}
+	if slices.ContainsFunc(r.Forgotten, func(id PartitionID) bool { return slices.Contains(r.Outdated, id) }) {
+		return invalidf("a partition of a recovery is forgotten and outdated")
+	}
+	return nil
+}

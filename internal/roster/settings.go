@@ -1,0 +1,159 @@
+package roster
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+)
+
+// Bounds and defaults of the settings. The partition count is bounded because
+// the roster travels and is copied as a whole.
+const (
+	DefaultPartitions = 271
+	MaxPartitions     = 8191
+
+	DefaultBackups = 1
+	MaxBackups     = 32767
+
+	DefaultVoters = 3
+	MaxVoters     = 7
+
+	// LoneWindow is the window of a member that was started with nothing
+	// configured, in milliseconds. Its only holders die with it, so a short one
+	// costs nothing and lets it restart soon.
+	LoneWindow clustertime.Span = 3_000
+	// DefaultWindow is the window of every other grid, in milliseconds.
+	DefaultWindow clustertime.Span = 15_000
+	MinWindow     clustertime.Span = 1_000
+	MaxWindow     clustertime.Span = 3_600_000
+
+	// UnsetBackups stands for no stated number of backups in [Settings.Differs],
+	// where 0 states that there shall be none.
+	UnsetBackups = -1
+
+	maxText = 255 // bytes, of a grid name or an address
+)
+
+// Settings are common to all members of a grid. They are agreed when the grid is formed.
+// Later the numbers of backups and voters can change, and the window, which only grows.
+type Settings struct {
+	Name       string           `json:"name"`       // of the grid: 1 to 255 bytes of UTF-8 without control characters
+	Partitions int              `json:"partitions"` // 1 to MaxPartitions
+	Backups    int              `json:"backups"`    // copies wanted besides the owner's: 0 (none) to MaxBackups
+	Window     clustertime.Span `json:"window_ms"`  // how far the ceiling runs ahead of cluster time: MinWindow to MaxWindow
+	// Voters is how many members vote if there are as many: 1, 3, 5 or 7; 0 is
+	// DefaultVoters. See [Settings.MostVoters].
+	Voters int `json:"voters,omitempty"`
+}
+
+// MostVoters returns how many members vote if there are as many.
+func (s Settings) MostVoters() int {
+	if s.Voters == 0 {
+		return DefaultVoters
+	}
+	return s.Voters
+}
+
+// StoredVoters returns a number of voters as settings have it: 0 for the default, which
+// every release knows.
+func StoredVoters(n int) int {
+	if n == DefaultVoters {
+		return 0
+	}
+	return n
+}
+
+// IsVoters reports whether settings may have a number of voters: 1, 3, 5, 7, or 0.
+func IsVoters(n int) bool { return n == 0 || n >= 1 && n <= MaxVoters && n%2 == 1 }
+
+// votersFault returns the error in a number of voters, "" for none.
+func votersFault(n int) string {
+	if IsVoters(n) {
+		return ""
+	}
+	return fmt.Sprintf("voters is %d, must be 1, 3, 5 or 7", n)
+}
+
+// Check reports the first setting that is out of bounds, as an [ErrInvalid].
+func (s Settings) Check() error {
+	if fault := s.fault(); fault != "" {
+		return fmt.Errorf("%w: %s", ErrInvalid, fault)
+	}
+	return nil
+}
+
+// fault returns the error in the settings, "" for none.
+func (s Settings) fault() string {
+	switch {
+	case s.Name == "" || !isPlain(s.Name):
+		return fmt.Sprintf("grid name %.40q must be 1 to %d bytes of UTF-8 without control characters", s.Name, maxText)
+	case s.Partitions < 1 || s.Partitions > MaxPartitions:
+		return outOfBounds("partitions", int64(s.Partitions), 1, MaxPartitions)
+	case s.Backups < 0 || s.Backups > MaxBackups:
+		return outOfBounds("backups", int64(s.Backups), 0, MaxBackups)
+	case s.Window < MinWindow || s.Window > MaxWindow:
+		return outOfBounds("window in ms", int64(s.Window), int64(MinWindow), int64(MaxWindow))
+	}
+	return votersFault(s.Voters)
+}
+
+// Differs compares the grid's settings with those a member was started with. A
+// zero field of stated, or [UnsetBackups], is unset and agrees with anything.
+// The first stated setting that is another than the grid's is named, with both
+// values, in an [ErrDiffers].
+func (s Settings) Differs(stated Settings) error {
+	switch {
+	case stated.Name != "" && stated.Name != s.Name:
+		return differs("name", fmt.Sprintf("%q", s.Name), fmt.Sprintf("%q", stated.Name))
+	case stated.Partitions != 0 && stated.Partitions != s.Partitions:
+		return differs("partitions", fmt.Sprint(s.Partitions), fmt.Sprint(stated.Partitions))
+	case stated.Backups != UnsetBackups && stated.Backups != s.Backups:
+		return changeable(differs("backups", countOrNone(s.Backups), countOrNone(stated.Backups)), fmt.Sprintf("backups=%d", stated.Backups))
+	case stated.Window != 0 && stated.Window != s.Window:
+		err := differs("window", s.Window.Duration().String(), stated.Window.Duration().String())
+		if stated.Window < s.Window { // it only grows
+			return err
+		}
+		return changeable(err, "window="+stated.Window.Duration().String())
+	case stated.Voters != 0 && stated.Voters != s.MostVoters():
+		return changeable(differs("voters", fmt.Sprint(s.MostVoters()), fmt.Sprint(stated.Voters)), fmt.Sprintf("voters=%d", stated.Voters))
+	}
+	return nil
+}
+
+func outOfBounds(setting string, value, low, high int64) string {
+	return fmt.Sprintf("%s is %d, must be %d to %d", setting, value, low, high)
+}
+
+func differs(setting, grid, stated string) error {
+	return fmt.Errorf("%w: %s is %s in the grid and %s here; drop the setting, or state the grid's value",
+		ErrDiffers, setting, grid, stated)
+}
+
+// changeable adds the command that gives the grid the stated value.
+func changeable(err error, assignment string) error {
+	return fmt.Errorf("%w, or change the grid with `snowgrid settings set %s`", err, assignment)
+}
+
+// countOrNone is a number of backups in words.
+func countOrNone(n int) string {
+	if n == 0 {
+		return "0 (none)"
+	}
+	return fmt.Sprint(n)
+}
+
+// isPlain reports whether s is UTF-8 of bounded length that is safe to print.
+func isPlain(s string) bool {
+	if len(s) > maxText || !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// StoredRequest tells owners which of their partitions' tables are on the disk of one
+// of their replicas.
+type StoredRequest struct {
+	Replica roster.Incarnation `json:"replica"`
+	Stored  []Stored           `json:"stored"` // at most MaxStored
+}
+
+// Stored is how far one partition's table is on disk.
+type Stored struct {
+	Partition roster.PartitionID `json:"partition"`
+	Position  backup.Position    `json:"position"`
+}
+
+// StoredResponse answers a StoredRequest. An owner ignores reports that it cannot use.
+type StoredResponse struct{}
+
+// CollectRequest asks a member for the definitions of a partition that its disk has,
+// page by page.
+type CollectRequest struct {
+	Partition roster.PartitionID `json:"partition"`
+	Term      roster.Term        `json:"term"`            // of the owner that asks
+	Lost      roster.Term        `json:"lost"`            // of the loss that made it ask
+	After     string             `json:"after,omitempty"` // the last name of the page before; "" for the first page
+	Revision  uint64             `json:"revision"`        // of the page before; 0 for the first page
+}
+
+// CollectResponse is one page. If the disk has changed between two pages, Revision is
+// not the one asked for and the page is the first one again.
+type CollectResponse struct {
+	Revision    uint64      `json:"revision"`
+	Definitions Definitions `json:"definitions"`
+	More        bool        `json:"more,omitempty"` // another page follows
+}
+
+// Definitions is a page of a partition's stored definitions.
+type Definitions struct {
+	Base    clustertime.Tick `json:"base"`
+	Records []Definition     `json:"records,omitempty"`
+}
+
+// Definition is one stored name.
+type Definition struct {
+	Sequencer Sequencer        `json:"sequencer"`
+	Destroyed bool             `json:"destroyed,omitempty"`
+	Mark      clustertime.Tick `json:"mark,omitempty"`
+}
+
+// MaxStored is how many partitions one StoredRequest may speak of.
+const MaxStored = 8192
+
+// ForgetRequest asks for a member's disk to be given up for good, at any member.
+type ForgetRequest struct {
+	Member roster.MemberID `json:"member"`
+	// LoseDefinitions confirms that the definitions of partitions may be lost of which
+	// no other disk is named.
+	LoseDefinitions bool `json:"lose_definitions,omitempty"`
+	Relay
+}
+
+// TakeRequest asks any member to have the leader take the record of the grid's anchor,
+// whichever grid holds it.
+type TakeRequest struct {
+	Relay
+}
+
+// ForgetResponse counts the partitions that depended on the disk.
+type ForgetResponse struct {
+	Partitions int            `json:"partitions"` // that rested on the disk
+	Lost       int            `json:"lost"`       // of those, the ones without another disk
+	Version    roster.Version `json:"version"`    // of the roster that says so
+}
+
+// DefinitionsOf returns what stored definitions look like on the wire.
+func DefinitionsOf(d partition.Definitions) Definitions {
+	out := Definitions{Base: d.Base}
+	for _, r := range d.Records {
+		out.Records = append(out.Records, DefinitionOf(r))
+	}
+	return out
+}
+
+// DefinitionOf returns what one stored name looks like on the wire.
+func DefinitionOf(r partition.DefinitionRecord) Definition {
+	return Definition{Sequencer: SequencerOf(r.Ref), Destroyed: r.Destroyed, Mark: r.Mark}
+}
+
+// State checks a page and returns it. Errors match ErrBadRequest, or sequencer.ErrInvalidConfig
+// for a definition that no sequencer can have.
+func (d Definitions) State() (partition.Definitions, error) {
+	out := partition.Definitions{Base: d.Base}
+	if d.Base < 0 {
+		return out, failure.Errorf(ErrBadRequest, "grid: base %d is negative", d.Base)
+	}
+	for i, r := range d.Records {
+		state, err := r.State()
+		if err != nil {
+			return out, err
+		}
+		if i > 0 && d.Records[i-1].Sequencer.Name >= r.Sequencer.Name {
+			return out, failure.Errorf(ErrBadRequest, "grid: the definition of %.100q is out of order or listed twice", r.Sequencer.Name)
+		}
+		out.Records = append(out.Records, state)
+	}
+	return out, nil
+}
+
+// State checks one stored name and returns it. Errors match ErrBadRequest, or sequencer.ErrInvalidConfig
+// for a definition that no sequencer can have.
+func (d Definition) State() (partition.DefinitionRecord, error) {
+	ref, err := d.Sequencer.Ref()
+	switch {
+	case err != nil:
+		return partition.DefinitionRecord{}, err
+	case ref.Life.IsZero():
+		return partition.DefinitionRecord{}, failure.Errorf(ErrBadRequest, "grid: the definition of %v names no life", ref.Definition)
+	case d.Mark < 0 || d.Mark != 0 && !d.Destroyed:
+		return partition.DefinitionRecord{}, failure.Errorf(ErrBadRequest, "grid: the definition of %v has the mark %d", ref.Definition, d.Mark)
+	}
+	return partition.DefinitionRecord{Ref: ref, Destroyed: d.Destroyed, Mark: d.Mark}, nil
+}

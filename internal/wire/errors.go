@@ -1,0 +1,252 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Errors of a request that the API does not carry out. Each kind has another remedy: a
+// bad request is corrected in the program that sends it; an operator confirms an
+// operation, or changes the state that forbids it, and tries again.
+var (
+	// ErrBadRequest says that a message is malformed, exceeds a limit, or states
+	// something that cannot be true. Sending it again does not help. Rosters and
+	// commands that are damaged where they are stored match it too.
+	ErrBadRequest = errors.New("wire: bad request")
+
+	// ErrNotNow says that the state of the member or of the grid forbids an operation.
+	// The message names the required change.
+	ErrNotNow = errors.New("wire: not possible in the present state")
+
+	// ErrNotNeeded says that an operation has nothing to do.
+	ErrNotNeeded = errors.New("wire: nothing to do")
+
+	// ErrNotConfirmed says that an operation which can lose something was not confirmed.
+	// Nothing was done; the message describes the effect and the confirmation.
+	ErrNotConfirmed = errors.New("wire: not confirmed")
+
+	// ErrSettingsConflict says that a bootstrap member's settings are in conflict with those that
+	// a member states in its configuration.
+	ErrSettingsConflict = errors.New("wire: conflicting settings")
+
+	// ErrNotAddressed says that a call between members was for another grid or
+	// another incarnation.
+	ErrNotAddressed = errors.New("wire: the call was addressed to another grid or member")
+
+	// ErrForeignGrid says that an address given to join is of a member of another grid.
+	ErrForeignGrid = errors.New("wire: a member of another grid")
+
+	// ErrUnknownPath says that nothing is served at a request's path.
+	ErrUnknownPath = errors.New("wire: unknown path")
+
+	// ErrWrongMethod says that a path is served for other methods.
+	ErrWrongMethod = errors.New("wire: method not served at this path")
+
+	// ErrCrossOrigin says that a browser made a request for a page of another origin.
+	ErrCrossOrigin = errors.New("wire: cross-origin request")
+
+	// ErrContentType says that a request names no encoding, or an unknown one.
+	ErrContentType = errors.New("wire: content type missing or unknown")
+)
+
+// ErrIdentityInUse says that a member ID that asks to join is registered for another
+// process, which answers.
+var ErrIdentityInUse = errors.New("wire: another process has this member's identity")
+
+// ErrOtherClaim says that a process that asks to join is registered in the grid under another claim
+// of its anchor.
+var ErrOtherClaim = errors.New("wire: the process is registered under another claim of the anchor")
+
+// Errors of the calls for numbers, besides those of package roster.
+var (
+	// ErrAlive says that a process whose number is to be removed is running, or that this
+	// cannot be ruled out yet.
+	ErrAlive = errors.New("wire: a process with the number is alive")
+
+	// ErrProtocol says that the processes of the grid, or the caller, run a version of
+	// snowgrid that is too old for the call. The message names the versions. The same call
+	// succeeds once they are upgraded.
+	ErrProtocol = errors.New("wire: protocol version too old")
+)
+
+// ErrOverloaded says that a member has more requests than it can serve in time, and refused one
+// of them before it did anything about it. The answer says when to send it again. It matches
+// sequencer.ErrUnavailable, which is how processes of earlier releases read it.
+var ErrOverloaded = fmt.Errorf("wire: overloaded: %w", sequencer.ErrUnavailable)
+
+// Error is the body of every answer that is not 200 OK.
+type Error struct {
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Version roster.Version `json:"version,omitempty"`
+	// CodeLegacy is the code of RocketMQ's controller for the same refusal, for programs
+	// that know those; 0 for none.
+	CodeLegacy int `json:"code_legacy,omitempty"`
+	// Next is the number that the set gives next, with code id_refused.
+	Next uint64 `json:"next,omitempty"`
+	// RetryAfter is after how many milliseconds the same call may succeed, with codes quota
+	// and overloaded; 0 if time alone does not help. The answer has it as Retry-After too, in seconds.
+	RetryAfter int64 `json:"retry_after_ms,omitempty"`
+}
+
+// code is how one sentinel travels.
+type code struct {
+	name   string
+	status int
+	err    error
+	legacy int // [Error.CodeLegacy], 0 for none
+}
+
+// codes is in order of precedence: an error that matches two travels as the first.
+var codes = []code{
+	{"wrong_owner", http.StatusMisdirectedRequest, roster.ErrWrongOwner, 0},
+	{"not_addressed", http.StatusMisdirectedRequest, ErrNotAddressed, 0},
+	{"unknown_path", http.StatusNotFound, ErrUnknownPath, 0},
+	{"wrong_method", http.StatusMethodNotAllowed, ErrWrongMethod, 0},
+	{"cross_origin", http.StatusForbidden, ErrCrossOrigin, 0},
+	{"unauthenticated", http.StatusUnauthorized, security.ErrUnauthenticated, 0},
+	{"denied", http.StatusForbidden, security.ErrDenied, 0},
+	{"content_type", http.StatusUnsupportedMediaType, ErrContentType, 0},
+	{"fenced", http.StatusConflict, roster.ErrFenced, 0},
+	{"id_refused", http.StatusConflict, roster.ErrIDRefused, 2014},
+	{"not_registered", http.StatusNotFound, roster.ErrNotRegistered, 2010},
+	{"alive", http.StatusConflict, ErrAlive, 2009},
+	{"unknown_set", http.StatusNotFound, roster.ErrCleanUnknownSet, 2009}, // matches ErrUnknownSet too
+	{"unknown_set", http.StatusNotFound, roster.ErrUnknownSet, 2008},
+	{"protocol", http.StatusUpgradeRequired, ErrProtocol, 0},
+	{"identity_in_use", http.StatusConflict, ErrIdentityInUse, 0},
+	{"other_claim", http.StatusConflict, ErrOtherClaim, 0},
+	{"foreign_grid", http.StatusConflict, ErrForeignGrid, 0},
+	{"settings_conflict", http.StatusConflict, ErrSettingsConflict, 0},
+	{"not_confirmed", http.StatusPreconditionRequired, ErrNotConfirmed, 0},
+	{"not_needed", http.StatusConflict, ErrNotNeeded, 0},
+	{"not_now", http.StatusConflict, ErrNotNow, 0},
+	{"epoch_exhausted", http.StatusBadRequest, sequencer.ErrEpochExhausted, 0},
+	{"invalid_config", http.StatusBadRequest, sequencer.ErrInvalidConfig, 0},
+	{"bad_request", http.StatusBadRequest, ErrBadRequest, 0},
+	{"bad_request", http.StatusBadRequest, partition.ErrBadClaim, 0}, // arrives as ErrBadRequest
+	{"not_found", http.StatusNotFound, sequencer.ErrNotFound, 0},
+	{"conflict", http.StatusConflict, sequencer.ErrConflict, 0},
+	{"destroyed", http.StatusGone, sequencer.ErrDestroyed, 0},
+	{"in_use", http.StatusConflict, partition.ErrInUse, 0},
+	{"quota", http.StatusTooManyRequests, sequencer.ErrQuota, 0},
+	{"no_free_node", http.StatusServiceUnavailable, sequencer.ErrNoFreeNode, 0},
+	{"grant_expired", http.StatusServiceUnavailable, sequencer.ErrGrantExpired, 0},
+	{"detached", http.StatusConflict, sequencer.ErrDetached, 0},
+	{"attached", http.StatusConflict, sequencer.ErrAttached, 0},
+	{"closed", http.StatusServiceUnavailable, sequencer.ErrClosed, 0},
+	{"overloaded", http.StatusServiceUnavailable, ErrOverloaded, 0},
+	{"unavailable", http.StatusServiceUnavailable, sequencer.ErrUnavailable, 0},
+}
+
+// ErrorOf converts err to its form on the wire. An error without a code of its own travels
+// as unavailable: the caller may try again.
+func ErrorOf(err error, v roster.Version) *Error {
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			e := &Error{Code: c.name, Message: err.Error(), Version: v, CodeLegacy: c.legacy}
+			if refused, ok := errors.AsType[*roster.RefusedID](err); ok {
+				e.Next = refused.Next
+			}
+			if later, ok := errors.AsType[retryAfter](err); ok {
+				e.RetryAfter = (later.RetryAfter() + time.Millisecond - 1).Milliseconds()
+			}
+			return e
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("the call took too long: %w", err)
+	}
+	return &Error{Code: "unavailable", Message: err.Error(), Version: v}
+}
+
+// Status returns the HTTP status of an error.
+func (e *Error) Status() int {
+	for _, c := range codes {
+		if c.name == e.Code {
+			return c.status
+		}
+	}
+	return http.StatusServiceUnavailable
+}
+
+// Unwire returns the error again, matching the sentinel it was made from.
+func (e *Error) Unwire() error {
+	if e == nil {
+		return nil
+	}
+	cause := sequencer.ErrUnavailable
+	if i := e.row(); i >= 0 {
+		cause = codes[i].err
+	}
+	if errors.Is(cause, roster.ErrIDRefused) {
+		cause = &roster.RefusedID{Next: e.Next, Reason: e.Message}
+	}
+	if e.RetryAfter > 0 {
+		return &LaterError{Message: e.Message, After: time.Duration(min(e.RetryAfter, math.MaxInt32)) * time.Millisecond, Of: cause}
+	}
+	return &remoteError{message: e.Message, cause: cause}
+}
+
+// IsAnswer reports whether an error is the answer of another process, not the lack of one.
+func IsAnswer(err error) bool {
+	_, remote := errors.AsType[*remoteError](err)
+	_, later := errors.AsType[*LaterError](err)
+	return remote || later
+}
+
+// row returns the index of the row of codes that e was made from, -1 for none. Rows of one code
+// differ in the legacy code, which a member that passes the error on has to keep.
+func (e *Error) row() int {
+	last := -1
+	for i, c := range codes {
+		switch {
+		case c.name != e.Code:
+		case c.legacy == e.CodeLegacy:
+			return i
+		default:
+			last = i
+		}
+	}
+	return last
+}
+
+// retryAfter is an error that time alone removes.
+type retryAfter interface {
+	error
+	RetryAfter() time.Duration
+}
+
+// LaterError is the refusal of a call that may succeed after some time.
+type LaterError struct {
+	Message string
+	After   time.Duration
+	Of      error // the sentinel that it matches
+}
+
+// Error implements error.
+func (e *LaterError) Error() string { return e.Message }
+
+// Unwrap returns the sentinel.
+func (e *LaterError) Unwrap() error { return e.Of }
+
+// RetryAfter returns the time until the same call may succeed.
+func (e *LaterError) RetryAfter() time.Duration { return e.After }
+
+// remoteError keeps the words of the other side and the sentinel of this one.
+type remoteError struct {
+	message string
+	cause   error
+}
+
+func (e *remoteError) Error() string { return e.message }
+func (e *remoteError) Unwrap() error { return e.cause }

@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/roster"
+)
+
+// Entries of the Raft log and snapshots begin with the number of their format, which is the
+// [roster.Protocol] that a member needs to read them. So a member of an older protocol
+// stops with a [FormatError] at an entry that it cannot read, and does not mistake it for
+// damage. What an older release can read is written in its format, to the byte.
+
+// formatted encodes v with the number of its format in front.
+func formatted(needed roster.Protocol, v any) ([]byte, error) {
+	data, err := Encode(MsgPack, v)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte{byte(needed)}, data...), nil
+}
+
+// readFormatted reads what formatted made, of any format that this release knows, and
+// returns the format.
+func readFormatted(data []byte, v any) (roster.Protocol, error) {
+	if len(data) == 0 {
+		return 0, failure.Errorf(ErrBadRequest, "the entry is empty")
+	}
+	format := roster.Protocol(data[0])
+	if format < roster.OldestProtocol || format > roster.CurrentProtocol {
+		if err := CheckFormat(int(format), int(roster.CurrentProtocol)); err != nil {
+			return 0, failure.Errorf(ErrBadRequest, "%w", err)
+		}
+	}
+	return format, Decode(MsgPack, data[1:], v)
+}
+
+// checkNeeded refuses an entry with a part that its format does not have: an older release
+// would take it for damage.
+func checkNeeded(format, needed roster.Protocol, part string) error {
+	if needed > format {
+		return failure.Errorf(ErrBadRequest, "it has format %d, and %s needs format %d", format, part, needed)
+	}
+	return nil
+}
+
+// EncodeCommand returns a roster command as the Raft log keeps it.
+func EncodeCommand(c roster.Command) ([]byte, error) {
+	needed, _ := c.Needs()
+	return formatted(needed, c)
+}
+
+// DecodeCommand reads what EncodeCommand wrote. A command of another format, with a
+// part that this version does not know, or with none, is an error: a member that
+// skipped it would be of another grid than the rest.
+func DecodeCommand(data []byte) (roster.Command, error) {
+	var c roster.Command
+	format, err := readFormatted(data, &c)
+	if err == nil && c.Parts() == 0 {
+		err = failure.Errorf(ErrBadRequest, "the command has no part that this version knows")
+	}
+	if err == nil {
+		needed, part := c.Needs()
+		err = checkNeeded(format, needed, part)
+	}
+	return c, err
+}
+
+// EncodeRoster returns a roster as Raft snapshots keep it.
+func EncodeRoster(r *roster.Roster) ([]byte, error) {
+	needed, _ := rosterNeeds(r)
+	return formatted(needed, r)
+}
+
+// DecodeRoster reads what EncodeRoster wrote. A roster that no sequence of
+// commands can give is an error, so that a damaged snapshot is not served from.
+func DecodeRoster(data []byte) (*roster.Roster, error) {
+	r := new(roster.Roster)
+	format, err := readFormatted(data, r)
+	if err != nil {
+		return nil, err
+	}
+	needed, part := rosterNeeds(r)
+	if err := checkNeeded(format, needed, part); err != nil {
+		return nil, err
+	}
+	r.Clamp()
+	if err := r.Check(); err != nil {
+		return nil, failure.Errorf(ErrBadRequest, "the roster is damaged: %w", err)
+	}
+	return r, nil
+}
+
+// rosterNeeds returns the protocol that a member needs to read a roster, with the number
+// of its protocol, and the part that needs it.
+func rosterNeeds(r *roster.Roster) (roster.Protocol, string) {
+	if r.Protocol != 0 {
+		return max(r.Protocol, roster.Protocol2), "the number of the protocol"
+	}
+	return r.Needs()
+}

@@ -1,0 +1,220 @@
+package wire
+
+import (
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Calls for the numbers of processes. A process gets its number in these steps, and keeps
+// it for good:
+//
+//	next      the number to apply for; allocates nothing
+//	apply     the number, with a random code that the process has stored before: accepted
+//	          for the next number, and again for the same number with the same code
+//	register  at each start, with number and code: the incarnation of this start, and
+//	          again every AgainMS as a sign of life
+//
+// clean, import and list are for operators.
+
+// Limits of the calls for numbers.
+const (
+	MaxNumbers        = 1000 // numbers in one clean or import, and members in one answer
+	MaxPreferredNodes = 32   // logical nodes that one registration names
+)
+
+// Identity is the registered identity of a process in its requests to owners of partitions,
+// which refuse an earlier incarnation than the registered one (roster.ErrFenced) and a
+// number without a registration (roster.ErrNotRegistered).
+type Identity struct {
+	Cluster     string `json:"cluster"`
+	Set         string `json:"set"`
+	ID          uint64 `json:"id"`
+	Incarnation uint64 `json:"incarnation"`
+}
+
+// Relay is set by a member that passes a call on to the leader. A member takes it from other
+// members only.
+type Relay struct {
+	AskedBy   string `json:"asked_by,omitempty"`  // the caller of the member that forwards it
+	Forwarded bool   `json:"forwarded,omitempty"` // to the leader
+	// Caller is that caller, for the limits of its credential; nil for a process of the member itself.
+	Caller *Caller `json:"caller,omitempty"`
+}
+
+// Via returns the part of a request that the member sets which passes it on.
+func (r *Relay) Via() *Relay { return r }
+
+// Relayed is a pointer to a request that members pass on to the leader.
+type Relayed interface{ Via() *Relay }
+
+// IdentityNextRequest asks for the number that a set gives next.
+type IdentityNextRequest struct {
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"` // of the set
+	Relay
+}
+
+// IdentityNextResponse has the next number of a set: 1 if the set is unknown.
+type IdentityNextResponse struct {
+	Next uint64 `json:"next"`
+}
+
+// IdentityApplyRequest applies for a number. Repeating it with the same code is safe.
+// Errors: roster.ErrIDRefused, as a *roster.RefusedID with the next number.
+type IdentityApplyRequest struct {
+	Cluster string      `json:"cluster"`
+	Name    string      `json:"name"`
+	ID      uint64      `json:"id"`
+	Code    roster.Code `json:"code"` // random, not zero
+	Addr    string      `json:"addr,omitempty"`
+	Relay
+}
+
+// IdentityApplyResponse says that the process with the code of the request has the number.
+type IdentityApplyResponse struct {
+	ID   uint64 `json:"id"`
+	Next uint64 `json:"next"`
+}
+
+// IdentityRegisterRequest registers a process that has a number, and shows that it is
+// alive. Errors: roster.ErrNotRegistered, roster.ErrFenced, ErrProtocol.
+type IdentityRegisterRequest struct {
+	Cluster string      `json:"cluster"`
+	Name    string      `json:"name"`
+	ID      uint64      `json:"id"`
+	Code    roster.Code `json:"code"`
+	Addr    string      `json:"addr,omitempty"` // where the process is now
+	// Protocol is the protocol version of the process, 0 = unstated.
+	Protocol int `json:"protocol,omitempty"`
+	// Start is random and drawn once by the process, so that repeating the request does
+	// not hand out another incarnation. Zero: each request is another process's.
+	Start roster.Code `json:"start,omitempty,omitzero"`
+	// Incarnation is the one that this process was given by its first registration, 0 in
+	// that. With it the request is a sign of life, and fenced if there is a later one.
+	Incarnation uint64 `json:"incarnation,omitempty"`
+	// Member is the member ID of a member of the grid, "" for a client.
+	Member roster.MemberID `json:"member,omitempty"`
+	// Nodes are the logical nodes that the process has now, by sequencer, at most
+	// MaxPreferredNodes. The leader returns them to a later start.
+	Nodes map[string]sequencer.NodeID `json:"nodes,omitempty"`
+	Relay
+}
+
+// IdentityRegisterResponse is the registration.
+type IdentityRegisterResponse struct {
+	// Incarnation is greater than that of every earlier process with the number. The
+	// process puts it into its requests ([Identity]).
+	Incarnation uint64 `json:"incarnation"`
+	// AgainMS is after how many milliseconds the process registers again, with its
+	// incarnation, to count as alive.
+	AgainMS int64 `json:"again_ms"`
+	// Members are the first MaxNumbers processes of the set, by ID, this one among them.
+	// Empty in the answer to a sign of life.
+	Members []IdentityMember `json:"members,omitempty"`
+	// Nodes are the logical nodes that the earlier process with this number had last, by
+	// sequencer: to be preferred when it attaches. Empty if the leader does not know them.
+	Nodes map[string]sequencer.NodeID `json:"nodes,omitempty"`
+}
+
+// IdentityCleanRequest removes numbers whose processes are gone. The numbers are not given
+// again. Errors: ErrAlive, roster.ErrUnknownSet.
+type IdentityCleanRequest struct {
+	Cluster string   `json:"cluster"`
+	Name    string   `json:"name"`
+	IDs     []uint64 `json:"ids"`             // 1 to MaxNumbers
+	Force   bool     `json:"force,omitempty"` // also those of processes that are alive
+	Relay
+}
+
+// IdentityCleanResponse has the numbers that were removed, sorted: without those that no
+// process had.
+type IdentityCleanResponse struct {
+	Removed []uint64 `json:"removed"`
+}
+
+// IdentityDropRequest removes a set that has no numbers any longer, to make room for others. A
+// set of its name that is made later continues with its next number. Errors:
+// roster.ErrUnknownSet, ErrNotNow while it has numbers.
+type IdentityDropRequest struct {
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"`
+	Relay
+}
+
+// IdentityDropResponse has the number with which a set of the name would continue.
+type IdentityDropResponse struct {
+	Next uint64 `json:"next"`
+}
+
+// IdentityImportRequest restores numbers that the grid lost with its data, so that the
+// processes that have them on their disks can register again.
+type IdentityImportRequest struct {
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"`
+	// Next is the least number that the set may give next; the set takes it, one above
+	// the largest imported number, or its own, whichever is largest. 0 = unstated.
+	Next    uint64           `json:"next,omitempty"`
+	Members []IdentityImport `json:"members,omitempty"` // at most MaxNumbers
+	Relay
+}
+
+// IdentityImport is one number to import. Without a code it belongs to the first process
+// that registers with it.
+type IdentityImport struct {
+	ID   uint64      `json:"id"`
+	Code roster.Code `json:"code,omitempty,omitzero"`
+	Addr string      `json:"addr,omitempty"`
+}
+
+// IdentityImportResponse is the set after an import.
+type IdentityImportResponse struct {
+	Next    uint64 `json:"next"`
+	Members int    `json:"members"` // of the set
+}
+
+// IdentityListRequest asks for sets: one with Cluster and Name, those of a cluster, or all.
+type IdentityListRequest struct {
+	Cluster string `json:"cluster,omitempty"`
+	Name    string `json:"name,omitempty"`
+	After   uint64 `json:"after,omitempty"` // of one set, members with a larger ID only
+	Relay
+}
+
+// IdentityListResponse has sets by cluster and name. Members are listed where one set is
+// asked for.
+type IdentityListResponse struct {
+	Sets []IdentitySet `json:"sets"`
+}
+
+// IdentitySet is a set.
+type IdentitySet struct {
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"`
+	Next    uint64 `json:"next"`
+	Count   int    `json:"count"` // processes that have a number
+	// Members are at most MaxNumbers, by ID; More says that there are later ones.
+	Members []IdentityMember `json:"members,omitempty"`
+	More    bool             `json:"more,omitempty"`
+}
+
+// States of a numbered process, as the grid knows it.
+const (
+	StateImported   = "imported"   // by an operator, no process has registered yet
+	StateApplied    = "applied"    // it has the number and has not registered yet
+	StateRegistered = "registered" // it has registered
+)
+
+// IdentityMember is a process that has a number.
+type IdentityMember struct {
+	ID          uint64 `json:"id"`
+	Addr        string `json:"addr,omitempty"`
+	Incarnation uint64 `json:"incarnation"`
+	State       string `json:"state"` // StateImported, StateApplied or StateRegistered
+	// Alive says whether the process runs, nil where the leader does not know yet because
+	// it leads since a moment ago.
+	Alive *bool `json:"alive"`
+	// Member is the member ID of a member of the grid, "" for a client.
+	Member roster.MemberID `json:"member,omitempty"`
+	// Role is "leader" for the member that leads the grid. The number stays its own.
+	Role string `json:"role,omitempty"`
+}

@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Paths of the pages that list the sequencers and holders of the whole grid.
+const (
+	PathSequencers = "/v1/sequencers" // also served for GET, with the fields of the request
+	PathHolders    = "/v1/holders"    // likewise
+)
+
+// Limits of a page. Every page, in each encoding, has less than MaxBody bytes.
+const (
+	MaxPage     = 1000 // rows
+	DefaultPage = 100
+)
+
+// maxSequencerName is how many bytes the name of a sequencer has at most.
+const maxSequencerName = 255
+
+// IndexResponse lists the paths that a member serves: GET / with Accept: application/json.
+type IndexResponse struct {
+	Paths []PathInfo `json:"paths"`
+}
+
+// PathInfo is one path of the API.
+type PathInfo struct {
+	Path    string   `json:"path"`
+	Methods []string `json:"methods"`
+	About   string   `json:"about"`
+}
+
+// SequencersRequest requests a page of the sequencers of the grid.
+type SequencersRequest struct {
+	Prefix string `json:"prefix,omitempty"` // of the names
+	After  string `json:"after,omitempty"`  // the page begins with the first name above it
+	Limit  int    `json:"limit,omitempty"`  // rows, at most MaxPage; 0 = DefaultPage
+	// Busiest lists the sequencers with the most IDs in the last minutes, at most 200 of each
+	// member, in place of all by name. It has no further page.
+	Busiest bool `json:"busiest,omitempty"`
+	Local   bool `json:"local,omitempty"` // only those that the member itself owns
+	// Names are the patterns that the names have to match, if there are any: those of the
+	// caller, which the member that was asked passes on.
+	Names []security.Pattern `json:"names,omitempty"`
+}
+
+// Check refuses a page that no member makes, and fills in the default limit. Errors match
+// ErrBadRequest.
+func (r *SequencersRequest) Check() error {
+	for field, text := range map[string]string{"prefix": r.Prefix, "after": r.After} {
+		if len(text) > maxSequencerName {
+			return failure.Errorf(ErrBadRequest, "grid: %s %.40q has %d bytes; a name has at most %d", field, text, len(text), maxSequencerName)
+		}
+	}
+	if r.Busiest && (r.Prefix != "" || r.After != "") {
+		return failure.Errorf(ErrBadRequest, "grid: busiest with prefix or after: the busiest sequencers are one page of all names; omit the others")
+	}
+	return checkPage(&r.Limit)
+}
+
+// SequencersResponse is a page of the sequencers of the grid: by name, or the busiest first.
+type SequencersResponse struct {
+	Sequencers []SequencerRow `json:"sequencers"`
+	// Next is the name to give as After for the next page, "" if there is none.
+	Next string `json:"next,omitempty"`
+	// Unreachable are members that did not answer: their sequencers are missing.
+	Unreachable []roster.Incarnation `json:"unreachable,omitempty"`
+}
+
+// SequencerRow is one sequencer on a page.
+type SequencerRow struct {
+	Name      string             `json:"name"`
+	Epoch     time.Time          `json:"epoch"`
+	Exhausted time.Time          `json:"exhausted"` // when its IDs end
+	Nodes     int                `json:"nodes"`
+	Attached  int                `json:"attached"` // logical nodes
+	Layout    sequencer.Layout   `json:"layout"`
+	Partition roster.PartitionID `json:"partition"`
+	Owner     roster.Incarnation `json:"owner"`
+	OwnerName string             `json:"owner_name,omitempty"` // if no other member has it
+	// IDs and Waits are those that holders have reported to this owner since it started, for
+	// metrics: an owner that was replaced begins at 0.
+	IDs   uint64 `json:"ids"`
+	Waits uint64 `json:"waits"`
+	// Recent is about how many IDs per second were reported in the last minutes.
+	Recent float64 `json:"ids_per_second"`
+}
+
+// HoldersRequest requests a page of the holders of a sequencer, in ascending order of
+// logical nodes.
+type HoldersRequest struct {
+	Name      string `json:"name"`
+	After     *int   `json:"after,omitempty"` // the page begins with the first node above it; nil: with the first
+	Limit     int    `json:"limit,omitempty"` // rows, at most MaxPage; 0 = DefaultPage
+	Forwarded bool   `json:"forwarded,omitempty"`
+}
+
+// Check refuses a page that no member makes, and fills in the default limit. Errors match
+// ErrBadRequest and sequencer.ErrInvalidConfig.
+func (r *HoldersRequest) Check() error {
+	if _, err := sequencer.Define(r.Name, sequencer.Config{}); err != nil {
+		return err
+	}
+	return checkPage(&r.Limit)
+}
+
+// HoldersResponse is a page of the holders of a sequencer.
+type HoldersResponse struct {
+	Sequencer string             `json:"sequencer"`
+	Owner     roster.Incarnation `json:"owner"` // of its partition
+	OwnerName string             `json:"owner_name,omitempty"`
+	Nodes     int                `json:"nodes"`    // of the sequencer
+	Attached  int                `json:"attached"` // logical nodes that are attached, on all pages
+	Holders   []HolderRow        `json:"holders"`  // by node
+	More      bool               `json:"more"`     // there are further nodes
+}
+
+// HolderRow is one attached logical node and its holder.
+type HolderRow struct {
+	Node sequencer.NodeID `json:"node"`
+	// Holder is the beginning of the random ID of the process, "" until it has renewed at this
+	// owner. All of the ID is a secret of the process.
+	Holder sequencer.HolderID `json:"holder"`
+	// Shown is how many milliseconds ago the holder attached or renewed.
+	Shown  int64             `json:"shown_ms"`
+	Addr   string            `json:"addr,omitempty"` // where its last request came from
+	Build  string            `json:"build,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// checkPage refuses a number of rows out of range, and fills in the default.
+func checkPage(limit *int) error {
+	if *limit < 0 || *limit > MaxPage {
+		return failure.Errorf(ErrBadRequest, "grid: limit %d: give 1 to %d rows, or 0 for %d", *limit, MaxPage, DefaultPage)
+	}
+	if *limit == 0 {
+		*limit = DefaultPage
+	}
+	return nil
+}

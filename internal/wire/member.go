@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
+)
+
+// HelloRequest asks a member for its view.
+type HelloRequest struct {
+	// Doubts is the Raft server ID of a leader that does not answer the caller: the member that is
+	// asked looks at that leader, too. Members of earlier releases refuse it.
+	Doubts string `json:"doubts,omitempty"`
+}
+
+// HelloResponse is a member's own view.
+type HelloResponse struct {
+	Incarnation   roster.Incarnation `json:"incarnation"`
+	Grid          roster.GridID      `json:"grid"` // zero: not formed yet
+	Version       roster.Version     `json:"version"`
+	AttemptedGrid roster.GridID      `json:"founding"` // the grid it tries to form, zero: none
+	Settings      roster.Settings    `json:"settings"`
+	Leader        string             `json:"leader"` // Raft server ID, "" while unknown
+	Wall          clustertime.Tick   `json:"wall"`   // the member's wall clock
+	Time          clustertime.Tick   `json:"time"`   // cluster time as it knows it, 0 = not at all
+	Record        roster.Member      `json:"record"` // its record in the roster, or the future one
+	Leaving       bool               `json:"leaving,omitempty"`
+	DiskFailed    bool               `json:"disk_failed,omitempty"`      // or it cannot read the roster
+	Claim         roster.Claim       `json:"claim,omitempty"`            // of its roster, if that has this incarnation
+	Release       roster.Release     `json:"release,omitempty,omitzero"` // zero: of protocol 1
+	// LeaderAt is where the leader is, empty while unknown: gossip may not see it.
+	LeaderAt Address `json:"leader_at"`
+	// Learns says that the member needs no Raft server to hear of rosters: see [PathFollow].
+	// Those of earlier releases do not say so.
+	Learns bool `json:"learns,omitempty"`
+	// Waits says that the member begins no election within a second without a heartbeat. Those of
+	// earlier releases do, and do not say so.
+	Waits bool `json:"waits,omitempty"`
+	// Unheard is for how long this Raft server has heard nothing from the leader that it names, by
+	// Raft or as an answer to a call of its own. Those of earlier releases do not say so.
+	Unheard clustertime.Span `json:"unheard_ms,omitempty"`
+}
+
+// AcceptRequest asks a member without grid to be formed into one.
+type AcceptRequest struct {
+	BootstrapMember roster.MemberID `json:"founder"`
+	Grid            roster.GridID   `json:"grid"`
+	Settings        roster.Settings `json:"settings"`
+}
+
+// AcceptResponse names who accepted, which is counted once however often it says so.
+type AcceptResponse struct {
+	Member  roster.MemberID  `json:"member"`
+	Durable bool             `json:"durable"`
+	Wall    clustertime.Tick `json:"wall"`                       // the member's wall clock
+	Release roster.Release   `json:"release,omitempty,omitzero"` // zero: of protocol 1
+}
+
+// JoinRequest asks the leader to make a member part of the grid.
+type JoinRequest struct {
+	Member roster.Member `json:"member"`
+	Server string        `json:"server"` // Raft server ID
+	// Name is the member's name for people. Members of earlier releases ignore it.
+	Name string `json:"name,omitempty"`
+}
+
+// LeaveRequest asks the leader to take the sender out of the grid. The leader asks it
+// whether that is so.
+type LeaveRequest struct {
+	Incarnation roster.Incarnation `json:"incarnation"`
+	Server      string             `json:"server"`
+	// Failed says that the member cannot learn new rosters, so that it is removed
+	// immediately: it could not hand anything over.
+	Failed bool `json:"failed,omitempty"`
+}
+
+// EarlierRequest tells the leader that a holder has shown a grant of an earlier
+// life of the grid, which ends at Until.
+type EarlierRequest struct {
+	Until clustertime.Tick `json:"until"`
+}
+
+// MemberResponse answers a join, a leave or an earlier grant; Version is the roster's newest.
+type MemberResponse struct {
+	Version roster.Version `json:"version"`
+}
+
+// HeldRequest tells the leader which joining replicas hold their tables, and which
+// tables are on disk, as the owner of their partitions says.
+type HeldRequest struct {
+	Owner roster.Incarnation `json:"owner"`
+	Held  []roster.Holding   `json:"held"`
+	// Persisted are the owner's partitions whose tables are on the disk of every
+	// durable in-sync replica.
+	Persisted []roster.Persisted `json:"persisted,omitempty"`
+	// Unreached are all members that do not answer the owner. A leader of an earlier release
+	// ignores them.
+	Unreached []roster.Incarnation `json:"unreached,omitempty"`
+}
+
+// InitRequest asks a member of a memory-only grid that lost its majority to recover the
+// grid, together with every survivor that it sees.
+type InitRequest struct {
+	Force bool `json:"force"` // false: the answer is an error that describes the effect
+	// Floor asserts that no ID has a timestamp above it and that no holder of an
+	// earlier run is running; 0 asserts nothing.
+	Floor clustertime.Tick `json:"floor_ms"`
+	// FirstLife asserts that no holder of an earlier run is running. It is refused if
+	// survivors of an earlier grid recover it.
+	FirstLife bool `json:"first_life,omitempty"`
+}
+
+// InitResponse describes the grid that is being formed.
+type InitResponse struct {
+	Grid    roster.GridID    `json:"grid"`
+	Members int              `json:"members"`  // that form it, the one that answers among them
+	First   clustertime.Tick `json:"first_ms"` // where its grants begin
+	// Jump is the part of First that allows for a clock jump that no survivor has
+	// seen, 0 with a floor or without survivors.
+	Jump clustertime.Span `json:"jump_ms,omitempty"`
+}
+
+// AbandonRequest asks a survivor to leave its grid permanently, and to join only the one
+// that the bootstrap member forms.
+type AbandonRequest struct {
+	Old             roster.GridID   `json:"old"`
+	Grid            roster.GridID   `json:"grid"`
+	BootstrapMember roster.MemberID `json:"founder"`
+	Expect          int             `json:"expect"` // survivors that form the new grid
+}
+
+// AbandonResponse has the upper limits of the grants of the grid that was left.
+type AbandonResponse struct {
+	Ceiling clustertime.Tick `json:"ceiling_ms"`
+	Time    clustertime.Tick `json:"time_ms"`   // cluster time, 0 = unknown
+	Window  clustertime.Span `json:"window_ms"` // the largest of any run that the member knows
+	Wall    clustertime.Tick `json:"wall"`      // the member's wall clock
+	// Sets are those that the member knows, without their members: the new grid gives no
+	// number below theirs.
+	Sets []roster.Set `json:"sets,omitempty"`
+	// Dropped are those that were dropped.
+	Dropped []roster.DroppedSet `json:"dropped,omitempty"`
+}

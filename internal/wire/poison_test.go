@@ -1,0 +1,79 @@
+package wire_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
+)
+
+// TestIncarnationsOfEarlierReleasesAreClamped: earlier releases stored incarnations that
+// every reader refused, so that a grid could not be started again.
+func TestIncarnationsOfEarlierReleasesAreClamped(t *testing.T) {
+	for _, stored := range []uint64{roster.MaxNumber - 1, roster.MaxNumber, roster.MaxNumber + 7} {
+		r := someRoster()
+		poisoned := *r
+		poisoned.Protocol = roster.Protocol2
+		poisoned.Sets = []roster.Set{{Cluster: "c", Name: "web", Next: 2, Removed: stored, Members: []roster.Numbered{
+			{ID: 1, Code: roster.Code{1}, Start: roster.Code{2}, Incarnation: stored},
+		}}}
+		data, err := wire.EncodeRoster(&poisoned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := wire.DecodeRoster(data)
+		if err != nil {
+			t.Fatalf("incarnation %d: %v", stored, err)
+		}
+		if s := got.Sets[0]; s.Removed != roster.MaxNumber-1 || s.Members[0].Incarnation != roster.MaxNumber-1 {
+			t.Errorf("incarnation %d is read as %+v", stored, s)
+		}
+	}
+}
+
+// TestFullRosterIsRead: a member reads every roster that commands give, at the bounds of
+// all of its lists together.
+func TestFullRosterIsRead(t *testing.T) {
+	r := &roster.Roster{}
+	settings := someSettings()
+	settings.Partitions = roster.MaxPartitions
+	form := roster.Form{Grid: roster.GridID{1}, Settings: settings, Sets: fullSets()}
+	join := roster.Change{}
+	for i := range 9 {
+		join.Join = append(join.Join, someMember(fmt.Sprintf("%016x-0000000000000001", i+1)))
+	}
+	for id := range roster.MaxPartitions {
+		join.Lose = append(join.Lose, roster.Loss{Partition: roster.PartitionID(id), Owner: join.Join[0].Incarnation, With: []roster.Incarnation{join.Join[1].Incarnation, join.Join[2].Incarnation}})
+	}
+	for _, c := range []roster.Command{{Form: &form}, {From: 1, Change: &join}} {
+		next, err := r.Apply(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = next
+		data, err := wire.EncodeRoster(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := wire.DecodeRoster(data); err != nil {
+			t.Fatalf("a full roster of %d bytes: %v", len(data), err)
+		}
+		t.Logf("%d bytes", len(data))
+	}
+}
+
+// fullSets are as many sets with as many numbers as there may be, with long names.
+func fullSets() (sets []roster.Set) {
+	long := strings.Repeat("x", 255)
+	each := roster.MaxNumbered / roster.MaxSets
+	for i := range roster.MaxSets {
+		s := roster.Set{Cluster: "c", Name: fmt.Sprintf("%0*d", roster.MaxSetName, i), Next: uint64(each) + 1}
+		for id := range each {
+			s.Members = append(s.Members, roster.Numbered{ID: uint64(id) + 1, Code: roster.Code{1}, Addr: long, Incarnation: 1, Start: roster.Code{1}, Before: roster.Code{2}, Member: "00000000000000aa"})
+		}
+		sets = append(sets, s)
+	}
+	return sets
+}

@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
+)
+
+// PathPush is the call by which the leader tells a member of committed commands
+// (package internal/roster/follow). The answer is like that of [PathHello]. A member of an
+// older release does not serve it, and is told by Raft alone.
+const PathPush = "/v1/member/push"
+
+// PathFollow is the call by which a learner, a member whose Raft server is in no configuration,
+// begins to follow the leader, at the address that it knows of it. The answer is like
+// a push. From then on the learner believes the pushes that have its key.
+const PathFollow = "/v1/member/follow"
+
+// FollowRequest asks the leader for pushes.
+type FollowRequest struct {
+	Incarnation roster.Incarnation `json:"incarnation"` // of the learner
+	Key         string             `json:"key"`         // that it drew for this leader, see [MaxKey]
+	At          uint64             `json:"at"`          // of the roster that it serves
+}
+
+// MaxKey is the most characters that the key of a learner has.
+const MaxKey = 64
+
+// PushRequest has the commands that the member lacks, the roster if the leader no longer has
+// those, or neither.
+type PushRequest struct {
+	Leader string `json:"leader"` // Raft server ID of the sender
+	// Term is the term in which the sender leads, 0 if it may lead no longer.
+	Term uint64 `json:"term,omitempty"`
+	// Key is the one that the member stated when it began to follow this leader, "" if it did not.
+	Key string `json:"key,omitempty"`
+	// Voters are the Raft servers that vote, for members that know it by pushes alone.
+	Voters   []string        `json:"voters,omitempty"`
+	Commands []PushedCommand `json:"commands,omitempty"`
+	Roster   []byte          `json:"roster,omitempty"` // as in a snapshot; instead of commands
+	At       uint64          `json:"at,omitempty"`     // of the roster
+	// Offset is where Roster begins in one of Size bytes, if that is sent in several pages, in order. The
+	// last one has the effect of a push; Size is 0 if there is one.
+	Offset int `json:"offset,omitempty"`
+	Size   int `json:"size,omitempty"`
+	// Echo is Mono of the member's last answer, 0 for none.
+	Echo int64 `json:"echo_ms,omitempty"`
+	// Age is for how long the sender has known the newest raise, -1 if it does not know.
+	Age int64 `json:"age_ms"`
+	// Brief asks for an answer without the parts that stay the same: the sender has a whole
+	// answer of this incarnation.
+	Brief bool `json:"brief,omitempty"`
+}
+
+// Bounds of a roster that is pushed in pages.
+const (
+	PushPage  = MaxBody / 2
+	MaxRoster = 64 << 20
+)
+
+// PushedCommand is a command as the log has it, and where.
+type PushedCommand struct {
+	After   uint64 `json:"after"`
+	At      uint64 `json:"at"`
+	Command []byte `json:"command"`
+}
+
+// PushResponse tells the member's view, and the position of the roster that it serves.
+type PushResponse struct {
+	Hello *HelloResponse `json:"hello,omitempty"` // nil in a brief answer
+	Brief *BriefView     `json:"brief,omitempty"` // nil in another
+	At    uint64         `json:"at"`
+	Mono  int64          `json:"mono_ms"` // the member's monotonic clock, above 0
+}
+
+// BriefView has the parts of a member's view that may change from one answer to the next.
+type BriefView struct {
+	Version    roster.Version   `json:"version"`
+	Wall       clustertime.Tick `json:"wall"`
+	Time       clustertime.Tick `json:"time"`
+	Leaving    bool             `json:"leaving,omitempty"`
+	DiskFailed bool             `json:"disk_failed,omitempty"`
+	Claim      roster.Claim     `json:"claim,omitempty"`
+}
+
+// Brief returns what may change of a view.
+func (h HelloResponse) Brief() *BriefView {
+	return &BriefView{Version: h.Version, Wall: h.Wall, Time: h.Time, Leaving: h.Leaving, DiskFailed: h.DiskFailed, Claim: h.Claim}
+}
+
+// With returns an earlier view of the same process as it is now.
+func (h HelloResponse) With(b BriefView) HelloResponse {
+	h.Version, h.Wall, h.Time, h.Leaving, h.DiskFailed, h.Claim = b.Version, b.Wall, b.Time, b.Leaving, b.DiskFailed, b.Claim
+	return h
+}

@@ -1,0 +1,44 @@
+package wire
+
+import (
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/security"
+)
+
+// QuotaUse is a row of the quotas, and how much of it is used.
+type QuotaUse struct {
+	roster.Quota
+
+	// Used is how many sequencers there are for which the row counts, nil where the answer
+	// does not say.
+	Used *int `json:"used,omitempty"`
+}
+
+// QuotasOf returns rows without their use.
+func QuotasOf(rows []roster.Quota) []QuotaUse {
+	out := make([]QuotaUse, len(rows))
+	for i, q := range rows {
+		out[i].Quota = q
+	}
+	return out
+}
+
+// PathCount is the call between members for the number of sequencers that each owns.
+const PathCount = "/v1/member/count"
+
+// CountRequest asks for the number of sequencers.
+type CountRequest struct{}
+
+// CountResponse has the number of sequencers whose partitions the member owns: of each row of
+// the quotas in the roster of the version, and of all.
+type CountResponse struct {
+	Version roster.Version `json:"version"`
+	Rows    []RowCount     `json:"rows,omitempty"`
+	Names   int            `json:"names"`
+}
+
+// RowCount is how many sequencers there are for which a row counts.
+type RowCount struct {
+	Pattern security.Pattern `json:"pattern"`
+	Names   int              `json:"names"`
+}

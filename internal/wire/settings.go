@@ -1,0 +1,55 @@
+package wire
+
+import (
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/security"
+)
+
+// PathSettings shows and changes the settings that the members have agreed on. Any member
+// serves it; changes are forwarded to the leader.
+const PathSettings = "/v1/settings"
+
+// SettingsRequest names new values of settings; what it leaves out stays. An empty one asks
+// for the present values.
+type SettingsRequest struct {
+	Backups *int             `json:"backups,omitempty"`
+	Window  clustertime.Span `json:"window_ms,omitempty"`
+	Voters  int              `json:"voters,omitempty"`
+	// WindowStated confirms that the configuration of every member has the window, in a
+	// grid with neither disks nor an anchor.
+	WindowStated bool `json:"window_stated,omitempty"`
+	// Quotas set limits of rows, by pattern; DropQuotas are the patterns of rows to remove.
+	Quotas     []roster.QuotaEdit `json:"quotas,omitempty"`
+	DropQuotas []security.Pattern `json:"drop_quotas,omitempty"`
+	Relay
+}
+
+// IsEmpty reports whether a request changes nothing.
+func (r SettingsRequest) IsEmpty() bool {
+	return r.Backups == nil && r.Window == 0 && r.Voters == 0 && !r.EditsQuotas()
+}
+
+// EditsQuotas reports whether a request changes quotas.
+func (r SettingsRequest) EditsQuotas() bool { return len(r.Quotas)+len(r.DropQuotas) > 0 }
+
+// SettingsResponse has the settings of the grid.
+type SettingsResponse struct {
+	Name       string           `json:"name"`
+	Partitions int              `json:"partitions"`
+	Backups    int              `json:"backups"`
+	Window     clustertime.Span `json:"window_ms"`
+	Voters     int              `json:"voters"`
+	// Quotas are all rows, by pattern. Members of protocol 2 leave it nil.
+	Quotas  []QuotaUse     `json:"quotas"`
+	Version roster.Version `json:"version"` // of the roster that they are in
+}
+
+// SettingsOf returns the settings of a roster.
+func SettingsOf(r *roster.Roster) SettingsResponse {
+	s := r.Settings
+	return SettingsResponse{
+		Name: s.Name, Partitions: s.Partitions, Backups: s.Backups, Window: s.Window, Voters: s.MostVoters(), Version: r.Version,
+		Quotas: QuotasOf(r.Quotas),
+	}
+}

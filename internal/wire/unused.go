@@ -1,0 +1,80 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/roster"
+)
+
+// PathUnused lists the sequencers that were not used for a time, a page at a time, and
+// removes those of the page. Any member serves it; owners destroy.
+const PathUnused = "/v1/sequencers/unused"
+
+// MaxUnusedPage is how many sequencers a page of unused ones has at most: all of them may be
+// destroyed while the caller waits.
+const MaxUnusedPage = 500
+
+// UnusedRequest asks for a page of the sequencers that have no attached logical node and were
+// not used for a time.
+type UnusedRequest struct {
+	Prefix string `json:"prefix,omitempty"` // of the names
+	After  string `json:"after,omitempty"`  // the page begins with the first name above it
+	Limit  int    `json:"limit,omitempty"`  // rows, at most MaxUnusedPage; 0 = DefaultPage
+	// UnusedFor is the time in milliseconds, at least 1000.
+	UnusedFor int64 `json:"unused_for_ms"`
+	// Remove destroys the sequencers of the page. Each owner does so only if the sequencer is
+	// still unused for the time when its turn comes.
+	Remove bool `json:"remove,omitempty"`
+	// Names are those to remove that the member owns; of a call that a member forwards.
+	Names []string `json:"names,omitempty"`
+	Relay
+}
+
+// maxUnusedFor is a hundred years.
+const maxUnusedFor = 100 * 366 * 24 * time.Hour
+
+// Unused returns the time.
+func (r UnusedRequest) Unused() time.Duration { return time.Duration(r.UnusedFor) * time.Millisecond }
+
+// Check refuses a page that no member makes, and fills in the default limit. Errors match
+// ErrBadRequest.
+func (r *UnusedRequest) Check() error {
+	for field, text := range map[string]string{"prefix": r.Prefix, "after": r.After} {
+		if len(text) > maxSequencerName {
+			return failure.Errorf(ErrBadRequest, "grid: %s %.40q has %d bytes; a name has at most %d", field, text, len(text), maxSequencerName)
+		}
+	}
+	switch {
+	case r.UnusedFor < 1000 || r.UnusedFor > maxUnusedFor.Milliseconds():
+		return failure.Errorf(ErrBadRequest, "grid: unused_for_ms is %d; give 1000 to %d, such as %d for 30 days", r.UnusedFor, maxUnusedFor.Milliseconds(), (30 * 24 * time.Hour).Milliseconds())
+	case r.Limit < 0 || r.Limit > MaxUnusedPage:
+		return failure.Errorf(ErrBadRequest, "grid: limit %d: give 1 to %d rows, or 0 for %d", r.Limit, MaxUnusedPage, DefaultPage)
+	case len(r.Names) > 0 && !r.Forwarded, len(r.Names) > MaxUnusedPage:
+		return failure.Errorf(ErrBadRequest, "grid: names: %d of them; only members state those, at most %d", len(r.Names), MaxUnusedPage)
+	}
+	if r.Limit == 0 {
+		r.Limit = DefaultPage
+	}
+	return nil
+}
+
+// UnusedResponse is a page of unused sequencers, by name.
+type UnusedResponse struct {
+	Sequencers []UnusedRow `json:"sequencers"`
+	// Next is the name to give as After for the next page, "" if there is none.
+	Next string `json:"next,omitempty"`
+	// Unreachable are members that did not answer: their sequencers are missing.
+	Unreachable []roster.Incarnation `json:"unreachable,omitempty"`
+}
+
+// UnusedRow is one unused sequencer.
+type UnusedRow struct {
+	Name string `json:"name"`
+	// UnusedFor is for how many milliseconds at least it was not used: an owner counts from
+	// when it became the owner if it cannot know more.
+	UnusedFor int64              `json:"unused_for_ms"`
+	Owner     roster.Incarnation `json:"owner"`
+	Removed   bool               `json:"removed,omitempty"`
+	Error     string             `json:"error,omitempty"` // why it was not removed
+}
