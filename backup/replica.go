@@ -9,7 +9,7 @@
 // The content of the table is the business of a [Machine].
 //
 // A replica has one caller at a time, the actor of its partition, and never blocks. The
-// letters in comments (O2, B1) are the rules of the protocol, listed in RELIABILITY.md.
+// letters in comments (O2, B1) are the rules of the protocol, listed in proof/RULES.md.
 // DESIGN.md, next to this file, has the reasons.
 package backup
 

@@ -8,7 +8,7 @@
 // machine for each partition in a goroutine of its own; proof/sim runs the same machines in
 // a loop. The [Table] and the [Sessions] are pure values inside the machine.
 //
-// The letters in comments (O1, O4, ...) are the rules of RELIABILITY.md.
+// The letters in comments (O1, O4, ...) are the rules of proof/RULES.md.
 package partition
 
 import (

@@ -17,7 +17,7 @@ const breaksFirst = `Limits with a thousand members. First the partitions: a gri
 nothing fails, but they add nothing. Then gossip: each member exchanges everything that it knows with another one once in three minutes,
 which is most of the traffic and of the processor time of a thousand members. The leader is no limit: seven members keep the log of
 the roster, and the others are told of each raise by one small call, whose answer is also a probe's, 670 in a second
-(RELIABILITY.md, Many members). More than some hundred processes are better run as clients of a few members.`
+(proof/RESULTS.md, Many members). More than some hundred processes are better run as clients of a few members.`
 
 // measureMembers measures what so many members cost.
 func measureMembers(ctx context.Context, size int) (point, error) {

@@ -6,7 +6,7 @@
 // compute the first timestamp that a new or recovered grid may grant.
 //
 // The package is pure: it reads no clock. The letters in comments (R1, S2) are the rules
-// of RELIABILITY.md.
+// of proof/RULES.md.
 package clustertime
 
 import (

@@ -15,7 +15,7 @@
 // recorded here, so members that run different releases of the planner cannot disagree.
 //
 // The package is pure: it does not wait, log, read a clock or draw a random number. The
-// letters in comments (R3, I1) are the rules of RELIABILITY.md.
+// letters in comments (R3, I1) are the rules of proof/RULES.md.
 package roster
 
 import (

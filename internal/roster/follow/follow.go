@@ -7,7 +7,7 @@
 //	other members ---- Push, Adopt ---> learned ----+
 //
 // The package is pure: it does not wait, log or read a clock. Its rules are in DESIGN.md;
-// the letters in comments are those of RELIABILITY.md and of that file.
+// the letters in comments are those of proof/RULES.md and of that file.
 package follow
 
 import (

@@ -6,7 +6,7 @@
 // member computes it again to find an owner. Package roster does not depend on the ring,
 // and neither do the clients.
 //
-// The package is pure. The letters in comments (R3, D11) are the rules of RELIABILITY.md.
+// The package is pure. The letters in comments (R3, D11) are the rules of proof/RULES.md.
 package plan
 
 import (
