@@ -9,15 +9,20 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-long test-all audit race kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage stores upgrade fuzz bench scale many limit failover calm idle lint fmt demo
+.PHONY: help build check test test-long test-all audit race fuzz bench scale lint fmt demo $(addprefix proof-,kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage stores upgrade many limit failover calm idle)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "With SECURE=1, kills, storms, chaos, overload and limit run with security on: make chaos SECURE=1"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "With SECURE=1, kills, storms, chaos, overload and limit run with security on: make proof-chaos SECURE=1"
 
 build: ## compile everything, and the command line to bin/snowgrid
 	$(GO) build ./...
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
+
+check: lint ## format, vet, lint, short tests: before each commit (under three minutes)
+	@unformatted="$$(gofmt -l .)"; [ -z "$$unformatted" ] || { echo "not formatted; run make fmt: $$unformatted" >&2; exit 1; }
+	$(GO) vet ./...
+	$(GO) test -short ./...
 
 test: ## run every test once, in its usual form (three minutes)
 	$(GO) test ./...
@@ -38,45 +43,45 @@ audit: ## check dependencies: licences, checksums, and known vulnerabilities whe
 race: ## run every test under the race detector
 	$(GO) test -race -timeout 19m ./...
 
-kills: ## kill, stop and restart agents as processes, 20 times each (ten minutes)
+proof-kills: ## kill, stop and restart agents as processes, 20 times each (ten minutes)
 	$(GO) test -timeout 60m -count 1 -v -run '^Test(AgentKilled|AllAgentsKilled|RollingRestart|StoppedOwner)' ./cmd/snowgrid -long \
 		-kills 20 -outages 20 -window 15s -rolls 20 -stop 60s -judge $(secure)
 
-mutants: ## weaken each rule, one line at a time, and see that its tests notice (an hour)
+proof-mutants: ## weaken each rule, one line at a time, and see that its tests notice (an hour)
 	$(GO) run ./proof/mutants -j 2
 
-sim-mutants: ## weaken each rule, and see that the simulation notices (half an hour)
-	$(GO) run ./proof/mutants -j 2 -in '^(internal/(clustertime|roster|leader|session)|backup|partition|sequencer/[^b])' -by './proof/sim -run ^TestSeeds$$ -seeds 80'
-	$(GO) run ./proof/mutants -j 2 -in '^internal/record/(take|operate|document|holding)' -by './proof/sim -run ^TestStoreSeeds$$ -seeds 80'
+proof-sim-mutants: ## weaken each rule, and see that the simulation notices (half an hour)
+	$(GO) run ./proof/mutants -j 2 -in '^(clustertime|roster|backup|partition|leader|sequencer/[^b]|internal/session)' -by './proof/sim -run ^TestSeeds$$ -seeds 80'
+	$(GO) run ./proof/mutants -j 2 -in '^client/store/record/(take|operate|document|holding)' -by './proof/sim -run ^TestStoreSeeds$$ -seeds 80'
 
-explore: ## search larger scopes of the model for an hour
+proof-explore: ## search larger scopes of the model for an hour
 	$(GO) test -timeout 90m -count 1 -v -run '^TestLarge' ./proof/explore -large-for 1h
 
-sim: ## simulate grids for a thousand hours of their time (half an hour of ours)
+proof-sim: ## simulate grids for a thousand hours of their time (half an hour of ours)
 	$(GO) test -timeout 4h -count 1 -v -run '^TestSeeds$$' ./proof/sim -hours 1000
 
-storms: ## an hour of faults over grids of real members in bubbles, under the race detector
+proof-storms: ## an hour of faults over grids of real members in bubbles, under the race detector
 	for n in 1 2 3 4 5 6; do \
 		$(GO) test -race -timeout 1h -count 1 -v -run '^TestStorm$$' ./grid/gridtest -storm 10m $(secure) || exit 1; \
 	done
 
-anchor-storms: ## 60 storms of four minutes of virtual time over grids of 3 to 12 members with an anchor (ten minutes)
+proof-anchor-storms: ## 60 storms of four minutes of virtual time over grids of 3 to 12 members with an anchor (ten minutes)
 	$(GO) test -timeout 2h -count 1 -v -run '^TestAnchorStorm$$' ./grid/gridtest -anchorstorms 60 -anchorstorm 4m $(secure)
 
-chaos: ## ten minutes of faults on real processes, and a report in bin/chaos.md (needs root)
+proof-chaos: ## ten minutes of faults on real processes, and a report in bin/chaos.md (needs root)
 	@mkdir -p bin
 	$(GO) test -timeout 60m -count 1 -v -run '^TestChaos$$' ./proof/chaos -long \
 		-chaos-for 10m -faults-min 120 -ids-min 100000000 -report $(CURDIR)/bin/chaos.md $(secure)
 
-damage: ## flip bits in and cut off every stored file, 10,000 times, and start on it (minutes)
+proof-damage: ## flip bits in and cut off every stored file, 10,000 times, and start on it (minutes)
 	$(GO) test -timeout 60m -count 1 -v -run '^TestDamagedFiles$$' ./grid -damage 10000
 
-stores: ## ten minutes of faults on holders over real etcd, S3 and PostgreSQL servers, and a report in bin/stores.md
+proof-stores: ## ten minutes of faults on holders over real etcd, S3 and PostgreSQL servers, and a report in bin/stores.md
 	@mkdir -p bin
 	cd proof/stores && $(GO) test -timeout 60m -count 1 -v -run '^Test(Stores|MissingRule)' . -long \
 		-for 150s -ids-min 100000000 -report $(CURDIR)/bin/stores.md
 
-upgrade: ## upgrade a grid under load to this release and take it back, member by member (minutes)
+proof-upgrade: ## upgrade a grid under load to this release and take it back, member by member (minutes)
 	$(GO) test -timeout 30m -count 1 -v ./proof/upgrade -long -whole
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
@@ -87,22 +92,22 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 		done; \
 	done
 
-idle: ## count the bytes, wake-ups and processor time of three idle agents, and compare them with the bounds (a minute; needs root)
+proof-idle: ## count the bytes, wake-ups and processor time of three idle agents, and compare them with the bounds (a minute; needs root)
 	@mkdir -p bin
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
 	$(GO) run ./proof/idle -agent bin/snowgrid
 
-failover: ## kill and pause agents 20 times in each way, restart them in turn, and compare what attaches waited with the bounds (ten minutes)
+proof-failover: ## kill and pause agents 20 times in each way, restart them in turn, and compare what attaches waited with the bounds (ten minutes)
 	@mkdir -p bin
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
 	$(GO) run ./proof/failover -agent bin/snowgrid
 
-calm: ## watch three agents beside four busy loops for an hour: no other leader, no change of the roster
+proof-calm: ## watch three agents beside four busy loops for an hour: no other leader, no change of the roster
 	@mkdir -p bin
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
 	$(GO) run ./proof/failover -agent bin/snowgrid -cases calm
 
-many: ## form a grid of a thousand members in virtual time, take its leader and a voter, and print times, traffic and the processor time of its leader (a quarter of an hour)
+proof-many: ## form a grid of a thousand members in virtual time, take its leader and a voter, and print times, traffic and the processor time of its leader (a quarter of an hour)
 	@mkdir -p bin
 	$(GO) test -timeout 90m -count 1 -v -run '^TestManyMembers$$' ./grid/gridtest -many 1000 -many-profile $(CURDIR)/bin/many.prof
 	$(GO) tool pprof -tags bin/many.prof | head -3
@@ -123,15 +128,15 @@ fmt: ## rewrite the Go files as gofmt wants them
 	gofmt -w $$($(GO) list -f '{{.Dir}}' ./...)
 
 # With security on, a holder takes twice the memory, and a connection the processor time of dozens of calls.
-overload: ## 4,000 holders (2,000 with security) beside spinning goroutines, 2,000 clients of agents at 5 % duty, 10,000 holders beside busy loops (20 minutes)
+proof-overload: ## 4,000 holders (2,000 with security) beside spinning goroutines, 2,000 clients of agents at 5 % duty, 10,000 holders beside busy loops (20 minutes)
 	$(GO) test -timeout 40m -count 1 -v ./proof/overload -long -window 15s -within 1 -holders $(if $(SECURE),2000,4000) -spin-for 36s \
 		-clients 2000 -pause-for 60s -stopped 5s -running 260ms \
 		-beside-holders 10000 -beside-processes 4 -beside-for 10m -beside-bytes $(if $(SECURE),80,40) $(secure)
 
-limit: ## add 5,000 holders at a time to three agents until a bound breaks, and name it (minutes)
+proof-limit: ## add 5,000 holders at a time to three agents until a bound breaks, and name it (minutes)
 	$(GO) test -timeout 40m -count 1 -v -run '^TestLimit$$' ./proof/overload -window 15s -limit-step 5000 $(secure)
 
-attack: ## attack agents with 20,000 connections, resets, names and bodies, and print what an honest client saw (a quarter of an hour)
+proof-attack: ## attack agents with 20,000 connections, resets, names and bodies, and print what an honest client saw (a quarter of an hour)
 	$(GO) test -timeout 40m -count 1 -v ./proof/attack -long -connections 20000 -for 10s -rounds 3 -apart -ratio 3
 
 demo: ## run a grid of three members on loopback and lose one of them

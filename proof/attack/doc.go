@@ -8,5 +8,5 @@
 // from it. Without -apart, the threads of attackers run only on idle processors. The table has
 // the processor time that an attack costs all members together.
 //
-// Its test is small in go test ./...; make attack runs it in full and prints the table.
+// Its test is small in go test ./...; make proof-attack runs it in full and prints the table.
 package attack

@@ -11,7 +11,7 @@
 //
 //	go test -v ./proof/chaos -long                               # a minute of chaos
 //	go test -v -timeout 40m ./proof/chaos -long -chaos-for 10m -seed 7 -report /tmp/chaos.md
-//	make chaos                                                   # the full measure
+//	make proof-chaos                                                   # the full measure
 //
 // It needs Linux, root, and the commands ip and tc; without them the test is skipped
 // with a message, and only the tests of the checkers run. It uses no address of the

@@ -4,7 +4,7 @@
 // until they are settled, and counts for a while their processor time, their wake-ups, and
 // the packets between them:
 //
-//	make idle
+//	make proof-idle
 //
 // Packets are read off the loopback interface, which needs root on Linux. Bytes are those of
 // the streams and datagrams, without headers. It fails if a bound is broken.

@@ -38,7 +38,7 @@ type limit struct {
 // taken meanwhile says whether they are the reason.
 func TestLimit(t *testing.T) {
 	if *limitStep == 0 {
-		t.Skip("it takes all of this machine for minutes: make limit")
+		t.Skip("it takes all of this machine for minutes: make proof-limit")
 	}
 	const ids = 20
 	kilobytes := 40.0

@@ -5,7 +5,7 @@
 // answers; some clocks are an hour off. Every ID that a holder received goes to a file
 // before it takes the next ones, and in the end every ID is compared with every other.
 //
-// make stores runs it for ten minutes; its tests run a short version.
+// make proof-stores runs it for ten minutes; its tests run a short version.
 //
 // A holder that is killed between receiving IDs and writing them leaves these out. A holder
 // that is stopped in a batch writes it when it continues.

@@ -13,7 +13,7 @@ import (
 // was granted to before, the same load has IDs twice. So the other tests can fail.
 func TestMissingRuleIsNoticed(t *testing.T) {
 	if !*long {
-		t.Skip("takes half a minute: only with -long, as in make stores")
+		t.Skip("takes half a minute: only with -long, as in make proof-stores")
 	}
 	const rule, weak = "from := max(b.Now, r.Bound, b.Mark, b.Epoch)", "from := max(b.Now, b.Mark, b.Epoch)"
 	source, err := filepath.Abs("../../client/store/record/take.go")
