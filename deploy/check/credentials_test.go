@@ -23,7 +23,7 @@ const securityDir = "/etc/snowgrid/security"
 // memberFiles are the files of a member: no key that issues anything, and no other role's.
 var memberFiles = []string{"ca.crt", "gossip.keys", "member.crt", "member.key", "tokens.pub"}
 
-// credentials runs the commands of docs/deploying.md, and returns the directory of the
+// credentials runs the commands of docs/deploy.md, and returns the directory of the
 // authority and that of a member.
 func credentials(t *testing.T) (all, member string) {
 	t.Helper()
@@ -205,7 +205,7 @@ func (m manifests) variables() map[string]string {
 }
 
 // TestManifestsAgent starts an agent with the variables of each manifest, and the directory
-// that its volume has with the secrets that docs/deploying.md makes.
+// that its volume has with the secrets that docs/deploy.md makes.
 func TestManifestsAgent(t *testing.T) {
 	all, member := credentials(t)
 	files := filesIn(t, member)
