@@ -51,8 +51,8 @@ proof-mutants: ## weaken each rule, one line at a time, and see that its tests n
 	$(GO) run ./proof/mutants -j 2
 
 proof-sim-mutants: ## weaken each rule, and see that the simulation notices (half an hour)
-	$(GO) run ./proof/mutants -j 2 -in '^(clustertime|roster|backup|partition|leader|sequencer/[^b]|internal/session)' -by './proof/sim -run ^TestSeeds$$ -seeds 80'
-	$(GO) run ./proof/mutants -j 2 -in '^client/store/record/(take|operate|document|holding)' -by './proof/sim -run ^TestStoreSeeds$$ -seeds 80'
+	$(GO) run ./proof/mutants -j 2 -in '^(internal/(clustertime|roster|leader|session)|backup|partition|sequencer/[^b])' -by './proof/sim -run ^TestSeeds$$ -seeds 80'
+	$(GO) run ./proof/mutants -j 2 -in '^internal/record/(take|operate|document|holding)' -by './proof/sim -run ^TestStoreSeeds$$ -seeds 80'
 
 proof-explore: ## search larger scopes of the model for an hour
 	$(GO) test -timeout 90m -count 1 -v -run '^TestLarge' ./proof/explore -large-for 1h

@@ -27,6 +27,7 @@ var (
 	clearText = regexp.MustCompile(`http://([\w.-]+)(:\d+)?`)
 	makeCall  = regexp.MustCompile("(?m)(?:^ +|`)make ([a-z][a-z-]*)")
 	goCall    = regexp.MustCompile("(?:cd ([\\w./-]+) && )?go (?:run|test|vet|build|install)(?: -\\w+(?: \\d\\w*)?)* (\\./[\\w./-]*)")
+	goPath    = regexp.MustCompile("`((?:[\\w.-]+/)+[\\w-]+\\.go|internal/[a-z/]+)`")
 	ciCall    = regexp.MustCompile(`\.ci/[a-z]+`)
 )
 
@@ -43,7 +44,7 @@ func TestDocs(t *testing.T) {
 				report(t, checkClearText(name, text))
 			}
 			if name != "CHANGELOG.md" {
-				report(t, slices.Concat(checkAnchors(name, text, anchorsOf), checkCalls(name, text, targets, exists)))
+				report(t, slices.Concat(checkAnchors(name, text, anchorsOf), checkCalls(name, text, targets, exists), checkPaths(name, text, exists)))
 			}
 		})
 	}
@@ -131,6 +132,18 @@ func checkCalls(name, text, makefile string, exists func(string) bool) (problems
 	for _, script := range ciCall.FindAllString(text, -1) {
 		if !exists(script) {
 			problems = append(problems, fmt.Sprintf("%s: there is no %s", name, script))
+		}
+	}
+	return problems
+}
+
+// checkPaths wants the Go files and internal packages that a page names, from the root of the
+// repository, from the page, or from the directory whose design it is a part of.
+func checkPaths(name, text string, exists func(string) bool) (problems []string) {
+	from := []string{"", path.Dir(name), path.Dir(path.Dir(name))}
+	for _, match := range goPath.FindAllStringSubmatch(text, -1) {
+		if !slices.ContainsFunc(from, func(dir string) bool { return exists(path.Join(dir, match[1])) }) {
+			problems = append(problems, fmt.Sprintf("%s: there is no %s", name, match[1]))
 		}
 	}
 	return problems
@@ -254,6 +267,7 @@ func TestDocsCanFail(t *testing.T) {
 		{"anchor", checkAnchors("x.md", "[a](y.md#no)", page), checkAnchors("x.md", "[a](y.md#one-two) [b](#a)", page)},
 		{"target", checkCalls("x.md", "`make sim`", "", all), checkCalls("x.md", "`make sim`", "\nsim: ## x", all)},
 		{"package", checkCalls("x.md", "go test ./proof/sim", "", none), checkCalls("x.md", "go test ./proof/sim", "", all)},
+		{"path", checkPaths("x/y.md", "`a/b.go`", none), checkPaths("x/y.md", "`a/b.go` `internal/c`", all)},
 		{"script", checkCalls("x.md", "`.ci/run`", "", none), checkCalls("x.md", "`.ci/run`", "", all)},
 	}
 	for _, test := range tests {
