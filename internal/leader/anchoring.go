@@ -1,6 +1,8 @@
 package leader
 
 import (
+	"errors"
+
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
@@ -62,6 +64,19 @@ func (l *Leader) keepAnchor(v View) bool {
 	}
 	return l.anchor.Registered(v.Roster)
 }
+
+// claims reports whether this leader may propose anything but a reset of the roster (A3). Whatever proposes
+// outside of [Leader.Step] asks it first.
+func (l *Leader) claims(r *roster.Roster) bool {
+	if l.anchor != nil {
+		return l.anchor.Registered(r)
+	}
+	_, member := r.Member(l.self)
+	return member || !r.Anchored
+}
+
+// errUnclaimed refuses what an operator asks of a leader that has not reset the roster yet.
+var errUnclaimed = errors.New("the grid's anchor has not been taken yet; try again")
 
 // Anchored records the outcome of a read or a swap of the record.
 func (l *Leader) Anchored(v View, s anchor.Step, out anchor.Outcome) {

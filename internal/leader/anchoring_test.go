@@ -3,6 +3,7 @@ package leader
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,6 +79,41 @@ func TestStrangerResetsFirst(t *testing.T) {
 	o.step(StepEvery)
 	if len(o.commands) != 2 || o.commands[1].Change == nil || o.commands[1].Claim != claim2 {
 		t.Errorf("after the reset: %+v", o.commands)
+	}
+}
+
+// TestRequestsBeforeTheReset: a leader that has not reset the roster proposes no protocol, no disk to forget,
+// no settings and no numbers either, whether the roster has a claim or not. It answers instead (A3).
+func TestRequestsBeforeTheReset(t *testing.T) {
+	for _, claim := range []roster.Claim{"", claim1} {
+		o := anchoredLead(t, 1, true, claim == "") // a roster without a claim has members, too
+		r := *o.v.Roster
+		r.Claim, r.Anchored, r.Protocol = claim, true, roster.Protocol2
+		r.Partitions = slices.Clone(r.Partitions)
+		r.Partitions[1].Disk = []roster.MemberID{"00000000000000ff"}
+		o.v.Roster = &r
+		o.l.cfg.Release = roster.Release{Min: roster.OldestProtocol, Max: roster.CurrentProtocol}
+		o.l.requests.earlier = 0
+		answers := map[string]error{}
+		note := func(of string) func(error) { return func(err error) { answers[of] = err } }
+		o.l.Need(o.v, roster.Protocol3, "a new part", note("protocol"))
+		o.l.SetSettings(o.v, SettingsRequest{Backups: number(0), WindowStated: true}, note("settings"))
+		o.l.ForgetDisk(o.v, ForgetRequest{Disk: "00000000000000ff", LoseDefinitions: true}, func(_ Forgotten, err error) { note("disk")(err) })
+		o.l.Identify(o.v, roster.Identity{Cluster: "c", Name: "s", Apply: &roster.Application{ID: 1, Code: roster.Code{1}}}, func(_ bool, err error) { note("number")(err) })
+		for range 2 * protocolPatience / StepEvery {
+			o.step(StepEvery)
+		}
+		if len(o.commands) > 0 {
+			t.Errorf("claim %q: proposed %+v", claim, o.commands)
+		}
+		for of, want := range map[string]error{"protocol": ErrUnavailable, "settings": ErrNotNow, "disk": ErrNotNow} {
+			if err, answered := answers[of]; !answered || !errors.Is(err, want) {
+				t.Errorf("claim %q: %s: answered %v, %v, want %v", claim, of, answered, err, want)
+			}
+		}
+		if answers["number"] == nil {
+			t.Errorf("claim %q: a number is agreed on", claim)
+		}
 	}
 }
 

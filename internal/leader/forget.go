@@ -89,6 +89,9 @@ func (l *Leader) forgot(f *forget, err error) {
 // probes that first.
 func (l *Leader) checkForget(v View, f *forget) error {
 	id := f.in.Disk
+	if !l.claims(v.Roster) {
+		return failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: %w", id, errUnclaimed)
+	}
 	if id == l.self.Member() {
 		return failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: its member is running, and gave this answer", id)
 	}

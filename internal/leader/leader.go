@@ -168,6 +168,7 @@ func (l *Leader) step(v View) {
 	if !l.keepAnchor(v) {
 		l.probeMembers(v)
 		l.passLead(v)
+		l.keepProtocol(v) // a request that waits too long is answered
 		return
 	}
 	l.joinSelf(v)

@@ -88,6 +88,8 @@ func (l *Leader) identify(v View, c *roster.Identity, reply func(v View, propose
 	switch {
 	case err != nil || next == v.Roster:
 		reply(v, false, err)
+	case !l.claims(v.Roster):
+		reply(v, false, errUnclaimed)
 	case len(l.numbers.pending) >= numbersPending:
 		reply(v, true, failure.Errorf(ErrUnavailable, "grid: %d steps of sets are being agreed on at this moment; try again", numbersPending))
 	default:

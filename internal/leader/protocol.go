@@ -82,6 +82,7 @@ func (l *Leader) keepProtocol(v View) {
 	})
 	needed, _ := v.Roster.Needs()
 	switch {
+	case !l.claims(v.Roster):
 	case highest > 0 || !p.began || needed == v.Roster.InUse():
 		p.need(v)
 		if _, silent := l.lacking(v, highest); highest > 0 && len(silent) == 0 && !l.changing {

@@ -98,6 +98,9 @@ func (l *Leader) proposeSettings(v View) {
 			continue
 		}
 		c, err := SettingsChange(v.Roster, s.in)
+		if err == nil && !l.claims(v.Roster) {
+			err = failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", errUnclaimed)
+		}
 		if err != nil || c.IsEmpty() {
 			l.answerSettings(s, err)
 			continue
@@ -107,7 +110,7 @@ func (l *Leader) proposeSettings(v View) {
 			l.answerSettings(s, failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", err))
 			continue
 		}
-		if _, err := v.Roster.Apply(command); err != nil { // the grid's anchor has not been taken yet, for instance
+		if _, err := v.Roster.Apply(command); err != nil { // the grid has stopped, for instance
 			l.answerSettings(s, failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", err))
 			continue
 		}
