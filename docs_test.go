@@ -149,6 +149,54 @@ func checkPaths(name, text string, exists func(string) bool) (problems []string)
 	return problems
 }
 
+// TestEveryCodeIsExplained: the pages about HTTP have each code of an error, with its status.
+func TestEveryCodeIsExplained(t *testing.T) {
+	pages := readFile(t, "docs/http.md") + readFile(t, "docs/identity-http.md")
+	codes := regexp.MustCompile(`\{"([a-z_]+)", http\.Status`).FindAllStringSubmatch(readFile(t, "internal/wire/errors.go"), -1)
+	if len(codes) < 30 {
+		t.Fatalf("only %d codes were found", len(codes))
+	}
+	for _, code := range codes {
+		if !strings.Contains(pages, "`"+code[1]+"`") {
+			t.Errorf("no page explains the code %s", code[1])
+		}
+	}
+}
+
+// TestEveryTextIsReal: the texts of logs and errors by which the runbook is read are in the code, and
+// so is every alert.
+func TestEveryTextIsReal(t *testing.T) {
+	_, table, _ := strings.Cut(readFile(t, "docs/runbook.md"), "## By text\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	var code strings.Builder
+	for _, p := range listPackages(t) {
+		for _, name := range p.GoFiles {
+			code.WriteString(readFile(t, filepath.Join(p.Dir, name)))
+		}
+	}
+	texts := 0
+	for line := range strings.Lines(table) {
+		first, _, found := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		if !found || !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		for _, match := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(first, -1) {
+			texts++
+			if !strings.Contains(code.String(), match[1]) {
+				t.Errorf("docs/runbook.md: no code has the text %q", match[1])
+			}
+		}
+	}
+	if texts < 10 {
+		t.Errorf("only %d texts were found", texts)
+	}
+	for _, alert := range regexp.MustCompile(`(?m)^\t\{"([a-z_]+)", \[\]Severity`).FindAllStringSubmatch(readFile(t, "grid/alerts.go"), -1) {
+		if !strings.Contains(readFile(t, "docs/runbook.md"), "`"+alert[1]+"`") {
+			t.Errorf("docs/runbook.md has no step for the alert %s", alert[1])
+		}
+	}
+}
+
 // snippetImports are the packages that snippets use, by the name in them.
 var snippetImports = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "os": "os", "slog": "log/slog", "synctest": "testing/synctest", "testing": "testing", "time": "time",

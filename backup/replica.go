@@ -1,5 +1,6 @@
 // Package backup implements the replication of one partition: terms, acknowledgements,
-// promotion and joining.
+// promotion and joining. It is machinery of package grid and covered by no promise of
+// compatibility.
 //
 // A [Replica] receives the newest committed roster ([Replica.Observe]) and becomes the
 // owner when the roster names it ([Replica.Acts]). As the owner it numbers each change of

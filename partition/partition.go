@@ -1,4 +1,5 @@
-// Package partition implements one partition at one member. As the owner, a partition
+// Package partition implements one partition at one member. It is machinery of package grid and
+// covered by no promise of compatibility. As the owner, a partition
 // serves holders from its [Table] of logical nodes, and releases a reply only after every
 // replica has acknowledged the changes that the reply depends on. As a backup it applies
 // the updates that the owner sends.
