@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // pageWordsMax bounds a page, so that it is read in one sitting.
@@ -38,7 +39,7 @@ func TestDocs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := readFile(t, name)
 			if bounded(name) {
-				report(t, checkLength(name, text))
+				report(t, slices.Concat(checkLength(name, text), checkColumns(name, text)))
 			}
 			if strings.HasPrefix(name, "docs/") || name == "README.md" {
 				report(t, checkClearText(name, text))
@@ -67,6 +68,21 @@ func checkLength(name, text string) []string {
 		return []string{fmt.Sprintf("%s: %d words, more than %d; divide it", name, words, pageWordsMax)}
 	}
 	return nil
+}
+
+// checkColumns bounds the lines of prose; tables, code and comments may be wider.
+func checkColumns(name, text string) (problems []string) {
+	inCode := false
+	for i, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			inCode = !inCode
+		}
+		wide := inCode || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "<!--")
+		if columns := utf8.RuneCountInString(line); !wide && columns > 120 {
+			problems = append(problems, fmt.Sprintf("%s:%d: %d columns, more than 120", name, i+1, columns))
+		}
+	}
+	return problems
 }
 
 // checkClearText refuses addresses without TLS that other machines reach: security is on there.
@@ -311,6 +327,7 @@ func TestDocsCanFail(t *testing.T) {
 	}{
 		{"length", checkLength("x", strings.Repeat("a ", 1501)), checkLength("x", strings.Repeat("a | ", 1500))},
 		{"generated", checkLength("x", strings.Repeat("a ", 1501)), checkLength("x", "<!-- x: generated -->\n"+strings.Repeat("a ", 1501)+"\n<!-- end -->")},
+		{"columns", checkColumns("x", strings.Repeat("a", 121)), checkColumns("x", "|"+strings.Repeat("a", 121)+"\n"+strings.Repeat("é", 120))},
 		{"clear text", checkClearText("x", "curl http://a:7948/"), checkClearText("x", "http://127.0.0.1:7948 https://a http://a:7949/metrics")},
 		{"anchor", checkAnchors("x.md", "[a](y.md#no)", page), checkAnchors("x.md", "[a](y.md#one-two) [b](#a)", page)},
 		{"target", checkCalls("x.md", "`make sim`", "", all), checkCalls("x.md", "`make sim`", "\nsim: ## x", all)},
