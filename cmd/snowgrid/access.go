@@ -14,8 +14,8 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// access is how a command reaches members: in clear text, or over TLS with a certificate or a
-// token.
+// access holds the means by which a command reaches members: clear text, or TLS with a certificate or
+// a token.
 type access struct {
 	scheme string
 	token  string
@@ -25,7 +25,7 @@ type access struct {
 const (
 	// handshakeTimeout bounds one handshake with a member.
 	handshakeTimeout = 5 * time.Second
-	// meetTimeout bounds the first call to a member, whose failure is not the last word.
+	// meetTimeout bounds the first call to a member; a failure within it is not final.
 	meetTimeout = 2 * time.Second
 )
 
@@ -53,7 +53,7 @@ func openAccess(cfg *security.Config) (*access, error) {
 	return &access{scheme: "https", token: cfg.Token, http: &http.Client{Transport: transport, CheckRedirect: noRedirect}}, nil
 }
 
-// noRedirect keeps requests, and the token with them, at the address that was asked.
+// noRedirect keeps requests, and the token in them, at the original address.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // dialTLS opens a connection to a member that both sides trust.
@@ -89,10 +89,10 @@ func (a *access) do(request *http.Request) (*http.Response, error) {
 	return nil, explained(request.URL.Host, err)
 }
 
-// accessKey is the key of an access in a context: the credentials of a request travel with it.
+// accessKey is the context key of an access, so that requests carry their credentials.
 type accessKey struct{}
 
-// withAccess returns a context whose calls to members use an access.
+// withAccess returns a context that makes calls to members use a.
 func withAccess(ctx context.Context, a *access) context.Context {
 	return context.WithValue(ctx, accessKey{}, a)
 }
@@ -105,8 +105,7 @@ func accessOf(ctx context.Context) *access {
 	return clearText
 }
 
-// notTrustedError says that a process answers at an address, and that it and this one do not
-// trust each other.
+// notTrustedError reports that the process at an address and this one do not trust each other.
 type notTrustedError struct {
 	addr, reason string
 	cause        error
@@ -126,13 +125,13 @@ func explained(addr string, err error) error {
 	return &notAnsweredError{addr: addr, cause: err}
 }
 
-// isNotTrusted reports whether an error is that of processes that do not trust each other.
+// isNotTrusted reports whether err means that two processes do not trust each other.
 func isNotTrusted(err error) bool {
 	var is *notTrustedError
 	return errors.As(err, &is)
 }
 
-// reach returns a context whose calls use the access that the flags state.
+// reach returns a context that makes calls use the access set by the flags.
 func (f *accessFlags) reach(ctx context.Context) (context.Context, error) {
 	cfg, err := f.security()
 	if err != nil {
@@ -166,7 +165,7 @@ func expectsTLS(addr string) error {
 	return &notTrustedError{addr: addr, reason: "the member expects TLS: give --security-dir (SNOWGRID_SECURITY_DIR), or --tls-ca with a certificate or a token"}
 }
 
-// isForTLS reports whether an answer says that the request should have come over TLS.
+// isForTLS reports whether a reply rejects a clear-text request to a TLS port.
 func isForTLS(response *http.Response, answer []byte) bool {
 	return response.StatusCode == http.StatusBadRequest && strings.Contains(string(answer), "HTTP request to an HTTPS server")
 }
@@ -176,11 +175,11 @@ func cutOff(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// speaksTLS reports whether TLS is spoken at an address. It trusts nothing that it is told.
+// speaksTLS reports whether addr accepts TLS. It verifies nothing and sends nothing.
 func speaksTLS(ctx context.Context, addr string) bool {
 	ctx, cancel := context.WithTimeout(ctx, meetTimeout)
 	defer cancel()
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // nothing is sent, and nothing believed
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the connection carries no data
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return false

@@ -7,10 +7,9 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// agentFlags are the flags of the agent: groups, each in a file of its own
-// (agentflags_*.go). A field XY is the flag --x-y, the variable SNOWGRID_X_Y and the key x-y
-// of the configuration file. After a change: a row in keyRows of keys_test.go, and
-// go run ./cmd/snowgrid config reference > docs/configuration.md.
+// agentFlags holds the agent's flags in groups, each in its own file (agentflags_*.go). A field XY is
+// the flag --x-y, the variable SNOWGRID_X_Y and the configuration key x-y. After a change: a row in
+// keyRows of keys_test.go, and go run ./cmd/snowgrid config reference > docs/configuration.md.
 type agentFlags struct {
 	settingsFlags
 	memberFlags
@@ -29,14 +28,14 @@ type agentFlags struct {
 	LeaveTimeout time.Duration `help:"Time limit for leaving the grid after the first signal." default:"20s" env:"SNOWGRID_LEAVE_TIMEOUT"`
 }
 
-// flagGroup is a part of the agent's flags that sets fields of grid.Config. A group has no
-// Validate method: those of embedded structs hide each other, and kong then calls none.
+// flagGroup is a group of agent flags that sets fields of grid.Config. A group has no Validate method:
+// methods of embedded structs hide each other, and kong then calls none.
 type flagGroup interface {
 	// apply refuses values that cannot work, naming the flag, or sets its fields of cfg.
 	apply(cfg *grid.Config) error
 }
 
-// groups are the agent's groups of flags in the order of their fields.
+// groups returns the agent's flag groups in field order.
 func (a *agentFlags) groups() []flagGroup {
 	return []flagGroup{
 		&a.settingsFlags,

@@ -6,7 +6,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// addressFlags are the addresses of the member and of the members that it joins.
+// addressFlags holds the member's addresses and the addresses that it joins.
 type addressFlags struct {
 	GossipAddr     string        `help:"Listen address for gossip between members (TCP and UDP). This and the next three may have a template: {{ GetPrivateIP }}:7946." default:"127.0.0.1:7946" env:"SNOWGRID_GOSSIP_ADDR"`
 	RaftAddr       string        `help:"Listen address for Raft (TCP)." default:"127.0.0.1:7947" env:"SNOWGRID_RAFT_ADDR"`

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// aliveCommand asks one member whether it is alive, for images without curl.
+// aliveCommand checks one member's liveness, for images without curl.
 type aliveCommand struct {
 	Addr    string        `help:"API address of the member, host:port." default:"127.0.0.1:7948" env:"SNOWGRID_ALIVE_ADDR"`
 	Timeout time.Duration `help:"Time limit for the answer." default:"3s"`
@@ -33,7 +33,7 @@ the grid: a member that waits for its grid is alive, and restarting it would not
 Whether the member can serve is at /readyz, and whether the grid is well is told by "snowgrid status".`
 }
 
-// Run asks once.
+// Run makes one request.
 func (a *aliveCommand) Run(ctx context.Context, to streams) error {
 	if err := checkAddrs(a.Addr); err != nil {
 		return err

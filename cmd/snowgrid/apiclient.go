@@ -21,7 +21,7 @@ import (
 // answerBytesMax limits the size of an answer.
 const answerBytesMax = 64 << 20
 
-// notAnsweredError says that no member answered at an address.
+// notAnsweredError reports that no member replied at an address.
 type notAnsweredError struct {
 	addr  string
 	cause error
@@ -55,9 +55,9 @@ func connectionReason(err error) string {
 	return err.Error()
 }
 
-// eachUntilAnswered asks the addresses in order until a member answers, and returns its
-// address. Each gets an equal part of the time that is left. After a refusal the next one
-// is asked: the grid may serve there.
+// eachUntilAnswered tries the addresses in order until a member replies, and returns its address. Each
+// gets an equal share of the remaining time. A refusal leads to the next address, since another member
+// may serve.
 func eachUntilAnswered(ctx context.Context, addrs []string, ask func(ctx context.Context, addr string) error) (string, error) {
 	var silent, refusals []string
 	var refused error

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// bundleFile is a bundle that is being written: a tar.gz whose last file is the manifest.
+// bundleFile writes a bundle: a tar.gz that ends with the manifest.
 type bundleFile struct {
 	file     *os.File
 	zip      *gzip.Writer
@@ -22,7 +22,7 @@ type bundleFile struct {
 	manifest bundleManifest
 }
 
-// bundleManifest lists the files of a bundle and the problems of collecting it.
+// bundleManifest lists a bundle's files and the problems met while collecting it.
 type bundleManifest struct {
 	Created  time.Time       `json:"created"`
 	Build    string          `json:"build"` // of the command that collected it
@@ -45,8 +45,7 @@ type bundleProblem struct {
 	Error string `json:"error"`
 }
 
-// createBundle begins a bundle. Only this user may read it: profiles tell about the memory
-// of a process.
+// createBundle starts a bundle, readable by this user only: profiles contain the memory of a process.
 func createBundle(name string, m bundleManifest) (*bundleFile, error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
@@ -76,7 +75,7 @@ func (b *bundleFile) addJSON(name string, value any) error {
 	return b.add(name, append(data, '\n'))
 }
 
-// lacks records what could not be collected.
+// lacks records a failure to collect an item.
 func (b *bundleFile) lacks(what string, err error) {
 	b.manifest.Problems = append(b.manifest.Problems, bundleProblem{What: what, Error: sentence(err)})
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// callNames are the members' names for narrow columns. A member whose name is unknown, or
-// which another one has too, is called by its ID.
+// callNames maps incarnations to member names for narrow columns. A member without a unique name is
+// called by its ID.
 type callNames map[roster.Incarnation]string
 
-// callNamesOf returns the names of the members of a grid.
+// callNamesOf returns the members' names.
 func callNamesOf(members []grid.MemberInfo) callNames {
 	count := map[string]int{}
 	for _, m := range members {
@@ -26,7 +26,7 @@ func callNamesOf(members []grid.MemberInfo) callNames {
 	return names
 }
 
-// of returns the name of one member, "-" for none.
+// of returns one member's name, "-" for none.
 func (n callNames) of(inc roster.Incarnation) string { return called(n[inc], inc) }
 
 // list returns the names of several members except one, "-" for none.

@@ -13,8 +13,7 @@ type checkResult struct {
 	Alerts  []grid.Alert `json:"alerts"`  // the most urgent first
 }
 
-// check prints the alerts of a status. If any of them needs an operator, it returns an error
-// with the exit status for that.
+// check prints a status's alerts. It returns an error with exitDegraded if an alert needs an operator.
 func (s *statusCommand) check(to streams, status grid.Status) error {
 	alerts := grid.Alerts(status)
 	result := checkResult{Healthy: !grid.Degraded(alerts), Alerts: alerts}

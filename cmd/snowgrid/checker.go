@@ -7,18 +7,16 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// checker checks every ID and finds every duplicate, in little memory.
+// checker detects every duplicate ID in little memory.
 //
-// It does not store the IDs. A stream is the IDs that one handle returned, in that
-// order, and must ascend, so no two IDs of a stream are equal. Two streams of one
-// sequencer can return an equal ID only if both used the same millisecond of the same
-// logical node. So the first ID of a stream in a millisecond of a node claims that
-// millisecond, and a second claim, which only another stream can make, is an error.
-// This finds every duplicate, and also the fault that makes one possible: a
-// millisecond of a logical node that was granted to two holders.
+// It does not store IDs. A stream is the sequence returned by one handle and must ascend, so a stream
+// has no duplicates. Two streams of one sequencer can collide only if both used the same millisecond
+// of the same logical node. So a stream's first ID in a millisecond of a node claims that millisecond,
+// and a second claim, necessarily by another stream, is an error. This detects every duplicate, and
+// also its precondition: a millisecond granted to two holders.
 //
-// A claim is one bit, kept until the end: 8 KiB per node and 65 seconds, about half a
-// megabyte per hour.
+// A claim is one bit, kept until the end: 8 KiB per node and 65 seconds, about half a megabyte per
+// hour.
 type checker struct {
 	mu         sync.Mutex
 	claims     map[claimsKey]*claims
@@ -28,7 +26,7 @@ type checker struct {
 	findings   []string
 }
 
-// claimsKey is a stretch of time of one logical node of one sequencer.
+// claimsKey identifies a time range of one logical node of one sequencer.
 type claimsKey struct {
 	sequencer string
 	node      sequencer.NodeID

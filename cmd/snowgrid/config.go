@@ -143,8 +143,8 @@ func printSettings(w io.Writer, format string, settings []setting) error {
 // hiddenValue stands for the value of a secret.
 const hiddenValue = "(secret)"
 
-// shown returns the key's value for people. A secret is masked, and a default that is
-// decided at the start is in parentheses.
+// shown returns the key's printed value. A secret is masked; a default chosen at startup is in
+// parentheses.
 func (k key) shown(flag *kong.Flag) string {
 	value := k.value(flag)
 	switch {

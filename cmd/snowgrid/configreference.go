@@ -36,8 +36,8 @@ func (configReferenceCommand) Run(ctx *kong.Context, to streams) error {
 	return err
 }
 
-// keyTable returns the table of the keys of the agent, or of those of the commands that
-// use a grid.
+// keyTable returns the key table: the agent's keys, or with client the keys for commands that use a
+// grid.
 func keyTable(keys []key, client bool) string {
 	var out strings.Builder
 	out.WriteString("| Key | Variable | Value | Default | Meaning |\n|---|---|---|---|---|\n")

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// confirm asks a question on the terminal. It returns nil if the answer is yes. Without a
-// terminal it asks nothing, and returns an error.
+// confirm prompts on the terminal. It returns nil if the answer is yes, and an error without a
+// terminal.
 func confirm(to streams, question string) error {
 	if !isTerminal(to.in) {
 		return usage(errors.New("nothing was done: this asks for a confirmation, and the input is not a terminal; give --yes"))
@@ -17,7 +17,7 @@ func confirm(to streams, question string) error {
 	return answered(to.in, to.err, question)
 }
 
-// answered asks a question, and returns nil if the answer is yes.
+// answered prompts, and returns nil if the answer is yes.
 func answered(in io.Reader, out io.Writer, question string) error {
 	fmt.Fprintf(out, "%s [y/N] ", question)
 	line, _ := bufio.NewReader(in).ReadString('\n') // the end of the input is a no

@@ -10,9 +10,8 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// credentialFlags say by what this process proves its identity, and which members it trusts.
-// The agent has them, and each command that calls members. Keys with the tag shared are taken
-// from the configuration file by both.
+// credentialFlags sets the identity of this process and the members it trusts. The agent and all
+// commands that call members have them. Both read keys tagged shared from the configuration file.
 type credentialFlags struct {
 	SecurityDir   string `help:"Directory with certificates and keys, made by snowgrid secure init or secure issue. Default: none, clear text." env:"SNOWGRID_SECURITY_DIR" placeholder:"DIR" shared:""`
 	TLSCert       string `name:"tls-cert" help:"Certificate of this process with its chain in PEM, by your own PKI. It replaces that of --security-dir." env:"SNOWGRID_TLS_CERT" placeholder:"FILE" shared:""`
@@ -58,13 +57,13 @@ func (f *credentialFlags) security() (*security.Config, error) {
 	return cfg, nil
 }
 
-// callerFlags are those of commands: which of its identities the caller uses.
+// callerFlags selects a command's identity.
 type callerFlags struct {
 	Role  string `help:"Role whose certificate in --security-dir is used: admin, holder, reader or member. Default: the first of these that is there." env:"SNOWGRID_ROLE" placeholder:"ROLE"`
 	Token string `help:"Token of snowgrid secure token, in place of a certificate. Prefer SNOWGRID_TOKEN_FILE or SNOWGRID_TOKEN to the flag, which other users of the machine see." env:"SNOWGRID_TOKEN" placeholder:"TOKEN" secret:""`
 }
 
-// accessFlags are those of the commands that call members.
+// accessFlags holds the flags for commands that call members.
 type accessFlags struct {
 	credentialFlags
 	callerFlags

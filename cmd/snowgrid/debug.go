@@ -58,7 +58,7 @@ func (c *bundleCommand) Validate() error {
 type bundleResult struct {
 	File     string          `json:"file"`
 	Files    int             `json:"files"`    // in the bundle, without the manifest
-	Problems []bundleProblem `json:"problems"` // what could not be collected
+	Problems []bundleProblem `json:"problems"` // items that could not be collected
 }
 
 // Run collects the bundle.
@@ -95,7 +95,7 @@ func (c *bundleCommand) Run(ctx context.Context, to streams) error {
 	return err
 }
 
-// collection collects the files of a bundle and shows the progress.
+// collection collects a bundle's files and prints progress.
 type collection struct {
 	bundle *bundleFile
 	to     io.Writer     // of the progress
@@ -103,7 +103,7 @@ type collection struct {
 	failed error         // of the bundle's file
 }
 
-// take collects one thing into a file. What cannot be collected is noted in the manifest.
+// take collects one item into a file. A failure is recorded in the manifest.
 func (c *collection) take(ctx context.Context, what, name string, limit time.Duration, read func(context.Context) ([]byte, error)) {
 	asking, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -117,8 +117,8 @@ func (c *collection) take(ctx context.Context, what, name string, limit time.Dur
 	c.failed = errors.Join(c.failed, c.bundle.add(name, data))
 }
 
-// members collects the status of every member that is known: those at the addresses, and
-// those of their statuses.
+// members collects the status of each member at the addresses, and of each member listed in such a
+// status.
 func (c *collection) members(ctx context.Context, addrs []string) {
 	addrs = slices.Clone(addrs)
 	names := map[string]string{} // of members, by address
@@ -169,7 +169,7 @@ func (c *collection) agent(ctx context.Context, addr string, profile time.Durati
 // foul matches the characters that have no place in the name of a file.
 var foul = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// fileName makes the name of a file of a text.
+// fileName turns text into a file name.
 func fileName(text string) string { return strings.TrimLeft(foul.ReplaceAllString(text, "_"), "._") }
 
 // readOps reads a page of an ops listener.
@@ -185,7 +185,7 @@ func readOps(ctx context.Context, addr, page string) ([]byte, error) {
 	return data, err
 }
 
-// httpStatusError says that an answer has another status than 200.
+// httpStatusError reports a status other than 200.
 type httpStatusError struct {
 	code int
 	text string
@@ -194,8 +194,8 @@ type httpStatusError struct {
 // Error implements error.
 func (e *httpStatusError) Error() string { return "HTTP status " + e.text }
 
-// read reads a page of the member or the ops listener at an address. The readiness of a
-// member that is not ready is a page like any other.
+// read fetches a page from a member or ops listener. The readiness page counts even with an error
+// status.
 func read(ctx context.Context, addr, page string) ([]byte, error) {
 	to := accessOf(ctx)
 	if _, _, err := net.SplitHostPort(addr); err != nil {

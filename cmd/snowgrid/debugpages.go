@@ -12,14 +12,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
 )
 
-// logKept is how much of the log is kept in memory for a debug bundle.
+// logKept bounds the log kept in memory for a debug bundle.
 const logKept = 1 << 20
 
 // debugPages are the pages besides the profiles that a debug bundle collects. They are
 // served where the profiles are: on loopback alone, and only with --pprof.
 type debugPages struct {
 	log      *logring.Ring
-	settings []setting // of the agent, without the values of secrets
+	settings []setting // the agent's, without values of secrets
 }
 
 // newDebugPages returns the pages of an agent.

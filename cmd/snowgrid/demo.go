@@ -24,7 +24,7 @@ const (
 	formTimeout = 60 * time.Second
 )
 
-// demoNames are the sequencers of the demo; the owner of the first one is killed.
+// demoNames lists the demo's sequencers; the demo kills the first one's owner.
 var demoNames = []string{"orders", "invoices", "events"}
 
 // demoCommand runs a grid of several members in this process.
@@ -87,8 +87,8 @@ func (d *demoCommand) Run(ctx context.Context, to streams) error {
 	return err
 }
 
-// show runs the grid and the streams of IDs. When it returns, the members and
-// their directories are removed.
+// show runs the grid and the ID streams. It removes the members and their directories before it
+// returns.
 func (d *demoCommand) show(ctx context.Context, screen *screen, flow *flow) (err error) {
 	root, err := os.MkdirTemp("", "snowgrid-demo-")
 	if err != nil {
@@ -228,8 +228,8 @@ func (d *demo) loseOwner(ctx context.Context) {
 	}
 }
 
-// awaitOwner waits until a survivor owns the sequencer, and updates the screen
-// meanwhile. It returns -1 if ctx ends first.
+// awaitOwner waits until a survivor owns the sequencer, and updates the screen. It returns -1 if ctx
+// ends first.
 func (d *demo) awaitOwner(ctx context.Context, name string, survivors []*grid.Member) (grid.PartitionInfo, int) {
 	for ctx.Err() == nil {
 		if found, heir := lookUp(name, survivors); heir >= 0 {
@@ -240,8 +240,8 @@ func (d *demo) awaitOwner(ctx context.Context, name string, survivors []*grid.Me
 	return grid.PartitionInfo{}, -1
 }
 
-// lookUp returns the partition of a sequencer from the status of the first running
-// member, and the index of its owner, -1 if none of the members owns it.
+// lookUp returns a sequencer's partition as reported by the first running member, and the owner's
+// index, or -1 if no member owns it.
 func lookUp(name string, members []*grid.Member) (found grid.PartitionInfo, owner int) {
 	owners := make([]roster.Incarnation, len(members))
 	for i, m := range members {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The exit statuses. Commands that only ask end with exitUnreachable when no member
-// answers, so that a script can tell an unreachable grid from a refused operation.
+// Exit statuses. Read-only commands return exitUnreachable if no member replies, so that a script can
+// tell an unreachable grid from a refusal.
 const (
 	exitDone        = 0
 	exitFailed      = 1 // the operation failed or was refused
@@ -42,7 +42,7 @@ func usage(err error) error {
 	return &exitError{status: exitUsage, err: err}
 }
 
-// asking gives the error of a command that only asks its exit status.
+// asking attaches the exit status of a read-only command to err.
 func asking(err error) error {
 	if errors.Is(err, errNoMember) {
 		return &exitError{status: exitUnreachable, err: err}
@@ -62,8 +62,7 @@ func exitStatusOf(err error) int {
 	return exitFailed
 }
 
-// noMember returns the error of a request that no member answered, with the reason of each
-// address.
+// noMember returns the error for a request without a reply, with a reason per address.
 func noMember(reasons string) error {
 	return fmt.Errorf("%w at %s; check --addr (SNOWGRID_ADDR), and that a member runs there", errNoMember, reasons)
 }

@@ -31,7 +31,7 @@ type clientFlags struct {
 	Timeout time.Duration `help:"Time limit for answers of the grid, and for IDs." default:"10s" env:"SNOWGRID_TIMEOUT"`
 }
 
-// ask runs f with the time limit for calls to the grid, and with the access that they use.
+// ask runs f with the timeout and the access for calls to the grid.
 func (g gridFlags) ask(ctx context.Context, f func(context.Context) error) error {
 	if err := checkAddrs(g.Addr...); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (g gridFlags) dial(ctx context.Context, cfg client.Config) (*client.Client,
 		return nil, err
 	}
 	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler) // the command's error says the same
+		cfg.Logger = slog.New(slog.DiscardHandler) // the command's error has the same text
 	}
 	return client.Dial(ctx, cfg)
 }

@@ -30,7 +30,7 @@ type flow struct {
 	running sync.WaitGroup
 
 	mu     sync.Mutex
-	ending map[string]bool // holders whose streams may end early
+	ending map[string]bool // holders that may end their streams early
 	errs   []error
 }
 
@@ -104,7 +104,7 @@ func (f *flow) pump(ctx context.Context, s *stream) error {
 			var id sequencer.ID
 			id, err = s.handle.Next(ctx)
 			after := time.Now()
-			f.waited(after.Sub(before)) // also one that ctx ended
+			f.waited(after.Sub(before)) // also a call that ctx ended
 			if err != nil {
 				break
 			}
@@ -135,7 +135,7 @@ func (f *flow) waited(d time.Duration) {
 	}
 }
 
-// longestNext returns the duration of the longest call of Next so far.
+// longestNext returns the longest duration of a Next call so far.
 func (f *flow) longestNext() time.Duration {
 	return time.Duration(f.longest.Load()).Round(10 * time.Microsecond)
 }

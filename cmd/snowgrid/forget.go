@@ -19,8 +19,8 @@ type forgetCommand struct {
 // forgotten is the result of the command as JSON.
 type forgotten struct {
 	Member     string `json:"member"`
-	Partitions int    `json:"partitions"` // whose definitions the disk had
-	Lost       int    `json:"lost"`       // of those, the ones that no other disk has
+	Partitions int    `json:"partitions"` // with definitions on the disk
+	Lost       int    `json:"lost"`       // the ones that no other disk has
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -42,7 +42,7 @@ empty data directory, as a new member. The leader logs the caller and the disk.
     snowgrid forget 9f3c5a7de1b20468 --addr 10.0.0.1:7948`
 }
 
-// Run asks the grid to forget the disk.
+// Run makes the grid forget the disk.
 func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 	in := wire.ForgetRequest{LoseDefinitions: c.LoseDefinitions}
 	var out wire.ForgetResponse
@@ -65,7 +65,7 @@ func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// lostText returns the number of partitions whose definitions are lost.
+// lostText describes the partitions with lost definitions.
 func lostText(lost int) string {
 	if lost == 0 {
 		return "each of which has another disk"

@@ -54,8 +54,7 @@ func (f setFlags) cluster(ctx context.Context) (string, error) {
 	return status.Name, err
 }
 
-// identityCall makes a call at the first member that answers. Another one is asked only if
-// that one cannot serve it at this moment.
+// identityCall calls the first member that replies. It tries the next one only on a temporary error.
 func (g gridFlags) identityCall(ctx context.Context, path string, in, out any) error {
 	var refused error
 	_, err := eachUntilAnswered(ctx, g.Addr, func(ctx context.Context, addr string) error {
@@ -130,7 +129,7 @@ func (c *identityListCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// sets returns the sets, with their processes if they are wanted.
+// sets returns the sets, with their processes if requested.
 func (c *identityListCommand) sets(ctx context.Context) (out wire.IdentityListResponse, err error) {
 	in := wire.IdentityListRequest{Cluster: c.Cluster, Name: c.Set}
 	if err := c.identityCall(ctx, wire.PathIdentity, in, &out); err != nil {

@@ -11,9 +11,9 @@ import (
 // maxRules is the number of rules that a file may have.
 const maxRules = 10_000
 
-// readRules reads a file of --identity-rules. A line has a pattern, a role and, separated by
-// commas or spaces, patterns of names. A pattern with spaces is in double quotes. Empty lines,
-// and those that begin with #, are skipped.
+// readRules reads a file for --identity-rules. A line has a pattern, a role and, separated by commas
+// or spaces, name patterns. A pattern with spaces is in double quotes. Empty lines and lines starting
+// with # are skipped.
 func readRules(file string) ([]security.Rule, error) {
 	info, err := os.Stat(file)
 	if err != nil {

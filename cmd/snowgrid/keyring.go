@@ -185,7 +185,7 @@ func printKeyring(w io.Writer, out wire.KeyringResponse) error {
 // keyTextMax is more than a file with a key has.
 const keyTextMax = 64 << 10
 
-// readKey returns the key that an argument names. Its errors do not show it.
+// readKey returns the key named by an argument. Its errors omit the key.
 func readKey(named string) ([]byte, error) {
 	text := named
 	if name, isFile := strings.CutPrefix(named, "@"); named == "-" || isFile {
@@ -216,7 +216,7 @@ func readKey(named string) ([]byte, error) {
 	return security.ParseGossipKey(lines[0])
 }
 
-// fingerprintOf returns the fingerprint that an argument is, or that of the key it names.
+// fingerprintOf returns named if it is a fingerprint, else the fingerprint of the key it names.
 func fingerprintOf(named string) (string, error) {
 	if len(named) == 8 && strings.Trim(named, "0123456789abcdef") == "" {
 		return named, nil

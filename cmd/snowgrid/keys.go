@@ -11,13 +11,12 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// key is a key of the configuration: the flag --name, the variable SNOWGRID_NAME and the
-// key of the file.
+// key is a configuration key: the flag --name, the variable SNOWGRID_NAME and the key in the file.
 type key struct {
 	name   string
 	flag   *kong.Flag
 	secret bool // its value is not printed
-	client bool // it is of the commands that use a grid, and not of the agent
+	client bool // for commands that use a grid, not for the agent
 }
 
 // envPrefix begins the variable of every key.
@@ -31,9 +30,8 @@ func (k key) variable() string {
 // isList reports whether the key has a list of values.
 func (k key) isList() bool { return k.flag.IsSlice() }
 
-// keysOf returns the keys of the configuration in the order of their fields: the flags of
-// snowgrid config print, which has those of the agent and those by which a command finds
-// the grid.
+// keysOf returns the configuration keys in field order: the flags of snowgrid config print, which has
+// the agent's keys and the keys that locate the grid.
 func keysOf(app *kong.Application) []key {
 	config := child(app.Node, "config")
 	agent := child(app.Node, "agent")
@@ -62,7 +60,7 @@ func child(n *kong.Node, name string) *kong.Node {
 	return n.Children[i]
 }
 
-// nearest returns the known name that differs least from a name, as a suggestion.
+// nearest returns the known name closest to name, as a suggestion.
 func nearest(name string, known []string) string {
 	name = strings.ToLower(strings.ReplaceAll(keyOfField(name), "_", "-"))
 	name = strings.Trim(strings.TrimPrefix(name, "snowgrid-"), "-")
@@ -90,8 +88,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// decode parses the text of a value of the key on trial. The problem names the values that
-// the key has; it is "" for a value that fits.
+// decode parses a value without using it. The problem lists the accepted values; it is "" for a valid
+// one.
 func (k key) decode(text string) (problem string) {
 	target := reflect.New(k.flag.Target.Type()).Elem()
 	if err := k.flag.Parse(kong.Scan().PushTyped(text, kong.FlagValueToken), target); err != nil {
@@ -103,7 +101,7 @@ func (k key) decode(text string) (problem string) {
 	return ""
 }
 
-// wants describes the values of the key after one of them has not been parsed.
+// wants describes the accepted values after a parse error.
 func (k key) wants(err error) string {
 	switch t := k.flag.Target.Type(); {
 	case k.flag.Enum != "":
@@ -131,7 +129,7 @@ func (k key) wants(err error) string {
 	return "give another value"
 }
 
-// kind returns the kind of the key's values for people.
+// kind describes the type of the key's values.
 func (k key) kind() string {
 	t := k.flag.Target.Type()
 	if t.Kind() == reflect.Pointer {

@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// leaveReportEvery is how often a member that leaves logs its progress.
+// leaveReportEvery is the interval of progress logs during a leave.
 const leaveReportEvery = 2 * time.Second
 
 // reportLeaving logs the partitions that a member which leaves still has, until ctx ends.
@@ -31,8 +31,7 @@ func reportLeaving(ctx context.Context, status func() grid.Status, logger *slog.
 	}
 }
 
-// partitionsOf counts the partitions that the member which answers owns, and those that it
-// has a copy of besides.
+// partitionsOf counts the replying member's owned partitions and its backup copies.
 func partitionsOf(s grid.Status) (owned, copies int) {
 	for _, p := range s.Partitions {
 		switch {

@@ -4,31 +4,30 @@
 //	snowgrid agent     run one member until it is signalled
 //	snowgrid next      print new IDs of a running grid, one per line
 //	snowgrid decode    decode an ID; needs no grid
-//	snowgrid number    print the number that a data directory keeps
-//	snowgrid identity  list, remove and restore the numbers of processes
+//	snowgrid number    print the number stored in a data directory
+//	snowgrid identity  list, remove and restore process numbers
 //	snowgrid status    show the state of a grid
 //	snowgrid members   list the members of a grid
-//	snowgrid sequencers  list the sequencers of a grid, and remove unused ones
-//	snowgrid quota     limit what holders may take
-//	snowgrid holders   list the holders of a sequencer
+//	snowgrid sequencers  list a grid's sequencers, and remove unused ones
+//	snowgrid quota     limit the resources of holders
+//	snowgrid holders   list a sequencer's holders
 //	snowgrid top       show the busiest sequencers
-//	snowgrid settings  show or change the settings of a grid
-//	snowgrid keyring   list or change the keys that encrypt the gossip
+//	snowgrid settings  show or change a grid's settings
+//	snowgrid keyring   list or change the gossip encryption keys
 //	snowgrid config    check, print and explain the configuration
 //	snowgrid secure    make certificates, keys and tokens, show and rotate them
-//	snowgrid version   print the version of this program
-//	snowgrid alive     ask one member whether it is alive
-//	snowgrid debug bundle  collect the state of a grid in trouble in one file
+//	snowgrid version   print the program's version
+//	snowgrid alive     check whether one member is alive
+//	snowgrid debug bundle  collect diagnostics of a grid in one file
 //	snowgrid destroy   destroy a sequencer
-//	snowgrid forget    forget the disk of a member that is gone for good
-//	snowgrid take-anchor  have a grid take its anchor, whichever grid holds it
+//	snowgrid forget    forget the disk of a permanently lost member
+//	snowgrid take-anchor  make a grid take its anchor from any other grid
 //	snowgrid init      recover a memory-only grid that lost its majority
-//	snowgrid recover   recover a durable grid from the data directories that are left
+//	snowgrid recover   recover a durable grid from the remaining data directories
 //
-// The exit status is 0 on success, 1 when the operation failed or was refused, 2 for an
-// invalid command line or configuration, 3 when a command that only asks reaches no member, and 4 when
-// status --check finds a problem. Errors are one line on stderr. Each command has examples
-// in its --help.
+// The exit status is 0 on success, 1 if the operation failed or was refused, 2 for an invalid command
+// line or configuration, 3 if a read-only command reaches no member, and 4 if status --check finds a
+// problem. Errors are one line on stderr. Each command has examples in its --help.
 package main
 
 import (
@@ -91,7 +90,7 @@ type commands struct {
 	Recover    recoverCommand     `cmd:"" help:"Recover a durable grid that lost its majority for good: form a new grid from the data directories that are left."`
 }
 
-// arguments are those of the command line, to parse them again.
+// arguments holds the command line, to parse it again.
 type arguments []string
 
 // streams are the outputs of a command, its result and its errors and log, and its input,
@@ -156,8 +155,8 @@ func run(ctx context.Context, args []string, to streams) int {
 	return exitDone
 }
 
-// newParser returns a parser of the command line whose flags also take values from the
-// environment and from a configuration file.
+// newParser returns a command line parser with flags that also take values from the environment and a
+// configuration file.
 func newParser(into *commands, from *sources, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(into, append(options, kong.Name("snowgrid"), kong.Resolvers(from), kong.Bind(from))...)
 }

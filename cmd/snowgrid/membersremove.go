@@ -48,10 +48,10 @@ of definitions would be lost; the error says what to do first. The leader logs t
 type removed struct {
 	wire.RemoveResponse
 
-	Left bool `json:"left"` // it is out of the grid, as the member that was asked knows it
+	Left bool `json:"left"` // removed from the grid, according to the replying member
 }
 
-// Run asks the grid to take the member out, and waits until it has left.
+// Run makes the grid remove the member, and waits until it has left.
 func (c *removeMemberCommand) Run(ctx context.Context, to streams) error {
 	var out removed
 	err := c.ask(ctx, func(ctx context.Context) error {
@@ -78,8 +78,8 @@ func (c *removeMemberCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// awaitLeft waits until no member but the one that leaves knows it any longer, and reports
-// whether that came in time.
+// awaitLeft waits until only the leaving member still lists itself, and reports whether that happened
+// in time.
 func (c *removeMemberCommand) awaitLeft(ctx context.Context, api string, leaving roster.Incarnation) bool {
 	others := slices.DeleteFunc(slices.Clone(c.Addr), func(addr string) bool { return addr == api })
 	for {
@@ -88,7 +88,7 @@ func (c *removeMemberCommand) awaitLeft(ctx context.Context, api string, leaving
 			!slices.ContainsFunc(status.Members, func(m grid.MemberInfo) bool { return m.Incarnation == leaving }) {
 			return true
 		}
-		if err == nil { // all members are known now
+		if err == nil { // the list is complete
 			for _, m := range status.Members {
 				if m.API != api && !slices.Contains(others, m.API) {
 					others = append(others, m.API)
@@ -132,7 +132,7 @@ func memberID(s grid.Status, named string) (roster.MemberID, error) {
 		return roster.MemberID(found[0]), nil
 	case len(found) > 1:
 		return "", fmt.Errorf("%q is the name of %d members: give one of the IDs %s", named, len(found), strings.Join(found, ", "))
-	case roster.MemberID(id).Check() == nil: // one that does not run
+	case roster.MemberID(id).Check() == nil: // a member that does not run
 		return roster.MemberID(id), nil
 	}
 	return "", fmt.Errorf("no member is named %q: give an ID, an incarnation, a name or an API address that snowgrid status lists", named)

@@ -9,9 +9,9 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// limitMemory has the garbage collector keep this process below nine tenths of the memory that
-// limit names, so that a burst of calls makes it slower instead of having it killed. The
-// variables GOMEMLIMIT and AUTOMEMLIMIT take precedence.
+// limitMemory makes the garbage collector keep this process below nine tenths of limit, so that a
+// burst of calls slows it down instead of getting it killed. GOMEMLIMIT and AUTOMEMLIMIT take
+// precedence.
 func limitMemory(ctx context.Context, log *slog.Logger, limit memlimit.Provider) {
 	set, err := memlimit.Set(memlimit.WithProvider(limit))
 	switch {

@@ -16,8 +16,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// fillSize is the number of IDs per call of Fill: large enough that the calls cost
-// nothing, small enough that Ctrl-C takes effect within milliseconds.
+// fillSize is the number of IDs per Fill call: large enough to hide the call's cost, small enough that
+// Ctrl-C takes effect within milliseconds.
 const fillSize = 4096
 
 // nextCommand prints new IDs.

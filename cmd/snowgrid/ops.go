@@ -23,7 +23,7 @@ import (
 const (
 	opsConnectionsMax = 32
 	opsHeaderTimeout  = 5 * time.Second
-	opsWriteTimeout   = 90 * time.Second // a CPU profile takes 30 s unless it says otherwise
+	opsWriteTimeout   = 90 * time.Second // a CPU profile takes 30 s by default
 	opsIdleTimeout    = 5 * time.Second
 	opsScrapes        = 4
 	opsScrapeTimeout  = 10 * time.Second
@@ -94,8 +94,8 @@ func (o *opsServer) routes(profiles bool, pages *debugPages) http.Handler {
 	return mux
 }
 
-// ownHost serves requests that name this machine. A web page can have a name of its own lead to
-// a loopback address, and would read what the paths show.
+// ownHost serves requests addressed to this machine. It blocks DNS rebinding: a web page can point its
+// own name to a loopback address and read the pages.
 func ownHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLoopback(r.Host) || r.Header.Get("Origin") != "" {
@@ -122,7 +122,7 @@ func (o *opsServer) health(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "the member waits for its grid; GET /readyz of its API (%s) has the reason\n", o.api)
 }
 
-// serves has the server show a member, which serves now.
+// serves starts serving the pages of a ready member.
 func (o *opsServer) serves(member *grid.Member) {
 	if o != nil {
 		o.registry.MustRegister(metrics.ForMember(member))

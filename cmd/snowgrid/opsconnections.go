@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// opsConnections bounds the connections to the ops listener. At the limit the one that has
-// been idle for longest is closed, so a connection without a request never keeps a probe out.
-// Its zero value is ready.
+// opsConnections bounds the connections to the ops listener. At the limit it closes the connection
+// that has been idle longest, so that idle connections never block a probe. The zero value is ready.
 type opsConnections struct {
 	mu sync.Mutex
 	of map[net.Conn]opsConnection // guarded by mu

@@ -12,8 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// A configuration file may have the key names of the gossip membership service that the
-// paths under /membership come from, so that its files need not be rewritten:
+// A configuration file may use the key names of the gossip membership service that the paths under
+// /membership come from, so that its files need no rewrite:
 //
 //	iteration.interval.ms        gossip-interval
 //	connection.timeout.ms        gossip-timeout
@@ -22,14 +22,13 @@ import (
 //	address, server.port         api-addr
 //	address.N, protocol.port.N   one entry of join
 //
-// Keys that are left out have the defaults of snowgrid.
+// Absent keys have snowgrid's defaults.
 
 // originalSetting is a flag that results from keys of that service.
 type originalSetting struct {
 	Flag, Value string
 	Keys        []string // that it was made of, sorted
-	// Implied says that no key is for this flag: it follows from others, and the flag's own
-	// key may say otherwise.
+	// Implied marks a flag derived from other keys; the flag's own key may override it.
 	Implied bool
 }
 
@@ -59,10 +58,10 @@ var originalIdle = map[string]string{
 	"server.threads":              "no pool of threads exists",
 }
 
-// originalOwn are the keys of the member itself, and of seeds with a number added.
+// originalOwn lists the keys for the member itself, and for seeds with a number added.
 var originalOwn = []string{"id", "address", "protocol.port", "server.port"}
 
-// isOriginalKey reports whether a key of a configuration file is one of that service.
+// isOriginalKey reports whether key belongs to that service.
 func isOriginalKey(key string) bool {
 	_, number := originalNumbers[key]
 	_, idle := originalIdle[key]
@@ -87,9 +86,8 @@ func cutSeed(key string) (name, number string, numbered bool) {
 	return key[:dot], key[dot+1:], true
 }
 
-// translateOriginal translates keys of that service, for each of which isOriginalKey is
-// true, into flags of the agent. Both results are sorted. An error names the key, its value,
-// the limit and the remedy.
+// translateOriginal translates keys of that service, all accepted by isOriginalKey, into agent flags.
+// Both results are sorted. An error names the key, its value, the limit and the remedy.
 func translateOriginal(keys map[string]string) ([]originalSetting, []originalNote, error) {
 	t := originalTranslation{keys: keys}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {

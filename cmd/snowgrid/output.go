@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// outputFlag chooses the form of a command's result. The fields of the JSON documents are
-// in docs/commands.md; later versions add fields and change none.
+// outputFlag selects a result's format. docs/commands.md lists the JSON fields; later versions only
+// add fields.
 type outputFlag struct {
 	Output string `short:"o" help:"Output format: text or json." enum:"text,json,table" default:"text"`
 }
@@ -15,7 +15,7 @@ type outputFlag struct {
 // json reports whether the result is JSON. The text format had the name table before.
 func (o outputFlag) json() bool { return o.Output == "json" }
 
-// result writes the result of a command: value as JSON, or what text writes.
+// result writes value as JSON, or the output of text.
 func (o outputFlag) result(w io.Writer, value any, text func(io.Writer) error) error {
 	if !o.json() {
 		return text(w)

@@ -26,8 +26,8 @@ type recovered struct {
 	Members   map[string]string `json:"members"` // directory of each, by member ID
 	Lost      []roster.MemberID `json:"lost"`
 	First     time.Time         `json:"first"`     // where its IDs begin
-	Forgotten int               `json:"forgotten"` // partitions whose definitions are lost
-	Outdated  int               `json:"outdated"`  // partitions whose latest definitions may be lost
+	Forgotten int               `json:"forgotten"` // partitions with lost definitions
+	Outdated  int               `json:"outdated"`  // partitions that may have lost their latest definitions
 	Repeated  bool              `json:"repeated"`  // an interrupted recovery was completed
 }
 

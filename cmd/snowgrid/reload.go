@@ -16,16 +16,15 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// reloadedKeys are the keys whose values a running agent changes at SIGHUP. Each has a step
-// in [reloader.prepare].
+// reloadedKeys lists the keys that SIGHUP changes in a running agent. Each has a step in
+// [reloader.prepare].
 var reloadedKeys = []string{"log-level"}
 
-// reloader reads the configuration of a running agent again at SIGHUP. The command line and
-// the environment are those of the start, so only the file, and the files that variables
-// name, can have changed.
+// reloader reads a running agent's configuration again on SIGHUP. The command line and the environment
+// stay as they were at the start, so only the file, and files named by variables, can have changed.
 type reloader struct {
 	args   arguments
-	values map[string]string // of all keys, as of the last reload
+	values map[string]string // of all keys, at the last reload
 	level  *slog.LevelVar
 	log    *slog.Logger
 	member atomic.Pointer[grid.Member] // nil until it serves
@@ -39,8 +38,7 @@ func newReloader(args arguments, values map[string]string, level *slog.LevelVar,
 // serves has the certificates and keys of a member reloaded, too.
 func (r *reloader) serves(m *grid.Member) { r.member.Store(m) }
 
-// run reloads at each SIGHUP until ctx ends, and has manager told of it. SIGHUP ends no
-// agent that runs.
+// run reloads on each SIGHUP until ctx ends, and notifies manager. SIGHUP never ends a running agent.
 func (r *reloader) run(ctx context.Context, manager *serviceManager) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -106,7 +104,7 @@ func (r *reloader) prepare(next *agentFlags) (commit func(), secrets bool, err e
 	return func() { r.level.Set(next.LogLevel) }, secrets, nil
 }
 
-// changedKeys returns, sorted, the keys whose values differ.
+// changedKeys returns, sorted, the keys with different values.
 func changedKeys(before, after map[string]string) []string {
 	var out []string
 	for name, value := range after {
@@ -136,7 +134,7 @@ func parseAgain(args arguments) (*agentFlags, map[string]string, error) {
 	return &parsed.Agent.agentFlags, valuesOf(ctx, from), nil
 }
 
-// valuesOf returns the value of each key of a command, as config print shows it.
+// valuesOf returns a command's value for each key, as printed by config print.
 func valuesOf(ctx *kong.Context, from *sources) map[string]string {
 	out := map[string]string{}
 	for _, flag := range ctx.Selected().Flags {

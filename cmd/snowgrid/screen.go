@@ -41,7 +41,7 @@ func isTerminal(stream any) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// say prints a sentence that is not overwritten.
+// say prints a sentence that stays on the screen.
 func (s *screen) say(sentence string) {
 	if s.live {
 		fmt.Fprintf(s.out, "%s%s%s%s\n", clearLine, bold, sentence, normal)

@@ -7,7 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/authority"
 )
 
-// secureRotateCommand does the steps of a rotation on the directory of snowgrid secure init.
+// secureRotateCommand performs the steps of a rotation on a directory made by snowgrid secure init.
 type secureRotateCommand struct {
 	What string `arg:"" help:"What to replace: authority, certificates, tokens or gossip." enum:"authority,certificates,tokens,gossip"`
 	directoryFlag

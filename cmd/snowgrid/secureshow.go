@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// secureShowCommand shows a directory.
+// secureShowCommand prints a directory's contents.
 type secureShowCommand struct {
 	Dir string `required:"" help:"Directory of snowgrid secure init or secure issue." placeholder:"DIR"`
 	outputFlag
@@ -25,7 +25,6 @@ within 14 days, what does not belong together, and what other users can read. No
     snowgrid secure show --dir /etc/snowgrid/security -o json`
 }
 
-// Run shows the directory.
 func (c *secureShowCommand) Run(to streams) error {
 	now := time.Now()
 	contents, err := authority.Inspect(c.Dir, now)

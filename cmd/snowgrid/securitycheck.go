@@ -77,7 +77,7 @@ func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, erro
 func (f *securityFlags) checkModes() error {
 	for _, name := range f.secretFiles() {
 		info, err := os.Stat(name)
-		if err == nil && info.Mode().Perm()&0o007 != 0 && runtime.GOOS != "windows" { // there modes say nothing
+		if err == nil && info.Mode().Perm()&0o007 != 0 && runtime.GOOS != "windows" { // file modes carry no meaning on Windows
 			return f.fault(fmt.Errorf("every user may read %s (%v), which is secret: run chmod 600 %[1]s", name, info.Mode().Perm()))
 		}
 	}
@@ -114,8 +114,8 @@ func (f *securityFlags) fault(err error) error {
 	return badValue(key, value, "%s", sentence(err))
 }
 
-// securityWarnings checks the certificates and keys of a member, and returns what works and
-// needs attention. A certificate that has ended is an error.
+// securityWarnings checks a member's certificates and keys, and returns warnings about valid but weak
+// or ageing ones. An expired certificate is an error.
 func (f *securityFlags) securityWarnings(cfg grid.Config) ([]string, error) {
 	creds, err := f.checkFiles(cfg)
 	if creds == nil || err != nil {

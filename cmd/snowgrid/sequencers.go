@@ -86,7 +86,7 @@ func (c *sequencersCommand) fetch(ctx context.Context) (list wire.SequencersResp
 	}
 }
 
-// nameWidth is the width of a column of sequencers' names.
+// nameWidth is the width of a column with sequencer names.
 const nameWidth = 24
 
 // printSequencerRows writes a list of sequencers as a table.

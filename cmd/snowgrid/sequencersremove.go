@@ -59,7 +59,7 @@ type removal struct {
 	Stopped string `json:"stopped_after,omitempty"`
 }
 
-// removalPage is the number of sequencers of one request.
+// removalPage is the number of sequencers per request.
 const removalPage = 200
 
 // Run removes the sequencers, a page at a time.
@@ -98,7 +98,7 @@ func (c *removeSequencersCommand) Run(ctx context.Context, to streams) error {
 	return nil
 }
 
-// page asks for one page.
+// page fetches one page.
 func (c *removeSequencersCommand) page(ctx context.Context, in wire.UnusedRequest) (page wire.UnusedResponse, err error) {
 	err = c.ask(ctx, func(ctx context.Context) error {
 		_, addr, err := fetchStatusOfAny(ctx, c.Addr)

@@ -9,8 +9,8 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// serviceManager tells the service manager that started the agent, systemd with
-// Type=notify, how far the agent is. Without one (no NOTIFY_SOCKET) it does nothing.
+// serviceManager reports the agent's state to the service manager that started it: systemd with
+// Type=notify. It does nothing without NOTIFY_SOCKET.
 type serviceManager struct {
 	logger *slog.Logger
 
@@ -18,7 +18,7 @@ type serviceManager struct {
 	serves bool       // between ready and stopping
 }
 
-// ready says that the agent serves, and status for people.
+// ready reports that the agent serves, with a readable status.
 func (m *serviceManager) ready(status string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -26,10 +26,10 @@ func (m *serviceManager) ready(status string) {
 	m.notify(daemon.SdNotifyReady + "\nSTATUS=" + status)
 }
 
-// status says for people how far the agent is.
+// status reports a readable status.
 func (m *serviceManager) status(status string) { m.notify("STATUS=" + status) }
 
-// stopping says that the agent is on its way to the end.
+// stopping reports that the agent is shutting down.
 func (m *serviceManager) stopping(status string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -37,7 +37,7 @@ func (m *serviceManager) stopping(status string) {
 	m.notify(daemon.SdNotifyStopping + "\nSTATUS=" + status)
 }
 
-// reload calls read, and says before and after that an agent which serves reloads.
+// reload calls read, and reports a serving agent's reload before and after it.
 func (m *serviceManager) reload(read func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,9 +50,8 @@ func (m *serviceManager) reload(read func()) {
 	m.notify(daemon.SdNotifyReady)
 }
 
-// watch tells the service manager that the agent works, twice in each interval of
-// WatchdogSec, until ctx ends. Before each message it calls probe; while that hangs no
-// message is sent, and the service manager restarts the agent.
+// watch sends a keep-alive twice per WatchdogSec interval until ctx ends. It calls probe before each
+// message; while probe hangs no message is sent, and the service manager restarts the agent.
 func (m *serviceManager) watch(ctx context.Context, probe func()) {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {

@@ -42,15 +42,14 @@ func stated(name, value string) string {
 	return fmt.Sprintf("%s=%.120s", name, value)
 }
 
-// badValue returns the error of a group of flags about one of its values. The place is
-// added by [sources.place]; a secret has no value.
+// badValue returns an error about a value in a flag group. [sources.place] adds where it was set; a
+// secret's value is omitted.
 func badValue(key string, value any, format string, args ...any) error {
 	return &settingError{key: key, value: fmt.Sprint(value), problem: fmt.Sprintf(format, args...)}
 }
 
-// place adds the place where its key was set to an error about a value: one of badValue,
-// one whose text begins with a flag, or one whose text begins with a field of grid.Config.
-// Other errors are returned as they are.
+// place adds where a key was set to an error about its value: an error from badValue, or one that
+// begins with a flag or a field of grid.Config. It returns other errors unchanged.
 func (s *sources) place(err error) error {
 	var placed *configfile.Error
 	if err == nil || errors.As(err, &placed) {
@@ -97,7 +96,7 @@ func (s *sources) parse(text string) *settingError {
 	return nil
 }
 
-// keyOf returns the key of a field, or, for a field with several keys, one that was set.
+// keyOf returns a field's key, or, for a field with several keys, a key that was set.
 func (s *sources) keyOf(name string) (key, bool) {
 	k, known := s.key(name)
 	for _, part := range s.keys {
@@ -111,10 +110,10 @@ func (s *sources) keyOf(name string) (key, bool) {
 	return k, known
 }
 
-// fieldName matches the name of a field of grid.Config.
+// fieldName matches field names of grid.Config.
 var fieldName = regexp.MustCompile(`\b[A-Z][A-Za-z.]+[A-Za-z]\b`)
 
-// inKeys returns a text with keys for the names of fields of grid.Config.
+// inKeys replaces field names of grid.Config by keys.
 func (s *sources) inKeys(text string) string {
 	return fieldName.ReplaceAllStringFunc(text, func(name string) string {
 		if k, known := s.key(keyOfField(name)); known {
@@ -124,8 +123,8 @@ func (s *sources) inKeys(text string) string {
 	})
 }
 
-// keyOfField returns the key of a field of grid.Config: data-dir for DataDir, api-addr for
-// APIAddr, gossip-interval for Gossip.Interval.
+// keyOfField returns the key for a field of grid.Config: data-dir for DataDir, api-addr for APIAddr,
+// gossip-interval for Gossip.Interval.
 func keyOfField(field string) string {
 	var out strings.Builder
 	runes := []rune(field)

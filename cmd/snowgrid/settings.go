@@ -21,7 +21,7 @@ type settingsCommand struct {
 	Set  settingsSetCommand  `cmd:"" help:"Change settings of the grid, while it runs."`
 }
 
-// settingsShowCommand shows the settings.
+// settingsShowCommand prints a grid's settings.
 type settingsShowCommand struct {
 	gridFlags
 	outputFlag
@@ -35,7 +35,6 @@ some of them.
     snowgrid settings --addr 10.0.0.1:7948`
 }
 
-// Run shows the settings.
 func (c *settingsShowCommand) Run(ctx context.Context, to streams) error {
 	out, err := c.request(ctx, wire.SettingsRequest{})
 	if err != nil {
@@ -115,8 +114,7 @@ func (c *settingsSetCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// changeable are the settings that a running grid can change, and fixed those that it
-// cannot.
+// changeable lists the settings that a running grid can change, and fixed the others.
 var (
 	changeable    = []string{"backups", "window", "voters"}
 	fixedSettings = []string{"name", "partitions"}

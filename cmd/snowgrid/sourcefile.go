@@ -60,8 +60,7 @@ func pathOf(ctx *kong.Context) string {
 	return ""
 }
 
-// take checks the entries of a file, also those that the command does not use, and keeps
-// them.
+// take checks all entries in a file, also entries that the command does not use, and keeps them.
 func (s *sources) take(file *configfile.File) error {
 	original := map[string]string{}
 	var faults []error
@@ -122,7 +121,7 @@ func (s *sources) translate(file *configfile.File, original map[string]string) e
 	if err != nil {
 		name, problem, _ := strings.Cut(err.Error(), ": ")
 		entry, found := file.Entry(name)
-		if !found { // it is missing: another key of the same seed asks for it
+		if !found { // missing, but required by another key for the same seed
 			i := slices.IndexFunc(file.Entries, func(e configfile.Entry) bool { return isOriginalKey(e.Key) })
 			entry = configfile.Entry{Key: name, Line: file.Entries[i].Line, Column: 1}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
 )
 
-// source is where a value was set. Earlier ones have precedence.
+// source is the place where a value was set. Earlier ones have precedence.
 type source string
 
 const (
@@ -53,16 +53,14 @@ type fileFlag struct {
 	Config configPath `help:"Configuration file; see snowgrid config reference." env:"SNOWGRID_CONFIG" placeholder:"FILE"`
 }
 
-// agentConfigured is a command with the flags of the agent: it takes all keys of the
-// configuration file. Others take the keys by which they find the grid and prove their
-// identity.
+// agentConfigured is a command with the agent's flags, which takes all keys in the configuration file.
+// Others take the keys that locate the grid and prove their identity.
 type agentConfigured interface{ flagsOfAgent() *agentFlags }
 
 func (a *agentFlags) flagsOfAgent() *agentFlags { return a }
 
-// sources give the flags of one command line that it does not set their values: from the
-// environment or, after it, from the configuration file. It is a resolver of kong, which
-// gives the remaining flags their defaults.
+// sources sets flags that the command line omits: from the environment, then from the configuration
+// file. It is a kong resolver; kong applies the defaults to the remaining flags.
 type sources struct {
 	loaded  bool
 	keys    []key
@@ -70,7 +68,7 @@ type sources struct {
 	file    map[string]settingLine // values of the file by key
 	notes   []originalNote         // keys of the file without effect
 	faults  error                  // of the file, if the command reports them itself
-	origins map[string]origin      // of the flags of this command that were set
+	origins map[string]origin      // of this command's flags that were set
 	text    map[string]string      // their values, but for those on the command line
 }
 
@@ -148,13 +146,13 @@ func (s *sources) takesFile(ctx *kong.Context, flag *kong.Flag) bool {
 	}
 	_, isAgent := ctx.Selected().Target.Addr().Interface().(agentConfigured)
 	if !isAgent && !slices.Contains(flag.Envs, k.variable()) {
-		return false // another value of the same name: the member that alive asks
+		return false // another value with this name: the member probed by alive
 	}
 	return isAgent || k.client || k.flag.Tag.Has("shared")
 }
 
-// fromVariable returns the value of an environment variable, or the content of the file
-// that the variable with _FILE after its name has the path of.
+// fromVariable returns an environment variable's value, or the content of the file named by the same
+// variable with suffix _FILE.
 func fromVariable(name string, flag *kong.Flag) (text string, from origin, err error) {
 	text, isSet := os.LookupEnv(name)
 	if isSet {
@@ -214,7 +212,7 @@ func readValue(path string, secret bool) (text, problem string) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r"), ""
 }
 
-// cause returns the text of an error of package os without the path.
+// cause returns the text of a package os error without the path.
 func cause(err error) string {
 	var at *os.PathError
 	if errors.As(err, &at) {

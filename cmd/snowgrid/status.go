@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// statusCommand shows the state of a grid as one of its members sees it.
+// statusCommand prints a grid's state as reported by one member.
 type statusCommand struct {
 	gridFlags
 	outputFlag
@@ -65,7 +65,7 @@ func printStatus(w io.Writer, s grid.Status, partitions bool) error {
 	return table.Flush()
 }
 
-// certificates says when the first certificate of the members that answered ends; "" for a
+// certificates returns the time when the first certificate of the replying members expires; "" for a
 // grid in clear text.
 func certificates(s grid.Status) string {
 	var first time.Time
@@ -225,8 +225,8 @@ func ownership(s grid.Status) string {
 	return fmt.Sprintf("%d, %d without an owner, %d with fewer backups than configured", len(s.Partitions), unowned, short)
 }
 
-// disks lists the members whose disks have a partition's definitions, in brackets if
-// the partition waits for one of them.
+// disks lists the members that have a partition's definitions on disk, in brackets if the partition
+// waits for one.
 func disks(p grid.PartitionInfo) string {
 	var names []string
 	for _, member := range p.Disks {
@@ -238,7 +238,7 @@ func disks(p grid.PartitionInfo) string {
 	return orNone(strings.Join(names, " "))
 }
 
-// ahead returns the distance of the ceiling ahead of cluster time, or behind it.
+// ahead returns the distance between the ceiling and cluster time.
 func ahead(s grid.Status) string {
 	if s.ClusterTime.IsZero() || s.Ceiling.IsZero() {
 		return ""

@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// printZones writes the zones of a grid that has several, the effect of the loss of one,
-// and the votes of members that do not run.
+// printZones writes a grid's zones if it has several, the effect of losing one, and the votes held by
+// members that do not run.
 func printZones(table io.Writer, s grid.Status) {
 	var zones []string
 	for _, z := range s.Zones {
@@ -25,7 +25,7 @@ func printZones(table io.Writer, s grid.Status) {
 	}
 	for i, id := range s.AbsentVoters {
 		who := string(id)
-		if i < len(s.Absent) && (s.Absent[i].Name != "" || s.Absent[i].Raft != "") { // members of earlier releases do not say
+		if i < len(s.Absent) && (s.Absent[i].Name != "" || s.Absent[i].Raft != "") { // earlier releases omit it
 			who = named(s.Absent[i].Name, who) + " at " + orNone(s.Absent[i].Raft)
 		}
 		fmt.Fprintf(table, "absent voter\t%s has a vote and is not in the grid: start it again, or take its vote with `snowgrid members remove %s`\n", who, id)
@@ -33,7 +33,7 @@ func printZones(table io.Writer, s grid.Status) {
 	printRecovery(table, s.Recovered)
 }
 
-// printRecovery writes what was lost with the grid before, if this one was recovered from its data.
+// printRecovery writes the losses of a grid that was recovered from data directories.
 func printRecovery(table io.Writer, r *roster.Recovery) {
 	if r == nil {
 		return

@@ -23,8 +23,8 @@ func short(text string, width int) string {
 	return string(runes[:width-3]) + "..."
 }
 
-// shown returns a name as listings print it: in quotes, with invisible characters escaped,
-// unless it is printable ASCII without a space at either end.
+// shown returns a name as printed in listings: in quotes, with invisible characters escaped, unless it
+// is printable ASCII without a space at either end.
 func shown(name string) string {
 	odd := func(r rune) bool { return r < ' ' || r > '~' }
 	if name == "" || strings.ContainsFunc(name, odd) || strings.TrimSpace(name) != name {
@@ -33,7 +33,7 @@ func shown(name string) string {
 	return name
 }
 
-// named returns a member's name and incarnation, or the one that is known.
+// named returns a member's name and incarnation, or whichever exists.
 func named(name, incarnation string) string {
 	switch {
 	case incarnation == "":

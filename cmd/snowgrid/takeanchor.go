@@ -34,7 +34,7 @@ has run since the record was deleted, or IDs can repeat.
     snowgrid take-anchor --addr 10.0.0.1:7948`
 }
 
-// Run asks the grid to take its anchor.
+// Run makes the grid take its anchor.
 func (c *takeAnchorCommand) Run(ctx context.Context, to streams) error {
 	err := c.ask(ctx, func(ctx context.Context) error {
 		status, addr, err := fetchStatusOfAny(ctx, c.Addr)

@@ -14,7 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// topCommand shows the busiest sequencers, again and again.
+// topCommand prints the busiest sequencers periodically.
 type topCommand struct {
 	Every  time.Duration `help:"Time between two looks." default:"2s"`
 	Rounds int           `short:"n" help:"Number of looks; 0 to look until q or Ctrl-C." default:"0"`
@@ -71,8 +71,8 @@ type topRow struct {
 	Owner    string  `json:"owner"` // its name, or its incarnation
 }
 
-// Run looks until ctx ends or the rounds are over. The first look has to succeed; a later
-// one that fails is shown.
+// Run refreshes until ctx ends or the rounds are over. A failed first request ends it; later failures
+// are printed.
 func (c *topCommand) Run(ctx context.Context, to streams) error {
 	var rates topRates
 	live := !c.json() && isTerminal(to.out)
@@ -110,7 +110,7 @@ func (c *topCommand) Run(ctx context.Context, to streams) error {
 	}
 }
 
-// look asks a member for the state of the grid and the busiest sequencers.
+// look fetches the grid's state and the busiest sequencers from a member.
 func (c *topCommand) look(ctx context.Context, rates *topRates) (topLook, error) {
 	var status grid.Status
 	var page wire.SequencersResponse
@@ -141,7 +141,7 @@ func (c *topCommand) look(ctx context.Context, rates *topRates) (topLook, error)
 	return look, nil
 }
 
-// show writes one look.
+// show writes one refresh.
 func (c *topCommand) show(w io.Writer, look topLook, live bool) error {
 	if c.json() {
 		return json.NewEncoder(w).Encode(look)
@@ -205,8 +205,8 @@ type topCounts struct {
 	rows map[string]wire.SequencerRow
 }
 
-// next takes in a look, and returns its sequencers with their rates, the busiest first: over
-// the last looks at the same owner, and before those span enough the owner's own rate.
+// next records a refresh, and returns its sequencers by descending rate: measured over the last
+// replies by the same owner, or the owner's own rate until those span enough time.
 func (r *topRates) next(at time.Time, rows []wire.SequencerRow) []topRow {
 	r.looks = slices.DeleteFunc(r.looks, func(c topCounts) bool { return at.Sub(c.at) > topSpan })
 	now := topCounts{at: at, rows: map[string]wire.SequencerRow{}}

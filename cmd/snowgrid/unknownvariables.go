@@ -7,13 +7,12 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// typo is a variable of the environment that has no effect, and the known one whose name is
-// nearly the same.
+// typo is an environment variable without effect, and the similar one that exists.
 type typo struct{ variable, meant string }
 
-// typosIn returns the variables of an environment that no flag takes and whose names differ
-// in one or two letters from one that a flag takes. Others that begin with SNOWGRID_ are not
-// mistakes: Kubernetes sets such for a service named snowgrid.
+// typosIn returns environment variables that no flag takes and that differ in one or two letters from
+// one that a flag takes. Other variables starting with SNOWGRID_ are not mistakes: Kubernetes sets
+// them for a service named snowgrid.
 func typosIn(environ []string, app *kong.Application) []typo {
 	var known []string
 	_ = kong.Visit(app, func(node kong.Visitable, next kong.Next) error {

@@ -1,5 +1,5 @@
-// Package configfile reads the configuration file of the agent: YAML with one key a line,
-// each with one value or a list of values.
+// Package configfile reads the agent's configuration file: YAML with one key per line, each with one
+// value or a list.
 //
 //	expect: 3
 //	window: 15s
@@ -7,11 +7,11 @@
 //	  - 10.0.0.1:7946
 //	  - 10.0.0.2:7946
 //
-// A file whose lines are all key=value is read as well: a properties file of Java.
+// A Java properties file (key=value lines only) is read as well.
 //
-// The YAML is a subset, so that every value has one place and one meaning: there are no
-// sections, anchors, aliases, tags or further documents. The package does not know the
-// keys; an [Entry] has the line, for the errors of the package that does.
+// The YAML is a subset, so that every value has one place and one meaning: no sections, anchors,
+// aliases, tags or further documents. The package accepts any key; an [Entry] has its line, so that
+// the caller can report unknown keys.
 package configfile
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Bounds of a file. They are small because the time to parse grows with the square of both.
+// File limits. They are small because the time to parse grows with the square of both.
 const (
 	MaxSize    = 32 << 10 // bytes
 	maxBracket = 1000     // opening brackets of lists and maps
@@ -42,8 +42,8 @@ type Entry struct {
 	Key       string
 	Line      int      // of the key, from 1
 	KeyColumn int      // from 1
-	Column    int      // of the value if it is on that line, else of the key
-	Values    []string // the value, or those of a list
+	Column    int      // the value's if it is on that line, else the key's
+	Values    []string // the value, or the list's values
 	IsList    bool
 }
 
@@ -51,7 +51,7 @@ type Entry struct {
 type File struct {
 	Path    string
 	Entries []Entry
-	// Writable says that any user of the machine may change the file.
+	// Writable reports that any user on the machine may change the file.
 	Writable bool
 }
 
@@ -160,8 +160,8 @@ func cause(err error) error {
 	return err
 }
 
-// Parse parses the text of a file; path names it in errors. An error is an [*Error], or
-// several of them joined, with the entries without a fault.
+// Parse parses a file's text; path names it in errors. Errors are [*Error] values, joined if there are
+// several, and come with the valid entries.
 func Parse(path string, text []byte) (*File, error) {
 	fault := func(line int, format string, args ...any) (*File, error) {
 		return nil, &Error{Path: path, Line: line, Problem: fmt.Sprintf(format, args...)}

@@ -9,9 +9,8 @@ import (
 // property matches a line of a properties file: key=value.
 var property = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9_.-]*)[ \t]*=[ \t]*(.*?)\s*$`)
 
-// properties reads a file whose lines are all key=value, as properties files of Java are;
-// lines that begin with # or ! are comments. It returns nil for a file with any other line,
-// which is YAML.
+// properties reads a Java properties file; lines starting with # or ! are comments. It returns nil if
+// any other line is not key=value: the file is YAML.
 func properties(path string, text []byte) (*File, error) {
 	f := &File{Path: path}
 	var faults []error

@@ -1,5 +1,4 @@
-// Package logring keeps the last lines of a log in memory, for a bundle of a process in
-// trouble.
+// Package logring keeps the last log lines in memory, for a debug bundle.
 package logring
 
 import (
@@ -10,8 +9,8 @@ import (
 // lineMax bounds one line; more of it is cut off.
 const lineMax = 16 << 10
 
-// Ring keeps the last lines that were written to it. Each call of Write has to be one line,
-// as handlers of log/slog write them.
+// Ring keeps the last lines written to it. Each Write call has to be one line, as log/slog handlers
+// write them.
 type Ring struct {
 	mu     sync.Mutex
 	limit  int // bytes
