@@ -14,8 +14,8 @@ import (
 type access struct {
 	// action is authorized before the request is read.
 	action security.Action
-	// uses returns the sequencers that a decoded request is about, and what it does to
-	// each; each is authorized before the request is served. nil: about no sequencer.
+	// uses returns the sequencers named by a decoded request, and the action on each; each is authorized
+	// before the request is served. nil if the request names none.
 	uses func(in any) []use
 }
 
@@ -25,11 +25,11 @@ type use struct {
 	name   string
 }
 
-// accesses has a row for each path and method that a member serves. A path without a row
-// is refused to every caller. GET is also HEAD.
+// accesses has a row for each served path and method. A path without a row is refused to every caller.
+// GET includes HEAD.
 //
-// A renewal is about many sequencers, some of which may be denied while the others are
-// renewed: the host authorizes each of them (grid/internal/host/renew.go).
+// The host authorizes each sequencer in a renewal separately (grid/internal/host/renew.go), since a
+// denied one must not fail the others.
 var accesses = map[string]access{
 	onGet("/"):                  {action: security.Health},
 	onGet("/livez"):             {action: security.Health},
@@ -102,12 +102,12 @@ var accesses = map[string]access{
 func onGet(path string) string  { return http.MethodGet + " " + path }
 func onPost(path string) string { return http.MethodPost + " " + path }
 
-// about returns the row of a path whose requests are about one sequencer.
+// about returns the row of a path that takes one sequencer per request.
 func about[In any](action security.Action, name func(In) string) access {
 	return access{action: action, uses: usesOf(func(in In) []use { return []use{{action, name(in)}} })}
 }
 
-// usesOf adapts a function of a type of requests.
+// usesOf adapts a function from its request type.
 func usesOf[In any](uses func(In) []use) func(any) []use {
 	return func(in any) []use { return uses(in.(In)) }
 }
@@ -130,7 +130,7 @@ func idsUses(in wire.IDsRequest) []use {
 	return out
 }
 
-// settingsUses tells a request that changes settings from one that reads them.
+// settingsUses distinguishes changing settings from reading them.
 func settingsUses(in wire.SettingsRequest) []use {
 	if in.IsEmpty() {
 		return nil

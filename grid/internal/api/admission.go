@@ -10,20 +10,18 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// admission decides which requests of holders a member serves when it has more to do than it
-// can. The measure is time, not a number of requests: how long a goroutine that is ready waits
-// for a processor. From a request to its answer that happens some times, so with a long wait
-// everything that is served comes too late. Requests that can wait are refused first, the newest,
-// and are told when to come again:
+// admission decides which holder requests an overloaded member serves. It measures time, not requests:
+// the wait of a runnable goroutine for a processor. A request incurs this wait several times, so a
+// long wait makes every reply late. Requests that can wait are refused first, the newest first, and
+// are given a retry time:
 //
 //	queries            beyond 10 ms
 //	creates, destroys  beyond 20 ms
 //	attaches, others   beyond 40 ms
-//	renewals           only if the answer would come after the caller's time limit
+//	renewals           only if the reply would exceed the caller's time limit
 //
-// Calls between members pass by it: they are few, and the others wait for what they bring. So do
-// all requests while only a few are in progress: then it is not they that keep the processors busy,
-// and to refuse them would end nothing.
+// Calls between members bypass it: they are few, and other requests depend on them. So does every
+// request while only a few are in progress: they are not the cause of the load then.
 type admission struct {
 	delay    queueDelay
 	requests atomic.Int64 // in progress
@@ -49,14 +47,14 @@ const (
 	requestsMax = 16384
 	// fewRequests, for each processor, are too few to be the cause of a long queue.
 	fewRequests = 32
-	// queued is how often a goroutine waits for a processor between a request and its answer.
+	// queued is the number of processor waits between a request and its reply.
 	queued = 4
-	// overloadedRetry is when a caller that was refused calls again at the earliest. Clients add up
-	// to a half of it at random, so that they do not come back together.
+	// overloadedRetry is the retry time for refused callers. Clients add up to half of it at random, to
+	// spread their return.
 	overloadedRetry = time.Second
 )
 
-// priorities are those of paths; all others have that of attaches.
+// priorities maps paths to priorities; all others have the priority of attaches.
 var priorities = map[string]priority{
 	wire.PathRenew: renewal, wire.PathDetach: renewal, wire.PathDirectory: renewal,
 	wire.PathCreate: create, wire.PathDestroy: create,
@@ -71,8 +69,7 @@ func priorityOf(path string) priority {
 	return attach
 }
 
-// enter lets a request in whose caller waits for some time more, 0 if it did not say; leave ends
-// it.
+// enter admits a request with the given time left, 0 if unknown; leave ends it.
 func (a *admission) enter(p priority, left time.Duration) (leave func(), err error) {
 	n := a.requests.Add(1)
 	why := ""
@@ -102,8 +99,8 @@ func overdue(p priority, delay, left time.Duration) string {
 	return ""
 }
 
-// stretch returns how much longer than usual holders may wait with their next renewal: 0 for a
-// member without a queue, 1 for one that refuses attaches.
+// stretch returns the relative delay that holders may add to their next renewal: 0 for a member
+// without a queue, 1 for one that refuses attaches.
 func (a *admission) stretch() float64 {
 	if a.requests.Load() <= int64(fewRequests*runtime.GOMAXPROCS(0)) {
 		return 0

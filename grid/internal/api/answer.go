@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// refuseUnread refuses a request whose body was not read. The server reads the rest of
-// it before it continues, so the time for that is bounded.
+// refuseUnread refuses a request without reading its body. The server reads the rest before it
+// continues, so the time for it is bounded.
 func (a *Server) refuseUnread(w http.ResponseWriter, kind string, err error) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can
 	a.refuse(w, kind, err)

@@ -1,7 +1,6 @@
-// Package api serves the calls of a member, over HTTP and to handles of its own process. Each
-// room of the member registers its calls; the server decodes a request, checks where it is
-// addressed, bounds what one connection and one member have to do, and encodes the answer.
-// Caller is the other side: calls to other members.
+// Package api serves a member's calls, over HTTP and to handles in its own process. The member's other
+// packages register their calls; the server decodes a request, checks its target, limits the work per
+// connection and in total, and encodes the reply. Caller is the client side: calls to other members.
 package api
 
 import (
@@ -54,7 +53,7 @@ type Config struct {
 	// number is served.
 	Charge   func(ctx context.Context, action security.Action, name string) error
 	Loopback bool // only this machine reaches the server
-	// IdleFor is how long a connection of HTTP/1.1 may be without a request; 0 = DefaultIdle.
+	// IdleFor is the idle timeout of HTTP/1.1 connections; 0 = DefaultIdle.
 	IdleFor time.Duration
 	Log     *slog.Logger
 	Library *librarylog.Log
@@ -91,7 +90,7 @@ type Server struct {
 	http       *http.Server
 }
 
-// New returns a server of calls and of the event streams.
+// New returns a server for calls and event streams.
 func New(cfg Config, events *Events, calls []*Call) *Server {
 	cfg.IdleFor = cmp.Or(cfg.IdleFor, DefaultIdle)
 	a := &Server{cfg: cfg, calls: map[string]*Call{}, events: events, bodies: newBudget(callerBodies, callerWaits)}
@@ -152,8 +151,8 @@ func (a *Server) Handler() http.Handler { return a.http.Handler }
 // Paths returns the paths of the calls, sorted.
 func (a *Server) Paths() []string { return slices.Sorted(maps.Keys(a.calls)) }
 
-// Fill takes every place that the request limit has, until empty: for tests. Requests in
-// progress that end meanwhile leave no place either.
+// Fill takes every place under the request limit until empty is called: for tests. A request in
+// progress leaves no free place when it ends.
 func (a *Server) Fill() (empty func()) {
 	a.load.requests.Add(requestsMax)
 	return func() { a.load.requests.Add(-requestsMax) }
@@ -290,8 +289,8 @@ func (a *Server) handle(w http.ResponseWriter, r *http.Request, c *Call) {
 	a.answer(w, kind, http.StatusOK, out)
 }
 
-// read reads and decodes a request's body, and authorizes what that names. A request that
-// needs much memory, for itself or for its answer, keeps its turn until leave.
+// read reads and decodes a request's body, and authorizes the sequencers in it. A request that needs
+// much memory, for itself or its reply, keeps its turn until leave.
 func (a *Server) read(w http.ResponseWriter, r *http.Request, kind string, c *Call) (in any, leave func(), err error) {
 	conn := connectionOf(r)
 	small, turn := int64(smallBody), conn.holders

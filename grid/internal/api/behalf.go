@@ -18,9 +18,8 @@ func CallerOf(ctx context.Context) *wire.Caller {
 	return &c
 }
 
-// OnBehalf returns the context of a request that a member has passed on: its caller is the one
-// that the member had. The member has to be one, which the action of the path checks, since it
-// may state any caller.
+// OnBehalf returns the context of a request relayed by a member, with the original caller. The path's
+// action admits only members, since the relay may state any caller.
 func OnBehalf(ctx context.Context, first wire.Caller) context.Context {
 	c := caller{peer: first.Peer()}
 	ctx = context.WithValue(context.WithValue(ctx, behalfKey{}, first), callerKey{}, c)

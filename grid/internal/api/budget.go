@@ -10,24 +10,22 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Bytes of bodies that are read or decoded at one time. A body is charged with its length
-// before it is read, or with the longest there may be if it states none. Bodies of members
-// are charged to no one: members trust each other.
+// Limits on body bytes being read or decoded at one time. A body is charged its stated length before
+// it is read, or the maximum without one. Member bodies are not charged: members trust each other.
 const (
-	peerBodies   = 4 * wire.MaxBody  // of the connections of one peer
+	peerBodies   = 4 * wire.MaxBody  // for all connections of one peer
 	callerBodies = 64 * wire.MaxBody // of all callers but members
-	// peerWaits and callerWaits are how many requests wait for others to free theirs. HTTP/2
-	// buffers callWindow of the body of each, which is charged to no one, so they are few.
+	// peerWaits and callerWaits limit the requests that wait for bytes. HTTP/2 buffers callWindow of each
+	// body, uncharged, so the limits are low.
 	peerWaits   = 64
 	callerWaits = 256
-	// chargeTimeout is how long they wait.
+	// chargeTimeout bounds that wait.
 	chargeTimeout = 2 * time.Second
 )
 
-// budget is a number of bytes that requests in progress share. Those that have to wait get
-// theirs in no particular order.
+// budget is a byte limit shared by requests in progress. Waiters are served in no particular order.
 type budget struct {
-	mu    *sync.Mutex // guards what follows
+	mu    *sync.Mutex // guards the fields below
 	free  int64
 	freed chan struct{} // closed and replaced when bytes become free
 	waits int           // how many more may wait
@@ -38,7 +36,7 @@ func newBudget(bytes int64, waits int) budget {
 	return budget{mu: &sync.Mutex{}, free: bytes, freed: make(chan struct{}), waits: waits}
 }
 
-// errTooManyBytes is why a request is refused before its body is read.
+// errTooManyBytes refuses a request before its body is read.
 var errTooManyBytes = failure.Errorf(sequencer.ErrUnavailable, "grid: the requests in progress have too many bytes together, and as many as may wait for them; send fewer at one time")
 
 // charge takes n bytes, until release, and waits for them until ctx ends, unless too many wait.
@@ -119,8 +117,7 @@ func (c *connection) releaseBody(length int64) {
 	}
 }
 
-// chargeBody takes the bytes of a body from the budgets of its connection's peer and of all
-// callers, until release.
+// chargeBody charges a body to the budgets of the connection's peer and of all callers, until release.
 func (c *connection) chargeBody(ctx context.Context, length int64) (release func(), err error) {
 	if c.bodies == nil || c.kind == fromMember {
 		return func() {}, nil

@@ -16,13 +16,13 @@ type Call struct {
 	// start is serve without waiting: reply is called once. nil: the call may have to wait.
 	start   Starter
 	query   func(url.Values) (any, error) // reads the request of GET; nil: it is not served
-	deliver func(out, result any)         // stores a result where a local caller wants it
-	// unrelayed returns a request without what only a member may state that passes it on.
+	deliver func(out, result any)         // stores a result for a local caller
+	// unrelayed returns a request without the fields that only a relaying member may set.
 	unrelayed func(in any) any
 	target    bool // only for members that address this one
 	members   bool // ... as one of their grid
 	large     bool // its answer is large, whatever its request is
-	// anyClaim accepts members whose roster is of another claim.
+	// anyClaim accepts members with a roster under another anchor claim.
 	anyClaim bool
 }
 
@@ -66,11 +66,11 @@ func (c *Call) ForTarget() *Call { c.target = true; return c }
 // ForMembers marks a call between members of a grid.
 func (c *Call) ForMembers() *Call { c.target, c.members = true, true; return c }
 
-// OfAnyClaim marks a call between members of a grid by which one catches up or leaves: its
-// roster may be of an earlier claim of an anchored grid.
+// OfAnyClaim marks a call that lets a member catch up or leave: its roster may be under an earlier
+// claim of an anchored grid.
 func (c *Call) OfAnyClaim() *Call { c.anyClaim = true; return c }
 
-// WithLargeAnswer marks a call of which a connection may have one at a time.
+// WithLargeAnswer limits a connection to one such call at a time.
 func (c *Call) WithLargeAnswer() *Call { c.large = true; return c }
 
 // CheckName refuses a name that no sequencer can have.

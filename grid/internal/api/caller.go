@@ -28,7 +28,7 @@ type Caller struct {
 	Open func() bool
 }
 
-// Hello asks a member for its view.
+// Hello fetches a member's view.
 func (c Caller) Hello(ctx context.Context, addr string, target roster.Incarnation) (wire.HelloResponse, error) {
 	var res wire.HelloResponse
 	err := c.Call(ctx, addr, target, wire.PathHello, wire.HelloRequest{}, &res)

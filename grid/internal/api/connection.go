@@ -18,29 +18,26 @@ import (
 const (
 	// smallBody is the size of a body that needs no turn.
 	smallBody = 4 << 10
-	// callWindow is the part of an unread body that HTTP/2 buffers. A connection has
-	// room for that of every call, so that waiting calls do not stop the one that has
-	// the turn. A client may send so much before it knows the limit (RFC 9113, 6.9.3),
-	// and Go's server resets streams beyond it.
+	// callWindow is the part of an unread body that HTTP/2 buffers. A connection has room for it in every
+	// call, so that waiting calls do not block the call whose turn it is. A client may send this much before
+	// it receives the limit (RFC 9113, 6.9.3), and Go's server resets streams beyond it.
 	callWindow = 64 << 10
-	// idleTimeout closes connections without calls; those of HTTP/1.1 after Config.IdleFor. Go's server
-	// keeps the memory of an HTTP/2 connection that ended in the middle of calls for
-	// as long: it sets its idle timer once more when it closes their streams.
+	// idleTimeout closes connections without calls; HTTP/1.1 connections use Config.IdleFor. Go's server also
+	// keeps the memory of an HTTP/2 connection that ended during calls for this time: closing their streams
+	// resets its idle timer.
 	idleTimeout = 20 * time.Second
-	// StreamsMax is how many event streams one connection may have: one for each
-	// holder of a process, with room for one that replaces another.
+	// StreamsMax limits the event streams per connection: one for each holder in a process, with room for
+	// replacements.
 	StreamsMax = 4
-	// pingAfter is how long a connection may say nothing before the member asks, and
-	// pingTimeout how long the answer may take: as with the other end, a process that gets
-	// little time has to meet it.
+	// pingAfter is the silence that triggers a ping, and pingTimeout bounds its reply. As at the client end,
+	// a process with little processor time has to meet it.
 	pingAfter   = 5 * time.Second
 	pingTimeout = 15 * time.Second
 )
 
-// connection is the state of one connection to the API. Its limits keep the memory that a
-// hostile one can take at about 2 MiB: of its many concurrent calls at
-// once, one may be large of those of holders, and one of those between members.
-// They take turns apart, since an answer to a holder may wait for a replica's.
+// connection is the state of one API connection. Its limits keep a hostile connection below about 2
+// MiB: of its concurrent calls, one holder call and one member call may be large. The two kinds take
+// separate turns, since a reply to a holder may depend on a replica's reply.
 type connection struct {
 	holders, members semaphore
 	streams          atomic.Int32
@@ -63,7 +60,7 @@ type semaphore chan struct{}
 
 type connectionKey struct{}
 
-// withConnection is how the API server begins each connection.
+// withConnection attaches the connection's state to its context.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
 	from := c.RemoteAddr().String()
 	conn := &connection{holders: make(semaphore, 1), members: make(semaphore, 1), from: from, peer: from}
@@ -94,8 +91,8 @@ func connectionOf(r *http.Request) *connection {
 	return &connection{holders: make(semaphore, 1), members: make(semaphore, 1)}
 }
 
-// begin counts a request with the length of its body, until end says whether it was answered,
-// and its body read.
+// begin counts a request with its body's length, until end reports whether the request was answered
+// and the body read.
 func (c *connection) begin(length int64) (end func(answered, read bool)) {
 	if c.input == nil {
 		return func(bool, bool) {}
@@ -115,9 +112,8 @@ func (t semaphore) acquire(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// readBody reads a request's body. One of more than small bytes waits for its turn,
-// which it keeps until leave. After an error the connection keeps its deadline, so
-// that the server does not wait for the rest of the body.
+// readBody reads a request's body. A body above small bytes waits for its turn and keeps it until
+// leave. After an error the read deadline stays, so that the server does not wait for the rest.
 func readBody(w http.ResponseWriter, r *http.Request, small int64, t semaphore) (body []byte, leave func(), err error) {
 	control := http.NewResponseController(w)
 	bound := func(by time.Time) { _ = control.SetReadDeadline(by) } // not every connection can

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// RequestCount is how many requests of a path were answered with a code: "ok", the code of
-// the error, "unready" of a health check that failed, or "none" without an answer.
+// RequestCount counts the requests on a path by result: "ok", an error code, "unready" for a failed
+// health check, or "none" without a reply.
 type RequestCount struct {
 	Path, Code string
 	Count      uint64
@@ -40,15 +40,13 @@ type counts struct {
 	requests map[requestKey]uint64
 }
 
-// requestKey has a path that is served, or otherPath, and a code that the wire knows, so
-// callers cannot make the map grow.
+// requestKey has a served path, or otherPath, and a defined code, so callers cannot grow the map.
 type requestKey struct{ path, code string }
 
 const (
 	// otherPath counts the requests of paths that are not served.
 	otherPath = "other"
-	// codeOK and codeUnready are the codes of answers without an error, the latter of a
-	// check that failed.
+	// codeOK and codeUnready are the codes without an error, the latter for a failed check.
 	codeOK      = "ok"
 	codeUnready = "unready"
 )
@@ -121,7 +119,7 @@ func noteCode(w http.ResponseWriter, code string) {
 	}
 }
 
-// opened counts a connection that was accepted, and ended one that is closed.
+// opened counts an accepted connection, and ended a closed one.
 func (c *counts) opened() {
 	c.accepted.Add(1)
 	c.connections.Add(1)

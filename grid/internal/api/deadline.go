@@ -10,10 +10,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// withDeadline returns a request whose context ends when its caller no longer waits for the
-// answer, if it says how long it does. Code that takes work from a queue checks the context
-// first: under overload most of the queued work is of callers that have gone, and serving
-// them would leave no time for the others.
+// withDeadline returns a request with a context that ends at the caller's stated time limit, if any.
+// Code that takes work from a queue checks the context first: under overload most queued work belongs
+// to callers that have given up, and serving it would starve the others.
 func withDeadline(r *http.Request) (*http.Request, context.CancelFunc, error) {
 	text := r.Header.Get(wire.HeaderTimeout)
 	if text == "" {
@@ -28,7 +27,7 @@ func withDeadline(r *http.Request) (*http.Request, context.CancelFunc, error) {
 	return r.WithContext(ctx), cancel, nil
 }
 
-// timeLeft returns how long the caller of a request waits for the answer, 0 if it did not say.
+// timeLeft returns the caller's remaining time limit, 0 if it stated none.
 func timeLeft(ctx context.Context) time.Duration {
 	by, known := ctx.Deadline()
 	if !known {

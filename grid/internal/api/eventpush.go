@@ -21,8 +21,8 @@ type pushed struct {
 	begun bool
 }
 
-// pushEvents opens an event stream without a goroutine of its own, by the checks of handleEvents.
-// It leaves to that the callers with tokens, whose streams end with the token.
+// pushEvents opens an event stream without a goroutine, with the checks in handleEvents. It leaves
+// callers with tokens to handleEvents, since their streams end with the token.
 func (f *framedRequests) pushEvents(r *frames.Request) (taken bool) {
 	a, by, length := f.server, f.caller(), int64(r.Head.Length)
 	if c, known := by.(caller); !known || c.token || length > smallBody || f.conn.refusal != nil || !f.conn.takeBody(length) {
@@ -90,7 +90,7 @@ func (s *pushed) put(event wire.Event) {
 	}
 }
 
-// concerns reports whether the caller may know of an event: it may have attached under another
+// concerns reports whether the caller may receive an event: it may have attached under another
 // certificate.
 func (s *pushed) concerns(event wire.Event) bool {
 	return event.Name == "" || PeerOf(s.request).MayUse(event.Name)

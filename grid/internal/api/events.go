@@ -11,9 +11,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// eventQueue is how many events a stream may have waiting. A holder that does
-// not take them in time loses the stream, and learns what it missed from the
-// answers to the renewals with which it opens the next.
+// eventQueue limits the events waiting on a stream. A holder that falls behind loses the stream, and
+// recovers missed events from the renewals that open the next one.
 const eventQueue = 1024
 
 // A holder attaches and opens its stream concurrently. Events for holders without a stream are
@@ -38,12 +37,12 @@ type earlyEvent struct {
 	at     time.Time
 }
 
-// peerStreams is how many event streams one address may have with one certificate or token,
-// whatever ports and holders it names: as many as a machine full of processes needs. A holder without a stream learns of
-// a destroy by its next renewal.
+// peerStreams limits the event streams per address and certificate or token, whatever ports and
+// holders they use: enough for a machine full of processes. A holder without a stream receives a
+// destroy with its next renewal.
 const peerStreams = 64
 
-// outlet is where one holder's events go. Its methods do not wait.
+// outlet receives one holder's events. Its methods do not wait.
 type outlet interface {
 	// put adds an event, or ends an outlet that has too many waiting.
 	put(event wire.Event)
@@ -51,14 +50,14 @@ type outlet interface {
 	end()
 }
 
-// stream is an outlet whose events wait until they are taken.
+// stream is an outlet that queues events until they are taken.
 type stream struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	more chan struct{} // holds one when something was added since the last look
 
 	mu    sync.Mutex   // never held while waiting
-	queue []wire.Event // at most eventQueue, oldest first; takes memory only for what waits
+	queue []wire.Event // at most eventQueue, oldest first; allocated on demand
 }
 
 // NewEvents returns events of no holder.
@@ -101,8 +100,7 @@ func (e *Events) open(ctx context.Context, h sequencer.HolderID) *stream {
 	return s
 }
 
-// enter makes an outlet that of a holder, and ends an earlier one. The first event says that
-// it is there.
+// enter sets a holder's outlet, and ends an earlier one. The first event confirms the stream.
 func (e *Events) enter(h sequencer.HolderID, s outlet) {
 	e.mu.Lock()
 	old := e.streams[h]
@@ -134,8 +132,8 @@ func (e *Events) keepEarly(h sequencer.HolderID, event wire.Event) {
 	e.early = append(e.early, earlyEvent{h, event, time.Now()})
 }
 
-// takeEarly returns the events that came for a holder before its stream, and drops those
-// whose holder has opened none in time. mu must be held.
+// takeEarly returns the events that preceded a holder's stream, and drops expired ones of other
+// holders. mu must be held.
 func (e *Events) takeEarly(h sequencer.HolderID) (out []wire.Event) {
 	since := time.Now().Add(-earlyKept)
 	e.early = slices.DeleteFunc(e.early, func(k earlyEvent) bool {

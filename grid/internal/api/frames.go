@@ -22,12 +22,11 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// framed are the connections that were upgraded. The HTTP server no longer knows them. Its zero
-// value is ready.
+// framed holds the upgraded connections, which the HTTP server has released. The zero value is ready.
 type framed struct {
 	workers frames.Workers
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	closed bool
 	open   map[net.Conn]struct{}
 }
@@ -118,17 +117,16 @@ func (a *Server) serveFrames(ctx context.Context, conn net.Conn, in io.Reader, f
 	_ = of.Serve(ctx, conn, in)
 }
 
-// tooManyStreams is the answer to a request beyond those that a connection may have.
+// tooManyStreams returns the reply to a request beyond the connection's stream limit.
 func (a *Server) tooManyStreams() (status int, body []byte) {
 	a.counts.shedStreams.Add(1)
 	e := wire.ErrorOf(failure.Errorf(sequencer.ErrUnavailable, "grid: this connection has %d requests and event streams in progress, the most that it may have", frames.StreamsMax), 0)
-	body, _ = wire.Encode(wire.MsgPack, e) // it is known to have an encoding
+	body, _ = wire.Encode(wire.MsgPack, e) // it always encodes
 	return e.Status(), body
 }
 
-// framedRequests are the requests of a connection. Each is served as one over HTTP, by the same
-// handlers: a request in frames is short for a POST with a body in msgpack and the headers of
-// the upgrade.
+// framedRequests serves a connection's requests with the same handlers as HTTP: a framed request
+// abbreviates a POST with a msgpack body and the upgrade's headers.
 type framedRequests struct {
 	server                 *Server
 	conn                   *connection
@@ -145,7 +143,7 @@ func (a *Server) newFramedRequests(r *http.Request) *framedRequests {
 	}
 }
 
-// cloned returns the values of a header without the memory of the others.
+// cloned copies a header's values, to release the memory of the others.
 func cloned(values []string) []string {
 	var out []string
 	for _, v := range values {
@@ -185,7 +183,7 @@ func (f *framedRequests) serve(w *frames.Writer, r *frames.Request) {
 	f.handler.ServeHTTP(&framedAnswer{Writer: w, body: r.Body}, in.WithContext(r.Context()))
 }
 
-// recovered ends the connection of a request whose handler panicked, as the HTTP server does.
+// recovered ends the connection after a handler's panic, as the HTTP server does.
 func (f *framedRequests) recovered(w *frames.Writer) {
 	if reason := recover(); reason != nil {
 		f.log.Error("request panicked", "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))

@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// HandlesMax is how many names POST /v1/ids keeps a handle for, besides those that are
-// being asked for at the moment. A name beyond it takes the place of the one that was asked
-// for longest ago, which is opened again when it is asked for.
+// HandlesMax limits the idle handles for POST /v1/ids. A further name replaces the least recently used
+// one, which is opened again on demand.
 const HandlesMax = 1024
 
-// handleSet records which names POST /v1/ids has a handle for, and decides which handles
-// end. It has no clock: callers say what time it is. Its zero value is ready.
+// handleSet records the names that have a handle for POST /v1/ids, and decides which handles end. It
+// has no clock: callers pass the time. The zero value is ready.
 type handleSet struct {
 	mu    sync.Mutex // never held while waiting
 	names map[string]*handleUse
@@ -44,8 +43,8 @@ func (h *handleSet) isOpen(name string) bool {
 	return h.names[name] != nil && h.names[name].open
 }
 
-// leave ends a request at now, which found the sequencer or not, and returns the names
-// whose handles end because there are too many.
+// leave ends a request at now, which found the sequencer or not, and returns the surplus names, so
+// that the caller ends their handles.
 func (h *handleSet) leave(name string, found bool, now time.Duration) (surplus []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,7 +57,7 @@ func (h *handleSet) leave(name string, found bool, now time.Duration) (surplus [
 	for len(h.names) > HandlesMax {
 		oldest, found := h.oldest()
 		if !found {
-			break // all are being asked for
+			break // all have requests in progress
 		}
 		delete(h.names, oldest)
 		surplus = append(surplus, oldest)
@@ -66,8 +65,7 @@ func (h *handleSet) leave(name string, found bool, now time.Duration) (surplus [
 	return surplus
 }
 
-// oldest returns the name without a request that was asked for longest ago. The caller
-// holds mu.
+// oldest returns the least recently used name without a request in progress. The caller holds mu.
 func (h *handleSet) oldest() (name string, found bool) {
 	for n, e := range h.names {
 		if e.requests == 0 && (!found || e.last < h.names[name].last) {
@@ -77,7 +75,7 @@ func (h *handleSet) oldest() (name string, found bool) {
 	return name, found
 }
 
-// idle returns the names that were last asked for at or before by; their handles end.
+// idle returns the names last used at or before by; the caller ends their handles.
 func (h *handleSet) idle(by time.Duration) (names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

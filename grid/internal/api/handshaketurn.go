@@ -10,24 +10,23 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
 )
 
-// Processor time of TLS handshakes. One costs as much as dozens of requests, so callers that do
-// nothing but connect could keep a member from its work.
+// Processor time for TLS handshakes. One costs as much as dozens of requests, so callers that only
+// connect could starve a member.
 const (
 	// handshakeShare is the part of the processors that handshakes may have in the long run.
 	handshakeShare = 1.0 / 32
-	// handshakeAhead is the time of whose share they may take in a burst, some dozen handshakes: after a
-	// lull, more of them together would delay all other work of some tenths of a second.
+	// handshakeAhead bounds a burst to the share of this period, some dozen handshakes: after a lull, a
+	// larger burst would delay all other work by tenths of a second.
 	handshakeAhead = 250 * time.Millisecond
-	// burstTimes is how many times the share they may have in the short run, and burstAhead the
-	// time of whose share they may take in advance: a crowd of strangers, whose handshakes come to the
-	// same point together, does not keep the processors from all other work for long.
+	// burstTimes multiplies the share in the short run, and burstAhead bounds its advance: many handshakes
+	// that reach the same point together do not block all other work for long.
 	burstTimes = 2
 	burstAhead = 40 * time.Millisecond
-	// stretchMax bounds what one stretch counts for. Where the processor time of a thread is not known, one
-	// that had to wait for a processor would count the wait too.
+	// stretchMax bounds the charge for one stretch. Where thread CPU time is unavailable, waiting for a
+	// processor would be charged too.
 	stretchMax = 2 * time.Millisecond
-	// farewell is how many bytes the last words of a caller have at most: an alert, which says why it
-	// leaves. A certificate has more.
+	// farewell bounds the final bytes from a leaving caller: an alert with the reason. A certificate is
+	// larger.
 	farewell = 64
 )
 
@@ -35,8 +34,7 @@ const (
 // together in a lull are all greeted soon. While some wait, a timer looks from time to time whether
 // processors are idle: it comes late if they are not, as requests would.
 const (
-	// lullTurns is how many turns are given when the timer comes in time, that is not more than
-	// lullLate late.
+	// lullTurns is the number of turns given if the timer fires in time: at most lullLate late.
 	lullTurns = 2
 	lullLate  = 250 * time.Microsecond
 	// lullLeast and lullMost bound the pause before the next look. It halves each time that the timer
@@ -45,17 +43,17 @@ const (
 	lullMost  = 16 * time.Millisecond
 )
 
-// handshakeTurns gives handshakes their turns to compute. Addresses have turns in rotation, so
-// that one with thousands of connections delays no other one; of an address the newest comes
-// first, since the oldest are those whose other side is most likely to have given up.
+// handshakeTurns schedules the computation in handshakes. Addresses rotate, so that one address with
+// thousands of connections delays no other; within an address the newest comes first, since the oldest
+// have most likely been given up by the other side.
 type handshakeTurns struct {
 	atOnce int           // how many may compute
 	share  float64       // processors that they may have in the long run
 	late   time.Duration // by how much a timer may come late in a lull, lullLate
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	running int
-	paid    time.Time // until when what they have taken is their share
+	paid    time.Time // end of the time already charged
 	burst   time.Time // likewise in the short run
 	waiting map[string][]*handshakeTurn
 	order   []string // the addresses that wait, the next one first
@@ -64,7 +62,7 @@ type handshakeTurns struct {
 	free    int           // turns beyond the share that may begin
 }
 
-// handshakeTurn is one that waits, or has begun.
+// handshakeTurn is a turn that is waiting or has begun.
 type handshakeTurn struct {
 	begins chan struct{}
 	free   bool // beyond the share
@@ -92,7 +90,7 @@ func (t *handshakeTurns) enter(from string, gone <-chan struct{}) *handshakeTurn
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.forget(from, mine) { // it has begun meanwhile
+	if !t.forget(from, mine) { // it has begun since
 		t.running--
 		t.give()
 	}
@@ -165,7 +163,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// forget removes one that waits, and reports whether it did. The caller holds mu.
+// forget removes a waiting turn, and reports whether it did. The caller holds mu.
 func (t *handshakeTurns) forget(from string, mine *handshakeTurn) bool {
 	all := t.waiting[from]
 	i := slices.Index(all, mine)
@@ -181,10 +179,10 @@ func (t *handshakeTurns) forget(from string, mine *handshakeTurn) bool {
 	return true
 }
 
-// turnConn is a connection in its TLS handshake, which computes only in its turn: from when it
-// has read something until it reads again. One that waits for its other side has no turn, and one
-// whose other side has given up needs none, but for its last words: clients that came in thousands and left would take
-// the share of handshakes until each of theirs had been computed.
+// turnConn is a connection in its TLS handshake that computes only in its turn: from the end of a read
+// to the next read. A connection that waits for its peer has no turn. One abandoned by its peer needs
+// none, except for the final bytes: otherwise thousands of clients that connected and left would take
+// the handshakes' share until each was computed.
 type turnConn struct {
 	net.Conn
 	turns *handshakeTurns // nil after the handshake
@@ -233,8 +231,8 @@ func (c *turnConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// hasLeft reports whether the other side has ended the connection, and the bytes read from it are
-// not worth a turn: all but a few in the middle of the handshake, which say why it left.
+// hasLeft reports whether the other side ended the connection and the bytes read need no turn:
+// anything but a few bytes in mid-handshake, which give the reason.
 func (c *turnConn) hasLeft(bytes int) bool {
 	return acceptor.Ended(c.Conn) && (!c.begun || bytes > farewell)
 }

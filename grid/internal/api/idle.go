@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// DefaultIdle is how long a connection of HTTP/1.1 may be without a request. Load balancers keep
-// theirs for 60 to 75 s, and answer 502 when the member closes one just as they use it.
+// DefaultIdle is the default idle timeout of HTTP/1.1 connections. Load balancers keep theirs for 60
+// to 75 s, and answer 502 if the member closes one at the moment of use.
 const DefaultIdle = 90 * time.Second
 
 // idlers are the connections that have a place and no request, by kind and by peer, longest
@@ -17,7 +17,7 @@ const DefaultIdle = 90 * time.Second
 // it is idle for longer than idleTimeout, for which every connection keeps its place. Its zero
 // value is ready.
 type idlers struct {
-	mu    sync.Mutex // guards what follows, and the entries of connections
+	mu    sync.Mutex // guards the fields below and the entries of connections
 	kinds [kinds]list.List
 	peers map[placeKey]*list.List
 }
@@ -28,7 +28,7 @@ type idleEntry struct {
 	ofKind, peer *list.Element
 }
 
-// add adds a connection whose last request has ended.
+// add adds a connection after its last request ended.
 func (i *idlers) add(c *openConn, now time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -62,8 +62,8 @@ func (i *idlers) remove(c *openConn) {
 	c.entry = idleEntry{}
 }
 
-// longest returns the longest idle connection whose place a new one of a peer may take: of the
-// same peer, or of the whole kind. It is nil if none is idle for long enough.
+// longest returns the longest idle connection that may yield its place to a new one: from the same
+// peer, or from the whole kind. It returns nil if none has been idle long enough.
 func (i *idlers) longest(k placeKey, samePeer bool, now time.Time) *openConn {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -97,9 +97,9 @@ func (a *Server) noteState(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// SetReadDeadline implements net.Conn. After the end of a request of HTTP/1.1 net/http sets the
-// deadline of the next one first, by the server's idle time-out. That is the one of HTTP/2, whose
-// connections end in order and cost memory for as long; here it is extended.
+// SetReadDeadline implements net.Conn. After an HTTP/1.1 request net/http sets the next one's deadline
+// from the server's idle timeout, which is chosen for HTTP/2, where connections end in order and cost
+// memory as long; this method extends it.
 func (c *openConn) SetReadDeadline(t time.Time) error {
 	if !t.IsZero() && c.waits.CompareAndSwap(true, false) {
 		t = t.Add(c.idleFor - idleTimeout)

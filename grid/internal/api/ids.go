@@ -16,12 +16,12 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// idsIdle is how long the member keeps a handle and its logical node for POST /v1/ids
-// after the last request for its name.
+// idsIdle is the time that the member keeps a handle and its logical node for POST /v1/ids after the
+// last request.
 const idsIdle = time.Minute
 
-// IDs makes IDs for callers of any language. It holds logical nodes for them, apart
-// from those of the member's own handles.
+// IDs generates IDs for callers in any language. It holds logical nodes for them, separate from the
+// member's own handles.
 type IDs struct {
 	dial    func(context.Context) (*client.Client, error)   // to this member
 	create  func(context.Context, wire.CreateRequest) error // as the caller of the context
@@ -33,14 +33,13 @@ type IDs struct {
 	client *client.Client // made at the first request
 }
 
-// NewIDs returns a service whose handles use the clients that dial makes. Create creates a
-// sequencer as the caller of its context: the handles are the member's own, which may create
-// any, as often as it likes.
+// NewIDs returns a service with handles on the clients that dial makes. create creates a sequencer as
+// the caller in its context: the handles are the member's own, which may create anything at any rate.
 func NewIDs(dial func(context.Context) (*client.Client, error), create func(context.Context, wire.CreateRequest) error, life *tenure.Life, mono func() time.Duration) *IDs {
 	return &IDs{dial: dial, create: create, life: life, mono: mono}
 }
 
-// Call returns the call that asks for IDs.
+// Call returns the call for POST /v1/ids.
 func (i *IDs) Call() *Call { return Typed(wire.PathIDs, i.serve) }
 
 // make makes the IDs of a request.
@@ -69,8 +68,8 @@ func (i *IDs) make(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, e
 	return wire.IDsResponse{IDs: ids}, nil
 }
 
-// open returns the handle that serves a name, of a sequencer that is created
-// if the request says so. known says that the name has a handle.
+// open returns the handle for a name, and creates the sequencer if the request allows it. known means
+// that the name has a handle.
 func (i *IDs) open(ctx context.Context, in wire.IDsRequest, known bool) (*sequencer.Sequencer, error) {
 	c, err := i.start(ctx)
 	if err != nil {
@@ -95,8 +94,7 @@ func (i *IDs) open(ctx context.Context, in wire.IDsRequest, known bool) (*sequen
 	return s, nil
 }
 
-// start returns the client whose handles serve POST /v1/ids, made at the
-// first request.
+// start returns the client for POST /v1/ids, made on the first request.
 func (i *IDs) start(ctx context.Context) (*client.Client, error) {
 	if c := i.current(); c != nil {
 		return c, nil
@@ -159,7 +157,7 @@ func (i *IDs) serve(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, 
 	return out, err
 }
 
-// endIdleIDs ends the handles that nothing asks for any longer, until ctx ends.
+// endIdle ends idle handles until ctx ends.
 func (i *IDs) endIdle(ctx context.Context, c *client.Client) {
 	for ctx.Err() == nil {
 		signal.Sleep(ctx, idsIdle/4)

@@ -12,8 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
-// purposes says in a line what each path of the API is for. A path that is served without
-// one fails a test.
+// purposes describes each API path in a line. A test fails for a served path without one.
 var purposes = map[string]string{
 	"/":       "this list",
 	"/livez":  "whether the process runs",

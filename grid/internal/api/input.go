@@ -11,20 +11,19 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// Bounds of the bytes that a connection may send without being answered: HTTP/2 has frames that cost
-// its server work and begin no request, or one that ends before it is served, and keeps what
-// arrives of bodies before they are read.
+// Limits on bytes that a connection may send without a reply: HTTP/2 has frames that cost the server
+// work but begin no request, or a request that ends before it is served, and it buffers bodies before
+// they are read.
 const (
 	unansweredMax    = 256 << 10
 	unansweredPeriod = 10 * time.Second
-	// refusedMax is for a connection that is refused: it has one request, whose body is not read.
-	// keptOutMax is for one of a peer that is kept out: it would repeat its misuse.
+	// refusedMax is for a refused connection: one request, with an unread body. keptOutMax is for a peer that
+	// is kept out, since it would repeat its misuse.
 	refusedMax = 32 << 10
 	keptOutMax = 4 << 10
-	// peerUnread is for all connections of a peer, as many bytes as its bodies and those that
-	// wait may have. A refused body is not read, and takes memory until that is collected.
-	// callerUnread is for those of all peers; beyond it connections end that have more than
-	// unreadFew. Both are under TLS, where peers are known.
+	// peerUnread is for all connections of a peer: as much as its bodies and its waiting requests may have. A
+	// refused body is not read, and takes memory until it is collected. callerUnread is for all peers; beyond
+	// it, connections with more than unreadFew end. Both apply under TLS, which identifies peers.
 	peerUnread   = peerBodies + peerWaits*callWindow
 	callerUnread = 3 * peerUnread
 	unreadFew    = 64 << 10
@@ -32,16 +31,16 @@ const (
 
 // input counts the bytes that a connection sends. Its zero value is ready.
 type input struct {
-	mu       sync.Mutex    // guards what follows
+	mu       sync.Mutex    // guards the fields below
 	since    time.Time     // of the period
 	bytes    int64         // of the period, since the last answer
-	unread   int64         // of the period, since the last request whose body was read
-	declared int64         // of the bodies of the requests in progress
+	unread   int64         // in the period, since the last request with a body read
+	declared int64         // bodies of requests in progress
 	answered chan struct{} // closed at the next answer; nil if no goroutine waits for it
 	closed   bool
 	refused  int64 // bytes that it may send since it is refused, 0 if it is not; set before the first byte
 
-	peer, all *atomic.Int64 // unread of all connections of the peer, and of all peers; nil = not counted
+	peer, all *atomic.Int64 // unread on all connections of the peer, and of all peers; nil = not counted
 }
 
 // excess is the fault of a connection's input.
@@ -107,7 +106,7 @@ func (i *input) setUnread(bytes int64) {
 	i.unread = bytes
 }
 
-// end counts the connection no longer.
+// end stops counting the connection.
 func (i *input) end() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -115,8 +114,8 @@ func (i *input) end() {
 	i.closed = true
 }
 
-// begin counts a request with the length of its body, -1 for one of no stated length, in
-// progress until end. One that its caller did not give up was answered.
+// begin counts a request with its body's length, -1 if unknown, until end. answered is false if the
+// caller gave up.
 func (i *input) begin(length int64) (end func(answered, read bool)) {
 	if length < 0 || length > wire.MaxBody {
 		length = wire.MaxBody // no more is read
@@ -173,7 +172,7 @@ func (c *openConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// misused ends a connection whose caller misuses it, and keeps others of its peer out for a time.
+// misused ends a connection for misuse, and keeps out others from its peer for a time.
 func (c *openConn) misused() {
 	if c.keepOut != nil {
 		c.keepOut()

@@ -9,20 +9,19 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// How fast a caller is read that sends much before it is answered. One that sends without a pause
-// leaves the goroutine that reads it no reason to wait, and would keep a processor for
-// milliseconds. Calls that are answered have no such bound.
+// Read rate of a caller that sends much before a reply. A caller that sends without pause never makes
+// the reading goroutine wait, and would occupy a processor for milliseconds. Answered calls have no
+// such bound.
 const (
 	// pieceBytes are read before goroutines that wait for the processor have it.
 	pieceBytes = 16 << 10
-	// promptBytes is how much a connection in frames may send without an answer, besides bodies, before
-	// it is read slowly. pieceRest is how long it rests after each piece then. The next answer ends
-	// the rest. Over HTTP/2 there is no rest, because that would put off the end of a connection whose
-	// bodies are not read, and let more of them stay.
+	// promptBytes limits the unanswered bytes on a framed connection, besides bodies, before it is read
+	// slowly; it then rests pieceRest after each piece, until the next reply. Over HTTP/2 there is no rest,
+	// because it would delay the end of connections with unread bodies, and keep more of them open.
 	promptBytes = 32 << 10
 	pieceRest   = 100 * time.Millisecond
-	// peerRate is how many bytes of large bodies a peer may send in a second, under TLS, and
-	// peerAhead of how many seconds in a burst.
+	// peerRate limits a peer's large bodies in bytes per second, under TLS, and peerAhead is the burst in
+	// seconds.
 	peerRate  = wire.MaxBody
 	peerAhead = 2 * time.Second
 )
@@ -30,7 +29,7 @@ const (
 // bodyRate is the rate at which the large bodies of a peer are read. Its zero value is ready.
 type bodyRate struct {
 	mu   sync.Mutex
-	paid time.Time // when what was read is within the rate; guarded by mu
+	paid time.Time // when the bytes read fall within the rate; guarded by mu
 }
 
 // take counts bytes, and returns how long to wait before the next are read.

@@ -17,22 +17,22 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Limits of connections before it is known who opened them, and of those beyond the limit.
+// Limits on connections without an identified caller, and on connections beyond the limit.
 const (
 	tlsTimeout = 5 * time.Second
-	// handshakesMax is how many TLS handshakes may be unfinished; each takes about 40 KB until
-	// the garbage of it is collected. More wait, as connections and nothing else.
+	// handshakesMax limits unfinished TLS handshakes; each takes about 40 KB until its garbage is collected.
+	// Further ones wait as bare connections.
 	handshakesMax  = 64
 	handshakesHost = 32 // of one address
-	// refusalsMax is how many connections beyond the limit wait for their one request, and
-	// refusalTimeout for how long. One more closes the oldest, so that a health check is
-	// answered among silent ones.
+	// refusalsMax limits connections beyond the limit that wait for their one request, and refusalTimeout
+	// bounds their wait. A further one closes the oldest, so that silent connections do not block a health
+	// check.
 	refusalsMax    = 128
 	refusalTimeout = 2 * time.Second
 )
 
-// listener accepts the connections of the API. It leaves none in the system's backlog: what
-// it does not take is refused. Under TLS it knows who opened a connection.
+// listener accepts the API's connections. It leaves none in the system's backlog: it refuses the
+// surplus. Under TLS it identifies the peer.
 //
 //	accept --> handshake (package acceptor) --> places.go --> HTTP server
 //	                                                     \-> one answer: 503, and the end
@@ -151,7 +151,7 @@ func (r *refusals) remove(conn *openConn) {
 const clearTextAnswer = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" +
 	"Client sent an HTTP request to an HTTPS server: use https:// with the authority of the grid (ca.crt), and a certificate or a token.\n"
 
-// answerClearText answers a request in clear text, if that is why a handshake failed.
+// answerClearText answers a clear-text request that made a handshake fail.
 func answerClearText(err error) {
 	var first tls.RecordHeaderError
 	if !errors.As(err, &first) || first.Conn == nil {
@@ -229,7 +229,7 @@ func (c *openConn) Close() error {
 	return err
 }
 
-// openConnOf returns the accepted connection beneath one, nil for that of another listener.
+// openConnOf returns the accepted connection beneath c, nil for another listener's.
 func openConnOf(c net.Conn) *openConn {
 	if secured, ok := c.(*tls.Conn); ok {
 		c = secured.NetConn()

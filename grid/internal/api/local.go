@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// localTransport is how the member's own handles reach owners: this member by a
-// function call, others over HTTP.
+// localTransport connects the member's own handles to owners: this member by a function call, others
+// over HTTP.
 type localTransport struct {
 	server *Server
 	addr   string // of the server

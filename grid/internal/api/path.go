@@ -11,11 +11,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// Path is a call for people and for programs in other languages: a JSON body, whatever
-// Content-Type the request names, and a JSON answer.
+// Path is a call for operators and for programs in other languages: JSON in, whatever the
+// Content-Type, and JSON out.
 type Path struct {
 	Method, Path string
-	// Local says that the path exists for callers on this machine alone.
+	// Local restricts the path to callers on this machine.
 	Local bool
 	// Serve returns the answer, and a function to run after it was sent, nil for none.
 	Serve func(ctx context.Context, body []byte) (answer any, after func(), err error)
@@ -56,7 +56,7 @@ func (a *Server) handlePath(w http.ResponseWriter, r *http.Request, p Path) {
 	}
 	a.answer(w, wire.JSON, http.StatusOK, answer)
 	if after != nil {
-		_ = http.NewResponseController(w).Flush() // what follows may end the connection
+		_ = http.NewResponseController(w).Flush() // after may end the connection
 		after()
 	}
 }

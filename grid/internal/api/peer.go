@@ -23,11 +23,11 @@ type remote interface {
 	Peer() (security.Peer, error)
 }
 
-// caller identifies the sender of a request, or says why it is refused.
+// caller identifies a request's sender, or holds the reason to refuse it.
 type caller struct {
 	peer security.Peer
 	err  error // the certificate or the token is not valid
-	// token says that the caller gave a token. A bad one is refused for every action.
+	// token is set if the caller gave a token. A bad token is refused for every action.
 	token bool
 }
 
@@ -50,8 +50,8 @@ func whoIs(remote string, p security.Peer) string {
 	return remote + " " + p.String()
 }
 
-// callerOf returns the caller of a request, by the certificate of its connection, or by the
-// token in its Authorization header without a certificate.
+// callerOf returns a request's caller, by the connection's certificate or, without one, the token in
+// the Authorization header.
 func (a *Server) callerOf(conn *connection, header string) caller {
 	if a.cfg.Security == nil {
 		return caller{peer: security.Everyone}
@@ -87,9 +87,9 @@ func (a *Server) peerOfToken(header string) (security.Peer, error) {
 	return a.cfg.Tokens.Peer(strings.TrimSpace(token))
 }
 
-// untilExpiry returns a context that ends when the token of a request has to be verified again:
-// at its end, and when the keys of tokens may have changed. A connection by certificate ends by
-// itself when that is valid no longer.
+// untilExpiry returns a context that ends when a request's token must be verified again: at its
+// expiry, and when the token keys may have changed. A connection by certificate ends when the
+// certificate does.
 func (a *Server) untilExpiry(ctx context.Context) (context.Context, context.CancelFunc) {
 	c := callerIn(ctx)
 	if !c.token {
@@ -106,12 +106,11 @@ func (a *Server) untilExpiry(ctx context.Context) (context.Context, context.Canc
 	return ctx, cancel
 }
 
-// PeerOf returns the caller of a request: by its certificate or token, security.Everyone if
-// the member runs without security, or security.Self for a call of the own process.
+// PeerOf returns a request's caller: by certificate or token, security.Everyone if the member runs
+// without security, or security.Self for a call from its own process.
 func PeerOf(ctx context.Context) security.Peer { return callerIn(ctx).peer }
 
-// callerIn returns the caller in a context. One that came from elsewhere and was not
-// identified has no role.
+// callerIn returns the caller in a context. An unidentified remote caller has no role.
 func callerIn(ctx context.Context) caller {
 	if c, found := ctx.Value(callerKey{}).(caller); found {
 		return c
@@ -127,9 +126,9 @@ func asSelf(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller{peer: security.Self})
 }
 
-// Authorize returns nil if the caller of a request may do an action to the sequencer of a
-// name, "" for an action that is about none. Each denial is a line of the audit log. Errors
-// match security.ErrUnauthenticated or security.ErrDenied.
+// Authorize returns nil if a request's caller may perform an action on the named sequencer; name is ""
+// for actions without one. The audit log records each denial. Errors match security.ErrUnauthenticated
+// or security.ErrDenied.
 func Authorize(ctx context.Context, lines *audit.Log, action security.Action, name string) error {
 	c := callerIn(ctx)
 	err := security.Authorize(c.peer, action, name)
@@ -166,7 +165,7 @@ func (a *Server) authorizeUses(ctx context.Context, method, path string, in any)
 	}
 	charged := ""
 	for _, u := range uses {
-		if u.name == charged || a.cfg.Charge == nil { // one call, even if it may create what it uses
+		if u.name == charged || a.cfg.Charge == nil { // one call, even if it also creates the sequencer
 			continue
 		}
 		charged = u.name

@@ -11,8 +11,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// kind is a class of connections. Each has a share of its own, so that holders leave no
-// member and no probe without a place.
+// kind is a class of connections. Each has its own share, so that holders cannot lock out members or
+// probes.
 type kind int
 
 const (
@@ -23,11 +23,10 @@ const (
 	kinds
 )
 
-// shares are how many connections of a kind may be open, in all and of one peer: of a
-// certificate at one address, or of an address. A process has three to a member, so that 170
-// processes may share a host and a certificate. In clear text all processes of a machine, and
-// all behind one translated address, are one peer. A connection in use takes about 30 KB, so
-// that the most of a peer with a certificate take 16 MB.
+// shares limits a kind's open connections, in total and per peer: a certificate at one address, or an
+// address. A process has three per member, so 170 processes may share a host and a certificate. In
+// clear text all processes on a machine, or behind one translated address, are one peer. A connection
+// in use takes about 30 KB, so a peer with a certificate takes at most 16 MB.
 var shares = [kinds]struct {
 	name      string
 	all, peer int
@@ -38,7 +37,7 @@ var shares = [kinds]struct {
 	inClear:      {"callers", 16384, 12288},
 }
 
-// kindOf returns the kind of the connections of a peer under TLS.
+// kindOf returns the kind for a peer's connections under TLS.
 func kindOf(p security.Peer) kind {
 	switch {
 	case p.Role == security.Member:
@@ -49,7 +48,7 @@ func kindOf(p security.Peer) kind {
 	return fromStranger
 }
 
-// placeKey names whose connections are counted together.
+// placeKey identifies connections that share a limit.
 type placeKey struct {
 	kind kind
 	id   string // of the certificate, "" for none
@@ -58,7 +57,7 @@ type placeKey struct {
 
 // places counts the open connections of a listener. Its zero value is ready.
 type places struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	all     [kinds]int
 	peers   map[placeKey]*peerShare
 	refused [kinds]uint64
@@ -93,7 +92,7 @@ func (p *places) keepOut(k placeKey, now time.Time) {
 	}
 }
 
-// peerShare is the common state of the connections of one peer.
+// peerShare is the state shared by one peer's connections.
 type peerShare struct {
 	connections int // guarded by places.mu
 	bodies      budget
@@ -146,7 +145,7 @@ func (p *places) full(k placeKey) (peer, all bool) {
 	return share != nil && share.connections >= shares[k.kind].peer, p.all[k.kind] >= shares[k.kind].all
 }
 
-// enter counts a connection in. If there is no place, the longest idle connection ends for it.
+// enter admits a connection. If there is no place, the longest idle connection ends for it.
 func (a *Server) enter(k placeKey) (share *peerShare, leave func(), err error) {
 	if peer, all := a.places.full(k); peer || all {
 		if longest := a.idle.longest(k, peer, time.Now()); longest != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// AlsoGet serves a call for GET too, for people and curl: read makes the request of the
-// query, and the answer is JSON.
+// AlsoGet serves a call for GET too, for curl: read builds the request from the query, and the reply
+// is JSON.
 func AlsoGet[In any](c *Call, read func(url.Values) (In, error)) *Call {
 	c.query = func(q url.Values) (any, error) { return read(q) }
 	return c
 }
 
-// CheckQuery refuses the keys of a query that are not among the known ones.
+// CheckQuery refuses query keys outside known.
 func CheckQuery(q url.Values, known ...string) error {
 	for key := range q {
 		if !slices.Contains(known, key) {

@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// delayFor is how long a queue delay counts before it is measured again.
+	// delayFor is the validity of a queue delay measurement.
 	delayFor = 50 * time.Millisecond
-	// delaysMin is how many goroutines have to have waited for it to count.
+	// delaysMin is the minimum number of waits for a measurement.
 	delaysMin = 32
 )
 
-// queueDelay is how long a goroutine that is ready waits for a processor: the median since the
-// last measurement. The runtime counts these times whether or not they are read, so a member
-// without requests spends nothing on them. Its zero value is ready.
+// queueDelay measures the wait of a runnable goroutine for a processor: the median since the last
+// measurement. The runtime counts these times anyway, so a member without requests spends nothing on
+// them. The zero value is ready.
 type queueDelay struct {
 	at     atomic.Int64 // Unix ns of the last measurement
 	median atomic.Int64 // ns
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	sample []metrics.Sample
 	before []uint64
 }

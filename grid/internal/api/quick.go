@@ -15,11 +15,10 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// quick serves a request in frames whose call need not wait, without a goroutine of its own and
-// without the form of HTTP. It makes the checks, counts and limits of arriving, counting,
-// routes.ServeHTTP, handle and read in the same order; TestQuickRequestsAreChecked compares the
-// two. It leaves to them each request that might have to wait: for large bodies, for others
-// to free their memory, or for a gate that is shut.
+// quick serves a framed request with a call that need not wait, without a goroutine and without HTTP's
+// forms. It applies the checks, counts and limits in arriving, counting, routes.ServeHTTP, handle and
+// read in the same order; TestQuickRequestsAreChecked compares the two. It leaves to them each request
+// that might wait: for a large body, for memory, or for a closed gate.
 func (f *framedRequests) quick(r *frames.Request) (taken bool) {
 	a := f.server
 	if r.Head.Path == wire.PathEvents {

@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// Health returns the handler of GET /livez and GET /readyz alone, for a server of another
-// listener: its callers are not identified, and need not be.
+// Health returns a handler for GET /livez and GET /readyz alone, for another listener's server: its
+// callers need no identity.
 func (a *Server) Health() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", handleLive)
@@ -35,7 +35,7 @@ func (a *Server) handleReady(w http.ResponseWriter, r *http.Request) {
 	plain(w, http.StatusOK, "ready")
 }
 
-// listConditions writes the conditions of readiness, and which of them are met.
+// listConditions writes the readiness conditions and their state.
 func (a *Server) listConditions(w http.ResponseWriter, r *http.Request) {
 	out := wire.ReadyResponse{Ready: true, Conditions: a.cfg.Conditions()}
 	var text strings.Builder
@@ -61,7 +61,7 @@ func (a *Server) listConditions(w http.ResponseWriter, r *http.Request) {
 	plain(w, status, text.String()+verdict)
 }
 
-// wantsJSON reports whether a reader has asked for JSON in place of text.
+// wantsJSON reports whether the request prefers JSON to text.
 func wantsJSON(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), wire.JSON)
 }

@@ -15,12 +15,12 @@ const (
 
 // resets counts the calls of a connection that their caller gave up. Its zero value is ready.
 type resets struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	since time.Time
 	count int
 }
 
-// givenUp counts a call whose caller gave up, and closes the connection after too many. Members
+// givenUp counts a call abandoned by its caller, and closes the connection after too many. Members
 // trust each other.
 func (c *connection) givenUp() {
 	if c.misused != nil && c.kind != fromMember && c.resets.note(time.Now()) {

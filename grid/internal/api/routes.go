@@ -20,8 +20,7 @@ type routes struct {
 	handlers map[string]map[string]http.HandlerFunc
 	local    map[string]bool // paths that exist for callers on this machine alone
 	origins  origins
-	// authorize returns nil for a request whose caller may make it, as far as its path and
-	// method tell.
+	// authorize returns nil if the caller may make the request, judged by path and method.
 	authorize func(*http.Request) error
 	refuse    func(w http.ResponseWriter, kind string, err error)
 }
@@ -83,20 +82,18 @@ func answerKind(r *http.Request) string {
 	return wire.JSON
 }
 
-// origins decides which requests of browsers are served. A page of another origin
-// could otherwise destroy a sequencer through the browser of anyone who can reach the
-// member.
+// origins decides which browser requests are served. Otherwise a page from another origin could
+// destroy a sequencer through the browser of any user who can reach the member.
 type origins struct {
 	protection http.CrossOriginProtection
-	// loopback says that only this machine reaches the API. A browser that comes by
-	// another name than localhost then follows a name that was made to lead here (DNS
-	// rebinding), whose pages are of the same origin. A member on other addresses may
-	// have any name, so this cannot be told there.
+	// loopback means that only this machine reaches the API. A browser that uses a name other than localhost
+	// then follows a name made to point here (DNS rebinding), and its pages have the same origin. On other
+	// addresses any name may be valid, so this check is skipped.
 	loopback bool
 }
 
-// check returns an error that matches wire.ErrCrossOrigin. Requests that no browser
-// made, and those that change nothing, pass.
+// check returns an error that matches wire.ErrCrossOrigin. Requests from programs, and requests that
+// change nothing, pass.
 func (o *origins) check(r *http.Request) error {
 	if err := o.protection.Check(r); err != nil {
 		return failure.Errorf(wire.ErrCrossOrigin, "grid: %s: %w; call the API from a program, or from a page of the same origin", r.URL.Path, err)

@@ -10,6 +10,5 @@ type stretch struct{ since time.Time }
 // beginStretch begins one.
 func beginStretch() *stretch { return &stretch{time.Now()} }
 
-// end ends a stretch, and returns the time that passed: the processor time of threads is known on
-// Linux alone.
+// end ends a stretch, and returns the elapsed time: thread CPU time is available on Linux only.
 func (s *stretch) end() time.Duration { return time.Since(s.since) }
