@@ -18,23 +18,22 @@ func (s *Sequencer) AttachLogicalNode(ctx context.Context) error {
 	return s.attach(ctx)
 }
 
-// DetachLogicalNode releases the logical node. IDs stop immediately; calls of Next that
-// wait return ErrDetached. Also after an error the handle is Detached, and the grid
-// reclaims the node, at the latest when the session has ended.
+// DetachLogicalNode releases the logical node. IDs stop immediately; waiting calls of Next return
+// ErrDetached. Also after an error the handle is Detached, and the grid reclaims the node, at the
+// latest when the session has ended.
 //
-// Errors: ErrDetached if the handle has none, ErrDestroyed, ErrClosed; and when
-// ctx ended, an error that matches ctx.Err() and ErrUnavailable.
+// Errors: ErrDetached if the handle has none, ErrDestroyed, ErrClosed; and when ctx ended, an error
+// that matches ctx.Err() and ErrUnavailable.
 func (s *Sequencer) DetachLogicalNode(ctx context.Context) error {
 	return s.detach(ctx, byCaller)
 }
 
-// Destroy ends this life of the sequencer in the whole grid: every handle on it
-// becomes Destroyed, its logical nodes are forgotten. The name can be created
-// again; that is another life, which old handles cannot touch. Destroying twice
-// does nothing the second time.
+// Destroy ends this life of the sequencer in the whole grid: every handle becomes Destroyed, and
+// the grid frees its logical nodes. The name can be created again; that is another life, which old
+// handles cannot touch. Destroying twice does nothing the second time.
 //
-// Errors: ErrClosed; and when ctx ended, an error that matches ctx.Err() and
-// ErrUnavailable: the sequencer may be destroyed then or not.
+// Errors: ErrClosed; and when ctx ended, an error that matches ctx.Err() and ErrUnavailable: the
+// sequencer may be destroyed then or not.
 func (s *Sequencer) Destroy(ctx context.Context) error {
 	if t := s.now.Load(); t.final != nil {
 		if errors.Is(t.final, ErrDestroyed) {
@@ -50,7 +49,7 @@ func (s *Sequencer) Destroy(ctx context.Context) error {
 	return err
 }
 
-// takeTurn makes the caller the only one who attaches or detaches; giveTurn ends that.
+// takeTurn waits until no other attach or detach is in progress and excludes them until giveTurn.
 func (s *Sequencer) takeTurn(ctx context.Context) error {
 	select {
 	case <-s.turn:
@@ -67,7 +66,7 @@ func (s *Sequencer) takeTurn(ctx context.Context) error {
 
 func (s *Sequencer) giveTurn() { s.turn <- struct{}{} }
 
-// attach takes a Detached handle to Attached.
+// attach moves a Detached handle to Attached.
 func (s *Sequencer) attach(ctx context.Context) error {
 	if err := s.takeTurn(ctx); err != nil {
 		return err
@@ -87,8 +86,8 @@ func (s *Sequencer) attach(ctx context.Context) error {
 	return s.install(a)
 }
 
-// install replaces the handle's attachment by a new one. Only the owner of the turn calls
-// it. If the handle has ended meanwhile, the new attachment is not renewed and expires.
+// install replaces the handle's attachment. Only the owner of the turn calls it. If the handle has
+// ended in between, the new attachment is not renewed and expires.
 func (s *Sequencer) install(a Attachment) error {
 	for {
 		t := s.now.Load()
@@ -106,8 +105,8 @@ func (s *Sequencer) install(a Attachment) error {
 	}
 }
 
-// swap puts a picture in place of t and wakes the calls that wait by t. It reports false
-// if another one was there first.
+// swap replaces the snapshot t and wakes the calls that wait on it. It reports false if another
+// snapshot replaced t first.
 func (s *Sequencer) swap(t, next *tenure) bool {
 	if !s.now.CompareAndSwap(t, next) {
 		return false
@@ -129,7 +128,7 @@ func (t *tenure) lastUsed() clustertime.Tick {
 	return max(t.last, t.gen.lastUsed())
 }
 
-// ended notes a life's end that an answer told of, and passes the answer on.
+// ended ends the handle if err reports that its life has ended. It returns err.
 func (s *Sequencer) ended(err error) error {
 	if errors.Is(err, ErrDestroyed) {
 		s.end(Destroyed, ErrDestroyed)
@@ -137,7 +136,7 @@ func (s *Sequencer) ended(err error) error {
 	return err
 }
 
-// detach takes an Attached handle to Detached.
+// detach moves an Attached handle to Detached.
 func (s *Sequencer) detach(ctx context.Context, by detachment) error {
 	if err := s.takeTurn(ctx); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 )
 
 // Backend is the system that assigns logical nodes to a handle. A grid is one
-// backend; any system that keeps such a table consistently can be another. Renewals and
-// events flow the other way, through Control.
+// backend; any system that keeps such a table consistently can be another. Renewals and events flow
+// in the other direction, through Control.
 type Backend interface {
 	// Attach requests a logical node, preferably p's node unless p.Any is set.
 	Attach(ctx context.Context, r Ref, p Preference) (Attachment, error)
@@ -20,23 +20,23 @@ type Backend interface {
 	Destroy(ctx context.Context, r Ref) error
 }
 
-// Clock is cluster time, as the backend's process knows it.
+// Clock returns the cluster time of the backend's process.
 type Clock interface {
 	// Now returns the cluster time in Unix milliseconds, 0 while unknown. It
 	// may step back; IDs ascend all the same.
 	Now() clustertime.Tick
-	// Read returns the same, for how long at least it stays so by the monotonic
-	// clock, and what that shows. With a lasts of 0 every ID needs another look;
-	// with more, IDs in between are made without, and mono says how fast the
-	// processor's cycle counter runs.
+	// Read returns the same, with the minimum time for which it remains current by the monotonic
+	// clock, and the monotonic clock's reading, mono. If lasts is 0, every ID needs another
+	// reading; otherwise the cycle counter, whose rate follows from mono, covers the IDs in
+	// between.
 	Read() (now clustertime.Tick, lasts, mono time.Duration)
 	// Wait returns nil when cluster time has reached until or wake is closed,
 	// and ctx's error when ctx ended first.
 	Wait(ctx context.Context, until clustertime.Tick, wake <-chan struct{}) error
 }
 
-// Birth is when a life was created, as the owner's term and its operation's
-// number in that term: a later life of a name has a larger birth.
+// Birth orders the lives of a name: the term of the owner that created the life, and the
+// operation's number in that term. A later life has a larger birth.
 type Birth struct {
 	Term   uint64 `json:"term"`
 	Number uint64 `json:"number"`
@@ -53,28 +53,27 @@ func (b Birth) Compare(o Birth) int {
 	return 1
 }
 
-// Ref names one life of one sequencer.
+// Ref identifies one life of one sequencer.
 type Ref struct {
 	Definition Definition
 	Life       Life
 	Born       Birth
 }
 
-// Preference is the logical node that an attach asks for first.
+// Preference is the logical node that an attach requests first.
 type Preference struct {
 	Node NodeID
 	Any  bool // no preference
 }
 
-// Attachment is a logical node as the backend gave it, with its first grant.
+// Attachment is a logical node assigned by the backend, with its first grant.
 type Attachment struct {
 	ID    AttachmentID
 	Node  NodeID
 	Grant Grant
 }
 
-// Release is the last message of a holder about an attachment: no ID is issued under it
-// afterwards.
+// Release is a holder's last message about an attachment, under which it issues no further IDs.
 type Release struct {
 	ID       AttachmentID
 	Node     NodeID

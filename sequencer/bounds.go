@@ -8,11 +8,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/fork"
 )
 
-// measuredPace is the number of cycles per millisecond by the newest measurement of any
-// generator of this process. The counter is the same for all, and measuring takes 40 ms.
+// measuredPace is the number of cycles per millisecond, from the newest measurement of any
+// generator in this process. All share it, because the counter is the same and a measurement takes
+// 40 ms.
 var measuredPace atomic.Int64
 
-// Between two readings of the clock slots are reserved by adding to next, as long as the
+// Between two clock readings, callers reserve slots by adding to next, for as long as the
 // millisecond of the last reading lasts.
 
 // reserve takes the next slot. If ok is false, the slot may not be issued yet; the caller
@@ -22,8 +23,8 @@ func (g *generator) reserve() (slot int64, ok bool) {
 	return slot, g.holds(slot)
 }
 
-// quick takes the next slot if that needs no reading of the clock. A slot that is not ok
-// and not negative belongs to the caller nevertheless, as with reserve.
+// quick takes the next slot if that needs no clock reading. A slot that is not ok and not
+// negative still belongs to the caller, as with reserve.
 func (g *generator) quick() (slot int64, ok bool) {
 	saturated := g.saturated.Load()
 	if !saturated && !g.fresh() {
@@ -45,14 +46,14 @@ func checksClock(slot int64) bool { return slot&saturationStride == saturationSt
 // contended reports whether another caller has added since the slot was reserved.
 func (g *generator) contended(slot int64) bool { return g.next.Load() != slot+1 }
 
-// pause is the length of a back-off in readings of the cycle counter: about two
+// pause is the back-off's length in cycle counter readings: about two
 // microseconds on amd64, more where a reading takes longer. It is not a time, because a
 // counter may not advance.
 const pause = 200
 
-// backOff keeps a caller away from the counter for a short time if other callers contend
-// for it. Two processors that add to it in turn wait for it each time, and together get
-// fewer slots than one of them alone.
+// backOff keeps a caller away from the counter for a short time if other callers contend for it.
+// Two processors that add to it in turn wait for it each time, and together get fewer slots than
+// one alone.
 func (g *generator) backOff(slot int64) {
 	if !g.contended(slot) {
 		return
@@ -62,8 +63,8 @@ func (g *generator) backOff(slot int64) {
 	}
 }
 
-// holds reports whether a slot lies within the bounds; a negative one, which is of a
-// stopped generator, lies below them. In a copy of the process none does.
+// holds reports whether a slot lies within the bounds. A stopped generator's slots are negative and
+// lie below them. In a copy of the process, no slot is within the bounds.
 func (g *generator) holds(slot int64) bool {
 	return slot < g.limit.Load() && slot >= g.low.Load() && !fork.Copied()
 }
@@ -88,8 +89,8 @@ func (g *generator) reserveMany(n int) (slot int64, k int) {
 	return slot, int(held)
 }
 
-// within returns the number of n slots from slot on that lie within the bounds. It loads
-// the limit once: with a later one, slots of a gap in the middle would be below it.
+// within returns the number of usable slots among the n that start at slot. It loads the limit
+// once: under a later limit, slots in a gap between two grants would seem usable.
 func (g *generator) within(slot, n int64) int64 {
 	limit := g.limit.Load()
 	if slot >= limit || slot < g.low.Load() {
@@ -98,14 +99,14 @@ func (g *generator) within(slot, n int64) int64 {
 	return min(n, limit-slot)
 }
 
-// fresh reports whether the millisecond of the last clock reading still lasts. It is false
-// for a counter that is far from its last value.
+// fresh reports whether the millisecond of the last clock reading still lasts. It is false if the
+// counter is far from its last value.
 func (g *generator) fresh() bool {
 	return uint64(g.deadline.Load()-cycles.Now()) < uint64(g.perMilli.Load())
 }
 
-// publish sets the bounds after a reading of the clock: from the beginning of a grant to
-// the end of this millisecond, or of the grant.
+// publish sets the bounds after a clock reading: from the beginning of a grant to the end of this
+// millisecond, or to the grant's end if that is earlier.
 func (g *generator) publish(r reading, grant Grant) {
 	limit := g.slotAt(min(r.now+1, grant.Until, g.epoch.Add(g.layout.end())).Sub(g.epoch))
 	if limit > g.limit.Load() {

@@ -53,9 +53,9 @@ func steady(t testing.TB, nodes int, grant Grant) (*Sequencer, *Control, *fakeBa
 	return s, control, backend
 }
 
-// TestNothingFromAGap: who reserved a slot beyond the end of a grant, and is slow,
+// TestSlotReservedBeforeAGapIsNotIssued: who reserved a slot beyond the end of a grant, and is slow,
 // does not take it for one of the next grant when that has been published.
-func TestNothingFromAGap(t *testing.T) {
+func TestSlotReservedBeforeAGapIsNotIssued(t *testing.T) {
 	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2001}}, 0, new(counts))
 	takeAt(g, 2000, 1024)
 	slow := g.next.Add(1) - 1
@@ -158,9 +158,9 @@ func (l *load) check(t *testing.T, def Definition, held []Grant) {
 	}
 }
 
-// TestUnderLoad: eight goroutines want more IDs than there are, while grants end and
+// TestGrantsEndAndBeginUnderLoad: eight goroutines want more IDs than there are, while grants end and
 // others begin after a gap.
-func TestUnderLoad(t *testing.T) {
+func TestGrantsEndAndBeginUnderLoad(t *testing.T) {
 	for nodes, worth := range map[int]int{128: 4, 8192: 40} { // ms of IDs for each caller
 		held := []Grant{{From: 2000, Until: 2020}}
 		s, control, _ := steady(t, nodes, held[0])
@@ -307,9 +307,9 @@ func TestNewGeneratorKnowsThePace(t *testing.T) {
 	}
 }
 
-// TestLateLookUndoesNothing: a caller that waited for the lock while another one read the
+// TestLateReadingChangesNoBounds: a caller that waited for the lock while another one read the
 // clock takes its slot, and does not change the state of the present millisecond.
-func TestLateLookUndoesNothing(t *testing.T) {
+func TestLateReadingChangesNoBounds(t *testing.T) {
 	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2100}}, 0, new(counts))
 	calibrated(g)
 	early := reading{now: 2000, lasts: time.Microsecond, cycles: cycles.Now()}

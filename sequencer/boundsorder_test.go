@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// TestBoundsHoldNothingOfAGap: one goroutine reserves slots all the time while another one
+// TestBoundsExcludeGaps: one goroutine reserves slots all the time while another one
 // publishes the bounds of a grant, and then those of a later one. No caller may use a slot
 // between the two, also while only one of the two bounds is new. That moment is nanoseconds
 // long, so there are many rounds; with the two stores in the other order, thousands of slots
 // are wrong.
-func TestBoundsHoldNothingOfAGap(t *testing.T) {
+func TestBoundsExcludeGaps(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("needs two processors: the moment between two stores is seen from another one only")
 	}

@@ -6,19 +6,17 @@ import (
 	"github.com/snowgrid/snowgrid/internal/visible"
 )
 
-// The epochs, in Unix milliseconds, whose number is more likely a time in seconds: these
-// numbers are times from 1973 to 2286 in seconds, and instants of the first months of 1970
-// in milliseconds.
+// Epochs in this range, in Unix milliseconds, are probably given in seconds by mistake: as seconds
+// they lie between 1973 and 2286, as milliseconds in the first months of 1970.
 const (
 	minSecondsLike = 100_000_000
 	maxSecondsLike = 10_000_000_000
 )
 
-// CheckNew tells whether a sequencer may be created with this definition at a time. It
-// refuses more than [Define], which also reads the definitions of sequencers that exist:
-// besides what [Definition.CheckAt] refuses, it returns ErrInvalidConfig for a name that
-// prints like another one (a space at either end, a format or separator character), and
-// for an epoch whose number is one of seconds.
+// CheckNew reports whether a sequencer may be created with this definition at now. It has more
+// rules than [Define], which also reads the definitions of existing sequencers: besides the errors
+// of [Definition.CheckAt], it returns ErrInvalidConfig for a name that prints like another one (a
+// space at either end, a format or separator character), and for an epoch that looks like seconds.
 func (d Definition) CheckNew(now clustertime.Tick) error {
 	if fault := visible.Fault(d.name); fault != "" {
 		return failure.Errorf(ErrInvalidConfig, "sequencer: name %s %s: leave it out", excerpt(d.name), fault)

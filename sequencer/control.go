@@ -30,16 +30,16 @@ func (c *Control) Held() (Attachment, bool) {
 	return a, true
 }
 
-// Renewed adds a grant to the attachment id. It does nothing if the handle holds
-// another attachment or none: answers for an attachment given up are ignored.
+// Renewed adds a grant to the attachment id. It does nothing if the handle has another attachment
+// or none: replies for a released attachment are ignored.
 func (c *Control) Renewed(id AttachmentID, g Grant) {
 	if gen := c.s.now.Load().gen; gen != nil && gen.id == id {
 		gen.extend(g)
 	}
 }
 
-// Refuse says that the attachment id will not be renewed as things are, and why: when its
-// grants have ended, calls return the cause in place of waiting. A later grant ends that.
+// Refuse records cause as the reason why the attachment id is not renewed: once its grants have
+// ended, calls return cause in place of waiting. A later grant clears it.
 func (c *Control) Refuse(id AttachmentID, cause error) {
 	if gen := c.s.now.Load().gen; gen != nil && gen.id == id {
 		gen.refuse(cause)
@@ -54,12 +54,11 @@ func (c *Control) Destroy() (Release, bool) { return c.s.end(Destroyed, ErrDestr
 // release, false if it had no logical node.
 func (c *Control) Close() (Release, bool) { return c.s.end(Detached, ErrClosed) }
 
-// Fence ends the handle because another process has taken the place of this one: its calls
-// return cause, which matches ErrFenced. It returns the handle's release, false if it had no
-// logical node.
+// Fence ends the handle because another process has replaced this one: its calls return cause,
+// which matches ErrFenced. It returns the handle's release, false if it had no logical node.
 func (c *Control) Fence(cause error) (Release, bool) { return c.s.end(Detached, cause) }
 
-// Idle reports whether DetachWhenIdle asks for a detach at cluster time now.
+// Idle reports whether DetachWhenIdle requires a detach at cluster time now.
 func (c *Control) Idle(now clustertime.Tick) bool {
 	limit := time.Duration(c.s.idle.Load())
 	g := c.s.now.Load().gen
@@ -79,8 +78,8 @@ func (c *Control) LastUsed(id AttachmentID) clustertime.Tick {
 	return 0
 }
 
-// Detaches reports whether an idle handle is to be detached at all.
+// Detaches reports whether DetachWhenIdle is set.
 func (c *Control) Detaches() bool { return c.s.idle.Load() > 0 }
 
-// DetachIdle gives the logical node back; Next attaches again by itself.
+// DetachIdle releases the logical node; Next attaches again by itself.
 func (c *Control) DetachIdle(ctx context.Context) error { return c.s.detach(ctx, byIdle) }

@@ -13,19 +13,19 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
-// maxNameBytes is the longest name of a sequencer, in bytes.
+// maxNameBytes limits sequencer names.
 const maxNameBytes = 255
 
-// maxEpochMilli is 9999-12-31T23:59:59.999Z, the last epoch of a definition, in
+// maxEpochMilli is 9999-12-31T23:59:59.999Z, the last possible epoch, in
 // Unix milliseconds. The first is 0. Between them no sum of an epoch and an
 // offset overflows, and every epoch has a text of RFC 3339.
 const maxEpochMilli = 253_402_300_799_999
 
-// NodeID is a logical node: the field of an ID that one attachment owns for a
-// while. It is below the sequencer's node count.
+// NodeID is a logical node, the node field of IDs. One attachment at a time owns it. It is below
+// the sequencer's node count.
 type NodeID uint16
 
-// Config has the properties of a new sequencer. The zero value is a good choice.
+// Config configures a new sequencer. The zero value is a good choice.
 type Config struct {
 	// Epoch is the time origin of the IDs. It must be in the past when the
 	// sequencer is created, by less than 34.8 years (with another layout,
@@ -33,23 +33,22 @@ type Config struct {
 	// is epoch.Default, the start of 2026.
 	Epoch epoch.Epoch
 
-	// Nodes is how many holders can generate IDs at the same time: 128 to
-	// 8192, rounded up to a power of two. 0 means 8192. The fewer nodes, the
-	// more IDs each has in a millisecond, from 1,024 at 8192 nodes to 65,536
-	// at 128. With a Layout, 16 to Layout.Nodes, and 0 means Layout.Nodes.
+	// Nodes is the number of holders that can generate IDs at the same time: 128 to 8192, rounded
+	// up to a power of two. 0 means 8192. The fewer nodes, the more IDs each has in a millisecond,
+	// from 1,024 at 8192 nodes to 65,536 at 128. With a Layout, 16 to Layout.Nodes, and 0 means
+	// Layout.Nodes.
 	Nodes int
 
-	// Layout is how the bits of the IDs are divided. Most users leave it out.
+	// Layout divides the bits of the IDs. Most users leave it out.
 	Layout Layout
 }
 
-// Definition has the constant properties of a sequencer: name, epoch, node
-// count and layout. Definitions compare by ==, after rounding, so 8000 nodes and 8192
-// nodes define the same sequencer. Make one with [Define]; the zero value defines
-// nothing.
+// Definition has the constant properties of a sequencer: name, epoch, node count and layout.
+// Definitions compare by ==, after rounding, so 8000 nodes and 8192 nodes define the same
+// sequencer. Make one with [Define]; the zero value defines nothing.
 //
-// A Definition needs no grid. It takes IDs apart, builds them, and converts a range of
-// times to a range of IDs.
+// A Definition needs no grid. It decomposes and composes IDs, and converts a time range to a range
+// of IDs.
 type Definition struct {
 	name   string
 	epoch  epoch.Epoch
@@ -68,11 +67,10 @@ type Parts struct {
 	Counter uint32
 }
 
-// Define returns the definition of the sequencer with this name. The name has 1
-// to 255 bytes of valid UTF-8 without control characters. (A new one has more rules, see
-// [Definition.CheckNew].) Define returns
-// ErrInvalidConfig for a name, epoch, node count or layout outside its limits. It reads
-// no clock; [Definition.CheckAt] tells whether IDs can be issued now.
+// Define returns the definition of a sequencer. The name has 1 to 255 bytes of valid UTF-8 without
+// control characters; new names have more rules ([Definition.CheckNew]). Define returns
+// ErrInvalidConfig for a name, epoch, node count or layout outside its limits. It reads no clock;
+// [Definition.CheckAt] reports whether IDs can be issued now.
 func Define(name string, cfg Config) (Definition, error) {
 	if err := checkName(name); err != nil {
 		return Definition{}, err
@@ -105,10 +103,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// CheckAt tells whether the sequencer has IDs at a time. It returns
-// ErrInvalidConfig if the epoch is later than now, and an error that matches
-// both ErrInvalidConfig and ErrEpochExhausted if the last ID's millisecond has
-// passed.
+// CheckAt reports whether the sequencer has IDs at now. It returns ErrInvalidConfig if the epoch is
+// later than now, and an error that matches both ErrInvalidConfig and ErrEpochExhausted if the last
+// ID's millisecond has passed.
 func (d Definition) CheckAt(now clustertime.Tick) error {
 	start := d.start()
 	switch {
@@ -122,23 +119,23 @@ func (d Definition) CheckAt(now clustertime.Tick) error {
 	return nil
 }
 
-// Name returns the name of the sequencer.
+// Name returns the sequencer's name.
 func (d Definition) Name() string { return d.name }
 
-// Epoch returns the time origin of the IDs.
+// Epoch returns the IDs' time origin.
 func (d Definition) Epoch() epoch.Epoch { return d.epoch }
 
 // Nodes returns the number of logical nodes, a power of two from 16 to 8192.
 func (d Definition) Nodes() int { return d.layout.nodes() }
 
-// Counters returns how many IDs a logical node has in each millisecond.
+// Counters returns the number of IDs that a logical node has in each millisecond.
 func (d Definition) Counters() int { return int(d.layout.counters()) }
 
-// Layout returns how the bits of the IDs are divided; 63/23/8192 if none was stated.
+// Layout returns the division of the ID bits; 63/23/8192 if none was given.
 func (d Definition) Layout() Layout { return d.layout.whole() }
 
-// Config returns the configuration with which [Define] makes this definition of its name.
-// Its Layout is zero for 63/23/8192.
+// Config returns the configuration from which [Define] makes this definition. Its Layout is zero
+// for 63/23/8192.
 func (d Definition) Config() Config {
 	cfg := Config{Epoch: d.epoch, Nodes: d.Nodes(), Layout: d.Layout()}
 	if cfg.Layout == wholeLayout {
@@ -147,10 +144,10 @@ func (d Definition) Config() Config {
 	return cfg
 }
 
-// IsZero tells whether d is the zero value, which defines nothing.
+// IsZero reports whether d is the zero value, which defines nothing.
 func (d Definition) IsZero() bool { return d == Definition{} }
 
-// String returns the definition for people to read:
+// String returns a readable form of the definition:
 //
 //	"orders" (epoch 2026-01-01T00:00:00.000Z, 8192 nodes)
 //	"tweets" (epoch 2010-11-04T01:42:54.657Z, 1024 nodes, layout 63/22/1024)
@@ -162,16 +159,16 @@ func (d Definition) String() string {
 	return fmt.Sprintf("%q (epoch %v, %d nodes%s)", d.name, d.epoch, d.Nodes(), layout)
 }
 
-// Exhausted returns the time, in UTC, at which the sequencer stops for good:
-// 2^40 ms, about 34.8 years, after its epoch, or 2^(Bits-LowBits) ms with another
-// layout. The last IDs are of the millisecond before.
+// Exhausted returns the time, in UTC, at which the sequencer runs out of IDs: 2^40 ms, about 34.8
+// years, after its epoch, or 2^(Bits-LowBits) ms with another layout. The last IDs belong to the
+// millisecond before.
 func (d Definition) Exhausted() time.Time {
 	return d.start().Add(d.layout.end()).Time()
 }
 
-// Decompose takes an ID of this sequencer apart. It does so with any ID, and
-// cannot tell whether the ID was issued; with an ID of a sequencer that has
-// another epoch, node count or layout, the parts mean nothing.
+// Decompose splits an ID of this sequencer into its parts. It accepts any ID: the parts do not
+// prove that it was issued, and the parts of another sequencer's ID are meaningless if that one's
+// epoch, node count or layout differs.
 func (d Definition) Decompose(id ID) Parts {
 	offset, node, counter := d.layout.decompose(id)
 	return Parts{
@@ -181,11 +178,10 @@ func (d Definition) Decompose(id ID) Parts {
 	}
 }
 
-// Compose builds the ID with these parts; it issues nothing, and the same parts
-// give the same ID. The time is truncated to a millisecond. A time
-// before the epoch, a node that is not below [Definition.Nodes], and a counter
-// that a millisecond has no room for are errors; a time not before
-// [Definition.Exhausted] is ErrEpochExhausted.
+// Compose builds the ID with these parts. It issues nothing: the same parts give the same ID. The
+// time is truncated to a millisecond. Compose returns an error for a time before the epoch, a node
+// that is not below [Definition.Nodes], or a counter too large for a millisecond, and
+// ErrEpochExhausted for a time not before [Definition.Exhausted].
 func (d Definition) Compose(p Parts) (ID, error) {
 	switch {
 	case p.Time.Before(d.epoch.Time()):
@@ -203,29 +199,28 @@ func (d Definition) Compose(p Parts) (ID, error) {
 	return d.layout.compose(d.offset(p.Time), p.Node, p.Counter), nil
 }
 
-// MinID returns the smallest ID that the millisecond of t can have. Together
-// with [Definition.MaxID] it turns a range of times into a range of IDs, both
-// ends included:
+// MinID returns the smallest possible ID in t's millisecond. Together with
+// [Definition.MaxID] it turns a time range into a range of IDs, both ends included:
 //
 //	WHERE id BETWEEN MinID(from) AND MaxID(to)
 //
-// A t before the epoch counts as the first millisecond, a t not before
-// [Definition.Exhausted] as the last. The result is always an ID, and a range of
-// times wholly outside gives the range of that one millisecond.
+// A t before the epoch counts as the first millisecond, a t not before [Definition.Exhausted] as
+// the last. The result is always an ID, and a time range wholly outside gives the IDs of that one
+// millisecond.
 func (d Definition) MinID(t time.Time) ID {
 	return d.layout.compose(d.nearestOffset(t), 0, 0)
 }
 
-// MaxID returns the largest ID that the millisecond of t can have. A t outside
+// MaxID returns the largest possible ID in t's millisecond. A t outside
 // the sequencer's time counts as its first or last millisecond, as in
 // [Definition.MinID].
 func (d Definition) MaxID(t time.Time) ID {
 	return d.layout.compose(d.nearestOffset(t), NodeID(d.Nodes()-1), uint32(d.layout.counters()-1))
 }
 
-// nearestOffset returns the offset of t, or of the sequencer's first or last
-// millisecond if t is outside. It compares times, not numbers, because a
-// time.Time reaches further than an int64 of milliseconds.
+// nearestOffset returns the offset of t, or of the sequencer's first or last millisecond if t is
+// outside. It compares times, not numbers, because a time.Time has a larger range than an int64 of
+// milliseconds.
 func (d Definition) nearestOffset(t time.Time) clustertime.Span {
 	switch {
 	case t.Before(d.epoch.Time()):
@@ -236,8 +231,8 @@ func (d Definition) nearestOffset(t time.Time) clustertime.Span {
 	return d.offset(t)
 }
 
-// offset returns how long t is after the epoch, in milliseconds. It is negative
-// for an earlier t, and the layout's end or more when the sequencer is exhausted.
+// offset returns the milliseconds from the epoch to t. It is negative for an earlier t, and the
+// layout's end or more when the sequencer is exhausted.
 func (d Definition) offset(t time.Time) clustertime.Span { return clustertime.TickOf(t).Sub(d.start()) }
 
 // start returns the epoch as a tick.
@@ -252,10 +247,9 @@ func (d Definition) CompareTime(a, b ID) int {
 	return cmp.Compare(aOffset, bOffset)
 }
 
-// CompareSequence compares two IDs of this sequencer by their milliseconds, then
-// by their counters, whichever nodes they are of. It returns -1 if a comes
-// first, 0 if neither does and +1 if b comes first. IDs of different nodes can
-// compare as equal; [ID.Compare] is the order in which only equal IDs do.
+// CompareSequence compares two IDs of this sequencer by their milliseconds, then by their counters,
+// and ignores the nodes. It returns -1 if a comes first, 0 if neither does and +1 if b comes first.
+// IDs of different nodes can compare as equal; under [ID.Compare], only equal IDs do.
 func (d Definition) CompareSequence(a, b ID) int {
 	aOffset, _, aCounter := d.layout.decompose(a)
 	bOffset, _, bCounter := d.layout.decompose(b)

@@ -2,9 +2,9 @@ package sequencer
 
 import "errors"
 
-// The errors of a sequencer. They are wrapped with details, also those from another
-// process, so compare them with [errors.Is]. When the end of a context ended a wait,
-// the error matches both the reason for the wait and the context's error.
+// The errors of a sequencer. They are wrapped with details, also errors from another process, so
+// compare them with [errors.Is]. When the end of a context ended a wait, the error matches both the
+// reason for the wait and the context's error.
 var (
 	// ErrDetached means that the handle has no logical node, and does not attach
 	// one by itself.
@@ -17,7 +17,7 @@ var (
 	// permanently. Creating the name again begins another life, with a new handle.
 	ErrDestroyed = errors.New("destroyed: create the sequencer again and use the new handle")
 
-	// ErrConflict means a conflict: the name exists with another definition.
+	// ErrConflict means that the name exists with another definition.
 	ErrConflict = errors.New("conflicting definition: use the existing one, or another name")
 
 	// ErrNotFound means that no sequencer has this name.
@@ -26,14 +26,14 @@ var (
 	// ErrNoFreeNode means that every logical node of the sequencer is attached.
 	ErrNoFreeNode = errors.New("no free logical node: detach one, or define a sequencer with more nodes")
 
-	// ErrQuota means that a quota of the grid is reached: sequencers of a pattern, logical
-	// nodes of one process or credential, or calls per second. The message names the limit,
-	// its pattern and the remedy.
+	// ErrQuota means that a quota of the grid is reached: sequencers under a pattern, logical nodes
+	// of one process or credential, or calls per second. The message names the limit, its pattern
+	// and the remedy.
 	ErrQuota = errors.New("quota reached: use less, or have an operator raise it (snowgrid quota)")
 
-	// ErrGrantExpired means that no grant covers the present time: the grant is used up and was
-	// not renewed in time, or the grant begins later. The message says which, and when IDs
-	// begin. The handle continues by itself.
+	// ErrGrantExpired means that no grant covers the present time: the grant was used up and not
+	// renewed in time, or it begins later. The message names the reason, and when IDs begin. The
+	// handle continues by itself.
 	ErrGrantExpired = errors.New("no grant for the present time: try again")
 
 	// ErrEpochExhausted means that 2^40 ms (34.8 years) have passed since the
@@ -45,7 +45,7 @@ var (
 	// names the value and the limits.
 	ErrInvalidConfig = errors.New("invalid configuration")
 
-	// ErrUnavailable means that the owner of the sequencer, the grid or the store did not
+	// ErrUnavailable means that the sequencer's owner, the grid or the store did not
 	// answer in time. The request may have been carried out nevertheless.
 	ErrUnavailable = errors.New("unavailable: check that the grid or the store is reachable, then try again")
 
@@ -54,6 +54,6 @@ var (
 	// later process continues.
 	ErrFenced = errors.New("fenced: a later process has the same identity number; give each process a data directory of its own")
 
-	// ErrClosed means that the member or client of the handle is closed.
+	// ErrClosed means that the handle's member or client is closed.
 	ErrClosed = errors.New("closed: start another member or client and take the handle from there")
 )

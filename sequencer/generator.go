@@ -13,21 +13,20 @@ import (
 
 // A generator turns one attachment's grants into IDs.
 //
-// All IDs of a logical node form one line of slots: slot = milliseconds since
-// the epoch times the counters of a millisecond, plus the counter. An ID is a
-// slot number with the node bits put in between, so handing out IDs is handing
-// out slot numbers, each once and in ascending order:
+// All IDs of a logical node form one line of slots: slot = milliseconds since the epoch times the
+// counters per millisecond, plus the counter. An ID is a slot number with the node bits inserted,
+// so issuing IDs means issuing slot numbers, each once and in ascending order:
 //
 //	slots   ... | ms 7: 0 1 2 ... 1023 | ms 8: 0 1 2 ... 1023 | ...
 //	                          ^ next             ^ limit
 //
-// A slot is reserved by adding to next. It may be issued if it lies within the
-// bounds low and limit, which were published after a reading of the clock and the
-// grants: all slots between them are granted, and of a millisecond that had begun.
+// A slot is reserved by adding to next. It may be issued if it lies within the bounds low and
+// limit, which were published after reading the clock and the grants: every slot between them is
+// granted, and its millisecond has begun.
 //
-// Invariant: next only grows, and each reserved slot lies in the range that
-// exactly one addition to it consumed, so no slot is issued twice. Neither the
-// clock nor the grants nor the bounds appear in that argument.
+// Invariant: next only grows, and each reserved slot lies in the range that exactly one addition to
+// it consumed, so no slot is issued twice. The argument does not involve the clock, the grants or
+// the bounds.
 type generator struct {
 	layout layout
 	line   line
@@ -39,60 +38,59 @@ type generator struct {
 
 	rights atomic.Pointer[rights]
 
-	// The bounds. limit is stored after low, and loaded before it: a caller that sees a
-	// limit beyond a gap between two grants also sees the low beyond it.
+	// The bounds. limit is stored after low, and loaded before it: a caller that loads a limit
+	// beyond a gap between two grants also loads the low beyond it.
 	limit atomic.Int64
 	low   atomic.Int64
-	// deadline is the value of the cycle counter at which the millisecond of the last
-	// clock reading ends. 0 sends every call to the clock.
+	// deadline is the cycle counter's value at the end of the last clock reading's millisecond. 0
+	// sends every call to the clock.
 	deadline atomic.Int64
-	// perMilli is the number of cycles per millisecond, 0 while unknown.
+	// perMilli holds the cycles per millisecond, 0 while unknown.
 	perMilli atomic.Int64
 	// saturated is set in saturated mode, while callers use up most of many slots per
 	// millisecond: then only every sixteenth slot checks the clock.
 	saturated atomic.Bool
 
 	mu sync.Mutex // held to read the clock and to publish bounds
-	// trailUntil is the cluster time up to which slots of the last trail
-	// milliseconds may be used: it lies ahead only while callers have used up a
-	// millisecond in the last memory milliseconds, or since then as many slots as
-	// there were.
+	// trailUntil is the cluster time up to which slots of the last trail milliseconds may be used:
+	// it lies ahead only while callers have used up a millisecond within the last memory
+	// milliseconds, or all slots available since then.
 	trailUntil clustertime.Tick
 	end        int64   // the first slot that was not issued, once it is stopped
-	looked     reading // the newest reading of the clock
+	looked     reading // the newest clock reading
 	pace       cycles.Pace
 	saturation saturation
 
 	// The space keeps the two apart: next is written on every call, and
 	// processors fetch lines in pairs.
 	_ [128]byte
-	// next is the next slot; the sign bit says that the generator was
-	// stopped, and keeps the slot.
+	// next is the next slot. A set sign bit means that the generator was stopped; the other bits
+	// keep the slot.
 	next atomic.Int64
 	_    [120]byte
 }
 
-// counts are the totals of all generators of one handle.
+// counts are one handle's totals over all its generators.
 type counts struct {
-	done atomic.Int64 // slots that the earlier generators have passed
-	lost atomic.Int64 // slots that were passed and not issued
+	done atomic.Int64 // slots passed by the earlier generators
+	lost atomic.Int64 // slots passed and not issued
 }
 
-// stoppedBit marks next once the logical node was given up.
+// stoppedBit marks next once the logical node was released.
 const stoppedBit = math.MinInt64
 
 const (
-	// trail is the maximum age of a timestamp while callers request more IDs than
-	// there are. A sleep ends a millisecond late at best; without a trail the slots
-	// of that millisecond would be lost, and only spinning would get them all.
+	// trail is the maximum age of a timestamp while callers request more IDs than there are. A
+	// sleep ends a millisecond late at best; without a trail the slots of that millisecond would be
+	// lost, and only spinning would use them all.
 	trail clustertime.Span = 4
-	// memory is the time for which saturation is remembered. It has to be longer than
-	// the trail: next to other busy processes a quarter of all waits end 4 ms late or
-	// later, and the trail is needed most after those.
+	// memory is the time for which saturation is remembered. It has to be longer than the trail: on
+	// a busy machine a quarter of all waits end 4 ms late or later, and the trail matters most
+	// after such waits.
 	memory clustertime.Span = 50
 )
 
-// outcome is the result of take.
+// outcome classifies the result of take.
 type outcome int
 
 const (
@@ -115,7 +113,7 @@ func newGenerator(def Definition, a Attachment, after clustertime.Tick, c *count
 	return g
 }
 
-// reading is a reading of the clock.
+// reading is one clock reading.
 type reading struct {
 	now    clustertime.Tick
 	lasts  time.Duration // the millisecond lasts at least so long; 0 if unknown
@@ -148,14 +146,13 @@ type took struct {
 	out  outcome
 }
 
-// take reserves up to n consecutive slots of one millisecond, given a reading of the
-// clock; held is a slot that the caller has kept from before, negative for none. With
-// aheadTime, at is the timestamp of the next ID; a caller that will wait for it keeps a
-// slot of the next millisecond, so that other callers cannot overtake it indefinitely.
-// With noGrant, at is a timestamp outside the grants, and the next grant that begins
-// above it ends the wait.
+// take reserves up to n consecutive slots of one millisecond, given a clock reading; held is a slot
+// that the caller has kept from before, negative for none. With aheadTime, at is the timestamp of
+// the next ID; a caller that will wait for it keeps a slot of the next millisecond, so that other
+// callers cannot overtake it indefinitely. With noGrant, at is a timestamp outside the grants, and
+// the next grant that begins above it ends the wait.
 func (g *generator) take(r reading, n int, held int64, waits bool) took {
-	if fork.Copied() { // the lock may be one that nothing gives back
+	if fork.Copied() { // the lock may be held by a thread that the copy does not have
 		return took{kept: -1, out: copied}
 	}
 	g.mu.Lock()
@@ -188,9 +185,9 @@ func (g *generator) take(r reading, n int, held int64, waits bool) took {
 			return took{at: r.now, kept: held, out: noGrant} // the grant lies ahead
 		case at > r.now:
 			switch {
-			case !r.before(g.looked): // else its millisecond may be over
+			case !r.before(g.looked): // else its millisecond may have ended
 				g.markFull(r.now)
-			case r.cycles > g.looked.cycles: // it is the clock that went back
+			case r.cycles > g.looked.cycles: // the clock went back, not this caller
 				g.close()
 			}
 			if waits && held < 0 && at == r.now+1 && have.hold(at) {
@@ -206,7 +203,7 @@ func (g *generator) take(r reading, n int, held int64, waits bool) took {
 				g.close()
 				return took{at: at, kept: held, out: noGrant}
 			}
-			// The trail reached back into a gap; beyond it there is a grant.
+			// The trail reached back into a gap; a grant lies beyond it.
 			low = g.slotAt(min(from.Sub(g.epoch), g.layout.end()))
 			continue
 		}
@@ -251,8 +248,8 @@ func (g *generator) markFull(now clustertime.Tick) {
 	g.close()
 }
 
-// close prevents reservations without a reading of the clock, until a caller has got a slot
-// by one. Otherwise callers that fail repeatedly would drive the slots ahead of time.
+// close prevents reservations without a clock reading until a caller has got a slot by one.
+// Otherwise callers that fail repeatedly would drive the slots ahead of time.
 func (g *generator) close() {
 	g.deadline.Store(0)
 	g.saturated.Store(false)
@@ -261,7 +258,7 @@ func (g *generator) close() {
 // expand returns the ID of a slot.
 func (g *generator) expand(slot int64) ID { return g.line.expand(slot) }
 
-// fill writes the IDs of consecutive slots. Those of one millisecond are consecutive, too.
+// fill writes the IDs of consecutive slots. IDs of one millisecond are consecutive, too.
 func (g *generator) fill(dst []ID, slot int64) {
 	for len(dst) > 0 {
 		n := min(int64(len(dst)), g.line.mask+1-slot&g.line.mask)
@@ -293,9 +290,9 @@ func (g *generator) extend(grant Grant) {
 	}
 }
 
-// stop ends the generator permanently: no slot is reserved after stop has returned, and a
-// reserved one is issued only if stop counts it. It returns the largest timestamp that was
-// taken, returned to a caller or not yet, or 0.
+// stop ends the generator permanently: no slot is reserved after stop has returned, and a reserved
+// slot is issued only if stop counts it. It returns the largest timestamp that was taken, whether
+// or not a caller has its ID yet, or 0.
 func (g *generator) stop() clustertime.Tick {
 	g.mu.Lock() // no limit is published from here on
 	defer g.mu.Unlock()
@@ -309,8 +306,8 @@ func (g *generator) stop() clustertime.Tick {
 // wake makes all callers that wait for a grant check again.
 func (g *generator) wake() { g.refuse(nil) }
 
-// refuse notes why there will be no further grant, until one comes all the same, and makes
-// all callers that wait for one check again.
+// refuse records cause as the reason for the missing grant, until the next grant, and makes all
+// callers that wait for one check again.
 func (g *generator) refuse(cause error) {
 	for {
 		have := g.rights.Load()
@@ -333,7 +330,7 @@ func (g *generator) lastUsed() clustertime.Tick {
 	return g.timestamp(min(next, g.limit.Load()))
 }
 
-// timestamp returns that of the last slot below end, or 0 if there is none.
+// timestamp returns the last slot's timestamp below end, or 0.
 func (g *generator) timestamp(end int64) clustertime.Tick {
 	if end <= g.start {
 		return 0
@@ -341,8 +338,8 @@ func (g *generator) timestamp(end int64) clustertime.Tick {
 	return g.epoch.Add(clustertime.Span((end - 1) / g.layout.counters()))
 }
 
-// passed returns how many slots the generator has passed, 0 once it is stopped:
-// counts has them then.
+// passed returns the number of slots that the generator has passed. Once it is stopped, counts
+// includes them and passed returns 0.
 func (g *generator) passed() int64 {
 	return max(g.next.Load()-g.start, 0)
 }

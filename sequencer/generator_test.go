@@ -253,9 +253,9 @@ func TestTrailLasts(t *testing.T) {
 	}
 }
 
-// TestTurns: a caller that waits for the next millisecond has a slot of it, which no later
+// TestWaitingCallerKeepsItsSlot: a caller that waits for the next millisecond has a slot of it, which no later
 // caller takes. No slot is kept of a millisecond after that.
-func TestTurns(t *testing.T) {
+func TestWaitingCallerKeepsItsSlot(t *testing.T) {
 	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 2002}}, 0, new(counts))
 	wait := func(now clustertime.Tick, waits bool) int64 {
 		got := g.take(reading{now: now}, 1, -1, waits)
@@ -285,9 +285,9 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestFewSlotsAlwaysAsk: with few slots per millisecond each call checks the clock, also
+// TestFewSlotsAlwaysCheckTheClock: with few slots per millisecond each call checks the clock, also
 // when they run out, so that a stall of the machine makes no timestamp old.
-func TestFewSlotsAlwaysAsk(t *testing.T) {
+func TestFewSlotsAlwaysCheckTheClock(t *testing.T) {
 	for nodes, saturated := range map[int]bool{8192: false, 2048: false, 1024: true, 128: true} {
 		g := newGenerator(define(t, nodes), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
 		calibrated(g)
@@ -304,10 +304,10 @@ func TestFewSlotsAlwaysAsk(t *testing.T) {
 	}
 }
 
-// TestNothingIsAddedInVain: callers that fail for want of a grant or of time, again and
+// TestFailingCallersDoNotAdvanceSlots: callers that fail for want of a grant or of time, again and
 // again, do not drive the slots ahead of time, although saturated mode was on before. The time
 // may also have gone back, as that of another grid.
-func TestNothingIsAddedInVain(t *testing.T) {
+func TestFailingCallersDoNotAdvanceSlots(t *testing.T) {
 	for now, out := range map[clustertime.Tick]outcome{2003: noGrant, 1999: aheadTime, 1500: noGrant} {
 		g := newGenerator(define(t, 1024), Attachment{Grant: Grant{From: 1999, Until: 2002}}, 0, new(counts))
 		takeAt(g, 2000, 8192)
@@ -389,8 +389,8 @@ func TestEpochEnds(t *testing.T) {
 	}
 }
 
-// TestStoppedIsTheEnd: a grant that arrives late does not revive a generator.
-func TestStoppedIsTheEnd(t *testing.T) {
+// TestStoppedGeneratorIgnoresGrants: a grant that arrives late does not revive a generator.
+func TestStoppedGeneratorIgnoresGrants(t *testing.T) {
 	g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: 1000, Until: 2000}}, 0, new(counts))
 	for range 2 {
 		if used := g.stop(); used != 0 {

@@ -24,19 +24,19 @@ type rights struct {
 	// replaced is closed when a newer rights value takes this one's place or
 	// the generator was stopped; callers that wait for a grant wait on it.
 	replaced chan struct{}
-	// refused is why the attachment will not be renewed as things are, nil while it may be.
+	// refused is the reason why renewal is currently refused, or nil.
 	refused error
 }
 
-// newRights returns the rights of some grants.
+// newRights returns rights with these grants.
 func newRights(grants []Grant) *rights {
 	return &rights{grants: grants, replaced: make(chan struct{})}
 }
 
-// hold reports whether timestamp t lies inside one of the grants.
+// hold reports whether timestamp t lies inside a grant.
 func (r *rights) hold(t clustertime.Tick) bool { return !r.around(t).Empty() }
 
-// around returns the grant that holds timestamp t, an empty one if none does.
+// around returns the grant that holds timestamp t, or an empty one.
 func (r *rights) around(t clustertime.Tick) Grant {
 	for _, g := range r.grants {
 		if g.Holds(t) {
@@ -46,7 +46,7 @@ func (r *rights) around(t clustertime.Tick) Grant {
 	return Grant{}
 }
 
-// after returns the first timestamp above t that the rights hold.
+// after returns the first timestamp above t that lies inside a grant.
 func (r *rights) after(t clustertime.Tick) (clustertime.Tick, bool) {
 	for _, g := range r.grants {
 		if g.From > t {
@@ -56,8 +56,8 @@ func (r *rights) after(t clustertime.Tick) (clustertime.Tick, bool) {
 	return 0, false
 }
 
-// refusedAt returns why a caller that lacks a grant for timestamp t need not wait for one,
-// nil if it has to.
+// refusedAt returns the reason why a caller without a grant for timestamp t need not wait for one,
+// or nil if it has to wait.
 func (r *rights) refusedAt(t clustertime.Tick) error {
 	if _, later := r.after(t); later {
 		return nil
@@ -65,7 +65,7 @@ func (r *rights) refusedAt(t clustertime.Tick) error {
 	return r.refused
 }
 
-// until returns the end of the last grant, 0 without any.
+// until returns the last grant's end, or 0.
 func (r *rights) until() clustertime.Tick {
 	if len(r.grants) == 0 {
 		return 0
@@ -73,8 +73,8 @@ func (r *rights) until() clustertime.Tick {
 	return r.grants[len(r.grants)-1].Until
 }
 
-// with returns the union of the rights' grants and g, without the parts that
-// end at or below used, which are no longer needed.
+// with returns rights with g added, without the grants that end at or below used, which are no
+// longer needed.
 func (r *rights) with(g Grant, used clustertime.Tick) *rights {
 	if g.Empty() {
 		return r

@@ -239,10 +239,10 @@ func TestAnswersForEarlierAttachmentsAreIgnored(t *testing.T) {
 	}
 }
 
-// TestGivenUpUnderACall: the attachment is released after a call of Next has found it
+// TestReleaseDuringNextIssuesNoID: the attachment is released after a call of Next has found it
 // and before the call takes its ID. The call takes no ID of it, not even when a grant
 // arrives late.
-func TestGivenUpUnderACall(t *testing.T) {
+func TestReleaseDuringNextIssuesNoID(t *testing.T) {
 	for name, c := range map[string]struct {
 		giveUp func(*handle)
 		want   error

@@ -9,13 +9,13 @@ import (
 	"strconv"
 )
 
-// ID is a unique, time-ordered number. Of two IDs of one sequencer the one with
-// the later millisecond is the larger; within a millisecond the logical node
-// decides, then the counter. A [Definition] takes an ID apart.
+// ID is a unique, time-ordered number. Of two IDs of one sequencer, the ID with the later
+// millisecond is larger; within a millisecond the logical node decides, then the counter. A
+// [Definition] decomposes IDs.
 //
 // IDs are never negative. Each has one text: its decimal digits without sign or leading zero.
-// Encoding and decoding both refuse a negative ID, so that whatever one side writes the other
-// reads. The zero value is a possible ID, the first of node 0; use *ID or [database/sql.Null]
+// Encoding and decoding both reject a negative ID, so each side can read everything that the other
+// writes. The zero value is a possible ID, the first of node 0; use *ID or [database/sql.Null]
 // where an ID may be missing.
 //
 //	fmt, encoding/json, XML, YAML, flags   decimal digits; in JSON in quotes
@@ -24,18 +24,17 @@ import (
 //	Redis (go-redis), encoding/gob         decimal digits
 //	keys of an ordered store               [ID.Bytes]: 8 bytes in the order of the IDs
 //
-// Texts of IDs do not sort as the IDs: "9" is above "10". IDs of the default layout and epoch get
-// their 19th digit on 2029-10-11, and keep it.
+// Texts do not sort like IDs: "9" is above "10". IDs of the default layout and epoch get their 19th
+// digit on 2029-10-11, and keep it.
 type ID int64
 
 // maxID is the largest ID of the layouts with 63 bits: the last millisecond, node and
 // counter.
 const maxID ID = math.MaxInt64
 
-// Parse reads the text of an ID: the decimal digits of a number from 0 to
-// 9223372036854775807, without sign, space or leading zero. The error matches
-// [strconv.ErrRange] for a number that is too large, [strconv.ErrSyntax] for
-// anything else.
+// Parse reads an ID's text: the decimal digits of a number from 0 to 9223372036854775807, without
+// sign, space or leading zero. The error matches [strconv.ErrRange] for a number that is too large,
+// [strconv.ErrSyntax] for anything else.
 func Parse(s string) (ID, error) {
 	if !isCanonical(s) {
 		return 0, parseError(s, strconv.ErrSyntax)
@@ -47,8 +46,7 @@ func Parse(s string) (ID, error) {
 	return ID(v), nil
 }
 
-// isCanonical tells whether s is a whole number as strconv would write it,
-// without a sign.
+// isCanonical reports whether s is a whole number as strconv would write it, without a sign.
 func isCanonical(s string) bool {
 	if s == "" || (s[0] == '0' && len(s) > 1) {
 		return false
@@ -66,7 +64,7 @@ func parseError(s string, cause error) error {
 		excerpt(s), maxID, cause)
 }
 
-// excerpt quotes a value for an error message, and cuts a long one short.
+// excerpt quotes a value for an error message, and truncates a long one.
 func excerpt[T ~string | ~[]byte](value T) string {
 	const limit = 40
 	if len(value) <= limit {
@@ -75,7 +73,7 @@ func excerpt[T ~string | ~[]byte](value T) string {
 	return fmt.Sprintf("%q... (%d bytes)", string(value[:limit]), len(value))
 }
 
-// String returns the decimal digits of the ID.
+// String returns the ID's decimal digits.
 func (id ID) String() string { return strconv.FormatInt(int64(id), 10) }
 
 // Compare returns -1 if id is smaller than other, 0 if they are equal and +1 if
@@ -90,8 +88,7 @@ func (id ID) check() error {
 	return nil
 }
 
-// AppendText appends the decimal digits of the ID to dst. A negative ID is an
-// error.
+// AppendText appends the ID's decimal digits to dst. A negative ID is an error.
 func (id ID) AppendText(dst []byte) ([]byte, error) {
 	if err := id.check(); err != nil {
 		return dst, err
@@ -99,17 +96,17 @@ func (id ID) AppendText(dst []byte) ([]byte, error) {
 	return strconv.AppendInt(dst, int64(id), 10), nil
 }
 
-// MarshalText returns the decimal digits of the ID. A negative ID is an error.
+// MarshalText returns the ID's decimal digits. A negative ID is an error.
 func (id ID) MarshalText() ([]byte, error) { return id.AppendText(nil) }
 
-// UnmarshalText reads the ID's text, with the rules and errors of [Parse].
-// After an error id is as before.
+// UnmarshalText reads the ID's text, with the rules and errors of [Parse]. An error leaves id
+// unchanged.
 func (id *ID) UnmarshalText(text []byte) error { return id.set(Parse(string(text))) }
 
-// MarshalJSON returns the decimal digits of the ID in quotes, because a JSON
-// number beyond 2^53 loses digits in many languages. IDs of the layout [JSSafe] would not,
-// and are in quotes all the same, since an ID does not know its layout: a program that
-// wants numbers encodes int64(id). A negative ID is an error.
+// MarshalJSON returns the ID's decimal digits in quotes, because a JSON number beyond 2^53 loses
+// digits in many languages. IDs of the layout [JSSafe] would not, but are quoted too, since an ID
+// does not contain its layout: a program that needs numbers encodes int64(id). A negative ID is an
+// error.
 func (id ID) MarshalJSON() ([]byte, error) {
 	dst, err := id.AppendText([]byte{'"'})
 	if err != nil {
@@ -118,10 +115,9 @@ func (id ID) MarshalJSON() ([]byte, error) {
 	return append(dst, '"'), nil
 }
 
-// UnmarshalJSON reads an ID's text in quotes, or the same digits as a number.
-// Fractions, exponents, signs and escapes are errors as in [Parse], and so is
-// null: decode into a *ID where an ID may be missing. After an error id is as
-// before.
+// UnmarshalJSON reads an ID's text in quotes, or the same digits as a number. Fractions, exponents,
+// signs and escapes are errors as in [Parse], and so is null: decode into a *ID where an ID may be
+// missing. An error leaves id unchanged.
 func (id *ID) UnmarshalJSON(data []byte) error {
 	text := string(data)
 	if text == "null" {

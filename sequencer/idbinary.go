@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// Bytes returns the ID as 8 bytes, the highest first, so that [bytes.Compare] orders them as
-// the IDs: a key for a store that is ordered by bytes. [FromBytes] reads them.
+// Bytes returns the ID as 8 bytes, the highest first, so that [bytes.Compare] orders them like the
+// IDs: a key for a store that is ordered by bytes. [FromBytes] reads them.
 func (id ID) Bytes() [8]byte {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(id))
 	return b
 }
 
-// FromBytes reads what [ID.Bytes] returned. Another length than 8 bytes is an error, and so
-// is a negative ID.
+// FromBytes reads the result of [ID.Bytes]. A length other than 8 bytes is an error, and so is a
+// negative ID.
 func FromBytes(data []byte) (ID, error) {
 	if len(data) != 8 {
 		return 0, fmt.Errorf("sequencer: %d bytes are not the bytes of an ID: give exactly 8", len(data))
@@ -27,20 +27,20 @@ func FromBytes(data []byte) (ID, error) {
 	return id, nil
 }
 
-// MarshalBinary returns the decimal digits of the ID, as MarshalText does: libraries that
-// look for this method, go-redis for one, store the digits that every other client of the
-// same data reads and writes. A negative ID is an error.
+// MarshalBinary returns the ID's decimal digits, as MarshalText does: libraries that use this
+// method, such as go-redis, then store the same digits that other clients of the data read and
+// write. A negative ID is an error.
 func (id ID) MarshalBinary() ([]byte, error) { return id.AppendText(nil) }
 
-// AppendBinary appends what MarshalBinary returns to dst.
+// AppendBinary appends the result of MarshalBinary to dst.
 func (id ID) AppendBinary(dst []byte) ([]byte, error) { return id.AppendText(dst) }
 
-// UnmarshalBinary reads what MarshalBinary wrote, with the rules and errors of [Parse].
-// After an error id is as before.
+// UnmarshalBinary reads the result of MarshalBinary, with the rules and errors of [Parse]. An error
+// leaves id unchanged.
 func (id *ID) UnmarshalBinary(data []byte) error { return id.set(Parse(string(data))) }
 
-// MarshalCBOR returns the ID as an unsigned integer of CBOR (RFC 8949), in its shortest form.
-// A negative ID is an error.
+// MarshalCBOR returns the ID as a CBOR (RFC 8949) unsigned integer in its shortest form. A negative
+// ID is an error.
 func (id ID) MarshalCBOR() ([]byte, error) {
 	switch v := uint64(id); {
 	case id < 0:
@@ -58,7 +58,7 @@ func (id ID) MarshalCBOR() ([]byte, error) {
 	}
 }
 
-// UnmarshalCBOR reads one unsigned integer of CBOR. After an error id is as before.
+// UnmarshalCBOR reads one CBOR unsigned integer. An error leaves id unchanged.
 func (id *ID) UnmarshalCBOR(data []byte) error {
 	if len(data) == 1 && data[0] < 24 {
 		return id.set(ID(data[0]), nil)
@@ -71,8 +71,8 @@ func (id *ID) UnmarshalCBOR(data []byte) error {
 	return fmt.Errorf("sequencer: CBOR %.16x is not an ID: encode an unsigned integer", data)
 }
 
-// MarshalMsgpack returns the ID as an integer of MessagePack, in its shortest form. A
-// negative ID is an error.
+// MarshalMsgpack returns the ID as a MessagePack integer in its shortest form. A negative ID is an
+// error.
 func (id ID) MarshalMsgpack() ([]byte, error) {
 	switch v := uint64(id); {
 	case id < 0:
@@ -90,8 +90,8 @@ func (id ID) MarshalMsgpack() ([]byte, error) {
 	}
 }
 
-// UnmarshalMsgpack reads one integer of MessagePack that is not negative, of a signed or an
-// unsigned type. After an error id is as before.
+// UnmarshalMsgpack reads one MessagePack integer, signed or unsigned, that is not negative. An
+// error leaves id unchanged.
 func (id *ID) UnmarshalMsgpack(data []byte) error {
 	if len(data) == 1 && data[0] < 1<<7 {
 		return id.set(ID(data[0]), nil)
@@ -107,7 +107,7 @@ func (id *ID) UnmarshalMsgpack(data []byte) error {
 	return fmt.Errorf("sequencer: MessagePack %.16x is not an ID: encode an integer that is not negative", data)
 }
 
-// bigEndian reads a number of exactly size bytes, the highest first.
+// bigEndian decodes exactly size bytes, the highest first.
 func bigEndian(data []byte, size int) (v uint64, err error) {
 	if len(data) != size {
 		return 0, errors.New("another length")
@@ -118,6 +118,6 @@ func bigEndian(data []byte, size int) (v uint64, err error) {
 	return v, nil
 }
 
-// JSONSchemaAlias returns a text, as which github.com/invopop/jsonschema describes IDs: that
+// JSONSchemaAlias returns a string: github.com/invopop/jsonschema then describes IDs as text, which
 // is what MarshalJSON writes.
 func (ID) JSONSchemaAlias() any { return "" }

@@ -5,50 +5,49 @@ import (
 	"fmt"
 )
 
-// AttachmentID names an attachment: one holder's tenure of one logical node.
-// It is random, made by the holder, and never used twice, so a late request of
-// an earlier tenure cannot be taken for one of the present. The zero value
-// stands for no attachment.
+// AttachmentID names an attachment: one holder's tenure of one logical node. The holder draws it at
+// random and never reuses it, so a late request from an earlier tenure cannot be mistaken for a
+// present one. The zero value stands for no attachment.
 type AttachmentID [16]byte
 
 // String returns 32 lowercase hexadecimal digits.
 func (a AttachmentID) String() string { return hex.EncodeToString(a[:]) }
 
-// IsZero tells whether a names no attachment.
+// IsZero reports whether a is zero, which names no attachment.
 func (a AttachmentID) IsZero() bool { return a == AttachmentID{} }
 
-// MarshalText returns the text of [AttachmentID.String]. The error is nil.
+// MarshalText returns [AttachmentID.String]. The error is nil.
 func (a AttachmentID) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, a[:]), nil }
 
-// UnmarshalText reads what MarshalText wrote: exactly 32 lowercase hexadecimal
-// digits. After an error a is as before.
+// UnmarshalText reads the result of MarshalText: exactly 32 lowercase hexadecimal digits. An error
+// leaves a unchanged.
 func (a *AttachmentID) UnmarshalText(text []byte) error {
 	return decodeIdentity((*[16]byte)(a), text, "attachment ID")
 }
 
-// Life names one life of a sequencer, from its creation to its destruction. It
-// is random, so a sequencer that was destroyed and created again under the same
-// name is told apart from the earlier one. The zero value stands for no life.
+// Life names one life of a sequencer, from its creation to its destruction. It is random, so a
+// sequencer that is destroyed and created again under the same name differs from the earlier one.
+// The zero value stands for no life.
 type Life [16]byte
 
 // String returns 32 lowercase hexadecimal digits.
 func (l Life) String() string { return hex.EncodeToString(l[:]) }
 
-// IsZero tells whether l names no life.
+// IsZero reports whether l is zero, which names no life.
 func (l Life) IsZero() bool { return l == Life{} }
 
-// MarshalText returns the text of [Life.String]. The error is nil.
+// MarshalText returns [Life.String]. The error is nil.
 func (l Life) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, l[:]), nil }
 
-// UnmarshalText reads what MarshalText wrote: exactly 32 lowercase hexadecimal
-// digits. After an error l is as before.
+// UnmarshalText reads the result of MarshalText: exactly 32 lowercase hexadecimal digits. An error
+// leaves l unchanged.
 func (l *Life) UnmarshalText(text []byte) error {
 	return decodeIdentity((*[16]byte)(l), text, "life")
 }
 
-// decodeIdentity decodes text into dst, or leaves dst alone and returns an
-// error that calls the value what. Capitals are refused, so that an identity
-// has one text only and texts can be compared.
+// decodeIdentity decodes text into dst, or leaves dst unchanged and returns an error that names the
+// value by the noun what. It rejects capitals: an identity has only one text, so texts can be
+// compared.
 func decodeIdentity(dst *[16]byte, text []byte, what string) error {
 	if len(text) != 2*len(dst) {
 		return identityError(text, what)

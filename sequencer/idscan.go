@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// Scan reads the ID from a database: an integer of any size that is not negative and not
-// above 9223372036854775807, from signed and unsigned columns, or a text or bytes that [Parse]
-// reads. It implements [database/sql.Scanner]. NULL is an error: scan into a sql.Null[ID] where
-// an ID may be missing. After an error id is as before.
+// Scan reads the ID from a database: an integer of any size from 0 to 9223372036854775807, from
+// signed and unsigned columns, or text or bytes that [Parse] reads. It implements
+// [database/sql.Scanner]. NULL is an error: scan into a sql.Null[ID] where an ID may be missing. An
+// error leaves id unchanged.
 func (id *ID) Scan(src any) error {
 	switch v := src.(type) {
 	case int64:
@@ -37,8 +37,8 @@ func (id *ID) Scan(src any) error {
 	return fmt.Errorf("sequencer: cannot scan a %T as an ID: use a column of integers or of decimal text", src)
 }
 
-// unsigned returns the ID of an unsigned number. The error matches [strconv.ErrRange] for
-// one that is too large.
+// unsigned converts an unsigned number to an ID. The error matches [strconv.ErrRange] if it is too
+// large.
 func unsigned(v uint64) (ID, error) {
 	if v > uint64(maxID) {
 		return 0, parseError(strconv.FormatUint(v, 10), strconv.ErrRange)
@@ -46,7 +46,7 @@ func unsigned(v uint64) (ID, error) {
 	return ID(v), nil
 }
 
-// GormDataType returns the type of an ID's column for gorm, which would otherwise have the
-// database number a primary key that is an integer. An ID that was forgotten is then an ID
-// that a sequencer issues, too.
+// GormDataType returns the column type of an ID for gorm. Without it, gorm would let the database
+// number integer primary keys, and an ID that the program failed to set would then be one that a
+// sequencer issues, too.
 func (ID) GormDataType() string { return "bigint" }

@@ -10,9 +10,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
-// Layout is how the bits of a sequencer's IDs are divided, for IDs that have to look like
-// those of another system or to fit into fewer bits. The zero value is the layout
-// 63/23/8192, and a good choice.
+// Layout divides the bits of a sequencer's IDs, for IDs that have to match another system's or to
+// fit into fewer bits. The zero value is the layout 63/23/8192, and a good choice.
 //
 //	 Bits-1                     LowBits LowBits-1                        0
 //	+----------------------------------+------------+-----------------------+
@@ -31,48 +30,48 @@ import (
 // layouts or epochs can have equal IDs, and so can two lives of one name if the name is
 // created with another layout or a later epoch after it was destroyed.
 type Layout struct {
-	// Bits is how many bits an ID has at most: 63, or 53 for numbers that JavaScript can
+	// Bits is the maximum number of bits in an ID: 63, or 53 for numbers that JavaScript can
 	// represent. At most 63.
 	Bits int `json:"bits"`
-	// LowBits is how many bits lie below the timestamp, for node and counter together:
-	// 5 to 24, at least one more than Nodes takes. The timestamp has Bits - LowBits bits:
-	// 32 (50 days) to 46 (2,229 years).
+	// LowBits is the number of bits below the timestamp, for node and counter together: 5 to 24, at
+	// least one more than Nodes takes. The timestamp has Bits - LowBits bits: 32 (50 days) to 46
+	// (2,229 years).
 	LowBits int `json:"low_bits"`
-	// Nodes is the largest node count of a sequencer, and the one it has by default: a
-	// power of two from 16 to 8192.
+	// Nodes is the largest node count of a sequencer, and its default: a power of two from 16 to
+	// 8192.
 	Nodes int `json:"nodes"`
 }
 
 // The layouts of other systems.
 var (
-	// Twitter has 41 bits of timestamp, 10 of node and 12 of counter. Twitter's IDs have it,
-	// with [epoch.Twitter], and so do those of bwmarrin/snowflake and most others that are
-	// called Snowflake. 1,024 nodes with 4,096 IDs per millisecond last for 69.7 years: from
-	// epoch.Twitter until 2080, from the Unix epoch until 2039.
+	// Twitter has 41 timestamp bits, 10 node bits and 12 counter bits. Twitter's IDs have this
+	// layout, with [epoch.Twitter], and so do bwmarrin/snowflake and most other systems called
+	// Snowflake. 1,024 nodes with 4,096 IDs per millisecond last for 69.7 years: from epoch.Twitter
+	// until 2080, from the Unix epoch until 2039.
 	Twitter = Layout{Bits: 63, LowBits: 22, Nodes: 1024}
 
-	// Discord is the layout of Discord's IDs, with [epoch.Discord]: that of Twitter, of whose
-	// nodes Discord calls the upper five bits worker and the lower five process. It ends in
-	// 2084, when Discord's own IDs begin to use bit 63.
+	// Discord is the layout of Discord's IDs, with [epoch.Discord]. It equals Twitter; Discord
+	// calls the upper five node bits worker and the lower five process. It ends in 2084, when
+	// Discord's own IDs begin to use bit 63.
 	Discord = Layout{Bits: 63, LowBits: 22, Nodes: 1024}
 
-	// JSSafe has IDs below 2^53, which JavaScript and JSON numbers represent exactly: 41
-	// bits of timestamp, 6 of node and 6 of counter. 64 nodes with 64 IDs per millisecond
-	// last for 69.7 years, from the default epoch until 2095.
+	// JSSafe has IDs below 2^53, which JavaScript and JSON numbers represent exactly: 41 timestamp
+	// bits, 6 node bits and 6 counter bits. 64 nodes with 64 IDs per millisecond last for 69.7
+	// years, from the default epoch until 2095.
 	JSSafe = Layout{Bits: 53, LowBits: 12, Nodes: 64}
 )
 
 // wholeLayout is the meaning of the zero Layout.
 var wholeLayout = Layout{Bits: 63, LowBits: 23, Nodes: 8192}
 
-// The limits of a layout, and of node counts in one.
+// Limits for layouts, and for the node counts in one.
 const (
 	maxBits     = 63 // IDs are positive
 	minTimeBits = 32 // 50 days
 	maxTimeBits = 46 // 2,229 years: sums with an epoch stay far below 2^63
 	maxLowBits  = 24
 	maxNodes    = 8192
-	// minNodes is the smallest node count of a stated layout, minWholeNodes that of the
+	// minNodes is the smallest node count of a stated layout, minWholeNodes the smallest of the
 	// zero one: fewer would need more counter bits than a fast process can use up.
 	minNodes      = 16
 	minWholeNodes = 128
@@ -95,9 +94,8 @@ func (l Layout) String() string {
 	return fmt.Sprintf("%d/%d/%d", l.Bits, l.LowBits, l.Nodes)
 }
 
-// ParseLayout reads a layout as people write it: default, twitter, discord, jssafe, or
-// three numbers as of [Layout.String]. Whether the numbers make a layout is checked by
-// [Define]. Errors: ErrInvalidConfig.
+// ParseLayout reads a layout's text: default, twitter, discord, jssafe, or three numbers as from
+// [Layout.String]. [Define] checks the limits. Errors: ErrInvalidConfig.
 func ParseLayout(text string) (Layout, error) {
 	switch text {
 	case "default":
@@ -188,20 +186,20 @@ func layoutFor(l Layout, nodes int) (layout, error) {
 	}, nil
 }
 
-// whole returns the Layout that l is of.
+// whole returns l as a Layout.
 func (l layout) whole() Layout {
 	return Layout{Bits: int(l.bits), LowBits: int(l.lowBits), Nodes: 1 << l.mostBits}
 }
 
-// end is the limit of the timestamp, in milliseconds since the epoch; it is itself the
-// first value that must not occur.
+// end returns the limit of the timestamp, in milliseconds since the epoch: the first value that
+// must not occur.
 func (l layout) end() clustertime.Span { return 1 << (l.bits - l.lowBits) }
 
 // nodes returns the number of logical nodes; their IDs are 0..nodes-1.
 func (l layout) nodes() int { return 1 << l.nodeBits }
 
-// counters returns how many IDs a node has in each millisecond; their counters
-// are 0..counters-1.
+// counters returns the number of IDs that a node has in each millisecond; their counters are
+// 0..counters-1.
 func (l layout) counters() int64 { return 1 << l.counterBits }
 
 // compose builds an ID. The caller guarantees 0 <= offset < end, node <
@@ -210,8 +208,8 @@ func (l layout) compose(offset clustertime.Span, node NodeID, counter uint32) ID
 	return ID(int64(offset)<<l.lowBits | int64(node)<<l.counterBits | int64(counter))
 }
 
-// decompose takes any ID apart. The offset is read without a sign, and not below the end
-// for an ID that is negative or has more bits than the layout.
+// decompose splits any ID. The offset is read without a sign; it is the end or more for an ID that
+// is negative or has more bits than the layout.
 func (l layout) decompose(id ID) (offset clustertime.Span, node NodeID, counter uint32) {
 	v := uint64(id)
 	nodeMask, counterMask := uint64(l.nodes()-1), uint64(l.counters()-1)
@@ -235,8 +233,8 @@ func (l layout) line(node NodeID) line {
 // is the next millisecond and so cannot reach the node bits. The caller
 // guarantees 0 <= slot < end<<counterBits.
 //
-// Every ID passes through here: the code has no branch, and one shift, of the offset over
-// the node bits, whose distance is masked only to let the compiler leave out its own check.
+// Every ID passes through here. The code has no branch and one shift, which moves the offset over
+// the node bits; its distance is masked only to let the compiler leave out its own check.
 func (l line) expand(slot int64) ID {
 	counter := slot & l.mask
 	return ID((slot^counter)<<(l.shift&63) | l.node | counter)

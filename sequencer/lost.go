@@ -9,20 +9,19 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
-// What happens to a handle whose logical node the grid gave to another holder. Its backend
-// learns of it by a renewal that is refused, and then calls Lapse when the time it was
-// granted is over, and Replace until Lost says no.
+// The grid may give a handle's logical node to another holder. The backend then gets a refused
+// renewal; it calls Lapse when the granted time is over, and Replace until Lost returns false.
 
-// Lost reports whether the handle still lacks a logical node in place of that of the
-// attachment id, which the grid gave to another holder.
+// Lost reports whether the handle still needs a logical node to replace attachment id, whose node
+// the grid gave to another holder.
 func (c *Control) Lost(id AttachmentID) bool {
 	t := c.s.now.Load()
 	return t.gen != nil && t.gen.id == id || t.lost != nil
 }
 
-// Replace tries once to get an attachment in place of id, whose logical node the grid gave
-// to another holder. What id was granted stays usable until the new one is there. If it
-// fails, Next tells why.
+// Replace tries once to get an attachment in place of id, whose logical node the grid gave to
+// another holder. The grants of id stay usable until the new attachment is installed. After a
+// failure, Next returns the reason.
 func (c *Control) Replace(ctx context.Context, id AttachmentID) error {
 	s := c.s
 	if err := s.takeTurn(ctx); err != nil {
@@ -40,9 +39,9 @@ func (c *Control) Replace(ctx context.Context, id AttachmentID) error {
 	return s.install(a)
 }
 
-// ReplaceAtEnd is Replace for a backend that renews attachments which no handle has yet: the new
-// attachment takes the place of id when its own grant has begun, or the grants of id have ended.
-// Until then, or until ctx ends, the handle uses the rest of those.
+// ReplaceAtEnd is Replace for a backend that renews attachments before a handle has them: the new
+// attachment replaces id when its own grant has begun, or the grants of id have ended. Until then,
+// or until ctx ends, the handle uses up the grants of id.
 func (c *Control) ReplaceAtEnd(ctx context.Context, id AttachmentID) error {
 	s := c.s
 	if err := s.takeTurn(ctx); err != nil {
@@ -53,7 +52,7 @@ func (c *Control) ReplaceAtEnd(ctx context.Context, id AttachmentID) error {
 		return nil
 	}
 	a, err := s.backend.Attach(ctx, s.ref, s.now.Load().node)
-	s.giveTurn() // a caller that detaches the handle meanwhile does not wait
+	s.giveTurn() // let a caller detach the handle without waiting
 	if err != nil {
 		s.stillLost(err)
 		return s.ended(err)
@@ -80,9 +79,9 @@ func (c *Control) ReplaceAtEnd(ctx context.Context, id AttachmentID) error {
 	return s.install(a)
 }
 
-// Lapse detaches the handle if its attachment is id, whose logical node the grid has given
-// to another holder, and all grants of id have ended. It returns the end of the last grant,
-// and false if id is not, or no longer, the handle's attachment.
+// Lapse detaches the handle if its attachment is id, whose logical node the grid has given to
+// another holder, and all grants of id have ended. It returns the end of the last grant, or false
+// if id is not the handle's attachment.
 func (c *Control) Lapse(id AttachmentID) (until clustertime.Tick, held bool) {
 	s := c.s
 	for {
@@ -94,7 +93,7 @@ func (c *Control) Lapse(id AttachmentID) (until clustertime.Tick, held bool) {
 			return until, true
 		}
 		next := &tenure{last: max(t.last, t.gen.stop()), node: t.node, by: byIdle}
-		if s.idle.Load() == 0 { // else it takes a logical node when there is need for one
+		if s.idle.Load() == 0 { // else Next attaches when it needs a logical node
 			next.by, next.lost = byLoss, &loss{replaced: make(chan struct{})}
 		}
 		if s.swap(t, next) {
@@ -103,7 +102,7 @@ func (c *Control) Lapse(id AttachmentID) (until clustertime.Tick, held bool) {
 	}
 }
 
-// stillLost notes why a handle that lost its logical node did not get another.
+// stillLost records the reason why a handle that lost its logical node did not get another.
 func (s *Sequencer) stillLost(err error) {
 	cause := ErrUnavailable
 	if errors.Is(err, ErrNoFreeNode) || errors.Is(err, ErrQuota) {
@@ -122,7 +121,7 @@ func (s *Sequencer) stillLost(err error) {
 	}
 }
 
-// awaitNode waits until a handle that lost its logical node has another picture than t.
+// awaitNode waits until a handle that lost its logical node has a newer snapshot than t.
 func (s *Sequencer) awaitNode(ctx context.Context, t *tenure) error {
 	if err := s.await(ctx, farAhead, t.lost.replaced, 0, nodeless); err != nil {
 		return s.lossError(t.lost, err)
@@ -133,6 +132,6 @@ func (s *Sequencer) awaitNode(ctx context.Context, t *tenure) error {
 // lossError returns the error for a lost logical node, with the reason for the lack of another.
 func (s *Sequencer) lossError(l *loss, err error) error {
 	cause := cmp.Or(l.cause, ErrUnavailable)
-	return failure.Errorf(cause, "sequencer %q: its logical node was lost after this holder was silent for too long, and was not replaced yet: %s: %w",
+	return failure.Errorf(cause, "sequencer %q: logical node lost after this holder was silent for too long, and not replaced yet: %s: %w",
 		s.Name(), s.unnamed(cause), err)
 }

@@ -38,9 +38,9 @@ func (h *handle) found(n int, from clustertime.Tick) {
 	}
 }
 
-// TestLostNodeIsUsedToItsEnd: the grants of a lost node may be used until they end, and
+// TestLostNodeIsUsableUntilItsGrantsEnd: the grants of a lost node may be used until they end, and
 // until then the handle is Attached. From then on it is Detached.
-func TestLostNodeIsUsedToItsEnd(t *testing.T) {
+func TestLostNodeIsUsableUntilItsGrantsEnd(t *testing.T) {
 	h := lostHandle(t)
 	for _, now := range []clustertime.Tick{2000, 2500, 2999} {
 		h.clock.set(now)
@@ -86,9 +86,9 @@ func TestLostNodeIsUsedToItsEnd(t *testing.T) {
 	}
 }
 
-// TestLostNodeIsWaitedFor: a call waits for another node whatever the handle did before, and
+// TestNextWaitsForALostNodesReplacement: a call waits for another node whatever the handle did before, and
 // the error of its context names the cause.
-func TestLostNodeIsWaitedFor(t *testing.T) {
+func TestNextWaitsForALostNodesReplacement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := lostHandle(t)
 		h.clock.set(3000)

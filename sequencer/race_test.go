@@ -106,9 +106,9 @@ func rounds(t *testing.T, n int, f func(t *testing.T)) {
 	}
 }
 
-// TestLastUsedIsTheLast: the handle releases its node while eight goroutines take IDs. No
+// TestReleaseReportsTheLastUsedTimestamp: the handle releases its node while eight goroutines take IDs. No
 // caller has an ID above the reported last timestamp, and the reported one was used.
-func TestLastUsedIsTheLast(t *testing.T) {
+func TestReleaseReportsTheLastUsedTimestamp(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(t *testing.T, s *storm) Release
 		want error
@@ -256,10 +256,10 @@ func TestTakesAreDistinct(t *testing.T) {
 	}
 }
 
-// TestStopTellsTheLast: a generator is stopped while two goroutines take from it,
+// TestStopReturnsTheLastTimestamp: a generator is stopped while two goroutines take from it,
 // each time at a later millisecond. What stop returns is the largest taken, with
 // nothing taken after.
-func TestStopTellsTheLast(t *testing.T) {
+func TestStopReturnsTheLastTimestamp(t *testing.T) {
 	for range 2000 {
 		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: 2000, Until: 1 << 40}}, 0, new(counts))
 		var now, begun atomic.Int64

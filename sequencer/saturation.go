@@ -6,11 +6,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// saturation measures the rate at which slots are used. While callers use all of them,
-// timestamps may be old (trail), and reading the cycle counter for each slot would cost as
-// much as everything else; with very many slots per millisecond it would become the
-// bottleneck much earlier. In this saturated mode only every sixteenth slot checks the
-// clock. A timer ends the mode when the callers have gone.
+// saturation measures the rate at which slots are used. While callers use all slots, timestamps may
+// be old (trail), and reading the cycle counter for each slot would cost as much as everything
+// else; with very many slots per millisecond it would become the bottleneck much earlier. In this
+// saturated mode only every sixteenth slot checks the clock. A timer ends the mode when the callers
+// have gone.
 type saturation struct {
 	now   clustertime.Tick // of the last look in another millisecond
 	next  int64            // at that look
@@ -22,22 +22,22 @@ type saturation struct {
 }
 
 const (
-	// saturationCounters is the number of IDs per millisecond from which on a check for each
-	// slot is expensive. With fewer, each call checks: if the machine stalls, only a call
-	// that has just checked can have a timestamp older than the trail. manyCounters is the
-	// number from which on the cost matters before all IDs are used.
+	// saturationCounters is the number of IDs per millisecond from which on a check for each slot
+	// is expensive. With fewer, each call checks: if the machine stalls, only a call that has just
+	// checked can have a timestamp older than the trail. manyCounters is the number from which on
+	// the cost matters before all IDs are used.
 	saturationCounters = 1 << 13
 	manyCounters       = 1 << 15
-	// saturationStride selects the slots that check: those whose low bits are all set.
+	// saturationStride selects the slots that check the clock: slots with these low bits set.
 	saturationStride = 15
-	// saturationShare is the share of used slots from which on the mode is saturated: two
-	// callers that both read the cycle counter get at most half of all.
+	// saturationShare is the used share from which on the mode is saturated: two callers that both
+	// read the cycle counter get at most half of all slots.
 	saturationShare = 3
-	// trailShare is the share of slots that callers may leave unused and still trail. A
-	// caller that sometimes takes slightly fewer, because its processor is slower then,
-	// could not recover the slots of its sleep otherwise.
+	// trailShare is the share that callers may leave unused and still trail. A caller that
+	// sometimes takes slightly fewer, because its processor is slower then, could not recover the
+	// slots of its sleep otherwise.
 	trailShare = 4
-	// saturationLook is the interval of the check that callers are still active.
+	// saturationLook is the interval at which cool checks that callers are still active.
 	saturationLook = time.Millisecond
 )
 
@@ -50,7 +50,7 @@ func (d *saturation) look(g *generator, now clustertime.Tick, counted bool) {
 	next, lost := g.next.Load(), g.counts.lost.Load()
 	used, had := next-d.next-(lost-d.lost), g.slotAt(now.Sub(d.now))
 	if now < g.trailUntil && used > had-had/trailShare {
-		g.trailUntil = now.Add(memory) // callers still use about all slots
+		g.trailUntil = now.Add(memory) // callers still use nearly all slots
 	}
 	counters := g.layout.counters()
 	many := counters >= manyCounters && used > had/saturationShare
@@ -73,7 +73,7 @@ func (d *saturation) look(g *generator, now clustertime.Tick, counted bool) {
 	g.saturated.Store(true)
 }
 
-// cool ends saturated mode unless the rate of slots is about the same.
+// cool ends saturated mode unless callers still use slots at about the same rate.
 func (g *generator) cool() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

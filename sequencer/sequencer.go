@@ -1,17 +1,16 @@
 // Package sequencer defines IDs and the handles that generate them.
 //
-// Most users need three things: a [Sequencer], which a grid member or client
-// returns, its method [Sequencer.Next], and [Define] to take IDs apart without
-// a grid:
+// Most users need three things: a [Sequencer], which a grid member or client returns, its method
+// [Sequencer.Next], and [Define] to decompose IDs without a grid:
 //
 //	orders, err := member.CreateSequencer(ctx, "orders", sequencer.Config{})
 //	id, err := orders.Next(ctx)
 //
-// An [ID] is 63 bits: milliseconds since the sequencer's epoch, the logical node
-// that made it, and a counter; a [Layout] divides them differently, for instance like
-// Twitter's IDs, or into 53 bits. IDs that one goroutine takes from a Sequencer ascend;
-// IDs of one sequencer are never equal, whatever process made them. A process that
-// needs more of them than one logical node has takes a [Striped].
+// An [ID] is 63 bits: milliseconds since the sequencer's epoch, the logical node that made it, and
+// a counter; a [Layout] divides them differently, for instance like Twitter's IDs, or into 53 bits.
+// IDs that one goroutine takes from a Sequencer ascend; IDs of one sequencer are never equal,
+// whichever process made them. A process that needs more IDs than one logical node has uses a
+// [Striped].
 //
 // # Why IDs are unique
 //
@@ -36,7 +35,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// State is the state of a handle.
+// State is a handle's state.
 //
 //	         AttachLogicalNode, or Next after an idle detach,
 //	         or by itself after the logical node was lost
@@ -49,13 +48,13 @@ import (
 //	                           v  Destroy, here or anywhere in the grid
 //	                       Destroyed, permanently
 //
-// A handle loses its logical node when its process is silent for longer than a
-// session, for instance paused or cut off. In most cases it gets another one with
-// the first answer. Until then it is Attached as long as its last grant lasts,
-// since it issues IDs by that, and Detached afterwards.
+// A handle loses its logical node when its process is silent for longer than a session, for
+// instance while paused or cut off. In most cases the first reply afterwards brings another one.
+// Until then the handle is Attached while its last grant lasts, and issues IDs under it; afterwards
+// it is Detached.
 type State int
 
-// The states of a handle.
+// Handle states.
 const (
 	Detached  State = iota // has no logical node
 	Attached               // has a logical node; Next works
@@ -90,27 +89,27 @@ type Sequencer struct {
 	waits     atomic.Uint64
 	longest   atomic.Int64 // ns
 	waited    atomic.Int64 // ns, all grant waits together
-	waitsOpen atomic.Int64 // calls of Next or Fill that wait at the moment
+	waitsOpen atomic.Int64 // current waits in Next or Fill
 }
 
 // tenure is an immutable snapshot of a handle; every change creates a new one.
 type tenure struct {
 	state State
 	gen   *generator       // not nil exactly when Attached
-	by    detachment       // why it is Detached
+	by    detachment       // the reason for Detached
 	final error            // ErrDestroyed or ErrClosed: permanent
 	last  clustertime.Tick // a later attachment starts above it
 	node  Preference       // the last logical node
 	lost  *loss            // not nil exactly when it is Detached byLoss
 }
 
-// loss is the state of a handle that lost its logical node and has no other yet.
+// loss describes a handle that lost its logical node and has no other yet.
 type loss struct {
-	cause    error         // of the last attempt to get another; nil before the first
-	replaced chan struct{} // closed when another snapshot replaces this one
+	cause    error         // result of the last attempt to get another; nil before the first
+	replaced chan struct{} // result of the last attempt to get another; nil before the first
 }
 
-// detachment is why a handle is Detached.
+// detachment is the reason why a handle is Detached.
 type detachment int
 
 const (
@@ -120,8 +119,8 @@ const (
 	byLoss                     // the grid gave its logical node to another holder: the backend attaches again
 )
 
-// New returns a handle in state Detached on the life that ref names, and the control by
-// which its backend renews, ends and observes it.
+// New returns a handle in state Detached on the life ref, and the control through which its backend
+// renews, ends and observes it.
 func New(ref Ref, backend Backend, clock Clock) (*Sequencer, *Control) {
 	s := &Sequencer{ref: ref, backend: backend, clock: clock, turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{}
@@ -132,13 +131,13 @@ func New(ref Ref, backend Backend, clock Clock) (*Sequencer, *Control) {
 // Name returns the sequencer's name.
 func (s *Sequencer) Name() string { return s.ref.Definition.Name() }
 
-// Definition returns the sequencer's definition, for taking IDs apart.
+// Definition returns the sequencer's definition, which decomposes IDs.
 func (s *Sequencer) Definition() Definition { return s.ref.Definition }
 
-// State returns the handle's state. It may have changed when the caller looks.
+// State returns the handle's state, which may change at any time.
 func (s *Sequencer) State() State { return s.now.Load().state }
 
-// LogicalNode returns the logical node of the handle, false if it has none.
+// LogicalNode returns the handle's logical node, false if it has none.
 func (s *Sequencer) LogicalNode() (NodeID, bool) {
 	if g := s.now.Load().gen; g != nil {
 		return g.node, true
@@ -157,13 +156,13 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 // ID. A loop at full speed therefore ends within a millisecond of its context; one
 // that takes fewer IDs than there are has to check ctx.Err() itself.
 //
-// Errors: ErrDetached (call AttachLogicalNode), ErrDestroyed, ErrClosed,
-// ErrEpochExhausted; and when ctx ended a wait, an error that matches ctx.Err()
-// and the cause: ErrGrantExpired; ErrNoFreeNode when all logical nodes are attached,
-// after an idle detach or the loss of its own; or ErrUnavailable. If the grant has ended and
-// the grid refuses to renew it, since the process may no longer use the sequencer, an error
-// that matches ErrGrantExpired and says why, without a wait. Only a wait for
-// the next millisecond, when this one is used up, has no other cause than ctx.Err().
+// Errors: ErrDetached (call AttachLogicalNode), ErrDestroyed, ErrClosed, ErrEpochExhausted; and
+// when ctx ended a wait, an error that matches ctx.Err() and the cause: ErrGrantExpired;
+// ErrNoFreeNode when all logical nodes are attached, after an idle detach or the loss of its own;
+// or ErrUnavailable. If the grant has ended and the grid refuses to renew it, since the process may
+// no longer use the sequencer, Next returns an error that matches ErrGrantExpired and names the
+// reason, without a wait. Only a wait for the next millisecond, when this one is used up, has no
+// other cause than ctx.Err().
 func (s *Sequencer) Next(ctx context.Context) (ID, error) {
 	g := s.now.Load().gen
 	if g == nil || !g.saturated.Load() {
@@ -200,7 +199,7 @@ func (s *Sequencer) nextAsking(ctx context.Context, g *generator, slot int64) (I
 	return s.nextWaiting(ctx, g, slot)
 }
 
-// nextWaiting is Next after a reading of the clock; it waits as long as necessary.
+// nextWaiting is Next after a clock reading; it waits as long as necessary.
 func (s *Sequencer) nextWaiting(ctx context.Context, g *generator, held int64) (ID, error) {
 	g, slot, _, err := s.take(ctx, 1, g, held)
 	if err != nil {
@@ -239,13 +238,13 @@ func (s *Sequencer) DetachWhenIdle(d time.Duration) {
 	s.idle.Store(int64(max(d, 0)))
 }
 
-// Stats are the counts of a handle since its creation.
+// Stats are a handle's counts since its creation.
 type Stats struct {
 	IDs              uint64        // IDs issued; calls in progress may be included
 	GrantWaits       uint64        // calls of Next or Fill that had to wait for a grant
-	LongestGrantWait time.Duration // the longest of those waits that has ended and began when the time was known
-	GrantWaited      time.Duration // the sum of those waits
-	WaitingNow       int           // calls of Next or Fill that wait at the moment, for any reason
+	LongestGrantWait time.Duration // longest of those waits, among waits that have ended and began at a known time
+	GrantWaited      time.Duration // sum of those waits
+	WaitingNow       int           // calls of Next or Fill that currently wait, for any reason
 	GrantUntil       time.Time     // end of the current grant, in cluster time; zero without one
 }
 

@@ -10,25 +10,22 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
-// MaxStripes is the largest number of logical nodes of one [Striped]. A sequencer of fewer
-// than 128 nodes gives half of them at most, so one process cannot take all of a name by
-// mistake.
+// MaxStripes is the largest number of logical nodes in one [Striped]. If a sequencer has fewer than
+// 128 nodes, the limit is half of them, so one process cannot take all nodes by mistake.
 const MaxStripes = 64
 
-// Striped is one handle over several logical nodes of a sequencer, its stripes, for a
-// process that needs more IDs a millisecond than one logical node has, or whose
-// goroutines wait for each other at one counter. Most users need a [Sequencer].
-// All methods may be called from any number of goroutines.
+// Striped is one handle over several logical nodes of a sequencer, its stripes. A process needs it
+// for more IDs per millisecond than one logical node has, or if its goroutines contend for one
+// counter. Most users need a [Sequencer]. All methods may be called from any number of goroutines.
 //
-// What it costs is order. The IDs that one goroutine gets ascend for each logical
-// node, not over all of them: two IDs in succession may be of different nodes, and
-// the later one may be smaller, within a millisecond or by some of them. Use
-// a Sequencer if the order within one goroutine matters. IDs are unique in both cases.
+// A Striped gives up order. The IDs that one goroutine gets ascend per logical node, not across
+// nodes: two IDs in succession may have different nodes, and the later one may be smaller, within a
+// millisecond or by a few milliseconds. Use a Sequencer if the order within one goroutine matters.
+// IDs are unique in both cases.
 //
-// It has its stripes from the beginning to [Striped.Leave], without attach and idle
-// detach.
+// It has its stripes from the beginning to [Striped.Leave], without attach and idle detach.
 type Striped struct {
-	stripes []*Sequencer // at least one, all of one life
+	stripes []*Sequencer // at least one, all on one life
 	leave   func(context.Context) error
 
 	_     [128]byte // separates the constant fields from the written ones
@@ -38,9 +35,9 @@ type Striped struct {
 // cellBits sets the number of cells, so that few concurrent goroutines share one.
 const cellBits = 8
 
-// cell is the first stripe that some goroutines try, a striped counter as in LongAdder. They
-// stay with it as long as no other goroutine takes from the same stripe concurrently, since
-// processors that share a counter wait for each other.
+// cell is the stripe that some goroutines try first, a striped counter as in LongAdder. They keep
+// it until another goroutine takes from the same stripe concurrently, since processors that share a
+// counter wait for each other.
 type cell struct{ at atomic.Uint32 }
 
 func (c *cell) stripe() int { return int(c.at.Load()) }
@@ -52,13 +49,13 @@ func (c *cell) move(stripe int) {
 	}
 }
 
-// NewStriped returns one handle over several, which must not be used otherwise. A stripe
-// that is Detached is skipped until its backend attaches it again. [Striped.Leave] calls
-// leave, which ends the stripes and releases their logical nodes. Backends call NewStriped;
-// users get a Striped from a grid member or client.
+// NewStriped returns one handle over several, which must not be used otherwise. A stripe that is
+// Detached is skipped until its backend attaches it again. [Striped.Leave] calls leave, which ends
+// the stripes and releases their logical nodes. Backends call NewStriped; users get a Striped from
+// a grid member or client.
 //
-// Errors: ErrInvalidConfig for a number of stripes that [Definition.CheckStripes]
-// refuses, for stripes of different lives, and for one that is given twice.
+// Errors: ErrInvalidConfig for a number of stripes that [Definition.CheckStripes] rejects, for
+// stripes of different lives, and for a duplicate stripe.
 func NewStriped(stripes []*Sequencer, leave func(context.Context) error) (*Striped, error) {
 	if len(stripes) == 0 {
 		return nil, failure.Errorf(ErrInvalidConfig, "sequencer: no stripes: give 1 to %d", MaxStripes)
@@ -81,8 +78,8 @@ func NewStriped(stripes []*Sequencer, leave func(context.Context) error) (*Strip
 	return s, nil
 }
 
-// CheckStripes returns nil if one process may have so many logical nodes of the
-// sequencer in one [Striped]: 1 to [MaxStripes], and at most half of its nodes.
+// CheckStripes returns nil if one process may have n logical nodes of the sequencer in one
+// [Striped]: 1 to [MaxStripes], and at most half of its nodes.
 //
 // Errors: ErrInvalidConfig.
 func (d Definition) CheckStripes(n int) error {
@@ -96,15 +93,14 @@ func (d Definition) CheckStripes(n int) error {
 	return nil
 }
 
-// Next returns an ID of any of the stripes. Like [Sequencer.Next] it is local and
-// allocates nothing. It waits only while no stripe has an ID, and only then looks at
-// ctx, as Sequencer.Next does: a stripe whose millisecond is used up, or whose grant was
-// not renewed, stops no caller while another one has IDs.
+// Next returns an ID from any stripe. Like [Sequencer.Next] it is local and allocates nothing. It
+// waits, and checks ctx, only while no stripe has an ID: a stripe whose millisecond is used up, or
+// whose grant was not renewed, stops no caller while another one has IDs.
 //
-// Errors, when no stripe can give an ID: ErrDestroyed if the life has ended, else
-// ErrEpochExhausted, ErrClosed after Leave or when the member or client was closed, and
-// ErrDetached. When ctx ended a wait, an error that matches ctx.Err() and mostly the
-// cause, ErrGrantExpired, ErrNoFreeNode or ErrUnavailable, as of Sequencer.Next.
+// Errors, when no stripe has an ID: ErrDestroyed if the life has ended, else ErrEpochExhausted,
+// ErrClosed after Leave or when the member or client was closed, and ErrDetached. When ctx ended a
+// wait, an error that matches ctx.Err() and usually the cause, ErrGrantExpired, ErrNoFreeNode or
+// ErrUnavailable, as in Sequencer.Next.
 func (s *Striped) Next(ctx context.Context) (ID, error) {
 	at := s.cell()
 	stripe := at.stripe()
@@ -126,24 +122,24 @@ func (s *Striped) Next(ctx context.Context) (ID, error) {
 	return a.gen.expand(a.slot), nil
 }
 
-// part has the goroutines of a cell begin at any stripe.
+// part moves the goroutines of a cell to a random stripe.
 func (s *Striped) part(at *cell) { at.move(rand.IntN(len(s.stripes))) }
 
-// cell returns the cell of the calling goroutine. Goroutines are told apart by where on their
-// stacks the call is, which costs nothing; one whose stack moves may have another cell.
+// cell returns the calling goroutine's cell. It identifies goroutines by the address of the call on
+// their stacks, which costs nothing; a goroutine whose stack moves may get another cell.
 func (s *Striped) cell() *cell {
 	const (
-		smallest = 11                 // bits of the size of the smallest stack
+		smallest = 11                 // log2 of the smallest stack size
 		golden   = 0x9E3779B97F4A7C15 // Fibonacci hashing: Knuth, volume 3, section 6.4
 	)
 	var here byte
 	return &s.cells[uint64(uintptr(unsafe.Pointer(&here)))>>smallest*golden>>(64-cellBits)]
 }
 
-// Fill fills dst with IDs and returns how many it wrote: len(dst), or fewer with an
-// error as Next returns it. dst[:n] is valid with an error too. It takes the IDs of one
-// stripe, then continues with the next, and waits only when none has any, so dst
-// ascends for each logical node only. It is cheaper per ID than Next.
+// Fill fills dst with IDs and returns how many it wrote: len(dst), or fewer with an error as Next
+// returns it. dst[:n] is valid with an error too. It takes the IDs of one stripe, then continues
+// with the next, and waits only when none has any, so dst ascends per logical node only. It is
+// cheaper per ID than Next.
 func (s *Striped) Fill(ctx context.Context, dst []ID) (n int, err error) {
 	at := s.cell()
 	for n < len(dst) {
@@ -163,11 +159,10 @@ func (s *Striped) Fill(ctx context.Context, dst []ID) (n int, err error) {
 // Name returns the sequencer's name.
 func (s *Striped) Name() string { return s.stripes[0].Name() }
 
-// Definition returns the sequencer's definition, for taking IDs apart.
+// Definition returns the sequencer's definition, which decomposes IDs.
 func (s *Striped) Definition() Definition { return s.stripes[0].Definition() }
 
-// LogicalNodes returns the logical nodes that the handle holds, ascending. The grid
-// may replace one by another.
+// LogicalNodes returns the handle's logical nodes, ascending. The grid may replace one by another.
 func (s *Striped) LogicalNodes() []NodeID {
 	var nodes []NodeID
 	for _, h := range s.stripes {
@@ -179,8 +174,8 @@ func (s *Striped) LogicalNodes() []NodeID {
 	return nodes
 }
 
-// State returns Attached while any stripe is; else Destroyed if the life has ended,
-// and Detached if not. It may have changed when the caller looks.
+// State returns Attached while any stripe is attached; else Destroyed if the life has ended, and
+// Detached if not. It may change at any time.
 func (s *Striped) State() State {
 	state := Detached
 	for _, h := range s.stripes {
@@ -194,8 +189,8 @@ func (s *Striped) State() State {
 	return state
 }
 
-// Stats returns the counts of all stripes together. LongestGrantWait is the longest of
-// all, and GrantUntil the earliest end of a grant that a stripe has.
+// Stats returns the counts of all stripes together. LongestGrantWait is their longest, and
+// GrantUntil the earliest end of a stripe's grant.
 func (s *Striped) Stats() Stats {
 	var sum Stats
 	for _, h := range s.stripes {
@@ -211,13 +206,12 @@ func (s *Striped) Stats() Stats {
 	return sum
 }
 
-// Leave gives every logical node back and ends the handle; Next returns ErrClosed
-// from then on. After an error, too, the handle has ended, and the grid takes the
-// nodes back, at the latest after its window. Of a destroyed sequencer nothing is
-// left to give back.
+// Leave releases every logical node and ends the handle; Next returns ErrClosed from then on. After
+// an error, too, the handle has ended, and the grid reclaims the nodes, at the latest after its
+// window. A destroyed sequencer has nothing to release.
 //
-// Errors: ErrClosed if the handle has ended before; and, when ctx ended, an error that
-// matches ctx.Err() and ErrUnavailable.
+// Errors: ErrClosed if the handle has ended before; and, when ctx ended, an error that matches
+// ctx.Err() and ErrUnavailable.
 func (s *Striped) Leave(ctx context.Context) error { return s.leave(ctx) }
 
 // Destroy ends this life of the sequencer in the whole grid, as [Sequencer.Destroy]

@@ -145,9 +145,9 @@ func TestStripedFill(t *testing.T) {
 	}
 }
 
-// TestCells: a goroutine alone stays where it is while there are IDs, and then uses the
+// TestCellStaysUntilItsStripeIsEmpty: a goroutine alone stays where it is while there are IDs, and then uses the
 // other stripes.
-func TestCells(t *testing.T) {
+func TestCellStaysUntilItsStripeIsEmpty(t *testing.T) {
 	s := newStriped(t, 3)
 	for i := range s.cells {
 		s.cells[i].move(0) // the stack may move
@@ -165,8 +165,8 @@ func TestCells(t *testing.T) {
 	is(t, "next", err, context.Canceled)
 }
 
-// TestContendedSeats: where two take from one stripe at a time, one goes elsewhere.
-func TestContendedSeats(t *testing.T) {
+// TestContendedCellsMove: where two take from one stripe at a time, one goes elsewhere.
+func TestContendedCellsMove(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("one processor: no two goroutines take at a time")
 	}
@@ -207,8 +207,8 @@ func TestStripedNextDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestStripedLooks: what can be seen of a Striped, and how it ends.
-func TestStripedLooks(t *testing.T) {
+// TestStripedStateAndNodes: what can be seen of a Striped, and how it ends.
+func TestStripedStateAndNodes(t *testing.T) {
 	s := newStriped(t, 3)
 	if got := s.LogicalNodes(); !slices.Equal(got, []NodeID{8, 9, 10}) || s.Name() != "orders" || s.Definition() != define(t, 8192) {
 		t.Errorf("nodes %v of %v", got, s.Definition())
@@ -253,7 +253,7 @@ func TestStripedDestroy(t *testing.T) {
 	is(t, "destroy", s.Destroy(t.Context()), nil)
 }
 
-func TestStripedOfWhat(t *testing.T) {
+func TestNewStripedRejectsMixedHandles(t *testing.T) {
 	clock := newManualClock(2000)
 	one, other := stripe(t, 1, clock).Sequencer, stripe(t, 2, clock).Sequencer
 	later, _ := New(Ref{Definition: define(t, 8192), Life: Life{2}}, &fakeBackend{}, clock)

@@ -8,11 +8,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// How a Striped gets slots: it tries its stripes one after the other, none of which
-// waits, and waits itself when all have failed.
+// A Striped gets slots by trying its stripes in turn, without waiting, and waits when all have
+// failed.
 
-// lookAgain is the longest wait of a Striped before it tries all stripes again. A wait is
-// woken by changes of one stripe only; this interval detects those of the others.
+// lookAgain is the longest wait of a Striped before it tries all stripes again. Only changes of one
+// stripe wake a wait; this interval detects changes of the others.
 const lookAgain clustertime.Span = 50
 
 // attempt is the result of one attempt at one stripe.
@@ -20,18 +20,18 @@ type attempt struct {
 	handle *Sequencer
 	stripe int
 	gen    *generator // nil when the handle is Detached
-	seen   *rights    // loaded before the look, so that a wait misses no change; nil when Detached
+	seen   *rights    // rights loaded before the attempt, so that a wait misses no change; nil when Detached
 	lost   *loss      // nodeless: the reason, and the channel for a wait
 	slot   int64      // taken: the first of k
 	k      int
 	kept   int64            // a slot of gen that a waiting caller has reserved, negative for none
-	at     clustertime.Tick // as of took
+	at     clustertime.Tick // as in took
 	out    outcome
-	bar    error // the sentinel that keeps the handle from serving, nil if none does
+	bar    error // the sentinel that keeps the handle from serving, or nil
 }
 
-// try reserves up to n slots if there are any now; it never waits, and keeps no slot
-// whose time has not come.
+// try reserves up to n slots if any are available; it never waits, and keeps no slot whose
+// millisecond has not begun.
 func (s *Sequencer) try(n int) attempt {
 	for {
 		t := s.now.Load()
@@ -48,12 +48,12 @@ func (s *Sequencer) try(n int) attempt {
 		a := attempt{handle: s, gen: g, kept: -1}.again(n, false)
 		if a.out != stopped || s.now.Load() == t {
 			return a
-		} // else what follows is there already
+		} // else the next snapshot is there already
 	}
 }
 
-// again is the same attempt after another look at the clock, with the slot that was kept
-// first. A caller that waits may keep one.
+// again repeats the attempt with another clock reading and the kept slot first. A caller that waits
+// may keep one.
 func (a attempt) again(n int, waits bool) attempt {
 	a.seen = a.gen.rights.Load()
 	got := a.gen.take(read(a.handle.clock), n, a.kept, waits)
@@ -69,8 +69,8 @@ func (a attempt) again(n int, waits bool) attempt {
 	return a
 }
 
-// before reports whether a says better than b what can be waited for, or why nothing
-// can.
+// before reports whether a takes precedence over b: it can be waited for sooner, or has the more
+// final error.
 func (a attempt) before(b attempt) bool {
 	if a.bar != nil || b.bar != nil {
 		return finality(a.bar) < finality(b.bar)
@@ -78,8 +78,8 @@ func (a attempt) before(b attempt) bool {
 	return a.wake() < b.wake()
 }
 
-// wake is when cluster time alone may end a wait. A generator that was stopped is
-// being given up or replaced at this moment, so that ends before any time does.
+// wake returns the cluster time that may end a wait without any event. A stopped generator is being
+// released or replaced at this moment, which ends the wait before any time does.
 func (a attempt) wake() clustertime.Tick {
 	if a.out == stopped {
 		return 0
@@ -87,7 +87,7 @@ func (a attempt) wake() clustertime.Tick {
 	return wakeTime(a.seen, a.at, a.out)
 }
 
-// finality orders what keeps stripes from serving: what holds for all comes first.
+// finality ranks the reasons that keep stripes from serving: a reason common to all comes first.
 func finality(bar error) int {
 	for i, sentinel := range [...]error{ErrDestroyed, ErrEpochExhausted, ErrClosed, ErrDetached} {
 		if errors.Is(bar, sentinel) {
@@ -100,12 +100,12 @@ func finality(bar error) int {
 	return 0
 }
 
-// barred is the finality of a stripe whose renewals are refused: another stripe, and every
-// other reason, says more.
+// barred is the finality of a stripe whose renewals are refused: every other reason, and the state
+// of another stripe, is more informative.
 const barred = 9
 
-// round tries every stripe once, from one on, until one gives something. If none does
-// it returns the attempt that comes before the others.
+// round tries every stripe once, starting at first, until one has slots. If none has, it returns
+// the attempt that takes precedence.
 func (s *Striped) round(n, first int) attempt {
 	var best attempt
 	for i, at := 0, first; i < len(s.stripes); i++ {
@@ -124,7 +124,7 @@ func (s *Striped) round(n, first int) attempt {
 	return best
 }
 
-// take reserves up to n slots of one stripe, waiting as long as it takes.
+// take reserves up to n slots of one stripe, and waits as long as necessary.
 func (s *Striped) take(ctx context.Context, n, first int) (attempt, error) {
 	a := s.round(n, first)
 	if a.out != taken && a.bar == nil {
@@ -133,7 +133,7 @@ func (s *Striped) take(ctx context.Context, n, first int) (attempt, error) {
 	return a, a.failure()
 }
 
-// failure is the error of an attempt that cannot be waited for, nil if there is none.
+// failure returns the error of an attempt that cannot be waited for, or nil.
 func (a attempt) failure() error {
 	switch {
 	case a.bar == nil:
@@ -146,8 +146,8 @@ func (a attempt) failure() error {
 	return a.handle.named(a.bar)
 }
 
-// wait is take for as long as it takes, from a failed attempt on. The counts of the
-// stripe that was tried first have the wait.
+// wait continues take after a failed attempt, for as long as necessary. It counts the wait for the
+// stripe that was tried first.
 func (s *Striped) wait(ctx context.Context, n, first int, a attempt) (attempt, error) {
 	w := waiting{s: s.stripes[first], began: -1}
 	defer w.end()
@@ -164,9 +164,9 @@ func (s *Striped) wait(ctx context.Context, n, first int, a attempt) (attempt, e
 	return a, a.failure()
 }
 
-// await waits for the stripe of a failed attempt, with a slot of its next millisecond if it
-// waits for that, and tries it once more. An error says why it waited, with how far cluster time was
-// behind.
+// await waits for the stripe of a failed attempt, if necessary with a reserved slot of its next
+// millisecond, and tries it once more. An error names the reason for the wait, and the time by
+// which cluster time was behind.
 func (s *Striped) await(ctx context.Context, n int, a attempt, behind clustertime.Span) (attempt, error) {
 	if a.out == aheadTime && ctx.Err() == nil {
 		if a = a.again(n, true); a.out != aheadTime {

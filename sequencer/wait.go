@@ -11,15 +11,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
-// farAhead is a time to wait until when only an event can end the wait.
+// farAhead is the end of a wait that only an event can end.
 const farAhead clustertime.Tick = 1 << 60
 
-// attachPause is how long an automatic attach waits between two tries while no
-// logical node is free.
+// attachPause is the pause between two automatic attach attempts while no logical node is free.
 const attachPause clustertime.Span = 50
 
-// take reserves up to n slots, waiting as long as it takes. held is a slot of g that
-// the caller has reserved already, negative for none.
+// take reserves up to n slots, and waits as long as necessary. held is a slot of g that the caller
+// has reserved already, negative for none.
 func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (*generator, int64, int, error) {
 	w := waiting{s: s, began: -1}
 	defer w.end()
@@ -47,7 +46,7 @@ func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (
 		case got.out == copied:
 			return nil, 0, 0, failure.Errorf(ErrClosed, "sequencer %q: this process is a fork of the one that has the handle, and would issue the same IDs; start another member or client in it", s.Name())
 		case got.out == stopped && s.now.Load() != t:
-			continue // what follows is there already
+			continue // the next snapshot is there already
 		}
 		if got.out == noGrant && seen.refusedAt(got.at) != nil {
 			g.drop(held)
@@ -62,11 +61,10 @@ func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (
 	}
 }
 
-// await waits until cluster time reaches until or wake is closed, after an attempt with the
-// result out at at. It fails if ctx has ended or ends meanwhile, however short the wait is: a
-// loop that ends by the error must not depend on the length of its waits. The attempt may
-// have waited for other callers; if its time has come since, await returns without a wait
-// and without checking ctx.
+// await waits until cluster time reaches until or wake is closed, after an attempt with the result
+// out at at. It fails if ctx has ended or ends during the wait, however short that is: a loop that
+// ends by the error must not depend on the length of its waits. The attempt may have waited for
+// other callers; if its time has come since, await returns without a wait and without checking ctx.
 func (s *Sequencer) await(ctx context.Context, until clustertime.Tick, wake <-chan struct{}, at clustertime.Tick, out outcome) error {
 	if out == aheadTime && at <= s.clock.Now() {
 		return nil
@@ -77,18 +75,17 @@ func (s *Sequencer) await(ctx context.Context, until clustertime.Tick, wake <-ch
 	return s.clock.Wait(ctx, until, wake)
 }
 
-// waiting is one call as a handle's counts have it. It does not wait before the first
-// note.
+// waiting tracks the waits of one call for the handle's counts. The zero value does not wait.
 type waiting struct {
 	s     *Sequencer
 	open  bool
 	began clustertime.Tick // cluster time at which a wait for a grant began, negative for none
-	// behind is the most that cluster time was behind the last ID in this wait for it, 0 in another one.
+	// behind is the largest lag of cluster time behind the last ID during this wait for it, else 0.
 	behind clustertime.Span
 }
 
-// note counts the call as a waiting one after an attempt at the time at, and as one that waits for a
-// grant while it lacks a grant.
+// note counts the call as waiting after an attempt at at, and as waiting for a grant while it lacks
+// one.
 func (w *waiting) note(out outcome, at clustertime.Tick) {
 	if !w.open {
 		w.open = true
@@ -108,8 +105,8 @@ func (w *waiting) note(out outcome, at clustertime.Tick) {
 	}
 }
 
-// endGrantWait ends a wait for a grant, if there is one. One that began while no time was
-// known, at 0, is not timed.
+// endGrantWait ends a wait for a grant, if there is one. A wait that began while the time was
+// unknown, at 0, is not timed.
 func (w *waiting) endGrantWait() {
 	if w.began <= 0 {
 		w.began = -1
@@ -124,7 +121,7 @@ func (w *waiting) endGrantWait() {
 	w.began = -1
 }
 
-// end ends all of it.
+// end ends all waits of the call.
 func (w *waiting) end() {
 	w.endGrantWait()
 	if w.open {
@@ -132,7 +129,7 @@ func (w *waiting) end() {
 	}
 }
 
-// wakeTime is when cluster time alone may end a wait.
+// wakeTime returns the cluster time that may end a wait without any event.
 func wakeTime(seen *rights, at clustertime.Tick, out outcome) clustertime.Tick {
 	switch out {
 	case aheadTime:
@@ -145,33 +142,33 @@ func wakeTime(seen *rights, at clustertime.Tick, out outcome) clustertime.Tick {
 	return farAhead
 }
 
-// waitError names why Next waited when its context ended, with the most that cluster time was behind
-// meanwhile.
+// waitError returns the reason for a wait that its context ended. behind is the largest lag of
+// cluster time during the wait.
 func (s *Sequencer) waitError(err error, behind clustertime.Span, out outcome) error {
 	switch {
 	case out == aheadTime && behind > trail:
-		return failure.Errorf(ErrUnavailable, "sequencer %q: the time is before this handle's last ID and has to come to it: %w", s.Name(), err)
+		return failure.Errorf(ErrUnavailable, "sequencer %q: cluster time is before this handle's last ID; waiting for it to catch up: %w", s.Name(), err)
 	case out == noGrant:
 		return failure.Errorf(ErrGrantExpired, "sequencer %q: %s: %w", s.Name(), s.lack(), err)
 	case out == aheadTime:
-		return fmt.Errorf("sequencer %q: this logical node's IDs of the millisecond are used up: %w", s.Name(), err)
+		return fmt.Errorf("sequencer %q: this logical node has no IDs left in this millisecond: %w", s.Name(), err)
 	}
 	return fmt.Errorf("sequencer %q: %w", s.Name(), err)
 }
 
-// lack says why the handle has no grant for the present time.
+// lack returns the reason why the handle has no grant for the present time.
 func (s *Sequencer) lack() string {
 	seen, now := &rights{}, s.clock.Now()
 	if g := s.now.Load().gen; g != nil {
 		seen = g.rights.Load()
 	}
 	if from, later := seen.after(now); later && now > 0 {
-		return fmt.Sprintf("IDs begin at %s (in %v), where the grant of this handle begins: those of an earlier run or holder may reach up to then",
+		return fmt.Sprintf("IDs begin at %s (in %v), where this handle's grant begins: an earlier run or holder may have issued IDs up to then",
 			from.Time().Format(time.RFC3339), from.Sub(now).Duration())
 	}
 	const remedy = "check that the grid or the store is reachable, and that it has a quorum, then try again"
 	if now == 0 {
-		return "the time of the grid is not known here yet: " + remedy
+		return "cluster time is not known here yet: " + remedy
 	}
 	if seen.hold(now) {
 		return "the grant has begun just now: try again"
@@ -182,8 +179,8 @@ func (s *Sequencer) lack() string {
 	return "grant used up and not renewed: " + remedy
 }
 
-// revive attaches a handle again that was detached for being idle, waits for one that lost
-// its logical node, or says why it may not.
+// revive attaches a handle again after an idle detach, or waits until a lost logical node is
+// replaced. If it may do neither, it returns the reason.
 func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 	if t.final != nil {
 		return s.named(t.final)
@@ -194,7 +191,7 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 	if t.by != byIdle && (t.by == byCaller || s.idle.Load() == 0) {
 		return s.named(ErrDetached)
 	}
-	var full error // why the last try found no logical node
+	var full error // error of the last attempt that found no free logical node
 	for {
 		err := s.attach(ctx)
 		switch {
@@ -213,22 +210,22 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 	}
 }
 
-// exhausted says when the epoch ended.
+// exhausted returns the error for an epoch that has ended.
 func (s *Sequencer) exhausted() error {
 	return failure.Errorf(ErrEpochExhausted, "sequencer %q: epoch exhausted: its last ID was at %s; create one of another name with a later epoch",
 		s.Name(), s.ref.Definition.Exhausted().Format(time.RFC3339))
 }
 
-// refused is the error of a handle whose grant has ended and will not be renewed.
+// refused returns the error of a handle whose grant has ended and will not be renewed.
 func (s *Sequencer) refused(cause error) error {
 	return failure.Errorf(ErrGrantExpired, "sequencer %q: its grant has ended, and is not renewed: %w", s.Name(), cause)
 }
 
-// unnamed returns the text of an error without the sequencer's name, for another error
-// that begins with it.
+// unnamed returns an error's text without the sequencer's name, for another error that begins with
+// it.
 func (s *Sequencer) unnamed(err error) string {
 	return strings.TrimPrefix(err.Error(), fmt.Sprintf("sequencer %q: ", s.Name()))
 }
 
-// named puts the sequencer's name before a sentinel.
+// named prefixes a sentinel with the sequencer's name.
 func (s *Sequencer) named(err error) error { return fmt.Errorf("sequencer %q: %w", s.Name(), err) }

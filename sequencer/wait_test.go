@@ -55,7 +55,7 @@ func TestWaitEndsWithContext(t *testing.T) {
 			h.control.Renewed(numbered(1), Grant{From: 3100, Until: 4000})
 			h.clock.set(3050)
 		}, ErrGrantExpired, 1, "(in 50ms)"},
-		{"millisecond used up", func(h *handle) { _, _ = h.Fill(t.Context(), make([]ID, 1024)) }, context.DeadlineExceeded, 0, "of the millisecond"},
+		{"millisecond used up", func(h *handle) { _, _ = h.Fill(t.Context(), make([]ID, 1024)) }, context.DeadlineExceeded, 0, "in this millisecond"},
 		{"no free node", func(h *handle) {
 			_ = h.control.DetachIdle(t.Context())
 			h.backend.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrNoFreeNode }
@@ -248,9 +248,9 @@ func TestGrantAheadIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestWaitingCallsHearOfTheEnd: a call that waits for a grant or for time immediately
+// TestEndOfHandleEndsWaits: a call that waits for a grant or for time immediately
 // returns the error of the handle's new state.
-func TestWaitingCallsHearOfTheEnd(t *testing.T) {
+func TestEndOfHandleEndsWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*handle)
 		want error
@@ -345,9 +345,9 @@ func TestAttachesGoOneAtATime(t *testing.T) {
 	})
 }
 
-// TestChangeBeforeTheSleep: what happens between a failed try and the sleep after
+// TestChangeBeforeAWaitIsNotMissed: what happens between a failed try and the sleep after
 // it is not missed. The second reading of the clock lies there: the first is the try.
-func TestChangeBeforeTheSleep(t *testing.T) {
+func TestChangeBeforeAWaitIsNotMissed(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*handle)
 		want   error
@@ -375,9 +375,9 @@ func TestChangeBeforeTheSleep(t *testing.T) {
 	}
 }
 
-// TestReviveRemembersWhyItWaits: the context ends while the backend is asked again.
+// TestReviveReturnsTheLastAttachError: the context ends while the backend is asked again.
 // The cause is the answer before, that no node was free.
-func TestReviveRemembersWhyItWaits(t *testing.T) {
+func TestReviveReturnsTheLastAttachError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandle(t)
 		h.DetachWhenIdle(time.Second)
@@ -397,9 +397,9 @@ func TestReviveRemembersWhyItWaits(t *testing.T) {
 	})
 }
 
-// TestLateLookWithoutContext: the next millisecond has come while a call looked. That its
+// TestEndedContextDoesNotCostAnID: the next millisecond has come while a call looked. That its
 // context has ended does not matter then.
-func TestLateLookWithoutContext(t *testing.T) {
+func TestEndedContextDoesNotCostAnID(t *testing.T) {
 	clock := &lateClock{manualClock: newManualClock(2000)}
 	s := stripedOn(t, 1, clock)
 	for what, next := range map[string]func(context.Context) (ID, error){"Sequencer": s.handles[0].Next, "Striped": s.Next} {
