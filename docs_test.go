@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -210,6 +211,32 @@ func TestEveryTextIsReal(t *testing.T) {
 		if !strings.Contains(readFile(t, "docs/runbook.md"), "`"+alert[1]+"`") {
 			t.Errorf("docs/runbook.md has no step for the alert %s", alert[1])
 		}
+	}
+}
+
+// TestPagesThatCodeNames: the pages that sources and manifests refer to exist.
+func TestPagesThatCodeNames(t *testing.T) {
+	page := regexp.MustCompile(`\bdocs/[a-z-]+\.md`)
+	named := 0
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !slices.Contains([]string{".go", ".yaml", ".json", ".in"}, filepath.Ext(name)) {
+			return nil
+		}
+		for _, found := range page.FindAllString(readFile(t, name), -1) {
+			if named++; !exists(found) {
+				t.Errorf("%s: there is no %s", name, found)
+			}
+		}
+		return nil
+	})
+	if err != nil || named < 20 {
+		t.Errorf("%d pages are named: %v", named, err)
 	}
 }
 

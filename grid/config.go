@@ -129,7 +129,7 @@ type Config struct {
 	AnchorAhead time.Duration
 	// Debug serves paths on the API by which a program on this machine looks into gossip
 	// (state-info), pauses gossip, Raft and calls between members, and ends the member; see
-	// docs/discovery.md. For tests of a grid, not for production.
+	// docs/http.md. For tests of a grid, not for production.
 	Debug bool
 	// Security says by what this member proves its identity, and whom it trusts: a directory
 	// made by `snowgrid secure init`, or files, or a tls.Config. Files are followed, so that

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// outputFlag selects a result's format. docs/commands.md lists the JSON fields; later versions only
+// outputFlag selects a result's format. docs/output.md lists the JSON fields; later versions only
 // add fields.
 type outputFlag struct {
 	Output string `short:"o" help:"Output format: text or json." enum:"text,json,table" default:"text"`

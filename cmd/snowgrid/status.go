@@ -28,7 +28,7 @@ func (statusCommand) Help() string {
     snowgrid status -o json
     snowgrid status --check
 
-docs/operate.md explains each line, and docs/metrics.md the alerts that --check prints.`
+docs/health.md explains each line, and docs/runbook.md each alert that --check prints.`
 }
 
 // Run prints the status.
