@@ -144,6 +144,8 @@ func checkCalls(name, text, makefile string, exists func(string) bool) (problems
 	for _, match := range goCall.FindAllStringSubmatch(text, -1) {
 		if dir := path.Join(match[1], strings.TrimSuffix(match[2], "...")); !exists(dir) && !exists(path.Join(path.Dir(name), dir)) {
 			problems = append(problems, fmt.Sprintf("%s: %s: there is no %s", name, match[0], dir))
+		} else if in := moduleOf(dir, exists); exists(dir) && in != path.Clean(match[1]) {
+			problems = append(problems, fmt.Sprintf("%s: %s: %s is in the module %s; begin with cd %s", name, match[0], dir, in, in))
 		}
 	}
 	for _, script := range ciCall.FindAllString(text, -1) {
@@ -238,6 +240,14 @@ func TestPagesThatCodeNames(t *testing.T) {
 	if err != nil || named < 20 {
 		t.Errorf("%d pages are named: %v", named, err)
 	}
+}
+
+// moduleOf returns the directory with the go.mod of a package.
+func moduleOf(dir string, exists func(string) bool) string {
+	for dir != "." && !exists(path.Join(dir, "go.mod")) {
+		dir = path.Dir(dir)
+	}
+	return dir
 }
 
 // snippetImports are the packages that snippets use, by the name in them.
@@ -358,7 +368,8 @@ func TestDocsCanFail(t *testing.T) {
 		{"clear text", checkClearText("x", "curl http://a:7948/"), checkClearText("x", "http://127.0.0.1:7948 https://a http://a:7949/metrics")},
 		{"anchor", checkAnchors("x.md", "[a](y.md#no)", page), checkAnchors("x.md", "[a](y.md#one-two) [b](#a)", page)},
 		{"target", checkCalls("x.md", "`make sim`", "", all), checkCalls("x.md", "`make sim`", "\nsim: ## x", all)},
-		{"package", checkCalls("x.md", "go test ./proof/sim", "", none), checkCalls("x.md", "go test ./proof/sim", "", all)},
+		{"package", checkCalls("x.md", "go test ./proof/sim", "", none), checkCalls("x.md", "go test ./proof/sim", "", func(n string) bool { return path.Base(n) != "go.mod" })},
+		{"module", checkCalls("x.md", "go test ./m/sim", "", func(n string) bool { return n != "go.mod" && n != "m/sim/go.mod" }), checkCalls("x.md", "cd m && go test ./sim", "", func(n string) bool { return n != "go.mod" && n != "m/sim/go.mod" })},
 		{"path", checkPaths("x/y.md", "`a/b.go`", none), checkPaths("x/y.md", "`a/b.go` `internal/c`", all)},
 		{"script", checkCalls("x.md", "`.ci/run`", "", none), checkCalls("x.md", "`.ci/run`", "", all)},
 	}
