@@ -12,16 +12,16 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// backend is the grid as one handle sees it.
+// backend implements sequencer.Backend for one handle, by calls to the grid.
 type backend struct {
 	client *Client
 	entry  *entry
 	first  *firstAttach // nil when the handle has attached; the handle calls Attach in turns
 }
 
-// Attach implements sequencer.Backend. Every call makes a fresh attachment ID; its
-// tries all carry that one, so that a lost answer costs no second logical node. The call
-// that created the sequencer may have been the first of them.
+// Attach implements sequencer.Backend. Every call makes a fresh attachment ID, which all its tries
+// carry, so a lost reply costs no second logical node. The call that created the sequencer may have
+// been the first try.
 func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Preference) (sequencer.Attachment, error) {
 	c := b.client
 	id, first := newAttachmentID(), b.first
@@ -49,7 +49,7 @@ func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Pre
 	return b.attached(ref, sequencer.Attachment{ID: id, Node: res.Node, Grant: res.Grant}, res.Stamp, began)
 }
 
-// attached takes in an attachment that was answered to a request sent at began.
+// attached applies an attachment from the reply to a request sent at began.
 func (b *backend) attached(ref sequencer.Ref, a sequencer.Attachment, s wire.Stamp, began time.Duration) (sequencer.Attachment, error) {
 	c := b.client
 	if int(a.Node) >= ref.Definition.Nodes() {
@@ -62,14 +62,14 @@ func (b *backend) attached(ref sequencer.Ref, a sequencer.Attachment, s wire.Sta
 	return a, nil
 }
 
-// newAttachmentID returns an ID that was never used.
+// newAttachmentID returns a random ID.
 func newAttachmentID() (id sequencer.AttachmentID) {
 	_, _ = crand.Read(id[:])
 	return id
 }
 
-// Detach implements sequencer.Backend. If ctx ends first it is tried again in the
-// background, until the session would have ended anyway.
+// Detach implements sequencer.Backend. If ctx ends first, the detach is retried in the background,
+// until the session would have ended anyway.
 func (b *backend) Detach(ctx context.Context, ref sequencer.Ref, rel sequencer.Release) error {
 	used := ask(b.client.session, func(m *session.Machine) session.Used { return m.TakeUsed(b.entry.State) })
 	err := b.client.release(ctx, ref, rel, used)
@@ -84,7 +84,7 @@ func (b *backend) Destroy(ctx context.Context, ref sequencer.Ref) error {
 	return b.client.destroy(ctx, ref)
 }
 
-// release gives an attachment back, and tells the use of the sequencer since it was told last.
+// release releases an attachment and reports the sequencer's use since the last report.
 func (c *Client) release(ctx context.Context, ref sequencer.Ref, rel sequencer.Release, used session.Used) error {
 	req := wire.DetachRequest{
 		Holder: c.holder, Sequencer: wire.SequencerOf(ref),
@@ -93,12 +93,12 @@ func (c *Client) release(ctx context.Context, ref sequencer.Ref, rel sequencer.R
 	return c.callOwner(ctx, ref.Definition.Name(), wire.PathDetach, req, &wire.Done{})
 }
 
-// ended takes the handles on a life to their end because the life has ended.
+// ended ends all handles on a life, because the life has ended.
 func (c *Client) ended(name string, life sequencer.Life) {
 	c.session.do(func(m *session.Machine, _ session.Now) { m.Ended(name, life) })
 }
 
-// stamped takes the time out of an answer to a request sent at began.
+// stamped applies the time in a reply to a request sent at began.
 func (c *Client) stamped(s wire.Stamp, began time.Duration) {
 	c.session.do(func(m *session.Machine, now session.Now) { m.Stamped(now, session.Stamp(s), began) })
 }

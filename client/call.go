@@ -14,10 +14,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// callOwner calls a name's owner until it answers or ctx ends. Wrong owners and
-// unreachable ones lead to a new look at the directory, and to a try without a pause as
-// soon as this names another owner; one that only was too slow does not, since tryOwner
-// has looked while it waited.
+// callOwner calls a name's owner until it answers or ctx ends. After a wrong or unreachable owner
+// it fetches the directory, and retries without a pause as soon as this names another owner. After
+// a slow owner it does not, since tryOwner has fetched the directory while it waited.
 func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) error {
 	if err := c.tasks.Begin(); err != nil {
 		return err
@@ -29,7 +28,7 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	ctx, cancel := c.tasks.Bind(ctx)
 	defer cancel()
 	call := ask(c.session, (*session.Machine).NewCall)
-	var said error // by the last try that was not cut off
+	var said error // from the last try that was not cut off
 	for {
 		began := c.clock.Mono()
 		addr := c.owner(name)
@@ -62,7 +61,7 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	}
 }
 
-// tried reports whether a call is tried again after an error, and how.
+// tried returns whether and how to retry a call after an error.
 func (c *Client) tried(call *session.Call, err error) (retry session.Retry, again bool) {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
@@ -84,10 +83,10 @@ func (c *Client) tryOwner(ctx context.Context, addr, name, path string, in, out 
 	return c.transport.Call(ctx, addr, path, in, out)
 }
 
-// giveUpWhenMoved looks up a name's owner again and again until ctx ends, and ends it
-// when the owner is no longer at addr.
+// giveUpWhenMoved fetches the directory repeatedly until ctx ends, and calls giveUp when the owner
+// of name is no longer at addr.
 func (c *Client) giveUpWhenMoved(ctx context.Context, giveUp context.CancelFunc, name, addr string) {
-	c.beginWatch(name, addr) // the owner may be silent: the member that is asked has that looked at
+	c.beginWatch(name, addr) // the owner may be silent: the member that watches it has it probed
 	for looks := 1; ctx.Err() == nil; looks++ {
 		_ = c.lookUp(ctx, c.clock.Mono(), true) // an error leaves the directory as it is
 		c.awaitMove(ctx, name, addr, session.SlowTry(looks))
@@ -105,19 +104,19 @@ func (c *Client) tryCall(ctx context.Context, addr, path string, in, out any) er
 	return c.transport.Call(ctx, addr, path, in, out)
 }
 
-// gaveUp returns the error of a call whose context ended, with the last error.
+// gaveUp returns the error of a call after its context ended, with the last error.
 func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
 	if c.tasks.Err() != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
 	}
-	if wire.IsAnswer(last) { // the grid is reachable, and says itself what is to be done
+	if wire.IsAnswer(last) { // the grid is reachable, and its reply has the remedy
 		text := strings.TrimPrefix(oneLine(last), fmt.Sprintf("sequencer %q: ", name))
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: not possible in time: %w; last answer: %s", name, ctx.Err(), text)
 	}
 	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no answer in time: %w; last error: %s; check that a majority of the grid is reachable, then try again", name, ctx.Err(), oneLine(last))
 }
 
-// oneLine returns the text of joined errors on one line, each of them once.
+// oneLine returns the text of joined errors on one line, without repetitions.
 func oneLine(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	slices.Sort(lines)

@@ -6,9 +6,9 @@
 //	orders, err := c.CreateSequencer(ctx, "orders", sequencer.Config{})
 //	id, err := orders.Next(ctx)
 //
-// A grid that runs with security needs a certificate of the role holder, or a token, in
-// Config.Security. A call that it does not allow returns an error that matches
-// security.ErrDenied or security.ErrUnauthenticated, without a retry.
+// A grid with security requires a certificate with the role holder, or a token, in Config.Security.
+// A call that it does not allow returns an error that matches security.ErrDenied or
+// security.ErrUnauthenticated, without a retry.
 //
 // A grid member uses the same code for its own handles.
 package client
@@ -36,43 +36,42 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Config says how to reach a grid. Only Addrs is needed.
+// Config configures a client. Only Addrs is required.
 type Config struct {
 	// Addrs are API addresses, host:port, of one or more members. The client
 	// finds the others through them.
 	Addrs []string
-	// Security says by what this process proves its identity, and whom it trusts; see package
-	// security. Files are followed, so that certificates are replaced without a restart.
-	// nil = clear text, for a grid that runs without security.
+	// Security has this process's credentials and the authorities that it trusts; see package
+	// security. Its files are watched, so certificates are replaced without a restart. nil = clear
+	// text, for a grid without security.
 	Security *security.Config
-	// TLS, if not nil, is short for a Security of it alone.
+	// TLS, if not nil, stands for a Security with only this TLS configuration.
 	TLS *tls.Config
-	// Labels describe this process to operators, such as host, pid and service: `snowgrid
-	// holders` shows them. At most 16, of 512 bytes together. nil = none.
+	// Labels describe this process to operators, such as host, pid and service; `snowgrid holders`
+	// lists them. At most 16, with 512 bytes together. nil = none.
 	Labels map[string]string
 	// Logger receives events for the operator; nil = none, except that
 	// slog.Default receives one line when no member answers a Dial for seconds.
 	Logger *slog.Logger
-	// DataDir, if not "", is a directory of this process alone. In it the client remembers
+	// DataDir, if not "", is a directory for this process alone. In it the client remembers
 	// its logical nodes, and a restarted process gets them back: immediately after Leave,
-	// and after a crash when the grants of the crashed process have ended, which takes a
-	// window at most. IDs of these nodes begin above those of the earlier process in
-	// either case.
+	// and after a crash when the crashed process's grants have ended, which takes a
+	// window at most. In either case its IDs begin above the earlier process's IDs.
 	DataDir string
-	// Set gives the process a number that it keeps across restarts with its DataDir: 1, 2,
-	// 3 and so on within the set of this name; see [Client.Number]. No logical node is
-	// attached before the number is registered, and a process with a copied DataDir ends
-	// the handles of the earlier one (sequencer.ErrFenced). "" = no number.
-	// Cluster tells sets of one name apart; "" = the grid's name.
+	// Set gives the process a number that it keeps across restarts with its DataDir: 1, 2, 3 and so
+	// on within the set with this name; see [Client.Number]. No logical node is attached before the
+	// number is registered, and a process with a copied DataDir ends the handles of the earlier one
+	// (sequencer.ErrFenced). "" = no number. Cluster distinguishes sets with the same name; "" =
+	// the grid's name.
 	Set, Cluster string
-	// Dial opens connections; nil = [TCP]. Dials to one address run one at a time, and
-	// the context of each ends after two seconds.
+	// Dial opens connections; nil = [TCP]. Dials to one address run one at a time, and each context
+	// ends after two seconds.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Transport carries the calls; nil = HTTP over Dial. Most users do not
 	// need it.
 	Transport Transport
-	// Clock is the process's cluster time; nil = one of the client's own. Most
-	// users do not need it.
+	// Clock is the process's cluster time; nil = a clock for this client alone. Most users do not
+	// need it.
 	Clock *Clock
 	// Process replaces DataDir in a member, which shares its number with its handles.
 	// Users do not need it.
@@ -102,16 +101,15 @@ type Client struct {
 	counts    counts
 }
 
-// Dial returns a client of the grid that answers at one of the addresses. It
-// tries until ctx ends.
+// Dial connects to the grid that answers at one of the addresses. It tries until ctx ends.
 //
 // With a Set it returns when the process has its number; if ctx ends before, the next Dial
 // continues where this one ended.
 //
 // Errors: sequencer.ErrInvalidConfig, also for a DataDir that another process uses, that is
-// damaged, or that belongs to another Set or Cluster; roster.ErrNotRegistered if the grid
-// does not know the number in DataDir (any longer); sequencer.ErrFenced; and, when ctx ended,
-// an error that matches ctx.Err() and sequencer.ErrUnavailable.
+// damaged, or that belongs to another Set or Cluster; roster.ErrNotRegistered if the grid has no
+// registration for the number in DataDir; sequencer.ErrFenced; and, when ctx ended, an error that
+// matches ctx.Err() and sequencer.ErrUnavailable.
 func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	c, err := newClient(cfg)
 	if err != nil {
@@ -131,10 +129,10 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// dialQuietly is for how long Dial looks for a member without a line in the log.
+// dialQuietly is the time after which an unsuccessful Dial writes a log line.
 const dialQuietly = 3 * time.Second
 
-// findGrid looks for a member that answers, until ctx ends.
+// findGrid tries the members until one answers or ctx ends.
 func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 	call := ask(c.session, (*session.Machine).NewCall)
 	began, reported := c.clock.Mono(), false
@@ -144,7 +142,7 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 		if err == nil {
 			return nil
 		}
-		if last == nil || ctx.Err() == nil { // else err only says that ctx ended
+		if last == nil || ctx.Err() == nil { // else err only reports the end of ctx
 			last = err
 		}
 		if errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, wire.ErrBadRequest) || isDenied(err) {
@@ -167,7 +165,7 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 	}
 }
 
-// newClient returns a running client that has not looked for its grid yet.
+// newClient returns a running client that has not fetched a directory yet.
 func newClient(cfg Config) (*Client, error) {
 	if len(cfg.Addrs) == 0 {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Addrs is empty; give the API address of at least one member")
@@ -235,7 +233,7 @@ func NewHolder() sequencer.HolderID {
 	return sequencer.HolderID(hex.EncodeToString(b[:]))
 }
 
-// Members returns the members that the client knows, by incarnation.
+// Members returns the grid's members as in the client's directory, by incarnation.
 func (c *Client) Members() []wire.Address {
 	d := c.directory.Load()
 	if d == nil {
@@ -244,12 +242,12 @@ func (c *Client) Members() []wire.Address {
 	return append([]wire.Address(nil), d.Members...)
 }
 
-// Leave gives every logical node back and closes the client. It returns an error
-// that matches ctx.Err() if ctx ended first; the client is closed then too.
+// Leave releases every logical node and closes the client. It returns an error that matches
+// ctx.Err() if ctx ended first; the client is closed then too.
 //
-// A logical node whose grant has ended is free without it. So Leave ends by itself when no member
-// has answered until the last grant ended, a window at most, with an error that matches
-// sequencer.ErrUnavailable.
+// A logical node is free once its grant has ended, even without a release. Leave therefore ends by
+// itself if no member answers until the last grant has ended, a window at most, with an error that
+// matches sequencer.ErrUnavailable.
 //
 // Errors: sequencer.ErrClosed, also when Close ends it; sequencer.ErrUnavailable; and, when ctx
 // ended, an error that matches ctx.Err() and sequencer.ErrUnavailable.

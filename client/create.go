@@ -13,15 +13,14 @@ import (
 // entry is one handle of a client.
 type entry = handles.Entry[*session.Handle]
 
-// CreateSequencer returns this client's handle on a named sequencer, creating
-// the sequencer if the grid has none of that name, and attaches a logical node.
-// There is one handle per name and client: a handle that is there already is
-// returned as it is, Detached too. If only the attach failed, the handle is
-// returned, Detached, beside the error; calling again tries to attach it again.
+// CreateSequencer returns this client's handle on a named sequencer, creates the sequencer if the
+// grid has none with that name, and attaches a logical node. There is one handle per name and
+// client: an existing handle is returned as it is, even if Detached. If only the attach failed, the
+// handle is returned, Detached, with the error; calling again retries the attach.
 //
-// Errors: sequencer.ErrInvalidConfig; ErrConflict if the grid has the name with
-// another definition (the message shows both); ErrNoFreeNode; ErrClosed; and,
-// when ctx ended, an error that matches ctx.Err() and ErrUnavailable.
+// Errors: sequencer.ErrInvalidConfig; ErrConflict if the grid has the name with another definition
+// (the message has both); ErrNoFreeNode; ErrClosed; and, when ctx ended, an error that matches
+// ctx.Err() and ErrUnavailable.
 func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer.Config) (*sequencer.Sequencer, error) {
 	def, err := sequencer.Define(name, cfg)
 	if err != nil {
@@ -32,11 +31,11 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 	})
 }
 
-// OpenSequencer returns this client's handle on a sequencer that exists,
-// Detached unless this client has attached it before.
+// OpenSequencer returns this client's handle on an existing sequencer, Detached unless this client
+// has attached it before.
 //
-// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrClosed; and, when ctx
-// ended, an error that matches ctx.Err() and ErrUnavailable.
+// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrClosed; and, when ctx ended, an error that
+// matches ctx.Err() and ErrUnavailable.
 func (c *Client) OpenSequencer(ctx context.Context, name string) (*sequencer.Sequencer, error) {
 	if _, err := sequencer.Define(name, sequencer.Config{}); err != nil {
 		return nil, err
@@ -46,11 +45,11 @@ func (c *Client) OpenSequencer(ctx context.Context, name string) (*sequencer.Seq
 	})
 }
 
-// DestroySequencer ends the life that the name has at the moment, in the whole
-// grid. See [sequencer.Sequencer.Destroy], which ends no life but its own.
+// DestroySequencer ends the name's current life in the whole grid. [sequencer.Sequencer.Destroy]
+// only ends the life of its handle.
 //
-// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrClosed; and, when ctx
-// ended, an error that matches ctx.Err() and ErrUnavailable.
+// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrClosed; and, when ctx ended, an error that
+// matches ctx.Err() and ErrUnavailable.
 func (c *Client) DestroySequencer(ctx context.Context, name string) error {
 	if _, err := sequencer.Define(name, sequencer.Config{}); err != nil {
 		return err
@@ -69,19 +68,19 @@ func (c *Client) DestroySequencer(ctx context.Context, name string) error {
 	return c.destroy(ctx, ref)
 }
 
-// Forget ends this client's handle on a named sequencer and gives its logical node back,
-// so that the client keeps nothing of the name: the handle returns sequencer.ErrClosed from
-// then on, and the next create or open makes another. Handles of CreateStriped stay. A name
-// without a handle is ignored.
+// Forget ends this client's handle on a named sequencer, releases its logical node, and drops
+// everything that the client keeps for the name: the handle returns sequencer.ErrClosed from then
+// on, and the next create or open makes another. Handles from CreateStriped stay. A name without a
+// handle is ignored.
 //
 // Errors: sequencer.ErrClosed; and, when ctx ended, an error that matches ctx.Err() and
-// ErrUnavailable. The handle has ended then too, unless another create or open of the name
-// was in progress, and its logical node is given back in the background.
+// ErrUnavailable. The handle has ended then too, unless another create or open for the name was in
+// progress, and its logical node is released in the background.
 func (c *Client) Forget(ctx context.Context, name string) error {
 	return c.handles.Forget(ctx, name)
 }
 
-// destroy ends one life; that it has ended already is not an error.
+// destroy ends one life. It returns nil if the life has ended already.
 func (c *Client) destroy(ctx context.Context, ref sequencer.Ref) error {
 	name := ref.Definition.Name()
 	err := c.callOwner(ctx, name, wire.PathDestroy, wire.DestroyRequest{Name: name, Life: ref.Life}, &wire.Done{})
@@ -92,7 +91,7 @@ func (c *Client) destroy(ctx context.Context, ref sequencer.Ref) error {
 	return nil
 }
 
-// find asks for a name's life and makes the handle for it, to be attached if owed.
+// find requests a name's life and makes the handle for it, to be attached if owed.
 func (c *Client) find(ctx context.Context, name, path string, in any, owed bool) (*entry, error) {
 	ref, stamp, err := c.life(ctx, name, path, in)
 	if err != nil {
@@ -101,7 +100,7 @@ func (c *Client) find(ctx context.Context, name, path string, in any, owed bool)
 	return c.keep(ref, stamp, &entry{Owed: owed}, nil)
 }
 
-// life asks for a name's life.
+// life requests a name's life from its owner.
 func (c *Client) life(ctx context.Context, name, path string, in any) (sequencer.Ref, wire.Stamp, error) {
 	began := c.clock.Mono()
 	var res wire.SequencerResponse
@@ -113,9 +112,9 @@ func (c *Client) life(ctx context.Context, name, path string, in any) (sequencer
 	return ref, res.Stamp, err
 }
 
-// keep makes a handle for an entry on a life that was answered with a stamp, and has the
-// session look after it. One that is owed no attachment is shown to the owner, so that
-// this tells it of a destroy. first is the attachment of the answer, nil for none.
+// keep makes a handle for an entry on a life from a reply with a stamp, and adds it to the session.
+// A handle that is owed no attachment is registered with the owner, which then reports a destroy.
+// first is the attachment in the reply, nil for none.
 func (c *Client) keep(ref sequencer.Ref, s wire.Stamp, e *entry, first *firstAttach) (*entry, error) {
 	_, e.Control = sequencer.New(ref, &backend{client: c, entry: e, first: first}, c.clock)
 	if first != nil {

@@ -10,19 +10,19 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// firstAttach is the part of an answer to a create about the attachment requested with
-// it. The first attach of the handle takes it in.
+// firstAttach is the attachment part of the reply to a create with an attach. The handle's first
+// attach consumes it.
 type firstAttach struct {
 	id       sequencer.AttachmentID
 	seat     *registrar.Seat // nil for none
-	answer   *wire.Attached  // nil from an owner of an earlier release
-	identity *wire.Identity  // that was shown, nil for none
+	answer   *wire.Attached  // nil from an owner with an earlier release
+	identity *wire.Identity  // sent with the request, nil for none
 	stamp    wire.Stamp
 	began    time.Duration
 }
 
-// createAttached creates a sequencer and attaches to it by one call, and makes the handle,
-// which is yet to take the attachment.
+// createAttached creates a sequencer and attaches to it by one call, and makes the handle, which
+// consumes the attachment by its first attach.
 func (c *Client) createAttached(ctx context.Context, def sequencer.Definition) (*entry, error) {
 	name, req := def.Name(), wire.CreateRequestOf(def)
 	identity, err := c.identity()
@@ -47,9 +47,9 @@ func (c *Client) createAttached(ctx context.Context, def sequencer.Definition) (
 	return c.keep(ref, res.Stamp, &entry{Owed: true}, first)
 }
 
-// takeFirst returns the attachment that came with the create, or the error that the grid has
-// none to give. done is false if the handle has to ask by a call of its own, under the same ID,
-// which the owner may have recorded.
+// takeFirst returns the attachment that came with the create, or an error if the grid has none
+// free. done is false if the handle has to make a call of its own, under the same ID, which the
+// owner may have recorded.
 func (b *backend) takeFirst(ref sequencer.Ref, first *firstAttach) (a sequencer.Attachment, done bool, err error) {
 	c, answer := b.client, first.answer
 	if answer == nil {

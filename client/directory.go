@@ -12,16 +12,16 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// lookedUp is one member's directory, or why there is none.
+// lookedUp is one member's directory, or the error in place of it.
 type lookedUp struct {
 	directory *wire.DirectoryResponse
 	asked     time.Duration // by the client's clock
 	err       error
 }
 
-// lookUp fetches the directory from the first member that answers. Concurrent calls
-// share one round. A directory that was asked for since the clock showed after is not
-// fetched again. urgent says that a call waits for it: a round in progress is then as urgent.
+// lookUp fetches the directory from the first member that answers. Concurrent calls share one
+// round. A directory requested later than after, by the client's clock, is not fetched again.
+// urgent marks a lookup that a call waits for: it makes a round in progress urgent.
 func (c *Client) lookUp(ctx context.Context, after time.Duration, urgent bool) error {
 	if err := c.rounds.enter(ctx, urgent); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration, urgent bool) e
 	urgent = c.rounds.begin() || urgent
 	search := ask(c.session, func(m *session.Machine) *session.LookUp { return m.NewLookUp(urgent) })
 	found := make(chan lookedUp)
-	var next <-chan time.Time // when to ask another member
+	var next <-chan time.Time // when to send the request to another member
 	askNext := func() {
 		next = time.After(search.Patience())
 		if addr := search.Ask(); addr != "" {
@@ -73,18 +73,18 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration, urgent bool) e
 	}
 }
 
-// rounds lets one search for the directory be in progress at a time.
+// rounds serializes searches for the directory.
 type rounds struct {
 	turn   chan struct{} // holds one token while a search is in progress
 	hurry  chan struct{} // gets a token when an urgent search waits for its turn
-	urgent atomic.Int32  // the urgent ones that wait
+	urgent atomic.Int32  // number of waiting urgent searches
 }
 
 func newRounds() rounds {
 	return rounds{turn: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
 }
 
-// enter waits for the turn of a search, which leave ends.
+// enter waits until no other search is in progress; leave ends the search.
 func (r *rounds) enter(ctx context.Context, urgent bool) error {
 	if urgent {
 		r.urgent.Add(1)
@@ -102,10 +102,10 @@ func (r *rounds) enter(ctx context.Context, urgent bool) error {
 	}
 }
 
-// begin reports whether an urgent search waits for the one that has the turn.
+// begin reports whether an urgent search waits for the one in progress.
 func (r *rounds) begin() bool {
 	select {
-	case <-r.hurry: // of one that is counted, or no longer waits
+	case <-r.hurry: // from a search that is counted, or no longer waits
 	default:
 	}
 	return r.urgent.Load() > 0
@@ -125,7 +125,7 @@ func (c *Client) askDirectory(ctx context.Context, addr string, in wire.Director
 	return l
 }
 
-// adopt keeps a directory unless there is a newer one.
+// adopt installs a directory unless the client has a newer one.
 func (c *Client) adopt(l lookedUp) {
 	if d := l.directory; d.Same {
 		stamp := session.Stamp{Grid: d.Grid, Version: d.Version, Time: d.Time}

@@ -10,14 +10,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// delivering is a Stream whose events need no goroutine that waits for them.
+// delivering is a Stream that delivers events without a waiting goroutine.
 type delivering interface {
-	// Deliver has event called for each event from now on, and end when the stream ends, unless
-	// it was closed. Neither may wait.
+	// Deliver calls event for each event from now on, and end when the stream ends, unless it was
+	// closed. Neither may block.
 	Deliver(event func(wire.Event), end func())
 }
 
-// listen opens an event stream and takes its events until it breaks or ctx ends.
+// listen opens an event stream and handles its events until it breaks or ctx ends.
 func (r *runner) listen(ctx context.Context, s *session.Stream) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := sync.OnceFunc(func() {
@@ -52,7 +52,7 @@ func (r *runner) listen(ctx context.Context, s *session.Stream) {
 	}
 }
 
-// take takes in an event of a stream; one without a name says that the stream stands.
+// take handles a stream event; an event without a name means that the stream is established.
 func (r *runner) take(s *session.Stream, e wire.Event) {
 	if e.Name == "" {
 		r.do(func(m *session.Machine, now session.Now) { m.Stands(now, s) })
@@ -61,7 +61,7 @@ func (r *runner) take(s *session.Stream, e wire.Event) {
 	r.c.ended(e.Name, e.Life)
 }
 
-// ended takes in the end of a stream.
+// ended handles the end of a stream.
 func (r *runner) ended(s *session.Stream) {
 	r.do(func(m *session.Machine, now session.Now) {
 		if stop := r.streams[s]; stop != nil {
@@ -101,7 +101,7 @@ func (h *HTTP) eventsInFrames(ctx context.Context, addr string, body []byte) (st
 type framedStream struct {
 	httpStream
 	answer *frames.Stream
-	part   []byte // of an event that has not arrived as a whole
+	part   []byte // a partly received event
 }
 
 // Deliver implements delivering.

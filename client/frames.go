@@ -17,49 +17,49 @@ import (
 )
 
 const (
-	// upgradeTimeout bounds the upgrade of a connection. A member with little processor time
-	// has to meet it, since another dial would cost it more; each call that waits has a time
-	// limit of its own, and the kernel detects a broken path earlier, see TCP.
+	// upgradeTimeout bounds the upgrade of a connection. It has to suffice for a member with little
+	// processor time, since another dial would cost that member more; each waiting call has its own
+	// time limit, and the kernel detects a broken path earlier, see TCP.
 	upgradeTimeout = time.Minute
-	// plainFor is for how long a member that did not upgrade is called over HTTP.
+	// plainFor is the time for which a member that did not upgrade is called over HTTP.
 	plainFor = 30 * time.Second
-	// backoffBase and backoffMax bound the pause before the next dial to an address, which is
-	// random: it doubles with each dial that failed. The most is short beside the time limit
-	// of a call, so that a refused connection is not taken for a silent one.
+	// backoffBase and backoffMax bound the random pause before the next dial to an address, which
+	// doubles with each failed dial. The maximum is short compared with a call's time limit, so
+	// that a refused connection is not mistaken for a silent one.
 	backoffBase = 10 * time.Millisecond
 	backoffMax  = 250 * time.Millisecond
 )
 
-// framedLines are the framed connections of a transport, by address. Its zero value is ready.
+// framedLines are a transport's framed connections, by address. The zero value is ready.
 //
-// A member may have two: a name in the configuration, and an IP address in the directory. Both are
-// called over one connection, once it is known that the name leads to that address. An address that
-// is not called itself, as that of a proxy, does not count.
+// A member may have two addresses: a name in the configuration, and an IP address in the directory.
+// Calls to both share one connection, once the name has resolved to that IP address. Addresses that
+// are never called themselves, such as a proxy's, do not count.
 type framedLines struct {
 	mu     sync.Mutex // guards what follows; never held while waiting
 	of     map[string]*framedLine
 	closes int // counts calls of close
 }
 
-// framedLine is the framed connection to an address, or why there is none.
+// framedLine is the framed connection to an address, or the reason why there is none.
 type framedLine struct {
 	attempt    *attempt // the last, nil before the first
 	remote     string   // the address of the last connection that was dialed
-	failures   int      // of dials in succession
+	failures   int      // failed dials in succession
 	plainUntil time.Time
 }
 
-// attempt is an attempt to open a connection. The rest is set before done is closed.
+// attempt is an attempt to open a connection. Fields below done are set before done is closed.
 type attempt struct {
 	done   chan struct{}
 	cancel func()         // ends the attempt
 	conn   *frames.Client // nil if there is none
-	remote string         // the address that it has
+	remote string         // the connection's remote address
 	plain  bool           // the member does not upgrade: call it over HTTP
 	err    error
 }
 
-// usable reports whether calls may wait for an attempt, or use its connection.
+// usable reports whether calls may wait for the attempt, or use its connection.
 func (a *attempt) usable() bool {
 	if a == nil {
 		return false
@@ -80,8 +80,8 @@ func (a *attempt) usable() bool {
 	}
 }
 
-// framed returns the framed connection to an address, nil if its member is called over HTTP.
-// All callers wait for one dial, which does not end with the context of any.
+// framed returns the framed connection to an address, nil if its member is called over HTTP. All
+// callers wait for one dial, which outlives their contexts.
 func (h *HTTP) framed(ctx context.Context, addr string) (*frames.Client, error) {
 	a := h.lines.attemptFor(addr, h.connect)
 	if a == nil {
@@ -102,8 +102,8 @@ func (h *HTTP) framed(ctx context.Context, addr string) (*frames.Client, error) 
 	return a.conn, a.err
 }
 
-// attemptFor returns the attempt to wait for, after starting one if there is none; nil if the
-// member does not upgrade.
+// attemptFor returns the attempt to wait for, and starts one if there is none; nil if the member
+// does not upgrade.
 func (f *framedLines) attemptFor(addr string, connect func(ctx context.Context, addr string, pause time.Duration) *attempt) *attempt {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,7 +143,7 @@ func (f *framedLines) attemptFor(addr string, connect func(ctx context.Context, 
 	return a
 }
 
-// line returns the framed line of an address, a new one if there is none. mu must be held.
+// line returns the framed line for an address, a new one if there is none. mu must be held.
 func (f *framedLines) line(addr string) *framedLine {
 	line := f.of[addr]
 	if line == nil {
@@ -154,8 +154,7 @@ func (f *framedLines) line(addr string) *framedLine {
 	return line
 }
 
-// same returns an attempt by another address of the same member, nil if none is known. mu must be
-// held.
+// same returns an attempt by another address of the same member, or nil. mu must be held.
 func (f *framedLines) same(addr string, line *framedLine) *attempt {
 	if other := f.of[line.remote]; other != nil && other.attempt.usable() {
 		return other.attempt
@@ -169,7 +168,7 @@ func (f *framedLines) same(addr string, line *framedLine) *attempt {
 	return nil
 }
 
-// backoff returns the pause after a number of failures: full jitter.
+// backoff returns the pause after a number of failures, with full jitter.
 func backoff(failures int) time.Duration {
 	if failures == 0 {
 		return 0
@@ -177,7 +176,7 @@ func backoff(failures int) time.Duration {
 	return rand.N(min(backoffBase<<min(failures-1, 10), backoffMax)) + 1
 }
 
-// sweep forgets the addresses about which there is nothing to know. mu must be held.
+// sweep drops lines that hold no state. mu must be held.
 func (f *framedLines) sweep() {
 	if f.of == nil {
 		f.of = map[string]*framedLine{}
@@ -189,7 +188,7 @@ func (f *framedLines) sweep() {
 	}
 }
 
-// close ends every connection, and those that are being opened.
+// close ends every connection and every attempt.
 func (f *framedLines) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -243,7 +242,7 @@ func (h *HTTP) dialFor(ctx context.Context, addr string) (net.Conn, error) {
 	return h.dialTLS(ctx, addr, "http/1.1")
 }
 
-// onEnd returns a function that tells Broken of the end of a connection, nil without Broken.
+// onEnd returns a function that reports the end of a connection to Broken, nil without Broken.
 func (h *HTTP) onEnd(addr string) func(error) {
 	if h.Broken == nil {
 		return nil
@@ -255,9 +254,9 @@ func (h *HTTP) onEnd(addr string) func(error) {
 	}
 }
 
-// refusedUpgrade returns the result of an upgrade that has no answer. A process that speaks
-// HTTP/2 alone answers bytes that are not HTTP/1.1, and is called so. A connection that ends is no
-// reason for another protocol, and neither is a missing answer.
+// refusedUpgrade returns the result of an upgrade without a reply. A server that supports only
+// HTTP/2 answers with bytes that are not HTTP/1.1, and is called over HTTP/2. The end of a
+// connection is no reason for another protocol, and neither is a missing reply.
 func refusedUpgrade(addr string, err error) *attempt {
 	var network net.Error
 	var alert tls.AlertError
@@ -267,8 +266,7 @@ func refusedUpgrade(addr string, err error) *attempt {
 	return &attempt{plain: true}
 }
 
-// headOf returns the head of a request with some headers; ok is false if one of them is not of
-// a head.
+// headOf converts headers to a frame head; ok is false if the head has no field for one of them.
 func headOf(ctx context.Context, path string, header http.Header) (head frame.Head, ok bool) {
 	head = frame.Head{Path: path}
 	for key, values := range header {
@@ -331,10 +329,10 @@ func (f *framedLines) ready(addr string) *frames.Client {
 	}
 }
 
-// StartCall makes a call between members without waiting. done is called once with the answer or
-// with an error as of [HTTP.CallWith], by the goroutine that reads the connection: it must not
-// wait. StartCall reports false, and calls nothing, if the call would have to wait: there is no
-// connection in frames, or it has many calls already.
+// StartCall makes a call between members without waiting. done is called once with the reply or
+// with an error as from [HTTP.CallWith], by the goroutine that reads the connection: it must not
+// block. StartCall reports false, and calls nothing, if the call would have to wait: there is no
+// framed connection, or it has too many calls in progress.
 func StartCall[In, Out any](h *HTTP, addr string, head frame.Head, limit time.Duration, in In, done func(Out, error)) bool {
 	conn := h.lines.ready(addr)
 	if conn == nil {
@@ -359,5 +357,5 @@ func StartCall[In, Out any](h *HTTP, addr string, head frame.Head, limit time.Du
 	})
 }
 
-// bodies are buffers for messages on their way into a queue of frames.
+// bodies are buffers for messages to be queued as frames.
 var bodies = sync.Pool{New: func() any { return new(make([]byte, 0, 512)) }}

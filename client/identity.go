@@ -15,18 +15,17 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Process is the identity of a process: its number and the memory of its logical nodes. A
-// member shares one with its handles; a client makes its own from its data directory. Users
-// do not need it.
+// Process is a process's identity: its number and its remembered logical nodes. A member shares one
+// with its handles; a client makes its own from its data directory. Users do not need it.
 type Process struct {
 	Number *registrar.Registrar // nil if the process has none
 	Nodes  *registrar.Nodes     // nil if they are not remembered
 
-	dir   *registrar.Dir     // nil if it is not this client's
-	files registration.Files // of the number, as they were read
+	dir   *registrar.Dir     // nil if another owner closes it
+	files registration.Files // the number's files, as they were read
 }
 
-// openProcess opens the data directory of a configuration, if it has one.
+// openProcess opens the configured data directory, if there is one.
 func openProcess(cfg Config) (*Process, error) {
 	if cfg.DataDir == "" && (cfg.Set != "" || cfg.Cluster != "") {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Set %.80q and Cluster %.80q need a DataDir, which keeps the number", cfg.Set, cfg.Cluster)
@@ -58,8 +57,8 @@ func openProcess(cfg Config) (*Process, error) {
 	return p, nil
 }
 
-// otherSet refuses files of another cluster or set than the configured ones, before any
-// member is called. Without a set the number of the directory is left alone.
+// otherSet rejects files from another cluster or set than the configured one, before any call to a
+// member. Without a set, the directory's number is ignored.
 func (p *Process) otherSet(cfg Config) error {
 	if cfg.Set == "" {
 		return nil
@@ -71,7 +70,7 @@ func (p *Process) otherSet(cfg Config) error {
 	return nil
 }
 
-// register gets the client's number, and returns when it has one.
+// register obtains the client's number, and returns when it is registered.
 func (c *Client) register(ctx context.Context, cfg Config) error {
 	if cfg.Set == "" || c.process.Number != nil {
 		return nil
@@ -80,7 +79,7 @@ func (c *Client) register(ctx context.Context, cfg Config) error {
 	if set.Cluster == "" {
 		return failure.Errorf(sequencer.ErrInvalidConfig, "client: the grid does not tell its name; upgrade its members, or set Cluster")
 	}
-	host, _ := os.Hostname() // for people; "" if there is none
+	host, _ := os.Hostname() // shown to operators; "" if there is none
 	var err error
 	c.process.Number, err = registrar.New(registrar.Config{
 		Set: set, Files: c.process.files, Store: c.process.dir, Call: c.callAny, Addr: host, Log: c.log,
@@ -95,7 +94,7 @@ func (c *Client) register(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// watchFence ends every handle when a later process has the number.
+// watchFence ends every handle when a later process registers with the same number.
 func (c *Client) watchFence(ctx context.Context) {
 	select {
 	case <-c.process.Number.Fenced():
@@ -104,8 +103,8 @@ func (c *Client) watchFence(ctx context.Context) {
 	}
 }
 
-// fence ends every handle with a cause, and gives the logical nodes back: the later process
-// may get them.
+// fence ends every handle with a cause, and releases the logical nodes: the later process may get
+// them.
 func (r *runner) fence(cause error) {
 	r.do(func(m *session.Machine, now session.Now) {
 		for _, e := range r.c.handles.All() {
@@ -121,8 +120,7 @@ func (r *runner) fence(cause error) {
 	})
 }
 
-// Number returns the number that the process has in its set, from 1 on, and 0 for a client
-// without Set.
+// Number returns the process's number in its set, from 1 on, and 0 for a client without Set.
 func (c *Client) Number() uint64 {
 	if c.process.Number == nil {
 		return 0
@@ -130,14 +128,14 @@ func (c *Client) Number() uint64 {
 	return c.process.Number.Status().ID
 }
 
-// Registration is how far the number of a process is.
+// Registration is the progress of a process's registration.
 type Registration struct {
 	Cluster     string
 	Set         string
 	State       string // INITIAL, TEMP_DONE, META_DONE or REGISTERED
 	Number      uint64 // 0 before META_DONE
-	Incarnation uint64 // of this process, 0 before REGISTERED
-	Err         error  // of the last step, nil if it was done; sequencer.ErrFenced at the end
+	Incarnation uint64 // this process's incarnation, 0 before REGISTERED
+	Err         error  // error of the last step, or nil; sequencer.ErrFenced at the end
 }
 
 // Registration returns the state of the client's number, and false for a client without Set.
@@ -167,7 +165,7 @@ func (c *Client) identity() (*wire.Identity, error) {
 	return &id, nil
 }
 
-// fenced returns sequencer.ErrFenced if a later process has the number.
+// fenced returns sequencer.ErrFenced if a later process has registered with the number.
 func (c *Client) fenced() error {
 	if _, err := c.identity(); errors.Is(err, sequencer.ErrFenced) {
 		return err
@@ -175,7 +173,7 @@ func (c *Client) fenced() error {
 	return nil
 }
 
-// identified takes in the result of a request that showed an identity.
+// identified handles the result of a request that carried an identity.
 func (c *Client) identified(id *wire.Identity, err error) error {
 	if id == nil || err == nil {
 		return err
@@ -187,11 +185,11 @@ func (c *Client) identified(id *wire.Identity, err error) error {
 	return err
 }
 
-// anyTries is how many members are asked for the number in one step.
+// anyTries is the number of members that one step tries.
 const anyTries = 3
 
-// callAny sends a request to random members of the directory, and to the configured
-// addresses without one, until one answers it.
+// callAny sends a request to random members in the directory, or to the configured addresses
+// without one, until one answers.
 func (c *Client) callAny(ctx context.Context, path string, in, out any) error {
 	addrs := c.addrs
 	if members := c.Members(); len(members) > 0 {
@@ -217,7 +215,7 @@ func passingOn(err error) bool {
 	return errors.Is(err, sequencer.ErrUnavailable) || errors.Is(err, wire.ErrUnknownPath) || errors.Is(err, wire.ErrWrongMethod)
 }
 
-// close unlocks the data directory, if it is this client's.
+// close unlocks the data directory if this client opened it.
 func (p *Process) close() {
 	if p.dir == nil {
 		return

@@ -7,22 +7,21 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// A member serves a few calls of one connection concurrently. Go's client assumes a
-// hundred until the member tells it otherwise, has the rest refused, and retries a call
-// that was refused twice after a second. Calls that may be many therefore wait here, and
-// have connections of their own: some of them wait at the member for other members, and
-// neither a renewal nor replication may wait behind those.
+// A member serves a few calls per connection concurrently. Go's client assumes a hundred until the
+// member announces its limit, has the rest refused, and retries a call that was refused twice after
+// a second. Frequent calls therefore wait here, and have their own connections: some of them wait
+// at the member for other members, and neither a renewal nor replication may wait behind them.
 
 const (
 	// connectionCalls bounds the calls in progress on one connection over HTTP to a member.
 	connectionCalls = wire.MaxCalls
-	// framedCalls bounds those of each line while the connection is in frames, which all lines
-	// share: together with replication and calls between members they stay below
+	// framedCalls bounds the calls of each line while the connection is framed; all lines then
+	// share it: together with replication and calls between members they stay below
 	// frames.StreamsMax.
 	framedCalls = 12
 )
 
-// line is one of a process's connections to a member, each by a transport of its own.
+// line is one of a process's connections to a member; each has its own transport.
 type line int
 
 const (
@@ -33,37 +32,35 @@ const (
 	lines
 )
 
-// limited is the first line of each kind of call that waits for its turn. Renewals do not:
-// there is one to a member at a time, and it must not wait behind calls that a member is
-// slow to decide.
+// limited maps each limited path to its first line. Renewals are not limited: there is one to a
+// member at a time, and it must not wait behind calls that a member is slow to decide.
 var limited = map[string]line{
 	wire.PathCreate: decided, wire.PathOpen: decided, wire.PathAttach: decided, wire.PathDetach: decided, wire.PathDestroy: decided,
 	wire.PathRelayCreate: decided, wire.PathReplicate: replication,
 }
 
-// limiter bounds the calls in progress for each key; the others wait. Its zero value is
-// ready.
+// limiter bounds the calls in progress for each key; further calls wait. The zero value is ready.
 type limiter struct {
 	mu sync.Mutex
 	of map[limitKey]*semaphore
 }
 
-// limitKey is an address and the first line of a kind of call.
+// limitKey is an address and the first line for a kind of call.
 type limitKey struct {
 	addr   string
 	first  line
 	framed bool // the connection is in frames
 }
 
-// semaphore bounds the calls of one key.
+// semaphore bounds the calls for one key.
 type semaphore struct {
-	slots [2]chan struct{} // one in it for each call in progress, by line from the first on
+	slots [2]chan struct{} // an element for each call in progress, by line from the first on
 	users int              // calls in progress or waiting; without any the semaphore is dropped
 }
 
-// enter waits for a call's turn, on the first of two lines of width calls, or on the other if the
-// call may use that. It prefers the first, so that most processes never need the other. done
-// ends the call. It fails if ctx ends before.
+// enter waits for a call's turn, on the first of two lines that each admit width calls, or on the
+// second if the call may use it. It prefers the first, so that most processes never need the
+// second. done ends the call. enter fails if ctx ends before.
 func (l *limiter) enter(ctx context.Context, key limitKey, width int, second bool) (on line, done func(), err error) {
 	a := l.use(key, width)
 	other := a.slots[1]

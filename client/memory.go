@@ -7,8 +7,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// memory is the logical nodes of a client's handles as its next process finds them. Without
-// a data directory it remembers nothing.
+// memory keeps the logical nodes of a client's handles for its next process. Without a data
+// directory it keeps nothing.
 type memory struct {
 	nodes *registrar.Nodes // nil for none
 
@@ -20,7 +20,7 @@ func newMemory(nodes *registrar.Nodes) *memory {
 	return &memory{nodes: nodes, seats: map[*sequencer.Control]*registrar.Seat{}}
 }
 
-// seat returns the memory of a handle, nil if there is none.
+// seat returns the handle's seat, or nil.
 func (m *memory) seat(control *sequencer.Control) *registrar.Seat {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -33,8 +33,7 @@ func (m *memory) seat(control *sequencer.Control) *registrar.Seat {
 	return s
 }
 
-// take returns the memory of a handle on a name that is yet to be made, nil if there is none;
-// bind or give follows.
+// take returns a seat for a future handle on a name, or nil; bind or give follows.
 func (m *memory) take(name string) *registrar.Seat {
 	if m.nodes == nil {
 		return nil
@@ -42,7 +41,7 @@ func (m *memory) take(name string) *registrar.Seat {
 	return m.nodes.Take(name)
 }
 
-// bind makes a memory that was taken that of a handle.
+// bind assigns a taken seat to a handle.
 func (m *memory) bind(control *sequencer.Control, s *registrar.Seat) {
 	if s == nil {
 		return
@@ -52,15 +51,15 @@ func (m *memory) bind(control *sequencer.Control, s *registrar.Seat) {
 	m.seats[control] = s
 }
 
-// give takes a memory back for which no handle was made.
+// give returns a seat for which no handle was made.
 func (m *memory) give(s *registrar.Seat) {
 	if s != nil {
 		m.nodes.Give(s, false)
 	}
 }
 
-// wanted returns the logical node that a handle asks for: its own, or that of an earlier
-// process, with the attachment which that one had.
+// wanted returns the logical node that a handle requests: its own, or an earlier process's, with
+// that process's attachment.
 func (m *memory) wanted(control *sequencer.Control, own sequencer.Preference) (sequencer.Preference, *sequencer.AttachmentID) {
 	if m.nodes == nil || !own.Any {
 		return own, nil
@@ -68,8 +67,7 @@ func (m *memory) wanted(control *sequencer.Control, own sequencer.Preference) (s
 	return m.remembered(m.seat(control))
 }
 
-// remembered returns the logical node of an earlier process, any if there was none, and the
-// attachment that it had.
+// remembered returns an earlier process's logical node, any if there is none, and its attachment.
 func (m *memory) remembered(s *registrar.Seat) (sequencer.Preference, *sequencer.AttachmentID) {
 	if s == nil {
 		return sequencer.Preference{Any: true}, nil
@@ -94,7 +92,7 @@ func (m *memory) attached(control *sequencer.Control, a sequencer.Attachment) {
 	}
 }
 
-// gone takes in that a handle was given up; ended says that its life has ended.
+// gone records that a handle was given up; ended means that its life has ended.
 func (m *memory) gone(control *sequencer.Control, ended bool) {
 	m.mu.Lock()
 	s := m.seats[control]

@@ -42,13 +42,12 @@ func (r *runner) renew(ctx context.Context, call *session.Renewal) {
 	r.do(func(m *session.Machine, now session.Now) { m.Renewed(now, call, answer, err) })
 }
 
-// isDenied reports whether a member has said that this process may not make a call. Another
-// member would say the same.
+// isDenied reports whether a member has denied this call. Other members would deny it too.
 func isDenied(err error) bool {
 	return errors.Is(err, security.ErrDenied) || errors.Is(err, security.ErrUnauthenticated)
 }
 
-// denial returns an error for the session, which knows nothing of certificates.
+// denial converts an error for the session, which does not depend on certificates.
 func denial(err error) error {
 	if isDenied(err) {
 		return failure.Errorf(session.ErrDenied, "%w", err)

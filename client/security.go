@@ -15,11 +15,11 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// handshakeTimeout bounds the handshake of TLS on a new connection. As with the upgrade, a member
-// with little processor time has to meet it: another dial costs it more than this one.
+// handshakeTimeout bounds the TLS handshake on a new connection. As with the upgrade, it has to
+// suffice for a member with little processor time: another dial costs more.
 const handshakeTimeout = upgradeTimeout
 
-// credentials returns those of a configuration, nil for clear text.
+// credentials returns the configured credentials, nil for clear text.
 func (c Config) credentials() (*security.Credentials, error) {
 	conf := c.Security
 	switch {
@@ -37,7 +37,7 @@ func (c Config) credentials() (*security.Credentials, error) {
 	return creds, nil
 }
 
-// watchCredentials follows changes of the files until ctx ends.
+// watchCredentials reloads changed files until ctx ends.
 func (c *Client) watchCredentials(ctx context.Context, creds *security.Credentials) {
 	creds.Watch(ctx, func(err error) {
 		if err != nil {
@@ -48,7 +48,7 @@ func (c *Client) watchCredentials(ctx context.Context, creds *security.Credentia
 	})
 }
 
-// isCut reports whether a connection ended in the middle of a call, or as soon as it was open.
+// isCut reports whether a connection ended in the middle of a call, or right after it was opened.
 func isCut(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		strings.HasSuffix(err.Error(), notEstablished)
@@ -58,13 +58,13 @@ func isCut(err error) bool {
 // call on it. That error has no name.
 const notEstablished = "http2: client conn could not be established"
 
-// errNoHTTP2 says that a server speaks TLS, and is no API of a member.
+// errNoHTTP2 reports a TLS server that is not a member's API.
 var errNoHTTP2 = errors.New("the server speaks no HTTP/2 over TLS: check that this is a snowgrid API address")
 
-// errOtherProtocol says that a server speaks TLS, and no HTTP/1.1.
+// errOtherProtocol reports a TLS server without HTTP/1.1.
 var errOtherProtocol = errors.New("the server speaks no HTTP/1.1 over TLS")
 
-// dialTLS opens a connection for a protocol, h2 or http/1.1, with the credentials of this moment.
+// dialTLS opens a connection for a protocol, h2 or http/1.1, with the current credentials.
 func (h *HTTP) dialTLS(ctx context.Context, addr, protocol string) (net.Conn, error) {
 	raw, err := h.dialInTurn(ctx, addr)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// runner runs the client's session machine, which decides; see package session. One
-// goroutine keeps its times, and calls go out from goroutines of their own.
+// runner drives the client's session machine, which makes the decisions; see package session. One
+// goroutine waits for its deadlines, and calls run in goroutines of their own.
 type runner struct {
 	c     *Client
-	nudge chan struct{} // makes the machine look immediately
+	nudge chan struct{} // wakes the machine immediately
 
 	mu      sync.Mutex // never held while waiting
 	machine *session.Machine
@@ -47,8 +47,7 @@ func (r *runner) run(ctx context.Context) {
 	}
 }
 
-// look has the machine begin everything that is due, and returns the time until something
-// else is.
+// look starts everything that is due, and returns the time until the next deadline.
 func (r *runner) look() (wait time.Duration, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +70,7 @@ func (r *runner) do(event func(m *session.Machine, now session.Now)) {
 	}
 }
 
-// ask reads something from the machine.
+// ask reads a value from the machine.
 func ask[T any](r *runner, question func(m *session.Machine) T) T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,8 +81,8 @@ func (r *runner) now() session.Now {
 	return session.Now{Mono: r.c.clock.Mono(), Time: r.c.clock.Now()}
 }
 
-// apply does the machine's effects. mu must be held, so that handles are changed in
-// the machine's order.
+// apply carries out the machine's effects. mu must be held, so that handles change in the machine's
+// order.
 func (r *runner) apply(now session.Now) {
 	c := r.c
 	for e := r.machine.Take(); !e.Empty(); e = r.machine.Take() {
@@ -110,15 +109,15 @@ func (r *runner) apply(now session.Now) {
 	}
 }
 
-// logRefused logs why attachments are not renewed. mu must not be held.
+// logRefused logs refused renewals with their reasons. mu must not be held.
 func (c *Client) logRefused(refused []session.Refusal) {
 	for _, x := range refused {
 		c.log.Warn("renewal denied; the handle issues IDs until its grant ends, and retries", "sequencer", x.Handle.Control.Handle().Name(), "error", x.Err)
 	}
 }
 
-// end takes a handle to its end because its life has ended, and gives its logical node
-// back, so that the next life need not count it as used up.
+// end ends a handle because its life has ended, and releases its logical node, so that the next
+// life need not count the node as used up.
 func (r *runner) end(now session.Now, h *session.Handle) {
 	r.c.handles.Drop(h.Control)
 	r.c.memory.gone(h.Control, true)
@@ -158,7 +157,7 @@ func (r *runner) begin(e session.Effects) {
 	}
 }
 
-// detachIdle gives an idle handle's logical node back.
+// detachIdle releases an idle handle's logical node.
 func (r *runner) detachIdle(ctx context.Context, h *session.Handle) {
 	handles.DetachIdle(ctx, h.Control, session.CallTimeout, r.c.log)
 	r.do(func(m *session.Machine, _ session.Now) { m.Detached(h) })
@@ -183,7 +182,7 @@ func (r *runner) replace(ctx context.Context, l session.Loss) {
 	r.do(func(m *session.Machine, now session.Now) { m.Replaced(now, l.Handle, lost) })
 }
 
-// giveBack gives an attachment back, until its session would have ended anyway.
+// giveBack releases an attachment, and retries until its session would have ended anyway.
 func (r *runner) giveBack(ctx context.Context, back *session.Return) {
 	ctx, cancel := context.WithTimeout(ctx, back.End-r.c.clock.Mono())
 	defer cancel()
@@ -193,7 +192,7 @@ func (r *runner) giveBack(ctx context.Context, back *session.Return) {
 	}
 }
 
-// AttachFailed implements handles.Keeper: the handle is shown to the owner without an
+// AttachFailed implements handles.Keeper: the handle is registered with the owner without an
 // attachment.
 func (r *runner) AttachFailed(e *entry) {
 	r.do(func(m *session.Machine, now session.Now) { m.AttachFailed(now, e.State) })

@@ -10,38 +10,38 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Distribution is a histogram of durations: how many there were, their sum, and for each of
-// some bounds how many were at most that long.
+// Distribution is a histogram of durations: their number, their sum, and for each bound the number
+// of durations up to it.
 type Distribution = measure.Distribution
 
-// Bucket is a part of a [Distribution]: how many durations were at most as long as its bound.
+// Bucket is one part of a [Distribution]: a bound, and the number of durations up to it.
 type Bucket = measure.Bucket
 
-// Stats are the counts of a client since it was made. Counts never go down.
+// Stats are a client's counts since its creation. Counts never decrease.
 type Stats struct {
 	ClusterTime time.Time // zero while unknown
-	Members     int       // that the client knows
+	Members     int       // in the client's directory
 
-	Handles    int // Destroyed ones not counted, each stripe of a Striped for itself
+	Handles    int // without Destroyed ones; each stripe of a Striped counts
 	Attached   int // handles that have a logical node
-	WaitingNow int // calls of Next or Fill that wait at the moment, for any reason
-	// GrantUntil is the end of the grant that ends first; zero without one.
+	WaitingNow int // calls of Next or Fill that currently wait, for any reason
+	// GrantUntil is the earliest end of a grant; zero without one.
 	GrantUntil time.Time
 
-	IDs         uint64        // issued, by handles that were forgotten too
+	IDs         uint64        // issued, also by forgotten handles
 	GrantWaits  uint64        // calls of Next or Fill that had to wait for a grant
-	GrantWaited time.Duration // the sum of those waits
-	// Sequencers are the counts of the handles that there are, by name; stripes of a name
-	// count together.
+	GrantWaited time.Duration // sum of those waits
+	// Sequencers are the counts of the current handles, by name; the stripes of a name count
+	// together.
 	Sequencers []SequencerStats
 
-	Attaches        Distribution // attaches that succeeded, with the retries of each
+	Attaches        Distribution // successful attaches, each with its retries
 	AttachFailures  uint64
 	Renewals        uint64 // calls that renewed grants
-	RenewalFailures uint64 // calls that had no answer
+	RenewalFailures uint64 // calls without a reply
 	NodesLost       uint64 // logical nodes that the grid gave to another holder
-	// Dials are attempts to open a connection, and DialFailures those that failed; 0 for a
-	// client with a Transport of its own.
+	// Dials are attempts to open a connection, and DialFailures the failed ones; 0 for a client
+	// with a Transport.
 	Dials, DialFailures uint64
 }
 
@@ -84,7 +84,7 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// add adds the counts of a handle, to those of its name and to the totals.
+// add adds a handle's counts to its name's counts and to the totals.
 func (s *Stats) add(of *SequencerStats, h *sequencer.Sequencer) {
 	one := h.Stats()
 	of.IDs += one.IDs
@@ -107,12 +107,12 @@ func (s *Stats) add(of *SequencerStats, h *sequencer.Sequencer) {
 	}
 }
 
-// counts are the running counts of a client.
+// counts are a client's running counts.
 type counts struct {
 	attaches                  measure.Histogram
 	attachFailures, nodesLost atomic.Uint64
 	renewals, renewalFailures atomic.Uint64
-	dials                     *HTTP // nil with a Transport of the user's
+	dials                     *HTTP // nil with a Transport from the user
 }
 
 // attached counts an attach, with all its tries.
@@ -142,7 +142,7 @@ func (d *dialCounts) count(err error) {
 	}
 }
 
-// Dials returns how many connections were dialed, and how many of these attempts failed.
+// Dials returns the number of attempts to open a connection, and the number of failed ones.
 func (h *HTTP) Dials() (dials, failures uint64) {
 	return h.dialed.dials.Load(), h.dialed.failures.Load()
 }

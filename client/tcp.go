@@ -5,10 +5,10 @@ import (
 	"net"
 )
 
-// TCP opens a TCP connection to addr, a host:port; it gives up after two seconds. Where the
-// system can, the connection ends when data stays without the acknowledgement of the other
-// machine for some seconds. That is of the other kernel, so a process that is busy or stopped
-// keeps its connections, and only a path that is cut loses them.
+// TCP opens a TCP connection to addr, a host:port; it gives up after two seconds. Where the system
+// supports it, the connection ends when sent data stays unacknowledged for some seconds. The other
+// machine's kernel acknowledges, so a busy or stopped process keeps its connections, and only a
+// broken path ends them.
 func TCP(ctx context.Context, addr string) (net.Conn, error) {
 	d := net.Dialer{Timeout: dialTimeout, Control: setUserTimeout}
 	return d.DialContext(ctx, "tcp", addr)

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// userTimeout is how long sent data may stay unacknowledged (RFC 5482): shorter than a
-// session by far, longer than a few lost packets.
+// userTimeout bounds the time for which sent data may stay unacknowledged (RFC 5482): far shorter
+// than a session, longer than a few lost packets.
 const userTimeout = 5 * time.Second
 
-// tcpUserTimeout is Linux's number of the option, which package syscall lacks.
+// tcpUserTimeout is Linux's option number, which package syscall lacks.
 const tcpUserTimeout = 0x12
 
 // setUserTimeout sets the option on a socket. A kernel that refuses it keeps its default.

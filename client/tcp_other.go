@@ -4,5 +4,5 @@ package client
 
 import "syscall"
 
-// setUserTimeout does nothing where the option is not known: pings notice a path that is cut.
+// setUserTimeout does nothing where the option does not exist: pings detect a broken path.
 func setUserTimeout(string, string, syscall.RawConn) error { return nil }

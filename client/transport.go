@@ -18,10 +18,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Transport sends calls to members by the addresses of their APIs.
+// Transport sends calls to members by their API addresses.
 type Transport interface {
-	// Call sends in to path and decodes the answer into out. An error in the
-	// answer matches the sentinel from which the member made it.
+	// Call sends in to path and decodes the reply into out. An error in the reply matches the
+	// sentinel that the member returned.
 	Call(ctx context.Context, addr, path string, in, out any) error
 	// Events opens a holder's event stream; it ends with ctx.
 	Events(ctx context.Context, addr string, in wire.EventsRequest) (Stream, error)
@@ -33,19 +33,19 @@ type Stream interface {
 	Close() error
 }
 
-// HTTP is the transport to members, in clear text or TLS. It has one connection to a member,
-// which begins as HTTP/1.1 and is upgraded to frames (package internal/frames): calls and event
-// streams share it, and none waits behind a slow one.
+// HTTP is the transport to members, in clear text or TLS. It has one connection to a member, which
+// begins as HTTP/1.1 and is upgraded to frames (package internal/frames): calls and event streams
+// share it, and none waits behind a slow one.
 //
-// Members of a release without frames, and requests with other headers, have HTTP/2: one
-// connection to a member for renewals, the directory and the event stream, and up to two for
-// calls that a member may be slow to decide, so that renewals never wait for these; members have
-// one more for replication (see limiter.go). A call waits for its turn on the connection there
-// is, and its end costs no more than itself.
+// Members with a release before frames, and requests with other headers, use HTTP/2: one connection
+// to a member for renewals, the directory and the event stream, and up to two for calls that a
+// member may be slow to decide, so that renewals never wait for these; members have one more for
+// replication (see limiter.go). A call waits for its turn on the existing connection, and its end
+// does not end the connection.
 type HTTP struct {
-	// Broken, if not nil, is told the address to which a framed connection has ended that Close has not
-	// closed: the process there may have ended, or there were no calls for a while. It is set before the
-	// first call, and must not block.
+	// Broken, if not nil, is called with an address after its framed connection has ended, unless
+	// Close closed it: the process there may have ended, or the connection was idle. It is set
+	// before the first call, and must not block.
 	Broken func(addr string)
 
 	creds  *security.Credentials // nil: clear text
@@ -58,51 +58,51 @@ type HTTP struct {
 	dialed dialCounts
 }
 
-// Limits of a process's connections to one member. An overloaded process must not open more
-// and more of them: the connection is not the bottleneck then.
+// Limits for a process's connections to one member. An overloaded process must not keep opening
+// connections: they are not the bottleneck then.
 const (
-	// connsMax is the number of connections of each line to an address, besides one that
-	// is closing and accepts no more calls.
+	// connsMax is the number of connections per line and address, besides one that is closing and
+	// accepts no more calls.
 	connsMax = 1
-	// dialTimeout bounds one dial, with the wait for its turn: of all dials to an address one
-	// is in progress at a time.
+	// dialTimeout bounds one dial, including the wait for its turn: dials to an address run one at
+	// a time.
 	dialTimeout = 2 * time.Second
-	// pingAfter is the time of silence before a connection is pinged, and pingTimeout the
-	// time limit of the answer. A process with little processor time has to meet it: a
-	// closed connection costs both ends more than the calls that timed out. The kernel
-	// detects a broken path earlier, see TCP.
+	// pingAfter is the silence after which a connection is pinged, and pingTimeout the time limit
+	// for the reply. It has to suffice for a process with little processor time: a closed
+	// connection costs both ends more than the calls that timed out. The kernel detects a broken
+	// path earlier, see TCP.
 	pingAfter   = 5 * time.Second
 	pingTimeout = 15 * time.Second
 )
 
-// NewHTTP returns a transport that opens connections by dial, and speaks TLS on them with
-// credentials, those of the moment for each connection, unless they are nil.
+// NewHTTP returns a transport that opens connections by dial. With credentials it uses TLS, with
+// the credentials current at each dial; with nil, clear text.
 func NewHTTP(dial func(ctx context.Context, addr string) (net.Conn, error), creds *security.Credentials) *HTTP {
 	return &HTTP{creds: creds, dial: dial}
 }
 
-// baseLine is a line over HTTP, made for the first request: most processes need none.
+// baseLine is a line over HTTP, made for its first request: most processes need none.
 type baseLine struct {
 	once      sync.Once
 	transport *http.Transport
 }
 
-// baseOf returns the transport of a line, after making it if need be.
+// baseOf returns a line's transport, and makes it if necessary.
 func (h *HTTP) baseOf(on line) *http.Transport {
 	b := &h.base[on]
 	b.once.Do(func() { b.transport = h.transport() })
 	return b.transport
 }
 
-// NewPlainHTTP is NewHTTP without frames: for measurements and tests.
+// NewPlainHTTP is NewHTTP without frames, for measurements and tests.
 func NewPlainHTTP(dial func(ctx context.Context, addr string) (net.Conn, error), creds *security.Credentials) *HTTP {
 	h := NewHTTP(dial, creds)
 	h.plain = true
 	return h
 }
 
-// transport returns the transport of one line. It has no IdleConnTimeout: a member closes
-// connections that are idle for 20 s, and with one net/http dials without need whenever a
+// transport returns the transport for one line. It has no IdleConnTimeout: a member closes
+// connections that are idle for 20 s, and with that option net/http dials needlessly whenever a
 // connection in use reaches that age.
 func (h *HTTP) transport() *http.Transport {
 	var protocols http.Protocols
@@ -132,15 +132,15 @@ func (h *HTTP) dialInTurn(ctx context.Context, addr string) (net.Conn, error) {
 	}
 	defer done()
 	if err := ctx.Err(); err != nil {
-		return nil, err // the turn came with the end
+		return nil, err // the turn came as ctx ended
 	}
 	conn, err := h.dial(ctx, addr)
 	h.dialed.count(err)
 	return conn, err
 }
 
-// turn waits until a call may go out, and returns on which line; done ends the call. It
-// fails if ctx ends before.
+// turn waits until a call may be sent, and returns its line; done ends the call. It fails if ctx
+// ends before.
 func (h *HTTP) turn(ctx context.Context, addr, path string) (on line, done func(), err error) {
 	first, waits := limited[path]
 	if !waits {
@@ -150,12 +150,12 @@ func (h *HTTP) turn(ctx context.Context, addr, path string) (on line, done func(
 	if first == decided && !h.plain && h.lines.ready(addr) != nil {
 		key.framed, width = true, framedCalls
 	}
-	// A destroy waits for the detaches of holders, which this process may be one of: destroys leave
-	// the other line to them.
+	// A destroy waits for detaches by holders, possibly by this process: destroys leave the other
+	// line to them.
 	return h.calls.enter(ctx, key, width, first == decided && path != wire.PathDestroy)
 }
 
-// Close closes the framed connections, and those over HTTP that no call uses.
+// Close closes the framed connections, and idle HTTP connections.
 func (h *HTTP) Close() {
 	h.lines.close()
 	for i := range h.base {
@@ -189,7 +189,7 @@ func (h *HTTP) CallWith(ctx context.Context, addr, path string, header http.Head
 	return readAnswer(addr, status, data, out)
 }
 
-// readAnswer reads an answer: a result or an error.
+// readAnswer decodes a reply: a result or an error.
 func readAnswer(addr string, status int, data []byte, out any) error {
 	if status != http.StatusOK {
 		return answered(addr, status, data)
@@ -269,8 +269,8 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 	return res, nil
 }
 
-// remaining returns how many milliseconds a call waits, 0 for as long as it takes. They are
-// rounded up: a member that gives up first would say less than it said before.
+// remaining returns the milliseconds until ctx ends, 0 if it has no deadline. They are rounded up:
+// a member that gives up first would return a less precise error.
 func remaining(ctx context.Context) int64 {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -279,7 +279,7 @@ func remaining(ctx context.Context) int64 {
 	return max((time.Until(end) + time.Millisecond - 1).Milliseconds(), 1)
 }
 
-// unreachable wraps what kept a call from being answered.
+// unreachable wraps an error that kept a call from being answered.
 func unreachable(addr string, err error) error {
 	if advice := security.Explain(err); advice != err.Error() {
 		err = failure.Errorf(err, "%s (%w)", advice, err)
@@ -287,7 +287,7 @@ func unreachable(addr string, err error) error {
 	return failure.Errorf(sequencer.ErrUnavailable, "member at %s: %w", addr, err)
 }
 
-// answered returns the error in an answer's body.
+// answered returns the error in a reply's body.
 func answered(addr string, status int, body []byte) error {
 	var e wire.Error
 	if err := wire.DecodeTolerant(wire.MsgPack, body, &e); err != nil || e.Code == "" {
@@ -296,8 +296,8 @@ func answered(addr string, status int, body []byte) error {
 	return e.Unwire()
 }
 
-// unreadable returns the error for an answer that cannot be decoded. The cause is not
-// wrapped, because it is not about the request.
+// unreadable returns the error for a reply that cannot be decoded. The cause is not wrapped,
+// because it does not concern the request.
 func unreadable(addr string, status int, err error) error {
 	return unreachable(addr, fmt.Errorf("unreadable answer, HTTP status %d: %s; check that this is a snowgrid API address", status, err.Error()))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// upgradeRequest returns the request to speak frames.
+// upgradeRequest returns the request to upgrade a connection to frames.
 func (h *HTTP) upgradeRequest(addr string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+addr+frame.Path, nil)
 	if err != nil {
@@ -28,7 +28,7 @@ func (h *HTTP) upgradeRequest(addr string) (*http.Request, error) {
 	return req, nil
 }
 
-// upgrade asks a member to speak frames on a connection.
+// upgrade upgrades a connection to frames.
 func (h *HTTP) upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
 	_ = conn.SetDeadline(time.Now().Add(upgradeTimeout))
 	if err := req.Write(conn); err != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// A call whose owner has ended waits for another owner. A member is asked to say when there
-// is one, so that no pause is slept through. One such request at a time is in progress in
-// a client, whatever number of calls wait; members of the release before do not wait with
-// their answers, and the pauses between two tries are as long as without it.
+// A call whose owner has ended waits for another owner. A member watches for the move and replies
+// to a long request, so the wait ends as soon as there is an owner. A client has one such request
+// in progress, however many calls wait. Members with the previous release reply immediately, and
+// the pauses between two tries remain as without it.
 
-// watch is the request in progress, and what waits for it.
+// watch is the request in progress, and the channel for the calls that wait for it.
 type watch struct {
 	mu      sync.Mutex
 	running bool
@@ -39,7 +39,7 @@ func (w *watch) end() {
 	w.tell()
 }
 
-// news returns a channel that is closed at the next news.
+// news returns a channel that is closed by the next tell.
 func (w *watch) news() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +49,7 @@ func (w *watch) news() <-chan struct{} {
 	return w.changed
 }
 
-// tell wakes all that wait.
+// tell wakes all waiting calls.
 func (w *watch) tell() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,9 +59,9 @@ func (w *watch) tell() {
 	}
 }
 
-// movedFrom reports whether this client's own directory names an owner of a name that is not
-// at addr. Another member's word is not enough to try again: a client that keeps a newer
-// directory would ask the same owner again and again.
+// movedFrom reports whether this client's own directory names an owner other than addr. Another
+// member's reply is not enough to try again: a client that keeps a newer directory would call the
+// same owner again and again.
 func (c *Client) movedFrom(name, addr string) bool {
 	at := c.owner(name)
 	return at != "" && at != addr
@@ -87,15 +87,16 @@ func (c *Client) awaitMove(ctx context.Context, name, addr string, d time.Durati
 	}
 }
 
-// beginWatch has a member say when a name's owner has moved from addr, unless one is asked already.
+// beginWatch requests a reply when a name's owner has moved from addr, unless such a request is in
+// progress.
 func (c *Client) beginWatch(name, addr string) {
 	if c.watch.begin() {
 		c.tasks.Go(func(ctx context.Context) { c.watchOwner(ctx, name, addr) })
 	}
 }
 
-// watchOwner asks members one after the other, until one answers, to say when a name's owner
-// has moved from addr. It takes as long as that or the longest wait.
+// watchOwner sends that request to one member after the other, until one answers. It returns after
+// the reply or the longest wait.
 func (c *Client) watchOwner(ctx context.Context, name, addr string) {
 	defer c.watch.end()
 	ctx, cancel := context.WithTimeout(ctx, wire.MaxDirectoryWait.Duration())
