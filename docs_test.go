@@ -28,7 +28,7 @@ var (
 	codeFence = regexp.MustCompile("(?ms)^ *```.*?^ *```")
 	clearText = regexp.MustCompile(`http://([\w.-]+)(:\d+)?`)
 	makeCall  = regexp.MustCompile("(?m)(?:^ +|`)make ([a-z][a-z-]*)")
-	goCall    = regexp.MustCompile("(?:cd ([\\w./-]+) && )?go (?:run|test|vet|build|install)(?: -\\w+(?: \\d\\w*)?)* (\\./[\\w./-]*)")
+	goCall    = regexp.MustCompile(`(?:cd ([\w./-]+) && )?go (?:run|test|vet|build|install)(?: -\w+(?: \d\w*)?)* (\./[\w./-]*)`)
 	goPath    = regexp.MustCompile("`((?:[\\w.-]+/)+[\\w-]+\\.go|internal/[a-z/]+)`")
 	ciCall    = regexp.MustCompile(`\.ci/[a-z]+`)
 )
