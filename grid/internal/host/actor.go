@@ -14,21 +14,20 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// actor runs this member's part in one partition: it has the machine do one job after the
-// other, each with the newest roster that this member knows. The goroutine that brings a job
-// does it, unless another one has the machine: that does it next (see inbox.go). A goroutine
-// of the actor's own attends to the roster and to time. An actor serves one grid: it ends when
-// the member leaves that.
+// actor runs this member's part in one partition: its machine performs one job after another, each
+// with the member's newest roster. The goroutine that brings a job performs it, unless another
+// goroutine has the machine, which then performs it next (see inbox.go). The actor's own goroutine
+// handles roster changes and time. An actor serves one grid: it ends when the member leaves that grid.
 type actor struct {
 	host   *Host
 	tenure *tenure.Tenure
 	id     roster.PartitionID
 
 	inbox chan job
-	nudge chan struct{} // the roster says something new, or the machine wants ticks
-	ticks atomic.Bool   // the machine wants ticks
+	nudge chan struct{} // the roster has changed, or the machine needs ticks
+	ticks atomic.Bool   // the machine needs ticks
 
-	mu      sync.Mutex // held by the goroutine that has the machine; guards what follows
+	mu      sync.Mutex // held by the goroutine that has the machine; guards the fields below
 	machine *partition.Machine
 	partial partial
 	over    bool // the tenure has ended

@@ -30,8 +30,7 @@ func (h *Host) actorOf(id roster.PartitionID) (*actor, error) {
 	return o, nil
 }
 
-// ownerOf returns the actor of a name's partition if this member owns it by the
-// newest roster it knows.
+// ownerOf returns the actor for a name's partition if this member owns it in its newest roster.
 func (h *Host) ownerOf(name string) (*actor, error) {
 	r := h.state.Roster()
 	if len(r.Partitions) == 0 {
@@ -57,9 +56,8 @@ func (h *Host) running() []*actor {
 	return out
 }
 
-// attend wakes the actors of partitions whose entry in the roster has changed, until ctx
-// ends: a named owner starts its term immediately, and joining replicas are sent their
-// table.
+// attend wakes the actors of partitions with a changed roster entry, until ctx ends: a named owner
+// starts its term immediately, and joining replicas are sent their table.
 func (h *Host) attend(ctx context.Context) {
 	known := h.state.Roster()
 	for ctx.Err() == nil {
@@ -103,7 +101,7 @@ type answer[T any] struct {
 	err   error
 }
 
-// look has an actor look at something and waits for what it saw.
+// look runs a read on an actor's machine and waits for the result.
 func look[T any](ctx context.Context, o *actor, at func(v partition.View) (T, error)) (T, error) {
 	a := await(ctx, o, func(v partition.View, reply func(T, error)) { reply(at(v)) })
 	return a.value, a.err
@@ -131,8 +129,8 @@ func startAtOwner[T any](ctx context.Context, h *Host, name string, request func
 	start(ctx, o, func(v partition.View, reply func(T, error)) { request(o.machine, v, reply) }, done)
 }
 
-// await puts a request to an actor and waits for its reply. A request whose caller
-// has gone is not begun.
+// await passes a request to an actor and waits for its reply. It drops a request if the caller has
+// given up.
 func await[T any](ctx context.Context, o *actor, request func(v partition.View, reply func(T, error))) answer[T] {
 	answers := make(chan answer[T], 1)
 	served := func(v partition.View) {
@@ -159,8 +157,8 @@ func (o *actor) unanswered(ctx context.Context) error {
 	return failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d did not answer: %w", o.id, ctx.Err())
 }
 
-// refuses says why a request need not or must not be begun: its caller has gone,
-// or it arrived while the member was in another grid.
+// refuses returns the reason not to begin a request: its caller has given up, or it arrived while the
+// member was in another grid.
 func (o *actor) refuses(ctx context.Context) error {
 	if o.tenure.Elsewhere(ctx) {
 		return wire.ErrNotAddressed

@@ -17,8 +17,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Create creates a sequencer, or opens the one that has the name and the same definition, and
-// attaches a logical node of it if the request says so.
+// Create creates a sequencer, or opens an existing one with the same name and definition, and attaches
+// a logical node if requested.
 func (h *Host) Create(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
 	if in.Attach != nil {
 		return h.createOrPassOn(ctx, in)
@@ -42,8 +42,8 @@ func (h *Host) createHere(ctx context.Context, in wire.CreateRequest) (wire.Sequ
 	return res, err
 }
 
-// create has the owner of a name create it, if quotas leave room for one more, or return the
-// life that it has. Only a new sequencer needs a turn of its caller.
+// create makes the name's owner create it, if quotas leave room, or returns its current generation.
+// Only a new sequencer needs a turn under the caller's pace.
 func (h *Host) create(ctx context.Context, ref sequencer.Ref) (wire.SequencerResponse, error) {
 	peer := h.pacedPeer(ctx, ref.Definition.Name())
 	if peer == "" {
@@ -103,7 +103,7 @@ func (h *Host) Open(ctx context.Context, in wire.OpenRequest) (wire.SequencerRes
 	})
 }
 
-// askForLife asks the owner of a name something that is answered with a life.
+// askForLife sends the name's owner a request that returns a generation.
 func askForLife(ctx context.Context, h *Host, name string, request func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error))) (wire.SequencerResponse, error) {
 	ref, stamp, err := askOwner(ctx, h, name, request)
 	if err != nil {
@@ -112,7 +112,7 @@ func askForLife(ctx context.Context, h *Host, name string, request func(o *parti
 	return wire.SequencerResponse{Stamp: stamp, Sequencer: wire.SequencerOf(ref)}, nil
 }
 
-// Attach gives a holder a logical node, or shows that it has one.
+// Attach assigns a logical node to a holder, or confirms the one it has.
 func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachResponse, error) {
 	claim, err := h.attachClaim(ctx, in)
 	if err != nil {
@@ -173,8 +173,8 @@ func (h *Host) attached(ctx context.Context, in wire.AttachRequest, claim partit
 	return wire.AttachResponse{Stamp: stamp, Node: a.Node, Grant: a.Grant}, nil
 }
 
-// noteEarlier writes a line of the audit log about a claim of another life of the grid that is
-// not served: such claims can raise the floors of the whole grid.
+// noteEarlier writes a refused claim from an earlier life of the grid to the audit log: such claims
+// can raise floors in the whole grid.
 func (h *Host) noteEarlier(ctx context.Context, c partition.Claim, err error) {
 	if err == nil || c.Grid.IsZero() || c.Grid == h.state.Roster().Identity() {
 		return

@@ -19,22 +19,21 @@ import (
 )
 
 const (
-	// collectRetry is how long a collection that failed waits before its machine is
-	// told, which then asks again.
+	// collectRetry is the delay before a failed collection is reported to its machine, which then retries.
 	collectRetry = 200 * time.Millisecond
 	// collectWeight bounds a page in bytes, by estimate.
 	collectWeight = 256 << 10
-	// collectMax bounds the names of one collection, far above those of a partition.
+	// collectMax bounds the names in one collection, far above a partition's size.
 	collectMax = 1 << 24
 	// collectCalls bounds one page, collectTurns the collections from one disk at a time.
 	collectCalls = 5 * time.Second
 	collectTurns = 2
-	// collectAgain is how often a collection begins again because the disk changed.
+	// collectAgain limits the restarts of a collection after changes on the disk.
 	collectAgain = 10
 )
 
-// Collect implements partition.Member: it asks a disk, this member's own too, from a
-// goroutine that ends with this member's tenure in its grid.
+// Collect implements partition.Member: it reads a disk, possibly this member's own, in a goroutine
+// that ends with this member's tenure in its grid.
 func (o *actor) Collect(c partition.Collection) {
 	o.host.life.Background(func(ctx context.Context) {
 		d, err := o.collect(ctx, c)
@@ -56,7 +55,7 @@ type collects struct {
 	turns map[roster.MemberID]chan struct{}
 }
 
-// of returns the turns of a disk.
+// of returns the turns for a disk.
 func (c *collects) of(from roster.MemberID) chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +111,7 @@ func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.
 	return out, fmt.Errorf("the disk of %s changes while it is read", c.From)
 }
 
-// collectPage asks a member for one page, wherever the roster says it is.
+// collectPage fetches one page from a member at its roster address.
 func (h *Host) collectPage(ctx context.Context, from roster.MemberID, req wire.CollectRequest) (res wire.CollectResponse, err error) {
 	if from == h.self.Member() {
 		return h.Collect(ctx, req)
@@ -126,11 +125,11 @@ func (h *Host) collectPage(ctx context.Context, from roster.MemberID, req wire.C
 	return res, errNotRunning
 }
 
-// errNotRunning is why nothing is asked of a member that the roster does not have.
+// errNotRunning is returned for a member outside the roster.
 var errNotRunning = errors.New("it does not run, or is not in the grid yet")
 
-// Collect returns a page of a partition's definitions that this member has stored, after its
-// own replica has agreed: from then on it acknowledges nothing of a term before the loss.
+// Collect returns a page of a partition's definitions stored by this member, after its own replica has
+// agreed: from then on the replica acknowledges no update from a term before the loss.
 func (h *Host) Collect(ctx context.Context, in wire.CollectRequest) (wire.CollectResponse, error) {
 	var none wire.CollectResponse
 	if r := h.state.Roster(); int(in.Partition) >= len(r.Partitions) {

@@ -21,8 +21,8 @@ type Counts struct {
 	Refused          map[Refusal]uint64   // by quotas
 }
 
-// awaits returns a function that reports whether answers of a partition of this member wait for an update: it
-// goes to a replica in sync, to one that joins, or to a voter that keeps the definitions in memory.
+// awaits returns a function that reports whether replies by this member's partition depend on an
+// update: one to an in-sync or joining replica, or to a voter that keeps the definitions in memory.
 func (h *Host) awaits() func(update) bool {
 	r := h.state.Roster()
 	return func(u update) bool {
@@ -60,7 +60,7 @@ type unacknowledged struct {
 	since map[update]time.Duration
 }
 
-// update is one that a partition's owner sends to a replica.
+// update is an update from a partition's owner to a replica.
 type update struct {
 	partition roster.PartitionID
 	to        roster.Incarnation
@@ -85,8 +85,8 @@ func (s *unacknowledged) acknowledged(u update) {
 	delete(s.since, u)
 }
 
-// late returns the replicas that have not acknowledged an update for a time, and whether any update is
-// not acknowledged yet. It forgets those that are no longer awaited.
+// late returns the replicas with an update unacknowledged for limit, and whether any update is
+// unacknowledged. It drops updates that are no longer awaited.
 func (s *unacknowledged) late(now, limit time.Duration, awaited func(update) bool) (late map[roster.Incarnation]bool, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +101,8 @@ func (s *unacknowledged) late(now, limit time.Duration, awaited func(update) boo
 	return late, len(s.since) > 0
 }
 
-// oldest returns for how long the oldest update was not acknowledged, 0 without one. It
-// forgets those that are no longer awaited.
+// oldest returns the age of the oldest unacknowledged update, 0 without one. It drops updates that are
+// no longer awaited.
 func (s *unacknowledged) oldest(now time.Duration, awaited func(update) bool) (oldest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// createOrPassOn serves a request to create and attach, at the owner if that is another
-// member. The owner passes nothing on: of two members that take each other for the owner, the
-// second says that it is not. A caller may know of a later owner, this member for example, before
-// this member does: one that is slow to answer is given up as soon as there is another.
+// createOrPassOn serves a create-and-attach request, or relays it to the owner. The owner does not
+// relay: if two members take each other for the owner, the second refuses. A caller may have a later
+// roster than this member, with a new owner that may be this member; so a slow relay is abandoned when
+// the owner changes.
 func (h *Host) createOrPassOn(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
 	if err := api.CheckName(in.Name); err != nil {
 		return h.createAndAttach(ctx, in)
@@ -36,9 +36,8 @@ func (h *Host) createOrPassOn(ctx context.Context, in wire.CreateRequest) (wire.
 	}
 }
 
-// CreateFor creates a sequencer for a caller whose handle is this member's own (POST /v1/ids),
-// at its owner, as if the caller had asked that itself: what the caller may do, and how often, is
-// the same. It waits for an owner until ctx ends.
+// CreateFor creates a sequencer at its owner for a caller served by this member's own handle (POST
+// /v1/ids), with the caller's own permissions and pace. It waits for an owner until ctx ends.
 func (h *Host) CreateFor(ctx context.Context, in wire.CreateRequest) error {
 	for {
 		changed := h.state.Changed()
@@ -73,8 +72,8 @@ func (h *Host) partitionOf(name string) int {
 	return int(roster.PartitionOf(name, len(h.state.Roster().Partitions)))
 }
 
-// slowOwner is how long an owner may take over a request that was passed on until this member looks
-// for another owner, and has the owner looked at.
+// slowOwner is the delay after which a relayed request looks for another owner and has the current one
+// probed.
 const slowOwner = 150 * time.Millisecond
 
 // passOn has the owner serve a request to create and attach, as long as it is the owner.
@@ -106,9 +105,8 @@ func (h *Host) passOn(ctx context.Context, owner roster.Member, in wire.CreateRe
 	return res, err
 }
 
-// RelayCreate serves a request to create and attach that another member has passed on. The
-// caller is the one that made it there: what that may do, and how often, is decided here once
-// more.
+// RelayCreate serves a create-and-attach request relayed by another member. It checks the original
+// caller's permissions and pace again.
 func (h *Host) RelayCreate(ctx context.Context, in wire.RelayCreateRequest) (wire.SequencerResponse, error) {
 	if in.Caller != nil {
 		if err := in.Caller.Check(); err != nil {

@@ -15,11 +15,10 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// A new sequencer costs its owner and each replica a write to the disk, and as much processor
-// time as dozens of renewals. So a member creates newNames in a second for one certificate or
-// token, and newAtOnce in a burst, each times its processors. Creates beyond that wait for their
-// turn, newWaits of them for newWait; others are told to come again. A create of a sequencer that
-// exists is not counted.
+// A new sequencer costs its owner and each replica a disk write, and as much processor time as dozens
+// of renewals. So a member creates newNames per second for one certificate or token, and newAtOnce in
+// a burst, both per processor. Up to newWaits further creates wait for newWait; others are refused
+// with a retry time. Creates of existing sequencers are not counted.
 const (
 	newNames  = 25
 	newAtOnce = 50
@@ -29,15 +28,15 @@ const (
 
 // paces are the turns of credentials. Its zero value is ready, for those to create sequencers.
 type paces struct {
-	each, burst time.Duration                              // of one turn, and of those at once; 0: of creates
+	each, burst time.Duration                              // the time per turn, and the burst; 0: of creates
 	refusal     func(peer partition.Peer, rate int) string // without the remedy; nil: of creates
 
-	mu  sync.Mutex // guards what follows, and each pace
+	mu  sync.Mutex // guards the fields below and each pace
 	of  map[partition.Peer]*pace
 	min int // how many there were after the last look for unused ones
 }
 
-// pace is that of one credential.
+// pace is one credential's pace.
 type pace struct {
 	paid  time.Time // up to when its creates use up the rate
 	waits int
@@ -46,8 +45,8 @@ type pace struct {
 // errTurn refuses a new sequencer inside the member, until its caller has a turn.
 var errTurn = errors.New("host: the create waits for its turn")
 
-// pacedPeer returns the credential whose creates have a pace: none of a member, of this process
-// or of a grid in clear text, and none where a quota limits calls.
+// pacedPeer returns the caller's credential if its creates are paced: not for a member, for this
+// process, in a clear-text grid, or where a quota limits calls.
 func (h *Host) pacedPeer(ctx context.Context, name string) partition.Peer {
 	p := api.PeerOf(ctx)
 	if p.ID == "" || p.Role == security.Member || h.state.Roster().Quota(name).Calls > 0 {
@@ -56,7 +55,7 @@ func (h *Host) pacedPeer(ctx context.Context, name string) partition.Peer {
 	return partition.Peer(p.ID)
 }
 
-// newEach is the time of one create, and newBurst that of a burst.
+// newEach returns the time per create, and newBurst the burst.
 func newEach() time.Duration {
 	return time.Second / time.Duration(newNames*runtime.GOMAXPROCS(0))
 }
@@ -65,7 +64,7 @@ func newBurst() time.Duration {
 	return newEach() * time.Duration(newAtOnce*runtime.GOMAXPROCS(0))
 }
 
-// one is the time of one turn, and atOnce that of a burst.
+// one returns the time per turn, and atOnce the burst.
 func (p *paces) one() time.Duration {
 	if p.each > 0 {
 		return p.each
@@ -88,11 +87,10 @@ func (p *paces) refused(peer partition.Peer, rate int) string {
 	return fmt.Sprintf("%s creates more new sequencers than the %d per second that a member creates for one certificate or token; or have an operator set a quota of calls", peer, rate)
 }
 
-// Turns paces what credentials have the leader write to the log.
+// Turns paces requests that make the leader write to the log, by credential.
 type Turns struct{ p paces }
 
-// NewTurns returns turns at a rate of each credential, atOnce of them in a burst. refusal is the
-// text of a refusal.
+// NewTurns returns turns at a rate per credential, with atOnce in a burst. refusal formats a refusal.
 func NewTurns(rate, atOnce int, refusal func(peer partition.Peer, rate int) string) *Turns {
 	each := time.Second / time.Duration(rate)
 	return &Turns{paces{each: each, burst: time.Duration(atOnce) * each, refusal: refusal}}
@@ -155,8 +153,8 @@ func (p *paces) wait(ctx context.Context, peer partition.Peer) error {
 	}
 }
 
-// get returns the pace of a credential. It forgets those that have their whole burst again, when there
-// are twice as many as after the last time. The caller holds mu.
+// get returns a credential's pace. It drops the paces that have recovered their whole burst when the
+// number has doubled since the last sweep. The caller holds mu.
 func (p *paces) get(peer partition.Peer, now time.Time) *pace {
 	if p.of == nil {
 		p.of = map[partition.Peer]*pace{}

@@ -10,12 +10,11 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// waitersMax is how many requests may wait for another owner at the same time. More are
-// answered immediately.
+// waitersMax limits concurrent waits for another owner. Further requests are answered immediately.
 const waitersMax = 1024
 
-// Directory returns the owners. It fails when this member hears of no change of
-// owners any longer: callers, its own handles too, ask other members then.
+// Directory returns the owners. It fails if this member no longer receives roster changes: callers,
+// including its own handles, then use other members.
 func (h *Host) Directory(ctx context.Context, in wire.DirectoryRequest) (wire.DirectoryResponse, error) {
 	if err := h.awaitMove(ctx, in); err != nil {
 		return wire.DirectoryResponse{}, err

@@ -16,8 +16,8 @@ import (
 // The log has one line for all of it, now and then.
 const (
 	diskLogEvery = time.Second
-	// awaitedAfter is how long a disk is awaited before the log says so: members that
-	// start together come within that. awaitedAgain is when it says so again.
+	// awaitedAfter is the delay before an awaited disk is logged, long enough for members that start
+	// together. awaitedAgain is the interval of repetitions.
 	awaitedAfter = 5 * time.Second
 	awaitedAgain = 30 * time.Second
 )
@@ -33,18 +33,18 @@ type diskLog struct {
 	warned    time.Duration // by the monotonic clock; 0: not since something was awaited
 }
 
-// tally counts what came from one disk.
+// tally counts the definitions collected from one disk.
 type tally struct{ partitions, names int }
 
-// awaitedDisk is a disk that could not be asked.
+// awaitedDisk is a disk that could not be read.
 type awaitedDisk struct {
 	since, last time.Duration
 	partitions  map[roster.PartitionID]bool
 	cause       error
 }
 
-// noteAwaited notes that a disk could not be asked for a partition, and reports whether
-// the caller has to begin logging.
+// noteAwaited records a failed read of a partition's disk, and reports whether the caller must start
+// logging.
 func (l *diskLog) noteAwaited(from roster.MemberID, id roster.PartitionID, cause error, now time.Duration) (begin bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,8 +60,8 @@ func (l *diskLog) noteAwaited(from roster.MemberID, id roster.PartitionID, cause
 	return l.begin()
 }
 
-// noteCollected notes that the definitions of a partition came from a disk; the other
-// disks are awaited for it no longer.
+// noteCollected records that a disk delivered a partition's definitions; the partition then awaits no
+// other disk.
 func (l *diskLog) noteCollected(from roster.MemberID, id roster.PartitionID, names int) (begin bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func (l *diskLog) begin() bool {
 	return begin
 }
 
-// write logs what there is to say, and reports whether more may follow.
+// write logs due messages, and reports whether more may follow.
 func (l *diskLog) write(log *slog.Logger, now time.Duration) (more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// diskWriter brings the definitions of all partitions of a member to its disk. What is
-// handed over while one transaction is written goes into the next one together, so the
-// disk is synced once for all of it. A partition has at most one write in it.
+// diskWriter writes the definitions of a member's partitions to its disk. Writes that arrive during
+// one transaction share the next one, so one sync covers them all. A partition has at most one write
+// in each transaction.
 type diskWriter struct {
 	store  committer
 	grid   func() roster.GridID
 	broken func() bool // reports whether the data directory has failed otherwise
-	failed func(error) // told of the error that ended the store
+	failed func(error) // called with the error that ended the store
 	wake   chan struct{}
 	writes measure.Histogram // transactions
 

@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	// bookBytes bounds the memory of the descriptions of holders. A holder for which there is
-	// no room is listed without one.
+	// bookBytes bounds the memory for holder descriptions. Beyond it a holder is listed without one.
 	bookBytes = 16 << 20
-	// bookKeeps is how long a holder is known that has neither attached nor renewed.
+	// bookKeeps is the retention of a holder that has neither attached nor renewed.
 	bookKeeps = time.Minute
 	// holderBytes is the memory of a holder besides its texts.
 	holderBytes = 256
 )
 
-// holderBook has the descriptions that the holders served by this member give of
-// themselves, for people alone: no decision depends on it. Its zero value is ready.
+// holderBook holds the self-descriptions of holders served by this member. They are informational: no
+// decision uses them. The zero value is ready.
 type holderBook struct {
 	mu      sync.Mutex // never held while waiting
 	holders map[sequencer.HolderID]holder
@@ -64,7 +63,7 @@ func (b *holderBook) note(now time.Duration, id sequencer.HolderID, h holder) {
 	}
 }
 
-// sweep forgets the holders that were not heard of lately.
+// sweep removes holders that have been silent too long.
 func (b *holderBook) sweep(now time.Duration) {
 	b.swept = now
 	for id, h := range b.holders {
@@ -75,7 +74,7 @@ func (b *holderBook) sweep(now time.Duration) {
 	}
 }
 
-// of returns the description of a holder.
+// of returns a holder's description.
 func (b *holderBook) of(id sequencer.HolderID) (holder, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

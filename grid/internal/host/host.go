@@ -1,8 +1,7 @@
-// Package host runs the part of a member in each partition: one goroutine for each, which
-// drives a machine of package partition (actor.go). It brings replicas their updates
-// (replicate.go), definitions to the disk (storing.go, diskwriter.go) and back from disks
-// after a loss (collecting.go), and puts the calls of holders and members to the machine
-// (calls.go, renew.go).
+// Package host runs a member's part in each partition: an actor per partition drives a machine from
+// package partition (actor.go). It sends updates to replicas (replicate.go), writes definitions to the
+// disk (storing.go, diskwriter.go), collects them from disks after a loss (collecting.go), and passes
+// holder and member calls to the machine (calls.go, renew.go).
 package host
 
 import (
@@ -36,15 +35,15 @@ type Config struct {
 	Caller      api.Caller
 	Events      *api.Events
 	Definitions *definitions.Store // nil without a data directory
-	// ReportEarlier tells the leader of a grant of an earlier life of the grid.
+	// ReportEarlier reports a grant from an earlier life of the grid to the leader.
 	ReportEarlier func(until clustertime.Tick)
-	// ReportHeld tells the leader what this member's partitions report.
+	// ReportHeld sends this member's partition reports to the leader.
 	ReportHeld func(context.Context, wire.HeldRequest) error
-	// Awaited is told that a caller waits for another owner in place of a member.
+	// Awaited is called when a caller waits for another owner to replace a member.
 	Awaited func(in wire.DirectoryRequest, owner roster.Member)
-	// Changed is called after each change that the state tells of.
+	// Changed is called after each change of the reported state.
 	Changed func()
-	// Alone says that no other member ever joins: see attachClaim.
+	// Alone means that no other member ever joins: see attachClaim.
 	Alone bool
 	// Stretch returns how much longer than usual holders may wait with their next renewal,
 	// from 0 to 1; nil is 0.
@@ -80,7 +79,7 @@ type Host struct {
 	rates       rates
 	paces       paces
 
-	mu     sync.Mutex // guards what follows; never held while waiting
+	mu     sync.Mutex // guards the fields below; never held while waiting
 	actors map[roster.PartitionID]*actor
 }
 
@@ -150,9 +149,8 @@ func (h *Host) Granted(ctx context.Context, id roster.PartitionID) (clustertime.
 	return look(ctx, o, o.machine.High)
 }
 
-// Owned returns what f reads of the table of each partition that the member owns, by
-// ascending partition; f is given the cluster time too. Partitions that do not answer
-// before ctx ends are left out.
+// Owned returns the results of f for the table of each owned partition, by ascending partition; f also
+// receives the cluster time. It omits partitions that do not reply before ctx ends.
 func Owned[T any](ctx context.Context, h *Host, f func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) T) (out []T) {
 	for _, o := range h.running() {
 		read, err := look(ctx, o, func(v partition.View) (read T, err error) {
@@ -168,7 +166,7 @@ func Owned[T any](ctx context.Context, h *Host, f func(id roster.PartitionID, ta
 	return out
 }
 
-// TableOf returns this member's copy of the partition of a name, and whether it acts on it.
+// TableOf returns this member's copy of a name's partition, and whether the member acts on it.
 func (h *Host) TableOf(ctx context.Context, name string) (table partition.TableState, acts bool, err error) {
 	o, err := h.actorOf(roster.PartitionOf(name, len(h.state.Roster().Partitions)))
 	if err != nil {
@@ -181,7 +179,7 @@ func (h *Host) TableOf(ctx context.Context, name string) (table partition.TableS
 	return table, acts, err
 }
 
-// Stall has the owner of a name serve nothing until release: for tests of overload.
+// Stall blocks a name's owner until release: for overload tests.
 func (h *Host) Stall(name string) (release func(), err error) {
 	o, err := h.ownerOf(name)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// checkIdentity refuses a request of a process whose number is another process's by now, or
-// is no longer registered, before any partition sees it. nil is a process without a number.
-// A roster that is older than the registration lets a replaced process continue for that long;
-// nothing depends on it, since its grants and those of its successor do not overlap.
+// checkIdentity refuses a request from a process if its number belongs to another process or is no
+// longer registered, before it reaches a partition. id is nil for a process without a number. With a
+// roster older than the registration, a replaced process continues for that long; that is safe, since
+// its grants and its successor's do not overlap.
 func (h *Host) checkIdentity(id *wire.Identity) error {
 	if id == nil {
 		return nil

@@ -14,21 +14,21 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// The jobs of an actor wait in its inbox. The goroutine that adds one takes the machine, if no
-// other has it, and does all jobs that wait; else the one that has it does. So a message that
-// arrives is served by the goroutine that has read it, and no other has to be woken.
+// An actor's jobs wait in its inbox. A goroutine that adds a job takes the machine if it is free and
+// performs all waiting jobs; otherwise the current holder performs them. So the goroutine that has
+// read a message also serves it, without waking another one.
 
 // job is something to do with an actor's machine. It must not wait.
 type job struct {
 	serve func(v partition.View)
-	// settled says that serve has the machine do all that follows.
+	// settled means that serve already settles the machine.
 	settled bool
 	// gone, if not nil, is called instead of serve when the tenure has ended.
 	gone func()
 }
 
-// pumpMax is how many jobs a goroutine does before it has another one continue: it has other
-// work too.
+// pumpMax is the number of jobs before a goroutine hands the machine to another one, since it has
+// other work.
 const pumpMax = 128
 
 // pump does the jobs that wait, unless another goroutine does.
@@ -92,9 +92,8 @@ func (o *actor) do(j job) {
 	}
 }
 
-// crash ends the process after a panic of a machine: an invariant is broken. The goroutine that
-// has the machine may be one whose panics are recovered, as the HTTP server does, and the
-// partition would stand still.
+// crash ends the process after a machine's panic: an invariant is broken. The calling goroutine may be
+// one with recovered panics, as in the HTTP server, which would block the partition.
 func crash() {
 	if reason := recover(); reason != nil {
 		text := fmt.Sprintf("%v\n%s", reason, debug.Stack())
@@ -127,7 +126,7 @@ func (o *actor) put(ctx context.Context, j job) error {
 	}
 }
 
-// tell has the machine do something, without waiting.
+// tell passes the machine a job, without waiting.
 func (o *actor) tell(j job) {
 	if !o.tryPut(j) {
 		o.host.life.Background(func(ctx context.Context) { _ = o.put(ctx, j) })

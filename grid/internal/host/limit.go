@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// limitOf returns the limit that the caller of a request is under: the same one for callers
-// with the same patterns of names, 0 for a caller that may use all.
+// limitOf returns the limit for a request's caller: the same for callers with the same name patterns,
+// 0 for an unrestricted caller.
 func limitOf(ctx context.Context) partition.Limit {
 	names := api.PeerOf(ctx).Names
 	if len(names) == 0 {

@@ -15,9 +15,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Sequencers returns a page of the sequencers whose partitions this member owns, and the name
-// that the next page follows, "" for none. Partitions that do not answer before ctx ends are left out.
-// Those that the caller may not use are not there for it.
+// Sequencers returns a page of the sequencers in partitions owned by this member, and the name before
+// the next page, "" for none. It omits partitions that do not reply before ctx ends, and sequencers
+// that the caller may not use.
 func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (rows []wire.SequencerRow, next string) {
 	var names []string
 	may := security.Peer{Names: in.Names}.MayUse
@@ -42,7 +42,7 @@ func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (rows 
 	return h.rows(ctx, names), next
 }
 
-// rows returns the rows of some names from the owned tables, in the order of the names.
+// rows returns the rows for names from the owned tables, in the same order.
 func (h *Host) rows(ctx context.Context, names []string) []wire.SequencerRow {
 	wanted := map[roster.PartitionID][]string{}
 	rank := map[string]int{}
@@ -77,7 +77,7 @@ func (h *Host) row(id roster.PartitionID, table *partition.Table, ref sequencer.
 	}
 }
 
-// Holders returns a page of the holders of a sequencer whose partition this member owns.
+// Holders returns a page of a sequencer's holders; this member must own the partition.
 //
 // Errors: sequencer.ErrNotFound, roster.ErrWrongOwner, and sequencer.ErrUnavailable.
 func (h *Host) Holders(ctx context.Context, in wire.HoldersRequest) (wire.HoldersResponse, error) {

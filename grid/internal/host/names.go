@@ -16,24 +16,23 @@ import (
 )
 
 const (
-	// countsKeep is how long the counts of the other owners are used before they are asked
-	// for again.
+	// countsKeep is the validity of counts from other owners.
 	countsKeep = time.Second
 	// countsWait bounds the wait for them.
 	countsWait = 500 * time.Millisecond
 )
 
-// names counts sequencers: those of this owner's tables as they are, and those of the other
-// owners as they said within a second. So creates at several owners may together pass a limit
-// by those that are in progress. Its zero value is ready.
+// names counts sequencers: exactly in this owner's tables, and up to a second old for other owners. So
+// concurrent creates at several owners may exceed a limit by the number in progress. The zero value is
+// ready.
 type names struct {
-	asking sync.Mutex // held while the other owners are asked
+	asking sync.Mutex // held while fetching from the other owners
 
-	mu      sync.Mutex              // guards what follows; never held while waiting
+	mu      sync.Mutex              // guards the fields below; never held while waiting
 	begun   map[pattern.Pattern]int // creates in progress that the tables do not have yet
 	all     int                     // of any name
 	members map[roster.Incarnation]memberCount
-	asked   time.Duration // when all were asked last
+	asked   time.Duration // time of the last fetch from all
 	known   bool          // asked is set
 
 	tables sync.Map // roster.PartitionID -> *atomic.Pointer[partition.Census], of owned partitions
@@ -68,8 +67,8 @@ func (n *names) total() (names int) {
 	return names + n.all
 }
 
-// own returns how many sequencers of this owner the row of a pattern counts, and false if a
-// table is not counted by that row yet.
+// own returns the number of sequencers in this owner's tables that match a row's pattern, and false if
+// a table has not counted that row yet.
 func (n *names) own(p pattern.Pattern) (names int, known bool) {
 	known = true
 	n.tables.Range(func(_, value any) bool {
@@ -107,7 +106,7 @@ func (n *names) begin(p pattern.Pattern) (end func()) {
 	})
 }
 
-// room says whether quotas leave room for one more sequencer.
+// room reports whether quotas allow one more sequencer.
 type room struct {
 	full error   // why not, nil if they do
 	kind Refusal // which quota has refused it, "" for none
@@ -147,7 +146,7 @@ func (h *Host) room(ctx context.Context, name string) room {
 // otherCounts are the counts of the other owners.
 type otherCounts []memberCount
 
-// of returns the sum for a row, and false if an owner has not said it.
+// of returns a row's sum, and false if an owner's count is missing.
 func (c otherCounts) of(p pattern.Pattern) (sum int, known bool) {
 	for _, m := range c {
 		n, said := m.rows[p]
@@ -159,12 +158,12 @@ func (c otherCounts) of(p pattern.Pattern) (sum int, known bool) {
 	return sum, true
 }
 
-// others returns the counts of the other members, asking for them if they are old. A member
-// that does not answer counts as it said last.
+// others returns the counts of the other members, and refreshes old ones. An unreachable member keeps
+// its last count.
 func (n *names) others(ctx context.Context, h *Host, r *roster.Roster) otherCounts {
 	if n.isOld(h.clock.Mono(), r) {
 		n.asking.Lock()
-		if n.isOld(h.clock.Mono(), r) { // another call may have asked meanwhile
+		if n.isOld(h.clock.Mono(), r) { // another call may have refreshed them
 			n.ask(ctx, h, r)
 		}
 		n.asking.Unlock()
@@ -180,14 +179,14 @@ func (n *names) others(ctx context.Context, h *Host, r *roster.Roster) otherCoun
 	return out
 }
 
-// isOld reports whether the counts have to be asked for again.
+// isOld reports whether the counts need a refresh.
 func (n *names) isOld(now time.Duration, r *roster.Roster) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return !n.known || now-n.asked >= countsKeep
 }
 
-// ask asks all other members for their counts.
+// ask fetches the counts of all other members.
 func (n *names) ask(ctx context.Context, h *Host, r *roster.Roster) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countsWait)
 	defer cancel()

@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// Bounds of the messages that wait at a member for its roster (package partition). In a
-// takeover there is one for each partition that this member keeps a copy of.
+// Limits on messages that wait at a member for its roster (package partition). A takeover causes one
+// for each partition with a copy here.
 const (
 	parkedMax      = 1024
 	parkedBytesMax = 32 << 20
@@ -18,7 +18,7 @@ const (
 
 // parking counts the messages that wait. Its zero value is ready.
 type parking struct {
-	mu           sync.Mutex // guards what follows
+	mu           sync.Mutex // guards the fields below
 	count, bytes int
 }
 

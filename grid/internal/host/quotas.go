@@ -17,13 +17,13 @@ import (
 // Limits that hold without any row of the quotas, for callers that proved who they are and
 // are not members. A row that limits the same takes their place.
 const (
-	// defaultHolderNodes is how many logical nodes of one sequencer a process may have.
+	// defaultHolderNodes limits the logical nodes per sequencer and process.
 	defaultHolderNodes = 1024
 	// One certificate or token may have half of a sequencer's logical nodes, so that none
 	// can take all, but at least leastPeerNodes, so that small sequencers work.
 	leastPeerNodes = 256
-	// NamesMax is how many sequencers a member may own. Each takes some hundred bytes of its
-	// memory, and of its backups'.
+	// NamesMax limits the sequencers that a member may own. Each takes some hundred bytes of its memory, and
+	// of its backups'.
 	NamesMax = 2_000_000
 )
 
@@ -42,7 +42,7 @@ const (
 // Refusals are all kinds.
 var Refusals = []Refusal{RefusedNames, RefusedMemory, RefusedHolderNodes, RefusedPeerNodes, RefusedCalls}
 
-// refusals counts what quotas have refused. Its zero value is ready.
+// refusals counts refusals by quotas. The zero value is ready.
 type refusals struct{ counts sync.Map } // Refusal -> *atomic.Uint64
 
 func (r *refusals) add(kind Refusal) {
@@ -62,9 +62,9 @@ func (r *refusals) read() map[Refusal]uint64 {
 	return out
 }
 
-// peerOf returns what tells the caller of a request apart from others: its certificate or
-// token, or, without security, its address. It is "" for members and this process, which no
-// limit of a peer counts: they make the calls of others, and may do everything.
+// peerOf returns the identity that quotas count for a request's caller: its certificate or token, or,
+// without security, its address. It is "" for members and this process, which have no peer limits:
+// they make calls for others, and are unrestricted.
 func peerOf(ctx context.Context) partition.Peer {
 	switch p := api.PeerOf(ctx); {
 	case p.ID != "" && p.Role != security.Member:
@@ -96,7 +96,7 @@ func (h *Host) nodesOf(ctx context.Context, name string, nodes int) partition.Qu
 	return l
 }
 
-// setQuota adds to a claim whose it is, and what it may have.
+// setQuota sets a claim's peer and quota.
 func (h *Host) setQuota(ctx context.Context, c *partition.Claim) {
 	d := c.Ref.Definition
 	c.Peer, c.Quota = peerOf(ctx), h.nodesOf(ctx, d.Name(), d.Nodes())
@@ -108,8 +108,8 @@ func (h *Host) refusedByQuota(ctx context.Context, kind Refusal, action security
 	h.cfg.Audit.Write(audit.Entry{Action: string(action), Name: name, Who: api.WhoOf(ctx), Err: err})
 }
 
-// QuotaUse returns how many sequencers of the grid each row of the quotas counts, by pattern,
-// without those for which a member has not answered.
+// QuotaUse returns the number of sequencers in the grid per quota row, by pattern. It omits a row if a
+// member has not replied.
 func (h *Host) QuotaUse(ctx context.Context) map[pattern.Pattern]int {
 	r := h.state.Roster()
 	others := h.names.others(ctx, h, r)

@@ -17,22 +17,20 @@ import (
 const (
 	// bucketsMax bounds the memory for callers that are counted one by one.
 	bucketsMax = 8192
-	// bucketsSwept is how often buckets of callers that make no calls are looked for, while
-	// there are as many as may be.
+	// bucketsSwept is the interval of sweeps for idle buckets while the number is at its maximum.
 	bucketsSwept = 100 * time.Millisecond
 )
 
-// rates limit the calls per second of each peer about the sequencers of each quota, by a
-// token bucket for each. A bucket holds the calls of a second. Beyond bucketsMax callers
-// that are active all others share one bucket of the quota: none is without a limit. The zero
-// value is ready.
+// rates limits the calls per second of each peer on each quota's sequencers, with a token bucket each.
+// A bucket holds one second's calls. Beyond bucketsMax active callers, all others share one bucket per
+// quota, so every caller is limited. The zero value is ready.
 type rates struct {
 	mu      sync.Mutex // never held while waiting
 	buckets map[rateKey]*bucket
 	swept   time.Duration
 }
 
-// rateKey is a peer, "" for those that share a bucket, and the pattern of a quota.
+// rateKey is a peer, "" for the shared bucket, and a quota's pattern.
 type rateKey struct {
 	peer partition.Peer
 	row  pattern.Pattern
@@ -51,7 +49,7 @@ func (b *bucket) fill(now time.Duration, rate int) {
 	b.at, b.rate = now, rate
 }
 
-// take takes a token, or returns after what time there will be one.
+// take takes a token, or returns the wait for the next one.
 func (r *rates) take(now time.Duration, key rateKey, rate int) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,9 +89,8 @@ func (r *rates) sweep(now time.Duration) {
 	}
 }
 
-// Charge counts a call of a holder about a sequencer, and refuses it if its caller has made as
-// many in the last second as the quota of the name allows. The error matches
-// sequencer.ErrQuota, and says when to call again.
+// Charge counts a holder's call on a sequencer, and refuses it if the caller has used up the last
+// second's quota for the name. The error matches sequencer.ErrQuota, and has a retry time.
 func (h *Host) Charge(ctx context.Context, action security.Action, name string) error {
 	q := h.state.Roster().Quota(name)
 	if q.Calls == 0 {
@@ -113,8 +110,8 @@ func (h *Host) Charge(ctx context.Context, action security.Action, name string) 
 	return err
 }
 
-// site returns the part of an address that one caller has: an IPv4 address, or the /64
-// network of an IPv6 address, of which a host may use any.
+// site returns the part of an address that identifies one caller: an IPv4 address, or an IPv6 /64
+// network, since a host may use any address in it.
 func site(host string) string {
 	ip, err := netip.ParseAddr(host)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// An owner looks at members that do not acknowledge updates, and reports those that it does not reach to
-// the leader: see [leader.Reach]. Nothing runs while every update is acknowledged soon.
+// An owner probes members that do not acknowledge updates, and reports the unreachable ones to the
+// leader: see [leader.Reach]. Nothing runs while updates are acknowledged in time.
 
 // reach drives a [leader.Reach].
 type reach struct {
-	mu      sync.Mutex // guards what follows; never held while waiting
+	mu      sync.Mutex // guards the fields below; never held while waiting
 	record  *leader.Reach
 	apart   []roster.Incarnation // by the record
 	looking bool                 // the record is stepped
@@ -105,7 +105,7 @@ func (h *Host) lookOnce() bool {
 	return more
 }
 
-// leads returns the member that leads, "" if that is not known or is this one.
+// leads returns the leader, "" if it is unknown or this member.
 func (h *Host) leads(r *roster.Roster) roster.Incarnation {
 	m, found := leader.MemberOf(r, leader.ServerID(h.raft.Node().Leader()))
 	if !found || m.Incarnation == h.self {
@@ -126,7 +126,7 @@ func (h *Host) probe(ctx context.Context, record *leader.Reach, m roster.Member)
 	h.noteApart(record)
 }
 
-// noteApart has the leader told of the members that this one does not reach, when they have changed.
+// noteApart reports the members that this one cannot reach to the leader, if they have changed.
 func (h *Host) noteApart(record *leader.Reach) {
 	h.reach.mu.Lock()
 	apart := record.Apart()

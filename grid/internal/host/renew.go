@@ -15,11 +15,11 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Renew answers each set and each claim separately: a failed one has its error, and the
-// others are renewed. A claim on a sequencer that the caller may not use is a failed one, and
-// a set, which names no sequencers, counts for the attachments that the caller has shown by claims under the
-// names that it may use now. Partitions are asked concurrently, and one that does not answer within
-// partition.RenewTime does not delay the rest.
+// Renew answers each set and each claim separately: a failed one has its error, and the others are
+// renewed. A claim on a sequencer that the caller may not use fails; a set, which names no sequencers,
+// covers only attachments that the caller has presented as claims under names it may use now.
+// Partitions are called concurrently, and a partition that does not reply within partition.RenewTime
+// does not delay the rest.
 func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewResponse, error) {
 	if err := wire.CheckHolder(in.Holder); err != nil {
 		return wire.RenewResponse{}, err
@@ -33,7 +33,7 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 	ctx, cancel := context.WithTimeout(ctx, partition.RenewTime)
 	defer cancel()
 	out := wire.RenewResponse{
-		Stamp: h.stamp(), // of a version not after that of any answer
+		Stamp: h.stamp(), // computed last: at least the version in any reply
 		Sets:  make([]clustertime.Tick, len(in.Sets)), Results: make([]wire.RenewResult, len(in.Claims)),
 	}
 	groups := h.byPartition(in.Claims)
@@ -65,8 +65,8 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 	return out, nil
 }
 
-// paceOf returns when the next renewal is wanted, in ms: after a quarter of the window as usual,
-// which is 0, up to half of it. A grant then reaches half a window further.
+// paceOf returns the requested time to the next renewal in ms: 0 for the usual quarter of the window,
+// up to half of it. A grant then reaches half a window further.
 func paceOf(window time.Duration, stretch float64) int64 {
 	if stretch == 0 {
 		return 0
@@ -80,7 +80,7 @@ func usable(ctx context.Context, used []wire.Used) []wire.Used {
 	return slices.DeleteFunc(slices.Clone(used), func(u wire.Used) bool { return !peer.MayUse(u.Name) })
 }
 
-// renewSet returns where a set's grants end now, 0 if it has to be shown by claims.
+// renewSet returns the new end of a set's grants, 0 if the holder must present claims.
 func (h *Host) renewSet(ctx context.Context, in wire.RenewRequest, set wire.ClaimSet) clustertime.Tick {
 	r := h.state.Roster()
 	if r.Identity() != in.Grid || int(set.Partition) >= len(r.Partitions) || r.Partitions[set.Partition].Owner != h.self {
@@ -97,7 +97,7 @@ func (h *Host) renewSet(ctx context.Context, in wire.RenewRequest, set wire.Clai
 	return a.value
 }
 
-// byPartition returns the indexes of the claims of each partition.
+// byPartition groups the claims' indexes by partition.
 func (h *Host) byPartition(claims []wire.Claim) map[roster.PartitionID][]int {
 	partitions := len(h.state.Roster().Partitions)
 	out := map[roster.PartitionID][]int{}
@@ -108,8 +108,8 @@ func (h *Host) byPartition(claims []wire.Claim) map[roster.PartitionID][]int {
 	return out
 }
 
-// renewClaims renews the claims of one partition, and waits until all of them may be
-// answered. An error of one does not affect the others.
+// renewClaims renews one partition's claims, and waits until all may be answered. Errors are per
+// claim.
 func (h *Host) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []int) []wire.RenewResult {
 	results := make([]wire.RenewResult, len(indexes))
 	var claims []partition.Claim

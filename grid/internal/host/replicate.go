@@ -15,9 +15,9 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// Send implements partition.Member: it sends a replica an update, and delivers the answer to the
-// machine. Changes go out with those of other partitions, and no goroutine waits for the answer;
-// a whole table has a goroutine of its own, as has an update without a connection to its replica.
+// Send implements partition.Member: it sends a replica an update, and delivers the reply to the
+// machine. Changes are batched with those from other partitions, and no goroutine waits for the reply;
+// a whole table, or an update without a connection to its replica, has its own goroutine.
 func (o *actor) Send(d partition.Delivery) {
 	if d.Update.Whole == nil && o.startDelivery(d) {
 		return
@@ -84,7 +84,7 @@ func (o *actor) acknowledged(d partition.Delivery, began time.Duration, res wire
 	}
 }
 
-// delivered returns the job that tells the machine of an answer.
+// delivered returns the job that delivers a reply to the machine.
 func (o *actor) delivered(d partition.Delivery, res wire.ReplicateResponse, err error) job {
 	holds := partition.Holds{Held: res.Held, Stored: res.Stored, Newest: res.Newest, Gap: res.Gap, NotYet: res.NotYet}
 	return job{serve: func(v partition.View) { o.machine.Delivered(v, d, holds, err) }, settled: true}
@@ -124,7 +124,7 @@ func changes(head wire.ReplicateRequest, u partition.Update) wire.ReplicateReque
 	return head
 }
 
-// callReplica makes one call to another replica, wherever the roster says it is.
+// callReplica calls another replica at its roster address.
 func (h *Host) callReplica(ctx context.Context, to roster.Incarnation, in wire.ReplicateRequest, out *wire.ReplicateResponse) error {
 	member, found := h.state.Roster().Member(to)
 	if !found {
@@ -133,7 +133,7 @@ func (h *Host) callReplica(ctx context.Context, to roster.Incarnation, in wire.R
 	return h.caller.Call(ctx, member.API, to, wire.PathReplicate, in, out)
 }
 
-// partial is a whole table of which some pages have arrived.
+// partial is a whole table that has arrived in part.
 type partial struct {
 	position backup.Position
 	version  roster.Version
@@ -142,7 +142,7 @@ type partial struct {
 	table    partition.TableState
 }
 
-// Replicate takes what an owner sends.
+// Replicate applies an owner's update.
 func (h *Host) Replicate(ctx context.Context, in wire.ReplicateRequest) (wire.ReplicateResponse, error) {
 	o, u, err := h.replicated(in)
 	if err != nil {
@@ -176,7 +176,7 @@ func answerOf(h partition.Holds) wire.ReplicateResponse {
 	return wire.ReplicateResponse{Held: h.Held, Stored: h.Stored, Newest: h.Newest, Gap: h.Gap, NotYet: h.NotYet}
 }
 
-// replicated checks a request, and returns what it carries and for which actor.
+// replicated checks a request, and returns its update and the target actor.
 func (h *Host) replicated(in wire.ReplicateRequest) (*actor, partition.Update, error) {
 	u, err := readUpdate(in)
 	if err != nil {
@@ -189,7 +189,7 @@ func (h *Host) replicated(in wire.ReplicateRequest) (*actor, partition.Update, e
 	return o, u, err
 }
 
-// readUpdate checks a request and returns what it carries: changes, or one page.
+// readUpdate checks a request and returns its update: changes, or one page.
 func readUpdate(in wire.ReplicateRequest) (partition.Update, error) {
 	u := partition.Update{Version: in.Version, Position: in.Position, Since: in.Since, Keep: in.Keep}
 	if in.Pages < 0 || in.Page < 0 || in.Page >= max(1, in.Pages) || (in.Pages > 0) != (in.Table != nil) || len(in.Changes) > wire.MaxChanges {

@@ -10,27 +10,26 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// An owner whose joining replica holds the table asks the leader to admit it (R5), and
-// one whose durable in-sync replicas all have the table on disk asks it to name their
-// disks (D4). Both requests are good for one version of the roster only; at a later one
-// the replicas are asked again.
+// An owner with a caught-up joining replica asks the leader to admit it (R5). An owner with the table
+// on disk at all durable in-sync replicas asks the leader to record their disks (D4). Both requests
+// are valid for one roster version only; at a later one the replicas are asked again.
 
 const (
-	// reportDelay is how long requests are gathered into one call.
+	// reportDelay is the time over which requests are batched into one call.
 	reportDelay = 5 * time.Millisecond
 	reportRetry = 100 * time.Millisecond
-	// reportAgain is when the leader is told again: it may be another one by then.
+	// reportAgain is the interval of repeated reports: the leader may have changed.
 	reportAgain = time.Second
 )
 
-// reports records which joining replicas of this member's own partitions hold their
-// tables, and which of these partitions are on disk, until the leader was told.
+// reports records the caught-up joining replicas of this member's partitions, and its partitions on
+// disk, until they are reported to the leader.
 type reports struct {
-	mu        sync.Mutex                            // guards what follows; never held while waiting
+	mu        sync.Mutex                            // guards the fields below; never held while waiting
 	held      map[roster.Replica]roster.Version     // joining replicas that hold their tables (R5)
 	persisted map[roster.PartitionID]roster.Version // partitions on the disks of all durable in-sync replicas (D4)
 	unreached []roster.Incarnation                  // members that do not answer this one
-	reporting bool                                  // the leader is being told of all these
+	reporting bool                                  // a report of all these is in progress
 	added     signal.Signal                         // any of them has grown
 }
 
@@ -59,20 +58,19 @@ func newReports() *reports {
 	return &reports{held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{}, added: signal.New()}
 }
 
-// hold notes a replica of an own partition, and reports whether the caller has to
-// begin to tell the leader.
+// hold records a caught-up replica of an owned partition, and reports whether the caller must start
+// reporting.
 func (r *reports) hold(held roster.Holding) (begin bool) {
 	return r.note(func() { r.held[held.Replica] = held.Version })
 }
 
-// persist notes that an own partition is on disk, and reports whether the caller has to
-// begin to tell the leader.
+// persist records that an owned partition is on disk, and reports whether the caller must start
+// reporting.
 func (r *reports) persist(p roster.Persisted) (begin bool) {
 	return r.note(func() { r.persisted[p.Partition] = p.Version })
 }
 
-// unreach notes the members that do not answer this one, and reports whether the caller has to begin to
-// tell the leader.
+// unreach records the unreachable members, and reports whether the caller must start reporting.
 func (r *reports) unreach(members []roster.Incarnation) (begin bool) {
 	return r.note(func() { r.unreached = members })
 }

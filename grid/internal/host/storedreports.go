@@ -10,9 +10,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// storedReports collects, owner by owner, which tables are on this member's disk, so
-// that one call tells an owner of many partitions. Of a partition only the newest
-// position is kept. Its zero value is ready.
+// storedReports batches, by owner, the positions stored on this member's disk, so that one call covers
+// many partitions. It keeps only a partition's newest position. The zero value is ready.
 type storedReports struct {
 	mu     sync.Mutex
 	owners map[roster.Incarnation]*reportsTo
@@ -24,12 +23,11 @@ type reportsTo struct {
 	calls     int // in progress, or about to begin
 }
 
-// storedCalls is how many calls tell one owner at the same time. With one, news would
-// wait for the answer to the news before it.
+// storedCalls limits concurrent calls to one owner. With one, each report would wait for the previous
+// reply.
 const storedCalls = 4
 
-// add has an owner told of a position, and reports whether the caller has to begin
-// telling it.
+// add queues a position for an owner, and reports whether the caller must start sending.
 func (s *storedReports) add(to roster.Incarnation, id roster.PartitionID, p backup.Position) (begin bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,8 +49,8 @@ func (s *storedReports) add(to roster.Incarnation, id roster.PartitionID, p back
 	return begin
 }
 
-// take returns what an owner is to be told, by partition. With nothing left it returns
-// false, and the caller stops telling it.
+// take returns an owner's queued positions, by partition. It returns false when none are left, and the
+// caller stops sending.
 func (s *storedReports) take(to roster.Incarnation) ([]wire.Stored, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +70,7 @@ func (s *storedReports) take(to roster.Incarnation) ([]wire.Stored, bool) {
 	return out, len(out) > 0
 }
 
-// putBack adds what could not be told, where nothing newer waits.
+// putBack queues unsent positions again, unless newer ones are queued.
 func (s *storedReports) putBack(to roster.Incarnation, batch []wire.Stored) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +81,7 @@ func (s *storedReports) putBack(to roster.Incarnation, batch []wire.Stored) {
 	}
 }
 
-// drop forgets what an owner was to be told, and the caller stops telling it.
+// drop discards an owner's queued positions; the caller stops sending.
 func (s *storedReports) drop(to roster.Incarnation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

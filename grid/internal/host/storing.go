@@ -12,8 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// Store implements partition.Member: the machine is told when the write is on disk. A
-// disk that has failed acknowledges nothing; other members take this one's place.
+// Store implements partition.Member: the machine is notified when the write is on disk. A failed disk
+// acknowledges nothing; other members replace this one.
 func (o *actor) Store(w partition.Write) {
 	if o.host.disk == nil {
 		return

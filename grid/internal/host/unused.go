@@ -12,12 +12,11 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// removals is how many unused sequencers an owner destroys concurrently for one request.
+// removals limits an owner's concurrent destroys for one request.
 const removals = 32
 
-// Unused returns a page of the unused sequencers whose partitions this member owns, and the
-// name that the next page follows, "" for none. Partitions that do not answer before ctx ends
-// are left out.
+// Unused returns a page of the unused sequencers in partitions owned by this member, and the name
+// before the next page, "" for none. It omits partitions that do not reply before ctx ends.
 func (h *Host) Unused(ctx context.Context, in wire.UnusedRequest) (rows []wire.UnusedRow, next string) {
 	for _, o := range h.running() {
 		some, err := look(ctx, o, func(v partition.View) ([]partition.UnusedName, error) {
@@ -38,8 +37,8 @@ func (h *Host) Unused(ctx context.Context, in wire.UnusedRequest) (rows []wire.U
 	return rows, next
 }
 
-// RemoveUnused destroys sequencers whose partitions this member owns, each if it is unused
-// still.
+// RemoveUnused destroys sequencers in partitions owned by this member, each only if it is still
+// unused.
 func (h *Host) RemoveUnused(ctx context.Context, in wire.UnusedRequest) []wire.UnusedRow {
 	rows := make([]wire.UnusedRow, len(in.Names))
 	turns := make(chan struct{}, removals)

@@ -24,8 +24,7 @@ type Usage struct {
 type SequencerUsed = wire.Used
 
 const (
-	// usedNames bounds the names of which the use is kept, and usageShown those of a
-	// reading.
+	// usedNames bounds the names with recorded use, and usageShown the names per reading.
 	usedNames  = 4096
 	usageShown = 200
 	// usedMax bounds one report, far above the IDs of a process in an hour.
@@ -86,7 +85,7 @@ func (s *usage) dropIdle(now time.Duration) {
 	}
 }
 
-// byWeight returns the names, those that were used most lately first.
+// byWeight returns the names, the most recently used first.
 func (s *usage) byWeight(now time.Duration) []string {
 	weights := make(map[string]float64, len(s.names))
 	for name, n := range s.names {
@@ -109,7 +108,7 @@ func (s *usage) read(now time.Duration) Usage {
 	return out
 }
 
-// of returns the use of one name.
+// of returns a name's use.
 func (s *usage) of(name string) SequencerUsed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +137,8 @@ func (s *usage) recent(name string, now, quiet time.Duration) (used SequencerUse
 // reportEvery is about the time that the first report of a name covers.
 const reportEvery = 4 * time.Second
 
-// rate returns the IDs per second of the reports, weighted by their age: those of a steady
-// use weigh rate*half/ln 2 together in the end, and less at first.
+// rate returns the IDs per second in the reports, weighted by age: reports of a steady use converge to
+// a total weight of rate*half/ln 2.
 func (u *nameUsage) rate(now time.Duration) float64 {
 	age := now - u.since + reportEvery
 	share := 1 - math.Exp2(-float64(age)/float64(usageHalf))
@@ -152,9 +151,8 @@ func (h *Host) Usage() Usage { return h.usage.read(h.clock.Mono()) }
 // UsageOf returns the reported use of one sequencer.
 func (h *Host) UsageOf(name string) SequencerUsed { return h.usage.of(name) }
 
-// noteUsed adds a holder's report, of sequencers that exist and whose partitions this
-// member owns, so that no caller can invent names. It does not wait: a report that finds an
-// actor busy is left out.
+// noteUsed adds a holder's report on existing sequencers in partitions owned by this member, so that
+// callers cannot invent names. It does not wait: it omits a report that finds an actor busy.
 func (h *Host) noteUsed(reported []wire.Used) {
 	reported = reported[:min(len(reported), wire.MaxUsed)]
 	byPartition := map[roster.PartitionID][]wire.Used{}
