@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// A survivor that is asked to leave its grid during a recovery.
+// A survivor's part in a recovery: it leaves its grid on request.
 
 // Abandon stops this member's grid here for good and binds it to the bootstrap member
 // of the next.
@@ -57,9 +57,8 @@ func (f *Formation) abandonGrid(in wire.AbandonRequest, next Attempt) (wire.Aban
 	return bounds, nil
 }
 
-// bind makes an attempt the only one that this member leaves its grid for. It is
-// bound to one at a time, until its bootstrap member says that it has given that up, or is
-// gone.
+// bind commits this member to leave its grid only for one attempt, until that attempt's bootstrap
+// member has given it up or is gone.
 func (f *Formation) bind(next Attempt) error {
 	bound := f.bound()
 	switch {
@@ -99,8 +98,7 @@ func (f *Formation) hasLeft() bool {
 	return grid.IsZero() && left != ""
 }
 
-// Whereabouts returns this member's grid, or, if it is in none, the one that it
-// has left.
+// Whereabouts returns this member's grid, or, without one, the grid that it has left.
 func (f *Formation) Whereabouts() (grid roster.GridID, left string) {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
@@ -110,9 +108,9 @@ func (f *Formation) Whereabouts() (grid roster.GridID, left string) {
 	return f.id.Grid, left
 }
 
-// followAttempt joins the grid that this member is bound to, or frees it when the
-// bootstrap member says that it has given that grid up. It never goes back to what it left:
-// there it would take back what it agreed to.
+// followAttempt joins the grid that this member is bound to, or frees the member when the bootstrap
+// member has given that grid up. The member never rejoins the grid it left: that would break its
+// promise.
 func (f *Formation) followAttempt(ctx context.Context) {
 	next := f.bound()
 	if next == (Attempt{}) {
@@ -132,7 +130,7 @@ func (f *Formation) followAttempt(ctx context.Context) {
 	}
 }
 
-// notFollowed says why a member that has left a grid is in no other yet.
+// notFollowed returns the reason that a member without its old grid has not joined the new one.
 func (f *Formation) notFollowed(left roster.GridID, next Attempt) error {
 	if next == (Attempt{}) {
 		return fmt.Errorf("this member has left grid %s for a recovery, which was given up; run `snowgrid init --force --addr %s`, or restart this member",

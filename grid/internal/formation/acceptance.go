@@ -30,7 +30,7 @@ func (f *Formation) Accept(_ context.Context, in wire.AcceptRequest) (wire.Accep
 	return wire.AcceptResponse{Member: f.id.Member, Durable: f.cfg.DataDir != "", Wall: clustertime.TickOf(f.cfg.Clock.Now()), Release: wire.OwnRelease()}, nil
 }
 
-// bindTo binds this member to an attempt, on disk before it says so.
+// bindTo binds this member to an attempt, on disk before it replies.
 func (f *Formation) bindTo(to Attempt) error {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
@@ -54,8 +54,8 @@ func (f *Formation) bindTo(to Attempt) error {
 	return nil
 }
 
-// releaseAcceptance frees this member from an attempt whose bootstrap member says that it
-// has given it up, or was not seen for long.
+// releaseAcceptance frees this member from an attempt that its bootstrap member has given up, or if
+// that member has been absent too long.
 func (f *Formation) releaseAcceptance(ctx context.Context) {
 	f.idMu.Lock()
 	bound := f.id.Accepted

@@ -14,12 +14,11 @@ import (
 )
 
 const (
-	// confirmLimit is how long a bootstrap member tries to have its acceptances confirmed
-	// before it gives the attempt up.
+	// confirmLimit bounds the time to confirm acceptances before a bootstrap member gives the attempt up.
 	confirmLimit = 10 * time.Second
-	// acceptanceLives is how long an acceptance outlasts the last sign of its bootstrap member.
+	// acceptanceLives is the lifetime of an acceptance after the last sign of its bootstrap member.
 	acceptanceLives = time.Minute
-	// repeatObstacle is how long the same obstacle to forming a grid is not logged again.
+	// repeatObstacle is the interval at which the same obstacle is logged again.
 	repeatObstacle = time.Minute
 )
 
@@ -70,7 +69,7 @@ func (b *bootstrap) hinder(what string, now time.Duration) bool {
 	return true
 }
 
-// hindrance returns what keeps the grid from being formed, as the end of a sentence.
+// hindrance returns the obstacle to forming the grid, as the end of a sentence.
 func (b *bootstrap) hindrance() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,9 +86,8 @@ type acceptances struct {
 	durable  bool                  // all of them have a data directory
 }
 
-// askAcceptances asks peers concurrently to accept this member as bootstrap member. A member
-// counts once, however many of its incarnations answer. The error tells why others
-// did not accept.
+// askAcceptances requests acceptance as bootstrap member from peers concurrently. A member counts
+// once, however many of its incarnations reply. The error lists the refusals.
 func (f *Formation) askAcceptances(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (acceptances, error) {
 	answers := make([]wire.AcceptResponse, len(peers))
 	errs := make([]error, len(peers))
@@ -131,10 +129,10 @@ func canForm(settings roster.Settings, release roster.Release) error {
 	return fmt.Errorf("runs %s, and %s needs protocol %d; upgrade it, or form the grid without that setting", release, part, needed)
 }
 
-// named returns a peer's member ID and address, for people.
+// named returns a peer's member ID and address for messages.
 func named(p gossip.Peer) string { return fmt.Sprintf("%s at %s", p.Incarnation.Member(), p.API) }
 
-// reading returns what this member's wall clock shows.
+// reading reads this member's wall clock.
 func (f *Formation) reading() clustertime.Reading {
 	return clustertime.Reading{Member: fmt.Sprintf("%s at %s", f.id.Member, f.cfg.Record().API), At: clustertime.TickOf(f.cfg.Clock.Now())}
 }
@@ -185,8 +183,7 @@ func (f *Formation) Begin(ctx context.Context) error {
 	return nil
 }
 
-// giveUp forgets an attempt to form a grid whose first entry was never written. The
-// caller has the turn.
+// giveUp drops an attempt to form a grid before its first entry is written. The caller has the turn.
 func (f *Formation) giveUp(why error) {
 	f.log.Warn("attempt to form a grid given up", "grid", f.Grid().String(), "error", why)
 	f.endTenure()

@@ -8,14 +8,13 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// A data directory that was copied gives two processes one member ID, and in Raft
-// one vote. The roster registers one incarnation of a member at a time, so the two
-// would take each other's place without end. The leader therefore asks the
-// registered incarnation at its own address before it lets in another one: while it
-// answers, the newcomer is refused. After a crash the address refuses connections,
-// or the restarted process answers there, and nothing is waited for.
+// A copied data directory gives two processes one member ID, and in Raft one vote. The roster
+// registers one incarnation per member, so the two would replace each other endlessly. The leader
+// therefore probes the registered incarnation at its own address before it admits another one: while
+// it replies, the newcomer is refused. After a crash the address refuses connections, or the restarted
+// process replies there, without delay.
 
-// clash is why the leader does not let this member in: its identity is in use.
+// clash is the leader's refusal of this member: its identity is in use.
 type clash struct {
 	mu     sync.Mutex
 	reason error
@@ -39,8 +38,8 @@ func (c *clash) now() error {
 // CloneAdvice is the remedy for an identity that is in use.
 const CloneAdvice = "stop one of the two processes, and start a new member with an empty data directory: a data directory must not be copied"
 
-// noteRefusal looks at why the leader did not let this member in. A member that has
-// not served yet ends with the error; one that has served stays out of the grid.
+// noteRefusal handles the leader's refusal. A member that has not served yet ends with the error; one
+// that has served stays out of the grid.
 func (f *Formation) noteRefusal(err error) {
 	if !errors.Is(err, wire.ErrIdentityInUse) {
 		return

@@ -14,13 +14,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// A data directory has the durable state of a member: its identity (.member.meta),
-// the log, term and vote of its Raft server (raft.db) with the snapshots that take the
-// place of the log's beginning (snapshots/), and the definitions of sequencers that it
-// acknowledged (definitions.db, see definitions.go). They belong together. A server that
-// comes back under its old ID without its log takes back votes and acknowledgements,
-// and two owners may grant the same IDs then (B2, R8); so a directory of which a part
-// was lost is refused.
+// A data directory holds a member's durable state: its identity (.member.meta), its Raft server's log,
+// term and vote (raft.db) with snapshots that replace the log's beginning (snapshots/), and
+// acknowledged sequencer definitions (definitions.db, see definitions.go). They belong together. A
+// server that returns under its old ID without its log retracts votes and acknowledgements, and two
+// owners may then grant the same IDs (B2, R8); so an incomplete directory is refused.
 //
 //	identity      log                            start
 //	-----------   ----------------------------   -------------------------------
@@ -68,8 +66,7 @@ func OpenDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store,
 	return s, defs, id, nil
 }
 
-// checkLogFile refuses a directory whose identity names a grid and whose log is
-// missing or empty.
+// checkLogFile refuses a directory if its identity names a grid and its log is missing or empty.
 func checkLogFile(dir string) error {
 	id, err := LoadIdentity(dir)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// A member's identity and its definitions are in one directory, and each proves the
-// other: a member that came back without its definitions would show an empty disk for
-// one that is named in the roster as having everything (D9).
+// A member's identity and its definitions share a directory, and each validates the other: a member
+// that returned without its definitions would present an empty disk although the roster lists it as
+// complete (D9).
 
-// checkDefinitionsOwned refuses a data directory with definitions whose member is
-// unknown. It has to be called before a new identity is kept.
+// checkDefinitionsOwned refuses a data directory with definitions but no identity. It must be called
+// before a new identity is stored.
 func checkDefinitionsOwned(id *Identity) error {
 	if _, err := os.Lstat(filepath.Join(id.dir, definitions.File)); !id.isNew || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -26,8 +26,8 @@ func checkDefinitionsOwned(id *Identity) error {
 		filepath.Join(id.dir, IdentityFile), definitions.File)
 }
 
-// openDefinitions opens the definitions of a member, and makes the file of one that was
-// never in a grid.
+// openDefinitions opens a member's definitions, and creates the file for a member that was never in a
+// grid.
 func openDefinitions(id *Identity) (*definitions.Store, error) {
 	store, err := definitions.Open(id.dir, id.Member)
 	if errors.Is(err, fs.ErrNotExist) && id.Grid.IsZero() {
@@ -50,13 +50,13 @@ func openDefinitions(id *Identity) (*definitions.Store, error) {
 	return store, nil
 }
 
-// lostDisk is why a member whose definitions are lost does not start.
+// lostDisk returns the error for a member that lost its definitions.
 func lostDisk(member roster.MemberID, err error) error {
 	return refusal.Invalid("DataDir: %v; the definitions that member %s had are lost with it. If no copy of this directory as it was last can be restored: "+
 		"run `snowgrid forget %s` on the rest of the grid, then start with an empty directory as a new member", err, member, member)
 }
 
-// gridName returns a grid's ID for people.
+// gridName formats a grid's ID for messages.
 func gridName(g roster.GridID) string {
 	if g.IsZero() {
 		return "none"

@@ -67,7 +67,7 @@ func (f *Formation) Run(ctx context.Context) {
 	}
 }
 
-// wait says when the next step into a grid is due.
+// wait selects the trigger of the next step into a grid.
 type wait uint8
 
 const (
@@ -108,7 +108,7 @@ func (f *Formation) takeTurn(ctx context.Context) error {
 
 func (f *Formation) endTurn() { <-f.turn }
 
-// Reopen takes part again in the grid that the data directory knows.
+// Reopen rejoins the grid named by the data directory.
 func (f *Formation) Reopen() error {
 	if f.id.Grid.IsZero() {
 		return nil
@@ -119,7 +119,7 @@ func (f *Formation) Reopen() error {
 // seekGrid looks for a grid to join, or forms one. Before a tick it joins the only grid that is
 // seen if no address is left at which another may be.
 func (f *Formation) seekGrid(ctx context.Context, ticked bool) wait {
-	if len(f.gossip.Grids()) > 1 { // which of them is meant only a person can know
+	if len(f.gossip.Grids()) > 1 { // the operator has to choose one
 		f.giveUpAttempt()
 		return nextTick
 	}
@@ -144,8 +144,8 @@ func (f *Formation) seekGrid(ctx context.Context, ticked bool) wait {
 	return nextTick
 }
 
-// isFirst reports whether this member is the lowest of those that form a grid at all. One that
-// forms none must not have the others wait for it.
+// isFirst reports whether this member is the lowest among those able to form a grid. A member that
+// forms none must not block the others.
 func (f *Formation) isFirst(peers []gossip.Peer) bool {
 	i := slices.IndexFunc(peers, func(p gossip.Peer) bool { return !p.FormsNone })
 	return i >= 0 && peers[i].Incarnation == f.self
@@ -176,8 +176,8 @@ func (f *Formation) adoptGrid(ctx context.Context, p gossip.Peer) wait {
 	return nextTick
 }
 
-// belong makes a grid this member's, on disk before anything else follows. If it is
-// forming the grid, the identity says so until the first entry is in the log.
+// belong stores a grid as this member's on disk before any further step. A member forming the grid is
+// marked so until the first entry is in the log.
 func (f *Formation) belong(g roster.GridID, forming bool) error {
 	f.idMu.Lock()
 	f.id.Grid, f.id.Forming = g, forming
@@ -213,7 +213,7 @@ func (f *Formation) takePart() {
 	f.life.Go(f.gossip.Announce)
 }
 
-// formGrid asks all members for acceptance, and forms the grid after Expect acceptances.
+// formGrid requests acceptance from all members, and forms the grid after Expect acceptances.
 func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
 	if fault := visible.Fault(f.cfg.Settings.Name); fault != "" { // a grid that exists keeps it
 		err := refusal.Invalid("Name %.40q %s; give a new grid a name without it", f.cfg.Settings.Name, fault)
@@ -260,10 +260,10 @@ func FloorOf(t time.Time) clustertime.Tick {
 	return clustertime.TickOf(t)
 }
 
-// warnOfBeginning logs the facts that a new grid cannot know.
+// warnOfBeginning logs the assumptions of a new grid about earlier ones.
 func (f *Formation) warnOfBeginning(b clustertime.Beginning) {
 	switch {
-	case f.cfg.Lone, b.FirstLife, b.Anchored, b.NoHolder && b.Floor > 0: // said elsewhere
+	case f.cfg.Lone, b.FirstLife, b.Anchored, b.NoHolder && b.Floor > 0: // logged elsewhere
 	case b.Durable:
 		f.log.Warn("new grid on empty data directories: IDs begin now, so no process may still hold logical nodes of an earlier life, "+
 			"one without data directories for example", "median_clock", b.Median.Time())
@@ -280,8 +280,8 @@ func (f *Formation) FormAlone() error {
 	return f.formAs(roster.Form{Grid: NewGridID(), Settings: f.cfg.Settings, Ceiling: b.First(), Durable: f.cfg.DataDir != "", Anchored: f.cfg.Anchored}, acceptances{}, 0)
 }
 
-// formAs begins a grid with this member as its first server. The roster's first entry
-// follows when it leads, and enough of those that accepted confirm it.
+// formAs starts a grid with this member as its first server. It writes the roster's first entry once
+// it leads and enough of the accepting members have confirmed.
 func (f *Formation) formAs(form roster.Form, accepted acceptances, need int) error {
 	if err := f.belong(form.Grid, true); err != nil {
 		return err
@@ -323,7 +323,7 @@ func (f *Formation) giveUpAttempt() {
 	f.attempted = roster.GridID{}
 }
 
-// NotFormed says why the member is in no grid yet.
+// NotFormed returns the reason that the member is in no grid yet.
 func (f *Formation) NotFormed() error {
 	if f.cfg.Lone {
 		return errors.New("the roster is not agreed yet")

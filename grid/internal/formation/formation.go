@@ -22,15 +22,15 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// Config says how a member forms and joins grids.
+// Config configures the way a member forms and joins grids.
 type Config struct {
 	Identity   *Identity
 	Self       roster.Incarnation
-	MemberName string // for people
+	MemberName string // for messages
 	Lone       bool   // no other member can join it
 	DataDir    string
 	Settings   roster.Settings // of a grid that this member forms
-	Stated     roster.Settings // those that the configuration states
+	Stated     roster.Settings // from the configuration
 	Expect     int             // how many members form the grid; 0: this one forms none
 	Join       []string
 	FirstLife  bool
@@ -45,7 +45,7 @@ type Config struct {
 	Caller     api.Caller
 	// Record returns the roster's record of this member.
 	Record func() roster.Member
-	// Voters counts Raft's voters, and those that gossip sees.
+	// Voters counts Raft's voters, and the voters alive in gossip.
 	Voters func() (alive, count int)
 	// Warning returns the quorum warning, "" for none.
 	Warning func() string
@@ -55,7 +55,7 @@ type Config struct {
 	Lead func(context.Context)
 }
 
-// Clock is where the wall clock is read.
+// Clock reads the wall clock.
 type Clock interface{ Now() time.Time }
 
 // Formation is a member's way into its grid. Its methods may be called from any goroutine.
@@ -71,7 +71,7 @@ type Formation struct {
 	caller api.Caller
 	gossip *gossip.Gossip // nil in a lone member; set before anything runs
 
-	idMu     sync.Mutex // guards what follows; held while id is written to disk
+	idMu     sync.Mutex // guards the fields below; held while id is written to disk
 	id       *Identity
 	next     Attempt      // the only grid that this member leaves its grid for, or may join having left it
 	previous previousGrid // of the grid that it left, if it did
@@ -82,7 +82,7 @@ type Formation struct {
 	behind       atomic.Bool   // its grid has gone on without it under another claim
 	turn         chan struct{} // held by an operation that brings the member into a grid, or out of it
 
-	mu        sync.Mutex    // guards what follows; never held while waiting
+	mu        sync.Mutex    // guards the fields below; never held while waiting
 	attempted roster.GridID // the grid this member tries to form
 	expected  int           // how many members form the next grid
 }

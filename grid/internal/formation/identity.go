@@ -27,8 +27,8 @@ type Identity struct {
 	// Grid is the grid this member belongs to, zero before it has joined or
 	// formed one. A member that belongs to a grid never forms another.
 	Grid roster.GridID `json:"grid"`
-	// Forming says that this member is forming Grid, and that the roster's first
-	// entry may not be in its log yet: nothing rests on the log before that.
+	// Forming is set while this member forms Grid and the roster's first entry may be missing from its log;
+	// until then nothing depends on the log.
 	Forming bool `json:"forming,omitempty"`
 	// Log names the Raft log that belongs to this identity.
 	Log string `json:"log,omitempty"`
@@ -67,8 +67,8 @@ type sealed struct {
 	CRC32    uint32          `json:"crc32"`
 }
 
-// LoadIdentity reads the identity kept in dir, or makes one that is not kept yet. A
-// file that cannot be read is an error, never a reason for a new identity.
+// LoadIdentity reads the identity in dir, or creates one if dir has none. An unreadable file is an
+// error, never a reason for a new identity.
 func LoadIdentity(dir string) (*Identity, error) {
 	id := &Identity{Member: roster.MemberID(randomHex(8)), dir: dir}
 	if dir == "" {
@@ -95,9 +95,9 @@ func LoadIdentity(dir string) (*Identity, error) {
 	return id, nil
 }
 
-// decodeIdentity reads the identity's file. Its checksum covers every field, so a
-// field that is not known was added by a later version, and is ignored. The error is
-// a *wire.FormatError if this version cannot read the format.
+// decodeIdentity decodes the identity's file. Its checksum covers every field, so an unknown field
+// comes from a later version and is ignored. The error is a *wire.FormatError if this version does not
+// support the format.
 func decodeIdentity(data []byte) (*Identity, error) {
 	var s sealed
 	if err := json.Unmarshal(data, &s); err != nil {

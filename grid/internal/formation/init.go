@@ -22,18 +22,16 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// A memory-only grid that lost the majority of its voters can no longer agree. At an
-// operator's request, a survivor forms a new grid: it asks the other survivors to leave
-// the old grid, leaves it itself, and forms one that begins above everything that the
-// old one can have granted.
+// A memory-only grid that lost the majority of its voters has no quorum. At an operator's request, a
+// survivor forms a new grid: it asks the other survivors to leave the old grid, leaves it itself, and
+// forms one that starts above everything the old one can have granted.
 //
 //	survivor --- init, none bound to another -----> asks all ---> abandons ---> bootstraps the grid
 //	survivor --- asked by that one ---------------> abandons ---> joins that grid only
 //
-// A survivor is bound to one bootstrap member at a time, and the grid is formed only if
-// every survivor that gossip sees has agreed: of two requests at the same time at most
-// one succeeds. A bootstrap member that fails gives its grid up permanently, and may be
-// asked again.
+// A survivor is bound to one bootstrap member at a time, and the grid is formed only if every survivor
+// in gossip has agreed: at most one of two concurrent requests succeeds. A bootstrap member that fails
+// gives its grid up permanently, and accepts another request.
 
 const (
 	// abandonCalls bounds one survivor's answer, which waits for its part in the
@@ -59,7 +57,7 @@ type previousGrid struct {
 	bounds   wire.AbandonResponse
 }
 
-// serveInit recovers the grid as an operator says.
+// serveInit recovers the grid at an operator's request.
 func (f *Formation) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitResponse, error) {
 	out, err := f.Init(ctx, in)
 	var formed []slog.Attr
@@ -135,7 +133,7 @@ func (f *Formation) initRefused() error {
 	return nil
 }
 
-// initPlan says in words what would be done.
+// initPlan describes the recovery.
 func (f *Formation) initPlan() string {
 	old := f.oldGrid()
 	if old.IsZero() {
@@ -148,8 +146,7 @@ func (f *Formation) initPlan() string {
 		old, len(f.survivors(old)), clustertime.JumpLimit.Duration(), f.gossip.Seen())
 }
 
-// oldGrid returns the grid to recover: this member's, or the one that it has left; zero for
-// none.
+// oldGrid returns the grid to recover: this member's, or the one it has left; zero for none.
 func (f *Formation) oldGrid() roster.GridID {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
@@ -159,17 +156,16 @@ func (f *Formation) oldGrid() roster.GridID {
 	return f.id.Grid
 }
 
-// survivors returns the other members of a grid, and those that have left it for a recovery,
-// in the view of gossip.
+// survivors returns the other members of a grid in gossip, including members that have left it for a
+// recovery.
 func (f *Formation) survivors(old roster.GridID) []gossip.Peer {
 	return slices.DeleteFunc(slices.Clone(f.gossip.Peers()), func(p gossip.Peer) bool {
 		return p.Incarnation == f.self || p.Grid != old && (!p.Grid.IsZero() || p.Left != old.String())
 	})
 }
 
-// Reform forms a grid of the survivors of one that is anchored, keeps nothing on disk and
-// has lost the majority of its voters: its anchor shows that no member of it raises the
-// ceiling any longer, so no person has to be asked.
+// Reform forms a new grid from the survivors of an anchored memory-only grid that lost its majority of
+// voters: the anchor proves that no member raises the old ceiling, so it needs no operator.
 func (f *Formation) Reform(ctx context.Context) error {
 	if err := f.initRefused(); err != nil {
 		return err
@@ -227,8 +223,8 @@ func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err er
 	return wire.InitResponse{Grid: form.Grid, Members: req.Expect, First: form.Ceiling, Jump: jump}, nil
 }
 
-// checkClocks refuses, before anything is abandoned, survivors of which a clock is far
-// ahead of the others. One that does not answer is asked again when it abandons.
+// checkClocks refuses, before any member leaves, survivors with a clock far ahead of the others. An
+// unreachable survivor is checked again when it leaves.
 func (f *Formation) checkClocks(ctx context.Context, survivors []gossip.Peer) error {
 	readings := make([]clustertime.Reading, len(survivors))
 	var wg sync.WaitGroup
@@ -248,7 +244,7 @@ func (f *Formation) checkClocks(ctx context.Context, survivors []gossip.Peer) er
 	return nil
 }
 
-// askSurvivors asks all survivors concurrently to leave the old grid.
+// askSurvivors requests all survivors concurrently to leave the old grid.
 func (f *Formation) askSurvivors(ctx context.Context, survivors []gossip.Peer, req wire.AbandonRequest) ([]wire.AbandonResponse, error) {
 	told := make([]wire.AbandonResponse, len(survivors))
 	errs := make([]error, len(survivors))
@@ -265,10 +261,9 @@ func (f *Formation) askSurvivors(ctx context.Context, survivors []gossip.Peer, r
 	return told, errors.Join(errs...)
 }
 
-// formAfter is the first entry of a grid that follows one that was abandoned, and what
-// of its ceiling allows for a jump of clocks: its grants begin above all that any
-// survivor knows, or that a member that is gone can have granted by a raise that no
-// survivor has heard of.
+// formAfter returns the first entry of a grid that follows an abandoned one, and the allowance for
+// clock jumps in its ceiling: its grants start above every survivor's bound, and above any grant that
+// a missing member can have made after a raise that no survivor received.
 func (f *Formation) formAfter(grid roster.GridID, told []wire.AbandonResponse, floor clustertime.Tick) (roster.Form, clustertime.Span) {
 	f.idMu.Lock()
 	own := f.previous
@@ -280,7 +275,7 @@ func (f *Formation) formAfter(grid roster.GridID, told []wire.AbandonResponse, f
 		bounds = append(bounds, clustertime.Bound{Ceiling: b.Ceiling, Time: b.Time, Wall: b.Wall, Window: window})
 	}
 	first, jump := clustertime.After(bounds, floor)
-	if f.cfg.Anchored && own.claim != "" { // the record bounds whatever no survivor has heard of
+	if f.cfg.Anchored && own.claim != "" { // the record bounds raises that no survivor received
 		first, jump = floor, 0
 		for _, b := range bounds {
 			first = max(first, b.Ceiling)
@@ -326,8 +321,8 @@ func (f *Formation) initFirst(ctx context.Context, next Attempt, in wire.InitReq
 	return wire.InitResponse{Grid: form.Grid, Members: len(peers), First: form.Ceiling}, nil
 }
 
-// freeAcceptance frees this member from its own attempt, and from one whose bootstrap member is
-// gone.
+// freeAcceptance frees this member from its own attempt, and from an attempt abandoned by a lost
+// bootstrap member.
 func (f *Formation) freeAcceptance() error {
 	f.giveUpAttempt()
 	f.idMu.Lock()
@@ -340,8 +335,8 @@ func (f *Formation) freeAcceptance() error {
 	return nil
 }
 
-// acceptedByAll asks members to accept this bootstrap member, for as long as it may take to
-// hear that an earlier attempt was given up.
+// acceptedByAll requests acceptance until members can have learned that an earlier attempt was given
+// up.
 func (f *Formation) acceptedByAll(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (accepted acceptances, err error) {
 	for range 5 {
 		accepted, err = f.askAcceptances(ctx, peers, req)

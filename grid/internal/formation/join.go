@@ -15,12 +15,12 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// outOfTouch is how long a member hears nothing from the leader before it asks to
-// be let in again: it may have been taken out while it was paused or cut off.
+// outOfTouch is the silence from the leader after which a member requests admission again: it may have
+// been removed while it was paused or partitioned.
 const outOfTouch = 3 * time.Second
 
-// askToJoin asks the leader to be let in, unless this member is in the roster
-// and in touch with the leader. A request that reached no leader is repeated when there is news.
+// askToJoin requests admission from the leader, unless this member is in the roster and in touch. A
+// request that reached no leader is repeated on the next change.
 func (f *Formation) askToJoin(ctx context.Context) wait {
 	node := f.raft.Node()
 	if node.Leads() || f.state.Leaving() {
@@ -48,8 +48,7 @@ func (f *Formation) askToJoin(ctx context.Context) wait {
 	return nextTick
 }
 
-// untilOutOfTouch returns when this member asks to be let in again if it hears nothing from the
-// leader until then.
+// untilOutOfTouch returns the time of the next admission request if the leader stays silent.
 func (f *Formation) untilOutOfTouch() time.Duration {
 	node := f.raft.Node()
 	if node == nil || node.Leads() || f.state.Leaving() {
@@ -58,7 +57,7 @@ func (f *Formation) untilOutOfTouch() time.Duration {
 	return outOfTouch - time.Since(node.LastContact())
 }
 
-// AtLeader makes one call at the leader, as this member or another knows it.
+// AtLeader makes one call to the leader, as identified by this member or another.
 func (f *Formation) AtLeader(ctx context.Context, path string, in any) error {
 	if node := f.raft.Node(); node != nil {
 		if at, found := f.AddressOf(node.Leader()); found {
@@ -89,8 +88,8 @@ func (f *Formation) AtLeader(ctx context.Context, path string, in any) error {
 	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member knows a leader; %s", f.gossip.Seen())
 }
 
-// AddressOf finds another member by its Raft server ID. Gossip knows where it is now; a
-// member that gossip does not see is where the roster says.
+// AddressOf returns another member's address by its Raft server ID: from gossip, or else from the
+// roster.
 func (f *Formation) AddressOf(server string) (wire.Address, bool) {
 	p, found := f.gossip.Find(func(p gossip.Peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == server })
 	if found {

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// A grid may go on under another claim of its anchor without a member that it does not reach: the
-// leader is started again, takes the record and resets the roster. The member is registered under the
-// claim before, and takes no message of the other one (A9): it cannot tell that grid from a copy of
-// its own. So it gives up what it has under its claim, as a restart would, and joins like a process
-// that has just started:
+// A grid may continue under another claim of its anchor without an unreachable member: the restarted
+// leader takes the record and resets the roster. The member is registered under the earlier claim, and
+// rejects messages under the other one (A9): it cannot distinguish that grid from a copy of its own.
+// So it drops its state under its claim, as a restart would, and joins like a process that has just
+// started:
 //
 //	registered -- out of touch, and a leader refuses it for its claim --> left behind
 //	     ^                                                                    | leftBehindAfter
 //	     +------- joins, with its log, and without roster and tables <--------+
 
-// leftBehindAfter is how long a member hears nothing from its leader before it gives up its claim. The
-// log may bring it the next one until then, by streams that are open.
+// leftBehindAfter is the silence from its leader after which a member drops its claim. Until then open
+// streams may still deliver the log with the next claim.
 const leftBehindAfter = 10 * time.Second
 
 // leftBehind notes that the grid has gone on under another claim, and gives up this member's when it
@@ -45,7 +45,7 @@ func (f *Formation) leftBehind() wait {
 	return nextTick
 }
 
-// errLeftBehind says why a member is not in touch with its grid.
+// errLeftBehind is the reason that a member is out of touch with its grid.
 var errLeftBehind = errors.New("this member is left behind: the grid continues under another claim of its anchor, and this member joins it again by itself")
 
 // LeftBehind returns the reason if the grid has gone on without this member, which joins it again, nil if

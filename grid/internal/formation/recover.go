@@ -20,7 +20,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// RecoveryConfig says which data directories a grid is recovered from, as in package grid.
+// RecoveryConfig selects the data directories to recover a grid from, as in package grid.
 type RecoveryConfig struct {
 	DataDirs []string
 	Lost     []roster.MemberID // members that are gone for good, with their data
@@ -35,8 +35,8 @@ type RecoveryPlan struct {
 	Members   []roster.MemberID // that form the new grid, in the order of their directories
 	Lost      []roster.MemberID // voters and disks of the old grid that are given up
 	First     time.Time         // where grants of the new grid begin
-	Forgotten int               // partitions of which no directory has the definitions
-	Outdated  int               // partitions of which no directory has the latest definitions
+	Forgotten int               // partitions without definitions in any directory
+	Outdated  int               // partitions without their latest definitions
 	Repeated  bool              // a recovery is completed that was begun before
 }
 
@@ -97,8 +97,8 @@ func planOf(dirs []*recoverDir, cfg RecoveryConfig) (plan *recoverPlan, repeated
 	return plan, false, err
 }
 
-// versionsApart is how far the versions of a recovered grid begin above the latest that
-// is known of the old one, which may have had later ones.
+// versionsApart separates a recovered grid's versions from the latest known version of the old one,
+// which may have had later ones.
 const versionsApart = 1 << 20
 
 // newPlan decides from the directories' contents.
@@ -141,8 +141,8 @@ func newPlan(dirs []*recoverDir, cfg RecoveryConfig) (*recoverPlan, error) {
 	return plan, plan.write(newest.roster, disks, record)
 }
 
-// missing returns the voters and the members with a disk whose directories are not
-// given, which all have to be stated as lost.
+// missing returns the voters and the members with a disk that lack a directory, all of which must be
+// stated as lost.
 func missing(newest *recoverDir, given map[roster.MemberID]string, stated []roster.MemberID) ([]roster.MemberID, error) {
 	voters, alive := 0, 0
 	why := map[roster.MemberID]string{}

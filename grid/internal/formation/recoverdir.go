@@ -23,12 +23,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// A recovery is carried out in steps of which each may be the last:
+// A recovery may be interrupted after any step:
 //
 //	plan in every directory --> every log --> every member's definitions --> every identity --> plans removed
 //
-// The plan holds everything that is written, so that doing a step again changes
-// nothing, and no member starts on a directory that has one.
+// The plan holds everything to write, so that repeating a step is idempotent, and no member starts on
+// a directory with a plan.
 
 // recoverFile is the plan's name in a data directory.
 const recoverFile = "recover.json"
@@ -43,8 +43,7 @@ type recoverPlan struct {
 	Logs    map[roster.MemberID]string `json:"logs"` // the ID of each member's new log
 	Entries []recoverEntry             `json:"entries"`
 	At      clustertime.Tick           `json:"at_ms"` // when it was decided
-	// Forgotten and Outdated count the partitions of which no directory has the definitions,
-	// and the latest ones.
+	// Forgotten and Outdated count the partitions that lost all definitions, and the latest ones.
 	Forgotten int `json:"forgotten,omitempty"`
 	Outdated  int `json:"outdated,omitempty"`
 }
@@ -86,8 +85,8 @@ func openForRecovery(path string) (*recoverDir, error) {
 	return d, nil
 }
 
-// load reads the files of a directory. Those of a recovery that was begun before may be of
-// two grids: the plan says what to write.
+// load reads a directory's files. After an interrupted recovery they may belong to two grids: the plan
+// has the contents to write.
 func (d *recoverDir) load() (err error) {
 	if d.id, err = LoadIdentity(d.path); err != nil {
 		return err
@@ -136,7 +135,7 @@ func (d *recoverDir) read() error {
 			if err != nil {
 				return fmt.Errorf("entry %d: %w", index, err)
 			}
-			if next, err := d.roster.Apply(c); err == nil { // one that is refused changes nothing
+			if next, err := d.roster.Apply(c); err == nil { // a refused one changes nothing
 				d.roster = next
 			}
 		}
@@ -165,7 +164,7 @@ func (d *recoverDir) readSnapshot() error {
 	return nil
 }
 
-// checkDirs wants exactly the directories that a recovery was begun with.
+// checkDirs requires exactly the directories that the recovery started with.
 func (p *recoverPlan) checkDirs(dirs []*recoverDir) error {
 	var given []roster.MemberID
 	for _, d := range dirs {

@@ -34,9 +34,9 @@ func (d *recoverDir) close() {
 	_ = d.stores.Close()
 }
 
-// disksFor returns, for each partition, the members whose disks have its definitions in the
-// latest version of all. It records the partitions without any although some member's disk
-// has, or had, them, and those whose latest definitions may be on a disk that is not given.
+// disksFor returns, for each partition, the members with the overall latest definitions on disk. It
+// records the partitions that have none although a member's disk has, or had, them, and partitions
+// with possibly later definitions on a missing disk.
 func disksFor(dirs []*recoverDir, old *roster.Roster, record *roster.Recovery) (disks [][]roster.MemberID, err error) {
 	disks = make([][]roster.MemberID, len(old.Partitions))
 	for i, p := range old.Partitions {
@@ -69,7 +69,7 @@ func disksFor(dirs []*recoverDir, old *roster.Roster, record *roster.Recovery) (
 	return disks, nil
 }
 
-// adoptDefinitions makes the definitions those of the new grid.
+// adoptDefinitions assigns the definitions to the new grid.
 func (p *recoverPlan) adoptDefinitions(d *recoverDir) error {
 	return d.definitions.Adopt(p.Grid)
 }

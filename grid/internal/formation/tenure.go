@@ -23,8 +23,7 @@ func (f *Formation) leaveGrid(expect int) error {
 	return nil
 }
 
-// endTenure ends the agreement first, so that no later ceiling is heard of, and then
-// everything that grants by it.
+// endTenure stops Raft first, so that no later ceiling arrives, and then everything that grants by it.
 func (f *Formation) endTenure() {
 	f.raft.Leave()
 	f.life.Tenure().End()
@@ -48,8 +47,8 @@ func (f *Formation) notePrevious(old roster.GridID) {
 	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, Attempt{}
 }
 
-// boundsAfter returns what this member knows of the grants of a grid that it leaves, and of those
-// before it. The caller has idMu.
+// boundsAfter returns this member's bounds on the grants of a grid that it leaves, and of earlier
+// grids. The caller has idMu.
 func (f *Formation) boundsAfter(r *roster.Roster) wire.AbandonResponse {
 	return wire.AbandonResponse{
 		Ceiling: max(r.Ceiling, f.previous.bounds.Ceiling),
@@ -58,8 +57,8 @@ func (f *Formation) boundsAfter(r *roster.Roster) wire.AbandonResponse {
 	}
 }
 
-// nextTenure makes this member one that has never been in a grid, but for its own
-// handles and what it knows of time.
+// nextTenure resets this member to one that has never been in a grid, except for its own handles and
+// its time bounds.
 func (f *Formation) nextTenure() {
 	f.raft.Reset()
 	f.forget()
@@ -78,7 +77,7 @@ func (f *Formation) forget() {
 	f.state.Notify()
 }
 
-// setExpect says how many members form the next grid.
+// setExpect sets the number of members that form the next grid.
 func (f *Formation) setExpect(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -90,8 +90,7 @@ func listenBoth(nw Network, bind string) (net.Listener, net.PacketConn, error) {
 	}
 }
 
-// Advertised picks the one address others are told. memberlist passes on IPs,
-// never names.
+// Advertised picks the advertised address. memberlist passes on IPs, never names.
 func Advertised(ctx context.Context, nw Network, bound, host string) (netip.AddrPort, error) {
 	at, err := netip.ParseAddrPort(bound)
 	if err != nil {

@@ -56,7 +56,7 @@ func (g *Gate) left() time.Duration {
 	return time.Until(g.opens)
 }
 
-// Behind returns a Network whose streams and datagrams pass a gate; with nil, n itself.
+// Behind returns a Network that sends its streams and datagrams through a gate; with nil, n itself.
 func Behind(n Network, g *Gate) Network {
 	if g == nil {
 		return n

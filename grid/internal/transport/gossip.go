@@ -19,9 +19,9 @@ import (
 const (
 	// packetMax is the largest datagram there is.
 	packetMax = 64 << 10
-	// packetQueue is how many received datagrams may wait for memberlist.
+	// packetQueue limits received datagrams that wait for memberlist.
 	packetQueue = 1024
-	// packetReadBuffer is asked of the system for the socket; less is fine.
+	// packetReadBuffer is the requested socket buffer size; the system may grant less.
 	packetReadBuffer = 1 << 20
 )
 
@@ -29,19 +29,18 @@ const (
 type GossipConfig struct {
 	Network Network
 	Grid    string // grid name, 1 to 255 bytes
-	Bind    string // host:port to listen on, port 0 for one that is free
-	// AdvertiseHost is the host name or IP others are told; "" is the one
-	// bound, or one of the machine's when Bind names none.
+	Bind    string // host:port to listen on, port 0 for a free one
+	// AdvertiseHost is the advertised host name or IP; "" is the bound one, or a local one if Bind names
+	// none.
 	AdvertiseHost string
 	Keys          *Keyring       // nil: clear text
 	Release       roster.Release // of this process
-	// Refused, if not nil, is told of messages that no key of this gossip opens. It must not
-	// block. Any process can cause it.
+	// Refused, if not nil, is called for messages that no gossip key opens. It must not block. Any process
+	// can cause it.
 	Refused func(err error)
 	// NotAccepted, if not nil, gets the error of a stream that was not accepted. It must not block.
 	NotAccepted func(error)
-	// News, if not nil, is told of messages about a node that members pass on. It must not
-	// block.
+	// News, if not nil, is called for relayed messages about a node. It must not block.
 	News func()
 }
 
@@ -56,7 +55,7 @@ type Gossip struct {
 	limit     streamLimit // of accepted streams
 	keys      *Keyring    // nil: clear text
 	report    func(error) // of refused messages
-	news      func()      // told of messages that are passed on; nil for none
+	news      func()      // called for relayed messages; may be nil
 	release   roster.Release
 	packets   chan *memberlist.Packet
 	ctx       context.Context // ends with Shutdown
@@ -65,7 +64,7 @@ type Gossip struct {
 
 	largeFrames chan struct{} // a place for each large frame that is being read
 
-	mu      sync.Mutex           // guards what follows
+	mu      sync.Mutex           // guards the fields below
 	noKey   *KeyRefusedError     // the last one, nil if that address has the key now
 	refused error                // a *NameRefusedError or a *ReleaseRefusedError
 	refuser string               // the address that was dialed then
@@ -115,7 +114,7 @@ func NewGossip(ctx context.Context, cfg GossipConfig) (*Gossip, error) {
 	return t, nil
 }
 
-// Addr is the IP:port others are told.
+// Addr returns the advertised IP:port.
 func (t *Gossip) Addr() string { return t.advertise.String() }
 
 // FinalAdvertiseAddr implements memberlist.Transport. An IP set in memberlist's
@@ -157,8 +156,8 @@ func (t *Gossip) DialAddressTimeout(addr memberlist.Address, timeout time.Durati
 	return t.DialTimeout(addr.Addr, timeout)
 }
 
-// receive passes datagrams on until Shutdown. What memberlist is too slow for
-// is dropped, as any network may.
+// receive passes datagrams on until Shutdown. It drops datagrams that memberlist is too slow for, as
+// any network may.
 func (t *Gossip) receive() {
 	buf := make([]byte, packetMax)
 	for {

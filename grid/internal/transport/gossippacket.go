@@ -14,7 +14,8 @@ import (
 // again, and no member accepts its messages any longer. So a datagram with a number that no
 // member reaches is dropped here, whether it was sealed or in clear text.
 const (
-	// accusedMax bounds the number of an accusation, and aliveMax that of a refutation. A member raises its number by one for each, and each announcement of its own.
+	// accusedMax bounds an accusation's number, and aliveMax a refutation's. A member raises its number by
+	// one for each, and for each announcement.
 	accusedMax = 1 << 30
 	aliveMax   = 1 << 31
 )
@@ -56,7 +57,7 @@ func isNews(b []byte) bool {
 	return len(b) > 0 && (b[0] == gossipSuspect || b[0] == gossipAlive || b[0] == gossipDead)
 }
 
-// unlabelled returns what follows a label, if there is one.
+// unlabelled returns the part after a label, if there is one.
 func unlabelled(b []byte) ([]byte, error) {
 	if len(b) == 0 || b[0] != gossipLabel {
 		return b, nil
@@ -67,7 +68,7 @@ func unlabelled(b []byte) ([]byte, error) {
 	return b[2+int(b[1]):], nil
 }
 
-// compounded returns the messages of one that holds several.
+// compounded splits a compound message.
 func compounded(b []byte) ([][]byte, error) {
 	if len(b) < 1 || len(b) < 1+2*int(b[0]) {
 		return nil, errBadPacket
@@ -133,7 +134,7 @@ func checkState(dec *msgpack.Decoder) error {
 // gossipNumbers are the numbers in a message about a node.
 type gossipNumbers struct {
 	number  uint64
-	accuses bool // the node is said not to be alive
+	accuses bool // the message reports the node as not alive
 }
 
 func (n gossipNumbers) check(most uint64) error {
@@ -174,8 +175,8 @@ func readNumbers(dec *msgpack.Decoder) (out gossipNumbers, err error) {
 	return out, nil
 }
 
-// skipValue skips the value of a field. No member sends a list or a map in one, and decoders
-// take memory for each level of what is nested, in fields that they do not know as well.
+// skipValue skips a field's value. No member sends nested lists or maps, and decoders allocate for
+// each nesting level, even in unknown fields.
 func skipValue(dec *msgpack.Decoder) error {
 	c, err := dec.PeekCode()
 	switch {

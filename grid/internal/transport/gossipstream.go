@@ -11,13 +11,13 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// memberlist trusts the sizes that a stream announces: a header of 40 bytes makes it take
-// 140 MB for nodes and state that never come, and a few compressed bytes as much.
-// So what it is given of a stream is bounded, and how each stream opens is looked
-// at first. With a key a stream is one sealed message in each direction (sealedstream.go).
+// memberlist trusts the sizes that a stream announces: a 40-byte header makes it allocate 140 MB for
+// nodes and state that never arrive, and a few compressed bytes as much. So its input from a stream is
+// bounded, and each stream's opening is checked first. With a key a stream is one sealed message in
+// each direction (sealedstream.go).
 const (
-	// gossipStreamMax is how many bytes one side may say on a stream, and
-	// gossipNodesMax how many nodes it may announce: enough for 2,000 members.
+	// gossipStreamMax bounds one side's bytes on a stream, and gossipNodesMax the announced nodes: enough for
+	// 2,000 members.
 	gossipStreamMax = 640 << 10
 	gossipNodesMax  = 2048
 	// openingMax is the number of bytes of a stream that are read for the check.
@@ -100,8 +100,8 @@ func skipLabel(from *bufio.Reader) (byte, error) {
 	return from.ReadByte()
 }
 
-// checkOpening checks the header of an exchange of states, and refuses what no
-// member uses. Any other message is one map without lists and maps in it.
+// checkOpening checks the header of a state exchange, and refuses values that no member uses. Any
+// other message is one flat map.
 func checkOpening(kind byte, from *bufio.Reader) error {
 	switch kind {
 	case gossipUser, gossipCompressed:
@@ -121,9 +121,8 @@ func checkOpening(kind byte, from *bufio.Reader) error {
 	return err
 }
 
-// checkStates wants each field of the header once, and neither more nodes than may
-// be nor a state of the delegate, of which there is none. It returns how many nodes
-// follow.
+// checkStates requires each header field once, at most gossipNodesMax nodes and no delegate state,
+// since there is none. It returns the number of nodes that follow.
 func checkStates(dec *msgpack.Decoder) (nodes uint64, err error) {
 	fields, err := dec.DecodeMapLen()
 	if err != nil || fields != 3 {

@@ -13,21 +13,20 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Every gossip stream opens with a greeting of each side, the dialer's first:
+// Every gossip stream opens with a greeting from each side, the dialer's first:
 //
 //	+---------+----------+--------+---------------+--------+--------+--------+---------------+
 //	| S N O W | protocol | length | name          | oldest | latest | length | build         |
 //	| 4 bytes | 1 byte   | 1 byte | 0 - 255 bytes | 1 byte | 1 byte | 1 byte | 0 to 64 bytes |
 //	+---------+----------+--------+---------------+--------+--------+--------+---------------+
 //
-// The name is the sender's grid name; then follow the protocols that its release reads, and
-// its build. A listener of another grid, or of a release that has no protocol in common,
-// answers too and then closes, so that a wrong Join is told apart from a dead member. Later
-// releases keep this form.
+// The name is the sender's grid name, followed by the protocols that its release supports, and its
+// build. A listener from another grid, or without a common protocol, replies too and then closes, so
+// that the dialer can distinguish a wrong Join from a dead member. Later releases keep this form.
 //
-// A release of protocol 1 ends its greeting after the name, has another number in front,
-// and closes a stream with any other number after it has answered. So a dialer that gets
-// such an answer dials again and greets in the same way.
+// A release with protocol 1 ends its greeting after the name, starts with another number, and closes a
+// stream with any other number after its reply. On such a reply a dialer dials again and greets in the
+// same form.
 const (
 	greetingMagic = "SNOW"
 	gridNameMax   = 255
@@ -37,8 +36,8 @@ const (
 	GossipProtocol = 0x12
 	olderGossip    = 0x11
 
-	// olderLasts is how long an address that has greeted as protocol 1 is greeted so, and
-	// olderMax how many there may be.
+	// olderLasts is the time that an address is greeted with protocol 1 after it has used it, and olderMax
+	// limits such addresses.
 	olderLasts = time.Minute
 	olderMax   = 1024
 )
@@ -48,8 +47,7 @@ var errNotGreeting = errors.New("grid: the stream does not open with a snowgrid 
 // errOlder is the answer of a release of protocol 1 to another greeting than its own.
 var errOlder = errors.New("grid: the member greets as protocol 1")
 
-// NameRefusedError says that an address given in Join belongs to a grid of
-// another name.
+// NameRefusedError reports that an address in Join belongs to a grid with another name.
 type NameRefusedError struct {
 	Addr   string // the address that was dialed
 	Ours   string // this member's grid name
@@ -61,8 +59,7 @@ func (e *NameRefusedError) Error() string {
 		e.Addr, e.Theirs, e.Ours)
 }
 
-// ReleaseRefusedError says that the member at an address has no protocol in common with
-// this one.
+// ReleaseRefusedError reports that the member at an address has no protocol in common with this one.
 type ReleaseRefusedError struct {
 	Addr  string // the address that was dialed
 	Cause error  // names both releases, and the remedy
@@ -142,10 +139,10 @@ func readGreeting(r io.Reader) (Greeting, error) {
 	return g, err
 }
 
-// Refusal is the last time an address turned out to belong to another grid, or to a release
-// that has no protocol in common: a *[NameRefusedError] or a *[ReleaseRefusedError], nil if
-// none did. memberlist's Join flattens errors to text: ask here instead. A later success
-// at the same address clears it.
+// Refusal returns the last discovery that an address belongs to another grid, or to a release without
+// a common protocol: a *[NameRefusedError] or a *[ReleaseRefusedError], nil if none did. memberlist's
+// Join flattens errors to text, so callers use this method. A later success at the same address clears
+// it.
 func (t *Gossip) Refusal() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -240,9 +237,8 @@ func (t *Gossip) greetingFor(addr string) Greeting {
 	return Greeting{Name: t.grid, Release: t.release}
 }
 
-// welcome is the listener's half of the greeting. It answers every greeting in the form
-// that the dialer has, and keeps only streams of its own grid and of releases that it works
-// with.
+// welcome is the listener's half of the greeting. It replies to every greeting in the dialer's form,
+// and keeps only streams from its own grid and from compatible releases.
 func (t *Gossip) welcome(conn net.Conn) (net.Conn, error) {
 	theirs, err := readGreeting(conn)
 	if err != nil && !errors.Is(err, errNotGreeting) {

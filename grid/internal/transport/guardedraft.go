@@ -13,20 +13,19 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// GuardedRaft is Raft's transport with a guard in front of it: what raftView does
-// not admit is answered with an error and never reaches Raft, and an answer with a term
-// that is not believed counts as none.
+// GuardedRaft is Raft's transport behind a guard: a request that raftView does not admit is answered
+// with an error and never reaches Raft, and a reply with an implausible term is dropped.
 type GuardedRaft struct {
 	*raft.NetworkTransport
-	refused func(error)                     // told of each request and answer that is not believed
+	refused func(error)                     // called for each refused request and dropped reply
 	view    atomic.Pointer[func() RaftView] // nil until Raft runs
-	// followed is the last server whose entries or snapshot went to Raft.
+	// followed is the last server that sent entries or a snapshot to Raft.
 	followed atomic.Pointer[raft.ServerID]
-	// Unreached, if not nil, is told of a server that does not take entries or
-	// heartbeats: the last request failed, or with slow set has had no answer for a while.
-	// It is set before Raft runs, and must not block.
+	// Unreached, if not nil, is called for a server that does not accept entries or heartbeats: the last
+	// request failed, or, with slow set, has been unanswered for a while. It is set before Raft runs, and
+	// must not block.
 	Unreached func(server raft.ServerID, slow bool)
-	// Doubted is told that another server misses the leader that this one follows.
+	// Doubted is called when another server misses the leader that this one follows.
 	Doubted func()
 
 	requests chan raft.RPC
@@ -76,8 +75,8 @@ func (t *GuardedRaft) forward() {
 	}
 }
 
-// refuseRaft answers a request with an error. What follows the head of a snapshot is
-// read off its stream first; it ends when the stream does.
+// refuseRaft answers a request with an error. It first drains a snapshot's body from its stream; the
+// drain ends with the stream.
 func refuseRaft(rpc raft.RPC, err error) {
 	if rpc.Reader != nil {
 		_, _ = io.Copy(io.Discard, rpc.Reader)
@@ -85,8 +84,7 @@ func refuseRaft(rpc raft.RPC, err error) {
 	rpc.Respond(nil, err)
 }
 
-// admit returns what Raft is to see of a request, or the answer that is given in its
-// place, or an error if it is not believed.
+// admit returns the request for Raft, or a reply to give instead, or an error to refuse it.
 func (t *GuardedRaft) admit(command any) (passed, answer any, err error) {
 	view := t.view.Load()
 	if view == nil {
@@ -158,8 +156,8 @@ func (t *GuardedRaft) answered(err error, own, term uint64) error {
 	return err
 }
 
-// slowAnswer is how long a server may take over entries before Unreached is told. A probe
-// that was not needed is all that a busy server costs.
+// slowAnswer is the time that a server may take over entries before Unreached is called. A busy server
+// then only costs a needless probe.
 const slowAnswer = 150 * time.Millisecond
 
 // AppendEntries implements raft.Transport.
@@ -213,9 +211,9 @@ func (t *GuardedRaft) RequestPreVote(id raft.ServerID, to raft.ServerAddress, in
 	return t.answered(err, in.Term, out.Term)
 }
 
-// onLiveStream makes a call again while the stream that it was made on had ended before: Raft keeps
-// streams that it does not use, and those to a server that has restarted since then are dead. A candidate
-// asks for each vote once, so a vote that is lost by that costs the election.
+// onLiveStream repeats a call if its stream had already ended: Raft keeps idle streams, and streams to
+// a restarted server are dead. A candidate requests each vote once, so a vote lost this way costs the
+// election.
 func onLiveStream(call func() error) error {
 	err := call()
 	for range idleStreams {

@@ -14,12 +14,11 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// Keyring has the keys of a gossip. Each opens messages, and the first one seals them. A nil
-// Keyring is that of a gossip in clear text.
+// Keyring holds gossip keys. Each opens messages, and the first one seals them. A nil Keyring means
+// clear text.
 //
-// memberlist seals and opens by a ring of its own, which this one keeps equal. This one opens
-// each message first, so that memberlist gets none that is not of a member, and none that
-// no member sends.
+// memberlist has its own ring, which is kept equal to this one. This one opens each message first, so
+// that memberlist receives only messages from members, in forms that members use.
 type Keyring struct {
 	ring *memberlist.Keyring
 
@@ -51,7 +50,7 @@ func NewKeyring(keys [][]byte) (*Keyring, error) {
 	return k, k.Set(keys)
 }
 
-// Keys returns the keys, of which the first seals. They are not to be changed.
+// Keys returns the keys; the first seals. Do not modify them.
 func (k *Keyring) Keys() [][]byte {
 	if k == nil {
 		return nil
@@ -88,9 +87,9 @@ func (k *Keyring) Set(keys [][]byte) error {
 	return nil
 }
 
-// setRing makes memberlist's ring equal to keys. RemoveKey moves the keys behind the removed
-// one in memory that memberlist may be reading, so only the last key is ever removed; those
-// behind one that is gone are taken off and added again.
+// setRing makes memberlist's ring equal to keys. RemoveKey moves the keys behind the removed one in
+// memory that memberlist may be reading, so only the last key is ever removed; keys behind a removed
+// one are taken off and added again.
 func setRing(ring *memberlist.Keyring, keys []ringKey) error {
 	for _, want := range keys {
 		if err := ring.AddKey(want.key); err != nil {
@@ -132,19 +131,19 @@ func (k *Keyring) Memberlist() *memberlist.Keyring {
 	return k.ring
 }
 
-// A sealed message, as memberlist has it since its version 1 of encryption:
+// A sealed message in memberlist's encryption version 1 format:
 //
 //	+---------+----------+---------------------------+
 //	| version | nonce    | AES-GCM of the message    |
 //	| 1 byte  | 12 bytes | and a tag of 16 bytes     |
 //	+---------+----------+---------------------------+
 //
-// A datagram is a label and a sealed message, which authenticates the label. On a stream a
-// byte for its kind and its length in 4 bytes come before, and are authenticated, too.
+// A datagram is a label and a sealed message, which authenticates the label. On a stream a kind byte
+// and a 4-byte length come first, and are authenticated, too.
 //
-// The version is not authenticated. In version 0 the message ends with padding, whose
-// length is its last byte: memberlist takes that many bytes off without looking whether they
-// are there. A recorded message with another version would end the process.
+// The version is not authenticated. In version 0 the message ends with padding, and its last byte is
+// the padding's length: memberlist removes that many bytes without a check. A recorded message with
+// another version would crash the process.
 const (
 	sealedHead    = 5
 	sealedVersion = 1
@@ -176,7 +175,7 @@ func (k *Keyring) openPacket(b []byte, label string) ([]byte, error) {
 	return k.open(sealed, []byte(label))
 }
 
-// labelHeader returns what comes before the messages of a grid.
+// labelHeader returns the prefix of a grid's messages.
 func labelHeader(label string) []byte {
 	return append([]byte{gossipLabel, byte(len(label))}, label...)
 }

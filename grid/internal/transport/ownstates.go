@@ -13,10 +13,9 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// memberlist shows no suspects: each node that it lists looks alive, and it takes no word of one
-// from its own process. The exchange of states between members has both. So a member that wants to know
-// asks its own memberlist in the same way, by a stream that does not leave the process, and joins
-// nothing by it.
+// memberlist exposes no suspects: each listed node looks alive, and it accepts no report from its own
+// process. The state exchange between members has both. So a member exchanges state with its own
+// memberlist over an in-process stream, without joining through it.
 
 // NodeState is the state of a node in a member's memberlist.
 type NodeState struct {
@@ -26,7 +25,7 @@ type NodeState struct {
 
 const ownExchangeLimit = 2 * time.Second
 
-// pushPullHeader and pushNode are those of memberlist's exchange of states.
+// pushPullHeader and pushNode belong to memberlist's state exchange.
 type (
 	pushPullHeader struct {
 		Nodes        int
@@ -44,8 +43,7 @@ type (
 	}
 )
 
-// OwnStates returns the state of every node that this member's memberlist knows, in no
-// order.
+// OwnStates returns the state of every node in this member's memberlist, in no order.
 func (t *Gossip) OwnStates(ctx context.Context) (out []NodeState, err error) {
 	nodes, err := t.ownExchange(ctx, nil)
 	for _, n := range nodes {
@@ -54,8 +52,8 @@ func (t *Gossip) OwnStates(ctx context.Context) (out []NodeState, err error) {
 	return out, err
 }
 
-// Suspect has this member's memberlist suspect a node, as if its own probe had failed: every member
-// hears of it, and the node may refute it.
+// Suspect makes this member's memberlist suspect a node, as if its own probe had failed: the suspicion
+// reaches every member, and the node may refute it.
 func (t *Gossip) Suspect(ctx context.Context, name string) error {
 	nodes, err := t.ownExchange(ctx, nil)
 	if err != nil {

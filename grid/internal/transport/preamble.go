@@ -8,21 +8,19 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Every Raft stream opens, inside TLS if there is any, with the dialer's
-// preamble, without an answer: streams for another listener are closed.
+// Every Raft stream opens, inside TLS if there is any, with the dialer's preamble, without a reply:
+// streams for another listener are closed.
 //
 //	+---------+----------+----------+--------------+--------+------------------+
 //	| S N O W | protocol | grid ID  | claim        | length | target server ID |
 //	| 4 bytes | 1 byte   | 16 bytes | 0 / 16 bytes | 1 byte | 1 to 255 bytes   |
 //	+---------+----------+----------+--------------+--------+------------------+
 //
-// Servers of an anchored grid state the claim of their roster, by a number of its own.
-// A server of protocol 2 tells another one its release, as a greeting of gossip does, by a
-// third number with a claim of 16 bytes, zero for none. A fourth number is that of a stream
-// on which repeated messages are sent in short (repeats.go); servers from protocol 3 on take
-// it. So a message counts only if it is
-// meant for this grid and this incarnation: an address taken over by another process hears
-// nothing.
+// Servers in an anchored grid state their roster's claim, under a separate number. A server with
+// protocol 2 states its release, as a gossip greeting does, under a third number with a 16-byte claim,
+// zero for none. A fourth number marks a stream with abbreviated repeats (repeats.go); servers from
+// protocol 3 on accept it. So a message counts only if it is addressed to this grid and this
+// incarnation: a process that has taken over an address receives nothing.
 const (
 	raftProtocol    = 0x21
 	claimProtocol   = 0x22 // with a claim
@@ -33,18 +31,17 @@ const (
 
 var errNotPreamble = errors.New("grid: the stream does not open with a Raft preamble")
 
-// Releases know the releases of servers. Their methods may be called from any goroutine.
+// Releases maps servers to their releases. Its methods may be called from any goroutine.
 type Releases interface {
 	// Own returns the release of this process.
 	Own() roster.Release
-	// At returns the release of the server at an address; the zero value is one of
-	// protocol 1, or one that is not known.
+	// At returns the release of the server at an address; zero for protocol 1 or an unknown server.
 	At(hostPort string) roster.Release
 	// Admit returns nil if a stream of a server of a release is taken.
 	Admit(theirs roster.Release) error
 }
 
-// NoReleases are those of a server of protocol 1: it takes every stream.
+// NoReleases belongs to a protocol 1 server: it accepts every stream.
 type NoReleases struct{}
 
 // Own implements Releases.
@@ -62,7 +59,7 @@ type Preamble struct {
 	Claim   [16]byte // zero: none
 	Target  string
 	Release roster.Release // of the dialer; zero: not stated
-	// Repeats says that repeated messages are sent in short; only with a release.
+	// Repeats abbreviates repeated messages; only with a release.
 	Repeats bool
 }
 

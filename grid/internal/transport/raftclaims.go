@@ -1,8 +1,7 @@
 package transport
 
-// Servers of an anchored grid that were started from copies of one another's data have one
-// grid ID and the same server IDs. What tells them apart is the claim of their rosters
-// (A9): it is stated when a stream is opened.
+// Servers in an anchored grid that were started from copied data share a grid ID and server IDs. Their
+// rosters' claims distinguish them (A9): a stream states the claim when it opens.
 
 // Claims compares the claims of a server's roster and of streams to it. Its methods may
 // be called from any goroutine.
@@ -22,8 +21,8 @@ func (NoClaims) Own() [16]byte { return [16]byte{} }
 // Admit implements Claims.
 func (NoClaims) Admit([16]byte) error { return nil }
 
-// DropOthers ends the streams that were opened under another claim than the one of now.
-// Raft opens those that it needs again.
+// DropOthers ends streams that were opened under another claim than the current one. Raft reopens
+// those it needs.
 func (s *RaftStream) DropOthers() {
 	own := s.claims.Own()
 	s.mu.Lock()

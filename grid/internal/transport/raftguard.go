@@ -7,36 +7,35 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Raft believes every message that it is given: any higher term, any leader, and
-// entries over which its own code panics. What one server can know without proof of
-// identity is decided here, before Raft sees a message.
+// Raft accepts every message that it is given: any higher term, any leader, and entries that make its
+// own code panic. This guard applies all checks that one server can make without proof of identity,
+// before Raft receives a message.
 
-// Limits of the terms that are believed. An election that succeeds takes one term, so
-// that a server which was away for a year meets a term that is higher by some
-// thousands.
+// Limits on accepted terms. A successful election takes one term, so a server that was away for a year
+// meets a term higher by some thousands.
 const (
 	raftTermStep  = 1 << 20 // above the own term
-	raftFirstTerm = 1 << 40 // of the first leader that an empty server hears of
+	raftFirstTerm = 1 << 40 // of an empty server's first leader
 )
 
 // RaftView is the state of a Raft server when a message arrives.
 type RaftView struct {
 	self    raft.ServerID
 	term    uint64 // its own
-	empty   bool   // it has no configuration: it follows the first leader that it hears of
+	empty   bool   // it has no configuration: it follows the first leader that contacts it
 	leader  raft.ServerID
-	inTouch bool                     // it leads, or has just heard from the leader
+	inTouch bool                     // it leads, or its leader is in touch
 	learns  bool                     // it has no leader, and takes the pushes of one
 	knows   func(raft.ServerID) bool // servers of its configuration and of its roster
-	votes   func(raft.ServerID) bool // those that have a vote in its configuration
+	votes   func(raft.ServerID) bool // reports whether a server has a vote in its configuration
 	// last returns the index and the term of its last entry.
 	last func() (index, term uint64)
-	// followed is the last server whose entries this one took. While a server catches
-	// up, neither its configuration nor its roster may name that leader yet.
+	// followed is the last server that sent accepted entries. While a server catches up, neither its
+	// configuration nor its roster may include that leader yet.
 	followed raft.ServerID
 }
 
-// Why a Raft message is not believed.
+// Reasons to refuse a Raft message.
 var (
 	errTermTooHigh   = errors.New("grid: the term is higher than any that this grid can have reached")
 	errUnknownServer = errors.New("grid: the Raft server is unknown here")
@@ -44,7 +43,7 @@ var (
 	errBadEntries    = errors.New("grid: the Raft entries are not as any leader sends them")
 )
 
-// admit returns nil if a request may go to Raft, or says why not.
+// admit returns nil if a request may go to Raft, or the reason to refuse it.
 func (v RaftView) admit(command any) error {
 	switch c := command.(type) {
 	case *raft.AppendEntriesRequest:
@@ -64,7 +63,7 @@ func (v RaftView) admit(command any) error {
 	return fmt.Errorf("grid: a Raft request of type %T is not expected", command)
 }
 
-// believes returns nil for a term that may be.
+// believes returns nil for a plausible term.
 func (v RaftView) believes(term uint64) error {
 	limit := v.term + raftTermStep
 	if v.empty {
@@ -76,9 +75,8 @@ func (v RaftView) believes(term uint64) error {
 	return nil
 }
 
-// from checks the sender of votes, entries and snapshots. All servers that this one
-// knows may have been replaced while it was cut off, so it listens to an unknown one
-// while it hears from no leader.
+// from checks the sender of votes, entries and snapshots. All servers in this one's view may have been
+// replaced while it was partitioned, so it accepts an unknown sender while it has no leader.
 func (v RaftView) from(h raft.RPCHeader) error {
 	from, err := v.sender(h)
 	if inTouch := v.learns || !v.empty && v.inTouch; err == nil && inTouch && !v.knows(from) && from != v.followed {
@@ -151,8 +149,8 @@ func checkSnapshot(c *raft.InstallSnapshotRequest) error {
 	return checkConfiguration(c.Configuration)
 }
 
-// checkConfiguration refuses a configuration that cannot be read, or with which no
-// leader can be elected. Raft panics over one that it cannot read.
+// checkConfiguration refuses a configuration that is unreadable, or cannot elect a leader. Raft panics
+// over an unreadable one.
 func checkConfiguration(data []byte) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {

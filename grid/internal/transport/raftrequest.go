@@ -13,13 +13,12 @@ import (
 // its input is bounded here: one request at a time is in progress on a stream, and
 // it ends when its answer is written.
 const (
-	// raftSmallRequest is the size of a request that needs no turn. Nearly every request
-	// is smaller; of the larger ones, the first entries of a large grid or its
-	// snapshot, one is read at a time of all streams together.
+	// raftSmallRequest is the maximum size of a request that needs no turn. Nearly every request is smaller;
+	// larger ones, such as a large grid's first entries or its snapshot, are read one at a time across all
+	// streams.
 	raftSmallRequest = 512 << 10
 	raftRequestMax   = 64 << 20
-	// raftRequestTimeout is how long a request may take to arrive, and longer by
-	// raftCallTimeout for each raftPace bytes.
+	// raftRequestTimeout bounds a request's arrival, plus raftCallTimeout for each raftPace bytes.
 	raftRequestTimeout = 10 * time.Second
 	raftPace           = 1 << 20
 )
@@ -33,10 +32,10 @@ type raftServed struct {
 	// authorize returns nil if the other end may send a request that begins with a byte.
 	authorize func(kind byte) error
 	ctx       context.Context // ends with the layer
-	broken    func()          // told of the stream's end before that of the layer; may be nil
+	broken    func()          // called at the stream's end unless the layer has ended; may be nil
 	large     chan struct{}   // of the layer
 
-	mu     sync.Mutex // guards what follows; never held while waiting
+	mu     sync.Mutex // guards the fields below; never held while waiting
 	closed bool
 	leave  func()    // ends this stream's turn, nil if it has none
 	began  time.Time // of the request that is being read
@@ -130,7 +129,7 @@ func (r *raftServed) count(b []byte) error {
 	return r.shape.feed(b)
 }
 
-// deadline is when the request has to be there. The caller holds mu.
+// deadline returns the time by which the request must have arrived. The caller holds mu.
 func (r *raftServed) deadline() time.Time {
 	return r.began.Add(raftRequestTimeout + time.Duration(r.taken/raftPace)*RaftCallTimeout)
 }

@@ -65,8 +65,7 @@ func (s *RaftStream) deny(raw net.Conn, who security.Peer, err error) {
 	}
 }
 
-// raftActions has the action of each kind of request, by the byte that it begins with. A
-// request of another kind is refused.
+// raftActions maps the first byte of a request, its kind, to an action. Other kinds are refused.
 var raftActions = map[byte]security.Action{
 	rpcAppendEntries: security.Raft, rpcRequestVote: security.Raft, rpcInstallSnapshot: security.Raft,
 	rpcTimeoutNow: security.Raft, rpcRequestPreVote: security.Raft,

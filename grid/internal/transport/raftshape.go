@@ -11,9 +11,8 @@ const RaftListMax = 64
 
 var errRequestTooLong = fmt.Errorf("grid: the Raft request has a list of more than %d elements", RaftListMax)
 
-// raftShape looks at a request as its bytes come, since Raft's decoder makes 100
-// bytes of memory of each empty entry: one byte for its type, one value of
-// msgpack, and, after that of a snapshot, the snapshot, which is not checked.
+// raftShape checks a request as its bytes arrive, since Raft's decoder allocates 100 bytes for each
+// empty entry: one type byte, one msgpack value, and for a snapshot its data, which is not checked.
 type raftShape struct {
 	named bool
 	open  int    // values still to come
@@ -62,7 +61,7 @@ func lengthBytes(c byte) int {
 	return 0
 }
 
-// value takes the value whose head has come.
+// value consumes a value after its head.
 func (s *raftShape) value() error {
 	s.open--
 	c, n := s.head[0], uint64(0)

@@ -22,15 +22,13 @@ const RaftCallTimeout = 2 * time.Second
 
 var errNotForUs = errors.New("grid: the stream is meant for another member")
 
-// RaftAddress is how a server is named to a raftStream: ID@host:port. Two
-// incarnations at one host:port have different addresses, so Raft's pool never
-// uses a stream to the one for the other.
+// RaftAddress returns a server's address in a raftStream: ID@host:port. Two incarnations at one
+// host:port have different addresses, so Raft's pool never mixes their streams.
 func RaftAddress(id raft.ServerID, hostPort string) raft.ServerAddress {
 	return raft.ServerAddress(string(id) + "@" + hostPort)
 }
 
-// CutRaftAddress splits what raftAddress joined. An ID may hold an @, a
-// host:port does not.
+// CutRaftAddress splits an address made by RaftAddress. An ID may contain an @, a host:port does not.
 func CutRaftAddress(address raft.ServerAddress) (id, hostPort string, err error) {
 	at := strings.LastIndexByte(string(address), '@')
 	if at < 1 || at > serverIDMax {
@@ -54,8 +52,8 @@ type RaftStream struct {
 	releases Releases
 	limit    streamLimit   // of accepted streams
 	large    chan struct{} // holds one while a request that is not small is read
-	// Broken, if not nil, is told when an accepted stream has ended and the layer has not.
-	// It is set before the first stream is accepted, and must not block.
+	// Broken, if not nil, is called when an accepted stream has ended and the layer has not. It is set before
+	// the first stream is accepted, and must not block.
 	Broken func()
 	// Election, if not nil, returns how long the writes of an election may take at present. A vote is
 	// awaited for as long. It is set before Raft runs.
@@ -70,8 +68,8 @@ type RaftStream struct {
 
 var _ raft.StreamLayer = (*RaftStream)(nil)
 
-// Denied is told of a stream that was refused because its other side is not a member. It must
-// not block. nil tells no one.
+// Denied is called for a stream refused because its peer is not a member. It must not block. It may be
+// nil.
 type Denied func(from net.Addr, who security.Peer, err error)
 
 // NewRaftStream takes over ln and accepts streams that are addressed to the server
@@ -226,8 +224,8 @@ func (s *RaftStream) forget(conn *raftConn) {
 	}
 }
 
-// raftConn is a stream that its layer knows of. Under TLS, raw is the stream
-// beneath, which closes without waiting for the peer.
+// raftConn is a stream registered with its layer. Under TLS, raw is the stream beneath, which closes
+// without waiting for the peer.
 type raftConn struct {
 	net.Conn
 	raw   net.Conn
@@ -269,7 +267,7 @@ type raftAddr raft.ServerAddress
 func (raftAddr) Network() string  { return "tcp" }
 func (a raftAddr) String() string { return string(a) }
 
-// idleStreams is how many streams to a server Raft keeps that it does not use.
+// idleStreams limits the idle streams that Raft keeps per server.
 const idleStreams = 3
 
 // NewRaft sends one request after the other to each server. More at a time

@@ -8,22 +8,20 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// hashicorp/raft v1.8.0 refuses a vote to every server that has none in its own
-// configuration. That one may be old: if the leader dies after it has given a vote to a
-// server and before another voter hears of that, the two may be the only majority that is
-// left, and neither is ever elected. Raft needs no such check (Ongaro, Consensus: Bridging
-// Theory and Practice, section 4.1: a server votes for a candidate that is not in its
-// latest configuration); it protects a leader from servers that were removed. So a server
-// that hears from no leader votes by term and log alone.
+// hashicorp/raft v1.8.0 refuses a vote to every server that has none in its own configuration. That
+// configuration may be old: if the leader dies after it has given a server a vote and before another
+// voter receives the change, the two may be the only remaining majority, and neither is ever elected.
+// Raft needs no such check (Ongaro, Consensus: Bridging Theory and Practice, section 4.1: a server
+// votes for a candidate that is not in its latest configuration); it protects a leader from removed
+// servers. So a server without contact to a leader votes by term and log alone.
 
-// voting returns what Raft is to see of a request that was admitted, or else the answer
-// that is given in its place.
+// voting returns an admitted request in the form for Raft, or a reply to give instead.
 func (v RaftView) voting(command any) (passed, answer any) {
 	switch c := command.(type) {
 	case *raft.RequestVoteRequest:
 		if v.outdatedFor(c.RPCHeader) {
 			byLog := *c
-			byLog.ID = nil // as of a version of Raft that knew no IDs and no such check
+			byLog.ID = nil // as in Raft versions without IDs and without this check
 			return &byLog, nil
 		}
 	case *raft.RequestPreVoteRequest:
@@ -34,8 +32,8 @@ func (v RaftView) voting(command any) (passed, answer any) {
 	return command, nil
 }
 
-// outdatedFor reports whether this server's configuration may be too old to tell whether
-// a candidate has a vote.
+// outdatedFor reports whether this server's configuration may be too old to decide whether a candidate
+// has a vote.
 func (v RaftView) outdatedFor(h raft.RPCHeader) bool {
 	return !v.empty && !v.inTouch && v.leader == "" && !v.votes(raft.ServerID(h.ID))
 }
@@ -47,15 +45,15 @@ func (v RaftView) preVote(c *raft.RequestPreVoteRequest) *raft.RequestPreVoteRes
 	return &raft.RequestPreVoteResponse{Term: max(v.term, c.Term), Granted: c.Term >= v.term && newer}
 }
 
-// raftTouch is how long a server counts itself in touch with a leader from which it
-// hears nothing: twice what it takes to begin an election.
+// raftTouch is the silence after which a server no longer counts as in touch with its leader: twice
+// the election timeout.
 const raftTouch = 2 * HeartbeatTimeout
 
-// HeartbeatTimeout is how long a server hears from no leader before it begins an election.
+// HeartbeatTimeout is the silence from a leader after which a server starts an election.
 const HeartbeatTimeout = 1500 * time.Millisecond
 
-// RaftViewOf returns the present state of a Raft server, which includes the members, and the
-// leader whose pushes it takes, "" for none.
+// RaftViewOf returns a Raft server's current state, including the members, and the leader it accepts
+// pushes from, "" for none.
 func RaftViewOf(node *raft.Raft, self, follows raft.ServerID, member func(raft.ServerID) bool) RaftView {
 	_, leader := node.LeaderWithID()
 	servers := node.GetConfiguration().Configuration().Servers

@@ -9,9 +9,9 @@ import (
 	"net"
 )
 
-// Raft servers of an idle grid send nearly always the same: a heartbeat of 260 bytes, and its
-// answer. So a stream between servers of this release names a message that
-// it has carried lately. Each write is a message, in either direction:
+// Raft servers in an idle grid repeat nearly the same messages: a 260-byte heartbeat, and its reply.
+// So a stream between servers with this release refers back to recent messages. Each write is a
+// message, in either direction:
 //
 //	+----------------+-------------+
 //	| k = 1 to 8     |             |  the k-th place of the ring once more

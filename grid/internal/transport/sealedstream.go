@@ -11,28 +11,25 @@ import (
 	"time"
 )
 
-// A stream of a gossip with a key is one sealed message in each direction, the first of them
-// after the label:
+// A gossip stream with a key is one sealed message in each direction, the first after the label:
 //
 //	+--------+--------+-------+----+--------+----------------+
 //	| kind   | length | label | 10 | length | sealed message |
 //	| 1 byte | 1 byte |       |    | 4 bytes|                |
 //	+--------+--------+-------+----+--------+----------------+
 //
-// The message is opened before memberlist gets a byte, and nothing after it is read. Both
-// sides greet each other first, in clear text (greeting.go), and a side that cannot open the
-// other's message is told so. Neither is proof of anything: any process on the way can
-// write it. So they cause errors of a dial, a line of the log and the text of an error, and
-// in a gossip with a key nothing else.
+// The message is opened before memberlist receives a byte, and nothing after it is read. Both sides
+// greet each other first, in clear text (greeting.go), and a side that cannot open the message replies
+// with an error. Neither proves anything: any process on the path can write it. So in a gossip with a
+// key they only cause dial errors, log lines and error texts.
 const (
 	// frameSmall is the size of a message that any accepted stream may have. It is enough for
 	// about 200 members.
 	frameSmall = 64 << 10
-	// largeFramesMax is how many larger ones are read concurrently, and largeFrameWait how
-	// long one waits for its turn.
+	// largeFramesMax limits concurrent reads of larger frames, and largeFrameWait the wait for a turn.
 	largeFramesMax = 16
 	largeFrameWait = time.Second
-	// drainMax is how many bytes of a refused message are read, so that the answer arrives.
+	// drainMax bounds the bytes drained from a refused message, so that the reply arrives.
 	drainMax = gossipStreamMax
 )
 
@@ -42,8 +39,8 @@ var (
 	errBusy      = errors.New("grid: too many large gossip messages are being read")
 )
 
-// KeyRefusedError says that the member at an address has another gossip key than this one,
-// or that only one of them has a key. Whatever answers at the address can say so.
+// KeyRefusedError reports that the member at an address has another gossip key, or that only one side
+// has a key. The report is unauthenticated.
 type KeyRefusedError struct {
 	Addr  string // the address that was dialed
 	Cause error
@@ -70,7 +67,7 @@ type sealedFrame struct {
 
 // readFrame reads a sealed message and opens it. large has the places for large ones.
 func (k *Keyring) readFrame(r io.Reader, grid string, large chan struct{}) (sealedFrame, error) {
-	var read bytes.Buffer // which grows as bytes come, whatever a length says
+	var read bytes.Buffer // grows as bytes arrive, whatever the length field claims
 	take := func(n int) ([]byte, error) {
 		_, err := io.CopyN(&read, r, int64(n))
 		return read.Bytes()[max(0, read.Len()-n):], err
@@ -150,7 +147,7 @@ func checkContent(plain []byte) error {
 	return checkOpening(kind, from)
 }
 
-// refuse reports a stream whose other side has another key, and tells that side.
+// refuse reports a stream from a peer with another key, and replies with an error.
 func (s *gossipStream) refuse(err error) {
 	if !errors.Is(err, errNotOpened) && !errors.Is(err, errClearText) && !errors.Is(err, errSealed) {
 		return

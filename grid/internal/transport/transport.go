@@ -1,12 +1,12 @@
-// Package transport carries the gossip and Raft messages of members over a Network. It
-// limits the resources that a peer can take in this process: unfinished handshakes,
-// streams, the size and shape of a message. It refuses messages that no member sends:
+// Package transport carries members' gossip and Raft messages over a Network. It limits the resources
+// that a peer can take in this process: unfinished handshakes, streams, message sizes and shapes. It
+// refuses messages that no member sends:
 //
 //	datagram --> gossippacket.go --> memberlist
 //	stream ---> package acceptor (handshake) --> streamlimit.go --> gossipstream.go --> memberlist
 //	                                                      \-> raftrequest.go --> raftguard.go --> Raft
 //
-// The package knows neither the roster nor the member; callers pass what it needs.
+// The package uses neither the roster nor the member; callers pass what it needs.
 package transport
 
 import (
