@@ -144,8 +144,8 @@ func (f *Formation) seekGrid(ctx context.Context, ticked bool) wait {
 	return nextTick
 }
 
-// isFirst reports whether this member is the lowest among those able to form a grid. A member that
-// forms none must not block the others.
+// isFirst reports whether this member is the lowest among the peers that may form a grid. The others
+// wait for it, so a member that may not form one is skipped.
 func (f *Formation) isFirst(peers []gossip.Peer) bool {
 	i := slices.IndexFunc(peers, func(p gossip.Peer) bool { return !p.FormsNone })
 	return i >= 0 && peers[i].Incarnation == f.self
