@@ -48,12 +48,11 @@ type Config struct {
 	InClear bool
 	// Change, if not nil, changes a member's configuration before each start.
 	Change func(name string, c *grid.Config)
-	// Logger gets what all members log; nil = nothing.
+	// Logger receives all members' logs; nil = none.
 	Logger *slog.Logger
 }
 
-// Grid is a running grid. Its methods fail the test if they cannot do what they
-// are asked.
+// Grid is a running grid. Its methods fail the test if they cannot do their work.
 type Grid struct {
 	Network *Network
 	tb      testing.TB
@@ -84,7 +83,7 @@ func Start(tb testing.TB, cfg Config) *Grid {
 	return g
 }
 
-// New returns a grid of which no member runs yet. It ends with the test.
+// New returns a grid without running members. It ends with the test.
 func New(tb testing.TB, cfg Config) *Grid {
 	tb.Helper()
 	g := &Grid{
@@ -196,7 +195,7 @@ func (g *Grid) Running() []string {
 func (g *Grid) Client(host string) *client.Client {
 	g.tb.Helper()
 	role := security.Holder
-	if secureAll { // tests that know nothing of roles destroy, too
+	if secureAll { // tests without roles destroy, too
 		role = security.Admin
 	}
 	c, err := g.TryClient(host, g.Credentials(role))
@@ -299,8 +298,8 @@ func (g *Grid) TryLeave(ctx context.Context, name string) error {
 	return err
 }
 
-// OwnerOf returns the name of the running member that owns a sequencer's
-// partition, as the first running member knows it.
+// OwnerOf returns the running member that owns a sequencer's partition, according to the first running
+// member.
 func (g *Grid) OwnerOf(sequencer string) string {
 	g.tb.Helper()
 	for _, name := range g.Running() {
@@ -310,8 +309,8 @@ func (g *Grid) OwnerOf(sequencer string) string {
 	return ""
 }
 
-// Leader returns the name of the running member that leads, as the first running
-// member knows it; "" while there is none.
+// Leader returns the running member that leads, according to the first running member; "" if none
+// does.
 func (g *Grid) Leader() string {
 	g.tb.Helper()
 	for _, name := range g.Running() {

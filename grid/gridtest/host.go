@@ -110,7 +110,7 @@ type dial struct {
 	answered time.Time // when the first packet's answer is back; zero: not sent
 }
 
-// try returns a stream, or what to wait for before trying again.
+// try returns a stream, or an event to await before the next try.
 func (d *dial) try() (*conn, moment, error) {
 	n := d.host.net
 	n.mu.Lock()

@@ -41,7 +41,7 @@ func (ln *listener) next() *conn {
 	return c
 }
 
-// tell has the next Accept look if there are streams. The caller holds the network's mu.
+// tell wakes the next Accept if there are streams. The caller holds the network's mu.
 func (ln *listener) tell() {
 	if len(ln.arrived) == 0 {
 		return

@@ -63,8 +63,8 @@ func NewNetwork() *Network {
 	}
 }
 
-// Host returns the network as the process on the named host sees it: the same
-// for every call until Crash, then that of a new process with the same IP.
+// Host returns the named host's view of the network: the same for every call until Crash, then a new
+// process's view with the same IP.
 func (n *Network) Host(name string) *Host {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,8 +108,7 @@ func (n *Network) Cut(a, b string) {
 // DropDatagrams loses every datagram from now on, as where UDP is blocked, or loses none if drop is false.
 func (n *Network) DropDatagrams(drop bool) { n.change(func() { n.streams = drop }) }
 
-// CutOneWay stops what one host sends to the other. A dial needs both
-// directions.
+// CutOneWay stops traffic from one host to the other. A dial needs both directions.
 func (n *Network) CutOneWay(from, to string) {
 	n.change(func() { n.cuts[route{from, to}] = true })
 }
@@ -127,10 +126,9 @@ func (n *Network) HealAll() {
 	n.change(func() { clear(n.cuts) })
 }
 
-// Pause holds everything that would go in or out of a host, as if its process
-// were stopped: nothing is refused, and bytes on streams and datagrams that
-// come in arrive after Resume. Datagrams it sends meanwhile are lost. The
-// code of the host itself continues to run.
+// Pause holds all traffic in and out of a host, as if its process were stopped: nothing is refused,
+// and incoming stream bytes and datagrams arrive after Resume. Datagrams that it sends while paused
+// are lost. The host's code continues to run.
 func (n *Network) Pause(name string) {
 	n.change(func() { n.machine(name).paused = true })
 }
@@ -151,8 +149,7 @@ func (n *Network) SetRegion(name, region string) {
 	n.change(func() { n.machine(name).region = region })
 }
 
-// SetRegionDelay makes everything that is sent from one region to another from now on take d longer
-// than [Network.SetDelay] says.
+// SetRegionDelay delays later traffic from one region to another by d more than [Network.SetDelay].
 func (n *Network) SetRegionDelay(d time.Duration) {
 	n.change(func() { n.between = d })
 }
@@ -186,7 +183,7 @@ func (n *Network) Crash(name string) {
 	})
 }
 
-// Break resets the open streams of a host, whose process continues.
+// Break resets a host's open streams; its process continues.
 func (n *Network) Break(name string) {
 	n.change(func() {
 		m := n.machine(name)

@@ -21,7 +21,7 @@ import (
 type Secrets struct {
 	tb testing.TB
 
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards the fields below
 	authorities []*authority.Authority
 	keys        [][]byte // of the gossip
 	issued      map[string]*issued

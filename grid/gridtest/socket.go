@@ -29,8 +29,8 @@ type packet struct {
 
 var _ net.PacketConn = (*socket)(nil)
 
-// WriteTo sends a datagram to an address of any type whose text is host:port.
-// It never blocks and does not tell whether the datagram was lost.
+// WriteTo sends a datagram to an address of any type with the text host:port. It never blocks and does
+// not report a lost datagram.
 func (s *socket) WriteTo(b []byte, addr net.Addr) (int, error) {
 	n := s.host.net
 	n.mu.Lock()

@@ -147,7 +147,7 @@ func (l *link) close(i int, abrupt bool) (open, done bool) {
 	return true, there.closed
 }
 
-// next is when something arrives by itself. It must be called with mu held.
+// next returns the time of the next arrival. It must be called with mu held.
 func (l *link) next() time.Time {
 	var at [2]time.Time
 	for i := range l.ends {
@@ -249,7 +249,7 @@ func (c *conn) tryWrite(b []byte) (int, moment, error) {
 	return n, moment{l.changed, earliest(l.next(), here.writeBy)}, nil
 }
 
-// CloseWrite tells the other side that nothing more will come.
+// CloseWrite signals the end of the stream to the other side.
 func (c *conn) CloseWrite() error {
 	l := c.link
 	l.mu.Lock()

@@ -1,6 +1,6 @@
-// Package acceptor accepts streams and performs the handshake of each in a goroutine of its
-// own, so that a silent peer delays no other one. No connection waits in the system's
-// backlog, and what strangers leave unfinished is bounded.
+// Package acceptor accepts streams and performs each handshake in its own goroutine, so that a silent
+// peer delays no other one. No connection waits in the system's backlog, and unfinished handshakes are
+// bounded.
 package acceptor
 
 import (
@@ -13,14 +13,14 @@ import (
 
 // Usual values of a [Config].
 const (
-	// Timeout is how long both sides of a new stream have to say who they are.
+	// Timeout bounds a new stream's handshake.
 	Timeout = 2 * time.Second
-	// Handshakes is how many accepted streams may be unfinished in their handshake.
+	// Handshakes limits accepted streams with an unfinished handshake.
 	Handshakes = 128
 )
 
-// How many handshakes may take the place of an unfinished one, each second and in a burst. A flood
-// of silent streams would cost a goroutine and the computation of a handshake for each.
+// Rate and burst of handshakes that may displace an unfinished one. A flood of silent streams would
+// cost a goroutine and a handshake's computation each.
 const (
 	displacedPerSecond = 100
 	displacedAtOnce    = 64
@@ -43,14 +43,14 @@ type Config struct {
 	// and writes of the stream fail. After an error the stream is closed without an answer.
 	Greet   func(net.Conn) (net.Conn, error)
 	Timeout time.Duration // of Greet, without the time in which this process did not run
-	// Handshakes is how many streams may be unfinished, and PerAddress how many of one
-	// address; one more drops the oldest, of that address if it has too many.
+	// Handshakes limits unfinished streams, and PerAddress those from one address; one more drops the oldest,
+	// from the same address if that has too many.
 	Handshakes, PerAddress int
 	// Wait has finished streams wait until they are taken. Without, they are closed when
 	// Handshakes of them have not been taken.
 	Wait bool
-	// Failed, if not nil, is told why a stream was not accepted: the process may have no file left.
-	// It must not block.
+	// Failed, if not nil, is called with the reason that a stream was not accepted: the process may be out of
+	// file descriptors. It must not block.
 	Failed func(error)
 }
 
@@ -242,7 +242,7 @@ func (a *Acceptor) displaced(from string) int {
 	return i
 }
 
-// few is how many handshakes an address with few has less than.
+// few returns the bound below which an address has few handshakes.
 func (a *Acceptor) few() int { return a.cfg.Handshakes / fewOf }
 
 // makeRoom has streams that wait, of addresses with few handshakes, displace others as they would if
@@ -299,8 +299,7 @@ func (a *Acceptor) handshake(conn net.Conn) {
 	}
 }
 
-// finish reports whether conn is still wanted: neither dropped nor closed
-// over.
+// finish reports whether conn is still needed: neither dropped nor closed.
 func (a *Acceptor) finish(conn net.Conn) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -326,9 +325,9 @@ func (a *Acceptor) expireLater() {
 	}
 }
 
-// expire ends the handshakes whose time is over, closes the streams that have waited too long, and
-// lets others displace slow handshakes. A process that was stopped, or that had no processor, has kept the others waiting and not
-// they it: of a long pause, what counts is two of the periods in which this is called.
+// expire ends overdue handshakes, closes streams that have waited too long, and lets others displace
+// slow handshakes. A process that was stopped or had no processor has delayed its peers itself: of a
+// long pause, only two call periods count.
 func (a *Acceptor) expire() {
 	const most = 2
 	a.mu.Lock()

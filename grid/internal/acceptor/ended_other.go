@@ -4,5 +4,5 @@ package acceptor
 
 import "net"
 
-// Ended reports whether the other side of a connection has ended it. It is not known here.
+// Ended always reports false: this system does not expose the other side's end.
 func Ended(net.Conn) bool { return false }

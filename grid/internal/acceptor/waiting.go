@@ -5,31 +5,28 @@ import (
 	"time"
 )
 
-// waiting are accepted streams without a place for their handshake. Each is a file descriptor
-// and nothing more until it gets one, or has waited for WaitTimes the time of a handshake and is one
-// of the next to be closed. So a
-// caller with thousands of silent streams is kept busy with few of them: closed soon, they would
-// be opened again soon, which costs the acceptor more than all honest work.
+// waiting holds accepted streams without a place for their handshake. Each is only a file descriptor
+// until it gets a place, or has waited WaitTimes a handshake's time and is among the next to close. So
+// a caller with thousands of silent streams is held up by few: closed early, they would be reopened
+// early, at a higher cost to the acceptor than all honest work.
 //
-// A place that becomes free goes to the newest of an address with few handshakes.
+// A free place goes to the newest stream from an address with few handshakes.
 type waiting struct {
 	max   int
 	count int
 	of    map[string][]waiter // by address, oldest first, none empty
 }
 
-// WaitTimes is how many times as long as a handshake may take a stream waits for a place.
+// WaitTimes multiplies a handshake's time to bound the wait for a place.
 const WaitTimes = 4
 
-// waitingMost is how many streams may wait, and waitingFew if it is not known how many files the
-// process may open.
+// waitingMost limits waiting streams, and waitingFew if the process's file limit is unknown.
 const (
 	waitingMost = 8192
 	waitingFew  = 256
-	// expiries is how often streams are looked for that have waited too long, in the time of a
-	// handshake. Each time one in expiredShare of those that wait is closed, and expiredLeast at
-	// least: a crowd that came together would be closed together, and its callers would come together
-	// again, which holds up other work for tenths of a second.
+	// expiries is the number of sweeps for overdue streams per handshake time. Each closes one in
+	// expiredShare of the waiting streams, and at least expiredLeast: streams that came together would
+	// otherwise be closed and reopened together, which delays other work by tenths of a second.
 	expiries     = 50
 	expiredShare = 256
 	expiredLeast = 8
@@ -59,8 +56,7 @@ func (w *waiting) add(s waiter, from string) (drop net.Conn) {
 	return drop
 }
 
-// next returns the address that has the fewest handshakes, as far as a look at some of them tells;
-// "" if that has most.
+// next returns the address with the fewest handshakes in a sample; "" if it has most.
 func (w *waiting) next(handshakes map[string]int, most int) (from string) {
 	const some = 64 // addresses, each time others
 	looked := 0

@@ -52,14 +52,13 @@ const Message = "audit"
 const (
 	textMax = 255 // bytes of a name or a caller
 
-	// Lines of refusals are bounded, since any process that reaches a member can cause
-	// them: of each action, burst at a time, and rate a second after that. So a flood of
-	// one action hides no other.
+	// Refusal lines are bounded, since any process that reaches a member can cause them: per action, burst at
+	// a time, then rate per second. So a flood of one action hides no other.
 	burst = 200
 	rate  = 50
 
-	// repeatAfter is how long the same failure or denial of the same caller counts as one
-	// action: its program retries.
+	// repeatAfter is the time for which a repeated failure or denial of one caller counts as one action: its
+	// program retries.
 	repeatAfter = time.Minute
 	repeatsMax  = 1024 // failures that are remembered
 )
@@ -69,7 +68,7 @@ type Log struct {
 	log  *slog.Logger
 	mono func() time.Duration
 
-	mu       sync.Mutex               // guards what follows
+	mu       sync.Mutex               // guards the fields below
 	refusals map[string]*bucket       // by action
 	recent   map[string]time.Duration // failures that may be retried, by text
 }
@@ -124,8 +123,7 @@ func undecided(e Entry) bool {
 	return (e.Action == Create || e.Action == Destroy) && e.Err != nil && result(e.Err) == "failed"
 }
 
-// result is how an action ended: ok, denied if a repetition ends in the same way, or
-// failed.
+// result returns an action's result: ok, denied if a retry would fail in the same way, or failed.
 func result(err error) string {
 	switch {
 	case err == nil:
@@ -174,7 +172,7 @@ func (b *bucket) take(now time.Duration) (omitted int, taken bool) {
 	return omitted, true
 }
 
-// isDenial reports whether an action was not done because of who asked for it.
+// isDenial reports whether an action was refused because of its caller.
 func isDenial(err error) bool {
 	return errors.Is(err, security.ErrDenied) || errors.Is(err, security.ErrUnauthenticated)
 }

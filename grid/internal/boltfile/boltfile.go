@@ -19,7 +19,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// lockTimeout is how long a new process waits for the one before it.
+// lockTimeout bounds a new process's wait for its predecessor.
 const lockTimeout = time.Second
 
 // ErrDamaged is wrapped by every error about the content of a file.
@@ -54,8 +54,8 @@ func Check(path string) error {
 	return checkPages(file, info.Size())
 }
 
-// Guard runs what reads a file, and returns an error for a panic, and for a fault in the
-// mapped file: a file that was damaged or cut off while it was open does not end the process.
+// Guard runs f, which reads a file, and returns an error for a panic or a fault in the mapped file: a
+// file damaged or truncated while open does not end the process.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

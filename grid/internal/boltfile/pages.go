@@ -134,8 +134,7 @@ func (w *walk) read(id uint64) ([]byte, error) {
 	return page, nil
 }
 
-// tree checks the pages under one, whose keys are not below least and below limit,
-// where those are not nil.
+// tree checks the pages under one, with keys from least and below limit, where not nil.
 func (w *walk) tree(id uint64, depth int, least, limit []byte) error {
 	if depth > depthMax {
 		return Damaged("its pages are nested more than %d deep", depthMax)
@@ -147,7 +146,7 @@ func (w *walk) tree(id uint64, depth int, least, limit []byte) error {
 	return w.page(page, id, depth, least, limit)
 }
 
-// page checks the elements of a page and what they lead to.
+// page checks a page's elements and the pages they refer to.
 func (w *walk) page(page []byte, id uint64, depth int, least, limit []byte) error {
 	flags, count := order.Uint16(page[8:]), int(order.Uint16(page[10:]))
 	if flags != flagBranch && flags != flagLeaf || flags == flagBranch && count == 0 {

@@ -24,9 +24,9 @@ type Write struct {
 
 // Errors of [Store.Commit] that leave the store as it was, and usable.
 var (
-	// ErrGap says that a write does not follow the stored table.
+	// ErrGap reports that a write does not follow the stored table.
 	ErrGap = errors.New("definitions: the change does not follow a write of this process")
-	// ErrOtherGrid says that the store has the definitions of another grid.
+	// ErrOtherGrid reports that the store belongs to another grid.
 	ErrOtherGrid = errors.New("definitions: the store is another grid's")
 )
 

@@ -34,7 +34,7 @@ const File = "definitions.db"
 // definitions of this member are lost.
 var ErrUnusable = errors.New("definitions: unusable")
 
-// Position is how far a stored table has come.
+// Position is a stored table's position.
 type Position = backup.Position
 
 // Term is a partition's tenure under one owner.
@@ -83,15 +83,15 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Grid returns the grid whose definitions these are, zero while nothing is stored.
+// Grid returns the grid that the definitions belong to, zero while nothing is stored.
 func (s *Store) Grid() roster.GridID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.grid
 }
 
-// Adopt makes the definitions those of another grid, which a recovery forms of the
-// members of this one. It is on disk when it returns; an empty store stays any grid's.
+// Adopt assigns the definitions to another grid, formed by a recovery from this one's members. It is
+// on disk on return; an empty store fits any grid.
 func (s *Store) Adopt(grid roster.GridID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// Values are lists of fields, each a tag, a length and that many bytes. A reader
-// skips tags that it does not know, so that a newer version can add some.
+// Values are lists of fields, each a tag, a length and that many bytes. A reader skips unknown tags,
+// so that a newer version can add some.
 
 // fields is a list of fields being written.
 type fields []byte

@@ -80,7 +80,7 @@ func (f *Finder) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Addrs returns the addresses that are known now, IP:port, sorted.
+// Addrs returns the current addresses, IP:port, sorted.
 func (f *Finder) Addrs() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

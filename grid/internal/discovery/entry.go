@@ -37,8 +37,7 @@ type entry struct {
 	port string // of a name
 }
 
-// Check refuses entries that cannot be resolved whatever the network says. The error names
-// the entry and the remedy.
+// Check refuses entries that no network state could resolve. The error names the entry and the remedy.
 func Check(entries []string) error {
 	if len(entries) > MaxEntries {
 		return fmt.Errorf("has %d entries; give at most %d, or a file: or a DNS name with all members", len(entries), MaxEntries)

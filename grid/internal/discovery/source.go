@@ -33,7 +33,7 @@ type source struct {
 	addrs    []string  // the result
 }
 
-// every is how often the source is resolved while that succeeds.
+// every returns the resolve interval after a success.
 func (s *source) every() time.Duration {
 	if s.entry.kind == fileEntry {
 		return rereadEvery
@@ -145,7 +145,7 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// readLines reads the lines of a file. Empty ones, and those after a #, are for people.
+// readLines reads a file's lines. Empty lines and text after a # are ignored.
 func readLines(path string, content []byte, port int) ([]entry, error) {
 	var out []entry
 	n := 0

@@ -15,13 +15,12 @@ import (
 // logs it. The methods that memberlist calls run under its lock and only record.
 
 const (
-	// staleNews is how long after a peer's last message an older one of it may
-	// still arrive.
+	// staleNews is the time after a peer's last message in which an older one may still arrive.
 	staleNews = 10 * time.Second
-	// foreignLoggedAfter is how long members of another grid are met before they
-	// are logged: one that is just leaving that grid does not count.
+	// foreignLoggedAfter is the time that foreign members must be present before they are logged: one that is
+	// just leaving its grid does not count.
 	foreignLoggedAfter = 2 * time.Second
-	// foreignRemembered is how long a foreign member is remembered that is not met again.
+	// foreignRemembered is the retention of a foreign member after its last message.
 	foreignRemembered = time.Minute
 )
 
@@ -31,7 +30,7 @@ type foreignMember struct {
 	Addr string // of its gossip
 }
 
-// encounter is when a foreign member was met.
+// encounter records the times of a foreign member's messages.
 type encounter struct {
 	first, last time.Time
 	logged      bool
@@ -46,7 +45,7 @@ func (g *Gossip) NotifyAlive(n *memberlist.Node) error {
 	defer g.mu.Unlock()
 	p, err := g.reread(n)
 	if err != nil || !g.isForeign(p) {
-		return nil // note leaves out what cannot be read
+		return nil // note skips unreadable states
 	}
 	if known := g.alive[p.Incarnation]; time.Since(known.noted) >= staleNews {
 		g.meet(p)
@@ -54,8 +53,8 @@ func (g *Gossip) NotifyAlive(n *memberlist.Node) error {
 	return errForeign
 }
 
-// NotifyMerge implements memberlist.MergeDelegate: a member that joins, or is
-// joined, is refused if it knows members of other grids and none of this one.
+// NotifyMerge implements memberlist.MergeDelegate: it refuses a join with a member that lists members
+// of other grids and none of this one.
 func (g *Gossip) NotifyMerge(nodes []*memberlist.Node) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -97,8 +96,7 @@ func (g *Gossip) meet(p Peer) {
 	g.foreign[key].last = now
 }
 
-// SetGrid notes the grid that this member belongs to, zero for none. Peers of another one
-// that were seen before are peers no longer.
+// SetGrid sets this member's grid, zero for none. It drops peers that belong to another one.
 func (g *Gossip) SetGrid(own roster.GridID) {
 	if g == nil {
 		return

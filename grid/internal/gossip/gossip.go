@@ -1,7 +1,6 @@
-// Package gossip is a member's view of the members that are alive, by memberlist on a
-// transport of this project. It is a hint: a decision that unique IDs rest on takes nothing
-// from it. Two grids of one name may meet by gossip; each refuses the members of the other
-// (foreign.go).
+// Package gossip tracks live members, by memberlist on this project's transport. Its view is a hint:
+// no decision that uniqueness depends on uses it. Two grids with one name may meet by gossip; each
+// refuses the other's members (foreign.go).
 package gossip
 
 import (
@@ -29,7 +28,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// Peer is a member as gossip knows it. It is a hint: unique IDs rest on nothing in it.
+// Peer is a member as seen by gossip. It is a hint: unique IDs do not depend on it.
 type Peer struct {
 	Incarnation roster.Incarnation `json:"-"`
 	Gossip      string             `json:"-"`
@@ -40,15 +39,15 @@ type Peer struct {
 	Left        string             `json:"left,omitempty"` // of a member in no grid, the grid it left to form another
 	Leaving     bool               `json:"leaving"`
 	FormsNone   bool               `json:"forms_none,omitempty"`       // it joins a grid and forms none: its Expect is 0
-	Name        string             `json:"name,omitempty"`             // for people; "" if the member states none
+	Name        string             `json:"name,omitempty"`             // for display; "" if the member states none
 	Release     roster.Release     `json:"release,omitempty,omitzero"` // zero: of protocol 1, or no room for it
 
-	noted time.Time // when it said so
+	noted time.Time // time of its message
 }
 
 const gossipTimeout = 2 * time.Second // of a stream, and of an announcement
 
-// Config says where a member gossips, and what about.
+// Config configures a member's gossip.
 type Config struct {
 	Self          roster.Incarnation
 	Grid          roster.GridID // this member's, zero: none
@@ -66,14 +65,14 @@ type Config struct {
 	// About returns this member's description of itself; it needs no Incarnation and no
 	// Gossip address.
 	About func() Peer
-	// Unanswered is told of members that a probe of this one got no answer from. It must not wait.
+	// Unanswered is called for each member that did not answer this one's probe. It must not wait.
 	Unanswered func(roster.Incarnation)
 	// NotAccepted, if not nil, gets the error of a stream that was not accepted. It must not block.
 	NotAccepted func(error)
 }
 
-// Gossip is the member's view of the members that are alive, by memberlist. The methods
-// that only ask may be called on nil, which is the gossip of a member without a network.
+// Gossip tracks live members, by memberlist. The read-only methods accept a nil receiver: the gossip
+// of a member without a network.
 type Gossip struct {
 	cfg       Config
 	transport *transport.Gossip
@@ -81,22 +80,22 @@ type Gossip struct {
 	finder    *discovery.Finder
 	list      *memberlist.Memberlist
 
-	mu       sync.Mutex    // guards what follows; never held while waiting
+	mu       sync.Mutex    // guards the fields below; never held while waiting
 	own      roster.GridID // this member's grid, zero: none
 	alive    map[roster.Incarnation]Peer
-	said     map[roster.Incarnation]string // what each of alive was read from
+	said     map[roster.Incarnation]string // the encoded state behind each entry in alive
 	peers    []Peer                        // of alive, sorted; nil after a change, and shared with callers of Peers
 	names    map[roster.Incarnation]string // of members that are alive or were
 	foreign  map[foreignMember]*encounter
-	noAnswer map[string]error                // by address: those that did not answer the last dial
-	failing  map[roster.Incarnation]struct{} // live peers whose last probe by this member failed
+	noAnswer map[string]error                // by address: failures of the last dial
+	failing  map[roster.Incarnation]struct{} // live peers that failed this member's last probe
 	noUDP    map[roster.Incarnation]unansweredUDP
 
 	// ending holds a token while memberlist leaves or shuts down: it panics if it leaves after that.
 	ending       chan struct{}
 	left, closed atomic.Bool
 
-	news       signal.Signal // other members have to hear of something: see spread.go
+	news       signal.Signal // there is news to spread: see spread.go
 	subscribes chan struct{} // one for each join by request
 	searched   atomic.Bool   // see Searched
 }
@@ -185,9 +184,9 @@ func (g *Gossip) Seen() string {
 	return "members seen: " + strings.Join(others, ", ") + g.noAnswerText()
 }
 
-// Leave tells the other members that this one has left, so that they need not detect it. If
-// others stay, it returns when those that it has told have passed that on, or ctx has ended: a
-// member that has not heard of it would suspect this one as soon as it answers no longer.
+// Leave announces this member's departure, so that the others need not detect it. If others stay, it
+// returns after they have relayed the message, or when ctx ends: a member without the message would
+// suspect this one once it stops answering.
 func (g *Gossip) Leave(ctx context.Context, othersStay bool) {
 	defer g.spreadNow()()
 	if g.sayLeft() && othersStay {
@@ -209,12 +208,12 @@ func (g *Gossip) sayLeft() bool {
 	return true
 }
 
-// hasLeft reports whether this member has said goodbye, or gossips no longer.
+// hasLeft reports whether this member has announced its departure, or has stopped gossip.
 func (g *Gossip) hasLeft() bool {
 	return g.left.Load() || g.closed.Load()
 }
 
-// goodbyePassedOn is how long other members take to pass a goodbye on.
+// goodbyePassedOn is the time for other members to relay a departure.
 const goodbyePassedOn = 2 * spreadAgain
 
 // NodeMeta implements memberlist.Delegate: this member's description of itself.
@@ -308,8 +307,8 @@ func readPeer(n *memberlist.Node) (Peer, error) {
 	return p, nil
 }
 
-// reread returns what a node says of itself, and decodes it only if it differs from what the node said
-// before: memberlist asks about every node of each exchange. The caller holds g.mu.
+// reread returns a node's stated state, and decodes it only if it has changed: memberlist asks for
+// every node in each exchange. The caller holds g.mu.
 func (g *Gossip) reread(n *memberlist.Node) (Peer, error) {
 	if known, alive := g.alive[roster.Incarnation(n.Name)]; alive && g.said[known.Incarnation] == string(n.Meta) {
 		return known, nil

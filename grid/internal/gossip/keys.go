@@ -6,7 +6,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 )
 
-// Keys returns the keys of the gossip, of which the first encrypts; none for clear text.
+// Keys returns the gossip keys, the first of which encrypts; none for clear text.
 func (g *Gossip) Keys() [][]byte {
 	if g == nil {
 		return nil
@@ -27,9 +27,9 @@ func (g *Gossip) reportRefused(err error) {
 	g.cfg.Library.Report(slog.LevelWarn, "gossip message refused", "a process has another gossip key", "error", err.Error())
 }
 
-// Hindrance says why this member sees no other, if a process that it dialed has given a
-// reason: another key, another name, another release. It is a hint, since in a gossip with a
-// key that process has proved nothing.
+// Hindrance returns the reason that this member has no peers, if a dialed process has given one:
+// another key, name or release. It is a hint, since in a gossip with a key that process has proved
+// nothing.
 func (g *Gossip) Hindrance() error {
 	if g == nil || len(g.Peers()) > 1 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// MaxName is how many bytes the name of a member has at most.
+// MaxName bounds a member's name in bytes.
 const MaxName = 63
 
 // rememberedNames bounds how many names of members are kept that are not alive.
@@ -42,7 +42,7 @@ func notInNames(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_", r)
 }
 
-// Name returns the name of a member that is alive or was, "" if it is not known.
+// Name returns the name of a current or past member, "" if unknown.
 func (g *Gossip) Name(inc roster.Incarnation) string {
 	if g == nil {
 		return ""
@@ -52,7 +52,7 @@ func (g *Gossip) Name(inc roster.Incarnation) string {
 	return g.names[inc]
 }
 
-// MemberName returns the name of any start of a member that is alive or was, "" if it is not known.
+// MemberName returns the name of any incarnation of a current or past member, "" if unknown.
 func (g *Gossip) MemberName(id roster.MemberID) string {
 	if g == nil {
 		return ""
@@ -67,7 +67,7 @@ func (g *Gossip) MemberName(id roster.MemberID) string {
 	return ""
 }
 
-// Describe returns a member's incarnation, with its name if that is known.
+// Describe returns a member's incarnation, with its name if known.
 func (g *Gossip) Describe(inc roster.Incarnation) string {
 	if name := g.Name(inc); name != "" {
 		return fmt.Sprintf("%s (%s)", name, inc)
@@ -75,7 +75,7 @@ func (g *Gossip) Describe(inc roster.Incarnation) string {
 	return string(inc)
 }
 
-// Learn keeps the name that a member states of itself when it joins: gossip may tell of it later.
+// Learn records a joining member's stated name: gossip may deliver it later.
 func (g *Gossip) Learn(inc roster.Incarnation, name string) {
 	if g == nil || CheckName(name) != nil {
 		return

@@ -8,45 +8,43 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 )
 
-// Pace is how often members probe each other, and how long one may be silent. Zero fields
-// have their defaults.
+// Pace sets the probe interval, and the tolerated silence. Zero fields have their defaults.
 //
-// A member probes one other in each Interval: directly, and through three more if no answer
-// came within Timeout. A member that fails both is suspected, and every member hears of it.
-// It is removed when it has not refuted the suspicion within Cycles times Interval, times
-// log10 of the number of members beyond ten. With three Cycles or more that is after independent
-// confirmation; without confirmation the limit is three times as long.
+// A member probes one other in each Interval: directly, and through three more if no answer came
+// within Timeout. A member that fails both is suspected, and the suspicion is spread. It is removed
+// unless it refutes the suspicion within Cycles times Interval, times log10 of the number of members
+// beyond ten. With three Cycles or more that holds after independent confirmation; without it the
+// limit is three times as long.
 type Pace struct {
 	Interval time.Duration // 100 ms to 60 s; 0 = 1 s
 	Timeout  time.Duration // 10 ms or more, less than Interval; 0 = half of Interval
 	Cycles   int           // 1 to 100; 0 = as many as last a second
 }
 
-// The bounds and defaults of a Pace. By default a crash is agreed on within about 3 s. Nothing
-// urgent waits for that: a process that has ended refuses connections, and one that is silent is
-// probed by the leader as soon as anybody waits for it.
+// Bounds and defaults for Pace. By default a crash is agreed within about 3 s. Nothing urgent waits
+// for that: a terminated process refuses connections, and the leader probes a silent one as soon as a
+// request waits for it.
 const (
 	MinInterval     = 100 * time.Millisecond
 	MaxInterval     = time.Minute
 	MinTimeout      = 10 * time.Millisecond
 	MaxCycles       = 100
 	defaultInterval = time.Second
-	// defaultSuspicion is how long a suspicion lasts at least by default.
+	// defaultSuspicion is the default minimum duration of a suspicion.
 	defaultSuspicion = time.Second
 	// suspicionSpread is the ratio of the longest suspicion to the shortest.
 	suspicionSpread = 3
-	// probeMost bounds the time from one probe to the next of a member whose probes fail: memberlist
-	// doubts itself then, and by default probes up to eight times more seldom. Where most members of a
-	// grid have crashed, the others would see them for long.
+	// probeMost bounds a member's probe interval while its probes fail: memberlist's awareness score slows
+	// probing up to eightfold by default. After most members have crashed, the survivors would list them for
+	// too long.
 	probeMost = 2400 * time.Millisecond
-	// spreadMax bounds the time between messages that spread news, besides those that follow
-	// news immediately (spread.go).
+	// spreadMax bounds the interval of messages that spread news, besides those sent immediately (spread.go).
 	spreadMax = 2 * time.Second
 	// goodbyeTimeout bounds the wait of a member that leaves until its goodbye was sent: a few of
 	// the rounds that follow news.
 	goodbyeTimeout = 2 * time.Second
-	// pushPullEvery is the time between two exchanges of everything that two members know. Members that
-	// gossip does not see are dialed sooner (rejoin.go).
+	// pushPullEvery is the interval of full state exchanges between two members. Members missing from gossip
+	// are dialed sooner (rejoin.go).
 	pushPullEvery = 30 * time.Second
 )
 

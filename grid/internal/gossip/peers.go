@@ -23,7 +23,7 @@ func (g *Gossip) Peers() []Peer {
 	return g.peers
 }
 
-// setAlive records a live member, and what it was read from. The caller holds g.mu.
+// setAlive records a live member and its encoded state. The caller holds g.mu.
 func (g *Gossip) setAlive(p Peer, said string) {
 	g.alive[p.Incarnation], g.said[p.Incarnation] = p, said
 	g.peers = nil

@@ -19,18 +19,17 @@ import (
 const (
 	rejoinEvery = time.Second
 	joinsMax    = 32 // concurrent attempts to reach members
-	// overdueMax is how many members of the roster are dialed at a time that gossip has not brought:
-	// one that answers tells of all others that it knows.
+	// overdueMax limits the concurrent dials to roster members missing from gossip: one that replies reveals
+	// the others.
 	overdueMax = 3
-	// patience is how long gossip may take to bring a member of the roster by itself. Where a
-	// thousand members join, each would otherwise dial each of the others, and they would tell each
-	// other everything.
+	// patience is the time for gossip to deliver a roster member by itself. When a thousand members join,
+	// each would otherwise dial all others, and they would exchange full states.
 	patience = 2 * time.Second
 )
 
-// Rejoin looks for members that gossip does not know: those at the addresses that the
-// configured entries lead to, and members of the roster that gossip has not brought for a while.
-// It continues until ctx ends, since memberlist forgets the dead and never heals a cut by itself.
+// Rejoin dials members missing from gossip: at the configured entries' addresses, and roster members
+// that have been missing for a while. It runs until ctx ends, since memberlist drops dead members and
+// never heals a partition by itself.
 func (g *Gossip) Rejoin(ctx context.Context) {
 	var finding sync.WaitGroup
 	finding.Go(func() { g.finder.Run(ctx) })
@@ -48,7 +47,7 @@ func (g *Gossip) Rejoin(ctx context.Context) {
 		g.logForeign()
 		g.failRefused()
 		if len(missing)+len(unseen) == 0 && complete && g.ForeignCount() == 0 {
-			again.Stop() // news says when there is something to do
+			again.Stop() // news triggers the next round
 		} else {
 			changed = nil
 		}
@@ -87,7 +86,7 @@ func (g *Gossip) dial(addrs []string) {
 	g.noAnswer = failed
 }
 
-// noAnswerShown is how many addresses without an answer a text names.
+// noAnswerShown limits the unresponsive addresses in a text.
 const noAnswerShown = 3
 
 // noAnswerText returns a phrase that names the addresses that did not answer in the last round, with the
@@ -129,8 +128,8 @@ func (g *Gossip) unreached(addr string, err error) {
 // failed to. Before that, gossip may not have seen yet that there are two grids of the name.
 func (g *Gossip) Searched() bool { return g.searched.Load() }
 
-// missing returns the addresses to dial: those of the configured entries, and of some members of
-// the roster, at which gossip sees no member.
+// missing returns the addresses to dial: from the configured entries, and of some roster members,
+// where gossip has no member.
 func (g *Gossip) missing(unseen absences, now time.Time) []string {
 	known := map[string]bool{g.Addr(): true, "": true}
 	for _, p := range g.Peers() {
@@ -164,8 +163,7 @@ func (g *Gossip) missing(unseen absences, now time.Time) []string {
 // time since when it does not.
 type absences map[string]time.Time
 
-// note records which addresses are absent now, and returns those that have been for longer than
-// patience.
+// note records the absent addresses, and returns those absent for longer than patience.
 func (a absences) note(absent []string, now time.Time) (overdue []string) {
 	before := maps.Clone(a)
 	clear(a)

@@ -16,13 +16,13 @@ import (
 // news, its own or another's, pings a few others: memberlist adds to each message the news that it
 // is to pass on.
 const (
-	// spreadDelay is how long news is gathered, and spreadAgain the pause before a second round:
-	// memberlist repeats a piece of news a few times.
+	// spreadDelay is the time over which news is batched, and spreadAgain the pause before a second round:
+	// memberlist repeats each message a few times.
 	spreadDelay = 10 * time.Millisecond
 	spreadAgain = 100 * time.Millisecond
 	// spreadRounds is the rounds that follow news.
 	spreadRounds = 3
-	// spreadTo is how many members are told in a round, as many as memberlist tells itself.
+	// spreadTo is the number of members per round, as in memberlist.
 	spreadTo = 3
 )
 
@@ -57,7 +57,7 @@ func (g *Gossip) spreadNow() (end func()) {
 	}
 }
 
-// pingSome pings a few members, suspected ones too, since they have to hear of it.
+// pingSome pings a few members, including suspected ones, which must receive the news.
 func (g *Gossip) pingSome(pings *sync.WaitGroup) {
 	peers, told := g.Peers(), 0
 	for _, i := range rand.Perm(len(peers)) {

@@ -20,9 +20,9 @@ const (
 	subscribeAddrsMax = 4
 )
 
-// Subscribe joins a member by its gossip address, a host:port, on request. It returns when
-// both know each other's members. A member of another grid is wire.ErrForeignGrid, this
-// member's own address wire.ErrBadRequest, and no answer sequencer.ErrUnavailable.
+// Subscribe joins a member at a gossip address, a host:port, on request. It returns when both have
+// exchanged their members. A member of another grid is wire.ErrForeignGrid, this member's own address
+// wire.ErrBadRequest, and no answer sequencer.ErrUnavailable.
 func (g *Gossip) Subscribe(ctx context.Context, addr string) error {
 	select {
 	case g.subscribes <- struct{}{}:
@@ -45,12 +45,12 @@ func (g *Gossip) Subscribe(ctx context.Context, addr string) error {
 			break
 		}
 	}
-	// The caller gets one text: what is behind the cause is of this host and its network.
+	// The caller receives a generic text: the cause describes this host and its network.
 	g.cfg.Log.Info("no member joined by request", "addr", addr, "error", errors.Join(failed...))
 	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member of this grid answers gossip at %.100s; check the address, start the member there, and try again (the log of this member has the cause)", addr)
 }
 
-// join exchanges states with the member at an IP:port, unless it is known.
+// join exchanges states with the member at an IP:port, unless it is already a peer.
 func (g *Gossip) join(addr string) error {
 	known := func(p Peer) bool { return p.Gossip == addr }
 	if slices.ContainsFunc(g.Peers(), known) {

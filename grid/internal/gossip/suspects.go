@@ -12,8 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Suspecting returns the members that this member's memberlist suspects, itself or because
-// others told it, ascending. It asks memberlist at each call.
+// Suspecting returns the members that this member's memberlist suspects, ascending, by its own probes
+// or by gossip. Each call reads memberlist's state.
 func (g *Gossip) Suspecting(ctx context.Context) ([]roster.Incarnation, error) {
 	states, err := g.transport.OwnStates(ctx)
 	if err != nil {
@@ -50,14 +50,14 @@ func (g *Gossip) Failing() []roster.Incarnation {
 	return out
 }
 
-// The lines by which memberlist says that a probe failed: of a ping without an answer, and
-// of a probe of any kind.
+// Log lines by which memberlist reports a failed probe: a ping without an answer, and any failed
+// probe.
 const (
 	probeUnanswered = "memberlist: Failed UDP ping: "
 	probeFailed     = "memberlist: Suspect "
 )
 
-// failedProbe returns the node that a line of memberlist's log says did not answer a probe.
+// failedProbe returns the node that failed a probe according to a memberlist log line.
 func failedProbe(line string) (name string, failed bool) {
 	for _, prefix := range []string{probeUnanswered, probeFailed} {
 		if _, rest, found := strings.Cut(line, prefix); found {
@@ -68,7 +68,7 @@ func failedProbe(line string) (name string, failed bool) {
 	return "", false
 }
 
-// probeLog passes memberlist's log on, notes the probes that failed, and tells of suspicions.
+// probeLog forwards memberlist's log, records failed probes, and signals suspicions.
 type probeLog struct {
 	io.Writer
 	failed    func(name string)
@@ -90,8 +90,7 @@ func (l probeLog) Write(line []byte) (int, error) {
 	return l.Writer.Write(line)
 }
 
-// noteUnanswered records that a peer did not answer a probe, and tells of it. memberlist may hold its
-// lock.
+// noteUnanswered records and signals a peer's failed probe. memberlist may hold its lock.
 func (g *Gossip) noteUnanswered(name string) {
 	inc := roster.Incarnation(name)
 	if g.setFailing(inc) && g.cfg.Unanswered != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// udpPatience is how long a peer has to answer over TCP alone before this member reports that: a packet
-// may be lost, and a process may be slow.
+// udpPatience is the time that a peer must answer over TCP alone before this member reports it: a
+// packet may be lost, and a process may be slow.
 const udpPatience = 3 * time.Second
 
 // unansweredUDP is the time of the first and the last packet that a peer did not answer, while it
@@ -20,10 +20,10 @@ type unansweredUDP struct{ first, last time.Time }
 // isBlocked reports whether the packets are lost for longer than by chance.
 func (u unansweredUDP) isBlocked() bool { return u.last.Sub(u.first) >= udpPatience }
 
-// probeByTCP starts the line by which memberlist says that a peer answers over TCP alone.
+// probeByTCP starts memberlist's log line for a peer that answers over TCP alone.
 const probeByTCP = "memberlist: Was able to connect to "
 
-// probedByTCP returns the node that a line of memberlist's log says to answer over TCP alone.
+// probedByTCP returns the node that answers over TCP alone according to a memberlist log line.
 func probedByTCP(line string) (name string, found bool) {
 	_, rest, found := strings.Cut(line, probeByTCP)
 	name, _, _ = strings.Cut(rest, " ")

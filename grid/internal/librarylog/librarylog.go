@@ -18,12 +18,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Log logs the messages of Raft, gossip and the HTTP server. Their errors are
-// warnings here, since the member continues: a certificate or a key that does not match
-// is reported nowhere else. Each kind of error is logged when it first appears, and at most
-// once a reportEvery after that. Warnings of gossip are logged in the same way at INFO;
-// those of Raft belong to every start and every change of leader, so they are for
-// debugging.
+// Log logs messages from Raft, gossip and the HTTP server. Their errors become warnings, since the
+// member continues: a mismatched certificate or key is reported nowhere else. Each kind of error is
+// logged when it first appears, and then at most once per reportEvery. Gossip warnings are logged
+// likewise at INFO; Raft's occur at every start and leader change, so they are for debugging.
 type Log struct {
 	log  *slog.Logger
 	mono func() time.Duration
@@ -53,17 +51,17 @@ func (l *Log) Report(level slog.Level, event, detail string, args ...any) {
 	l.log.Log(context.Background(), level, event, args...) //nolint:sloglint // each caller has its constant event
 }
 
-// reportEvery is how often errors of one kind are logged at most.
+// reportEvery is the minimum interval between logs of one kind of error.
 const reportEvery = time.Minute
 
-// reportKinds bounds how many kinds are known at a time.
+// reportKinds bounds the tracked kinds.
 const reportKinds = 128
 
-// reports decides which errors are logged. It has no clock: callers say what time it
-// is. Its zero value is ready.
+// reports decides which errors are logged. It has no clock: callers pass the time. The zero value is
+// ready.
 type reports struct{ kinds map[string]*reported }
 
-// reported is when an error of a kind was logged, and how many were not since.
+// reported records the last log of a kind, and the number suppressed since.
 type reported struct {
 	at      time.Duration
 	omitted int
@@ -103,8 +101,8 @@ func (r *reports) makeRoom() {
 	delete(r.kinds, oldest)
 }
 
-// kindOf leaves out of an error's text what differs from one of its kind to the next:
-// words with a digit, which are addresses, ports, identities, times and counts.
+// kindOf removes an error text's variable parts: words with a digit, such as addresses, ports,
+// identities, times and counts.
 func kindOf(text string) string {
 	words := strings.Fields(text)
 	for i, word := range words {
@@ -192,8 +190,8 @@ func lineLevel(line string) slog.Level {
 	return slog.LevelDebug
 }
 
-// IsTLS reports whether an error says that certificates or protocols of TLS do not
-// match. Alerts of the other side have no exported type.
+// IsTLS reports whether an error is a mismatch of TLS certificates or protocols. Alerts from the peer
+// have no exported type.
 func IsTLS(err error) bool {
 	if err == nil {
 		return false

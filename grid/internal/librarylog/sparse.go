@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// sparseEvery is how often a repeated warning is logged.
+// sparseEvery is the interval of a repeated warning.
 const sparseEvery = 10 * time.Second
 
 // Sparse decides when a warning that others can cause is logged: the first immediately,
 // later ones every sparseEvery. Its zero value is ready.
 type Sparse struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	next    time.Duration
 	skipped int
 }

@@ -18,9 +18,9 @@ type Contents struct {
 	Command bool   // the log has a command, or there is a snapshot
 }
 
-// Check checks that the newest snapshot and the entries after it are all there and can be
-// read: Raft panics over an entry that it cannot read, and goes back to an older snapshot
-// over one that it cannot read. [Open] has read the whole log.
+// Check verifies that the newest snapshot and the entries after it are complete and readable: Raft
+// panics over an unreadable entry, and falls back to an older snapshot over an unreadable one. [Open]
+// has read the whole log.
 func (s Stores) Check() (c Contents, err error) {
 	l := s.Disk
 	record, err := l.snapshot()
@@ -53,7 +53,7 @@ func (s Stores) Check() (c Contents, err error) {
 	return c, nil
 }
 
-// errGap says that the entry before one is missing.
+// errGap reports that the entry before an index is missing.
 type errGap struct{ before uint64 }
 
 // Error implements error.
@@ -90,7 +90,7 @@ func snapshotLost(dir string, index uint64) error {
 
 func damaged(dir, file string, cause error) error {
 	what := "cannot be read: "
-	if errors.Is(cause, boltfile.ErrDamaged) { // it says so
+	if errors.Is(cause, boltfile.ErrDamaged) { // the cause has the same text
 		what = ""
 	}
 	return fmt.Errorf("%s: %s%w; %s", filepath.Join(dir, file), what, cause, DamageAdvice)

@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// Every member computes the roster from the same commands. One that cannot read a
-// command, since a later version wrote it, must not continue without it: it would own and
-// grant by a roster of its own. So its part in the grid ends, as when its disk fails.
+// Every member computes the roster from the same commands. A member that cannot read a command,
+// written by a later version, must not continue without it: it would own and grant by a different
+// roster. So its part in the grid ends, as after a disk failure.
 
-// divergence is why this member knows the roster no longer.
+// divergence records the error that made the roster unreadable here.
 type divergence struct {
 	mu     sync.Mutex
 	reason error         // set before ended is closed, and never again
-	ended  chan struct{} // closed when it knows the roster no longer
+	ended  chan struct{} // closed when the roster becomes unreadable
 }
 
 func newDivergence() *divergence { return &divergence{ended: make(chan struct{})} }
 
-// because notes a reason; the first counts. It returns the one that counts.
+// because records a reason; the first one is kept and returned.
 func (d *divergence) because(reason error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -29,7 +29,7 @@ func (d *divergence) because(reason error) error {
 	return d.reason
 }
 
-// failure returns the reason, nil while the member knows the roster.
+// failure returns the reason, nil while the roster is readable.
 func (d *divergence) failure() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -39,7 +39,7 @@ func (d *divergence) failure() error {
 // DivergenceAdvice is the remedy for a roster that cannot be read.
 const DivergenceAdvice = "start the version of snowgrid that the other members run"
 
-// unreadable is the reason for what cannot be read.
+// unreadable returns the error for an unreadable item.
 func unreadable(what string, cause error) error {
 	return fmt.Errorf("grid: %s cannot be read: %w; %s", what, cause, DivergenceAdvice)
 }

@@ -37,7 +37,7 @@ func encodeEntry(entry *raft.Log) []byte {
 	return binary.BigEndian.AppendUint32(b, checksum(indexKey(entry.Index), b))
 }
 
-// decodeEntry copies what it keeps. Empty data and extensions become nil.
+// decodeEntry copies the data that it keeps. Empty data and extensions become nil.
 func decodeEntry(index uint64, b []byte, entry *raft.Log) error {
 	b, err := checked(indexKey(index), b)
 	if err != nil || len(b) < entryHead || b[0] != entryFormat {

@@ -8,8 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// DiskError says that a data directory did not take a write, and takes no other
-// from this process.
+// DiskError reports that a data directory failed a write, and accepts no other from this process.
 type DiskError struct {
 	Dir, Doing string
 	Cause      error
@@ -26,11 +25,10 @@ func (e *DiskError) Unwrap() error { return e.Cause }
 // DiskAdvice is the remedy for a disk that has failed.
 const DiskAdvice = "free space or replace the disk, then restart this process"
 
-// fatalLog is the log as Raft's goroutines get it. The goroutine whose write
-// failed ends there, as if the process had died at that point: it answers no
-// success, and Raft neither panics, as it would over a term that cannot be kept,
-// nor continues from a state that is not on disk. Its deferred functions still run,
-// so that Raft can be shut down.
+// fatalLog is the log passed to Raft's goroutines. A goroutine ends at its failed write, as if the
+// process had died at that point: it reports no success, and Raft neither panics over an unwritten
+// term nor continues from a state that is not on disk. Its deferred functions still run, so that Raft
+// can be shut down.
 type fatalLog struct{ *Log }
 
 // GetLog implements raft.LogStore. Raft panics over an entry that it cannot read.

@@ -11,15 +11,15 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster/follow"
 )
 
-// followed is the roster of one grid as this member knows it: by its log, and by what the
-// leader pushes. It writes the state's roster.
+// followed maintains the roster of one grid from the log and the leader's pushes. It writes the
+// state's roster.
 type followed struct {
 	grid  roster.GridID
 	state *state.State
 
 	voided map[roster.Claim]bool // claims under which this process serves no longer
 
-	mu       sync.Mutex            // guards what follows, and orders the state's rosters
+	mu       sync.Mutex            // guards the fields below, and orders the state's rosters
 	claims   map[roster.Claim]bool // of the rosters that were served
 	follower *follow.Follower
 	ended    bool // nothing that is pushed counts any longer
@@ -29,8 +29,8 @@ func newFollowed(grid roster.GridID, s *state.State, voided map[roster.Claim]boo
 	return &followed{grid: grid, state: s, voided: voided, claims: map[roster.Claim]bool{}, follower: follow.New(grid)}
 }
 
-// serve makes a roster that of the member. Under a claim that this process has given up it has no
-// roster: the tables are gone that it had acknowledged as a member under it (B2).
+// serve makes r the member's roster. Under a claim that this process has given up it serves no roster:
+// it has dropped the tables that it had acknowledged under that claim (B2).
 func (f *followed) serve(r *roster.Roster, timed bool) {
 	if !f.voided[r.Claim] {
 		f.claims[r.Claim] = true
@@ -38,7 +38,7 @@ func (f *followed) serve(r *roster.Roster, timed bool) {
 	}
 }
 
-// served returns the claims of the rosters that were served, and of those that no longer are.
+// served returns the claims of rosters served now or earlier.
 func (f *followed) served() map[roster.Claim]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,8 +47,8 @@ func (f *followed) served() map[roster.Claim]bool {
 	return out
 }
 
-// commit applies a command of the log. now says that it was committed just now, so that
-// the time in it counts.
+// commit applies a command from the log. now means that it was committed just now, so that its time
+// counts.
 func (f *followed) commit(at follow.Position, c roster.Command, now bool) (before, after *roster.Roster, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,7 +93,7 @@ func (f *followed) end() {
 	f.ended = true
 }
 
-// push takes a push of the leader; fresh says that the time of the newest raise counts.
+// push applies a push from the leader; fresh means that the newest raise's time counts.
 func (f *followed) push(entries []follow.Entry, image follow.Image, fresh bool) (at follow.Position, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,10 +116,10 @@ func (f *followed) push(entries []follow.Entry, image follow.Image, fresh bool) 
 	return served.At, err
 }
 
-// Push takes a push of a leader, and returns the position of the roster that is served
-// then. It counts if this member's Raft server follows that leader, too, since a push is trusted
-// as far as the log is; or, in a learner, if it has the key. unfollowed says that it does not
-// count, and that this member may follow that leader.
+// Push applies a leader's push, and returns the position of the roster served then. The push counts if
+// this member's Raft server also follows that leader, since a push is trusted as far as the log is;
+// or, in a learner, if it has the key. unfollowed means that it does not count, and that this member
+// may follow that leader.
 func (n *Node) Push(p Push) (at follow.Position, unfollowed bool, err error) {
 	if n == nil || n.followed == nil {
 		return 0, false, nil
@@ -177,8 +177,8 @@ func (n *Node) Image() follow.Image {
 	return n.followed.follower.Served()
 }
 
-// Since returns the committed commands after a position, or the whole roster if they are no
-// longer known, and the position that they lead to (F1).
+// Since returns the committed commands after a position, or the whole roster if they are compacted,
+// and the resulting position (F1).
 func (n *Node) Since(at follow.Position) (entries []follow.Entry, image follow.Image, newest follow.Position) {
 	if n == nil || n.followed == nil {
 		return nil, image, 0

@@ -30,11 +30,9 @@ func lastEntry(logs raft.LogStore) (last raft.Log, err error) {
 	return last, err
 }
 
-// replays reports whether the time of an entry may be old: it was in the log at the start, or
-// a leader before the present one wrote it, perhaps before the whole grid was stopped. The
-// log of a member that was stopped first ends before that.
-// An entry of the present leader takes the place of entries that were never agreed on, of
-// which there may be any number.
+// replays reports whether an entry's time may be old: it was in the log at the start, or an earlier
+// leader wrote it, perhaps before the whole grid was stopped. The log of a member that was stopped
+// first ends before that. An entry by the present leader replaces any number of uncommitted entries.
 func (f fsm) replays(entry *raft.Log) bool {
 	return entry.Index <= f.last.Index && entry.Term <= f.last.Term || entry.Term < f.term()
 }
@@ -85,8 +83,7 @@ func (f fsm) Restore(from io.ReadCloser) error {
 	return nil
 }
 
-// positioned tells the position of each snapshot to whom it is opened for: Raft passes only
-// its contents on.
+// positioned passes each snapshot's position to its reader: Raft passes only the contents on.
 type positioned struct{ raft.SnapshotStore }
 
 // Open implements raft.SnapshotStore.

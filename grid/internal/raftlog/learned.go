@@ -20,7 +20,7 @@ type Push struct {
 	follow.Told
 	Entries []follow.Entry
 	Image   follow.Image
-	// Age is that of the newest raise at most, negative if it is not known.
+	// Age is the maximum age of the newest raise, negative if unknown.
 	Age time.Duration
 }
 

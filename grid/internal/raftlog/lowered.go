@@ -13,10 +13,9 @@ import (
 // dropAgain is the pause after a snapshot that failed.
 const dropAgain = time.Second
 
-// An older release reads no entry of a protocol that was in use in the meantime, though
-// the roster needs it no longer. So after a change to a lower protocol each member takes a
-// snapshot and drops every entry that it covers: from then on its disk is one that the
-// older release reads, and what it sends to one is too.
+// An older release rejects entries of a later protocol even if the roster no longer needs them. So
+// after a change to a lower protocol each member takes a snapshot and drops every entry that it
+// covers: from then on the older release can read its disk and its messages.
 
 // noteLowered has [Server.DropUnread] drop the entries before a change to a lower protocol.
 func (s *Server) noteLowered(before, after *roster.Roster) {

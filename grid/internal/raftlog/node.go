@@ -12,8 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Node is a member's part in the agreement of one grid. The methods that only ask may be
-// called on nil, which is the part of a member that knows no grid yet.
+// Node is a member's part in one grid's consensus. The read-only methods accept a nil receiver: a
+// member without a grid.
 type Node struct {
 	Raft   *raft.Raft
 	Server raft.ServerID
@@ -25,14 +25,14 @@ type Node struct {
 	pace     *pace
 	heard    atomic.Pointer[raft.ServerID] // the last leader but this server, nil for none
 
-	mu       sync.Mutex     // guards what follows
+	mu       sync.Mutex     // guards the fields below
 	ended    bool           // no proposal begins any longer
 	halted   bool           // no request of Raft begins any longer
 	requests sync.WaitGroup // of Raft, in progress
 	gone     chan struct{}  // closed when Raft ends; nil before the first request
 
 	stopping chan struct{} // closed when the end of Raft has begun; nil before Stop. Guarded by mu
-	stopped  raft.Future   // of the shutdown of Raft; of use when stopping is closed
+	stopped  raft.Future   // result of Raft's shutdown; valid once stopping is closed
 }
 
 // Shutdown ends the node. From here on it proposes nothing.
@@ -54,7 +54,7 @@ func (n *Node) Stop() raft.Future {
 	n.mu.Unlock()
 	if first {
 		n.halt()
-		n.followed.end() // no later ceiling is heard of
+		n.followed.end() // no later ceiling arrives
 		n.stopped = n.Raft.Shutdown()
 		if n.guarded != nil {
 			_ = n.guarded.Close() // Raft would wait for its calls of servers that are silent
@@ -81,12 +81,11 @@ func (n *Node) Runs() bool {
 // Leads reports whether this node leads.
 func (n *Node) Leads() bool { return n != nil && n.Raft.State() == raft.Leader }
 
-// standLimit bounds the time in which Raft begins an election that it is asked for.
+// standLimit bounds the time for Raft to start a requested election.
 const standLimit = 200 * time.Millisecond
 
-// Stand begins an election in which this node is a candidate, unless another leader than
-// the one given is known by now, or this node is not a follower. Whether it is safe to
-// elect it the votes alone decide.
+// Stand starts an election with this node as a candidate, unless it has a leader other than after, or
+// is not a follower. Safety depends on the votes alone.
 func (n *Node) Stand(after leader.ServerID) bool {
 	_, id := n.Raft.LeaderWithID()
 	now := leader.ServerID(id)
@@ -118,7 +117,7 @@ func (n *Node) Learns() bool {
 	return id == "" && follows != ""
 }
 
-// LastContact returns when this member last heard from the leader.
+// LastContact returns the time of the leader's last message.
 func (n *Node) LastContact() time.Time {
 	last := n.Raft.LastContact()
 	if _, heard := n.learned.touch(); heard.After(last) {
@@ -127,7 +126,7 @@ func (n *Node) LastContact() time.Time {
 	return last
 }
 
-// Unheard returns for how long Raft has heard nothing from a leader and given no vote, 0 for the leader
+// Unheard returns the time since Raft's last contact with a leader or last vote, 0 for the leader
 // itself and an hour at most.
 func (n *Node) Unheard() time.Duration {
 	if n.Leads() {
@@ -140,7 +139,7 @@ func (n *Node) sinceContact() time.Duration {
 	return min(time.Since(n.Raft.LastContact()), time.Hour)
 }
 
-// Before returns the last other leader, "" for none, and for how long it has not been heard.
+// Before returns the last other leader, "" for none, and the time since its last message.
 func (n *Node) Before() (id leader.ServerID, unheard time.Duration) {
 	if last := n.heard.Load(); last != nil {
 		return leader.ServerID(*last), n.sinceContact()
@@ -160,8 +159,8 @@ func (n *Node) LeadTerm() uint64 {
 	return term
 }
 
-// Voters returns the servers that vote, as this server's configuration says, or, if a leader
-// has pushed since this server last heard from one, as that leader says.
+// Voters returns the voting servers in this server's configuration, or in the leader's if a leader's
+// push is newer than the last Raft contact.
 func (n *Node) Voters() (voters []raft.Server) {
 	if n == nil {
 		return nil

@@ -13,9 +13,8 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 )
 
-// Open opens or creates the log in dir, and dir itself, and reads all of the log: an error
-// that wraps [boltfile.ErrDamaged] says that it has other content than was stored. One
-// process at a time may have it open.
+// Open opens or creates the log in dir, and dir itself, and reads all of it: an error that wraps
+// [boltfile.ErrDamaged] means corrupted content. Only one process at a time may have it open.
 func Open(dir string) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("grid: cannot create data directory %s: %w", dir, err)
@@ -44,8 +43,8 @@ func Open(dir string) (*Log, error) {
 	return nil, fmt.Errorf("grid: cannot open %s in data directory %s: %w", File, dir, err)
 }
 
-// checkPages checks the pages of a file before bbolt reads them. It has the file's lock
-// meanwhile, so that no other process writes.
+// checkPages checks a file's pages before bbolt reads them. It holds the file's lock, so that no other
+// process writes.
 func checkPages(path string) error {
 	options := boltfile.Options()
 	options.ReadOnly = true // reads the descriptions alone

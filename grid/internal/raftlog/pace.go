@@ -30,7 +30,7 @@ type pace struct {
 	quick time.Duration // the timeout of heartbeats but at rest
 	disk  *Log          // nil without one
 
-	mu    sync.Mutex  // guards what follows
+	mu    sync.Mutex  // guards the fields below
 	leads bool        // the node does
 	may   bool        // it is allowed to rest: no server is of a release that misses slow heartbeats
 	rest  *time.Timer // ends with a rest; nil before the first lead
@@ -54,8 +54,8 @@ func (p *pace) follow() {
 	}
 }
 
-// patience returns the timeout of a follower or candidate: longer while the disk is slow. A tenth more or
-// less is no change. The caller has the lock.
+// patience returns the election timeout: longer while the disk is slow. Changes below a tenth are
+// ignored. The caller has the lock.
 func (p *pace) patience() time.Duration {
 	writes := p.disk.Election()
 	if writes <= p.quick {

@@ -29,7 +29,7 @@ const File = "raft.db"
 
 var raftTerm = []byte("CurrentTerm")
 
-// errKeyNotFound is a missing key. Raft knows it by exactly this text.
+// errKeyNotFound is a missing key. Raft compares this exact text.
 var errKeyNotFound = errors.New("not found")
 
 // Log keeps Raft's log, term and vote in one file of a data directory.
@@ -56,8 +56,8 @@ var (
 	_ raft.StableStore = (*Log)(nil)
 )
 
-// Clear removes every entry, and the term and the vote: those of an attempt to form a grid that never
-// had a first command.
+// Clear removes every entry, the term and the vote, after an attempt to form a grid that never had a
+// first command.
 func (l *Log) Clear() error { return l.Replace(l.ID, 0, nil) }
 
 // Replace replaces the log by another one with the given entries, atomically.
@@ -235,8 +235,7 @@ func (l *Log) update(doing string, change func(*editor) error) error {
 	return l.failed
 }
 
-// Fail has no later change succeed, as after a write that failed, and returns what
-// they come to.
+// Fail makes later changes fail, as after a failed write, and returns their error.
 func (l *Log) Fail(doing string, cause error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

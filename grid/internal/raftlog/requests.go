@@ -14,8 +14,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// requestsLimit bounds the wait of a node that ends for the requests of Raft in progress. A leader
-// without a majority answers them after leaderTimeout; only one whose disk is silent does not.
+// requestsLimit bounds an ending node's wait for Raft requests in progress. A leader without a
+// majority answers them after leaderTimeout; only a leader with a hanging disk does not.
 const requestsLimit = 2 * transport.HeartbeatTimeout
 
 // await starts a request of Raft and returns its result. All futures of Raft are awaited here: Raft
@@ -104,8 +104,8 @@ func (n *Node) Barrier() error {
 	return n.await(func() raft.Future { return n.Raft.Barrier(transport.RaftCallTimeout) })
 }
 
-// Confirm returns nil if this node led after it was called: a majority of the voters has
-// confirmed it. A leader that was replaced may not know yet.
+// Confirm returns nil if this node led after the call: a majority of the voters has confirmed it. A
+// replaced leader may be unaware of it.
 func (n *Node) Confirm() error {
 	if !n.Leads() || n.await(func() raft.Future { return n.Raft.VerifyLeader() }) != nil {
 		return refusal.ErrNotLeader

@@ -21,21 +21,19 @@ import (
 
 // Raft's pace.
 const (
-	// leaderTimeout is for how long a leader that hears from no majority leads on. While nothing
-	// is agreed on, each server answers once in a round trip and 150 to 300 ms, or 450 to 900 ms
-	// at rest (pace.go).
+	// leaderTimeout is the time that a leader without a majority keeps the lead. An idle server answers once
+	// per round trip and 150 to 300 ms, or 450 to 900 ms at rest (pace.go).
 	leaderTimeout = transport.HeartbeatTimeout
 	// loneTimeout is the same for a member without other servers, and how long it waits for one.
 	loneTimeout = 500 * time.Millisecond
-	// commitTimeout is how long a server without a push may not know of a commit; it does
-	// within twice that. With the default window a raise comes sooner, so that at rest there
-	// are no messages for this alone.
+	// commitTimeout is the commit delay for a server without a push; the maximum is twice that. With the
+	// default window a raise comes sooner, so that an idle grid needs no messages for this alone.
 	commitTimeout = 2 * time.Second
 	snapshotEvery = 2048
 	trailingLogs  = 512
 )
 
-// ServerConfig says how a member takes part in agreements.
+// ServerConfig configures a member's Raft server.
 type ServerConfig struct {
 	Self    raft.ServerID
 	Stores  Stores
@@ -45,21 +43,19 @@ type ServerConfig struct {
 	Library *librarylog.Log
 	// Transport opens the way to other servers of a grid; nil for a member without any.
 	Transport func(grid roster.GridID, log hclog.Logger, refused func(error)) (raft.Transport, error)
-	// Closed is told that a transport has ended with its node.
+	// Closed is called when a transport has ended with its node.
 	Closed func()
-	// LeaderSeen is told when Raft has a leader, which may be this member.
+	// LeaderSeen is called when Raft has a leader, which may be this member.
 	LeaderSeen func()
-	// LeadChanged is told when this member may have begun to lead, or lead no longer.
+	// LeadChanged is called when this member may have gained or lost the lead.
 	LeadChanged func()
-	// Doubted is told that another server misses the leader that this one follows.
+	// Doubted is called when another server misses the leader that this one follows.
 	Doubted func()
-	// Unreached is told of servers that do not take what this one sends as the leader:
-	// see [transport.GuardedRaft].
+	// Unreached is called for servers that do not accept this leader's messages: see [transport.GuardedRaft].
 	Unreached func(server leader.ServerID, slow bool)
 }
 
-// Server is a member's part in the agreements on rosters: in that of its grid, and, once
-// it has left that, in that of the next.
+// Server is a member's part in the consensus of its grid and, after leaving it, of the next.
 type Server struct {
 	cfg      ServerConfig
 	stores   Stores                // of the present grid; for Start and Reset alone, which one goroutine calls
@@ -68,7 +64,7 @@ type Server struct {
 	diverged *divergence
 	refusals librarylog.Sparse
 	lowered  chan struct{}        // the roster needs a lower protocol than before
-	node     atomic.Pointer[Node] // nil until the member knows its grid
+	node     atomic.Pointer[Node] // nil without a grid
 }
 
 // NewServer returns a server that takes part in no agreement yet.
@@ -161,7 +157,7 @@ func (s *Server) raftConfig() *raft.Config {
 	conf.LocalID = s.cfg.Self
 	conf.HeartbeatTimeout, conf.ElectionTimeout = transport.HeartbeatTimeout, transport.HeartbeatTimeout
 	conf.LeaderLeaseTimeout, conf.CommitTimeout = leaderTimeout, commitTimeout
-	if s.cfg.Transport == nil { // nobody else's heartbeats are awaited
+	if s.cfg.Transport == nil { // no other server's heartbeats are awaited
 		conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = loneTimeout, loneTimeout, loneTimeout
 	}
 	conf.SnapshotThreshold, conf.TrailingLogs = snapshotEvery, trailingLogs
@@ -173,8 +169,8 @@ func (s *Server) raftConfig() *raft.Config {
 	return conf
 }
 
-// observe tells of a new leader, which may be this member and knows nothing of the
-// reports to the last one, and of leads of this member. It keeps no observation.
+// observe reports a new leader, which may be this member and lacks the reports to the last one, and
+// this member's leads. It keeps no observation.
 func (s *Server) observe(n *Node, o *raft.Observation) bool {
 	switch seen := o.Data.(type) {
 	case raft.LeaderObservation:
@@ -191,7 +187,7 @@ func (s *Server) observe(n *Node, o *raft.Observation) bool {
 	return false
 }
 
-// refused logs that a Raft message was not believed.
+// refused logs a refused Raft message.
 func (s *Server) refused(err error) {
 	if skipped, due := s.refusals.Due(s.cfg.State.Clock.Mono()); due {
 		s.cfg.Log.Warn("Raft message refused", "reason", err, "more", skipped)
@@ -210,7 +206,7 @@ func (s *Server) view(node *raft.Raft, l *learned) transport.RaftView {
 // Self returns the server's ID.
 func (s *Server) Self() raft.ServerID { return s.cfg.Self }
 
-// Node returns the part in the present grid, nil before the member knows its grid.
+// Node returns the part in the present grid, nil without one.
 func (s *Server) Node() *Node { return s.node.Load() }
 
 // SetNode makes a node the part in the present grid.
@@ -268,7 +264,7 @@ func (s *Server) Close() error {
 // DiskFailure returns the first failed write of the log, nil while there was none.
 func (s *Server) DiskFailure() error { return s.disk.Failure() }
 
-// FailDisk has no later write succeed, as after one that failed.
+// FailDisk makes later writes fail, as after a failed one.
 func (s *Server) FailDisk(doing string, cause error) { _ = s.disk.Fail(doing, cause) }
 
 // Failure returns why this member takes part in its grid no longer, nil while it does: its

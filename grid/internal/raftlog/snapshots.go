@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 )
 
-// SnapshotDir is where a data directory has Raft's snapshots.
+// SnapshotDir is the subdirectory for Raft's snapshots.
 const SnapshotDir = "snapshots"
 
 // Raft's names below the directory of a log's snapshots.
@@ -24,7 +24,7 @@ const (
 	raftSnapshotMeta = "meta.json"
 )
 
-// snapshotKey is where the log records the newest snapshot that was completed.
+// snapshotKey is the log's key for the newest completed snapshot.
 var snapshotKey = []byte("newest snapshot")
 
 var ecma = crc64.MakeTable(crc64.ECMA)
@@ -39,8 +39,8 @@ type snapshots struct {
 	dir string // with one directory for each snapshot
 }
 
-// openSnapshots opens or creates the snapshots in dir that belong to a log. Nobody but the
-// owner of the process can read them: they have the codes of numbers.
+// openSnapshots opens or creates a log's snapshots in dir. They are readable by the process's user
+// only: they contain the codes of numbers.
 func openSnapshots(dir string, l *Log, log io.Writer) (*snapshots, error) {
 	all := filepath.Join(dir, SnapshotDir)
 	own := filepath.Join(all, l.ID)
@@ -149,8 +149,8 @@ func (s *snapshots) List() ([]*raft.SnapshotMeta, error) {
 	return slices.DeleteFunc(found, func(m *raft.SnapshotMeta) bool { return m.ID != record.name }), err
 }
 
-// Create implements raft.SnapshotStore. It first removes what is not recorded, so that the
-// store never drops the recorded one for it.
+// Create implements raft.SnapshotStore. It first removes unrecorded snapshots, so that the store never
+// drops the recorded one instead.
 func (s *snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
 	configurationIndex uint64, trans raft.Transport) (raft.SnapshotSink, error) {
 	record, err := s.log.snapshot()

@@ -13,14 +13,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// Stores are where Raft keeps its log and snapshots.
+// Stores holds Raft's log and snapshots.
 type Stores struct {
 	Logs   raft.LogStore
 	Stable raft.StableStore
 	Snaps  raft.SnapshotStore
-	Disk   *Log // what logs and stable are on disk, nil in memory
+	Disk   *Log // backs logs and stable, nil in memory
 	Close  func() error
-	files  *snapshots // what Snaps is on disk, nil in memory
+	files  *snapshots // backs Snaps, nil in memory
 }
 
 // OpenStores opens the log and the snapshots of a data directory.
@@ -42,10 +42,9 @@ func InMemory() Stores {
 	return Stores{Logs: s, Stable: s, Snaps: raft.NewInmemSnapshotStore(), Close: func() error { return nil }}
 }
 
-// newRaft starts a Raft node on the stores. Starting writes too, so a disk that
-// fails ends the goroutine that starts it; the caller gets the error. Raft panics over
-// what it cannot read; that is an error of the directory, and never the end of the
-// process.
+// newRaft starts a Raft node on the stores. Starting also writes, so a failing disk ends the starting
+// goroutine; the caller gets the error. Raft panics over unreadable data; that becomes an error about
+// the directory, and never ends the process.
 func (s Stores) newRaft(conf *raft.Config, machine raft.FSM, trans raft.Transport) (*raft.Raft, error) {
 	snaps := positioned{s.Snaps}
 	if s.Disk == nil {
@@ -75,8 +74,8 @@ func (s Stores) newRaft(conf *raft.Config, machine raft.FSM, trans raft.Transpor
 	return node, err
 }
 
-// Known returns the roster that the newest snapshot and the log lead to, one that is not formed
-// if they have none. Entries that were never agreed on count too.
+// Known returns the roster after the newest snapshot and the log, an unformed one if they are empty.
+// It includes uncommitted entries.
 func (s Stores) Known() (*roster.Roster, error) {
 	taken, err := s.Snaps.List()
 	if err != nil {

@@ -11,22 +11,22 @@ import (
 // take the vote from the one before. So elections wait for as long as writes take at present.
 
 const (
-	// writesPerElection is how many writes are done in turn between a candidacy and its last vote, and some.
+	// writesPerElection is an upper estimate of sequential writes between a candidacy and its last vote.
 	writesPerElection = 6
 	// slowestWrite bounds the time that is awaited for each.
 	slowestWrite = 4 * time.Second
 )
 
-// writePace measures how long writes take at present: the shorter of the last two, since a single slow one
-// says little, and less by a tenth with each write that is faster.
+// writePace measures the current write time: the shorter of the last two, since one slow write means
+// little, decreasing by a tenth with each faster write.
 type writePace struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	last    time.Duration
 	present time.Duration
 	changed func() // called after each write that changes it, nil for none
 }
 
-// note takes in how long a write took.
+// note records a write's duration.
 func (w *writePace) note(took time.Duration) {
 	w.mu.Lock()
 	before, changed := w.present, w.changed

@@ -20,7 +20,7 @@ type State struct {
 	Clock *client.Clock
 	// Handles is the clock of the member's own handles, which answers sample too.
 	Handles *client.Clock
-	// Ended says that this member grants nothing any longer: its roster may be out of date.
+	// Ended means that this member has stopped granting: its roster may be outdated.
 	Ended atomic.Bool
 
 	roster  atomic.Pointer[roster.Roster]
@@ -46,15 +46,14 @@ func New(clock, handles *client.Clock) *State {
 	return s
 }
 
-// Roster returns the newest roster, one that is not formed before the first command. It is
-// never changed.
+// Roster returns the newest roster, an unformed one before the first command. It is immutable.
 func (s *State) Roster() *roster.Roster { return s.roster.Load() }
 
 // SetRoster replaces the roster without waking any goroutine.
 func (s *State) SetRoster(r *roster.Roster) { s.roster.Store(r) }
 
-// Apply replaces the roster by the one that an agreed command has led to. If that command
-// has just raised the ceiling, the clocks follow it.
+// Apply replaces the roster after a committed command. If that command has just raised the ceiling, it
+// advances the clocks.
 func (s *State) Apply(r *roster.Roster, raised bool) {
 	if s.raised.Load() != nil { // else it is a log that is read again
 		s.counts.add(s.roster.Load(), r)
@@ -66,8 +65,7 @@ func (s *State) Apply(r *roster.Roster, raised bool) {
 	s.changed.Send()
 }
 
-// NoteRaise has the clocks follow a raise of the ceiling that was committed just now, unless
-// a later one is known already.
+// NoteRaise advances the clocks to a just committed ceiling raise, unless they have a later one.
 func (s *State) NoteRaise(t clustertime.Tick) {
 	if last := s.raised.Load(); last == nil || last.Time < t {
 		s.noteRaise(t)
@@ -84,8 +82,7 @@ func (s *State) noteRaise(t clustertime.Tick) {
 // first.
 func (s *State) LastRaise() *Raise { return s.raised.Load() }
 
-// RaiseAge is how long ago the last raise of the ceiling was applied here, negative before
-// the first.
+// RaiseAge returns the time since the last ceiling raise was applied here, negative before the first.
 func (s *State) RaiseAge() time.Duration {
 	last := s.raised.Load()
 	if last == nil {
@@ -101,11 +98,10 @@ func (s *State) Reset() {
 	s.roster.Store(&roster.Roster{})
 }
 
-// Changed returns a channel that is closed at the next change of anything that the member
-// knows of the grid.
+// Changed returns a channel that is closed at the next change of the member's view of the grid.
 func (s *State) Changed() <-chan struct{} { return s.changed.Wait() }
 
-// Notify tells of a change.
+// Notify signals a change.
 func (s *State) Notify() { s.changed.Send() }
 
 // Leave notes that this member leaves its grid.

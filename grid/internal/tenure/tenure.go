@@ -67,7 +67,7 @@ func (l *Life) Go(f func()) bool {
 	return true
 }
 
-// Background runs f in a goroutine whose context ends with the current tenure.
+// Background runs f in a goroutine; the current tenure's end cancels its context.
 func (l *Life) Background(f func(ctx context.Context)) { l.current.Load().Background(f) }
 
 // Tenure returns the current tenure.
@@ -88,7 +88,7 @@ type Tenure struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	running int        // goroutines
 	idle    sync.Cond  // running has become 0
 	ended   bool       // every goroutine has ended
@@ -97,8 +97,8 @@ type Tenure struct {
 // Done is closed when the tenure ends.
 func (t *Tenure) Done() <-chan struct{} { return t.ctx.Done() }
 
-// Background runs f in a goroutine whose context ends with the tenure. After the end f
-// still runs, with a context that has ended.
+// Background runs f in a goroutine; the tenure's end cancels its context. After the end f still runs,
+// with a canceled context.
 func (t *Tenure) Background(f func(ctx context.Context)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
