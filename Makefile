@@ -48,17 +48,17 @@ proof-kills: ## kill, stop and restart agents as processes, 20 times each (ten m
 		-kills 20 -outages 20 -window 15s -rolls 20 -stop 60s -judge $(secure)
 
 proof-mutants: ## weaken each rule, one line at a time, and see that its tests notice (an hour)
-	$(GO) run ./proof/mutants -j 2
+	$(GO) run -C proof ./mutants -j 2
 
 proof-sim-mutants: ## weaken each rule, and see that the simulation notices (half an hour)
-	$(GO) run ./proof/mutants -j 2 -in '^(internal/(clustertime|roster|leader|session)|backup|partition|sequencer/[^b])' -by './proof/sim -run ^TestSeeds$$ -seeds 80'
-	$(GO) run ./proof/mutants -j 2 -in '^internal/record/(take|operate|document|holding)' -by './proof/sim -run ^TestStoreSeeds$$ -seeds 80'
+	$(GO) run -C proof ./mutants -j 2 -in '^(internal/(clustertime|roster|leader|session)|backup|partition|sequencer/[^b])' -by '-C proof ./sim -run ^TestSeeds$$ -seeds 80'
+	$(GO) run -C proof ./mutants -j 2 -in '^internal/record/(take|operate|document|holding)' -by '-C proof ./sim -run ^TestStoreSeeds$$ -seeds 80'
 
 proof-explore: ## search larger scopes of the model for an hour
-	$(GO) test -timeout 90m -count 1 -v -run '^TestLarge' ./proof/explore -large-for 1h
+	$(GO) test -C proof -timeout 90m -count 1 -v -run '^TestLarge' ./explore -large-for 1h
 
 proof-sim: ## simulate grids for a thousand hours of their time (half an hour of ours)
-	$(GO) test -timeout 4h -count 1 -v -run '^TestSeeds$$' ./proof/sim -hours 1000
+	$(GO) test -C proof -timeout 4h -count 1 -v -run '^TestSeeds$$' ./sim -hours 1000
 
 proof-storms: ## an hour of faults over grids of real members in bubbles, under the race detector
 	for n in 1 2 3 4 5 6; do \
@@ -70,7 +70,7 @@ proof-anchor-storms: ## 60 storms of four minutes of virtual time over grids of 
 
 proof-chaos: ## ten minutes of faults on real processes, and a report in bin/chaos.md (needs root)
 	@mkdir -p bin
-	$(GO) test -timeout 60m -count 1 -v -run '^TestChaos$$' ./proof/chaos -long \
+	$(GO) test -C proof -timeout 60m -count 1 -v -run '^TestChaos$$' ./chaos -long \
 		-chaos-for 10m -faults-min 120 -ids-min 100000000 -report $(CURDIR)/bin/chaos.md $(secure)
 
 proof-damage: ## flip bits in and cut off every stored file, 10,000 times, and start on it (minutes)
@@ -82,7 +82,7 @@ proof-stores: ## ten minutes of faults on holders over real etcd, S3 and Postgre
 		-for 150s -ids-min 100000000 -report $(CURDIR)/bin/stores.md
 
 proof-upgrade: ## upgrade a grid under load to this release and take it back, member by member (minutes)
-	$(GO) test -timeout 30m -count 1 -v ./proof/upgrade -long -whole
+	$(GO) test -C proof -timeout 30m -count 1 -v ./upgrade -long -whole
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@for pkg in $$($(GO) list ./...); do \
@@ -95,17 +95,17 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 proof-idle: ## count the bytes, wake-ups and processor time of three idle agents, and compare them with the bounds (a minute; needs root)
 	@mkdir -p bin
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
-	$(GO) run ./proof/idle -agent bin/snowgrid
+	$(GO) run -C proof ./idle -agent $(CURDIR)/bin/snowgrid
 
 proof-failover: ## kill and pause agents 20 times in each way, restart them in turn, and compare what attaches waited with the bounds (ten minutes)
 	@mkdir -p bin
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
-	$(GO) run ./proof/failover -agent bin/snowgrid
+	$(GO) run -C proof ./failover -agent $(CURDIR)/bin/snowgrid
 
 proof-calm: ## watch three agents beside four busy loops for an hour: no other leader, no change of the roster
 	@mkdir -p bin
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
-	$(GO) run ./proof/failover -agent bin/snowgrid -cases calm
+	$(GO) run -C proof ./failover -agent $(CURDIR)/bin/snowgrid -cases calm
 
 proof-many: ## form a grid of a thousand members in virtual time, take its leader and a voter, and print times, traffic and the processor time of its leader (a quarter of an hour)
 	@mkdir -p bin
@@ -129,15 +129,15 @@ fmt: ## rewrite the Go files as gofmt wants them
 
 # With security on, a holder takes twice the memory, and a connection the processor time of dozens of calls.
 proof-overload: ## 4,000 holders (2,000 with security) beside spinning goroutines, 2,000 clients of agents at 5 % duty, 10,000 holders beside busy loops (20 minutes)
-	$(GO) test -timeout 40m -count 1 -v ./proof/overload -long -window 15s -within 1 -holders $(if $(SECURE),2000,4000) -spin-for 36s \
+	$(GO) test -C proof -timeout 40m -count 1 -v ./overload -long -window 15s -within 1 -holders $(if $(SECURE),2000,4000) -spin-for 36s \
 		-clients 2000 -pause-for 60s -stopped 5s -running 260ms \
 		-beside-holders 10000 -beside-processes 4 -beside-for 10m -beside-bytes $(if $(SECURE),80,40) $(secure)
 
 proof-limit: ## add 5,000 holders at a time to three agents until a bound breaks, and name it (minutes)
-	$(GO) test -timeout 40m -count 1 -v -run '^TestLimit$$' ./proof/overload -window 15s -limit-step 5000 $(secure)
+	$(GO) test -C proof -timeout 40m -count 1 -v -run '^TestLimit$$' ./overload -window 15s -limit-step 5000 $(secure)
 
 proof-attack: ## attack agents with 20,000 connections, resets, names and bodies, and print what an honest client saw (a quarter of an hour)
-	$(GO) test -timeout 40m -count 1 -v ./proof/attack -long -connections 20000 -for 10s -rounds 3 -apart -ratio 3
+	$(GO) test -C proof -timeout 40m -count 1 -v ./attack -long -connections 20000 -for 10s -rounds 3 -apart -ratio 3
 
 demo: ## run a grid of three members on loopback and lose one of them
 	$(GO) run ./cmd/snowgrid demo

@@ -98,7 +98,7 @@ var importMap = map[string]imports{
 	"proof/ledger":                        {pure: true, internal: []string{"internal/clustertime", "sequencer"}},
 	"proof/sim":                           {pure: true, internal: []string{"epoch", "internal/clustertime", "sequencer", "internal/roster", "backup", "partition", "internal/leader", "internal/leader/anchor", "proof/ledger", "internal/session", "internal/record"}},
 	"proof/*":                             {internal: []string{"*"}},
-	"proof/evil":                          {internal: []string{"internal/roster", "security", "internal/authority", "internal/wire"}, modules: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"}},
+	"internal/evil":                       {internal: []string{"internal/roster", "security", "internal/authority", "internal/wire"}, modules: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"}},
 	"proof/chaos/*":                       {internal: []string{"*"}, modules: []string{"golang.org/x/sys"}},
 	"proof/upgrade/*":                     {internal: []string{"client", "sequencer"}},
 
@@ -454,9 +454,16 @@ func report(t *testing.T, problems []string) {
 	}
 }
 
-func listPackages(t *testing.T) (packages []listed) {
+// listPackages returns the packages of this module and of the module proof.
+func listPackages(t *testing.T) []listed {
+	t.Helper()
+	return append(listModule(t, "."), listModule(t, "proof")...)
+}
+
+func listModule(t *testing.T, dir string) (packages []listed) {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,GoFiles,Imports,Error", "./...")
+	cmd.Dir = dir
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

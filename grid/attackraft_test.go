@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/proof/evil"
+	"github.com/snowgrid/snowgrid/internal/evil"
 	"github.com/snowgrid/snowgrid/security"
 )
 

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/evil"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
-	"github.com/snowgrid/snowgrid/proof/evil"
 	"github.com/snowgrid/snowgrid/security"
 )
 

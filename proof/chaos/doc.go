@@ -9,8 +9,8 @@
 // their operations and the results (package history). Afterwards the checkers read the
 // histories and write a report:
 //
-//	go test -v ./proof/chaos -long                               # a minute of chaos
-//	go test -v -timeout 40m ./proof/chaos -long -chaos-for 10m -seed 7 -report /tmp/chaos.md
+//	go test -C proof -v ./chaos -long                               # a minute of chaos
+//	go test -C proof -v -timeout 40m ./chaos -long -chaos-for 10m -seed 7 -report /tmp/chaos.md
 //	make proof-chaos                                                   # the full measure
 //
 // It needs Linux, root, and the commands ip and tc; without them the test is skipped

@@ -96,9 +96,9 @@
 // the log; and no two owners may grant a tick. [FollowMutants] has the rules that are left
 // out.
 //
-//	go test ./proof/explore                                  # small scopes to their end, rules left out
-//	go test ./proof/explore -run Mutants -v                  # the stories
-//	go test ./proof/explore -run Large -long -long-for 2h    # large scopes, as far as time goes
+//	go test -C proof ./explore                                  # small scopes to their end, rules left out
+//	go test -C proof ./explore -run Mutants -v                  # the stories
+//	go test -C proof ./explore -run Large -long -long-for 2h    # large scopes, as far as time goes
 //
 // # Omissions
 //

@@ -19,7 +19,7 @@ var (
 func skipLarge(t *testing.T) {
 	t.Helper()
 	if *largeFor == 0 {
-		t.Skip("it takes as long as it may: make proof-explore, or go test ./proof/explore -timeout 3h -large-for 2h")
+		t.Skip("it takes as long as it may: make proof-explore, or go test -C proof ./explore -timeout 3h -large-for 2h")
 	}
 }
 

@@ -5,7 +5,7 @@
 // one of them and creates a sequencer that this one owns, through a client that has
 // known the grid before:
 //
-//	go build -o snowgrid ./cmd/snowgrid && go run ./proof/failover -agent ./snowgrid -rounds 20
+//	go build -o snowgrid ./cmd/snowgrid && go run -C proof ./failover -agent ./snowgrid -rounds 20
 //
 // With -cases calm nothing happens to the agents, and busy loops run beside them: see calm.go.
 //

@@ -6,5 +6,5 @@
 // ID that it issued; the first contradiction is returned as an error immediately. The
 // checks are exact: intervals are merged, nothing is sampled or hashed.
 //
-//	go test ./proof/ledger
+//	go test -C proof ./ledger
 package ledger

@@ -1,7 +1,7 @@
 // Command licences checks the licences of every module that this repository's packages and
 // tests use, by the licence files in the module cache.
 //
-//	go run ./proof/licences DIR...
+//	go run -C proof ./licences DIR...
 //
 // Each directory has a go.mod. A module whose licence is not one of those in allowed, or
 // cannot be recognized, is printed, and the exit status is 1.

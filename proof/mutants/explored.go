@@ -28,12 +28,12 @@ func failoverScope(scope string) []string {
 }
 
 func scopeTests(test, scope string) []string {
-	return []string{"./proof/explore", "-run", "^" + test + "$/^" + regexp.QuoteMeta(strings.ReplaceAll(scope, " ", "_")) + "$"}
+	return []string{"-C", "proof", "./explore", "-run", "^" + test + "$/^" + regexp.QuoteMeta(strings.ReplaceAll(scope, " ", "_")) + "$"}
 }
 
 // isExplored reports whether a mutant is one of exploreMutants, which are not run
 // against anything else.
-func (m mutant) isExplored() bool { return len(m.tests) > 0 && m.tests[0] == "./proof/explore" }
+func (m mutant) isExplored() bool { return len(m.tests) > 2 && m.tests[1] == "proof" && m.tests[2] == "./explore" }
 
 // exploreMutants weaken the rules of machines that proof/explore runs in every order of
 // events. Each has a scope of its name there (explore.Mutants, explore.NameMutants).

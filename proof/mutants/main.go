@@ -2,12 +2,12 @@
 // code at a time, and runs the tests that should notice. A mutant that survives is
 // a rule that no test guards.
 //
-//	go run ./proof/mutants                    # each mutant against the tests next to its rule
-//	go run ./proof/mutants -rule O4           # only those of some rules, by a regular expression
-//	go run ./proof/mutants -only 'R9.*stream' # only those whose rule, text or file matches
-//	go run ./proof/mutants -list              # print the mutants and run nothing
-//	go run ./proof/mutants -j 2               # two beside each other
-//	go run ./proof/mutants -in '^(internal/roster|backup|partition)/' -by './proof/sim -run TestSeeds -seeds 80'
+//	go run -C proof ./mutants                    # each mutant against the tests next to its rule
+//	go run -C proof ./mutants -rule O4           # only those of some rules, by a regular expression
+//	go run -C proof ./mutants -only 'R9.*stream' # only those whose rule, text or file matches
+//	go run -C proof ./mutants -list              # print the mutants and run nothing
+//	go run -C proof ./mutants -j 2               # two beside each other
+//	go run -C proof ./mutants -in '^(internal/roster|backup|partition)/' -by '-C proof ./sim -run TestSeeds -seeds 80'
 //
 // A mutant is killed only by a test that passes on the unchanged code and fails
 // again when it is repeated with the mutant: a flaky test kills nothing, and neither
@@ -23,7 +23,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,6 +44,10 @@ var (
 
 func main() {
 	flag.Parse()
+	if err := chdirToRoot(); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	chosen, err := choose(*rule, *in, *only)
@@ -64,6 +70,20 @@ func main() {
 	if t.amiss > 0 {
 		os.Exit(1)
 	}
+}
+
+// chdirToRoot changes the working directory to that of the root module, whose paths the mutants
+// have. The program starts there or in a folder of the module proof.
+func chdirToRoot() error {
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return fmt.Errorf("go env GOMOD: %w", err)
+	}
+	dir := filepath.Dir(strings.TrimSpace(string(out)))
+	if filepath.Base(dir) == "proof" {
+		dir = filepath.Dir(dir)
+	}
+	return os.Chdir(dir)
 }
 
 // choose returns the mutants whose rule, file and text match.

@@ -21,11 +21,11 @@
 // records are deleted and repaired, retired and restored; the sequencer is destroyed and
 // created again.
 //
-//	go test ./proof/sim                                    # 200 grids, 50 hours
-//	go test ./proof/sim -run TestSeeds -seeds 30 -short    # a quick look
-//	go test ./proof/sim -run TestSeeds -seed 17 -tracefile /tmp/17.txt -v
-//	go test ./proof/sim -run TestSeeds -hours 1000 -timeout 0 -v
-//	go test ./proof/sim -run TestStoreSeeds -seeds 10000 -v
+//	go test -C proof ./sim                                    # 200 grids, 50 hours
+//	go test -C proof ./sim -run TestSeeds -seeds 30 -short    # a quick look
+//	go test -C proof ./sim -run TestSeeds -seed 17 -tracefile /tmp/17.txt -v
+//	go test -C proof ./sim -run TestSeeds -hours 1000 -timeout 0 -v
+//	go test -C proof ./sim -run TestStoreSeeds -seeds 10000 -v
 //
 // A failure prints the command that plays it again. TestBaselines runs the same
 // schedules against two simpler ways to own a logical node, which both issue

@@ -90,7 +90,7 @@ func TestSeeds(t *testing.T) {
 		r := sim.Run(sim.Draw(seed, gridTime), nil)
 		sum.add(r)
 		if r.Err != nil {
-			t.Errorf("seed %d: %v\nplay it again: go test ./proof/sim -run TestSeeds -seed %d -v -tracefile /tmp/seed-%d.txt",
+			t.Errorf("seed %d: %v\nplay it again: go test -C proof ./sim -run TestSeeds -seed %d -v -tracefile /tmp/seed-%d.txt",
 				seed, r.Err, seed, seed)
 			break
 		}
@@ -180,7 +180,7 @@ func TestAnchoredSeeds(t *testing.T) {
 		r := sim.Run(cfg, out)
 		sum.add(r)
 		if r.Err != nil {
-			t.Errorf("seed %d: %v\nplay it again: go test ./proof/sim -run TestAnchoredSeeds -seed %d -v -tracefile /tmp/seed-%d.txt", seed, r.Err, seed, seed)
+			t.Errorf("seed %d: %v\nplay it again: go test -C proof ./sim -run TestAnchoredSeeds -seed %d -v -tracefile /tmp/seed-%d.txt", seed, r.Err, seed, seed)
 			break
 		}
 		if *seedFlag != 0 {

@@ -35,7 +35,7 @@ func TestStoreSeeds(t *testing.T) {
 		cfg := sim.DrawStore(seed, storeTime)
 		r := sim.RunStore(cfg, nil)
 		if r.Err != nil {
-			t.Fatalf("seed %d: %v\n%+v\nplay it again: go test ./proof/sim -run TestStoreSeeds -seed %d", seed, r.Err, cfg, seed)
+			t.Fatalf("seed %d: %v\n%+v\nplay it again: go test -C proof ./sim -run TestStoreSeeds -seed %d", seed, r.Err, cfg, seed)
 		}
 		if cfg.Lossy {
 			lossy++

@@ -31,6 +31,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/snowgrid/snowgrid/proof v0.0.0
 	go.etcd.io/etcd/api/v3 v3.7.3 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
@@ -52,3 +53,5 @@ replace (
 	github.com/snowgrid/snowgrid/client/s3/s3test => ../../client/s3/s3test
 	github.com/snowgrid/snowgrid/client/sql => ../../client/sql
 )
+
+replace github.com/snowgrid/snowgrid/proof => ..

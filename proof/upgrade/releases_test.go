@@ -96,7 +96,11 @@ func build(t *testing.T, name, tree string) release {
 	bin := filepath.Join(built.dir, name)
 	r := release{name: name, agent: filepath.Join(bin, "snowgrid"), holder: filepath.Join(bin, "holder")}
 	output(t, tree, "go", "build", "-trimpath", "-o", r.agent, "./cmd/snowgrid")
-	output(t, tree, "go", "build", "-trimpath", "-o", r.holder, "./proof/upgrade/holder")
+	dir, holder := tree, "./proof/upgrade/holder"
+	if _, err := os.Stat(filepath.Join(tree, "proof", "go.mod")); err == nil { // proof is a module of its own
+		dir, holder = filepath.Join(tree, "proof"), "./upgrade/holder"
+	}
+	output(t, dir, "go", "build", "-trimpath", "-o", r.holder, holder)
 	return r
 }
 

@@ -25,9 +25,9 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/evil"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/proof/evil"
 	"github.com/snowgrid/snowgrid/security"
 )
 
