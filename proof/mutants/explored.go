@@ -33,7 +33,9 @@ func scopeTests(test, scope string) []string {
 
 // isExplored reports whether a mutant is one of exploreMutants, which are not run
 // against anything else.
-func (m mutant) isExplored() bool { return len(m.tests) > 2 && m.tests[1] == "proof" && m.tests[2] == "./explore" }
+func (m mutant) isExplored() bool {
+	return len(m.tests) > 2 && m.tests[1] == "proof" && m.tests[2] == "./explore"
+}
 
 // exploreMutants weaken the rules of machines that proof/explore runs in every order of
 // events. Each has a scope of its name there (explore.Mutants, explore.NameMutants).
