@@ -21,8 +21,8 @@ var (
 	errUnknown = fmt.Errorf("%w: the token has ended", security.ErrUnauthenticated)
 )
 
-// TestDeniedCallsEndAtOnce: no call is repeated that a member denied, on whichever path.
-func TestDeniedCallsEndAtOnce(t *testing.T) {
+// TestDeniedCallIsNotRetried: no call is repeated that a member denied, on whichever path.
+func TestDeniedCallIsNotRetried(t *testing.T) {
 	for _, denial := range []error{errDenied, errUnknown} {
 		for _, path := range []string{wire.PathCreate, wire.PathAttach, wire.PathOpen, wire.PathDestroy} {
 			synctest.Test(t, func(t *testing.T) {

@@ -143,8 +143,8 @@ func TestEndedConnectionIsDialedAgain(t *testing.T) {
 	})
 }
 
-// TestBrokenConnectionIsTold: once, and not if this end has closed it.
-func TestBrokenConnectionIsTold(t *testing.T) {
+// TestBrokenConnectionIsReported: once, and not if this end has closed it.
+func TestBrokenConnectionIsReported(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
@@ -235,9 +235,9 @@ func TestNameAndAddressShareAConnection(t *testing.T) {
 	}
 }
 
-// TestCloseEndsDialsUnderWay: no connection is left of a transport that was closed while one was
+// TestCloseEndsDialsInProgress: no connection is left of a transport that was closed while one was
 // being opened.
-func TestCloseEndsDialsUnderWay(t *testing.T) {
+func TestCloseEndsDialsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := framing(t.Context(), done(t))
 		d := &dialled{answer: func(ctx context.Context, n int32) (net.Conn, error) {

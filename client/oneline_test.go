@@ -13,9 +13,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// TestGaveUpSaysOnce: the error of a call that gave up is one line with one prefix, and
+// TestGaveUpRepeatsNoText: the error of a call that gave up is one line with one prefix, and
 // repeats no sentence.
-func TestGaveUpSaysOnce(t *testing.T) {
+func TestGaveUpRepeatsNoText(t *testing.T) {
 	c := &Client{tasks: handles.NewTasks("client")}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()

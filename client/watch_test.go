@@ -23,9 +23,9 @@ func (f *fake) waiting() (n int) {
 	return n
 }
 
-// TestWaitingCallHearsOfTheNewOwner: a create whose owner has ended is answered as soon as
+// TestWaitingCallFollowsTheNewOwner: a create whose owner has ended is answered as soon as
 // another member is the owner, whenever that is.
-func TestWaitingCallHearsOfTheNewOwner(t *testing.T) {
+func TestWaitingCallFollowsTheNewOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for after := 10 * time.Millisecond; after < 4*time.Second; after += 397 * time.Millisecond {
 			f := newFake()

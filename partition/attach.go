@@ -22,7 +22,7 @@ func (m *Machine) attach(v View, b Bounds, h sequencer.HolderID, c Claim) (a seq
 	if err := m.check(v, c); err != nil {
 		return a, err
 	}
-	if (c.Any || !c.Previous.IsZero()) && m.isLearning(v) { // any node may be one that a holder is about to show
+	if (c.Any || !c.Previous.IsZero()) && m.isLearning(v) { // a holder may be about to claim any node
 		return a, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", name, m.waitsForHolders(v))
 	}
 	m.expirePrevious(b, c)

@@ -6,14 +6,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// A term is the version of the roster that named an owner. A member that has that version
-// can check the term. One that does not has only a message, which any process may have
-// sent, and waits for the roster. The protocol allows for late and lost messages, so this
-// check costs only time.
+// A term is the roster version that named an owner. A member with that version can check the term.
+// Other members have only a message, which any process may have sent, and wait for the roster. The
+// protocol tolerates late and lost messages, so this check costs only time.
 
-// ParkTime is how long a message of a term that the roster does not show yet is kept
-// for the roster, before its sender is told to send it again. A call between members
-// may take a second.
+// ParkTime is the time for which a message with a term newer than the roster is kept, before its
+// sender gets a reply to send it again. A call between members may take a second.
 const ParkTime = 800 * time.Millisecond
 
 // NotYetPause is the pause of a sender before it repeats an update that was answered "not
@@ -25,9 +23,8 @@ func Shows(r *roster.Roster, term roster.Term) bool {
 	return roster.Version(term) <= r.Version
 }
 
-// Believes reports whether the newest roster confirms a term that a message carried: it
-// is the one of the partition's owner, or an earlier one. If not, the holds say what to
-// answer.
+// Believes reports whether the newest roster confirms the term in a message: it is the term of the
+// partition's owner, or an earlier one. If not, the caller replies with the returned Holds.
 func (m *Machine) Believes(v View, term roster.Term) (Holds, bool) {
 	m.observe(v)
 	h := m.holds(false)

@@ -40,9 +40,9 @@ func bumped(t *testing.T) *pair {
 	return p
 }
 
-// TestTermsThatNoRosterShows: a message of a term that the roster does not name changes
+// TestUpdateOfAnUnknownTermWaitsForTheRoster: a message of a term that the roster does not name changes
 // neither an owner nor a copy. One that it may show later is to be sent again.
-func TestTermsThatNoRosterShows(t *testing.T) {
+func TestUpdateOfAnUnknownTermWaitsForTheRoster(t *testing.T) {
 	for what, term := range bumped(t).unnamed() {
 		t.Run(what, func(t *testing.T) {
 			p := bumped(t)
@@ -71,9 +71,9 @@ func TestTermsThatNoRosterShows(t *testing.T) {
 	}
 }
 
-// TestAnswersOfTermsThatNoRosterShows: a replica that tells of a term which the owner's
+// TestReplyOfAnUnknownTermIsNotBelieved: a replica that tells of a term which the owner's
 // roster does not name has neither deposed the owner nor acknowledged anything.
-func TestAnswersOfTermsThatNoRosterShows(t *testing.T) {
+func TestReplyOfAnUnknownTermIsNotBelieved(t *testing.T) {
 	for what, term := range bumped(t).unnamed() {
 		for field, forge := range map[string]func(h *partition.Holds){
 			"newest":  func(h *partition.Holds) { h.Newest = term },
@@ -109,9 +109,9 @@ func TestAnswersOfTermsThatNoRosterShows(t *testing.T) {
 	}
 }
 
-// TestTermsThatTheRosterShows: an update that was answered "not yet" is accepted once the
+// TestUpdateOfAKnownTermIsApplied: an update that was answered "not yet" is accepted once the
 // roster names its term.
-func TestTermsThatTheRosterShows(t *testing.T) {
+func TestUpdateOfAKnownTermIsApplied(t *testing.T) {
 	p := bumped(t)
 	late := *p.roster
 	p.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: incarnations[1]}}})

@@ -6,16 +6,16 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Census is how many sequencers a table has. It does not change.
+// Census is a table's number of sequencers. It is immutable.
 type Census struct {
 	Quotas []roster.Quota // that Rows is of
 	Names  int            // lives that have not ended
-	Rows   []int          // of these, for each row of the quotas those for which the row counts
+	Rows   []int          // sequencers under each row of the quotas
 }
 
-// census keeps the counts of a table, so that a create need not count a million names. Each
-// change of a record that begins or ends a life goes through it; what replaces all records
-// forgets it. The zero value has counted nothing.
+// census keeps a table's counts, so that a create need not count a million names. Each record
+// change that begins or ends a life updates it; replacing all records resets it. The zero value has
+// counted nothing.
 type census struct {
 	now  *Census // nil: not counted
 	told *Census // a copy of now, nil if that has changed since
@@ -45,7 +45,7 @@ func sameRows(a, b []roster.Quota) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// add counts a life that begins, or, with -1, one that ends.
+// add counts the begin of a life, or, with -1, its end.
 func (c *census) add(name string, n int) {
 	if c.now == nil {
 		return

@@ -12,12 +12,12 @@ import (
 // with the table before them.
 type TableChange struct {
 	Base clustertime.Tick `json:"base"`
-	// Complete says that the table has every name that was ever answered for.
+	// Complete reports that the table has every name for which a reply was ever sent.
 	Complete bool `json:"complete,omitempty"`
-	// Forgotten are names whose records go, with all their slots: they are
-	// forgotten, or began or ended a life and are in Records too.
+	// Forgotten are names to delete with their records and slots: they were forgotten, or began or
+	// ended a life and are in Records too.
 	Forgotten []string `json:"forgotten,omitempty"`
-	// Records have, of their slots, only those touched.
+	// Records have only the slots that changed.
 	Records []RecordState `json:"records,omitempty"`
 }
 
@@ -37,9 +37,8 @@ func (t *Table) touch(name string, node int) {
 	}
 }
 
-// Change returns the changes of the operations since its last call. The end of a
-// grant that was only extended is left out: a new owner counts what is
-// assigned as granted up to its floor.
+// Change returns the changes since its last call. It leaves out grant ends that were only extended:
+// a new owner counts every assigned node as granted up to its floor.
 func (t *Table) Change() TableChange {
 	c := TableChange{Base: t.base, Complete: t.complete}
 	slices.SortFunc(t.touched, func(a, b touch) int { return cmp.Or(cmp.Compare(a.name, b.name), a.node-b.node) })

@@ -7,9 +7,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Claim is an attachment as its holder shows it; with a zero ID it is a handle
-// without one. Grid, Version and Until are of its newest grant, or of the last answer
-// about the life if there is none.
+// Claim is an attachment as presented by its holder; with a zero ID, a handle without one. Grid,
+// Version and Until identify the newest grant, or the last reply about the life if there is no
+// grant.
 type Claim struct {
 	Ref sequencer.Ref
 	ID  sequencer.AttachmentID
@@ -22,7 +22,7 @@ type Claim struct {
 	Previous sequencer.AttachmentID
 	// Limit is the holder's limit; its caller has checked that the name is within it.
 	Limit Limit
-	// Peer is whose claim it is, and Quota what it may have; see [Machine.withinQuota].
+	// Peer is the credential behind the claim, and Quota its quota; see [Machine.withinQuota].
 	Peer  Peer
 	Quota Quota
 	// Trust has the owner's conclusions from the rest, for its table. A holder cannot
@@ -30,17 +30,17 @@ type Claim struct {
 	Trust
 }
 
-// Trust is how far a table believes a claim that it has no record of. The zero value
-// believes nothing: an unknown name counts as destroyed.
+// Trust controls how a table treats a claim without a record. The zero value rejects it: an unknown
+// name counts as destroyed.
 type Trust struct {
-	// Forgotten reports that the grid may have forgotten the name after the holder last
-	// heard of it, so the table creates it again from Ref.
+	// Forgotten allows the table to create the name again from Ref, because a loss may have erased
+	// it after the holder's last reply.
 	Forgotten bool
-	// Before reports that Ref is of this grid, from before the last loss: of two lives
-	// that were only shown since, the later one counts.
+	// Before reports that Ref was created in this grid before the last loss: if two lives are known
+	// only from claims, the later one wins.
 	Before bool
-	// Shown is the end of a grant of Node by another life of the grid. Until then the
-	// table keeps the node for such holders, and believes nothing else of it; 0 is none.
+	// Shown is the end of a grant of Node from another run of the grid. Until then the table
+	// reserves the node for such holders, and draws no other conclusion from it; 0 is none.
 	Shown clustertime.Tick
 }
 
@@ -52,24 +52,23 @@ func (c Claim) names() error {
 	return failure.Errorf(ErrBadClaim, "sequencer %q: the attachment ID is zero; give random bits", c.Ref.Definition.Name())
 }
 
-// check refuses a claim that cannot be served: of another life of the grid with a
-// grant beyond the floor, of a later version than this owner knows, or one that was
-// given back.
+// check rejects a claim that cannot be served: from another run of the grid with a grant beyond the
+// floor, with a roster version later than this owner's, or for a released attachment.
 func (m *Machine) check(v View, c Claim) error {
 	if err := m.checkEarlier(v, c); err != nil {
 		return err
 	}
 	name := c.Ref.Definition.Name()
 	if c.Grid == v.Roster.Identity() && c.Version > v.Roster.Version {
-		// An owner that was replaced unheard, and has no replica to ask, would take
-		// a life that began since for one that has ended.
-		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its holder was answered at version %d of the roster, and this member knows %d", name, c.Version, v.Roster.Version)
+		// A replaced owner without replicas cannot detect its replacement. It would mistake a life
+		// created by its successor for one that has ended.
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the holder has seen roster version %d, this member %d; retry", name, c.Version, v.Roster.Version)
 	}
 	if m.life(name) == c.Ref.Life {
 		return m.released.refuse(name, c.ID)
 	}
 	if v.ofLaterClaim(c) {
-		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its holder was answered under another claim of the grid's anchor, and this member has heard of no raise of the ceiling for a while",
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the holder was answered under another anchor claim, and this member has received no ceiling raise recently; retry",
 			name)
 	}
 	return m.notYet(v, c)
@@ -87,10 +86,10 @@ func (m *Machine) withTrust(v View, c Claim) Claim {
 	return c
 }
 
-// neverHeard reports whether a claim is of an earlier grid, about a name that this grid need
-// not have heard of: what its voters keep in memory began with it. Once an anchored grid has been
-// reset, a holder of another claim may be one of this grid, which knows that the name is over. Only
-// a grant that ended before the grid began is of another one then, and a handle has none at first.
+// neverHeard reports whether a claim comes from an earlier grid and names a sequencer that this
+// grid may never have had: its voters' memory began with it. Once an anchored grid has been reset,
+// a holder under another anchor claim may belong to this grid, where the name has ended. Then only
+// a grant that ended before the grid began is from another one, and a handle has none at first.
 func (m *Machine) neverHeard(v View, c Claim) bool {
 	if !m.replica.InMemory() || c.Grid == v.Roster.Identity() {
 		return false
@@ -98,8 +97,8 @@ func (m *Machine) neverHeard(v View, c Claim) bool {
 	return v.Roster.Claim == "" || !v.Roster.Restarted || c.Until > 0 && c.Until < v.Roster.Began
 }
 
-// took performs the effects of a claim that the table has accepted: before is the earlier
-// life of the name.
+// took performs the effects of a claim that the table has accepted: before is the name's earlier
+// life.
 func (m *Machine) took(v View, h sequencer.HolderID, c Claim, a sequencer.Attachment, before sequencer.Life, changed bool) {
 	name := c.Ref.Definition.Name()
 	if !before.IsZero() && m.life(name) != before {
@@ -118,7 +117,7 @@ func (m *Machine) took(v View, h sequencer.HolderID, c Claim, a sequencer.Attach
 	}
 }
 
-// show records that a holder showed a handle of a life, with the reply.
+// show records that a holder presented a handle on a life, with the reply.
 func (m *Machine) show(v View, h sequencer.HolderID, c Claim, a sequencer.Attachment) {
 	m.sessions.Show(Tenant{
 		ID: a.ID, Holder: h, Name: c.Ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(c.Ref.Life, a), Limit: c.Limit,

@@ -11,25 +11,25 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Collection asks one member's disk for a partition's definitions (D6). The member
-// answers from disk, after its own machine has agreed by [Machine.ShowDisk].
+// Collection requests a partition's definitions from one member's disk (D6). The member replies
+// from disk, after its own machine has agreed by [Machine.ShowDisk].
 type Collection struct {
 	From roster.MemberID // which may be this member
-	Term roster.Term     // of the owner that asks
-	Lost roster.Term     // of the loss that made it ask
+	Term roster.Term     // the requesting owner's term
+	Lost roster.Term     // the loss that made it necessary
 }
 
 const (
-	// collectRetry is the pause after a disk could not be asked.
+	// collectRetry is the pause after a failed request.
 	collectRetry = 400 * time.Millisecond
-	// namesWait bounds how long a create, an open or a destroy waits for disks. It is
-	// shorter than clients wait for one answer, so that they hear which disks those are.
+	// namesWait bounds the wait of a create, open or destroy for disks. It is shorter than the time
+	// for which clients wait for a reply, so that they receive the list of disks.
 	namesWait = 1500 * time.Millisecond
 	// waitingMax bounds the requests of one partition that wait for its definitions.
 	waitingMax = 4096
 )
 
-// ask is one disk of which the definitions are being asked for.
+// ask is the request for one disk's definitions.
 type ask struct {
 	busy bool
 	next time.Duration
@@ -83,12 +83,12 @@ func serveNames[T any](m *Machine, v View, request namesRequest[T], to caller[T]
 	m.settle(v)
 }
 
-// awaited is the answer to a request for which the table does not know enough.
+// awaited returns the error for a request that the incomplete table cannot serve.
 func (m *Machine) awaited() error {
 	return failure.Errorf(sequencer.ErrUnavailable, "grid: %s", m.awaits())
 }
 
-// awaits says whose disks the table waits for.
+// awaits describes the disks that the table waits for.
 func (m *Machine) awaits() string {
 	if m.replica.InMemory() {
 		return fmt.Sprintf("partition %d was lost with all its replicas, and its definitions are in the memory of members %s, of which none has answered yet; reconnect one of them, or, if their processes have ended, give the definitions up for good with: snowgrid forget MEMBER",
@@ -141,7 +141,7 @@ func (m *Machine) ShowDisk(v View, c Collection) error {
 	return m.replica.MayShow(c.Term, c.Lost)
 }
 
-// Collected takes what came of a collection: the definitions on a member's disk.
+// Collected receives the result of a collection: the definitions on a member's disk.
 func (m *Machine) Collected(v View, c Collection, d Definitions, err error) {
 	m.observe(v)
 	if m.replica.Acts() && m.replica.Position().Term == c.Term && !m.table.Complete() {
@@ -155,8 +155,8 @@ func (m *Machine) Collected(v View, c Collection, d Definitions, err error) {
 	m.settle(v)
 }
 
-// take makes the definitions of a disk the table's own, all of them. Lives that only
-// holders have shown are over, and the holders hear of it.
+// take replaces the table's definitions by a disk's. Lives that are known only from claims have
+// ended, and their holders are notified.
 func (m *Machine) take(c Collection, d Definitions) {
 	ended := m.table.Collect(d)
 	m.unacked.everything = m.replica.Replaced().Number
@@ -179,8 +179,8 @@ func (m *Machine) resume(v View) {
 	}
 }
 
-// giveUpOverdue fails the requests that have waited for disks for long enough, and says
-// which disks those are.
+// giveUpOverdue fails the requests that have waited too long for disks, with the list of those
+// disks.
 func (m *Machine) giveUpOverdue(now time.Duration) {
 	overdue := 0
 	for overdue < len(m.waiting) && m.waiting[overdue].deadline <= now {
@@ -204,7 +204,7 @@ func (m *Machine) giveUpOverdue(now time.Duration) {
 	}
 }
 
-// unconfirmed says which disks an answer waits for.
+// unconfirmed returns an error with the disks that a reply waits for.
 func (m *Machine) unconfirmed(h pendingReply) error {
 	d := m.replica.Disks(h.number)
 	var cause string
@@ -226,7 +226,7 @@ func (m *Machine) unconfirmed(h pendingReply) error {
 	return failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d: the outcome is not certain: %s", m.id, cause)
 }
 
-// notYet refuses a claim about a name that this owner may only not know yet.
+// notYet rejects a claim about a name that this owner may not have learned yet.
 func (m *Machine) notYet(v View, c Claim) error {
 	if m.table.Complete() || !m.life(c.Ref.Definition.Name()).IsZero() || m.withTrust(v, c).Forgotten {
 		return nil

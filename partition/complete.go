@@ -7,26 +7,25 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// A table is complete if it knows every name that was ever answered for: it began
-// where no disk held more, or it was collected from a disk that did. Until then it
-// knows only what holders have shown.
+// A table is complete if it has every name for which a reply was ever sent: it began where no disk
+// had more, or it was collected from a disk that did. Until then it has only the names from
+// holders' claims.
 
-// Complete reports whether the table knows every definition and every tombstone.
+// Complete reports whether the table has every definition and every tombstone.
 func (t *Table) Complete() bool { return t.complete }
 
-// CompleteAlone makes the table complete as it is, because no disk is left that could
-// know more. It reports whether it was not before.
+// CompleteAlone makes the table complete as it is, because no remaining disk can have more. It
+// reports whether it was not before.
 func (t *Table) CompleteAlone() bool {
 	was := t.complete
 	t.complete = true
 	return !was
 }
 
-// Collect takes the definitions of a disk in place of the table's own and makes it
-// complete (D6). A life that a holder has shown meanwhile stays, with its logical
-// nodes, only if the disk has that very life alive. It returns the other shown lives,
-// which have ended, sorted by name. The grants of their holders still count: a later
-// life of the name begins above them.
+// Collect replaces the table's definitions by a disk's and makes the table complete (D6). A life
+// that a holder has presented in the meantime stays, with its logical nodes, only if the disk has
+// that very life alive. Collect returns the other presented lives, which have ended, sorted by
+// name. Their holders' grants still count: a later life of the name begins above them.
 func (t *Table) Collect(d Definitions) (ended []sequencer.Ref) {
 	shown := t.records
 	t.census = census{}

@@ -16,11 +16,11 @@ type Definitions struct {
 	Records []DefinitionRecord `json:"records,omitempty"`
 }
 
-// DefinitionRecord is one name: a life, or the tombstone of one that ended.
+// DefinitionRecord is one name: a life, or the tombstone of an ended life.
 type DefinitionRecord struct {
 	Ref       sequencer.Ref    `json:"ref"`
 	Destroyed bool             `json:"destroyed,omitempty"`
-	Mark      clustertime.Tick `json:"mark,omitempty"` // of a tombstone: where a later life's grants begin
+	Mark      clustertime.Tick `json:"mark,omitempty"` // tombstone: the start of a later life's grants
 }
 
 // DefinitionChange brings stored definitions from one state of a table to a later
@@ -45,9 +45,8 @@ func (r *record) definition() DefinitionRecord {
 	return DefinitionRecord{Ref: r.ref, Destroyed: r.destroyed, Mark: r.mark}
 }
 
-// unstored tracks the names whose definitions are not on disk as they are in the
-// table. The zero value says that nothing is known of the disk; it takes no memory
-// then, so a table that is never stored pays nothing.
+// unstored tracks the names whose definitions on disk differ from the table. In the zero value the
+// disk's state is unknown; it takes no memory then, so a table that is never stored pays nothing.
 type unstored struct {
 	known bool // the disk has the table but for names
 	names map[string]bool
@@ -63,8 +62,7 @@ func (u *unstored) note(name string) {
 	u.names[name] = true
 }
 
-// Unstored reports whether the definitions differ from those that [Table.TakeUnstored]
-// returned last.
+// Unstored reports whether the definitions have changed since the last [Table.TakeUnstored].
 func (t *Table) Unstored() bool { return !t.disk.known || len(t.disk.names) > 0 }
 
 // TakeUnstored returns the change that brings the disk to this table, and counts it as
@@ -86,10 +84,10 @@ func (t *Table) TakeUnstored() DefinitionChange {
 	return c
 }
 
-// ForgetStored has the next [Table.TakeUnstored] return the whole of the definitions.
+// ForgetStored makes the next [Table.TakeUnstored] return all definitions.
 func (t *Table) ForgetStored() { t.disk = unstored{} }
 
-// compare notes the names whose definitions differ between two tables.
+// compare records the names whose definitions differ between two tables.
 func (u *unstored) compare(before, after map[string]*record) {
 	for name, r := range before {
 		if now := after[name]; now == nil || now.definition() != r.definition() {

@@ -9,28 +9,28 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// An owner sends each other replica what it lacks, one delivery at a time. What
-// changes meanwhile goes with the next; while nothing changes there is none.
+// An owner sends each other replica the changes that it lacks, one delivery at a time. Later
+// changes go with the next delivery; without changes there is none.
 
-// Update is a message of an owner to another replica.
+// Update is a message from an owner to another replica.
 type Update = backup.Update[TableState, TableChange]
 
 // Delivery is an update on its way to a replica.
 type Delivery struct {
 	To     roster.Incarnation
 	Update Update
-	// Pause is how long to wait after a failure before it is reported.
+	// Pause is the wait after a failure before it is reported.
 	Pause    time.Duration
 	Question uint64 // to which the answer belongs
 }
 
-// Holds is the report of a replica about its table.
+// Holds is a replica's report about its table.
 type Holds struct {
 	Held   backup.Position
-	Stored backup.Position // on its disk, as far as the owner may be told (D1)
-	Newest roster.Term     // that it has heard of
-	Gap    bool            // the changes did not follow what it has
-	NotYet bool            // its roster does not show the term yet
+	Stored backup.Position // on its disk, as far as the owner may learn it (D1)
+	Newest roster.Term     // newest term that it has seen
+	Gap    bool            // the changes did not follow its state
+	NotYet bool            // its roster does not have the term yet
 }
 
 // sender is the state of the deliveries to one replica.
@@ -130,7 +130,7 @@ func (m *Machine) refusal(err error) (Holds, error) {
 	return m.holds(gap), nil
 }
 
-// Holds returns the report of this replica.
+// Holds returns this replica's report.
 func (m *Machine) Holds() Holds { return m.holds(false) }
 
 func (m *Machine) holds(gap bool) Holds {

@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// answerTime is how long a destroy waits for holders to say what they used.
+// answerTime bounds the time for which a destroy waits for holders to report their use.
 const answerTime = time.Second
 
 // ending is a destroy in progress: the holders were notified, and each live one
@@ -30,15 +30,15 @@ func (m *Machine) endings() []string {
 	return slices.Sorted(maps.Keys(m.ending))
 }
 
-// Destroy ends a life, the one there is if life is zero. It replies when the life
-// has ended; the machine continues to serve meanwhile.
+// Destroy ends a life, the current one if life is zero. It replies when the life has ended; the
+// machine continues to serve in the meantime.
 func (m *Machine) Destroy(v View, name string, life sequencer.Life, reply func(error)) {
 	b := &begun{to: reply}
 	serveNames(m, v, destroy{name: name, life: life, begun: b}, b)
 }
 
-// DestroyUnused is Destroy of a sequencer that was not used for a time, as [Machine.Unused]
-// tells, when its turn comes. The error is [ErrInUse] if it was.
+// DestroyUnused destroys a sequencer that was unused for a time, according to [Machine.Unused],
+// when its turn comes. The error is [ErrInUse] if it was used.
 func (m *Machine) DestroyUnused(v View, name string, unused time.Duration, reply func(error)) {
 	b := &begun{to: reply}
 	serveNames(m, v, destroy{name: name, unused: unused, begun: b}, b)
@@ -64,8 +64,8 @@ func (d destroy) serve(m *Machine, v View, _ Bounds) (struct{}, error) {
 	return struct{}{}, nil
 }
 
-// begun is the answer to a destroy. It waits for the life's end, and for what the
-// beginning rests on, unless that never comes.
+// begun replies to a destroy. It waits for the life's end, and for the changes that the begin
+// depends on, unless the end never comes.
 type begun struct {
 	to       func(error) // nil when it was called
 	outcome  error
@@ -93,7 +93,7 @@ func (b *begun) done() {
 	}
 }
 
-// end is the answer to a destroy whose life has ended.
+// end replies to a destroy whose life has ended.
 type end struct {
 	begun *begun
 	err   error
@@ -101,7 +101,7 @@ type end struct {
 
 func (e end) send(notAcked error) { e.begun.ended(cmp.Or(e.err, notAcked)) }
 
-// destroy begins to end a life, or waits with those who asked before.
+// destroy begins to end a life, or joins the requests that already wait for its end.
 func (m *Machine) destroy(v View, name string, life sequencer.Life, b *begun) {
 	if e := m.ending[name]; e != nil {
 		e.waiting = append(e.waiting, b)
@@ -120,7 +120,7 @@ func (m *Machine) destroy(v View, name string, life sequencer.Life, b *begun) {
 	m.endIfSilent(name, v.Mono)
 }
 
-// tellEnded tells every holder with a handle on a life that the life has ended.
+// tellEnded notifies every holder with a handle on a life of its end.
 func (m *Machine) tellEnded(ref sequencer.Ref) {
 	m.member.TellEnded(m.sessions.Holders(ref.Definition.Name()), ref)
 }
@@ -132,7 +132,7 @@ func (m *Machine) endIfSilent(name string, now time.Duration) {
 	}
 }
 
-// endOverdue ends the lives whose holders had their time.
+// endOverdue ends the lives whose holders had their time to report.
 func (m *Machine) endOverdue(now time.Duration) {
 	for _, name := range m.endings() {
 		if now >= m.ending[name].deadline {
@@ -141,8 +141,8 @@ func (m *Machine) endOverdue(now time.Duration) {
 	}
 }
 
-// end ends a life. Holders are told once more: one may have opened its stream
-// after the first time, and renewed before this.
+// end ends a life. Holders are notified again: one may have opened its stream after the first time,
+// and renewed before this.
 func (m *Machine) end(name string, now time.Duration) {
 	e := m.ending[name]
 	delete(m.ending, name)
@@ -163,7 +163,7 @@ func (m *Machine) giveWay(name string, now time.Duration) {
 	}
 }
 
-// answerEnding answers those who asked for a life's end.
+// answerEnding replies to all requests for a life's end.
 func (m *Machine) answerEnding(e *ending, err error, now time.Duration) {
 	for _, b := range e.waiting {
 		m.deferReply(pendingReply{number: m.replica.Position().Number, persistent: true, deadline: now + namesWait, answer: end{b, err}})

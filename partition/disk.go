@@ -15,7 +15,7 @@ import (
 // Write is a write of a durable replica to its disk: atomic, in the order in which the
 // partition's writes were handed over.
 type Write struct {
-	Position backup.Position // of the table that the disk has then
+	Position backup.Position // position of the stored table
 	DefinitionChange
 }
 
@@ -24,14 +24,14 @@ type DiskMember interface {
 	// Store brings a write to this member's disk. When it is there to stay (fsync), or
 	// has failed, the member calls [Machine.Stored]. A partition has one at a time.
 	Store(w Write)
-	// ReportStored tells the owner, once, that a table is on this member's disk. The
-	// owner's member calls [Machine.StoredBy]. News that is lost is asked for again.
+	// ReportStored reports to the owner, once, that a table is on this member's disk. The owner's
+	// member calls [Machine.StoredBy]. The owner requests a lost report again.
 	ReportStored(to roster.Incarnation, p backup.Position)
-	// ReportPersisted tells the leader, for as long as that is worth telling, that the
-	// roster may name the disks of a partition's durable in-sync replicas (D4).
+	// ReportPersisted reports to the leader, until it is moot, that the roster may name the disks
+	// of a partition's durable in-sync replicas (D4).
 	ReportPersisted(p roster.Persisted)
-	// Collect asks a disk for definitions; the member calls [Machine.Collected] with
-	// the answer.
+	// Collect requests definitions from a disk; the member calls [Machine.Collected] with the
+	// reply.
 	Collect(c Collection)
 	// DefinitionsCollected is for the log.
 	DefinitionsCollected(id roster.PartitionID, from roster.MemberID, names int)
@@ -45,12 +45,12 @@ type disk struct {
 	writing  bool             // a write is in progress
 	failed   bool             // the last one did
 	retry    time.Duration    // not before
-	delayed  bool             // holders may still show names that no disk has
+	delayed  bool             // holders may still present names that no disk has
 	reported roster.Persisted // the last one
 }
 
-// store writes what this replica's disk lacks, if that is of use: only a complete table
-// of the newest term known (D1). It reports whether that is in memory already.
+// store writes the changes that this replica's disk lacks, if that is useful: only a complete table
+// with the newest known term (D1). It reports whether the changes are in memory already.
 func (m *Machine) store(v View) (stored bool) {
 	if m.replica.Storage().Memory {
 		return m.keep()
@@ -84,7 +84,7 @@ func (m *Machine) Stored(v View, p backup.Position, err error) {
 	m.settle(v)
 }
 
-// reportStored tells the owner of a table's term that this member has stored the table.
+// reportStored reports to the owner of a table's term that this member has stored the table.
 func (m *Machine) reportStored(p backup.Position) {
 	if owner, named := m.replica.OwnerOf(p.Term); named {
 		m.member.ReportStored(owner, p)
@@ -98,11 +98,10 @@ func (m *Machine) StoredBy(v View, from roster.Incarnation, p backup.Position) {
 	m.settle(v)
 }
 
-// reportPersisted has the leader name the disks of the durable in-sync replicas. If
-// they take the place of others and two of them are named already, or the only one,
-// that is done only when an answer waits for it: after members have left in order, each
-// of their disks stays good until something changes. With fewer, those that leave wait
-// for others to be named in their place.
+// reportPersisted makes the leader name the disks of the durable in-sync replicas. If these replace
+// others, and two of them are named already, or the only one, it waits until a reply needs it:
+// after members have left cleanly, each of their disks stays good until something changes. With
+// fewer, leaving members wait until others are named in their place.
 func (m *Machine) reportPersisted(v View) {
 	m.disk.delayed = false
 	p, ready := m.replica.Persisted()

@@ -9,17 +9,17 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// A holder may outlive all members of a grid and meet the next one of the name. What it
-// shows is its word, and a holder of any other grid has the same to say. So it moves
-// floors no further than an earlier life can have granted if the clocks are right.
+// A holder may outlive all members of a grid and meet the next grid with the same name. Its claim
+// is unverified, and a holder from an unrelated grid would claim the same. The claim therefore
+// moves floors no further than an earlier run can have granted if the clocks are right.
 
 // EarlierMargin is added to the window where a grid has to assume that an earlier life
 // ended just now, under a clock that was ahead of this one.
 const EarlierMargin = 5 * time.Second
 
-// EarlierBound returns the latest credible end of a grant of an earlier grid, at a cluster
-// time; 0 for none. A durable grid knows its own grants: an earlier grid is possible only
-// while holders from before may still use theirs.
+// EarlierBound returns the latest credible end of a grant from an earlier grid, at a cluster time;
+// 0 for none. A durable grid has a record of its own grants: an earlier grid is possible only while
+// earlier holders may still use their grants.
 func EarlierBound(r *roster.Roster, now clustertime.Tick) clustertime.Tick {
 	ahead := r.Settings.Window + clustertime.SpanOf(EarlierMargin)
 	if r.KeepsLog && now > r.Began.Add(ahead) {
@@ -28,18 +28,18 @@ func EarlierBound(r *roster.Roster, now clustertime.Tick) clustertime.Tick {
 	return now.Add(ahead)
 }
 
-// earlier is the decision about a claim of an earlier grid.
+// earlier is the decision about a claim from an earlier grid.
 type earlier int
 
 const (
 	covered   earlier = iota // by the floor: it is served
-	foreign                  // of an unrelated grid
+	foreign                  // from an unrelated grid
 	believed                 // every floor goes above it first (S2)
 	contained                // only its logical node is kept for it
-	unknown                  // of a later claim than this member knows, or of another grid
+	unknown                  // under a later anchor claim than this member's, or from another grid
 )
 
-// judgeEarlier decides about a claim that shows another grid's ID.
+// judgeEarlier decides about a claim with another grid's ID.
 func judgeEarlier(r *roster.Roster, floor, now, until clustertime.Tick) earlier {
 	bound := EarlierBound(r, now)
 	switch {
@@ -57,25 +57,25 @@ func judgeEarlier(r *roster.Roster, floor, now, until clustertime.Tick) earlier 
 	return contained
 }
 
-// checkEarlier refuses a claim from another life of the grid whose grant reaches
-// beyond this partition's floor, and has the leader raise the floors (S2): a grid that
-// starts with nothing stored assumes that clocks were not stepped back since an earlier
-// life, and such a grant proves the assumption wrong. A grant that reaches further than
-// that is contained: nothing below its end is granted on its logical node to another.
+// checkEarlier rejects a claim from another run of the grid whose grant ends above this partition's
+// floor, and makes the leader raise the floors (S2): a grid that starts with nothing stored assumes
+// that clocks were not stepped back since an earlier run, and such a grant disproves the
+// assumption. A grant with an incredible end is contained: nothing below its end is granted on its
+// logical node to another holder.
 func (m *Machine) checkEarlier(v View, c Claim) error {
 	if c.Grid == v.Roster.Identity() {
 		return nil
 	}
 	floor, now := v.Roster.Partitions[m.id].Floor, v.Bounds().Now
 	if c.Until > floor && now == 0 {
-		return errNoTime // the credible limit is not known yet
+		return errNoTime // the credible limit is unknown
 	}
 	switch judgeEarlier(v.Roster, floor, now, c.Until) {
 	case foreign:
 		return failure.Errorf(sequencer.ErrDestroyed, "sequencer %q: its holder was attached to grid %s, which is not an earlier run of %s; create it again here",
 			c.Ref.Definition.Name(), c.Grid, v.Roster.Grid)
 	case unknown:
-		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its holder was granted up to %d ms under another claim of the grid's anchor, and the ceiling that this member knows is %d ms",
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the holder has a grant up to %d ms under another anchor claim, above this member's ceiling of %d ms",
 			c.Ref.Definition.Name(), c.Until, v.Roster.Ceiling)
 	case believed:
 		m.member.ReportEarlier(c.Until)
@@ -85,8 +85,8 @@ func (m *Machine) checkEarlier(v View, c Claim) error {
 	return nil
 }
 
-// shownUntil is up to where the logical node that a claim shows is kept for it, 0 for a
-// claim that shows none or needs no such thing.
+// shownUntil returns the time until which a claim's logical node is reserved for it, 0 for a claim
+// without a node or without the need.
 func (m *Machine) shownUntil(v View, c Claim) clustertime.Tick {
 	if c.Grid == v.Roster.Identity() || c.Any || c.ID.IsZero() {
 		return 0
@@ -97,10 +97,10 @@ func (m *Machine) shownUntil(v View, c Claim) clustertime.Tick {
 	return c.Until
 }
 
-// ofLaterClaim reports whether a holder may have been answered under a later claim of the
-// grid's anchor than this member knows. A member that hears of raises of the ceiling knows the
-// present one. An owner that was replaced unheard, and has no replica to ask, would take a life
-// that began under the later claim for one that has ended.
+// ofLaterClaim reports whether a holder may have been answered under a later anchor claim than this
+// member's. A member that receives raises of the ceiling has the present one. A replaced owner
+// without replicas cannot detect its replacement. It would mistake a life created under the later
+// claim for one that has ended.
 func (v View) ofLaterClaim(c Claim) bool {
 	return v.Roster.Claim != "" && c.Grid != v.Roster.Identity() && v.Roster.Ceiling < v.Time.Add(v.Roster.Settings.Window/2)
 }

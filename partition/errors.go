@@ -14,5 +14,5 @@ var ErrBadClaim = errors.New("partition: bad claim")
 // ErrInUse means that a sequencer that was to be destroyed if it is unused is not.
 var ErrInUse = errors.New("partition: the sequencer is in use")
 
-// ErrEnded is the reply of an owner whose member no longer grants anything.
-var ErrEnded = failure.Errorf(sequencer.ErrClosed, "grid: this member no longer grants anything; ask another one")
+// ErrEnded is the reply of an owner whose member grants nothing more.
+var ErrEnded = failure.Errorf(sequencer.ErrClosed, "grid: this member has left or stopped and grants nothing; use another member")

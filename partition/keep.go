@@ -9,20 +9,20 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// In a grid without data directories a majority of the voters keeps the definitions of each
-// partition in memory. The rules are those of disks (D1 to D6), with the memory of a process
-// in place of a disk. A keeper that is a replica stores its own table. The owner sends the
-// definitions to the others, beside the updates of its replicas.
+// In a grid without data directories a majority of the voters keeps each partition's definitions in
+// memory. The rules are the same as for disks (D1 to D6), with a process's memory in place of a
+// disk. A keeper that is a replica stores its own table. The owner sends the definitions to the
+// other keepers, separately from replica updates.
 
-// kept are the definitions that this process keeps in memory. They are no part of its table:
-// a loss empties that, and the next owner asks for these.
+// kept are the definitions that this process keeps in memory. They are no part of its table: a loss
+// empties the table, and the next owner requests the kept definitions.
 type kept struct {
-	position backup.Position // of their table; zero if there are none
+	position backup.Position // position of their table; zero without definitions
 	base     clustertime.Tick
 	records  map[string]DefinitionRecord
 }
 
-// apply brings the definitions to the state of a later table.
+// apply updates the definitions to a later table.
 func (k *kept) apply(p backup.Position, c DefinitionChange) {
 	if c.Whole != nil {
 		k.records = make(map[string]DefinitionRecord, len(c.Whole.Records))
@@ -49,8 +49,8 @@ func (m *Machine) Kept() (Definitions, backup.Position) {
 	return d, m.kept.position
 }
 
-// keep stores the definitions of this replica's table in memory, if they are needed there:
-// only those of a complete table of the newest term known (D1). It reports whether it has.
+// keep stores the definitions of this replica's table in memory, if they are needed there: only for
+// a complete table with the newest known term (D1). It reports whether it did.
 func (m *Machine) keep() bool {
 	if !m.table.Complete() || !m.replica.IsKeeper() && !m.replica.Acts() {
 		return false
@@ -71,8 +71,8 @@ func (m *Machine) keep() bool {
 	return true
 }
 
-// forgetKept drops definitions that no owner asks for any longer. Within a term they stay,
-// because its owner counts on them.
+// forgetKept drops definitions that no owner needs. Within a term they stay, because its owner
+// counts on them.
 func (m *Machine) forgetKept() {
 	named := slices.Contains(m.replica.Disks(0).Named, m.replica.Self().Member())
 	if p := m.kept.position; p.Term > 0 && p.Term < m.replica.Newest() && !named && !m.replica.IsKeeper() {
@@ -81,12 +81,12 @@ func (m *Machine) forgetKept() {
 	}
 }
 
-// keeping is what the owner knows of a keeper that is no replica.
+// keeping is the owner's state for a keeper that is no replica.
 type keeping struct {
 	known   bool            // it has definitions of this term
-	number  uint64          // known: of which table
+	number  uint64          // table number, if known
 	changed map[string]bool // names that it lacks, or may lack
-	sending map[string]bool // those of them in the delivery in progress
+	sending map[string]bool // changed names in the delivery in progress
 }
 
 // note records which names a change is about.
@@ -119,8 +119,8 @@ func (m *Machine) keepers() []roster.Incarnation {
 	return m.others
 }
 
-// sendDefinitions sends each keeper the definitions that it lacks, or a question. One that
-// lacks none has stored the table, since nothing that it keeps has changed.
+// sendDefinitions sends each keeper the definitions that it lacks, or a read barrier. A keeper that
+// lacks none has stored the table, since none of its definitions have changed.
 func (m *Machine) sendDefinitions() {
 	if !m.table.Complete() {
 		return
@@ -159,7 +159,7 @@ func (m *Machine) sendDefinitions() {
 func (m *Machine) heardKeeper(d Delivery, h Holds, err error) {
 	k, s := m.keeping[d.To], m.senderTo(d.To)
 	if k == nil {
-		k = &keeping{changed: map[string]bool{}} // of an earlier term
+		k = &keeping{changed: map[string]bool{}} // from an earlier term
 	}
 	switch {
 	case err != nil:
@@ -198,7 +198,7 @@ func (m *Machine) acceptDefinitions(u Update) (Holds, error) {
 	return m.holds(false), nil
 }
 
-// changeOf returns the change of definitions in an update.
+// changeOf returns the definition changes in an update.
 func changeOf(u Update) DefinitionChange {
 	var c DefinitionChange
 	if u.Whole != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// showTime is the time, beyond a renewal's pause, in which holders show their attachments
-// after a loss.
+// showTime is the time, in addition to a renewal's pause, in which holders present their
+// attachments after a loss.
 const showTime = 3 * time.Second
 
-// errNoTime is the answer of a member that does not know the cluster time yet.
-var errNoTime = failure.Errorf(sequencer.ErrUnavailable, "grid: this member does not know the cluster time yet")
+// errNoTime is the reply of a member without cluster time.
+var errNoTime = failure.Errorf(sequencer.ErrUnavailable, "grid: this member has no cluster time yet")
 
 // Create replies with a name's life: the one there is, if it is defined so, or a new
 // one. The caller gives the new one's Life, which is random.
@@ -81,8 +81,8 @@ func (o open) serve(m *Machine, v View, _ Bounds) (sequencer.Ref, error) {
 	return m.table.Open(o.name)
 }
 
-// settled refuses to say whether there is a name while its life is being ended: its
-// holders have been told already that it has.
+// settled returns an error for a name while its life is being ended: its holders have been notified
+// of the end already, but the record still exists.
 func (m *Machine) settled(name string) error {
 	if m.ending[name] == nil {
 		return nil
@@ -90,10 +90,10 @@ func (m *Machine) settled(name string) error {
 	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: it is being destroyed", name)
 }
 
-// learning refuses to say that a name is unknown while a loss may have made this
-// owner forget it and its holders may not have shown it yet: a second life of the
-// name would end the handles of the first. Nothing of the new life could be used
-// before cluster time has reached the floor, so the wait costs nothing.
+// learning returns an error for an unknown name while a loss may have erased it here and its
+// holders may not have presented it yet: a second life of the name would end the handles of the
+// first. The new life could not be used before cluster time has reached the floor anyway, so the
+// wait costs nothing.
 func (m *Machine) learning(v View, name string) error {
 	if !m.isLearning(v) || !m.mayRecreate(v) {
 		return nil
@@ -104,19 +104,19 @@ func (m *Machine) learning(v View, name string) error {
 	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", name, m.waitsForHolders(v))
 }
 
-// waitsForHolders says what an owner waits for that learns of attachments, and when IDs begin: the
-// grid or its partition has just begun, without a table.
+// waitsForHolders describes the wait of an owner that learns attachments, with the time when IDs
+// begin: the grid or its partition has just begun, without a table.
 func (m *Machine) waitsForHolders(v View) string {
 	floor, now := v.Roster.Partitions[m.id].Floor, v.Bounds().Now
 	return fmt.Sprintf("IDs begin at %s (in %v), since the grid has just started, or lost every copy of this partition; its holders are asked for their logical nodes first, for %v at most",
 		floor.Time().Format(time.RFC3339), floor.Sub(now).Duration(), v.learningTime())
 }
 
-// learningTime is how long after it took over an owner learns at most.
+// learningTime is the maximum time for which a new owner learns.
 func (v View) learningTime() time.Duration { return v.window()/4 + showTime }
 
-// isLearning reports whether holders may still have to show attachments that this owner
-// lacks after a loss. It is the same for the next owner, if the first one leaves meanwhile.
+// isLearning reports whether holders may still have to present attachments that this owner lacks
+// after a loss. It is the same for the next owner, should the first one leave.
 func (m *Machine) isLearning(v View) bool {
 	p := v.Roster.Partitions[m.id]
 	return m.loss.recent && p.LostTerm == m.loss.term && v.Bounds().Now < p.Floor && v.Mono-m.loss.seen <= v.learningTime()
@@ -136,9 +136,9 @@ func (m *Machine) noteLoss(v View) {
 	}
 }
 
-// mayRecreate reports whether a name that is unknown here may be created again from
-// a holder's claim (O6): the definitions have not been collected yet, or no disk has any.
-// Otherwise every existing name is known (D7).
+// mayRecreate reports whether an unknown name may be created again from a holder's claim (O6): the
+// definitions have not been collected yet, or no disk has any. Otherwise the table has every
+// existing name (D7).
 func (m *Machine) mayRecreate(v View) bool {
 	return !m.table.Complete() || len(v.Roster.Partitions[m.id].Disk) == 0
 }

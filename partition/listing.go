@@ -8,13 +8,12 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Names returns the first n names of lives that have not ended, ascending, of those that
-// begin with prefix and lie above after.
+// Names returns the first n names above after that begin with prefix and have a life, ascending.
 func (t *Table) Names(prefix, after string, n int) []string {
 	return t.NamesThat(func(string) bool { return true }, prefix, after, n)
 }
 
-// NamesThat is Names of those that may be listed.
+// NamesThat is Names restricted to names for which may returns true.
 func (t *Table) NamesThat(may func(name string) bool, prefix, after string, n int) []string {
 	var out []string
 	for name, r := range t.records {
@@ -26,7 +25,7 @@ func (t *Table) NamesThat(may func(name string) bool, prefix, after string, n in
 	return slices.Clip(out[:min(len(out), n)])
 }
 
-// Attached returns how many logical nodes of a name are attached.
+// Attached returns the number of a name's attached logical nodes.
 func (t *Table) Attached(name string) (attached int) {
 	if r := t.records[name]; r != nil {
 		for i := range r.slots {
@@ -41,8 +40,8 @@ func (t *Table) Attached(name string) (attached int) {
 // Attached is a logical node that is attached, and its holder.
 type Attached struct {
 	Node   sequencer.NodeID
-	Holder sequencer.HolderID // "" = its holder has not shown it at this owner yet
-	Ago    time.Duration      // since it was shown last, or since this member became the owner
+	Holder sequencer.HolderID // "" = its holder has not presented it at this owner yet
+	Ago    time.Duration      // since it was last presented, or since this member became the owner
 }
 
 // Holders returns the attached logical nodes of a name, ascending, and the definition.

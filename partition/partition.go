@@ -27,7 +27,7 @@ import (
 // View is the state of a member at a call of its machine.
 type View struct {
 	Roster *roster.Roster   // the newest that it has applied
-	Time   clustertime.Tick // its cluster time, 0 while it does not know it
+	Time   clustertime.Tick // its cluster time, 0 while unknown
 	Mono   time.Duration    // its monotonic clock
 	Ended  bool             // it no longer grants anything (S1)
 }
@@ -45,14 +45,14 @@ func (v View) window() time.Duration {
 
 // Member has the effects of a machine. No method may call the machine.
 type Member interface {
-	// Send brings a replica an update; what came of it goes to [Machine.Delivered].
+	// Send sends an update to a replica; the result goes to [Machine.Delivered].
 	Send(d Delivery)
-	// TellEnded tells holders that a life has ended.
+	// TellEnded notifies holders of a life's end.
 	TellEnded(holders []sequencer.HolderID, ref sequencer.Ref)
-	// ReportHeld tells the leader, for as long as that is worth telling, that a
-	// joining replica holds the table (R5).
+	// ReportHeld reports to the leader, until it is moot, that a joining replica has the table
+	// (R5).
 	ReportHeld(h roster.Holding)
-	// ReportEarlier tells the leader of a grant of an earlier life of the grid (S2).
+	// ReportEarlier reports a grant from an earlier run of the grid to the leader (S2).
 	ReportEarlier(until clustertime.Tick)
 	DiskMember
 	// BecameOwner and Expired are for the log.
@@ -60,9 +60,9 @@ type Member interface {
 	Expired(id roster.PartitionID, t Tenant)
 }
 
-// Machine is one member's part in one partition. Between any two of its methods it
-// has done all that follows from the newest view: it never answers for a term that
-// it has heard to be over. It is not safe for concurrent use.
+// Machine is one member's part in one partition. Each of its methods carries out all consequences
+// of the newest view before it returns: the machine never replies under a term that the view has
+// ended. It is not safe for concurrent use.
 type Machine struct {
 	id         roster.PartitionID
 	member     Member
@@ -88,7 +88,7 @@ type Machine struct {
 	kept    kept                            // definitions in this process's memory
 	keeping map[roster.Incarnation]*keeping // keepers that are no replicas
 	others  []roster.Incarnation            // those keepers, by the newest roster
-	asks    map[roster.MemberID]*ask        // disks that are asked for definitions
+	asks    map[roster.MemberID]*ask        // requests to disks for definitions
 	waiting []waiting                       // requests that wait for definitions
 }
 
@@ -112,14 +112,14 @@ func New(id roster.PartitionID, self roster.Incarnation, mono time.Duration, mem
 // Table is the logical-node table, to look at.
 func (m *Machine) Table() *Table { return m.table }
 
-// Position returns the position of the replica.
+// Position returns the replica's position.
 func (m *Machine) Position() backup.Position { return m.replica.Position() }
 
 // Acts reports whether the replica may act as the owner (O1).
 func (m *Machine) Acts() bool { return m.replica.Acts() }
 
-// Admission is [backup.Replica.Admission], once the joining replica has written what it
-// holds, so that no answer waits for its first write.
+// Admission is [backup.Replica.Admission], once the joining replica has written its table, so that
+// no reply waits for its first write.
 func (m *Machine) Admission() (roster.Holding, bool) {
 	if m.table.Complete() && !m.replica.JoinerOnDisk() {
 		return roster.Holding{}, false
@@ -127,13 +127,13 @@ func (m *Machine) Admission() (roster.Holding, bool) {
 	return m.replica.Admission()
 }
 
-// Observe shows the machine a view that says something new.
+// Observe passes a changed view to the machine.
 func (m *Machine) Observe(v View) {
 	m.observe(v)
 	m.settle(v)
 }
 
-// observe shows a roster to the replica.
+// observe passes a roster to the replica.
 func (m *Machine) observe(v View) {
 	if int(m.id) >= len(v.Roster.Partitions) {
 		return
@@ -165,8 +165,8 @@ func (m *Machine) act(v View) (Bounds, error) {
 	return v.Bounds(), nil
 }
 
-// becomeOwner begins the term's sessions: attachments taken over live for a window
-// from now, unless their holders show them.
+// becomeOwner begins the term's sessions: inherited attachments live for a window from now, unless
+// their holders renew them.
 func (m *Machine) becomeOwner(v View) {
 	m.Fail(roster.ErrWrongOwner)
 	m.ownerSince = v.Mono
@@ -180,7 +180,7 @@ func (m *Machine) becomeOwner(v View) {
 	m.member.BecameOwner(m.id, m.replica.Position().Term)
 }
 
-// settle performs the effects of the last event.
+// settle carries out the effects of the last event.
 func (m *Machine) settle(v View) {
 	stored := m.store(v)
 	if !m.replica.Acts() {
@@ -230,7 +230,7 @@ func (m *Machine) Fail(err error) {
 	}
 }
 
-// TickEvery is how often a machine that [Machine.Ticks] wants [Machine.Tick] called.
+// TickEvery is the interval of [Machine.Tick] while [Machine.Ticks] is true.
 const TickEvery = 250 * time.Millisecond
 
 // Ticks reports whether there is anything that time alone does here.
@@ -265,7 +265,7 @@ func (m *Machine) pass(v View, b Bounds) {
 	}
 }
 
-// Serves returns nil if the member serves the partition as its owner, or says why not.
+// Serves returns nil if the member serves the partition as its owner, or the reason why not.
 func (m *Machine) Serves(v View) error {
 	_, err := m.act(v)
 	return err

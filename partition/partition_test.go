@@ -186,10 +186,10 @@ func TestHolderOfALaterClaim(t *testing.T) {
 	}
 }
 
-// TestRepliesOnce: every request is replied to once, whatever happens to the
+// TestEveryRequestIsAnsweredOnce: every request is replied to once, whatever happens to the
 // deliveries and to the owner; when the partition has no owner any longer, no request is
 // left without a reply.
-func TestRepliesOnce(t *testing.T) {
+func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPair(t)
 		r := ref(t, "orders", 1)
@@ -340,10 +340,10 @@ func TestDestroyEndsInTime(t *testing.T) {
 	}
 }
 
-// TestHolderKnowsMore: an owner says nothing of a life to a holder that was answered
+// TestClaimOfALaterVersionIsRejected: an owner says nothing of a life to a holder that was answered
 // by a later roster than it knows. Else one that was replaced unheard would tell the
 // holder of a life that began since that it has ended (simulation, seed 1260).
-func TestHolderKnowsMore(t *testing.T) {
+func TestClaimOfALaterVersionIsRejected(t *testing.T) {
 	p := newPair(t)
 	m := p.machines[0]
 	m.Create(p.view(), ref(t, "orders", 1), func(sequencer.Ref, error) {})

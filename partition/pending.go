@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// wholeTable says that an answer rests on everything the table holds.
+	// wholeTable makes a reply depend on the whole table.
 	wholeTable = math.MaxUint64
-	// pendingMax bounds the replies of one partition that wait for replicas.
+	// pendingMax bounds one partition's replies that wait for replicas.
 	pendingMax = 4096
 )
 
@@ -21,9 +21,9 @@ const (
 // which it depends (O4). It is data and no function, so that a machine can be copied with
 // all its pending replies.
 type pendingReply struct {
-	number   uint64 // of this term
+	number   uint64 // in this term
 	question uint64 // 0 for none
-	// persistent says that every disk must have it as well, by a deadline (D2).
+	// persistent makes the reply depend on every disk as well, by a deadline (D2).
 	persistent bool
 	deadline   time.Duration
 	answer     answer
@@ -61,10 +61,9 @@ func (o outcome[T]) send(notAcked error) {
 	o.to.reply(o.value, cmp.Or(notAcked, o.err))
 }
 
-// serve serves a request and has its answer wait until all that it rests on is held
-// by every replica: the whole table as it is then, unless the request says in
-// m.after that fewer changes will do (O4). If it changes nothing, every replica is asked
-// for a later owner first.
+// serve serves a request and defers its reply until every replica has acknowledged all changes that
+// it depends on: the whole table as it is then, unless the request limits them by m.after (O4). If
+// the request changes nothing, a read barrier first makes sure that no replica has a later owner.
 func serve[T any](m *Machine, v View, request func(b Bounds) (T, error), to caller[T]) {
 	defer m.settle(v)
 	b, err := m.act(v)
@@ -77,7 +76,7 @@ func serve[T any](m *Machine, v View, request func(b Bounds) (T, error), to call
 	before := m.replica.Position()
 	value, err := request(b)
 	h := pendingReply{number: min(m.after, m.replica.Position().Number), answer: outcome[T]{value, err, to}}
-	if m.persistent && !errors.Is(err, sequencer.ErrUnavailable) { // that says nothing of any name
+	if m.persistent && !errors.Is(err, sequencer.ErrUnavailable) { // ErrUnavailable depends on no name
 		h.persistent, h.deadline = true, v.Mono+namesWait
 	}
 	if m.after == wholeTable && m.replica.Position() == before {
@@ -109,17 +108,17 @@ func (m *Machine) isReady(h pendingReply) bool {
 		(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))
 }
 
-// question begins a question to all replicas, whose answers say that none of them
-// knew of a later owner. An answer that changes nothing rests on that alone: an
-// owner that stood still and was replaced meanwhile would tell what once was.
+// question begins a read barrier: the replies of all replicas confirm that none has seen a later
+// owner. A reply without a change depends on that alone: a paused owner that was replaced would
+// otherwise return an old state.
 func (m *Machine) question() uint64 {
 	m.questions++
 	return m.questions
 }
 
-// answered returns the last question that every needed replica has answered; with keepers set,
+// answered returns the last read barrier that every needed replica has answered; with keepers set,
 // every keeper of definitions as well: after a loss a later owner may have none of the replicas,
-// but it has asked one of those.
+// but it has sent a request to a keeper.
 func (m *Machine) answered(keepers bool) uint64 {
 	least, asked := m.questions, m.replica.Needed()
 	if keepers {
@@ -149,29 +148,29 @@ func (m *Machine) release() {
 	m.pending = kept
 }
 
-// changed numbers a change of a name, and of an attachment unless that is zero.
+// changed numbers a change to a name, and to an attachment unless it is zero.
 func (m *Machine) changed(name string, id sequencer.AttachmentID) {
 	if number := m.replica.Changed().Number; !m.replica.AllAcknowledged(number) {
 		m.unacked.note(name, id, number)
 	}
 }
 
-// unacked tracks changes that some replica has not acknowledged: by name those of its life,
-// by attachment those of its record. Other renewals need not wait.
+// unacked tracks changes that some replica has not acknowledged: changes to a life by name, changes
+// to a record by attachment. Other renewals need not wait.
 type unacked struct {
 	names      map[string]uint64
 	ids        map[sequencer.AttachmentID]uint64
-	everything uint64 // of a change of the whole table; 0 for none
+	everything uint64 // number of a change to the whole table; 0 for none
 }
 
 func newUnacked() unacked {
 	return unacked{names: map[string]uint64{}, ids: map[sequencer.AttachmentID]uint64{}}
 }
 
-// none reports whether every replica has acknowledged everything, as far as is known.
+// none reports whether every replica is known to have acknowledged everything.
 func (u unacked) none() bool { return len(u.names)+len(u.ids) == 0 && u.everything == 0 }
 
-// note keeps the number of a change.
+// note records a change's number.
 func (u unacked) note(name string, id sequencer.AttachmentID, number uint64) {
 	if id.IsZero() {
 		u.names[name] = number

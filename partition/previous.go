@@ -1,11 +1,10 @@
 package partition
 
-// expirePrevious ends the attachment that an earlier process of a holder had on the logical
-// node that its successor asks for. It is an expiry before its time: all that was granted
-// stays granted, and the successor begins above it, so nothing depends on the earlier process
-// having ended. A process that is alive after all, such as one with a copied data directory,
-// is told that its node was given to another holder. The attachment's ID is known to its
-// holder alone.
+// expirePrevious ends the attachment of a holder's earlier process on the logical node that its
+// successor requests. This is an early expiry: all that was granted stays granted, and the
+// successor begins above it, so safety does not depend on the earlier process having ended. If that
+// process is still alive, for instance with a copied data directory, it is notified that its node
+// was given to another holder. Only the holder has the attachment's ID.
 func (m *Machine) expirePrevious(b Bounds, c Claim) {
 	name := c.Ref.Definition.Name()
 	if c.Previous.IsZero() || c.Previous == c.ID || c.Any || m.life(name) != c.Ref.Life {

@@ -10,24 +10,24 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Peer tells the credentials of holders apart: an ID of a certificate or a token, or an
-// address. "" is none, which no limit counts. Many holders may be of one peer.
+// Peer identifies a holder's credentials: the ID of a certificate or a token, or an address. "" is
+// none, which no limit counts. Many holders may share a peer.
 type Peer string
 
-// Quota is how many logical nodes of one sequencer a claim's holder may have, and all
-// holders of its peer together; 0 means without limit. They refuse a new attachment and nothing else,
-// so a limit that is lowered takes no node away. It has no part in the rules of the table:
-// without it the same request would have been served.
+// Quota limits the logical nodes of one sequencer for a claim's holder, and for all holders with
+// its peer together; 0 means without limit. A limit rejects new attachments only, so lowering it
+// takes no node away. The rules of the table do not depend on it: without it the same request would
+// have been served.
 type Quota struct {
 	Holder, Peer     int
 	HolderBy, PeerBy string // where the limit is from, for messages
 }
 
-// withinQuota refuses a claim that would have its holder, or its peer, have one logical node of
-// the name more than it may. The counts are those of the sessions: after a change of owner they
-// are whole when every holder has renewed, within a window. A logical node that is kept for a
-// holder of an earlier life of the grid counts against no limit: refused, it would be granted
-// to another below the end of that holder's grant (S2).
+// withinQuota rejects a claim that would exceed the name's limit of logical nodes for its holder or
+// its peer. It counts the sessions: after a change of owner the counts are complete when every
+// holder has renewed, within a window. A logical node reserved for a holder from an earlier run of
+// the grid counts against no limit: if it were rejected, the node would be granted to another
+// holder below the end of that holder's grant (S2).
 func (m *Machine) withinQuota(v View, h sequencer.HolderID, c Claim) error {
 	name := c.Ref.Definition.Name()
 	if c.Quota.Holder <= 0 && (c.Quota.Peer <= 0 || c.Peer == "") || m.table.hasNode(name, c.ID) || m.shownUntil(v, c) != 0 {
@@ -43,9 +43,9 @@ func (m *Machine) withinQuota(v View, h sequencer.HolderID, c Claim) error {
 	return nil
 }
 
-// quotaOnRenewal is withinQuota for a holder that comes back with an attachment that the owner
-// has forgotten. It answers as if the node were another holder's: the time already granted stays
-// usable, and the holder attaches again, which tells it of the limit.
+// quotaOnRenewal is withinQuota for a holder that renews an attachment without a record at this
+// owner. It returns the error for a node that another holder has: the granted time stays usable,
+// and the holder attaches again, which returns the limit.
 func (m *Machine) quotaOnRenewal(v View, h sequencer.HolderID, c Claim) error {
 	if c.ID.IsZero() {
 		return nil
@@ -56,7 +56,7 @@ func (m *Machine) quotaOnRenewal(v View, h sequencer.HolderID, c Claim) error {
 	return nil
 }
 
-// overLimit is the refusal of one logical node more.
+// overLimit returns the error for one logical node above the limit.
 func overLimit(name, who string, has int, by, flag string, limit int) error {
 	return &QuotaError{Kind: flag, text: fmt.Sprintf("sequencer %q: %s %d of its logical nodes, and %s allows %d; detach some, or have an operator raise it: snowgrid quota set PATTERN --%s COUNT",
 		name, who, has, by, limit, flag)}
@@ -80,8 +80,8 @@ func (t *Table) hasNode(name string, id sequencer.AttachmentID) bool {
 	return r != nil && !id.IsZero() && r.assigned(id) != nil
 }
 
-// attached returns how many logical nodes of a name a holder has, and all holders of a peer,
-// as they were shown to this owner.
+// attached returns the number of a name's logical nodes that a holder, and all holders with a peer,
+// have presented to this owner.
 func (s *Sessions) attached(name string, h sequencer.HolderID, p Peer) (ofHolder, ofPeer int) {
 	for _, t := range s.names[name] {
 		if t.id.IsZero() {
@@ -97,18 +97,17 @@ func (s *Sessions) attached(name string, h sequencer.HolderID, p Peer) (ofHolder
 	return ofHolder, ofPeer
 }
 
-// seenFrom records by which credential a holder was heard last.
+// seenFrom records a holder's latest credential.
 func (s *Sessions) seenFrom(h sequencer.HolderID, p Peer) {
 	if known := s.holders[h]; known != nil && p != "" && h != "" {
 		known.peer = p
 	}
 }
 
-// Unused returns for how long at least a sequencer that exists has not been used, and false
-// if it is used now: a logical node is attached, or it is being destroyed. It was used last
-// when a grant of it ended or was given back, as the table has it, or when this owner created
-// it, was asked for it, or saw it attached. Of a name that was never attached as far as the
-// table knows, the time counts from when this member became the owner, at the earliest.
+// Unused returns the minimum time for which an existing sequencer has been unused, or false if it
+// is in use: a logical node is attached, or it is being destroyed. Its last use is the end of a
+// grant or a release in the table, or a create, an open or an attachment at this owner. If the
+// table has no use of it, the time counts from this member's start as the owner, at the earliest.
 func (m *Machine) Unused(v View, name string) (time.Duration, bool) {
 	r := m.table.records[name]
 	if r == nil || r.destroyed || m.ending[name] != nil || m.table.Attached(name) > 0 {
@@ -158,9 +157,9 @@ type UnusedName struct {
 	For  time.Duration
 }
 
-// UnusedNames returns the first n sequencers that were not used for a time, ascending, of
-// those that begin with prefix and lie above after. It returns none while the owner does not
-// know every name, or which of them have holders.
+// UnusedNames returns the first n sequencers above after that begin with prefix and were unused for
+// a time, ascending. It returns none while the owner lacks names, or the knowledge which names have
+// holders.
 //
 // Errors: roster.ErrWrongOwner, and sequencer.ErrUnavailable.
 func (m *Machine) UnusedNames(v View, prefix, after string, unused time.Duration, n int) ([]UnusedName, error) {

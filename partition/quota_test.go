@@ -145,10 +145,10 @@ func TestLimitsAfterTakeover(t *testing.T) {
 	}
 }
 
-// TestLimitKeepsAShownNode: a holder that has all that it may shows a grant of an earlier life
+// TestReservedNodeCountsAgainstNoLimit: a holder that has all that it may shows a grant of an earlier life
 // of the grid that reaches further than floors are raised on its word. The logical node is kept for it
 // all the same, so no other holder gets a grant of it below that end.
-func TestLimitKeepsAShownNode(t *testing.T) {
+func TestReservedNodeCountsAgainstNoLimit(t *testing.T) {
 	p := newLimitedPair(t)
 	one := partition.Quota{Holder: 1, HolderBy: "the quota of *"}
 	if _, err := p.attach("h", 1, "", one); err != nil {

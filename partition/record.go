@@ -13,14 +13,14 @@ import (
 type record struct {
 	ref       sequencer.Ref
 	destroyed bool
-	adopted   bool             // it was shown by a holder since the last loss, and is from nowhere else
+	adopted   bool             // recreated from a claim since the last loss, without another source
 	mark      clustertime.Tick // destroyed: a new life grants from here
 	// free is the first tick that was not granted, for nodes without a slot.
 	free  clustertime.Tick
 	slots []slot // nodes that were ever attached, ascending
 	// unslotted is a lower bound of the lowest node without a slot.
 	unslotted int
-	// used is when this member, as the owner, saw the name used last, on its monotonic clock;
+	// used is the time of the name's last use at this member as the owner, on its monotonic clock;
 	// 0 for never. Replicas do not exchange it.
 	used time.Duration
 }
@@ -31,13 +31,13 @@ type slot struct {
 	id   sequencer.AttachmentID // zero: unassigned
 	from clustertime.Tick       // assigned: where the attachment's grant begins
 	free clustertime.Tick       // the first tick that was not granted
-	// shown is up to where a holder of an earlier life of the grid says that the node
-	// was granted to it: nothing below is granted to another. It counts for nothing
-	// else, since nothing but that holder's word vouches for it.
+	// shown is the end of the node's grant as claimed by a holder from an earlier run of the grid:
+	// nothing below it is granted to another holder. It has no other effect, since only that holder
+	// vouches for it.
 	shown clustertime.Tick
 }
 
-// keptMax is how many logical nodes of a name are kept on holders' words at a time.
+// keptMax bounds a name's logical nodes reserved by claims at one time.
 const keptMax = 16
 
 // kept returns how many logical nodes are kept on holders' words at a time.
@@ -93,10 +93,9 @@ func (r *record) find(n sequencer.NodeID) (int, bool) {
 	return slices.BinarySearchFunc(r.slots, n, func(s slot, n sequencer.NodeID) int { return int(s.node) - int(n) })
 }
 
-// choose returns the slot to attach next, made if need be, nil if all are
-// assigned. Nodes without a slot all have the record's free; no slot has a
-// smaller one, but one that has as small a free may be the lower node. One that is kept
-// on a holder's word goes to such a holder only.
+// choose returns the slot to attach next, and makes it if necessary; nil if all are assigned. Nodes
+// without a slot all have the record's free time; no slot has a smaller one, but a slot with the
+// same free time may have a lower node. A node reserved by a claim goes only to such a holder.
 func (r *record) choose(c Claim, now clustertime.Tick) *slot {
 	p := c.Preference
 	if !p.Any && int(p.Node) < r.ref.Definition.Nodes() {

@@ -7,9 +7,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// released remembers, for a window, which attachments their holders gave back. A
-// renewal or an attach of one that was sent before and arrives after would attach
-// it again, and no holder would use or renew it until its session had ended.
+// released remembers released attachments for a window. A renewal or attach that was sent before
+// the release and arrives after it would attach the node again, and no holder would use or renew it
+// until its session had ended.
 type released map[sequencer.AttachmentID]time.Duration
 
 // releasedMax limits the remembered attachments; beyond it such a node is unused for a
@@ -31,7 +31,7 @@ func (r released) refuse(name string, id sequencer.AttachmentID) error {
 	return failure.Errorf(sequencer.ErrDetached, "sequencer %q: the attachment was given back; attach again", name)
 }
 
-// forget drops attachments that no message can show any longer.
+// forget drops attachments that no message can still present.
 func (r released) forget(now, window time.Duration) {
 	for id, at := range r {
 		if now-at > window {

@@ -8,16 +8,16 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// RenewTime is how long a renewal waits for partitions that cannot answer yet.
+// RenewTime bounds the time for which a renewal waits for partitions that cannot reply yet.
 const RenewTime = time.Second
 
-// ClaimSet is all that a holder has in the partition: how many handles, and what it
-// was told of them, as one fingerprint.
+// ClaimSet is a holder's whole state in the partition as one fingerprint: the number of its
+// handles, and the replies about them.
 type ClaimSet struct {
 	Count int
 	Print sequencer.Print
 	Limit Limit // that the holder is under now
-	Peer  Peer  // whose claim it is
+	Peer  Peer  // the credential behind the claim
 }
 
 // RenewSet extends every grant of a holder's attachments in this partition and
@@ -25,7 +25,7 @@ type ClaimSet struct {
 // 0. It checks none of them individually.
 func (m *Machine) RenewSet(v View, h sequencer.HolderID, set ClaimSet, reply func(clustertime.Tick, error)) {
 	serve(m, v, func(b Bounds) (clustertime.Tick, error) {
-		m.after = 0 // every replica holds all of it, or it says nothing of any
+		m.after = 0 // depends on no pending change: all are acknowledged, or the reply is 0
 		if len(m.ending) > 0 || !m.unacked.none() || !m.sessions.Confirm(h, set, b.Ceiling, v.Mono) {
 			return 0, nil
 		}
@@ -41,8 +41,7 @@ type Renewed struct {
 	Err   error
 }
 
-// Renew extends the grants of claims one by one. The reply waits until all of them
-// may be answered.
+// Renew extends the grants of claims one by one. The reply waits until all of them may be sent.
 func (m *Machine) Renew(v View, h sequencer.HolderID, claims []Claim, reply func([]Renewed, error)) {
 	serve(m, v, func(b Bounds) ([]Renewed, error) {
 		var after uint64
@@ -67,7 +66,7 @@ func (m *Machine) renew(v View, b Bounds, h sequencer.HolderID, c Claim) (sequen
 		return sequencer.Grant{}, err
 	}
 	if e := m.ending[name]; e != nil && e.ref.Life == c.Ref.Life {
-		// It missed the event; this tells it as well, and it gives back what it has.
+		// The holder missed the event; this error replaces it, and the holder releases its node.
 		return sequencer.Grant{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
 	if err := m.quotaOnRenewal(v, h, c); err != nil {

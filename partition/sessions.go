@@ -9,32 +9,30 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Tenant is one attachment as its owner's sessions know it, or, with a zero ID, a
-// holder whose handle is Detached and wants to hear of a destroy.
+// Tenant is one attachment in its owner's sessions, or, with a zero ID, a holder with a Detached
+// handle that needs the notification of a destroy.
 type Tenant struct {
 	ID     sequencer.AttachmentID
-	Holder sequencer.HolderID // "" = inherited, its holder has not shown it yet
+	Holder sequencer.HolderID // "" = inherited, its holder has not presented it yet
 	Name   string
 	Node   sequencer.NodeID
-	Print  sequencer.Print // of the replies to its holder
+	Print  sequencer.Print // fingerprint of the replies to its holder
 	Limit  Limit           // that the holder was under when it showed this
-	// Until is where its grant was extended to together with all others of its
-	// holder; set by Expired only.
+	// Until is the end of its holder's latest joint extension; set by Expired only.
 	Until clustertime.Tick
 }
 
-// Sessions tracks the liveness of one owner's holders: the time when each
-// attachment was last shown. Times are the owner's monotonic clock.
+// Sessions tracks the liveness of one owner's holders: the time of each attachment's last renewal.
+// Times are the owner's monotonic clock.
 //
-// It decides only when a silent holder's logical node may go to another: a node
-// that expired is granted again only above all grants of its last attachment. The
-// joint extension of a holder's grants is recorded only here, so it is returned with
-// the attachment when that expires.
+// It decides only when a silent holder's logical node may go to another holder: a node that expired
+// is granted again only above all grants of its last attachment. The joint extension of a holder's
+// grants is recorded only here, so Expired returns it with the attachment.
 type Sessions struct {
 	window  time.Duration
 	ran     time.Duration // when the owner last looked
 	next    time.Duration // no session expires before
-	count   int           // of tenants
+	count   int           // number of tenants
 	names   map[string][]shown
 	holders map[sequencer.HolderID]*session
 }
@@ -42,15 +40,15 @@ type Sessions struct {
 // session is one holder.
 type session struct {
 	holder sequencer.HolderID
-	peer   Peer // by which credential it was heard last, "" for none
+	peer   Peer // latest credential, "" for none
 	count  int
-	print  sequencer.Print  // of all its tenants
-	at     time.Duration    // when all of them were last shown together
+	print  sequencer.Print  // combined fingerprint of its tenants
+	at     time.Duration    // last joint renewal of all tenants
 	until  clustertime.Tick // where their grants were extended to then
 
-	limit Limit  // of the newest of its tenants
+	limit Limit  // limit of its newest tenant
 	turn  uint32 // counts the changes of limit
-	under int    // tenants that were shown under it since it changed
+	under int    // tenants presented under the limit since it changed
 }
 
 // Limit stands for the names that a holder may use: holders under the same one may use the
@@ -64,10 +62,10 @@ type shown struct {
 	of    *session
 	at    time.Duration
 	node  sequencer.NodeID
-	turn  uint32 // of its session when it was shown
+	turn  uint32 // its session's turn at its last renewal
 }
 
-// last is when a tenant was last shown, alone or with all others of its holder.
+// last returns the time of a tenant's last renewal, alone or with all others of its holder.
 func (t shown) last() time.Duration { return max(t.at, t.of.at) }
 
 // is reports whether two are the same tenant. A holder has one handle to a name.
@@ -84,12 +82,11 @@ func NewSessions(window, now time.Duration) *Sessions {
 	return &Sessions{window: window, ran: now, next: now, names: map[string][]shown{}, holders: map[sequencer.HolderID]*session{}}
 }
 
-// Len returns the number of tenants known.
+// Len returns the number of tenants.
 func (s *Sessions) Len() int { return s.count }
 
-// Show notes that a tenant was shown. An attachment takes the place of its holder's
-// Detached handle to the name, which it mostly was before; a holder that has both
-// shows the Detached one after it.
+// Show records that a tenant was presented. An attachment replaces its holder's Detached handle on
+// the name, from which it usually comes; a holder with both presents the Detached one after it.
 func (s *Sessions) Show(t Tenant, now time.Duration) {
 	s.run(now)
 	h := s.holders[t.Holder]
@@ -102,7 +99,7 @@ func (s *Sessions) Show(t Tenant, now time.Duration) {
 		h.turn++
 	}
 	it := shown{id: t.ID, print: t.Print, of: h, at: now, node: t.Node, turn: h.turn}
-	h.add(it) // before what it replaces goes, so that the session outlives that
+	h.add(it) // before the replaced one is removed, to keep the session
 	s.remove(t.Name, func(old shown) bool { return old.is(it) || old.is(shown{of: h}) })
 	if s.count == 0 {
 		s.next = now + s.window
@@ -111,10 +108,10 @@ func (s *Sessions) Show(t Tenant, now time.Duration) {
 	s.count++
 }
 
-// Confirm records that a holder showed all its attachments, by their number and the
-// combination of their prints, and that its grants were extended to a tick. It reports
-// whether the claim equals the owner's state; if not, nothing is recorded. A holder under a
-// limit has to have shown each of them under that limit, since a set names none.
+// Confirm records a renewal of all attachments of a holder, by their number and their combined
+// fingerprint, and the end up to which its grants were extended. It reports whether the claim
+// equals the owner's state; if not, nothing is recorded. A holder under a limit has to present each
+// attachment under that limit first, since a set names none.
 func (s *Sessions) Confirm(h sequencer.HolderID, set ClaimSet, until clustertime.Tick, now time.Duration) bool {
 	s.run(now)
 	known := s.holders[h]
@@ -136,8 +133,8 @@ func (s *Sessions) LimitOf(h sequencer.HolderID) Limit {
 	return 0
 }
 
-// Until returns where the grant of an attachment was extended to together with all others of
-// its holder, 0 if it never was, and false if no holder has shown it.
+// Until returns the end of the latest joint extension for an attachment's holder, 0 if there was
+// none, and false if no holder has presented the attachment.
 func (s *Sessions) Until(name string, id sequencer.AttachmentID) (clustertime.Tick, bool) {
 	for _, t := range s.names[name] {
 		if t.id == id {
@@ -147,17 +144,17 @@ func (s *Sessions) Until(name string, id sequencer.AttachmentID) (clustertime.Ti
 	return 0, false
 }
 
-// Drop forgets an attachment of a name.
+// Drop removes an attachment of a name.
 func (s *Sessions) Drop(name string, id sequencer.AttachmentID) {
 	s.remove(name, func(t shown) bool { return t.id == id && !id.IsZero() })
 }
 
-// DropName forgets all holders of a name.
+// DropName removes all holders of a name.
 func (s *Sessions) DropName(name string) {
 	s.remove(name, func(shown) bool { return true })
 }
 
-// remove forgets some tenants of a name.
+// remove removes some tenants of a name.
 func (s *Sessions) remove(name string, gone func(t shown) bool) {
 	of := s.names[name]
 	kept := slices.DeleteFunc(of, func(t shown) bool {
@@ -208,10 +205,9 @@ func (s *Sessions) Holders(name string) []sequencer.HolderID {
 	return slices.Compact(out)
 }
 
-// Expired forgets and returns the attachments that were not shown for a window,
-// in ascending order of name and node. It has to be called at least once a
-// gapLimit while there are sessions. Most calls check no holder: each check
-// computes when the next one is due.
+// Expired removes and returns the attachments that were not renewed for a window, in ascending
+// order by name and node. It has to be called at least once per gapLimit while there are sessions.
+// Most calls check no holder: each check computes the time of the next one.
 func (s *Sessions) Expired(now time.Duration) []Tenant {
 	s.run(now)
 	if now < s.next {

@@ -8,9 +8,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// TestNodesKeptOnAWordAreBounded: holders of earlier grids can have a few logical nodes of
+// TestReservedNodesAreBounded: holders of earlier grids can have a few logical nodes of
 // a name reserved, and no more; a holder that shows none, or a reserved one, is served.
-func TestNodesKeptOnAWordAreBounded(t *testing.T) {
+func TestReservedNodesAreBounded(t *testing.T) {
 	p := newPair(t)
 	p.create(t)
 	b := Bounds{Now: 100, Ceiling: 500}

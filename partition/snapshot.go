@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// TableState is a table as replicas exchange it and status shows it: a deep copy,
-// names and nodes ascending.
+// TableState is a table as exchanged by replicas and printed by status: a deep copy, names and
+// nodes ascending.
 type TableState struct {
 	Base     clustertime.Tick `json:"base"`
 	Complete bool             `json:"complete,omitempty"` // it has every name that was ever answered for
@@ -21,7 +21,7 @@ type TableState struct {
 type RecordState struct {
 	Ref       sequencer.Ref    `json:"ref"`
 	Destroyed bool             `json:"destroyed,omitempty"`
-	Adopted   bool             `json:"adopted,omitempty"` // known by a holder's word alone
+	Adopted   bool             `json:"adopted,omitempty"` // known from a claim alone
 	Mark      clustertime.Tick `json:"mark,omitempty"`
 	Free      clustertime.Tick `json:"free"`
 	Slots     []SlotState      `json:"slots"`
@@ -33,8 +33,8 @@ type SlotState struct {
 	ID   sequencer.AttachmentID `json:"id"` // zero: unassigned
 	From clustertime.Tick       `json:"from"`
 	Free clustertime.Tick       `json:"free"`
-	// Shown is up to where a holder of an earlier life of the grid says that it was
-	// granted the node, 0 for none.
+	// Shown is the end of the node's grant as claimed by a holder from an earlier run of the grid,
+	// 0 for none.
 	Shown clustertime.Tick `json:"shown,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func (t *Table) Tenants() []Tenant {
 	return out
 }
 
-// TenantsOf returns every attachment of one name, nodes ascending.
+// TenantsOf returns a name's attachments, nodes ascending.
 func (t *Table) TenantsOf(name string) []Tenant {
 	r := t.records[name]
 	if r == nil {
@@ -122,8 +122,8 @@ func (t *Table) TenantsOf(name string) []Tenant {
 	return out
 }
 
-// Kept returns how many logical nodes of a name are kept at a time for holders whose
-// grants of an earlier life of the grid are not believed.
+// Kept returns the number of a name's logical nodes reserved at a time for holders with unconfirmed
+// grants from an earlier run of the grid.
 func (t *Table) Kept(name string, now clustertime.Tick) int {
 	if r := t.records[name]; r != nil {
 		return r.kept(now)

@@ -24,18 +24,18 @@ import (
 type Table struct {
 	base    clustertime.Tick // nothing at or above it was granted for a name that is forgotten
 	records map[string]*record
-	// complete says that records has every name that was ever answered for (D5).
+	// complete reports that records has every name for which a reply was ever sent (D5).
 	complete bool
 	touched  []touch          // since the last call of Change
 	disk     unstored         // which definitions a disk lacks
 	folds    clustertime.Tick // no mark lies below it, so earlier folds look at none
-	// granted is where a grant of any assigned node may end that was extended
-	// together with all others.
+	// granted is the latest end of any grant renewed by Extend, which renews all assigned nodes
+	// together.
 	granted clustertime.Tick
 	census  census
 }
 
-// NewTable returns a table that knows no name.
+// NewTable returns an empty table.
 func NewTable() *Table { return &Table{records: map[string]*record{}} }
 
 // Bounds are the times under which the owner acts: the cluster time, and the
@@ -45,15 +45,14 @@ type Bounds struct {
 	Ceiling clustertime.Tick
 }
 
-// Extend counts every assigned node as granted up to the ceiling, so that their
-// holders may be told so without a look at each.
+// Extend counts every assigned node as granted up to the ceiling, so that replies to their holders
+// need not look at each node.
 func (t *Table) Extend(b Bounds) { t.granted = max(t.granted, b.Ceiling) }
 
-// BecomeOwner makes the table safe to grant from under a new term whose floor is
-// given. After a loss the table is invalid and is discarded; else
-// attached nodes count as granted up to the floor and free ones keep what they
-// know. complete says that no disk knows more than the empty table after a loss; a
-// table that is not discarded stays as complete as it is (D5).
+// BecomeOwner makes the table safe to grant from under a new term with the given floor. After a
+// loss the table is invalid and is discarded; otherwise attached nodes count as granted up to the
+// floor and free ones keep their state. complete means that no disk has more than the empty table
+// after a loss; a table that is not discarded stays as complete as it is (D5).
 func (t *Table) BecomeOwner(floor clustertime.Tick, lost, complete bool) {
 	t.touched, t.granted = nil, 0 // granted is not above the floor
 	if lost {
@@ -98,7 +97,7 @@ func (t *Table) begin(ref sequencer.Ref, ended *record) {
 	t.touch(ref.Definition.Name(), noNode)
 }
 
-// Open returns the life of a name, or ErrNotFound.
+// Open returns a name's life, or ErrNotFound.
 func (t *Table) Open(name string) (sequencer.Ref, error) {
 	if r := t.records[name]; r != nil && !r.destroyed {
 		return r.ref, nil
@@ -141,13 +140,12 @@ func (t *Table) Attach(c Claim, b Bounds) (a sequencer.Attachment, changed bool,
 	return s.grant(b), true, nil
 }
 
-// Renew extends the grant of attachment c.ID on node c.Node. If the node is
-// unassigned it is attached to it as by Attach, which is how holders come back
-// after their owner lost its table.
+// Renew extends the grant of attachment c.ID on node c.Node. An unassigned node is attached as by
+// Attach, which lets holders return after their owner lost its table.
 //
-// Errors: ErrDestroyed, ErrConflict, and ErrDetached if the node is another
-// attachment's or c.ID is recorded on another node: the holder uses up its
-// grants and attaches again. ErrBadClaim if c.ID is zero or the node does not exist.
+// Errors: ErrDestroyed, ErrConflict, and ErrDetached if the node has another attachment or c.ID is
+// recorded on another node: the holder uses up its grants and attaches again. ErrBadClaim if c.ID
+// is zero or the node does not exist.
 func (t *Table) Renew(c Claim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
 	if nodes := c.Ref.Definition.Nodes(); int(c.Node) >= nodes {
 		return sequencer.Attachment{}, false, failure.Errorf(ErrBadClaim, "sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
@@ -164,7 +162,7 @@ func (t *Table) Renew(c Claim, b Bounds) (a sequencer.Attachment, changed bool, 
 			c.Ref.Definition.Name(), c.Node)
 	}
 	if s := r.assigned(c.ID); s != nil && s.node != c.Node {
-		// A late attach of c.ID got that node. Its grant says nothing about c.Node.
+		// A late attach with c.ID got that node. Its grant proves nothing about c.Node.
 		return sequencer.Attachment{}, false, failure.Errorf(sequencer.ErrDetached, "sequencer %q: the attachment has logical node %d, not %d; attach again",
 			c.Ref.Definition.Name(), s.node, c.Node)
 	}
@@ -200,9 +198,9 @@ func (t *Table) Detach(ref sequencer.Ref, rel sequencer.Release) bool {
 	return true
 }
 
-// Expire unassigns a silent holder's logical node. What it may still use stays
-// granted: the node is free again above all of it. until is where its grant was
-// extended to by [Table.Extend], 0 if it never was.
+// Expire unassigns a silent holder's logical node. Its usable grants stay counted: the node is free
+// again above all of them. until is the end to which [Table.Extend] extended its grant, 0 if it
+// never did.
 func (t *Table) Expire(name string, node sequencer.NodeID, id sequencer.AttachmentID, until clustertime.Tick) bool {
 	r := t.records[name]
 	if r == nil || r.destroyed {
@@ -225,12 +223,10 @@ func (t *Table) count(s *slot) {
 	}
 }
 
-// Destroy ends a life. Attachments that were detached before leave the name free
-// just above what they used; of the others everything counts as used that was
-// granted.
+// Destroy ends a life. Attachments that were detached before leave the name free just above their
+// last use; every other attachment counts as used up to the end of its grant.
 //
-// Errors: ErrNotFound for an unknown name, ErrDestroyed if the name's life is
-// another one.
+// Errors: ErrNotFound for an unknown name, ErrDestroyed if the name has another life.
 func (t *Table) Destroy(ref sequencer.Ref) error {
 	r := t.records[ref.Definition.Name()]
 	switch {
@@ -244,7 +240,7 @@ func (t *Table) Destroy(ref sequencer.Ref) error {
 	return nil
 }
 
-// end turns a record into the mark of its life: the largest free of its nodes.
+// end turns a record into its life's tombstone: the largest free time of its nodes.
 func (t *Table) end(r *record) {
 	if r.lives() {
 		t.census.add(r.ref.Definition.Name(), -1)
@@ -258,8 +254,7 @@ func (t *Table) end(r *record) {
 	t.folds = min(t.folds, r.mark)
 }
 
-// Fold forgets the destroyed names whose marks cluster time has passed, and
-// reports whether there were any.
+// Fold drops the tombstones that cluster time has passed, and reports whether there were any.
 func (t *Table) Fold(now clustertime.Tick) bool {
 	if now < t.folds {
 		return false
@@ -294,9 +289,8 @@ func (t *Table) life(c Claim) (r *record, adopted bool, err error) {
 	case r.ref.Life == c.Ref.Life:
 		return r, false, r.agrees(c.Ref.Definition)
 	case r.adopted && c.Forgotten && c.Before && r.ref.Born.Compare(c.Ref.Born) < 0:
-		// An ended life was created again from a holder that had not heard
-		// of its end; the later life takes its place as after a destroy. No
-		// word of a holder ends a life that this grid created since the loss.
+		// A holder that had not received its end recreated an ended life; the later life replaces
+		// it as after a destroy. No claim ends a life that this grid created since the loss.
 		t.end(r)
 		return t.adopt(c.Ref, r), true, nil
 	}
