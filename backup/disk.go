@@ -10,7 +10,7 @@ import (
 // depend on these disks too, and the roster names the disks that can be relied on after a
 // loss (D1 to D6).
 
-// Version returns the version of the newest known roster.
+// Version returns the newest known roster version.
 func (r *Replica[S, C]) Version() roster.Version { return r.version }
 
 // Storage returns which members store the definitions, by the newest roster; read only.
@@ -27,17 +27,16 @@ func (r *Replica[S, C]) IsKeeper() bool {
 	return r.storage.Memory && slices.Contains(r.storage.Needed, r.self)
 }
 
-// Storable returns the position of the table, and whether it should be written to disk: it
-// is of the newest known term, and newer than the table on disk.
+// Storable returns the table's position, and whether it should be written to disk: it has the
+// newest known term, and is newer than the table on disk.
 func (r *Replica[S, C]) Storable() (Position, bool) {
 	p := r.position
 	return p, p.Term > 0 && p.Term == r.newest && p.Compare(r.stored) > 0
 }
 
-// Stored records that a table is on this process's disk, and counts it if the replica acts.
-// It reports whether an owner may be told: only while the table is of the newest known term
-// (D1). A later term began without later writes to this disk, and may have read the disk
-// before them.
+// Stored records that a table is on this process's disk, and counts it if the replica acts. It
+// reports whether an owner may be notified: only while the table has the newest known term (D1). A
+// later term began without later writes to this disk, and may have read the disk before them.
 func (r *Replica[S, C]) Stored(p Position) bool {
 	if p.Term != r.newest {
 		return false
@@ -49,8 +48,8 @@ func (r *Replica[S, C]) Stored(p Position) bool {
 	return true
 }
 
-// OnDisk returns the position of the table on this process's disk if an owner may be told
-// (D1), else the zero value.
+// OnDisk returns the position of the table on this process's disk if an owner may be notified (D1),
+// else the zero value.
 func (r *Replica[S, C]) OnDisk() Position {
 	if r.stored.Term != r.newest {
 		return Position{}
@@ -68,10 +67,9 @@ func (r *Replica[S, C]) StoredBy(from roster.Incarnation, p Position) {
 	}
 }
 
-// Persistent reports whether the definitions as of a number of this term survive the
-// loss of every replica: each member that stores them has stored that number, and every
-// member that the roster names is one of those (D2). One must be named, unless no member
-// stores definitions.
+// Persistent reports whether the definitions up to a number in this term survive the loss of every
+// replica: each member that stores them has stored that number, and so has every member that the
+// roster names (D2). One must be named, unless no member stores definitions.
 func (r *Replica[S, C]) Persistent(number uint64) bool {
 	if !r.Acts() {
 		return false
@@ -90,7 +88,7 @@ func (r *Replica[S, C]) lacks(i roster.Incarnation, number uint64) bool {
 	return !said || had < number
 }
 
-// missing returns the named members whose acknowledgement cannot be had.
+// missing returns the named members that cannot acknowledge.
 func (r *Replica[S, C]) missing() []roster.MemberID {
 	var out []roster.MemberID
 	for _, m := range r.entry.Disk {
@@ -101,11 +99,10 @@ func (r *Replica[S, C]) missing() []roster.MemberID {
 	return out
 }
 
-// Persisted returns the report by which the roster names the members that are next to
-// store the definitions: each of them has stored at least the table of the moment when the
-// newest version became known (D4). It returns false if they are named already, and if there
-// are none. No earlier reply is newer than that table, and replies at this version wait for
-// the same members.
+// Persisted returns the report by which the roster names the next members to store the definitions:
+// each has stored at least the table of the moment when the newest version became known (D4). It
+// returns false if they are named already, and if there are none. No earlier reply is newer than
+// that table, and replies at this version wait for the same members.
 func (r *Replica[S, C]) Persisted() (roster.Persisted, bool) {
 	next := r.storage.Next
 	if !r.Acts() || slices.ContainsFunc(next, func(i roster.Incarnation) bool { return r.lacks(i, r.mark) }) {
@@ -126,7 +123,7 @@ func (r *Replica[S, C]) Persisted() (roster.Persisted, bool) {
 // Disks compares the named disks with the in-sync replicas.
 type Disks struct {
 	Named   []roster.MemberID    // by the newest roster; read only
-	Missing []roster.MemberID    // of those, the ones whose acknowledgement cannot be had
+	Missing []roster.MemberID    // named members that cannot acknowledge
 	Behind  []roster.Incarnation // members that have not stored the number
 	Next    int                  // number of members that are next to be named
 }
@@ -142,9 +139,9 @@ func (r *Replica[S, C]) Disks(number uint64) Disks {
 	return d
 }
 
-// MayShow returns nil if this member may show its disk to the owner of a term that began
-// after the loss of term lost: it knows a term at least as late as the loss, so it no longer
-// reports writes to an owner of an earlier term (D6). Errors: ErrOldTerm, ErrNotYet.
+// MayShow returns nil if this member may send its disk's definitions to the owner of a term that
+// began after the loss of term lost: its newest term is at least as late as the loss, so it no
+// longer reports writes to an owner with an earlier term (D6). Errors: ErrOldTerm, ErrNotYet.
 func (r *Replica[S, C]) MayShow(term, lost roster.Term) error {
 	switch {
 	case term < r.newest:
@@ -155,7 +152,7 @@ func (r *Replica[S, C]) MayShow(term, lost roster.Term) error {
 	return nil
 }
 
-// OwnerOf returns the owner of a term, if the newest roster is of that term.
+// OwnerOf returns a term's owner, if the newest roster has that term.
 func (r *Replica[S, C]) OwnerOf(term roster.Term) (roster.Incarnation, bool) {
 	return r.entry.Owner, r.entry.Term == term && r.entry.Owner != ""
 }

@@ -62,8 +62,8 @@ func (r *Replica[S, C]) forgetHeld() {
 	r.forget(r.position.Number - least)
 }
 
-// Needed returns the other replicas whose acknowledgement the owner needs: the in-sync set
-// and the joining replica (O4, R5). It is empty if the replica does not act.
+// Needed returns the other replicas that have to acknowledge: the in-sync set and the joining
+// replica (O4, R5). It is empty if the replica does not act.
 func (r *Replica[S, C]) Needed() []roster.Incarnation {
 	if !r.Acts() {
 		return nil
@@ -108,9 +108,9 @@ func (r *Replica[S, C]) Acknowledged(from roster.Incarnation, v roster.Version, 
 	}
 }
 
-// overtake raises the owner's number above one that a replica reports. Only this owner
-// numbers changes of its term, so another process made the table behind that number.
-// The next update is a whole table with a later number, which replaces it.
+// overtake raises the owner's number above a number that a replica reports. Only this owner numbers
+// changes in its term, so another process made the table behind that number. The next update is a
+// whole table with a later number, which replaces it.
 func (r *Replica[S, C]) overtake(number uint64) {
 	if number >= numberMax {
 		return

@@ -75,15 +75,15 @@ type Replica[S, C any] struct {
 	self      roster.Incarnation
 	machine   Machine[S, C]
 
-	version  roster.Version   // of the newest known roster; it never goes back (R6)
+	version  roster.Version   // newest known roster version; it never goes back (R6)
 	entry    roster.Partition // the partition in that roster
 	storage  roster.Storage   // the members that store its definitions, by that roster
 	loss     loss             // the last one in a roster
 	newest   roster.Term      // the latest known term, from rosters or messages
 	ownTerm  roster.Term      // the last term of this replica as the owner
-	position Position         // of the machine's table
+	position Position         // position of the machine's table
 	shown    roster.Version   // the latest version at which an owner received this position
-	stored   Position         // of the last definitions that this process has stored
+	stored   Position         // position of the definitions that this process stored last
 
 	owner[C]
 }
@@ -99,13 +99,13 @@ func New[S, C any](p roster.PartitionID, self roster.Incarnation, m Machine[S, C
 	return &Replica[S, C]{partition: p, self: self, machine: m}
 }
 
-// Self returns the process of the replica.
+// Self returns the replica's process.
 func (r *Replica[S, C]) Self() roster.Incarnation { return r.self }
 
 // Position returns the position of the replica's table.
 func (r *Replica[S, C]) Position() Position { return r.position }
 
-// Newest returns the latest known term.
+// Newest returns the latest term in any roster or message.
 func (r *Replica[S, C]) Newest() roster.Term { return r.newest }
 
 // Changed numbers a change that the owner has just made to its machine, and returns the

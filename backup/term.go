@@ -9,8 +9,8 @@ import (
 // its definitions, and reports whether the replica became the owner of a new term. A roster that is not
 // newer than the newest known one is ignored (R6).
 //
-// A replica becomes the owner once per term: when the roster names it with a term that is
-// later than its table's, and no later term is known (O2). The name alone is not enough: an
+// A replica becomes the owner once per term: when the roster names it with a term later than
+// its table's, and there is no later term (O2). The name alone is not enough: an
 // owner that was replaced and named again missed the changes in between, and has to start
 // a term of its own.
 func (r *Replica[S, C]) Observe(v roster.Version, p roster.Partition, s roster.Storage) (becameOwner bool) {
@@ -52,9 +52,9 @@ func (r *Replica[S, C]) floor(lost bool) clustertime.Tick {
 	return r.entry.Floor
 }
 
-// discard drops the table of a partition of which this process is no longer a replica. An
-// owner that acts at a later version than the known roster may rely on a position that it
-// received from here, so the table is kept until that version is known.
+// discard drops the table of a partition that this process no longer replicates. An owner that acts
+// at a later version than the known roster may rely on a position that it received from here, so
+// the table is kept until that version is known.
 func (r *Replica[S, C]) discard() {
 	if r.position == (Position{}) || r.version < r.shown || r.entry.Keeps(r.self) {
 		return

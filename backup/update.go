@@ -14,13 +14,13 @@ type Update[S, C any] struct {
 	Whole    *S             // the table, or nil
 	Since    uint64         // the number that Changes follow
 	Changes  []C
-	// Keep says that the update has definitions alone, for a member that keeps them in memory
-	// and may be no replica. They do not become its table.
+	// Keep means that the update has only definitions, for a member that keeps them in memory and
+	// may be no replica. They do not become its table.
 	Keep bool
 }
 
-// Update returns the update by which a replica reaches the owner's position, as far as the
-// owner knows, and false if it needs none. A joining replica is asked again at each version
+// Update returns the update by which a replica reaches the owner's position, as far as the owner
+// has its reports, and false if it needs none. A joining replica gets one again at each version
 // (R5).
 func (r *Replica[S, C]) Update(to roster.Incarnation) (Update[S, C], bool) {
 	u := Update[S, C]{Version: r.version, Position: r.position}
@@ -44,12 +44,11 @@ func (r *Replica[S, C]) Update(to roster.Incarnation) (Update[S, C], bool) {
 // whole table.
 func (r *Replica[S, C]) Behind(i roster.Incarnation) { delete(r.peers, i) }
 
-// Accept applies an update of another owner (B1), and returns the replica's position
-// afterwards, on which the sender may rely if the error is nil. A term older than the
-// newest known one is refused with [ErrOldTerm], changes that do not follow the replica's
-// table with [ErrGap], and a term that this process itself owns with [ErrOwnTerm]. An
-// update that the replica already has is not an error. A later term ends the replica's own
-// term, also if the update is refused.
+// Accept applies an update from another owner (B1), and returns the replica's position afterwards,
+// on which the sender may rely if the error is nil. It rejects a term older than the newest known
+// one with [ErrOldTerm], changes that do not follow the replica's table with [ErrGap], and a term
+// that this process itself owns with [ErrOwnTerm]. An update that the replica already has is not an
+// error. A later term ends the replica's own term, even if the update is rejected.
 func (r *Replica[S, C]) Accept(u Update[S, C]) (Position, error) {
 	r.Heard(u.Position.Term)
 	if err := r.acceptable(u); err != nil {
@@ -78,8 +77,8 @@ const (
 	leadMax   = 1 << 32
 )
 
-// receivable refuses a position that no owner of a later table can have sent; has is that
-// of the present one.
+// receivable rejects a position that no owner of a later table can have sent; has is the present
+// table's position.
 func (r *Replica[S, C]) receivable(p, has Position) error {
 	switch {
 	case p.Number > numberMax, p.Term == has.Term && p.Number > has.Number && p.Number-has.Number > leadMax:
@@ -106,8 +105,8 @@ func (r *Replica[S, C]) acceptable(u Update[S, C]) error {
 	return nil
 }
 
-// Keep records that this process stores the definitions in an update of another owner, and
-// reports whether they are newer than what it has. The errors are those of [Replica.Accept].
+// Keep records that this process stores the definitions in an update from another owner, and
+// reports whether they are newer than its own. It returns the errors of [Replica.Accept].
 func (r *Replica[S, C]) Keep(u Update[S, C]) (fresh bool, err error) {
 	r.Heard(u.Position.Term)
 	p := u.Position
