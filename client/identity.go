@@ -77,7 +77,7 @@ func (c *Client) register(ctx context.Context, cfg Config) error {
 	}
 	set := c.process.files.Set(registration.Set{Cluster: cfg.Cluster, Name: cfg.Set}, c.directory.Load().Name)
 	if set.Cluster == "" {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "client: the grid does not tell its name; upgrade its members, or set Cluster")
+		return failure.Errorf(sequencer.ErrInvalidConfig, "client: the grid's reply has no name; upgrade its members, or set Cluster")
 	}
 	host, _ := os.Hostname() // shown to operators; "" if there is none
 	var err error

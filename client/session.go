@@ -187,7 +187,7 @@ func (r *runner) giveBack(ctx context.Context, back *session.Return) {
 	ctx, cancel := context.WithTimeout(ctx, back.End-r.c.clock.Mono())
 	defer cancel()
 	if err := r.c.release(ctx, back.Ref, back.Release, session.Used{}); err != nil && !handles.Settled(err) {
-		r.c.log.Warn("logical node not given back; the grid takes it when the session has ended",
+		r.c.log.Warn("logical node not released; the grid reclaims it when the session has ended",
 			"sequencer", back.Ref.Definition.Name(), "node", back.Release.Node, "error", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// bounds returns the limits of a take or an extension now, at the server of a generation.
+// bounds returns the current limits for a take or an extension, at the server of a generation.
 func (h *holder) bounds(generation string) record.Bounds {
 	cfg := h.client.cfg
 	return record.Bounds{
@@ -27,9 +27,9 @@ func (c *Client) ahead() time.Duration {
 	return 2*c.cfg.Window + c.cfg.MaxSkew + c.cfg.FailoverBound
 }
 
-// take makes one round over the records, and returns the seat of the one that it took.
+// take makes one round over the records, and returns the seat for the record that it took.
 //
-// Errors: a *fullError; sequencer.ErrDestroyed, ErrDamaged; and those of the store.
+// Errors: a *fullError; sequencer.ErrDestroyed, ErrDamaged; and the store's errors.
 func (c *Client) take(ctx context.Context, h *holder, p sequencer.Preference) (*seat, error) {
 	if err := c.sample(); err != nil {
 		return nil, fmt.Errorf("sequencer %q: no logical node is taken while the clock is wrong: %s", h.name(), err.Error())
@@ -62,9 +62,9 @@ func (c *Client) take(ctx context.Context, h *holder, p sequencer.Preference) (*
 	return nil, full
 }
 
-// candidates returns the records to try, in order, and the problems of the others.
+// candidates returns the records to try, in order, and the problems with the others.
 //
-// Errors: sequencer.ErrDestroyed, and those of the store.
+// Errors: sequencer.ErrDestroyed, and the store's errors.
 func (c *Client) candidates(h *holder, p sequencer.Preference, records []found, generation string) ([]found, *fullError, error) {
 	b := h.bounds(generation)
 	full := &fullError{name: h.name(), slots: len(records)}
@@ -102,7 +102,7 @@ func (c *Client) candidates(h *holder, p sequencer.Preference, records []found, 
 	return tries, full, nil
 }
 
-// takeTries is how often the fate of one take is looked for before the round ends.
+// takeTries limits the attempts to learn the outcome of one take before the round ends.
 const takeTries = 3
 
 // tryTake tries to take one record. nil, nil: another holder was faster.
@@ -130,7 +130,7 @@ func (c *Client) tryTake(ctx context.Context, h *holder, f found, generation str
 	case phase == record.Lost:
 		return nil, nil
 	}
-	// What became of it is not known. Nothing was used, so it is returned if it lands.
+	// The outcome is unknown. No ID was issued, so the node is returned if the take lands.
 	s.stop(sequencer.Release{ID: id, Node: f.Node})
 	c.finishLater(s)
 	return nil, err

@@ -11,11 +11,11 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// ErrDamaged says that a record is missing or unreadable, or contradicts the sequencer's
-// document. Repair is the remedy.
+// ErrDamaged means that a record is missing or unreadable, or contradicts the sequencer's document.
+// Repair is the remedy.
 var ErrDamaged = record.ErrDamaged
 
-// ErrExpired says that a record was not renewed in time.
+// ErrExpired means that a record was not renewed in time.
 var ErrExpired = record.ErrExpired
 
 // call runs one call of the store with its time limit. No call begins after the client was
@@ -56,7 +56,7 @@ func (c *Client) swapIn(ctx context.Context, e Entry, generation string) (r Revi
 	return r, err
 }
 
-// list reads the keys of a folder.
+// list reads the keys in a folder.
 func (c *Client) list(ctx context.Context, folder string) (all []Entry, err error) {
 	err = c.call(ctx, func(ctx context.Context) (err error) { all, err = c.store.List(ctx, folder); return err })
 	return all, err
@@ -74,11 +74,11 @@ func (c *Client) generation(ctx context.Context) (id string, err error) {
 	return id, err
 }
 
-// persist calls f until it succeeds, or fails for a reason other than the store's, or ctx
-// ends. f is one that can be repeated.
+// persist calls f until it succeeds, or fails for a reason other than the store's, or ctx ends. f
+// must be repeatable.
 //
-// Errors: those of f that name a kind; and, when ctx ended, an error that matches
-// ctx.Err() and sequencer.ErrUnavailable.
+// Errors: f's errors with a kind; and, when ctx ended, an error that matches ctx.Err() and
+// sequencer.ErrUnavailable.
 func (c *Client) persist(ctx context.Context, name string, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
@@ -123,7 +123,7 @@ func isFinal(err error) bool {
 	return false
 }
 
-// gaveUp returns the error of a call whose context ended, with the last error.
+// gaveUp returns the error of a call after its context ended, with the last error.
 func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
 	if c.tasks.Err() != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)

@@ -15,8 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Client is a process's use of a store. All methods may be called from any number of
-// goroutines.
+// Client is a process's access to a store. All methods may be called from any number of goroutines.
 type Client struct {
 	store Store
 	cfg   Config
@@ -94,7 +93,7 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 	return c, nil
 }
 
-// reachAdvice returns what to check after an error, if that is the way to the store.
+// reachAdvice returns the advice for an error on the way to the store.
 func reachAdvice(err error) string {
 	var network net.Error
 	if errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) {
@@ -126,7 +125,7 @@ func (c *Client) start(ctx context.Context) error {
 	return c.sample()
 }
 
-// nameOf returns what messages call a store.
+// nameOf returns a store's name for messages.
 func nameOf(s Store) string {
 	if named, is := s.(fmt.Stringer); is {
 		return named.String()
@@ -134,7 +133,7 @@ func nameOf(s Store) string {
 	return fmt.Sprintf("%T", s)
 }
 
-// lookEvery is how often the client samples the wall clock and looks for idle handles.
+// lookEvery is the interval at which the client samples the wall clock and looks for idle handles.
 const lookEvery = time.Second
 
 // run samples the clock and looks for idle handles until ctx ends.
@@ -162,12 +161,12 @@ func (c *Client) run(ctx context.Context) {
 	}
 }
 
-// Leave returns every logical node and closes the client. It returns an error
-// that matches ctx.Err() if ctx ended first; the client is closed then too.
+// Leave returns every logical node and closes the client. It returns an error that matches
+// ctx.Err() if ctx ended first; the client is closed then too.
 //
-// A logical node whose grant has ended is free without it. So Leave ends by itself when the store
-// has not answered until the last grant ended, a window at most, with an error that matches
-// sequencer.ErrUnavailable.
+// A logical node is free once its grant has ended, even without a release. Leave therefore ends by
+// itself if the store has not answered until the last grant ended, a window at most, with an error
+// that matches sequencer.ErrUnavailable.
 //
 // Errors: sequencer.ErrClosed, also when Close ends it; sequencer.ErrUnavailable; and, when ctx
 // ended, an error that matches ctx.Err() and sequencer.ErrUnavailable.

@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Config says how a client uses its store. The zero value is a good choice.
+// Config configures a client. The zero value is a good choice.
 type Config struct {
 	// Prefix begins every key, such as "ids/". At most 200 bytes of UTF-8.
 	Prefix string
@@ -19,10 +19,9 @@ type Config struct {
 	// number of processes that can use it at the same time, until Scale changes it.
 	// 0 = 32, or the sequencer's node count if that is smaller.
 	Pool int
-	// Window is how long a grant lasts: for so long a client can issue IDs while the
-	// store is away, and so long a crashed client's node is not used. At least 1 s;
-	// 0 = 15 s, unless the store suggests another ([Windowed]). Give all clients of a
-	// sequencer the same.
+	// Window is the length of a grant: the time for which a client can issue IDs while the store is
+	// down, and for which a crashed client's node stays reserved. At least 1 s; 0 = 15 s, unless
+	// the store suggests another ([Windowed]). Give all clients of a sequencer the same.
 	Window time.Duration
 	// CallTimeout bounds one call of the store; at most half a window, which is the
 	// default.
@@ -30,16 +29,14 @@ type Config struct {
 	// AcquireMaxDelay bounds the pause between two rounds in which no logical node was
 	// free; 0 = 30 s.
 	AcquireMaxDelay time.Duration
-	// ReadyTimeout bounds how long Health waits for the other holders to know a version
-	// whose predecessor has crashed; see Known. More than a window; 0 = 2 minutes.
+	// ReadyTimeout bounds the time for which Health waits until the other holders know a version
+	// after its predecessor crashed; see Known. More than a window; 0 = 2 minutes.
 	ReadyTimeout time.Duration
-	// MaxSkew is how far this machine's clock may be off that of a store that shows its
-	// own, and, with FailoverBound, how far any two clients' clocks differ at most;
-	// 0 = 5 s.
+	// MaxSkew bounds the difference between this machine's clock and the clock of a store that has
+	// one, and, with FailoverBound, the difference between any two clients' clocks; 0 = 5 s.
 	MaxSkew time.Duration
-	// MaxClockBack is how far this machine's clock may be set back before OnLost is
-	// called; 0 = 5 s. IDs ascend in any case: the handle waits until the clock has
-	// come to its last ID again.
+	// MaxClockBack is the largest step back of this machine's clock before OnLost is called; 0 = 5
+	// s. IDs ascend in any case: the handle waits until the clock has reached its last ID again.
 	MaxClockBack time.Duration
 	// FailoverBound is the longest time for which a server that was replaced still
 	// acknowledges writes. It must be set for a store that may lose acknowledged writes
@@ -48,9 +45,9 @@ type Config struct {
 	// Task names this process in the records, for people; "" = a random ID. At most 256
 	// bytes of UTF-8. Two processes with one task are two holders.
 	Task string
-	// Known, if not nil, returns which versions of other nodes this process knows to be
-	// running, by node. Each renewal writes them into the record. A holder whose
-	// predecessor crashed is ready when every other holder knows its version.
+	// Known, if not nil, returns the versions of other nodes that this process has seen running, by
+	// node. Each renewal writes them into the record. A holder whose predecessor crashed is ready
+	// when every other holder knows its version.
 	Known func() map[int]uint64
 	// OnLost, if not nil, is called in a goroutine of its own when a logical node is
 	// lost, and again as long as there is none in its place. IDs that were granted stay
@@ -64,7 +61,7 @@ type Config struct {
 	Clock func() time.Time
 }
 
-// Loss says which logical node was lost, and why.
+// Loss describes a lost logical node, with the cause.
 type Loss struct {
 	Sequencer string
 	Node      sequencer.NodeID
@@ -82,7 +79,7 @@ type Windowed interface {
 	DefaultWindow() time.Duration
 }
 
-// Defaults and limits of Config.
+// Config defaults and limits.
 const (
 	defaultPool         = 32
 	defaultWindow       = 15 * time.Second
@@ -151,7 +148,7 @@ func orDefaultFunc(f, other func() time.Time) func() time.Time {
 	return f
 }
 
-// defaultWindowOf returns the window of a store's clients that give none.
+// defaultWindowOf returns the default window for a store's clients.
 func defaultWindowOf(s Store) time.Duration {
 	if w, suggests := s.(Windowed); suggests {
 		return w.DefaultWindow()

@@ -10,16 +10,15 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// CreateSequencer returns this client's handle on a named sequencer, creating the
-// sequencer if the store has none of that name, and attaches a logical node. While every
-// logical node has a holder it waits for one until ctx ends. There is one handle per name
-// and client: a handle that is there already is returned as it is, Detached too. If only
-// the attach failed, the handle is returned, Detached, beside the error; calling again
-// tries to attach it again.
+// CreateSequencer returns this client's handle on a named sequencer, creates the sequencer if the
+// store has none with that name, and attaches a logical node. While every logical node has a holder
+// it waits for one until ctx ends. There is one handle per name and client: an existing handle is
+// returned as it is, even if Detached. If only the attach failed, the handle is returned, Detached,
+// with the error; calling again retries the attach.
 //
-// Errors: sequencer.ErrInvalidConfig; ErrConflict if the store has the name with another
-// definition (the message shows both); ErrDamaged; ErrClosed; and, when ctx ended, an error
-// that matches ctx.Err() and either ErrNoFreeNode or ErrUnavailable.
+// Errors: sequencer.ErrInvalidConfig; ErrConflict if the store has the name with another definition
+// (the message has both); ErrDamaged; ErrClosed; and, when ctx ended, an error that matches
+// ctx.Err() and either ErrNoFreeNode or ErrUnavailable.
 func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer.Config) (*sequencer.Sequencer, error) {
 	def, err := sequencer.Define(name, cfg)
 	if err != nil {
@@ -52,17 +51,15 @@ func (c *Client) OpenSequencer(ctx context.Context, name string) (*sequencer.Seq
 	})
 }
 
-// CreateStriped returns one new handle over several logical nodes of a named sequencer,
-// 1 to sequencer.MaxStripes, creating the sequencer if the store has none of that name.
-// It is for a process that needs more than one node's IDs; order is by node, see
-// [sequencer.Striped].
+// CreateStriped returns one new handle over several logical nodes of a named sequencer, 1 to
+// sequencer.MaxStripes, and creates the sequencer if the store has none with that name. It serves a
+// process that needs more IDs than one node has; order is per node, see [sequencer.Striped].
 //
-// Each call returns another handle with logical nodes of its own. [sequencer.Striped.Leave]
-// returns the nodes, and so does the client's Leave. If not all logical nodes can be
-// attached before ctx ends, no handle is returned, and the attached ones are returned.
+// Each call returns another handle with its own logical nodes. [sequencer.Striped.Leave] returns
+// the nodes, and so does the client's Leave. If not all logical nodes can be attached before ctx
+// ends, no handle is returned, and the attached nodes are returned to the store.
 //
-// Errors: as those of CreateSequencer; ErrDestroyed if the sequencer was destroyed
-// meanwhile.
+// Errors: as for CreateSequencer; ErrDestroyed if the sequencer was destroyed during the call.
 func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.Config, stripes int) (*sequencer.Striped, error) {
 	def, err := sequencer.Define(name, cfg)
 	if err != nil {
@@ -101,7 +98,7 @@ func (c *Client) keep(d record.Document, e *entry) (*entry, error) {
 
 // existing returns the document of a name's life.
 //
-// Errors: sequencer.ErrNotFound, ErrDamaged, and those of persist.
+// Errors: sequencer.ErrNotFound, ErrDamaged, and the errors of persist.
 func (c *Client) existing(ctx context.Context, name string) (d record.Document, err error) {
 	err = c.persist(ctx, name, func() (err error) {
 		var revision Revision
@@ -117,10 +114,10 @@ func (c *Client) existing(ctx context.Context, name string) (d record.Document, 
 	return d, err
 }
 
-// ensure returns the document of a name's life with a definition, and begins one if there
-// is none. A destroy that was begun is completed first (H7).
+// ensure returns the document of a name's life with a definition, and begins one if there is none.
+// It completes an interrupted destroy first (H7).
 //
-// Errors: sequencer.ErrInvalidConfig, ErrConflict, ErrDamaged, and those of persist.
+// Errors: sequencer.ErrInvalidConfig, ErrConflict, ErrDamaged, and the errors of persist.
 func (c *Client) ensure(ctx context.Context, def sequencer.Definition) (d record.Document, err error) {
 	err = c.persist(ctx, def.Name(), func() (err error) {
 		d, err = c.ensureOnce(ctx, def)
@@ -189,7 +186,7 @@ func (c *Client) checkNew(ctx context.Context, def sequencer.Definition) error {
 			}
 		}
 		if len(e.Body) == 0 {
-			continue // released by the original, which knows no document
+			continue // released by the original implementation, which has no documents
 		}
 		if _, _, err := c.document(ctx, def.Name()); !errors.Is(err, ErrNoRecord) {
 			return orAgain(err) // it was made since

@@ -10,14 +10,12 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// DestroySequencer ends the life that the name has at the moment, for all holders. See
-// [sequencer.Sequencer.Destroy], which ends no life but its own. Holders learn of it by
-// their next renewal, or earlier if the store tells of changes. A destroy that was begun
-// and not completed is completed by the next destroy or create of the name.
+// DestroySequencer ends the name's current life, for all holders. [sequencer.Sequencer.Destroy]
+// only ends the life of its handle. Holders detect it by their next renewal, or earlier if the
+// store is a [Watcher]. The next destroy or create of the name completes an interrupted destroy.
 //
-// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrDamaged if a record is missing (repair
-// it first), ErrClosed; and, when ctx ended, an error that matches ctx.Err() and
-// ErrUnavailable.
+// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrDamaged if a record is missing (repair it
+// first), ErrClosed; and, when ctx ended, an error that matches ctx.Err() and ErrUnavailable.
 func (c *Client) DestroySequencer(ctx context.Context, name string) error {
 	if _, err := sequencer.Define(name, sequencer.Config{}); err != nil {
 		return err
@@ -57,11 +55,11 @@ func (c *Client) endAll(ref sequencer.Ref) {
 	}
 }
 
-// destroyLife goes through the steps of a destroy (H7). Any client may do so, concurrently
-// and after another has begun.
+// destroyLife carries out the steps of a destroy (H7). Any client may do so, concurrently and after
+// another has begun.
 //
-// Errors: sequencer.ErrNotFound, ErrDestroyed if the life has ended, ErrDamaged; errAgain
-// and ErrChanged if it has to be called again; and those of the store.
+// Errors: sequencer.ErrNotFound, ErrDestroyed if the life has ended, ErrDamaged; errAgain and
+// ErrChanged if it has to be called again; and the store's errors.
 func (c *Client) destroyLife(ctx context.Context, ref sequencer.Ref) error {
 	name := ref.Definition.Name()
 	d, revision, err := c.document(ctx, name)
@@ -132,7 +130,7 @@ func (c *Client) seal(ctx context.Context, d record.Document) (made int, err err
 	return m.Made, nil
 }
 
-// closeAll closes every record of a life, and returns them.
+// closeAll closes every record in a life, and returns them.
 func (c *Client) closeAll(ctx context.Context, d record.Document, made int) ([]record.Record, error) {
 	all, err := c.all(ctx, d.Definition.Name(), 0, made)
 	if err != nil {

@@ -25,10 +25,10 @@ import (
 //	ids/orders/sequencer.json
 //	ids/orders/0.json
 //
-// A write is on the disk when Swap returns, and a process that is killed in the middle
-// of one leaves either the old file or the new one. Writers of a key exclude each other
-// with flock, which the kernel releases when a process ends. A file that was changed by
-// anything but a File has a body that says so, and that no reader takes for a record.
+// A write is on the disk when Swap returns, and a process that is killed in the middle leaves
+// either the old file or the new one. Writers of a key exclude each other with flock, which the
+// kernel releases when a process ends. A file that was changed by anything but a File has a digest
+// that does not match, and no reader accepts it as a record.
 //
 // A copy of the directory is another store. Two of them issue equal IDs, as do a
 // directory and its older backup.
@@ -42,7 +42,7 @@ type File struct {
 	failed error           // set once a write may or may not be durable: then nothing is answered
 }
 
-// Places of a File that are no keys: the names of keys do not begin with a dot.
+// Paths in a File that are no keys: the names of keys do not begin with a dot.
 const (
 	locksDir = ".locks"
 	tempDir  = ".temp"
@@ -127,7 +127,7 @@ func (f *File) prepare() error {
 // Close releases the directory. Handles of the store fail afterwards.
 func (f *File) Close() error { return f.root.Close() }
 
-// Load implements [Store]. What it returns is durable.
+// Load implements [Store]. The returned entry is durable.
 func (f *File) Load(ctx context.Context, key string) (Entry, error) {
 	if key == "" || len(key) > keyMax {
 		return Entry{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: load %.100q: a key of %d bytes; keys have 1 to %d", key, len(key), keyMax)
@@ -227,7 +227,7 @@ func (f *File) state(ctx context.Context) error {
 	return f.failed
 }
 
-// read reads the file of a key. Errors: ErrNoRecord.
+// read reads a key's file. Errors: ErrNoRecord.
 func (f *File) read(key, name string) (Entry, error) {
 	file, err := f.root.Open(name)
 	if isAbsent(err) {
@@ -270,7 +270,7 @@ func (f *File) replace(stripe, name string, text []byte) error {
 	return f.persist(dir)
 }
 
-// writeTemp writes the temporary file of a stripe to the disk.
+// writeTemp writes a stripe's temporary file to the disk.
 func (f *File) writeTemp(stripe string, text []byte) error {
 	file, err := f.root.OpenFile(path.Join(tempDir, stripe), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o660)
 	if err != nil {

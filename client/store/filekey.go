@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// nameMax is how many bytes a file name has; the limit of file systems is 255.
+// nameMax is the maximum length of a file name in bytes; the limit in file systems is 255.
 const nameMax = 200
 
-// fileOf returns the file of a key, relative to the store's directory. Each part of the
-// key is the name of a file or directory. Lower-case letters, digits and most signs stay
-// as they are; all other bytes, and a dot at the start, become %xx, so that no key leaves
-// the directory, and no two keys have one file where the file system ignores case. An
-// empty part is "%". A part that is too long becomes several directories whose names,
-// but for the last, end with "+".
+// fileOf returns a key's file, relative to the store's directory. Each part of the key is the name
+// of a file or directory. Lower-case letters, digits and most signs stay as they are; all other
+// bytes, and a dot at the start, become %xx, so that no key leaves the directory, and no two keys
+// share a file where the file system ignores case. An empty part is "%". A part that is too long
+// becomes several directories; all their names except the last end with "+".
 func fileOf(key string) string {
 	parts := strings.Split(key, "/")
 	for i, part := range parts {
@@ -24,7 +23,7 @@ func fileOf(key string) string {
 	return strings.Join(parts, "/")
 }
 
-// escape returns the name of one part of a key.
+// escape returns the file name for one part of a key.
 func escape(part string) string {
 	if part == "" {
 		return "%"
@@ -82,8 +81,7 @@ func listRoot(prefix string) string {
 	return fileOf(strings.TrimSuffix(dir, "/"))
 }
 
-// stripeOf returns the stripe of a file. The files of a stripe share a lock and a
-// temporary file.
+// stripeOf returns a file's stripe. The files in a stripe share a lock and a temporary file.
 func stripeOf(name string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name)) // A hash takes every write.

@@ -17,7 +17,7 @@ const (
 	lockWaitMax = 16 * time.Millisecond
 )
 
-// lock waits for the lock of a stripe until ctx ends.
+// lock waits for a stripe's lock until ctx ends.
 func (f *File) lock(ctx context.Context, stripe string) (*fileLock, error) {
 	for wait := lockWaitMin; ; wait = min(2*wait, lockWaitMax) {
 		lock, err := f.tryLock(stripe)

@@ -11,29 +11,29 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Health is the state of a client, read from memory.
+// Health is a client's state, read from memory.
 type Health struct {
-	// Valid reports whether every handle that is to have a logical node has one whose
-	// record has not expired, and is being renewed. A handle that its user or
-	// DetachWhenIdle detached needs none.
+	// Valid reports whether every handle that should have a logical node has one with a record that
+	// has not expired, and is being renewed. A handle that its user or DetachWhenIdle detached
+	// needs none.
 	Valid bool
-	// Ready reports whether the client is Valid and may be given work: for each logical
-	// node whose last holder crashed, every other holder knows of its version, or
-	// Config.ReadyTimeout has passed (see Config.Known).
+	// Ready reports whether the client is Valid and may be given work: for each logical node whose
+	// last holder crashed, every other holder knows its version, or Config.ReadyTimeout has passed
+	// (see Config.Known).
 	Ready bool
-	// Reason says why it is not Valid or not Ready, "" if it is both.
+	// Reason is the reason why it is not Valid or not Ready, or "".
 	Reason string
 	// Sequencers has one entry for each handle, by name and node.
 	Sequencers []SequencerHealth
-	// Skew is how far this machine's clock is ahead of the store's, if SkewKnown.
+	// Skew is the lead of this machine's clock over the store's, if SkewKnown.
 	Skew      time.Duration
 	SkewKnown bool
-	// Ahead and Corrupt are how many records the last attaches left out because they
-	// are granted to a time far ahead of this machine's clock, or damaged.
+	// Ahead and Corrupt are the numbers of records that the last attaches left out because they are
+	// granted to a time far ahead of this machine's clock, or damaged.
 	Ahead, Corrupt int
 }
 
-// SequencerHealth is the state of one handle.
+// SequencerHealth is one handle's state.
 type SequencerHealth struct {
 	Name     string
 	Attached bool // it has a logical node, and the fields below
@@ -46,8 +46,8 @@ type SequencerHealth struct {
 	Reason              string
 }
 
-// Health returns the state of the client. It makes no request, and never fails: that of a
-// closed client is not valid.
+// Health returns the client's state. It makes no request, and never fails: a closed client is not
+// valid.
 func (c *Client) Health() Health {
 	h := Health{Valid: true, Ready: true}
 	for _, e := range c.handles.All() {
@@ -79,7 +79,7 @@ func (c *Client) Health() Health {
 	return h
 }
 
-// healthOf returns the state of one handle.
+// healthOf returns one handle's state.
 func (c *Client) healthOf(e *entry) SequencerHealth {
 	s := SequencerHealth{Name: e.Control.Handle().Name()}
 	held, attached := e.Control.Held()

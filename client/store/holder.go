@@ -23,7 +23,7 @@ type holder struct {
 	owed      atomic.Bool  // its create could not attach it
 }
 
-// wanted reports whether a handle without a logical node is to have one.
+// wanted reports whether a handle without a logical node should have one.
 func (h *holder) wanted() bool {
 	return h.attaching.Load() > 0 || h.owed.Load() || h.control.Lost(sequencer.AttachmentID{})
 }
@@ -77,7 +77,7 @@ func (c *Client) attached(s *seat) sequencer.Attachment {
 	return sequencer.Attachment{ID: s.id, Node: s.node, Grant: g}
 }
 
-// notAttached returns the error of an attach whose context ended.
+// notAttached returns the error of an attach after its context ended.
 func (c *Client) notAttached(name string, ended, last error) error {
 	if c.tasks.Err() != nil {
 		return failure.Errorf(sequencer.ErrClosed, "sequencer %q: the client was closed", name)
@@ -108,7 +108,7 @@ func (h *holder) Destroy(ctx context.Context, ref sequencer.Ref) error {
 	return h.client.destroy(ctx, ref)
 }
 
-// keeper is a client as its registry of handles sees it.
+// keeper implements handles.Keeper for a client.
 type keeper struct{ c *Client }
 
 // AttachFailed implements handles.Keeper.
@@ -134,8 +134,8 @@ func (c *Client) seatOf(id sequencer.AttachmentID) *seat {
 	return c.seats[id]
 }
 
-// seatsFor returns the seats that end with an attachment of a handle: its own, and, if its record
-// was lost, the next one that the handle does not have yet.
+// seatsFor returns the seats that end with a handle's attachment: its own, and, if its record was
+// lost, the next one that the handle does not have yet.
 func (c *Client) seatsFor(h *holder, id sequencer.AttachmentID) (all []*seat) {
 	for _, s := range c.allSeats() {
 		if s.id == id || s.h == h {
@@ -146,7 +146,7 @@ func (c *Client) seatsFor(h *holder, id sequencer.AttachmentID) (all []*seat) {
 }
 
 // releaseOf returns the release of a seat that ends with an attachment: a handle has used nothing
-// of another one.
+// under another one.
 func releaseOf(s *seat, rel sequencer.Release) sequencer.Release {
 	if s.id == rel.ID {
 		return rel

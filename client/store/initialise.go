@@ -10,12 +10,12 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// initialise makes the records of a sequencer that was just created, then the marker, and
-// then records in the document that both were made (H11). Any client completes what another
-// has begun. With that record there is nothing to do, whatever Config.Pool is (Z2): a key that
-// is missing is damage, and never made again.
+// initialise makes the records of a new sequencer, then the marker, and then records in the
+// document that both were made (H11). Any client completes another's interrupted initialisation.
+// With that record there is nothing to do, whatever Config.Pool is (Z2): a missing key is damage,
+// and never made again.
 //
-// Errors: ErrDamaged, errAgain if the document has to be read again, and those of the store.
+// Errors: ErrDamaged, errAgain if the document has to be read again, and the store's errors.
 func (c *Client) initialise(ctx context.Context, d record.Document, revision Revision) error {
 	next, lacking := d.Initialize(newNonce())
 	if !lacking {
@@ -28,10 +28,9 @@ func (c *Client) initialise(ctx context.Context, d record.Document, revision Rev
 	return orAgain(err)
 }
 
-// makeRecords makes the records that are lacking, and the marker last. With a marker there is
-// nothing to do.
+// makeRecords makes the missing records, and the marker last. With a marker there is nothing to do.
 //
-// Errors: ErrDamaged, errAgain if it has to be called again, and those of the store.
+// Errors: ErrDamaged, errAgain if it has to be called again, and the store's errors.
 func (c *Client) makeRecords(ctx context.Context, d record.Document) error {
 	name := d.Definition.Name()
 	key := record.KeysOf(c.cfg.Prefix, name).Marker()

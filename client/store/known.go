@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// known returns what Config.Known does, without nodes that cannot be (Z19).
+// known returns the result of Config.Known without impossible nodes (Z19).
 func (c *Client) known() map[sequencer.NodeID]uint64 {
 	if c.cfg.Known == nil {
 		return nil

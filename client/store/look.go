@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// loadsAtOnce is how many records are read concurrently.
+// loadsAtOnce bounds concurrent reads of records.
 const loadsAtOnce = 8
 
 // cache has bodies with the revision they were read at, for stores whose listings have
@@ -39,7 +39,7 @@ func (c *cache) put(e Entry) {
 
 // document reads a sequencer's document with its revision.
 //
-// Errors: ErrNoRecord, ErrDamaged, and those of the store.
+// Errors: ErrNoRecord, ErrDamaged, and the store's errors.
 func (c *Client) document(ctx context.Context, name string) (record.Document, Revision, error) {
 	key := record.KeysOf(c.cfg.Prefix, name).Document()
 	e, err := c.load(ctx, key)
@@ -58,7 +58,7 @@ func (c *Client) document(ctx context.Context, name string) (record.Document, Re
 
 // marker reads a sequencer's marker with its revision.
 //
-// Errors: ErrDamaged, with ErrNoRecord if it is missing; and those of the store.
+// Errors: ErrDamaged, with ErrNoRecord if it is missing; and the store's errors.
 func (c *Client) marker(ctx context.Context, name string) (record.Marker, Revision, error) {
 	key := record.KeysOf(c.cfg.Prefix, name).Marker()
 	e, err := c.load(ctx, key)
@@ -82,7 +82,7 @@ type found struct {
 	err      error // ErrDamaged, or the store's
 }
 
-// readRecord returns the record of an entry.
+// readRecord decodes the record in an entry.
 func readRecord(node sequencer.NodeID, e Entry, err error) found {
 	f := found{Candidate: record.Candidate{Node: node}, revision: e.Revision, err: err}
 	switch {
@@ -107,7 +107,7 @@ func (c *Client) one(ctx context.Context, name string, node sequencer.NodeID) fo
 
 // all reads the records of the nodes from low to below high, with their revisions.
 //
-// Errors: those of the listing. That of a single record is in its place.
+// Errors: the errors of the listing. A single record's error is in its place.
 func (c *Client) all(ctx context.Context, name string, low, high int) ([]found, error) {
 	keys := record.KeysOf(c.cfg.Prefix, name)
 	listed, err := c.list(ctx, keys.Folder())

@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// lost handles the loss of a seat's record: the handle uses up what it was granted, and
-// takes another record as soon as it can.
+// lost handles the loss of a seat's record: the handle uses up its grant, and takes another record
+// as soon as it can.
 func (c *Client) lost(ctx context.Context, s *seat, cause error) {
 	defer c.remove(s)
 	control := s.h.control
@@ -49,8 +49,8 @@ func (c *Client) lost(ctx context.Context, s *seat, cause error) {
 	c.log.Info("logical node no longer awaited", "sequencer", s.h.name(), "state", control.Handle().State().String())
 }
 
-// replace tries once to take another record. Its grant may begin where that of the lost one ends,
-// for which the handle does not wait; see [sequencer.Control.ReplaceAtEnd].
+// replace tries once to take another record. Its grant may begin where the lost one ends, for which
+// the handle does not wait; see [sequencer.Control.ReplaceAtEnd].
 func (c *Client) replace(ctx context.Context, s *seat) error {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, onceKey{}, true), c.cfg.Window+4*c.cfg.CallTimeout)
 	defer cancel()

@@ -12,15 +12,14 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Scale sets how many logical nodes of a sequencer are in use, 1 to its node count. To
-// scale down retires the records of the highest nodes: their holders lose them by their
-// next renewal, and take others. To scale up makes records, and restores those that were
-// retired, with their versions and bounds. A call that failed half way is completed by
-// another.
+// Scale sets the number of a sequencer's logical nodes in use, 1 to its node count. Scaling down
+// retires the records of the highest nodes: their holders lose them by their next renewal, and take
+// others. Scaling up makes records, and restores retired ones with their versions and bounds.
+// Another call completes an interrupted one.
 //
-// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrDestroyed; ErrConflict if another
-// Scale was later; ErrDamaged if a record is missing; ErrClosed; and, when ctx ended, an
-// error that matches ctx.Err() and ErrUnavailable.
+// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrDestroyed; ErrConflict if another Scale was
+// later; ErrDamaged if a record is missing; ErrClosed; and, when ctx ended, an error that matches
+// ctx.Err() and ErrUnavailable.
 func (c *Client) Scale(ctx context.Context, name string, slots int) error {
 	d, err := c.existing(ctx, name)
 	if err != nil {
@@ -60,8 +59,8 @@ func (c *Client) resize(ctx context.Context, d record.Document, slots int) error
 	return nil
 }
 
-// enlist makes the record of a node beyond those of the marker, retired (H10). A record
-// that is there was left by a call that did not come to its end.
+// enlist makes the record of a node above the marker's nodes, retired (H10). An existing record
+// comes from an interrupted call.
 func (c *Client) enlist(ctx context.Context, d record.Document, node sequencer.NodeID) error {
 	name := d.Definition.Name()
 	before := record.Born(d.Life, newNonce())
@@ -81,7 +80,7 @@ func (c *Client) enlist(ctx context.Context, d record.Document, node sequencer.N
 	return err
 }
 
-// conform brings every record to the state that the number of slots asks for.
+// conform brings every record to the state that the number of slots requires.
 func (c *Client) conform(ctx context.Context, d record.Document, slots int) error {
 	name := d.Definition.Name()
 	m, _, err := c.marker(ctx, name)
@@ -137,17 +136,17 @@ func (c *Client) alter(ctx context.Context, name string, f found, rule func(reco
 	}
 }
 
-// Retire takes one logical node out of use: its holder loses it by its next renewal, and
-// takes another. Scale restores it, as does Restore.
+// Retire takes one logical node out of use: its holder loses it by its next renewal, and takes
+// another. Scale restores it, as does Restore.
 //
-// Errors: as those of Scale, but for ErrConflict.
+// Errors: as for Scale, except ErrConflict.
 func (c *Client) Retire(ctx context.Context, name string, node sequencer.NodeID) error {
 	return c.alterNode(ctx, name, node, record.Record.Retire)
 }
 
 // Restore returns a retired logical node to use, with its version and bound.
 //
-// Errors: as those of Scale, but for ErrConflict.
+// Errors: as for Scale, except ErrConflict.
 func (c *Client) Restore(ctx context.Context, name string, node sequencer.NodeID) error {
 	return c.alterNode(ctx, name, node, record.Record.Restore)
 }
@@ -206,7 +205,7 @@ func (c *Client) Repair(ctx context.Context, name string, node sequencer.NodeID,
 	})
 }
 
-// repair writes a record in place of one that was found.
+// repair replaces a record that was found.
 func (c *Client) repair(ctx context.Context, d record.Document, f found, floor clustertime.Tick) error {
 	name := d.Definition.Name()
 	var state error
@@ -238,7 +237,7 @@ func (c *Client) repair(ctx context.Context, d record.Document, f found, floor c
 	return err
 }
 
-// versionKnown returns the largest version that the other records know of a node.
+// versionKnown returns a node's largest version in the other records.
 func (c *Client) versionKnown(ctx context.Context, name string, node sequencer.NodeID) (version uint64) {
 	m, _, err := c.marker(ctx, name)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 // probeKey is the key below the prefix by which a client tries a store's conditions.
 const probeKey = "probe.json"
 
-// probe writes on conditions that do not hold. A store that accepts one of those writes
-// would let two holders have one node.
+// probe writes under conditions that do not hold. A store that accepts such a write would let two
+// holders have one node.
 //
-// Errors: sequencer.ErrInvalidConfig, and those of the store.
+// Errors: sequencer.ErrInvalidConfig, and the store's errors.
 func (c *Client) probe(ctx context.Context) error {
 	key := c.cfg.Prefix + probeKey
 	for {

@@ -18,7 +18,7 @@ func newAttachmentID() (id sequencer.AttachmentID) {
 	return id
 }
 
-// randomBytes returns the random half of a life.
+// randomBytes returns a life's random half.
 func randomBytes() (b [8]byte) {
 	_, _ = rand.Read(b[:])
 	return b

@@ -7,11 +7,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/record"
 )
 
-// readyEvery is how often a seat whose predecessor crashed looks at the other records.
+// readyEvery is the interval at which a seat reads the other records after its predecessor crashed.
 const readyEvery = 5 * time.Second
 
-// becomeReady marks a seat as ready that was not so from the first, when every other
-// holder's record shows its version, or after Config.ReadyTimeout (Z16 to Z18).
+// becomeReady marks a seat as ready when every other holder's record has its version, or after
+// Config.ReadyTimeout (Z16 to Z18).
 func (s *seat) becomeReady(ctx context.Context) {
 	c := s.h.client
 	s.mu.Lock()
@@ -42,8 +42,8 @@ func (s *seat) rest(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// allKnow reports whether every other record that has a holder shows the seat's version. A
-// record that cannot be read does not.
+// allKnow reports whether every other record with a holder has the seat's version. An unreadable
+// record does not.
 func (c *Client) allKnow(ctx context.Context, s *seat, version uint64) bool {
 	m, _, err := c.marker(ctx, s.h.name())
 	if err != nil {

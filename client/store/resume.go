@@ -61,14 +61,14 @@ func (c *Client) isLow(s *seat) bool {
 	return false
 }
 
-// nextMove returns the channel that tells of the next renewal, loss or replacement.
+// nextMove returns the channel that is closed at the next renewal, loss or replacement.
 func (c *Client) nextMove() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.moved
 }
 
-// announce tells of a renewal, loss or replacement.
+// announce signals a renewal, loss or replacement.
 func (c *Client) announce() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,15 +11,15 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// room is where the attaches of one name wait for a free node.
+// room is the waiting list for one name's free nodes.
 type room struct {
 	users int
 	wake  chan struct{} // closed when a record of the name may have become free
-	// ahead and corrupt are how many records the last round left out.
+	// ahead and corrupt are the numbers of records that the last round left out.
 	ahead, corrupt int
 }
 
-// enter returns the room of a name, until exit.
+// enter returns a name's room, until exit.
 func (c *Client) enter(name string) *room {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +38,7 @@ func (c *Client) exit(name string) {
 	c.rooms[name].users--
 }
 
-// wakeOf returns the channel that tells of the next change.
+// wakeOf returns the channel that is closed at the next change.
 func (c *Client) wakeOf(r *room) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *Client) count(name string, ahead, corrupt int) {
 	}
 }
 
-// notify wakes those that wait for a node of a name.
+// notify wakes the attaches that wait for a node of a name.
 func (c *Client) notify(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,12 +64,12 @@ func (c *Client) notify(name string) {
 	}
 }
 
-// wakeSpread is within which time attaches that were woken look again, so that they do not
-// all ask for one record.
+// wakeSpread is the time over which woken attaches spread their next look, so that they do not all
+// try one record.
 const wakeSpread = 50 * time.Millisecond
 
-// await waits for d, or a little after wake, or returns the error of ctx or of the
-// client's end.
+// await waits for d, or until shortly after wake, or returns the error of ctx or of the client's
+// end.
 func (c *Client) await(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	ctx, cancel := c.tasks.Bind(ctx)
 	defer cancel()
@@ -85,7 +85,7 @@ func (c *Client) await(ctx context.Context, d time.Duration, wake <-chan struct{
 	}
 }
 
-// fullError says that no record could be taken in a round.
+// fullError reports that no record could be taken in a round.
 type fullError struct {
 	name                       string
 	slots, held, retired       int

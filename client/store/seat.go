@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// seat is one attachment of a handle: its machine, and the calls that the machine wants.
+// seat is one attachment of a handle: its machine, and the calls that the machine requires.
 type seat struct {
 	h    *holder
 	id   sequencer.AttachmentID
@@ -36,8 +36,8 @@ func newSeat(h *holder, machine *record.Holding) *seat {
 	}
 }
 
-// swapsMax is how often a drive writes before it pauses: a machine needs three, after a
-// stop at the worst moment.
+// swapsMax bounds the writes of one drive before it pauses: a machine needs three, after a stop at
+// the worst moment.
 const swapsMax = 5
 
 // drive sends the machine's requests until it has none, or returns the error of a call
@@ -222,8 +222,8 @@ func (s *seat) poke() {
 	}
 }
 
-// dropped reports whether the handle did not take the attachment, because it ended
-// meanwhile. The record is not renewed then, and expires.
+// dropped reports whether the handle did not take the attachment, because it ended in between. The
+// record is not renewed then, and expires.
 func (s *seat) dropped() bool {
 	if s.h.client.clock.Mono()-s.made < s.h.client.cfg.Window {
 		return false
@@ -232,7 +232,7 @@ func (s *seat) dropped() bool {
 	return !there || held.ID != s.id
 }
 
-// stop ends the use of the attachment for good (H5).
+// stop ends the use of the attachment permanently (H5).
 func (s *seat) stop(rel sequencer.Release) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

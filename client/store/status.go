@@ -10,19 +10,19 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Status is everything that a store has of a sequencer.
+// Status is a store's whole state for a sequencer.
 type Status struct {
 	Definition sequencer.Definition
 	// State is alive, destroying or destroyed.
 	State string
-	// Generation counts the lives of the name, from 1 on.
+	// Generation counts the name's lives, from 1 on.
 	Generation uint64
 	// Mark is the time up to which earlier generations, and a destroyed one, were granted;
 	// zero if none were.
 	Mark time.Time
-	// Slots is how many nodes are in use, 0 before the initialisation has come to its end.
+	// Slots is the number of nodes in use, 0 before the end of the initialisation.
 	Slots int
-	// Records are those of all nodes, by node; those from Slots on are retired.
+	// Records has a record for each node, by node; records from Slots on are retired.
 	Records []RecordStatus
 }
 
@@ -31,11 +31,11 @@ type RecordStatus struct {
 	Node sequencer.NodeID
 	// State is free, held, retired or closed; "damaged" if Err is not nil.
 	State   string
-	Task    string // of the present or last holder
+	Task    string // task of the present or last holder
 	Version uint64
 	// From and Until are the grant of the holder; zero if the record is not held.
 	From, Until time.Time
-	// Expires is when others may take the record from its holder.
+	// Expires is the time from which others may take the record from its holder.
 	Expires time.Time
 	// Bound is the first time that was never granted.
 	Bound    time.Time

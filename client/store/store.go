@@ -11,28 +11,28 @@
 //
 // # Use
 //
-// [Open] checks that the store enforces conditional writes. CreateSequencer makes the
-// sequencer's records if there are none, [Config].Pool of them, and waits for one that is
-// free. The client renews it in the background, each time for one [Config].Window. While
-// the store is away, IDs are issued until the window has ended; then Next waits, and
-// continues by itself. When a node is lost, because the store was away for too long or a
-// person retired it, the client takes another and calls [Config].OnLost.
+// [Open] checks that the store enforces conditional writes. CreateSequencer makes the sequencer's
+// records if there are none, [Config].Pool of them, and waits for a free one. The client renews it
+// in the background, each time for one [Config].Window. While the store is down, IDs are issued
+// until the window has ended; then Next waits, and continues by itself. When a node is lost,
+// because the store was down for too long or an operator retired it, the client takes another and
+// calls [Config].OnLost.
 //
 // [Client.Leave] returns the nodes, so that the next process has them immediately. A node
 // of a process that crashed is used again one window later.
 //
 // # Guarantees
 //
-// No two IDs of a sequencer are equal, whatever crashes, pauses, partitions and clock
-// errors happen, as long as the store keeps the promises of [Store]. A store that may lose
-// acknowledged writes says so ([Generations]); with it the promise needs clocks that agree
-// within [Config].MaxSkew, one window for all clients, and a true [Config].FailoverBound.
-// Not covered are copies of a store, and records that are changed by anything but this
-// package; a record that was deleted is damage, and [Client.Repair] is the remedy.
+// No two IDs of a sequencer are equal, despite any crashes, pauses, partitions and clock errors, as
+// long as the store keeps the promises of [Store]. A store that may lose acknowledged writes
+// implements [Generations]; with it the promise needs clocks that agree within [Config].MaxSkew,
+// one window for all clients, and a true [Config].FailoverBound. Not covered are copies of a store,
+// and records that are changed by anything but this package; a deleted record is damage, and
+// [Client.Repair] is the remedy.
 //
-// [Client.Health] is for probes, [Client.Status] shows all records, [Client.Scale] changes
-// how many nodes there are, and [Client.Resume] is for processes that are frozen between
-// two calls. The rules, with the reasons for them, are in DESIGN.md.
+// [Client.Health] is for probes, [Client.Status] returns all records, [Client.Scale] changes the
+// number of nodes, and [Client.Resume] is for processes that are frozen between two calls. The
+// rules, with their reasons, are in DESIGN.md.
 //
 // The adapters for etcd, S3 and SQL are modules of their own.
 package store
@@ -59,17 +59,17 @@ type Entry struct {
 	Meta map[string]string
 }
 
-// Errors of a Store. Adapters wrap them.
+// Errors from a Store. Adapters wrap them.
 var (
-	// ErrNoRecord says that a key does not exist.
+	// ErrNoRecord means that a key does not exist.
 	ErrNoRecord = errors.New("no record")
-	// ErrChanged says that a key is not at the revision that a write named, and that
-	// the write has had no effect and will have none.
+	// ErrChanged means that a key is not at the revision named in a write, and that the write has
+	// had no effect and will have none.
 	ErrChanged = errors.New("the record has changed")
 )
 
-// Store is the interface of an engine: reads and writes of single keys, all of them
-// linearizable. Keys are paths of up to 1,000 bytes, bodies up to 64 KiB.
+// Store is an engine's interface: reads and writes of single keys, all of them linearizable. Keys
+// are paths of up to 1,000 bytes, bodies up to 64 KiB.
 type Store interface {
 	// Load reads a key. Errors: ErrNoRecord.
 	Load(ctx context.Context, key string) (Entry, error)
@@ -82,15 +82,15 @@ type Store interface {
 	List(ctx context.Context, prefix string) ([]Entry, error)
 }
 
-// Watcher is implemented by a store that can tell of changes. The channel receives the
-// keys that changed, and is closed when the watch has broken or ctx has ended; keys may
-// be missed, so it only makes a look earlier.
+// Watcher is implemented by a store that can report changes. The channel receives the changed keys,
+// and is closed when the watch has broken or ctx has ended; keys may be missed, so it only triggers
+// earlier reads.
 type Watcher interface {
 	Watch(ctx context.Context, prefix string) (<-chan string, error)
 }
 
-// Dated is implemented by a store whose answers carry its own clock. Within bounds the
-// error of now; known is false before the first answer.
+// Dated is implemented by a store that includes its own clock in replies. Within bounds the error
+// of now; known is false before the first reply.
 type Dated interface {
 	Time() (now time.Time, within time.Duration, known bool)
 }

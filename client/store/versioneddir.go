@@ -23,22 +23,21 @@ import (
 // incomplete.
 const versionMarker = "directory-initialized.json"
 
-// versionNote is the content of a versionMarker.
+// versionNote is a versionMarker's content.
 type versionNote struct {
 	InitializedAt   time.Time `json:"initializedAt"`
 	InitializedFrom *uint64   `json:"initializedFrom"` // the version that was copied, null if none
 }
 
-// VersionedDir returns the data directory of one version of a logical node, for services
-// that keep data with their node. The version is that of the node's record, which rises
-// with each holder, so a former holder that still runs writes to another directory:
+// VersionedDir returns the data directory for one version of a logical node, for services that keep
+// data with their node. The version comes from the node's record and rises with each holder, so a
+// former holder that still runs writes to another directory:
 //
 //	<root>/node-3/v7/directory-initialized.json
 //
-// A new version's directory is a copy of the newest complete one before it, or empty. A
-// copy that was interrupted is removed, and made again. Of complete versions the newest
-// keep remain, the returned one among them. Files, directories and symbolic links are
-// copied, with their permissions.
+// A new version's directory is a copy of the newest complete one before it, or empty. An
+// interrupted copy is removed, and made again. The newest keep complete versions remain, including
+// the returned one. Files, directories and symbolic links are copied, with their permissions.
 //
 // Errors: [sequencer.ErrInvalidConfig] if keep is below 1 or version is 0,
 // [sequencer.ErrConflict] if root has a later version of the node.
@@ -97,7 +96,7 @@ func prepareVersion(dir *os.Root, version uint64, keep int) error {
 	return nil
 }
 
-// versionsIn returns the versions of a node's directory, both ascending.
+// versionsIn returns the versions in a node's directory, both ascending.
 func versionsIn(dir *os.Root) (complete, incomplete []uint64, err error) {
 	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil {
@@ -162,7 +161,7 @@ func makeVersion(dir *os.Root, version uint64, complete []uint64) error {
 	return errors.Join(syncIn(dir, to), syncIn(dir, "."))
 }
 
-// copyVersion copies the contents of a directory but for its marker.
+// copyVersion copies a directory's contents except its marker.
 func copyVersion(dir *os.Root, from, to string) error {
 	return fs.WalkDir(dir.FS(), from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || name == path.Join(from, versionMarker) {

@@ -26,7 +26,7 @@ type wallClock struct {
 	err   error         // why the last reading was not followed
 }
 
-// sample takes in the wall clock, unless it cannot be right.
+// sample records the wall clock, unless it cannot be right.
 //
 // Errors: sequencer.ErrInvalidConfig.
 func (c *Client) sample() error {

@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/record"
 )
 
-// watch follows the changes that a store tells of, until ctx ends. It only makes looks
-// earlier: a watch that misses everything costs time and nothing else.
+// watch follows the changes that a store reports, until ctx ends. It only triggers reads earlier: a
+// watch that misses everything costs time and nothing else.
 func (c *Client) watch(ctx context.Context, w Watcher) {
 	for try := 1; ctx.Err() == nil; try++ {
 		keys, err := w.Watch(ctx, c.cfg.Prefix)

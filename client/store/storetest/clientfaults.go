@@ -155,7 +155,7 @@ func skewed(f *fleet) {
 	}
 }
 
-// skewedDated: a store with a clock of its own refuses a client whose clock is far off.
+// skewedDated: a store with a clock of its own rejects a client with a clock that is far off.
 func skewedDated(f *fleet) {
 	c := f.prepare()
 	c.skew.Store(int64(time.Hour))

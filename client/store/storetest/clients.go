@@ -137,8 +137,8 @@ func killed(f *fleet) {
 	}
 }
 
-// returned: a node that was returned is another client's soon, in the next version, and
-// its IDs are above those of before.
+// returned: another client soon takes a returned node, in the next version, and its IDs are above
+// the previous ones.
 func returned(f *fleet) {
 	f.pool, f.window = 1, longWindow
 	for round := range uint64(4) {
@@ -159,8 +159,7 @@ func returned(f *fleet) {
 	}
 }
 
-// recreated: a destroy ends every handle, and the IDs of the next life are above those of
-// the one before.
+// recreated: a destroy ends every handle, and the IDs of the next life are above all earlier ones.
 func recreated(f *fleet) {
 	f.pool = 3
 	a, b, c := f.open(), f.open(), f.open()

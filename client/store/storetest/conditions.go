@@ -51,8 +51,8 @@ func absentKey(b *bench) {
 	b.want(b.store, there)
 }
 
-// backToTheSameState: a free record is loaded; another holder takes and returns it, so
-// that it says the same again but for a nonce; a swap of the state that was loaded fails.
+// backToTheSameState: a free record is loaded; another holder takes and returns it, so that it
+// differs only in a nonce; a swap of the loaded state fails.
 func backToTheSameState(b *bench) {
 	const free = `{"version":%d,"grant":{"state":"free","bound":1000,"nonce":"%d"}}`
 	seen := b.create(b.key("0"), fmt.Sprintf(free, 1, 1))

@@ -15,23 +15,23 @@ import (
 	"github.com/snowgrid/snowgrid/client/store"
 )
 
-// oddNames are names of sequencers whose keys a store may confuse: they differ in case,
-// in escapes, in the form of one letter, or have characters that a query language, a
-// file system or a URL gives a meaning.
+// oddNames are names of sequencers with keys that a store may confuse: they differ in case, in
+// escapes, in the form of one letter, or have characters with a meaning in a query language, a file
+// system or a URL.
 var oddNames = []string{
 	"orders", "Orders", "orders.json", "orders 1", "a/b", "a%2Fb", "a%252Fb", "a_b", "aXb", "a%b", "a*b", "a?b", "a[b]",
 	"a\\b", "a'b", "a\"b", "a;b", "a,b", "a:b", "a@b", "a&b=c", "a+b", "$a", "~a", "-", "#", "{a}", "<a>", "a\tb",
 	"é", "e\u0301", "日本語", "🦋", "con", "nul.txt", ".hidden", "a..b",
 }
 
-// oddKeys: keys are told apart byte by byte.
+// oddKeys: keys are compared byte by byte.
 func oddKeys(b *bench) {
 	var written []store.Entry
 	names := append(slices.Clone(oddNames), strings.Repeat("long", 50)) // 200 bytes
 	for _, name := range names {
 		written = append(written, b.create(b.key(url.PathEscape(name)+"/0.json"), "body of "+name))
 	}
-	longest := b.folder // of 1,000 bytes
+	longest := b.folder // 1,000 bytes
 	for n := 0; len(longest) < 1000; n++ {
 		longest += fmt.Sprintf("%099d/", n)
 	}
@@ -199,7 +199,7 @@ func endedContext(b *bench) {
 
 const watchFor = 10 * time.Second
 
-// watch: a change is heard of soon, and the channel ends with the context.
+// watch: a change is reported soon, and the channel ends with the context.
 func watch(b *bench) {
 	w := b.store.(store.Watcher)
 	ctx, cancel := context.WithCancel(b.ctx)
@@ -237,7 +237,7 @@ func watch(b *bench) {
 	}
 }
 
-// dated: the store's clock is known after an answer, and does not contradict this one.
+// dated: the store's clock is known after a reply, and does not contradict this one.
 func dated(b *bench) {
 	d := b.store.(store.Dated)
 	b.create(b.key("k"), "x")

@@ -12,8 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/client/store"
 )
 
-// ErrLost is the error of a call whose request or answer a Faulty has lost: its caller
-// does not know the outcome.
+// ErrLost is the error of a call after a Faulty has lost its request or reply: the outcome is
+// unknown to its caller.
 var ErrLost = errors.New("storetest: no answer")
 
 // Faults are the faults that a Faulty injects. Chances are 0 to 1, for each call.
@@ -27,8 +27,8 @@ type Faults struct {
 	// Repeat is the chance that a swap is delivered, and delivered again after later
 	// calls.
 	Repeat float64
-	// Delay is how long a call takes at most, half of it before its delivery. It ends
-	// with the call's context; then the outcome is unknown.
+	// Delay is a call's maximum delay, half of it before its delivery. It ends with the call's
+	// context; then the outcome is unknown.
 	Delay time.Duration
 	// Down makes every call fail, undelivered.
 	Down bool
@@ -37,11 +37,11 @@ type Faults struct {
 	IgnoreConditions bool
 }
 
-// Counts is how many faults a Faulty has injected.
+// Counts are the faults that a Faulty has injected.
 type Counts struct {
 	Calls, LostRequests, LostAnswers, Late, Repeated, Ignored int
-	// Delivered is how many late or repeated swaps were delivered, and Landed how many
-	// of them were written.
+	// Delivered counts the late or repeated swaps that were delivered, and Landed the ones that
+	// were written.
 	Delivered, Landed int
 }
 
@@ -80,8 +80,8 @@ func (f *Faulty) Counts() Counts {
 	return f.counts
 }
 
-// Freeze blocks every call where it is, before or after its delivery and whatever its
-// context says, as if its process were stopped, until Thaw.
+// Freeze blocks every call where it is, before or after its delivery and regardless of its context,
+// as if its process were stopped, until Thaw.
 func (f *Faulty) Freeze() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -253,7 +253,7 @@ func (f *Faulty) keep(e store.Entry) {
 	}
 }
 
-// deliverSome delivers one of the late swaps before a third of the calls.
+// deliverSome delivers one late swap before a third of the calls.
 func (f *Faulty) deliverSome(ctx context.Context) {
 	f.mu.Lock()
 	var e store.Entry
@@ -269,7 +269,7 @@ func (f *Faulty) deliverSome(ctx context.Context) {
 	}
 }
 
-// deliver delivers a late swap, whose caller is long gone.
+// deliver delivers a late swap, after its caller has returned.
 func (f *Faulty) deliver(ctx context.Context, e store.Entry) {
 	_, err := f.swap(context.WithoutCancel(ctx), e)
 	f.mu.Lock()

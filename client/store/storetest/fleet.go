@@ -19,8 +19,8 @@ const (
 	fleetWindow = 1500 * time.Millisecond
 	safeWindow  = 3 * time.Second
 	longWindow  = 5 * time.Minute
-	// soon is how long a check waits for an action that takes a working client a few windows.
-	// A store may have limits of its own, such as a lease of many seconds.
+	// soon bounds a check's wait for an action that takes a working client a few windows. A store
+	// may have its own limits, such as a lease of many seconds.
 	soon = 40 * time.Second
 
 	fleetName = "orders"
@@ -39,13 +39,13 @@ type fleet struct {
 	late    int          // losses of nodes that were not renewed in time
 }
 
-// tick is a millisecond of a logical node. All its IDs are of one client.
+// tick is a millisecond of a logical node. All its IDs belong to one client.
 type tick struct {
 	node sequencer.NodeID
 	ms   int64
 }
 
-// client is one process of a fleet.
+// client is one process in a fleet.
 type client struct {
 	*store.Client
 	f      *fleet
@@ -96,7 +96,7 @@ func (f *fleet) start(c *client, s store.Store, change ...func(*store.Config)) *
 	return c
 }
 
-// config returns the configuration of a client.
+// config returns a client's configuration.
 func (f *fleet) config(c *client, s store.Store, change ...func(*store.Config)) store.Config {
 	cfg := store.Config{
 		Prefix: f.folder, Pool: f.pool, Window: f.window, AcquireMaxDelay: 300 * time.Millisecond,
@@ -123,8 +123,8 @@ func (f *fleet) noteLoss(l store.Loss) {
 	}
 }
 
-// mustWait wants the error of a client for which there was no node. A machine may be so
-// busy that a holder did not renew in time, and then there was one.
+// mustWait requires the error for a client without a free node. On a busy machine a holder may fail
+// to renew in time, which frees a node.
 func (f *fleet) mustWait(c *client, err error) {
 	f.Helper()
 	switch {
@@ -213,7 +213,7 @@ func (c *client) run(ctx context.Context, s *sequencer.Sequencer) (n int) {
 	return n
 }
 
-// promised wants an error to be one of those that are documented for Next and Create.
+// promised requires an error that is documented for Next and Create.
 func (c *client) promised(err error) {
 	c.f.Helper()
 	if !slices.ContainsFunc([]error{
@@ -224,7 +224,7 @@ func (c *client) promised(err error) {
 	}
 }
 
-// node returns the logical node of a handle.
+// node returns a handle's logical node.
 func (f *fleet) node(s *sequencer.Sequencer) sequencer.NodeID {
 	f.Helper()
 	node, attached := s.LogicalNode()
@@ -239,7 +239,7 @@ func (f *fleet) recordKey(node sequencer.NodeID) string {
 	return record.KeysOf(f.folder, fleetName).Record(node)
 }
 
-// record reads the record of a node.
+// record reads a node's record.
 func (f *fleet) record(node sequencer.NodeID) record.Record {
 	f.Helper()
 	e, err := f.store.Load(f.ctx, f.recordKey(node))
@@ -253,7 +253,7 @@ func (f *fleet) record(node sequencer.NodeID) record.Record {
 	return r
 }
 
-// await waits until a condition of the store or a client holds. Neither tells of changes.
+// await waits until a condition on the store or a client holds. Neither signals it.
 func (f *fleet) await(what string, holds func() bool) {
 	f.Helper()
 	for ctx := f.within(soon); !holds(); {

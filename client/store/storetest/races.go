@@ -17,8 +17,7 @@ const (
 	racers     = 16
 )
 
-// race lets many swappers write one key from one revision, and returns the body of the
-// one that won.
+// race lets many swappers write one key from one revision, and returns the winner's body.
 func (b *bench) race(from store.Entry) store.Entry {
 	b.Helper()
 	var (
@@ -26,7 +25,7 @@ func (b *bench) race(from store.Entry) store.Entry {
 		wg      sync.WaitGroup
 		mu      sync.Mutex
 		winners []store.Entry
-		unsure  = map[string]error{} // by body: swaps whose outcome the store did not know
+		unsure  = map[string]error{} // by body: swaps with an outcome unknown to the store
 	)
 	for n := range racers {
 		s := b.store

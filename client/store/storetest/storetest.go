@@ -1,5 +1,5 @@
-// Package storetest tests stores: it has the conformance suite that every adapter
-// passes, also those of other modules, and a store that injects faults into another.
+// Package storetest tests stores: it has the conformance suite that every adapter passes, including
+// adapters in other modules, and a store that injects faults into another.
 //
 //	func TestStore(t *testing.T) {
 //		server := startServer(t)
@@ -21,20 +21,19 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Deleter is implemented by a store under test if its keys can be deleted, as an
-// operator of the engine does by mistake. The suite then tests what follows.
+// Deleter is implemented by a store under test if its keys can be deleted, as an operator may do by
+// mistake. The suite then tests the consequences.
 type Deleter interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Run tests that a store is one to issue IDs over: first its own promises, then those of
-// clients that use it under faults. It takes about 15 s, or more if the store has waits of
-// its own.
+// Run tests whether IDs can be issued over a store: first the store's own promises, then the
+// promises of clients that use it under faults. It takes about 15 s, or more if the store has waits
+// of its own.
 //
-// Each call of open returns a handle on the same data, as another process has one; a store
-// that is used by all processes alike may be returned again. It is called concurrently.
-// The suite writes below keys of its own that begin with "storetest-", and leaves them
-// there.
+// Each call of open returns a handle on the same data, as for another process; a store that all
+// processes use alike may be returned again. It is called concurrently. The suite writes below its
+// own keys, which begin with "storetest-", and leaves them there.
 func Run(t *testing.T, open func() store.Store) {
 	offered := open()
 	for _, c := range checks {
@@ -89,7 +88,7 @@ var checks = []check{
 type clientCheck struct {
 	name string
 	test func(*fleet)
-	when func(store.Store) bool // reports whether a store can show it; nil: all can
+	when func(store.Store) bool // reports whether the check applies to a store; nil: to all
 }
 
 // clientChecks are the promises of a client. They run concurrently.
@@ -135,12 +134,12 @@ func (c check) run(t testing.TB, open func() store.Store) {
 	c.test(b)
 }
 
-// fleet runs a check of clients on a bench.
+// fleet runs a client check on a bench.
 func (c clientCheck) fleet(b *bench) {
 	c.test(&fleet{bench: b, window: fleetWindow, ids: map[sequencer.ID]int{}, ticks: map[tick]int{}})
 }
 
-// bench is the place of one check.
+// bench is the environment for one check.
 type bench struct {
 	testing.TB
 	ctx          context.Context
@@ -171,7 +170,7 @@ func (b *bench) swap(e store.Entry) store.Entry {
 	return e
 }
 
-// refuse wants ErrChanged of a swap, and no effect.
+// refuse requires ErrChanged from a swap, and no effect.
 func (b *bench) refuse(why string, e store.Entry) {
 	b.Helper()
 	before, beforeErr := b.store.Load(b.ctx, e.Key)
