@@ -24,10 +24,9 @@ import (
 
 const (
 	adviseEvery = time.Second
-	// adviseRest is when the quorum is looked at after a raise of the ceiling: it takes one.
+	// adviseRest is the wait for the quorum check after a ceiling raise, which proves a quorum.
 	adviseRest = 2 * time.Second
-	// adviseAfter is how long a member takes part in no agreement at least before
-	// it says so: an ordinary election is over long before.
+	// adviseAfter is the minimum time without quorum before a warning; far longer than an election.
 	adviseAfter = 5 * time.Second
 )
 
@@ -45,7 +44,7 @@ type health struct {
 	raft          *raftlog.Server
 	anchorage     *anchorage
 	formation     *formation.Formation
-	nameOf        func(roster.Incarnation) string // for people, "" if it is not known
+	nameOf        func(roster.Incarnation) string // shown to operators, "" if unknown
 	apart         func() []plan.Pair              // members that do not reach each other
 	notRegistered func() error                    // nil unless the member is to have a number and has none
 	wasReady      atomic.Bool                     // in this grid
@@ -66,7 +65,7 @@ func (h *health) warning() string {
 func (h *health) advise(ctx context.Context) {
 	timer := time.NewTimer(adviseEvery)
 	defer timer.Stop()
-	var since time.Duration // of the lack of a leader before the first raise, by the member's clock; 0 = none
+	var since time.Duration // start of the lack of a leader before the first raise, by the member's clock; 0 = none
 	var raised *state.Raise // the last that was seen
 	for {
 		select {
@@ -101,10 +100,9 @@ func (h *health) advise(ctx context.Context) {
 	}
 }
 
-// quorumLost reports whether this member takes part in no agreement and has to say
-// so: it has seen neither a leader nor a majority for a while, or, whatever it sees,
-// no raise of the ceiling for half a window. A failed disk and a copied data directory
-// have words of their own.
+// quorumLost reports whether this member has to warn of a lost quorum: it has seen neither a leader
+// nor a majority for a while, or, whatever it sees, no ceiling raise for half a window. A failed
+// disk and a copied data directory have their own warnings.
 func (h *health) quorumLost(since time.Duration) bool {
 	if h.raft.DiskFailure() != nil || h.formation.Clash() != nil {
 		return false
@@ -116,7 +114,7 @@ func (h *health) quorumLost(since time.Duration) bool {
 	return h.raft.TakesPart() && s.roster.Assigned() && s.raised > max(s.halfWindow(), adviseAfter)
 }
 
-// leaderless reports whether this member takes part in a grid and knows no leader.
+// leaderless reports whether this member is in a grid and has no leader.
 func (h *health) leaderless() bool {
 	return h.raft.TakesPart() && h.raft.Node().Leader() == "" && !h.raft.Node().Leads()
 }
@@ -167,8 +165,8 @@ func (h *health) quorum() leader.Quorum {
 	return leader.QuorumOf(v, leader.ServerID(node.Server))
 }
 
-// describe lists servers with an address each: of gossip, or of Raft if that is the only
-// known one.
+// describe lists servers with one address each: the gossip address, or the Raft address if no other
+// is known.
 func (h *health) describe(servers []leader.ServerID) string {
 	var out []string
 	for _, id := range servers {

@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Limits of the alerts.
+// Alert limits.
 const (
 	clockOffsetMax     = time.Second
 	nodesUsedPercent   = 80
@@ -32,7 +32,7 @@ func subjects(all []string) string {
 	return text
 }
 
-// majority is the number of voters that have to be alive.
+// majority returns the number of voters that have to be alive.
 func majority(voters int) int { return voters/2 + 1 }
 
 func checkQuorum(s Status) (Severity, string) {
@@ -130,8 +130,8 @@ func checkOwners(s Status) (Severity, string) {
 	return Critical, fmt.Sprintf("%d of %d partitions have no owner; wait for the expected members, or see the log of the leader", unowned, len(s.Partitions))
 }
 
-// MissingCopies returns how many copies of partitions are missing: those that the settings
-// ask for, or as many as there are other members, less those in sync.
+// MissingCopies returns the number of missing partition copies: the configured number, or the
+// number of other members if that is less, minus the copies in sync.
 func (s Status) MissingCopies() (copies, partitions int) {
 	want := min(s.Settings.Backups, len(s.Members)-1)
 	for _, p := range s.Partitions {
@@ -208,8 +208,8 @@ func checkBeginning(s Status) (Severity, string) {
 	return Warning, b.text(clustertime.TickOf(s.now())) + "; nothing is to be done but to wait"
 }
 
-// saysBeginning reports whether a member is not ready only because IDs begin later, of which the
-// grid has an alert of its own.
+// saysBeginning reports whether a member is not ready only because IDs begin later, which has its
+// own alert in the grid.
 func (s Status) saysBeginning(reason string) bool {
 	return !s.IDsBegin.IsZero() && strings.HasPrefix(reason, idsBeginAt)
 }
@@ -284,7 +284,7 @@ func checkNodes(s Status) (severity Severity, text string) {
 	return severity, fmt.Sprintf("more than %d %% of the logical nodes are in use: %s; release handles that are idle (DetachWhenIdle), or create a sequencer with more nodes", nodesUsedPercent, subjects(used))
 }
 
-// now returns the time of a status.
+// now returns a status's time.
 func (s Status) now() time.Time {
 	if s.ClusterTime.IsZero() {
 		return s.Wall

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Severity says how soon an operator has to act.
+// Severity is the urgency with which an operator has to act.
 type Severity string
 
 // The severities. Info needs no action by itself, as mixed versions during an upgrade;
@@ -19,7 +19,7 @@ const (
 // rank orders severities, the most urgent first.
 func (s Severity) rank() int { return slices.Index([]Severity{Critical, Warning, Info}, s) }
 
-// Alert is a state of the grid that an operator should know of.
+// Alert is a state of the grid that needs an operator's attention.
 type Alert struct {
 	Name     string   `json:"name"` // one of AlertKinds
 	Severity Severity `json:"severity"`
@@ -63,9 +63,9 @@ var alertKinds = []AlertKind{
 // AlertKinds returns every kind of alert, by name.
 func AlertKinds() []AlertKind { return slices.Clone(alertKinds) }
 
-// Alerts returns the states of a grid that an operator should know of, the most urgent first
-// and then by name; at most one of each kind. A status that one member knows by itself
-// ([Member.Status]) shows less than that of the whole grid.
+// Alerts returns the states of a grid that need an operator's attention, the most urgent first and
+// then by name; at most one per kind. One member's own status ([Member.Status]) contains less than
+// the whole grid's.
 func Alerts(s Status) []Alert {
 	out := []Alert{}
 	for _, kind := range alertKinds {

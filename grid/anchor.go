@@ -19,8 +19,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// AnchorKey returns the key of the record of a grid in the store of its anchor. The body
-// is JSON: {"format":1,"claim","ceiling_ms","grid","holder","nonce"}.
+// AnchorKey returns the key of a grid's record in its anchor store. The body is JSON:
+// {"format":1,"claim","ceiling_ms","grid","holder","nonce"}.
 func AnchorKey(grid string) string { return "snowgrid-anchor/" + url.PathEscape(grid) + ".json" }
 
 // anchorage reads and swaps the record of the grid's anchor.
@@ -34,12 +34,12 @@ type anchorage struct {
 	known  bool // there is a status, of this member's present lead
 }
 
-// newAnchorage returns the record of a configuration.
+// newAnchorage returns the configured anchor record.
 func newAnchorage(c Config) *anchorage {
 	return &anchorage{store: c.Anchor, key: AnchorKey(c.Name), ahead: c.AnchorAhead}
 }
 
-// configured reports whether the member has the store of the anchor.
+// configured reports whether the member has an anchor store.
 func (a *anchorage) configured() bool { return a.store != nil }
 
 // check refuses a store that may lose acknowledged writes: an older record would let two
@@ -62,7 +62,7 @@ func (a *anchorage) check(ctx context.Context) error {
 	return nil
 }
 
-// do carries out a step of the record.
+// do carries out one step on the record.
 func (a *anchorage) do(ctx context.Context, s anchor.Step) anchor.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, anchor.Timeout)
 	defer cancel()
@@ -101,7 +101,7 @@ func drawAnchor() anchor.Draw {
 	return anchor.Draw{Claim: roster.Claim(hex.EncodeToString(b[:16])), Nonce: hex.EncodeToString(b[16:])}
 }
 
-// note keeps how the leader stands to the record, and returns what it was before.
+// note records the leader's anchor status, and returns the previous one.
 func (a *anchorage) note(s leader.AnchorStatus) (before leader.AnchorStatus, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,7 +110,7 @@ func (a *anchorage) note(s leader.AnchorStatus) (before leader.AnchorStatus, kno
 	return before, known
 }
 
-// forget notes that this member leads no longer.
+// forget records that this member is no longer the leader.
 func (a *anchorage) forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 
 // Members that do not reach each other, while the leader reaches both: see leader.Reach.
 
-// apart returns the pairs of members that this member knows not to reach each other, ascending: its own
-// and, while it leads, those that any member has reported.
+// apart returns the pairs of members without a connection, ascending: this member's own pairs and,
+// while it leads, the pairs that any member has reported.
 func (o *leadership) apart() (pairs []plan.Pair) {
 	for _, m := range o.host.Unreached() {
 		pairs = append(pairs, plan.PairOf(o.self, m))
@@ -27,8 +27,8 @@ func (o *leadership) apart() (pairs []plan.Pair) {
 	return pairs
 }
 
-// notTogether says why an orderly stop of a member may lose something although every partition has its
-// copies, nil if it loses nothing: two members do not reach each other.
+// notTogether returns the reason why an orderly stop of a member may lose something although every
+// partition has its copies, or nil: two members cannot connect to each other.
 func (h *health) notTogether() error {
 	var out []string
 	for _, p := range h.apart() {

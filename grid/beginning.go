@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// beginning is the time at which IDs begin that cannot be issued yet: every grant of before may
-// reach up to it. The zero value says that IDs can be issued now.
+// beginning is the future time at which IDs begin: every earlier grant may reach up to it. The zero
+// value means that IDs can be issued now.
 type beginning struct {
 	at  clustertime.Tick
 	why string
@@ -54,7 +54,7 @@ func waitReason(r *roster.Roster, wait clustertime.Span) string {
 	return "every copy was lost, as when all members are killed, and IDs of before may reach up to then"
 }
 
-// idsBeginAt begins the text of every beginning.
+// idsBeginAt begins every beginning's text.
 const idsBeginAt = "IDs begin at "
 
 // text returns when IDs begin, and why.

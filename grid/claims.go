@@ -14,7 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// errOtherClaim is why a Raft stream is not taken.
+// errOtherClaim is the reason for rejecting a Raft stream.
 var errOtherClaim = errors.New("grid: the Raft stream is of this grid under another claim of its anchor")
 
 // otherClaimAdvice is the remedy for two lives of one grid that meet.
@@ -48,12 +48,11 @@ func (c *claims) Admit(claim [16]byte) error {
 	return errOtherClaim
 }
 
-// claimKept is how long streams that were opened under an earlier claim of the grid are
-// kept: the log brings the later one to the other side through them.
+// claimKept is the time for which streams opened under an earlier anchor claim stay open: the log
+// brings the later claim to the other side through them.
 const claimKept = 10 * time.Second
 
-// dropOthers ends the streams of earlier claims after each change of the claim, until ctx
-// ends.
+// dropOthers closes the streams of earlier claims after each change of the claim, until ctx ends.
 func (c *claims) dropOthers(ctx context.Context, stream *transport.RaftStream) {
 	known := c.state.Roster().Claim
 	for ctx.Err() == nil {

@@ -2,15 +2,14 @@ package grid
 
 import "github.com/snowgrid/snowgrid/internal/wire"
 
-// Condition is one of the conditions of readiness.
+// Condition is one readiness condition.
 type Condition = wire.Condition
 
-// Conditions returns the conditions under which this member is ready, in the order in which
-// they become true at a start. The member is ready if all are met; see [Member.Ready].
-// GET /readyz?verbose shows them.
+// Conditions returns this member's readiness conditions, in the order in which they become true at
+// a start. The member is ready if all are met; see [Member.Ready]. GET /readyz?verbose lists them.
 func (m *Member) Conditions() []Condition { return m.health.conditions() }
 
-// condition is a condition of readiness.
+// condition is one readiness condition.
 type condition struct {
 	name  string
 	unmet func() error // nil if it is met
@@ -26,8 +25,8 @@ func firstUnmet(conditions []condition) error {
 	return nil
 }
 
-// conditions returns the conditions of readiness. A member that does not serve yet says the
-// first reason for that alone: the conditions after it follow from that one.
+// conditions returns the readiness conditions. A member that does not serve yet gives the first
+// reason alone: the conditions after it follow from that one.
 func (h *health) conditions() []Condition {
 	var out []Condition
 	serves := true

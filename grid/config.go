@@ -26,7 +26,7 @@ import (
 // NoBackups as Config.Backups keeps each partition's table at its owner alone.
 const NoBackups = -1
 
-// MaxBackups is the largest value of Config.Backups.
+// MaxBackups is the largest Config.Backups.
 const MaxBackups = roster.MaxBackups
 
 // GossipPace is the pace of gossip: Interval (100 ms to 60 s; 0 = 1 s), Timeout (10 ms or
@@ -36,7 +36,7 @@ const MaxBackups = roster.MaxBackups
 // three times as many if Cycles is 3 or more, times log10 of the number of members beyond ten.
 type GossipPace = gossip.Pace
 
-// The bounds of a GossipPace.
+// Bounds for a GossipPace.
 const (
 	MinGossipInterval = gossip.MinInterval
 	MaxGossipInterval = gossip.MaxInterval
@@ -44,27 +44,25 @@ const (
 	MaxGossipCycles   = gossip.MaxCycles
 )
 
-// Config has the settings of a member. The zero value is a lone
-// member without listeners, for tests and for services that run as one process. Lone members
-// know nothing of each other: each takes a random logical node of a sequencer, so two of them
-// that run at the same time issue equal IDs if they take the same one, once in 8,192 times with the default
-// number of nodes.
-// Name, Backups, Partitions, Voters and Window are agreed in the grid: where they are
-// left zero they are taken from it, and a different stated value is refused.
+// Config configures a member. The zero value is a lone member without listeners, for tests and for
+// services that run as one process. Lone members are not coordinated: each takes a random logical
+// node of a sequencer, so two that run at the same time issue equal IDs if they take the same one,
+// once in 8,192 times with the default number of nodes. Name, Backups, Partitions, Voters and
+// Window are agreed in the grid: zero means the grid's value, and a different value is rejected.
 type Config struct {
-	// Name is the grid's name; "" = that of the grid in DataDir, or "snowgrid".
-	// Members of other grids are refused.
+	// Name is the grid's name; "" = the name in DataDir, or "snowgrid". Members of other grids are
+	// rejected.
 	Name string
 	// MemberName is this member's name for people, in the status, the log and errors: at most
 	// 63 letters, digits, dots, hyphens and underscores. Nothing else depends on it, and two
 	// members may have the same. "" = the host name.
 	MemberName string
-	// GossipAddr, RaftAddr and APIAddr are where the member listens, host:port;
-	// port 0 takes a free one. "" = 127.0.0.1 and port 7946, 7947, 7948.
+	// GossipAddr, RaftAddr and APIAddr are the member's listen addresses, host:port; port 0 takes a
+	// free one. "" = 127.0.0.1 and port 7946, 7947, 7948.
 	GossipAddr, RaftAddr, APIAddr string
-	// APIIdleTimeout is how long a connection of HTTP/1.1 to the API may be without a request,
-	// 20 s to 1 h; 0 = 90 s. It should be longer than that of the load balancers in front of it. A
-	// member that has no place for a new connection closes the longest idle one after 20 s.
+	// APIIdleTimeout closes an HTTP/1.1 connection to the API that has no request for this time, 20
+	// s to 1 h; 0 = 90 s. It should be longer than the idle timeout of load balancers in front. A
+	// member without room for a new connection closes the longest idle one after 20 s.
 	APIIdleTimeout time.Duration
 	// AdvertiseHost is the host that others reach this member at; "" = the
 	// host it listens at.
@@ -75,9 +73,9 @@ type Config struct {
 	// name a line. Names and files are resolved again every few seconds. See
 	// docs/discovery.md.
 	Join []string
-	// Gossip is how often members probe each other, and for how long one may be silent
-	// before the others no longer count it as alive. The zero value agrees on a crash
-	// within about 2.5 s. Members should have the same. Grants and ownership do not depend on it.
+	// Gossip sets the interval at which members probe each other, and the silence after which a
+	// member no longer counts as alive. The zero value detects a crash within about 2.5 s. All
+	// members should have the same. Grants and ownership do not depend on it.
 	Gossip GossipPace
 	// Expect is the number of members that form a new grid together; 0 = 1 without Join,
 	// else this member forms none and only joins.
@@ -88,10 +86,10 @@ type Config struct {
 	// Partitions is the number of slices of sequencer names; 0 = the grid's, or
 	// 271.
 	Partitions int
-	// Voters is how many members vote on the roster, if there are as many: 1, 3, 5 or 7,
-	// which survive the simultaneous loss of 0, 1, 2 or 3 of them; 0 = the grid's, or 3. A new
-	// grid of 5 or 7 has 2 or 3 Backups unless Backups says otherwise, since a partition
-	// whose copies are all lost makes its holders wait.
+	// Voters is the number of members that vote on the roster, if there are enough: 1, 3, 5 or 7,
+	// which survive the simultaneous loss of 0, 1, 2 or 3 voters; 0 = the grid's, or 3. A new grid
+	// with 5 or 7 has 2 or 3 Backups unless Backups is set, since a partition that loses all its
+	// copies makes its holders wait.
 	Voters int
 	// Zone names the place of this member that fails as one, such as a rack or an
 	// availability zone: at most 255 bytes; "" = none. Copies of a partition, and voters,
@@ -106,43 +104,41 @@ type Config struct {
 	// Identity, if it names a set, gives the member a number that it keeps across restarts
 	// with its DataDir, and its logical nodes back after a restart.
 	Identity Identity
-	// FirstLife states that no process holds a logical node of an earlier life
-	// of this grid, so that a memory-only grid need not wait when it is formed. It
-	// is true of one start at most: left in the configuration of a second one it
-	// gives equal IDs while a holder of the first runs. For tests, and for programs
-	// that know; each start warns of it.
+	// FirstLife asserts that no process holds a logical node from an earlier run of this grid, so
+	// that a memory-only grid need not wait when it is formed. It is true for one start at most:
+	// left in the configuration for a second one, it leads to equal IDs while a holder from the
+	// first runs. For tests, and for programs that can be certain; each start logs a warning.
 	FirstLife bool
 	// Floor is a time above which a new grid begins: it raises the first timestamp
 	// and replaces no wait. Zero raises nothing; a grid that exists ignores it.
 	Floor time.Time
-	// Anchor keeps a limit of the grid's ceiling in a store outside the grid, in one
-	// record for each grid name. Lives of the grid that know nothing of each other then
-	// wait for one another instead of issuing equal IDs: a memory-only grid that lost
-	// all its members, a grid restarted from older or copied data, two grids formed by
-	// hand. A new grid does not wait either, and needs no FirstLife. Every member has
-	// to have it. While the store does not answer, grants end at the ceiling as without
-	// a majority. The store must not lose acknowledged writes. nil = none.
+	// Anchor keeps a limit for the grid's ceiling in a store outside the grid, in one record per
+	// grid name. Uncoordinated runs of the grid then wait for one another instead of issuing equal
+	// IDs: a memory-only grid that lost all its members, a grid restarted from older or copied
+	// data, two grids formed by hand. A new grid does not wait either, and needs no FirstLife.
+	// Every member has to have it. While the store does not answer, grants end at the ceiling as
+	// without a majority. The store must not lose acknowledged writes. nil = none.
 	Anchor store.Store
-	// AnchorAhead is how far the limit is kept ahead of cluster time; it is written twice
-	// in that time. A life that did not stop in order makes the next one wait for as
-	// long at most. 0 = 30 s; never less than two windows, at most 1 h.
+	// AnchorAhead is the lead of the limit over cluster time; the leader writes it twice in that
+	// time. After a run that did not stop cleanly, the next run waits for this time at most. 0 = 30
+	// s; never less than two windows, at most 1 h.
 	AnchorAhead time.Duration
 	// Debug serves paths on the API by which a program on this machine looks into gossip
 	// (state-info), pauses gossip, Raft and calls between members, and ends the member; see
 	// docs/http.md. For tests of a grid, not for production.
 	Debug bool
-	// Security says by what this member proves its identity, and whom it trusts: a directory
-	// made by `snowgrid secure init`, or files, or a tls.Config. Files are followed, so that
-	// certificates and keys are replaced without a restart. nil = clear text, for loopback
-	// addresses. See package security.
+	// Security has this member's credentials and the authorities that it trusts: a directory made
+	// by `snowgrid secure init`, or files, or a tls.Config. Files are watched, so certificates and
+	// keys are replaced without a restart. nil = clear text, for loopback addresses. See package
+	// security.
 	Security *security.Config
 	// Insecure lets the member listen beyond loopback without certificates and a gossip key:
 	// any process that reaches it can do everything.
 	Insecure bool
 	// TLS, if not nil, is short for a Security of it alone.
 	TLS *tls.Config
-	// GossipKey, 16, 24 or 32 bytes, encrypts the gossip, in place of a file of keys in
-	// Security; nil = those, or clear text.
+	// GossipKey, 16, 24 or 32 bytes, encrypts the gossip, in place of a key file in Security; nil =
+	// the file's keys, or clear text.
 	GossipKey []byte
 	// Logger receives events for the operator; nil = none, but for the warning of a lone
 	// member, which slog.Default receives then.
@@ -158,11 +154,11 @@ type Config struct {
 
 // Identity is the set that a process has its number in: 1, 2, 3 and so on.
 type Identity struct {
-	Cluster string // tells sets of one name apart; "" = the grid's name
+	Cluster string // distinguishes sets with the same name; "" = the grid's name
 	Set     string // "" = no number
 }
 
-// Limits of Config.APIIdleTimeout.
+// Limits for Config.APIIdleTimeout.
 const (
 	minAPIIdle = 20 * time.Second
 	maxAPIIdle = time.Hour
@@ -175,8 +171,8 @@ const (
 	APIPort    = 7948
 )
 
-// lone reports whether the configuration is that of a lone member: no address, no member to
-// join, none expected, no data directory.
+// lone reports whether the configuration describes a lone member: no address, no member to join,
+// none expected, no data directory.
 func (c Config) lone() bool {
 	return c.GossipAddr == "" && c.RaftAddr == "" && c.APIAddr == "" &&
 		len(c.Join) == 0 && c.Expect <= 1 && c.DataDir == ""
@@ -302,7 +298,7 @@ func (c Config) settings() roster.Settings {
 	return s
 }
 
-// stated are only those settings that the configuration states.
+// stated returns only the settings that the configuration sets.
 func (c Config) stated() roster.Settings {
 	s := roster.Settings{Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: clustertime.SpanOf(c.Window), Voters: c.Voters}
 	switch c.Backups {

@@ -39,11 +39,11 @@ type departure struct {
 	audit     *audit.Log
 	gossip    *gossip.Gossip // nil in a lone member
 
-	turn chan struct{} // holds one token while a goodbye is said
-	gone bool          // it was said; the turn guards it
+	turn chan struct{} // holds one token while a departure is in progress
+	gone bool          // departed; guarded by turn
 }
 
-// newDeparture returns the departure of a member that is being opened.
+// newDeparture returns the departure for a member that is being opened.
 func newDeparture(m *Member) *departure {
 	return &departure{
 		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft, host: m.host,
@@ -51,13 +51,12 @@ func newDeparture(m *Member) *departure {
 	}
 }
 
-// sayGoodbye removes the member from the roster, unless no other member can take over: then
-// the grid stops, and a durable one continues from there at its next start. It ends without that
-// when ctx ends, and when nothing was agreed on for a window: then no grant is left that another
-// member would have to know.
+// sayGoodbye removes the member from the roster, unless no other member can take over: then the
+// grid stops, and a durable one continues from there at its next start. It gives up when ctx ends,
+// and when nothing was agreed for a window: then no grant is left that matters to another member.
 //
-// An operator may have the member leave while its program does. One call at a time is served, and
-// none after one that succeeded.
+// An operator may request the departure while the program leaves. Calls are served one at a time,
+// and none after a successful one.
 func (d *departure) sayGoodbye(ctx context.Context) error {
 	select {
 	case d.turn <- struct{}{}:
@@ -105,7 +104,7 @@ func (d *departure) tryGoodbye(ctx context.Context) (done bool, err error) {
 		d.gossip.Leave(ctx, true)
 		return true, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.window()) // a leader that is silent is no answer
+	ctx, cancel := context.WithTimeout(ctx, d.window()) // a silent leader does not reply
 	defer cancel()
 	err = d.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: d.self, Server: string(node.Server)})
 	if err != nil {
@@ -115,8 +114,8 @@ func (d *departure) tryGoodbye(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// silentSince returns for how long nothing was agreed on, as far as this member has heard; at most since
-// began if nothing was before.
+// silentSince returns the time since the last agreement that this member received; at most the time
+// since began if there was none before.
 func (d *departure) silentSince(began time.Duration) time.Duration {
 	if age := d.state.RaiseAge(); age >= 0 {
 		return age
@@ -134,7 +133,7 @@ func leftSilently(cause, last error) error {
 	return errors.Join(fmt.Errorf("grid: %w: left without a goodbye: %w", sequencer.ErrUnavailable, cause), last)
 }
 
-// errLeadKept is why a leader that leaves is still there.
+// errLeadKept reports that a leaving leader has not been replaced.
 var errLeadKept = errors.New("no other voter has taken the lead yet")
 
 // stopInOrder records the end of the grants in the roster, if this member is the last of a
@@ -162,7 +161,7 @@ func (d *departure) stopInOrder(ctx context.Context) {
 	d.log.Info("the grid has stopped in order", "granted_until", stop.Time(), "error", err)
 }
 
-// lowerAwaited is how long the last member waits for the anchor to show that it stopped.
+// lowerAwaited bounds the wait for the anchor to record that the last member stopped.
 const lowerAwaited = 3 * time.Second
 
 // awaitLower waits until the leader's step has lowered the limit of the anchor to where
@@ -189,8 +188,7 @@ func (d *departure) othersStay() bool {
 	return found
 }
 
-// stopAwaited is how long a voter that leaves with all others waits for the leader to
-// record the stop.
+// stopAwaited bounds the wait for the leader to record the stop, when all voters leave.
 const stopAwaited = 5 * time.Second
 
 // awaitStop waits, when all members leave, for the leader to record the stop: this
@@ -216,7 +214,7 @@ func (d *departure) awaitStop(done <-chan struct{}) {
 	}
 }
 
-// askOutEvery is how often a member whose disk has failed asks to be taken out.
+// askOutEvery is the interval at which a member with a failed disk requests its removal.
 const askOutEvery = 200 * time.Millisecond
 
 // watchPart waits until this member's part in the grid ends, and then sees to it that
@@ -246,7 +244,7 @@ func (d *departure) watchPart(ctx context.Context) {
 	}
 }
 
-// stepDown ends this member's part in the agreement, and says why.
+// stepDown ends this member's part in the agreement, and logs the reason.
 func (d *departure) stepDown() {
 	err := d.raft.Failure()
 	var failed *raftlog.DiskError
@@ -267,10 +265,10 @@ func (d *departure) stepDown() {
 	}
 }
 
-// askOut asks the leader to take this member out, and returns when that is
-// agreed. From here on it grants nothing: it no longer receives changes of owners.
-// Before it reaches a leader it grants below the ceiling that it knows, like
-// a member that is cut off, so that the last one can still take nodes back.
+// askOut requests this member's removal from the leader, and returns when that is agreed. From here
+// on it grants nothing: it no longer receives changes of owners. Before it reaches a leader it
+// grants below its current ceiling, like an isolated member, so that the last member can still take
+// nodes back.
 func (d *departure) askOut(ctx context.Context) error {
 	d.state.Ended.Store(true)
 	server := raftlog.ServerID(d.self, d.durable)

@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 )
 
-// descriptorsShown is how long a member reports that it ran out of file descriptors.
+// descriptorsShown is the time for which a member reports that it ran out of file descriptors.
 const descriptorsShown = time.Minute
 
 // descriptors records that a listener accepted no connection because no file descriptor was left.
@@ -47,7 +47,7 @@ func (d *descriptors) exhausted() string {
 	return d.err.Error()
 }
 
-// watchedListener is a listener whose errors of Accept are passed on to failed.
+// watchedListener is a listener that passes Accept errors to failed.
 type watchedListener struct {
 	net.Listener
 	failed func(error)

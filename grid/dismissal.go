@@ -12,9 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// dismissal is an operator's word that this member leaves the grid. It hands its tables
-// over and leaves at its own pace, like a member that is stopped, and the program that
-// runs it hears of it.
+// dismissal is an operator's request that this member leave the grid. It hands its tables over and
+// leaves at its own pace, like a stopped member; Dismissed reports it to the embedding program.
 type dismissal struct {
 	state *state.State
 	log   *slog.Logger
@@ -32,8 +31,7 @@ func (d *dismissal) calls() []*api.Call {
 	return []*api.Call{api.Typed(wire.PathDismiss, d.serve).ForMembers()}
 }
 
-// serve begins to leave, and confirms it: the leader believes no other member's word for
-// it (R11).
+// serve begins to leave, and confirms it: the leader requires this member's own confirmation (R11).
 func (d *dismissal) serve(context.Context, wire.DismissRequest) (wire.DismissResponse, error) {
 	d.begin()
 	return wire.DismissResponse{}, nil
@@ -48,13 +46,13 @@ func (d *dismissal) begin() {
 	})
 }
 
-// Dismissed returns a channel that is closed when an operator takes this member out of the
-// grid (`snowgrid members remove`). The member hands its tables over and leaves by itself
-// then; its handles continue as those of a client of the other members. A program calls
-// [Member.Leave] or [Member.Close] when it has no further use for them.
+// Dismissed returns a channel that is closed when an operator takes this member out of the grid
+// (`snowgrid members remove`). The member then hands its tables over and leaves by itself; its
+// handles continue like a client's. A program calls [Member.Leave] or [Member.Close] when it no
+// longer needs them.
 func (m *Member) Dismissed() <-chan struct{} { return m.dismissal.done }
 
-// run leaves the grid when an operator says so. Without a majority it tries again, until ctx ends.
+// run leaves the grid at an operator's request. Without a majority it retries, until ctx ends.
 func (d *dismissal) run(ctx context.Context, leave func(context.Context) error) {
 	select {
 	case <-d.done:
@@ -67,7 +65,7 @@ func (d *dismissal) run(ctx context.Context, leave func(context.Context) error) 
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			d.log.Info("this member has left the grid, as an operator says; own handles continue")
+			d.log.Info("left the grid at an operator's request; own handles continue")
 			return
 		}
 		d.log.Warn("the member that an operator took out has not left yet; retrying", "error", err)
@@ -75,5 +73,5 @@ func (d *dismissal) run(ctx context.Context, leave func(context.Context) error) 
 	}
 }
 
-// leaveAgain is the pause after a goodbye that failed for want of a majority.
+// leaveAgain is the pause after a departure that failed without a majority.
 const leaveAgain = 5 * time.Second

@@ -18,8 +18,8 @@ import (
 // A holder of an earlier life of the grid that was granted beyond the floor is not
 // served by the owner (package partition), which has the leader raise all floors (S2).
 
-// reportEarlier tells the leader of a grant of an earlier life. It is told again
-// with every try of the holder's, until the floors are raised.
+// reportEarlier reports a grant from an earlier run to the leader, again with every retry by the
+// holder, until the floors are raised.
 func (o *leadership) reportEarlier(until clustertime.Tick) {
 	if o.noteEarlier(until) || o.lone {
 		return
@@ -32,7 +32,7 @@ func (o *leadership) reportEarlier(until clustertime.Tick) {
 	o.telling = true
 	o.life.Go(func() {
 		if err := o.formation.AtLeader(o.life.Context(), wire.PathEarlier, wire.EarlierRequest{Until: until}); err != nil {
-			o.log.Warn("the leader was not told of an earlier life's grant yet", "error", err)
+			o.log.Warn("earlier run's grant not reported to the leader yet; retrying", "error", err)
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -51,11 +51,10 @@ func (o *leadership) noteEarlier(until clustertime.Tick) bool {
 	})
 }
 
-// clockSpread is how far the cluster times of two members are apart at most, as far as
-// this matters.
+// clockSpread bounds the difference between two members' cluster times, as far as this matters.
 const clockSpread = time.Second
 
-// serveEarlier notes a grant that another member was shown.
+// serveEarlier records a grant that a holder presented to another member.
 func (o *leadership) serveEarlier(ctx context.Context, in wire.EarlierRequest) (wire.MemberResponse, error) {
 	limit := partition.EarlierBound(o.state.Roster(), o.clock.Now())
 	if limit > 0 {

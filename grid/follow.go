@@ -23,7 +23,7 @@ import (
 // followTimeout bounds the call by which a learner begins to follow a leader.
 const followTimeout = time.Second
 
-// follow asks a leader for its pushes, unless one is being asked.
+// follow requests pushes from a leader, unless such a request is in progress.
 func (o *leadership) follow(id string) {
 	if !o.following.CompareAndSwap(false, true) {
 		return // it pushes again
@@ -66,7 +66,8 @@ func (o *leadership) askToFollow(ctx context.Context, id string) error {
 	return err
 }
 
-// serveFollow has a member told of rosters by pushes with its key, and answers with the commands or the roster that it lacks.
+// serveFollow registers a member's push key, and replies with the commands or the roster that the
+// member lacks.
 func (o *leadership) serveFollow(_ context.Context, in wire.FollowRequest) (wire.PushRequest, error) {
 	if in.Key == "" || len(in.Key) > wire.MaxKey {
 		return wire.PushRequest{}, failure.Errorf(wire.ErrBadRequest, "grid: the key of a learner has %d characters; state 1 to %d", len(in.Key), wire.MaxKey)
@@ -85,7 +86,7 @@ func (o *leadership) serveFollow(_ context.Context, in wire.FollowRequest) (wire
 	return res, err
 }
 
-// follow notes that a member is told by pushes with its key, and returns its record.
+// follow records a member's push key, and returns its record.
 func (p *pushes) follow(of roster.Incarnation, key string, at follow.Position) pushed {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// A disk that never comes back is given up by a person (D10). The leader does it, asked
-// by any member, and only for a member that does not run: while it does, its disk can
-// be asked.
+// An operator gives up a disk that never comes back (D10). The leader carries it out, at the
+// request of any member, and only for a member that does not run: while it runs, its disk can be
+// read.
 
 // serveForget gives up a member's disk, or has the leader do it.
 func (o *leadership) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.ForgetResponse, error) {

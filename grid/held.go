@@ -7,7 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// reportTo tells the leader, which may be this member.
+// reportTo sends a report to the leader, which may be this member.
 func (o *leadership) reportTo(ctx context.Context, req wire.HeldRequest) error {
 	if o.raft.Node().Leads() {
 		_, err := o.serveHeld(ctx, req)
@@ -16,7 +16,7 @@ func (o *leadership) reportTo(ctx context.Context, req wire.HeldRequest) error {
 	return o.formation.AtLeader(ctx, wire.PathHeld, req)
 }
 
-// serveHeld has the leader record what an owner reports, and wakes its step.
+// serveHeld makes the leader record an owner's report, and wakes its step.
 func (o *leadership) serveHeld(ctx context.Context, in wire.HeldRequest) (wire.MemberResponse, error) {
 	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
 		due, err := machine.Reported(v, leader.Report{Owner: in.Owner, Held: in.Held, Persisted: in.Persisted, Unreached: in.Unreached})

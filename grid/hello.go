@@ -13,14 +13,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// record returns the roster's record of this member.
+// record returns this member's record in the roster.
 func (m *Member) record() roster.Member {
 	return roster.Member{
 		Incarnation: m.self, API: m.addrs.API, Raft: m.addrs.Raft, Gossip: m.addrs.Gossip, Durable: m.cfg.DataDir != "", Zone: m.cfg.Zone,
 	}
 }
 
-// serveHello tells this member's view.
+// serveHello returns this member's view.
 func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.HelloResponse, error) {
 	r := m.state.Roster()
 	res := wire.HelloResponse{
@@ -44,7 +44,7 @@ func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.Hello
 	return res, nil
 }
 
-// helloFrom asks a member for its view. The error matches leader.ErrAbsent if it proves that the
+// helloFrom requests a member's view. The error matches leader.ErrAbsent if it proves that the
 // incarnation is not at the address.
 func helloFrom(ctx context.Context, caller api.Caller, addr string, at roster.Incarnation) (wire.HelloResponse, error) {
 	hello, err := caller.Hello(ctx, addr, at)

@@ -13,7 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/session"
 )
 
-// IdentityInfo is the number of the member that answers a status.
+// IdentityInfo is the number of the member that answers a status request.
 type IdentityInfo struct {
 	Cluster string `json:"cluster"`
 	Set     string `json:"set"`
@@ -21,8 +21,8 @@ type IdentityInfo struct {
 	// attaches logical nodes for its own process.
 	State       string `json:"state"`
 	ID          uint64 `json:"id,omitempty"`          // the number, 0 before META_DONE
-	Incarnation uint64 `json:"incarnation,omitempty"` // of this start
-	Error       string `json:"error,omitempty"`       // of the last step
+	Incarnation uint64 `json:"incarnation,omitempty"` // this start's incarnation
+	Error       string `json:"error,omitempty"`       // error of the last step
 }
 
 // check refuses an identity that cannot be kept.
@@ -40,17 +40,17 @@ func (i Identity) check(dataDir string) error {
 
 func (i Identity) set() registration.Set { return registration.Set{Cluster: i.Cluster, Name: i.Set} }
 
-// identity is this member's number and the memory of its logical nodes. The zero value is
-// that of a member without a set.
+// identity is this member's number and its remembered logical nodes. The zero value belongs to a
+// member without a set.
 type identity struct {
 	files  registration.Files
 	number *registrar.Registrar // nil without a set, and before open
 	nodes  *registrar.Nodes     // the same
 }
 
-// read reads the files of the member's number in a data directory, and refuses those of
-// another cluster or set, before anything is written there. The grid's name is the cluster if
-// neither the configuration nor a file has one.
+// read reads the number's files in a data directory, and rejects files from another cluster or set,
+// before anything is written there. The grid's name is the cluster if neither the configuration nor
+// a file has one.
 func (i *identity) read(cfg Identity, dir string) error {
 	if cfg.Set == "" {
 		return nil
@@ -90,7 +90,7 @@ func (i *identity) open(m *Member) (err error) {
 	return nil
 }
 
-// run registers the member when the grid is ready, and shows that it is alive.
+// run registers the member when the grid is ready, and renews the registration.
 func (i *identity) run(m *Member) {
 	if i.number != nil {
 		m.life.Go(func() { i.number.Run(m.ctx) })
@@ -136,7 +136,7 @@ func (i *identity) notRegistered() error {
 	return i.number.NotRegistered()
 }
 
-// close closes the memory of the logical nodes.
+// close closes the record of logical nodes.
 func (i *identity) close() {
 	if i.nodes != nil {
 		i.nodes.Close()

@@ -14,9 +14,9 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// keyring has the gossip's keys of this member. They are those of the security directory,
-// which it follows, or the one of Config.GossipKey, and change by calls of operators, which
-// any member passes on to all (keyringcalls.go).
+// keyring has this member's gossip keys: either the keys in the security directory, which it
+// watches, or Config.GossipKey. Operators change them by calls, which any member forwards to all
+// (keyringcalls.go).
 type keyring struct {
 	source keySource // nil: clear text but for the key of the configuration
 	single []byte    // Config.GossipKey
@@ -27,7 +27,7 @@ type keyring struct {
 	known [][]byte   // the keys in the files, as of the last change of either
 }
 
-// keySource are the credentials that have keys of the gossip.
+// keySource are credentials with gossip keys.
 type keySource interface {
 	GossipKeys() [][]byte
 	Changed() <-chan struct{}
@@ -53,8 +53,8 @@ func (k *keyring) follow(ctx context.Context) {
 	}
 }
 
-// catchUp applies the keys of the files if those have changed. A change by a call that could
-// not be written there stays. The caller holds mu.
+// catchUp applies the keys in the files if those have changed. A change by a call that could not be
+// written there stays. The caller holds mu.
 func (k *keyring) catchUp() {
 	next := k.source.GossipKeys()
 	if sameKeys(next, k.known) {
@@ -152,7 +152,7 @@ func changedRing(has [][]byte, in wire.KeyringRequest) ([][]byte, error) {
 	return nil, failure.Errorf(wire.ErrBadRequest, "grid: operation %.20q; give list, install, use or remove", in.Operation)
 }
 
-// save writes the keys to the file, if there is one that has others. The caller holds mu.
+// save writes the keys to the file, if there is one with other keys. The caller holds mu.
 func (k *keyring) save(keys [][]byte) {
 	file := k.file()
 	if file == "" || sameKeys(k.known, keys) {
@@ -168,8 +168,7 @@ func (k *keyring) save(keys [][]byte) {
 	k.known = k.source.GossipKeys()
 }
 
-// unsaved says why a restart would have other keys than these, "" if it has the same. The
-// caller holds mu.
+// unsaved returns the reason why a restart would load other keys, or "". The caller holds mu.
 func (k *keyring) unsaved(keys [][]byte) string {
 	switch file := k.file(); {
 	case file == "" && !sameKeys(keys, [][]byte{k.single}):
@@ -192,7 +191,7 @@ func (k *keyring) file() string {
 // sameKeys reports whether two lists have the same keys in the same order.
 func sameKeys(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 
-// fingerprints returns those of keys, in their order.
+// fingerprints returns the fingerprints of keys, in their order.
 func fingerprints(keys [][]byte) []string {
 	out := []string{}
 	for _, key := range keys {
@@ -201,7 +200,7 @@ func fingerprints(keys [][]byte) []string {
 	return out
 }
 
-// without returns the texts of a that are not in b.
+// without returns the texts in a that are not in b.
 func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// An operator changes the gossip's keys of all members by a call of any of them. A key is
-// used only when every member has it, and removed only when none encrypts with it, so that at
-// no time a member cannot open what another one sends.
+// An operator changes all members' gossip keys by a call to any member. A key is used only when
+// every member has it, and removed only when none encrypts with it, so every member can always
+// decrypt the messages of every other one.
 type keyringCalls struct {
 	*keyring
 
@@ -50,13 +50,13 @@ func newKeyringCalls(m *Member) *keyringCalls {
 	}
 }
 
-// The bounds of passing a request on.
+// Bounds for forwarding a request.
 const (
 	setKeysTimeout  = 4 * time.Second // two rounds fit in api.ServeTimeout
 	setKeysParallel = 32
 )
 
-// calls returns the calls of the keyring.
+// calls returns the keyring's calls.
 func (k *keyringCalls) calls() []*api.Call {
 	return []*api.Call{
 		api.Typed(wire.PathKeyring, k.serve),

@@ -42,28 +42,28 @@ type leadership struct {
 	caller    api.Caller
 	formation *formation.Formation
 	gossip    *gossip.Gossip       // nil in a lone member; set before anything runs
-	seen      seenPeers            // what gossip sees, for the machine
+	seen      seenPeers            // gossip's peers, converted for the machine
 	current   atomic.Pointer[lead] // the present lead, nil while another member leads
 	now       signal.Signal        // the leader's step is due, or another member leads
-	sooner    signal.Signal        // the leader's step is due before the time that was said last
-	lookout   *lookout             // of the leader that this member follows
-	awaits    recent               // members that somebody waits for
+	sooner    signal.Signal        // the leader's step is due earlier than last announced
+	lookout   *lookout             // watches the leader that this member follows
+	awaits    recent               // members that a request waits for
 	refusals  recent               // members that refuse calls
-	following atomic.Bool          // a leader is being asked for its pushes
+	following atomic.Bool          // a request for a leader's pushes is in progress
 	anchorage *anchorage
 	dismissal *dismissal
-	shares    *numberShares // of the room for numbers
-	pages     pushPages     // of the roster that is being pushed to this member
+	shares    *numberShares // shares of the room for numbers
+	pages     pushPages     // pages of a roster being pushed to this member
 	clocks    voterClocks
 	audit     *audit.Log
 	removals  removals
 	host      *host.Host
 
 	mu      sync.Mutex // guards telling
-	telling bool       // the leader is being told of a grant of an earlier life
+	telling bool       // a report of an earlier run's grant is in progress
 }
 
-// calls returns the calls that the leader serves, and those that bring a request to it.
+// calls returns the calls that the leader serves, and the calls that forward a request to it.
 func (o *leadership) calls() []*api.Call {
 	return append(o.identityCalls(),
 		api.Typed(wire.PathJoin, o.serveJoin).ForMembers().OfAnyClaim(),
@@ -79,15 +79,15 @@ func (o *leadership) calls() []*api.Call {
 	)
 }
 
-// lead is one lead of this member: it runs the leader's machine (package leader) and
-// carries out what that decides. It implements leader.Member.
+// lead is one leadership of this member: it drives the leader's machine (package leader) and
+// carries out its decisions. It implements leader.Member.
 type lead struct {
 	of       *leadership
 	node     *raftlog.Node
 	caughtUp atomic.Uint64   // the term in which this member applied the log of the leaders before it, 0 = not yet
 	ctx      context.Context // ends with the lead
 	end      context.CancelFunc
-	calls    sync.WaitGroup // whose outcomes the machine waits for
+	calls    sync.WaitGroup // calls whose outcomes the machine waits for
 	pushes   pushes
 
 	mu      sync.Mutex     // guards what follows; never held while waiting
@@ -188,7 +188,7 @@ func (o *leadership) end() {
 // before it, and the grid is formed.
 func (l *lead) step(ctx context.Context) {
 	l.mu.Lock()
-	l.due = l.of.clock.Mono() + leader.StepEvery // unless the machine says otherwise
+	l.due = l.of.clock.Mono() + leader.StepEvery // unless the machine sets an earlier time
 	l.mu.Unlock()
 	if l.caughtUp.Load() == 0 {
 		term := l.node.Raft.CurrentTerm()
@@ -222,8 +222,8 @@ func (l *lead) do(f func(machine *leader.Leader, v leader.View)) bool {
 	})
 }
 
-// doIfDue is do for a call that reports whether a step is due by it. If not, the machine is not
-// asked when the next step is due, for which it looks at every member.
+// doIfDue is do for a call that reports whether it made a step due. If not, it skips the machine's
+// computation of the next due time, which looks at every member.
 func (l *lead) doIfDue(f func(machine *leader.Leader, v leader.View) (due bool)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -265,7 +265,7 @@ func (l *lead) Probe(p leader.Probe) {
 			l.of.refusedProbe(p.To)
 		}
 		if !unanswered.Stop() {
-			if err == nil { // it is late, and shows that the member is not silent
+			if err == nil { // a late reply still proves that the member is alive
 				l.doIfDue(func(machine *leader.Leader, v leader.View) bool { return machine.Told(v, p.To, began, answer) })
 			}
 			return
@@ -303,7 +303,7 @@ func (l *lead) Propose(c roster.Command) {
 			l.of.reportStep("raise the ceiling", err)
 		case c.Reset != nil:
 			l.of.reportReset(c.Reset, err)
-		case c.Identity != nil: // its caller is told
+		case c.Identity != nil: // reported to its caller
 		default:
 			l.of.reportChange(before, c.Change, err)
 		}
@@ -323,7 +323,7 @@ func (l *lead) Reconfigure(c leader.Reconfiguration) {
 	})
 }
 
-// operations are the log's names of changes of Raft's servers.
+// operations are the log's names for changes of Raft's servers.
 var operations = map[leader.Operation]string{
 	leader.AddServer: "add a server", leader.Promote: "promote a voter", leader.Demote: "demote a voter", leader.Remove: "remove a server",
 }

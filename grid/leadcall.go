@@ -75,14 +75,14 @@ func serveOperator[Out any](ctx context.Context, o *leadership, path string, in 
 	return out, err
 }
 
-// refusals are the errors of the machine and those of the API.
+// refusals pairs the machine's errors with the API's.
 var refusals = []struct{ machine, api error }{
 	{leader.ErrBadRequest, wire.ErrBadRequest}, {leader.ErrNotNow, wire.ErrNotNow}, {leader.ErrNotNeeded, wire.ErrNotNeeded},
 	{leader.ErrNotConfirmed, wire.ErrNotConfirmed}, {leader.ErrIdentityInUse, wire.ErrIdentityInUse}, {leader.ErrNotLeading, refusal.ErrNotLeader},
 	{leader.ErrAlive, wire.ErrAlive}, {leader.ErrOtherClaim, wire.ErrOtherClaim},
 }
 
-// refusalOf returns the error of the API for one of the machine.
+// refusalOf returns the API's error for an error of the machine.
 func refusalOf(err error) error {
 	for _, r := range refusals {
 		if errors.Is(err, r.machine) {

@@ -15,17 +15,17 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// serveJoin lets a member in, or says why not.
+// serveJoin admits a member, or returns the reason why not.
 func (o *leadership) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.MemberResponse, error) {
 	res, err := o.join(ctx, in)
-	if err != nil { // one that is let in is written when that is agreed
+	if err != nil { // an admission is written when it is agreed
 		o.audit.Write(audit.Entry{Action: audit.Join, Name: string(in.Member.Incarnation), Who: api.WhoOf(ctx), Err: err})
 	}
 	return res, err
 }
 
-// join notes that a member wants in, once that has said so itself. The leader's
-// next step lets it in; the member asks until it sees itself in the roster.
+// join records a member's request to join, once the member has confirmed it itself. The leader's
+// next step admits it; the member repeats the request until it is in the roster.
 func (o *leadership) join(ctx context.Context, in wire.JoinRequest) (wire.MemberResponse, error) {
 	if err := in.Member.Check(); err != nil {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
@@ -42,9 +42,9 @@ func (o *leadership) join(ctx context.Context, in wire.JoinRequest) (wire.Member
 	return wire.MemberResponse{Version: o.state.Roster().Version}, nil
 }
 
-// serveLeave removes a member and answers when that is agreed. The member has to stay
-// until it is no longer a Raft server: its vote may be needed for that. A leader that was
-// replaced may not know of a member that joined since, so it has to confirm that it leads.
+// serveLeave removes a member and replies when that is agreed. The member has to stay until it is
+// no longer a Raft server: its vote may be needed for that. A replaced leader may lack a member
+// that joined since, so it has to confirm its leadership.
 func (o *leadership) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.MemberResponse, error) {
 	if err := in.Incarnation.Check(); err != nil {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())

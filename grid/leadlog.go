@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// reportStep logs why a step of the leader failed. The step is repeated. It logs nothing at the end of
+// reportStep logs the failure of a leader's step, which is repeated. It logs nothing at the end of
 // the lead or of the member.
 func (o *leadership) reportStep(step string, err error) {
 	ended := errors.Is(err, refusal.ErrNotLeader) || errors.Is(err, raft.ErrRaftShutdown)
@@ -20,7 +20,7 @@ func (o *leadership) reportStep(step string, err error) {
 	}
 }
 
-// reportReset logs that a life of the grid begins under a claim of its own.
+// reportReset logs that a run of the grid begins under its own anchor claim.
 func (o *leadership) reportReset(c *roster.Reset, err error) {
 	if err != nil {
 		o.reportStep("begin under the anchor", err)
@@ -30,7 +30,7 @@ func (o *leadership) reportReset(c *roster.Reset, err error) {
 		"ceiling", o.state.Roster().Ceiling.Time())
 }
 
-// reportChange logs a change of a roster that was proposed.
+// reportChange logs a proposed roster change.
 func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error) {
 	if err != nil {
 		o.reportStep("change the roster", err)

@@ -10,8 +10,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/leader"
 )
 
-// view returns what this member knows now. A leader makes one for each answer to each of its
-// calls, so it costs the same in a grid of any size.
+// view returns this member's current view. A leader makes one for each reply to each of its calls,
+// so its cost does not depend on the size of the grid.
 func (o *leadership) view(node *raftlog.Node) leader.View {
 	v := leader.View{
 		Roster: o.state.Roster(), Mono: o.clock.Mono(), Wall: clustertime.TickOf(o.wall.Now()), Leaving: o.state.Leaving(),
@@ -28,7 +28,7 @@ func (o *leadership) view(node *raftlog.Node) leader.View {
 	return v
 }
 
-// serversOf returns Raft's servers as the leader's machine knows them.
+// serversOf converts Raft's servers for the leader's machine.
 func serversOf(servers []raft.Server) []leader.Server {
 	var out []leader.Server
 	for _, s := range servers {
@@ -37,16 +37,14 @@ func serversOf(servers []raft.Server) []leader.Server {
 	return out
 }
 
-// seenPeers keeps the members that gossip sees as the machine knows them, until gossip sees
-// others.
+// seenPeers caches gossip's peers as converted for the machine, until they change.
 type seenPeers struct {
 	mu    sync.Mutex // guards what follows
 	from  []gossip.Peer
 	peers []leader.Peer
 }
 
-// of returns the peers of a list of gossip. The same list has the same result, which is not
-// changed.
+// of converts a list of gossip peers. The same list has the same result, which must not be changed.
 func (s *seenPeers) of(from []gossip.Peer) []leader.Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -68,8 +68,8 @@ func leave(ctx context.Context, m *Member) error {
 	return errors.Join(err, m.Close())
 }
 
-// ending is the end of a member: one call of Leave leaves, and one of Close closes, whatever
-// number of goroutines call them.
+// ending is a member's end: one call of Leave leaves, and one call of Close closes, however many
+// goroutines call them.
 type ending struct {
 	closing atomic.Bool   // Close was called
 	closed  chan struct{} // closed when Close has done everything
@@ -81,7 +81,7 @@ type ending struct {
 // leaving is the call of Leave that leaves.
 type leaving struct {
 	done chan struct{}
-	err  error // of use when done is closed
+	err  error // valid once done is closed
 }
 
 func newEnding() *ending { return &ending{closed: make(chan struct{})} }
@@ -108,8 +108,8 @@ func (m *Member) Close() error {
 	return m.shut()
 }
 
-// Done is closed when the member has ended: by Leave or Close, or because that was asked of
-// its API (POST /membership/unsubscribe, or with Debug /membership/debug/shutdown).
+// Done is closed when the member has ended: by Leave or Close, or by a request to its API (POST
+// /membership/unsubscribe, or with Debug /membership/debug/shutdown).
 func (m *Member) Done() <-chan struct{} { return m.end.closed }
 
 func (m *Member) shut() error {

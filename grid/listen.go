@@ -20,8 +20,7 @@ type listeners struct {
 	closed bool
 }
 
-// listen opens the Raft address, by the network of members, and the API address, or none
-// of them.
+// listen opens the Raft address, through the members' network, and the API address, or neither.
 func listen(cfg Config, members Network) (*listeners, error) {
 	raft, err := members.Listen(cfg.RaftAddr)
 	if err != nil {
@@ -73,7 +72,7 @@ func (l *listeners) raftEnded() {
 	l.used = true
 }
 
-// close ends the listeners; those in use were closed by their users already.
+// close closes the listeners; listeners in use were closed by their users already.
 func (l *listeners) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,14 +23,14 @@ func (o *overview) listingCalls() []*api.Call {
 	}
 }
 
-// sequencersQuery reads the query of GET /v1/sequencers.
+// sequencersQuery parses the query of GET /v1/sequencers.
 func sequencersQuery(q url.Values) (in wire.SequencersRequest, err error) {
 	in.Prefix, in.After, in.Busiest = q.Get("prefix"), q.Get("after"), q.Has("busiest")
 	in.Limit, err = api.QueryInt(q, "limit")
 	return in, cmp.Or(err, api.CheckQuery(q, "prefix", "after", "limit", "busiest"))
 }
 
-// holdersQuery reads the query of GET /v1/holders.
+// holdersQuery parses the query of GET /v1/holders.
 func holdersQuery(q url.Values) (in wire.HoldersRequest, err error) {
 	in.Name = q.Get("name")
 	if q.Has("after") {
@@ -128,7 +128,7 @@ func pageOf(rows []wire.SequencerRow, nexts []string, in wire.SequencersRequest)
 	return out
 }
 
-// serveHolders answers with a page of the holders of a sequencer, which its owner knows.
+// serveHolders replies with a page of a sequencer's holders, from its owner.
 func (o *overview) serveHolders(ctx context.Context, in wire.HoldersRequest) (wire.HoldersResponse, error) {
 	var none wire.HoldersResponse
 	if err := in.Check(); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// lookout looks at the leader that this member follows, whenever there is a sign that it may have ended
-// or be silent. What it sees is judged by package leader (Candidacy, Watch).
+// lookout probes the leader that this member follows, whenever there is a sign that it may have
+// ended or be silent. Package leader evaluates the results (Candidacy, Watch).
 type lookout struct {
 	self    roster.Incarnation
 	ownView func(context.Context, wire.HelloRequest) (wire.HelloResponse, error)
@@ -30,24 +30,23 @@ type lookout struct {
 	raft    *raftlog.Server
 	caller  api.Caller
 	signs   signal.Signal // the leader may have ended or be silent
-	doubts  signal.Signal // another voter says so
+	doubts  signal.Signal // another voter's reports of silence
 
 	mu    sync.Mutex // guards watch
 	watch leader.Watch
 }
 
-// Times of looks. They bound the cost of a sign, also of one that was wrong.
+// Times for probes. They bound the cost of a sign, also of a wrong one.
 const (
 	// betweenLooks is the pause between two candidacies.
 	betweenLooks = 50 * time.Millisecond
 	// lookTimeout bounds a call to a leader after a sign, and the calls to the other voters.
 	lookTimeout = 250 * time.Millisecond
-	// lateBy is how much later an answer may come than its call may take, and still shows that its
-	// process is not silent.
+	// lateBy extends the call timeout: a reply this late still proves that the process is alive.
 	lateBy = 500 * time.Millisecond
-	// keepOpen is how often a voter calls the leader without a sign, so that there is a connection when
-	// there is one: a connection without calls ends after 10 s, and a look that has to dial takes three round
-	// trips. A leader that is far away would be taken for silent.
+	// keepOpen is the interval at which a voter calls the leader without a sign, to keep a
+	// connection open: a connection without calls ends after 10 s, and a probe that has to dial
+	// takes three round trips. A distant leader would seem silent.
 	keepOpen = 8 * time.Second
 )
 
@@ -91,8 +90,8 @@ func (k *lookout) run(ctx context.Context) {
 	}
 }
 
-// look calls the leader that this member follows, and stands for election if its process has
-// ended, or if most voters hear nothing from it. doubted says that another voter has it look.
+// look probes the leader that this member follows, and stands for election if its process has
+// ended, or if most voters have no contact with it. doubted means that another voter requested it.
 func (k *lookout) look(ctx context.Context, doubted bool) {
 	node := k.raft.Node()
 	id := leader.ServerID(node.Leader())
@@ -100,7 +99,7 @@ func (k *lookout) look(ctx context.Context, doubted bool) {
 	if !known || at.Incarnation == k.self {
 		return
 	}
-	if k.state.Leaving() { // it does not stand, and others count what it hears from the leader
+	if k.state.Leaving() { // a leaving member does not stand, and others count its last contact
 		k.call(ctx, id, at)
 		return
 	}
@@ -191,14 +190,14 @@ func (k *lookout) call(ctx context.Context, id leader.ServerID, at roster.Member
 	return leader.Look{Began: began, Ended: k.clock.Mono(), Err: context.DeadlineExceeded}
 }
 
-// note has the watch changed or asked.
+// note changes or reads the watch.
 func (k *lookout) note(f func(*leader.Watch)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f(&k.watch)
 }
 
-// leaderUnheard returns for how long this member has heard nothing from the leader that it follows.
+// leaderUnheard returns the time since this member's last contact with the leader that it follows.
 func (k *lookout) leaderUnheard(node *raftlog.Node) (d time.Duration) {
 	from, byRaft, now := leader.ServerID(node.Leader()), node.Unheard(), k.clock.Mono()
 	k.note(func(w *leader.Watch) { d = w.Unheard(from, now, byRaft) })
@@ -223,7 +222,7 @@ func (k *lookout) tellDoubt(ctx context.Context, voters []leader.ServerID, of le
 			calls.Go(func() {
 				in := wire.HelloRequest{Doubts: string(of)}
 				if err := k.caller.Call(ctx, at.API, at.Incarnation, wire.PathHello, in, &wire.HelloResponse{}); err != nil {
-					k.log.Debug("a voter was not told that the leader does not answer", "voter", string(at.Incarnation), "error", err)
+					k.log.Debug("leader's silence not reported to a voter", "voter", string(at.Incarnation), "error", err)
 				}
 			})
 		}
@@ -231,8 +230,8 @@ func (k *lookout) tellDoubt(ctx context.Context, voters []leader.ServerID, of le
 	calls.Wait()
 }
 
-// unheard asks voters, all at the same time, for how long each has heard nothing from a leader. One
-// that does not answer, or follows another leader, is left out. farthest is the longest time of an answer.
+// unheard requests the silence of a leader from voters, concurrently. It omits voters that do not
+// reply, or follow another leader. farthest is the longest round trip.
 func (k *lookout) unheard(ctx context.Context, voters []leader.ServerID, from leader.ServerID) (out []time.Duration, farthest time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

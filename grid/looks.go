@@ -12,9 +12,9 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// A status of the whole grid takes work of every member. A member therefore gathers one at a time, for
-// all requests that have arrived before, and a certificate or token has a number of them, and of pages
-// of lists, in a second.
+// A status of the whole grid takes work from every member. A member therefore gathers one at a
+// time, for all requests that have arrived before, and limits each certificate or token to a number
+// of them, and of list pages, per second.
 const (
 	looksRate   = 25 // times the processors
 	looksAtOnce = 200
@@ -42,7 +42,7 @@ func newLooks() *looks {
 	})}
 }
 
-// enter takes the turn of a caller: none of a member, or of a grid in clear text.
+// enter charges a caller; members, and callers in clear text, are not limited.
 func (l *looks) enter(ctx context.Context) error {
 	p := api.PeerOf(ctx)
 	if p.ID == "" || p.Role == security.Member {

@@ -53,10 +53,10 @@ type Member struct {
 	log     *slog.Logger
 	audit   *audit.Log
 	creds   *credentials
-	library *librarylog.Log // what Raft, gossip and the HTTP server report
+	library *librarylog.Log // log output of Raft, gossip and the HTTP server
 	files   *descriptors    // notes that none was left
 	clock   *client.Clock   // sampled by the log alone; answers carry its time
-	holds   *client.Clock   // that of the member's own handles, sampled by answers too
+	holds   *client.Clock   // clock of the member's own handles, also sampled by replies
 	self    roster.Incarnation
 	addrs   Addrs
 
@@ -102,15 +102,13 @@ type Addrs struct {
 	API    string `json:"api"`
 }
 
-// Start starts a member and returns when every partition has an owner, so that
-// sequencers can be created. When ctx ends first it stops what it started; the
-// error then names the members that were seen. With Config.Identity it returns when the member
-// is registered, too.
+// Start starts a member and returns when every partition has an owner, so that sequencers can be
+// created. When ctx ends first it stops everything that it started; the error then names the
+// members that it found. With Config.Identity it returns when the member is registered, too.
 //
-// Errors: sequencer.ErrInvalidConfig for a setting that is wrong, that the grid
-// has otherwise, or a port in use (the message names it); clustertime.ErrClock for a
-// wall clock that is wrong; and, when ctx ended, an error that matches ctx.Err() and
-// sequencer.ErrUnavailable.
+// Errors: sequencer.ErrInvalidConfig for a wrong setting, a setting that differs from the grid's,
+// or a port in use (the message names it); clustertime.ErrClock for a wrong wall clock; and, when
+// ctx ended, an error that matches ctx.Err() and sequencer.ErrUnavailable.
 func Start(ctx context.Context, cfg Config) (*Member, error) {
 	m := newMember(cfg)
 	if err := m.cfg.check(); err != nil {
@@ -180,8 +178,8 @@ func newMember(cfg Config) *Member {
 	return m
 }
 
-// open makes everything that needs no other member; after an error, Close frees
-// what there is.
+// open makes everything that needs no other member; after an error, Close frees the parts that
+// exist.
 func (m *Member) open() error {
 	var err error
 	var id *formation.Identity
@@ -270,7 +268,7 @@ func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 	})
 }
 
-// newHost returns the host of a member's partitions.
+// newHost returns the host for a member's partitions.
 func newHost(m *Member) *host.Host {
 	return host.New(host.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft, Caller: m.caller, Events: m.events,
@@ -279,7 +277,7 @@ func newHost(m *Member) *host.Host {
 	})
 }
 
-// calls returns every call of the API but the event stream.
+// calls returns every API call except the event stream.
 func (m *Member) calls() []*api.Call {
 	return append(slices.Concat(m.host.Calls(), m.formation.Calls(), m.leadership.calls(), m.overview.listingCalls(), m.dismissal.calls(), m.keyring.calls()),
 		api.Typed(wire.PathStatus, m.overview.serve).WithLargeAnswer(),
@@ -288,7 +286,7 @@ func (m *Member) calls() []*api.Call {
 	)
 }
 
-// newAPI returns the server of this member's calls.
+// newAPI returns the server for this member's calls.
 func (m *Member) newAPI() *api.Server {
 	return api.New(api.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials, Tokens: m.creds.tokens(), Loopback: api.IsLoopback(m.cfg.APIAddr), IdleFor: m.cfg.APIIdleTimeout, Log: m.log, Library: m.library, Audit: m.audit, NotAccepted: m.files.failed("api"),
@@ -297,7 +295,7 @@ func (m *Member) newAPI() *api.Server {
 	}, m.events, m.calls())
 }
 
-// gossipConfig returns the configuration of this member's gossip.
+// gossipConfig returns this member's gossip configuration.
 func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
 		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
@@ -355,7 +353,7 @@ func (m *Member) awaitServing(ctx context.Context) error {
 	}
 }
 
-// errNotServing is why a member did not serve that does now.
+// errNotServing is returned when the member became ready only after ctx ended.
 var errNotServing = errors.New("it became ready too late")
 
 // Addrs returns where others reach the member. A lone member has no address.

@@ -38,26 +38,26 @@ type membership struct {
 	leaving atomic.Bool // it leaves by request
 }
 
-// Bounds of a request.
+// Bounds for a request.
 const (
-	// requestedLeave is how long a member may take that leaves by request.
+	// requestedLeave bounds the time that a member may take to leave by request.
 	requestedLeave = 20 * time.Second
-	// pauseMax and shutdownMax bound what debugging may ask for.
+	// pauseMax and shutdownMax bound debugging requests.
 	pauseMax    = 10 * time.Minute
 	shutdownMax = time.Hour
-	// hostMax is the length of a DNS name, and nodeIDMax that of a node's id.
+	// hostMax is the maximum length of a DNS name, and nodeIDMax of a node's id.
 	hostMax   = 253
 	nodeIDMax = 255
 )
 
-// newMembership returns the membership of a member that is being opened.
+// newMembership returns the membership for a member that is being opened.
 func newMembership(m *Member) *membership {
 	return &membership{
 		self: m.self, debug: m.cfg.Debug, gate: m.gate, log: m.log, audit: m.audit, done: m.ctx.Done(), leave: m.Leave, close: m.Close,
 	}
 }
 
-// paths returns everything that is served; those for debugging only if it is enabled.
+// paths returns every served path; debugging paths only if enabled.
 func (s *membership) paths() []api.Path {
 	paths := []api.Path{
 		{Method: http.MethodGet, Path: wire.PathMembershipSize, Serve: s.serveSize},
@@ -161,7 +161,7 @@ func (s *membership) serveUnsubscribe(ctx context.Context, body []byte) (any, fu
 	return true, func() { s.leaveNow(who) }, nil
 }
 
-// notStarted says why a member cannot end by request: grid.Start has not returned it.
+// notStarted returns the reason why a member cannot end by request: grid.Start has not returned it.
 func (s *membership) notStarted() error {
 	if s.started.Load() {
 		return nil
@@ -174,7 +174,7 @@ func (s *membership) leaveNow(who string) {
 	if !s.leaving.CompareAndSwap(false, true) {
 		return
 	}
-	s.log.Warn("member leaving, as its API was asked to", "who", who)
+	s.log.Warn("member leaving at an API request", "who", who)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), requestedLeave)
 		defer cancel()

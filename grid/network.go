@@ -9,9 +9,9 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
-// Network is the way to other members; nil in Config is that of the machine. A Network
-// that also has LookupHost or LookupSRV, with the signatures of net.Resolver's, answers for
-// host names or for services itself; with any other they go to the DNS.
+// Network connects members; nil in Config is the machine's network. A Network that also has
+// LookupHost or LookupSRV, with the signatures of net.Resolver's, resolves host names or services
+// itself; otherwise the DNS does.
 type Network interface {
 	// Listen accepts streams at addr, a host:port; port 0 picks a free one.
 	Listen(addr string) (net.Listener, error)
@@ -22,12 +22,11 @@ type Network interface {
 	Dial(ctx context.Context, addr string) (net.Conn, error)
 }
 
-// NameRefusedError says that an address given in Join belongs to a grid of
-// another name.
+// NameRefusedError reports that an address given in Join belongs to a grid with another name.
 type NameRefusedError = transport.NameRefusedError
 
-// Clock is where a member reads the wall clock; nil in Config is the real one.
-// Durations are never measured with it.
+// Clock provides a member's wall clock; nil in Config is the real one. Durations are never measured
+// with it.
 type Clock interface {
 	Now() time.Time
 }
@@ -36,7 +35,7 @@ type realClock struct{}
 
 func (realClock) Now() time.Time { return time.Now() }
 
-// dialAPI returns what opens connections to the APIs of other members.
+// dialAPI returns a function that dials other members' APIs.
 func dialAPI(n Network) func(ctx context.Context, addr string) (net.Conn, error) {
 	if _, real := n.(transport.Sockets); real {
 		return client.TCP

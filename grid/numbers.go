@@ -22,10 +22,10 @@ import (
 // answers from the log, or from its roster after it has confirmed that it still leads, so
 // that an explicit refusal is always true.
 
-// numbersPart names what needs protocol 2 in messages.
+// numbersPart names the feature that needs protocol 2 in messages.
 const numbersPart = "identity numbers"
 
-// auditedNumbers is how many numbers of a clean are in its audit line.
+// auditedNumbers limits the numbers in a clean's audit line.
 const auditedNumbers = 20
 
 // identityCalls returns the calls for persistent numbers.
@@ -106,7 +106,7 @@ func (l *lead) confirm() error {
 	return nil
 }
 
-// stepped is the outcome of a step of a set.
+// stepped is the outcome of a set's step.
 type stepped struct {
 	removed  []uint64 // by a clean
 	proposed bool
@@ -141,7 +141,7 @@ func (o *leadership) step(ctx context.Context, request func(machine *leader.Lead
 	return s.removed, numberRefusal(s.err)
 }
 
-// numberRefusal returns the error of the API for the error of a step.
+// numberRefusal returns the API's error for a step's error.
 func numberRefusal(err error) error {
 	for _, own := range []error{roster.ErrIDRefused, roster.ErrNotRegistered, roster.ErrUnknownSet, roster.ErrFenced} {
 		if errors.Is(err, own) {
@@ -151,7 +151,7 @@ func numberRefusal(err error) error {
 	return refusalOf(err)
 }
 
-// identify takes a step of a set.
+// identify applies a set's step.
 func (o *leadership) identify(ctx context.Context, c roster.Identity) error {
 	if err := c.Check(); err != nil {
 		return failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())

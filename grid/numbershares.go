@@ -15,22 +15,22 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Sets and numbers are part of the roster, and there is room for a fixed number of them. So
-// holders do not get all: those with a limit to names have a share among the sets that their names match,
-// and the others leave the rest to members and admins.
+// Sets and numbers are part of the roster, which has room for a fixed number. Holders do not get
+// all of it: holders with a name limit have a share among the sets that match their names, and
+// other holders leave the rest to members and admins.
 const (
 	limitedSets    = roster.MaxSets / 8
 	limitedNumbers = roster.MaxNumbered / 8
 	holdersSets    = roster.MaxSets * 3 / 4
 	holdersNumbers = roster.MaxNumbered * 3 / 4
 
-	// Each step of a set is an entry of the log. The leader takes numberSteps in a second of one credential,
-	// times its processors, and numberStepsAtOnce in a burst.
+	// Each step of a set is a log entry. The leader takes numberSteps per second from one
+	// credential, times its processors, and numberStepsAtOnce in a burst.
 	numberSteps       = 25
 	numberStepsAtOnce = 1000
 )
 
-// numberShares admits steps of sets by what their callers may have.
+// numberShares admits steps of sets according to their callers' shares.
 type numberShares struct {
 	turns  *host.Turns
 	newSet chan struct{} // holds the step that makes a new set
@@ -42,8 +42,8 @@ func newNumberShares() *numberShares {
 	})}
 }
 
-// enter admits a step of a caller, until end. A step that changes nothing, such as a sign of
-// life, is always admitted; so is one that the roster refuses, with the roster's own error.
+// enter admits a caller's step, until end. A step that changes nothing, such as a sign of life, is
+// always admitted; so is a step that the roster rejects, with the roster's own error.
 func (n *numberShares) enter(ctx context.Context, s *state.State, c roster.Identity) (end func(), err error) {
 	end = func() {}
 	p := api.PeerOf(ctx)
@@ -54,7 +54,7 @@ func (n *numberShares) enter(ctx context.Context, s *state.State, c roster.Ident
 	if after == before {
 		return end, nil
 	}
-	if len(after.Sets) > len(before.Sets) { // one at a time, so that each counts those before it
+	if len(after.Sets) > len(before.Sets) { // one at a time, so that each counts the sets before it
 		select {
 		case n.newSet <- struct{}{}:
 			end = func() { <-n.newSet }

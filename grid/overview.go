@@ -23,10 +23,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// overview describes the grid to people: the status, as this member knows it and as all
-// members together do.
+// overview describes the grid to operators: the status from this member's view, and from all
+// members together.
 type overview struct {
-	name      string // of the grid
+	name      string // the grid's name
 	self      roster.Incarnation
 	selfName  string // for people
 	wall      Clock
@@ -44,7 +44,7 @@ type overview struct {
 	looks     *looks
 }
 
-// newOverview returns the overview of a member that is being opened.
+// newOverview returns the overview for a member that is being opened.
 func newOverview(m *Member) *overview {
 	return &overview{
 		name: m.cfg.Name, self: m.self, selfName: m.cfg.MemberName, wall: m.cfg.Clock, state: m.state, clock: m.clock, raft: m.raft, host: m.host, caller: m.caller,
@@ -52,7 +52,7 @@ func newOverview(m *Member) *overview {
 	}
 }
 
-// local returns the status that this member knows by itself, without sequencers.
+// local returns the status from this member's view, without sequencers.
 func (o *overview) local() Status {
 	r := o.state.Roster()
 	s := Status{
@@ -108,7 +108,7 @@ func (o *overview) local() Status {
 	return s
 }
 
-// describeMembers adds the members of the roster.
+// describeMembers adds the roster's members.
 func (o *overview) describeMembers(s *Status, r *roster.Roster) {
 	voters := map[raft.ServerID]bool{}
 	var leads raft.ServerID
@@ -148,7 +148,7 @@ func (o *overview) describeMembers(s *Status, r *roster.Roster) {
 	}
 }
 
-// nameOf returns the name of a member, "" if it is not known.
+// nameOf returns a member's name, "" if unknown.
 func (o *overview) nameOf(inc roster.Incarnation) string {
 	if inc == o.self {
 		return o.selfName
@@ -156,7 +156,7 @@ func (o *overview) nameOf(inc roster.Incarnation) string {
 	return o.gossip.Name(inc)
 }
 
-// nameOfMember returns the name of a member that runs or did, "" if it is not known.
+// nameOfMember returns the name of a present or former member, "" if unknown.
 func (o *overview) nameOfMember(r *roster.Roster, id roster.MemberID) string {
 	if id == o.self.Member() {
 		return o.selfName
@@ -169,7 +169,7 @@ func (o *overview) nameOfMember(r *roster.Roster, id roster.MemberID) string {
 	return o.gossip.MemberName(id)
 }
 
-// sequencers returns the sequencers whose partitions this member owns.
+// sequencers returns the sequencers in the partitions that this member owns.
 func (o *overview) sequencers(ctx context.Context) []SequencerInfo {
 	tables := host.Owned(ctx, o.host, func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) (infos []SequencerInfo) {
 		for _, ref := range table.Lives(MaxStatusSequencers) {
@@ -193,7 +193,7 @@ func (o *overview) sequencers(ctx context.Context) []SequencerInfo {
 	return out
 }
 
-// describeSequencer returns a table's knowledge of one sequencer.
+// describeSequencer returns a table's information about one sequencer.
 func describeSequencer(table *partition.Table, ref sequencer.Ref, now clustertime.Tick) SequencerInfo {
 	d := ref.Definition
 	info := SequencerInfo{
@@ -208,8 +208,7 @@ func describeSequencer(table *partition.Table, ref sequencer.Ref, now clustertim
 	return info
 }
 
-// serve returns the whole grid's status; the other members are asked for
-// their sequencers.
+// serve returns the whole grid's status; it requests the other members' sequencers.
 func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, error) {
 	if in.Local {
 		s := o.local()
@@ -227,7 +226,7 @@ func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, er
 	return s, nil
 }
 
-// whole gathers the status of the whole grid, whose sequencers are those of any name.
+// whole gathers the status of the whole grid, with sequencers of any name.
 func (o *overview) whole(ctx context.Context) Status {
 	s := o.local()
 	s.Sequencers = o.sequencers(ctx)
@@ -262,8 +261,7 @@ func (o *overview) whole(ctx context.Context) Status {
 	return s
 }
 
-// usable returns those of some sequencers that the caller may use: the others are not there
-// for it.
+// usable returns the sequencers that the caller may use: all others are invisible to it.
 func usable(ctx context.Context, infos []SequencerInfo) []SequencerInfo {
 	caller := api.PeerOf(ctx)
 	return slices.DeleteFunc(infos, func(q SequencerInfo) bool { return !caller.MayUse(q.Name) })

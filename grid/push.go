@@ -17,10 +17,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Raft tells a server of a commit with its next message, so within a second or two. So
-// the leader pushes each applied command to every member (package internal/roster/follow).
+// Raft announces a commit to a server with its next message, within a second or two. The leader
+// therefore pushes each applied command to every member (package internal/roster/follow).
 
-// servePush takes a push of the leader, and tells this member's view then.
+// servePush applies a push from the leader, and replies with this member's view.
 func (o *leadership) servePush(ctx context.Context, in wire.PushRequest) (wire.PushResponse, error) {
 	mono := o.clock.Mono()
 	in, complete, err := o.pages.add(in)
@@ -48,7 +48,7 @@ func (o *leadership) servePush(ctx context.Context, in wire.PushRequest) (wire.P
 	return res, err
 }
 
-// wireErrorOf returns the error of the API for one of a push.
+// wireErrorOf returns the API's error for a push error.
 func wireErrorOf(err error) error {
 	if errors.Is(err, follow.ErrForeign) || errors.Is(err, follow.ErrBackward) {
 		return errors.Join(wire.ErrBadRequest, err)
@@ -56,22 +56,22 @@ func wireErrorOf(err error) error {
 	return err
 }
 
-// pushes are the rosters of other members, as far as a lead knows them.
+// pushes tracks the rosters of other members during a lead.
 type pushes struct {
 	mu  sync.Mutex // guards of
 	of  map[roster.Incarnation]*pushed
-	was []roster.Member // of the roster that was pushed last
+	was []roster.Member // members of the last pushed roster
 }
 
-// pushed is one process of a member. What it says of its release is true for as long as it runs.
+// pushed is one process of a member. Its release is constant for the life of the process.
 type pushed struct {
-	at      follow.Position    // of the roster that it serves
+	at      follow.Position    // position of the roster that it serves
 	echo    int64              // its clock in the last answer
 	view    wire.HelloResponse // its last answer, if it takes pushes
 	takes   bool               // it takes pushes
 	key     string             // that it stated as a learner, "" if it did not
-	refuses bool               // its release does not know them
-	busy    bool               // it is being told of a change
+	refuses bool               // its release has no pushes
+	busy    bool               // a change is being pushed to it
 	again   bool               // there is another one
 }
 
@@ -86,8 +86,8 @@ func (p *pushes) get(of roster.Incarnation) *pushed {
 	return p.of[of]
 }
 
-// ask asks a member for its view, and tells it of every command that it lacks. A member that
-// takes no push is asked alone. The error matches leader.ErrAbsent as that of hello does.
+// ask requests a member's view, and pushes every command that it lacks. A member that takes no push
+// only gets the request. The error matches leader.ErrAbsent as in hello.
 func (l *lead) ask(ctx context.Context, api string, to roster.Incarnation) (wire.HelloResponse, error) {
 	l.pushes.mu.Lock()
 	known := *l.pushes.get(to)
@@ -108,7 +108,7 @@ func (l *lead) ask(ctx context.Context, api string, to roster.Incarnation) (wire
 	return l.hello(ctx, api, to)
 }
 
-// hello asks a member for its view. The error matches leader.ErrAbsent if it proves that the
+// hello requests a member's view. The error matches leader.ErrAbsent if it proves that the
 // incarnation is not at the address.
 func (l *lead) hello(ctx context.Context, api string, to roster.Incarnation) (wire.HelloResponse, error) {
 	return helloFrom(ctx, l.of.caller, api, to)
@@ -145,9 +145,9 @@ func (l *lead) push(ctx context.Context, to roster.Incarnation, addr string, kno
 	return view, nil
 }
 
-// callerFor returns the caller of a push. A learner that follows this lead, as its key shows, is
-// addressed under the claim that it has: the push brings it the next one, as the Raft streams of an
-// earlier claim bring it to a server (claimKept).
+// callerFor returns the caller for a push. A learner that follows this lead, as its key proves, is
+// addressed under its own anchor claim: the push brings it the next claim, as the Raft streams of
+// an earlier claim bring it to a server (claimKept).
 func (l *lead) callerFor(known pushed) api.Caller {
 	c := l.of.caller
 	if claim := known.view.Claim; known.key != "" && claim != "" {
@@ -156,9 +156,9 @@ func (l *lead) callerFor(known pushed) api.Caller {
 	return c
 }
 
-// pushSince returns the push for a member. Nothing is sent that is only proposed: the node
-// has applied it, or learned it so (F1). Of a member that has not answered yet the position
-// is not known, and it is asked first.
+// pushSince returns the push for a member. It contains no entry that is only proposed: the node has
+// applied it, or learned it so (F1). The position of a member that has not replied yet is unknown,
+// and is requested first.
 func (l *lead) pushSince(known pushed) (wire.PushRequest, error) {
 	age := int64(-1)
 	if last := l.of.state.LastRaise(); last != nil { // before the commands, which may have a later one
@@ -183,7 +183,7 @@ func (l *lead) pushSince(known pushed) (wire.PushRequest, error) {
 	return req, err
 }
 
-// pushChanges tells every member of each change, until the lead ends.
+// pushChanges pushes each change to every member, until the lead ends.
 func (l *lead) pushChanges() {
 	var told follow.Position
 	for {
@@ -200,7 +200,7 @@ func (l *lead) pushChanges() {
 	}
 }
 
-// pushAll tells the members of a roster of it, and those that it has no longer.
+// pushAll pushes a roster to its members, and to the removed ones.
 func (l *lead) pushAll(r *roster.Roster) {
 	l.pushes.mu.Lock()
 	defer l.pushes.mu.Unlock()
@@ -266,7 +266,7 @@ func (l *lead) inform(m roster.Member) {
 	}
 }
 
-// begin returns a member's record before it is told of everything there is now.
+// begin returns a member's record before a push of the current state.
 func (p *pushes) begin(of roster.Incarnation) pushed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -275,7 +275,7 @@ func (p *pushes) begin(of roster.Incarnation) pushed {
 	return *r
 }
 
-// end returns a member's record afterwards, and whether it need not be told anything more.
+// end returns a member's record afterwards, and whether it needs no further push.
 func (p *pushes) end(of roster.Incarnation, node *raftlog.Node, err error) (now pushed, over bool) {
 	_, _, newest := node.Since(0)
 	p.mu.Lock()
@@ -286,12 +286,12 @@ func (p *pushes) end(of roster.Incarnation, node *raftlog.Node, err error) (now 
 	return *r, over
 }
 
-// tellByRaft has Raft tell its servers of the last commit now: with an entry without a
+// tellByRaft makes Raft announce the last commit to its servers now: with an entry without a
 // command, for members that take no pushes.
 func (l *lead) tellByRaft() { _ = l.node.Barrier() }
 
 const (
-	// timeToTell bounds how long a member is told of a change.
+	// timeToTell bounds the push of one change to one member.
 	timeToTell = time.Second
 	tellAgain  = 50 * time.Millisecond
 )

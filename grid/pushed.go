@@ -39,8 +39,7 @@ func pushOf(in wire.PushRequest, mono time.Duration) (p raftlog.Push, err error)
 	return p, err
 }
 
-// contentsOf returns what newPush was given. Commands and rosters are read as strictly as
-// those of the log.
+// contentsOf is the inverse of newPush. It parses commands and rosters as strictly as the log does.
 func contentsOf(p wire.PushRequest) (entries []follow.Entry, image follow.Image, err error) {
 	if len(p.Commands) > follow.Kept {
 		return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: a push of %d commands; send %d at most", len(p.Commands), follow.Kept)
@@ -62,8 +61,7 @@ func contentsOf(p wire.PushRequest) (entries []follow.Entry, image follow.Image,
 	return entries, follow.Image{At: follow.Position(p.At), Roster: r}, nil
 }
 
-// ageOfAnswer returns how old the newest raise of the answer to a call is at most; negative
-// if that is not known.
+// ageOfAnswer returns the maximum age of the newest raise in a call's reply; negative if unknown.
 func ageOfAnswer(p wire.PushRequest, took time.Duration) time.Duration {
 	if p.Age < 0 || p.Age > int64(follow.FreshWithin/time.Millisecond) {
 		return -1
@@ -71,8 +69,8 @@ func ageOfAnswer(p wire.PushRequest, took time.Duration) time.Duration {
 	return took + time.Duration(p.Age)*time.Millisecond
 }
 
-// ageAt returns how old the newest raise of the push is at most when it arrives, by the
-// receiver's monotonic clock; negative if that is not known.
+// ageAt returns the maximum age of the push's newest raise when it arrives, by the receiver's
+// monotonic clock; negative if unknown.
 func ageAt(p wire.PushRequest, mono time.Duration) time.Duration {
 	answered := time.Duration(p.Echo) * time.Millisecond
 	if p.Age < 0 || p.Age > int64(follow.FreshWithin/time.Millisecond) || answered <= 0 || answered > mono {

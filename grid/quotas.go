@@ -9,10 +9,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// useWait bounds the wait for the use of quotas by an operator who asks for it.
+// useWait bounds an operator's wait for the use of quotas.
 const useWait = time.Second
 
-// settingsNow returns the settings of the grid with the use of its quotas.
+// settingsNow returns the grid's settings with the use of its quotas.
 func (o *leadership) settingsNow(ctx context.Context) wire.SettingsResponse {
 	r := o.state.Roster()
 	out := wire.SettingsOf(r)
@@ -20,7 +20,7 @@ func (o *leadership) settingsNow(ctx context.Context) wire.SettingsResponse {
 	return out
 }
 
-// usedQuotas returns the quotas of a roster with their use.
+// usedQuotas returns a roster's quotas with their use.
 func usedQuotas(ctx context.Context, h *host.Host, r *roster.Roster) []wire.QuotaUse {
 	out := wire.QuotasOf(r.Quotas)
 	if len(out) == 0 {

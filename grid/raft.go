@@ -68,7 +68,7 @@ type addressBook struct {
 	gossip *gossip.Gossip
 	state  *state.State
 	log    *slog.Logger
-	told   *librarylog.Sparse // of two processes with one member's data
+	told   *librarylog.Sparse // limits log lines about two processes with one member's data
 }
 
 // ServerAddr implements raft.ServerAddressProvider. Of two processes with a durable
@@ -80,7 +80,8 @@ func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 			continue
 		}
 		if r.Anchored && addr != "" && addr != p.Raft {
-			// Two processes have one member's data. Which of them is meant no log can say.
+			// Two processes have one member's data. The log cannot determine which of them is
+			// meant.
 			if skipped, due := b.told.Due(b.state.Clock.Mono()); due {
 				b.log.Error("two processes have one member's identity; this member talks to neither until one of them ends",
 					"other", string(p.Incarnation), "at", p.Raft, "and_at", addr, "advice", formation.CloneAdvice, "more", skipped)
@@ -92,7 +93,7 @@ func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 		}
 	}
 	if addr == "" && r.Anchored {
-		// The address in the log may be that of a process with a copy of its data.
+		// The address in the log may lead to a process with a copy of the member's data.
 		return transport.RaftAddress(id, nowhere), nil
 	}
 	if addr == "" {

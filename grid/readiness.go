@@ -18,28 +18,28 @@ import (
 type standing struct {
 	roster *roster.Roster
 	self   roster.Incarnation
-	// raised is how long ago the last raise of the ceiling was applied here;
-	// negative before the first. Only a majority of the voters can agree on one.
+	// raised is the time since this member applied the last ceiling raise; negative before the
+	// first. Only a majority of the voters can agree on one.
 	raised time.Duration
-	// wasReady says that the member was ready before in this grid. From then on a
-	// crash of another member does not take it out of service.
+	// wasReady means that the member was ready before in this grid. From then on a crash of another
+	// member does not take it out of service.
 	wasReady bool
-	// wasSettled says so of everything but the time at which IDs begin: that comes without a
-	// change of the roster, and a crash of another member may come before the next one.
+	// wasSettled means the same for everything but the time at which IDs begin: that comes without
+	// a change of the roster, and a crash of another member may come before the next one.
 	wasSettled bool
 	// left is for how long holders have grants.
 	left time.Duration
 	// now is the cluster time, 0 = unknown.
 	now clustertime.Tick
-	// leaderless says that this member knows no leader, and stranded that it does not see
-	// voters enough to elect one either.
+	// leaderless means that this member has no leader, and stranded that it does not see enough
+	// voters to elect one either.
 	leaderless, stranded bool
 }
 
-// notReady says why the member should get no traffic, nil if it should.
+// notReady returns the reason why the member should get no traffic, or nil.
 func (s standing) notReady() error { return firstUnmet(s.conditions()) }
 
-// conditions are those of readiness, for a member that serves.
+// conditions returns the readiness conditions of a serving member.
 func (s standing) conditions() []condition {
 	return []condition{
 		{"agreement", s.notInTouch},
@@ -68,10 +68,9 @@ func (s standing) notBegun() error {
 	return nil
 }
 
-// notSettled says why an orderly stop of one more member might lose something, nil
-// if it loses nothing: each partition has as many copies in sync as it is to have,
-// or as there are other members. A copy at a member that is in doubt, or that has
-// just joined, counts as missing.
+// notSettled returns the reason why an orderly stop of one more member might lose something, or
+// nil: each partition has its configured number of copies in sync, or as many as there are other
+// members. A copy at a suspect member, or at a member that has just joined, counts as missing.
 func (s standing) notSettled() error {
 	if err := s.notInTouch(); err != nil {
 		return err
@@ -130,17 +129,16 @@ func (s standing) notInTouch() error {
 	return nil
 }
 
-// halfWindow is how long a raise counts: five are due in that time, and grants
-// reach further than it.
+// halfWindow is the time for which a raise counts: five are due in that time, and grants reach
+// further than it.
 func (s standing) halfWindow() time.Duration {
 	return s.roster.Settings.Window.Duration() / 2
 }
 
-// errQuorumLost says that this member does not take part in any agreement.
+// errQuorumLost reports that this member takes no part in any agreement.
 var errQuorumLost = errors.New("quorum lost")
 
-// errNotAnchored says that the ceiling does not rise, since the limit of the anchor does
-// not.
+// errNotAnchored reports that the ceiling does not rise, since the anchor's limit does not.
 var errNotAnchored = errors.New("the anchor holds the ceiling back")
 
 // standing returns the member's standing now.
@@ -154,7 +152,7 @@ func (h *health) standing() standing {
 	}
 }
 
-// notReady says why this member should get no traffic, nil if it should.
+// notReady returns the reason why this member should get no traffic, or nil.
 func (h *health) notReady() error {
 	if err := h.notServing(); err != nil {
 		return err
@@ -165,8 +163,8 @@ func (h *health) notReady() error {
 	return h.notRegistered()
 }
 
-// notSettled says why an orderly stop of one more member might lose something, nil
-// if it loses nothing.
+// notSettled returns the reason why an orderly stop of one more member might lose something, or
+// nil.
 func (h *health) notSettled() error {
 	if err := h.notServing(); err != nil {
 		return err
@@ -191,12 +189,11 @@ func (h *health) noteReady() {
 	}
 }
 
-// notServing returns the reason why the member does not serve yet, nil if it does: it is in
-// the roster, every partition has an owner, and the cluster time is known.
+// notServing returns the reason why the member does not serve yet, or nil: it is in the roster,
+// every partition has an owner, and cluster time is known.
 func (h *health) notServing() error { return firstUnmet(h.serving()) }
 
-// serving are the conditions under which the member serves; each makes sense only if those
-// before it are met.
+// serving returns the conditions for serving; each is meaningful only if the earlier ones are met.
 func (h *health) serving() []condition {
 	r := h.state.Roster()
 	return []condition{

@@ -12,9 +12,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// RecoverConfig says which data directories a grid is recovered from.
+// RecoverConfig selects the data directories for a recovery.
 type RecoverConfig struct {
-	// DataDirs are those of the members that are left; their members form the grid.
+	// DataDirs are the data directories of the remaining members, which form the grid.
 	DataDirs []string
 	// Lost states of members that they are gone for good, with their data.
 	Lost []roster.MemberID
@@ -24,7 +24,7 @@ type RecoverConfig struct {
 	Clock Clock
 	// Logger receives the audit line of the recovery; nil = none.
 	Logger *slog.Logger
-	// Before, if not nil, is told what will be done before anything is written.
+	// Before, if not nil, receives the planned actions before anything is written.
 	Before func(Recovery)
 }
 
@@ -37,27 +37,25 @@ type Recovery struct {
 	// Forgotten is in how many partitions the definitions of sequencers are lost, because
 	// no directory given has them.
 	Forgotten int
-	// Outdated is in how many partitions the latest definitions may be lost, because no
-	// directory given was known to have all of them.
+	// Outdated is the number of partitions that may lose their latest definitions, because no given
+	// directory was known to have all of them.
 	Outdated int
-	// Repeated says that a recovery is completed that was begun before.
+	// Repeated means that this completes an interrupted recovery.
 	Repeated bool
 }
 
-// Recover makes a new durable grid of the data directories of some members, after the
-// majority of the old grid's voters was lost for good. No member may run on one of the
-// directories. Grants of the new grid begin above everything that the lost members can
-// have granted: a window, 5 s and 10 minutes above the latest ceiling and clock known,
-// and the new grid refuses members of the old one. Every voter and every member with a
-// disk whose directory is not given has to be named in Lost; if they run after all,
-// they continue as the old grid, and both issue the same IDs.
+// Recover makes a new durable grid from some members' data directories, after the permanent loss of
+// the old grid's voter majority. No member may run on one of the directories. Grants of the new
+// grid begin above everything that the lost members can have granted: a window, 5 s and 10 minutes
+// above the latest known ceiling and clock, and the new grid rejects members of the old one. Every
+// voter and every member with a disk whose directory is not given has to be named in Lost; if they
+// run after all, they continue as the old grid, and both issue the same IDs.
 //
-// A recovery that was cut off leaves directories that no member starts on; the same
-// call completes it.
+// No member starts on the directories of an interrupted recovery; the same call completes it.
 //
-// Errors: sequencer.ErrInvalidConfig for a setting or a directory, wire.ErrNotNeeded while
-// the directories given are a majority, and wire.ErrNotConfirmed while a missing member is
-// not named in Lost. The message names the directory or the member, and the remedy.
+// Errors: sequencer.ErrInvalidConfig for a setting or a directory, wire.ErrNotNeeded while the
+// directories given are a majority, and wire.ErrNotConfirmed while a missing member is not named in
+// Lost. The message names the directory or the member, and the remedy.
 func Recover(cfg RecoverConfig) (Recovery, error) { return cfg.carryOut(nil) }
 
 // carryOut recovers the grid; next, if not nil, may cut that off before each step.

@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// reformEvery is how often a member without a quorum reads the record of the anchor.
+// reformEvery is the interval at which a member without a quorum reads the anchor's record.
 const reformEvery = 2 * time.Second
 
 // reform waits for the loss of a majority that stored nothing on disk, and has the
@@ -71,7 +71,7 @@ func leftOf(r *roster.Roster, now clustertime.Tick) time.Duration {
 	return r.Ceiling.Sub(now).Duration()
 }
 
-// anchorWait returns why a member of a grid whose anchor is not held does not serve, as the
+// anchorWait returns the reason why a member of a grid without its anchor does not serve, as the
 // end of a sentence.
 func (h *health) anchorWait() string {
 	s, leads := h.anchorage.now()

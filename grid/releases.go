@@ -10,8 +10,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// releases compare the releases of members that open Raft streams with that of this one.
-// It implements transport.Releases.
+// releases compares this member's release with the releases of members that open Raft streams. It
+// implements transport.Releases.
 type releases struct {
 	gossip *gossip.Gossip
 	clock  *client.Clock

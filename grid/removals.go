@@ -7,17 +7,17 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// removals knows on whose word members are taken out of the roster, for the audit line of
-// each: without a word it was the leader, since the member did not answer.
+// removals records the requests to remove members, for the audit line of each removal: without a
+// request the leader removed the member, since it did not answer.
 type removals struct {
 	mu    sync.Mutex
 	asked map[roster.Incarnation]audit.Entry
 }
 
-// askedMax bounds how many members are known whose removal was requested.
+// askedMax bounds the recorded requests.
 const askedMax = 1024
 
-// ask records that a member is to be removed by an action of a caller.
+// ask records a caller's request to remove a member by an action.
 func (r *removals) ask(inc roster.Incarnation, action, who string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

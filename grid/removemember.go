@@ -10,8 +10,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// An operator takes a member out of the grid. Any member takes the request, and the leader
-// decides. A member that runs is told, and leaves by itself (dismissal.go).
+// An operator takes a member out of the grid. Any member accepts the request, and the leader
+// decides. A running member is notified, and leaves by itself (dismissal.go).
 
 // serveRemove takes a member out of the grid, or has the leader do it.
 func (o *leadership) serveRemove(ctx context.Context, in wire.RemoveRequest) (wire.RemoveResponse, error) {
@@ -34,7 +34,7 @@ func (o *leadership) remove(ctx context.Context, in wire.RemoveRequest) (wire.Re
 			reply(err)
 		})
 	})
-	if err != nil || out.Leaving == "" { // the line about one that leaves is written when that is agreed
+	if err != nil || out.Leaving == "" { // the line about a leaving member is written when its removal is agreed
 		o.audit.Write(audit.Entry{Action: audit.Remove, Name: string(in.Member), Who: in.AskedBy, Err: err})
 	}
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 type MemberReport struct {
 	NotReady   string `json:"not_ready,omitempty"`
 	DiskFailed string `json:"disk_failed,omitempty"` // why it takes part no longer
-	// ClockOffset is how far its wall clock is ahead of cluster time, in ms.
+	// ClockOffset is the lead of its wall clock over cluster time, in ms.
 	ClockOffset clustertime.Span `json:"clock_offset_ms"`
-	// CertificateExpiry is when its TLS certificate ends, or its authority if that is first; zero
-	// without TLS.
+	// CertificateExpiry is the end of its TLS certificate, or of its authority if that is first;
+	// zero without TLS.
 	CertificateExpiry time.Time `json:"certificate_expiry,omitzero"`
-	// Expect is how many members it was configured to form a grid with, 0 for none stated.
+	// Expect is the configured number of members that form the grid, 0 for none.
 	Expect int `json:"expect,omitempty"`
-	// Learner says that it has no Raft server, and hears of the roster by the leader's pushes.
+	// Learner means that it has no Raft server, and receives the roster by the leader's pushes.
 	Learner bool `json:"learner,omitempty"`
 	// Unreached are the members that do not answer it, while others do.
 	Unreached []roster.Incarnation `json:"unreached,omitempty"`
 	// WithoutUDP are the gossip addresses of the members that answer it over TCP alone.
 	WithoutUDP []string `json:"without_udp,omitempty"`
-	// NoDescriptors is why it accepted no connections within the last minute: no file descriptor was left.
+	// NoDescriptors is the reason if it ran out of file descriptors within the last minute.
 	NoDescriptors string `json:"no_descriptors,omitempty"`
 }
 
@@ -56,7 +56,7 @@ func (s *Status) takeReport(of roster.Incarnation, r *MemberReport) {
 	}
 }
 
-// reportOf returns a member's description of itself, nil if that is not known.
+// reportOf returns a member's description of itself, nil if unknown.
 func (s *Status) reportOf(of roster.Incarnation) *MemberReport {
 	for _, m := range s.Members {
 		if m.Incarnation == of {

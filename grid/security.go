@@ -18,7 +18,7 @@ type credentials struct {
 	log                   *slog.Logger
 }
 
-// security returns the configuration of certificates and keys, nil for none.
+// security returns the configured certificates and keys, nil for none.
 func (c Config) security() *security.Config {
 	if c.Security == nil && c.TLS != nil {
 		return &security.Config{TLS: c.TLS}
@@ -26,7 +26,7 @@ func (c Config) security() *security.Config {
 	return c.Security
 }
 
-// checkSecurity refuses settings of certificates and keys that contradict each other.
+// checkSecurity rejects contradictory settings for certificates and keys.
 func (c Config) checkSecurity() error {
 	if n := len(c.GossipKey); n != 0 && n != 16 && n != 24 && n != 32 {
 		return refusal.Invalid("GossipKey has %d bytes; give 16, 24 or 32", n)
@@ -64,7 +64,7 @@ func (c Config) beyondLoopback() (setting, addr string) {
 	return "", ""
 }
 
-// isExposed reports whether other machines reach a listener that proves and asks for nothing.
+// isExposed reports whether other machines reach a listener without authentication.
 func (c Config) isExposed(keyed bool) bool {
 	setting, _ := c.beyondLoopback()
 	return setting != "" && c.security() == nil || !keyed && !api.IsLoopback(c.GossipAddr)
@@ -96,8 +96,8 @@ func loadCredentials(cfg Config) (*credentials, error) {
 	return c, nil
 }
 
-// credentialsOf reads the certificates and keys that a configuration names. One that states no
-// name of its grid takes the name in the certificate.
+// credentialsOf reads the configured certificates and keys. Without a configured grid name it takes
+// the name in the certificate.
 func credentialsOf(cfg *Config) (*credentials, error) {
 	c, err := loadCredentials(*cfg)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c Config) clearGossip() error {
 	return refusal.Invalid("GossipAddr %q is reached from other machines, GossipKey is not set, and Security has no gossip.keys: give a key (`snowgrid secure init` makes a file of one), or set Insecure for a network on which everything is trusted", c.GossipAddr)
 }
 
-// gossipKeys returns the keys of the gossip, of which the first encrypts; nil = clear text.
+// gossipKeys returns the gossip keys; the first one encrypts; nil = clear text.
 func (c *credentials) gossipKeys() [][]byte {
 	if len(c.gossipKey) > 0 {
 		return [][]byte{c.gossipKey}
@@ -136,7 +136,7 @@ func (c *credentials) gossipKeys() [][]byte {
 	return c.GossipKeys()
 }
 
-// tokens returns what checks tokens of callers; nil in clear text, where callers prove nothing.
+// tokens returns the checker for callers' tokens; nil in clear text, without authentication.
 func (c *credentials) tokens() api.Tokens {
 	if c.Credentials == nil {
 		return nil
@@ -157,7 +157,7 @@ func (c *credentials) expiry() time.Time {
 	return own
 }
 
-// warnEvery is how often a member logs that its certificate ends soon.
+// warnEvery is the interval of log lines about a certificate that ends soon.
 const warnEvery = 24 * time.Hour
 
 // warnOfExpiry logs a warning each day when the certificate, or its authority, ends soon.

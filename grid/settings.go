@@ -9,13 +9,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// A grid's settings are agreed when it is formed. A member that states others is
-// refused: by a grid that it would join, by a bootstrap member that it would accept, and, here,
-// by its own data directory, which knows them without another member.
+// A grid's settings are agreed when it is formed. A member with other settings is rejected: by a
+// grid that it would join, by a bootstrap member that it would accept, and, here, by its own data
+// directory, which has them without another member.
 
-// compareSettings refuses settings that differ from those of the grid that the data
-// directory belongs to. A name that is not stated is taken from there, since members
-// find each other by it.
+// compareSettings rejects settings that differ from the settings of the data directory's grid. An
+// unset name is taken from there, since members find each other by it.
 func (m *Member) compareSettings() error {
 	known, err := m.stores.Known()
 	if err != nil {
@@ -42,7 +41,7 @@ func (m *Member) compareSettings() error {
 	return err
 }
 
-// withoutChangeable returns stated settings without those that a running grid can change.
+// withoutChangeable returns settings without those fields that a running grid can change.
 func withoutChangeable(stated roster.Settings) roster.Settings {
 	stated.Backups, stated.Window, stated.Voters = roster.UnsetBackups, 0, 0
 	return stated

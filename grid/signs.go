@@ -10,13 +10,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// A process that gets no answer from an owner asks another member to say when there is another one.
-// That is a sign that the owner is silent. The member that is asked passes it on to the leader, which
-// probes the owner now and not with its next heartbeat; and where the leader itself is awaited, or does
-// not answer, the member looks at that. So what somebody waits for is noticed soon, and a grid at rest
-// need not be watched often. A probe of gossip without an answer is a sign, too. A sign decides nothing.
+// A process without a reply from an owner requests a notification from another member when there is
+// a new owner. That is a sign that the owner is silent. The member forwards it to the leader, which
+// probes the owner now and not with its next heartbeat; and if the leader itself is awaited, or
+// does not answer, the member probes the leader. A failure that blocks a request is thus detected
+// soon, and an idle grid needs few probes. A failed gossip probe is a sign, too. A sign decides
+// nothing.
 //
-// A member that passes a request on to the owner and gets no answer does the same.
+// A member that forwards a request to the owner and gets no reply does the same.
 //
 //	holder                        member                           leader
 //	   |  -- not at this owner? -->  |                                |
@@ -69,12 +70,12 @@ func (o *leadership) refusedProbe(of roster.Incarnation) {
 	}
 	o.life.Background(func(ctx context.Context) {
 		if err := o.gossip.Suspect(ctx, of); err != nil {
-			o.log.Debug("gossip was not told of a member that refuses calls", "member_refusing", string(of), "error", err)
+			o.log.Debug("member that refuses calls not reported to gossip", "member_refusing", string(of), "error", err)
 		}
 	})
 }
 
-// unanswered takes in that gossip has probed a member in vain.
+// unanswered records a failed gossip probe.
 func (o *leadership) unanswered(inc roster.Incarnation) {
 	m, member := o.state.Roster().Member(inc)
 	if !member || inc == o.self {
@@ -90,8 +91,8 @@ func (o *leadership) unanswered(inc roster.Incarnation) {
 	}
 }
 
-// disconnected takes in that the connection to a member's address has ended. That is the first sign of a
-// process that has ended: Raft's next heartbeat to it may be a second away.
+// disconnected records the end of the connection to a member's address. That is the first sign that
+// a process has ended: Raft's next heartbeat to it may be a second away.
 func (o *leadership) disconnected(addr string) {
 	for _, m := range o.state.Roster().Members {
 		if m.API != addr || m.Incarnation == o.self {
@@ -106,7 +107,7 @@ func (o *leadership) disconnected(addr string) {
 	}
 }
 
-// awaited takes in a request for another owner in place of a member.
+// awaited records a request for another owner in place of a member.
 func (o *leadership) awaited(in wire.DirectoryRequest, owner roster.Member) {
 	if owner.Incarnation == "" || owner.Incarnation == o.self || o.lone || !o.awaits.note(owner.Incarnation, o.clock.Mono()) {
 		return
@@ -134,7 +135,7 @@ func (o *leadership) passOn(ctx context.Context, to string, in wire.DirectoryReq
 	r := o.state.Roster()
 	in.Wait, in.Known = 0, &wire.DirectoryVersion{Grid: r.Identity(), Version: r.Version}
 	if err := o.caller.Call(ctx, at.API, at.Incarnation, wire.PathDirectory, in, &wire.DirectoryResponse{}); err != nil {
-		o.log.Debug("the leader was not told of a member that is awaited", "error", err)
+		o.log.Debug("awaited member not reported to the leader", "error", err)
 		o.lookout.sign()
 	}
 }

@@ -19,14 +19,14 @@ import (
 type Stats struct {
 	Incarnation roster.Incarnation
 	Leads       bool
-	Protocol    roster.Protocol // of the roster
+	Protocol    roster.Protocol // the roster's protocol
 
 	// Handles are the counts of the member's own handles.
 	Handles client.Stats
-	// Holders is the use of the sequencers that this member owned, by the reports of their holders.
+	// Holders is the use of the sequencers that this member owned, as reported by their holders.
 	Holders Usage
 
-	// Refused is how often quotas have refused holders, by kind; see [Refusals].
+	// Refused counts rejections of holders by quotas, by kind; see [Refusals].
 	Refused map[Refusal]uint64
 
 	Requests    RequestStats
@@ -34,15 +34,14 @@ type Stats struct {
 	Replication ReplicationStats
 	Disk        DiskStats
 
-	// Dials are attempts to open a connection to another member, and DialFailures those
-	// that failed.
+	// Dials are attempts to open a connection to another member, and DialFailures the failed ones.
 	Dials, DialFailures uint64
-	// ClockOffset is how far this member's wall clock is ahead of cluster time.
+	// ClockOffset is the lead of this member's wall clock over cluster time.
 	ClockOffset time.Duration
 	// VoterClocks are the clocks of the voters, by member, on the leader alone.
 	VoterClocks []VoterClock
-	// CertificateExpiry is when the member's certificate ends, or its authority if that is first;
-	// zero without TLS.
+	// CertificateExpiry is the end of the member's certificate, or of its authority if that is
+	// first; zero without TLS.
 	CertificateExpiry time.Time
 }
 
@@ -51,7 +50,7 @@ type Stats struct {
 // releases report nothing, and a report that gets lost is not repeated.
 type Usage = host.Usage
 
-// Refusal is a kind of limit that refuses holders.
+// Refusal is a kind of limit that rejects holders.
 type Refusal = host.Refusal
 
 // Refusals are all kinds: names, memory, holder-nodes, peer-nodes and calls.
@@ -60,7 +59,7 @@ var Refusals = host.Refusals
 // RequestStats are the requests and connections of the member's API.
 type RequestStats struct {
 	ByCode     []RequestCount // by path and code
-	InProgress int            // of holders, served or waiting
+	InProgress int            // requests from holders, served or waiting
 	// ShedRequests and ShedStreams were refused because the member, or the connection, had
 	// too many.
 	ShedRequests, ShedStreams uint64
@@ -70,20 +69,19 @@ type RequestStats struct {
 	Streams                               int    // open event streams
 	Connections                           int    // open
 	Accepted                              uint64 // connections
-	// Attaches is how long attaches took that this member answered as an owner.
+	// Attaches are the durations of the attaches that this member answered as an owner.
 	Attaches client.Distribution
 }
 
-// RequestCount is how many requests of a path were answered with a code: "ok", the code of
-// the error, "unready" of a health check that failed, or "none" without an answer. The path
-// of requests for others than the API has is "other".
+// RequestCount is the number of requests by path and result code: "ok", an error's code, "unready"
+// for a failed health check, or "none" without a reply. The path of requests for others than the
+// API is "other".
 type RequestCount = api.RequestCount
 
 // PartitionStats are changes of the roster that this member has seen agreed on.
 type PartitionStats struct {
-	// Moves are changes of a partition's owner by plan, Takeovers those in place of an
-	// owner that was gone or did not answer, and Losses are partitions of which no copy was
-	// left.
+	// Moves are planned changes of a partition's owner, Takeovers are replacements of a dead or
+	// silent owner, and Losses are partitions without any copy left.
 	Moves, Takeovers, Losses uint64
 	MembersJoined            uint64
 	MembersRemoved           uint64
@@ -132,8 +130,8 @@ func (m *Member) Stats() Stats {
 	return s
 }
 
-// HealthHandler serves GET /livez and GET /readyz as the API of a member does, for a listener of the
-// program's own.
+// HealthHandler serves GET /livez and GET /readyz as a member's API does, for a listener of the
+// embedding program.
 func HealthHandler(m *Member) http.Handler {
 	return m.api.Health()
 }

@@ -10,17 +10,16 @@ import (
 // DiskInfo is one member's disk on which definitions rest.
 type DiskInfo struct {
 	Member     roster.MemberID `json:"member"`
-	Name       string          `json:"name,omitempty"` // for people, "" if it is not known here
-	Partitions int             `json:"partitions"`     // whose definitions it has
-	Alone      int             `json:"alone"`          // of those, the ones that no other disk has
+	Name       string          `json:"name,omitempty"` // for operators, "" if unknown here
+	Partitions int             `json:"partitions"`     // partitions whose definitions it has
+	Alone      int             `json:"alone"`          // partitions whose definitions no other disk has
 	Runs       bool            `json:"runs"`           // the member is in the grid
-	// Awaited is in how many partitions creates, opens and destroys wait for it, or for
-	// another one that does not run either.
+	// Awaited is the number of partitions in which creates, opens and destroys wait for it, or for
+	// another member that does not run either.
 	Awaited int `json:"awaited"`
 }
 
-// disksOf returns the disks that a roster names, by member, and the members without a disk
-// whose memory is awaited.
+// disksOf returns the disks that a roster names, by member, and the awaited members without a disk.
 func disksOf(r *roster.Roster) []DiskInfo {
 	disks := map[roster.MemberID]*DiskInfo{}
 	for id, p := range r.Partitions {

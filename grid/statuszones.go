@@ -15,8 +15,8 @@ type ZoneInfo struct {
 	Zone    string `json:"zone"` // "" for members that state none
 	Members int    `json:"members"`
 	Voters  int    `json:"voters"`
-	// Majority says that the other zones have no majority of the votes: if this one fails,
-	// nothing is agreed on until it is back.
+	// Majority means that the other zones have no majority of the votes: if this one fails, nothing
+	// is agreed until it is back.
 	Majority bool `json:"majority,omitempty"`
 }
 
@@ -51,7 +51,7 @@ func zonesOf(members []MemberInfo) []ZoneInfo {
 	return out
 }
 
-// describeZones adds the zones to a status, and the partitions whose copies are all in one.
+// describeZones adds the zones to a status, and the partitions with all copies in one zone.
 func (s *Status) describeZones(r *roster.Roster) {
 	if s.Zones = zonesOf(s.Members); s.Zones == nil {
 		return

@@ -19,7 +19,7 @@ func (o *leadership) serveTake(ctx context.Context, in wire.TakeRequest) (wire.M
 		if err != nil {
 			return wire.MemberResponse{}, err
 		}
-		o.log.Warn("anchor is taken as an operator says", "asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", api.RemoteOf(ctx))
+		o.log.Warn("anchor taken by operator", "asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", api.RemoteOf(ctx))
 		return wire.MemberResponse{Version: o.state.Roster().Version}, nil
 	})
 }

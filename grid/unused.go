@@ -11,8 +11,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// serveUnused answers with a page of the unused sequencers of all owners, after their owners
-// have removed them if that is asked for. A sequencer that the caller may not use is left out.
+// serveUnused replies with a page of all owners' unused sequencers, after their owners have removed
+// them if that is requested. It omits sequencers that the caller may not use.
 func (o *overview) serveUnused(ctx context.Context, in wire.UnusedRequest) (wire.UnusedResponse, error) {
 	if err := in.Check(); err != nil {
 		return wire.UnusedResponse{}, err
@@ -40,7 +40,7 @@ func (o *overview) serveUnused(ctx context.Context, in wire.UnusedRequest) (wire
 	return out, nil
 }
 
-// unusedHere serves the part of this owner.
+// unusedHere serves this owner's part.
 func (o *overview) unusedHere(ctx context.Context, in wire.UnusedRequest) wire.UnusedResponse {
 	if in.Remove {
 		return wire.UnusedResponse{Sequencers: o.host.RemoveUnused(ctx, in)}
@@ -49,7 +49,7 @@ func (o *overview) unusedHere(ctx context.Context, in wire.UnusedRequest) wire.U
 	return wire.UnusedResponse{Sequencers: rows, Next: next}
 }
 
-// askUnused asks every member that ask has a request for, and this one.
+// askUnused sends requests to this member and to every member for which ask returns one.
 func (o *overview) askUnused(ctx context.Context, ask func(roster.Incarnation) (wire.UnusedRequest, bool)) (pages []wire.UnusedResponse, unreachable []roster.Incarnation) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -103,12 +103,12 @@ func (o *overview) removeUnused(ctx context.Context, in wire.UnusedRequest, rows
 	}
 }
 
-// mergePages makes one page of those of several owners: the first rows by name, each name
-// once. An owner that has further rows gave the last name of its page as next; no row beyond
-// that may be on the merged page, since the owner's may come before it.
+// mergePages merges several owners' pages into one: the first rows by name, each name once. An
+// owner with further rows gave the last name of its page as next; no row beyond that may be on the
+// merged page, since the owner's rows may come before it.
 func mergePages[R any](rows []R, nexts []string, limit int, name func(R) string) (page []R, next string) {
 	slices.SortFunc(rows, func(a, b R) int { return strings.Compare(name(a), name(b)) })
-	// A partition that moves meanwhile may be listed by both owners.
+	// During a move, both owners may list a partition.
 	rows = slices.CompactFunc(rows, func(a, b R) bool { return name(a) == name(b) })
 	for _, n := range nexts {
 		if n != "" && (next == "" || n < next) {

@@ -12,8 +12,8 @@ import (
 // VoterClock is the clock of a voter as the leader has read it.
 type VoterClock struct {
 	Member roster.Incarnation
-	// Offset is how far the voter's wall clock is ahead of cluster time, to half of the
-	// time that the call to it took.
+	// Offset is the lead of the voter's wall clock over cluster time, to half of the call's round
+	// trip.
 	Offset time.Duration
 }
 
@@ -48,7 +48,7 @@ func (c *voterClocks) forget() {
 	c.of = nil
 }
 
-// read returns the readings, by member, and forgets those that are too old.
+// read returns the readings, by member, and drops old ones.
 func (c *voterClocks) read(now time.Duration) []VoterClock {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,7 +17,7 @@ func (m *Member) warn() {
 	}
 	if m.lone && m.cfg.Anchor == nil {
 		log := m.log
-		if m.quiet { // equal IDs are worse than a line that was not asked for
+		if m.quiet { // equal IDs are worse than an unexpected log line
 			log = slog.Default()
 		}
 		log.Warn("this member runs alone and no other can join it: other processes that do the same can issue equal IDs; set Expect or Join to form a grid")
