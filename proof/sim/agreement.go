@@ -42,6 +42,7 @@ type seat struct {
 	zone    string
 	old     bool     // its next start is of the release before
 	writes  []*write // of the running member, in progress
+	older   *copied  // an old copy of its data directory, nil for none
 }
 
 func (a *agreement) newest() *roster.Roster { return a.log[len(a.log)-1].roster }
@@ -105,7 +106,7 @@ func (a *agreement) majority(m *member, servers []server) bool {
 // answers reports whether a seat's member runs and can be talked to.
 func (s *seat) answers(m *member) bool {
 	r := s.running
-	return r != nil && r.alive && (r == m || r.until <= r.w.now && r.w.net.both(m.place, s.place))
+	return r != nil && r.alive && !r.broken && (r == m || r.until <= r.w.now && r.w.net.both(m.place, s.place))
 }
 
 // propose appends a command to the log, if a majority accepts it, and reports the result to
@@ -142,6 +143,7 @@ func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 		a.g.check(a.g.checkAnchor(before, next, c))
 		a.g.check(a.g.checkReadable(next, c))
 		a.g.sawRoster(before, next)
+		a.g.sawCopies(before, next, m)
 		a.g.sawDisks(before, next, c)
 		index := len(a.log) - 1
 		if w.chance(0.03) { // committed, and its proposer does not hear of it
@@ -200,7 +202,7 @@ func (a *agreement) confirms(m *member) bool {
 
 // electable reports whether a voter runs and would be elected.
 func (a *agreement) electable(m *member) bool {
-	return m.alive && m.until <= m.w.now && a.majority(m, a.servers)
+	return m.alive && !m.broken && m.until <= m.w.now && a.majority(m, a.servers)
 }
 
 // elected makes a member the leader. The one before is not told here.

@@ -75,6 +75,9 @@ func (s *seat) read(id roster.PartitionID) partition.Definitions {
 // Store implements partition.Member.
 func (o *actor) Store(w partition.Write) {
 	m, s := o.m, o.m.seat
+	if m.broken {
+		return // a disk that has failed acknowledges nothing
+	}
 	pending := &write{id: o.id, Write: w}
 	s.writes = append(s.writes, pending)
 	delay := m.w.between(time.Millisecond, 15*time.Millisecond)
@@ -115,7 +118,7 @@ func (o *actor) Collect(c partition.Collection) {
 	m := o.m
 	for _, s := range m.g.seats {
 		peer := s.running
-		if s.id != c.From || peer == nil {
+		if s.id != c.From || peer == nil || m.g.stale(s) {
 			continue
 		}
 		type answer struct {

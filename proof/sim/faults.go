@@ -33,6 +33,13 @@ const (
 	crashTogether
 	removeMember
 	newSettings
+	falseSign
+	lateLook
+	failedDisk
+	copiedDisk
+	oldDisk
+	forgetDisk
+	changeVoters
 	anchorAway
 	anchorTaken
 	faultCount
@@ -46,6 +53,9 @@ var faultNames = [faultCount]string{
 	falseAlarm: "false alarm about a member", stopInOrder: "stop in order",
 	deafMember: "the log comes late to a member", wipeDisk: "loss of a disk",
 	crashTogether: "crash of several, or of a zone", removeMember: "removal by an operator", newSettings: "change of settings by an operator",
+	falseSign: "a false sign about the leader", lateLook: "looks at the leader are late or lost", failedDisk: "a disk that fails",
+	copiedDisk: "a process from a copied directory", oldDisk: "a start from an older directory",
+	forgetDisk: "a disk given up by an operator", changeVoters: "change of the number of voters by an operator",
 	anchorAway: "the anchor out of reach", anchorTaken: "the anchor taken by a rival",
 }
 
@@ -68,6 +78,7 @@ var weights = [faultCount]int{
 	cutPair: 6, cutOneWay: 8, cutOff: 10, crashMember: 12, crashAll: 3, pauseMember: 10, pauseHolder: 8, stepClock: 4,
 	turnClock: 8, joinMember: 6, leaveGrid: 3, changeLeader: 6, crashHolder: 12, leaveHolder: 4, falseAlarm: 6, stopInOrder: 2, deafMember: 10, wipeDisk: 2,
 	crashTogether: 6, removeMember: 3, newSettings: 4,
+	falseSign: 6, lateLook: 5, failedDisk: 4, copiedDisk: 4, oldDisk: 2, forgetDisk: 3, changeVoters: 3,
 	anchorAway: 6, anchorTaken: 2,
 }
 
@@ -127,6 +138,12 @@ func (g *grid) befall(f fault) bool {
 		whom, done = g.joinNew()
 	case f == newSettings:
 		done = g.setSettings()
+	case f == lateLook:
+		done = g.lateLook()
+	case f == forgetDisk:
+		done = g.forgetSome()
+	case f == changeVoters:
+		done = g.setVoters()
 	case f == removeMember:
 		done = g.remove(pick(g.w, g.seats))
 	case m == nil:
@@ -157,6 +174,14 @@ func (g *grid) befallMember(f fault, m *member) bool {
 		return g.crashEverybody()
 	case crashTogether:
 		return g.crashSeveral(m)
+	case falseSign:
+		return g.falseSigns(m)
+	case failedDisk:
+		return g.failDisk(m)
+	case copiedDisk:
+		return g.copyDisk(m)
+	case oldDisk:
+		return g.rollBack(m)
 	case wipeDisk:
 		return g.loseDisk(m)
 	case pauseMember:

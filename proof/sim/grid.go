@@ -40,11 +40,12 @@ type grid struct {
 	calm         bool          // no more faults
 	stepped      time.Duration // when a wall clock was stepped first
 
-	doomed map[sequencer.Life]bool                // lives with a requested end
-	gone   map[sequencer.Life]gone                // those whose end was reported
-	began  map[roster.PartitionID]backup.Position // of the owner, when a replica began to join
-	lost   map[roster.PartitionID]roster.Version  // at which a partition was lost last
-	voided map[roster.PartitionID]time.Duration   // when the last disk of a partition was gone
+	doomed  map[sequencer.Life]bool                // lives with a requested end
+	gone    map[sequencer.Life]gone                // those whose end was reported
+	began   map[roster.PartitionID]backup.Position // of the owner, when a replica began to join
+	lost    map[roster.PartitionID]roster.Version  // at which a partition was lost last
+	current map[roster.MemberID]*seat              // that has the identity of a copied directory
+	voided  map[roster.PartitionID]time.Duration   // when the last disk of a partition was gone
 
 	promises map[string]promise // by name
 	buffer   []sequencer.ID
@@ -66,6 +67,10 @@ type Counts struct {
 	Destroyed     int // lives of names
 	Writes        int // of definitions to disks
 	Collected     int // times that definitions were collected from a disk
+	Candidacies   int // of voters beside Raft
+	Stood         int // of them, those that stood for election
+	Copies        int // processes of copied directories that were refused
+	Forgotten     int // disks that operators gave up in the middle of faults
 	Faults        [faultCount]int
 }
 
@@ -104,7 +109,7 @@ func newGrid(cfg Config) *grid {
 		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]clustertime.Span{},
 		alarms: map[roster.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{}, lastAttached: map[string]sequencer.Attachment{},
 		doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[roster.PartitionID]backup.Position{}, lost: map[roster.PartitionID]roster.Version{},
-		voided: map[roster.PartitionID]time.Duration{}, promises: map[string]promise{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
+		current: map[roster.MemberID]*seat{}, voided: map[roster.PartitionID]time.Duration{}, promises: map[string]promise{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
 	}
 	if cfg.Anchored {
 		g.anchor = newAnchorStore()

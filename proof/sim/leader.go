@@ -19,6 +19,7 @@ type lead struct {
 	servers []server      // of Raft, as this leader knows them
 	alone   time.Duration // when it steps down unless a majority answers; 0 while one does
 	views   views
+	began   time.Duration   // by the monotonic clock
 	stepped leader.View     // the view at the last step
 	told    []roster.Member // of the roster that was announced last
 	pushed  int             // the index that was announced last
@@ -28,12 +29,17 @@ type lead struct {
 const beatEvery = 300 * time.Millisecond
 
 func newLead(m *member, term int) *lead {
-	l := &lead{m: m, term: term, servers: m.g.agreed.serversFor(m), views: newViews()}
+	l := &lead{m: m, term: term, began: m.Mono(), servers: m.g.agreed.serversFor(m), views: newViews()}
 	expect := m.g.cfg.Members
 	if m.g.cfg.Baseline == Quorum {
 		expect = 1 // it counts members elsewhere
 	}
-	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.g.id(), Expect: expect, Release: m.release(), Anchored: m.g.anchor != nil, Ahead: anchorAhead, Servers: m.g.cfg.Servers}, l)
+	silence := m.looks.silenceBefore()
+	if before := m.g.members[silence.Member]; before != nil && silence.Calls > 0 {
+		l.views.failed[before] = m.w.now // it did not answer the calls of the candidacy
+	}
+	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.g.id(), Expect: expect, Release: m.release(), Anchored: m.g.anchor != nil, Ahead: anchorAhead, Servers: m.g.cfg.Servers,
+		Silence: silence}, l)
 	m.lead, m.leader, m.term, m.heard = l, m, term, m.w.now
 	l.every(leader.StepEvery, l.step)
 	l.every(beatEvery, l.announce)
@@ -172,7 +178,7 @@ func (l *lead) view() leader.View {
 // answer returns a member's description of itself.
 func (m *member) answer() leader.Answer {
 	a := leader.Answer{
-		Record: m.record(), Grid: m.g.id(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving, Release: m.release(), Learns: !m.old,
+		Record: m.record(), Grid: m.g.id(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving, DiskFailed: m.broken, Release: m.release(), Learns: !m.old,
 	}
 	if _, registered := m.roster.Member(m.inc); registered {
 		a.Claim = m.roster.Claim
@@ -186,6 +192,9 @@ func (l *lead) Probe(p leader.Probe) {
 	to := m.g.members[p.To]
 	done := func(a leader.Answer, err error) {
 		l.probed(to, a.Version, err)
+		if errors.Is(err, leader.ErrAbsent) {
+			l.views.absent[to] = true
+		}
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Probed(v, p, a, err) })
 	}
 	switch m.g.alarms[p.To] {

@@ -39,6 +39,10 @@ type member struct {
 	unseen  time.Duration // when gossip sees it no longer, after its end
 	ended   bool          // it stops in order and grants nothing more
 	old     bool          // it is of the release before, and reads protocol 1 alone
+
+	looks     *lookout
+	lateLooks time.Duration // it answers looks late until then
+	broken    bool          // its disk has failed
 }
 
 // raised is the last raise applied, and when.
@@ -69,6 +73,10 @@ func (g *grid) start(s *seat) *member {
 		durable = 1
 	}
 	g.w.note(joined, m.name, int64(s.place), durable)
+	m.looks = newLookout(m)
+	if s.durable && g.w.chance(0.3) {
+		s.older = s.copyOf()
+	}
 	m.after(0, m.attend)
 	m.every(partition.TickEvery, m.tick)
 	m.every(joinEvery, m.join)
@@ -88,7 +96,7 @@ func (m *member) record() roster.Member {
 
 // learn applies the log up to an index.
 func (m *member) learn(index int) {
-	if index <= m.index {
+	if index <= m.index || m.broken {
 		return
 	}
 	m.stopUnreadable(m.g.agreed.log[index].roster)
@@ -149,7 +157,13 @@ func (m *member) join() {
 	if in && !silent || m.leaving {
 		return
 	}
-	m.atLeader(silent, func(l *lead) { l.machine.Join(l.view(), m.record(), func(error) {}) })
+	m.atLeader(silent, func(l *lead) {
+		l.machine.Join(l.view(), m.record(), func(err error) {
+			if err != nil {
+				m.w.net.send(&l.m.process, &m.process, func() { m.refusedCopy(err) })
+			}
+		})
+	})
 }
 
 // depart asks the leader to be let go, again and again, and ends the member then. One
@@ -208,6 +222,7 @@ func (m *member) heardLeader(from *member, term, index int) {
 		m.resign()
 	}
 	m.leader, m.term, m.heard = from, term, m.w.now
+	m.looks.heard, m.looks.byLog = m.Mono(), m.Mono()
 	m.learn(index)
 }
 
@@ -232,6 +247,7 @@ func (g *grid) crash(m *member) {
 	m.unseen = g.w.now + g.w.between(0, gossipTime)
 	g.lingering = append(g.lingering, m)
 	m.seat.running = nil
+	g.brokenStreams(m)
 	m.seat.abandon(g.w)
 	for _, h := range slices.Clone(g.holders) {
 		if h.within == m {

@@ -83,7 +83,7 @@ func (g *grid) checkOnDisks() error {
 		id := roster.PartitionOf(name, g.cfg.Partitions)
 		for _, s := range g.seats {
 			p := g.promises[name]
-			if p.at == 0 || !slices.Contains(r.Partitions[id].Disk, s.id) {
+			if p.at == 0 || g.stale(s) || !slices.Contains(r.Partitions[id].Disk, s.id) {
 				continue
 			}
 			if has, alive := s.stored(id, name); alive && !g.knows(has, p) {

@@ -26,7 +26,23 @@ func (g *grid) setSettings() bool {
 		in.Window = min(now+now/2, largestWindow)
 		g.cfg.Window = max(g.cfg.Window, in.Window)
 	}
-	l := m.lead
+	g.change(m.lead, in)
+	return true
+}
+
+// setVoters has an operator change the number of voters.
+func (g *grid) setVoters() bool {
+	m := g.agreed.leader
+	if m == nil || m.lead == nil {
+		return false
+	}
+	g.change(m.lead, leader.SettingsRequest{Voters: 1 + 2*g.w.rng.IntN(4)})
+	return true
+}
+
+// change asks a leader for a change of settings, and for the protocol that it needs first.
+func (g *grid) change(l *lead, in leader.SettingsRequest) {
+	m := l.m
 	change := func() {
 		l.do(func(machine *leader.Leader, v leader.View) { machine.SetSettings(v, in, func(error) {}) })
 	}
@@ -46,5 +62,4 @@ func (g *grid) setSettings() bool {
 			}
 		})
 	})
-	return true
 }

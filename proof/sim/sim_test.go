@@ -49,6 +49,10 @@ func (t *total) add(r sim.Result) {
 	t.sum.Protocols += r.Protocols
 	t.sum.Writes += r.Writes
 	t.sum.Collected += r.Collected
+	t.sum.Candidacies += r.Candidacies
+	t.sum.Stood += r.Stood
+	t.sum.Copies += r.Copies
+	t.sum.Forgotten += r.Forgotten
 	for i, n := range r.Faults {
 		t.sum.Faults[i] += n
 	}
@@ -65,6 +69,7 @@ func (t *total) report(log func(string, ...any)) {
 		t.sum.Joins, t.sum.Admits, t.sum.Stops, t.sum.Elections)
 	log("%d attachments expired, %d lives destroyed, %d changes of the protocol", t.sum.Expired, t.sum.Destroyed, t.sum.Protocols)
 	log("%d writes of definitions, %d tables collected from a disk", t.sum.Writes, t.sum.Collected)
+	log("%d candidacies, %d voters stood for election; %d copies refused, %d disks given up", t.sum.Candidacies, t.sum.Stood, t.sum.Copies, t.sum.Forgotten)
 }
 
 // TestSeeds plays many grids.

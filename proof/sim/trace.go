@@ -28,6 +28,8 @@ const (
 	joined
 	left
 	collected
+	stood
+	copyEnded
 	quiet
 	failed
 )
@@ -52,6 +54,8 @@ var kinds = [...]struct{ name, a, b string }{
 	joined:      {"start", "seat", "with a disk"},
 	left:        {"end", "seat", "0 crash, 1 leave"},
 	collected:   {"collect", "partition", "names"},
+	stood:       {"stand", "term of the leader", "servers"},
+	copyEnded:   {"copy", "seat", "roster version"},
 	quiet:       {"quiet", "members", "holders"},
 	failed:      {"FAILED", "", ""},
 }

@@ -18,10 +18,11 @@ const doubtTime = 2 * time.Second
 type views struct {
 	reached map[*seat]time.Duration   // when it answered last
 	failed  map[*member]time.Duration // when a probe failed last, or was answered by an old roster
+	absent  map[*member]bool          // a probe proved that the process is not there
 }
 
 func newViews() views {
-	return views{reached: map[*seat]time.Duration{}, failed: map[*member]time.Duration{}}
+	return views{reached: map[*seat]time.Duration{}, failed: map[*member]time.Duration{}, absent: map[*member]bool{}}
 }
 
 // probed records the outcome of a probe.
@@ -111,12 +112,29 @@ func (l *lead) checkRemoved(c *roster.Change) error {
 		if m != nil && m.roster != nil && m.roster.Claim != l.m.roster.Claim {
 			continue
 		}
+		if err := l.checkDead(m, c); err != nil {
+			return err
+		}
 		failed, ever := l.views.failed[m]
 		if answered, known := l.views.reached[m.seat]; known && l.awake() && m.alive && !m.leaving && (!ever || answered-failed > doubtTime) {
 			return fmt.Errorf("R7: leader %s takes member %s for dead, which has answered every probe for %v", l.m.name, m.name, answered-failed)
 		}
 	}
 	return nil
+}
+
+// deadAfter is how long a leader has to probe a silent member before that is removed: 5 s, of which
+// half a second may be from before its lead.
+const deadAfter = 4500 * time.Millisecond
+
+// checkDead wants a member that runs to be removed only after it was silent for so long in this lead,
+// whatever was known of it before (R7).
+func (l *lead) checkDead(m *member, c *roster.Change) error {
+	replaced := slices.ContainsFunc(c.Join, func(j roster.Member) bool { return j.Incarnation.Member() == m.inc.Member() })
+	if !slices.Contains(c.Remove, m.inc) || !m.alive || m.leaving || replaced || l.views.absent[m] || l.m.Mono()-l.began >= deadAfter {
+		return nil
+	}
+	return fmt.Errorf("R7: leader %s removes member %s, which runs, %v after its lead began", l.m.name, m.name, l.m.Mono()-l.began)
 }
 
 // voters shows the voters among servers, and which of them were reached lately.

@@ -1,0 +1,306 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/leader"
+)
+
+// Times of looks, as package grid has them.
+const (
+	lookEvery        = 100 * time.Millisecond // how often a voter looks for signs
+	betweenLooks     = 50 * time.Millisecond
+	lookTimeout      = 250 * time.Millisecond
+	lateBy           = 500 * time.Millisecond
+	silentAfter      = 500 * time.Millisecond
+	heartbeatTimeout = 1500 * time.Millisecond
+)
+
+// lookout looks at the leader that a member follows, beside Raft, and has the member stand for
+// election, by the machines of package leader.
+type lookout struct {
+	m      *member
+	watch  leader.Watch
+	busy   bool
+	sign   bool // the leader may have ended or be silent
+	doubt  bool // another voter says so
+	looked time.Duration
+	// heard is when the leader was heard last, by Raft or by an answer to a look: kept beside the
+	// watch to judge it by.
+	heard time.Duration
+	byLog time.Duration // by Raft alone
+}
+
+func newLookout(m *member) *lookout {
+	k := &lookout{m: m}
+	m.every(lookEvery, k.tick)
+	return k
+}
+
+// tick begins a candidacy after a sign. A raise of the ceiling that does not come is one.
+func (k *lookout) tick() {
+	m := k.m
+	overdue := m.Mono()-max(k.looked, m.raised.at) >= leader.RaiseOverdue(m.roster.Settings.Window.Duration())
+	if k.busy || !k.sign && !k.doubt && !overdue {
+		return
+	}
+	doubted := !k.sign && !overdue
+	k.sign, k.doubt, k.looked = false, false, m.Mono()
+	k.look(doubted)
+}
+
+// looking is a candidacy in progress.
+type looking struct {
+	*lookout
+	at      *member // the leader
+	id      leader.ServerID
+	c       *leader.Candidacy
+	refused int  // calls
+	silent  bool // most voters hear nothing
+}
+
+// look begins a candidacy.
+func (k *lookout) look(doubted bool) {
+	m, at := k.m, k.m.leader
+	if at == nil || at == m || m.lead != nil || m.leaving {
+		return
+	}
+	record, member := m.roster.Member(at.inc)
+	if !member {
+		return
+	}
+	id := leader.ServerOf(at.inc, record.Durable)
+	var servers []leader.Server
+	for _, s := range m.g.agreed.servers {
+		servers = append(servers, s.Server)
+	}
+	c, votes := leader.NewCandidacy(servers, serverOf(m, false).ID, id)
+	if !votes || !m.g.agreed.votes(m.seat) {
+		return
+	}
+	if doubted {
+		c.Doubted()
+	}
+	k.busy = true
+	m.g.counts.Candidacies++
+	s := &looking{lookout: k, at: at, id: id, c: c}
+	s.next(leader.Next{Call: true})
+}
+
+// next takes the next step of a candidacy.
+func (s *looking) next(n leader.Next) {
+	m := s.m
+	if n.Tell {
+		for _, v := range s.voters() {
+			if v != nil && v != m {
+				m.w.net.send(&m.process, &v.process, func() { v.looks.doubt = true })
+			}
+		}
+	}
+	m.after(n.Pause, func() {
+		switch {
+		case n.Call:
+			s.call()
+		case n.Ask:
+			s.ask()
+		case n.Stand:
+			m.g.check(s.checkStand())
+			m.after(s.c.Turn(2*m.w.net.delay()), s.stand)
+		default:
+			s.over()
+		}
+	})
+}
+
+func (s *looking) over() { s.m.after(betweenLooks, func() { s.busy = false }) }
+
+// voters returns the members behind the servers that are asked, nil for one that does not run.
+func (s *looking) voters() (out []*member) {
+	for _, id := range s.c.Voters() {
+		var at *member
+		for _, server := range s.m.g.agreed.servers {
+			if server.ID == id {
+				at = server.seat.running
+			}
+		}
+		out = append(out, at)
+	}
+	return out
+}
+
+// call looks at the leader once. An answer that is too late for the look counts for the watch.
+func (s *looking) call() {
+	m, at, began, open := s.m, s.at, s.m.Mono(), true
+	settle := func(k leader.Look) {
+		if open {
+			open = false
+			if errors.Is(k.Err, leader.ErrAbsent) || k.Err == nil && !k.Leads {
+				s.refused++
+			}
+			s.next(s.c.Looked(k))
+		}
+	}
+	call(&m.process, &at.process, lookTimeout+lateBy, func(reply func(bool)) {
+		answer := func() { reply(at.lead != nil && !at.broken) }
+		switch {
+		case at.lateLooks <= m.w.now:
+			answer()
+		case m.w.chance(0.5):
+			at.after(m.w.between(0, lookTimeout+lateBy), answer)
+		}
+	}, func(leads bool, err error) {
+		if errors.Is(err, errRefused) {
+			err = leader.ErrAbsent
+		}
+		k := leader.Look{Began: began, Ended: m.Mono(), Err: err, Leads: leads}
+		s.watch.Looked(s.id, k)
+		if err == nil && leads && m.leader == at {
+			s.heard = k.Ended
+		}
+		settle(k)
+	})
+	m.after(lookTimeout, func() { settle(leader.Look{Began: began, Ended: m.Mono(), Err: errTimeout}) })
+}
+
+// unheard is a voter's answer: for how long it has heard nothing from the leader by its watch, and
+// by the record of the simulation.
+type unheard struct{ watched, truly time.Duration }
+
+// from returns it, and false for a voter that follows another leader.
+func (k *lookout) from(at *member, id leader.ServerID) (unheard, bool) {
+	now := k.m.Mono()
+	if l := k.m.leader; l != nil && l != at {
+		return unheard{}, false
+	}
+	return unheard{k.watch.Unheard(id, now, now-k.byLog), now - k.heard}, true
+}
+
+// ask asks the voters for how long they have heard nothing from the leader.
+func (s *looking) ask() {
+	m := s.m
+	var answers []unheard
+	voters := s.voters()
+	waiting := len(voters)
+	for _, v := range voters {
+		switch v {
+		case nil:
+			waiting--
+			continue
+		case m:
+			if a, counts := s.from(s.at, s.id); counts {
+				answers = append(answers, a)
+			}
+			waiting--
+			continue
+		}
+		type answer struct {
+			unheard
+			counts bool
+		}
+		call(&m.process, &v.process, lookTimeout, func(reply func(answer)) {
+			a, counts := v.looks.from(s.at, s.id)
+			reply(answer{a, counts})
+		}, func(a answer, err error) {
+			if err == nil && a.counts {
+				answers = append(answers, a.unheard)
+			}
+			if waiting--; waiting == 0 {
+				s.asked(answers)
+			}
+		})
+	}
+	if waiting == 0 {
+		s.asked(answers)
+	}
+}
+
+func (s *looking) asked(answers []unheard) {
+	var watched []time.Duration
+	truly := 0
+	for _, a := range answers {
+		watched = append(watched, a.watched)
+		if a.truly >= silentAfter {
+			truly++
+		}
+	}
+	n := s.c.Asked(watched)
+	if n.Stand {
+		s.silent = 2*truly > len(s.c.Voters())+1
+		s.watch.Silent(s.c.Silence(s.at.inc))
+	}
+	s.next(n)
+}
+
+// checkStand wants a voter to stand only if the leader has refused it twice, or most voters hear
+// nothing from it: one that a single voter does not reach continues to lead (R7).
+func (s *looking) checkStand() error {
+	if s.refused >= 2 || s.silent {
+		return nil
+	}
+	return fmt.Errorf("R7: voter %s stands against leader %s, which refused %d calls, and most voters hear from it", s.m.name, s.at.name, s.refused)
+}
+
+// stand has the member stand for election, unless it has heard from a leader since.
+func (s *looking) stand() {
+	m := s.m
+	if now := m.Mono(); m.leader == s.at && m.lead == nil && s.c.Stands(now, now-s.byLog) {
+		m.g.agreed.stand(m)
+	}
+	s.over()
+}
+
+// stand elects a voter that stands, if a majority answers it.
+func (a *agreement) stand(m *member) {
+	w := a.g.w
+	a.g.counts.Stood++
+	w.note(stood, m.name, int64(m.term), int64(len(a.servers)))
+	w.after(w.between(5*time.Millisecond, 50*time.Millisecond), func() {
+		if a.leader != m && a.votes(m.seat) && a.electable(m) {
+			a.elected(m)
+		}
+	})
+}
+
+// silenceBefore returns the silence that a lead of the member begins with.
+func (k *lookout) silenceBefore() leader.Silence {
+	m := k.m
+	if m.leader == nil || m.leader == m {
+		return leader.Silence{}
+	}
+	return k.watch.Before(m.leader.inc, m.Mono()-k.byLog, heartbeatTimeout)
+}
+
+// brokenStreams is the sign that a process has ended, for the members that follow it.
+func (g *grid) brokenStreams(ended *member) {
+	for _, m := range g.running() {
+		if m.leader == ended && g.w.net.both(m.place, ended.place) {
+			m.after(g.w.between(0, 300*time.Millisecond), func() { m.looks.sign = true })
+		}
+	}
+}
+
+// falseSigns has one voter, or each, take the leader for silent without a reason.
+func (g *grid) falseSigns(m *member) bool {
+	for _, other := range g.running() {
+		if other == m || g.w.chance(0.3) {
+			other.looks.sign = true
+		}
+	}
+	return true
+}
+
+// lateLook has a leader answer looks late or not at all for a while, and sends a sign of it.
+func (g *grid) lateLook() bool {
+	l := g.agreed.leader
+	if l == nil || !l.alive || l.lead == nil {
+		return false
+	}
+	l.lateLooks = g.w.now + g.span()
+	if all := slices.DeleteFunc(g.running(), func(m *member) bool { return m == l }); len(all) > 0 {
+		pick(g.w, all).looks.sign = true
+	}
+	return true
+}
