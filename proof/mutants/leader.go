@@ -112,7 +112,7 @@ var leaderUnseen = map[string]string{
 	"one refused call makes a member suspect that gossip sees":             "a suspect costs a move, and only replicas in sync take over",
 	"refusals of before an answer count":                                   "a suspect costs a move, and only replicas in sync take over",
 	"a leader that stood still suspects all members":                       "a suspect costs a move, and only replicas in sync take over",
-	"a voter stands against a leader that is slow":                         "the simulation elects by itself: it has no candidacies",
+	"a voter stands against a leader that is slow":                         "a candidacy ends by silence or refusals before it has so many tries: its looks there take a fixed time",
 	"the rounds of a raise are missing from cluster time":                  "cluster time that is slow costs a wait, and the simulation bounds waits in the quiet only",
 	"a leader that has just started ignores the cluster time of before":    "the roster's time never goes back, and the voters' clocks catch up before the quiet ends",
 	"a clock of an earlier round counts":                                   "a clock that is late by a round is behind, and the median hides it",

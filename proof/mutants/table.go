@@ -19,7 +19,7 @@ var (
 
 // mutants are all rules, each without one line. The letters
 // of the protocol's rules are those in the comments of the code.
-var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginningMutants, definitionMutants, keeperMutants, diskMutants, requestMutants, holderMutants, handleMutants, sessionMutants, objectMutants, etcdMutants, overloadMutants, readinessMutants, strangerMutants, anchorMutants, recordMutants, storeClientMutants, storeMutants, layoutMutants, exploreRecordMutants, sidecarMutants, exploreMutants, upgradeMutants, placementMutants, voterMutants, identityMutants, registrationMutants, membershipMutants, settingsMutants, operatorMutants, gossipKeyMutants, attackMutants, limitMutants, credentialMutants, togetherMutants, followMutants, learnerMutants, framingMutants, quickMutants, quickRequestMutants, signMutants, shutdownMutants)
+var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginningMutants, definitionMutants, keeperMutants, diskMutants, requestMutants, holderMutants, handleMutants, sessionMutants, objectMutants, etcdMutants, overloadMutants, readinessMutants, strangerMutants, anchorMutants, recordMutants, storeClientMutants, storeMutants, layoutMutants, exploreRecordMutants, sidecarMutants, exploreMutants, upgradeMutants, placementMutants, voterMutants, identityMutants, registrationMutants, membershipMutants, settingsMutants, operatorMutants, gossipKeyMutants, attackMutants, limitMutants, credentialMutants, togetherMutants, followMutants, learnerMutants, framingMutants, quickMutants, quickRequestMutants, signMutants, shutdownMutants, simulatedMutants)
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{

@@ -11,7 +11,9 @@
 // majority of the voters, with leaders that come, leave, and continue when they should
 // not.
 // Gossip is a view of the members that is late, and wrong at times. The net
-// loses, delays, doubles and cuts; members, holders and clocks fail as they like.
+// loses, delays, doubles and cuts; members, holders, clocks and disks fail as they like. Voters
+// stand against the leader by the machines of package leader, with looks that are late or lost, and
+// data directories are copied, or come back older.
 // Package proof/ledger judges what comes out.
 //
 // A second simulation has no grid: [RunStore] runs holders that share the records of a store,

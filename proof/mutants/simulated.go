@@ -1,0 +1,14 @@
+package main
+
+// simTests plays whole grids: what no test beside a rule shows alone.
+var simTests = []string{"./proof/sim", "-run", "TestSeeds", "-seeds", "16"}
+
+// simulatedMutants weaken rules that show in a grid with candidacies and copied directories.
+var simulatedMutants = []mutant{
+	{"R7", "a grid deposes a leader that one voter does not reach", "internal/leader/candidacy.go", "silent <= all/2 {", "silent <= all*0 {", simTests},
+	{"R7", "a grid counts a voter that has just heard the leader against it", "internal/leader/candidacy.go", "		if d >= suspectAfter {\n			silent++", "		if d >= 0 {\n			silent++", simTests},
+	{"R7", "a grid removes a member for its silence before a lead", "internal/leader/candidacy.go", "max(s.Since, now-suspectAfter)", "s.Since", simTests},
+	{"R7", "a grid suspects any leader before", "internal/leader/candidacy.go", "of == s.Member && s.Calls > 0", "s.Calls > 0", simTests},
+	{"R7", "one refused call is proof", "internal/leader/refusals.go", "return r.refused && r.last-r.first >= refusedApart", "return r.refused", simTests},
+	{"R8", "a copy is let in beside its original", "internal/leader/join.go", "		if err == nil && !a.foreign(v.Roster) {\n			return true, inUse", "		if err == nil && a.foreign(v.Roster) {\n			return true, inUse", simTests},
+}
