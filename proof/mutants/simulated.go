@@ -1,7 +1,7 @@
 package main
 
 // simTests plays whole grids: what no test beside a rule shows alone.
-var simTests = []string{"./proof/sim", "-run", "TestSeeds", "-seeds", "16"}
+var simTests = []string{"-C", "proof", "./sim", "-run", "TestSeeds", "-seeds", "16"}
 
 // simulatedMutants weaken rules that show in a grid with candidacies and copied directories.
 var simulatedMutants = []mutant{
