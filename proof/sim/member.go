@@ -96,7 +96,10 @@ func (m *member) record() roster.Member {
 
 // learn applies the log up to an index.
 func (m *member) learn(index int) {
-	if index <= m.index || m.broken {
+	if m.broken {
+		return
+	}
+	if index <= m.index {
 		return
 	}
 	m.stopUnreadable(m.g.agreed.log[index].roster)
