@@ -20,7 +20,7 @@ const (
 	MaxBuild      = 64  // bytes
 )
 
-// About is the description that a holder gives of itself, for people alone.
+// About is a holder's self-description, for display only.
 type About struct {
 	Build  string            `json:"build,omitempty"`  // version of its client
 	Labels map[string]string `json:"labels,omitempty"` // such as host, pid and service

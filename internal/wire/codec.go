@@ -70,16 +70,15 @@ func encodeMsgPack(v any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// There are three ways to read a value. All of them refuse numbers that their field
-// cannot hold, lists of more than MaxElements, and anything after the value, with
-// errors that match ErrBadRequest. They differ in fields that this
-// version does not know:
+// There are three ways to decode a value. All refuse numbers outside their field's range, lists of
+// more than MaxElements, and trailing data, with errors that match ErrBadRequest. They differ in
+// unknown fields:
 //
-//	Decode          refuses them: commands of the roster's log and snapshots, which
-//	                every member has to understand in the same way
-//	DecodeRequest   refuses them in JSON, which people write, where an unknown field
-//	                is a misspelled one; ignores them in msgpack
-//	DecodeTolerant  ignores them: answers, calls between members, gossip, events
+//	Decode          refuses them: commands in the roster's log and snapshots, which
+//	                every member has to interpret in the same way
+//	DecodeRequest   refuses them in JSON, which is often written by hand, where an
+//	                unknown field is a typo; ignores them in msgpack
+//	DecodeTolerant  ignores them: replies, calls between members, gossip, events
 
 // Decode reads exactly one value and refuses unknown fields.
 func Decode(kind string, data []byte, v any) error { return decodeAs(kind, data, v, true) }
@@ -157,7 +156,7 @@ func decodeMsgPack(data []byte, v any, strict bool) error {
 	return nil
 }
 
-// ReadBody reads at most MaxBody bytes; more is an error that says so.
+// ReadBody reads at most MaxBody bytes; a longer body is an error.
 func ReadBody(r io.Reader) ([]byte, error) { return ReadBodyOf(r, 0) }
 
 // ReadBodyOf is ReadBody of a body with a stated length. It takes the memory for that immediately,
@@ -203,7 +202,7 @@ func CutEvent(data []byte) (e Event, rest []byte, whole bool, err error) {
 	return e, data[4+n:], err == nil, err
 }
 
-// ReadEvent reads what WriteEvent wrote.
+// ReadEvent reads an event written by WriteEvent.
 func ReadEvent(r io.Reader) (Event, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -8,14 +8,13 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// StoredRequest tells owners which of their partitions' tables are on the disk of one
-// of their replicas.
+// StoredRequest reports to owners which tables of their partitions a replica has on disk.
 type StoredRequest struct {
 	Replica roster.Incarnation `json:"replica"`
 	Stored  []Stored           `json:"stored"` // at most MaxStored
 }
 
-// Stored is how far one partition's table is on disk.
+// Stored is the position of one partition's table on disk.
 type Stored struct {
 	Partition roster.PartitionID `json:"partition"`
 	Position  backup.Position    `json:"position"`
@@ -24,18 +23,17 @@ type Stored struct {
 // StoredResponse answers a StoredRequest. An owner ignores reports that it cannot use.
 type StoredResponse struct{}
 
-// CollectRequest asks a member for the definitions of a partition that its disk has,
-// page by page.
+// CollectRequest requests a partition's definitions from a member's disk, page by page.
 type CollectRequest struct {
 	Partition roster.PartitionID `json:"partition"`
-	Term      roster.Term        `json:"term"`            // of the owner that asks
-	Lost      roster.Term        `json:"lost"`            // of the loss that made it ask
+	Term      roster.Term        `json:"term"`            // the requesting owner's
+	Lost      roster.Term        `json:"lost"`            // of the loss that caused the request
 	After     string             `json:"after,omitempty"` // the last name of the page before; "" for the first page
 	Revision  uint64             `json:"revision"`        // of the page before; 0 for the first page
 }
 
-// CollectResponse is one page. If the disk has changed between two pages, Revision is
-// not the one asked for and the page is the first one again.
+// CollectResponse is one page. If the disk has changed between two pages, Revision differs from the
+// requested one and the page is the first one again.
 type CollectResponse struct {
 	Revision    uint64      `json:"revision"`
 	Definitions Definitions `json:"definitions"`
@@ -55,20 +53,19 @@ type Definition struct {
 	Mark      clustertime.Tick `json:"mark,omitempty"`
 }
 
-// MaxStored is how many partitions one StoredRequest may speak of.
+// MaxStored limits the partitions in one StoredRequest.
 const MaxStored = 8192
 
-// ForgetRequest asks for a member's disk to be given up for good, at any member.
+// ForgetRequest requests, at any member, that a member's disk be given up permanently.
 type ForgetRequest struct {
 	Member roster.MemberID `json:"member"`
-	// LoseDefinitions confirms that the definitions of partitions may be lost of which
-	// no other disk is named.
+	// LoseDefinitions confirms the loss of definitions in partitions without another named disk.
 	LoseDefinitions bool `json:"lose_definitions,omitempty"`
 	Relay
 }
 
-// TakeRequest asks any member to have the leader take the record of the grid's anchor,
-// whichever grid holds it.
+// TakeRequest requests, at any member, that the leader take the grid's anchor record from any other
+// grid.
 type TakeRequest struct {
 	Relay
 }
@@ -76,11 +73,11 @@ type TakeRequest struct {
 // ForgetResponse counts the partitions that depended on the disk.
 type ForgetResponse struct {
 	Partitions int            `json:"partitions"` // that rested on the disk
-	Lost       int            `json:"lost"`       // of those, the ones without another disk
-	Version    roster.Version `json:"version"`    // of the roster that says so
+	Lost       int            `json:"lost"`       // the ones without another disk
+	Version    roster.Version `json:"version"`    // of the roster with this change
 }
 
-// DefinitionsOf returns what stored definitions look like on the wire.
+// DefinitionsOf returns the wire form of stored definitions.
 func DefinitionsOf(d partition.Definitions) Definitions {
 	out := Definitions{Base: d.Base}
 	for _, r := range d.Records {
@@ -89,7 +86,7 @@ func DefinitionsOf(d partition.Definitions) Definitions {
 	return out
 }
 
-// DefinitionOf returns what one stored name looks like on the wire.
+// DefinitionOf returns the wire form of one stored name.
 func DefinitionOf(r partition.DefinitionRecord) Definition {
 	return Definition{Sequencer: SequencerOf(r.Ref), Destroyed: r.Destroyed, Mark: r.Mark}
 }

@@ -18,69 +18,63 @@ import (
 // bad request is corrected in the program that sends it; an operator confirms an
 // operation, or changes the state that forbids it, and tries again.
 var (
-	// ErrBadRequest says that a message is malformed, exceeds a limit, or states
-	// something that cannot be true. Sending it again does not help. Rosters and
-	// commands that are damaged where they are stored match it too.
+	// ErrBadRequest reports that a message is malformed, exceeds a limit, or states an impossible value.
+	// Retrying does not help. Damaged stored rosters and commands match it too.
 	ErrBadRequest = errors.New("wire: bad request")
 
-	// ErrNotNow says that the state of the member or of the grid forbids an operation.
-	// The message names the required change.
+	// ErrNotNow reports that the member's or the grid's state forbids an operation. The message names the
+	// required change.
 	ErrNotNow = errors.New("wire: not possible in the present state")
 
-	// ErrNotNeeded says that an operation has nothing to do.
+	// ErrNotNeeded reports that an operation has nothing to do.
 	ErrNotNeeded = errors.New("wire: nothing to do")
 
-	// ErrNotConfirmed says that an operation which can lose something was not confirmed.
-	// Nothing was done; the message describes the effect and the confirmation.
+	// ErrNotConfirmed reports that a lossy operation was not confirmed. Nothing was done; the message
+	// describes the effect and the confirmation.
 	ErrNotConfirmed = errors.New("wire: not confirmed")
 
-	// ErrSettingsConflict says that a bootstrap member's settings are in conflict with those that
-	// a member states in its configuration.
+	// ErrSettingsConflict reports that a bootstrap member's settings conflict with a member's configuration.
 	ErrSettingsConflict = errors.New("wire: conflicting settings")
 
-	// ErrNotAddressed says that a call between members was for another grid or
-	// another incarnation.
+	// ErrNotAddressed reports that a call between members was for another grid or another incarnation.
 	ErrNotAddressed = errors.New("wire: the call was addressed to another grid or member")
 
-	// ErrForeignGrid says that an address given to join is of a member of another grid.
+	// ErrForeignGrid reports that a join address belongs to a member of another grid.
 	ErrForeignGrid = errors.New("wire: a member of another grid")
 
-	// ErrUnknownPath says that nothing is served at a request's path.
+	// ErrUnknownPath reports that a request's path is not served.
 	ErrUnknownPath = errors.New("wire: unknown path")
 
-	// ErrWrongMethod says that a path is served for other methods.
+	// ErrWrongMethod reports that a path does not serve the method.
 	ErrWrongMethod = errors.New("wire: method not served at this path")
 
-	// ErrCrossOrigin says that a browser made a request for a page of another origin.
+	// ErrCrossOrigin reports that a browser made a request for a page from another origin.
 	ErrCrossOrigin = errors.New("wire: cross-origin request")
 
-	// ErrContentType says that a request names no encoding, or an unknown one.
+	// ErrContentType reports that a request names no encoding, or an unknown one.
 	ErrContentType = errors.New("wire: content type missing or unknown")
 )
 
-// ErrIdentityInUse says that a member ID that asks to join is registered for another
-// process, which answers.
+// ErrIdentityInUse reports that a joining member's ID is registered for another process, which is
+// alive.
 var ErrIdentityInUse = errors.New("wire: another process has this member's identity")
 
-// ErrOtherClaim says that a process that asks to join is registered in the grid under another claim
-// of its anchor.
+// ErrOtherClaim reports that a joining process is registered under another claim of the grid's anchor.
 var ErrOtherClaim = errors.New("wire: the process is registered under another claim of the anchor")
 
-// Errors of the calls for numbers, besides those of package roster.
+// Errors from the number calls, besides those in package roster.
 var (
-	// ErrAlive says that a process whose number is to be removed is running, or that this
-	// cannot be ruled out yet.
+	// ErrAlive reports that a process is running, or may be, so that its number cannot be removed.
 	ErrAlive = errors.New("wire: a process with the number is alive")
 
-	// ErrProtocol says that the processes of the grid, or the caller, run a version of
-	// snowgrid that is too old for the call. The message names the versions. The same call
-	// succeeds once they are upgraded.
+	// ErrProtocol reports that the grid's processes, or the caller, run a version of snowgrid that is too old
+	// for the call. The message names the versions. The same call succeeds once they are upgraded.
 	ErrProtocol = errors.New("wire: protocol version too old")
 )
 
-// ErrOverloaded says that a member has more requests than it can serve in time, and refused one
-// of them before it did anything about it. The answer says when to send it again. It matches
-// sequencer.ErrUnavailable, which is how processes of earlier releases read it.
+// ErrOverloaded reports that a member has more requests than it can serve in time, and refused this
+// one before any effect. The reply has a retry time. It matches sequencer.ErrUnavailable, as which
+// earlier releases decode it.
 var ErrOverloaded = fmt.Errorf("wire: overloaded: %w", sequencer.ErrUnavailable)
 
 // Error is the body of every answer that is not 200 OK.
@@ -88,8 +82,7 @@ type Error struct {
 	Code    string         `json:"code"`
 	Message string         `json:"message"`
 	Version roster.Version `json:"version,omitempty"`
-	// CodeLegacy is the code of RocketMQ's controller for the same refusal, for programs
-	// that know those; 0 for none.
+	// CodeLegacy is RocketMQ's controller code for the same refusal; 0 for none.
 	CodeLegacy int `json:"code_legacy,omitempty"`
 	// Next is the number that the set gives next, with code id_refused.
 	Next uint64 `json:"next,omitempty"`
@@ -98,7 +91,7 @@ type Error struct {
 	RetryAfter int64 `json:"retry_after_ms,omitempty"`
 }
 
-// code is how one sentinel travels.
+// code maps a sentinel to its wire code.
 type code struct {
 	name   string
 	status int

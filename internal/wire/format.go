@@ -15,8 +15,8 @@ func (e *FormatError) Error() string {
 		e.Got, e.Reads)
 }
 
-// CheckFormat compares the format number of stored data with the one that this
-// version reads. The error is a *FormatError if the number is a later one.
+// CheckFormat compares stored data's format number with the supported one. The error is a *FormatError
+// if the number is later.
 func CheckFormat(got, reads int) error {
 	switch {
 	case got > reads:

@@ -5,10 +5,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Entries of the Raft log and snapshots begin with the number of their format, which is the
-// [roster.Protocol] that a member needs to read them. So a member of an older protocol
-// stops with a [FormatError] at an entry that it cannot read, and does not mistake it for
-// damage. What an older release can read is written in its format, to the byte.
+// Entries in the Raft log and snapshots start with their format number: the [roster.Protocol] required
+// to read them. So a member with an older protocol stops with a [FormatError] at an unsupported entry,
+// and does not mistake it for damage. Content that an older release supports is written in its exact
+// format.
 
 // formatted encodes v with the number of its format in front.
 func formatted(needed roster.Protocol, v any) ([]byte, error) {
@@ -19,8 +19,7 @@ func formatted(needed roster.Protocol, v any) ([]byte, error) {
 	return append([]byte{byte(needed)}, data...), nil
 }
 
-// readFormatted reads what formatted made, of any format that this release knows, and
-// returns the format.
+// readFormatted decodes data made by formatted, in any supported format, and returns the format.
 func readFormatted(data []byte, v any) (roster.Protocol, error) {
 	if len(data) == 0 {
 		return 0, failure.Errorf(ErrBadRequest, "the entry is empty")
@@ -49,9 +48,8 @@ func EncodeCommand(c roster.Command) ([]byte, error) {
 	return formatted(needed, c)
 }
 
-// DecodeCommand reads what EncodeCommand wrote. A command of another format, with a
-// part that this version does not know, or with none, is an error: a member that
-// skipped it would be of another grid than the rest.
+// DecodeCommand decodes a command encoded by EncodeCommand. A command with another format, with an
+// unknown part, or empty, is an error: a member that skipped it would diverge from the rest.
 func DecodeCommand(data []byte) (roster.Command, error) {
 	var c roster.Command
 	format, err := readFormatted(data, &c)
@@ -71,8 +69,8 @@ func EncodeRoster(r *roster.Roster) ([]byte, error) {
 	return formatted(needed, r)
 }
 
-// DecodeRoster reads what EncodeRoster wrote. A roster that no sequence of
-// commands can give is an error, so that a damaged snapshot is not served from.
+// DecodeRoster decodes a roster encoded by EncodeRoster. A roster that no sequence of commands can
+// produce is an error, so that a damaged snapshot is not served.
 func DecodeRoster(data []byte) (*roster.Roster, error) {
 	r := new(roster.Roster)
 	format, err := readFormatted(data, r)

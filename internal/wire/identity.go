@@ -47,7 +47,7 @@ func (r *Relay) Via() *Relay { return r }
 // Relayed is a pointer to a request that members pass on to the leader.
 type Relayed interface{ Via() *Relay }
 
-// IdentityNextRequest asks for the number that a set gives next.
+// IdentityNextRequest requests a set's next number.
 type IdentityNextRequest struct {
 	Cluster string `json:"cluster"`
 	Name    string `json:"name"` // of the set
@@ -70,14 +70,14 @@ type IdentityApplyRequest struct {
 	Relay
 }
 
-// IdentityApplyResponse says that the process with the code of the request has the number.
+// IdentityApplyResponse confirms that the process with the request's code has the number.
 type IdentityApplyResponse struct {
 	ID   uint64 `json:"id"`
 	Next uint64 `json:"next"`
 }
 
-// IdentityRegisterRequest registers a process that has a number, and shows that it is
-// alive. Errors: roster.ErrNotRegistered, roster.ErrFenced, ErrProtocol.
+// IdentityRegisterRequest registers a process with a number, and proves that it is alive. Errors:
+// roster.ErrNotRegistered, roster.ErrFenced, ErrProtocol.
 type IdentityRegisterRequest struct {
 	Cluster string      `json:"cluster"`
 	Name    string      `json:"name"`
@@ -89,8 +89,8 @@ type IdentityRegisterRequest struct {
 	// Start is random and drawn once by the process, so that repeating the request does
 	// not hand out another incarnation. Zero: each request is another process's.
 	Start roster.Code `json:"start,omitempty,omitzero"`
-	// Incarnation is the one that this process was given by its first registration, 0 in
-	// that. With it the request is a sign of life, and fenced if there is a later one.
+	// Incarnation comes from this process's first registration, 0 in that one. With it the request is a sign
+	// of life, and fails as fenced if a later incarnation exists.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 	// Member is the member ID of a member of the grid, "" for a client.
 	Member roster.MemberID `json:"member,omitempty"`
@@ -102,8 +102,8 @@ type IdentityRegisterRequest struct {
 
 // IdentityRegisterResponse is the registration.
 type IdentityRegisterResponse struct {
-	// Incarnation is greater than that of every earlier process with the number. The
-	// process puts it into its requests ([Identity]).
+	// Incarnation exceeds that of every earlier process with the number. The process puts it into its
+	// requests ([Identity]).
 	Incarnation uint64 `json:"incarnation"`
 	// AgainMS is after how many milliseconds the process registers again, with its
 	// incarnation, to count as alive.
@@ -111,23 +111,22 @@ type IdentityRegisterResponse struct {
 	// Members are the first MaxNumbers processes of the set, by ID, this one among them.
 	// Empty in the answer to a sign of life.
 	Members []IdentityMember `json:"members,omitempty"`
-	// Nodes are the logical nodes that the earlier process with this number had last, by
-	// sequencer: to be preferred when it attaches. Empty if the leader does not know them.
+	// Nodes maps sequencers to the logical nodes last held by the earlier process with this number: preferred
+	// in attaches. Empty if the leader has no record.
 	Nodes map[string]sequencer.NodeID `json:"nodes,omitempty"`
 }
 
-// IdentityCleanRequest removes numbers whose processes are gone. The numbers are not given
-// again. Errors: ErrAlive, roster.ErrUnknownSet.
+// IdentityCleanRequest removes the numbers of terminated processes. The numbers are not reused.
+// Errors: ErrAlive, roster.ErrUnknownSet.
 type IdentityCleanRequest struct {
 	Cluster string   `json:"cluster"`
 	Name    string   `json:"name"`
 	IDs     []uint64 `json:"ids"`             // 1 to MaxNumbers
-	Force   bool     `json:"force,omitempty"` // also those of processes that are alive
+	Force   bool     `json:"force,omitempty"` // also numbers of live processes
 	Relay
 }
 
-// IdentityCleanResponse has the numbers that were removed, sorted: without those that no
-// process had.
+// IdentityCleanResponse has the removed numbers, sorted, without unassigned ones.
 type IdentityCleanResponse struct {
 	Removed []uint64 `json:"removed"`
 }
@@ -172,7 +171,7 @@ type IdentityImportResponse struct {
 	Members int    `json:"members"` // of the set
 }
 
-// IdentityListRequest asks for sets: one with Cluster and Name, those of a cluster, or all.
+// IdentityListRequest requests sets: one by Cluster and Name, a cluster's, or all.
 type IdentityListRequest struct {
 	Cluster string `json:"cluster,omitempty"`
 	Name    string `json:"name,omitempty"`
@@ -180,8 +179,7 @@ type IdentityListRequest struct {
 	Relay
 }
 
-// IdentityListResponse has sets by cluster and name. Members are listed where one set is
-// asked for.
+// IdentityListResponse has sets by cluster and name. Members are listed if one set was requested.
 type IdentityListResponse struct {
 	Sets []IdentitySet `json:"sets"`
 }
@@ -192,12 +190,12 @@ type IdentitySet struct {
 	Name    string `json:"name"`
 	Next    uint64 `json:"next"`
 	Count   int    `json:"count"` // processes that have a number
-	// Members are at most MaxNumbers, by ID; More says that there are later ones.
+	// Members has at most MaxNumbers entries, by ID; More means that later ones exist.
 	Members []IdentityMember `json:"members,omitempty"`
 	More    bool             `json:"more,omitempty"`
 }
 
-// States of a numbered process, as the grid knows it.
+// States of a numbered process in the grid's view.
 const (
 	StateImported   = "imported"   // by an operator, no process has registered yet
 	StateApplied    = "applied"    // it has the number and has not registered yet
@@ -210,8 +208,7 @@ type IdentityMember struct {
 	Addr        string `json:"addr,omitempty"`
 	Incarnation uint64 `json:"incarnation"`
 	State       string `json:"state"` // StateImported, StateApplied or StateRegistered
-	// Alive says whether the process runs, nil where the leader does not know yet because
-	// it leads since a moment ago.
+	// Alive reports whether the process runs, nil if the leader has only just been elected.
 	Alive *bool `json:"alive"`
 	// Member is the member ID of a member of the grid, "" for a client.
 	Member roster.MemberID `json:"member,omitempty"`

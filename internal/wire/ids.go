@@ -9,8 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// IDsRequest asks for 1 to MaxIDs IDs of a sequencer, which has to exist unless
-// Create is given.
+// IDsRequest requests 1 to MaxIDs IDs from a sequencer, which has to exist unless Create is given.
 type IDsRequest struct {
 	Name   string     `json:"name"`
 	N      *int       `json:"n,omitempty"` // nil = 1
@@ -28,19 +27,19 @@ func (r IDsRequest) Count() (int, error) {
 	return *r.N, nil
 }
 
-// IDsCreate is the definition of a sequencer that is created if there is none of the
-// name; one of another definition is a conflict. Its fields are those of CreateRequest. In
-// JSON the layout may be a text of sequencer.ParseLayout, as on the command line: "twitter"
-// and "discord" bring their epoch unless another one is stated.
+// IDsCreate is the definition for a missing sequencer; an existing one with another definition is a
+// conflict. Its fields are those in CreateRequest. In JSON the layout may be a text for
+// sequencer.ParseLayout, as on the command line: "twitter" and "discord" include their epoch unless
+// another one is stated.
 type IDsCreate struct {
 	Epoch  *int64           `json:"epoch,omitempty"`
 	Nodes  int              `json:"nodes,omitempty"`
 	Layout sequencer.Layout `json:"layout,omitempty,omitzero"`
 }
 
-// withLayout returns a request in JSON with the numbers of a layout in place of its text, and
-// with the epoch that belongs to it unless one is stated. Other bodies, also those that are no
-// request, are returned as they are. Errors match ErrBadRequest.
+// withLayout returns a JSON request with a layout's numbers in place of its text, and with its epoch
+// unless one is stated. It returns other bodies unchanged, even invalid ones. Errors match
+// ErrBadRequest.
 func withLayout(data []byte) ([]byte, error) {
 	var body, create map[string]json.RawMessage
 	var text string

@@ -36,7 +36,7 @@ func jsonFault(err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// jsonKind returns what a field of a type is in JSON.
+// jsonKind returns a type's JSON kind.
 func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -2,7 +2,7 @@ package wire
 
 import "github.com/snowgrid/snowgrid/internal/roster"
 
-// Paths of the gossip's keys. Any member serves the first and asks every member by the other.
+// Paths for the gossip keys. Any member serves the first, and calls every member on the second.
 const (
 	PathKeyring = "/v1/keyring"
 	PathSetKeys = "/v1/member/keyring"
@@ -16,19 +16,19 @@ const (
 	KeyringRemove  = "remove"
 )
 
-// KeyringRequest asks for the gossip's keys of every member, or for a change of them.
+// KeyringRequest requests every member's gossip keys, or a change to them.
 type KeyringRequest struct {
 	Operation string `json:"operation"`
 	// Key is the key to install, in base64. Nothing else needs a whole key.
 	Key string `json:"key,omitempty"`
-	// Fingerprint is that of the key to use or to remove.
+	// Fingerprint identifies the key to use or remove.
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
 // KeyringResponse has the outcome at every member.
 type KeyringResponse struct {
 	Members []KeyringMember `json:"members"`
-	// Fingerprint is that of the key in question.
+	// Fingerprint identifies the key.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Advice is for an operator, a sentence for each step; empty if nothing is due.
 	Advice []string `json:"advice,omitempty"`
@@ -41,13 +41,13 @@ type KeyringMember struct {
 	API         string             `json:"api"`
 	// Keys are the fingerprints of its keys; the first one encrypts.
 	Keys []string `json:"keys,omitempty"`
-	// Unsaved says why a restart would have other keys, "" if it has the same.
+	// Unsaved is the reason that a restart would load other keys, "" if it would not.
 	Unsaved string `json:"unsaved,omitempty"`
-	// Error says why the member did not do it, "" if it did.
+	// Error is the reason that the member failed, "" if it succeeded.
 	Error string `json:"error,omitempty"`
 }
 
-// SetKeysRequest asks one member for its keys, or for a change of them.
+// SetKeysRequest requests one member's keys, or a change to them.
 type SetKeysRequest struct {
 	KeyringRequest
 

@@ -21,7 +21,7 @@ const (
 	DefaultPage = 100
 )
 
-// maxSequencerName is how many bytes the name of a sequencer has at most.
+// maxSequencerName bounds a sequencer's name in bytes.
 const maxSequencerName = 255
 
 // IndexResponse lists the paths that a member serves: GET / with Accept: application/json.
@@ -44,7 +44,7 @@ type SequencersRequest struct {
 	// Busiest lists the sequencers with the most IDs in the last minutes, at most 200 of each
 	// member, in place of all by name. It has no further page.
 	Busiest bool `json:"busiest,omitempty"`
-	Local   bool `json:"local,omitempty"` // only those that the member itself owns
+	Local   bool `json:"local,omitempty"` // only sequencers owned by the member itself
 	// Names are the patterns that the names have to match, if there are any: those of the
 	// caller, which the member that was asked passes on.
 	Names []security.Pattern `json:"names,omitempty"`

@@ -40,14 +40,14 @@ type HelloResponse struct {
 	Unheard clustertime.Span `json:"unheard_ms,omitempty"`
 }
 
-// AcceptRequest asks a member without grid to be formed into one.
+// AcceptRequest asks a member without a grid to be formed into one.
 type AcceptRequest struct {
 	BootstrapMember roster.MemberID `json:"founder"`
 	Grid            roster.GridID   `json:"grid"`
 	Settings        roster.Settings `json:"settings"`
 }
 
-// AcceptResponse names who accepted, which is counted once however often it says so.
+// AcceptResponse names the accepting member, which counts once however often it replies.
 type AcceptResponse struct {
 	Member  roster.MemberID  `json:"member"`
 	Durable bool             `json:"durable"`
@@ -55,26 +55,25 @@ type AcceptResponse struct {
 	Release roster.Release   `json:"release,omitempty,omitzero"` // zero: of protocol 1
 }
 
-// JoinRequest asks the leader to make a member part of the grid.
+// JoinRequest asks the leader to admit a member to the grid.
 type JoinRequest struct {
 	Member roster.Member `json:"member"`
 	Server string        `json:"server"` // Raft server ID
-	// Name is the member's name for people. Members of earlier releases ignore it.
+	// Name is the member's display name. Members of earlier releases ignore it.
 	Name string `json:"name,omitempty"`
 }
 
-// LeaveRequest asks the leader to take the sender out of the grid. The leader asks it
-// whether that is so.
+// LeaveRequest asks the leader to remove the sender from the grid. The leader confirms it with the
+// sender.
 type LeaveRequest struct {
 	Incarnation roster.Incarnation `json:"incarnation"`
 	Server      string             `json:"server"`
-	// Failed says that the member cannot learn new rosters, so that it is removed
-	// immediately: it could not hand anything over.
+	// Failed means that the member cannot receive new rosters, so that it is removed immediately: it could
+	// not hand over its partitions.
 	Failed bool `json:"failed,omitempty"`
 }
 
-// EarlierRequest tells the leader that a holder has shown a grant of an earlier
-// life of the grid, which ends at Until.
+// EarlierRequest reports to the leader a grant from an earlier life of the grid, which ends at Until.
 type EarlierRequest struct {
 	Until clustertime.Tick `json:"until"`
 }
@@ -84,21 +83,19 @@ type MemberResponse struct {
 	Version roster.Version `json:"version"`
 }
 
-// HeldRequest tells the leader which joining replicas hold their tables, and which
-// tables are on disk, as the owner of their partitions says.
+// HeldRequest reports to the leader an owner's caught-up joining replicas, and its tables on disk.
 type HeldRequest struct {
 	Owner roster.Incarnation `json:"owner"`
 	Held  []roster.Holding   `json:"held"`
-	// Persisted are the owner's partitions whose tables are on the disk of every
-	// durable in-sync replica.
+	// Persisted lists the owner's partitions with tables on disk at every durable in-sync replica.
 	Persisted []roster.Persisted `json:"persisted,omitempty"`
 	// Unreached are all members that do not answer the owner. A leader of an earlier release
 	// ignores them.
 	Unreached []roster.Incarnation `json:"unreached,omitempty"`
 }
 
-// InitRequest asks a member of a memory-only grid that lost its majority to recover the
-// grid, together with every survivor that it sees.
+// InitRequest asks a member of a memory-only grid that lost its majority to recover the grid, together
+// with every survivor in its view.
 type InitRequest struct {
 	Force bool `json:"force"` // false: the answer is an error that describes the effect
 	// Floor asserts that no ID has a timestamp above it and that no holder of an
@@ -112,15 +109,15 @@ type InitRequest struct {
 // InitResponse describes the grid that is being formed.
 type InitResponse struct {
 	Grid    roster.GridID    `json:"grid"`
-	Members int              `json:"members"`  // that form it, the one that answers among them
+	Members int              `json:"members"`  // that form it, including the replying one
 	First   clustertime.Tick `json:"first_ms"` // where its grants begin
 	// Jump is the part of First that allows for a clock jump that no survivor has
 	// seen, 0 with a floor or without survivors.
 	Jump clustertime.Span `json:"jump_ms,omitempty"`
 }
 
-// AbandonRequest asks a survivor to leave its grid permanently, and to join only the one
-// that the bootstrap member forms.
+// AbandonRequest asks a survivor to leave its grid permanently, and to join only the one formed by the
+// bootstrap member.
 type AbandonRequest struct {
 	Old             roster.GridID   `json:"old"`
 	Grid            roster.GridID   `json:"grid"`
@@ -132,11 +129,10 @@ type AbandonRequest struct {
 type AbandonResponse struct {
 	Ceiling clustertime.Tick `json:"ceiling_ms"`
 	Time    clustertime.Tick `json:"time_ms"`   // cluster time, 0 = unknown
-	Window  clustertime.Span `json:"window_ms"` // the largest of any run that the member knows
+	Window  clustertime.Span `json:"window_ms"` // the largest in any run in the member's record
 	Wall    clustertime.Tick `json:"wall"`      // the member's wall clock
-	// Sets are those that the member knows, without their members: the new grid gives no
-	// number below theirs.
+	// Sets lists the member's known sets, without their members: the new grid assigns no number below theirs.
 	Sets []roster.Set `json:"sets,omitempty"`
-	// Dropped are those that were dropped.
+	// Dropped lists the dropped sets.
 	Dropped []roster.DroppedSet `json:"dropped,omitempty"`
 }

@@ -1,7 +1,7 @@
 package wire
 
-// The paths under /membership are those of a gossip membership service whose clients can be
-// used with a grid. They have no version, and their JSON has that service's field names.
+// The paths under /membership belong to a gossip membership service with clients that can also use a
+// grid. They are unversioned, and their JSON has that service's field names.
 const (
 	PathMembershipSize        = "/membership/size"
 	PathMembershipNodes       = "/membership/nodes"
@@ -21,8 +21,8 @@ type MembershipNode struct {
 	ServicePort  int    `json:"servicePort"`
 }
 
-// SubscribeResponse answers POST /membership/subscribe. Members exchange the rest by
-// gossip, so that there is nothing else to tell.
+// SubscribeResponse answers POST /membership/subscribe. It is empty, since members exchange the rest
+// by gossip.
 type SubscribeResponse struct {
 	Nodes                  []MembershipNode `json:"nodes"` // ascending by id
 	RumorsToSend           []string         `json:"rumorsToSend"`
@@ -32,6 +32,6 @@ type SubscribeResponse struct {
 // MembershipState is a member's own view of the others: incarnations, each list ascending.
 type MembershipState struct {
 	Nodes      []string `json:"nodes"`      // that are not removed, this one too
-	Suspecting []string `json:"suspecting"` // suspected by this member, or by others that told it
+	Suspecting []string `json:"suspecting"` // suspected by this member, or by gossip
 	Failing    []string `json:"failing"`    // that did not answer this member's last direct probe
 }

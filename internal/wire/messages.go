@@ -19,7 +19,7 @@ type Sequencer struct {
 	Born   sequencer.Birth  `json:"born"`
 }
 
-// SequencerOf returns what ref looks like on the wire.
+// SequencerOf returns ref's wire form.
 func SequencerOf(ref sequencer.Ref) Sequencer {
 	d := ref.Definition
 	return Sequencer{
@@ -28,7 +28,7 @@ func SequencerOf(ref sequencer.Ref) Sequencer {
 	}
 }
 
-// Ref checks what came over the wire. Errors match sequencer.ErrInvalidConfig.
+// Ref validates and converts the wire form. Errors match sequencer.ErrInvalidConfig.
 func (s Sequencer) Ref() (sequencer.Ref, error) {
 	def, err := sequencer.Define(s.Name, sequencer.Config{Epoch: epoch.UnixMilli(s.Epoch), Nodes: s.Nodes, Layout: s.Layout})
 	if err != nil {
@@ -37,7 +37,7 @@ func (s Sequencer) Ref() (sequencer.Ref, error) {
 	return sequencer.Ref{Definition: def, Life: s.Life, Born: s.Born}, nil
 }
 
-// Stamp is in every answer of an owner: whose answer it is, and the cluster time.
+// Stamp is part of every owner's reply: its roster version and the cluster time.
 type Stamp struct {
 	Grid    roster.GridID    `json:"grid"`
 	Version roster.Version   `json:"version"`
@@ -51,14 +51,14 @@ type CreateRequest struct {
 	Epoch  *int64           `json:"epoch,omitempty"`           // Unix ms; nil = epoch.Default, 2026
 	Nodes  int              `json:"nodes"`                     // 0 = the layout's
 	Layout sequencer.Layout `json:"layout,omitempty,omitzero"` // zero = 63/23/8192
-	// Attach asks for a logical node of that life too, so that a process needs one call for its
-	// first ID. A member that does not own the name passes such a request on to the owner. Members
-	// of earlier releases ignore it, and their answers have no Attached.
+	// Attach also requests a logical node of that generation, so that a process needs one call for its first
+	// ID. A member that does not own the name relays the request to the owner. Members of earlier releases
+	// ignore it, and their replies have no Attached.
 	Attach *CreateAttach `json:"attach,omitempty"`
 }
 
-// CreateAttach is the part of a [CreateRequest] that asks for a logical node for attachment ID,
-// Node if it is given and free. Its fields are those of AttachRequest.
+// CreateAttach is the part of a [CreateRequest] that requests a logical node for attachment ID, Node
+// if it is given and free. Its fields are those in AttachRequest.
 type CreateAttach struct {
 	Holder   sequencer.HolderID      `json:"holder"`
 	ID       sequencer.AttachmentID  `json:"id"`
@@ -76,7 +76,7 @@ func (a CreateAttach) Request(of SequencerResponse) AttachRequest {
 	}
 }
 
-// Config returns the definition asked for.
+// Config returns the requested definition.
 func (r CreateRequest) Config() sequencer.Config {
 	cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes, Layout: r.Layout}
 	if r.Epoch != nil {
@@ -90,7 +90,7 @@ func CreateRequestOf(d sequencer.Definition) CreateRequest {
 	return CreateRequest{Name: d.Name(), Epoch: new(d.Epoch().UnixMilli()), Nodes: d.Nodes(), Layout: d.Config().Layout}
 }
 
-// OpenRequest asks for a name's life.
+// OpenRequest requests a name's generation.
 type OpenRequest struct {
 	Name string `json:"name"`
 }
@@ -112,9 +112,9 @@ type Attached struct {
 	Error *Error           `json:"error,omitempty"`
 }
 
-// Claim is an attachment as a holder shows it; a zero ID stands for a handle
-// without one. Grid, Version and Until are of its newest grant, or of the last
-// answer about the life if there is none.
+// Claim is an attachment as presented by its holder; a zero ID stands for a handle without one. Grid,
+// Version and Until identify its newest grant, or the last reply about the generation if there is no
+// grant.
 type Claim struct {
 	Sequencer Sequencer              `json:"sequencer"`
 	ID        sequencer.AttachmentID `json:"id"`
@@ -124,18 +124,16 @@ type Claim struct {
 	Until     clustertime.Tick       `json:"until"`
 }
 
-// AttachRequest asks for a logical node for attachment Claim.ID, Claim.Node if
-// it is given and free.
+// AttachRequest requests a logical node for attachment Claim.ID, Claim.Node if it is given and free.
 type AttachRequest struct {
 	Holder sequencer.HolderID `json:"holder"`
 	Claim  Claim              `json:"claim"`
 	// Previous is the attachment that an earlier process of the holder had on Claim.Node,
 	// which the node is taken from if it has it still.
 	Previous *sequencer.AttachmentID `json:"previous,omitempty"`
-	// Identity is that of a holder with a number. The owner refuses one that was replaced.
+	// Identity is the identity of a holder with a number. The owner refuses a replaced one.
 	Identity *Identity `json:"identity,omitempty"`
-	// About is for people alone: members of earlier releases ignore it, and nothing is
-	// decided by it.
+	// About is informational: members of earlier releases ignore it, and no decision uses it.
 	About *About `json:"about,omitempty"`
 }
 
@@ -146,25 +144,24 @@ type AttachResponse struct {
 	Grant sequencer.Grant  `json:"grant"`
 }
 
-// RenewRequest shows everything that a holder has at one owner: partition by
-// partition in Sets, and one by one, in Claims, what an answer said was not known
-// so.
+// RenewRequest renews a holder's attachments at one owner: by partition in Sets, and individually in
+// Claims if a reply did not recognize the set.
 type RenewRequest struct {
 	Holder sequencer.HolderID `json:"holder"`
-	Grid   roster.GridID      `json:"grid"` // whose answers Sets rests on
+	Grid   roster.GridID      `json:"grid"` // of the replies that Sets is based on
 	Sets   []ClaimSet         `json:"sets,omitempty"`
 	Claims []Claim            `json:"claims,omitempty"`
-	// Identity is that of a holder with a number. The owner refuses one that was replaced.
+	// Identity is the identity of a holder with a number. The owner refuses a replaced one.
 	Identity *Identity `json:"identity,omitempty"`
 	// Used is for metrics alone: members of earlier releases ignore it, and nothing is
 	// decided by it. Entries after the first MaxUsed are ignored.
 	Used []Used `json:"used,omitempty"`
-	// About is as in AttachRequest. One that breaks a limit is ignored here.
+	// About is as in AttachRequest. One that exceeds a limit is ignored here.
 	About *About `json:"about,omitempty"`
 }
 
-// Used is how many IDs of a sequencer a holder has issued since it told the owner last, and
-// how many of its calls had to wait for a grant. A report that gets lost is not repeated.
+// Used counts the IDs that a holder has issued from a sequencer since its last report, and the calls
+// that waited for a grant. A lost report is not repeated.
 type Used struct {
 	Name  string `json:"name"`
 	IDs   uint64 `json:"ids"`
@@ -181,13 +178,11 @@ type ClaimSet struct {
 // RenewResponse answers each set and each claim, in the same order.
 type RenewResponse struct {
 	Stamp
-	// Sets says where the grants of a set's attachments end now. They begin
-	// where they began. 0 means that the owner knows the set otherwise: show it
-	// by claims.
+	// Sets holds the new ends of the sets' grants. Their starts are unchanged. 0 means that the owner has a
+	// different set: present it by claims.
 	Sets    []clustertime.Tick `json:"sets,omitempty"`
 	Results []RenewResult      `json:"results,omitempty"`
-	// Pace is after how many milliseconds the member wants the next renewal, because it has
-	// much to do; 0 is as usual.
+	// Pace is the requested time to the next renewal in milliseconds, set by a busy member; 0 is the default.
 	Pace int64 `json:"pace_ms,omitempty"`
 }
 
@@ -204,7 +199,7 @@ type DetachRequest struct {
 	ID        sequencer.AttachmentID `json:"id"`
 	Node      sequencer.NodeID       `json:"node"`
 	LastUsed  clustertime.Tick       `json:"last_used"` // Unix ms of the last ID, 0 = none was made
-	// IDs and Waits are those of a [Used], for metrics alone.
+	// IDs and Waits are as in [Used], for metrics only.
 	IDs   uint64 `json:"ids,omitempty"`
 	Waits uint64 `json:"waits,omitempty"`
 }
@@ -225,27 +220,26 @@ type EventsRequest struct {
 	Holder sequencer.HolderID `json:"holder"`
 }
 
-// Event tells a holder that a life has ended: it gives up the attachment it has,
-// if any, by DetachRequest. An event with an empty name only says that the
-// stream stands.
+// Event reports a generation's end to a holder, which gives up its attachment, if any, by
+// DetachRequest. An event with an empty name only confirms the stream.
 type Event struct {
 	Name string         `json:"name"`
 	Life sequencer.Life `json:"life"`
 }
 
-// DirectoryRequest asks who owns what. With Wait the answer comes when the owner of
-// Partition is at another API address than NotAt, as far as the member that is asked
-// knows, or when Wait is over. Members of the release before answer immediately.
+// DirectoryRequest requests the owners. With Wait the reply is sent once Partition has an owner at an
+// API address other than NotAt in the member's view, or when Wait is over. Members of the previous
+// release reply immediately.
 type DirectoryRequest struct {
 	Partition int              `json:"partition,omitempty"`
 	NotAt     string           `json:"not_at,omitempty"`
 	Wait      clustertime.Span `json:"wait,omitempty"` // ms, at most MaxDirectoryWait
-	// Known is the directory that the caller has. A member that has no other answers that it is
-	// the same, and nothing else. Members of the release before answer with all of it.
+	// Known is the caller's directory. A member with the same one replies only with Same. Members of the
+	// previous release reply with all of it.
 	Known *DirectoryVersion `json:"known,omitempty"`
 }
 
-// DirectoryVersion says which directory of which grid is meant.
+// DirectoryVersion identifies a grid's directory.
 type DirectoryVersion struct {
 	Grid    roster.GridID  `json:"grid"`
 	Version roster.Version `json:"version"`
@@ -254,13 +248,12 @@ type DirectoryVersion struct {
 // MaxDirectoryWait is the longest that a member waits with a directory.
 const MaxDirectoryWait clustertime.Span = 1_000
 
-// DirectoryResponse says who owns what. Owners[p] is an index into Members, -1
-// while partition p has no owner.
+// DirectoryResponse lists the owners. Owners[p] is an index into Members, -1 while partition p has no
+// owner.
 type DirectoryResponse struct {
 	Stamp
 	Window clustertime.Span `json:"window"` // ms
-	// Same says that the caller's directory is the one of the stamp. Members and Owners are
-	// empty then.
+	// Same means that the caller's directory matches the stamp. Members and Owners are empty then.
 	Same bool `json:"same,omitempty"`
 	// Name is the grid's. Members of protocol 1 leave it empty.
 	Name    string    `json:"name,omitempty"`
@@ -268,19 +261,19 @@ type DirectoryResponse struct {
 	Owners  []int     `json:"owners"`
 }
 
-// Address is where a member's API is.
+// Address is a member's API address.
 type Address struct {
 	Incarnation roster.Incarnation `json:"incarnation"`
 	API         string             `json:"api"`
 }
 
-// StatusRequest asks for the status; Local leaves out what only others know.
+// StatusRequest requests the status; Local omits the parts that need other members.
 type StatusRequest struct {
 	Local bool `json:"local"`
 }
 
-// SettledResponse tells whether an orderly stop of one more member loses nothing, as
-// the member that answers knows it; else the status of the answer is 503.
+// SettledResponse reports whether an orderly stop of one more member is safe in the replying member's
+// view; otherwise the HTTP status is 503.
 type SettledResponse struct {
 	Settled bool           `json:"settled"`
 	Reason  string         `json:"reason,omitempty"` // why not

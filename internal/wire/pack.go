@@ -2,13 +2,13 @@ package wire
 
 import "encoding/hex"
 
-// The messages of an attach, a detach and a replication have encoders and decoders of their own:
-// msgpack by reflection takes more time than all else that a member does for them.
+// The messages for attaching, detaching and replicating have their own encoders and decoders: msgpack
+// by reflection takes more time than the rest of a member's work for them.
 //
-// The bytes are those of the encoder by reflection. The decoders read these bytes alone: at
-// anything else (fields in another order, of a later release, a number that is negative) they
-// give up, and the decoder by reflection decides. So they accept nothing that it refuses, which
-// TestQuickAgrees and FuzzQuick check.
+// The bytes are identical to the reflection encoder's. The decoders accept only these bytes: at
+// anything else (fields in another order, from a later release, a negative number) they give up, and
+// the reflection decoder decides. So they accept nothing that it refuses, which TestQuickAgrees and
+// FuzzQuick check.
 
 // Codes of msgpack.
 const (

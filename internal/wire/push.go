@@ -5,17 +5,17 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// PathPush is the call by which the leader tells a member of committed commands
-// (package internal/roster/follow). The answer is like that of [PathHello]. A member of an
-// older release does not serve it, and is told by Raft alone.
+// PathPush is the call by which the leader pushes committed commands to a member (package
+// internal/roster/follow). The reply resembles [PathHello]'s. A member of an older release does not
+// serve it, and receives commands by Raft alone.
 const PathPush = "/v1/member/push"
 
-// PathFollow is the call by which a learner, a member whose Raft server is in no configuration,
-// begins to follow the leader, at the address that it knows of it. The answer is like
-// a push. From then on the learner believes the pushes that have its key.
+// PathFollow is the call by which a learner, a member with a Raft server outside the configuration,
+// starts to follow the leader, at its recorded address. The reply resembles a push. From then on the
+// learner accepts pushes with its key.
 const PathFollow = "/v1/member/follow"
 
-// FollowRequest asks the leader for pushes.
+// FollowRequest requests pushes from the leader.
 type FollowRequest struct {
 	Incarnation roster.Incarnation `json:"incarnation"` // of the learner
 	Key         string             `json:"key"`         // that it drew for this leader, see [MaxKey]
@@ -29,25 +29,24 @@ const MaxKey = 64
 // those, or neither.
 type PushRequest struct {
 	Leader string `json:"leader"` // Raft server ID of the sender
-	// Term is the term in which the sender leads, 0 if it may lead no longer.
+	// Term is the sender's term as leader, 0 if it may have lost the lead.
 	Term uint64 `json:"term,omitempty"`
-	// Key is the one that the member stated when it began to follow this leader, "" if it did not.
+	// Key is the key stated by the member when it started to follow this leader, "" if it did not.
 	Key string `json:"key,omitempty"`
-	// Voters are the Raft servers that vote, for members that know it by pushes alone.
+	// Voters lists the voting Raft servers, for members that only receive pushes.
 	Voters   []string        `json:"voters,omitempty"`
 	Commands []PushedCommand `json:"commands,omitempty"`
 	Roster   []byte          `json:"roster,omitempty"` // as in a snapshot; instead of commands
 	At       uint64          `json:"at,omitempty"`     // of the roster
-	// Offset is where Roster begins in one of Size bytes, if that is sent in several pages, in order. The
-	// last one has the effect of a push; Size is 0 if there is one.
+	// Offset is the position of Roster within Size bytes if it is sent in several pages, in order. The last
+	// page has the effect of a push; Size is 0 for a single page.
 	Offset int `json:"offset,omitempty"`
 	Size   int `json:"size,omitempty"`
 	// Echo is Mono of the member's last answer, 0 for none.
 	Echo int64 `json:"echo_ms,omitempty"`
-	// Age is for how long the sender has known the newest raise, -1 if it does not know.
+	// Age is the newest raise's age at the sender, -1 if unknown.
 	Age int64 `json:"age_ms"`
-	// Brief asks for an answer without the parts that stay the same: the sender has a whole
-	// answer of this incarnation.
+	// Brief requests a reply without the constant parts: the sender has a full reply from this incarnation.
 	Brief bool `json:"brief,omitempty"`
 }
 
@@ -64,7 +63,7 @@ type PushedCommand struct {
 	Command []byte `json:"command"`
 }
 
-// PushResponse tells the member's view, and the position of the roster that it serves.
+// PushResponse has the member's view, and the position of the roster that it serves.
 type PushResponse struct {
 	Hello *HelloResponse `json:"hello,omitempty"` // nil in a brief answer
 	Brief *BriefView     `json:"brief,omitempty"` // nil in another
@@ -82,7 +81,7 @@ type BriefView struct {
 	Claim      roster.Claim     `json:"claim,omitempty"`
 }
 
-// Brief returns what may change of a view.
+// Brief returns a view's variable parts.
 func (h HelloResponse) Brief() *BriefView {
 	return &BriefView{Version: h.Version, Wall: h.Wall, Time: h.Time, Leaving: h.Leaving, DiskFailed: h.DiskFailed, Claim: h.Claim}
 }

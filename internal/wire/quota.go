@@ -9,8 +9,7 @@ import (
 type QuotaUse struct {
 	roster.Quota
 
-	// Used is how many sequencers there are for which the row counts, nil where the answer
-	// does not say.
+	// Used is the number of sequencers that the row counts, nil if omitted.
 	Used *int `json:"used,omitempty"`
 }
 
@@ -26,18 +25,18 @@ func QuotasOf(rows []roster.Quota) []QuotaUse {
 // PathCount is the call between members for the number of sequencers that each owns.
 const PathCount = "/v1/member/count"
 
-// CountRequest asks for the number of sequencers.
+// CountRequest requests the number of sequencers.
 type CountRequest struct{}
 
-// CountResponse has the number of sequencers whose partitions the member owns: of each row of
-// the quotas in the roster of the version, and of all.
+// CountResponse counts the sequencers in partitions owned by the member: per quota row in the roster
+// version, and in total.
 type CountResponse struct {
 	Version roster.Version `json:"version"`
 	Rows    []RowCount     `json:"rows,omitempty"`
 	Names   int            `json:"names"`
 }
 
-// RowCount is how many sequencers there are for which a row counts.
+// RowCount is the number of sequencers that a row counts.
 type RowCount struct {
 	Pattern security.Pattern `json:"pattern"`
 	Names   int              `json:"names"`

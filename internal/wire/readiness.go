@@ -1,7 +1,7 @@
 package wire
 
-// ReadyResponse lists the conditions under which a member is ready, with the ones that are
-// not met: GET /readyz?verbose with Accept: application/json.
+// ReadyResponse lists a member's readiness conditions, met and unmet: GET /readyz?verbose with Accept:
+// application/json.
 type ReadyResponse struct {
 	Ready      bool        `json:"ready"`
 	Conditions []Condition `json:"conditions"`
@@ -11,7 +11,7 @@ type ReadyResponse struct {
 type Condition struct {
 	Name string `json:"name"`
 	Met  bool   `json:"met"`
-	// Reason says why the condition is not met; "" if it is, or if it was not looked at since
-	// an earlier one is not met.
+	// Reason is the reason that the condition is unmet; "" if it is met, or was skipped after an earlier
+	// unmet one.
 	Reason string `json:"reason,omitempty"`
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// PathRelayCreate is the call between members by which one that does not own a name passes a
-// create that attaches on to the owner. The owner passes nothing on.
+// PathRelayCreate is the call by which a member that does not own a name relays a create with an
+// attach to the owner. The owner does not relay.
 const PathRelayCreate = "/v1/member/create"
 
 // RelayCreateRequest is a request that was made to another member.

@@ -47,7 +47,7 @@ func FormatRelease(r roster.Release) string {
 	return fmt.Sprintf("%d-%d %s", r.Min.Known(), r.Max.Known(), r.Build)
 }
 
-// ParseRelease reads what [FormatRelease] returns. The empty text is a release of protocol 1.
+// ParseRelease parses a text from [FormatRelease]. An empty text is a protocol 1 release.
 func ParseRelease(text string) (r roster.Release, err error) {
 	if text == "" {
 		return r, nil

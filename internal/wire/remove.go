@@ -2,8 +2,7 @@ package wire
 
 import "github.com/snowgrid/snowgrid/internal/roster"
 
-// RemoveRequest asks any member for a member to be taken out of the grid, whether it runs
-// or not.
+// RemoveRequest requests, at any member, that a running or dead member be removed from the grid.
 type RemoveRequest struct {
 	Member roster.MemberID `json:"member"`
 	Relay
@@ -12,14 +11,13 @@ type RemoveRequest struct {
 // RemoveResponse is the outcome for the member.
 type RemoveResponse struct {
 	Member roster.MemberID `json:"member"`
-	// Leaving is the incarnation that was told to leave and does, "" for a member that did
-	// not run and is removed.
+	// Leaving is the incarnation that is leaving on request, "" if the member did not run and is removed.
 	Leaving roster.Incarnation `json:"leaving,omitempty"`
 	API     string             `json:"api,omitempty"` // of Leaving
-	Disks   int                `json:"disks"`         // partitions whose definitions its disk has, besides other disks
+	Disks   int                `json:"disks"`         // partitions with definitions on its disk, besides other disks
 }
 
-// DismissRequest tells a member that an operator has it leave the grid.
+// DismissRequest tells a member to leave the grid on an operator's request.
 type DismissRequest struct{}
 
 // DismissResponse confirms that the member leaves.

@@ -19,22 +19,21 @@ type ReplicateRequest struct {
 	Table     *Table             `json:"table,omitempty"` // the page
 	Since     uint64             `json:"since,omitempty"`
 	Changes   []Table            `json:"changes,omitempty"`
-	// Keep says that the update has definitions alone, to be kept in memory.
+	// Keep means that the update has only definitions, to be kept in memory.
 	Keep bool `json:"keep,omitempty"`
 }
 
-// ReplicateResponse has the position of the replica. With Gap it needs the whole table
-// first, from page 0; with NotYet its roster does not show the term yet, and it applied
-// nothing.
+// ReplicateResponse has the replica's position. With Gap it needs the whole table first, from page 0;
+// with NotYet its roster does not include the term yet, and it applied nothing.
 type ReplicateResponse struct {
 	Held   backup.Position `json:"held"`
 	Stored backup.Position `json:"stored"` // on its disk; zero: none of this term
-	Newest roster.Term     `json:"newest"` // newest known term
+	Newest roster.Term     `json:"newest"` // the replica's newest term
 	Gap    bool            `json:"gap,omitempty"`
 	NotYet bool            `json:"not_yet,omitempty"`
 }
 
-// Table is a page of a table, or what operations changed in one.
+// Table is a page of a table, or the changes by operations.
 type Table struct {
 	Base      clustertime.Tick `json:"base"`
 	Complete  bool             `json:"complete,omitempty"` // it has every name that was ever answered for
@@ -59,7 +58,7 @@ const (
 	pageWeight   = 256 << 10
 	recordWeight = 200
 	slotWeight   = 80
-	// MaxChanges is how many changes go into one request.
+	// MaxChanges limits the changes in one request.
 	MaxChanges = 256
 )
 
@@ -112,7 +111,7 @@ func TableOf(page partition.TableState) Table {
 	return out
 }
 
-// ChangesOf returns what changes look like on the wire.
+// ChangesOf returns the changes' wire form.
 func ChangesOf(changes []partition.TableChange) []Table {
 	out := make([]Table, len(changes))
 	for i, c := range changes {

@@ -6,12 +6,12 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// PathSettings shows and changes the settings that the members have agreed on. Any member
-// serves it; changes are forwarded to the leader.
+// PathSettings reads and changes the grid's settings. Any member serves it; changes are forwarded to
+// the leader.
 const PathSettings = "/v1/settings"
 
-// SettingsRequest names new values of settings; what it leaves out stays. An empty one asks
-// for the present values.
+// SettingsRequest has new values of settings; omitted ones stay. An empty request reads the present
+// values.
 type SettingsRequest struct {
 	Backups *int             `json:"backups,omitempty"`
 	Window  clustertime.Span `json:"window_ms,omitempty"`

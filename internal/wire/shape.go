@@ -18,10 +18,9 @@ import (
 // field cannot hold.
 const maxDepth = 16
 
-// The elements of msgpack's lists may take maxGrowth bytes of memory per byte of the body,
-// plus freeGrowth, not counting those of one word. Of snowgrid's own messages a partition
-// without an owner grows most, 3.7 times. A JSON body may have jsonElements in all its lists
-// together, not counting numbers.
+// Lists in msgpack may take maxGrowth bytes of memory per byte of the body, plus freeGrowth, not
+// counting one-word elements. Among snowgrid's own messages a partition without an owner grows most,
+// 3.7 times. A JSON body may have jsonElements in all its lists together, not counting numbers.
 const (
 	maxGrowth    = 4
 	freeGrowth   = 64 << 10
@@ -84,8 +83,8 @@ func isNumber(data []byte) bool {
 	return len(data) > 0 && (data[0] == '-' || data[0] >= '0' && data[0] <= '9')
 }
 
-// checkMsgPack checks the shape of one value that is to be decoded into a t.
-// What follows the value is not looked at.
+// checkMsgPack checks the shape of one value to be decoded into a t. It ignores the bytes after the
+// value.
 func checkMsgPack(data []byte, t reflect.Type) error {
 	s := scan{rest: data, room: maxGrowth*len(data) + freeGrowth}
 	return s.value(t, 0)
@@ -109,8 +108,8 @@ const (
 	isMap                  // n pairs
 )
 
-// value checks one value that is to become a t; nil stands for a type that is
-// not known, since the decoder will not use the value.
+// value checks one value to be decoded into a t; nil stands for an unknown type, since the decoder
+// will skip the value.
 func (s *scan) value(t reflect.Type, depth int) error {
 	k, n, err := s.header()
 	if err != nil {
@@ -286,11 +285,10 @@ func holds(t reflect.Type, n uint64, negative bool) bool {
 	return true
 }
 
-// known keeps the fields of each struct type: map[string]reflect.Type by type.
+// known caches each struct type's fields: map[string]reflect.Type by type.
 var known sync.Map
 
-// fieldsOf returns the types of a struct's fields by their names on the wire,
-// those of embedded structs among them.
+// fieldsOf returns a struct's field types by wire name, including embedded structs.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if fields, ok := known.Load(t); ok {
 		return fields.(map[string]reflect.Type)

@@ -59,7 +59,7 @@ func (u *unpacker) must(left *int, name string) {
 	}
 }
 
-// end wants that a struct had no more fields.
+// end requires that a struct has no further fields.
 func (u *unpacker) end(left int) {
 	if left != 0 {
 		u.fail()

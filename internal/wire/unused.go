@@ -7,16 +7,15 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// PathUnused lists the sequencers that were not used for a time, a page at a time, and
-// removes those of the page. Any member serves it; owners destroy.
+// PathUnused lists the sequencers unused for a time, a page at a time, and removes a page's
+// sequencers. Any member serves it; owners destroy.
 const PathUnused = "/v1/sequencers/unused"
 
-// MaxUnusedPage is how many sequencers a page of unused ones has at most: all of them may be
-// destroyed while the caller waits.
+// MaxUnusedPage limits a page of unused sequencers: all of them may be destroyed while the caller
+// waits.
 const MaxUnusedPage = 500
 
-// UnusedRequest asks for a page of the sequencers that have no attached logical node and were
-// not used for a time.
+// UnusedRequest requests a page of sequencers without attached logical nodes, unused for a time.
 type UnusedRequest struct {
 	Prefix string `json:"prefix,omitempty"` // of the names
 	After  string `json:"after,omitempty"`  // the page begins with the first name above it
@@ -71,8 +70,8 @@ type UnusedResponse struct {
 // UnusedRow is one unused sequencer.
 type UnusedRow struct {
 	Name string `json:"name"`
-	// UnusedFor is for how many milliseconds at least it was not used: an owner counts from
-	// when it became the owner if it cannot know more.
+	// UnusedFor is the minimum unused time in milliseconds; an owner without an earlier record counts from
+	// its own takeover.
 	UnusedFor int64              `json:"unused_for_ms"`
 	Owner     roster.Incarnation `json:"owner"`
 	Removed   bool               `json:"removed,omitempty"`

@@ -1,10 +1,9 @@
-// Package wire defines the messages of snowgrid's processes: of the HTTP API and of the
-// calls between members, with their two encodings, their limits, and the codes that carry
-// errors between processes.
+// Package wire defines the messages between snowgrid's processes: the HTTP API and the calls between
+// members, with their two encodings, their limits, and error codes.
 //
-// Each call is POST /v1/... with one value as the body and one as the answer, encoded in
-// msgpack (between Go processes) or JSON (for any other client) as Content-Type says. Field
-// names are the same in both. Times are Unix milliseconds.
+// Each call is POST /v1/... with one value as the body and one as the reply, encoded in msgpack
+// (between Go processes) or JSON (for any other client) as Content-Type states. Field names are the
+// same in both. Times are Unix milliseconds.
 package wire
 
 // Paths of the API.
@@ -62,8 +61,8 @@ const (
 	HeaderClaim  = "Snowgrid-Claim" // of an anchored grid, by the roster of the caller
 )
 
-// HeaderTimeout is how many milliseconds the caller waits for the answer. A member drops
-// what it could not begin within that.
+// HeaderTimeout is the caller's time limit in milliseconds. A member drops requests that it could not
+// start within it.
 const HeaderTimeout = "Snowgrid-Timeout-Ms"
 
 // Content types.
@@ -78,12 +77,11 @@ const (
 	MaxEvent   = 4 << 10 // bytes of one event
 	MaxClaims  = 2048    // attachments in one renewal
 	MaxIDs     = 1024    // IDs in one POST /v1/ids
-	MaxUsed    = 64      // sequencers of which one renewal tells the use
+	MaxUsed    = 64      // sequencers with usage in one renewal
 	MaxHolder  = 64      // bytes of a holder ID
 	MaxMembers = 10000   // members in one directory
 
-	// MaxElements is how many elements any list or map of any message may have,
-	// so that a small body does not become a large value.
+	// MaxElements limits the elements in any list or map, so that a small body does not become a large value.
 	MaxElements = 10000
 )
 

@@ -30,15 +30,15 @@ import (
 // Protocol is the name of the protocol in the Upgrade header.
 const Protocol = "snowgrid-frames"
 
-// Path is where a member serves the upgrade.
+// Path is the path of the upgrade.
 const Path = "/v1/frames"
 
 // Bounds of frames.
 const (
 	HeaderSize = 10
-	// Inline is how many bytes of a body a request has with it.
+	// Inline bounds the body bytes in a request's first frame.
 	Inline = 4608
-	// Chunk is how many bytes of a body another frame has.
+	// Chunk bounds the body bytes in each further frame.
 	Chunk      = 16 << 10
 	maxHead    = 2 + 8 + 4*(1+255) + 256 // with room for fields of a later release
 	statusSize = 2
@@ -61,7 +61,7 @@ const (
 // Last is the flag of the last frame of an answer.
 const Last = 1
 
-// ErrMalformed says that bytes are no frame. The connection ends.
+// ErrMalformed reports that bytes are not a frame. The connection ends.
 var ErrMalformed = errors.New("frame: malformed")
 
 // Header begins each frame.
@@ -101,7 +101,7 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
-// Head says where a request is for, as the path and the headers of one over HTTP do.
+// Head is a request's destination, like the path and headers in HTTP.
 type Head struct {
 	Path                string
 	Target, Grid, Claim string // of a call between members; "" = not stated
@@ -132,7 +132,7 @@ func AppendHead(b []byte, h Head) ([]byte, error) {
 	return b, nil
 }
 
-// ParseHead reads a head, and returns what follows it. Errors match ErrMalformed.
+// ParseHead parses a head, and returns the bytes after it. Errors match ErrMalformed.
 func ParseHead(b []byte) (h Head, rest []byte, err error) {
 	return ParseHeadWith(b, func(b []byte) string { return string(b) })
 }
@@ -171,8 +171,7 @@ func AppendStatus(b []byte, status int) []byte {
 	return binary.BigEndian.AppendUint16(b, uint16(status))
 }
 
-// ParseStatus reads the status of an answer, and returns what follows it. Errors match
-// ErrMalformed.
+// ParseStatus parses a reply's status, and returns the bytes after it. Errors match ErrMalformed.
 func ParseStatus(b []byte) (status int, rest []byte, err error) {
 	if len(b) < statusSize {
 		return 0, nil, fmt.Errorf("%w: an answer without a status", ErrMalformed)
