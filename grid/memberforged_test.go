@@ -139,9 +139,9 @@ func TestOnlyTheSenderLeaves(t *testing.T) {
 	})
 }
 
-// TestTheUnreachableAreNotTakenOutByAWord: of a member that the leader does not reach
+// TestForgedLeaveOfUnreachableMemberIsIgnored: of a member that the leader does not reach
 // nothing is believed; the failure detector decides in its own time.
-func TestTheUnreachableAreNotTakenOutByAWord(t *testing.T) {
+func TestForgedLeaveOfUnreachableMemberIsIgnored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := durable(t)

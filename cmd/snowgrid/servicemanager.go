@@ -79,6 +79,6 @@ func (m *serviceManager) watch(ctx context.Context, probe func()) {
 
 func (m *serviceManager) notify(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		m.logger.Warn("the service manager cannot be told of the agent's state", "state", state, "error", err)
+		m.logger.Warn("sd_notify failed", "state", state, "error", err)
 	}
 }

@@ -54,9 +54,9 @@ func TestContinuity(t *testing.T) {
 	}
 }
 
-// TestContinuityOfBothInOne: the member that leads and owns the probe's partition
+// TestContinuityWhenLeaderAndOwnerDieTogether: the member that leads and owns the probe's partition
 // dies.
-func TestContinuityOfBothInOne(t *testing.T) {
+func TestContinuityWhenLeaderAndOwnerDieTogether(t *testing.T) {
 	t.Parallel()
 	for how, silent := range map[string]bool{"refused": false, "silent": true} {
 		t.Run(how, func(t *testing.T) {

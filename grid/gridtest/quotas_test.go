@@ -136,7 +136,7 @@ func TestQuotaOfNamesWithoutAnAnswer(t *testing.T) {
 		create(t, c, names[lead], 128)
 		// It has not asked yet. It is cut off from a member that the leader reaches.
 		g.Network.Cut(asks, mute)
-		if _, err := c.CreateSequencer(within(t, 1500*time.Millisecond), names[asks], sequencer.Config{Nodes: 128}); !errors.Is(err, sequencer.ErrUnavailable) || !strings.Contains(err.Error(), "another owner has not said yet how many it has") {
+		if _, err := c.CreateSequencer(within(t, 1500*time.Millisecond), names[asks], sequencer.Config{Nodes: 128}); !errors.Is(err, sequencer.ErrUnavailable) || !strings.Contains(err.Error(), "another owner's count is still missing") {
 			t.Errorf("an owner that does not know every count: %v", err)
 		}
 		g.Network.Cut(lead, mute)

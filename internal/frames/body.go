@@ -15,12 +15,12 @@ import (
 type Body struct {
 	exchange *exchange
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	have     []byte     // arrived and not read
 	left     int64      // bytes that have not arrived
 	asked    bool       // for the rest
 	deadline time.Time
-	arrived  chan struct{} // holds one when there is more; nil until the rest is asked for
+	arrived  chan struct{} // signals more data; nil until the rest is requested
 }
 
 // SetDeadline bounds the wait of Read; zero means without a bound.

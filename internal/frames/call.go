@@ -20,8 +20,8 @@ type Call struct {
 	goOn   chan struct{} // holds one when the rest of the body may be sent
 	done   func(status int, answer []byte, err error)
 
-	mu     sync.Mutex // guards what follows
-	begun  bool       // the status is known
+	mu     sync.Mutex // guards the fields below
+	begun  bool       // the status has arrived
 	status int
 	have   []byte // arrived and not read
 	last   bool   // everything has arrived

@@ -22,7 +22,7 @@ type Client struct {
 	late  expiry
 	ended func(error) // nil tells no one
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	calls  map[uint32]*Call
 	number uint32
 }

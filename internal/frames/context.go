@@ -12,8 +12,8 @@ import (
 type callContext struct {
 	values context.Context // has the values, and nothing else
 
-	mu       sync.Mutex    // guards what follows; never held while waiting
-	done     chan struct{} // nil until it is asked for
+	mu       sync.Mutex    // guards the fields below; never held while waiting
+	done     chan struct{} // allocated on demand
 	err      error
 	deadline time.Time
 	atEnd    []func()
@@ -125,7 +125,7 @@ func (c *callContext) limit(by time.Time) bool {
 type expiry struct {
 	fire func(now time.Time) (next time.Time) // ends the calls whose time is over; returns the first deadline left, or zero
 
-	mu    sync.Mutex // guards what follows; never held while waiting
+	mu    sync.Mutex // guards the fields below; never held while waiting
 	at    time.Time  // when the timer fires, zero if it is not set
 	timer *time.Timer
 	over  bool

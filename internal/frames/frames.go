@@ -73,7 +73,7 @@ type link struct {
 	inline bool         // who adds a frame may write it, however long that takes
 	idle   int          // periods without calls after which the connection ends
 
-	mu          sync.Mutex    // guards what follows; never held while waiting
+	mu          sync.Mutex    // guards the fields below; never held while waiting
 	out, spare  []byte        // frames to write, and memory for the next
 	writing     bool          // out is being written
 	scheduled   bool          // ... or will be soon
@@ -235,7 +235,7 @@ func (l *link) sendAnd(stop <-chan struct{}, h frame.Header, head, body []byte, 
 	}
 }
 
-var errStopped = errors.New("frames: the caller no longer waits")
+var errStopped = errors.New("frames: canceled by the caller")
 
 // flush writes the queue until it is empty, unless another goroutine does. Goroutines that are
 // ready add their frames first: a write costs more.

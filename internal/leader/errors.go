@@ -30,4 +30,4 @@ var (
 	ErrOtherClaim = errors.New("leader: the member is registered under another claim")
 )
 
-var errNotLeading = failure.Errorf(ErrNotLeading, "grid: this member leads the grid no longer")
+var errNotLeading = failure.Errorf(ErrNotLeading, "grid: this member is no longer the leader")

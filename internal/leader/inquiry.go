@@ -57,7 +57,7 @@ func (l *Leader) inquire(v View, api string, i inquiry) {
 	q := &l.inquiry
 	i.seen = slices.ContainsFunc(v.Peers, func(p Peer) bool { return p.Incarnation == i.member && p.API == api })
 	if !q.room(i.member, i.seen) {
-		i.reply(failure.Errorf(ErrUnavailable, "grid: member %s, or as many others as may be, is being asked at this moment; try again", i.member))
+		i.reply(failure.Errorf(ErrUnavailable, "grid: member %s, or the maximum number of others, is being queried; try again", i.member))
 		return
 	}
 	q.rounds++

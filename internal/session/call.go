@@ -15,8 +15,7 @@ const (
 	lastPause  = 400 * time.Millisecond
 )
 
-// slowCall is how long a call to an owner may take before its driver looks whether
-// another member is the owner by now.
+// slowCall is the time after which a call's driver checks whether the partition has a new owner.
 const slowCall = 200 * time.Millisecond
 
 // Call decides, try by try, how a request reaches the owner of its name. Its driver
@@ -28,7 +27,7 @@ type Call struct {
 	rand  func(below time.Duration) time.Duration
 	spent *retries
 	pause time.Duration // after the next failure
-	// overloaded says that a member with too much to do refused the last try.
+	// overloaded is set if an overloaded member refused the last try.
 	overloaded bool
 }
 
@@ -67,10 +66,9 @@ func (c *Call) Tried(now time.Duration, err error) (Retry, bool) {
 	return Retry{LookUp: !TimedOut(err), Pause: max(half+c.rand(half+1), c.spent.take(now))}, true
 }
 
-// retries is the budget of a process for tries after those that failed. Many calls that wait for
-// one member that has too much to do would together call it more and more often: beyond the
-// budget each waits longer. A call whose owner moves goes to the new one in any case, without
-// waiting for its turn.
+// retries is a process's budget for tries after failures. Many calls waiting for one overloaded member
+// would otherwise call it more and more often: beyond the budget each waits longer. A call with a
+// moved owner goes to the new one regardless, without waiting for its turn.
 type retries struct {
 	due time.Duration // when the tries that were taken are all due, at one each retryEvery
 }
@@ -90,8 +88,7 @@ func (r *retries) take(now time.Duration) time.Duration {
 	return max(0, r.due-now-retriesAtOnce*retryEvery)
 }
 
-// laterBy returns the time after which the member that refused a call wants it again, 0 if
-// that is not why it was refused.
+// laterBy returns the retry time of a member that refused the call, 0 without one.
 func laterBy(err error) time.Duration {
 	var later interface {
 		error

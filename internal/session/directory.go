@@ -15,8 +15,8 @@ type Stamp struct {
 	Time    clustertime.Tick
 }
 
-// Directory tells which member owns each partition, as some member knows it. It is a
-// hint: a member that does not own a partition says so.
+// Directory maps partitions to their owners in some member's view. It is a hint: a member that does
+// not own a partition rejects the request.
 type Directory struct {
 	Grid    roster.GridID
 	Version roster.Version
@@ -28,9 +28,9 @@ type Directory struct {
 // StaleAnswer is the age of a request over which the time in its answer is not used.
 const StaleAnswer = 2 * time.Second
 
-// Adopt takes in a directory that was asked for at a time, and the cluster time in it.
-// It keeps the newer of two directories of one grid and reports whether that is this
-// one. A grid that has begun again, and kept nothing, has another time.
+// Adopt installs a directory requested at asked, and its cluster time. It keeps the newer of two
+// directories of one grid and reports whether it installed d. A grid that was bootstrapped again
+// without its data has another time.
 func (m *Machine) Adopt(now Now, d Directory, asked time.Duration, t clustertime.Tick) bool {
 	known := m.asked >= 0
 	if known && m.directory.Grid != d.Grid {
@@ -47,8 +47,7 @@ func (m *Machine) Adopt(now Now, d Directory, asked time.Duration, t clustertime
 	return newer
 }
 
-// Confirm takes in that some member has the directory of a stamp too, and no other: the own one
-// counts as fetched.
+// Confirm records that a member has the same directory version, so the local copy counts as fresh.
 func (m *Machine) Confirm(now Now, s Stamp, asked time.Duration) {
 	if m.asked < 0 || m.directory.Grid != s.Grid || m.directory.Version < s.Version {
 		return
@@ -58,7 +57,7 @@ func (m *Machine) Confirm(now Now, s Stamp, asked time.Duration) {
 	m.Stamped(now, s, asked)
 }
 
-// KnownSince reports whether the directory was asked for after a time.
+// KnownSince reports whether the directory was requested after a time.
 func (m *Machine) KnownSince(mono time.Duration) bool { return m.asked >= 0 && m.asked > mono }
 
 // Owner returns the address of a name's owner, "" while it has none.
@@ -100,9 +99,8 @@ func ownersOf(partitions []string) owners {
 	return out
 }
 
-// Stamped takes in the stamp of an answer to a request sent at began. The directory is
-// looked up if the answer is by a newer roster. The time of another grid than the
-// directory's counts only when the directory is that grid's.
+// Stamped applies the stamp of a reply to a request sent at began. A reply from a newer roster
+// triggers a look-up. Another grid's time counts only after the directory has changed to that grid.
 func (m *Machine) Stamped(now Now, s Stamp, began time.Duration) {
 	known := m.asked >= 0 && m.directory.Grid == s.Grid
 	if !known || m.directory.Version < s.Version {
@@ -113,8 +111,8 @@ func (m *Machine) Stamped(now Now, s Stamp, began time.Duration) {
 	}
 }
 
-// lookUp has the directory asked for unless one that was asked for after a time is
-// there, once however many events want it.
+// lookUp requests a directory unless the current one was requested after a time; concurrent causes
+// share one look-up.
 func (m *Machine) lookUp(after time.Duration) {
 	if !m.lookingUp {
 		m.lookingUp = true
@@ -122,18 +120,17 @@ func (m *Machine) lookUp(after time.Duration) {
 	}
 }
 
-// LookedUp takes in the end of a look-up that the machine asked for, whether it found a
-// directory or not.
+// LookedUp ends a look-up requested by the machine, successful or not.
 func (m *Machine) LookedUp() { m.lookingUp = false }
 
-// nextMember is how long a look-up that a call waits for gives the first member before
-// another is asked too. Each further one gets twice as long: when all are slow, asking
-// all makes them slower. A look-up that no call waits for gives each a whole call.
+// nextMember is the head start of the first member in a look-up that a call waits for. Each further
+// one gets twice as long: if all are slow, querying all slows them further. A look-up without a
+// waiting call gives each a whole call timeout.
 const nextMember = 200 * time.Millisecond
 
-// LookUp is one search for the directory: which member is asked, and when the next one.
-// Its driver asks one member at the start, one after each failure, and one whenever
-// Patience has passed without an answer.
+// LookUp is one search for the directory: it selects the members to query, and the delay between them.
+// Its driver queries one member at the start, one after each failure, and one whenever Patience has
+// passed without a reply.
 type LookUp struct {
 	members       []string
 	asked, failed int
@@ -141,8 +138,8 @@ type LookUp struct {
 	patience      time.Duration
 }
 
-// NewLookUp returns a search, urgent if a call waits for it. It asks the members in the
-// directory first, beginning with another one each time.
+// NewLookUp returns a search, urgent if a call waits for it. It starts with the members in the
+// directory, from a different one each time.
 func (m *Machine) NewLookUp(urgent bool) *LookUp {
 	l := &LookUp{urgent: urgent, patience: CallTimeout}
 	if urgent {
@@ -161,7 +158,7 @@ func (m *Machine) NewLookUp(urgent bool) *LookUp {
 	return l
 }
 
-// Ask returns the address of the next member to ask, "" if all have been.
+// Ask returns the next member's address, "" after all.
 func (l *LookUp) Ask() string {
 	if l.asked == len(l.members) {
 		return ""
@@ -177,11 +174,11 @@ func (l *LookUp) Failed() bool {
 	return l.failed == len(l.members)
 }
 
-// Patience returns how long to wait for an answer before another member is asked too.
+// Patience returns the wait for a reply before the next query.
 func (l *LookUp) Patience() time.Duration { return l.patience }
 
-// Hurry makes a search urgent from now on, since a call waits for it, and reports whether it
-// was not: another member is asked immediately then.
+// Hurry makes a search urgent for a waiting call, and reports whether it was not yet: the driver then
+// queries another member immediately.
 func (l *LookUp) Hurry() bool {
 	if l.urgent {
 		return false
@@ -190,5 +187,5 @@ func (l *LookUp) Hurry() bool {
 	return true
 }
 
-// Waited takes in that Patience has passed.
+// Waited records that Patience has passed.
 func (l *LookUp) Waited() { l.patience *= 2 }

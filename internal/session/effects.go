@@ -24,8 +24,8 @@ type Effects struct {
 	Open    []*Stream
 	Close   []*Stream
 	Return  []*Return
-	LookUp  bool          // ask for the directory; [Machine.LookedUp] ends it
-	Since   time.Duration // unless it was asked for after this
+	LookUp  bool          // fetch the directory; [Machine.LookedUp] ends it
+	Since   time.Duration // unless it was requested after this
 }
 
 // Extension is a grant for a handle's attachment.
@@ -35,14 +35,14 @@ type Extension struct {
 	Grant  sequencer.Grant
 }
 
-// Refusal is why a handle's attachment is not renewed.
+// Refusal is the reason that a handle's attachment is not renewed.
 type Refusal struct {
 	Handle *Handle
 	ID     sequencer.AttachmentID
 	Err    error // matches ErrDenied
 }
 
-// Loss is an attachment whose logical node the grid gave to another holder.
+// Loss is an attachment with a logical node that the grid gave to another holder.
 type Loss struct {
 	Handle *Handle
 	ID     sequencer.AttachmentID

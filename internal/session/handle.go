@@ -26,12 +26,12 @@ type Handle struct {
 
 	next     time.Duration // when to renew next
 	failures int           // of renewals, in succession
-	shorts   int           // answers in succession whose grants end soon
+	shorts   int           // replies in succession with short grants
 	failedAt string        // the owner at which the last one failed, "" for none
-	denied   bool          // it was told that its renewal was denied, and not renewed since
+	denied   bool          // its renewal was denied, and not renewed since
 	busy     bool          // an idle detach or a replacement is in progress
 	loss     *loss         // not nil while its lost logical node is being replaced
-	reported use           // the use that owners were told of
+	reported use           // the use reported to owners
 }
 
 func newHandle(control *sequencer.Control, s Stamp, stripe bool) *Handle {
@@ -42,9 +42,8 @@ func newHandle(control *sequencer.Control, s Stamp, stripe bool) *Handle {
 	}
 }
 
-// before reports whether a handle is shown to owners before another one: by ascending
-// name, and a name's stripes, which are attached, before its own handle. An owner
-// forgets that a holder has a Detached one when an attachment of the name comes after it.
+// before orders handles for renewal: by ascending name, and a name's attached stripes before its own
+// handle. An owner drops a holder's Detached handle when an attachment with the name comes after it.
 func (h *Handle) before(o *Handle) bool {
 	if h.name != o.name {
 		return h.name < o.name
@@ -52,9 +51,8 @@ func (h *Handle) before(o *Handle) bool {
 	return h.stripe && !o.stripe
 }
 
-// Claim is a handle as it is shown to an owner; with a zero ID it has no attachment.
-// Grid, Version and Until are of its newest grant, or of the newest answer about the
-// life without one.
+// Claim is a handle as presented to an owner; with a zero ID it has no attachment. Grid, Version and
+// Until identify its newest grant, or the newest reply about the generation without one.
 type Claim struct {
 	Ref sequencer.Ref
 	ID  sequencer.AttachmentID
@@ -72,16 +70,14 @@ func (h *Handle) claim(a sequencer.Attachment) Claim {
 	}
 }
 
-// AttachClaim returns the claim by which the handle asks for a logical node, under an
-// attachment ID that was never used.
+// AttachClaim returns the claim for a logical node, under a fresh attachment ID.
 func (h *Handle) AttachClaim(id sequencer.AttachmentID, p sequencer.Preference) Claim {
 	c := h.claim(sequencer.Attachment{ID: id})
 	c.Preference = p
 	return c
 }
 
-// Attached takes in the answer to an attach that was asked for at began: a logical node
-// that the handle is given now.
+// Attached applies the reply to an attach sent at began: the handle receives a logical node.
 func (m *Machine) Attached(now Now, h *Handle, a sequencer.Attachment, s Stamp, began time.Duration) {
 	m.Stamped(now, s, began)
 	h.saw(s, now)
@@ -89,12 +85,12 @@ func (m *Machine) Attached(now Now, h *Handle, a sequencer.Attachment, s Stamp, 
 	h.next = now.Mono + m.pause()
 }
 
-// AttachFailed takes in that a user's attach failed: the handle is renewed as it is,
-// so that the owner tells it of a destroy.
+// AttachFailed records a failed attach by the user: the handle is renewed as it is, so that a destroy
+// reaches it.
 func (m *Machine) AttachFailed(now Now, h *Handle) { h.next = now.Mono }
 
-// saw records the newest answer about the life, and when it came. One that was overtaken must not
-// replace it: the grid would take it for one from before a loss.
+// saw records the newest reply about the generation, and its time. An overtaken reply must not replace
+// it: the grid would take it for a reply from before a loss.
 func (h *Handle) saw(s Stamp, now Now) {
 	h.heard = now.Mono
 	if s.Grid != h.answered.Grid || s.Version >= h.answered.Version {
@@ -103,13 +99,13 @@ func (h *Handle) saw(s Stamp, now Now) {
 	h.failures, h.denied = 0, false
 }
 
-// told records the owner's newest whole answer about an attachment.
+// told records the owner's newest full reply about an attachment.
 func (h *Handle) told(a sequencer.Attachment) {
 	h.seen, h.print = a, sequencer.PrintOf(h.Control.Ref().Life, a)
 }
 
-// shown returns the newest whole answer about the attachment that the handle has, or a
-// zero Attachment if it has none, and its fingerprint; false if there was no answer yet.
+// shown returns the newest full reply about the handle's attachment, or a zero Attachment without one,
+// and its fingerprint; false if there was no reply yet.
 func (h *Handle) shown() (sequencer.Attachment, sequencer.Print, bool) {
 	held, has := h.Control.Held()
 	if !has {
@@ -126,5 +122,5 @@ func (m *Machine) detachIdle(now Now, h *Handle) {
 	}
 }
 
-// Detached takes in the end of an idle detach, done or failed.
+// Detached records the end of an idle detach, done or failed.
 func (m *Machine) Detached(h *Handle) { h.busy = false }

@@ -7,8 +7,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// loss is a handle's way to another logical node after the grid gave its own to another
-// holder. What it was granted stays usable until that is over; then it lapses.
+// loss tracks a handle's move to another logical node after the grid gave its own to another holder.
+// Its grant stays usable until it ends; then it lapses.
 type loss struct {
 	id     sequencer.AttachmentID
 	trying bool
@@ -42,8 +42,8 @@ func (m *Machine) replaceLost(now Now, h *Handle) {
 	}
 }
 
-// Replaced takes in the end of a try to replace a lost attachment. lost says that the
-// handle still lacks one: its user has not given it up either.
+// Replaced records the end of a try to replace a lost attachment. lost means that the handle still
+// lacks one, and its user has not given it up.
 func (m *Machine) Replaced(now Now, h *Handle, lost bool) {
 	l := h.loss
 	if l == nil {

@@ -2,8 +2,8 @@ package session
 
 import "time"
 
-// paced has the next renewal of handles begun when their member wants it. It is
-// begun while half of the last grant is left in any case.
+// paced schedules the next renewal at the member's pace, but no later than with half of the last grant
+// left.
 func (m *Machine) paced(r *Renewal, pace time.Duration) {
 	if pace <= 0 {
 		return

@@ -10,36 +10,32 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// A renewal names, for each partition, how many handles the process has there and
-// their combined fingerprint, so its size does not depend on how many there are. Only
-// handles that the owner knows otherwise, after a change of owner or a lost answer, are
-// shown one by one.
+// A renewal has, for each partition, the number of the process's handles and their combined
+// fingerprint, so its size is independent of their number. Only handles with a different record at the
+// owner, after a change of owner or a lost reply, are presented as claims.
 
 const (
-	// RetryAfter is when a renewal that failed once is tried again, and how often a
-	// grant that is about to end is asked for.
+	// RetryAfter is the delay before the second try of a renewal, and the retry interval for a grant that is
+	// about to end.
 	RetryAfter = 300 * time.Millisecond
-	// ClaimsPerCall bounds the handles that one call shows one by one: with the longest
-	// names and an error for each, the answer still fits into a body.
+	// ClaimsPerCall bounds the claims in one call: with the longest names and an error for each, the reply
+	// still fits into a body.
 	ClaimsPerCall = 256
-	// silentTries is how many renewals in succession may time out before the owner is
-	// looked up. One that is only slow answers before that, and one whose machine is gone
-	// has been replaced by then, long before a grant ends.
+	// silentTries is the number of renewal timeouts in succession before the owner is looked up. A slow owner
+	// answers before that, and a crashed one has been replaced by then, long before a grant ends.
 	silentTries = 2
 	// failuresMax bounds the counts of failures and of short grants in succession.
 	failuresMax = 10
-	// manyTries is how many short grants or time-outs in succession have the directory looked up
-	// once in an eighth of the window. They take longer than half a window, in which the last
-	// grant of an owner that was replaced ends. If the directory names no other owner by then,
-	// once in half a window is enough.
+	// manyTries is the number of short grants or timeouts in succession after which look-ups are limited to
+	// one per half a window, instead of one per eighth. They take longer than half a window, in which the
+	// last grant of a replaced owner ends.
 	manyTries = 5
-	// deniedRetry is when a renewal that was denied is tried again: the process may get
-	// another certificate or token while it runs.
+	// deniedRetry is the delay before a denied renewal is retried: the process may get another certificate or
+	// token at runtime.
 	deniedRetry = 5 * time.Second
 )
 
-// ErrDenied is matched by the error of a call that the process may not make. The driver says
-// which errors these are.
+// ErrDenied is matched by the error of a call without permission. The driver maps such errors to it.
 var ErrDenied = errors.New("denied")
 
 // ClaimSet is all of a process's handles of one partition, by their number and
@@ -61,18 +57,17 @@ type Renewal struct {
 
 	began   time.Duration
 	sets    []set
-	handles []*Handle              // those of the claims
+	handles []*Handle              // the claims' handles
 	shown   []sequencer.Attachment // by the claims
-	rest    []*Handle              // to be shown one by one after this call
+	rest    []*Handle              // to present as claims after this call
 }
 
 // Renewed is the answer to a renewal.
 type Renewed struct {
 	Stamp  Stamp
-	Sets   []clustertime.Tick // where the grants of each set end now, 0 to have it shown by claims
+	Sets   []clustertime.Tick // new end of each set's grants, 0 to require claims
 	Claims []ClaimRenewed
-	// Pace is after how long the member wants the next renewal, because it has much to do; 0
-	// is as usual.
+	// Pace is the requested time to the next renewal, set by a busy member; 0 is the default.
 	Pace time.Duration
 }
 
@@ -88,11 +83,11 @@ type group struct {
 	handles []*Handle
 }
 
-// set is the handles of one partition, as they are shown.
+// set is the handles in one partition, as presented.
 type set struct {
 	ClaimSet
 	handles []*Handle
-	shown   []sequencer.Attachment // the newest answer about each when it was asked for
+	shown   []sequencer.Attachment // the newest reply about each at the time of the request
 	whole   bool                   // the fingerprint is of answers about all of them
 }
 
@@ -185,7 +180,7 @@ func setsOf(handles []*Handle, partitions int) []set {
 	return out
 }
 
-// showRest shows the rest of a renewal one by one, a call's worth at a time, or ends it.
+// showRest presents the rest of a renewal as claims, a call's worth at a time, or ends it.
 func (m *Machine) showRest(now Now, last *Renewal) {
 	rest := slices.DeleteFunc(last.rest, func(h *Handle) bool { return h.removed })
 	if len(rest) == 0 {
@@ -201,10 +196,10 @@ func (m *Machine) showRest(now Now, last *Renewal) {
 	m.send(now, r)
 }
 
-// Renewed takes in the answer to a renewal, or the error that there was none.
+// Renewed applies the reply to a renewal, or its error.
 func (m *Machine) Renewed(now Now, r *Renewal, a Renewed, err error) {
 	if err == nil && (len(a.Sets) != len(r.Sets) || len(a.Claims) != len(r.Claims)) {
-		err = errors.New("client: the owner answered another number of sets or claims than it was asked")
+		err = errors.New("client: renewal reply has a different number of sets or claims than the request")
 	}
 	if errors.Is(err, ErrDenied) {
 		delete(m.calling, r.Owner)
@@ -250,7 +245,7 @@ func (r *Renewal) all() []*Handle {
 	return slices.Concat(out, r.handles, r.rest)
 }
 
-// extendSet takes in the new end of a set's grants. Each begins where it began.
+// extendSet applies the new end of a set's grants. Their starts are unchanged.
 func (m *Machine) extendSet(now Now, s set, stamp Stamp, until clustertime.Tick) {
 	for i, h := range s.handles {
 		if h.removed {
@@ -263,8 +258,8 @@ func (m *Machine) extendSet(now Now, s set, stamp Stamp, until clustertime.Tick)
 	}
 }
 
-// claimRenewed takes in the answer to one claim, which is about the attachment that was
-// shown. An error asks for another try.
+// claimRenewed applies the reply to one claim, about the attachment as presented. An error leads to a
+// retry.
 func (m *Machine) claimRenewed(now Now, h *Handle, shown sequencer.Attachment, stamp Stamp, a ClaimRenewed) error {
 	switch {
 	case h.removed:
@@ -286,8 +281,8 @@ func (m *Machine) claimRenewed(now Now, h *Handle, shown sequencer.Attachment, s
 	return nil
 }
 
-// denied takes in that the process may not renew an attachment, a zero one if the handle has
-// none. It keeps what it was granted, and is tried again slowly.
+// denied records that the process may not renew an attachment, a zero one if the handle has none. Its
+// grant stays, and renewal is retried slowly.
 func (m *Machine) denied(now Now, h *Handle, id sequencer.AttachmentID, err error) {
 	if h.removed {
 		return
@@ -308,7 +303,7 @@ func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.Attachmen
 	m.effects.Extend = append(m.effects.Extend, Extension{Handle: h, ID: id, Grant: g})
 	t := now.Time
 	if m.effects.Time > 0 {
-		t = max(t, stamp.Time) // as the clock will show
+		t = max(t, stamp.Time) // the clock's next reading
 	}
 	if g.Until.Sub(t) >= clustertime.SpanOf(m.Window()/2) {
 		h.shorts = 0
@@ -352,8 +347,8 @@ func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	}
 }
 
-// lookUpAfter has the directory looked up after so many short grants or time-outs in succession.
-// When all members are slow, to ask all of them makes them slower.
+// lookUpAfter triggers a look-up after tries short grants or timeouts in succession. If all members
+// are slow, querying all slows them further.
 func (m *Machine) lookUpAfter(now Now, tries int) {
 	every := m.Window() / 8
 	if tries >= manyTries {

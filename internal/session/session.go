@@ -16,14 +16,11 @@ import (
 )
 
 const (
-	// LookEvery is how often renewals are begun at most, and how often a handle with
-	// an idle limit is checked.
+	// LookEvery is the minimum interval of renewals, and the check interval of a handle with an idle limit.
 	LookEvery = 100 * time.Millisecond
-	// lookAtLeast is how often handles are checked when nothing is due: the user may
-	// have set an idle limit.
+	// lookAtLeast is the check interval of handles if nothing is due: the user may have set an idle limit.
 	lookAtLeast = time.Second
-	// CallTimeout bounds one try of a call: a member that does not answer within it
-	// is asked again, or another one is.
+	// CallTimeout bounds one try of a call: after it the same member or another one is called again.
 	CallTimeout = 2 * time.Second
 )
 
@@ -35,8 +32,7 @@ type Now struct {
 
 // Config has the facts that a machine does not learn from the grid.
 type Config struct {
-	// Addrs are the addresses at which a member is looked for, besides those of the
-	// members in the directory.
+	// Addrs lists addresses of members, besides the members in the directory.
 	Addrs []string
 	// Rand returns a random span from 0 to below it, which is positive.
 	Rand func(below time.Duration) time.Duration
@@ -49,8 +45,8 @@ type Machine struct {
 
 	directory Directory     // without Owners
 	owners    owners        // its
-	asked     time.Duration // when the directory was asked for; negative without one
-	lookingUp bool          // a look-up that the machine asked for is in progress
+	asked     time.Duration // request time of the directory; negative without one
+	lookingUp bool          // a look-up for the machine is in progress
 	lookUps   int
 
 	handles []*Handle       // by name, see before
@@ -62,14 +58,14 @@ type Machine struct {
 	effects Effects
 }
 
-// New returns the machine of a process that has no handle and knows no directory.
+// New returns the machine of a process without handles and without a directory.
 func New(cfg Config) *Machine {
 	return &Machine{cfg: cfg, asked: -1, calling: map[string]bool{}}
 }
 
-// Add takes on a handle that was made by an answer with a stamp. attaches says that
-// its user attaches it now: until that is done the owner need not know of it. stripe
-// says that it may be one of several on its name.
+// Add registers a handle made by a reply with a stamp. attaches means that its user attaches it now:
+// until then it need not be presented to the owner. stripe means that it may share its name with
+// others.
 func (m *Machine) Add(now Now, control *sequencer.Control, s Stamp, attaches, stripe bool) *Handle {
 	h := newHandle(control, s, stripe)
 	h.next = now.Mono
@@ -101,7 +97,7 @@ func (m *Machine) Remove(gone ...*Handle) {
 	m.groups = nil
 }
 
-// Ended takes in that a life has ended: its handles end and are forgotten.
+// Ended records a generation's end: its handles end and are removed.
 func (m *Machine) Ended(name string, life sequencer.Life) {
 	first, _ := slices.BinarySearchFunc(m.handles, name, func(h *Handle, name string) int {
 		return cmp.Or(cmp.Compare(h.name, name), 1)
@@ -149,7 +145,7 @@ func (m *Machine) next(now Now) time.Duration {
 				next = min(next, max(h.next, soon))
 			}
 			if h.Control.Detaches() {
-				next = min(next, soon) // only its counters say when it is idle
+				next = min(next, soon) // its counters must be polled for idleness
 			}
 			next = min(next, h.lossDue(now, next))
 		}

@@ -5,18 +5,16 @@ import (
 	"time"
 )
 
-// streamIdle is how long a stream stays open without need, so that a handle that comes
-// soon hears of a destroy from its first moment.
+// streamIdle is the time that an unneeded stream stays open, so that a handle created soon receives a
+// destroy from its first moment.
 const streamIdle = 10 * time.Second
 
-// freshAnswer is how old an answer about a handle may be when the first stream to its owner
-// stands for it not to be renewed for that. The owner keeps events for a holder whose stream
-// is on its way for longer.
+// freshAnswer is the maximum age of a reply about a handle for which the first stream to its owner
+// causes no renewal. The owner keeps events longer than that for a holder with a pending stream.
 const freshAnswer = time.Second
 
-// Stream is the event stream to one owner, for as long as the process has handles there.
-// Its driver reports when it stands, each event, and its end, which a broken stream and
-// one that could not be opened have in common.
+// Stream is the event stream to one owner, for as long as the process has handles there. Its driver
+// reports its establishment, each event, and its end: a broken stream or a failed open.
 type Stream struct {
 	Owner string // its address
 
@@ -66,9 +64,9 @@ func (m *Machine) need(now Now, owner string) {
 	}
 }
 
-// Stands takes in that a stream stands. Everything at its owner is renewed immediately:
-// the answers tell of the events that were missed. Handles that were answered a moment before
-// the first stream stands have missed none.
+// Stands records that a stream is established. Everything at its owner is renewed immediately: the
+// replies make up for missed events. Handles with a reply just before the first stream have missed
+// none.
 func (m *Machine) Stands(now Now, s *Stream) {
 	s.stood = true
 	for _, h := range m.handles {
@@ -79,8 +77,8 @@ func (m *Machine) Stands(now Now, s *Stream) {
 	}
 }
 
-// Broken takes in the end of a stream. It is opened again after a pause, which grows
-// unless the stream stood for a while; renewals tell what it would have told.
+// Broken records a stream's end. It is reopened after a pause, which grows unless the stream lasted
+// for a while; renewals replace its events.
 func (m *Machine) Broken(now Now, s *Stream) {
 	if s.closed {
 		return

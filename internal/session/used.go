@@ -6,42 +6,42 @@ import (
 	"time"
 )
 
-// With its renewals a process tells owners how many IDs it has issued, so that a grid can
-// show the rate of a sequencer, whichever processes hold its logical nodes. Nothing else
-// depends on that: a report that gets lost is not repeated, and shows as fewer IDs.
+// Renewals report the number of issued IDs to owners, so that a grid can display a sequencer's rate
+// across all processes. Nothing else depends on it: a lost report is not repeated, and appears as
+// fewer IDs.
 
 const (
-	// usedPerCall and usedBytes bound the report of one call, so that the renewal of a
-	// process with very many sequencers stays small. The others are told next time.
+	// usedPerCall and usedBytes bound the report in one call, so that a process with very many sequencers
+	// sends small renewals. The rest follows in the next one.
 	usedPerCall = 64
 	usedBytes   = 2 << 10
 	// usedOverhead is the size of an entry without its name, at most.
 	usedOverhead = 40
 )
 
-// Used is how many IDs of a sequencer the process has issued since it told an owner last,
-// and how many of its calls had to wait for a grant.
+// Used counts the IDs that the process has issued from a sequencer since its last report to an owner,
+// and the calls that waited for a grant.
 type Used struct {
 	Name       string
 	IDs, Waits uint64
 }
 
-// use is the part of a handle's use that owners were told of, and when.
+// use is the reported part of a handle's use, and the time of the report.
 type use struct {
 	ids, waits uint64
 	at         time.Duration
 }
 
-// unreported is the use of a name that owners were not told yet.
+// unreported is a name's use since the last report.
 type unreported struct {
 	Used
 	handles []*Handle
 	parts   []Used        // of each handle
-	at      time.Duration // when they were told last
+	at      time.Duration // time of the last report
 }
 
-// unreported returns the handle's use since owners were told last. A count that has become
-// smaller, since a call in progress did not get its ID after all, is not told again.
+// unreported returns the handle's use since its last report. A count that has decreased, since a call
+// in progress failed to get its ID, is not reported again.
 func (h *Handle) unreported() Used {
 	s := h.Control.Handle().Stats()
 	u := Used{Name: h.name}
@@ -54,14 +54,14 @@ func (h *Handle) unreported() Used {
 	return u
 }
 
-// tell records that owners are told of a use.
+// tell records that a use is being reported.
 func (h *Handle) tell(u Used, at time.Duration) {
 	h.reported.ids += u.IDs
 	h.reported.waits += u.Waits
 	h.reported.at = at
 }
 
-// TakeUsed returns a handle's use since owners were told last, for a call that tells them.
+// TakeUsed returns a handle's unreported use, for a call that reports it.
 func (m *Machine) TakeUsed(h *Handle) Used {
 	if h == nil {
 		return Used{}
@@ -71,9 +71,8 @@ func (m *Machine) TakeUsed(h *Handle) Used {
 	return u
 }
 
-// reportUse returns the use of handles for a call that tells their owner, as much of it as
-// a call has room for: names that were not told for the longest time first. Handles of one
-// name follow each other.
+// reportUse returns the handles' use for a report to their owner, up to a call's limit: the names with
+// the oldest report first. Handles with one name are adjacent.
 func reportUse(now time.Duration, handles []*Handle) (out []Used) {
 	var all []unreported
 	for _, h := range handles {

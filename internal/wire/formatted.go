@@ -54,7 +54,7 @@ func DecodeCommand(data []byte) (roster.Command, error) {
 	var c roster.Command
 	format, err := readFormatted(data, &c)
 	if err == nil && c.Parts() == 0 {
-		err = failure.Errorf(ErrBadRequest, "the command has no part that this version knows")
+		err = failure.Errorf(ErrBadRequest, "the command has no part that this version supports")
 	}
 	if err == nil {
 		needed, part := c.Needs()

@@ -45,8 +45,8 @@ type SequencersRequest struct {
 	// member, in place of all by name. It has no further page.
 	Busiest bool `json:"busiest,omitempty"`
 	Local   bool `json:"local,omitempty"` // only sequencers owned by the member itself
-	// Names are the patterns that the names have to match, if there are any: those of the
-	// caller, which the member that was asked passes on.
+	// Names restricts the names by patterns, if there are any: the caller's, passed on by the relaying
+	// member.
 	Names []security.Pattern `json:"names,omitempty"`
 }
 
@@ -84,8 +84,8 @@ type SequencerRow struct {
 	Partition roster.PartitionID `json:"partition"`
 	Owner     roster.Incarnation `json:"owner"`
 	OwnerName string             `json:"owner_name,omitempty"` // if no other member has it
-	// IDs and Waits are those that holders have reported to this owner since it started, for
-	// metrics: an owner that was replaced begins at 0.
+	// IDs and Waits are totals reported by holders to this owner since it started, for metrics: a new owner
+	// starts at 0.
 	IDs   uint64 `json:"ids"`
 	Waits uint64 `json:"waits"`
 	// Recent is about how many IDs per second were reported in the last minutes.
@@ -127,7 +127,7 @@ type HolderRow struct {
 	// Holder is the beginning of the random ID of the process, "" until it has renewed at this
 	// owner. All of the ID is a secret of the process.
 	Holder sequencer.HolderID `json:"holder"`
-	// Shown is how many milliseconds ago the holder attached or renewed.
+	// Shown is the time since the holder's last attach or renewal, in milliseconds.
 	Shown  int64             `json:"shown_ms"`
 	Addr   string            `json:"addr,omitempty"` // where its last request came from
 	Build  string            `json:"build,omitempty"`

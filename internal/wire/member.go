@@ -5,10 +5,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// HelloRequest asks a member for its view.
+// HelloRequest requests a member's view.
 type HelloRequest struct {
-	// Doubts is the Raft server ID of a leader that does not answer the caller: the member that is
-	// asked looks at that leader, too. Members of earlier releases refuse it.
+	// Doubts is the Raft server ID of a leader that does not answer the caller: the receiver probes that
+	// leader, too. Members of earlier releases refuse it.
 	Doubts string `json:"doubts,omitempty"`
 }
 
@@ -21,22 +21,22 @@ type HelloResponse struct {
 	Settings      roster.Settings    `json:"settings"`
 	Leader        string             `json:"leader"` // Raft server ID, "" while unknown
 	Wall          clustertime.Tick   `json:"wall"`   // the member's wall clock
-	Time          clustertime.Tick   `json:"time"`   // cluster time as it knows it, 0 = not at all
+	Time          clustertime.Tick   `json:"time"`   // cluster time in its view, 0 = unknown
 	Record        roster.Member      `json:"record"` // its record in the roster, or the future one
 	Leaving       bool               `json:"leaving,omitempty"`
 	DiskFailed    bool               `json:"disk_failed,omitempty"`      // or it cannot read the roster
 	Claim         roster.Claim       `json:"claim,omitempty"`            // of its roster, if that has this incarnation
 	Release       roster.Release     `json:"release,omitempty,omitzero"` // zero: of protocol 1
-	// LeaderAt is where the leader is, empty while unknown: gossip may not see it.
+	// LeaderAt is the leader's address, empty while unknown: gossip may not list it.
 	LeaderAt Address `json:"leader_at"`
-	// Learns says that the member needs no Raft server to hear of rosters: see [PathFollow].
-	// Those of earlier releases do not say so.
+	// Learns means that the member can receive rosters without a Raft server: see [PathFollow]. Earlier
+	// releases omit it.
 	Learns bool `json:"learns,omitempty"`
-	// Waits says that the member begins no election within a second without a heartbeat. Those of
-	// earlier releases do, and do not say so.
+	// Waits means that the member starts no election within a second without a heartbeat. Earlier releases
+	// do, and omit it.
 	Waits bool `json:"waits,omitempty"`
-	// Unheard is for how long this Raft server has heard nothing from the leader that it names, by
-	// Raft or as an answer to a call of its own. Those of earlier releases do not say so.
+	// Unheard is the time since this Raft server's last contact with the leader that it names, by Raft or as
+	// a reply to its own call. Earlier releases omit it.
 	Unheard clustertime.Span `json:"unheard_ms,omitempty"`
 }
 

@@ -65,7 +65,7 @@ func (f *framed) close() {
 func upgradeError(r *http.Request) error {
 	switch {
 	case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "":
-		return failure.Errorf(wire.ErrCrossOrigin, "grid: %s: a browser asks; it is for programs", frame.Path)
+		return failure.Errorf(wire.ErrCrossOrigin, "grid: %s: refused: browser request; only programs may use this path", frame.Path)
 	case r.ProtoMajor != 1 || !strings.EqualFold(r.Header.Get("Connection"), "Upgrade") || r.Header.Get("Upgrade") != frame.Protocol:
 		return failure.Errorf(wire.ErrBadRequest, "grid: %s: send HTTP/1.1 with Connection: Upgrade and Upgrade: %s", frame.Path, frame.Protocol)
 	case r.ContentLength != 0:

@@ -85,7 +85,7 @@ func (f *Formation) AtLeader(ctx context.Context, path string, in any) error {
 			return f.caller.Call(ctx, at.API, at.Incarnation, path, in, &wire.MemberResponse{})
 		}
 	}
-	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member knows a leader; %s", f.gossip.Seen())
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: no leader found; %s", f.gossip.Seen())
 }
 
 // AddressOf returns another member's address by its Raft server ID: from gossip, or else from the

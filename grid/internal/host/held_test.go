@@ -320,9 +320,9 @@ func TestHeldAnswersFollowTheRoster(t *testing.T) {
 	})
 }
 
-// TestGivenBackStaysSo: a renewal or an attach that was sent before an attachment
+// TestLateRenewalAfterDetachAttachesNothing: a renewal or an attach that was sent before an attachment
 // was given back, and arrives after, attaches nothing.
-func TestGivenBackStaysSo(t *testing.T) {
+func TestLateRenewalAfterDetachAttachesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
 		ref, _ := l.create()

@@ -94,10 +94,10 @@ func TestSetsAreOfThisGridAndKnown(t *testing.T) {
 	})
 }
 
-// TestWhatWasExtendedAtOnceCounts: a holder that was told of a later end together
+// TestDetachedNodeStaysReservedUntilExtendedEnd: a holder that was told of a later end together
 // with others may use all of it, and its node is free again above that, whether it
 // gives the node back or falls silent (O5, O7).
-func TestWhatWasExtendedAtOnceCounts(t *testing.T) {
+func TestDetachedNodeStaysReservedUntilExtendedEnd(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		t.Run(fmt.Sprint("silent ", silent), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -127,7 +127,7 @@ func (h *Host) room(ctx context.Context, name string) room {
 	}
 	others, known := h.names.others(ctx, h, r).of(q.Pattern)
 	if !known {
-		return refuse("", failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the quota of %q limits names, and another owner has not said yet how many it has", name, string(q.Pattern)))
+		return refuse("", failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the quota of %q limits names, and another owner's count is still missing", name, string(q.Pattern)))
 	}
 	end := h.names.begin(q.Pattern)
 	own, counted := h.names.own(q.Pattern)

@@ -121,7 +121,7 @@ func (h *Host) reportAllHeld(ctx context.Context, r *reports) {
 		}
 		req.Owner = h.self
 		if err := h.cfg.ReportHeld(ctx, req); err != nil {
-			h.log.Debug("the leader was not told yet which replicas are ready", "error", err)
+			h.log.Debug("replica report to the leader failed; retrying", "error", err)
 			pause = reportRetry
 			continue
 		}

@@ -95,7 +95,7 @@ func (t *Gossip) ownExchange(ctx context.Context, told []pushNode) ([]pushNode, 
 		out, err = t.readStates(near)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("grid: gossip did not tell its state: %w", errors.Join(err, ctx.Err()))
+		return nil, fmt.Errorf("grid: gossip state unreadable: %w", errors.Join(err, ctx.Err()))
 	}
 	return out, nil
 }

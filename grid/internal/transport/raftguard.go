@@ -56,7 +56,7 @@ func (v RaftView) admit(command any) error {
 		return errors.Join(v.from(c.RPCHeader), v.believes(c.Term), v.believes(c.LastLogTerm))
 	case *raft.TimeoutNowRequest:
 		if from := raft.ServerID(c.ID); from == "" || from != v.leader {
-			return fmt.Errorf("%w: %.80q asks for it", errNotItsLeader, from)
+			return fmt.Errorf("%w: request from %.80q", errNotItsLeader, from)
 		}
 		return nil
 	}
