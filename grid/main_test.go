@@ -15,6 +15,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	long.Parallel(6) // most tests wait
+	long.InMemory()
 	debug.SetGCPercent(400)
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
 }

@@ -1,0 +1,28 @@
+package long
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	memory     = "/dev/shm"
+	memoryFree = 1 << 30 // bytes; containers often have 64 MiB there
+)
+
+// InMemory keeps the temporary directories of tests in memory where Linux has a file system for that, for
+// packages whose members wait for their disks most: what a crash of a process loses is the same on both. They
+// stay on the disk with -long, if TMPDIR is set, and if less than 1 GiB is free. TestMain calls it after flag.Parse.
+func InMemory() {
+	var fs unix.Statfs_t
+	if *enabled || os.Getenv("TMPDIR") != "" || unix.Access(memory, unix.W_OK) != nil {
+		return
+	}
+	if err := unix.Statfs(memory, &fs); err != nil || fs.Type != unix.TMPFS_MAGIC {
+		return
+	}
+	if fs.Bavail*uint64(fs.Bsize) >= memoryFree { //nolint:gosec // a block's size is positive
+		_ = os.Setenv("TMPDIR", memory) // the name has no zero byte
+	}
+}
