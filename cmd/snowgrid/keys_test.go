@@ -16,6 +16,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -140,6 +141,7 @@ func TestKeyNames(t *testing.T) {
 // TestEveryKeyBinds: each key, set by each source, has its value in the command and
 // arrives in grid.Config; and each field of grid.Config has a key.
 func TestEveryKeyBinds(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	rows := keyRows(t)
 	fields := map[string]bool{}
 	for _, k := range allKeys(t) {

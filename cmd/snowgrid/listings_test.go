@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -67,6 +68,7 @@ func startListed(t *testing.T) string {
 
 // TestListingCommands runs every command that lists over a real grid, as text and as JSON.
 func TestListingCommands(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	addrs := startListed(t)
 	list := func(args ...string) string {

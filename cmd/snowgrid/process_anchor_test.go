@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -20,6 +21,7 @@ import (
 // anchor. The second waits and says for which grid; when the first is killed it serves,
 // and no ID repeats.
 func TestAnchorProcesses(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	addrs, err := loopback.FreeAddrs(4)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/security"
 )
@@ -22,6 +23,7 @@ import (
 // in three agents with a directory each. An agent that is started again has the new key from
 // its file, and one with the old key says why it finds no grid.
 func TestKeyringOfProcesses(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	parent := t.TempDir()
 	all := filepath.Join(parent, "security")

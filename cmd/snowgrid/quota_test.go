@@ -6,11 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestQuotaCommands: quotas are set, listed with their use, and removed, and unused
 // sequencers are listed and removed, at a real grid.
 func TestQuotaCommands(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	addrs := startListed(t)
 	run := func(want int, args ...string) string {
