@@ -21,6 +21,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -36,6 +37,7 @@ const answersWindow = 15 * time.Second
 // window on every member, and stay so. No fault takes a member out of service that it
 // does not touch.
 func TestAnswers(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	yes, no, short := verdict{true, true}, verdict{}, verdict{true, false}
 	for name, row := range map[string]struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -223,6 +224,7 @@ func idsOf(t *testing.T, out map[string]any) (ids []sequencer.ID) {
 // TestAPIEventStream: a stream confirms its start, stays open without events for longer
 // than any deadline of a call, and reports a destroy immediately.
 func TestAPIEventStream(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	m := startOne(t, nil)
 	quiet := 11 * time.Second // above the deadline of one write

@@ -114,6 +114,7 @@ func TestAttackByAnEarlierLife(t *testing.T) {
 // TestAttackManyAttaches: each logical node of another's name is denied, and an honest
 // newcomer gets one in between.
 func TestAttackManyAttaches(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		nodes := long.Or(512, 8192)
 		claim := wire.Claim{Sequencer: b.honest(), ID: sequencer.AttachmentID{7}, Grid: b.g.Member("m1").Status().Grid}
@@ -139,6 +140,7 @@ func TestAttackManyAttaches(t *testing.T) {
 
 // TestAttackManyNames: names that a holder may not use cost no memory, by whichever call.
 func TestAttackManyNames(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		names := long.Or(500, 20000)
 		a := b.identified(security.Holder)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/evil"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -51,6 +52,7 @@ func TestAttackRaft(t *testing.T) {
 // TestAttackRaftRepeated: the leader continues to lead while it, and its followers, are sent
 // messages of ever higher terms, four a second, and requests to stand for election.
 func TestAttackRaftRepeated(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		all, leader := evil.Messages(nil), b.g.Leader()
 		for _, a := range b.attackers {

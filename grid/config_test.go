@@ -26,6 +26,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -181,6 +182,7 @@ func TestConfigPortInUse(t *testing.T) {
 }
 
 func TestConfigDataDir(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("hello"), 0o600); err != nil {
@@ -417,6 +419,7 @@ func startPair(ctx context.Context, t *testing.T, one, two func(*grid.Config)) (
 }
 
 func TestConfigGossipKey(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	key := func(b byte, n int) func(*grid.Config) {
 		return func(c *grid.Config) { c.GossipKey = []byte(strings.Repeat(string(b), n)) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -73,6 +74,7 @@ func writeUntilBroken(t *testing.T, l *raftlog.Log, members ...*grid.Member) {
 }
 
 func TestDiskIsFull(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for name, leads := range map[string]bool{"leader": true, "follower": false} {
 		t.Run(name, func(t *testing.T) {
@@ -94,6 +96,7 @@ func TestDiskIsFull(t *testing.T) {
 
 // TestStartOnAFullDisk: the error of Start names the cause, and Start works with space.
 func TestStartOnAFullDisk(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	ctx := testContext(t)
 	for _, left := range []int{0, 4 << 10, 12 << 10, 20 << 10, 36 << 10, 44 << 10, 64 << 10} {

@@ -18,6 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlogtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -280,6 +281,7 @@ func (g *diskGrid) restart(victim int) {
 var allDisks = flag.Bool("disks", false, "have every kind of write fail, at the leader and at a follower")
 
 func TestDiskOfAVoterFails(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -345,6 +347,7 @@ func compact(t *testing.T, m *grid.Member) {
 
 // TestFailedDiskLeaves: Leave gives the nodes back through the others.
 func TestFailedDiskLeaves(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	g := startDiskGrid(t)
 	victim, _ := g.roles()
@@ -361,6 +364,7 @@ func TestFailedDiskLeaves(t *testing.T) {
 // TestDiskOfTheLastFails: no member can take over. Grants can be used, the member reports
 // why it is not ready, and it ends within seconds.
 func TestDiskOfTheLastFails(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for name, expect := range map[string]int{"no expected members": 0, "last": 1} {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	certificates "github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/faultproxy"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/token"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	frames "github.com/snowgrid/snowgrid/internal/wire/frame"
@@ -168,6 +169,7 @@ func sequencerNamed(name string) wire.Sequencer {
 // issues IDs again after each fault, over frames. A connection whose garbage announced more
 // bytes than come ends when a ping has no answer, after 20 s.
 func TestFramesThroughFaults(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	m := startOne(t, nil)
 	p, err := faultproxy.Start(m.Addrs().API)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
@@ -206,6 +207,7 @@ func TestEveryMessageWithoutTheKey(t *testing.T) {
 // the key can do: it makes members contact any host, but a number that no member reaches is
 // refused, and padding that is not there ends no process.
 func TestEveryMessageWithTheKey(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g, evil := keyedGrid(t)

@@ -90,6 +90,7 @@ func drawnFields(rng *rand.Rand, fields []string) map[string]any {
 // values at the edges, and checks after each that a member could read the roster. After a
 // restart the member serves, from what it stored.
 func TestHostileValuesLeaveAReadableRoster(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	paths := slices.Sorted(maps.Keys(hostilePaths))
 	seed := rand.Uint64()

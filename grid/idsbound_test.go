@@ -7,12 +7,14 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestAPIIDsKeepsBoundedHandles asks for IDs of more names than the member keeps handles
 // for, from two concurrent connections.
 func TestAPIIDsKeepsBoundedHandles(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	m := startOne(t, nil)
 	const names = api.HandlesMax + 40

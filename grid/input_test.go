@@ -21,6 +21,7 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -208,6 +209,7 @@ func spoiled(t *testing.T, path, kind string) map[string][]byte {
 }
 
 func TestAPISpoiledBodies(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	m := startOne(t, nil)
 	for version := 1; version <= 2; version++ {
@@ -513,6 +515,7 @@ func TestAPIBetweenMembers(t *testing.T) {
 
 // TestAPISlowClients leaves requests unfinished and wants to be cut off.
 func TestAPISlowClients(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	m := startOne(t, nil)
 	tests := map[string]struct {

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestLoneMembersApart: lone members that run at the same time take different logical nodes, but for
 // chance, and warn where no logger is set, too.
 func TestLoneMembersApart(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	var said bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))

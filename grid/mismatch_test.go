@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // warnings keeps the lines that are logged at WARN and above, and counts the connections
@@ -79,6 +80,7 @@ func (c *handshakeCount) Write(line []byte) (int, error) {
 // TestMismatchIsLogged: members whose keys or certificates do not match never form a
 // grid, and each of their logs says why, once.
 func TestMismatchIsLogged(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	key := func(b byte) func(*grid.Config) {
 		return func(c *grid.Config) { c.GossipKey = bytes.Repeat([]byte{b}, 32) }

@@ -8,11 +8,13 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestMovedMemberIsNotConfiguredAnew: Raft races with itself when a server's address
 // is changed (see leader.serves), so one that comes back elsewhere is found without.
 func TestMovedMemberIsNotConfiguredAnew(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	g := &diskGrid{t: t, ctx: testContext(t)}
 	cfgs := make([]grid.Config, 3)

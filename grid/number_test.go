@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestNumberOfAnotherSet: a member does not start with the directory of another set or
 // cluster, nor with a damaged application, and the files stay as they are. Without a set it
 // starts, and keeps the number.
 func TestNumberOfAnotherSet(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	cfg := alone(t)
 	cfg.Identity.Set = "ids"

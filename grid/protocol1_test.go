@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -33,6 +34,7 @@ func (c later) Now() time.Time { return c.at.Add(time.Since(c.began)) }
 // definitions. While nothing new is in use, it writes nothing that the release before
 // does not read.
 func TestFilesOfTheReleaseBefore(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	cfg := alone(t)
 	unpack(t, "testdata/protocol1.tar.gz", cfg.DataDir)

@@ -18,6 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	certificates "github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -116,6 +117,7 @@ func (c *keptConn) close() {
 // certificate that it may gets an answer that says so on one more, health checks are answered
 // there, and a client with a certificate from that address is served.
 func TestTooManyConnectionsAreRefused(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	m, dir := securedOnSockets(t)
 	creds, err := security.Load(security.Config{Dir: dir}, security.Holder)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -109,6 +110,7 @@ func TestSnapshotOfAnEmptyLogGone(t *testing.T) {
 
 // TestDamagedLog: no damage of the log's file ends the process, or leaves it locked.
 func TestDamagedLog(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	cfg := alone(t)
 	m, err := grid.Start(testContext(t), cfg)

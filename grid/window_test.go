@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestStatedWindowOfThreeSeconds: a stated window is kept, a lone member's too.
 func TestStatedWindowOfThreeSeconds(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	members := startGrid(t, 2, func(_ int, c *grid.Config) { c.Window = 3 * time.Second })
 	if w := members[0].Status().Settings.Window; w != 3000 {

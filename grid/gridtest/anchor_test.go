@@ -335,6 +335,7 @@ func TestAnchorReformFromSurvivor(t *testing.T) {
 // TestAnchorTaken: a grid whose anchor was taken by another stops granting, names that
 // grid and its holder in status and log, and takes the anchor back when the other is gone.
 func TestAnchorTaken(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, log := newAnchorStore(), &recorder{}

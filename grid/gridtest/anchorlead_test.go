@@ -9,6 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestAnchorNextLeader: a voter that becomes the leader continues under the claim, and no
@@ -85,6 +86,7 @@ func TestAnchorSwitchedOn(t *testing.T) {
 // TestAnchorRestart: all members of a durable grid are killed and started again. Names and
 // IDs are as before, after a wait for the limit at most.
 func TestAnchorRestart(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newAnchorStore()

@@ -13,6 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // awaitReady waits until every running member is ready.
@@ -60,6 +61,7 @@ func takeElsewhere(t *testing.T, s store.Store) {
 // TestAnchoredLearners: an anchored grid has members beyond the Raft servers. They follow the grid
 // to another claim, and so does one that was down meanwhile, with a log of the claim before.
 func TestAnchoredLearners(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for what, durable := range map[string]bool{"memory": false, "disks": true} {
 		t.Run(what, func(t *testing.T) {
@@ -86,6 +88,7 @@ func TestAnchoredLearners(t *testing.T) {
 // TestAnchorSwitchedOnWithLearners: the members of a grid with learners are restarted with an anchor,
 // in turn, learners first and last.
 func TestAnchorSwitchedOnWithLearners(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newAnchorStore()

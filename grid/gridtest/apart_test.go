@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -20,6 +21,7 @@ const apartLimit = 6 * time.Second
 // Names whose owner is the one and whose backup is the other are created and detached after a few seconds,
 // and later ones at once; settled, status and alerts name both. After the heal everything is as before.
 func TestFollowersApart(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, c := range []struct {
 		members, backups int

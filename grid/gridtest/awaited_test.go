@@ -25,6 +25,7 @@ import (
 // TestSilentMemberIsReplacedWhenAwaited: a member of a grid at rest that is paused, an owner or the
 // leader too, is replaced soon after somebody waits for it, and not only when heartbeats are missed.
 func TestSilentMemberIsReplacedWhenAwaited(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for what, limit := range map[string]time.Duration{"an owner": time.Second, "the leader": 1750 * time.Millisecond} {
 		t.Run(what, func(t *testing.T) {
@@ -144,6 +145,7 @@ func httpClient(g *gridtest.Grid) *client.HTTP {
 // TestProcessThatHasEndedIsRemovedSoon: a member that refuses connections is removed about a second
 // later, with and without keys for gossip.
 func TestProcessThatHasEndedIsRemovedSoon(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, secured := range []bool{false, true} {
 		t.Run(fmt.Sprint("secured ", secured), func(t *testing.T) {
@@ -176,6 +178,7 @@ func TestProcessThatHasEndedIsRemovedSoon(t *testing.T) {
 // TestLeaderThatOneVoterDoesNotReachStays: the voter looks at the leader again and again, and the other
 // one hears that.
 func TestLeaderThatOneVoterDoesNotReachStays(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
@@ -270,7 +273,8 @@ func TestLeaderThatIsFarAwayStays(t *testing.T) {
 		in := wire.DirectoryRequest{Partition: p, NotAt: g.Member(leads).Addrs().API, Wait: 10}
 		h := httpClient(g)
 		defer h.Close()
-		for i := range 400 {
+		rounds := long.Or(200, 400)
+		for i := range rounds {
 			if i == 20 { // the voters have connections to the leader
 				g.Network.SetRegionDelay(150 * time.Millisecond)
 			}
@@ -280,7 +284,7 @@ func TestLeaderThatIsFarAwayStays(t *testing.T) {
 				}
 			}
 			time.Sleep(700 * time.Millisecond)
-			if i >= 380 {
+			if i >= rounds-20 {
 				time.Sleep(20*time.Second + time.Duration(i)*time.Millisecond)
 			}
 			if s := g.Member(leads).Status(); s.Leader != before.Leader || s.Version != before.Version {

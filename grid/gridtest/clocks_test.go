@@ -76,7 +76,7 @@ func TestIDsWhileMostClocksAreBehind(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				ids.wait("") // the grid begins
 				clock, began := g.Member("m3").Status().ClusterTime, time.Now()
-				time.Sleep(5 * time.Minute)
+				time.Sleep(long.Or(2*time.Minute, 5*time.Minute))
 				passed := time.Since(began)
 				for _, name := range g.Running() {
 					s := g.Member(name).Status()
@@ -99,6 +99,7 @@ func TestIDsWhileMostClocksAreBehind(t *testing.T) {
 // TestStartWithAWrongClock: all members would have to wait for a clock far ahead of the
 // others, so the grid is not formed before it is set, and the error names its member.
 func TestStartWithAWrongClock(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, durable := range []bool{false, true} {
 		t.Run(map[bool]string{false: "memory only", true: "durable"}[durable], func(t *testing.T) {
@@ -132,6 +133,7 @@ func TestStartWithAWrongClock(t *testing.T) {
 // less than the immediate limit, and they grant by that before they die. No survivor
 // knows it, and the new grid begins above it nevertheless.
 func TestInitAfterAnUnheardJump(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 5})
@@ -310,6 +312,7 @@ func TestInitAboveTheClusterTime(t *testing.T) {
 // window. A holder of the life before that is not cut off shows how far its grant goes,
 // and no ID comes twice, of the name that it shows or its node.
 func TestSmallerWindowWithASurvivor(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		window := time.Minute

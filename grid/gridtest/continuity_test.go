@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // The figures that the README states for a new attach after a crash.
@@ -125,6 +126,7 @@ func (c *crowd) kill(name string, silent bool) time.Duration {
 // TestTwoOfThreeReplicas: with two backups the owner and one backup die together,
 // and the last replica has everything: names, lives and logical nodes.
 func TestTwoOfThreeReplicas(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, 5, func(cfg *grid.Config) { cfg.Backups = 2 })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -16,6 +17,7 @@ import (
 // nor when it is back does it answer from its old table, and it becomes a
 // backup again by itself.
 func TestDeposedOwner(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, how := range []string{"paused", "cut off"} {
 		t.Run(how, func(t *testing.T) {
@@ -121,6 +123,7 @@ func staleAnswers(t *testing.T, m *grid.Member, made string) (n int) {
 // TestMinority: holders on the smaller side of a network partition continue to the end of
 // their grants and wait then; after the heal the grid is whole again without an operator.
 func TestMinority(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, 5, func(cfg *grid.Config) { cfg.Backups = 2 }).use(3, several(4)...)
@@ -182,6 +185,7 @@ func heldByOthers(t *testing.T, c *crowd) string {
 // TestOneWayBetweenReplicas: the messages of an owner to its backup, or the answers, are
 // lost. Attaches wait without failing, and complete by themselves.
 func TestOneWayBetweenReplicas(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, way := range []string{"to the backup", "to the owner"} {
 		t.Run(way, func(t *testing.T) {
@@ -227,6 +231,7 @@ func TestOneWayBetweenReplicas(t *testing.T) {
 // so that owner does not hear of the ceiling. No holder waits for that, not even one all of
 // whose names the owner has, so that no other member tells it of a newer roster.
 func TestCutFromTheLeader(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, way := range []string{"both ways", "one way"} {
 		for _, all := range []bool{false, true} {

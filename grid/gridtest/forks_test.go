@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -115,6 +116,7 @@ func TestSmallerSideAnswersNoCreate(t *testing.T) {
 // TestOwnersAndBackupsCrash: without data directories, the definitions of names whose owner
 // and backup crash together are known to a majority of the voters.
 func TestOwnersAndBackupsCrash(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := memoryOnly(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -51,6 +52,7 @@ func busy(l *load, label string, n int, current func() *sequencer.Sequencer) {
 }
 
 func TestNodesGivenUpUnderLoad(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true, Change: func(_ string, c *grid.Config) { c.Window = time.Hour }})
@@ -92,6 +94,7 @@ func TestNodesGivenUpUnderLoad(t *testing.T) {
 }
 
 func TestDestroyAndCreateUnderLoad(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})

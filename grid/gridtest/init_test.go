@@ -212,6 +212,7 @@ func TestInitRefused(t *testing.T) {
 // TestInitWithSurvivorCutOff: a survivor that the bootstrap member does not see stays in the
 // old grid, grants nothing above its ceiling, and says so when they meet.
 func TestInitWithSurvivorCutOff(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 5})
@@ -291,6 +292,7 @@ func TestInitAtTwo(t *testing.T) {
 // TestInitAgain: the bootstrap member crashes, right after it has answered or later, and the
 // other survivor is told to form the grid once more.
 func TestInitAgain(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, after := range []time.Duration{0, 500 * time.Millisecond, 40 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {

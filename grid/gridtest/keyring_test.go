@@ -21,6 +21,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -192,6 +193,7 @@ func startKeyLoad(t *testing.T, g *gridtest.Grid, clients int) *keyLoad {
 // issued and a member joins at each stage. No member is missed by another one, and one with
 // the old key alone is told why it finds no grid.
 func TestGossipKeyRotates(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})
@@ -230,6 +232,7 @@ func TestGossipKeyRotates(t *testing.T) {
 
 // TestGossipKeyRotatesByFiles: the members follow their files, step by step, without a call.
 func TestGossipKeyRotatesByFiles(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log recorder
@@ -311,6 +314,7 @@ func TestKeyringRefuses(t *testing.T) {
 // TestKeyringOfASilentMember: no key is used or removed while the keys of a member are not
 // known, an installation says who missed it, and the list what to do.
 func TestKeyringOfASilentMember(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})

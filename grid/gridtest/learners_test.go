@@ -106,6 +106,7 @@ func TestLearners(t *testing.T) {
 
 // TestLearnerTakesThePlaceOfAServer: when members with servers end, learners get theirs.
 func TestLearnerTakesThePlaceOfAServer(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := startMany(t, gridtest.Config{})
@@ -125,6 +126,7 @@ func TestLearnerTakesThePlaceOfAServer(t *testing.T) {
 // TestDurableLearnersStartAgain: a learner keeps no log, and joins again; so it does when all
 // members were stopped, whose voters have the log.
 func TestDurableLearnersStartAgain(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := startMany(t, gridtest.Config{Durable: true})

@@ -35,6 +35,7 @@ func TestLeaveDownToOne(t *testing.T) {
 // majority that answers. The leaving member may have to stay for its tables until the
 // network partition has healed.
 func TestLeaderLeavesPastACut(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for i := range 4 {
 		synctest.Test(t, func(t *testing.T) {
@@ -75,6 +76,7 @@ func awaitLeader(t *testing.T, g *gridtest.Grid, name string, limit time.Duratio
 // the other. If that one leaves, it is let go when the cut has healed, and the leader
 // leads all the time.
 func TestLeaveDuringACutOfOthers(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for i := range 2 {
 		synctest.Test(t, func(t *testing.T) {
@@ -100,6 +102,7 @@ func TestLeaveDuringACutOfOthers(t *testing.T) {
 // TestLeaderCrashesWhileItLeaves: the leader of three members without disks begins to
 // leave and dies. Those that stay elect another, however far it has come.
 func TestLeaderCrashesWhileItLeaves(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, after := range []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond} {
 		t.Run(after.String(), func(t *testing.T) {

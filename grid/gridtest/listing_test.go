@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -35,6 +36,7 @@ func labelled(t *testing.T, g *gridtest.Grid, host string, labels map[string]str
 // TestListingsAreOfTheWholeGrid: pages of the sequencers of all owners, and the holders of
 // one with their labels, from any member, also after the owner has crashed.
 func TestListingsAreOfTheWholeGrid(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestLostNodeIsTold: a client is silent for longer than its session, and all logical nodes
 // go to others meanwhile. Its handle says so, and has a node again soon after one is free.
 func TestLostNodeIsTold(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})

@@ -123,6 +123,7 @@ func TestJoinersFormNone(t *testing.T) {
 }
 
 func TestStatusTellsTheTruth(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: joinersExpectNothing(3)})
@@ -159,6 +160,7 @@ func TestStatusTellsTheTruth(t *testing.T) {
 }
 
 func TestLeaveHandsPartitionsOver(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 5, Durable: true})
@@ -270,6 +272,7 @@ func TestStartWithoutOthers(t *testing.T) {
 }
 
 func TestVolatileMemberRestarts(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) { c.FirstLife = true }})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -89,6 +90,7 @@ func debugging(change func(name string, c *grid.Config)) func(name string, c *gr
 // TestSevenMembersThroughOneSeed: members that know one seed agree on all seven within 10 s,
 // and the paths show each with its addresses, ascending by id.
 func TestSevenMembersThroughOneSeed(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.New(t, gridtest.Config{Members: 7, Delay: 5 * time.Millisecond, Change: debugging(func(_ string, c *grid.Config) {
@@ -164,6 +166,7 @@ func pause(t *testing.T, g *gridtest.Grid, member string, d time.Duration) {
 // intervals later, and no later than three times that. Its own API answers all the time, and
 // it comes back by itself.
 func TestPausedMemberIsSuspectedThenRemoved(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 4, Change: debugging(func(_ string, c *grid.Config) {
@@ -207,6 +210,7 @@ func TestPausedMemberIsSuspectedThenRemoved(t *testing.T) {
 // the member was listed all the time. Each other member probes the paused one within 3 s and
 // suspects it a second later; a suspicion lasts for 6 s.
 func TestShortPauseRemovesNothing(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 4, Change: debugging(func(_ string, c *grid.Config) {
@@ -283,6 +287,7 @@ func TestConcurrentJoinsAreAllKept(t *testing.T) {
 // TestUnreachableForOneIsNotSuspected: a member that one other cannot reach is failing for
 // that one alone, and suspected by none, since others are asked to probe it.
 func TestUnreachableForOneIsNotSuspected(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 4, Change: debugging(func(_ string, c *grid.Config) { c.FirstLife = true })})
@@ -338,6 +343,7 @@ func TestMissedNewsIsMadeUp(t *testing.T) {
 // TestUnsubscribeIsToldToAll: a member that leaves by request is removed by the others
 // without a suspicion, and ends, although another member crashes at that moment.
 func TestUnsubscribeIsToldToAll(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 5, Change: debugging(func(_ string, c *grid.Config) { c.FirstLife = true })})

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -74,6 +75,7 @@ func (ch *churn) stop() (rounds int, longest time.Duration) {
 // TestRollingRestart: each of five members is ended and started again, the next
 // when the last one is ready; no holder notices, and nothing is forgotten.
 func TestRollingRestart(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, how := range []string{"leave", "crash"} {
 		t.Run(how, func(t *testing.T) {
@@ -152,6 +154,7 @@ func TestGrowAndShrink(t *testing.T) {
 // TestFaultsDuringMoves: a member dies or is cut off while partitions move to a joining
 // one; afterwards every partition has all its copies, and no holder waited.
 func TestFaultsDuringMoves(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for what, fault := range map[string]func(c *crowd) (mend func()){
 		"leader":    func(c *crowd) func() { return c.crash(c.g.Leader()) },

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -90,6 +91,7 @@ func checkAfter(t *testing.T, s *sequencer.Sequencer, id sequencer.ID, used time
 }
 
 func TestManyClientsShareFewNodes(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
@@ -121,6 +123,7 @@ func TestManyClientsShareFewNodes(t *testing.T) {
 }
 
 func TestNodeOfACrashedHolder(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})

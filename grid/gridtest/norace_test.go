@@ -9,4 +9,4 @@ import (
 )
 
 // stormDefault returns how long the faults of TestStorm last.
-func stormDefault() time.Duration { return long.Or(2*time.Minute, 10*time.Minute) }
+func stormDefault() time.Duration { return long.Or(time.Minute, 10*time.Minute) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // sharedLog is a log of several members.
@@ -45,6 +46,7 @@ func udpAlert(s grid.Status) string {
 // TestFormingWithoutUDP: where datagrams are lost, a grid forms in seconds, and the log, the status and an
 // alert name UDP, until it works again.
 func TestFormingWithoutUDP(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := &sharedLog{}

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestMovesDoNotStandStill: with empty tables a move waits for nothing but the calls
 // it needs, however many partitions there are. The times are virtual: a busy machine
 // does not change them.
 func TestMovesDoNotStandStill(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Change: joinersExpectNothing(3)})

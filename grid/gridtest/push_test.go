@@ -9,6 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
@@ -17,6 +18,7 @@ import (
 // TestChangesArePushed: every member serves a change, and a raise of the ceiling, a network's
 // delay after the leader has applied it. Raft alone would tell it up to two seconds later.
 func TestChangesArePushed(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.New(t, gridtest.Config{Members: 3})

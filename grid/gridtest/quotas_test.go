@@ -53,6 +53,7 @@ func refusalsAt(g *gridtest.Grid, kind grid.Refusal) (n uint64) {
 // TestQuotaOfNames: the sequencers of a pattern are counted over all owners. A sequencer that exists
 // already stays and can be opened, also after an owner has crashed.
 func TestQuotaOfNames(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
@@ -203,6 +204,7 @@ func TestQuotaOfNodes(t *testing.T) {
 // TestQuotaOfCalls: a caller that makes too many calls is told when to come again, and a
 // client does so within its time. Renewals cost nothing.
 func TestQuotaOfCalls(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
@@ -243,6 +245,7 @@ func TestQuotaOfCalls(t *testing.T) {
 // TestUnusedAreRemoved: in bulk, by any member, a page at a time. A sequencer that is attached, or was
 // used within the time, stays.
 func TestUnusedAreRemoved(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
@@ -309,6 +312,7 @@ func TestUnusedAreRemoved(t *testing.T) {
 // TestPagesOfManySequencers: the pages of 2,500 sequencers of three owners have each of them
 // once, in order, whatever their size.
 func TestPagesOfManySequencers(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -22,6 +23,7 @@ var holdersAtOnce = flag.Int("holders", 500, "number of holders that lose their 
 // TestReconnect: when an owner crashes, all its holders call the backup at the same time,
 // and every one keeps its logical node without a wait.
 func TestReconnect(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})

@@ -188,6 +188,7 @@ func TestFormerAuthorityEnds(t *testing.T) {
 // TestExpiredHolder: the calls of a holder end with its certificate, and not those of others;
 // with a new one it continues without a restart.
 func TestExpiredHolder(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})

@@ -7,10 +7,12 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 func TestFirstTimestamp(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	const window = 15 * time.Second
 	for what, c := range map[string]struct {

@@ -9,12 +9,14 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestPushesPutProbesOff: a member that has answered a push is not probed as well. With a
 // window of a second there are ten pushes a second, and a member without a vote answers no
 // other call of the leader.
 func TestPushesPutProbesOff(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		answers := &traffic{of: map[string]*hostTraffic{}} // by member and the host of the caller

@@ -2,5 +2,5 @@
 
 package long
 
-// InMemory does nothing: the temporary directories of tests stay on the disk.
-func InMemory() {}
+// InMemory returns false: the temporary directories of tests stay on the disk.
+func InMemory() bool { return false }
