@@ -42,7 +42,7 @@ var importMap = map[string]imports{
 	"internal/logqueue":                   {},
 	"internal/visible":                    {pure: true},
 	"internal/measure":                    {pure: true},
-	"internal/long":                       {},
+	"internal/long":                       {modules: []string{"golang.org/x/sys/unix"}},
 	"internal/pattern":                    {pure: true},
 	"internal/faultproxy":                 {},
 	"internal/definitionflags":            {pure: true, internal: []string{"epoch", "sequencer"}},
