@@ -28,7 +28,7 @@ var (
 	codeFence = regexp.MustCompile("(?ms)^ *```.*?^ *```")
 	clearText = regexp.MustCompile(`http://([\w.-]+)(:\d+)?`)
 	makeCall  = regexp.MustCompile("(?m)(?:^ +|`)make ([a-z][a-z-]*)")
-	goCall    = regexp.MustCompile(`(?:cd ([\w./-]+) && )?go (?:run|test|vet|build|install)(?: -\w+(?: \d\w*)?)* (\./[\w./-]*)`)
+	goCall    = regexp.MustCompile(`(?:cd ([\w./-]+) && )?go (?:run|test|vet|build|install)(?: -C ([\w./-]+))?(?: -\w+(?: \d\w*)?)* (\./[\w./-]*)`)
 	goPath    = regexp.MustCompile("`((?:[\\w.-]+/)+[\\w-]+\\.go|internal/[a-z/]+)`")
 	ciCall    = regexp.MustCompile(`\.ci/[a-z]+`)
 )
@@ -142,10 +142,14 @@ func checkCalls(name, text, makefile string, exists func(string) bool) (problems
 		}
 	}
 	for _, match := range goCall.FindAllStringSubmatch(text, -1) {
-		if dir := path.Join(match[1], strings.TrimSuffix(match[2], "...")); !exists(dir) && !exists(path.Join(path.Dir(name), dir)) {
+		from := path.Join(".", match[1], match[2])
+		dir := path.Join(from, strings.TrimSuffix(match[3], "..."))
+		in := moduleOf(dir, exists)
+		switch beside := path.Join(path.Dir(name), dir); {
+		case !exists(dir) && !exists(beside):
 			problems = append(problems, fmt.Sprintf("%s: %s: there is no %s", name, match[0], dir))
-		} else if in := moduleOf(dir, exists); exists(dir) && in != path.Clean(match[1]) {
-			problems = append(problems, fmt.Sprintf("%s: %s: %s is in the module %s; begin with cd %s", name, match[0], dir, in, in))
+		case exists(dir) && in != "." && from != in && !strings.HasPrefix(from, in+"/"):
+			problems = append(problems, fmt.Sprintf("%s: %s: %s is in the module %s; write go ... -C %s", name, match[0], dir, in, in))
 		}
 	}
 	for _, script := range ciCall.FindAllString(text, -1) {
@@ -369,7 +373,7 @@ func TestDocsCanFail(t *testing.T) {
 		{"anchor", checkAnchors("x.md", "[a](y.md#no)", page), checkAnchors("x.md", "[a](y.md#one-two) [b](#a)", page)},
 		{"target", checkCalls("x.md", "`make sim`", "", all), checkCalls("x.md", "`make sim`", "\nsim: ## x", all)},
 		{"package", checkCalls("x.md", "go test ./proof/sim", "", none), checkCalls("x.md", "go test ./proof/sim", "", func(n string) bool { return path.Base(n) != "go.mod" })},
-		{"module", checkCalls("x.md", "go test ./m/sim", "", func(n string) bool { return n != "go.mod" && n != "m/sim/go.mod" }), checkCalls("x.md", "cd m && go test ./sim", "", func(n string) bool { return n != "go.mod" && n != "m/sim/go.mod" })},
+		{"module", checkCalls("x.md", "go test ./m/sim", "", func(n string) bool { return n != "go.mod" && n != "m/sim/go.mod" }), checkCalls("x.md", "cd m && go test ./sim; go test -C m -v ./sim", "", func(n string) bool { return n != "go.mod" && n != "m/sim/go.mod" })},
 		{"path", checkPaths("x/y.md", "`a/b.go`", none), checkPaths("x/y.md", "`a/b.go` `internal/c`", all)},
 		{"script", checkCalls("x.md", "`.ci/run`", "", none), checkCalls("x.md", "`.ci/run`", "", all)},
 	}
