@@ -93,7 +93,7 @@ func (h *health) advise(ctx context.Context) {
 			continue
 		}
 		text := h.quorumAdvice()
-		warning := errQuorumLost.Error() + ": " + text
+		warning := quorumLostPrefix + text
 		if h.quorumWarning.Swap(&warning) == nil {
 			h.log.Error("quorum lost", "advice", text)
 		}

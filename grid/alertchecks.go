@@ -37,7 +37,7 @@ func majority(voters int) int { return voters/2 + 1 }
 
 func checkQuorum(s Status) (Severity, string) {
 	if s.Advice != "" {
-		return Critical, s.Advice
+		return Critical, strings.TrimPrefix(s.Advice, quorumLostPrefix) // the alert's name says it
 	}
 	if s.Voters == 0 && s.Leader != "" { // a member of an earlier release does not count them
 		return "", ""
@@ -240,7 +240,7 @@ func checkDisks(s Status) (Severity, string) {
 	if len(failed) == 0 {
 		return "", ""
 	}
-	return Critical, fmt.Sprintf("disk failed: %s; free space or replace the disk, then restart the member", subjects(failed))
+	return Critical, fmt.Sprintf("%s; free space or replace the disk, then restart the member", subjects(failed))
 }
 
 func checkClocks(s Status) (severity Severity, text string) {

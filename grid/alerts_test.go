@@ -131,6 +131,9 @@ func TestAlerts(t *testing.T) {
 				t.Errorf("%s: the text lacks %q: %s", test.want, text, a.Text)
 			}
 		}
+		if words := strings.ReplaceAll(a.Name, "_", " "); strings.HasPrefix(a.Text, words) {
+			t.Errorf("%s: the text repeats the name: %s", test.want, a.Text)
+		}
 		if Degraded(got) != (a.Severity != Info) {
 			t.Errorf("%s: degraded is %v", test.want, Degraded(got))
 		}

@@ -138,6 +138,9 @@ func (s standing) halfWindow() time.Duration {
 // errQuorumLost reports that this member takes no part in any agreement.
 var errQuorumLost = errors.New("quorum lost")
 
+// quorumLostPrefix begins the advice of a member that takes part in no agreement.
+const quorumLostPrefix = "quorum lost: "
+
 // errNotAnchored reports that the ceiling does not rise, since the anchor's limit does not.
 var errNotAnchored = errors.New("the anchor holds the ceiling back")
 

@@ -106,7 +106,7 @@ func ExampleParse() {
 	fmt.Println(err)
 	// Output:
 	// 45035996273704960 <nil>
-	// sequencer: "-1" is not an ID: give a decimal number from 0 to 9223372036854775807 without sign, space or leading zero: invalid syntax
+	// sequencer: "-1" is not an ID; give a decimal number from 0 to 9223372036854775807 without sign, space or leading zero
 }
 
 // In JSON an ID is a string, because many languages read a number as a float.

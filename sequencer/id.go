@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // ID is a unique, time-ordered number. Of two IDs of one sequencer, the ID with the later
@@ -60,8 +62,8 @@ func isCanonical(s string) bool {
 }
 
 func parseError(s string, cause error) error {
-	return fmt.Errorf("sequencer: %s is not an ID: give a decimal number from 0 to %d without sign, space or leading zero: %w",
-		excerpt(s), maxID, cause)
+	return failure.Errorf(cause, "sequencer: %s is not an ID; give a decimal number from 0 to %d without sign, space or leading zero",
+		excerpt(s), maxID)
 }
 
 // excerpt quotes a value for an error message, and truncates a long one.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/snowgrid/snowgrid/grid"
 )
@@ -36,5 +37,15 @@ func (s *statusCommand) check(to streams, status grid.Status) error {
 	if err != nil || result.Healthy {
 		return err
 	}
-	return &exitError{status: exitDegraded, err: fmt.Errorf("grid %s needs attention: %s", status.Name, alerts[0].Name)}
+	return &exitError{status: exitDegraded, err: fmt.Errorf("grid %s needs attention: %s", status.Name, strings.Join(pressing(alerts), ", "))}
+}
+
+// pressing returns the names of the alerts that need an operator, the most severe first.
+func pressing(alerts []grid.Alert) (names []string) {
+	for _, a := range alerts {
+		if a.Severity != grid.Info {
+			names = append(names, a.Name)
+		}
+	}
+	return names
 }

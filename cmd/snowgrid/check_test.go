@@ -26,6 +26,10 @@ func TestStatusCheck(t *testing.T) {
 	informed.Members[1].Release = &roster.Release{Build: "v2"}
 	degraded := healthy
 	degraded.VotersAlive = 2
+	worse := degraded
+	worse.Partitions = append([]grid.PartitionInfo(nil), degraded.Partitions...)
+	worse.Partitions[0].Owner = ""
+	worse.Members = informed.Members
 	tests := []struct {
 		name   string
 		addr   string
@@ -36,6 +40,7 @@ func TestStatusCheck(t *testing.T) {
 		{"healthy", member(t, 200, healthy), exitDone, "healthy: grid shop, 2 members, 3 of 3 voters alive", ""},
 		{"informed", member(t, 200, informed), exitDone, "info      mixed_versions: ", ""},
 		{"degraded", member(t, 200, degraded), exitDegraded, "warning   quorum_at_risk: 2 of 3 voters", "shop needs attention: quorum_at_risk"},
+		{"worse", member(t, 200, worse), exitDegraded, "critical  partitions_unowned: ", "shop needs attention: partitions_unowned, quorum_at_risk\n"},
 		{"unreachable", "127.0.0.1:1", exitUnreachable, "", "no member answers"},
 	}
 	for _, test := range tests {
