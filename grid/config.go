@@ -2,10 +2,12 @@ package grid
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -214,67 +216,79 @@ func (c Config) withDefaults() Config {
 
 // Check returns the error that [Start] returns for a configuration that cannot work, before
 // it begins. It starts nothing and looks at no directory, store or network. Errors match
-// [sequencer.ErrInvalidConfig], and begin with the name of the field.
+// [sequencer.ErrInvalidConfig], and begin with the name of the field; several mistakes are
+// joined by [errors.Join].
 func (c Config) Check() error { return c.withDefaults().check() }
 
-// check refuses a configuration that cannot work. Errors match
+// check refuses a configuration that cannot work, with every mistake. Errors match
 // sequencer.ErrInvalidConfig and name the setting.
 func (c Config) check() error {
+	return errors.Join(slices.Concat(c.checkSettings(), c.checkLimits(), c.checkAddresses(), []error{c.checkSecurity()})...)
+}
+
+// checkSettings returns the mistakes of names and of settings that the grid agrees on.
+func (c Config) checkSettings() (faults []error) {
+	refuse := func(format string, args ...any) { faults = append(faults, refusal.Invalid(format, args...)) }
 	if c.Backups < NoBackups || c.Backups > MaxBackups {
-		return refusal.Invalid("Backups is %d; give 0 for the grid's, NoBackups for none, or 1 to %d", c.Backups, MaxBackups)
+		refuse("Backups is %d; give 0 for the grid's, NoBackups for none, or 1 to %d", c.Backups, MaxBackups)
 	}
 	if c.Partitions < 0 || c.Partitions > roster.MaxPartitions {
-		return refusal.Invalid("Partitions is %d; give 1 to %d, or 0 for the grid's", c.Partitions, roster.MaxPartitions)
+		refuse("Partitions is %d; give 1 to %d, or 0 for the grid's", c.Partitions, roster.MaxPartitions)
 	}
 	if least, most := roster.MinWindow.Duration(), roster.MaxWindow.Duration(); c.Window != 0 && (c.Window < least || c.Window > most) {
-		return refusal.Invalid("Window is %v; give %v to %v, or 0 for the grid's", c.Window, least, most)
+		refuse("Window is %v; give %v to %v, or 0 for the grid's", c.Window, least, most)
 	}
 	if !roster.IsVoters(c.Voters) {
-		return refusal.Invalid("Voters is %d; give 1, 3, 5 or 7, or 0 for the grid's", c.Voters)
+		refuse("Voters is %d; give 1, 3, 5 or 7, or 0 for the grid's", c.Voters)
 	}
 	if err := (roster.Member{Incarnation: formation.NewIncarnation("0000000000000000"), Zone: c.Zone}).Check(); err != nil {
-		return refusal.Invalid("Zone is %.40q; give at most 255 bytes of UTF-8 without control characters, or nothing", c.Zone)
+		refuse("Zone is %.40q; give at most 255 bytes of UTF-8 without control characters, or nothing", c.Zone)
+	} else if fault := visible.Fault(c.Zone); fault != "" {
+		refuse("Zone %.40q %s; leave it out", c.Zone, fault)
 	}
-	if fault := visible.Fault(c.Zone); fault != "" {
-		return refusal.Invalid("Zone %.40q %s; leave it out", c.Zone, fault)
-	}
-	if err := c.settings().Check(); err != nil {
-		return refusal.Invalid("Name: %v", err)
+	if err := (Config{Name: c.Name}).settings().Check(); err != nil {
+		refuse("Name: %v", err)
 	}
 	if err := gossip.CheckName(c.MemberName); err != nil && c.MemberName != "" {
-		return refusal.Invalid("MemberName: %v", err)
+		refuse("MemberName: %v", err)
 	}
 	if err := c.Identity.check(c.DataDir); err != nil {
-		return err
+		faults = append(faults, err)
 	}
+	return faults
+}
+
+// checkLimits returns the mistakes of numbers and times that are this member's own.
+func (c Config) checkLimits() (faults []error) {
+	refuse := func(format string, args ...any) { faults = append(faults, refusal.Invalid(format, args...)) }
 	if c.Expect < 0 || c.Expect > 1000 {
-		return refusal.Invalid("Expect is %d; give the number of members that form the grid, 1 to 1000, or 0", c.Expect)
+		refuse("Expect is %d; give the number of members that form the grid, 1 to 1000, or 0", c.Expect)
 	}
 	if f := c.Floor; !f.IsZero() && (clustertime.TickOf(f) < 0 || clustertime.TickOf(f) > formation.LatestFloor) {
-		return refusal.Invalid("Floor is %s; give a time from 1970 to 2099", f.Format(time.RFC3339))
+		refuse("Floor is %s; give a time from 1970 to 2099", f.Format(time.RFC3339))
 	}
 	if t := c.APIIdleTimeout; t != 0 && (t < minAPIIdle || t > maxAPIIdle) {
-		return refusal.Invalid("APIIdleTimeout is %v; give %v to %v, or 0 for %v", t, minAPIIdle, maxAPIIdle, api.DefaultIdle)
+		refuse("APIIdleTimeout is %v; give %v to %v, or 0 for %v", t, minAPIIdle, maxAPIIdle, api.DefaultIdle)
 	}
 	if c.AnchorAhead < 0 || c.AnchorAhead > time.Hour || c.AnchorAhead > 0 && c.AnchorAhead < time.Second {
-		return refusal.Invalid("AnchorAhead is %v; give 1 s to 1 h, or 0 for 30 s", c.AnchorAhead)
+		refuse("AnchorAhead is %v; give 1 s to 1 h, or 0 for 30 s", c.AnchorAhead)
+	} else if c.AnchorAhead > 0 && c.Anchor == nil {
+		refuse("AnchorAhead is %v and Anchor is nil; give the store, or omit it", c.AnchorAhead)
 	}
-	if c.AnchorAhead > 0 && c.Anchor == nil {
-		return refusal.Invalid("AnchorAhead is %v and Anchor is nil; give the store, or omit it", c.AnchorAhead)
-	}
-	if err := c.Gossip.Check(); err != nil {
-		return err
-	}
-	addrs := map[string]string{"GossipAddr": c.GossipAddr, "RaftAddr": c.RaftAddr, "APIAddr": c.APIAddr}
-	for setting, addr := range addrs {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return refusal.Invalid("%s %q is not host:port (%v)", setting, addr, err)
+	return append(faults, c.Gossip.Check())
+}
+
+// checkAddresses returns the mistakes of the listen addresses and of those to join.
+func (c Config) checkAddresses() (faults []error) {
+	for _, listener := range []struct{ setting, addr string }{{"GossipAddr", c.GossipAddr}, {"RaftAddr", c.RaftAddr}, {"APIAddr", c.APIAddr}} {
+		if _, _, err := net.SplitHostPort(listener.addr); err != nil {
+			faults = append(faults, refusal.Invalid("%s %q is not host:port (%v)", listener.setting, listener.addr, err))
 		}
 	}
 	if err := discovery.Check(c.Join); err != nil {
-		return refusal.Invalid("Join %v", err)
+		faults = append(faults, refusal.Invalid("Join %v", err))
 	}
-	return c.checkSecurity()
+	return faults
 }
 
 // settings are the configuration's settings with every default filled in.

@@ -3,6 +3,7 @@ package grid
 import (
 	"context"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
@@ -54,10 +55,10 @@ func (c Config) checkSecurity() error {
 }
 
 // beyondLoopback returns the first address that can be reached from other machines, and its
-// setting; "" if there is none.
+// setting; "" if there is none. An address that is not host:port does not count: it is refused.
 func (c Config) beyondLoopback() (setting, addr string) {
 	for _, a := range []struct{ setting, addr string }{{"GossipAddr", c.GossipAddr}, {"RaftAddr", c.RaftAddr}, {"APIAddr", c.APIAddr}} {
-		if !api.IsLoopback(a.addr) {
+		if _, _, err := net.SplitHostPort(a.addr); err == nil && !api.IsLoopback(a.addr) {
 			return a.setting, a.addr
 		}
 	}

@@ -64,9 +64,6 @@ func (a *agentCommand) Run(ctx context.Context, parsed *kong.Context, args argum
 	if err != nil {
 		return from.place(err)
 	}
-	if err := a.checkConfig(cfg); err != nil {
-		return from.place(err)
-	}
 	for _, warning := range a.modeWarnings() {
 		logger.WarnContext(ctx, "private key is not private", "advice", warning)
 	}

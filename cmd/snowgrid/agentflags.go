@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
@@ -31,7 +32,8 @@ type agentFlags struct {
 // flagGroup is a group of agent flags that sets fields of grid.Config. A group has no Validate method:
 // methods of embedded structs hide each other, and kong then calls none.
 type flagGroup interface {
-	// apply refuses values that cannot work, naming the flag, or sets its fields of cfg.
+	// apply sets the fields of cfg, and returns each value that cannot work, naming its flag.
+	// The fields of these have values without a mistake then, so that each has one message.
 	apply(cfg *grid.Config) error
 }
 
@@ -53,13 +55,31 @@ func (a *agentFlags) groups() []flagGroup {
 	}
 }
 
-// config returns the member's configuration.
+// config returns the member's configuration, or every mistake in it that a start would refuse.
 func (a *agentFlags) config(logger *slog.Logger) (grid.Config, error) {
-	cfg := grid.Config{Logger: logger}
-	for _, group := range a.groups() {
-		if err := group.apply(&cfg); err != nil {
-			return grid.Config{}, err
-		}
+	cfg, faults := a.fields(logger)
+	if err := errors.Join(faults, a.checkConfig(cfg)); err != nil {
+		return grid.Config{}, err
 	}
 	return cfg, nil
+}
+
+// fields returns the configuration that the flags state, and each flag whose value cannot work.
+func (a *agentFlags) fields(logger *slog.Logger) (grid.Config, error) {
+	cfg := grid.Config{Logger: logger}
+	var faults []error
+	for _, group := range a.groups() {
+		faults = append(faults, group.apply(&cfg))
+	}
+	return cfg, errors.Join(faults...)
+}
+
+// checkConfig refuses a configuration that a start of the agent would refuse.
+func (a *agentFlags) checkConfig(cfg grid.Config) error {
+	reach := a.checkReach(cfg)
+	_, files := a.checkFiles(cfg)
+	if reach != nil || files != nil { // the grid refuses them as well, in the words of its configuration
+		cfg.Security, cfg.Insecure = nil, true
+	}
+	return errors.Join(reach, cfg.Check(), files)
 }

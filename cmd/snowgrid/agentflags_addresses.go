@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
@@ -16,7 +17,8 @@ type addressFlags struct {
 	Join           []string      `help:"Where to find other members: addresses or DNS names of their gossip, srv:_NAME._tcp.DOMAIN, or file:PATH with one address a line." env:"SNOWGRID_JOIN" placeholder:"HOST:PORT"`
 }
 
-func (f *addressFlags) apply(cfg *grid.Config) (err error) {
+func (f *addressFlags) apply(cfg *grid.Config) error {
+	var faults []error
 	for _, to := range []struct {
 		flag, value string
 		expand      func(flag, value string) (string, error)
@@ -27,10 +29,9 @@ func (f *addressFlags) apply(cfg *grid.Config) (err error) {
 		{"api-addr", f.APIAddr, expandAddr, &cfg.APIAddr},
 		{"advertise-host", f.AdvertiseHost, expandHost, &cfg.AdvertiseHost},
 	} {
-		if *to.field, err = to.expand(to.flag, to.value); err != nil {
-			return err
-		}
+		value, err := to.expand(to.flag, to.value)
+		*to.field, faults = value, append(faults, err)
 	}
 	cfg.Join, cfg.APIIdleTimeout = f.Join, f.APIIdleTimeout
-	return nil
+	return errors.Join(faults...)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/base64"
+	"errors"
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/security"
@@ -20,26 +21,23 @@ type securityFlags struct {
 
 func (f *securityFlags) apply(cfg *grid.Config) error {
 	secured, err := f.security()
-	if err != nil {
-		return err
-	}
-	cfg.Security, cfg.Insecure = secured, f.Insecure
-	if secured != nil {
+	faults := []error{err}
+	cfg.Security, cfg.Insecure = secured, f.Insecure || err != nil
+	switch {
+	case secured != nil:
 		secured.Role, secured.GossipKeysFile, secured.TokensFile = security.Member, f.GossipKeys, f.TokenKeys
-	} else {
-		for _, file := range []struct{ flag, value string }{{"gossip-keys", f.GossipKeys}, {"token-keys", f.TokenKeys}} {
-			if file.value != "" {
-				return badValue(file.flag, file.value, "it needs certificates; give --security-dir, or --tls-cert, --tls-key and --tls-ca")
-			}
+	case err == nil:
+		faults = append(faults, needsCertificates("gossip-keys", f.GossipKeys), needsCertificates("token-keys", f.TokenKeys))
+	}
+	if f.GossipKey != "" {
+		raw, err := base64.StdEncoding.DecodeString(f.GossipKey)
+		if err != nil || security.CheckGossipKey(raw) != nil {
+			err = badValue("gossip-key", "", "this is not a key; give 16, 24 or 32 random bytes in base64, such as from openssl rand -base64 32")
+		}
+		cfg.GossipKey, faults = raw, append(faults, err)
+		if err != nil {
+			cfg.GossipKey = nil
 		}
 	}
-	if f.GossipKey == "" {
-		return nil
-	}
-	raw, err := base64.StdEncoding.DecodeString(f.GossipKey)
-	if err != nil || security.CheckGossipKey(raw) != nil {
-		return badValue("gossip-key", "", "this is not a key; give 16, 24 or 32 random bytes in base64, such as from openssl rand -base64 32")
-	}
-	cfg.GossipKey = raw
-	return nil
+	return errors.Join(faults...)
 }

@@ -19,10 +19,11 @@ type settingsFlags struct {
 // apply sets the settings. Among flags 0 backups means none and an absent flag means unset,
 // so a negative number is a mistake.
 func (f *settingsFlags) apply(cfg *grid.Config) error {
+	cfg.Name, cfg.Expect, cfg.Partitions, cfg.Window = f.Name, f.Expect, f.Partitions, f.Window
 	if f.Backups != nil && (*f.Backups < 0 || *f.Backups > grid.MaxBackups) {
 		return badValue("backups", *f.Backups, "give 0 for none, 1 to %d for as many backups, or omit it to use the grid's setting", grid.MaxBackups)
 	}
-	cfg.Name, cfg.Expect, cfg.Backups, cfg.Partitions, cfg.Window = f.Name, f.Expect, f.backups(), f.Partitions, f.Window
+	cfg.Backups = f.backups()
 	return nil
 }
 

@@ -28,9 +28,11 @@ type anchorFlags struct {
 }
 
 func (f *anchorFlags) apply(cfg *grid.Config) (err error) {
+	if cfg.Anchor, err = f.anchor(); err != nil {
+		return err
+	}
 	cfg.AnchorAhead = f.AnchorAhead
-	cfg.Anchor, err = f.anchor()
-	return err
+	return nil
 }
 
 // anchor opens the store of the anchor, nil for none.

@@ -112,6 +112,35 @@ func TestConfigMistakes(t *testing.T) {
 	}
 }
 
+// TestConfigContradictions: keys that contradict each other are each reported in one run, as are
+// values that are out of their limits, and one cause has one line.
+func TestConfigContradictions(t *testing.T) {
+	text := "expect: 5000\nwindow: 500ms\nvoters: 4\nidentity-set: web\nanchor: s3://x\nanchor-ahead: 10s\n" +
+		"gossip-interval: 1s\ngossip-timeout: 2s\npprof: true\ntls-cert: a.pem\ngossip-key: abc\n" +
+		"raft-addr: nowhere\napi-addr: 10.0.0.1:7948\njoin: \"b c\"\nbackups: -1\nfloor: soon\nidentity-rules: /none\n"
+	path := writeConfig(t, text)
+	want := []string{"expect", "window", "voters", "identity-set", "anchor", "gossip-timeout", "pprof", "tls-cert", "gossip-key",
+		"raft-addr", "join", "backups", "floor", "identity-rules"}
+	for _, args := range [][]string{{"agent", "--config", path}, {"config", "check", path}} {
+		status, stdout, stderr := runCommand(t, args...)
+		lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
+		if status != exitUsage || stdout != "" || len(lines) != len(want) {
+			t.Errorf("%s: status %d, %d lines, want %d:\n%s%s", args[0], status, len(lines), len(want), stdout, stderr)
+		}
+		for _, key := range want {
+			if !slices.ContainsFunc(lines, func(line string) bool {
+				return strings.HasPrefix(line, "snowgrid: "+path+":") && strings.Contains(line, ": "+key+": ")
+			}) {
+				t.Errorf("%s: no line about %s:\n%s", args[0], key, stderr)
+			}
+		}
+	}
+	_, _, stderr := runCommand(t, "config", "check", writeConfig(t, "expect: 5000\napi-addr: 10.0.0.1:7948\nsecurity-dir: "+t.TempDir()+"\n"))
+	if strings.Count(stderr, "\n") != 3 || !strings.Contains(stderr, ": api-addr: ") || !strings.Contains(stderr, ": security-dir: ") {
+		t.Errorf("limits, reach and files:\n%s", stderr)
+	}
+}
+
 // TestOriginalFileIsRead: the file of the original is key=value, and need not be rewritten.
 func TestOriginalFileIsRead(t *testing.T) {
 	path := writeConfig(t, "# seeds\niteration.interval.ms=700\naddress=127.0.0.1\nprotocol.port=7946\naddress.1=10.0.0.1\nprotocol.port.1=7946\n")

@@ -30,31 +30,38 @@ func (f *credentialFlags) isSet() bool {
 // and no other file.
 func (f *credentialFlags) security() (*security.Config, error) {
 	if !f.isSet() {
-		for flag, value := range map[string]string{"tls-server-name": f.TLSServerName, "identity-rules": f.IdentityRules} {
-			if value != "" {
-				return nil, badValue(flag, value, "it needs certificates; give --security-dir, or --tls-cert, --tls-key and --tls-ca")
-			}
-		}
-		return nil, nil
+		return nil, errors.Join(needsCertificates("tls-server-name", f.TLSServerName), needsCertificates("identity-rules", f.IdentityRules))
 	}
+	var files error
 	switch {
 	case f.TLSCert != "" && f.TLSKey == "":
-		return nil, badValue("tls-cert", f.TLSCert, "its private key is missing; give --tls-key as well")
+		files = badValue("tls-cert", f.TLSCert, "its private key is missing; give --tls-key as well")
 	case f.TLSKey != "" && f.TLSCert == "":
-		return nil, badValue("tls-key", f.TLSKey, "its certificate is missing; give --tls-cert as well")
+		files = badValue("tls-key", f.TLSKey, "its certificate is missing; give --tls-cert as well")
 	case f.TLSCert != "" && f.TLSCA == "" && f.SecurityDir == "":
-		return nil, badValue("tls-cert", f.TLSCert, "the authorities that are trusted are missing; give --tls-ca as well")
+		files = badValue("tls-cert", f.TLSCert, "the authorities that are trusted are missing; give --tls-ca as well")
 	}
 	cfg := &security.Config{
 		Dir: f.SecurityDir, CertFile: f.TLSCert, KeyFile: f.TLSKey, CAFile: f.TLSCA, ServerName: f.TLSServerName,
 	}
+	var rules error
 	if f.IdentityRules != "" {
-		var err error
-		if cfg.Rules, err = readRules(f.IdentityRules); err != nil {
-			return nil, badValue("identity-rules", f.IdentityRules, "%s", sentence(err))
+		if cfg.Rules, rules = readRules(f.IdentityRules); rules != nil {
+			rules = badValue("identity-rules", f.IdentityRules, "%s", sentence(rules))
 		}
 	}
+	if err := errors.Join(files, rules); err != nil {
+		return nil, err
+	}
 	return cfg, nil
+}
+
+// needsCertificates refuses a value that means nothing without certificates.
+func needsCertificates(flag, value string) error {
+	if value == "" {
+		return nil
+	}
+	return badValue(flag, value, "it needs certificates; give --security-dir, or --tls-cert, --tls-key and --tls-ca")
 }
 
 // callerFlags selects a command's identity.

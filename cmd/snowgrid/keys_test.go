@@ -215,7 +215,7 @@ func checkBinds(t *testing.T, k key, row keyRow) {
 			if row.field == "" {
 				return
 			}
-			cfg, err := got.commands.Agent.config(nil)
+			cfg, err := got.commands.Agent.fields(nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -88,6 +88,8 @@ type commands struct {
 	Take       takeAnchorCommand  `cmd:"" name:"take-anchor" help:"Have a grid take its anchor, whichever grid holds it."`
 	Init       initCommand        `cmd:"" help:"Recover a memory-only grid that lost its majority: form a new grid from the survivors."`
 	Recover    recoverCommand     `cmd:"" help:"Recover a durable grid that lost its majority for good: form a new grid from the data directories that are left."`
+
+	ShowVersion versionFlag `name:"version" help:"Print the version of this program."`
 }
 
 // arguments holds the command line, to parse it again.
@@ -136,9 +138,7 @@ func run(ctx context.Context, args []string, to streams) int {
 	case exited >= 0, readerGone(err): // --help was printed
 		return max(exited, exitDone)
 	case err != nil && isSettingError(err):
-		for _, err := range eachOf(err) {
-			fmt.Fprintf(to.err, "snowgrid: %s\n", settingText(err))
-		}
+		printSettingErrors(to.err, err)
 		return exitUsage
 	case err != nil:
 		fmt.Fprintf(to.err, "snowgrid: %v\nRun snowgrid --help for the commands, snowgrid COMMAND --help for the flags.\n", err)
@@ -148,11 +148,22 @@ func run(ctx context.Context, args []string, to streams) int {
 	if fault := (*settingError)(nil); errors.As(err, &fault) && fault.from.source == "" {
 		err = from.place(err)
 	}
-	if err != nil && !readerGone(err) {
+	switch {
+	case err == nil || readerGone(err):
+		return exitDone
+	case isSettingError(err):
+		printSettingErrors(to.err, err)
+	default:
 		fmt.Fprintf(to.err, "snowgrid: %s\n", sentence(err))
-		return exitStatusOf(err)
 	}
-	return exitDone
+	return exitStatusOf(err)
+}
+
+// printSettingErrors writes each error about the configuration on a line of its own.
+func printSettingErrors(w io.Writer, err error) {
+	for _, err := range eachOf(err) {
+		fmt.Fprintf(w, "snowgrid: %s\n", settingText(err))
+	}
 }
 
 // newParser returns a command line parser with flags that also take values from the environment and a

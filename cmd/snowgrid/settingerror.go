@@ -50,7 +50,20 @@ func badValue(key string, value any, format string, args ...any) error {
 
 // place adds where a key was set to an error about its value: an error from badValue, or one that
 // begins with a flag or a field of grid.Config. It returns other errors unchanged.
+// Joined errors get their places one by one.
 func (s *sources) place(err error) error {
+	var out []error
+	for _, err := range eachOf(err) {
+		out = append(out, s.placeOne(err))
+	}
+	if len(out) == 1 {
+		return out[0]
+	}
+	return errors.Join(out...)
+}
+
+// placeOne adds the place of one error.
+func (s *sources) placeOne(err error) error {
 	var placed *configfile.Error
 	if err == nil || errors.As(err, &placed) {
 		return err
@@ -155,8 +168,11 @@ func eachOf(err error) []error {
 	if err == nil {
 		return nil
 	}
-	var all interface{ Unwrap() []error }
-	if !errors.As(err, &all) {
+	var all interface {
+		error
+		Unwrap() []error
+	}
+	if !errors.As(err, &all) || !isJoined(all.Error(), all.Unwrap()) {
 		return []error{err}
 	}
 	var out []error
@@ -164,6 +180,16 @@ func eachOf(err error) []error {
 		out = append(out, eachOf(err)...)
 	}
 	return out
+}
+
+// isJoined reports whether a text is that of errors that errors.Join has joined. An error that
+// has a kind besides its text wraps both, and is one error.
+func isJoined(text string, parts []error) bool {
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		texts[i] = part.Error()
+	}
+	return text == strings.Join(texts, "\n")
 }
 
 // settingText returns the one line of an error about the configuration, without the text

@@ -5,6 +5,8 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
@@ -12,6 +14,16 @@ import (
 // versionCommand prints the version of this program.
 type versionCommand struct {
 	outputFlag
+}
+
+// versionFlag is --version, which does the same as the command.
+type versionFlag bool
+
+// BeforeReset prints the version and ends the program, as --help does.
+func (versionFlag) BeforeReset(app *kong.Kong, to streams) error {
+	err := (&versionCommand{}).Run(to)
+	app.Exit(exitDone)
+	return err
 }
 
 // versionInfo is the result of the command as JSON.

@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"errors"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -48,18 +49,20 @@ const (
 	pushPullEvery = 30 * time.Second
 )
 
-// Check refuses a pace out of its bounds. The errors match sequencer.ErrInvalidConfig.
+// Check refuses a pace out of its bounds, with every mistake. The errors match
+// sequencer.ErrInvalidConfig.
 func (p Pace) Check() error {
+	var faults []error
 	if p.Interval != 0 && (p.Interval < MinInterval || p.Interval > MaxInterval) {
-		return refusal.Invalid("Gossip.Interval is %v; give %v to %v, or 0 for %v", p.Interval, MinInterval, MaxInterval, defaultInterval)
+		faults = append(faults, refusal.Invalid("Gossip.Interval is %v; give %v to %v, or 0 for %v", p.Interval, MinInterval, MaxInterval, defaultInterval))
 	}
-	if interval := p.withDefaults().Interval; p.Timeout != 0 && (p.Timeout < MinTimeout || p.Timeout >= interval) {
-		return refusal.Invalid("Gossip.Timeout is %v; give %v or more and less than Gossip.Interval (%v), or 0 for half of it", p.Timeout, MinTimeout, interval)
+	if interval := p.withDefaults().Interval; len(faults) == 0 && p.Timeout != 0 && (p.Timeout < MinTimeout || p.Timeout >= interval) {
+		faults = append(faults, refusal.Invalid("Gossip.Timeout is %v; give %v or more and less than Gossip.Interval (%v), or 0 for half of it", p.Timeout, MinTimeout, interval))
 	}
 	if p.Cycles < 0 || p.Cycles > MaxCycles {
-		return refusal.Invalid("Gossip.Cycles is %d; give 1 to %d, or 0 for as many as last %v", p.Cycles, MaxCycles, defaultSuspicion)
+		faults = append(faults, refusal.Invalid("Gossip.Cycles is %d; give 1 to %d, or 0 for as many as last %v", p.Cycles, MaxCycles, defaultSuspicion))
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 func (p Pace) withDefaults() Pace {
