@@ -54,6 +54,16 @@ func isCut(err error) bool {
 		strings.HasSuffix(err.Error(), notEstablished)
 }
 
+// explainCut adds the likely cause and its remedy to the error of a connection in clear text that
+// ended before an answer.
+func (h *HTTP) explainCut(err error) error {
+	if h.creds != nil || !isCut(err) {
+		return err
+	}
+	return fmt.Errorf("the connection ended before the answer, as a member that speaks TLS ends one in clear text: "+
+		"give Security (--security-dir) if the grid has certificates: %w", err)
+}
+
 // notEstablished is the text of net/http's error about a connection that ended before the first
 // call on it. That error has no name.
 const notEstablished = "http2: client conn could not be established"

@@ -256,11 +256,8 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 		req.Header.Set(wire.HeaderTimeout, strconv.FormatInt(ms, 10))
 	}
 	res, err := h.baseOf(on).RoundTrip(req)
-	if err != nil && h.creds == nil && isCut(err) {
-		err = fmt.Errorf("the connection ended before the answer, as a member with security ends one in clear text: give Security (--security-dir) if the grid has certificates: %w", err)
-	}
 	if err != nil {
-		return nil, unreachable(addr, err)
+		return nil, unreachable(addr, h.explainCut(err))
 	}
 	if err := wire.CheckRelease(res.Header); err != nil {
 		_ = res.Body.Close()

@@ -32,12 +32,12 @@ func (h *HTTP) upgradeRequest(addr string) (*http.Request, error) {
 func (h *HTTP) upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
 	_ = conn.SetDeadline(time.Now().Add(upgradeTimeout))
 	if err := req.Write(conn); err != nil {
-		return refusedUpgrade(addr, err)
+		return refusedUpgrade(addr, h.explainCut(err))
 	}
 	in := bufio.NewReader(conn)
 	res, err := http.ReadResponse(in, req)
 	if err != nil {
-		return refusedUpgrade(addr, err)
+		return refusedUpgrade(addr, h.explainCut(err))
 	}
 	switch {
 	case res.StatusCode == http.StatusServiceUnavailable:
