@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,12 +11,13 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
 // descriptorsShown is the time for which a member reports that it ran out of file descriptors.
 const descriptorsShown = time.Minute
 
-// descriptors records that a listener accepted no connection because no file descriptor was left.
+// descriptors records that a listener accepted no connection, or a dial failed, because no file descriptor was left.
 type descriptors struct {
 	mono    func() time.Duration
 	library *librarylog.Log
@@ -29,12 +31,32 @@ type descriptors struct {
 func (d *descriptors) failed(listener string) func(error) {
 	return func(err error) {
 		d.library.Report(slog.LevelWarn, "connections not accepted", err.Error(), "listener", listener, "advice", "raise the limit of open files of this process (ulimit -n)")
-		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-			d.mu.Lock()
-			d.at, d.err = d.mono(), err
-			d.mu.Unlock()
-		}
+		d.note(err)
 	}
+}
+
+// note records an error of a listener or a dial, if it is that no file descriptor was left.
+func (d *descriptors) note(err error) {
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.at, d.err = d.mono(), err
+	}
+}
+
+// watchedNetwork is a network whose errors of Dial are passed on to failed.
+type watchedNetwork struct {
+	Network
+	failed func(error)
+}
+
+// Dial implements Network.
+func (n watchedNetwork) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := n.Network.Dial(ctx, addr)
+	if err != nil {
+		n.failed(err)
+	}
+	return conn, err
 }
 
 // exhausted returns the last error of a listener that had no file descriptor left, "" if that was long ago.
@@ -62,6 +84,16 @@ func (l watchedListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
+// LookupHost resolves as the network does.
+func (n watchedNetwork) LookupHost(ctx context.Context, host string) ([]string, error) {
+	return transport.ResolverOf(n.Network).LookupHost(ctx, host)
+}
+
+// LookupSRV resolves as the network does.
+func (n watchedNetwork) LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error) {
+	return transport.ResolverOf(n.Network).LookupSRV(ctx, service, proto, name)
+}
+
 // checkDescriptors looks for members that had no file descriptor left a moment ago.
 func checkDescriptors(s Status) (Severity, string) {
 	var out []string
@@ -73,6 +105,6 @@ func checkDescriptors(s Status) (Severity, string) {
 	if len(out) == 0 {
 		return "", ""
 	}
-	return Critical, fmt.Sprintf("no file descriptors were left within the last %v, and connections were not accepted: %s; raise the limit of open files of the process (ulimit -n), or close idle connections",
+	return Critical, fmt.Sprintf("no file descriptors were left within the last %v, and connections were not accepted or not opened: %s; raise the limit of open files of the process (ulimit -n), or close idle connections",
 		descriptorsShown, subjects(out))
 }
