@@ -55,7 +55,7 @@ var (
 	attaches    = newFamily(histogram, "attach_duration_seconds", "Time in which this member, as the owner, answered attaches without errors.")
 
 	replication    = newFamily(histogram, "replication_duration_seconds", "Time in which replicas acknowledged updates of the partitions that this member owns.")
-	replicationLag = newFamily(gauge, "replication_lag_seconds", "For how long the slowest in-sync replica of the partitions that this member owns has not acknowledged an update; 0 if none is on its way.")
+	replicationLag = newFamily(gauge, "replication_lag_seconds", "For how long the slowest in-sync replica, or voter that keeps the definitions in memory, of the partitions that this member owns has not acknowledged an update; 0 if none is on its way.")
 
 	diskWrites = newFamily(histogram, "disk_write_duration_seconds", "Time of writes to the data directory, each with its fsync; absent without one.", "store")
 	diskFailed = newFamily(gauge, "disk_failed", "1 if the data directory has failed and this member takes part no longer.")

@@ -37,7 +37,7 @@ type demoCommand struct {
 func (demoCommand) Help() string {
 	return `Three members and two clients each take a handle on three sequencers and generate IDs as fast as a small
 machine can check every one of them. After a third of the time the owner of a sequencer is killed. The
-last line is the summary. The exit status is 1 if any ID was issued twice or out of order.
+last lines are an ID of each sequencer, decoded, the summary, and commands to try next. The exit status is 1 if any ID was issued twice or out of order.
 
 The demo runs real members: they communicate over loopback sockets and keep their data in temporary
 directories, which are removed at the end.
@@ -83,7 +83,14 @@ func (d *demoCommand) Run(ctx context.Context, to streams) error {
 	if err == nil && !verdict.clean() {
 		err = fmt.Errorf("%d duplicates, %d IDs out of order", verdict.duplicates, verdict.disorder)
 	}
+	for _, line := range flow.examples() {
+		screen.say(line)
+	}
 	screen.say(flow.summary(verdict))
+	if line := flow.aboutLongest(); line != "" {
+		screen.say(line)
+	}
+	screen.say("Try next: snowgrid agent --expect 1 --data-dir ./data, and in another terminal: snowgrid next orders -n 10, snowgrid status.")
 	return err
 }
 

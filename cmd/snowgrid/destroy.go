@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 // destroyCommand destroys a sequencer.
@@ -35,6 +38,9 @@ On a terminal the command asks first. Without one it destroys nothing unless --y
 // Run destroys the sequencer.
 func (d *destroyCommand) Run(ctx context.Context, to streams) error {
 	if !d.Yes {
+		if err := d.exists(ctx); err != nil {
+			return err
+		}
 		if err := confirm(to, fmt.Sprintf("Destroy sequencer %s for all holders, permanently?", shown(d.Name))); err != nil {
 			return err
 		}
@@ -49,4 +55,26 @@ func (d *destroyCommand) Run(ctx context.Context, to streams) error {
 			return err
 		})
 	})
+}
+
+// exists returns an error if there is no sequencer to ask about. A caller that may not list
+// sequencers, and a list that is not complete, are no reason against the question.
+func (d *destroyCommand) exists(ctx context.Context) error {
+	var list wire.SequencersResponse
+	err := d.ask(ctx, func(ctx context.Context) error {
+		_, err := eachUntilAnswered(ctx, d.Addr, func(ctx context.Context, addr string) error {
+			list = wire.SequencersResponse{}
+			return postTo(ctx, addr, "", wire.PathSequencers, wire.SequencersRequest{Prefix: d.Name, Limit: 1}, &list)
+		})
+		return err
+	})
+	switch {
+	case errors.Is(err, security.ErrDenied):
+		return nil
+	case err != nil:
+		return err
+	case len(list.Unreachable) > 0, len(list.Sequencers) > 0 && list.Sequencers[0].Name == d.Name:
+		return nil
+	}
+	return fmt.Errorf("sequencer %q not found; snowgrid sequencers lists the names", d.Name)
 }

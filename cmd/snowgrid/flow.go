@@ -149,3 +149,34 @@ func (f *flow) summary(v verdict) string {
 	return fmt.Sprintf("%s IDs in %.1fs (%s per second), %d duplicates, %d out of order, longest call of Next %v.",
 		grouped(v.ids), elapsed.Seconds(), grouped(uint64(float64(v.ids)/elapsed.Seconds())), v.duplicates, v.disorder, f.longestNext())
 }
+
+// examples returns an ID of each sequencer with its parts, a line each.
+func (f *flow) examples() (lines []string) {
+	shown := map[string]bool{}
+	for _, s := range f.streams {
+		name := s.definition.Name()
+		if shown[name] || !s.started {
+			continue
+		}
+		shown[name] = true
+		parts := s.definition.Decompose(s.last)
+		lines = append(lines, fmt.Sprintf("An ID of %s: %v is %s, logical node %d of %d (%s), counter %d.",
+			name, s.last, parts.Time.Format(millisecondLayout), parts.Node, s.definition.Nodes(), s.holder, parts.Counter))
+	}
+	return lines
+}
+
+// waitExplained is the length of a call from which more than the machine's load is behind it.
+const waitExplained = 100 * time.Millisecond
+
+// aboutLongest explains the longest call of Next, "" if there was none.
+func (f *flow) aboutLongest() string {
+	switch longest := f.longestNext(); {
+	case longest == 0:
+		return ""
+	case longest < waitExplained:
+		return "Next is a local call. The longest one waited for a processor, which all members and clients of the demo share."
+	}
+	return "Next is a local call while a grant lasts. The longest one waited for a grant of the new owner to begin, " +
+		"above all that was granted before, or for a processor."
+}

@@ -94,6 +94,12 @@ func TestFlowSummary(t *testing.T) {
 		if got := f.summary(f.checker.verdict()); got != want {
 			t.Errorf("summary\n%q, want\n%q", got, want)
 		}
+		if got := f.examples(); len(got) != 1 || !strings.HasPrefix(got[0], "An ID of orders: ") || !strings.Contains(got[0], " of 8192 (holder), counter ") {
+			t.Errorf("examples %q", got)
+		}
+		if got := f.aboutLongest(); !strings.Contains(got, "new owner") {
+			t.Errorf("the call of 4 s: %q", got)
+		}
 	})
 }
 

@@ -148,15 +148,20 @@ func run(ctx context.Context, args []string, to streams) int {
 	if fault := (*settingError)(nil); errors.As(err, &fault) && fault.from.source == "" {
 		err = from.place(err)
 	}
-	switch {
-	case err == nil || readerGone(err):
-		return exitDone
-	case isSettingError(err):
-		printSettingErrors(to.err, err)
-	default:
-		fmt.Fprintf(to.err, "snowgrid: %s\n", sentence(err))
+	if err != nil && !readerGone(err) {
+		printError(to.err, err)
+		return exitStatusOf(err)
 	}
-	return exitStatusOf(err)
+	return exitDone
+}
+
+// printError writes the error of a command.
+func printError(w io.Writer, err error) {
+	if isSettingError(err) {
+		printSettingErrors(w, err)
+		return
+	}
+	fmt.Fprintf(w, "snowgrid: %s\n", sentence(err))
 }
 
 // printSettingErrors writes each error about the configuration on a line of its own.

@@ -80,7 +80,19 @@ func TestDemoProcess(t *testing.T) {
 	t.Parallel()
 	status, stdout, stderr := command(t, "demo", "--plain", "--for", "3s")
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	last := lines[len(lines)-1]
+	if len(lines) < 6 {
+		t.Fatalf("status %d, stderr %q, stdout:\n%s", status, stderr, stdout)
+	}
+	end := lines[len(lines)-6:] // three IDs, the summary, the longest call, commands
+	for i, name := range demoNames {
+		if !strings.HasPrefix(end[i], "An ID of "+name+": ") {
+			t.Errorf("no ID of %s: %q", name, end[i])
+		}
+	}
+	last := end[3]
+	if !strings.Contains(end[4], "The longest one waited") || !strings.HasPrefix(end[5], "Try next: snowgrid agent ") {
+		t.Errorf("the last lines are %q", end[4:])
+	}
 	if status != exitDone || stderr != "" || !strings.Contains(last, " 0 duplicates, 0 out of order, ") || strings.HasPrefix(last, "0 IDs") {
 		t.Errorf("status %d, stderr %q, stdout:\n%s", status, stderr, stdout)
 	}
