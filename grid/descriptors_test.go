@@ -22,7 +22,9 @@ type failingDials struct {
 func (n failingDials) Dial(context.Context, string) (net.Conn, error) { return nil, n.err }
 
 // LookupHost resolves every name to one address.
-func (failingDials) LookupHost(context.Context, string) ([]string, error) { return []string{"192.0.2.7"}, nil }
+func (failingDials) LookupHost(context.Context, string) ([]string, error) {
+	return []string{"192.0.2.7"}, nil
+}
 
 // TestDialsWithoutDescriptors: a dial that finds no file descriptor counts like a connection that is
 // not accepted, for a minute; other failures of dials do not.
