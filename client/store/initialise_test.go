@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,7 +16,8 @@ func TestHalfDoneInitialisationIsCompleted(t *testing.T) {
 	const writes = 1 + 4 + 1 + 1 // the document, the records, the marker, the document again
 	for done := range writes {
 		inBubble(t, func(b *bench) {
-			left := done
+			var left atomic.Int64 // records are written beside each other
+			left.Store(int64(done))
 			h := &hooked{Memory: NewMemory()}
 			b.store = h
 			creator, second := b.client(), b.client()
@@ -23,7 +25,7 @@ func TestHalfDoneInitialisationIsCompleted(t *testing.T) {
 				if call != "swap" {
 					return nil
 				}
-				if left--; left < 0 {
+				if left.Add(-1) < 0 {
 					return errAway
 				}
 				return nil
