@@ -193,6 +193,7 @@ func TestTidy(t *testing.T) {
 			if p.path() == "grid" {
 				report(t, checkWiring("Member", sources))
 			}
+			report(t, checkMethods(p.path(), sources, methodExceptions))
 			for _, s := range sources {
 				report(t, slices.Concat(checkFileName(s.path), checkSize(s), checkSourceWords(s)))
 				if ruleFor(p.path()).pure {
@@ -296,6 +297,63 @@ func checkSize(s source) (problems []string) {
 		}
 	}
 	return problems
+}
+
+// methodsMax is the number of methods that a type may have.
+const methodsMax = 60
+
+// methodExceptions are the types that may have more methods until they are divided, each with its
+// limit. The list only shrinks.
+var methodExceptions = map[string]int{
+	"client/store.Client":               90,
+	"grid/internal/formation.Formation": 77,
+	"grid/internal/gossip.Gossip":       63,
+	"grid/internal/host.Host":           87,
+	"internal/leader.Leader":            118,
+	"internal/roster.Roster":            68,
+	"partition.Machine":                 98,
+}
+
+// checkMethods bounds the methods of each type of a package. An exception that is no longer needed
+// is a problem, too.
+func checkMethods(pkg string, sources []source, exceptions map[string]int) (problems []string) {
+	methods := map[string]int{}
+	for _, s := range sources {
+		for _, decl := range s.file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
+				methods[pkg+"."+receiverName(f.Recv.List[0].Type)]++
+			}
+		}
+	}
+	for name, n := range methods {
+		most := methodsMax
+		if exception, ok := exceptions[name]; ok {
+			if n <= methodsMax {
+				problems = append(problems, fmt.Sprintf("%s has %d methods; remove its exception", name, n))
+			}
+			most = max(most, exception)
+		}
+		if n > most {
+			problems = append(problems, fmt.Sprintf("%s has %d methods; at most %d: divide it", name, n, most))
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// receiverName returns the name of a receiver's type.
+func receiverName(t ast.Expr) string {
+	switch t := t.(type) {
+	case *ast.StarExpr:
+		return receiverName(t.X)
+	case *ast.IndexExpr:
+		return receiverName(t.X)
+	case *ast.IndexListExpr:
+		return receiverName(t.X)
+	case *ast.Ident:
+		return t.Name
+	}
+	return ""
 }
 
 // wiringMethodsMax is how many methods a type may have that only connects others.
@@ -549,6 +607,9 @@ func TestTidyCanFail(t *testing.T) {
 		{"held wiring", checkWiring("m", []source{parse("package x\ntype m struct{}\ntype room struct{ m *m }")}), checkWiring("m", []source{parse("package x\ntype m struct{ r *room }\ntype room struct{}")})},
 		{"locked wiring", checkWiring("m", []source{parse("package x\ntype m struct{ mu sync.Mutex }")}), checkWiring("m", []source{parse("package x\ntype room struct{ mu sync.Mutex }")})},
 		{"large wiring", checkWiring("m", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 36))}), checkWiring("m", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 35))})},
+		{"many methods", checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 61))}, nil), checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (m[T]) f() {}\n", 60))}, nil)},
+		{"more methods than excepted", checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (m) f() {}\n", 63))}, map[string]int{"x.m": 62}), checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (m) f() {}\n", 62))}, map[string]int{"x.m": 62})},
+		{"needless exception", checkMethods("x", []source{parse("package x\nfunc (m) f() {}\n")}, map[string]int{"x.m": 62}), nil},
 		{"file name", checkFileName("grid/helpers.go"), checkFileName("grid/member.go")},
 		{"comment", checkSourceWords(parse("package x\n\n// f asks the Master.\nfunc f() {}")), checkSourceWords(parse("package x\n\n// f asks the owner.\nfunc f() {}"))},
 		{"name", checkSourceWords(parse("package x\nfunc f() { theMasterMax := 1; _ = theMasterMax }")), checkSourceWords(parse("package x\nfunc release(mastery int) {}"))},
