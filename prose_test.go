@@ -1,0 +1,242 @@
+package snowgrid_test
+
+import (
+	"cmp"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// habit is a habit of writing that makes text hard to read if it occurs often.
+type habit struct {
+	name    string
+	pattern *regexp.Regexp
+	target  float64 // occurrences per 1,000 words
+}
+
+// habits are checked in lower-case text. Model codebases (etcd-io/raft, memberlist) have lower rates.
+var habits = []habit{
+	{"somebody", regexp.MustCompile(`\b(nobody|somebody|anybody|everybody|whoever)\b`), 0.1},
+	{"is-how", regexp.MustCompile(`\b(is|are|was) (how|when|where|why|whether|what|who|which)\b`), 0.3},
+	{"human", regexp.MustCompile(`\b(tells?|told|hears?|heard|says?|said|know|knows|knew|known|ask|asks|asked|` +
+		`wants?|wanted|believes?|believed|show|shows|shown)\b`), 3},
+	{"those-that", regexp.MustCompile(`\b(that|those) of\b|\b(those|ones?|none) that\b|\bof those\b`), 0.5},
+	{"of", regexp.MustCompile(`\bof\b`), 24},
+}
+
+const (
+	// proseWordsMin is the length below which a text is too short for rates.
+	proseWordsMin = 1000
+	// proseSlack is the improvement after which a listed rate has to be lowered.
+	proseSlack = 0.1
+)
+
+// rates are occurrences per 1,000 words, by habit.
+type rates map[string]float64
+
+// proseRates are the accepted rates of a text.
+type proseRates struct {
+	text  string
+	above rates
+}
+
+// proseAbove lists the rates above a target that are accepted for now: by text. A rate may
+// fall below its listed value, but may not exceed it.
+var proseAbove = []proseRates{
+	{"backup", rates{"human": 7, "of": 26.9}},
+	{"bench", rates{"is-how": 7.5, "human": 5.3, "those-that": 2.65, "of": 45}},
+	{"bench/scale", rates{"somebody": 1.03, "is-how": 5.2, "human": 7.2, "those-that": 3.08, "of": 41}},
+	{"client/etcd", rates{"is-how": 2.69, "human": 8.5, "those-that": 6.3, "of": 45.6}},
+	{"client/s3", rates{"those-that": 0.89, "of": 48.8}},
+	{"client/store/storetest", rates{"those-that": 1.14, "of": 24.9}},
+	{"cmd/snowgrid", rates{"those-that": 0.63, "of": 39.6}},
+	{"cmd/snowgrid strings", rates{"human": 4.3, "of": 35.2}},
+	{"cmd/snowgrid-serve", rates{"is-how": 2.67, "human": 9.8, "those-that": 2.67, "of": 43.6}},
+	{"grid", rates{"of": 28.1}},
+	{"grid strings", rates{"human": 5.7, "those-that": 0.9, "of": 34.7}},
+	{"grid/gridtest", rates{"is-how": 0.53, "of": 30.9}},
+	{"grid/internal/acceptor", rates{"of": 35.3}},
+	{"grid/internal/definitions", rates{"those-that": 2.81, "of": 55.2}},
+	{"grid/internal/formation", rates{"those-that": 0.52, "of": 25.1}},
+	{"grid/internal/formation strings", rates{"those-that": 0.83, "of": 37.1}},
+	{"grid/internal/gossip", rates{"those-that": 0.9, "of": 29.1}},
+	{"grid/internal/host", rates{"of": 25.1}},
+	{"grid/internal/raftlog", rates{"those-that": 0.77, "of": 28.5}},
+	{"grid/internal/transport", rates{"of": 25}},
+	{"internal/authority", rates{"is-how": 2.04, "those-that": 7.2, "of": 63.1}},
+	{"internal/clustertime", rates{"is-how": 3.3, "human": 15.2, "those-that": 1.32, "of": 47.4}},
+	{"internal/frames", rates{"is-how": 2.83, "human": 4.5, "those-that": 0.81, "of": 31.1}},
+	{"internal/handles", rates{"is-how": 0.74, "human": 7.4, "those-that": 11, "of": 35.9}},
+	{"internal/leader", rates{"somebody": 0.11, "is-how": 4, "human": 13.9, "those-that": 5.4, "of": 32.2}},
+	{"internal/leader/anchor", rates{"is-how": 3.09, "human": 9.3, "those-that": 3.09, "of": 37.8}},
+	{"internal/record", rates{"is-how": 1.92, "human": 10.9, "those-that": 6.7, "of": 32.2}},
+	{"internal/registrar", rates{"is-how": 2.05, "human": 5.5, "those-that": 3.5, "of": 47.1}},
+	{"internal/roster", rates{"is-how": 2.03, "human": 6.1, "those-that": 5.3, "of": 40.4}},
+	{"internal/roster strings", rates{"those-that": 0.75, "of": 48.5}},
+	{"internal/roster/plan", rates{"is-how": 1.39, "human": 8.4, "those-that": 9.7, "of": 32.8}},
+	{"internal/session", rates{"human": 3.8, "those-that": 0.95, "of": 25.7}},
+	{"internal/wire", rates{"of": 37.3}},
+	{"partition", rates{"of": 25}},
+	{"proof/explore", rates{"human": 14.9, "those-that": 4, "of": 39.8}},
+	{"proof/explore strings", rates{"human": 17, "those-that": 1.06, "of": 29.7}},
+	{"proof/mutants", rates{"is-how": 0.94, "human": 3.8, "those-that": 5.2, "of": 55}},
+	{"proof/sim", rates{"somebody": 0.14, "is-how": 2.32, "human": 16.3, "those-that": 3.7, "of": 36}},
+	{"security", rates{"is-how": 1.68, "human": 7.6, "those-that": 4.6, "of": 46}},
+}
+
+var (
+	proseWord = regexp.MustCompile(`[A-Za-z][A-Za-z'-]*`)
+	verb      = regexp.MustCompile(`%[-+# 0-9.]*[a-zA-Z]`) // a formatting verb is not a word
+)
+
+// prose is the English in the Go files of a directory, tests excluded.
+type prose struct {
+	comments, strings strings.Builder
+}
+
+// TestProse keeps the rates of habits at their targets: in the comments, and in the strings, of
+// each package with at least 1,000 words.
+func TestProse(t *testing.T) {
+	texts := proseTexts(t)
+	listed := map[string]rates{}
+	for _, r := range proseAbove {
+		listed[r.text] = r.above
+		if _, ok := texts[r.text]; !ok {
+			t.Errorf("%s: no such text; remove it from proseAbove", r.text)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		report(t, checkProse(name, texts[name], listed[name]))
+	}
+}
+
+// proseTexts returns each package's comments by path, and its strings by "PATH strings", in lower case.
+func proseTexts(t *testing.T) map[string]string {
+	t.Helper()
+	dirs := map[string]*prose{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		generated := strings.HasSuffix(name, ".pb.go")
+		if err != nil || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || generated {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(name))
+		if dirs[dir] == nil {
+			dirs[dir] = &prose{}
+		}
+		dirs[dir].read(readFile(t, name))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for dir, p := range dirs {
+		texts[dir] = strings.ToLower(p.comments.String())
+		if dir != "proof/mutants" { // its strings are code
+			texts[dir+" strings"] = strings.ToLower(p.strings.String())
+		}
+	}
+	return texts
+}
+
+// read appends the comments of a Go file, and its strings of at least three words.
+func (p *prose) read(source string) {
+	fset := token.NewFileSet()
+	var s scanner.Scanner
+	s.Init(fset.AddFile("", fset.Base(), len(source)), []byte(source), nil, scanner.ScanComments)
+	for {
+		_, tok, text := s.Scan()
+		switch {
+		case tok == token.EOF:
+			return
+		case tok == token.COMMENT && !strings.HasPrefix(text, "//go:") && !strings.HasPrefix(text, "//nolint"):
+			p.comments.WriteString(strings.Trim(text, "/*") + "\n")
+		case tok == token.STRING && text[0] == '"':
+			value, err := strconv.Unquote(text)
+			value = verb.ReplaceAllString(value, "")
+			if err == nil && len(strings.Fields(value)) >= 3 {
+				p.strings.WriteString(value + "\n")
+			}
+		}
+	}
+}
+
+// checkProse compares a text's rates with the targets, and with the listed rates above them.
+func checkProse(name, text string, listed rates) (problems []string) {
+	words := len(proseWord.FindAllString(text, -1))
+	for _, h := range habits {
+		limit := cmp.Or(listed[h.name], h.target)
+		found := len(h.pattern.FindAllString(text, -1))
+		rate := 1000 * float64(found) / float64(max(1, words))
+		switch {
+		case words < proseWordsMin && listed[h.name] > 0, listed[h.name] > 0 && rate <= h.target:
+			problems = append(problems, fmt.Sprintf("%s: %s: no longer above the target; remove it from proseAbove", name, h.name))
+		case words < proseWordsMin:
+		case rate > limit:
+			problems = append(problems, fmt.Sprintf("%s: %s: %.2f per 1,000 words, at most %.2f: %d in %d words; rewrite some:\n%s",
+				name, h.name, rate, limit, found, words, proseLines(text, h.pattern)))
+		case listed[h.name] > 0 && rate < limit*(1-proseSlack):
+			problems = append(problems, fmt.Sprintf("%s: %s: %.2f per 1,000 words; lower its %.2f in proseAbove to %.2f",
+				name, h.name, rate, limit, rate*1.03))
+		}
+	}
+	return problems
+}
+
+// proseLines returns up to ten lines of a text that match a pattern.
+func proseLines(text string, pattern *regexp.Regexp) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if pattern.MatchString(line) && len(lines) < 10 {
+			lines = append(lines, "\t"+strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestProseCanFail gives the check texts that it must reject, and texts that it must accept.
+func TestProseCanFail(t *testing.T) {
+	var p prose
+	p.read("package x\n\n// A comment of the package.\n//go:generate of nothing\n" +
+		"import _ \"net/of\"\n\nvar a = \"one of %d words\" + \"of two\" + `raw of x y`\n")
+	if got := p.comments.String(); got != " A comment of the package.\n" {
+		t.Errorf("comments: %q", got)
+	}
+	if got := p.strings.String(); got != "one of  words\n" {
+		t.Errorf("strings: %q", got)
+	}
+	fill := func(text string) string { return text + strings.Repeat(" word", 1000) }
+	for _, c := range []struct {
+		text   string
+		listed rates
+		ok     bool
+	}{
+		{fill("nobody"), nil, false},
+		{fill("those that and those that"), nil, false},
+		{fill("it is how"), nil, false},
+		{fill(strings.Repeat("tells ", 4)), nil, false},
+		{fill(strings.Repeat("of ", 30)), nil, false},
+		{fill(strings.Repeat("of ", 20) + "tells known"), nil, true},
+		{strings.Repeat("of ", 999), nil, true},
+		{fill(strings.Repeat("of ", 30)), rates{"of": 29.5}, true},
+		{fill(strings.Repeat("of ", 31)), rates{"of": 29.5}, false},
+		{fill(strings.Repeat("of ", 27)), rates{"of": 29.5}, false},
+		{fill(strings.Repeat("of ", 20)), rates{"of": 22}, false},
+		{"of", rates{"of": 30}, false},
+	} {
+		if problems := checkProse("x", c.text, c.listed); (len(problems) == 0) != c.ok {
+			t.Errorf("%.60q, listed %v: %q", c.text, c.listed, problems)
+		}
+	}
+}
