@@ -9,7 +9,7 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build check test test-long test-all audit race fuzz bench scale lint fmt demo $(addprefix proof-,kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage stores upgrade many limit failover calm idle)
+.PHONY: help build check api test test-long test-all audit race fuzz bench scale lint fmt demo $(addprefix proof-,kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage stores upgrade many limit failover calm idle)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ check: lint ## format, vet, lint, short tests: before each commit (under three m
 	@unformatted="$$(gofmt -l .)"; [ -z "$$unformatted" ] || { echo "not formatted; run make fmt: $$unformatted" >&2; exit 1; }
 	$(GO) vet ./...
 	$(GO) test -short ./...
+
+api: ## write the exported API of each public package to api/, after a change that is meant
+	$(GO) test . -run '^TestAPI$$' -count 1 -update-api
 
 test: ## run every test once, in its usual form (three minutes)
 	$(GO) test ./...

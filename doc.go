@@ -9,8 +9,11 @@
 //   - security: certificates, keys and roles, for a grid that other machines reach.
 //   - metrics: Prometheus metrics of a member and of a client.
 //
-// These packages, client/store/storetest and the adapters client/etcd, client/s3 and client/sql are
-// covered by the promise of compatibility in README.md. Packages partition and backup are machinery
-// without one, and all else is internal. The command line is in cmd/snowgrid, programs to copy from
-// are in examples.
+// The command line is in cmd/snowgrid, programs to copy from are in examples.
+//
+// # Compatibility
+//
+// The promise of README.md covers these packages, client/store/storetest and the adapters
+// client/etcd, client/s3 and client/sql. The folder api lists what they export. Packages partition
+// and backup are machinery without a promise, and all else is internal.
 package snowgrid

@@ -1,6 +1,6 @@
-// Package backup implements the replication of one partition: terms, acknowledgements,
-// promotion and joining. It is machinery of package grid and covered by no promise of
-// compatibility.
+// Package backup is machinery of package grid without a promise of compatibility.
+//
+// It implements the replication of one partition: terms, acknowledgements, promotion and joining.
 //
 // A [Replica] receives the newest committed roster ([Replica.Observe]) and becomes the
 // owner when the roster names it ([Replica.Acts]). As the owner it numbers each change of

@@ -1,8 +1,8 @@
-// Package partition implements one partition at one member. It is machinery of package grid and
-// covered by no promise of compatibility. As the owner, a partition
-// serves holders from its [Table] of logical nodes, and releases a reply only after every
-// replica has acknowledged the changes that the reply depends on. As a backup it applies
-// the updates that the owner sends.
+// Package partition is machinery of package grid without a promise of compatibility.
+//
+// It implements one partition at one member. As the owner, a partition serves holders from its
+// [Table] of logical nodes, and releases a reply only after every replica has acknowledged the
+// changes that the reply depends on. As a backup it applies the updates that the owner sends.
 //
 // A [Machine] is a pure state machine. It receives a [View] of the member's state with each
 // request and each answer, and calls its [Member] for every effect. Package grid runs one
