@@ -77,7 +77,6 @@ var proseAbove = []proseRates{
 	{"internal/handles", rates{"is-how": 0.74, "human": 7.4, "those-that": 11, "of": 35.9}},
 	{"internal/leader", rates{"somebody": 0.11, "is-how": 4, "human": 13.9, "those-that": 5.4, "of": 32.2}},
 	{"internal/leader/anchor", rates{"is-how": 3.09, "human": 9.3, "those-that": 3.09, "of": 37.8}},
-	{"internal/record", rates{"is-how": 1.92, "human": 10.9, "those-that": 6.7, "of": 32.2}},
 	{"internal/registrar", rates{"is-how": 2.05, "human": 5.5, "those-that": 3.5, "of": 47.1}},
 	{"internal/roster", rates{"is-how": 2.03, "human": 6.1, "those-that": 5.3, "of": 40.4}},
 	{"internal/roster strings", rates{"those-that": 0.75, "of": 48.5}},

@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Limits of a body. With them the largest body stays below the 64 KiB that a store takes.
+// Limits of a body. They keep the largest body below the 64 KiB that a store accepts.
 const (
 	KnownMax = 2000 // entries of Record.Known
 	TaskMax  = 256  // bytes of Record.Task
@@ -25,14 +25,14 @@ const (
 	versionMax = 1<<63 - 1
 )
 
-// The keys of metadata that repeats parts of a record's body.
+// Metadata keys that repeat parts of a record's body.
 const (
 	MetaTask       = "taskid"
 	MetaVersion    = "version"
 	MetaAcquirable = "acquirable"
 )
 
-// body is a record as JSON. The keys outside grant are those of Zeebe's node ID provider.
+// body is a record as JSON. The keys outside grant are the keys of Zeebe's node ID provider.
 type body struct {
 	Task      string                      `json:"taskId"`
 	Version   uint64                      `json:"version"`
@@ -72,9 +72,9 @@ func (s *State) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Encode returns the record's body: JSON with the keys in a fixed order, never empty.
-// Equal records have equal bodies. It panics if the record is one that Decode refuses,
-// which no rule of this package computes from valid arguments.
+// Encode returns the record's body: JSON with the keys in a fixed order, never empty. Equal records
+// have equal bodies. It panics if Decode would reject the record, which no rule in this package
+// computes from valid arguments.
 func (r Record) Encode() []byte {
 	known := r.Known
 	if known == nil {
@@ -101,10 +101,10 @@ func (r Record) Meta() map[string]string {
 	}
 }
 
-// Decode reads a body and its metadata, which may lack any of its keys. An empty body is
-// one of a free record that another program released, with the version in the metadata.
+// Decode decodes a body and its metadata; each metadata key is optional. An empty body is a free
+// record that another program released, with the version in the metadata.
 //
-// Errors: ErrDamaged if the body is not that of a record, or body and metadata disagree.
+// Errors: ErrDamaged if the body is not a record, or body and metadata disagree.
 func Decode(text []byte, meta map[string]string) (Record, error) {
 	if len(text) == 0 {
 		return decodeEmpty(meta)
@@ -131,7 +131,7 @@ func Decode(text []byte, meta map[string]string) (Record, error) {
 	return r, r.agrees(meta)
 }
 
-// decodeEmpty reads the record of an empty body.
+// decodeEmpty decodes a record with an empty body.
 func decodeEmpty(meta map[string]string) (Record, error) {
 	r := Record{State: Free, Graceful: true}
 	text, there := meta[MetaVersion]
@@ -156,7 +156,7 @@ func (r Record) agrees(meta map[string]string) error {
 	return nil
 }
 
-// check returns why a record is not one that the rules make.
+// check returns an error if the rules cannot produce the record.
 func (r Record) check() error {
 	for _, t := range []clustertime.Tick{r.Timestamp, r.From, r.Until, r.Bound, r.LastUsed} {
 		if t < 0 || t > clustertime.Latest {
@@ -201,5 +201,5 @@ func decodeStrictly(text []byte, into any) error {
 	return nil
 }
 
-// excerpt returns the beginning of a body for messages.
+// excerpt returns the start of a body for messages.
 func excerpt(text []byte) string { return fmt.Sprintf("%.60q", text) }

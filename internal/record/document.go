@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Phase is the state of a life of a sequencer.
+// Phase is the state of one life of a sequencer.
 type Phase uint8
 
 // The phases of a life (H7).
@@ -50,7 +50,7 @@ func (p *Phase) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Document is the record of a sequencer itself: its definition and its life.
+// Document is the record for a sequencer itself: its definition and its life.
 //
 //	        BeginDestroy              EndDestroy
 //	alive --------------> destroying ------------> destroyed
@@ -64,19 +64,19 @@ type Document struct {
 	// Mark is the first tick that was never granted in the lives before, and in
 	// this one too once it is Destroyed.
 	Mark clustertime.Tick
-	// Initialized says that the marker and all records of its first size were written, in this
-	// life or one before: one that is missing is damage from then on (H11).
+	// Initialized reports that the marker and all initial records were written, in this life or an
+	// earlier one: from then on a missing record is damage (H11).
 	Initialized bool
 	Nonce       string // different in every body
 }
 
-// NewDocument returns the document of a name that the store does not have.
+// NewDocument returns the document for a name that the store does not contain.
 func NewDocument(def sequencer.Definition, random [8]byte, nonce string) Document {
 	return Document{Definition: def, Life: NewLife(1, random), Nonce: nonce}
 }
 
-// Initialize returns the document after its marker and records were written. false: it says
-// so already.
+// Initialize returns the document with Initialized set, after its marker and records were written.
+// It returns false if Initialized is already set.
 func (d Document) Initialize(nonce string) (Document, bool) {
 	if d.Initialized {
 		return d, false
@@ -85,7 +85,8 @@ func (d Document) Initialize(nonce string) (Document, bool) {
 	return d, true
 }
 
-// BeginDestroy returns the document of a life that is to end. false: its end has begun.
+// BeginDestroy returns the document with its life in the phase destroying. It returns false if the
+// destruction has already begun.
 func (d Document) BeginDestroy(nonce string) (Document, bool) {
 	if d.Phase != Alive {
 		return d, false
@@ -94,8 +95,8 @@ func (d Document) BeginDestroy(nonce string) (Document, bool) {
 	return d, true
 }
 
-// EndDestroy returns the document of a life that has ended, with the mark of all its
-// records. They must be all records of the sequencer, read after the marker was sealed.
+// EndDestroy returns the document with its life ended, and the mark computed from all its records.
+// records must be complete, and read after the marker was sealed.
 //
 // Errors: ErrDamaged if the life is not being destroyed, or a record is not closed for it.
 func (d Document) EndDestroy(records []Record, nonce string) (Document, error) {
@@ -112,8 +113,8 @@ func (d Document) EndDestroy(records []Record, nonce string) (Document, error) {
 	return d, nil
 }
 
-// Recreate returns the document of the name's next life, which grants nothing below the
-// mark of this one.
+// Recreate returns the document for the name's next life, which grants nothing below this life's
+// mark.
 //
 // Errors: ErrDamaged if this life has not ended.
 func (d Document) Recreate(def sequencer.Definition, random [8]byte, nonce string) (Document, error) {
@@ -143,8 +144,7 @@ type documentBody struct {
 	Nonce       string           `json:"nonce"`
 }
 
-// Encode returns the document's body. It panics if the document is one that
-// DecodeDocument refuses.
+// Encode returns the document's body. It panics if DecodeDocument would reject the document.
 func (d Document) Encode() []byte {
 	cfg := d.Definition.Config()
 	text, err := json.Marshal(documentBody{
@@ -182,7 +182,7 @@ func DecodeDocument(text []byte) (Document, error) {
 	return d, nil
 }
 
-// check returns why a document is not one that the rules make.
+// check returns an error if the rules cannot produce the document.
 func (d Document) check() error {
 	switch {
 	case d.Definition.IsZero():

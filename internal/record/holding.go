@@ -8,12 +8,12 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Phases of an attachment with its record.
+// The phases of a Holding.
 const (
-	Taking    HoldingPhase = iota // the record is not known to be taken
+	Taking    HoldingPhase = iota // the record has not been confirmed as taken
 	Holds                         // it is; the grant may be used
-	Lost                          // the record is not the attachment's; what it was granted stays usable
-	Returning                     // stopped, and the record may still show the attachment
+	Lost                          // another attachment has the record; its earlier grant stays usable
+	Returning                     // stopped, and the record may still name the attachment
 	Done                          // stopped, and nothing is left to do
 )
 
@@ -25,7 +25,7 @@ var holdingNames = [...]string{Taking: "taking", Holds: "holds", Lost: "lost", R
 // String returns the phase's name.
 func (p HoldingPhase) String() string { return holdingNames[min(int(p), len(holdingNames)-1)] }
 
-// Holding is one attachment's life with one record, as a machine without time and I/O.
+// Holding is one attachment's use of one record, as a machine without time and I/O.
 //
 //	        landed             refused, damaged, expired
 //	taking --------> holds --------------------------------> lost
@@ -34,12 +34,11 @@ func (p HoldingPhase) String() string { return holdingNames[min(int(p), len(hold
 //	   v               v            landed, or not recorded    v
 //	  lost         returning ------------------------------> done
 //
-// [Holding.Want] says which request is to be sent; the caller sends it and passes the
-// answer to Swapped or Read. There is one body at a time whose fate is not known, the
-// pending one, and it is repeated until the record shows its outcome: its nonce says
-// that it landed, the revision that it replaces that it did not yet, anything else that it
-// never will (H4). So however many copies of requests and answers are lost, delayed or
-// doubled, the grant is that of a body that is known to be in the store.
+// [Holding.Want] returns the request to send; the caller sends it and passes the answer to Swapped
+// or Read. At most one body has an unresolved outcome, the pending one. It is repeated until the
+// record resolves it: the pending nonce means that it landed; the revision it replaces, that it has
+// not landed yet; anything else, that it never will (H4). Lost, delayed or duplicated requests and
+// answers therefore cannot make the grant differ from a body that was in the store.
 //
 // After Stop no answer changes the grant (H5).
 type Holding struct {
@@ -51,7 +50,7 @@ type Holding struct {
 	now      Record // the body that the next one is computed from
 	revision string // its revision
 	grant    sequencer.Grant
-	landed   bool // a body of this attachment is known to have landed before Stop
+	landed   bool // a body from this attachment was confirmed in the store before Stop
 
 	pending *Record // replaces now; nil if there is none
 	copies  int     // requests for pending that were sent
@@ -59,13 +58,13 @@ type Holding struct {
 	refused bool    // the last answer for pending was a refusal
 	// rel has the timestamps used, since Stop.
 	rel sequencer.Release
-	// dropped is the nonce of a body whose fate was not known at Stop.
+	// dropped is the nonce of a body with an unresolved outcome at Stop.
 	dropped string
 }
 
-// NewHolding begins to take a record that was read with a revision, for a new attachment.
+// NewHolding begins to take a record, read at revision, for a new attachment.
 //
-// Errors: those of [Record.Take].
+// Errors: see [Record.Take].
 func NewHolding(id sequencer.AttachmentID, c Candidate, revision, task, nonce string, b Bounds) (*Holding, error) {
 	want, err := c.Record.Take(id, task, nonce, b)
 	if err != nil {
@@ -87,25 +86,25 @@ func (h *Holding) Phase() HoldingPhase { return h.phase }
 // ErrExpired or ErrDamaged; nil in other phases.
 func (h *Holding) Cause() error { return h.cause }
 
-// Record returns the newest body that is known to have been in the store.
+// Record returns the newest body confirmed in the store.
 func (h *Holding) Record() Record { return h.now }
 
-// Grant returns the grant of the newest body of this attachment that is known to have
-// landed before Stop, false without one. It stays when the record is lost.
+// Grant returns the grant from this attachment's newest body confirmed before Stop, or false if
+// there is none. It stays when the record is lost.
 func (h *Holding) Grant() (sequencer.Grant, bool) { return h.grant, h.landed }
 
-// Request is the read or swap that a Holding asks of the store.
+// Request is the read or swap that a Holding requires from the store.
 type Request uint8
 
 // The requests.
 const (
 	Nothing Request = iota
-	Swap            // write the record, on the condition of the revision
+	Swap            // write the record if the revision still matches
 	Load            // read the record
 )
 
-// Want returns the request to send next, with the body and the revision for a Swap. It is
-// the same until an answer changes it, so it may be sent again at any time.
+// Want returns the next request, with the body and the revision for a Swap. It stays the same until
+// an answer changes it, so it may be sent again at any time.
 func (h *Holding) Want() (Request, Record, string) {
 	switch {
 	case h.read:
@@ -116,13 +115,13 @@ func (h *Holding) Want() (Request, Record, string) {
 	return Nothing, Record{}, ""
 }
 
-// Idle reports whether nothing is wanted.
+// Idle reports whether there is no request to send.
 func (h *Holding) Idle() bool { return !h.read && h.pending == nil }
 
-// Extend begins to extend the record, if nothing else is pending. The grant grows when the
+// Extend begins to extend the record, if no other request is pending. The grant grows when the
 // extension has landed.
 //
-// Errors: those of [Record.Extend]; the record is lost then.
+// Errors: see [Record.Extend]; the record is lost then.
 func (h *Holding) Extend(known map[sequencer.NodeID]uint64, nonce string, b Bounds) error {
 	if h.phase != Holds || !h.Idle() {
 		return nil
@@ -136,8 +135,8 @@ func (h *Holding) Extend(known map[sequencer.NodeID]uint64, nonce string, b Boun
 	return nil
 }
 
-// Stop ends the use of the attachment for good; rel has the timestamps it used. The record is
-// returned, if it shows the attachment or may yet do so.
+// Stop ends the attachment's use permanently; rel has the timestamps it used. The record is
+// returned if it names the attachment, or may yet do so.
 func (h *Holding) Stop(rel sequencer.Release, nonce string) {
 	switch h.phase {
 	case Returning, Done:
@@ -154,8 +153,8 @@ func (h *Holding) Stop(rel sequencer.Release, nonce string) {
 	h.read = true // the body that it may have become is the one to return
 }
 
-// Expire ends a holding whose record others may take by now, also while an extension is
-// pending: it is not extended any further, and a new attachment takes its place.
+// Expire ends a holding when others may take its record, even while an extension is pending: it is
+// not extended again, and a new attachment replaces it.
 func (h *Holding) Expire(now clustertime.Tick) bool {
 	if h.phase != Holds || now <= h.now.Timestamp {
 		return false
@@ -167,7 +166,7 @@ func (h *Holding) Expire(now clustertime.Tick) bool {
 // Look has the record read, because it may have changed.
 func (h *Holding) Look() { h.read = h.read || h.phase == Holds }
 
-// giveBack begins to return the record as it is known.
+// giveBack begins to return the newest confirmed record.
 func (h *Holding) giveBack(nonce string) {
 	want, held := h.now.Return(h.rel, nonce)
 	if !held {
@@ -177,7 +176,7 @@ func (h *Holding) giveBack(nonce string) {
 	h.pending, h.copies, h.read, h.refused = &want, 0, false, false
 }
 
-// Answer is how a swap ended.
+// Answer is the outcome of a swap.
 type Answer uint8
 
 // The answers to a swap.
@@ -195,9 +194,9 @@ func (h *Holding) Sent() {
 	}
 }
 
-// Swapped takes in the answer to a swap of the body with this nonce. revision is the new
-// one if it landed. Answers about other bodies than the pending one are ignored. fresh is
-// a nonce for a body that follows from it.
+// Swapped applies the answer to a swap of the body with this nonce. revision is the new revision if
+// it landed. Answers about other bodies than the pending one are ignored. fresh is a nonce for a
+// subsequent body.
 func (h *Holding) Swapped(nonce string, a Answer, revision, fresh string) {
 	switch {
 	case h.pending == nil || h.pending.Nonce != nonce:
@@ -216,8 +215,7 @@ type Seen struct {
 	Err error
 }
 
-// Read takes in the record as read, if a read was wanted. fresh is a nonce for a body that
-// follows from it.
+// Read applies the record as read, if a read was requested. fresh is a nonce for a subsequent body.
 func (h *Holding) Read(s Seen, fresh string) {
 	if !h.read {
 		return
@@ -229,8 +227,8 @@ func (h *Holding) Read(s Seen, fresh string) {
 	case h.pending != nil && s.Record.Nonce == h.pending.Nonce:
 		h.settle(s.Record, s.Revision, fresh)
 	case s.Revision == h.revision && h.phase == Returning && h.pending.HeldBy(h.id):
-		// The stopped attachment's body has not landed. It may yet; what it was
-		// computed from is returned if it shows the attachment.
+		// The stopped attachment's body has not landed, but it may yet. The body it was computed
+		// from is returned if it names the attachment.
 		h.dropped = h.pending.Nonce
 		h.giveBack(fresh)
 	case s.Revision == h.revision && h.pending != nil && h.refused && h.pending.HeldBy(h.id) && h.pending.Generation != "":
@@ -248,7 +246,7 @@ func (h *Holding) Read(s Seen, fresh string) {
 	}
 }
 
-// takenBy returns why a record that shows another body is lost.
+// takenBy returns the error for a record that was lost to another body.
 func (h *Holding) takenBy(r Record) error {
 	life := h.now.Life
 	if h.pending != nil {
@@ -280,8 +278,8 @@ func (h *Holding) lose(cause error) {
 	h.phase, h.cause = Lost, cause
 }
 
-// GiveUp ends the tries to take or to return the record without knowing what became of
-// them. A request that lands later costs the node until it expires (H4).
+// GiveUp ends the attempts to take or return the record with an unresolved outcome. If a request
+// lands later, the node stays unavailable until it expires (H4).
 func (h *Holding) GiveUp() {
 	switch h.phase {
 	case Returning:

@@ -8,9 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Keys are the keys of one sequencer: <prefix><escaped name>/ and one of sequencer.json,
-// <node>.json and node-ids-initialized. The zero value is not usable; make one with
-// [KeysOf].
+// Keys are one sequencer's keys: <prefix><escaped name>/ and one of sequencer.json, <node>.json and
+// node-ids-initialized. The zero value is not usable; use [KeysOf].
 type Keys struct{ folder string }
 
 const (
@@ -19,7 +18,7 @@ const (
 	recordKey   = ".json" // after the node
 )
 
-// Part is the kind of record that a key stands for.
+// Part is the kind of record under a key.
 type Part int
 
 // The parts of a sequencer in a store.
@@ -30,8 +29,8 @@ const (
 	PartRecord               // a logical node's record
 )
 
-// KeysOf returns the keys of a named sequencer. The prefix is used as it is; the name is
-// escaped like a segment of a URL's path, with "." and ".." escaped too.
+// KeysOf returns the keys for a named sequencer. The prefix is used unchanged; the name is escaped
+// like a URL path segment, with "." and ".." escaped too.
 func KeysOf(prefix, name string) Keys {
 	escaped := url.PathEscape(name)
 	if strings.Trim(escaped, ".") == "" {
@@ -40,22 +39,22 @@ func KeysOf(prefix, name string) Keys {
 	return Keys{folder: prefix + escaped + "/"}
 }
 
-// Folder returns the prefix of all keys of the sequencer.
+// Folder returns the prefix common to all the sequencer's keys.
 func (k Keys) Folder() string { return k.folder }
 
-// Document returns the key of the sequencer's document.
+// Document returns the key for the sequencer's document.
 func (k Keys) Document() string { return k.folder + documentKey }
 
-// Marker returns the key of the marker, which is written last.
+// Marker returns the key for the marker, which is written last.
 func (k Keys) Marker() string { return k.folder + markerKey }
 
-// Record returns the key of a logical node's record.
+// Record returns the key for a logical node's record.
 func (k Keys) Record(node sequencer.NodeID) string {
 	return k.folder + strconv.Itoa(int(node)) + recordKey
 }
 
-// ParseKey returns the sequencer and the part that a key below prefix stands for, and the
-// node if it is a record's. PartOther: it is not a key of a sequencer.
+// ParseKey returns the sequencer and the part that a key below prefix identifies, and for a record
+// its node. It returns PartOther if the key does not belong to a sequencer.
 func ParseKey(prefix, key string) (name string, part Part, node sequencer.NodeID) {
 	rest, below := strings.CutPrefix(key, prefix)
 	folder, last, _ := strings.Cut(rest, "/")

@@ -7,9 +7,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// NewLife returns the identity of the number-th life of a name, from 1 on. Identities
-// order by number, so that a record shows which of two lives is the later one; the random
-// half tells a name's lives apart from those of a store that was emptied.
+// NewLife returns the identity for a name's life with this number, from 1 on. Identities order by
+// number, so that a record identifies the later one among two lives; the random half distinguishes
+// lives with equal numbers after a store was emptied.
 func NewLife(number uint64, random [8]byte) (life sequencer.Life) {
 	binary.BigEndian.PutUint64(life[:8], number)
 	copy(life[8:], random[:])

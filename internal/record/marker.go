@@ -9,12 +9,11 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Marker is written after all records of a new sequencer: from then on a record that is
-// missing is damaged.
+// Marker is written after all records of a new sequencer: from then on a missing record is damage.
 type Marker struct {
-	// Slots is how many records are in use: those of the nodes 0 to Slots-1.
+	// Slots is the number of records in use, for the nodes 0 to Slots-1.
 	Slots int `json:"slots"`
-	// Made is how many records there are, 0 to Made-1; those from Slots on are retired.
+	// Made is the number of existing records, 0 to Made-1; records from Slots on are retired.
 	Made int `json:"made"`
 	// Sealed is the last life that began to end, zero if none has: for it and the
 	// lives before no more records are made (H10).
@@ -22,8 +21,8 @@ type Marker struct {
 	Nonce  string         `json:"nonce"` // different in every body
 }
 
-// Seal returns the marker of a life that is being destroyed: records that are made for it
-// later do not count. false: it is sealed already.
+// Seal returns the marker sealed for a life that is being destroyed: records created for it later
+// do not count. It returns false if the marker is already sealed.
 //
 // Errors: sequencer.ErrDestroyed if a later life was sealed.
 func (m Marker) Seal(life sequencer.Life, nonce string) (Marker, bool, error) {
@@ -37,8 +36,7 @@ func (m Marker) Seal(life sequencer.Life, nonce string) (Marker, bool, error) {
 	return m, true, nil
 }
 
-// Resize returns the marker with another number of slots, for which the records below
-// slots have been made.
+// Resize returns the marker with a new slot count. The records below slots must exist.
 //
 // Errors: sequencer.ErrDestroyed if the life is sealed.
 func (m Marker) Resize(life sequencer.Life, slots int, nonce string) (Marker, error) {
@@ -74,10 +72,10 @@ func DecodeMarker(text []byte) (m Marker, err error) {
 	return m, nil
 }
 
-// slotsMax is the largest node count of a sequencer.
+// slotsMax is a sequencer's largest node count.
 const slotsMax = 1 << 16
 
-// check returns why a marker is not one that the rules make.
+// check returns an error if the rules cannot produce the marker.
 func (m Marker) check() error {
 	switch {
 	case m.Slots < 1 || m.Made < m.Slots || m.Made > slotsMax:

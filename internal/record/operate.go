@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Retire returns the record out of use (H6): its holder is removed and can no longer
-// extend it; bound and version stay. false: it is retired already.
+// Retire takes the record out of use (H6): its holder is removed and can no longer extend it; bound
+// and version stay. It returns false if the record is already retired.
 //
 // Errors: sequencer.ErrDestroyed if the life has ended; ErrDamaged.
 func (r Record) Retire(life sequencer.Life, nonce string) (Record, bool, error) {
@@ -36,9 +36,8 @@ func (r Record) Restore(life sequencer.Life, nonce string) (Record, bool, error)
 	return r.unheld(Free, nonce), true, nil
 }
 
-// Enlist returns a record that lies beyond the sequencer's slots as a retired one of the
-// given life, to be restored when the slots have grown (H10). No attachment can have held
-// it.
+// Enlist returns a record beyond the sequencer's slots as a retired one in the given life, to be
+// restored when the slots have grown (H10). No attachment can have held it.
 //
 // Errors: sequencer.ErrDestroyed if the life has ended.
 func (r Record) Enlist(life sequencer.Life, nonce string) (Record, error) {
@@ -50,12 +49,12 @@ func (r Record) Enlist(life sequencer.Life, nonce string) (Record, error) {
 	return r, nil
 }
 
-// Close returns the record of a life that is being destroyed (H7): without its holder, with
-// its bound. false: it is closed already. A record that an earlier destroy has closed is
-// closed again, so that an attachment of this life cannot take it afterwards.
+// Close closes the record for a life that is being destroyed (H7): the holder is removed, the bound
+// stays. It returns false if the record is closed already. A record that an earlier destroy closed
+// is closed again, so that no attachment in this life can take it afterwards.
 //
-// Errors: sequencer.ErrDestroyed if a later life has the record; ErrDamaged if it is in use
-// in an earlier one.
+// Errors: sequencer.ErrDestroyed if a later life has the record; ErrDamaged if it is in use in an
+// earlier one.
 func (r Record) Close(life sequencer.Life, nonce string) (Record, bool, error) {
 	switch {
 	case r.State == Closed && r.Life == life:
@@ -71,11 +70,11 @@ func (r Record) Close(life sequencer.Life, nonce string) (Record, bool, error) {
 	return r, true, nil
 }
 
-// Repaired returns a record in place of one that is missing or unreadable, or whose bound
-// is wrong (H6): a person states that nothing was granted at or above floor. version is
-// one that the record is known to have had, 0 if none is.
+// Repaired returns a replacement for a record that is missing or unreadable, or has a wrong bound
+// (H6): the operator states that nothing was granted at or above floor. version is a version that
+// the record has had, or 0 if none can be determined.
 //
-// Errors: sequencer.ErrInvalidConfig if floor is not a time of the sequencer.
+// Errors: sequencer.ErrInvalidConfig if floor is outside the sequencer's time range.
 func Repaired(life sequencer.Life, floor, epoch clustertime.Tick, version uint64, nonce string) (Record, error) {
 	if floor < epoch || floor > clustertime.Latest {
 		return Record{}, failure.Errorf(sequencer.ErrInvalidConfig, "record: repair: floor %s is outside %s to %s; give a time at or above which nothing was granted, such as one window after the present",

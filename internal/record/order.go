@@ -14,15 +14,14 @@ type Candidate struct {
 	Record Record
 }
 
-// soon is how far ahead a grant may begin and the record count as one that can be used
-// immediately: a record is returned in the millisecond of its last ID.
+// soon is the lead time up to which a granted record still counts as usable immediately: a record
+// is returned in the millisecond of its last ID.
 const soon clustertime.Span = 100
 
-// Order returns the candidates that an attachment may try to take at b.Now, in the order
-// in which it should: the preferred node, then those that can be used immediately, free
-// ones before expired ones, then those that were granted to a time ahead, the earliest
-// first; each by node. Records that are held, retired, damaged, destroyed or too far ahead
-// are left out, and ahead is how many are too far ahead.
+// Order returns the candidates that an attachment may try to take at b.Now, in this order: the
+// preferred node; records that are usable immediately, free before expired; records granted to a
+// future time, the earliest first; each group by node. It omits records that are held, retired,
+// damaged, destroyed or too far ahead. ahead counts the last kind.
 func Order(all []Candidate, p sequencer.Preference, b Bounds) (order []Candidate, ahead int) {
 	type rank struct {
 		Candidate

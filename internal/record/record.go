@@ -1,11 +1,10 @@
-// Package record holds the rules for one logical node's record in a store, and for the
-// record of the sequencer itself.
+// Package record defines the rules for one logical node's record in a store, and for the
+// sequencer's own record.
 //
-// A store keeps one [Record] for each logical node of a sequencer, and one [Document]
-// with the sequencer's definition. Every change is a compare-and-swap: a whole new body,
-// computed from exactly the body it replaces. The methods of Record compute those bodies;
-// a [Holding] decides which of them one attachment asks for, and when it may use what the
-// record says.
+// A store keeps one [Record] for each logical node of a sequencer, and one [Document] with the
+// sequencer's definition. Every change is a compare-and-swap: a complete new body, computed from
+// exactly the body it replaces. Record's methods compute those bodies; a [Holding] decides which
+// body an attachment requests, and when the attachment may use the record's grant.
 //
 //	        Take                        Return
 //	free ---------> held (attachment T) ------> free
@@ -16,14 +15,14 @@
 //
 //	free, held, retired --- Close ---> closed ---- Take in a later life ---> held
 //
-// Invariant of a record, for one life of the sequencer: every timestamp that was granted
-// to an attachment other than the recorded one lies below From, or below Bound if none is
-// recorded; every timestamp granted to the recorded one lies in [From, Bound). Only Return
-// lowers Bound, and never below From. Clocks do not appear in it: a clock decides when a
-// record may be taken, never which timestamps a grant may contain.
+// Invariant of a record, for one life of the sequencer: every timestamp that was granted to an
+// attachment other than the recorded one lies below From, or below Bound if none is recorded; every
+// timestamp granted to the recorded one lies in [From, Bound). Only Return lowers Bound, and never
+// below From. Clocks do not appear in it: a clock decides when a record may be taken, never which
+// timestamps a grant may contain.
 //
-// The package is pure: the time, random identities and nonces are arguments. The letters
-// in comments (H2, Q3) are the rules in DESIGN.md of package store.
+// The package is pure: the time, random identities and nonces are arguments. The letters in
+// comments (H2, Q3) are the rules in DESIGN.md of package store.
 package record
 
 import (
@@ -34,7 +33,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// The errors of this package, besides those of package sequencer.
+// The errors in this package, besides package sequencer's.
 var (
 	// ErrDamaged means that a record is missing or unreadable, or that its content
 	// contradicts the sequencer's document. Repair is the remedy.
@@ -82,12 +81,12 @@ type Record struct {
 	// Timestamp is the time from which others may take a held record. It is a hint:
 	// taking it earlier costs its holder the node, and is safe.
 	Timestamp clustertime.Tick
-	// Known has the versions of other records that the holder has seen, by node.
+	// Known has other records' versions as seen by the holder, by node.
 	Known map[sequencer.NodeID]uint64
 
 	Attachment sequencer.AttachmentID // the holder's, zero unless Held
 	Life       sequencer.Life         // the life in which it was last changed; zero in an empty body
-	// From and Until are the grant of the attachment, zero unless Held.
+	// From and Until are the attachment's grant, zero unless Held.
 	From, Until clustertime.Tick
 	// Bound is the first tick that was never granted.
 	Bound clustertime.Tick
@@ -112,8 +111,8 @@ func (r Record) HeldBy(id sequencer.AttachmentID) bool {
 	return r.State == Held && r.Attachment == id && !id.IsZero()
 }
 
-// Acquirable reports whether another holder may take the record at now: it is free, or
-// its holder is late. Records of a life that has ended are acquirable in a later one.
+// Acquirable reports whether another holder may take the record at now: it is free, or its holder
+// is late. Records from an ended life are acquirable in a later one.
 func (r Record) Acquirable(now clustertime.Tick) bool {
 	switch r.State {
 	case Free, Closed:
@@ -124,8 +123,8 @@ func (r Record) Acquirable(now clustertime.Tick) bool {
 	return false
 }
 
-// Born returns the record of a logical node that no attachment has held, for the life in
-// which it is created. It has no generation, so that its first Take waits (Q5).
+// Born returns the record for a logical node without earlier attachments, in the life that creates
+// it. It has no generation, so that its first Take waits (Q5).
 func Born(life sequencer.Life, nonce string) Record {
 	return Record{State: Free, Life: life, Graceful: true, Nonce: nonce}
 }

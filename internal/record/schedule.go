@@ -7,21 +7,21 @@ const (
 	acquireFirst = time.Second
 )
 
-// RenewAfter returns how long after a renewal the next one is due: a third of the window,
-// less up to a fifth of that, so that holders do not renew in step. random returns a random
-// duration from 0 to below its argument.
+// RenewAfter returns the interval between renewals: a third of the window, less up to a fifth of
+// that, so that holders do not renew in step. random returns a random duration from 0 to below its
+// argument.
 func RenewAfter(window time.Duration, random func(time.Duration) time.Duration) time.Duration {
 	third := window / 3
 	return third - random(third/5+1)
 }
 
-// RetryAfter returns the pause after the n-th failed request in a row for one record, from
-// 1 on: 300 ms, doubling, up to an eighth of the window.
+// RetryAfter returns the pause after the n-th consecutive failed request for one record, from 1 on:
+// 300 ms, doubling, up to an eighth of the window.
 func RetryAfter(n int, window time.Duration) time.Duration {
 	return min(doubled(retryFirst, n), window/8)
 }
 
-// AcquireAfter returns the pause after the n-th round in a row in which no record could be
+// AcquireAfter returns the pause after the n-th consecutive round in which no record could be
 // taken, from 1 on: 1 s, doubling, up to limit, less up to a quarter of that.
 func AcquireAfter(n int, limit time.Duration, random func(time.Duration) time.Duration) time.Duration {
 	pause := min(doubled(acquireFirst, n), limit)

@@ -10,13 +10,13 @@ import (
 
 // Bounds are the limits under which a holder takes and extends records.
 type Bounds struct {
-	// Now is the holder's clock. It decides who may take what when; uniqueness does
-	// not depend on it, but for Quarantine.
+	// Now is the holder's clock. It decides when a record may be taken; uniqueness does not depend
+	// on it, except for Quarantine.
 	Now    clustertime.Tick
-	Window clustertime.Span // the length of a grant, above 0
+	Window clustertime.Span // a grant's length, above 0
 	Ahead  clustertime.Span // how far beyond Now a taken grant may begin; 0 = any distance
-	// Life and Mark are those of the document that the holder has read: nothing was
-	// granted at or above Mark in the lives before.
+	// Life and Mark come from the document that the holder has read: no earlier life granted
+	// anything at or above Mark.
 	Life  sequencer.Life
 	Mark  clustertime.Tick
 	Epoch clustertime.Tick
@@ -25,18 +25,18 @@ type Bounds struct {
 	// Generation names the server that the swap will be conditional on; "" if its
 	// server cannot lose acknowledged writes.
 	Generation string
-	// Quarantine is how far beyond Now a grant begins where acknowledged writes may
-	// have been lost: the window, the clocks' error, and the longest time for which a
-	// server that was replaced acknowledges writes (Q2).
+	// Quarantine is the distance from Now to the start of a grant where acknowledged writes may
+	// have been lost: the window, the clocks' error, and the longest time for which a replaced
+	// server acknowledges writes (Q2).
 	Quarantine clustertime.Span
 }
 
-// Take returns the record with attachment id as its holder (H2). The present holder does
-// not matter to it: earlier grants lie below the new grant. Whether the record
-// may be taken yet is a question of manners, which [Record.Acquirable] answers.
+// Take returns the record with attachment id as its holder (H2). It does not depend on the current
+// holder: earlier grants lie below the new grant. [Record.Acquirable] reports whether the record
+// should be taken yet, which is a courtesy, not a safety rule.
 //
-// Errors: sequencer.ErrDestroyed if the life of b has ended; ErrRetired; ErrAhead;
-// ErrDamaged if the record is of a life that b's excludes.
+// Errors: sequencer.ErrDestroyed if b's life has ended; ErrRetired; ErrAhead; ErrDamaged if b's
+// life excludes the record's.
 func (r Record) Take(id sequencer.AttachmentID, task, nonce string, b Bounds) (Record, error) {
 	if err := r.takeable(b.Life); err != nil {
 		return Record{}, err
@@ -47,7 +47,7 @@ func (r Record) Take(id sequencer.AttachmentID, task, nonce string, b Bounds) (R
 	}
 	switch {
 	case r.farAhead(b):
-		return Record{}, failure.Errorf(ErrAhead, "record: it was granted up to %s, and this clock shows %s; check the clocks, or repair the record", text(max(r.Bound, b.Mark)), text(b.Now))
+		return Record{}, failure.Errorf(ErrAhead, "record: granted up to %s, this clock is at %s; check the clocks, or repair the record", text(max(r.Bound, b.Mark)), text(b.Now))
 	case r.Version >= versionMax:
 		return Record{}, failure.Errorf(ErrDamaged, "record: version %d is the last one; repair the record", r.Version)
 	}
@@ -59,7 +59,7 @@ func (r Record) Take(id sequencer.AttachmentID, task, nonce string, b Bounds) (R
 	}, nil
 }
 
-// takeable returns why an attachment of a life cannot take the record (H2, H8).
+// takeable returns the error if an attachment in this life cannot take the record (H2, H8).
 func (r Record) takeable(life sequencer.Life) error {
 	switch {
 	case r.endOf(life):
@@ -67,23 +67,23 @@ func (r Record) takeable(life sequencer.Life) error {
 	case r.State == Closed && earlier(r.Life, life), r.empty() && LifeNumber(life) == 1:
 		return nil
 	case r.Life != life:
-		return failure.Errorf(ErrDamaged, "record: it is %v in life %v, and the sequencer's document has life %v; find out which of the two was changed, then repair the record", r.State, r.Life, life)
+		return failure.Errorf(ErrDamaged, "record: it is %v in life %v, the sequencer's document in life %v; find out which one was changed, then repair the record", r.State, r.Life, life)
 	case r.State == Retired:
 		return fmt.Errorf("record: %w", ErrRetired)
 	}
 	return nil
 }
 
-// endOf reports whether the record shows that a life has ended.
+// endOf reports whether the record proves that a life has ended.
 func (r Record) endOf(life sequencer.Life) bool {
 	return r.State == Closed && r.Life == life || earlier(life, r.Life)
 }
 
-// empty reports whether the record was read from an empty body, which shows no bound.
+// empty reports whether the record was read from an empty body, which has no bound.
 func (r Record) empty() bool { return r.State == Free && r.Life.IsZero() }
 
-// mayHaveLost reports whether something may have been granted that the record does not
-// show: its server is not the one that granted it last (Q2), or its body was empty.
+// mayHaveLost reports whether the record may lack a grant: another server made the last grant (Q2),
+// or its body was empty.
 func (r Record) mayHaveLost(b Bounds) bool { return r.Generation != b.Generation || r.empty() }
 
 // farAhead reports whether the record was granted to a time too far ahead of b.Now.
@@ -91,12 +91,11 @@ func (r Record) farAhead(b Bounds) bool {
 	return b.Ahead > 0 && max(r.Bound, b.Mark).Sub(b.Now) > b.Ahead
 }
 
-// Extend returns the record with a later end of its grant (H3), and known as the versions
-// that its holder has seen of others.
+// Extend returns the record with a later grant end (H3), and known as its holder's view of other
+// records' versions.
 //
-// Errors: sequencer.ErrDestroyed if the record was closed; sequencer.ErrDetached if it is
-// not held by exactly id, or its server was replaced (Q4); ErrExpired if others may take it
-// already.
+// Errors: sequencer.ErrDestroyed if the record was closed; sequencer.ErrDetached if id is not its
+// holder, or its server was replaced (Q4); ErrExpired if others may take it already.
 func (r Record) Extend(id sequencer.AttachmentID, known map[sequencer.NodeID]uint64, nonce string, b Bounds) (Record, error) {
 	switch {
 	case r.HeldBy(id):
