@@ -51,18 +51,16 @@ type proseRates struct {
 // proseAbove lists the rates above a target that are accepted for now: by text. A rate may
 // fall below its listed value, but may not exceed it.
 var proseAbove = []proseRates{
-	{"backup", rates{"human": 7, "of": 26.9}},
 	{"bench", rates{"is-how": 7.5, "human": 5.3, "those-that": 2.65, "of": 45}},
 	{"bench/scale", rates{"somebody": 1.03, "is-how": 5.2, "human": 7.2, "those-that": 3.08, "of": 41}},
 	{"client/etcd", rates{"is-how": 2.69, "human": 8.5, "those-that": 6.3, "of": 45.6}},
 	{"client/s3", rates{"those-that": 0.89, "of": 48.8}},
-	{"client/store/storetest", rates{"those-that": 1.14, "of": 24.9}},
+	{"client/store/storetest", rates{"those-that": 1.15}},
 	{"cmd/snowgrid", rates{"those-that": 0.63, "of": 39.6}},
 	{"cmd/snowgrid strings", rates{"human": 4.3, "of": 35.2}},
 	{"cmd/snowgrid-serve", rates{"is-how": 2.67, "human": 9.8, "those-that": 2.67, "of": 43.6}},
 	{"grid", rates{"of": 28.1}},
 	{"grid strings", rates{"human": 5.7, "those-that": 0.9, "of": 34.7}},
-	{"grid/gridtest", rates{"is-how": 0.53, "of": 30.9}},
 	{"grid/internal/acceptor", rates{"of": 35.3}},
 	{"grid/internal/definitions", rates{"those-that": 2.81, "of": 55.2}},
 	{"grid/internal/formation", rates{"those-that": 0.52, "of": 25.1}},
@@ -71,13 +69,8 @@ var proseAbove = []proseRates{
 	{"grid/internal/host", rates{"of": 25.1}},
 	{"grid/internal/raftlog", rates{"those-that": 0.77, "of": 28.5}},
 	{"grid/internal/transport", rates{"of": 25}},
-	{"internal/authority", rates{"is-how": 2.04, "those-that": 7.2, "of": 63.1}},
-	{"internal/clustertime", rates{"is-how": 3.3, "human": 15.2, "those-that": 1.32, "of": 47.4}},
-	{"internal/frames", rates{"is-how": 2.83, "human": 4.5, "those-that": 0.81, "of": 31.1}},
-	{"internal/handles", rates{"is-how": 0.74, "human": 7.4, "those-that": 11, "of": 35.9}},
 	{"internal/leader", rates{"somebody": 0.11, "is-how": 4, "human": 13.9, "those-that": 5.4, "of": 32.2}},
 	{"internal/leader/anchor", rates{"is-how": 3.09, "human": 9.3, "those-that": 3.09, "of": 37.8}},
-	{"internal/registrar", rates{"is-how": 2.05, "human": 5.5, "those-that": 3.5, "of": 47.1}},
 	{"internal/roster", rates{"is-how": 2.03, "human": 6.1, "those-that": 5.3, "of": 40.4}},
 	{"internal/roster strings", rates{"those-that": 0.75, "of": 48.5}},
 	{"internal/roster/plan", rates{"is-how": 1.39, "human": 8.4, "those-that": 9.7, "of": 32.8}},
@@ -88,7 +81,6 @@ var proseAbove = []proseRates{
 	{"proof/explore strings", rates{"human": 17, "those-that": 1.06, "of": 29.7}},
 	{"proof/mutants", rates{"is-how": 0.94, "human": 3.8, "those-that": 5.2, "of": 55}},
 	{"proof/sim", rates{"somebody": 0.14, "is-how": 2.32, "human": 16.3, "those-that": 3.7, "of": 36}},
-	{"security", rates{"is-how": 1.68, "human": 7.6, "those-that": 4.6, "of": 46}},
 }
 
 var (

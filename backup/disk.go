@@ -6,11 +6,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Definitions survive the loss of all replicas on the disks of the durable ones. Replies
-// depend on these disks too, and the roster names the disks that can be relied on after a
-// loss (D1 to D6).
+// Definitions survive the loss of all replicas on the durable replicas' disks. Replies depend on
+// these disks too, and the roster names the disks that can be relied on after a loss (D1 to D6).
 
-// Version returns the newest known roster version.
+// Version returns the newest observed roster version.
 func (r *Replica[S, C]) Version() roster.Version { return r.version }
 
 // Storage returns which members store the definitions, by the newest roster; read only.
@@ -28,15 +27,15 @@ func (r *Replica[S, C]) IsKeeper() bool {
 }
 
 // Storable returns the table's position, and whether it should be written to disk: it has the
-// newest known term, and is newer than the table on disk.
+// newest observed term, and is newer than the table on disk.
 func (r *Replica[S, C]) Storable() (Position, bool) {
 	p := r.position
 	return p, p.Term > 0 && p.Term == r.newest && p.Compare(r.stored) > 0
 }
 
 // Stored records that a table is on this process's disk, and counts it if the replica acts. It
-// reports whether an owner may be notified: only while the table has the newest known term (D1). A
-// later term began without later writes to this disk, and may have read the disk before them.
+// reports whether an owner may be notified: only while the table has the newest observed term (D1).
+// A later term began without later writes to this disk, and may have read the disk before them.
 func (r *Replica[S, C]) Stored(p Position) bool {
 	if p.Term != r.newest {
 		return false
@@ -100,9 +99,9 @@ func (r *Replica[S, C]) missing() []roster.MemberID {
 }
 
 // Persisted returns the report by which the roster names the next members to store the definitions:
-// each has stored at least the table of the moment when the newest version became known (D4). It
-// returns false if they are named already, and if there are none. No earlier reply is newer than
-// that table, and replies at this version wait for the same members.
+// each has stored at least the table that was current when this replica observed the newest version
+// (D4). It returns false if they are named already, and if there are none. No earlier reply is
+// newer than that table, and replies at this version wait for the same members.
 func (r *Replica[S, C]) Persisted() (roster.Persisted, bool) {
 	next := r.storage.Next
 	if !r.Acts() || slices.ContainsFunc(next, func(i roster.Incarnation) bool { return r.lacks(i, r.mark) }) {

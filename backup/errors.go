@@ -3,8 +3,8 @@ package backup
 import "errors"
 
 var (
-	// ErrOldTerm means that a table has an earlier term than the newest known one. Its sender has
-	// been replaced as the owner.
+	// ErrOldTerm means that a table has an earlier term than the newest observed one. Its sender
+	// has been replaced as the owner.
 	ErrOldTerm = errors.New("backup: table of an old term")
 
 	// ErrGap means that changes do not follow the replica's table. Send the whole table.
@@ -15,9 +15,9 @@ var (
 	ErrOwnTerm = errors.New("backup: table of the replica's own term")
 
 	// ErrNumber reports that a table's number is further ahead than any owner comes.
-	ErrNumber = errors.New("backup: number of a table is out of reach")
+	ErrNumber = errors.New("backup: table number out of reach")
 
 	// ErrNotYet means that this replica's roster does not have the loss for which its disk is read.
 	// Retry.
-	ErrNotYet = errors.New("backup: the loss is not known here yet; ask again")
+	ErrNotYet = errors.New("backup: the loss has not been observed here yet; retry")
 )

@@ -75,11 +75,11 @@ type Replica[S, C any] struct {
 	self      roster.Incarnation
 	machine   Machine[S, C]
 
-	version  roster.Version   // newest known roster version; it never goes back (R6)
+	version  roster.Version   // newest observed roster version; it never goes back (R6)
 	entry    roster.Partition // the partition in that roster
 	storage  roster.Storage   // the members that store its definitions, by that roster
 	loss     loss             // the last one in a roster
-	newest   roster.Term      // the latest known term, from rosters or messages
+	newest   roster.Term      // the latest term, from rosters or messages
 	ownTerm  roster.Term      // the last term of this replica as the owner
 	position Position         // position of the machine's table
 	shown    roster.Version   // the latest version at which an owner received this position

@@ -5,14 +5,13 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Observe applies the partition's entry in a committed roster, with the members that store
-// its definitions, and reports whether the replica became the owner of a new term. A roster that is not
-// newer than the newest known one is ignored (R6).
+// Observe applies the partition's entry in a committed roster, with the members that store its
+// definitions, and reports whether the replica became the owner in a new term. A roster that is not
+// newer than the newest observed one is ignored (R6).
 //
-// A replica becomes the owner once per term: when the roster names it with a term later than
-// its table's, and there is no later term (O2). The name alone is not enough: an
-// owner that was replaced and named again missed the changes in between, and has to start
-// a term of its own.
+// A replica becomes the owner once per term: when the roster names it with a term later than its
+// table's, and there is no later term (O2). The name alone is not enough: an owner that was
+// replaced and named again missed the changes in between, and has to start a new term.
 func (r *Replica[S, C]) Observe(v roster.Version, p roster.Partition, s roster.Storage) (becameOwner bool) {
 	if v <= r.version {
 		return false
@@ -53,8 +52,8 @@ func (r *Replica[S, C]) floor(lost bool) clustertime.Tick {
 }
 
 // discard drops the table of a partition that this process no longer replicates. An owner that acts
-// at a later version than the known roster may rely on a position that it received from here, so
-// the table is kept until that version is known.
+// at a later version than the observed roster may rely on a position that it received from here, so
+// the table is kept until that version is observed.
 func (r *Replica[S, C]) discard() {
 	if r.position == (Position{}) || r.version < r.shown || r.entry.Keeps(r.self) {
 		return
@@ -64,8 +63,8 @@ func (r *Replica[S, C]) discard() {
 	r.position = Position{}
 }
 
-// Acts reports whether the replica may act as the partition's owner: the newest known
-// roster names it, it has started exactly that term, and no later term is known (O1).
+// Acts reports whether the replica may act as the partition's owner: the newest observed roster
+// names it, it has started exactly that term, and there is no later term (O1).
 func (r *Replica[S, C]) Acts() bool {
 	return r.entry.Owner == r.self && r.ownTerm == r.entry.Term && r.newest == r.ownTerm && r.ownTerm > 0
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Update is a message of an owner to another replica: the whole table, or the changes that
-// follow a number of the same term. With neither it only requests the replica's position.
+// Update is an owner's message to another replica: the whole table, or the changes that follow a
+// number in the same term. With neither it only requests the replica's position.
 type Update[S, C any] struct {
 	Version  roster.Version // at which the owner acts
 	Position Position       // after the update
@@ -45,10 +45,10 @@ func (r *Replica[S, C]) Update(to roster.Incarnation) (Update[S, C], bool) {
 func (r *Replica[S, C]) Behind(i roster.Incarnation) { delete(r.peers, i) }
 
 // Accept applies an update from another owner (B1), and returns the replica's position afterwards,
-// on which the sender may rely if the error is nil. It rejects a term older than the newest known
-// one with [ErrOldTerm], changes that do not follow the replica's table with [ErrGap], and a term
-// that this process itself owns with [ErrOwnTerm]. An update that the replica already has is not an
-// error. A later term ends the replica's own term, even if the update is rejected.
+// on which the sender may rely if the error is nil. It rejects a term older than the newest
+// observed one with [ErrOldTerm], changes that do not follow the replica's table with [ErrGap], and
+// a term that this process itself owns with [ErrOwnTerm]. An update that the replica already has is
+// not an error. A later term ends the replica's own term, even if the update is rejected.
 func (r *Replica[S, C]) Accept(u Update[S, C]) (Position, error) {
 	r.Heard(u.Position.Term)
 	if err := r.acceptable(u); err != nil {
@@ -77,7 +77,7 @@ const (
 	leadMax   = 1 << 32
 )
 
-// receivable rejects a position that no owner of a later table can have sent; has is the present
+// receivable rejects a position that no owner of a later table can have sent; has is the current
 // table's position.
 func (r *Replica[S, C]) receivable(p, has Position) error {
 	switch {
@@ -106,7 +106,7 @@ func (r *Replica[S, C]) acceptable(u Update[S, C]) error {
 }
 
 // Keep records that this process stores the definitions in an update from another owner, and
-// reports whether they are newer than its own. It returns the errors of [Replica.Accept].
+// reports whether they are newer than its own. It returns the same errors as [Replica.Accept].
 func (r *Replica[S, C]) Keep(u Update[S, C]) (fresh bool, err error) {
 	r.Heard(u.Position.Term)
 	p := u.Position

@@ -8,21 +8,20 @@ import (
 )
 
 const (
-	// busiestMax is how many sequencers have series of their own.
+	// busiestMax is the number of sequencers with separate series.
 	busiestMax = 50
-	// seriesMax bounds the series with those that have ended and are still shown.
+	// seriesMax bounds the series, including ended ones that are still reported.
 	seriesMax = 2 * busiestMax
-	// seriesKept is for how long the series of a name is shown that is no longer counted
-	// in it.
+	// seriesKept is the time for which a series is reported after its last count.
 	seriesKept = time.Hour
-	// weightHalf is the time in which the weight of an ID halves.
+	// weightHalf is the time in which an ID's weight halves.
 	weightHalf = 5 * time.Minute
-	// otherName is the name of the series of all other sequencers. A sequencer of this name
-	// has no series of its own.
+	// otherName is the name of the series for all other sequencers. A sequencer with this name has
+	// no separate series.
 	otherName = "other"
 )
 
-// counts are the counts of a sequencer.
+// counts are a sequencer's counts.
 type counts struct{ ids, waits uint64 }
 
 func (c counts) plus(o counts) counts { return counts{c.ids + o.ids, c.waits + o.waits} }
@@ -36,40 +35,39 @@ func (c counts) since(o counts) counts {
 	return counts{c.ids - o.ids, c.waits - o.waits}
 }
 
-// use is a reading of one sequencer.
+// use is a reading for one sequencer.
 type use struct {
 	name string
 	counts
 }
 
-// busiest divides the counts of sequencers into series whose counts never go down. At each
-// reading it counts the difference to the reading before: of a name with a series there, of
-// every other name in "other". Its zero value is ready.
+// busiest divides the sequencers' counts into series that never decrease. Each reading adds the
+// difference to the previous one: to the name's series if it has one, else to "other". Its zero
+// value is ready.
 type busiest struct {
-	names  map[string]*tracked // of the last reading
+	names  map[string]*tracked // from the last reading
 	series map[string]*series
 	other  counts
-	given  counts // to all series but other, also those that ended
+	given  counts // to all series except other, including ended ones
 	whole  bool   // the last reading listed every name that was ever counted
 	at     time.Time
 }
 
-// tracked is a name of the last reading.
+// tracked is a name in the last reading.
 type tracked struct {
 	last   counts
-	weight float64 // of its IDs, by their age
+	weight float64 // of its IDs, by age
 }
 
-// series is the series of a name. One that is not active is not counted in.
+// series is a name's series. An inactive one receives no counts.
 type series struct {
 	use
 	active bool
 	until  time.Time // not active, or its name is gone: when it ends
 }
 
-// update takes in a reading: the counts of all sequencers together, also of those that are
-// not listed, and those of each one that is. It returns the series, by name, "other" among
-// them.
+// update applies a reading: the totals over all sequencers, listed or not, and the counts of the
+// listed ones. It returns the series by name, including "other".
 func (b *busiest) update(now time.Time, total counts, uses []use) []use {
 	if b.series == nil {
 		b.series, b.whole, b.at = map[string]*series{}, true, now
@@ -96,7 +94,7 @@ func (b *busiest) update(now time.Time, total counts, uses []use) []use {
 	return out
 }
 
-// hasSeries reports whether a name is counted in a series of its own.
+// hasSeries reports whether a name has an active series.
 func (b *busiest) hasSeries(name string) bool {
 	s := b.series[name]
 	return s != nil && s.active
@@ -110,8 +108,8 @@ func less(a, b uint64) uint64 {
 	return a - b
 }
 
-// read replaces the names by those of a reading, and returns what each has counted since the
-// last one. Of a name that was not listed there it is not known, unless all names were.
+// read replaces the names with a reading's names, and returns their counts since the last reading.
+// The result lacks a name that was not listed then, unless all names were.
 func (b *busiest) read(now time.Time, uses []use) map[string]counts {
 	decay := math.Exp2(-float64(now.Sub(b.at)) / float64(weightHalf))
 	names, news := make(map[string]*tracked, len(uses)), make(map[string]counts, len(uses))
@@ -132,8 +130,8 @@ func (b *busiest) read(now time.Time, uses []use) map[string]counts {
 	return news
 }
 
-// choose gives series to the busiest names, and takes them from others. A name loses its
-// series only to one of twice its weight, so that two do not alternate.
+// choose gives series to the busiest names, and takes them from others. A name loses its series
+// only to a name with twice its weight, so that two do not alternate.
 func (b *busiest) choose(now time.Time) {
 	active := 0
 	var rest []string
@@ -163,7 +161,7 @@ func (b *busiest) choose(now time.Time) {
 	b.drop(now)
 }
 
-// least returns the active name of the least weight.
+// least returns the active name with the least weight.
 func (b *busiest) least(byWeight func(x, y string) int) (least string) {
 	for name := range b.names {
 		if s := b.series[name]; s != nil && s.active && (least == "" || byWeight(name, least) > 0) {
@@ -173,8 +171,7 @@ func (b *busiest) least(byWeight func(x, y string) int) (least string) {
 	return least
 }
 
-// activate has a name counted in a series of its own: the one that it had, if that is still
-// shown.
+// activate gives a name an active series: its former one, if that is still reported.
 func (b *busiest) activate(name string) {
 	s := b.series[name]
 	if s == nil {
@@ -184,8 +181,8 @@ func (b *busiest) activate(name string) {
 	s.active, s.until = true, time.Time{}
 }
 
-// drop ends the series of names that are gone, or that are no longer counted in, after an
-// hour, and the oldest of them if there are too many.
+// drop removes the series of deleted or inactive names after an hour, and the oldest ones if there
+// are too many.
 func (b *busiest) drop(now time.Time) {
 	var ending []*series
 	for name, s := range b.series {

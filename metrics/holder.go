@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 )
 
-// Families of the handles of a process: of a client, or of a member's own.
+// Families for a process's handles, in a client or a member.
 var (
 	holderHandles         = newFamily(gauge, "holder_handles", "Handles of this process; each stripe of a Striped counts.")
 	holderAttached        = newFamily(gauge, "holder_attached_handles", "Handles of this process that have a logical node.")
@@ -39,11 +39,11 @@ var holderFamilies = []*family{
 // ClientSource is a [client.Client].
 type ClientSource interface{ Stats() client.Stats }
 
-// ForClient returns the collector of a client. Register it once: the collector keeps state
-// between scrapes.
+// ForClient returns a client's collector. Register it once: the collector keeps state between
+// scrapes.
 func ForClient(c ClientSource) prometheus.Collector { return &clientCollector{of: c} }
 
-// clientCollector is the collector of one client.
+// clientCollector is one client's collector.
 type clientCollector struct {
 	of     ClientSource
 	mu     sync.Mutex // one scrape at a time
@@ -64,7 +64,7 @@ func (c *clientCollector) Collect(ch chan<- prometheus.Metric) {
 	sink(ch).send(logDropped, float64(logqueue.Dropped()))
 }
 
-// holder makes the metrics of the handles of a process.
+// holder produces the metrics for a process's handles.
 type holder struct{ busiest busiest }
 
 func (h *holder) collect(to sink, s client.Stats) {

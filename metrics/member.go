@@ -19,16 +19,16 @@ type MemberSource interface {
 	Stats() grid.Stats
 }
 
-// ForMember returns the collector of a member, with its own handles. Register it once: the
+// ForMember returns a member's collector, which includes its own handles. Register it once: the
 // collector keeps state between scrapes.
 func ForMember(m MemberSource) prometheus.Collector { return &memberCollector{of: m} }
 
-// memberCollector is the collector of one member.
+// memberCollector is one member's collector.
 type memberCollector struct {
 	of      MemberSource
 	mu      sync.Mutex // one scrape at a time
 	holder  holder
-	busiest busiest // of the sequencers that the member owned
+	busiest busiest // sequencers that the member owned
 }
 
 // Describe implements prometheus.Collector.
@@ -122,7 +122,7 @@ func collectTime(to sink, s grid.Status, stats grid.Stats) {
 	}
 }
 
-// collectPartitions sends the owners and copies of the partitions.
+// collectPartitions sends the partitions' owners and copies.
 func collectPartitions(to sink, s grid.Status, stats grid.Stats) {
 	owned, unowned, joining, awaited, inSync := 0, 0, 0, 0, 0
 	for _, p := range s.Partitions {
@@ -157,8 +157,8 @@ func collectPartitions(to sink, s grid.Status, stats grid.Stats) {
 	to.send(losses, float64(stats.Partitions.Losses))
 }
 
-// collectSequencers sends the sequencers of the partitions that the member owns: the busiest
-// by name, and the others together.
+// collectSequencers sends the sequencers in partitions that the member owns: the busiest by name,
+// and the others together.
 func (c *memberCollector) collectSequencers(to sink, s grid.Status, used grid.Usage) {
 	var uses []use
 	listed := map[string]bool{}
@@ -188,7 +188,7 @@ func (c *memberCollector) collectSequencers(to sink, s grid.Status, used grid.Us
 	others.send(to, otherName)
 }
 
-// nodes are the logical nodes of sequencers, and when the first of their epochs ends.
+// nodes are sequencers' logical nodes, and the earliest end among their epochs.
 type nodes struct {
 	all, attached int
 	exhausted     time.Time
@@ -211,7 +211,7 @@ func (n *nodes) send(to sink, name string) {
 	}
 }
 
-// collectRequests sends the requests and connections of the API.
+// collectRequests sends the API's requests and connections.
 func collectRequests(to sink, r grid.RequestStats) {
 	for _, one := range r.ByCode {
 		to.send(requests, float64(one.Count), one.Path, one.Code)

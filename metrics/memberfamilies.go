@@ -1,6 +1,6 @@
 package metrics
 
-// Families of a member.
+// A member's families.
 var (
 	buildInfo         = newFamily(gauge, "build_info", "1, with the release, the commit and the compiler that this member was built with.", "version", "commit", "goversion")
 	protocolSupported = newFamily(gauge, "protocol_supported", "Newest protocol that this member has.")
@@ -63,7 +63,7 @@ var (
 	certificateExpiry = newFamily(gauge, "certificate_expiry_timestamp_seconds", "When the TLS certificate of this member ends, or its authority if that is first, in Unix seconds; absent without TLS.")
 )
 
-// memberFamilies are the families of a member besides those of its handles.
+// memberFamilies are a member's families besides its handles'.
 var memberFamilies = []*family{
 	buildInfo, protocolSupported, protocolInUse,
 	ready, settled, hasLeader, leads, members, membersAlive, voters, votersAlive, foreignMembers, membersJoined, membersRemoved, alerts,

@@ -1,29 +1,29 @@
-// Package metrics makes Prometheus metrics of a member of a grid and of a client. The
-// program's own registry gets the collectors; nothing is registered globally:
+// Package metrics provides Prometheus metrics for a grid member and for a client. The program's own
+// registry gets the collectors; nothing is registered globally:
 //
 //	registry := prometheus.NewRegistry()
 //	registry.MustRegister(metrics.ForMember(member))
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 //
-// The agent serves the same at /metrics of its --ops-addr. docs/metrics.md lists every
-// metric. A program with several members or clients registers each under labels of its own
+// The agent serves the same at /metrics on its --ops-addr. docs/metrics.md lists every metric. A
+// program with several members or clients registers each under separate labels
 // (prometheus.WrapRegistererWith).
 //
 // A collector counts nothing by itself: at each scrape it reads [grid.Member.Status] and
-// [grid.Member.Stats], or [client.Client.Stats]. Generating an ID costs the same with and
-// without it.
+// [grid.Member.Stats], or [client.Client.Stats]. Generating an ID costs the same with and without
+// it.
 //
 // # Series of sequencers
 //
-// A grid may have a hundred thousand sequencers, so only 50 of them have series with their
-// name in the label sequencer, those with the most IDs; all others count in the series
-// "other". The series of counts never go down, and rate() over them is right whatever
-// changes: each ID counts in exactly one series, that which its name had when the collector
-// first saw it counted. A name that becomes busy begins with a series at 0, and "other" keeps
-// its earlier IDs. A name that is no longer busy continues in "other", and its own series stays
-// as it was for an hour before it ends. When a partition moves, the earlier owner's series
-// stays and the new owner's begins at 0, so sum by (sequencer) (rate(...)) is the rate of the
-// sequencer. Gauges, as of the logical nodes, are of the sequencers that a member owns now.
+// A grid may have a hundred thousand sequencers, so only the 50 with the most IDs have series with
+// their name in the label sequencer; all others count in the series "other". A count's series never
+// decreases, and rate() over it is correct across all changes: each ID counts in exactly one
+// series, the one that its name had when the collector first read the count. A name that becomes
+// busy begins with a series at 0, and "other" keeps its earlier IDs. A name that is no longer busy
+// continues in "other", and its own series stays constant for an hour before it ends. When a
+// partition moves, the earlier owner's series stays and the new owner's begins at 0, so sum by
+// (sequencer) (rate(...)) is the sequencer's rate. Gauges, such as logical nodes, cover the
+// sequencers that a member owns now.
 package metrics
 
 import (
@@ -35,7 +35,7 @@ import (
 // prefix begins every name.
 const prefix = "snowgrid_"
 
-// kind is a kind of metric.
+// kind is a metric's kind.
 type kind string
 
 const (
@@ -44,7 +44,7 @@ const (
 	histogram kind = "histogram"
 )
 
-// family is the metrics of one name.
+// family is all metrics with one name.
 type family struct {
 	name   string // without the prefix
 	kind   kind
@@ -57,7 +57,7 @@ func newFamily(k kind, name, help string, labels ...string) *family {
 	return &family{name: prefix + name, kind: k, help: help, labels: labels, desc: prometheus.NewDesc(prefix+name, help, labels, nil)}
 }
 
-// sink takes the metrics of one scrape.
+// sink receives one scrape's metrics.
 type sink chan<- prometheus.Metric
 
 // send sends the value of a gauge or a counter.
@@ -87,7 +87,7 @@ func (s sink) sendHistogram(f *family, d client.Distribution, labels ...string) 
 	s <- prometheus.MustNewConstHistogram(f.desc, d.Count, d.Sum.Seconds(), buckets, labels...)
 }
 
-// describe sends the descriptions of families.
+// describe sends the families' descriptions.
 func describe(ch chan<- *prometheus.Desc, families []*family) {
 	for _, f := range families {
 		ch <- f.desc

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Action is the kind of a caller's request. Its text is that of the audit log.
+// Action is the kind of a caller's request. The audit log contains its text.
 type Action string
 
 // The actions.
 const (
 	Health Action = "health" // whether the process is alive and ready
 
-	Status    Action = "status"    // state of the grid, settings, numbers
+	Status    Action = "status"    // grid state, settings, numbers
 	Directory Action = "directory" // members and owners
-	List      Action = "list"      // sequencers, their holders, members of the gossip
+	List      Action = "list"      // sequencers, their holders, gossip members
 
 	Create Action = "create"
 	Open   Action = "open"
@@ -24,7 +24,7 @@ const (
 	Detach Action = "detach"
 	IDs    Action = "ids"
 	Events Action = "events"
-	Number Action = "number" // apply for and register a number of a set
+	Number Action = "number" // apply for and register a number in a set
 
 	Destroy       Action = "destroy"
 	Init          Action = "init"
@@ -43,7 +43,7 @@ const (
 	Raft      Action = "raft"
 	Gossip    Action = "gossip"
 	Hello     Action = "hello"
-	Push      Action = "push"   // of a roster's changes
+	Push      Action = "push"   // push roster changes
 	Follow    Action = "follow" // a leader, by its pushes
 	Join      Action = "join"
 	Leave     Action = "leave"
@@ -55,9 +55,9 @@ const (
 	Held      Action = "held"
 	Stored    Action = "stored"
 	Collect   Action = "collect"
-	Relay     Action = "relay" // a create of another caller, to the owner
+	Relay     Action = "relay" // pass another caller's create to the owner
 	Count     Action = "count"
-	SetKeys   Action = "set-keys" // of the gossip, at one member
+	SetKeys   Action = "set-keys" // set gossip keys at one member
 )
 
 // table has the least role for each action; see least.
@@ -75,10 +75,10 @@ var table = map[Action]Role{
 	Earlier: Member, Replicate: Member, Held: Member, Stored: Member, Collect: Member, Relay: Member, Count: Member, SetKeys: Member,
 }
 
-// rank orders the roles: each may do what those below it may.
+// rank orders the roles: each role includes the permissions of the roles before it.
 var rank = []Role{NoRole, Reader, Holder, Admin, Member}
 
-// Actions returns every action of the table, sorted.
+// Actions returns all actions in the table, sorted.
 func Actions() []Action {
 	var out []Action
 	for a := range table {
@@ -94,10 +94,10 @@ func Least(a Action) (Role, bool) {
 	return r, known
 }
 
-// Authorize returns nil if a caller may do an action to the sequencer of a name, "" for an
-// action that is about none. Errors match [ErrUnauthenticated] if the caller proved no
-// identity, else [ErrDenied], and name the role that is needed. An action that is not in the
-// table is denied to everyone.
+// Authorize returns nil if a caller may perform an action on the named sequencer; the name is ""
+// for an action without one. Errors match [ErrUnauthenticated] if the caller proved no identity,
+// else [ErrDenied], and name the required role. An action that is not in the table is denied to all
+// callers.
 func Authorize(p Peer, a Action, name string) error {
 	least, known := table[a]
 	if !known {

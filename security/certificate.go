@@ -12,13 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// MemberServerName is a DNS name that every certificate of the role member has. Processes
-// check it in place of the host that they dial, so that a certificate holds wherever its
-// member runs.
+// MemberServerName is a DNS name in every member certificate. Processes verify it instead of the
+// host that they dial, so that a certificate stays valid wherever its member runs.
 const MemberServerName = "member.snowgrid"
 
-// URIs of a certificate that states its role and names: spiffe://snowgrid/role/ROLE and, for
-// each pattern, spiffe://snowgrid/names/PATTERN, escaped.
+// URIs in a certificate that declares its role and names: spiffe://snowgrid/role/ROLE and, for each
+// pattern, spiffe://snowgrid/names/PATTERN, escaped.
 const (
 	uriScheme   = "spiffe"
 	uriHost     = "snowgrid"
@@ -27,9 +26,9 @@ const (
 	gridPrefix  = "/grid/"
 )
 
-const maxGrid = 255 // bytes of a grid's name
+const maxGrid = 255 // bytes in a grid name
 
-// CheckGrid refuses the name of a grid that no grid can have.
+// CheckGrid rejects a name that a grid cannot have.
 func CheckGrid(name string) error {
 	if name == "" || len(name) > maxGrid || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return fmt.Errorf("%w: grid %.80q has %d bytes; give 1 to %d bytes of UTF-8 without control characters, the name of the agents (--name)", ErrInvalid, name, len(name), maxGrid)
@@ -52,7 +51,7 @@ func GridOf(c *x509.Certificate) string {
 	return ""
 }
 
-// URIs returns those of a certificate for a role, limited to names if there are any.
+// URIs returns the URIs in a certificate for a role, limited to names if there are any.
 func URIs(r Role, names []Pattern) []*url.URL {
 	out := []*url.URL{{Scheme: uriScheme, Host: uriHost, Path: rolePrefix + string(r)}}
 	for _, n := range names {
@@ -61,7 +60,7 @@ func URIs(r Role, names []Pattern) []*url.URL {
 	return out
 }
 
-// Rule gives a role to the certificates of an authority that knows nothing of this project.
+// Rule assigns a role to certificates from an authority outside this project.
 type Rule struct {
 	// Match is compared with "subject:" and the distinguished name (RFC 2253),
 	// "dns:", "email:", "ip:" and "uri:" and each alternative name; * stands for any bytes.
@@ -100,7 +99,7 @@ func CheckNames(r Role, names []Pattern) error {
 	return nil
 }
 
-// identities are the texts of a certificate that rules are compared with.
+// identities returns a certificate's texts that rules are compared with.
 func identities(c *x509.Certificate) []string {
 	out := []string{"subject:" + c.Subject.String()}
 	for _, n := range c.DNSNames {
@@ -118,12 +117,12 @@ func identities(c *x509.Certificate) []string {
 	return out
 }
 
-// Identity returns the peer that a certificate makes, without a check of the certificate.
+// Identity returns the peer identified by a certificate, without verifying the certificate.
 func Identity(c *x509.Certificate, rules []Rule) Peer { return peerOf(c, rules) }
 
-// peerOf returns the peer of a verified certificate: by the first rule that matches, or,
-// without rules, by the URIs in the certificate. A certificate that states nothing, or
-// something that is not understood, makes a peer without a role.
+// peerOf returns the peer for a verified certificate: from the first matching rule or, without
+// rules, from the URIs in the certificate. A certificate that declares no role, or has an
+// unrecognized declaration, produces a peer without a role.
 func peerOf(c *x509.Certificate, rules []Rule) Peer {
 	sum := sha256.Sum256(c.Raw)
 	p := Peer{Name: c.Subject.CommonName, ID: "cert:" + hex.EncodeToString(sum[:8]), Expires: c.NotAfter, Grid: GridOf(c)}
@@ -146,12 +145,11 @@ func peerOf(c *x509.Certificate, rules []Rule) Peer {
 	return p
 }
 
-// errStated says that a certificate states something that is not understood.
+// errStated means that a certificate contains an unrecognized declaration.
 var errStated = errors.New("not understood")
 
-// stated returns the role and the names that the URIs of a certificate state. A limit that was
-// misspelled must not make a certificate without a limit: any URI of this project that is not
-// understood is an error.
+// stated returns the role and names declared in a certificate's URIs. A misspelled limit must not
+// produce a certificate without a limit: any unrecognized URI in this project's form is an error.
 func stated(uris []*url.URL) (role Role, names []Pattern, err error) {
 	grid := ""
 	for _, u := range uris {
@@ -183,7 +181,7 @@ func stated(uris []*url.URL) (role Role, names []Pattern, err error) {
 	return role, names, nil
 }
 
-// isOwn reports whether a URI is one of this project, in exactly its form.
+// isOwn reports whether a URI has exactly this project's form.
 func isOwn(u *url.URL) bool {
 	return u.Scheme == uriScheme && u.Host == uriHost && u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == ""
 }

@@ -6,43 +6,42 @@ import (
 	"time"
 )
 
-// Config names the credentials of a process, and whom it trusts. Give Dir, or the
-// files of another authority, or TLS.
+// Config selects a process's credentials, and the authorities it trusts. Set Dir, or another
+// authority's files, or TLS.
 type Config struct {
 	// Dir is a directory made by snowgrid secure init or snowgrid secure issue.
 	Dir string
-	// Role picks the certificate in Dir: ROLE.crt. "" = member for a member, and for any
-	// other process the first of holder, admin and reader that is there.
+	// Role selects the certificate in Dir: ROLE.crt. "" = member for a member; for other processes
+	// the first that exists among holder, admin and reader.
 	Role Role
 
-	// CertFile, KeyFile and CAFile are PEM files in place of those in Dir: the certificate
-	// with its chain, its private key, and the authorities that are trusted.
+	// CertFile, KeyFile and CAFile are PEM files that replace the files in Dir: the certificate
+	// with its chain, its private key, and the trusted authorities.
 	CertFile, KeyFile, CAFile string
-	// GossipKeysFile and TokensFile are those of a member in place of gossip.keys and
-	// tokens.pub in Dir.
+	// GossipKeysFile and TokensFile replace a member's gossip.keys and tokens.pub in Dir.
 	GossipKeysFile, TokensFile string
 	// TLS, if not nil, replaces certificates and authorities. A member needs ClientCAs in it.
 	// It does not follow files by itself, and its GetConfigForClient is not used.
 	TLS *tls.Config
 
-	// Token is a token of `snowgrid secure token`, which a client sends in place of a
-	// certificate. Only the certificates of the authorities are read then. A token ends,
-	// and is not followed: for a process that runs for long a certificate is better.
+	// Token comes from `snowgrid secure token`; a client sends it instead of a certificate. Only
+	// the authorities' certificates are read then. A token expires and is not reloaded:
+	// long-running processes should use a certificate.
 	Token string
 
-	// Grid is the name of the grid that this process is of; "" = the one that its certificate
-	// names. A certificate or token that names another grid is refused.
+	// Grid is the name of the process's grid; "" = the name in its certificate. Certificates and
+	// tokens that name another grid are rejected.
 	Grid string
 
-	// Rules give roles to certificates of an authority that states none in them. The first
-	// that matches counts. With rules, a certificate that none matches may do nothing,
-	// whatever it states.
+	// Rules assign roles to certificates from an authority that does not declare them. The first
+	// matching rule applies. With rules, a certificate without a matching rule has no permissions,
+	// whatever it declares.
 	Rules []Rule
-	// ServerName is a name that the certificates of all members have, checked in place of
-	// the host that is dialed. "" = MemberServerName with Dir, and the host without.
+	// ServerName is a name in all member certificates, verified instead of the dialed host. "" =
+	// MemberServerName with Dir, and the host without.
 	ServerName string
 
-	// Every is how often the files are looked at for changes; 0 = 10 s.
+	// Every is the interval between checks for changed files; 0 = 10 s.
 	Every time.Duration
 	// Time returns the time that certificates are checked at; nil = time.Now. For tests.
 	Time func() time.Time

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Names of files in a directory of [Config.Dir]; certificates are ROLE.crt and ROLE.key.
+// File names in [Config.Dir]; certificates are ROLE.crt and ROLE.key.
 const (
 	AuthorityFile    = "ca.crt"
 	AuthorityKeyFile = "ca.key"
@@ -23,11 +23,11 @@ const (
 	TokensKeyFile    = "tokens.key"
 )
 
-// defaultEvery is how often files are looked at.
+// defaultEvery is the default interval between checks for changed files.
 const defaultEvery = 10 * time.Second
 
-// Credentials are a [Config] at work: the certificates and keys of this process, and those
-// that it trusts. Methods may be called from any goroutine.
+// Credentials apply a [Config]: this process's certificates and keys, and the certificates it
+// trusts. The methods are safe for concurrent use.
 type Credentials struct {
 	cfg   Config
 	files paths
@@ -48,16 +48,16 @@ type material struct {
 	server  *tls.Config
 	client  *tls.Config
 	speaks  map[string]*tls.Config // client, for one protocol each
-	own     *x509.Certificate      // nil if cfg.TLS has none that can be read
+	own     *x509.Certificate      // nil if cfg.TLS has no readable certificate
 	grid    string                 // that this process is of, "" if that is not known
-	issuer  time.Time              // when the authority of own ends; zero if that is not known
-	clients *x509.CertPool         // that certificates of callers are checked by
+	issuer  time.Time              // when own's authority ends; zero if that cannot be determined
+	clients *x509.CertPool         // verifies callers' certificates
 	gossip  [][]byte
 	tokens  []byte // the file, as it is
 }
 
-// Load reads the files that a configuration names. role is that of a process whose configuration
-// states none. Errors match [ErrInvalid] and name the file and the remedy.
+// Load reads the files selected by a configuration. role applies if the configuration sets none.
+// Errors match [ErrInvalid] and name the file and the remedy.
 func Load(cfg Config, role Role) (*Credentials, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func Load(cfg Config, role Role) (*Credentials, error) {
 	return c, nil
 }
 
-// paths returns the files of a configuration for a role, and the role of the certificate.
+// paths returns a configuration's files for a role, and the certificate's role.
 func (c Config) paths(role Role) (paths, Role) {
 	p := paths{cert: c.CertFile, key: c.KeyFile, authority: c.CAFile, gossip: c.GossipKeysFile, tokens: c.TokensFile}
 	if c.Dir == "" {
@@ -125,10 +125,10 @@ func (c Config) paths(role Role) (paths, Role) {
 	return p, role
 }
 
-// Role returns the role whose certificate this process has.
+// Role returns the role in this process's certificate.
 func (c *Credentials) Role() Role { return c.role }
 
-// Token returns the token that a client sends in place of a certificate, "" for none.
+// Token returns the token that a client sends instead of a certificate, "" for none.
 func (c *Credentials) Token() string { return c.cfg.Token }
 
 // Files returns the files that are read, for messages.
@@ -194,9 +194,8 @@ func (c *Credentials) Changed() <-chan struct{} { return *c.changed.Load() }
 // Generation counts the reloads that changed something.
 func (c *Credentials) Generation() int { return c.current.Load().number }
 
-// Server returns the configuration of a listener. It follows reloads. A caller without a
-// certificate is accepted, and has no role; one with a certificate that is not valid is
-// refused.
+// Server returns a listener's configuration. It follows reloads. A caller without a certificate is
+// accepted, and has no role; a caller with an invalid certificate is rejected.
 func (c *Credentials) Server() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
@@ -215,19 +214,19 @@ func (c *Credentials) Server() *tls.Config {
 	}
 }
 
-// Client returns the configuration of a connection to a member at an address, host:port. It
-// is that of this moment: take a new one for each connection.
+// Client returns the configuration for a connection to a member at an address, host:port. It does
+// not follow reloads: get a new one for each connection.
 func (c *Credentials) Client(addr string) *tls.Config {
 	return named(c.current.Load().client, addr)
 }
 
-// ClientOver is Client for connections that speak one protocol: h2 or http/1.1. Those to
-// members of one name have the same configuration: each would need a kilobyte.
+// ClientOver is Client for connections that speak one protocol: h2 or http/1.1. Connections to
+// members with one name share a configuration: each would need a kilobyte.
 func (c *Credentials) ClientOver(protocol, addr string) *tls.Config {
 	return named(c.current.Load().speaks[protocol], addr)
 }
 
-// named returns a configuration with the name of the member at an address, unless it has one.
+// named returns a configuration with the host in addr as server name, unless one is set.
 func named(conf *tls.Config, addr string) *tls.Config {
 	if conf.ServerName != "" {
 		return conf
@@ -240,8 +239,8 @@ func named(conf *tls.Config, addr string) *tls.Config {
 	return conf
 }
 
-// Grid returns the name of the grid that this process is of, "" if neither its configuration
-// nor its certificate names one.
+// Grid returns the name of this process's grid, "" if neither its configuration nor its certificate
+// names one.
 func (c *Credentials) Grid() string { return c.current.Load().grid }
 
 // sameGrid takes the grid that the own certificate names.
@@ -260,7 +259,7 @@ func (c *Credentials) sameGrid(m *material, named string) error {
 	return nil
 }
 
-// checkGrid refuses a peer whose certificate names another grid than this process is of.
+// checkGrid rejects a peer with a certificate for a grid other than this process's.
 func (m *material) checkGrid(p Peer) error {
 	if p.Grid == "" || m.grid == "" || p.Grid == m.grid {
 		return nil
@@ -268,10 +267,10 @@ func (m *material) checkGrid(p Peer) error {
 	return fmt.Errorf("%w: the certificate of %s is for the grid %q, and this process is of the grid %q; use certificates of one grid (snowgrid secure init --grid NAME)", ErrUnauthenticated, p, p.Grid, m.grid)
 }
 
-// GossipKeys returns the keys of the gossip, of which the first encrypts; nil = none.
+// GossipKeys returns the gossip keys, the encrypting one first; nil = none.
 func (c *Credentials) GossipKeys() [][]byte { return c.current.Load().gossip }
 
-// TokenKeys returns the file of public keys that tokens are checked with; nil = none.
+// TokenKeys returns the file of public keys that verify tokens; nil = none.
 func (c *Credentials) TokenKeys() []byte { return c.current.Load().tokens }
 
 // Now returns the time that certificates are checked at.
@@ -347,7 +346,7 @@ func (c *Credentials) read() (*material, error) {
 	return m, nil
 }
 
-// read reads the certificates. A process that shows no certificate has none.
+// read reads the certificates. A process that presents no certificate has none.
 func (p paths) read() (*tls.Config, error) {
 	conf := &tls.Config{}
 	if p.cert != "" {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Expiry returns when the first of this process's certificates ends; the zero time if that is
-// not known.
+// Expiry returns the earliest end among this process's certificates; the zero time if it cannot be
+// determined.
 func (c *Credentials) Expiry() time.Time {
 	if c.cfg.TLS != nil {
 		return certificateExpiry(c.cfg.TLS)
@@ -18,12 +18,12 @@ func (c *Credentials) Expiry() time.Time {
 	return time.Time{}
 }
 
-// AuthorityExpiry returns when the authority of this process's certificate ends, by the
-// certificate of it in ca.crt; the zero time if that is not known.
+// AuthorityExpiry returns the end of the authority that issued this process's certificate, from
+// ca.crt; the zero time if it cannot be determined.
 func (c *Credentials) AuthorityExpiry() time.Time { return c.current.Load().issuer }
 
-// certificateExpiry returns when the first certificate ends that a configuration presents;
-// zero if there is none, or it cannot be told.
+// certificateExpiry returns the earliest end among the certificates that a configuration presents;
+// zero if there is none, or it cannot be determined.
 func certificateExpiry(conf *tls.Config) (first time.Time) {
 	if conf == nil {
 		return first
@@ -47,8 +47,8 @@ func certificateExpiry(conf *tls.Config) (first time.Time) {
 	return first
 }
 
-// presented asks a configuration's function for a certificate, as for a client that says
-// nothing of itself. A function that cannot serve that tells no certificate.
+// presented requests a certificate from a configuration's function, as for a client that sends no
+// preferences. If the function fails then, the result is nil.
 func presented(conf *tls.Config) (c *tls.Certificate) {
 	defer func() {
 		if recover() != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Explain returns a sentence about an error of TLS or of a certificate, with its remedy; the
-// error's own text for any other error.
+// Explain describes a TLS or certificate error and its remedy in one sentence; for any other error
+// it returns the error's own text.
 func Explain(err error) string {
 	var invalid x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError

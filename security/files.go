@@ -54,9 +54,8 @@ func readGossipKeys(file string) ([][]byte, error) {
 	return keys, nil
 }
 
-// ParseGossipKeys returns the keys in the text of a file like gossip.keys: one a line, in
-// base64. Empty lines and those that begin with # are skipped. Errors match [ErrInvalid] and do
-// not show the text.
+// ParseGossipKeys returns the keys in the text of gossip.keys: one per line, in base64. Empty lines
+// and lines that begin with # are skipped. Errors match [ErrInvalid] and do not contain the text.
 func ParseGossipKeys(text []byte) (keys [][]byte, err error) {
 	for i, line := range strings.Split(string(text), "\n") {
 		line = strings.TrimSpace(line)
@@ -75,7 +74,7 @@ func ParseGossipKeys(text []byte) (keys [][]byte, err error) {
 	return keys, nil
 }
 
-// CheckGossipKey refuses a key of another length than AES has.
+// CheckGossipKey rejects a key without an AES key length.
 func CheckGossipKey(key []byte) error {
 	if n := len(key); n != 16 && n != 24 && n != 32 {
 		return fmt.Errorf("%w: the gossip key has %d bytes; give 16, 24 or 32", ErrInvalid, n)
@@ -83,7 +82,7 @@ func CheckGossipKey(key []byte) error {
 	return nil
 }
 
-// unreadable returns the error of a file that cannot be read.
+// unreadable returns the error for a file that cannot be read.
 func unreadable(file string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// MaxGossipKeys is how many keys a gossip may have.
+// MaxGossipKeys is the maximum number of gossip keys.
 const MaxGossipKeys = 16
 
 // Fingerprint returns 8 hex digits that stand for a gossip key in lists and logs.
@@ -20,8 +20,8 @@ func Fingerprint(key []byte) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// ParseGossipKey returns a gossip key from its text in base64. Errors match [ErrInvalid] and
-// do not show the text.
+// ParseGossipKey decodes a gossip key in base64. Errors match [ErrInvalid] and do not contain the
+// text.
 func ParseGossipKey(text string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || CheckGossipKey(key) != nil {
@@ -30,9 +30,8 @@ func ParseGossipKey(text string) ([]byte, error) {
 	return key, nil
 }
 
-// WriteGossipKeys replaces the keys in a file by others, of which the first encrypts. The
-// comments at its beginning stay. After an error, and after a crash at any moment, the file
-// has its keys of before.
+// WriteGossipKeys replaces the keys in a file; the first key encrypts. The comments at the start
+// stay. After an error or a crash at any point, the file keeps its previous keys.
 func WriteGossipKeys(file string, keys [][]byte) error {
 	path, err := filepath.EvalSymlinks(file)
 	if err != nil {
@@ -58,7 +57,7 @@ func WriteGossipKeys(file string, keys [][]byte) error {
 	return nil
 }
 
-// replaceFile replaces the content of a file, as a whole or not at all.
+// replaceFile replaces a file's content, as a whole or not at all.
 func replaceFile(path, text string) error {
 	dir := filepath.Dir(path)
 	temp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*") // with the mode 0600

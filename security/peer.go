@@ -10,23 +10,23 @@ import (
 // Peer is a caller, as it proved itself. The zero value has no role.
 type Peer struct {
 	Role  Role
-	Names []Pattern // of the sequencers that it may use; empty = all
-	// Name is for people: the common name of a certificate, or the subject of a token.
+	Names []Pattern // usable sequencers; empty = all
+	// Name is for display: a certificate's common name, or a token's subject.
 	Name string
-	// ID tells credentials apart, for limits and logs: "cert:" and a part of the
-	// certificate's fingerprint, "token:" and the token's ID, or "" for none.
+	// ID distinguishes credentials, for limits and logs: "cert:" and part of the certificate's
+	// fingerprint, "token:" and the token's ID, or "" for none.
 	ID      string
 	Expires time.Time // zero: never
 	Grid    string    // the name of the grid that the credential is for; "" if it names none
 }
 
-// Everyone is a caller of a member that runs without security: it may do everything.
+// Everyone is a caller at a member that runs without security: it has all permissions.
 var Everyone = Peer{Role: Member, Name: "anyone"}
 
 // Self is the member's own process.
 var Self = Peer{Role: Member, Name: "this process"}
 
-// MayUse reports whether the names of the peer allow a sequencer.
+// MayUse reports whether the peer's names allow a sequencer.
 func (p Peer) MayUse(name string) bool {
 	return len(p.Names) == 0 || slices.ContainsFunc(p.Names, func(n Pattern) bool { return n.Matches(name) })
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Remote is the process at the other end of an open connection. Who it is is verified again
+// Remote is the process at the other end of an open connection. Its identity is verified again
 // after each reload, and when its certificate ends.
 type Remote struct {
 	by     *Credentials
@@ -20,7 +20,7 @@ type Remote struct {
 	last   atomic.Pointer[verdict]
 }
 
-// verdict is the identity of a remote when it was last verified.
+// verdict is a remote's identity when it was last verified.
 type verdict struct {
 	generation int
 	peer       Peer
@@ -72,7 +72,7 @@ func (r *Remote) Keep(end func(error)) (forget func()) {
 	return func() { r.by.open.remove(r) }
 }
 
-// openRemotes are the remotes of open connections. Its zero value is ready.
+// openRemotes are the remotes with open connections. Its zero value is ready.
 type openRemotes struct {
 	mu  sync.Mutex
 	end map[*Remote]func(error)
@@ -93,8 +93,8 @@ func (o *openRemotes) remove(r *Remote) {
 	delete(o.end, r)
 }
 
-// check ends the connections whose remotes are not valid, and returns the time until the next
-// has to be looked at, at most most.
+// check closes connections with invalid remotes, and returns the time until the next check, at most
+// most.
 func (o *openRemotes) check(most time.Duration, now time.Time) time.Duration {
 	for r, end := range o.all() {
 		if v := r.verify(); v.err != nil {
@@ -116,13 +116,12 @@ func (o *openRemotes) all() map[*Remote]func(error) {
 	return maps.Clone(o.end)
 }
 
-// PeerOf returns who is at the other end of a connection, by the authorities that are
-// trusted now and at the present time: a certificate that was valid at the handshake may
-// not be any longer. A connection without a certificate is a peer without a role. Errors
-// match [ErrUnauthenticated].
+// PeerOf returns the peer at the other end of a connection, verified with the current authorities
+// at the current time: a certificate that was valid at the handshake may have become invalid. A
+// connection without a certificate is a peer without a role. Errors match [ErrUnauthenticated].
 func (c *Credentials) PeerOf(state *tls.ConnectionState) (Peer, error) { return c.Caller(state).Peer() }
 
-// verify returns the peer of a connection, and when its certificate or one above it ends.
+// verify returns a connection's peer, and the earliest end in its certificate chain.
 func (c *Credentials) verify(m *material, state tls.ConnectionState, dialed bool) (Peer, time.Time, error) {
 	if len(state.PeerCertificates) == 0 {
 		if dialed {
@@ -138,7 +137,7 @@ func (c *Credentials) verify(m *material, state tls.ConnectionState, dialed bool
 	until := leaf.NotAfter
 	switch {
 	case dialed && m.client.InsecureSkipVerify:
-	case !dialed && roots == nil: // Verify would trust the authorities of the machine
+	case !dialed && roots == nil: // Verify would trust the operating system's authorities
 		return Peer{}, time.Time{}, fmt.Errorf("%w: no authority of callers is trusted here", ErrUnauthenticated)
 	default:
 		between := x509.NewCertPool()
@@ -163,7 +162,7 @@ func (c *Credentials) verify(m *material, state tls.ConnectionState, dialed bool
 	return p, until, nil
 }
 
-// longest returns the end of the chain that is valid for longest.
+// longest returns the end of the chain that stays valid longest.
 func longest(chains [][]*x509.Certificate) (until time.Time) {
 	for _, chain := range chains {
 		if end := firstEnd(chain); end.After(until) {
@@ -173,7 +172,7 @@ func longest(chains [][]*x509.Certificate) (until time.Time) {
 	return until
 }
 
-// firstEnd returns when the first of some certificates ends.
+// firstEnd returns the earliest end among some certificates.
 func firstEnd(certs []*x509.Certificate) (first time.Time) {
 	for _, cert := range certs {
 		if first.IsZero() || cert.NotAfter.Before(first) {
@@ -198,7 +197,7 @@ func issuerExpiry(own *x509.Certificate, conf *tls.Config, now time.Time) (until
 		Roots: conf.RootCAs, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
 	})
 	if err != nil {
-		return until // it has ended, or is of an authority that only others trust
+		return until // it has ended, or was issued by an authority that only others trust
 	}
 	for _, chain := range chains {
 		if end := firstEnd(chain[1:]); end.After(until) {
@@ -208,10 +207,10 @@ func issuerExpiry(own *x509.Certificate, conf *tls.Config, now time.Time) (until
 	return until
 }
 
-// errNotMember is part of each error of a connection to a process that is not a member.
+// errNotMember is part of each error about a connection to a process that is not a member.
 var errNotMember = errors.New("no member")
 
-// notMember is the error of a connection to a process that should be a member.
+// notMember returns the error for a connection to a process that should be a member.
 func notMember(p Peer) error {
 	return fmt.Errorf("%w: the process that answers is %s, and %w", ErrUnauthenticated, p, errNotMember)
 }

@@ -7,23 +7,23 @@ import (
 	"github.com/snowgrid/snowgrid/internal/pattern"
 )
 
-// Role is the role of a caller at a grid.
+// Role is a caller's role in a grid.
 type Role string
 
-// The roles. An admin has the permissions of a holder, and a holder those of a reader. A member may
-// do everything: members act for each other and pass the calls of admins on.
+// The roles. An admin has a holder's permissions, and a holder a reader's. A member may do
+// everything: members act for each other and forward admins' calls.
 const (
 	NoRole Role = ""
 	Reader Role = "reader" // looks: status, directory, lists
-	Holder Role = "holder" // has sequencers: creates, opens and attaches those whose names it may
+	Holder Role = "holder" // holds sequencers: creates, opens and attaches the names it may use
 	Admin  Role = "admin"  // operates the grid: destroys, removes, recovers, changes settings
-	Member Role = "member" // is part of the grid: Raft, gossip, calls between members
+	Member Role = "member" // belongs to the grid: Raft, gossip, calls between members
 )
 
 // Roles are all roles.
 var Roles = []Role{Member, Admin, Holder, Reader}
 
-// ParseRole returns the role of a name.
+// ParseRole returns the role with this name.
 func ParseRole(name string) (Role, error) {
 	if r := Role(name); slices.Contains(Roles, r) {
 		return r, nil
@@ -31,8 +31,7 @@ func ParseRole(name string) (Role, error) {
 	return NoRole, fmt.Errorf("%w: role %.40q; give member, admin, holder or reader", ErrInvalid, name)
 }
 
-// Pattern matches names of sequencers: each * stands for any number of any bytes, every other
-// byte for itself.
+// Pattern matches sequencer names: each * matches any number of bytes, every other byte itself.
 type Pattern = pattern.Pattern
 
 // CheckPattern refuses a pattern that no name matches.

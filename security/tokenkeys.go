@@ -9,18 +9,18 @@ import (
 	"fmt"
 )
 
-// maxTokenKeys is how many keys a file may have.
+// maxTokenKeys is the maximum number of keys in a file.
 const maxTokenKeys = 16
 
-// TokenKeyID returns the name of a key that tokens are checked with: the key ID in the header
-// of each token that it signs.
+// TokenKeyID returns the ID of a key that verifies tokens, as in the header of each token that the
+// key signs.
 func TokenKeyID(key ed25519.PublicKey) string {
 	sum := sha256.Sum256(key)
 	return hex.EncodeToString(sum[:8])
 }
 
-// ParseTokenKeys returns the public keys in the text of a file like tokens.pub by their key
-// IDs, and the IDs in the order of the file. Errors match [ErrInvalid].
+// ParseTokenKeys returns the public keys in the text of tokens.pub by their key IDs, and the IDs in
+// file order. Errors match [ErrInvalid].
 func ParseTokenKeys(text []byte) (keys map[string]ed25519.PublicKey, ids []string, err error) {
 	keys = map[string]ed25519.PublicKey{}
 	for {

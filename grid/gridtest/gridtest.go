@@ -40,7 +40,7 @@ import (
 type Config struct {
 	Members int           // how many form the grid
 	Durable bool          // each has a data directory, which survives Crash
-	Delay   time.Duration // of the network from the start, see [Network.SetDelay]
+	Delay   time.Duration // the network's delay from the start, see [Network.SetDelay]
 	// Secured gives every member and client certificates, and the gossip a key; see
 	// [Grid.Secrets]. Without it everything is in clear text.
 	Secured bool
@@ -65,7 +65,7 @@ type Grid struct {
 	dirs    map[string]string
 }
 
-// settle is the bubble's time for the last timers of gossip to end.
+// settle is the time in the bubble for the last gossip timers to end.
 const settle = 30 * time.Second
 
 // startLimit bounds a start in the bubble's time.
@@ -103,9 +103,9 @@ func New(tb testing.TB, cfg Config) *Grid {
 	return g
 }
 
-// StartMembers starts members concurrently, and waits until they serve. A member
-// that ran before starts again, durable ones with the data directory they had. In a
-// CPU profile the samples of a member have its name as the label "member".
+// StartMembers starts members concurrently, and waits until they serve. A member that ran before
+// starts again, a durable one with its earlier data directory. In a CPU profile, a member's samples
+// have its name as the label "member".
 func (g *Grid) StartMembers(names ...string) {
 	g.tb.Helper()
 	var wg sync.WaitGroup
@@ -137,7 +137,7 @@ func (g *Grid) TryMember(ctx context.Context, name string) error {
 	return nil
 }
 
-// config returns the configuration of a member.
+// config returns a member's configuration.
 func (g *Grid) config(name string) grid.Config {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -183,15 +183,15 @@ func (g *Grid) Member(name string) *grid.Member {
 	return m
 }
 
-// Running returns the names of the running members, ascending.
+// Running returns the running members' names, ascending.
 func (g *Grid) Running() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return sortedKeys(g.members)
 }
 
-// Client returns a new thin client on a host of its own, with the certificate of a holder if
-// the grid is secured. It ends with the test.
+// Client returns a new thin client on its own host, with a holder's certificate if the grid is
+// secured. It ends with the test.
 func (g *Grid) Client(host string) *client.Client {
 	g.tb.Helper()
 	role := security.Holder
@@ -205,8 +205,8 @@ func (g *Grid) Client(host string) *client.Client {
 	return c
 }
 
-// TryClient returns a new thin client on a host of its own with some credentials, or none,
-// and gives up after two minutes. It ends with the test.
+// TryClient returns a new thin client on its own host with some credentials, or none, and gives up
+// after two minutes. It ends with the test.
 func (g *Grid) TryClient(host string, conf *security.Config) (*client.Client, error) {
 	g.tb.Helper()
 	cfg := client.Config{Dial: g.Network.Host(host).Dial, Clock: client.NewExactClock(), Security: conf}
@@ -222,11 +222,11 @@ func (g *Grid) TryClient(host string, conf *security.Config) (*client.Client, er
 	return c, err
 }
 
-// Secrets returns the authorities of a secured grid, nil of any other.
+// Secrets returns a secured grid's authorities, nil for any other grid.
 func (g *Grid) Secrets() *Secrets { return g.secrets }
 
-// Credentials returns the credentials of a process of a role, limited to sequencers of some
-// names if any are given; nil for a grid in clear text.
+// Credentials returns credentials for a process in a role, limited to some sequencer names if any
+// are given; nil for a grid in clear text.
 func (g *Grid) Credentials(role security.Role, names ...security.Pattern) *security.Config {
 	g.tb.Helper()
 	if g.secrets == nil {
@@ -236,8 +236,7 @@ func (g *Grid) Credentials(role security.Role, names ...security.Pattern) *secur
 	return &security.Config{Dir: g.secrets.Issue(process, role, names...), Role: role, Time: Now}
 }
 
-// Load returns Credentials at work, for connections of the test's own; nil for a grid in clear
-// text.
+// Load loads Credentials for connections that the test makes; nil for a grid in clear text.
 func (g *Grid) Load(role security.Role, names ...security.Pattern) *security.Credentials {
 	g.tb.Helper()
 	conf := g.Credentials(role, names...)
@@ -251,16 +250,16 @@ func (g *Grid) Load(role security.Role, names ...security.Pattern) *security.Cre
 	return creds
 }
 
-// secureAll secures all grids: for tests of this package.
+// secureAll secures all grids, for this package's tests.
 var secureAll bool
 
-// partitionsOfAll is how many partitions all grids have, unless a test says otherwise: fewer than
-// [grid.Config] gives, since most of the processor time of members in a bubble goes to them. 0 = as
-// many as that: for long tests of this package.
+// partitionsOfAll is the number of partitions in all grids, unless a test sets one: fewer than the
+// default in [grid.Config], since they take most of the processor time of members in a bubble. 0 =
+// that default, for this package's long tests.
 var partitionsOfAll = 31
 
-// Crash ends the hosts of members immediately, all at one time: their connections break, and
-// their processes send no message. The memory of a process is lost; its handles are closed.
+// Crash ends the members' hosts immediately and simultaneously: their connections break, and their
+// processes send no message. A process's memory is lost; its handles are closed.
 func (g *Grid) Crash(names ...string) {
 	g.tb.Helper()
 	var crashed []*grid.Member
@@ -319,7 +318,7 @@ func (g *Grid) Leader() string {
 	return ""
 }
 
-// named returns the name of the running member with an incarnation.
+// named returns the running member's name for an incarnation.
 func (g *Grid) named(incarnation string) string {
 	for _, name := range g.Running() {
 		if string(g.Member(name).Stats().Incarnation) == incarnation {
@@ -351,7 +350,7 @@ func (c *clock) Now() time.Time {
 	return time.Now().Add(clockShift + time.Duration(c.step.Load()))
 }
 
-// Now returns the time of a wall clock that was not stepped.
+// Now returns the time on a wall clock that was not stepped.
 func Now() time.Time { return (&clock{}).Now() }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -171,7 +171,7 @@ func isLoopback(addr string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// onLoopback returns the port of an address on the loopback interface.
+// onLoopback returns addr with the loopback IP and the same port.
 func onLoopback(addr *net.TCPAddr) *net.TCPAddr {
 	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: addr.Port}
 }

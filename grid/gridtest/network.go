@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	streamBuffer = 256 << 10        // unread bytes of one direction
+	streamBuffer = 256 << 10        // unread bytes in one direction
 	backlog      = 4096             // streams waiting for Accept, as on Linux (net.core.somaxconn)
 	backlogRetry = time.Millisecond // how soon a dial tries again when they are too many
 	packetQueue  = 1024             // datagrams waiting for ReadFrom
@@ -42,7 +42,7 @@ type Network struct {
 
 type route struct{ from, to string }
 
-// machine is the state of a host that survives a crash of its process.
+// machine is the part of a host's state that survives a process crash.
 type machine struct {
 	name   string
 	region string
@@ -154,10 +154,9 @@ func (n *Network) SetRegionDelay(d time.Duration) {
 	n.change(func() { n.between = d })
 }
 
-// Crash ends the process on a host: its listeners, sockets and streams are
-// closed, its peers' streams reset, and dials to it refused until a new process
-// listens. Goroutines of the old one get net.ErrClosed from its Host from
-// then on; the new one needs another call of Host.
+// Crash ends the process on a host: its listeners, sockets and streams are closed, its peers'
+// streams reset, and dials to it refused until a new process listens. From then on, the old
+// process's goroutines get net.ErrClosed from its Host; the new process needs a new call to Host.
 func (n *Network) Crash(name string) {
 	n.change(func() {
 		m := n.machine(name)
@@ -221,7 +220,7 @@ func (n *Network) change(apply func()) {
 	n.changed = make(chan struct{})
 }
 
-// faults are the faults of a stream between a and b.
+// faults are the faults on a stream between a and b.
 type faults struct {
 	open  [2]bool // by direction
 	delay time.Duration

@@ -15,19 +15,19 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Secrets are the authorities of a secured grid and everything that they have issued: a
-// directory for each process, as `snowgrid secure` makes them. Changes of the directories reach
-// the processes within ten seconds.
+// Secrets are a secured grid's authorities and everything that they have issued: a directory for
+// each process, as created by `snowgrid secure`. Directory changes reach the processes within ten
+// seconds.
 type Secrets struct {
 	tb testing.TB
 
 	mu          sync.Mutex // guards the fields below
 	authorities []*authority.Authority
-	keys        [][]byte // of the gossip
+	keys        [][]byte // for gossip
 	issued      map[string]*issued
 }
 
-// issued is the directory of one process.
+// issued is one process's directory.
 type issued struct {
 	dir     string
 	request authority.Request
@@ -49,14 +49,14 @@ func newSecrets(tb testing.TB) *Secrets {
 	return s
 }
 
-// Issue returns the directory of a process with a certificate of a role, and the names that
-// limit it, which it makes at first.
+// Issue returns a process's directory with a certificate for a role, limited to names if given. The
+// first call creates it.
 func (s *Secrets) Issue(process string, role security.Role, names ...security.Pattern) string {
 	s.tb.Helper()
 	return s.IssueFor(certificateLeft, process, role, names...)
 }
 
-// IssueFor is Issue of a certificate that ends after some time.
+// IssueFor is Issue with a certificate validity.
 func (s *Secrets) IssueFor(ttl time.Duration, process string, role security.Role, names ...security.Pattern) string {
 	s.tb.Helper()
 	s.mu.Lock()
@@ -99,14 +99,14 @@ func (s *Secrets) DropAuthorities() {
 	}
 }
 
-// Authority returns the newest authority, for certificates that no process of the grid has.
+// Authority returns the newest authority, for certificates that no process in the grid has.
 func (s *Secrets) Authority() *authority.Authority {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.authorities[len(s.authorities)-1]
 }
 
-// Freeze keeps the directories of some processes as they are now.
+// Freeze keeps some processes' directories unchanged from now on.
 func (s *Secrets) Freeze(processes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *Secrets) Freeze(processes ...string) {
 	}
 }
 
-// Reissue replaces the certificates of some processes, or of all.
+// Reissue replaces the certificates for some processes, or for all.
 func (s *Secrets) Reissue(processes ...string) {
 	s.tb.Helper()
 	s.mu.Lock()
@@ -128,14 +128,14 @@ func (s *Secrets) Reissue(processes ...string) {
 	}
 }
 
-// GossipKeys returns the keys of the gossip.
+// GossipKeys returns the gossip keys.
 func (s *Secrets) GossipKeys() [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.keys)
 }
 
-// SetGossipKeys replaces the keys of the gossip of all members.
+// SetGossipKeys replaces all members' gossip keys.
 func (s *Secrets) SetGossipKeys(keys ...[]byte) {
 	s.tb.Helper()
 	s.mu.Lock()
@@ -156,7 +156,7 @@ func (s *Secrets) trust(i *issued) {
 	s.write(i, security.AuthorityFile, text)
 }
 
-// certify writes a new certificate of the newest authority. The caller holds mu.
+// certify writes a new certificate from the newest authority. The caller holds mu.
 func (s *Secrets) certify(i *issued) {
 	s.tb.Helper()
 	cert, key, err := s.authorities[len(s.authorities)-1].Issue(i.request, Now().Add(-certificateAge))
@@ -167,7 +167,7 @@ func (s *Secrets) certify(i *issued) {
 	s.write(i, string(i.request.Role)+".key", key)
 }
 
-// writeKeys writes the keys of the gossip for a member. The caller holds mu.
+// writeKeys writes a member's gossip keys. The caller holds mu.
 func (s *Secrets) writeKeys(i *issued) {
 	s.tb.Helper()
 	if i.request.Role != security.Member {

@@ -1,5 +1,5 @@
-// Package authority makes the certificates of a small private authority: what `snowgrid
-// secure` runs. Keys are ECDSA P-256, certificates X.509, both by the standard library.
+// Package authority issues certificates as a small private authority, for `snowgrid secure`. Keys
+// are ECDSA P-256, certificates X.509, both from the standard library.
 package authority
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Validity of certificates, unless a request states one.
+// Certificate validity, unless a request sets it.
 const (
 	AuthorityTTL   = 10 * 365 * 24 * time.Hour
 	CertificateTTL = 365 * 24 * time.Hour
-	// skew is how far a certificate begins before it is issued, for slow clocks.
+	// skew is the time by which a certificate begins before it is issued, for slow clocks.
 	skew = 5 * time.Minute
 )
 
-// memberNames and loopback are in each certificate of a member.
+// Every member certificate contains memberNames and loopback.
 var (
 	memberNames = []string{security.MemberServerName, "localhost"}
 	loopback    = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
@@ -47,8 +47,8 @@ func New(name string, now time.Time, ttl time.Duration) (*Authority, error) {
 	return NewOf("", name, now, ttl)
 }
 
-// NewOf returns an authority like New, whose certificates name a grid, unless that is "": other grids refuse
-// them.
+// NewOf returns an authority like New, with certificates for one grid: other grids reject them.
+// With grid "" the certificates are valid in every grid.
 func NewOf(grid, name string, now time.Time, ttl time.Duration) (*Authority, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -82,7 +82,8 @@ func NewOf(grid, name string, now time.Time, ttl time.Duration) (*Authority, err
 	return &Authority{cert: cert, key: key}, nil
 }
 
-// Load reads an authority from its PEM files. Of several certificates it is the one of the key.
+// Load reads an authority from its PEM files. If the file has several certificates, it uses the one
+// that matches the key.
 func Load(certFile, keyFile string) (*Authority, error) {
 	keyPEM, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -106,7 +107,7 @@ func Load(certFile, keyFile string) (*Authority, error) {
 	}
 	for {
 		if block, rest = pem.Decode(rest); block == nil {
-			return nil, fmt.Errorf("%w: %s has no certificate of the key in %s", security.ErrInvalid, certFile, keyFile)
+			return nil, fmt.Errorf("%w: %s has no certificate for the key in %s", security.ErrInvalid, certFile, keyFile)
 		}
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
@@ -118,7 +119,7 @@ func Load(certFile, keyFile string) (*Authority, error) {
 	}
 }
 
-// Grid returns the name of the grid that the certificates are for, "" for any.
+// Grid returns the grid name in the authority's certificates, "" for any.
 func (a *Authority) Grid() string { return security.GridOf(a.cert) }
 
 // Certificate returns the authority's own certificate in PEM.
@@ -186,7 +187,7 @@ func keyPEM(key any) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// serial returns a random serial number of 127 bits.
+// serial returns a random 127-bit serial number.
 func serial() *big.Int {
 	var b [16]byte
 	_, _ = rand.Read(b[:])

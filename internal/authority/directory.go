@@ -18,16 +18,16 @@ const (
 	gossipKeyBytes = 32
 )
 
-// Options are those of a new directory.
+// Options configure a new directory.
 type Options struct {
 	Grid  string        // the name of the grid that its certificates and tokens are for; "" = any
 	Name  string        // common name of the authority, for people; "" = snowgrid
-	Hosts []string      // of members, besides loopback; see [Request]
-	TTL   time.Duration // of certificates; 0 = CertificateTTL
+	Hosts []string      // member hosts, besides loopback; see [Request]
+	TTL   time.Duration // certificate validity; 0 = CertificateTTL
 }
 
-// Create makes a directory with a new authority, a certificate of each role, a key of the
-// gossip and a key for tokens: all of it, or nothing. Nothing is overwritten.
+// Create creates a directory with a new authority, a certificate for each role, a gossip key and a
+// token key. It creates either everything or nothing, and does not overwrite files.
 func Create(dir string, o Options, now time.Time) error {
 	if o.Name == "" {
 		o.Name = "snowgrid"
@@ -65,14 +65,14 @@ func Create(dir string, o Options, now time.Time) error {
 	return publish(dir, files)
 }
 
-// newGossipKey returns a line of gossip.keys with a new key.
+// newGossipKey returns a line for gossip.keys with a new key.
 func newGossipKey() []byte {
 	var key [gossipKeyBytes]byte
 	_, _ = rand.Read(key[:])
 	return append(base64.StdEncoding.AppendEncode(nil, key[:]), '\n')
 }
 
-// pair returns the files of a new certificate and its key.
+// pair returns the files for a new certificate and its key.
 func (a *Authority) pair(r Request, now time.Time) ([]file, error) {
 	cert, key, err := a.Issue(r, now)
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *Authority) pair(r Request, now time.Time) ([]file, error) {
 	return []file{{string(r.Role) + certificateSuffix, cert}, {string(r.Role) + keySuffix, key}}, nil
 }
 
-// Directory is a directory in which certificates are issued: one that Create made.
+// Directory is a directory, created by Create, that issues certificates.
 type Directory struct {
 	path      string
 	authority *Authority // the newest
@@ -100,7 +100,7 @@ func Open(dir string) (*Directory, error) {
 	return &Directory{path: dir, authority: a}, nil
 }
 
-// Grid returns the name of the grid that certificates of a directory are for, "" for any.
+// Grid returns the grid name in a directory's certificates, "" for any.
 func Grid(dir string) (string, error) {
 	certs, err := readCertificates(filepath.Join(dir, security.AuthorityFile))
 	if err != nil {
@@ -109,8 +109,8 @@ func Grid(dir string) (string, error) {
 	return security.GridOf(certs[0]), nil
 }
 
-// Issue makes a new directory, out, with a certificate and all else that a process of the role
-// needs, and nothing that only issuing needs.
+// Issue creates the directory out with a certificate and everything else that a process in this
+// role needs. Files that only issuing needs are left out.
 func (d *Directory) Issue(r Request, out string, now time.Time) error {
 	files, err := d.authority.pair(r, now)
 	if err != nil {

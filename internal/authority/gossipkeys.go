@@ -9,23 +9,23 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Comments in gossip.keys that tell the steps of a rotation apart.
+// Comments in gossip.keys that mark the steps of a rotation.
 const (
 	nextMark    = "# next: the following key encrypts after another snowgrid secure rotate gossip"
 	earlierMark = "# earlier: snowgrid secure rotate gossip --finish removes the following keys"
 )
 
-// GossipStep is a step of a rotation of the gossip's keys.
+// GossipStep is a step in a rotation of gossip keys.
 type GossipStep int
 
-// The steps before FinishGossip. Members need the keys of each before the next one begins.
+// The steps before FinishGossip. All members need the keys from one step before the next.
 const (
 	GossipAdded GossipStep = iota // a new key is accepted
 	GossipUsed                    // the new key encrypts
 )
 
-// RotateGossip does the next step of a rotation: it adds a key, or has the key that was added
-// encrypt.
+// RotateGossip performs the next step of a rotation: it adds a key, or makes the added key the
+// encrypting one.
 func (d *Directory) RotateGossip() (GossipStep, error) {
 	f, err := d.gossipFile()
 	switch {
@@ -39,7 +39,7 @@ func (d *Directory) RotateGossip() (GossipStep, error) {
 	return GossipAdded, f.write(d, f.keys[0], nextMark, strings.TrimSpace(string(newGossipKey())))
 }
 
-// FinishGossip removes all keys but the one that encrypts.
+// FinishGossip removes all keys except the encrypting one.
 func (d *Directory) FinishGossip() error {
 	f, err := d.gossipFile()
 	switch {

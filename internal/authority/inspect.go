@@ -17,10 +17,10 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// WarnBefore is how long before its end a certificate is worth a warning.
+// WarnBefore is the time before a certificate's end from which a warning appears.
 const WarnBefore = 14 * 24 * time.Hour
 
-// Certificate describes one certificate of a directory.
+// Certificate describes one certificate in a directory.
 type Certificate struct {
 	File        string             `json:"file"`
 	Name        string             `json:"name"`
@@ -34,14 +34,14 @@ type Certificate struct {
 	Warnings    []string           `json:"warnings"`
 }
 
-// Key describes one key of a directory, without the key.
+// Key describes one key in a directory, without the key itself.
 type Key struct {
 	File        string `json:"file"`
 	Use         string `json:"use"`
 	Fingerprint string `json:"fingerprint"`
 }
 
-// Contents are those of a directory.
+// Contents describe a directory.
 type Contents struct {
 	Certificates []Certificate `json:"certificates"`
 	Keys         []Key         `json:"keys"`
@@ -50,7 +50,7 @@ type Contents struct {
 	Warnings []string `json:"warnings"` // about other files
 }
 
-// Inspect describes the certificates and keys of a directory. What cannot be read is a warning.
+// Inspect describes the certificates and keys in a directory. Unreadable files become warnings.
 func Inspect(dir string, now time.Time) (Contents, error) {
 	out := Contents{Certificates: []Certificate{}, Keys: []Key{}, Issuing: []string{}, Warnings: []string{}}
 	entries, err := os.ReadDir(dir)
@@ -113,7 +113,7 @@ func describe(name string, cert *x509.Certificate, now time.Time) Certificate {
 	return c
 }
 
-// renewal says how a certificate is replaced.
+// renewal returns the command that replaces a certificate.
 func renewal(cert *x509.Certificate) string {
 	if cert.IsCA {
 		return ": replace the authority with snowgrid secure rotate authority"
@@ -121,7 +121,7 @@ func renewal(cert *x509.Certificate) string {
 	return ": issue it again with snowgrid secure issue, or snowgrid secure rotate certificates"
 }
 
-// warningsOf returns the faults of the certificate of a role.
+// warningsOf returns the faults in a role's certificate.
 func warningsOf(dir, name string, cert *x509.Certificate, authorities []*x509.Certificate) (out []string) {
 	base := strings.TrimSuffix(name, certificateSuffix)
 	if role := string(security.Identity(cert, nil).Role); role != base {
@@ -144,7 +144,7 @@ func warningsOf(dir, name string, cert *x509.Certificate, authorities []*x509.Ce
 	return out
 }
 
-// keys adds the keys of gossip and tokens.
+// keys adds the gossip and token keys.
 func (c *Contents) keys(dir string) {
 	gossip := read(c, dir, security.GossipKeysFile, security.ParseGossipKeys)
 	for i, key := range gossip {
@@ -182,7 +182,7 @@ func read[T any](c *Contents, dir, name string, parse func([]byte) (T, error)) (
 	return out
 }
 
-// warning returns the text of an error without its kind.
+// warning returns an error's text without its kind.
 func warning(err error) string {
 	return strings.TrimPrefix(err.Error(), security.ErrInvalid.Error()+": ")
 }

@@ -11,27 +11,25 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Permissions of the files. Only the user that made them reads private files.
+// File permissions. Only the user that created private files can read them.
 const (
 	directoryMode = 0o700
 	secretMode    = 0o600
 	publicMode    = 0o644
 )
 
-// IsSecret reports whether a file of a directory is private: a private key, or the keys of the
-// gossip.
+// IsSecret reports whether a file in a directory is private: a private key, or the gossip keys.
 func IsSecret(name string) bool {
 	return strings.HasSuffix(name, keySuffix) || name == earlierKeyFile || name == security.GossipKeysFile
 }
 
-// file is one file of a directory.
+// file is one file in a directory.
 type file struct {
 	name    string
 	content []byte
 }
 
-// publish writes a new directory with the files: all of them, or nothing. A directory that
-// exists has to be empty.
+// publish writes a new directory with the files: all or none. An existing directory must be empty.
 func publish(dir string, files []file) (err error) {
 	dir = filepath.Clean(dir)
 	if err := checkFree(dir); err != nil {
@@ -84,8 +82,8 @@ func write(path string, f file) (err error) {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// replace writes a file of a directory that exists. A reader finds the earlier content or all
-// of the new one.
+// replace replaces a file in an existing directory. A reader sees either the earlier content or the
+// complete new content.
 func replace(dir string, f file) error {
 	path := filepath.Join(dir, f.name)
 	temporary := filepath.Join(dir, "."+f.name+".new")

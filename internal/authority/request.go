@@ -11,11 +11,11 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Request states the use of a certificate.
+// Request describes the use of a certificate.
 type Request struct {
 	Name  string // common name, for people and logs
 	Role  security.Role
-	Names []security.Pattern // of sequencers; empty = all
+	Names []security.Pattern // sequencer names; empty = all
 	// Hosts are DNS names and IP addresses that members are reached by, besides
 	// security.MemberServerName and loopback; other roles have none.
 	Hosts []string
@@ -23,7 +23,7 @@ type Request struct {
 }
 
 const (
-	maxName  = 64 // bytes of a common name, by RFC 5280
+	maxName  = 64 // bytes in a common name, by RFC 5280
 	maxNames = 64
 	maxHosts = 64
 )
@@ -31,7 +31,7 @@ const (
 // hostName matches a DNS name, which may begin with a wildcard.
 var hostName = regexp.MustCompile(`^(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
 
-// check refuses a request that no usable certificate would come of.
+// check rejects a request that cannot produce a usable certificate.
 func (r Request) check() error {
 	if _, err := security.ParseRole(string(r.Role)); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (r Request) check() error {
 	return nil
 }
 
-// checkName refuses the name of a certificate that logs and terminals cannot show.
+// checkName rejects a certificate name that logs and terminals cannot display.
 func checkName(name string) error {
 	if len(name) > maxName || !utf8.ValidString(name) {
 		return fmt.Errorf("%w: name %.80q has %d bytes; give at most %d bytes of UTF-8", security.ErrInvalid, name, len(name), maxName)

@@ -14,8 +14,8 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// earlierKeyFile keeps the key of the authority before the present one until its rotation is
-// finished, so that a rotation can be undone by hand.
+// earlierKeyFile keeps the previous authority's key until the rotation is finished, so that an
+// operator can undo the rotation by hand.
 const earlierKeyFile = security.AuthorityKeyFile + ".old"
 
 // RotateAuthority makes a new authority, which issues from now on. The earlier one is trusted
@@ -25,7 +25,7 @@ func (d *Directory) RotateAuthority(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	// Without the key of the first one an earlier rotation was interrupted, and begins again.
+	// Without the first certificate's key, an earlier rotation was interrupted and starts again.
 	if len(trusted) > 1 && trusted[0].Equal(d.authority.cert) {
 		return fmt.Errorf("%w: a rotation of the authority is in progress; continue with snowgrid secure rotate certificates, and end it with snowgrid secure rotate authority --finish", security.ErrInvalid)
 	}
@@ -53,8 +53,8 @@ func (d *Directory) RotateAuthority(now time.Time) error {
 	return err
 }
 
-// FinishAuthority ends the trust in all authorities but the newest. It is refused while a
-// certificate in the directory is of another one.
+// FinishAuthority ends the trust in all authorities except the newest. It fails while another
+// authority's certificate is in the directory.
 func (d *Directory) FinishAuthority() error {
 	trusted, err := d.trusted()
 	if err != nil {
@@ -85,8 +85,8 @@ func (d *Directory) FinishAuthority() error {
 	return nil
 }
 
-// RotateCertificates issues each certificate of the directory again, with a new key, for the
-// same role, names and hosts. It returns their roles. A ttl of 0 is that of each certificate.
+// RotateCertificates issues each certificate in the directory again, with a new key, for the same
+// role, names and hosts. It returns their roles. With ttl 0, each keeps its validity.
 func (d *Directory) RotateCertificates(ttl time.Duration, now time.Time) ([]security.Role, error) {
 	names, err := certificateFiles(d.path)
 	if err != nil {
@@ -123,8 +123,8 @@ func (d *Directory) RotateCertificates(ttl time.Duration, now time.Time) ([]secu
 	return roles, d.replaceAll(files...)
 }
 
-// RotateTokens makes a new key that signs tokens. Tokens of the earlier keys count as well
-// until FinishTokens.
+// RotateTokens creates a new key that signs tokens. Tokens signed by earlier keys stay valid until
+// FinishTokens.
 func (d *Directory) RotateTokens() error {
 	earlier, err := os.ReadFile(filepath.Join(d.path, security.TokensFile))
 	if err != nil {
@@ -141,7 +141,8 @@ func (d *Directory) RotateTokens() error {
 	return d.replaceAll(file{security.TokensFile, both}, file{security.TokensKeyFile, private})
 }
 
-// FinishTokens removes all keys of tokens but the newest: tokens that they signed end.
+// FinishTokens removes all token keys except the newest; the tokens that they signed become
+// invalid.
 func (d *Directory) FinishTokens() error {
 	text, err := os.ReadFile(filepath.Join(d.path, security.TokensFile))
 	if err != nil {
@@ -158,12 +159,12 @@ func (d *Directory) FinishTokens() error {
 	return d.replaceAll(file{security.TokensFile, pem.EncodeToMemory(first)})
 }
 
-// trusted returns the certificates of the authorities that are trusted, the newest first.
+// trusted returns the certificates of trusted authorities, the newest first.
 func (d *Directory) trusted() ([]*x509.Certificate, error) {
 	return readCertificates(filepath.Join(d.path, security.AuthorityFile))
 }
 
-// replaceAll writes files of the directory, one after the other.
+// replaceAll writes files in the directory, one after the other.
 func (d *Directory) replaceAll(files ...file) error {
 	for _, f := range files {
 		if err := replace(d.path, f); err != nil {
@@ -173,8 +174,7 @@ func (d *Directory) replaceAll(files ...file) error {
 	return nil
 }
 
-// certificateFiles returns the names of the certificates in a directory, but for those of
-// authorities.
+// certificateFiles returns the names of certificate files in a directory, without authorities.
 func certificateFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -189,7 +189,7 @@ func certificateFiles(dir string) ([]string, error) {
 	return out, nil
 }
 
-// readCertificates returns the certificates of a PEM file in its order, at least one.
+// readCertificates returns the certificates in a PEM file, in file order; at least one.
 func readCertificates(path string) ([]*x509.Certificate, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -216,7 +216,7 @@ func readCertificates(path string) ([]*x509.Certificate, error) {
 	return out, nil
 }
 
-// readOne returns the first certificate of a PEM file.
+// readOne returns the first certificate in a PEM file.
 func readOne(path string) (*x509.Certificate, error) {
 	certs, err := readCertificates(path)
 	if err != nil {

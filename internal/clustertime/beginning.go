@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// ClockMargin is how far the clocks of one machine may have been stepped back, or
-// those of two may differ, between one life of a memory-only grid and the next (S2).
+// ClockMargin is the maximum by which one machine's clocks may have been stepped back, or two
+// machines' clocks may differ, between two lives of a memory-only grid (S2).
 const ClockMargin Span = 5_000
 
-// Reading is a reading of one member's wall clock.
+// Reading is a reading from one member's wall clock.
 type Reading struct {
 	Member string // its ID and address, for people
 	At     Tick
 }
 
-// Clocks returns the lower median and the latest of the clocks of members that form a
-// grid. A clock more than [JumpLimit] ahead of the median is an [ErrClock] that names its
-// member: all members would have to wait for the time that it shows.
+// Clocks returns the lower median and the latest among the clocks of members that form a grid. A
+// clock more than [JumpLimit] ahead of the median is an [ErrClock] that names its member: otherwise
+// all members would have to wait for that time.
 func Clocks(readings []Reading) (median, latest Tick, err error) {
 	clocks := make([]Tick, 0, len(readings))
 	for _, r := range readings {
@@ -40,27 +40,26 @@ func Clocks(readings []Reading) (median, latest Tick, err error) {
 	return median, latest, nil
 }
 
-// Beginning has the facts about earlier runs from which a new grid computes the start of
-// its grants.
+// Beginning has the facts about earlier runs from which a new grid computes the start of its
+// grants.
 type Beginning struct {
-	Median, Latest Tick // of the members' clocks
-	Window         Span // the assumed window of an earlier run
-	// Durable is set if all members have empty data directories; FirstLife if no holder
-	// of an earlier run is running.
+	Median, Latest Tick // among the members' clocks
+	Window         Span // an earlier run's assumed window
+	// Durable is set if all members have empty data directories; FirstLife if no holder from an
+	// earlier run is running.
 	Durable, FirstLife bool
-	// Anchored is set if the record of the grid's anchor bounds the grants of every
-	// earlier run, so that no clock has to.
+	// Anchored is set if the grid's anchor record bounds every earlier run's grants, so that no
+	// clock has to.
 	Anchored bool
-	// Floor is above every timestamp of any ID, 0 if not stated. With NoHolder, no
-	// holder of an earlier run is running either.
+	// Floor is above every timestamp in any ID, 0 if not stated. With NoHolder, no holder from an
+	// earlier run is running either.
 	Floor    Tick
 	NoHolder bool
 }
 
-// First returns the start of a new grid's grants. An earlier run, unless it is excluded,
-// granted up to its window ahead of the latest clock of its members, which may since have
-// been set back by [ClockMargin]. A floor only raises that, unless no holder of an earlier
-// run is running.
+// First returns the start of a new grid's grants. An earlier run, unless it is excluded, granted up
+// to its window ahead of its members' latest clock, which may since have been set back by
+// [ClockMargin]. A floor only raises the start, unless no holder from an earlier run is running.
 func (b Beginning) First() Tick {
 	first := b.Latest.Add(b.Window + ClockMargin)
 	switch {
@@ -79,18 +78,17 @@ func (b Beginning) First() Tick {
 	return first
 }
 
-// Bound has the upper limits that a survivor knows of the grants of its former grid.
+// Bound contains a survivor's upper limits for its former grid's grants.
 type Bound struct {
-	Ceiling Tick // the latest known one
+	Ceiling Tick // the latest one recorded
 	Time    Tick // cluster time, 0 = unknown
 	Wall    Tick // its wall clock
-	Window  Span // the largest of any known run
+	Window  Span // the largest among recorded runs
 }
 
-// After returns the start of the grants of a grid that survivors of another one form, and
-// the part of it that allows for a clock jump. A majority of voters that no survivor
-// reaches may have followed a jump of up to [JumpLimit], and raised the ceiling by it. A
-// stated floor excludes that.
+// After returns the start of grants for a grid that another grid's survivors form, and the part
+// that allows for a clock jump. A majority of voters that no survivor reaches may have followed a
+// jump up to [JumpLimit], and raised the ceiling by it. A stated floor excludes that.
 func After(bounds []Bound, floor Tick) (first Tick, jump Span) {
 	var ceiling, latest Tick
 	var window Span
@@ -107,9 +105,9 @@ func After(bounds []Bound, floor Tick) (first Tick, jump Span) {
 	return max(ceiling, latest.Add(window+ClockMargin+jump)), jump
 }
 
-// Recovered returns the start of the grants of a grid that is recovered from the disks of
-// some members after the majority was lost. The lost members may have granted a window and
-// a clock jump above all that is on the disks.
+// Recovered returns the start of grants for a grid that is recovered from some members' disks after
+// the majority was lost. The lost members may have granted a window and a clock jump beyond
+// everything on the disks.
 func Recovered(bounds []Bound, floor Tick) Tick {
 	highest, window := floor, Span(0)
 	for _, b := range bounds {

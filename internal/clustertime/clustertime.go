@@ -1,12 +1,12 @@
-// Package clustertime defines the time that a grid agrees on.
+// Package clustertime defines a grid's common time.
 //
-// A [Timekeeper] computes the next cluster time on the leader, from the clocks of the
-// voters. A [ClusterTime] follows it in each process by the monotonic clock; [Pace] is
-// the small part of it that is read for each ID. [Beginning], [After] and [Recovered]
-// compute the first timestamp that a new or recovered grid may grant.
+// A [Timekeeper] computes the next cluster time on the leader, from the voters' clocks. A
+// [ClusterTime] follows it in each process by the monotonic clock; [Pace] is its small part that is
+// read for each ID. [Beginning], [After] and [Recovered] compute the first timestamp that a new or
+// recovered grid may grant.
 //
-// The package is pure: it reads no clock. The letters in comments (R1, S2) are the rules
-// of proof/RULES.md.
+// The package is pure: it reads no clock. The letters in comments (R1, S2) are the rules in
+// proof/RULES.md.
 package clustertime
 
 import (
@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// sampleCount is how many samples of cluster time a process remembers.
+// sampleCount is the number of cluster time samples that a process keeps.
 const sampleCount = 10
 
-// MaxAhead is how far ahead of its samples a process may be and still slew.
+// MaxAhead is the maximum lead over its samples at which a process still slews.
 const MaxAhead = 2 * time.Second
 
 // Nanoseconds are held within these bounds, so that no sum below can overflow:
@@ -27,34 +27,31 @@ const (
 	maxMonoNanos = 1 << 61
 )
 
-// ninetyNine is 0.99 in units of 2^-64, rounded up so that whole hundreds give
-// whole results.
+// ninetyNine is 0.99 in units of 2^-64, rounded up so that whole hundreds give whole results.
 const ninetyNine = (1<<64)*99/100 + 1
 
-// ClusterTime follows the grid's time on this process's monotonic clock. It is
-// a value; the zero value knows no time. Each sample gives a new one, to be
-// published as a whole:
+// ClusterTime follows the grid's time on this process's monotonic clock. It is a value; the zero
+// value has no time. Each sample produces a new one, to be published as a whole:
 //
 //	         Sample               Sample: offset = largest of the last ten
-//	unknown --------> known <--+          anchor = the time it shows now
-//	                    +------+
+//	no time --------> running <--+        anchor = the current time
+//	                     +-------+
 //
 //	time ^            . '  the offset's line: pace 1
 //	     |        ..'___   the anchor's line: pace 0.99
-//	     |  ___...--       shown is the higher of the two
+//	     |  ___...--       the result is the higher line
 //	     +----------------> monotonic clock
 //
-// A sample is old by the time it took to arrive, so it only ever shows too
-// little: the largest is the best. Should the offset become smaller, the time
-// shown continues from its present value, a hundredth slower, until the offset's line
-// has caught up with it. It steps back only when it is [MaxAhead] or more ahead:
-// the grid's time then stood still, as when all members were down and came back
-// with clocks that had been stepped back, and a process that slewed would be
-// beyond every grant for a hundred times as long. IDs ascend in any case: a
-// generator waits until time has come to where it was.
+// A sample is late by its travel time, so its error is always towards an earlier time: the largest
+// is the best. If the offset becomes smaller, the time continues from its current value, a
+// hundredth slower, until the offset's line has reached it. It steps back only when it is
+// [MaxAhead] or more ahead: the grid's time then stopped, as when all members were down and
+// restarted with clocks that had been stepped back, and a process that slewed would be beyond every
+// grant for a hundred times as long. IDs ascend in any case: a generator waits until time has
+// reached its last ID.
 type ClusterTime struct {
 	pace    Pace
-	offsets [sampleCount]int64 // ring of T less monotonic clock, ns
+	offsets [sampleCount]int64 // ring; sample minus monotonic clock, ns
 	count   uint8              // offsets in the ring
 	next    uint8              // where the next one goes
 }
@@ -78,28 +75,27 @@ func (c ClusterTime) Sample(mono time.Duration, t Tick) ClusterTime {
 // Known reports whether there was a sample.
 func (c ClusterTime) Known() bool { return c.pace.known }
 
-// At gives the cluster time when the monotonic clock shows mono; 0 if it is not
-// known. Most callers that need it often keep the [Pace] instead.
+// At returns the cluster time at monotonic time mono; 0 without a sample. Callers that need it
+// often keep the [Pace] instead.
 func (c ClusterTime) At(mono time.Duration) Tick { return c.pace.At(mono) }
 
-// Pace gives the small part of c that is enough to read the time until the next
-// sample.
+// Pace returns the small part that suffices to read the time until the next sample.
 func (c ClusterTime) Pace() Pace { return c.pace }
 
-// Pace is how cluster time runs between two samples. Reading it takes a few
-// nanoseconds and no memory. The zero value knows no time.
+// Pace advances cluster time between two samples. Reading it takes a few nanoseconds and does not
+// allocate. The zero value has no time.
 type Pace struct {
 	known      bool
 	offset     int64 // ns to add to the monotonic clock
 	anchorMono int64 // ns
-	anchorTime int64 // ns, the time shown at anchorMono
+	anchorTime int64 // ns, the time at anchorMono
 }
 
 // Known reports whether there was a sample.
 func (p Pace) Known() bool { return p.known }
 
-// At gives the cluster time when the monotonic clock shows mono, rounded down to
-// a tick; 0 if it is not known. It never gives less for a later mono.
+// At returns the cluster time at monotonic time mono, rounded down to a tick; 0 without a sample.
+// It never returns less for a later mono.
 func (p Pace) At(mono time.Duration) Tick {
 	if !p.known {
 		return 0
@@ -116,17 +112,16 @@ func (p Pace) Read(mono time.Duration) (now Tick, lasts time.Duration) {
 	return Tick(n / int64(time.Millisecond)), time.Millisecond - time.Duration(n%int64(time.Millisecond))
 }
 
-// nanos gives the higher of the two lines. It is at least 0, as every anchor is.
+// nanos returns the higher line. It is at least 0, as every anchor is.
 func (p Pace) nanos(mono int64) int64 {
 	ahead := uint64(max(mono-p.anchorMono, 0))
 	slow, _ := bits.Mul64(ahead, ninetyNine)
 	return max(mono+p.offset, p.anchorTime+int64(slow))
 }
 
-// anchored returns the pace with a new offset that continues from the time of p, unless
-// that is too far ahead. An
-// anchor never moves back on the monotonic clock: a sample that comes late must
-// not make the time run longer from the same point.
+// anchored returns the pace with a new offset that continues from p's time, unless that is too far
+// ahead. An anchor never moves back on the monotonic clock: a late sample must not make the time
+// run longer from the same point.
 func (p Pace) anchored(mono, offset int64) Pace {
 	if !p.known {
 		return Pace{known: true, offset: offset, anchorMono: mono, anchorTime: mono + offset}

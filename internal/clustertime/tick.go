@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Tick is an instant in Unix milliseconds, as is every instant in the protocol. It is
-// cluster time unless a comment says otherwise.
+// Tick is an instant in Unix milliseconds, as is every instant in the protocol. It is cluster time
+// unless a comment states otherwise.
 type Tick int64
 
-// Latest is the last tick any roster may speak of: the end of the year 9999. It
-// is so far from the limits of int64 that adding a window cannot overflow.
+// Latest is the last tick that a roster may contain: the end of the year 9999. It is so far below
+// the limit of int64 that adding a window cannot overflow.
 const Latest Tick = 253_402_300_799_999
 
-// TickOf returns the tick of a time, rounded down to a millisecond.
+// TickOf converts a time to a tick, rounded down to a millisecond.
 func TickOf(t time.Time) Tick { return Tick(t.UnixMilli()) }
 
 // Time returns the tick as a time in UTC.
@@ -25,7 +25,7 @@ func (t Tick) Add(s Span) Tick { return t + Tick(s) }
 // Sub returns the span from u to t.
 func (t Tick) Sub(u Tick) Span { return Span(t - u) }
 
-// Span is the distance of two ticks: a number of milliseconds.
+// Span is the distance between two ticks in milliseconds.
 type Span int64
 
 // SpanOf returns a duration in milliseconds, rounded towards 0.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// How far the voters' clocks may jump ahead of cluster time before the leader
-// waits for them to agree on it, and for how long they must (R1).
+// The jump ahead of cluster time beyond which the leader waits for agreement between the voters'
+// clocks, and the required duration of the agreement (R1).
 const (
 	JumpLimit     Span = 600_000
 	JumpAgreement      = 60 * time.Second
@@ -19,7 +19,7 @@ const (
 const (
 	earliestClock Tick = 1_767_225_600_000 // 2026-01-01T00:00:00Z
 	latestClock   Tick = 4_102_444_800_000 // 2100-01-01T00:00:00Z
-	// longestStop is how long after its last time a grid may start again.
+	// longestStop is the longest time after its last one at which a grid may start again.
 	longestStop Span = 20 * 365 * 24 * 3_600_000
 )
 
@@ -33,8 +33,8 @@ func CheckClock(now Tick) error {
 		ErrClock, text(now))
 }
 
-// CheckClockAfter refuses, with an [ErrClock], a wall clock that is twenty years ahead of the last
-// time that the grid's data has, 0 for none: a grid of one member would follow it.
+// CheckClockAfter returns an [ErrClock] if a wall clock is twenty years ahead of the last time in
+// the grid's data, 0 for none: a grid with one member would follow it.
 func CheckClockAfter(now, last Tick) error {
 	if last <= 0 || now.Sub(last) <= longestStop {
 		return nil
@@ -43,8 +43,8 @@ func CheckClockAfter(now, last Tick) error {
 		ErrClock, text(now), text(last))
 }
 
-// Timekeeper is the leader's rule for moving cluster time (R1). The zero value
-// is that of a leader just elected.
+// Timekeeper is the leader's rule for moving cluster time (R1). The zero value is a newly elected
+// leader's.
 //
 //	         jump > 10 min              60 s of it
 //	follow -----------------> hold ------------------> follow, jumped
@@ -52,32 +52,31 @@ func CheckClockAfter(now, last Tick) error {
 //	   +-----------------------+
 //	    no jump, or no majority
 type Timekeeper struct {
-	prev   Tick          // the cluster time of the last raise if a jump was held in the last round, else 0
+	prev   Tick          // the cluster time at the last raise if a jump was held in the last round, else 0
 	since  time.Duration // ... how long ago that raise was then
 	agreed time.Duration // ... and for how long the jump had been seen
-	rest   time.Duration // below a tick, of time that ran without the clocks
+	rest   time.Duration // time below a tick that ran without the clocks
 }
 
-// Verdict says how a step of cluster time came about, for the leader's log.
+// Verdict explains a step in cluster time, for the leader's log.
 type Verdict struct {
-	Majority bool          // enough voters told their clocks
+	Majority bool          // enough voters reported their clocks
 	Behind   Span          // how far their median is behind cluster time, 0 if it is not
 	Jump     Span          // how far their median is ahead, if over JumpLimit; else 0
 	Held     bool          // the jump is not followed yet
 	Agreed   time.Duration // for how long the jump has been seen
 }
 
-// Next gives the next cluster time: the lower median of the voters' clocks if a
-// majority of the voters told theirs and it is ahead; else prev, moved on by
-// 0.99 of the monotonic time elapsed since the last call. A jump of over
-// [JumpLimit] is followed only after [JumpAgreement] of rounds that all see one.
-// A clock has jumped by what it shows beyond prev and the whole elapsed time: the slower
-// pace is not the clocks' doing, and a grid without a majority may be without one for days.
+// Next returns the next cluster time: the lower median of the voters' clocks if a majority reported
+// them and it is ahead; else prev, advanced by 0.99 of the monotonic time since the last call. A
+// jump over [JumpLimit] is followed only after [JumpAgreement] of rounds that all contain one. A
+// clock's jump is its distance beyond prev plus the whole elapsed time: the slower pace does not
+// come from the clocks, and a grid may lack a majority for days.
 //
-// prev is the cluster time of the last raise. It is 0 when no cluster time runs,
-// at the start of a grid or at the restart of a whole one: the median is then
-// followed immediately, since the time that a grid was stopped for is not a jump, and
-// without a majority the answer is 0, which must not be proposed.
+// prev is the cluster time at the last raise. It is 0 when no cluster time runs, at the start of a
+// grid or the restart of a whole one: the median is then followed immediately, since the time for
+// which a grid was stopped is not a jump, and without a majority the result is 0, which must not be
+// proposed.
 func (k Timekeeper) Next(prev Tick, elapsed time.Duration, clocks []Tick, voters int) (Tick, Timekeeper, Verdict) {
 	onward, rest := k.advance(prev, elapsed)
 	alone := Timekeeper{rest: rest}
@@ -103,8 +102,8 @@ func (k Timekeeper) Next(prev Tick, elapsed time.Duration, clocks []Tick, voters
 	return onward, Timekeeper{prev: prev, since: elapsed, agreed: k.agreed, rest: rest}, verdict
 }
 
-// counted returns how much of the time since the raise of prev the last round has
-// counted: none if that raise came of it. A raise may fail for many rounds.
+// counted returns the part of the time since prev's raise that the last round has counted: none if
+// that round led to the raise. A raise may fail for many rounds.
 func (k Timekeeper) counted(prev Tick) time.Duration {
 	if prev != k.prev {
 		return 0
@@ -112,8 +111,8 @@ func (k Timekeeper) counted(prev Tick) time.Duration {
 	return k.since
 }
 
-// advance advances prev by 0.99 of the elapsed time, and returns the remainder below a
-// tick. An unknown time is not advanced.
+// advance advances prev by 0.99 of the elapsed time, and returns the remainder below a tick. A zero
+// prev is not advanced.
 func (k Timekeeper) advance(prev Tick, elapsed time.Duration) (Tick, time.Duration) {
 	if prev <= 0 {
 		return 0, 0
@@ -123,8 +122,8 @@ func (k Timekeeper) advance(prev Tick, elapsed time.Duration) (Tick, time.Durati
 	return min(prev, Latest).Add(SpanOf(passed)), passed % time.Millisecond
 }
 
-// lowerMedian gives the middle of the clocks, the lower of the two middle ones
-// of an even number: cluster time had better be behind than ahead.
+// lowerMedian returns the median clock, the lower one for an even number: cluster time should
+// rather be behind than ahead.
 func lowerMedian(clocks []Tick) Tick {
 	sorted := slices.Sorted(slices.Values(clocks))
 	return sorted[(len(sorted)-1)/2]

@@ -10,8 +10,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
-// Body is the body of a request. The caller sends what it did not send with the request when
-// that is read for the first time, so that a member decides when it takes the memory.
+// Body is a request's body. The caller sends the part that did not come with the request only when
+// it is first read, so that a member decides when to allocate the memory.
 type Body struct {
 	exchange *exchange
 
@@ -23,7 +23,7 @@ type Body struct {
 	arrived  chan struct{} // signals more data; nil until the rest is requested
 }
 
-// SetDeadline bounds the wait of Read; zero means without a bound.
+// SetDeadline bounds the wait in Read; zero means no bound.
 func (b *Body) SetDeadline(by time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,7 +48,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	}
 }
 
-// take reads what there is, or says whether to ask for more.
+// take reads the available bytes, or reports whether to request more.
 func (b *Body) take(p []byte) (n int, ask bool, by time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,12 +83,12 @@ func (b *Body) wait(by time.Time) error {
 	}
 }
 
-// add adds what arrived.
+// add adds bytes that arrived.
 func (b *Body) add(data []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.asked || int64(len(data)) > b.left {
-		return fmt.Errorf("%w: %d bytes of a body that was not asked for, or is longer than stated", frame.ErrMalformed, len(data))
+		return fmt.Errorf("%w: %d bytes beyond the body requested, or the length stated", frame.ErrMalformed, len(data))
 	}
 	b.left -= int64(len(data))
 	b.have = append(b.have, data...)
@@ -107,10 +107,10 @@ type Writer struct {
 	buf      []byte
 }
 
-// SetStatus sets the status of the answer before the first byte is sent.
+// SetStatus sets the answer's status before the first byte is sent.
 func (w *Writer) SetStatus(status int) { w.status = status }
 
-// Write adds to the body of the answer.
+// Write adds to the answer's body.
 func (w *Writer) Write(p []byte) (int, error) {
 	total := len(p)
 	for len(w.buf)+len(p) > frame.Chunk {
@@ -127,7 +127,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 // Flush sends the bytes written so far.
 func (w *Writer) Flush() error { return w.emit(0, func() {}) }
 
-// end sends the last frame of the answer, and frees the place of the request.
+// end sends the answer's last frame, and frees the request's place.
 func (w *Writer) end() error {
 	return w.emit(frame.Last, func() { w.exchange.server.forget(w.exchange) })
 }

@@ -17,7 +17,7 @@ type Call struct {
 	number uint32
 	by     time.Time     // zero: no deadline
 	more   chan struct{} // holds one when something has arrived; nil if done is called instead
-	goOn   chan struct{} // holds one when the rest of the body may be sent
+	goOn   chan struct{} // has an element when the rest of the body may be sent
 	done   func(status int, answer []byte, err error)
 
 	mu     sync.Mutex // guards the fields below
@@ -27,10 +27,10 @@ type Call struct {
 	last   bool   // everything has arrived
 	err    error  // no more will
 	whole  bool   // wakes its reader only for the whole answer
-	sink   *sink  // of a stream that is delivered, not read
+	sink   *sink  // for a stream that is delivered, not read
 }
 
-// errTooLong is why a call ends whose answer is too long, or is not read in time.
+// errTooLong ends a call if its answer is too long, or is not read in time.
 var errTooLong = fmt.Errorf("the answer is larger than %d bytes", wire.MaxBody)
 
 // fail ends a call that has no answer.
@@ -49,7 +49,7 @@ func (call *Call) fail(err error) {
 	}
 }
 
-// because returns the error of a context that has ended, else err.
+// because returns the context's error if it has ended, else err.
 func because(ctx context.Context, err error) error {
 	if errors.Is(err, errStopped) {
 		return ctx.Err()
@@ -57,7 +57,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// exchange waits for the answer, and sends the rest of the body when the member wants it.
+// exchange waits for the answer, and sends the rest of the body when the member requests it.
 func (call *Call) exchange(ctx context.Context, body []byte) error {
 	for {
 		select {
@@ -99,8 +99,8 @@ func (call *Call) sendRest(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// forget ends a call, and reports whether it had not ended; the member is told if it has not
-// answered.
+// forget ends a call, and reports whether it had not ended. If the member has not answered, a frame
+// cancels the request there.
 func (call *Call) forget() bool {
 	call.mu.Lock()
 	last := call.last
@@ -133,7 +133,7 @@ func (call *Call) add(h frame.Header, payload []byte) error {
 	call.mu.Lock()
 	defer call.mu.Unlock()
 	if call.begun != (h.Kind == frame.Data) || call.last {
-		return fmt.Errorf("%w: parts of an answer out of order", frame.ErrMalformed)
+		return fmt.Errorf("%w: answer parts out of order", frame.ErrMalformed)
 	}
 	if !call.begun {
 		status, rest, err := frame.ParseStatus(payload)
@@ -163,7 +163,7 @@ func (call *Call) add(h frame.Header, payload []byte) error {
 	return nil
 }
 
-// addedTo ends a started call whose answer came in parts.
+// addedTo ends a started call with an answer in parts.
 func (call *Call) addedTo() error {
 	if (call.last || call.err != nil) && call.client.remove(call) {
 		call.done(call.status, call.have, call.err)

@@ -15,21 +15,20 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
-// Client is the end of a connection that makes calls. Its methods may be called from any number
-// of goroutines.
+// Client is the calling end of a connection. Its methods are safe for concurrent use.
 type Client struct {
 	link  *link
 	late  expiry
-	ended func(error) // nil tells no one
+	ended func(error) // may be nil
 
 	mu     sync.Mutex // guards the fields below
 	calls  map[uint32]*Call
 	number uint32
 }
 
-// NewClient returns the caller's end of a connection that was upgraded. in reads from it, after
-// the bytes that were read already. ended, if not nil, is told once why the connection has ended, by the
-// goroutine that read it: net.ErrClosed after Close.
+// NewClient returns the caller's end of an upgraded connection. in reads from it, after the bytes
+// already read. ended, if not nil, is called once with the reason when the connection has ended, by
+// the reading goroutine: net.ErrClosed after Close.
 func NewClient(conn net.Conn, in io.Reader, ended func(error)) *Client {
 	c := &Client{link: newLink(conn, in, background, false, callerIdle), calls: map[uint32]*Call{}, ended: ended}
 	c.late.fire = c.expire
@@ -46,8 +45,8 @@ func (c *Client) Close() { c.link.end(net.ErrClosed) }
 // Done is closed when the connection has ended.
 func (c *Client) Done() <-chan struct{} { return c.link.done }
 
-// Do makes a call and returns its answer. Errors of the connection match ErrEnded; if ctx ends
-// first, the error matches its.
+// Do makes a call and returns its answer. Connection errors match ErrEnded; if ctx ends first, the
+// error matches ctx's.
 func (c *Client) Do(ctx context.Context, head frame.Head, body []byte) (status int, answer []byte, err error) {
 	return c.DoBy(ctx, time.Time{}, head, body)
 }
@@ -66,13 +65,13 @@ func (c *Client) DoBy(ctx context.Context, by time.Time, head frame.Head, body [
 	return call.status, call.have, nil
 }
 
-// startedMax is how many calls a connection may have for another to be started.
+// startedMax is the number of calls on a connection above which Start reports false.
 const startedMax = StreamsMax * 3 / 8
 
-// Start makes a call with a deadline and does not wait: done is called once, with the answer or
-// an error as of DoBy, by the goroutine that reads the connection. It must not wait, and must not
-// keep the answer. Start reports false, and calls nothing, if the call has to be made by Do: the
-// body is long, the connection has ended, or it has many calls already.
+// Start makes a call with a deadline and does not wait: the goroutine that reads the connection
+// calls done once, with the answer or an error as from DoBy. done must not wait, and must not keep
+// the answer. Start reports false, and never calls done, if Do has to make the call: the body is
+// long, the connection has ended, or it has too many calls.
 func (c *Client) Start(by time.Time, head frame.Head, body []byte, done func(status int, answer []byte, err error)) bool {
 	if len(body) > frame.Inline || c.link.open.Load() >= startedMax || !c.link.hasRoom() {
 		return false
@@ -93,7 +92,7 @@ func (c *Client) Start(by time.Time, head frame.Head, body []byte, done func(sta
 	return true
 }
 
-// Open makes a call whose answer is a stream. It ends with ctx, and has to be closed.
+// Open makes a call with a stream as its answer. The stream ends with ctx, and must be closed.
 func (c *Client) Open(ctx context.Context, head frame.Head, body []byte) (status int, stream *Stream, err error) {
 	call, err := c.begin(ctx, time.Time{}, head, body, false)
 	if err != nil {
@@ -147,7 +146,7 @@ func (c *Client) add(call *Call) {
 	c.calls[call.number] = call
 }
 
-// expire ends the calls whose deadline is over, and returns the first deadline of the others.
+// expire ends calls with a past deadline, and returns the first deadline among the others.
 func (c *Client) expire(now time.Time) (next time.Time) {
 	var over []*Call
 	c.mu.Lock()
@@ -225,7 +224,7 @@ func (c *Client) arrived(h frame.Header, payload []byte) error {
 		return nil
 	case frame.Answer, frame.Data, frame.Continue:
 	default:
-		return fmt.Errorf("%w: kind %d of a member", frame.ErrMalformed, h.Kind)
+		return fmt.Errorf("%w: kind %d from a member", frame.ErrMalformed, h.Kind)
 	}
 	c.mu.Lock()
 	call := c.calls[h.Number]

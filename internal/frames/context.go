@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// callContext is the context of a request. It has no timer and no goroutine of its own: the
-// connection keeps the time of all its requests (see expiry), and ends them. An instance of the
-// context package for each request took more time than the request.
+// callContext is a request's context. It has no timer or goroutine: the connection times all its
+// requests (see expiry), and ends them. A context from package context for each request took more
+// time than the request.
 type callContext struct {
 	values context.Context // has the values, and nothing else
 
@@ -56,9 +56,9 @@ func (c *callContext) Err() error {
 // Value implements context.Context.
 func (c *callContext) Value(key any) any { return c.values.Value(key) }
 
-// AfterFunc has f called when the context ends; f must not wait.
-// Stop reports whether it has kept f from being called. The context package uses this, instead
-// of a goroutine, for the contexts that are made of this one.
+// AfterFunc arranges to call f when the context ends; f must not wait. Stop reports whether it
+// prevented the call. The context package uses this, instead of a goroutine, for contexts derived
+// from this one.
 func (c *callContext) AfterFunc(f func()) (stop func() bool) {
 	called := false // guarded by mu
 	once := func() {
@@ -107,8 +107,8 @@ func (c *callContext) end(err error) {
 	}
 }
 
-// limit has the context end at a time at the latest, and reports whether that is
-// earlier than before: the timer that ends it has to know.
+// limit ends the context at the given time at the latest, and reports whether that is earlier than
+// before: the timer then has to be reset.
 func (c *callContext) limit(by time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,11 +119,11 @@ func (c *callContext) limit(by time.Time) bool {
 	return true
 }
 
-// expiry is the timer of many deadlines. It fires when the first that it was told of is over;
-// nothing stops it when an exchange ends in time, so in a connection that is used it fires about
-// once in the time limit of a call.
+// expiry is one timer for many deadlines. It fires at the first deadline passed to it; an exchange
+// that ends in time does not stop it, so on a connection in use it fires about once in a call's
+// time limit.
 type expiry struct {
-	fire func(now time.Time) (next time.Time) // ends the calls whose time is over; returns the first deadline left, or zero
+	fire func(now time.Time) (next time.Time) // ends calls with a past deadline; returns the first deadline left, or zero
 
 	mu    sync.Mutex // guards the fields below; never held while waiting
 	at    time.Time  // when the timer fires, zero if it is not set

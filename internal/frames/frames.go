@@ -1,25 +1,26 @@
-// Package frames is a connection between two Go processes that carries calls and event streams
-// as frames (package internal/wire/frame). [Serve] is the member's end, [Client] that of the caller.
+// Package frames implements a connection between two Go processes that carries calls and event
+// streams as frames (package internal/wire/frame). [Serve] is the member's end, [Client] the
+// caller's.
 //
 //	caller                                   member
 //	Client.Do    --> queue --> connection --> reader --> Quick, or parked goroutine --> Handler
 //	Client.Start <-- reader <- connection <-- queue <--  Request.Answer, or Writer <---/
 //	Stream.Deliver <- reader <- connection <- queue <--  Request.Push
 //
-// Frames that are ready together are written together, by a goroutine that ends afterwards. A
-// request that needs no wait is served by the reader ([Quick]), and its answer may come from any
-// goroutine. So may the parts of an event stream: a holder that waits for events costs neither end
-// a goroutine, besides the two that read the connection. Every other request is served
-// by a goroutine of its own, so none waits behind a slow one; goroutines of ended requests are
-// parked and used again, because a fresh one has to grow its stack. Deadlines of requests and of
-// calls have one timer for each connection. Bounds, for each end of a connection:
+// Frames that are ready together are written together, by a goroutine that ends afterwards. The
+// reader serves a request that needs no wait ([Quick]), and any goroutine may send its answer, or
+// an event stream's parts: a holder that waits for events costs neither end a goroutine, apart from
+// the two that read the connection. Every other request has a goroutine, so none waits behind a
+// slow one; goroutines are parked after a request and used again, because a new one has to grow its
+// stack. Deadlines for requests and calls share one timer per connection. Bounds, for each end of a
+// connection:
 //
-//   - the queue of frames not yet written has a limit; writers wait, and so does the reader,
-//     which answers pings: a peer that reads nothing is read no more;
-//   - a member serves at most [StreamsMax] requests and streams of a connection;
-//   - at most frame.Inline bytes of a body are read before the handler asks for more;
+//   - the queue of unwritten frames has a limit; writers wait, and so does the reader, which
+//     answers pings: a peer that reads nothing is no longer read;
+//   - a member serves at most [StreamsMax] requests and streams per connection;
+//   - at most frame.Inline bytes of a body are read before the handler requests more;
 //   - half a frame, or a write that does not end, ends the connection (see watch);
-//   - a peer that is silent while something waits for it is pinged, and the connection ended
+//   - a peer that is silent while a request waits for it is pinged, and the connection ended
 //     without an answer; connections without calls end.
 package frames
 
@@ -38,19 +39,19 @@ import (
 )
 
 const (
-	// StreamsMax is how many requests and streams a member serves on one connection.
+	// StreamsMax bounds the requests and streams that a member serves on one connection.
 	StreamsMax = 64
-	// queueMax is how many bytes wait to be written before writers wait.
+	// queueMax is the number of unwritten bytes above which writers wait.
 	queueMax = 64 << 10
 	// queueKept is the memory that an empty queue keeps, if it needed more than queueSmall: most
 	// connections have a frame now and then.
 	queueKept  = 4 << 10
 	queueSmall = 512
-	// period is how often a connection is looked at.
+	// period is the interval between checks of a connection.
 	period = 5 * time.Second
-	// stuckPeriods is for how many periods a frame or a write may take, and silentPeriods for
-	// how many a peer may say nothing: its process may get little time, and a connection that
-	// is opened again costs it more. The kernel detects a broken path in seconds.
+	// stuckPeriods is the number of periods that a frame or a write may take, and silentPeriods the
+	// number for which a peer may be silent: its process may get little CPU time, and opening a new
+	// connection costs it more. The kernel detects a broken path in seconds.
 	stuckPeriods  = 2
 	silentPeriods = 12
 	// A caller closes a connection that had no call for callerIdle periods, a member later, so
@@ -59,13 +60,13 @@ const (
 	memberIdle = 4
 )
 
-// ErrEnded is part of the error of each call on a connection that has ended.
+// ErrEnded is part of the error from each call on a connection that has ended.
 var ErrEnded = errors.New("frames: the connection has ended")
 
-// ErrNotSent is part of the error of a call that did not begin: nothing of it was sent.
+// ErrNotSent is part of the error from a call that was not sent, not even in part.
 var ErrNotSent = errors.New("frames: the call was not sent")
 
-// link is the common part of both ends: the queue of frames, and the watch over the connection.
+// link is the common part of both ends: the frame queue, and the connection's checks.
 type link struct {
 	conn   net.Conn
 	in     *reader
@@ -86,7 +87,7 @@ type link struct {
 	lastFlushes uint64
 	stuckWrite  int
 
-	taken   int           // bytes of the last frame, which are still in the buffer of in
+	taken   int           // the last frame's bytes, which are still in the buffer of in
 	frames  atomic.Uint64 // read
 	partial atomic.Bool   // a frame has begun to arrive
 	begun   atomic.Uint64 // exchanges
@@ -159,8 +160,8 @@ func (l *link) force(h frame.Header, head, body []byte, queued func()) {
 	l.put(h, head, body, queued, true)
 }
 
-// push is force for a frame of which there may be many: it reports false, and adds nothing, if
-// the queue is full or the connection has ended.
+// push is force for numerous frames: it reports false, and adds nothing, if the queue is full or
+// the connection has ended.
 func (l *link) push(h frame.Header, body []byte) bool {
 	return l.put(h, nil, body, func() {}, false)
 }
@@ -195,8 +196,8 @@ func (l *link) send(stop <-chan struct{}, h frame.Header, head, body []byte) err
 	return l.sendAnd(stop, h, head, body, func() {})
 }
 
-// sendAnd is send; queued is called when the frame is in the queue, before any of it is written.
-// It must not wait.
+// sendAnd is send; queued is called when the frame is in the queue, before any part is written. It
+// must not wait.
 func (l *link) sendAnd(stop <-chan struct{}, h frame.Header, head, body []byte, queued func()) error {
 	for {
 		l.mu.Lock()
@@ -224,7 +225,7 @@ func (l *link) sendAnd(stop <-chan struct{}, h frame.Header, head, body []byte, 
 		due := l.schedule()
 		l.mu.Unlock()
 		if due {
-			l.writer(l.flush) // the reader may be the one that waits
+			l.writer(l.flush) // the reader may be the waiting one
 		}
 		select {
 		case <-room:
@@ -320,7 +321,7 @@ func (l *link) awaitRoom() {
 	}
 }
 
-// next reads a frame. The payload is good until the next call of next or hasFrame.
+// next reads a frame. The payload is valid until the next call to next or hasFrame.
 func (l *link) next() (h frame.Header, payload []byte, err error) {
 	l.discard()
 	if _, err := l.in.Peek(1); err != nil {
@@ -353,7 +354,7 @@ func (l *link) next() (h frame.Header, payload []byte, err error) {
 	return h, payload, nil
 }
 
-// payload reads the rest of a frame: in the buffer, or into memory of its own if it is larger.
+// payload reads the rest of a frame: into the buffer, or into separate memory if it is larger.
 func (l *link) payload(size int) ([]byte, error) {
 	if size <= l.in.Size() {
 		b, err := l.in.Peek(size)

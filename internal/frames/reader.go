@@ -7,14 +7,13 @@ import (
 )
 
 const (
-	// calmBuffer is the memory of a connection on which frames come one by one, as on those
-	// of most holders, and burstBuffer of one on which many come together: the fewer reads, the
-	// better.
+	// calmBuffer is the buffer size for a connection on which frames arrive singly, as for most
+	// holders; burstBuffer the size if many arrive together, since fewer reads are better.
 	calmBuffer  = 512
 	burstBuffer = 4 << 10
 )
 
-// reader buffers what arrives. It has more memory once several frames fill its buffer.
+// reader buffers incoming bytes. Its buffer grows once several frames fill it.
 type reader struct {
 	*bufio.Reader
 	from io.Reader
@@ -24,8 +23,8 @@ func newReader(from io.Reader) *reader {
 	return &reader{bufio.NewReaderSize(from, calmBuffer), from}
 }
 
-// Rest returns a reader of a connection that begins with the bytes which were read ahead from it
-// for the upgrade. It does not keep the buffer of that reader.
+// Rest returns a reader for a connection that begins with the bytes read ahead for the upgrade. It
+// does not keep ahead's buffer.
 func Rest(conn io.Reader, ahead *bufio.Reader) io.Reader {
 	early, _ := ahead.Peek(ahead.Buffered())
 	if len(early) == 0 {

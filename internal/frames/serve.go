@@ -14,19 +14,19 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
-// Handler serves a request and writes its answer. It has a goroutine of its own.
+// Handler serves a request and writes its answer. It runs in a separate goroutine.
 type Handler func(w *Writer, r *Request)
 
-// Quick is asked first about each request that has arrived as a whole. It reports whether it
-// takes the request; then [Request.Answer] or [Request.Begin] is called once, from any goroutine.
-// It must not wait: the next request is not read before it returns.
+// Quick is called first for each request that has arrived as a whole. It reports whether it accepts
+// the request; then [Request.Answer] or [Request.Begin] is called once, from any goroutine. It must
+// not wait: the next request is not read before it returns.
 type Quick func(r *Request) (taken bool)
 
 // Request is a request that arrived.
 type Request struct {
 	Head frame.Head
 	Body *Body
-	// Inline has the bytes of the body that came with the request. They are good until Quick
+	// Inline contains the body bytes that came with the request. They are valid until Quick
 	// returns.
 	Inline []byte
 
@@ -60,8 +60,8 @@ func (r *Request) Begin(status int, part []byte) {
 	x.server.force(frame.Header{Kind: frame.Answer, Number: x.number}, frame.AppendStatus(head[:0], status), part, func() {})
 }
 
-// Push adds a part of at most frame.Chunk bytes to the stream that Begin began. It does not
-// wait: it reports false if more waits to be written than the connection keeps, or that has ended.
+// Push adds a part of at most frame.Chunk bytes to the stream opened by Begin. It does not wait: it
+// reports false if the connection's queue is full, or the connection has ended.
 func (r *Request) Push(part []byte) bool {
 	return r.exchange.server.push(frame.Header{Kind: frame.Data, Number: r.exchange.number}, part)
 }
@@ -78,7 +78,7 @@ func (r *Request) End() {
 // Abort ends the connection: the request has no answer.
 func (r *Request) Abort(err error) { r.exchange.server.end(err) }
 
-// Server serves the requests of connections.
+// Server serves the requests on connections.
 type Server struct {
 	Workers *Workers
 	Busy    Refusal // answers requests beyond StreamsMax
@@ -91,7 +91,7 @@ type server struct {
 	*link
 	Server
 	late  expiry
-	texts map[string]string // of the heads of earlier requests
+	texts map[string]string // from earlier requests' heads
 
 	mu        sync.Mutex // guards exchanges
 	exchanges map[uint32]*exchange
@@ -106,12 +106,12 @@ type exchange struct {
 	callContext
 }
 
-// Refusal returns the status and the body of the answer to a request beyond StreamsMax.
+// Refusal returns the status and body to answer a request beyond StreamsMax.
 type Refusal func() (status int, body []byte)
 
-// Serve serves the requests of a connection until it ends, and returns why. in reads from the
-// connection, after the bytes that were read already. Contexts of requests have the values of ctx and end
-// with it.
+// Serve serves a connection's requests until it ends, and returns the reason. in reads from the
+// connection, after the bytes already read. The requests' contexts have ctx's values and end with
+// it.
 func (of Server) Serve(ctx context.Context, conn net.Conn, in io.Reader) error {
 	s := &server{link: newLink(conn, in, of.Workers.run, true, memberIdle), Server: of, exchanges: map[uint32]*exchange{}}
 	s.late.fire = s.expire
@@ -148,7 +148,7 @@ func (s *server) arrived(ctx context.Context, h frame.Header, payload []byte) er
 		return s.send(nil, frame.Header{Kind: frame.Pong}, nil, nil)
 	case frame.Pong:
 	default:
-		return fmt.Errorf("%w: kind %d of a caller", frame.ErrMalformed, h.Kind)
+		return fmt.Errorf("%w: kind %d from a caller", frame.ErrMalformed, h.Kind)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (s *server) begin(ctx context.Context, number uint32, payload []byte) error
 	if err != nil {
 		return err
 	}
-	s.awaitRoom() // answers of Quick do not wait for it
+	s.awaitRoom() // Quick's answers do not wait for it
 	s.begun.Add(1)
 	x := &exchange{server: s, number: number}
 	x.values = ctx
@@ -189,11 +189,11 @@ func (s *server) begin(ctx context.Context, number uint32, payload []byte) error
 	return nil
 }
 
-// textsMax is how many texts of heads a connection keeps: paths, and the addresses of calls
+// textsMax is the number of head texts that a connection keeps: paths, and the addresses in calls
 // between members.
 const textsMax = 16
 
-// text returns the text of a head, the same string for each request that has it.
+// text returns a head's text, the same string for each request that contains it.
 func (s *server) text(b []byte) string {
 	if known, found := s.texts[string(b)]; found {
 		return known
@@ -220,7 +220,7 @@ func (s *server) cancelAll() {
 	}
 }
 
-// expire ends the contexts whose deadline is over, and returns the first deadline of the others.
+// expire ends contexts with a past deadline, and returns the first deadline among the others.
 func (s *server) expire(now time.Time) (next time.Time) {
 	s.mu.Lock()
 	var over []*exchange
@@ -292,7 +292,7 @@ func (s *server) exchange(number uint32) *exchange {
 	return s.exchanges[number]
 }
 
-// more adds to a body. Data of a request that has ended is dropped.
+// more adds to a body. Data for a request that has ended is dropped.
 func (s *server) more(number uint32, data []byte) error {
 	x := s.exchange(number)
 	if x == nil {
@@ -301,8 +301,8 @@ func (s *server) more(number uint32, data []byte) error {
 	return x.body.add(data)
 }
 
-// Workers run the handlers of requests, and keep some of their goroutines for the next ones.
-// Its zero value is ready.
+// Workers run request handlers, and keep some goroutines for the next requests. Its zero value is
+// ready.
 type Workers struct {
 	once   sync.Once
 	parked chan func()
@@ -313,7 +313,7 @@ type Workers struct {
 	end  bool
 }
 
-// parkedMax is how many goroutines are kept.
+// parkedMax is the number of goroutines kept.
 const parkedMax = 64
 
 func (w *Workers) start() {

@@ -7,8 +7,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
-// watch looks at the connection once in a period. It counts instead of setting deadlines, so
-// that a frame costs none.
+// watch checks the connection once per period. It counts instead of setting deadlines, so that a
+// frame costs none.
 func (l *link) watch() {
 	err := l.looksDead()
 	l.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// Clock is one process's cluster time: the time that its backend told it last, kept
-// between two answers by the process's monotonic clock. It reads no wall clock.
+// Clock is one process's cluster time: the last sample from its backend, advanced between samples
+// by the process's monotonic clock. It reads no wall clock.
 type Clock struct {
 	base  time.Time
 	exact bool
@@ -20,13 +20,13 @@ type Clock struct {
 	time clustertime.ClusterTime
 }
 
-// NewClock returns a clock that knows no time yet.
+// NewClock returns a clock without a sample.
 func NewClock() *Clock {
 	return &Clock{base: time.Now()}
 }
 
-// NewExactClock returns a clock that is looked at for each ID. In a bubble of
-// testing/synctest, whose time is not the processor's, handles need one.
+// NewExactClock returns a clock that is read for each ID. In a testing/synctest bubble, where time
+// differs from the processor's, handles need one.
 func NewExactClock() *Clock {
 	c := NewClock()
 	c.exact = true
@@ -48,8 +48,8 @@ func (c *Clock) Sample(t clustertime.Tick) {
 	c.pace.Store(&pace)
 }
 
-// Forget makes the time unknown, since the next sample is of another backend. Only
-// then may it step back. A handle's IDs ascend all the same: they wait.
+// Forget discards the samples, because the next one comes from another backend. Only then may the
+// time step back. A handle's IDs ascend nevertheless: they wait.
 func (c *Clock) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,8 +65,8 @@ func (c *Clock) Now() clustertime.Tick {
 	return 0
 }
 
-// Read returns the cluster time, for how long at least it stays so unless there is a
-// sample, and the monotonic time. An exact clock says 0 for how long.
+// Read returns the cluster time, the minimum duration for which it stays so without a sample, and
+// the monotonic time. An exact clock returns the duration 0.
 func (c *Clock) Read() (now clustertime.Tick, lasts, mono time.Duration) {
 	pace := c.pace.Load()
 	if pace == nil {
@@ -79,19 +79,18 @@ func (c *Clock) Read() (now clustertime.Tick, lasts, mono time.Duration) {
 	return now, lasts, mono
 }
 
-// waitStep bounds one sleep of Wait, so that a sample that moved the time
-// forward is noticed; unknownStep does so while no time is known.
+// waitStep bounds one sleep in Wait, so that a sample that moves the time forward takes effect;
+// unknownStep does so before the first sample.
 const (
 	waitStep    = time.Second
 	unknownStep = 20 * time.Millisecond
-	// nap is a wait that nothing ends early. Where IDs run out, a crowd of callers
-	// waits a thousand times a second, and to listen would cost more than to sleep.
+	// nap is a wait that ends only by time. When IDs run out, many callers wait a thousand times a
+	// second, and watching the channels would cost more than sleeping.
 	nap clustertime.Span = 2
 )
 
-// Wait returns nil when cluster time has reached until or wake is closed, and
-// ctx's error when ctx ended first. If until is 2 ms ahead or less it hears of neither before
-// that has come.
+// Wait returns nil when cluster time has reached until or wake is closed, and ctx's error when ctx
+// ends first. If until is at most 2 ms ahead, it ignores both until then.
 func (c *Clock) Wait(ctx context.Context, until clustertime.Tick, wake <-chan struct{}) error {
 	if ahead := until.Sub(c.Now()); ahead > 0 && ahead <= nap {
 		time.Sleep(ahead.Duration())

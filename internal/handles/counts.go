@@ -6,22 +6,22 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Counts are the totals of some handles.
+// Counts are totals over some handles.
 type Counts struct {
 	IDs         uint64 // issued
 	GrantWaits  uint64 // calls that had to wait for a grant
 	GrantWaited time.Duration
 }
 
-// add adds the counts of a handle.
+// add adds a handle's counts.
 func (c *Counts) add(s sequencer.Stats) {
 	c.IDs += s.IDs
 	c.GrantWaits += s.GrantWaits
 	c.GrantWaited += s.GrantWaited
 }
 
-// Counted returns every handle, and the counts of those that were dropped: each handle is in
-// one of them, so that the total of a client never goes down.
+// Counted returns every handle, and the counts for dropped handles. Each handle is in exactly one
+// result, so that a client's total never decreases.
 func (r *Registry[S]) Counted() (all []*Entry[S], past Counts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,16 +13,16 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// leaveLeast is how long a client that leaves waits for answers at least.
+// leaveLeast is the minimum time for which a leaving client waits for answers.
 const leaveLeast = time.Second
 
-// Leave gives the logical node of every handle back, all concurrently, and returns when no
-// release is left. A node whose grant has ended is free without it. So, without answers, Leave ends
-// when the grants of all handles have, or after limit, for which grants last at most.
+// Leave detaches all handles from their logical nodes concurrently, and returns when no release is
+// pending. A node with an ended grant is free without a release. Without answers, Leave therefore
+// returns when all grants have ended, or after limit, the longest grant.
 //
-// Errors: those of [sequencer.Sequencer.DetachLogicalNode], but for those that say that
-// nothing is held; when ctx ended, an error that matches ctx.Err() and
-// sequencer.ErrUnavailable; and sequencer.ErrUnavailable if the grants ended first.
+// Errors: as [sequencer.Sequencer.DetachLogicalNode], except errors that report a handle without a
+// node; when ctx ends, an error that matches ctx.Err() and sequencer.ErrUnavailable; and
+// sequencer.ErrUnavailable if the grants ended first.
 func (r *Registry[S]) Leave(ctx context.Context, releases *Releases, clock *Clock, limit time.Duration) error {
 	bounded, cancel := context.WithTimeout(ctx, r.leaveWithin(releases, clock.Now(), limit))
 	defer cancel()
@@ -50,8 +50,7 @@ func (r *Registry[S]) leaveWithin(releases *Releases, now clustertime.Tick, limi
 	return min(within, limit)
 }
 
-// detachAll gives the logical node of every handle back, and returns the errors of those that
-// were not.
+// detachAll detaches all handles from their logical nodes, and returns the errors.
 func (r *Registry[S]) detachAll(ctx context.Context) error {
 	entries := r.All()
 	failed := make([]error, len(entries))

@@ -1,13 +1,12 @@
-// Package handles is shared by the client of a grid and the client of a store. The two
-// differ in how a handle is made, renewed and released. This package keeps one handle per
-// name, runs creates and opens of one name one at a time, combines handles into a
-// Striped, limits the releases in progress, ends everything with the client, and has the
-// process's clock:
+// Package handles is shared by the grid client and the store client. The two differ in how they
+// create, renew and release a handle. This package keeps one handle per name, runs creates and
+// opens for one name one at a time, combines handles into a Striped, limits the releases in
+// progress, closes everything with the client, and has the process's clock:
 //
 //	Registry  one handle per name, and stripes
-//	Keeper    the client's part: it renews attachments and releases them
+//	Keeper    implemented by the client: renews and releases attachments
 //	Tasks     the client's calls and goroutines
-//	Releases  attachments on their way back
+//	Releases  attachments that are being released
 //	Clock     cluster time between two answers
 package handles
 
@@ -22,8 +21,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Registry is every handle of a client: one per name, and stripes. S is the client's own
-// state of a handle.
+// Registry contains a client's handles: one per name, and stripes. S is the client's own state for
+// a handle.
 type Registry[S any] struct {
 	tasks  *Tasks
 	keeper Keeper[S]
@@ -32,20 +31,20 @@ type Registry[S any] struct {
 	mu      sync.Mutex // never held while waiting, nor while the keeper is called
 	closed  bool
 	byName  map[string]*Entry[S]
-	stripes []*Entry[S] // of all Striped handles, of which a name may have several
-	past    Counts      // of the handles that were dropped
+	stripes []*Entry[S] // of all Striped handles; a name may have several
+	past    Counts      // dropped handles
 }
 
 // Entry is one handle.
 type Entry[S any] struct {
 	Control *sequencer.Control
-	State   S    // of the client; the registry does not look at it
-	Stripe  bool // it is part of a Striped
-	// Owed says that Create has yet to attach the handle. The name's turn guards it.
+	State   S    // the client's; the registry does not access it
+	Stripe  bool // the handle belongs to a Striped
+	// Owed reports that Create has yet to attach the handle. The name's turn guards it.
 	Owed bool
 }
 
-// Keeper keeps the attachments of a client's handles. Its methods do not wait.
+// Keeper renews and releases the attachments of a client's handles. Its methods do not wait.
 type Keeper[S any] interface {
 	// AttachFailed records that the handle's user has no attachment for now.
 	AttachFailed(e *Entry[S])
@@ -55,18 +54,18 @@ type Keeper[S any] interface {
 	Remove(gone []*Entry[S])
 }
 
-// New returns the registry of a client with these tasks.
+// New returns a registry for a client with these tasks.
 func New[S any](tasks *Tasks, keeper Keeper[S]) *Registry[S] {
 	return &Registry[S]{tasks: tasks, keeper: keeper, turns: turns{byName: map[string]*turn{}}, byName: map[string]*Entry[S]{}}
 }
 
-// Create returns the handle of a definition's name, and attaches one that is owed it.
-// If there is none, make makes it and puts it into the registry. If only the attach
-// failed, the handle is returned beside the error; the next Create tries again.
+// Create returns the handle for a definition's name, and attaches it if Owed. If there is none,
+// make creates it and puts it into the registry. If only the attach fails, the handle is returned
+// in addition to the error; the next Create tries again.
 //
-// Errors: those of make, and of [sequencer.Sequencer.AttachLogicalNode];
-// sequencer.ErrConflict if the process has the name with another definition; ErrClosed;
-// and, when ctx ended, an error that matches ctx.Err() and ErrUnavailable.
+// Errors: from make; as [sequencer.Sequencer.AttachLogicalNode]; sequencer.ErrConflict if the
+// process has the name with another definition; ErrClosed; and, when ctx ends, an error that
+// matches ctx.Err() and ErrUnavailable.
 func (r *Registry[S]) Create(ctx context.Context, def sequencer.Definition, make func() (*Entry[S], error)) (*sequencer.Sequencer, error) {
 	e, give, err := r.take(ctx, def.Name(), make)
 	if err != nil {
@@ -89,11 +88,11 @@ func (r *Registry[S]) Create(ctx context.Context, def sequencer.Definition, make
 	return h, nil
 }
 
-// Open returns a name's handle as it is. If there is none, make makes it and puts it
-// into the registry.
+// Open returns a name's handle unchanged. If there is none, make creates it and puts it into the
+// registry.
 //
-// Errors: those of make; sequencer.ErrClosed; and, when ctx ended, an error that matches
-// ctx.Err() and ErrUnavailable.
+// Errors: from make; sequencer.ErrClosed; and, when ctx ends, an error that matches ctx.Err() and
+// ErrUnavailable.
 func (r *Registry[S]) Open(ctx context.Context, name string, make func() (*Entry[S], error)) (*sequencer.Sequencer, error) {
 	e, give, err := r.take(ctx, name, make)
 	if err != nil {
@@ -104,12 +103,11 @@ func (r *Registry[S]) Open(ctx context.Context, name string, make func() (*Entry
 	return e.Control.Handle(), nil
 }
 
-// Forget ends a name's handle and gives its logical node back. A name without a handle
-// is ignored.
+// Forget ends a name's handle and releases its logical node. A name without a handle is ignored.
 //
-// Errors: those of [sequencer.Sequencer.DetachLogicalNode], but for those that say that
-// nothing is held; sequencer.ErrClosed; and, when ctx ended, an error that matches
-// ctx.Err() and ErrUnavailable.
+// Errors: as [sequencer.Sequencer.DetachLogicalNode], except errors that report a handle without a
+// node; sequencer.ErrClosed; and, when ctx ends, an error that matches ctx.Err() and
+// ErrUnavailable.
 func (r *Registry[S]) Forget(ctx context.Context, name string) error {
 	e, give, err := r.take(ctx, name, func() (*Entry[S], error) { return nil, nil })
 	if err != nil {
@@ -122,8 +120,8 @@ func (r *Registry[S]) Forget(ctx context.Context, name string) error {
 	return r.giveBack(ctx, []*Entry[S]{e})
 }
 
-// take waits for a name's turn and returns its handle, or the one that make makes. The
-// caller calls give at its end unless there is an error.
+// take waits for a name's turn and returns its handle, created by make if there is none. The caller
+// must call give at its end unless there is an error.
 func (r *Registry[S]) take(ctx context.Context, name string, make func() (*Entry[S], error)) (e *Entry[S], give func(), err error) {
 	if err := r.tasks.Err(); err != nil {
 		return nil, nil, err

@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// ReleasesMax bounds the releases of one client that run concurrently. A member of a grid
-// takes 8 calls of one connection; with far more than that, some are refused before the
-// client knows of another connection's limit, and net/http sends those again after a
-// second only.
+// ReleasesMax bounds one client's concurrent releases. A grid member accepts 8 calls per
+// connection. With many more, it rejects some before the client has received another connection's
+// limit, and net/http repeats them only after a second.
 const ReleasesMax = 16
 
 // Releases give back attachments for which no caller waits, a few concurrently. There
@@ -22,7 +21,7 @@ type Releases struct {
 	none    chan struct{} // closed when none is left; nil while unused
 }
 
-// NewReleases returns the releases of the client that has the tasks.
+// NewReleases returns the releases for the client with these tasks.
 func NewReleases(tasks *Tasks) *Releases { return &Releases{tasks: tasks} }
 
 // Add has release called, after those added before. Its ctx ends with the client.
@@ -42,7 +41,7 @@ func (r *Releases) Add(release func(ctx context.Context)) {
 	})
 }
 
-// next returns the release to run after one that is done, nil if none waits.
+// next returns the release to run after a finished one, nil if none waits.
 func (r *Releases) next() func(context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// stripesAtOnce is the number of stripes that are attached or released concurrently, fewer
-// than ReleasesMax, since they are all calls to one owner or store.
+// stripesAtOnce is the number of stripes attached or released concurrently. It is less than
+// ReleasesMax, since all calls go to one owner or store.
 const stripesAtOnce = 8
 
-// Striped returns a handle over a number of stripes that make makes and puts into the
-// registry. If not all can be attached, it gives those that were back and fails.
+// Striped returns a handle over several stripes, which make creates and puts into the registry. If
+// an attach fails, it releases the attached ones and fails.
 //
-// Errors: those of make and of [sequencer.Sequencer.AttachLogicalNode].
+// Errors: from make, and as [sequencer.Sequencer.AttachLogicalNode].
 func (r *Registry[S]) Striped(ctx context.Context, stripes int, make func() (*Entry[S], error)) (*sequencer.Striped, error) {
 	var made []*Entry[S]
 	var handles []*sequencer.Sequencer
@@ -47,7 +47,7 @@ func (r *Registry[S]) leaver(stripes []*Entry[S]) func(context.Context) error {
 	}
 }
 
-// giveBack gives the logical nodes of handles back and ends the handles.
+// giveBack releases the handles' logical nodes and ends the handles.
 func (r *Registry[S]) giveBack(ctx context.Context, gone []*Entry[S]) error {
 	err := together(gone, func(e *Entry[S]) error {
 		err := e.Control.Handle().DetachLogicalNode(ctx)
@@ -66,8 +66,8 @@ func (r *Registry[S]) giveBack(ctx context.Context, gone []*Entry[S]) error {
 	return err
 }
 
-// together calls f for each entry, several concurrently, and returns the first error in the
-// order of the entries.
+// together calls f for each entry, several concurrently, and returns the first error in entry
+// order.
 func together[S any](entries []*Entry[S], f func(*Entry[S]) error) error {
 	errs := make([]error, len(entries))
 	var all sync.WaitGroup

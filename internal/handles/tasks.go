@@ -8,9 +8,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Tasks are the calls and goroutines of one client, which all end with it.
+// Tasks are one client's calls and goroutines, which all end with it.
 type Tasks struct {
-	pkg  string // begins the texts of errors
+	pkg  string // prefix of error texts
 	ctx  context.Context
 	stop context.CancelFunc
 
@@ -19,7 +19,7 @@ type Tasks struct {
 	all    sync.WaitGroup
 }
 
-// NewTasks returns the tasks of a client, which is open. pkg is the name of its package.
+// NewTasks returns the tasks for an open client. pkg is its package name.
 func NewTasks(pkg string) *Tasks {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Tasks{pkg: pkg, ctx: ctx, stop: stop}

@@ -8,22 +8,22 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// turns let one create, open or forget of a name run at a time.
+// turns serialize the creates, opens and forgets for each name.
 type turns struct {
 	mu     sync.Mutex // never held while waiting
 	byName map[string]*turn
 }
 
-// turn is that of one name, while it is wanted.
+// turn is one name's turn, while a caller has it or waits for it.
 type turn struct {
 	token chan struct{}
 	users int
 }
 
-// take waits for a name's turn. The caller calls give at its end. If the turn is free it
-// does not look at ctx.
+// take waits for a name's turn. The caller must call give at its end. If the turn is free, ctx is
+// ignored.
 //
-// Errors: when ctx ended, one that matches ctx.Err() and sequencer.ErrUnavailable.
+// Errors: when ctx ends, an error that matches ctx.Err() and sequencer.ErrUnavailable.
 func (t *turns) take(ctx context.Context, name string) (give func(), err error) {
 	t.mu.Lock()
 	mine := t.byName[name]

@@ -1,11 +1,11 @@
 package registrar
 
-// CrashPoint is a place in a registration at which a process may crash. Tests build programs
-// with the tag failpoints; such a program stops for good at the point that the environment
-// variable SNOWGRID_FAILPOINT names, and is killed there. Other builds have nothing of it.
+// CrashPoint is a point in a registration at which a process may crash. Tests build programs with
+// the tag failpoints; such a program blocks permanently at the point named by the environment
+// variable SNOWGRID_FAILPOINT, and is killed there. Other builds have no crash points.
 type CrashPoint string
 
-// The crash points, in the order of a first start.
+// The crash points, in first-start order.
 const (
 	BeforeTemp     CrashPoint = "before-temp"     // nothing is stored
 	AfterTemp      CrashPoint = "after-temp"      // the application is stored, and not sent

@@ -11,8 +11,8 @@ import (
 // LockFile is locked while a process uses a client's data directory.
 const LockFile = ".lock"
 
-// Dir is the data directory of a client, which no other process uses at the same time.
-// Members have a directory of another kind.
+// Dir is a client's data directory, which no other process uses at the same time. Members have
+// another kind of directory.
 type Dir struct {
 	path string
 	lock *os.File

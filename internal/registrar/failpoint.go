@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// AtCrashPoint stops the process for good if the environment names the point, and says so.
+// AtCrashPoint prints a message and blocks permanently if the environment names the point.
 func AtCrashPoint(p CrashPoint) {
 	if os.Getenv("SNOWGRID_FAILPOINT") != string(p) {
 		return

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// flock takes the exclusive lock of an open file, which ends with the process. taken is
-// false if another open file has it.
+// flock takes the exclusive lock on an open file, which ends with the process. taken is false if
+// another open file has it.
 func flock(file *os.File) (taken bool, err error) {
 	for {
 		switch err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {

@@ -24,17 +24,17 @@ const NodesFile = ".member.nodes"
 // MaxNodes bounds the logical nodes that are remembered. Further ones are not.
 const MaxNodes = 16384
 
-// slack is how many lines the file may have beyond twice the remembered logical nodes.
+// slack is the number of lines that the file may have beyond twice the remembered nodes.
 const slack = 1000
 
-// Nodes remembers a process's logical nodes across its restarts: a [Seat] for each handle on a
-// name. Its file gets a line at each attach, and is rewritten when it has many that no longer
-// count. The methods may be called from any number of goroutines.
+// Nodes stores a process's logical nodes across restarts: a [Seat] for each handle on a name. Each
+// attach appends a line to its file, which is rewritten when it has many obsolete lines. The
+// methods are safe for concurrent use.
 type Nodes struct {
 	path string
 	log  *slog.Logger
 
-	mu     sync.Mutex // guards what follows, and the seats; held while a line is written
+	mu     sync.Mutex // guards the fields below, and the seats; held while a line is written
 	file   *os.File   // nil after a failure
 	seats  map[string][]*Seat
 	count  int
@@ -43,20 +43,19 @@ type Nodes struct {
 	closed bool
 }
 
-// Seat is the memory of one handle. A restarted process takes the seats of its predecessor,
-// by name and in the same order.
+// Seat is the stored state for one handle. A restarted process takes its predecessor's seats, by
+// name and in the same order.
 type Seat struct {
 	name  string
 	index int
-	taken bool // a handle of this process has it
-	known bool // node and id are of an attachment, of this process or an earlier one
-	early bool // of an earlier one
+	taken bool // a handle in this process has it
+	known bool // node and id belong to an attachment, from this process or an earlier one
+	early bool // from an earlier one
 	node  sequencer.NodeID
 	id    sequencer.AttachmentID
 }
 
-// line is a line of the file, behind its checksum. Without an attachment the seat is
-// forgotten.
+// line is one line in the file, after its checksum. A line without an attachment removes the seat.
 type line struct {
 	Name string                  `json:"name"`
 	Seat int                     `json:"seat"`
@@ -75,7 +74,7 @@ func OpenNodes(dir string, log *slog.Logger) (*Nodes, error) {
 		return nil, invalid("%v", err)
 	}
 	if damaged := n.read(data); damaged > 0 {
-		log.Warn("damaged lines of remembered logical nodes ignored", "file", n.path, "lines", damaged)
+		log.Warn("damaged lines with logical nodes ignored", "file", n.path, "lines", damaged)
 	}
 	if err := n.rewrite(); err != nil {
 		return nil, invalid("%v", err)
@@ -125,7 +124,7 @@ func decodeLine(text []byte) (l line, err error) {
 	}
 	want, err := strconv.ParseUint(string(sum), 16, 32)
 	if err != nil || crc32.ChecksumIEEE(rest) != uint32(want) {
-		return l, errors.New("the checksum is of other content")
+		return l, errors.New("the checksum does not match the content")
 	}
 	if err := json.Unmarshal(rest, &l); err != nil {
 		return l, err
@@ -170,8 +169,8 @@ func (n *Nodes) rewrite() error {
 	return err
 }
 
-// Take returns the memory for a new handle on a name: that of a handle of the earlier process,
-// if there is one left. Nil if there are too many.
+// Take returns the seat for a new handle on a name, if possible one left by the earlier process. It
+// returns nil if there are too many.
 func (n *Nodes) Take(name string) *Seat {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -186,8 +185,8 @@ func (n *Nodes) Take(name string) *Seat {
 	return n.seats[name][i]
 }
 
-// Give returns the memory of a handle that was given up. ended says that its life has ended,
-// so that nothing of it counts any longer.
+// Give returns the seat of a handle that was given up. ended reports that the sequencer's life has
+// ended, so that the seat is obsolete.
 func (n *Nodes) Give(s *Seat, ended bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -198,8 +197,8 @@ func (n *Nodes) Give(s *Seat, ended bool) {
 	}
 }
 
-// Wanted returns the logical node to prefer, and the attachment of the earlier process on it,
-// zero if this process has attached since.
+// Wanted returns the preferred logical node, and the earlier process's attachment on it, zero if
+// this process has attached since.
 func (n *Nodes) Wanted(s *Seat) (node sequencer.NodeID, previous sequencer.AttachmentID, known bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -218,8 +217,7 @@ func (n *Nodes) Attached(s *Seat, node sequencer.NodeID, id sequencer.Attachment
 	n.write(s)
 }
 
-// write appends a seat's line. A crash of the machine may lose it, a kill of the process does
-// not.
+// write appends a seat's line. An operating system crash may lose it; a killed process does not.
 func (n *Nodes) write(s *Seat) {
 	if n.closed {
 		return

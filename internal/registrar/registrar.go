@@ -1,6 +1,6 @@
-// Package registrar runs the registration of a process (package registration): it makes the
-// calls, keeps the files of the data directory, and waits. It also remembers the logical
-// nodes that the process had, for its next start (Nodes).
+// Package registrar runs a process's registration (package registration): it makes the calls, keeps
+// the files in the data directory, and waits. It also stores the process's logical nodes for its
+// next start (Nodes).
 //
 // A process starts it with [Registrar.Run], and waits for the number with [Registrar.Await].
 package registrar
@@ -22,38 +22,37 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Store keeps the files of a registration, durably: the data that a method has written is on disk when
-// it returns.
+// Store keeps a registration's files durably: when a method returns, the data that it wrote is on
+// disk.
 type Store interface {
 	WriteTemp(n registration.Number) error
 	WriteFinal(n registration.Number) error // atomically; the application stays
 	RemoveTemp() error
 }
 
-// Config says how to register.
+// Config configures a registration.
 type Config struct {
 	Set   registration.Set
 	Files registration.Files // as they were read
 	Store Store
-	// Call sends a request to any member of the grid, and decodes the answer into out. It
-	// is bounded in time.
+	// Call sends a request to any member of the grid, and decodes the answer into out. Its duration
+	// is bounded.
 	Call func(ctx context.Context, path string, in, out any) error
-	// Addr is where the process is, for people.
+	// Addr is the process's address, for display.
 	Addr string
-	// Member is the member ID of a member of the grid, "" for a client.
+	// Member is the process's ID as a grid member, "" for a client.
 	Member roster.MemberID
 	Log    *slog.Logger
 }
 
-// Registrar is the registration of this process. Its methods may be called from any number
-// of goroutines.
+// Registrar is this process's registration. The methods are safe for concurrent use.
 type Registrar struct {
 	cfg   Config
-	start roster.Code // of this process
+	start roster.Code // this process's code
 	began time.Time
 	nudge chan struct{} // makes Run look at the machine immediately
 
-	mu      sync.Mutex // guards what follows; never held while waiting
+	mu      sync.Mutex // guards the fields below; never held while waiting
 	machine *registration.Machine
 	changed chan struct{} // closed and replaced at each change
 	fenced  chan struct{} // closed when the machine is fenced
@@ -61,8 +60,8 @@ type Registrar struct {
 
 // New returns a registration that has not begun.
 //
-// Errors: sequencer.ErrInvalidConfig if the files are of another cluster or set than the
-// configured ones. Nothing is written then.
+// Errors: sequencer.ErrInvalidConfig if the files belong to another cluster or set than the
+// configured one. In this case nothing is written.
 func New(cfg Config) (*Registrar, error) {
 	machine, err := registration.New(registration.Config{Set: cfg.Set, NewCode: newCode, Rand: mrand.N[time.Duration]}, cfg.Files)
 	if err != nil {
@@ -80,8 +79,8 @@ func newCode() (c roster.Code) {
 	return c
 }
 
-// Run registers the process, and shows that it is alive, until ctx ends or a later process
-// has the number.
+// Run registers the process, and sends signs of life, until ctx ends or a later process has the
+// number.
 func (r *Registrar) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -112,7 +111,7 @@ func (r *Registrar) step() registration.Step {
 	return r.machine.Step(time.Since(r.began))
 }
 
-// done takes in the result of a step, and logs changes.
+// done applies a step's result, and logs changes.
 func (r *Registrar) done(step registration.Step, result registration.Result) {
 	r.mu.Lock()
 	before, said := r.machine.State(), r.machine.Err()
@@ -131,7 +130,7 @@ func (r *Registrar) done(step registration.Step, result registration.Result) {
 	}
 }
 
-// signal tells those who wait of a change. mu must be held.
+// signal wakes all waiters after a change. mu must be held.
 func (r *Registrar) signal() {
 	close(r.changed)
 	r.changed = make(chan struct{})
@@ -179,7 +178,7 @@ func (r *Registrar) do(ctx context.Context, s registration.Step) (result registr
 	return result
 }
 
-// register registers the number, or shows that the registered process is alive.
+// register registers the number, or sends a sign of life for the registered process.
 func (r *Registrar) register(ctx context.Context, s registration.Step) (result registration.Result) {
 	n := s.Number
 	in := wire.IdentityRegisterRequest{
@@ -195,8 +194,8 @@ func (r *Registrar) register(ctx context.Context, s registration.Step) (result r
 	return result
 }
 
-// refusalOf returns the meaning of an answer. Only explicit refusals count: a request whose
-// answer is lost may have been carried out.
+// refusalOf returns the meaning of an answer. Only explicit refusals count: a request without an
+// answer may have been carried out.
 func refusalOf(err error) registration.Refusal {
 	switch {
 	case errors.Is(err, roster.ErrIDRefused):

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Restrict takes the access to a data directory, and to those of its files that are there, from all
-// users but its owner: numbers have codes that are credentials. A directory that has other content
-// than files and parts, the names of its directories, keeps its mode: it may be one of the system. So
-// does what another user owns, such as a volume of a container, or is on a file system without modes.
+// Restrict limits access to a data directory, and to the named files in it, to its owner: numbers
+// have codes that are credentials. A directory with content other than files and parts, which are
+// directory names, keeps its mode: it may belong to the system. A file or directory of another
+// user, such as a container volume, or on a file system without modes, keeps its mode too.
 func Restrict(dir string, files []string, parts ...string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -29,7 +29,7 @@ func Restrict(dir string, files []string, parts ...string) error {
 	return err
 }
 
-// restrict drops the bits of the mode of a file of some type beyond a limit.
+// restrict drops a file's mode bits beyond a limit, if the file has this type.
 func restrict(path string, limit, kind fs.FileMode) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (info.Mode().Perm()&^limit == 0 || info.Mode().Type() != kind) {

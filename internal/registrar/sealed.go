@@ -12,8 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/registration"
 )
 
-// The files of a registration in a data directory. FinalFile is also the file of a member's
-// identity, which has the number in it.
+// A registration's files in a data directory. FinalFile is also a member's identity file, which
+// contains the number.
 const (
 	FinalFile = ".member.meta"
 	TempFile  = ".member.meta.temp"
@@ -22,7 +22,7 @@ const (
 // scratch is added to a file's name while its new content is written.
 const scratch = ".new"
 
-// format is the format of the files. It grows when an earlier version must not read them.
+// format is the file format's version. It grows when an earlier release must not read the files.
 const format = 1
 
 // maxFile bounds a file that is read.
@@ -50,7 +50,7 @@ func ReplaceFile(path string, data []byte, ready func()) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir has the names of a directory on disk.
+// syncDir flushes a directory's entries to disk.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -59,22 +59,22 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// sealedNumber is the content of the part of a file that the checksum covers.
+// sealedNumber is the part of a file that the checksum covers.
 type sealedNumber struct {
 	Format int `json:"format"`
-	// Member is there in the file of a member of the grid.
+	// Member is present in a grid member's file.
 	Member string               `json:"member,omitempty"`
 	Number *registration.Number `json:"number,omitempty"`
 }
 
-// sealed is a file: its content under one of two keys, and the checksum of that.
+// sealed is a file: its content under one of two keys, and the content's checksum.
 type sealed struct {
 	Identity    json.RawMessage `json:"identity,omitempty"`    // of FinalFile
 	Application json.RawMessage `json:"application,omitempty"` // of TempFile
 	CRC32       uint32          `json:"crc32"`
 }
 
-// encode returns the file of a number: of an application, or the final one of a client.
+// encode returns the file for a number: an application, or a client's final number.
 func encode(n registration.Number, application bool) ([]byte, error) {
 	inner, err := json.Marshal(sealedNumber{Format: format, Number: &n})
 	if err != nil {
@@ -89,7 +89,7 @@ func encode(n registration.Number, application bool) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// decode reads what encode has written.
+// decode reads a file written by encode.
 func decode(data []byte, application bool) (sealedNumber, error) {
 	var s sealed
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -101,9 +101,9 @@ func decode(data []byte, application bool) (sealedNumber, error) {
 	}
 	switch again, err := json.Marshal(s); {
 	case len(inner) == 0 || len(other) > 0:
-		return sealedNumber{}, errors.New("it is a file of another kind")
+		return sealedNumber{}, errors.New("the file has another kind")
 	case crc32.ChecksumIEEE(inner) != s.CRC32:
-		return sealedNumber{}, errors.New("its checksum is of other content")
+		return sealedNumber{}, errors.New("its checksum does not match its content")
 	case err != nil || !bytes.Equal(again, data):
 		return sealedNumber{}, errors.New("there is more in it than a number and its checksum")
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Status is how far the registration of a process is.
+// Status is the progress of a process's registration.
 type Status struct {
 	Cluster     string
 	Set         string
@@ -21,7 +21,7 @@ type Status struct {
 	ID          uint64 // the number, 0 until it is stored
 	Incarnation uint64 // 0 until it is registered
 	Fenced      bool   // a later process has registered with the number
-	Err         error  // of the last step, nil if it was done
+	Err         error  // from the last step, nil if it succeeded
 }
 
 // Status returns the present state.
@@ -34,11 +34,9 @@ func (r *Registrar) Status() Status {
 	}
 }
 
-// NotRegistered returns nil while the process is registered, and otherwise the reason why it
-// is not.
+// NotRegistered returns nil while the process is registered, and otherwise the reason.
 //
-// Errors: sequencer.ErrFenced; sequencer.ErrUnavailable, which matches also the error of the
-// last step.
+// Errors: sequencer.ErrFenced; sequencer.ErrUnavailable, which also matches the last step's error.
 func (r *Registrar) NotRegistered() error {
 	s := r.Status()
 	switch {
@@ -52,7 +50,7 @@ func (r *Registrar) NotRegistered() error {
 	return failure.Errorf(sequencer.ErrUnavailable, "set %q of cluster %q: not registered yet, state %s", s.Set, s.Cluster, s.State)
 }
 
-// FencedError returns the error of handles whose process is fenced, for the grid's answer.
+// FencedError returns the error for a fenced process's handles, from the grid's answer.
 func FencedError(err error) error {
 	if errors.Is(err, sequencer.ErrFenced) {
 		return err
@@ -60,11 +58,11 @@ func FencedError(err error) error {
 	return failure.Errorf(sequencer.ErrFenced, "%w", err)
 }
 
-// Await returns nil when the process is registered, and an error when it is fenced or ctx
-// ends. Reasons that only an operator can change, such as a number that the grid does not know,
-// end it too unless it is patient.
+// Await returns nil when the process is registered, and an error when it is fenced or ctx ends.
+// Unless patient, it also fails for reasons that only an operator can change, such as a number
+// without a record in the grid.
 //
-// Errors: those of [Registrar.NotRegistered], and ctx's.
+// Errors: as [Registrar.NotRegistered], and ctx's.
 func (r *Registrar) Await(ctx context.Context, patient bool) error {
 	for {
 		r.mu.Lock()
@@ -93,9 +91,9 @@ func needsOperator(err error) bool {
 	return false
 }
 
-// Identity returns the identity in the process's requests to owners.
+// Identity returns the identity for the process's requests to owners.
 //
-// Errors: those of [Registrar.NotRegistered].
+// Errors: as [Registrar.NotRegistered].
 func (r *Registrar) Identity() (wire.Identity, error) {
 	s := r.Status()
 	if s.State != registration.Registered || s.Fenced {
@@ -104,12 +102,12 @@ func (r *Registrar) Identity() (wire.Identity, error) {
 	return wire.Identity{Cluster: s.Cluster, Set: s.Set, ID: s.ID, Incarnation: s.Incarnation}, nil
 }
 
-// Refused takes in that an owner refused a request because of the identity in it.
+// Refused records that an owner rejected a request because of the identity in it.
 func (r *Registrar) Refused(id wire.Identity, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if id.Incarnation != r.machine.Incarnation() {
-		return // it is of an earlier registration of this very process
+		return // it belongs to an earlier registration of this process
 	}
 	switch refusalOf(err) {
 	case registration.Fenced:

@@ -14,11 +14,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// ReadTemp returns the application that is stored in a data directory, nil for none. Earlier
-// versions of snowgrid wrote a member's identity by way of a file of this name; one that was
-// left behind is not an application.
+// ReadTemp returns the application stored in a data directory, nil for none. Earlier releases wrote
+// a member's identity through a file with this name; a leftover is not an application.
 //
-// Errors: sequencer.ErrInvalidConfig for a file that cannot be read.
+// Errors: sequencer.ErrInvalidConfig if the file cannot be read.
 func ReadTemp(dir string) (*registration.Number, error) {
 	path := filepath.Join(dir, TempFile)
 	data, err := readFile(path)
@@ -79,7 +78,7 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// invalid returns an error of the data directory.
+// invalid returns an error about the data directory.
 func invalid(format string, args ...any) error {
 	return failure.Errorf(sequencer.ErrInvalidConfig, "DataDir: %s", fmt.Sprintf(format, args...))
 }

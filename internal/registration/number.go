@@ -7,14 +7,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Set names a set of numbers: those of one purpose in one cluster.
+// Set names a set of numbers for one purpose in one cluster.
 type Set struct {
 	Cluster string
 	Name    string
 }
 
-// Number is a number of a set, applied for or assigned. Its code proves that an application
-// is the same one as before, and that a process has the file with the number.
+// Number is a number in a set, applied for or assigned. Its code proves that an application is a
+// repeated one, and that a process has the file with the number.
 type Number struct {
 	Cluster string      `json:"cluster"`
 	Set     string      `json:"set"`
@@ -22,7 +22,7 @@ type Number struct {
 	Code    roster.Code `json:"code"`
 }
 
-// Of returns the set that the number is of.
+// Of returns the number's set.
 func (n Number) Of() Set { return Set{n.Cluster, n.Set} }
 
 // Check refuses a number that no grid can have assigned.
@@ -38,7 +38,7 @@ func (n Number) Check() error {
 	return nil
 }
 
-// OtherSetError says that a file is of another cluster or set than the configured ones.
+// OtherSetError means that a file belongs to another cluster or set than the configured one.
 type OtherSetError struct{ File, Configured Set }
 
 // Error names both, and the remedy.

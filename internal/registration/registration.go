@@ -1,8 +1,7 @@
-// Package registration decides how a process gets a number of a set, which it keeps across
-// restarts: 1 for the first process of the set, 2 for the next one, and so on. The grid
-// allocates a number when it is applied for with a random code; the process stores the
-// application before the request leaves, so that neither a crash nor a lost answer uses up a
-// number.
+// Package registration decides how a process gets a number in a set, which it keeps across
+// restarts: 1 for the first process in the set, 2 for the next one, and so on. The grid allocates a
+// number to an application with a random code. The process stores the application before it sends
+// the request, so that neither a crash nor a lost answer uses up a number.
 //
 //	INITIAL    --next--> n --write temp-->  TEMP_DONE
 //	TEMP_DONE  --apply: accepted--> write final --> META_DONE
@@ -25,18 +24,18 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// State is how far a registration is.
+// State is the progress of a registration.
 type State int
 
-// The states. A process that restarts begins in the one that its files show.
+// The states. A restarted process begins in the state that its files determine.
 const (
 	Initial    State = iota // nothing is stored
 	TempDone                // an application is stored, and may have been accepted
 	MetaDone                // the number is stored
-	Registered              // the grid knows that this process has the number
+	Registered              // the grid has recorded this process as the number's holder
 )
 
-// String returns the name that a status shows.
+// String returns the state's name as displayed in a status.
 func (s State) String() string {
 	names := [...]string{"INITIAL", "TEMP_DONE", "META_DONE", "REGISTERED"}
 	if s < 0 || int(s) >= len(names) {
@@ -48,15 +47,14 @@ func (s State) String() string {
 // MarshalText returns the name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Files are the registration's files as they were found at the start; nil for one that does
-// not exist.
+// Files are the registration's files as found at the start; nil if a file does not exist.
 type Files struct {
 	Temp  *Number // the application
 	Final *Number
 }
 
-// Set returns the set of the number: the configured one. Without a configured cluster it is
-// that of the files, or else the grid's name.
+// Set returns the number's set: the configured one. Without a configured cluster, the files
+// determine the cluster, or else the grid's name.
 func (f Files) Set(configured Set, grid string) Set {
 	for _, have := range []*Number{f.Final, f.Temp} {
 		if have != nil {
@@ -77,7 +75,7 @@ type Config struct {
 // Pauses after a failure. The first ones are random, so that processes that start together
 // do not apply together again.
 const (
-	Jitter     = time.Second // the limit of a random pause
+	Jitter     = time.Second // limit for a random pause
 	JitterMax  = 5           // failures in succession with a random pause
 	RetryAfter = 5 * time.Second
 )
@@ -85,15 +83,15 @@ const (
 // Action is the kind of a step.
 type Action int
 
-// The actions, in the order of a first start.
+// The actions, in first-start order.
 const (
 	Wait       Action = iota // nothing to do until Step.At
-	AskNext                  // request the next number of the set
+	AskNext                  // request the next number in the set
 	WriteTemp                // store the application, durably
 	Apply                    // request its number
 	WriteFinal               // store the number in the final file, durably and atomically
 	RemoveTemp               // remove the application
-	Register                 // request an incarnation for the number, or show the one there is
+	Register                 // request an incarnation for the number, or send a sign of life for the current one
 	Idle                     // nothing to do any longer
 )
 
@@ -106,15 +104,15 @@ func (a Action) String() string {
 type Step struct {
 	Action      Action
 	Number      Number        // to be stored, applied for or registered
-	Incarnation uint64        // of Register: the one there is, 0 for none
-	At          time.Duration // of Wait
+	Incarnation uint64        // for Register: the current one, 0 for none
+	At          time.Duration // for Wait
 }
 
 // Result is the outcome of a step.
 type Result struct {
 	Next        uint64        // the answer to AskNext
 	Incarnation uint64        // the answer to Register
-	Again       time.Duration // the answer to Register: when to show that the process is alive; 0 = never
+	Again       time.Duration // the answer to Register: when to send the next sign of life; 0 = never
 	Err         error         // nil if the step was done
 	Refusal     Refusal       // the meaning of Err
 }
@@ -126,12 +124,12 @@ type Refusal int
 // The refusals.
 const (
 	None    Refusal = iota // no answer, or another error
-	Taken                  // of Apply: the number is not, or no longer, the next one
-	Unknown                // of Register: the grid does not know the number with this code
-	Fenced                 // of Register: a later process has registered with the number
+	Taken                  // for Apply: the number is not, or no longer, the next one
+	Unknown                // for Register: the grid has no record of the number with this code
+	Fenced                 // for Register: a later process has registered with the number
 )
 
-// Machine is the registration of one process. It is not safe for concurrent use.
+// Machine is one process's registration. It is not safe for concurrent use.
 type Machine struct {
 	cfg   Config
 	state State
@@ -144,16 +142,16 @@ type Machine struct {
 	incarnation uint64
 	fenced      bool
 
-	failures int           // of steps in succession
+	failures int           // consecutive failed steps
 	next     time.Duration // no step before
-	err      error         // of the last failure, nil after a success
+	err      error         // the last failure, nil after a success
 }
 
-// New returns the machine of a process whose files were read. The final file wins over an
+// New returns a machine for a process with these files. The final file takes precedence over an
 // application.
 //
-// Errors: an [*OtherSetError] if a file is of another cluster or set than the configured ones;
-// nothing may be written then.
+// Errors: an [*OtherSetError] if a file belongs to another cluster or set than the configured one;
+// in this case nothing may be written.
 func New(cfg Config, files Files) (*Machine, error) {
 	m := &Machine{cfg: cfg, hasTemp: files.Temp != nil}
 	for _, have := range []*Number{files.Final, files.Temp} {
@@ -170,8 +168,8 @@ func New(cfg Config, files Files) (*Machine, error) {
 	return m, nil
 }
 
-// Step returns what to do at a time of the process's monotonic clock: the same until its
-// result was taken in.
+// Step returns the action for a time on the process's monotonic clock: the same until Done applies
+// its result.
 func (m *Machine) Step(now time.Duration) Step {
 	if now < m.next {
 		return Step{Action: Wait, At: m.next}
@@ -200,7 +198,7 @@ func (m *Machine) action() Action {
 	return Register
 }
 
-// Done takes in the result of the step that [Machine.Step] returned.
+// Done applies the result of the step that [Machine.Step] returned.
 func (m *Machine) Done(now time.Duration, r Result) {
 	if m.fenced {
 		return
@@ -231,7 +229,7 @@ func (m *Machine) succeeded(now time.Duration, action Action, r Result) {
 	switch action {
 	case AskNext:
 		m.number = Number{Cluster: m.cfg.Set.Cluster, Set: m.cfg.Set.Name, ID: r.Next, Code: m.cfg.NewCode()}
-		return // failures stay: only an application shows whether it was of use
+		return // failures stays: only an application proves whether it helped
 	case WriteTemp:
 		m.state, m.hasTemp = TempDone, true
 		return
@@ -271,15 +269,15 @@ func (m *Machine) pause() time.Duration {
 	return RetryAfter
 }
 
-// Fence takes in that an owner refused a request of this process because a later one has
-// registered with the number. Nothing is done from then on.
+// Fence records that an owner rejected this process's request because a later process has
+// registered with the number. Idle is the only action from then on.
 func (m *Machine) Fence(err error) { m.fenced, m.err = true, err }
 
 // Fenced reports whether a later process has registered with the number.
 func (m *Machine) Fenced() bool { return m.fenced }
 
-// Ask takes in that an owner does not know the number: the process shows its incarnation
-// now, which tells whether the grid knows it.
+// Ask makes the process send its incarnation immediately, after an owner had no record of the
+// number: the reply decides whether the grid has one.
 func (m *Machine) Ask(now time.Duration) {
 	if m.state == Registered && m.failures == 0 {
 		m.next = min(m.next, now)
@@ -306,5 +304,5 @@ func (m *Machine) Incarnation() uint64 {
 	return m.incarnation
 }
 
-// Err returns the error of the last step, nil if it was done.
+// Err returns the last step's error, nil if it succeeded.
 func (m *Machine) Err() error { return m.err }

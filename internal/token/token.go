@@ -1,12 +1,12 @@
-// Package token signs and checks tokens: how a caller of the API over HTTP proves its role
-// without a certificate. A token is a JWT (RFC 7519) with an Ed25519 signature:
+// Package token signs and verifies tokens, which replace a certificate for callers of the API over
+// HTTP. A token is a JWT (RFC 7519) with an Ed25519 signature:
 //
 //	header   alg EdDSA, kid the ID of the key
 //	claims   iss, sub the name of the caller, aud snowgrid and, for one grid, snowgrid/NAME, iat, nbf, exp, jti,
 //	         role reader, holder or admin, and names, patterns of sequencers, if it is limited
 //
-// Members have the public keys alone, so none of them can make a token. A token is a secret,
-// and a process that has it may act until it ends: no error or log shows one.
+// Members have only the public keys, so none of them can create a token. A token is a secret: a
+// process that has it may act until it expires. No error or log contains a token.
 package token
 
 import (
@@ -30,27 +30,27 @@ const MaxTTL = 90 * 24 * time.Hour
 
 const (
 	audience = "snowgrid"
-	// gridAudience precedes the name of the grid in an audience.
+	// gridAudience precedes the grid name in an audience.
 	gridAudience = audience + "/"
 	issuer       = "snowgrid secure token"
 
 	maxText  = 8 << 10
 	maxName  = 255
 	maxNames = 64
-	// skew is how far clocks of signers and members may be apart.
+	// skew is the maximum difference between the clocks of signers and members.
 	skew = time.Minute
 )
 
-// Request states the use of a token.
+// Request describes the use of a token.
 type Request struct {
-	Name  string // of the caller, for people and logs
+	Name  string // the caller's name, for display and logs
 	Role  security.Role
-	Names []security.Pattern // of sequencers; empty = all
+	Names []security.Pattern // sequencer names; empty = all
 	TTL   time.Duration
 	Grid  string // that the token is for; "" = any that has the key
 }
 
-// claims are those of a token.
+// claims are the claims in a token.
 type claims struct {
 	jwt.RegisteredClaims
 
@@ -147,8 +147,8 @@ func checkRole(role security.Role, names []security.Pattern) error {
 	return nil
 }
 
-// FromHeader returns the token in the value of an Authorization header, and whether the value
-// has one.
+// FromHeader returns the token in an Authorization header value, and whether the value contains
+// one.
 func FromHeader(authorization string) (text string, found bool) {
 	scheme, text, found := strings.Cut(authorization, " ")
 	return strings.TrimSpace(text), found && strings.EqualFold(scheme, "Bearer")

@@ -22,15 +22,14 @@ type Source interface {
 	Now() time.Time
 }
 
-// Verifier checks tokens by the present keys of a source. Methods may be called from any
-// goroutine.
+// Verifier verifies tokens with a source's current keys. Its methods are safe for concurrent use.
 type Verifier struct {
 	source Source
 	parser *jwt.Parser
 	cached atomic.Pointer[keySet]
 }
 
-// keySet are the keys of one generation of the source.
+// keySet is one generation of the source's keys.
 type keySet struct {
 	generation int
 	keys       map[string]ed25519.PublicKey
@@ -45,8 +44,8 @@ func NewVerifier(source Source) *Verifier {
 	)}
 }
 
-// Peer returns the caller that a token is for. Errors match [security.ErrUnauthenticated] and
-// do not show the token.
+// Peer returns the caller identified by a token. Errors match [security.ErrUnauthenticated] and do
+// not contain the token.
 func (v *Verifier) Peer(text string) (security.Peer, error) {
 	if len(text) > maxText {
 		return security.Peer{}, refused(fmt.Sprintf("the token has %d bytes, more than %d; use one of snowgrid secure token", len(text), maxText))
@@ -94,7 +93,7 @@ func gridOf(c claims) string {
 	return ""
 }
 
-// keys returns the keys of the source's present generation.
+// keys returns the source's current keys.
 func (v *Verifier) keys() *keySet {
 	generation := v.source.Generation()
 	if set := v.cached.Load(); set != nil && set.generation == generation {
@@ -141,10 +140,10 @@ func reason(err error, c claims) string {
 	return "this is not a token; use one of snowgrid secure token, unchanged"
 }
 
-// bare returns the text of an error without its kind.
+// bare returns an error's text without its kind.
 func bare(err error) string { return strings.TrimPrefix(err.Error(), security.ErrInvalid.Error()+": ") }
 
-// refused returns the error of a token.
+// refused returns the error for a rejected token.
 func refused(reason string) error {
 	return fmt.Errorf("%w: %s", security.ErrUnauthenticated, reason)
 }

@@ -100,7 +100,7 @@ func paused(f *fleet) {
 		_ = sleep(f.ctx, rest)
 	}
 	b.take(sb, 1000)
-	// The clock of a machine that was stopped jumps when its time service looks.
+	// A stopped machine's clock jumps at its next time synchronization.
 	a.skew.Store(int64(-2 * f.window))
 	a.faulty.Thaw()
 	resumed, enough := context.WithTimeout(f.ctx, f.window)
@@ -168,8 +168,8 @@ func skewedDated(f *fleet) {
 	}
 }
 
-// away: a client is cut off from the store. It continues to the end of its grant, which
-// another client's begins after, then fails as promised, and continues by itself.
+// away: a client is cut off from the store. It continues to its grant's end, which precedes another
+// client's grant, then fails as promised, and continues by itself.
 func away(f *fleet) {
 	f.pool = 1
 	c, other := f.open(), f.open()

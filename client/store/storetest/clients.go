@@ -39,7 +39,7 @@ func starters(f *fleet) {
 		})
 	}
 	f.awaitGroup("10 clients have a node", &attached)
-	// Each of the others has looked through the records once more than it has to.
+	// Each other client has read the records once more than necessary.
 	_ = sleep(f.ctx, time.Second)
 	cancel()
 	all.Wait()

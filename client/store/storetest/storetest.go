@@ -28,10 +28,10 @@ type Deleter interface {
 }
 
 // Run tests whether IDs can be issued over a store: first the store's own promises, then the
-// promises of clients that use it under faults. It takes about 15 s, or more if the store has waits
-// of its own.
+// promises of clients that use it under faults. It takes about 15 s, or more if the store has
+// waits.
 //
-// Each call of open returns a handle on the same data, as for another process; a store that all
+// Each call to open returns a handle on the same data, as for another process; a store that all
 // processes use alike may be returned again. It is called concurrently. The suite writes below its
 // own keys, which begin with "storetest-", and leaves them there.
 func Run(t *testing.T, open func() store.Store) {
@@ -54,7 +54,7 @@ func Run(t *testing.T, open func() store.Store) {
 	})
 }
 
-// check is one promise of a store.
+// check is one store promise.
 type check struct {
 	name string
 	test func(*bench)
@@ -84,14 +84,14 @@ var checks = []check{
 	{name: "Dated", test: dated, when: offers[store.Dated]},
 }
 
-// clientCheck is one promise of a client over a store.
+// clientCheck is one promise for a client over a store.
 type clientCheck struct {
 	name string
 	test func(*fleet)
 	when func(store.Store) bool // reports whether the check applies to a store; nil: to all
 }
 
-// clientChecks are the promises of a client. They run concurrently.
+// clientChecks are a client's promises. They run concurrently.
 var clientChecks = []clientCheck{
 	{name: "Starters", test: starters},
 	{name: "Killed", test: killed},
