@@ -52,7 +52,7 @@ func (f *Formation) abandonGrid(in wire.AbandonRequest, next Attempt) (wire.Aban
 	f.life.Go(f.gossip.Announce)
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
-	bounds := f.previous.bounds
+	bounds := wire.AbandonResponse(f.previous.Bounds)
 	bounds.Wall = clustertime.TickOf(f.cfg.Clock.Now()) // of now, also when it has left the grid before
 	return bounds, nil
 }
@@ -102,8 +102,8 @@ func (f *Formation) hasLeft() bool {
 func (f *Formation) Whereabouts() (grid roster.GridID, left string) {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
-	if f.id.Grid.IsZero() && !f.previous.grid.IsZero() {
-		left = f.previous.grid.String()
+	if f.id.Grid.IsZero() && !f.previous.Grid.IsZero() {
+		left = f.previous.Grid.String()
 	}
 	return f.id.Grid, left
 }

@@ -37,8 +37,8 @@ func (f *Formation) bindTo(to Attempt) error {
 	switch {
 	case !f.id.Grid.IsZero():
 		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in grid %s already", f.id.Grid)
-	case !f.previous.grid.IsZero():
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s for a recovery", f.previous.grid)
+	case !f.previous.Grid.IsZero():
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s for a recovery", f.previous.Grid)
 	case f.id.Accepted == to:
 		return nil
 	case f.id.Accepted != Attempt{}:

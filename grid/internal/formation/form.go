@@ -329,7 +329,7 @@ func (f *Formation) NotFormed() error {
 		return errors.New("the roster is not agreed yet")
 	}
 	f.idMu.Lock()
-	bound, grid, next, left := f.id.Accepted, f.id.Grid, f.next, f.previous.grid
+	bound, grid, next, left := f.id.Accepted, f.id.Grid, f.next, f.previous.Grid
 	f.idMu.Unlock()
 	grids := f.gossip.Grids()
 	switch hindrance := f.gossip.Hindrance(); {

@@ -18,6 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -73,8 +74,8 @@ type Formation struct {
 
 	idMu     sync.Mutex // guards the fields below; held while id is written to disk
 	id       *Identity
-	next     Attempt      // the only grid that this member leaves its grid for, or may join having left it
-	previous previousGrid // of the grid that it left, if it did
+	next     Attempt       // the only grid that this member leaves its grid for, or may join having left it
+	previous recovery.Left // of the grid that it left, if it did
 
 	boot         bootstrap     // this member's own attempt to form a grid
 	attemptLapse lapse         // of the bootstrap member that it has accepted; the turn guards it

@@ -18,6 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -45,17 +46,6 @@ const (
 
 // errElsewhere ends an operation that was started in another grid.
 var errElsewhere = failure.Errorf(wire.ErrNotNow, "grid: this member has joined another grid meanwhile; check it with `snowgrid status`")
-
-// previousGrid has the limits of a grid that a member has left.
-type previousGrid struct {
-	grid     roster.GridID // zero: it has left none
-	claim    roster.Claim  // of its anchor, "" for none
-	settings roster.Settings
-	sets     []roster.Set
-	dropped  []roster.DroppedSet
-	quotas   []roster.Quota
-	bounds   wire.AbandonResponse
-}
 
 // serveInit recovers the grid at an operator's request.
 func (f *Formation) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitResponse, error) {
@@ -151,7 +141,7 @@ func (f *Formation) oldGrid() roster.GridID {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
 	if f.id.Grid.IsZero() {
-		return f.previous.grid
+		return f.previous.Grid
 	}
 	return f.id.Grid
 }
@@ -262,30 +252,17 @@ func (f *Formation) askSurvivors(ctx context.Context, survivors []gossip.Peer, r
 }
 
 // formAfter returns the first entry of a grid that follows an abandoned one, and the allowance for
-// clock jumps in its ceiling: its grants start above every survivor's bound, and above any grant that
-// a missing member can have made after a raise that no survivor received.
+// clock jumps in its ceiling.
 func (f *Formation) formAfter(grid roster.GridID, told []wire.AbandonResponse, floor clustertime.Tick) (roster.Form, clustertime.Span) {
 	f.idMu.Lock()
 	own := f.previous
 	f.idMu.Unlock()
-	own.bounds.Wall = clustertime.TickOf(f.cfg.Clock.Now())
-	var bounds []clustertime.Bound
-	for _, b := range append(told, own.bounds) {
-		window := max(b.Window, own.settings.Window)
-		bounds = append(bounds, clustertime.Bound{Ceiling: b.Ceiling, Time: b.Time, Wall: b.Wall, Window: window})
-	}
-	first, jump := clustertime.After(bounds, floor)
-	if f.cfg.Anchored && own.claim != "" { // the record bounds raises that no survivor received
-		first, jump = floor, 0
-		for _, b := range bounds {
-			first = max(first, b.Ceiling)
-		}
-	}
-	sets, dropped := own.sets, own.dropped
+	own.Bounds.Wall = clustertime.TickOf(f.cfg.Clock.Now())
+	var others []recovery.Bounds
 	for _, b := range told {
-		sets, dropped = roster.WithNext(sets, b.Sets), roster.WithDropped(dropped, b.Dropped)
+		others = append(others, recovery.Bounds(b))
 	}
-	return roster.Form{Grid: grid, Settings: own.settings, Ceiling: first, Anchored: f.cfg.Anchored, Sets: sets, Dropped: dropped, Quotas: own.quotas}, jump
+	return recovery.FromMemory(grid, own, others, f.cfg.Anchored, floor)
 }
 
 // initFirst forms a grid with a member that waits for others that do not come. All

@@ -33,7 +33,7 @@ func (f *Formation) leftBehind() wait {
 	f.log.Warn("left behind: the grid continues under another claim of its anchor; this member gives up its own and joins again",
 		"claim", string(r.Claim), "advice", "if a copy of the grid's data was started, stop it")
 	f.idMu.Lock()
-	f.previous.bounds = f.boundsAfter(r)
+	f.previous.Bounds = f.previous.BoundsAfter(r, f.latestTime())
 	f.idMu.Unlock()
 	f.endTenure()
 	if f.ctx.Err() != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -23,7 +24,7 @@ import (
 func TestSurvivorKeepsTheLargerWindow(t *testing.T) {
 	f := &Formation{state: state.New(client.NewExactClock(), client.NewExactClock()), id: &Identity{}}
 	f.clock = f.state.Clock
-	f.previous.bounds = wire.AbandonResponse{Ceiling: 5, Window: 60_000, Time: 7}
+	f.previous.Bounds = recovery.Bounds{Ceiling: 5, Window: 60_000, Time: 7}
 	form := roster.Form{Grid: roster.GridID{2}, Ceiling: 9, Settings: roster.Settings{Name: "g", Partitions: 1, Window: 15_000}}
 	r, err := (&roster.Roster{}).Apply(roster.Command{Form: &form})
 	if err != nil {
@@ -31,7 +32,7 @@ func TestSurvivorKeepsTheLargerWindow(t *testing.T) {
 	}
 	f.state.Apply(r, false)
 	f.notePrevious(form.Grid)
-	if b := f.previous.bounds; b.Window != 60_000 || b.Ceiling != 9 || b.Time < 7 {
+	if b := f.previous.Bounds; b.Window != 60_000 || b.Ceiling != 9 || b.Time < 7 {
 		t.Errorf("the bounds after two grids are %+v", b)
 	}
 }

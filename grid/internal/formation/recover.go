@@ -16,6 +16,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -97,27 +98,29 @@ func planOf(dirs []*recoverDir, cfg RecoveryConfig) (plan *recoverPlan, repeated
 	return plan, false, err
 }
 
-// versionsApart separates a recovered grid's versions from the latest known version of the old one,
-// which may have had later ones.
-const versionsApart = 1 << 20
-
 // newPlan decides from the directories' contents.
 func newPlan(dirs []*recoverDir, cfg RecoveryConfig) (*recoverPlan, error) {
-	newest, bounds := dirs[0], []clustertime.Bound{{Wall: clustertime.TickOf(cfg.Clock.Now())}}
 	seen := map[roster.MemberID]string{}
+	partitions := 0
 	for _, d := range dirs {
 		if other := seen[d.id.Member]; other != "" {
 			return nil, refusal.Invalid("recover: %s and %s are of the same member, %s; give one of them", other, d.path, d.id.Member)
 		}
 		seen[d.id.Member] = d.path
-		if d.id.Grid != newest.id.Grid {
-			return nil, refusal.Invalid("recover: %s is of grid %s, and %s of grid %s", d.path, d.id.Grid, newest.path, newest.id.Grid)
+		if d.id.Grid != dirs[0].id.Grid {
+			return nil, refusal.Invalid("recover: %s is of grid %s, and %s of grid %s", d.path, d.id.Grid, dirs[0].path, dirs[0].id.Grid)
 		}
-		bounds = append(bounds, clustertime.Bound{Ceiling: d.roster.Ceiling, Time: d.roster.Time, Window: d.roster.Settings.Window})
-		if d.last.Term > newest.last.Term || d.last.Term == newest.last.Term && d.last.Index > newest.last.Index {
-			newest = d
-		}
+		partitions = max(partitions, len(d.roster.Partitions))
 	}
+	var contents []recovery.Directory
+	for _, d := range dirs {
+		c, err := d.contents(partitions)
+		if err != nil {
+			return nil, err
+		}
+		contents = append(contents, c)
+	}
+	newest := dirs[recovery.Newest(contents)]
 	if !newest.roster.Formed() {
 		return nil, refusal.Invalid("recover: no directory holds the roster of grid %s; start with empty directories and a floor", newest.id.Grid)
 	}
@@ -125,26 +128,27 @@ func newPlan(dirs []*recoverDir, cfg RecoveryConfig) (*recoverPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan := &recoverPlan{
-		Old: newest.id.Grid, Grid: NewGridID(), Lost: lost, First: clustertime.Recovered(bounds, FloorOf(cfg.Floor)), Logs: map[roster.MemberID]string{},
+	in := recovery.Disks{
+		Directories: contents, Old: newest.id.Grid, Grid: NewGridID(), Lost: lost, Floor: FloorOf(cfg.Floor), Now: clustertime.TickOf(cfg.Clock.Now()),
+		Incarnation: NewIncarnation,
 	}
+	decided, err := recovery.FromDisks(in)
+	if err != nil {
+		return nil, fmt.Errorf("grid: recover: %w", err)
+	}
+	plan := &recoverPlan{Old: in.Old, Grid: in.Grid, Lost: lost, First: decided.First, At: in.Now, Logs: map[roster.MemberID]string{}}
 	for _, d := range dirs {
 		plan.Members = append(plan.Members, d.id.Member)
 		plan.Logs[d.id.Member] = raftlog.NewID()
 	}
-	record := &roster.Recovery{Old: plan.Old, At: clustertime.TickOf(cfg.Clock.Now()), Lost: lostMembers(lost, newest.roster)}
-	disks, err := disksFor(dirs, newest.roster, record)
-	if err != nil {
-		return nil, err
-	}
+	record := decided.Roster.Recovered
 	plan.Forgotten, plan.Outdated = len(record.Forgotten), len(record.Outdated)
-	return plan, plan.write(newest.roster, disks, record)
+	return plan, plan.write(decided)
 }
 
 // missing returns the voters and the members with a disk that lack a directory, all of which must be
 // stated as lost.
 func missing(newest *recoverDir, given map[roster.MemberID]string, stated []roster.MemberID) ([]roster.MemberID, error) {
-	voters, alive := 0, 0
 	why := map[roster.MemberID]string{}
 	stored := map[roster.MemberID]int{}
 	for _, p := range newest.roster.Partitions {
@@ -164,15 +168,14 @@ func missing(newest *recoverDir, given map[roster.MemberID]string, stated []rost
 		if s.Suffrage != raft.Voter {
 			continue
 		}
-		voters++
 		id := roster.Incarnation(s.ID).Member()
 		if given[id] != "" && leader.ServerID(s.ID).IsDurable() {
-			alive++
 			continue
 		}
 		_, addr, _ := transport.CutRaftAddress(s.Address)
 		why[id] = "a voter, at " + addr
 	}
+	alive, voters := recovery.Directory{Servers: serversOf(newest.servers)}.Votes(func(id roster.MemberID) bool { return given[id] != "" })
 	if 2*alive > voters {
 		return nil, failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: the given directories hold %d of %d voters, which is a majority; start their members", alive, voters)
 	}
@@ -201,68 +204,36 @@ func missing(newest *recoverDir, given map[roster.MemberID]string, stated []rost
 	return lost, nil
 }
 
-// lostMembers returns the records of lost members, in order.
-func lostMembers(lost []roster.MemberID, old *roster.Roster) (out []roster.LostMember) {
-	for _, id := range lost {
-		m := roster.LostMember{ID: id}
-		for _, known := range old.Members {
-			if known.Incarnation.Member() == id {
-				m.API = known.API
-			}
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
-// write makes the log that every member of the new grid begins with: the voters, and a
-// roster in which every partition was lost, with the disks that have its definitions. The
-// roster of an anchored grid stays anchored, so it accepts nothing before a member has
-// taken the anchor; the reset then loses every partition.
-func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, record *roster.Recovery) error {
+// write makes the log that every member of the new grid begins with: its servers and its first
+// commands.
+func (p *recoverPlan) write(decided recovery.Decision) error {
 	var servers raft.Configuration
-	change := roster.Change{}
-	for i, id := range p.Members {
-		member := roster.Member{Incarnation: NewIncarnation(id), Durable: true}
-		for _, m := range old.Members {
-			if m.Incarnation.Member() == id && m.Durable {
-				member = m
-			}
-		}
-		change.Join = append(change.Join, member)
-		server := raft.Server{ID: raftlog.ServerID(member.Incarnation, true), Address: transport.RaftAddress(raftlog.ServerID(member.Incarnation, true), member.Raft)}
-		if i >= leader.VotersFor(len(p.Members), old.Settings.MostVoters()) {
+	for i, s := range decided.Servers {
+		id := raft.ServerID(s.ID)
+		server := raft.Server{ID: id, Address: transport.RaftAddress(id, decided.Members[i].Raft)}
+		if !s.Voter {
 			server.Suffrage = raft.Nonvoter
 		}
 		servers.Servers = append(servers.Servers, server)
 	}
-	for id := range old.Partitions {
-		owner := change.Join[id%len(change.Join)].Incarnation
-		change.Lose = append(change.Lose, roster.Loss{Partition: roster.PartitionID(id), Owner: owner})
-	}
-	form := roster.Form{
-		Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true,
-		Anchored: old.Anchored, Sets: old.Sets, Dropped: old.Dropped, Quotas: old.Quotas, Recovered: record,
-	}
-	commands := []roster.Command{{Form: &form}}
-	if !form.Anchored {
-		commands = append(commands, roster.Command{From: form.Version, Change: &change})
-	}
 	p.Entries = []recoverEntry{{raft.LogConfiguration, raft.EncodeConfiguration(servers)}}
-	r := &roster.Roster{}
-	for _, c := range commands {
-		var err error
-		if r, err = r.Apply(c); err != nil {
-			return fmt.Errorf("grid: recover: %w", err)
-		}
+	for _, c := range decided.Commands {
 		data, err := wire.EncodeCommand(c)
 		if err != nil {
 			return fmt.Errorf("grid: recover: %w", err)
 		}
 		p.Entries = append(p.Entries, recoverEntry{raft.LogCommand, data})
 	}
-	p.At = record.At
 	return nil
+}
+
+// serversOf converts Raft's servers.
+func serversOf(servers []raft.Server) []leader.Server {
+	var out []leader.Server
+	for _, s := range servers {
+		out = append(out, leader.Server{ID: leader.ServerID(s.ID), Voter: s.Suffrage == raft.Voter})
+	}
+	return out
 }
 
 // checkNotRecovering refuses a directory in which a recovery was begun and not

@@ -1,17 +1,13 @@
 package formation
 
 import (
-	"slices"
-
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// A recovery takes the definitions from the directories that are given. Which disks the
-// old roster names is not certain: the latest versions may be lost with the majority.
-// But a stored table is complete, and of two the one of the later position has all that
-// was answered before the other.
+// A recovery takes the definitions from the directories that are given: see package recovery.
 
 // openDefinitions opens the definitions of a directory.
 func (d *recoverDir) openDefinitions() (err error) {
@@ -34,39 +30,22 @@ func (d *recoverDir) close() {
 	_ = d.stores.Close()
 }
 
-// disksFor returns, for each partition, the members with the overall latest definitions on disk. It
-// records the partitions that have none although a member's disk has, or had, them, and partitions
-// with possibly later definitions on a missing disk.
-func disksFor(dirs []*recoverDir, old *roster.Roster, record *roster.Recovery) (disks [][]roster.MemberID, err error) {
-	disks = make([][]roster.MemberID, len(old.Partitions))
-	for i, p := range old.Partitions {
-		id := roster.PartitionID(i)
-		var latest definitions.Position
-		complete := false // a disk is given that the old roster names
-		for _, d := range dirs {
-			at, found, err := d.definitions.Position(id)
-			if err != nil {
-				return nil, refusal.Invalid("recover: %v", err)
-			}
-			complete = complete || found && slices.Contains(p.Disk, d.id.Member)
-			switch c := at.Compare(latest); {
-			case !found || c < 0:
-			case c > 0:
-				latest, disks[i] = at, []roster.MemberID{d.id.Member}
-			default:
-				disks[i] = append(disks[i], d.id.Member)
-			}
+// contents returns the content of the directory, with the positions of that many partitions.
+func (d *recoverDir) contents(partitions int) (recovery.Directory, error) {
+	out := recovery.Directory{
+		Member: d.id.Member, Roster: d.roster, Servers: serversOf(d.servers), Term: d.last.Term, Index: d.last.Index,
+		Definitions: map[roster.PartitionID]definitions.Position{},
+	}
+	for id := range roster.PartitionID(partitions) {
+		at, found, err := d.definitions.Position(id)
+		if err != nil {
+			return out, refusal.Invalid("recover: %v", err)
 		}
-		slices.Sort(disks[i])
-		switch {
-		case len(p.Disk) == 0 || complete:
-		case len(disks[i]) == 0:
-			record.Forgotten = append(record.Forgotten, id)
-		default:
-			record.Outdated = append(record.Outdated, id)
+		if found {
+			out.Definitions[id] = at
 		}
 	}
-	return disks, nil
+	return out, nil
 }
 
 // adoptDefinitions assigns the definitions to the new grid.

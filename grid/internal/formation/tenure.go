@@ -2,8 +2,8 @@ package formation
 
 import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // leaveGrid ends this member's part in its grid permanently, if it is in one, and sets
@@ -31,30 +31,15 @@ func (f *Formation) endTenure() {
 
 // notePrevious records the limits of the grid that was left.
 func (f *Formation) notePrevious(old roster.GridID) {
-	r := f.state.Roster()
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
-	p := previousGrid{grid: old, claim: r.Claim, settings: r.Settings, sets: r.Sets, dropped: r.Dropped, quotas: r.Quotas, bounds: f.boundsAfter(r)}
-	if !r.Formed() {
-		p.settings = f.cfg.Settings
-	}
-	if !r.Formed() && !f.previous.grid.IsZero() {
-		p.settings, p.claim, p.sets, p.quotas = f.previous.settings, f.previous.claim, f.previous.sets, f.previous.quotas
-		p.dropped = f.previous.dropped
-	}
-	p.bounds.Sets, p.bounds.Dropped = roster.WithNext(nil, p.sets), p.dropped
-	f.previous = p
+	f.previous = f.previous.Leave(old, f.state.Roster(), f.latestTime(), f.cfg.Settings)
 	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, Attempt{}
 }
 
-// boundsAfter returns this member's bounds on the grants of a grid that it leaves, and of earlier
-// grids. The caller has idMu.
-func (f *Formation) boundsAfter(r *roster.Roster) wire.AbandonResponse {
-	return wire.AbandonResponse{
-		Ceiling: max(r.Ceiling, f.previous.bounds.Ceiling),
-		Time:    max(r.Time, f.clock.Now(), f.state.Handles.Now(), f.previous.bounds.Time),
-		Window:  max(r.Settings.Window, f.previous.bounds.Window),
-	}
+// latestTime returns the latest cluster time that this member or a handle of its own has.
+func (f *Formation) latestTime() clustertime.Tick {
+	return max(f.clock.Now(), f.state.Handles.Now())
 }
 
 // nextTenure resets this member to one that has never been in a grid, except for its own handles and

@@ -1,0 +1,78 @@
+package recovery
+
+import (
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
+)
+
+// Bounds are the upper limits that a survivor has of the grants of the grids that it left.
+type Bounds struct {
+	Ceiling clustertime.Tick
+	Time    clustertime.Tick // cluster time, 0 = unknown
+	Window  clustertime.Span // the largest of any of them
+	Wall    clustertime.Tick // the survivor's wall clock
+	// Sets are the survivor's known sets, without their members.
+	Sets []roster.Set
+	// Dropped are the dropped sets.
+	Dropped []roster.DroppedSet
+}
+
+// Left is a survivor's record of the grid that it has left. The zero value is of a member that has
+// left none.
+type Left struct {
+	Grid     roster.GridID
+	Claim    roster.Claim // of its anchor, "" for none
+	Settings roster.Settings
+	Sets     []roster.Set
+	Dropped  []roster.DroppedSet
+	Quotas   []roster.Quota
+	Bounds   Bounds
+}
+
+// Leave returns the record after a member has left a grid as well, with the last roster that it has of
+// that grid, at a cluster time. A member without a roster has the settings of the grid that it left
+// before, or else the configured ones.
+func (l Left) Leave(grid roster.GridID, r *roster.Roster, now clustertime.Tick, configured roster.Settings) Left {
+	next := Left{Grid: grid, Claim: r.Claim, Settings: r.Settings, Sets: r.Sets, Dropped: r.Dropped, Quotas: r.Quotas, Bounds: l.BoundsAfter(r, now)}
+	if !r.Formed() {
+		next.Settings = configured
+	}
+	if !r.Formed() && !l.Grid.IsZero() {
+		next.Settings, next.Claim, next.Sets, next.Dropped, next.Quotas = l.Settings, l.Claim, l.Sets, l.Dropped, l.Quotas
+	}
+	next.Bounds.Sets, next.Bounds.Dropped = roster.WithNext(nil, next.Sets), next.Dropped
+	return next
+}
+
+// BoundsAfter returns the bounds of a member that leaves a grid, and of earlier grids.
+func (l Left) BoundsAfter(r *roster.Roster, now clustertime.Tick) Bounds {
+	return Bounds{
+		Ceiling: max(r.Ceiling, l.Bounds.Ceiling),
+		Time:    max(r.Time, now, l.Bounds.Time),
+		Window:  max(r.Settings.Window, l.Bounds.Window),
+	}
+}
+
+// FromMemory returns the first entry of a grid that the survivors of another one form, and the
+// allowance for clock jumps in its ceiling: its grants start above every survivor's bound, and above
+// any grant that a missing member can have made after a raise that no survivor received. own is the
+// bootstrap member's record, with its wall clock, and told are the bounds of the others.
+func FromMemory(grid roster.GridID, own Left, told []Bounds, anchored bool, floor clustertime.Tick) (roster.Form, clustertime.Span) {
+	var bounds []clustertime.Bound
+	for _, b := range append(told, own.Bounds) {
+		window := max(b.Window, own.Settings.Window)
+		bounds = append(bounds, clustertime.Bound{Ceiling: b.Ceiling, Time: b.Time, Wall: b.Wall, Window: window})
+	}
+	first, jump := clustertime.After(bounds, floor)
+	if anchored && own.Claim != "" { // the record bounds raises that no survivor received
+		first, jump = floor, 0
+		for _, b := range bounds {
+			first = max(first, b.Ceiling)
+		}
+	}
+	sets, dropped := own.Sets, own.Dropped
+	for _, b := range told {
+		sets, dropped = roster.WithNext(sets, b.Sets), roster.WithDropped(dropped, b.Dropped)
+	}
+	return roster.Form{Grid: grid, Settings: own.Settings, Ceiling: first, Anchored: anchored, Sets: sets, Dropped: dropped, Quotas: own.Quotas}, jump
+}

@@ -1,0 +1,182 @@
+// Package recovery decides how a grid begins that follows one which lost the majority of its voters
+// for good: from the data directories that are left ([FromDisks]), or from the members that are left
+// ([FromMemory]). Either grid begins above everything that the lost members can have granted.
+//
+// It reads no file and calls no member. Package grid does, and so does the simulation in proof/sim.
+package recovery
+
+import (
+	"slices"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/roster"
+)
+
+// VersionsApart separates a recovered grid's versions from the latest known version of the old one,
+// which may have had later ones.
+const VersionsApart = 1 << 20
+
+// Directory is the content of a member's data directory.
+type Directory struct {
+	Member      roster.MemberID
+	Roster      *roster.Roster // at the end of its log, committed or not
+	Servers     []leader.Server
+	Term, Index uint64 // of the last entry of its log
+	// Definitions are the positions of the stored tables.
+	Definitions map[roster.PartitionID]backup.Position
+}
+
+// Disks are directories to recover a grid from.
+type Disks struct {
+	Directories []Directory
+	Old, Grid   roster.GridID
+	Lost        []roster.MemberID // voters and disks of the old grid without a directory
+	Floor, Now  clustertime.Tick  // Floor is 0 if none is stated
+	// Incarnation returns a new incarnation of a member that the old roster does not have.
+	Incarnation func(roster.MemberID) roster.Incarnation
+}
+
+// Decision is the beginning of a recovered grid.
+type Decision struct {
+	Members  []roster.Member // in the order of the directories
+	Servers  []leader.Server // of Members, in their order
+	Commands []roster.Command
+	Roster   *roster.Roster   // after the commands
+	First    clustertime.Tick // where grants begin
+}
+
+// Newest returns the index of the directory with the longest log.
+func Newest(dirs []Directory) int {
+	newest := 0
+	for i, d := range dirs {
+		if n := dirs[newest]; d.Term > n.Term || d.Term == n.Term && d.Index > n.Index {
+			newest = i
+		}
+	}
+	return newest
+}
+
+// Votes returns the number of voters in the log of a directory, and how many of them have a directory
+// among those given. A process that voted without one is another server.
+func (d Directory) Votes(given func(roster.MemberID) bool) (alive, voters int) {
+	for _, s := range d.Servers {
+		if !s.Voter {
+			continue
+		}
+		voters++
+		if given(roster.Incarnation(s.ID).Member()) && s.ID.IsDurable() {
+			alive++
+		}
+	}
+	return alive, voters
+}
+
+// FromDisks decides how the grid of some directories continues: with their members, the first of
+// which vote, and a roster in which every partition was lost, with the disks that have its
+// definitions. The roster of an anchored grid stays anchored, so it accepts nothing before a member
+// has taken the anchor; the reset then loses every partition.
+func FromDisks(in Disks) (Decision, error) {
+	old := in.Directories[Newest(in.Directories)].Roster
+	d := Decision{First: first(in)}
+	record := &roster.Recovery{Old: in.Old, At: in.Now, Lost: lostMembers(in.Lost, old)}
+	form := roster.Form{
+		Grid: in.Grid, Settings: old.Settings, Ceiling: d.First, Version: old.Version + VersionsApart, Durable: true,
+		Disks:    latest(in.Directories, old, record),
+		Anchored: old.Anchored, Sets: old.Sets, Dropped: old.Dropped, Quotas: old.Quotas, Recovered: record,
+	}
+	change := roster.Change{}
+	for i, dir := range in.Directories {
+		member := memberOf(dir.Member, old, in.Incarnation)
+		change.Join = append(change.Join, member)
+		d.Servers = append(d.Servers, leader.Server{
+			ID: leader.ServerOf(member.Incarnation, true), Voter: i < leader.VotersFor(len(in.Directories), old.Settings.MostVoters()),
+		})
+	}
+	for id := range old.Partitions {
+		owner := change.Join[id%len(change.Join)].Incarnation
+		change.Lose = append(change.Lose, roster.Loss{Partition: roster.PartitionID(id), Owner: owner})
+	}
+	d.Members, d.Commands = change.Join, []roster.Command{{Form: &form}}
+	if !form.Anchored {
+		d.Commands = append(d.Commands, roster.Command{From: form.Version, Change: &change})
+	}
+	d.Roster = &roster.Roster{}
+	for _, c := range d.Commands {
+		var err error
+		if d.Roster, err = d.Roster.Apply(c); err != nil {
+			return Decision{}, err
+		}
+	}
+	return d, nil
+}
+
+// first returns where the grants of a grid begin that is recovered from disks.
+func first(in Disks) clustertime.Tick {
+	bounds := []clustertime.Bound{{Wall: in.Now}}
+	for _, d := range in.Directories {
+		bounds = append(bounds, clustertime.Bound{Ceiling: d.Roster.Ceiling, Time: d.Roster.Time, Window: d.Roster.Settings.Window})
+	}
+	return clustertime.Recovered(bounds, in.Floor)
+}
+
+// memberOf returns the record of a member in the old roster, or a new one.
+func memberOf(id roster.MemberID, old *roster.Roster, incarnation func(roster.MemberID) roster.Incarnation) roster.Member {
+	for _, m := range old.Members {
+		if m.Incarnation.Member() == id && m.Durable {
+			return m
+		}
+	}
+	return roster.Member{Incarnation: incarnation(id), Durable: true}
+}
+
+// lostMembers returns the records of lost members, in order.
+func lostMembers(lost []roster.MemberID, old *roster.Roster) (out []roster.LostMember) {
+	for _, id := range lost {
+		m := roster.LostMember{ID: id}
+		for _, known := range old.Members {
+			if known.Incarnation.Member() == id {
+				m.API = known.API
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// latest returns, for each partition, the members with the overall latest definitions on disk. It
+// records the partitions that have none although a member's disk has, or had, them, and partitions
+// with possibly later definitions on a missing disk.
+//
+// The latest versions of the old roster, and so the disks that it names, may be lost with the
+// majority. But a stored table is complete, and of two the one of the later position has every name
+// that was answered before the other.
+func latest(dirs []Directory, old *roster.Roster, record *roster.Recovery) (disks [][]roster.MemberID) {
+	disks = make([][]roster.MemberID, len(old.Partitions))
+	for i, p := range old.Partitions {
+		id := roster.PartitionID(i)
+		var latest backup.Position
+		complete := false // a disk is given that the old roster names
+		for _, d := range dirs {
+			at, found := d.Definitions[id]
+			complete = complete || found && slices.Contains(p.Disk, d.Member)
+			switch c := at.Compare(latest); {
+			case !found || c < 0:
+			case c > 0:
+				latest, disks[i] = at, []roster.MemberID{d.Member}
+			default:
+				disks[i] = append(disks[i], d.Member)
+			}
+		}
+		slices.Sort(disks[i])
+		switch {
+		case len(p.Disk) == 0 || complete:
+		case len(disks[i]) == 0:
+			record.Forgotten = append(record.Forgotten, id)
+		default:
+			record.Outdated = append(record.Outdated, id)
+		}
+	}
+	return disks
+}
