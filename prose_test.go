@@ -63,7 +63,7 @@ var proseAbove = []proseRates{
 	{"grid strings", rates{"human": 5.7, "those-that": 0.9, "of": 34.7}},
 	{"grid/internal/acceptor", rates{"of": 35.3}},
 	{"grid/internal/definitions", rates{"those-that": 2.81, "of": 55.2}},
-	{"grid/internal/formation", rates{"those-that": 0.52, "of": 25.1}},
+	{"grid/internal/formation", rates{"of": 25.1}},
 	{"grid/internal/formation strings", rates{"those-that": 0.83, "of": 37.1}},
 	{"grid/internal/gossip", rates{"those-that": 0.9, "of": 29.1}},
 	{"grid/internal/host", rates{"of": 25.1}},

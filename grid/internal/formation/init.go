@@ -25,7 +25,7 @@ import (
 
 // A memory-only grid that lost the majority of its voters has no quorum. At an operator's request, a
 // survivor forms a new grid: it asks the other survivors to leave the old grid, leaves it itself, and
-// forms one that starts above everything the old one can have granted.
+// forms the next, which starts above everything the old one can have granted.
 //
 //	survivor --- init, none bound to another -----> asks all ---> abandons ---> bootstraps the grid
 //	survivor --- asked by that one ---------------> abandons ---> joins that grid only
