@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -48,8 +49,8 @@ func TestAttackTableAndGoodbye(t *testing.T) {
 		var blows []blow
 		for _, replica := range p.InSync {
 			if replica != p.Owner {
-				blows = append(blows, b.memberBlow(security.Replicate, b.nameOf(replica), wire.PathReplicate, wire.ReplicateRequest{
-					Partition: id, Version: s.Version, Position: backup.Position{Term: p.Term, Number: 1 << 32}, Pages: 1, Table: &wire.Table{},
+				blows = append(blows, b.memberBlow(security.Replicate, b.nameOf(replica), wire.PathReplicate, member.ReplicateRequest{
+					Partition: id, Version: s.Version, Position: backup.Position{Term: p.Term, Number: 1 << 32}, Pages: 1, Table: &member.Table{},
 				}))
 			}
 		}
@@ -76,9 +77,9 @@ func TestAttackTermsOfPartitions(t *testing.T) {
 		var blows []blow
 		for id := range s.Partitions {
 			for _, name := range b.g.Running() {
-				blows = append(blows, b.memberBlow(security.Replicate, name, wire.PathReplicate, wire.ReplicateRequest{
+				blows = append(blows, b.memberBlow(security.Replicate, name, wire.PathReplicate, member.ReplicateRequest{
 					Partition: roster.PartitionID(id), Version: math.MaxInt64, Position: backup.Position{Term: math.MaxUint64, Number: 1 << 40},
-					Pages: 1, Table: &wire.Table{},
+					Pages: 1, Table: &member.Table{},
 				}))
 			}
 			if id == 9 && !long.Enabled() {

@@ -8,6 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -38,9 +39,9 @@ func forgedTableAndGoodbye(t *testing.T, number uint64) {
 			if replica == p.Owner {
 				continue
 			}
-			err := evil.call(nameOf[replica], wire.PathReplicate, wire.ReplicateRequest{
-				Partition: id, Version: s.Version, Position: backup.Position{Term: p.Term, Number: number}, Pages: 1, Table: &wire.Table{},
-			}, &wire.ReplicateResponse{})
+			err := evil.call(nameOf[replica], wire.PathReplicate, member.ReplicateRequest{
+				Partition: id, Version: s.Version, Position: backup.Position{Term: p.Term, Number: number}, Pages: 1, Table: &member.Table{},
+			}, &member.ReplicateResponse{})
 			t.Logf("the backup answers the forged table with: %v", err)
 		}
 		in := wire.LeaveRequest{Incarnation: p.Owner, Server: string(serverOf(g, nameOf[p.Owner])), Failed: true}

@@ -22,6 +22,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/token"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	frames "github.com/snowgrid/snowgrid/internal/wire/frame"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -126,10 +127,10 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 		"a detach":                {wire.PathDetach, nil, wire.DetachRequest{Holder: "h", Sequencer: sequencerNamed("none"), ID: sequencer.AttachmentID{1}}},
 		"a detach to another":     {wire.PathDetach, toMember("another", ours), wire.DetachRequest{}},
 		"a large detach":          {wire.PathDetach, nil, wire.DetachRequest{Holder: sequencer.HolderID(strings.Repeat("x", 4400))}},
-		"replicate":               {wire.PathReplicate, toMember(self, ours), wire.ReplicateRequest{}},
-		"replicate to another":    {wire.PathReplicate, toMember("another", ours), wire.ReplicateRequest{}},
-		"replicate elsewhere":     {wire.PathReplicate, toMember(self, "another"), wire.ReplicateRequest{}},
-		"replicate to no member":  {wire.PathReplicate, nil, wire.ReplicateRequest{}},
+		"replicate":               {wire.PathReplicate, toMember(self, ours), member.ReplicateRequest{}},
+		"replicate to another":    {wire.PathReplicate, toMember("another", ours), member.ReplicateRequest{}},
+		"replicate elsewhere":     {wire.PathReplicate, toMember(self, "another"), member.ReplicateRequest{}},
+		"replicate to no member":  {wire.PathReplicate, nil, member.ReplicateRequest{}},
 	} {
 		for role, creds := range creds {
 			framed, plain := client.NewHTTP(client.TCP, creds), client.NewPlainHTTP(client.TCP, creds)

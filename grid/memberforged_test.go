@@ -17,6 +17,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -78,10 +79,10 @@ func TestForgedTermsOfPartitionsEndNothing(t *testing.T) {
 					}
 					for _, name := range g.Running() {
 						go func() { // it may be kept waiting
-							_ = evil.call(name, wire.PathReplicate, wire.ReplicateRequest{
+							_ = evil.call(name, wire.PathReplicate, member.ReplicateRequest{
 								Partition: roster.PartitionID(id), Version: roster.Version(term), Position: backup.Position{Term: term, Number: 1 << 40},
-								Pages: 1, Table: &wire.Table{},
-							}, &wire.ReplicateResponse{})
+								Pages: 1, Table: &member.Table{},
+							}, &member.ReplicateResponse{})
 						}()
 					}
 				}

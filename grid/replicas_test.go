@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
 	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -201,7 +201,7 @@ func TestTableOfManyPages(t *testing.T) {
 		sameTables(t, g, "a crash")
 		for _, name := range g.Running() {
 			table, _ := g.Member(name).TableOf("orders")
-			if pages := len(wire.PagesOf(table)); len(table.Records) != 860 || pages < 2 {
+			if pages := len(member.PagesOf(table)); len(table.Records) != 860 || pages < 2 {
 				t.Errorf("%s has %d names, of %d pages", name, len(table.Records), pages)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -22,7 +23,7 @@ func TestRequestsOfALaterVersion(t *testing.T) {
 	m := startOne(t, nil)
 	b := newBrowser(t, m, 2)
 	requests := maps.Clone(valid)
-	requests[wire.PathReplicate] = wire.ReplicateRequest{Partition: 1, Version: 1, Position: backup.Position{Term: 1, Number: 1}}
+	requests[wire.PathReplicate] = member.ReplicateRequest{Partition: 1, Version: 1, Position: backup.Position{Term: 1, Number: 1}}
 	delete(requests, wire.PathEvents)  // its answer does not end
 	delete(requests, wire.PathDestroy) // a second one finds nothing
 	delete(requests, wire.PathLeave)   // the member would leave

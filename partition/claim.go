@@ -44,12 +44,12 @@ type Trust struct {
 	Shown clustertime.Tick
 }
 
-// names returns ErrBadClaim if the claim names no attachment.
+// names returns failure.ErrBadClaim if the claim names no attachment.
 func (c Claim) names() error {
 	if !c.ID.IsZero() {
 		return nil
 	}
-	return failure.Errorf(ErrBadClaim, "sequencer %q: the attachment ID is zero; give random bits", c.Ref.Definition.Name())
+	return failure.Errorf(failure.ErrBadClaim, "sequencer %q: the attachment ID is zero; give random bits", c.Ref.Definition.Name())
 }
 
 // check rejects a claim that cannot be served: from another run of the grid with a grant beyond the

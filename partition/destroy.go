@@ -38,7 +38,7 @@ func (m *Machine) Destroy(v View, name string, life sequencer.Life, reply func(e
 }
 
 // DestroyUnused destroys a sequencer that was unused for a time, according to [Machine.Unused],
-// when its turn comes. The error is [ErrInUse] if it was used.
+// when its turn comes. The error is [failure.ErrInUse] if it was used.
 func (m *Machine) DestroyUnused(v View, name string, unused time.Duration, reply func(error)) {
 	b := &begun{to: reply}
 	serveNames(m, v, destroy{name: name, unused: unused, begun: b}, b)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -208,20 +209,20 @@ func TestDestroyUnused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.destroyUnused(time.Minute); !errors.Is(err, partition.ErrInUse) || !strings.Contains(err.Error(), "logical nodes are attached") {
+	if err := p.destroyUnused(time.Minute); !errors.Is(err, failure.ErrInUse) || !strings.Contains(err.Error(), "logical nodes are attached") {
 		t.Errorf("while it is attached: %v", err)
 	}
 	p.later(5 * time.Second)
 	p.m.Detach(p.view(), "h", p.ref, sequencer.Release{ID: a.ID, Node: a.Node, LastUsed: p.roster.Time}, func(error) {})
 	p.deliver()
 	p.later(time.Minute - time.Second)
-	if err := p.destroyUnused(time.Minute); !errors.Is(err, partition.ErrInUse) || !strings.Contains(err.Error(), "it is unused for at least 59s") && !strings.Contains(err.Error(), "58.999s") {
+	if err := p.destroyUnused(time.Minute); !errors.Is(err, failure.ErrInUse) || !strings.Contains(err.Error(), "it is unused for at least 59s") && !strings.Contains(err.Error(), "58.999s") {
 		t.Errorf("59 s after the detach: %v", err)
 	}
 	p.later(2 * time.Second)
 	p.m.Open(p.view(), "orders", func(sequencer.Ref, error) {})
 	p.deliver()
-	if err := p.destroyUnused(time.Minute); !errors.Is(err, partition.ErrInUse) {
+	if err := p.destroyUnused(time.Minute); !errors.Is(err, failure.ErrInUse) {
 		t.Errorf("just after it was opened: %v", err)
 	}
 	p.later(time.Minute + time.Second)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/script"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -72,7 +73,7 @@ func (s *stage) do(words []string) string {
 
 var sentinels = map[string]error{
 	"ErrConflict": sequencer.ErrConflict, "ErrDestroyed": sequencer.ErrDestroyed, "ErrDetached": sequencer.ErrDetached,
-	"ErrInvalidConfig": sequencer.ErrInvalidConfig, "ErrBadClaim": ErrBadClaim, "ErrNoFreeNode": sequencer.ErrNoFreeNode, "ErrNotFound": sequencer.ErrNotFound,
+	"ErrInvalidConfig": sequencer.ErrInvalidConfig, "ErrBadClaim": failure.ErrBadClaim, "ErrNoFreeNode": sequencer.ErrNoFreeNode, "ErrNotFound": sequencer.ErrNotFound,
 }
 
 // refused names the sentinels that a refusal matches.

@@ -110,7 +110,7 @@ func (t *Table) Open(name string) (sequencer.Ref, error) {
 // timestamp, then the lowest. changed is false when nothing but the end of the
 // grant changed.
 //
-// Errors: ErrDestroyed, ErrConflict, ErrNoFreeNode, and ErrBadClaim if
+// Errors: ErrDestroyed, ErrConflict, ErrNoFreeNode, and failure.ErrBadClaim if
 // c.ID is zero, which names no attachment.
 func (t *Table) Attach(c Claim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
 	if err := c.names(); err != nil {
@@ -144,11 +144,11 @@ func (t *Table) Attach(c Claim, b Bounds) (a sequencer.Attachment, changed bool,
 // Attach, which lets holders return after their owner lost its table.
 //
 // Errors: ErrDestroyed, ErrConflict, and ErrDetached if the node has another attachment or c.ID is
-// recorded on another node: the holder uses up its grants and attaches again. ErrBadClaim if c.ID
+// recorded on another node: the holder uses up its grants and attaches again. failure.ErrBadClaim if c.ID
 // is zero or the node does not exist.
 func (t *Table) Renew(c Claim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
 	if nodes := c.Ref.Definition.Nodes(); int(c.Node) >= nodes {
-		return sequencer.Attachment{}, false, failure.Errorf(ErrBadClaim, "sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
+		return sequencer.Attachment{}, false, failure.Errorf(failure.ErrBadClaim, "sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
 	}
 	if err := c.names(); err != nil {
 		return sequencer.Attachment{}, false, err

@@ -26,6 +26,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	memberwire "github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -197,8 +198,8 @@ func (s *siege) forgeTables() error {
 	for id, p := range s.status.Partitions[:min(40, len(s.status.Partitions))] {
 		for _, term := range []roster.Term{math.MaxUint64, p.Term} {
 			for _, to := range s.targets() {
-				if err := s.call(to, wire.PathReplicate, wire.ReplicateRequest{
-					Partition: roster.PartitionID(id), Version: s.status.Version, Position: backup.Position{Term: term, Number: 1 << 32}, Pages: 1, Table: &wire.Table{},
+				if err := s.call(to, wire.PathReplicate, memberwire.ReplicateRequest{
+					Partition: roster.PartitionID(id), Version: s.status.Version, Position: backup.Position{Term: term, Number: 1 << 32}, Pages: 1, Table: &memberwire.Table{},
 				}); err != nil {
 					return err
 				}

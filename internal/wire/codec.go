@@ -44,11 +44,11 @@ const quickSize = 448
 // AppendMsgPack appends v in msgpack.
 func AppendMsgPack(b []byte, v any) ([]byte, error) {
 	if m, quick := v.(packs); quick {
-		p := packer(b)
+		p := Packer(b)
 		if p == nil {
-			p = make(packer, 0, quickSize)
+			p = make(Packer, 0, quickSize)
 		}
-		m.pack(&p)
+		m.Pack(&p)
 		return p, nil
 	}
 	data, err := encodeMsgPack(v)

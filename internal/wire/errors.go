@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -126,11 +126,11 @@ var codes = []code{
 	{"epoch_exhausted", http.StatusBadRequest, sequencer.ErrEpochExhausted, 0},
 	{"invalid_config", http.StatusBadRequest, sequencer.ErrInvalidConfig, 0},
 	{"bad_request", http.StatusBadRequest, ErrBadRequest, 0},
-	{"bad_request", http.StatusBadRequest, partition.ErrBadClaim, 0}, // arrives as ErrBadRequest
+	{"bad_request", http.StatusBadRequest, failure.ErrBadClaim, 0}, // arrives as ErrBadRequest
 	{"not_found", http.StatusNotFound, sequencer.ErrNotFound, 0},
 	{"conflict", http.StatusConflict, sequencer.ErrConflict, 0},
 	{"destroyed", http.StatusGone, sequencer.ErrDestroyed, 0},
-	{"in_use", http.StatusConflict, partition.ErrInUse, 0},
+	{"in_use", http.StatusConflict, failure.ErrInUse, 0},
 	{"quota", http.StatusTooManyRequests, sequencer.ErrQuota, 0},
 	{"no_free_node", http.StatusServiceUnavailable, sequencer.ErrNoFreeNode, 0},
 	{"grant_expired", http.StatusServiceUnavailable, sequencer.ErrGrantExpired, 0},

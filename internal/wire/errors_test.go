@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -23,7 +23,7 @@ var sentinels = []error{
 	wire.ErrForeignGrid, wire.ErrUnknownPath, wire.ErrWrongMethod, wire.ErrCrossOrigin, wire.ErrContentType,
 	roster.ErrFenced, roster.ErrNotRegistered, roster.ErrUnknownSet, wire.ErrAlive, wire.ErrProtocol,
 	sequencer.ErrDetached, sequencer.ErrAttached, sequencer.ErrDestroyed, sequencer.ErrConflict,
-	sequencer.ErrNotFound, sequencer.ErrQuota, partition.ErrInUse, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,
+	sequencer.ErrNotFound, sequencer.ErrQuota, failure.ErrInUse, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,
 	sequencer.ErrInvalidConfig, sequencer.ErrUnavailable, sequencer.ErrClosed,
 }
 
@@ -93,7 +93,7 @@ func TestErrorPrecedence(t *testing.T) {
 
 // TestBadClaimTravelsAsBadRequest: the two kinds have one code.
 func TestBadClaimTravelsAsBadRequest(t *testing.T) {
-	got := travel(t, wire.MsgPack, wire.ErrorOf(fmt.Errorf("renew: %w", partition.ErrBadClaim), 0))
+	got := travel(t, wire.MsgPack, wire.ErrorOf(fmt.Errorf("renew: %w", failure.ErrBadClaim), 0))
 	if !errors.Is(got, wire.ErrBadRequest) || errors.Is(got, sequencer.ErrInvalidConfig) {
 		t.Errorf("arrived as %v", got)
 	}

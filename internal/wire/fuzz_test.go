@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -140,7 +141,7 @@ func FuzzDecodeRoster(f *testing.F) {
 // next replica accepts it too.
 func FuzzReplicate(f *testing.F) {
 	for _, v := range messages() {
-		if req, ok := v.(wire.ReplicateRequest); ok {
+		if req, ok := v.(member.ReplicateRequest); ok {
 			data, err := wire.Encode(wire.MsgPack, req)
 			if err != nil {
 				f.Fatal(err)
@@ -149,13 +150,13 @@ func FuzzReplicate(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var req wire.ReplicateRequest
+		var req member.ReplicateRequest
 		if wire.Decode(wire.MsgPack, data, &req) != nil {
 			return
 		}
 		for _, c := range req.Changes {
 			if change, err := c.Change(); err == nil {
-				again, err := wire.ChangesOf([]partition.TableChange{change})[0].Change()
+				again, err := member.ChangesOf([]partition.TableChange{change})[0].Change()
 				if err != nil || !reflect.DeepEqual(again, change) {
 					t.Fatalf("%+v is sent on as %+v, %v", change, again, err)
 				}
@@ -169,8 +170,8 @@ func FuzzReplicate(f *testing.F) {
 			return
 		}
 		got := partition.TableState{Base: state.Base, Complete: state.Complete}
-		for _, page := range wire.PagesOf(state) {
-			part, err := wire.TableOf(page).State()
+		for _, page := range member.PagesOf(state) {
+			part, err := member.TableOf(page).State()
 			if err != nil || part.Base != state.Base || part.Complete != state.Complete {
 				t.Fatalf("page %+v: %v", page, err)
 			}
@@ -185,7 +186,7 @@ func FuzzReplicate(f *testing.F) {
 // FuzzDefinitions: what an owner takes from a disk is taken again when it is sent on.
 func FuzzDefinitions(f *testing.F) {
 	for _, v := range messages() {
-		if res, ok := v.(wire.CollectResponse); ok {
+		if res, ok := v.(member.CollectResponse); ok {
 			data, err := wire.Encode(wire.MsgPack, res)
 			if err != nil {
 				f.Fatal(err)
@@ -194,7 +195,7 @@ func FuzzDefinitions(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var res wire.CollectResponse
+		var res member.CollectResponse
 		if wire.Decode(wire.MsgPack, data, &res) != nil {
 			return
 		}
@@ -202,7 +203,7 @@ func FuzzDefinitions(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := wire.DefinitionsOf(state).State(); err != nil || !reflect.DeepEqual(again, state) {
+		if again, err := member.DefinitionsOf(state).State(); err != nil || !reflect.DeepEqual(again, state) {
 			t.Fatalf("%+v is sent on as %+v, %v", state, again, err)
 		}
 	})

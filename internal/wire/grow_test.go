@@ -8,6 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -65,9 +66,9 @@ func TestEmptyValuesThatAreSent(t *testing.T) {
 		wire.DirectoryResponse{Members: make([]wire.Address, wire.MaxMembers), Owners: make([]int, wire.MaxElements)},
 		wire.IDsResponse{IDs: make([]sequencer.ID, wire.MaxIDs)},
 		wire.HeldRequest{Held: make([]roster.Holding, 1000)},
-		wire.ReplicateRequest{Changes: make([]wire.Table, wire.MaxChanges)},
-		wire.ReplicateRequest{Table: &wire.Table{Records: []wire.Record{{Slots: make([]partition.SlotState, 8192)}}}},
-		wire.ReplicateRequest{Table: &wire.Table{Records: make([]wire.Record, 1000), Forgotten: make([]string, 100)}},
+		member.ReplicateRequest{Changes: make([]member.Table, member.MaxChanges)},
+		member.ReplicateRequest{Table: &member.Table{Records: []member.Record{{Slots: make([]partition.SlotState, 8192)}}}},
+		member.ReplicateRequest{Table: &member.Table{Records: make([]member.Record, 1000), Forgotten: make([]string, 100)}},
 		roster.Command{Change: &roster.Change{Lose: ones, Add: make([]roster.Replica, 1000), Join: make([]roster.Member, 100)}},
 	} {
 		for _, kind := range kinds {

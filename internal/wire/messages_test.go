@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -95,14 +96,14 @@ func messages() []any {
 		wire.EarlierRequest{Until: 99}, wire.MemberResponse{Version: 8},
 		wire.RenewRequest{Holder: "h", Grid: stamp.Grid, Sets: []wire.ClaimSet{{Partition: 3, Count: 2, Print: sequencer.Print{}}, {}}},
 		wire.RenewResponse{Sets: []clustertime.Tick{5, 0}},
-		wire.ReplicateRequest{Partition: 7, Version: 9, Position: backup.Position{Term: 8, Number: 3}, Pages: 2, Page: 1, Table: pointer(someTable())},
-		wire.ReplicateRequest{Since: 2, Changes: []wire.Table{{Forgotten: []string{"gone"}}, someTable()}},
-		wire.ReplicateResponse{Held: backup.Position{Term: 8, Number: 3}, Stored: backup.Position{Term: 8, Number: 2}, Newest: 9, Gap: true},
+		member.ReplicateRequest{Partition: 7, Version: 9, Position: backup.Position{Term: 8, Number: 3}, Pages: 2, Page: 1, Table: pointer(someTable())},
+		member.ReplicateRequest{Since: 2, Changes: []member.Table{{Forgotten: []string{"gone"}}, someTable()}},
+		member.ReplicateResponse{Held: backup.Position{Term: 8, Number: 3}, Stored: backup.Position{Term: 8, Number: 2}, Newest: 9, Gap: true},
 		wire.HeldRequest{Owner: incarnation, Held: []roster.Holding{{}, {}}, Persisted: []roster.Persisted{{Partition: 3, Version: 4}, {}}},
-		wire.StoredRequest{Replica: incarnation, Stored: []wire.Stored{{Partition: 7, Position: backup.Position{Term: 8, Number: 3}}, {}}},
-		wire.StoredResponse{},
-		wire.CollectRequest{Partition: 7, Term: 9, Lost: 8, After: "orders", Revision: 12},
-		wire.CollectResponse{Revision: 12, Definitions: someDefinitions(), More: true},
+		member.StoredRequest{Replica: incarnation, Stored: []member.Stored{{Partition: 7, Position: backup.Position{Term: 8, Number: 3}}, {}}},
+		member.StoredResponse{},
+		member.CollectRequest{Partition: 7, Term: 9, Lost: 8, After: "orders", Revision: 12},
+		member.CollectResponse{Revision: 12, Definitions: someDefinitions(), More: true},
 		wire.InitRequest{Force: true, Floor: 5}, wire.InitResponse{Grid: stamp.Grid, Members: 3, First: 7},
 		wire.TakeRequest{Relay: wire.Relay{AskedBy: "10.0.0.1:1", Forwarded: true}},
 		wire.AbandonRequest{Old: stamp.Grid, Grid: roster.GridID{2}, BootstrapMember: "00112233445566aa", Expect: 2},
@@ -110,16 +111,16 @@ func messages() []any {
 	}
 }
 
-func someDefinitions() wire.Definitions {
-	return wire.Definitions{Base: 4, Records: []wire.Definition{
+func someDefinitions() member.Definitions {
+	return member.Definitions{Base: 4, Records: []member.Definition{
 		{Sequencer: someClaim().Sequencer},
 		{Sequencer: wire.Sequencer{Name: "z", Nodes: 128, Life: sequencer.Life{6}}, Destroyed: true, Mark: 9},
 		{Sequencer: wire.Sequencer{Name: "zz", Nodes: 16, Layout: sequencer.JSSafe, Life: sequencer.Life{8}}},
 	}}
 }
 
-func someTable() wire.Table {
-	return wire.Table{Base: 4, Complete: true, Records: []wire.Record{{
+func someTable() member.Table {
+	return member.Table{Base: 4, Complete: true, Records: []member.Record{{
 		Sequencer: someClaim().Sequencer, Destroyed: true, Mark: 3, Free: 5,
 		Slots: []partition.SlotState{{Node: 1, ID: sequencer.AttachmentID{7}, From: 2, Free: 6}, {Node: 8191}},
 	}}}

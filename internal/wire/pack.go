@@ -27,16 +27,16 @@ const (
 	hexSize = 32 // bytes of an ID of 16 bytes as text
 )
 
-// packer appends values in msgpack, each in its shortest form.
-type packer []byte
+// Packer appends values in msgpack, each in its shortest form.
+type Packer []byte
 
-// fields begins a struct with n fields.
-func (p *packer) fields(n int) { *p = append(*p, packMap|byte(n)) }
+// Fields begins a struct with n fields.
+func (p *Packer) Fields(n int) { *p = append(*p, packMap|byte(n)) }
 
-// name appends the name of a field, which is short.
-func (p *packer) name(s string) { *p = append(append(*p, packString|byte(len(s))), s...) }
+// Name appends the name of a field, which is short.
+func (p *Packer) Name(s string) { *p = append(append(*p, packString|byte(len(s))), s...) }
 
-func (p *packer) uint(n uint64) {
+func (p *Packer) Uint(n uint64) {
 	switch {
 	case n < 1<<7:
 		*p = append(*p, byte(n))
@@ -51,10 +51,10 @@ func (p *packer) uint(n uint64) {
 	}
 }
 
-func (p *packer) int(n int64) {
+func (p *Packer) Int(n int64) {
 	switch {
 	case n >= 0:
-		p.uint(uint64(n))
+		p.Uint(uint64(n))
 	case n >= -1<<5:
 		*p = append(*p, byte(n))
 	case n >= -1<<7:
@@ -68,7 +68,7 @@ func (p *packer) int(n int64) {
 	}
 }
 
-func (p *packer) string(s string) {
+func (p *Packer) Text(s string) {
 	switch n := len(s); {
 	case n < 1<<5:
 		*p = append(*p, packString|byte(n))
@@ -82,11 +82,11 @@ func (p *packer) string(s string) {
 	*p = append(*p, s...)
 }
 
-// list begins a list, pairs a map.
-func (p *packer) list(n int)  { p.many(n, packArray, packList16) }
-func (p *packer) pairs(n int) { p.many(n, packMap, packMap16) }
+// List begins a list, pairs a map.
+func (p *Packer) List(n int)  { p.many(n, packArray, packList16) }
+func (p *Packer) Pairs(n int) { p.many(n, packMap, packMap16) }
 
-func (p *packer) many(n int, short, long byte) {
+func (p *Packer) many(n int, short, long byte) {
 	switch {
 	case n < 1<<4:
 		*p = append(*p, short|byte(n))
@@ -97,14 +97,14 @@ func (p *packer) many(n int, short, long byte) {
 	}
 }
 
-// id appends an ID as its text, which the encoder by reflection takes for bytes.
-func (p *packer) id(id [16]byte) { *p = hex.AppendEncode(append(*p, packBin8, hexSize), id[:]) }
+// ID appends an ID as its text, which the encoder by reflection takes for bytes.
+func (p *Packer) ID(id [16]byte) { *p = hex.AppendEncode(append(*p, packBin8, hexSize), id[:]) }
 
-func (p *packer) null() { *p = append(*p, packNil) }
+func (p *Packer) Null() { *p = append(*p, packNil) }
 
-// yes appends a field that is true; false ones are omitted.
-func (p *packer) yes(name string) {
-	p.name(name)
+// Yes appends a field that is true; false ones are omitted.
+func (p *Packer) Yes(name string) {
+	p.Name(name)
 	*p = append(*p, packTrue)
 }
 
@@ -116,8 +116,8 @@ func bigEndian(b []byte, n uint64, size int) []byte {
 	return b
 }
 
-// some counts the fields that are not omitted.
-func some(present ...bool) (n int) {
+// Some counts the fields that are not omitted.
+func Some(present ...bool) (n int) {
 	for _, p := range present {
 		if p {
 			n++

@@ -3,27 +3,26 @@ package wire
 import (
 	"unsafe"
 
-	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // packs is a message that appends itself in msgpack.
-type packs interface{ pack(p *packer) }
+type packs interface{ Pack(p *Packer) }
 
 // unpacks is a pointer to a message that reads itself.
-type unpacks interface{ unpack(u *unpacker) }
+type unpacks interface{ Unpack(u *Unpacker) }
 
-// decodeQuick reads a message that has a decoder of its own into v. If ok is false, v is as
+// DecodeQuick reads a message that has a decoder of its own into v. If ok is false, v is as
 // before and the decoder by reflection has to read it.
-func decodeQuick[T any, P interface {
+func DecodeQuick[T any, P interface {
 	*T
 	unpacks
 }](data []byte, v P) (ok bool) {
-	u := unpacker{rest: data, room: maxGrowth*len(data) + freeGrowth}
+	u := Unpacker{rest: data, room: maxGrowth*len(data) + freeGrowth}
 	var m T
-	P(&m).unpack(&u)
+	P(&m).Unpack(&u)
 	if u.bad || len(u.rest) > 0 {
 		return false
 	}
@@ -31,149 +30,129 @@ func decodeQuick[T any, P interface {
 	return true
 }
 
-// quickly has decodeQuick read a message of the types that have a decoder.
+// quickly has DecodeQuick read a message of the types that have a decoder.
 func quickly(data []byte, v any) (ok bool) {
 	switch v := v.(type) {
 	case *AttachRequest:
-		return decodeQuick(data, v)
+		return DecodeQuick(data, v)
 	case *AttachResponse:
-		return decodeQuick(data, v)
+		return DecodeQuick(data, v)
 	case *DetachRequest:
-		return decodeQuick(data, v)
+		return DecodeQuick(data, v)
 	case *Done:
-		return decodeQuick(data, v)
-	case *ReplicateRequest:
-		return decodeQuick(data, v)
-	case *ReplicateResponse:
-		return decodeQuick(data, v)
+		return DecodeQuick(data, v)
+	case interface{ DecodeQuickly(data []byte) bool }:
+		return v.DecodeQuickly(data)
 	}
 	return false
 }
 
-// sizeOf returns the size of a value in memory as a list counts it (shape.go).
-func sizeOf[T any]() int {
+// SizeOf returns the size of a value in memory as a list counts it (shape.go).
+func SizeOf[T any]() int {
 	var none T
 	return int(unsafe.Sizeof(none))
 }
 
-func (s *Sequencer) pack(p *packer) {
-	p.fields(5 + some(!s.Layout.IsZero()))
-	p.name("name")
-	p.string(s.Name)
-	p.name("epoch")
-	p.int(s.Epoch)
-	p.name("nodes")
-	p.int(int64(s.Nodes))
+func (s *Sequencer) Pack(p *Packer) {
+	p.Fields(5 + Some(!s.Layout.IsZero()))
+	p.Name("name")
+	p.Text(s.Name)
+	p.Name("epoch")
+	p.Int(s.Epoch)
+	p.Name("nodes")
+	p.Int(int64(s.Nodes))
 	if !s.Layout.IsZero() {
-		p.name("layout")
-		p.fields(3)
-		p.name("bits")
-		p.int(int64(s.Layout.Bits))
-		p.name("low_bits")
-		p.int(int64(s.Layout.LowBits))
-		p.name("nodes")
-		p.int(int64(s.Layout.Nodes))
+		p.Name("layout")
+		p.Fields(3)
+		p.Name("bits")
+		p.Int(int64(s.Layout.Bits))
+		p.Name("low_bits")
+		p.Int(int64(s.Layout.LowBits))
+		p.Name("nodes")
+		p.Int(int64(s.Layout.Nodes))
 	}
-	p.name("life")
-	p.id(s.Life)
-	p.name("born")
-	p.fields(2)
-	p.name("term")
-	p.uint(s.Born.Term)
-	p.name("number")
-	p.uint(s.Born.Number)
+	p.Name("life")
+	p.ID(s.Life)
+	p.Name("born")
+	p.Fields(2)
+	p.Name("term")
+	p.Uint(s.Born.Term)
+	p.Name("number")
+	p.Uint(s.Born.Number)
 }
 
-func (s *Sequencer) unpack(u *unpacker) {
-	left := u.fields()
-	u.must(&left, "name")
-	s.Name = u.string()
-	u.must(&left, "epoch")
-	s.Epoch = u.int64()
-	u.must(&left, "nodes")
-	s.Nodes = u.int()
-	if u.has(&left, "layout") {
-		of := u.fields()
-		u.must(&of, "bits")
-		s.Layout.Bits = u.int()
-		u.must(&of, "low_bits")
-		s.Layout.LowBits = u.int()
-		u.must(&of, "nodes")
-		s.Layout.Nodes = u.int()
-		u.end(of)
+func (s *Sequencer) Unpack(u *Unpacker) {
+	left := u.Fields()
+	u.Must(&left, "name")
+	s.Name = u.Text()
+	u.Must(&left, "epoch")
+	s.Epoch = u.Int64()
+	u.Must(&left, "nodes")
+	s.Nodes = u.Int()
+	if u.Has(&left, "layout") {
+		of := u.Fields()
+		u.Must(&of, "bits")
+		s.Layout.Bits = u.Int()
+		u.Must(&of, "low_bits")
+		s.Layout.LowBits = u.Int()
+		u.Must(&of, "nodes")
+		s.Layout.Nodes = u.Int()
+		u.End(of)
 	}
-	u.must(&left, "life")
-	s.Life = u.id()
-	u.must(&left, "born")
-	of := u.fields()
-	u.must(&of, "term")
-	s.Born.Term = u.uint64()
-	u.must(&of, "number")
-	s.Born.Number = u.uint64()
-	u.end(of)
-	u.end(left)
+	u.Must(&left, "life")
+	s.Life = u.ID()
+	u.Must(&left, "born")
+	of := u.Fields()
+	u.Must(&of, "term")
+	s.Born.Term = u.Uint64()
+	u.Must(&of, "number")
+	s.Born.Number = u.Uint64()
+	u.End(of)
+	u.End(left)
 }
 
 // pack appends the fields of a stamp: it is part of other messages.
-func (s *Stamp) packFields(p *packer) {
-	p.name("grid")
-	p.id(s.Grid)
-	p.name("version")
-	p.uint(uint64(s.Version))
-	p.name("time")
-	p.int(int64(s.Time))
+func (s *Stamp) packFields(p *Packer) {
+	p.Name("grid")
+	p.ID(s.Grid)
+	p.Name("version")
+	p.Uint(uint64(s.Version))
+	p.Name("time")
+	p.Int(int64(s.Time))
 }
 
-func (s *Stamp) unpackFields(u *unpacker, left *int) {
-	u.must(left, "grid")
-	s.Grid = u.id()
-	u.must(left, "version")
-	s.Version = roster.Version(u.uint64())
-	u.must(left, "time")
-	s.Time = clustertime.Tick(u.int64())
+func (s *Stamp) unpackFields(u *Unpacker, left *int) {
+	u.Must(left, "grid")
+	s.Grid = u.ID()
+	u.Must(left, "version")
+	s.Version = roster.Version(u.Uint64())
+	u.Must(left, "time")
+	s.Time = clustertime.Tick(u.Int64())
 }
 
-func (d Done) pack(p *packer) {
-	p.fields(3)
+func (d Done) Pack(p *Packer) {
+	p.Fields(3)
 	d.packFields(p)
 }
 
-func (d *Done) unpack(u *unpacker) {
-	left := u.fields()
+func (d *Done) Unpack(u *Unpacker) {
+	left := u.Fields()
 	d.unpackFields(u, &left)
-	u.end(left)
-}
-
-func packPosition(p *packer, at backup.Position) {
-	p.fields(2)
-	p.name("term")
-	p.uint(uint64(at.Term))
-	p.name("number")
-	p.uint(at.Number)
-}
-
-func unpackPosition(u *unpacker) (at backup.Position) {
-	left := u.fields()
-	u.must(&left, "term")
-	at.Term = roster.Term(u.uint64())
-	u.must(&left, "number")
-	at.Number = u.uint64()
-	u.end(left)
-	return at
+	u.End(left)
 }
 
 // packNode appends a logical node, or nil.
-func packNode(p *packer, n *sequencer.NodeID) {
+func packNode(p *Packer, n *sequencer.NodeID) {
 	if n == nil {
-		p.null()
+		p.Null()
 		return
 	}
-	p.uint(uint64(*n))
+	p.Uint(uint64(*n))
 }
 
-func unpackNode(u *unpacker) *sequencer.NodeID {
-	if u.null() {
+func unpackNode(u *Unpacker) *sequencer.NodeID {
+	if u.Null() {
 		return nil
 	}
-	return new(sequencer.NodeID(u.uint16()))
+	return new(sequencer.NodeID(u.Uint16()))
 }

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -15,7 +16,7 @@ import (
 // quickMessages are those with an encoder and a decoder of their own.
 var quickMessages = []any{
 	wire.AttachRequest{}, wire.AttachResponse{}, wire.DetachRequest{}, wire.Done{},
-	wire.ReplicateRequest{}, wire.ReplicateResponse{},
+	member.ReplicateRequest{}, member.ReplicateResponse{},
 }
 
 // randomly fills a value with random content. Numbers are of all sizes, and negative ones are
@@ -154,14 +155,14 @@ func TestQuickGivesUp(t *testing.T) {
 // TestQuickListsAreBounded: lists that would take much more memory than bytes are left to the
 // decoder by reflection, which refuses them, before they are made.
 func TestQuickListsAreBounded(t *testing.T) {
-	r := wire.ReplicateRequest{Changes: make([]wire.Table, wire.MaxElements)}
+	r := member.ReplicateRequest{Changes: make([]member.Table, wire.MaxElements)}
 	data, err := wire.Encode(wire.MsgPack, r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	quick := wire.DecodeQuickly(data, &wire.ReplicateRequest{})
+	quick := wire.DecodeQuickly(data, &member.ReplicateRequest{})
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; quick || took > wire.MaxElements {
 		t.Errorf("a list of empty changes is read by hand (%v), and took %d bytes", quick, took)

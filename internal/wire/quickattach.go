@@ -6,204 +6,204 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-func (r AttachRequest) pack(p *packer) {
+func (r AttachRequest) Pack(p *Packer) {
 	previous := r.Previous != nil && !r.Previous.IsZero()
-	p.fields(2 + some(previous, r.Identity != nil, r.About != nil))
-	p.name("holder")
-	p.string(string(r.Holder))
-	p.name("claim")
+	p.Fields(2 + Some(previous, r.Identity != nil, r.About != nil))
+	p.Name("holder")
+	p.Text(string(r.Holder))
+	p.Name("claim")
 	r.Claim.packFields(p)
 	if previous {
-		p.name("previous")
-		p.id(*r.Previous)
+		p.Name("previous")
+		p.ID(*r.Previous)
 	}
 	if r.Identity != nil {
-		p.name("identity")
+		p.Name("identity")
 		r.Identity.packFields(p)
 	}
 	if r.About != nil {
-		p.name("about")
+		p.Name("about")
 		r.About.packFields(p)
 	}
 }
 
-func (r *AttachRequest) unpack(u *unpacker) {
-	left := u.fields()
-	u.must(&left, "holder")
-	r.Holder = sequencer.HolderID(u.string())
-	u.must(&left, "claim")
+func (r *AttachRequest) Unpack(u *Unpacker) {
+	left := u.Fields()
+	u.Must(&left, "holder")
+	r.Holder = sequencer.HolderID(u.Text())
+	u.Must(&left, "claim")
 	r.Claim.unpackFields(u)
-	if u.has(&left, "previous") {
-		r.Previous = new(sequencer.AttachmentID(u.id()))
+	if u.Has(&left, "previous") {
+		r.Previous = new(sequencer.AttachmentID(u.ID()))
 	}
-	if u.has(&left, "identity") {
+	if u.Has(&left, "identity") {
 		r.Identity = &Identity{}
 		r.Identity.unpackFields(u)
 	}
-	if u.has(&left, "about") {
+	if u.Has(&left, "about") {
 		r.About = &About{}
 		r.About.unpackFields(u)
 	}
-	u.end(left)
+	u.End(left)
 }
 
-func (c *Claim) packFields(p *packer) {
-	p.fields(6)
-	p.name("sequencer")
-	c.Sequencer.pack(p)
-	p.name("id")
-	p.id(c.ID)
-	p.name("node")
+func (c *Claim) packFields(p *Packer) {
+	p.Fields(6)
+	p.Name("sequencer")
+	c.Sequencer.Pack(p)
+	p.Name("id")
+	p.ID(c.ID)
+	p.Name("node")
 	packNode(p, c.Node)
-	p.name("grid")
-	p.id(c.Grid)
-	p.name("version")
-	p.uint(uint64(c.Version))
-	p.name("until")
-	p.int(int64(c.Until))
+	p.Name("grid")
+	p.ID(c.Grid)
+	p.Name("version")
+	p.Uint(uint64(c.Version))
+	p.Name("until")
+	p.Int(int64(c.Until))
 }
 
-func (c *Claim) unpackFields(u *unpacker) {
-	left := u.fields()
-	u.must(&left, "sequencer")
-	c.Sequencer.unpack(u)
-	u.must(&left, "id")
-	c.ID = u.id()
-	u.must(&left, "node")
+func (c *Claim) unpackFields(u *Unpacker) {
+	left := u.Fields()
+	u.Must(&left, "sequencer")
+	c.Sequencer.Unpack(u)
+	u.Must(&left, "id")
+	c.ID = u.ID()
+	u.Must(&left, "node")
 	c.Node = unpackNode(u)
-	u.must(&left, "grid")
-	c.Grid = u.id()
-	u.must(&left, "version")
-	c.Version = roster.Version(u.uint64())
-	u.must(&left, "until")
-	c.Until = clustertime.Tick(u.int64())
-	u.end(left)
+	u.Must(&left, "grid")
+	c.Grid = u.ID()
+	u.Must(&left, "version")
+	c.Version = roster.Version(u.Uint64())
+	u.Must(&left, "until")
+	c.Until = clustertime.Tick(u.Int64())
+	u.End(left)
 }
 
-func (i *Identity) packFields(p *packer) {
-	p.fields(4)
-	p.name("cluster")
-	p.string(i.Cluster)
-	p.name("set")
-	p.string(i.Set)
-	p.name("id")
-	p.uint(i.ID)
-	p.name("incarnation")
-	p.uint(i.Incarnation)
+func (i *Identity) packFields(p *Packer) {
+	p.Fields(4)
+	p.Name("cluster")
+	p.Text(i.Cluster)
+	p.Name("set")
+	p.Text(i.Set)
+	p.Name("id")
+	p.Uint(i.ID)
+	p.Name("incarnation")
+	p.Uint(i.Incarnation)
 }
 
-func (i *Identity) unpackFields(u *unpacker) {
-	left := u.fields()
-	u.must(&left, "cluster")
-	i.Cluster = u.string()
-	u.must(&left, "set")
-	i.Set = u.string()
-	u.must(&left, "id")
-	i.ID = u.uint64()
-	u.must(&left, "incarnation")
-	i.Incarnation = u.uint64()
-	u.end(left)
+func (i *Identity) unpackFields(u *Unpacker) {
+	left := u.Fields()
+	u.Must(&left, "cluster")
+	i.Cluster = u.Text()
+	u.Must(&left, "set")
+	i.Set = u.Text()
+	u.Must(&left, "id")
+	i.ID = u.Uint64()
+	u.Must(&left, "incarnation")
+	i.Incarnation = u.Uint64()
+	u.End(left)
 }
 
-func (a *About) packFields(p *packer) {
-	p.fields(some(a.Build != "", len(a.Labels) > 0))
+func (a *About) packFields(p *Packer) {
+	p.Fields(Some(a.Build != "", len(a.Labels) > 0))
 	if a.Build != "" {
-		p.name("build")
-		p.string(a.Build)
+		p.Name("build")
+		p.Text(a.Build)
 	}
 	if len(a.Labels) > 0 {
-		p.name("labels")
-		p.pairs(len(a.Labels))
+		p.Name("labels")
+		p.Pairs(len(a.Labels))
 		for key, value := range a.Labels {
-			p.string(key)
-			p.string(value)
+			p.Text(key)
+			p.Text(value)
 		}
 	}
 }
 
-func (a *About) unpackFields(u *unpacker) {
-	left := u.fields()
-	if u.has(&left, "build") {
-		a.Build = u.string()
+func (a *About) unpackFields(u *Unpacker) {
+	left := u.Fields()
+	if u.Has(&left, "build") {
+		a.Build = u.Text()
 	}
-	if u.has(&left, "labels") {
-		n := u.pairs(2*sizeOf[string]() + wordSize)
+	if u.Has(&left, "labels") {
+		n := u.Pairs(2*SizeOf[string]() + wordSize)
 		a.Labels = make(map[string]string, n)
 		for range n {
-			key := u.string()
-			a.Labels[key] = u.string()
+			key := u.Text()
+			a.Labels[key] = u.Text()
 		}
 	}
-	u.end(left)
+	u.End(left)
 }
 
-func (r AttachResponse) pack(p *packer) {
-	p.fields(5)
+func (r AttachResponse) Pack(p *Packer) {
+	p.Fields(5)
 	r.packFields(p)
-	p.name("node")
-	p.uint(uint64(r.Node))
-	p.name("grant")
-	p.fields(2)
-	p.name("from")
-	p.int(int64(r.Grant.From))
-	p.name("until")
-	p.int(int64(r.Grant.Until))
+	p.Name("node")
+	p.Uint(uint64(r.Node))
+	p.Name("grant")
+	p.Fields(2)
+	p.Name("from")
+	p.Int(int64(r.Grant.From))
+	p.Name("until")
+	p.Int(int64(r.Grant.Until))
 }
 
-func (r *AttachResponse) unpack(u *unpacker) {
-	left := u.fields()
+func (r *AttachResponse) Unpack(u *Unpacker) {
+	left := u.Fields()
 	r.unpackFields(u, &left)
-	u.must(&left, "node")
-	r.Node = sequencer.NodeID(u.uint16())
-	u.must(&left, "grant")
-	of := u.fields()
-	u.must(&of, "from")
-	r.Grant.From = clustertime.Tick(u.int64())
-	u.must(&of, "until")
-	r.Grant.Until = clustertime.Tick(u.int64())
-	u.end(of)
-	u.end(left)
+	u.Must(&left, "node")
+	r.Node = sequencer.NodeID(u.Uint16())
+	u.Must(&left, "grant")
+	of := u.Fields()
+	u.Must(&of, "from")
+	r.Grant.From = clustertime.Tick(u.Int64())
+	u.Must(&of, "until")
+	r.Grant.Until = clustertime.Tick(u.Int64())
+	u.End(of)
+	u.End(left)
 }
 
-func (r DetachRequest) pack(p *packer) {
-	p.fields(5 + some(r.IDs != 0, r.Waits != 0))
-	p.name("holder")
-	p.string(string(r.Holder))
-	p.name("sequencer")
-	r.Sequencer.pack(p)
-	p.name("id")
-	p.id(r.ID)
-	p.name("node")
-	p.uint(uint64(r.Node))
-	p.name("last_used")
-	p.int(int64(r.LastUsed))
+func (r DetachRequest) Pack(p *Packer) {
+	p.Fields(5 + Some(r.IDs != 0, r.Waits != 0))
+	p.Name("holder")
+	p.Text(string(r.Holder))
+	p.Name("sequencer")
+	r.Sequencer.Pack(p)
+	p.Name("id")
+	p.ID(r.ID)
+	p.Name("node")
+	p.Uint(uint64(r.Node))
+	p.Name("last_used")
+	p.Int(int64(r.LastUsed))
 	if r.IDs != 0 {
-		p.name("ids")
-		p.uint(r.IDs)
+		p.Name("ids")
+		p.Uint(r.IDs)
 	}
 	if r.Waits != 0 {
-		p.name("waits")
-		p.uint(r.Waits)
+		p.Name("waits")
+		p.Uint(r.Waits)
 	}
 }
 
-func (r *DetachRequest) unpack(u *unpacker) {
-	left := u.fields()
-	u.must(&left, "holder")
-	r.Holder = sequencer.HolderID(u.string())
-	u.must(&left, "sequencer")
-	r.Sequencer.unpack(u)
-	u.must(&left, "id")
-	r.ID = u.id()
-	u.must(&left, "node")
-	r.Node = sequencer.NodeID(u.uint16())
-	u.must(&left, "last_used")
-	r.LastUsed = clustertime.Tick(u.int64())
-	if u.has(&left, "ids") {
-		r.IDs = u.uint64()
+func (r *DetachRequest) Unpack(u *Unpacker) {
+	left := u.Fields()
+	u.Must(&left, "holder")
+	r.Holder = sequencer.HolderID(u.Text())
+	u.Must(&left, "sequencer")
+	r.Sequencer.Unpack(u)
+	u.Must(&left, "id")
+	r.ID = u.ID()
+	u.Must(&left, "node")
+	r.Node = sequencer.NodeID(u.Uint16())
+	u.Must(&left, "last_used")
+	r.LastUsed = clustertime.Tick(u.Int64())
+	if u.Has(&left, "ids") {
+		r.IDs = u.Uint64()
 	}
-	if u.has(&left, "waits") {
-		r.Waits = u.uint64()
+	if u.Has(&left, "waits") {
+		r.Waits = u.Uint64()
 	}
-	u.end(left)
+	u.End(left)
 }

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"errors"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"reflect"
 	"testing"
 
@@ -22,12 +23,12 @@ func TestTablesAreCarriedWhole(t *testing.T) {
 		Slots: []partition.SlotState{{Node: 5, ID: sequencer.AttachmentID{9}, From: 13, Free: 14}},
 	}}
 	table := partition.TableState{Base: 10, Complete: true, Records: records}
-	pages := wire.PagesOf(table)
-	if got, err := wire.TableOf(pages[0]).State(); err != nil || len(pages) != 1 || !reflect.DeepEqual(got, table) {
+	pages := member.PagesOf(table)
+	if got, err := member.TableOf(pages[0]).State(); err != nil || len(pages) != 1 || !reflect.DeepEqual(got, table) {
 		t.Errorf("%d pages: %+v, %v; want %+v", len(pages), got, err, table)
 	}
 	change := partition.TableChange{Base: 10, Complete: true, Forgotten: []string{"gone"}, Records: records}
-	if got, err := wire.ChangesOf([]partition.TableChange{change})[0].Change(); err != nil || !reflect.DeepEqual(got, change) {
+	if got, err := member.ChangesOf([]partition.TableChange{change})[0].Change(); err != nil || !reflect.DeepEqual(got, change) {
 		t.Errorf("%+v, %v; want %+v", got, err, change)
 	}
 }
@@ -40,18 +41,18 @@ func TestDefinitionsAreCarriedWhole(t *testing.T) {
 	if err != nil || state.Base != 4 || len(state.Records) != 3 || !state.Records[1].Destroyed || state.Records[1].Mark != 9 {
 		t.Fatalf("%+v, %v", state, err)
 	}
-	if again := wire.DefinitionsOf(state); !reflect.DeepEqual(again, page) {
+	if again := member.DefinitionsOf(state); !reflect.DeepEqual(again, page) {
 		t.Errorf("%+v is sent on as %+v", page, again)
 	}
 	const badName = "a bad name"
-	for what, damage := range map[string]func(d *wire.Definitions){
-		"a negative base":           func(d *wire.Definitions) { d.Base = -1 },
-		"a negative mark":           func(d *wire.Definitions) { d.Records[1].Mark = -1 },
-		"a mark of a life":          func(d *wire.Definitions) { d.Records[0].Mark = 1 },
-		"no life":                   func(d *wire.Definitions) { d.Records[0].Sequencer.Life = sequencer.Life{} },
-		badName:                     func(d *wire.Definitions) { d.Records[0].Sequencer.Name = "" },
-		"a name twice":              func(d *wire.Definitions) { d.Records[1].Sequencer.Name = d.Records[0].Sequencer.Name },
-		"names that are not sorted": func(d *wire.Definitions) { d.Records[1].Sequencer.Name = "a" },
+	for what, damage := range map[string]func(d *member.Definitions){
+		"a negative base":           func(d *member.Definitions) { d.Base = -1 },
+		"a negative mark":           func(d *member.Definitions) { d.Records[1].Mark = -1 },
+		"a mark of a life":          func(d *member.Definitions) { d.Records[0].Mark = 1 },
+		"no life":                   func(d *member.Definitions) { d.Records[0].Sequencer.Life = sequencer.Life{} },
+		badName:                     func(d *member.Definitions) { d.Records[0].Sequencer.Name = "" },
+		"a name twice":              func(d *member.Definitions) { d.Records[1].Sequencer.Name = d.Records[0].Sequencer.Name },
+		"names that are not sorted": func(d *member.Definitions) { d.Records[1].Sequencer.Name = "a" },
 	} {
 		d := someDefinitions()
 		damage(&d)

@@ -2,17 +2,17 @@ package wire
 
 import "math"
 
-// unpacker reads the output of a packer. After any other input bad is set, and every value is zero.
-type unpacker struct {
+// Unpacker reads the output of a Packer. After any other input bad is set, and every value is zero.
+type Unpacker struct {
 	rest []byte
 	room int // as in scan
 	bad  bool
 }
 
-func (u *unpacker) fail() { u.bad, u.rest = true, nil }
+func (u *Unpacker) fail() { u.bad, u.rest = true, nil }
 
 // take returns the next n bytes.
-func (u *unpacker) take(n int) []byte {
+func (u *Unpacker) take(n int) []byte {
 	if n > len(u.rest) {
 		u.fail()
 		return nil
@@ -22,7 +22,7 @@ func (u *unpacker) take(n int) []byte {
 	return b
 }
 
-func (u *unpacker) code() byte {
+func (u *Unpacker) code() byte {
 	if len(u.rest) == 0 {
 		u.fail()
 		return packNil
@@ -32,8 +32,8 @@ func (u *unpacker) code() byte {
 	return c
 }
 
-// fields begins a struct, and returns how many fields it has.
-func (u *unpacker) fields() int {
+// Fields begins a struct, and returns how many fields it has.
+func (u *Unpacker) Fields() int {
 	c := u.code()
 	if c&^0x0f != packMap {
 		u.fail()
@@ -41,8 +41,8 @@ func (u *unpacker) fields() int {
 	return int(c & 0x0f)
 }
 
-// has reports whether the field of a name is next, of left that are, and reads the name.
-func (u *unpacker) has(left *int, name string) bool {
+// Has reports whether the field of a name is next, of left that are, and reads the name.
+func (u *Unpacker) Has(left *int, name string) bool {
 	n := 1 + len(name)
 	if *left == 0 || len(u.rest) < n || u.rest[0] != packString|byte(len(name)) || string(u.rest[1:n]) != name {
 		return false
@@ -52,21 +52,21 @@ func (u *unpacker) has(left *int, name string) bool {
 	return true
 }
 
-// must is has of a field that is never omitted.
-func (u *unpacker) must(left *int, name string) {
-	if !u.has(left, name) {
+// Must is Has of a field that is never omitted.
+func (u *Unpacker) Must(left *int, name string) {
+	if !u.Has(left, name) {
 		u.fail()
 	}
 }
 
 // end requires that a struct has no further fields.
-func (u *unpacker) end(left int) {
+func (u *Unpacker) End(left int) {
 	if left != 0 {
 		u.fail()
 	}
 }
 
-func (u *unpacker) number(size int) (n uint64) {
+func (u *Unpacker) number(size int) (n uint64) {
 	for _, b := range u.take(size) {
 		n = n<<8 | uint64(b)
 	}
@@ -74,7 +74,7 @@ func (u *unpacker) number(size int) (n uint64) {
 }
 
 // uint reads a number that is not negative, and at most most.
-func (u *unpacker) uint(most uint64) (n uint64) {
+func (u *Unpacker) Uint(most uint64) (n uint64) {
 	switch c := u.code(); {
 	case c < 1<<7:
 		n = uint64(c)
@@ -90,12 +90,12 @@ func (u *unpacker) uint(most uint64) (n uint64) {
 	return n
 }
 
-func (u *unpacker) int64() int64   { return int64(u.uint(math.MaxInt64)) }
-func (u *unpacker) int() int       { return int(u.uint(math.MaxInt)) }
-func (u *unpacker) uint64() uint64 { return u.uint(math.MaxUint64) }
-func (u *unpacker) uint16() uint16 { return uint16(u.uint(math.MaxUint16)) }
+func (u *Unpacker) Int64() int64   { return int64(u.Uint(math.MaxInt64)) }
+func (u *Unpacker) Int() int       { return int(u.Uint(math.MaxInt)) }
+func (u *Unpacker) Uint64() uint64 { return u.Uint(math.MaxUint64) }
+func (u *Unpacker) Uint16() uint16 { return uint16(u.Uint(math.MaxUint16)) }
 
-func (u *unpacker) string() string {
+func (u *Unpacker) Text() string {
 	n := 0
 	switch c := u.code(); {
 	case c&^0x1f == packString:
@@ -110,12 +110,12 @@ func (u *unpacker) string() string {
 	return string(u.take(n))
 }
 
-// list begins a list of elements of a size in memory, and pairs a map. They have one at least:
+// List begins a list of elements of a size in memory, and pairs a map. They have one at least:
 // empty ones are omitted.
-func (u *unpacker) list(size int) int  { return u.many(size, packArray, packList16) }
-func (u *unpacker) pairs(size int) int { return u.many(size, packMap, packMap16) }
+func (u *Unpacker) List(size int) int  { return u.many(size, packArray, packList16) }
+func (u *Unpacker) Pairs(size int) int { return u.many(size, packMap, packMap16) }
 
-func (u *unpacker) many(size int, short, long byte) (n int) {
+func (u *Unpacker) many(size int, short, long byte) (n int) {
 	switch c := u.code(); {
 	case c&^0x0f == short:
 		n = int(c & 0x0f)
@@ -130,7 +130,7 @@ func (u *unpacker) many(size int, short, long byte) (n int) {
 	return n
 }
 
-func (u *unpacker) id() (id [16]byte) {
+func (u *Unpacker) ID() (id [16]byte) {
 	text := u.take(2 + hexSize)
 	if u.bad || text[0] != packBin8 || text[1] != hexSize {
 		u.fail()
@@ -158,8 +158,8 @@ var hexDigits = func() (digits [256]byte) {
 	return digits
 }()
 
-// null reports whether nil is next, and reads it.
-func (u *unpacker) null() bool {
+// Null reports whether nil is next, and reads it.
+func (u *Unpacker) Null() bool {
 	if len(u.rest) == 0 || u.rest[0] != packNil {
 		return false
 	}
@@ -168,8 +168,8 @@ func (u *unpacker) null() bool {
 }
 
 // yes reads a field that is true, if it is next.
-func (u *unpacker) yes(left *int, name string) bool {
-	if !u.has(left, name) {
+func (u *Unpacker) Yes(left *int, name string) bool {
+	if !u.Has(left, name) {
 		return false
 	}
 	if u.code() != packTrue {

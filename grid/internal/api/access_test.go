@@ -24,6 +24,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -111,9 +112,9 @@ func allCalls() []*Call {
 		served[wire.HelloRequest](wire.PathHello).ForTarget(), served[wire.PushRequest](wire.PathPush).ForMembers(), served[wire.FollowRequest](wire.PathFollow).ForMembers(), served[wire.AcceptRequest](wire.PathAccept).ForTarget(),
 		served[wire.DismissRequest](wire.PathDismiss).ForTarget(), served[wire.AbandonRequest](wire.PathAbandon).ForTarget(),
 		served[wire.JoinRequest](wire.PathJoin).ForMembers(), served[wire.LeaveRequest](wire.PathLeave).ForMembers(),
-		served[wire.EarlierRequest](wire.PathEarlier).ForMembers(), served[wire.ReplicateRequest](wire.PathReplicate).ForMembers(),
-		served[wire.HeldRequest](wire.PathHeld).ForMembers(), served[wire.StoredRequest](wire.PathStored).ForMembers(), served[wire.SetKeysRequest](wire.PathSetKeys).ForMembers(),
-		served[wire.CollectRequest](wire.PathCollect).ForMembers(), served[wire.CountRequest](wire.PathCount).ForMembers(), served[wire.UnusedRequest](wire.PathUnused),
+		served[wire.EarlierRequest](wire.PathEarlier).ForMembers(), served[member.ReplicateRequest](wire.PathReplicate).ForMembers(),
+		served[wire.HeldRequest](wire.PathHeld).ForMembers(), served[member.StoredRequest](wire.PathStored).ForMembers(), served[wire.SetKeysRequest](wire.PathSetKeys).ForMembers(),
+		served[member.CollectRequest](wire.PathCollect).ForMembers(), served[wire.CountRequest](wire.PathCount).ForMembers(), served[wire.UnusedRequest](wire.PathUnused),
 		served[wire.RelayCreateRequest](wire.PathRelayCreate).ForMembers(),
 	}
 }

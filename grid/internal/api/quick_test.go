@@ -17,6 +17,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -52,8 +53,8 @@ func newQuickServer(t *testing.T) *quickServer {
 		}
 		return wire.AttachResponse{Node: sequencer.NodeID(len(in.Holder)), Stamp: wire.Stamp{Version: roster.Version(len(WhoOf(ctx)))}}, nil
 	}
-	replicate := func(context.Context, wire.ReplicateRequest) (wire.ReplicateResponse, error) {
-		return wire.ReplicateResponse{Newest: 7}, nil
+	replicate := func(context.Context, member.ReplicateRequest) (member.ReplicateResponse, error) {
+		return member.ReplicateResponse{Newest: 7}, nil
 	}
 	held := state.New(clock, clock)
 	held.SetRoster(&roster.Roster{Grid: roster.GridID{1}, Claim: quickClaim, Anchored: true, Members: []roster.Member{{Incarnation: quickSelf}}})
@@ -73,7 +74,7 @@ func newQuickServer(t *testing.T) *quickServer {
 			q.started.Add(1)
 			go func() { reply(attach(ctx, in)) }()
 		})),
-		Typed(wire.PathReplicate, replicate).Starting(Start(func(ctx context.Context, in wire.ReplicateRequest, reply func(wire.ReplicateResponse, error)) {
+		Typed(wire.PathReplicate, replicate).Starting(Start(func(ctx context.Context, in member.ReplicateRequest, reply func(member.ReplicateResponse, error)) {
 			q.started.Add(1)
 			reply(replicate(ctx, in))
 		})).ForMembers(),
@@ -96,7 +97,7 @@ func TestQuickRequestsAreChecked(t *testing.T) {
 	framed, plain := client.NewHTTP(client.TCP, nil), client.NewPlainHTTP(client.TCP, nil)
 	defer framed.Close()
 	defer plain.Close()
-	member := func(target, grid, claim string) http.Header {
+	asMember := func(target, grid, claim string) http.Header {
 		return http.Header{wire.HeaderTarget: {target}, wire.HeaderGrid: {grid}, wire.HeaderClaim: {claim}}
 	}
 	ours := roster.GridID{1}.String()
@@ -114,17 +115,17 @@ func TestQuickRequestsAreChecked(t *testing.T) {
 		"an attach":                {path: wire.PathAttach, in: attach, started: true},
 		"an attach that fails":     {path: wire.PathAttach, in: wire.AttachRequest{}, started: true},
 		"another message":          {path: wire.PathAttach, in: 7},
-		"an attach to another":     {path: wire.PathAttach, header: member("another", "", quickClaim), in: attach},
-		"an attach to this member": {path: wire.PathAttach, header: member(quickSelf, "", quickClaim), in: attach, started: true},
+		"an attach to another":     {path: wire.PathAttach, header: asMember("another", "", quickClaim), in: attach},
+		"an attach to this member": {path: wire.PathAttach, header: asMember(quickSelf, "", quickClaim), in: attach, started: true},
 		"too many requests":        {path: wire.PathAttach, in: attach, full: true},
 		"a quota":                  {path: wire.PathAttach, in: attach, charge: late},
-		"replicate":                {path: wire.PathReplicate, header: member(quickSelf, ours, quickClaim), in: wire.ReplicateRequest{}, started: true},
-		"replicate, full":          {path: wire.PathReplicate, header: member(quickSelf, ours, quickClaim), in: wire.ReplicateRequest{}, full: true, started: true},
-		"replicate at a gate":      {path: wire.PathReplicate, header: member(quickSelf, ours, quickClaim), in: wire.ReplicateRequest{}, shut: true},
-		"replicate to another":     {path: wire.PathReplicate, header: member("another", ours, quickClaim), in: wire.ReplicateRequest{}},
-		"of another grid":          {path: wire.PathReplicate, header: member(quickSelf, "another", quickClaim), in: wire.ReplicateRequest{}},
-		"of another claim":         {path: wire.PathReplicate, header: member(quickSelf, ours, "01"), in: wire.ReplicateRequest{}},
-		"to no member":             {path: wire.PathReplicate, in: wire.ReplicateRequest{}},
+		"replicate":                {path: wire.PathReplicate, header: asMember(quickSelf, ours, quickClaim), in: member.ReplicateRequest{}, started: true},
+		"replicate, full":          {path: wire.PathReplicate, header: asMember(quickSelf, ours, quickClaim), in: member.ReplicateRequest{}, full: true, started: true},
+		"replicate at a gate":      {path: wire.PathReplicate, header: asMember(quickSelf, ours, quickClaim), in: member.ReplicateRequest{}, shut: true},
+		"replicate to another":     {path: wire.PathReplicate, header: asMember("another", ours, quickClaim), in: member.ReplicateRequest{}},
+		"of another grid":          {path: wire.PathReplicate, header: asMember(quickSelf, "another", quickClaim), in: member.ReplicateRequest{}},
+		"of another claim":         {path: wire.PathReplicate, header: asMember(quickSelf, ours, "01"), in: member.ReplicateRequest{}},
+		"to no member":             {path: wire.PathReplicate, in: member.ReplicateRequest{}},
 	} {
 		q.charge = func(_ context.Context, action security.Action, name string) error {
 			if action != security.Attach || name != "orders" && name != "" {
@@ -146,7 +147,7 @@ func TestQuickRequestsAreChecked(t *testing.T) {
 			}
 			var out any = &wire.AttachResponse{}
 			if c.path == wire.PathReplicate {
-				out = &wire.ReplicateResponse{}
+				out = &member.ReplicateResponse{}
 			}
 			err := h.CallWith(t.Context(), q.addr, c.path, header, c.in, out)
 			return fmt.Sprint(out, err), difference(before, q.Counts())
@@ -218,12 +219,12 @@ func TestQuickRequestsEnd(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		t.Errorf("the context of a request with a time limit: %v", err)
 	}
-	guarded := Typed("", func(context.Context, wire.ReplicateRequest) (wire.Done, error) { return wire.Done{}, nil }).
-		Starting(Start(func(_ context.Context, _ wire.ReplicateRequest, reply func(wire.Done, error)) {
+	guarded := Typed("", func(context.Context, member.ReplicateRequest) (wire.Done, error) { return wire.Done{}, nil }).
+		Starting(Start(func(_ context.Context, _ member.ReplicateRequest, reply func(wire.Done, error)) {
 			reply(wire.Done{}, nil)
 		})).ForMembers().ofTenure(q.life)
 	var err error
-	guarded.start(tenure.NewContext(t.Context(), tenure.NewLife().Tenure()), wire.ReplicateRequest{}, func(_ any, said error) { err = said })
+	guarded.start(tenure.NewContext(t.Context(), tenure.NewLife().Tenure()), member.ReplicateRequest{}, func(_ any, said error) { err = said })
 	if !errors.Is(err, wire.ErrNotAddressed) {
 		t.Errorf("a call of another tenure: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -80,7 +81,7 @@ func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.
 	case <-ctx.Done():
 		return out, ctx.Err()
 	}
-	req := wire.CollectRequest{Partition: o.id, Term: c.Term, Lost: c.Lost}
+	req := member.CollectRequest{Partition: o.id, Term: c.Term, Lost: c.Lost}
 	for again := 0; again < collectAgain; {
 		res, err := o.host.collectPage(ctx, c.From, req)
 		if err != nil {
@@ -112,13 +113,13 @@ func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.
 }
 
 // collectPage fetches one page from a member at its roster address.
-func (h *Host) collectPage(ctx context.Context, from roster.MemberID, req wire.CollectRequest) (res wire.CollectResponse, err error) {
+func (h *Host) collectPage(ctx context.Context, from roster.MemberID, req member.CollectRequest) (res member.CollectResponse, err error) {
 	if from == h.self.Member() {
 		return h.Collect(ctx, req)
 	}
-	for _, member := range h.state.Roster().Members {
-		if member.Incarnation.Member() == from {
-			err = h.caller.CallWithin(ctx, collectCalls, member.API, member.Incarnation, wire.PathCollect, req, &res)
+	for _, m := range h.state.Roster().Members {
+		if m.Incarnation.Member() == from {
+			err = h.caller.CallWithin(ctx, collectCalls, m.API, m.Incarnation, wire.PathCollect, req, &res)
 			return res, err
 		}
 	}
@@ -130,8 +131,8 @@ var errNotRunning = errors.New("it does not run, or is not in the grid yet")
 
 // Collect returns a page of a partition's definitions stored by this member, after its own replica has
 // agreed: from then on the replica acknowledges no update from a term before the loss.
-func (h *Host) Collect(ctx context.Context, in wire.CollectRequest) (wire.CollectResponse, error) {
-	var none wire.CollectResponse
+func (h *Host) Collect(ctx context.Context, in member.CollectRequest) (member.CollectResponse, error) {
+	var none member.CollectResponse
 	if r := h.state.Roster(); int(in.Partition) >= len(r.Partitions) {
 		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d does not exist here; the roster has %d", in.Partition, len(r.Partitions))
 	}
@@ -163,12 +164,12 @@ func (h *Host) Collect(ctx context.Context, in wire.CollectRequest) (wire.Collec
 	if !found {
 		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: nothing of partition %d was ever stored at this member", in.Partition)
 	}
-	return wire.CollectResponse{Revision: page.Revision, Definitions: wire.DefinitionsOf(page.Definitions), More: page.More}, nil
+	return member.CollectResponse{Revision: page.Revision, Definitions: member.DefinitionsOf(page.Definitions), More: page.More}, nil
 }
 
 // keptPage returns the page of a request from definitions in memory, as definitions.Store
 // does from disk.
-func keptPage(t definitions.Table, in wire.CollectRequest) definitions.Page {
+func keptPage(t definitions.Table, in member.CollectRequest) definitions.Page {
 	page := definitions.Page{Revision: uint64(t.Position.Term)<<40 ^ t.Position.Number}
 	page.Base = t.Base
 	records, weight := t.Records, collectWeight

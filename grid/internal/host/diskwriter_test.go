@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -162,7 +162,7 @@ func TestReportsGoTogether(t *testing.T) {
 		t.Error("another owner waits for the first")
 	}
 	batch, more := s.take(ownerInc)
-	want := []wire.Stored{{Partition: 0, Position: at(9)}, {Partition: 1, Position: at(9)}, {Partition: 2, Position: at(9)}}
+	want := []member.Stored{{Partition: 0, Position: at(9)}, {Partition: 1, Position: at(9)}, {Partition: 2, Position: at(9)}}
 	if !more || !slices.Equal(batch, want) {
 		t.Errorf("it is told %v", batch)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -24,7 +24,7 @@ func TestPagesOfKeptDefinitions(t *testing.T) {
 		kept.Records = append(kept.Records, definitions.Record{Ref: sequencer.Ref{Definition: def}})
 	}
 	var got partition.Definitions
-	req := wire.CollectRequest{Term: 4, Lost: 4}
+	req := member.CollectRequest{Term: 4, Lost: 4}
 	pages := 0
 	for more := true; more; pages++ {
 		page := keptPage(kept, req)
@@ -38,7 +38,7 @@ func TestPagesOfKeptDefinitions(t *testing.T) {
 	if page := keptPage(kept, req); page.Revision == req.Revision || page.Records[0].Ref != kept.Records[0].Ref {
 		t.Errorf("after a change the page begins with %v", page.Records[0].Ref)
 	}
-	if page := keptPage(definitions.Table{Position: kept.Position}, wire.CollectRequest{}); page.Revision == 0 || page.More || len(page.Records) > 0 {
+	if page := keptPage(definitions.Table{Position: kept.Position}, member.CollectRequest{}); page.Revision == 0 || page.More || len(page.Records) > 0 {
 		t.Errorf("the page of no name is %+v", page)
 	}
 }

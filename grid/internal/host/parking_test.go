@@ -7,7 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -50,10 +50,10 @@ func TestTableWaitsForTheRoster(t *testing.T) {
 				l := newLonely(t)
 				next := l.m.state.Roster().Version + 1
 				at := backup.Position{Term: roster.Term(next), Number: 3}
-				answers := make(chan wire.ReplicateResponse)
+				answers := make(chan member.ReplicateResponse)
 				began := time.Now()
 				go func() {
-					res, err := l.m.Replicate(t.Context(), wire.ReplicateRequest{Version: next, Position: at, Pages: 1, Table: &wire.Table{}})
+					res, err := l.m.Replicate(t.Context(), member.ReplicateRequest{Version: next, Position: at, Pages: 1, Table: &member.Table{}})
 					if err != nil {
 						t.Error(err)
 					}

@@ -12,6 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -28,14 +29,14 @@ func (o *actor) Send(d partition.Delivery) {
 // startDelivery sends changes, and reports whether it could without waiting.
 func (o *actor) startDelivery(d partition.Delivery) bool {
 	h := o.host
-	member, found := h.state.Roster().Member(d.To)
+	replica, found := h.state.Roster().Member(d.To)
 	if !found {
 		return false
 	}
 	began := h.clock.Mono()
 	h.sent(update{o.id, d.To}, began)
 	req := changes(headOf(o.id, d.Update), d.Update)
-	return api.StartCall(h.caller, member.API, d.To, wire.PathReplicate, req, func(res wire.ReplicateResponse, err error) {
+	return api.StartCall(h.caller, replica.API, d.To, wire.PathReplicate, req, func(res member.ReplicateResponse, err error) {
 		if err != nil || res.NotYet || !partition.Shows(h.state.Roster(), newestOf(res)) {
 			h.life.Background(func(ctx context.Context) { o.answered(ctx, d, began, res, err) })
 			return
@@ -45,15 +46,15 @@ func (o *actor) startDelivery(d partition.Delivery) bool {
 	})
 }
 
-func newestOf(res wire.ReplicateResponse) roster.Term { return max(res.Newest, res.Held.Term) }
+func newestOf(res member.ReplicateResponse) roster.Term { return max(res.Newest, res.Held.Term) }
 
 func (o *actor) deliver(ctx context.Context, d partition.Delivery) {
-	var res wire.ReplicateResponse
+	var res member.ReplicateResponse
 	var err error
 	began := o.host.clock.Mono()
 	o.host.sent(update{o.id, d.To}, began)
 	for req := range requests(o.id, d.Update) {
-		res = wire.ReplicateResponse{}
+		res = member.ReplicateResponse{}
 		if err = o.host.callReplica(ctx, d.To, req, &res); err != nil || res.Gap || res.NotYet {
 			break
 		}
@@ -62,7 +63,7 @@ func (o *actor) deliver(ctx context.Context, d partition.Delivery) {
 }
 
 // answered delivers an answer, or the failure of a delivery after a pause.
-func (o *actor) answered(ctx context.Context, d partition.Delivery, began time.Duration, res wire.ReplicateResponse, err error) {
+func (o *actor) answered(ctx context.Context, d partition.Delivery, began time.Duration, res member.ReplicateResponse, err error) {
 	if err == nil {
 		o.acknowledged(d, began, res)
 	} else {
@@ -77,7 +78,7 @@ func (o *actor) answered(ctx context.Context, d partition.Delivery, began time.D
 }
 
 // acknowledged counts an update that a replica has.
-func (o *actor) acknowledged(d partition.Delivery, began time.Duration, res wire.ReplicateResponse) {
+func (o *actor) acknowledged(d partition.Delivery, began time.Duration, res member.ReplicateResponse) {
 	if !res.Gap && !res.NotYet {
 		o.host.counts.unacknowledged.acknowledged(update{o.id, d.To})
 		o.host.counts.replications.Observe(o.host.clock.Mono() - began)
@@ -85,27 +86,27 @@ func (o *actor) acknowledged(d partition.Delivery, began time.Duration, res wire
 }
 
 // delivered returns the job that delivers a reply to the machine.
-func (o *actor) delivered(d partition.Delivery, res wire.ReplicateResponse, err error) job {
+func (o *actor) delivered(d partition.Delivery, res member.ReplicateResponse, err error) job {
 	holds := partition.Holds{Held: res.Held, Stored: res.Stored, Newest: res.Newest, Gap: res.Gap, NotYet: res.NotYet}
 	return job{serve: func(v partition.View) { o.machine.Delivered(v, d, holds, err) }, settled: true}
 }
 
-func headOf(id roster.PartitionID, u partition.Update) wire.ReplicateRequest {
-	return wire.ReplicateRequest{Partition: id, Version: u.Version, Position: u.Position, Keep: u.Keep}
+func headOf(id roster.PartitionID, u partition.Update) member.ReplicateRequest {
+	return member.ReplicateRequest{Partition: id, Version: u.Version, Position: u.Position, Keep: u.Keep}
 }
 
 // requests returns the calls that carry an update. Each is made when its turn comes, so
 // that a table on its way is there once and not three times.
-func requests(id roster.PartitionID, u partition.Update) iter.Seq[wire.ReplicateRequest] {
-	return func(yield func(wire.ReplicateRequest) bool) {
+func requests(id roster.PartitionID, u partition.Update) iter.Seq[member.ReplicateRequest] {
+	return func(yield func(member.ReplicateRequest) bool) {
 		head := headOf(id, u)
 		if u.Whole == nil {
 			yield(changes(head, u))
 			return
 		}
-		pages := wire.PagesOf(*u.Whole)
+		pages := member.PagesOf(*u.Whole)
 		for i, page := range pages {
-			req, table := head, wire.TableOf(page)
+			req, table := head, member.TableOf(page)
 			req.Pages, req.Page, req.Table = len(pages), i, &table
 			if !yield(req) {
 				return
@@ -115,9 +116,9 @@ func requests(id roster.PartitionID, u partition.Update) iter.Seq[wire.Replicate
 }
 
 // changes puts changes into a request, as many as one may have.
-func changes(head wire.ReplicateRequest, u partition.Update) wire.ReplicateRequest {
-	some := u.Changes[:min(len(u.Changes), wire.MaxChanges)]
-	head.Since, head.Changes = u.Since, wire.ChangesOf(some)
+func changes(head member.ReplicateRequest, u partition.Update) member.ReplicateRequest {
+	some := u.Changes[:min(len(u.Changes), member.MaxChanges)]
+	head.Since, head.Changes = u.Since, member.ChangesOf(some)
 	if !u.Keep { // else one change leads to the position
 		head.Position.Number = u.Since + uint64(len(some))
 	}
@@ -125,12 +126,12 @@ func changes(head wire.ReplicateRequest, u partition.Update) wire.ReplicateReque
 }
 
 // callReplica calls another replica at its roster address.
-func (h *Host) callReplica(ctx context.Context, to roster.Incarnation, in wire.ReplicateRequest, out *wire.ReplicateResponse) error {
-	member, found := h.state.Roster().Member(to)
+func (h *Host) callReplica(ctx context.Context, to roster.Incarnation, in member.ReplicateRequest, out *member.ReplicateResponse) error {
+	replica, found := h.state.Roster().Member(to)
 	if !found {
 		return errors.New("the replica is no longer a member")
 	}
-	return h.caller.Call(ctx, member.API, to, wire.PathReplicate, in, out)
+	return h.caller.Call(ctx, replica.API, to, wire.PathReplicate, in, out)
 }
 
 // partial is a whole table that has arrived in part.
@@ -143,10 +144,10 @@ type partial struct {
 }
 
 // Replicate applies an owner's update.
-func (h *Host) Replicate(ctx context.Context, in wire.ReplicateRequest) (wire.ReplicateResponse, error) {
+func (h *Host) Replicate(ctx context.Context, in member.ReplicateRequest) (member.ReplicateResponse, error) {
 	o, u, err := h.replicated(in)
 	if err != nil {
-		return wire.ReplicateResponse{}, err
+		return member.ReplicateResponse{}, err
 	}
 	if leave, parked := h.parking.enter(in.Weight()); parked {
 		h.awaitTerm(ctx, in.Position.Term)
@@ -157,7 +158,7 @@ func (h *Host) Replicate(ctx context.Context, in wire.ReplicateRequest) (wire.Re
 }
 
 // startReplicate is Replicate without waiting.
-func (h *Host) startReplicate(ctx context.Context, in wire.ReplicateRequest, reply func(wire.ReplicateResponse, error)) {
+func (h *Host) startReplicate(ctx context.Context, in member.ReplicateRequest, reply func(member.ReplicateResponse, error)) {
 	r := h.state.Roster()
 	if !r.Formed() || in.Table != nil || !partition.Shows(r, in.Position.Term) {
 		h.life.Go(func() { reply(h.Replicate(ctx, in)) })
@@ -165,19 +166,19 @@ func (h *Host) startReplicate(ctx context.Context, in wire.ReplicateRequest, rep
 	}
 	o, u, err := h.replicated(in)
 	if err != nil {
-		reply(wire.ReplicateResponse{}, err)
+		reply(member.ReplicateResponse{}, err)
 		return
 	}
 	start(ctx, o, func(v partition.View, reply func(partition.Holds, error)) { reply(o.accept(v, in, u)) },
 		func(holds partition.Holds, _ wire.Stamp, err error) { reply(answerOf(holds), err) })
 }
 
-func answerOf(h partition.Holds) wire.ReplicateResponse {
-	return wire.ReplicateResponse{Held: h.Held, Stored: h.Stored, Newest: h.Newest, Gap: h.Gap, NotYet: h.NotYet}
+func answerOf(h partition.Holds) member.ReplicateResponse {
+	return member.ReplicateResponse{Held: h.Held, Stored: h.Stored, Newest: h.Newest, Gap: h.Gap, NotYet: h.NotYet}
 }
 
 // replicated checks a request, and returns its update and the target actor.
-func (h *Host) replicated(in wire.ReplicateRequest) (*actor, partition.Update, error) {
+func (h *Host) replicated(in member.ReplicateRequest) (*actor, partition.Update, error) {
 	u, err := readUpdate(in)
 	if err != nil {
 		return nil, u, err
@@ -190,9 +191,9 @@ func (h *Host) replicated(in wire.ReplicateRequest) (*actor, partition.Update, e
 }
 
 // readUpdate checks a request and returns its update: changes, or one page.
-func readUpdate(in wire.ReplicateRequest) (partition.Update, error) {
+func readUpdate(in member.ReplicateRequest) (partition.Update, error) {
 	u := partition.Update{Version: in.Version, Position: in.Position, Since: in.Since, Keep: in.Keep}
-	if in.Pages < 0 || in.Page < 0 || in.Page >= max(1, in.Pages) || (in.Pages > 0) != (in.Table != nil) || len(in.Changes) > wire.MaxChanges {
+	if in.Pages < 0 || in.Page < 0 || in.Page >= max(1, in.Pages) || (in.Pages > 0) != (in.Table != nil) || len(in.Changes) > member.MaxChanges {
 		return u, failure.Errorf(wire.ErrBadRequest, "grid: a replica update has page %d of %d and %d changes", in.Page, in.Pages, len(in.Changes))
 	}
 	if in.Table != nil {
@@ -211,7 +212,7 @@ func readUpdate(in wire.ReplicateRequest) (partition.Update, error) {
 }
 
 // accept takes changes, or a page of a table; the last page completes the table.
-func (o *actor) accept(v partition.View, in wire.ReplicateRequest, u partition.Update) (partition.Holds, error) {
+func (o *actor) accept(v partition.View, in member.ReplicateRequest, u partition.Update) (partition.Holds, error) {
 	holds, believed := o.machine.Believes(v, u.Position.Term)
 	if !believed || u.Whole != nil {
 		o.machine.Observe(v)

@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -29,8 +29,8 @@ func TestMemberShowsItsDisk(t *testing.T) {
 		}
 		defer store.Close()
 		l.m.definitions = store
-		ask := func(term, lost roster.Term) (wire.CollectResponse, error) {
-			return l.m.Collect(t.Context(), wire.CollectRequest{Partition: 0, Term: term, Lost: lost})
+		ask := func(term, lost roster.Term) (member.CollectResponse, error) {
+			return l.m.Collect(t.Context(), member.CollectRequest{Partition: 0, Term: term, Lost: lost})
 		}
 		if out, err := ask(l.term, l.term); err == nil {
 			t.Errorf("of a partition that was never stored it shows %+v", out)

@@ -8,6 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -34,11 +35,11 @@ func TestKnownWaitsForItsLife(t *testing.T) {
 }
 
 // page is one page of a table of three names, at a position of a term.
-func page(v roster.Version, at backup.Position, n int) wire.ReplicateRequest {
+func page(v roster.Version, at backup.Position, n int) member.ReplicateRequest {
 	name := []string{"invoices", "orders", "users"}[n]
-	return wire.ReplicateRequest{
+	return member.ReplicateRequest{
 		Version: v, Position: at, Pages: 3, Page: n,
-		Table: &wire.Table{Records: []wire.Record{{Sequencer: wire.Sequencer{Name: name, Epoch: 1, Nodes: 128}}}},
+		Table: &member.Table{Records: []member.Record{{Sequencer: wire.Sequencer{Name: name, Epoch: 1, Nodes: 128}}}},
 	}
 }
 
@@ -51,7 +52,7 @@ func TestPagesAreOfOneTable(t *testing.T) {
 		v, term := l.m.state.Roster().Version, l.m.state.Roster().Partitions[0].Term
 		first, second := backup.Position{Term: term, Number: 1}, backup.Position{Term: term, Number: 2}
 		for i, step := range []struct {
-			page  wire.ReplicateRequest
+			page  member.ReplicateRequest
 			gap   bool
 			whole bool
 		}{

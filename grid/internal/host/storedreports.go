@@ -7,7 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 )
 
 // storedReports batches, by owner, the positions stored on this member's disk, so that one call covers
@@ -51,27 +51,27 @@ func (s *storedReports) add(to roster.Incarnation, id roster.PartitionID, p back
 
 // take returns an owner's queued positions, by partition. It returns false when none are left, and the
 // caller stops sending.
-func (s *storedReports) take(to roster.Incarnation) ([]wire.Stored, bool) {
+func (s *storedReports) take(to roster.Incarnation) ([]member.Stored, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.owners[to]
-	var out []wire.Stored
+	var out []member.Stored
 	for id, p := range r.positions {
-		if len(out) == wire.MaxStored {
+		if len(out) == member.MaxStored {
 			break
 		}
-		out = append(out, wire.Stored{Partition: id, Position: p})
+		out = append(out, member.Stored{Partition: id, Position: p})
 		delete(r.positions, id)
 	}
 	if len(out) == 0 {
 		s.end(to, r)
 	}
-	slices.SortFunc(out, func(a, b wire.Stored) int { return cmp.Compare(a.Partition, b.Partition) })
+	slices.SortFunc(out, func(a, b member.Stored) int { return cmp.Compare(a.Partition, b.Partition) })
 	return out, len(out) > 0
 }
 
 // putBack queues unsent positions again, unless newer ones are queued.
-func (s *storedReports) putBack(to roster.Incarnation, batch []wire.Stored) {
+func (s *storedReports) putBack(to roster.Incarnation, batch []member.Stored) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range batch {

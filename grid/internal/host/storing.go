@@ -9,6 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -44,13 +45,13 @@ func (h *Host) tellStored(ctx context.Context, to roster.Incarnation) {
 		if !more {
 			return
 		}
-		member, found := h.state.Roster().Member(to)
+		owner, found := h.state.Roster().Member(to)
 		if !found || ctx.Err() != nil {
 			h.stored.drop(to) // it owns nothing any longer
 			return
 		}
-		req := wire.StoredRequest{Replica: h.self, Stored: batch}
-		if err := h.caller.Call(ctx, member.API, to, wire.PathStored, req, &wire.StoredResponse{}); err != nil {
+		req := member.StoredRequest{Replica: h.self, Stored: batch}
+		if err := h.caller.Call(ctx, owner.API, to, wire.PathStored, req, &member.StoredResponse{}); err != nil {
 			h.log.Debug("report of stored positions failed; retrying", "owner", string(to), "error", err)
 			h.stored.putBack(to, batch)
 			signal.Sleep(ctx, pause)
@@ -62,25 +63,25 @@ func (h *Host) tellStored(ctx context.Context, to roster.Incarnation) {
 }
 
 // Stored delivers, at an owner, a replica's report of its disk.
-func (h *Host) Stored(ctx context.Context, in wire.StoredRequest) (wire.StoredResponse, error) {
+func (h *Host) Stored(ctx context.Context, in member.StoredRequest) (member.StoredResponse, error) {
 	if err := in.Replica.Check(); err != nil {
-		return wire.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
+		return member.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
-	if len(in.Stored) > wire.MaxStored {
-		return wire.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %d partitions are reported as stored; report at most %d in one call", len(in.Stored), wire.MaxStored)
+	if len(in.Stored) > member.MaxStored {
+		return member.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %d partitions are reported as stored; report at most %d in one call", len(in.Stored), member.MaxStored)
 	}
 	r := h.state.Roster()
 	for _, s := range in.Stored {
 		if int(s.Partition) >= len(r.Partitions) {
-			return wire.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", s.Partition, len(r.Partitions))
+			return member.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", s.Partition, len(r.Partitions))
 		}
 		o, err := h.actorOf(s.Partition)
 		if err != nil {
-			return wire.StoredResponse{}, err
+			return member.StoredResponse{}, err
 		}
 		if err := o.put(ctx, job{serve: func(v partition.View) { o.machine.StoredBy(v, in.Replica, s.Position) }}); err != nil {
-			return wire.StoredResponse{}, err
+			return member.StoredResponse{}, err
 		}
 	}
-	return wire.StoredResponse{}, nil
+	return member.StoredResponse{}, nil
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/evil"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -121,12 +122,12 @@ func strike(ctx context.Context, a *evil.Attacker, to evil.Target, s grid.Status
 	case 0:
 		return raft(ctx, a, to, s)
 	case 1:
-		return a.Call(ctx, to, wire.PathReplicate, wire.ReplicateRequest{
-			Partition: id, Version: s.Version, Position: backup.Position{Term: s.Partitions[id].Term, Number: 1 << 32}, Pages: 1, Table: &wire.Table{},
+		return a.Call(ctx, to, wire.PathReplicate, member.ReplicateRequest{
+			Partition: id, Version: s.Version, Position: backup.Position{Term: s.Partitions[id].Term, Number: 1 << 32}, Pages: 1, Table: &member.Table{},
 		})
 	case 2:
-		return a.Call(ctx, to, wire.PathReplicate, wire.ReplicateRequest{
-			Partition: id, Version: math.MaxInt64, Position: backup.Position{Term: math.MaxUint64, Number: 1}, Pages: 1, Table: &wire.Table{},
+		return a.Call(ctx, to, wire.PathReplicate, member.ReplicateRequest{
+			Partition: id, Version: math.MaxInt64, Position: backup.Position{Term: math.MaxUint64, Number: 1}, Pages: 1, Table: &member.Table{},
 		})
 	case 3:
 		return a.Call(ctx, to, wire.PathLeave, wire.LeaveRequest{Incarnation: to.Member, Server: to.Server, Failed: true})

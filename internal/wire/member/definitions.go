@@ -1,10 +1,11 @@
-package wire
+package member
 
 import (
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -48,34 +49,13 @@ type Definitions struct {
 
 // Definition is one stored name.
 type Definition struct {
-	Sequencer Sequencer        `json:"sequencer"`
+	Sequencer wire.Sequencer   `json:"sequencer"`
 	Destroyed bool             `json:"destroyed,omitempty"`
 	Mark      clustertime.Tick `json:"mark,omitempty"`
 }
 
 // MaxStored limits the partitions in one StoredRequest.
 const MaxStored = 8192
-
-// ForgetRequest requests, at any member, that a member's disk be given up permanently.
-type ForgetRequest struct {
-	Member roster.MemberID `json:"member"`
-	// LoseDefinitions confirms the loss of definitions in partitions without another named disk.
-	LoseDefinitions bool `json:"lose_definitions,omitempty"`
-	Relay
-}
-
-// TakeRequest requests, at any member, that the leader take the grid's anchor record from any other
-// grid.
-type TakeRequest struct {
-	Relay
-}
-
-// ForgetResponse counts the partitions that depended on the disk.
-type ForgetResponse struct {
-	Partitions int            `json:"partitions"` // that rested on the disk
-	Lost       int            `json:"lost"`       // the ones without another disk
-	Version    roster.Version `json:"version"`    // of the roster with this change
-}
 
 // DefinitionsOf returns the wire form of stored definitions.
 func DefinitionsOf(d partition.Definitions) Definitions {
@@ -88,15 +68,15 @@ func DefinitionsOf(d partition.Definitions) Definitions {
 
 // DefinitionOf returns the wire form of one stored name.
 func DefinitionOf(r partition.DefinitionRecord) Definition {
-	return Definition{Sequencer: SequencerOf(r.Ref), Destroyed: r.Destroyed, Mark: r.Mark}
+	return Definition{Sequencer: wire.SequencerOf(r.Ref), Destroyed: r.Destroyed, Mark: r.Mark}
 }
 
-// State checks a page and returns it. Errors match ErrBadRequest, or sequencer.ErrInvalidConfig
+// State checks a page and returns it. Errors match wire.ErrBadRequest, or sequencer.ErrInvalidConfig
 // for a definition that no sequencer can have.
 func (d Definitions) State() (partition.Definitions, error) {
 	out := partition.Definitions{Base: d.Base}
 	if d.Base < 0 {
-		return out, failure.Errorf(ErrBadRequest, "grid: base %d is negative", d.Base)
+		return out, failure.Errorf(wire.ErrBadRequest, "grid: base %d is negative", d.Base)
 	}
 	for i, r := range d.Records {
 		state, err := r.State()
@@ -104,14 +84,14 @@ func (d Definitions) State() (partition.Definitions, error) {
 			return out, err
 		}
 		if i > 0 && d.Records[i-1].Sequencer.Name >= r.Sequencer.Name {
-			return out, failure.Errorf(ErrBadRequest, "grid: the definition of %.100q is out of order or listed twice", r.Sequencer.Name)
+			return out, failure.Errorf(wire.ErrBadRequest, "grid: the definition of %.100q is out of order or listed twice", r.Sequencer.Name)
 		}
 		out.Records = append(out.Records, state)
 	}
 	return out, nil
 }
 
-// State checks one stored name and returns it. Errors match ErrBadRequest, or sequencer.ErrInvalidConfig
+// State checks one stored name and returns it. Errors match wire.ErrBadRequest, or sequencer.ErrInvalidConfig
 // for a definition that no sequencer can have.
 func (d Definition) State() (partition.DefinitionRecord, error) {
 	ref, err := d.Sequencer.Ref()
@@ -119,9 +99,9 @@ func (d Definition) State() (partition.DefinitionRecord, error) {
 	case err != nil:
 		return partition.DefinitionRecord{}, err
 	case ref.Life.IsZero():
-		return partition.DefinitionRecord{}, failure.Errorf(ErrBadRequest, "grid: the definition of %v names no life", ref.Definition)
+		return partition.DefinitionRecord{}, failure.Errorf(wire.ErrBadRequest, "grid: the definition of %v names no life", ref.Definition)
 	case d.Mark < 0 || d.Mark != 0 && !d.Destroyed:
-		return partition.DefinitionRecord{}, failure.Errorf(ErrBadRequest, "grid: the definition of %v has the mark %d", ref.Definition, d.Mark)
+		return partition.DefinitionRecord{}, failure.Errorf(wire.ErrBadRequest, "grid: the definition of %v has the mark %d", ref.Definition, d.Mark)
 	}
 	return partition.DefinitionRecord{Ref: ref, Destroyed: d.Destroyed, Mark: d.Mark}, nil
 }

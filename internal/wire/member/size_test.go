@@ -1,8 +1,9 @@
-package wire
+package member
 
 import (
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -33,8 +34,8 @@ func TestPagesFitABody(t *testing.T) {
 	for i, page := range pages {
 		sent := TableOf(page)
 		n := encoded(t, ReplicateRequest{Pages: len(pages), Page: i, Table: &sent})
-		if n > MaxBody {
-			t.Errorf("page %d of %d has %d bytes, more than a body of %d", i, len(pages), n, MaxBody)
+		if n > wire.MaxBody {
+			t.Errorf("page %d of %d has %d bytes, more than a body of %d", i, len(pages), n, wire.MaxBody)
 		}
 		t.Logf("all %d nodes attached: page %d of %d has %d bytes, the last change had %d", def.Nodes(), i+1, len(pages), n, change)
 		if change > 1000 || n < 100*change {
@@ -45,7 +46,7 @@ func TestPagesFitABody(t *testing.T) {
 
 func encoded(t *testing.T, v any) int {
 	t.Helper()
-	body, err := Encode(MsgPack, v)
+	body, err := wire.Encode(wire.MsgPack, v)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,14 @@
-package wire
+// Package member defines the messages between members that carry a partition's table: replication,
+// positions on disk, and definitions from disks. They stand apart from package wire because they
+// convert tables of packages partition and backup, which a thin client does not link.
+package member
 
 import (
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -43,7 +47,7 @@ type Table struct {
 
 // Record is one name of a table.
 type Record struct {
-	Sequencer Sequencer             `json:"sequencer"`
+	Sequencer wire.Sequencer        `json:"sequencer"`
 	Destroyed bool                  `json:"destroyed,omitempty"`
 	Adopted   bool                  `json:"adopted,omitempty"`
 	Mark      clustertime.Tick      `json:"mark,omitempty"`
@@ -124,25 +128,25 @@ func ChangesOf(changes []partition.TableChange) []Table {
 }
 
 func recordOf(r partition.RecordState) Record {
-	return Record{Sequencer: SequencerOf(r.Ref), Destroyed: r.Destroyed, Adopted: r.Adopted, Mark: r.Mark, Free: r.Free, Slots: r.Slots}
+	return Record{Sequencer: wire.SequencerOf(r.Ref), Destroyed: r.Destroyed, Adopted: r.Adopted, Mark: r.Mark, Free: r.Free, Slots: r.Slots}
 }
 
-// State checks a page and returns it. Errors match ErrBadRequest, or sequencer.ErrInvalidConfig
+// State checks a page and returns it. Errors match wire.ErrBadRequest, or sequencer.ErrInvalidConfig
 // for a definition that no sequencer can have.
 func (t Table) State() (partition.TableState, error) {
 	if len(t.Forgotten) > 0 {
-		return partition.TableState{}, failure.Errorf(ErrBadRequest, "grid: a whole table lists forgotten lives")
+		return partition.TableState{}, failure.Errorf(wire.ErrBadRequest, "grid: a whole table lists forgotten lives")
 	}
 	c, err := t.Change()
 	return partition.TableState{Base: c.Base, Complete: c.Complete, Records: c.Records}, err
 }
 
-// Change checks a change and returns it. Errors match ErrBadRequest, or sequencer.ErrInvalidConfig
+// Change checks a change and returns it. Errors match wire.ErrBadRequest, or sequencer.ErrInvalidConfig
 // for a definition that no sequencer can have.
 func (t Table) Change() (partition.TableChange, error) {
 	out := partition.TableChange{Base: t.Base, Complete: t.Complete, Forgotten: t.Forgotten}
 	if t.Base < 0 {
-		return out, failure.Errorf(ErrBadRequest, "grid: base %d is negative", t.Base)
+		return out, failure.Errorf(wire.ErrBadRequest, "grid: base %d is negative", t.Base)
 	}
 	for _, r := range t.Records {
 		state, err := r.state()
@@ -162,15 +166,15 @@ func (r Record) state() (partition.RecordState, error) {
 	for i, s := range r.Slots {
 		switch {
 		case int(s.Node) >= ref.Definition.Nodes():
-			return partition.RecordState{}, failure.Errorf(ErrBadRequest, "grid: logical node %d of %v does not exist", s.Node, ref.Definition)
+			return partition.RecordState{}, failure.Errorf(wire.ErrBadRequest, "grid: logical node %d of %v does not exist", s.Node, ref.Definition)
 		case i > 0 && r.Slots[i-1].Node >= s.Node:
-			return partition.RecordState{}, failure.Errorf(ErrBadRequest, "grid: logical node %d of %v is out of order", s.Node, ref.Definition)
+			return partition.RecordState{}, failure.Errorf(wire.ErrBadRequest, "grid: logical node %d of %v is out of order", s.Node, ref.Definition)
 		case s.From < 0 || s.Free < 0 || s.Shown < 0:
-			return partition.RecordState{}, failure.Errorf(ErrBadRequest, "grid: logical node %d of %v has a negative time", s.Node, ref.Definition)
+			return partition.RecordState{}, failure.Errorf(wire.ErrBadRequest, "grid: logical node %d of %v has a negative time", s.Node, ref.Definition)
 		}
 	}
 	if r.Mark < 0 || r.Free < 0 {
-		return partition.RecordState{}, failure.Errorf(ErrBadRequest, "grid: %v has a negative time", ref.Definition)
+		return partition.RecordState{}, failure.Errorf(wire.ErrBadRequest, "grid: %v has a negative time", ref.Definition)
 	}
 	return partition.RecordState{Ref: ref, Destroyed: r.Destroyed, Adopted: r.Adopted, Mark: r.Mark, Free: r.Free, Slots: r.Slots}, nil
 }

@@ -1,0 +1,24 @@
+package wire
+
+import "github.com/snowgrid/snowgrid/internal/roster"
+
+// ForgetRequest requests, at any member, that a member's disk be given up permanently.
+type ForgetRequest struct {
+	Member roster.MemberID `json:"member"`
+	// LoseDefinitions confirms the loss of definitions in partitions without another named disk.
+	LoseDefinitions bool `json:"lose_definitions,omitempty"`
+	Relay
+}
+
+// TakeRequest requests, at any member, that the leader take the grid's anchor record from any other
+// grid.
+type TakeRequest struct {
+	Relay
+}
+
+// ForgetResponse counts the partitions that depended on the disk.
+type ForgetResponse struct {
+	Partitions int            `json:"partitions"` // that rested on the disk
+	Lost       int            `json:"lost"`       // the ones without another disk
+	Version    roster.Version `json:"version"`    // of the roster with this change
+}
