@@ -26,6 +26,9 @@ func (m *Member) TableOf(name string) (table partition.TableState, acts bool) {
 	return table, acts
 }
 
+// Announce sends the member's description of itself.
+func (m *Member) Announce() { m.gossip.Announce() }
+
 // Peers returns whom gossip sees, and how many members of other grids it has met.
 func (m *Member) Peers() (seen []roster.Incarnation, foreign int) {
 	for _, p := range m.gossip.Peers() {

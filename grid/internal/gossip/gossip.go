@@ -91,8 +91,9 @@ type Gossip struct {
 	failing  map[roster.Incarnation]struct{} // live peers that failed this member's last probe
 	noUDP    map[roster.Incarnation]unansweredUDP
 
-	// ending holds a token while memberlist leaves or shuts down: it panics if it leaves after that.
-	ending       chan struct{}
+	// turn holds a token while memberlist announces, leaves or shuts down. Two announcements at once
+	// race, and it panics if it announces or leaves after the end.
+	turn         chan struct{}
 	left, closed atomic.Bool
 
 	news       signal.Signal // there is news to spread: see spread.go
@@ -128,7 +129,7 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 func silent(cfg Config) *Gossip {
 	return &Gossip{
 		cfg: cfg, own: cfg.Grid, alive: map[roster.Incarnation]Peer{}, said: map[roster.Incarnation]string{}, names: map[roster.Incarnation]string{}, foreign: map[foreignMember]*encounter{},
-		failing: map[roster.Incarnation]struct{}{}, noUDP: map[roster.Incarnation]unansweredUDP{}, news: signal.New(), subscribes: make(chan struct{}, subscribesMax), ending: make(chan struct{}, 1),
+		failing: map[roster.Incarnation]struct{}{}, noUDP: map[roster.Incarnation]unansweredUDP{}, news: signal.New(), subscribes: make(chan struct{}, subscribesMax), turn: make(chan struct{}, 1),
 	}
 }
 
@@ -137,8 +138,8 @@ func (g *Gossip) Addr() string { return g.transport.Addr() }
 
 // Close ends the gossip. It waits for a goodbye in progress, goodbyeTimeout at most.
 func (g *Gossip) Close() error {
-	g.ending <- struct{}{}
-	defer func() { <-g.ending }()
+	g.turn <- struct{}{}
+	defer func() { <-g.turn }()
 	g.closed.Store(true)
 	return g.list.Shutdown()
 }
@@ -161,6 +162,8 @@ func (g *Gossip) config() *memberlist.Config {
 // Announce sends this member's description of itself, which has changed, to all members. After the
 // goodbye it sends nothing: memberlist forgets a member that left, also this one, and panics.
 func (g *Gossip) Announce() {
+	g.turn <- struct{}{}
+	defer func() { <-g.turn }()
 	if g.hasLeft() {
 		return
 	}
@@ -196,8 +199,8 @@ func (g *Gossip) Leave(ctx context.Context, othersStay bool) {
 
 // sayLeft reports whether the goodbye was sent.
 func (g *Gossip) sayLeft() bool {
-	g.ending <- struct{}{}
-	defer func() { <-g.ending }()
+	g.turn <- struct{}{}
+	defer func() { <-g.turn }()
 	if g.closed.Load() || g.left.Swap(true) {
 		return false
 	}
