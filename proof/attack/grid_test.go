@@ -32,7 +32,7 @@ func startAgents(t *testing.T, n int) (all []*agent, dir string) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "snowgrid")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/snowgrid/snowgrid/cmd/snowgrid")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", binary, "./cmd/snowgrid")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}

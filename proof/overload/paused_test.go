@@ -91,7 +91,7 @@ type agent struct {
 func startAgents(t *testing.T, n int, secured string) (all []*agent) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "snowgrid")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/snowgrid/snowgrid/cmd/snowgrid")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", binary, "./cmd/snowgrid")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}

@@ -55,6 +55,11 @@ func (g *grid) settle() {
 	}
 	clear(g.w.net.cut)
 	clear(g.alarms)
+	for _, m := range g.running() {
+		if m.broken { // an operator restarts it, on a disk that works
+			g.crash(m)
+		}
+	}
 	for _, s := range g.seats {
 		if s.durable && s.running == nil {
 			g.start(s)
