@@ -56,6 +56,7 @@ var alertKinds = []AlertKind{
 	{"partitions_unowned", []Severity{Critical}, "Partitions have no owner: nothing is attached or created in them.", checkOwners},
 	{"quorum_at_risk", []Severity{Warning}, "The loss of one more voter loses the majority.", checkQuorumMargin},
 	{"quorum_lost", []Severity{Critical}, "The voters that are alive are not a majority, or no member leads.", checkQuorum},
+	{"seeds_unresolved", []Severity{Warning}, "An entry of a member's Config.Join (--join) has led to no address for a minute.", checkSeeds},
 	{"too_few_members", []Severity{Warning, Info}, "There are fewer members than the configured copies of a partition.", checkMembers},
 	{"udp_blocked", []Severity{Warning}, "Members answer gossip over TCP alone: UDP is blocked between them.", checkUDP},
 }

@@ -98,6 +98,13 @@ func TestAlerts(t *testing.T) {
 		}, "members_apart warning", []string{"each other", "both: host-b (b) and host-c (c); partitions", "restore the network"}},
 		{func(s *Status) { s.Members[1].Report.WithoutUDP = []string{"10.0.0.1:7946", "10.0.0.3:7946"} }, "udp_blocked warning",
 			[]string{"from host-b (b) to 10.0.0.1:7946, 10.0.0.3:7946", "allow UDP besides TCP", "(7946)"}},
+		{func(s *Status) {
+			s.Members[1].Report.UnresolvedJoin = []string{"ids.internal (no such host)", "file:x (y)"}
+		}, "seeds_unresolved warning",
+			[]string{"for a minute", "host-b (b): ids.internal (no such host), file:x (y)", "Config.Join (--join)", "DNS records"}},
+		{func(s *Status) {
+			s.Answering, s.AnsweringName, s.UnresolvedJoin = "d", "host-d", []string{"ids.internal (no such host)"} // in no grid yet
+		}, "seeds_unresolved warning", []string{"host-d (d): ids.internal (no such host)"}},
 		{func(s *Status) { s.Members[1].Release.Build = "v2" }, "mixed_versions info", []string{"2 different", "host-b (b) runs v2"}},
 		{func(s *Status) { *s.Members[1].Release = roster.Release{} }, "mixed_versions info", []string{"host-b (b) runs an earlier release"}},
 	}

@@ -60,7 +60,7 @@ func (o *overview) local() Status {
 		Ready: true, Settled: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(o.clock.Now()), Wall: o.wall.Now().UTC(),
 		Disks: disksOf(r), Sequencers: []SequencerInfo{}, ForeignMembers: o.gossip.ForeignMembers(),
 	}
-	s.Advice = o.health.warning()
+	s.Advice, s.UnresolvedJoin = o.health.warning(), o.gossip.Unresolved()
 	s.Anchor, s.Identity = o.anchor(r), o.identity.info()
 	if err := o.health.notReady(); err != nil {
 		s.Ready, s.NotReady = false, err.Error()

@@ -26,11 +26,18 @@ type MemberReport struct {
 	WithoutUDP []string `json:"without_udp,omitempty"`
 	// NoDescriptors is the reason if it ran out of file descriptors within the last minute.
 	NoDescriptors string `json:"no_descriptors,omitempty"`
+	// UnresolvedJoin are the entries of its Config.Join that have not led to an address for a minute, with
+	// the errors; 16 at most.
+	UnresolvedJoin []string `json:"unresolved_join,omitempty"`
 }
 
 // report returns this member's description of itself.
 func (o *overview) report(s *Status) *MemberReport {
-	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(), Unreached: o.host.Unreached(), Expect: o.health.formation.Expect(), WithoutUDP: o.gossip.WithoutUDP(), NoDescriptors: o.files.exhausted()}
+	r := &MemberReport{
+		NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(), Unreached: o.host.Unreached(),
+		Expect: o.health.formation.Expect(), WithoutUDP: o.gossip.WithoutUDP(), NoDescriptors: o.files.exhausted(),
+		UnresolvedJoin: s.UnresolvedJoin,
+	}
 	if err := o.raft.DiskFailure(); err != nil {
 		r.DiskFailed = err.Error()
 	}

@@ -63,6 +63,9 @@ type Status struct {
 	// ForeignMembers are members of other grids with the same name that this grid has met and
 	// rejects.
 	ForeignMembers []string `json:"foreign_members,omitempty"`
+	// UnresolvedJoin are the answering member's entries of Config.Join that have not led to an
+	// address for a minute, with the errors; 16 at most.
+	UnresolvedJoin []string `json:"unresolved_join,omitempty"`
 	// Sets give processes persistent numbers, by cluster and name.
 	Sets []SetInfo `json:"sets,omitempty"`
 	// Quotas limit holders, with their use; see [roster.Quota].

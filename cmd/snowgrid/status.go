@@ -115,11 +115,30 @@ func printGrid(table io.Writer, s grid.Status) {
 			fmt.Fprintf(table, "without UDP\t%s gets no answer from %s: allow UDP besides TCP\n", named(m.Name, string(m.Incarnation)), strings.Join(m.Report.WithoutUDP, ", "))
 		}
 	}
+	printUnresolved(table, s)
 	for _, foreign := range s.ForeignMembers {
 		fmt.Fprintf(table, "foreign grid\t%s; it has the same name: stop one of the grids, or rename it\n", foreign)
 	}
 	if len(s.Unreachable) > 0 {
 		fmt.Fprintf(table, "unreachable\t%s\n", strings.Join(s.Unreachable, ", "))
+	}
+}
+
+// printUnresolved writes each member's addresses to join that were not resolved. The answering member may be
+// in no grid yet.
+func printUnresolved(table io.Writer, s grid.Status) {
+	const remedy = "correct the address to join (--join), or restore its DNS record or file"
+	own := s.UnresolvedJoin
+	for _, m := range s.Members {
+		if string(m.Incarnation) == s.Answering {
+			own = nil
+		}
+		if m.Report != nil && len(m.Report.UnresolvedJoin) > 0 {
+			fmt.Fprintf(table, "not resolved\tof %s: %s: %s\n", named(m.Name, string(m.Incarnation)), strings.Join(m.Report.UnresolvedJoin, ", "), remedy)
+		}
+	}
+	if len(own) > 0 {
+		fmt.Fprintf(table, "not resolved\tof %s: %s: %s\n", named(s.AnsweringName, s.Answering), strings.Join(own, ", "), remedy)
 	}
 }
 

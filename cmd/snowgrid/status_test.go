@@ -136,6 +136,26 @@ func TestStatusOfAGridThatIsNotWell(t *testing.T) {
 	}
 }
 
+// TestStatusNamesUnresolvedSeeds: of each member, and of one that is in no grid yet.
+func TestStatusNamesUnresolvedSeeds(t *testing.T) {
+	s := exampleStatus()
+	s.UnresolvedJoin = []string{"ids.internal (no such host)"}
+	s.Members[0].Report = &grid.MemberReport{UnresolvedJoin: s.UnresolvedJoin}
+	s.Members[1].Report = &grid.MemberReport{UnresolvedJoin: []string{"file:m (empty)", "x (timeout)"}}
+	const remedy = ": correct the address to join (--join), or restore its DNS record or file\n"
+	both := "not resolved  of web-1 (" + inc1 + "): ids.internal (no such host)" + remedy + "not resolved  of " + inc2 + ": file:m (empty), x (timeout)" + remedy
+	alone := grid.Status{Name: "shop", Answering: inc1, AnsweringName: "web-1", UnresolvedJoin: s.UnresolvedJoin}
+	for want, s := range map[string]grid.Status{both: s, "not resolved  of web-1 (" + inc1 + "): ids.internal (no such host)" + remedy: alone} {
+		var out strings.Builder
+		if err := printStatus(&out, s, false); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); !strings.Contains(got, want) || strings.Count(got, "not resolved") != strings.Count(want, "not resolved") {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+}
+
 func TestStatusRefused(t *testing.T) {
 	tests := []struct {
 		code int

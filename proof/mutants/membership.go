@@ -2,7 +2,7 @@ package main
 
 var (
 	membershipTests = []string{"./grid/gridtest", "-run", "TestPausedMember|TestShortPause|TestUnsubscribe|TestSubscribe|TestDebugPaths"}
-	discoveryTests  = []string{"./grid/internal/discovery", "-run", "TestNames|TestMany|TestAddressFile|TestEntries"}
+	discoveryTests  = []string{"./grid/internal/discovery", "-run", "TestNames|TestMany|TestUnresolved|TestAddressFile|TestEntries"}
 	paceTests       = []string{"./grid/internal/gossip", "-run", "TestPace"}
 	peersTests      = []string{"./grid/internal/gossip", "-run", "TestPeersAre"}
 )
@@ -24,7 +24,9 @@ var membershipMutants = []mutant{
 	{"G16", "a timeout of the whole interval", "grid/internal/gossip/pace.go", "p.Timeout >= interval", "p.Timeout > interval", paceTests},
 	{"G16", "a member whose probes fail probes ever more seldom", "grid/internal/gossip/pace.go", "min(conf.AwarenessMaxMultiplier, int(probeMost/p.Interval))", "conf.AwarenessMaxMultiplier", paceTests},
 	{"G16", "news waits for slow probes", "grid/internal/gossip/pace.go", "min(2*p.withDefaults().Interval, spreadMax)", "p.withDefaults().Interval", paceTests},
-	{"Dc", "an outage of the DNS forgets addresses", "grid/internal/discovery/discovery.go", "		case err != nil:\n", "		case err != nil:\n			f.replace(s, nil)\n", discoveryTests},
+	{"Dc", "an outage of the DNS forgets addresses", "grid/internal/discovery/discovery.go", "		if err == nil && f.replace(s, addrs) {\n", "		if f.replace(s, addrs) {\n", discoveryTests},
+	{"Dc", "a name that does not resolve is not reported", "grid/internal/discovery/discovery.go", "		f.note(s, failed, time.Now())\n", "", discoveryTests},
+	{"Dc", "a name in a file that does not resolve is not reported", "grid/internal/discovery/discovery.go", "cmp.Or(err, s.failed)", "cmp.Or(err, nil)", discoveryTests},
 	{"Dc", "all entries together may have any number of addresses", "grid/internal/discovery/discovery.go", "	return out[:min(len(out), maxAllAddrs)]", "	return out", discoveryTests},
 	{"Dc", "an entry that cannot be resolved is tried at a constant pace", "grid/internal/discovery/discovery.go", "retryFirst<<min(p.failures, 10)", "retryFirst", discoveryTests},
 	{"Dc", "a file is used without a line that is wrong", "grid/internal/discovery/source.go", "			return nil, fmt.Errorf(\"%s: line %d: %w\", path, n, err)\n", "			continue\n", discoveryTests},

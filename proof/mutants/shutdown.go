@@ -31,7 +31,7 @@ var shutdownMutants = []mutant{
 	{"log", "a client that waits for its grid says nothing", "client/client.go", "			reported = true\n			log.Warn(", "			reported = true\n			log.Debug(", []string{"./client", "-run", "TestDialLogsOnce"}},
 	{"log", "a join address that does not answer is no warning", "grid/internal/gossip/rejoin.go", "len(g.Peers()) <= 1 {", "len(g.Peers()) < 0 {", []string{"./grid/gridtest", "-run", "TestDeadSeed"}},
 	{"log", "a line about a renewal holds the session", "client/session.go", "c.tasks.Go(func(context.Context) { c.logRefused(refused) })", "c.logRefused(refused)", []string{"./client", "-run", "TestSlowLog"}},
-	{"log", "readiness is silent about join addresses", "grid/internal/gossip/gossip.go", "\"no other member was seen\" + g.noAnswerText()", "\"no other member was seen\"", []string{"./grid/gridtest", "-run", "TestDeadSeedIsNamed"}},
+	{"log", "readiness is silent about join addresses", "grid/internal/gossip/gossip.go", "\"no other member was seen\" + g.search.text()", "\"no other member was seen\"", []string{"./grid/gridtest", "-run", "TestDeadSeedIsNamed"}},
 	{"gossip", "news waits for packets", "grid/internal/gossip/spread.go", "if _, err := g.list.Join([]string{p.Gossip}); err == nil {", "if err == nil {", []string{"./grid/gridtest", "-run", "TestFormingWithoutUDP"}},
 	{"log", "the Raft listener fails in silence", "grid/raft.go", "watchedListener{ln, m.files.failed(\"raft\")}", "ln", []string{"./grid/gridtest", "-run", "TestDescriptorsExhausted"}},
 	{"log", "the gossip listener fails in silence", "grid/internal/transport/gossip.go", "	accepting.Failed = cfg.NotAccepted\n", "", []string{"./grid/gridtest", "-run", "TestDescriptorsExhausted"}},

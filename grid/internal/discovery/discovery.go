@@ -11,6 +11,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -47,13 +48,14 @@ type Finder struct {
 	sources []*source
 	changed signal.Signal
 
-	mu    sync.Mutex // guards found; never held while waiting
-	found map[*source][]string
+	mu      sync.Mutex // guards what follows; never held while waiting
+	found   map[*source][]string
+	failing map[*source]Unresolved
 }
 
 // New returns a finder of entries, each of which Check accepts.
 func New(entries []string, cfg Config) (*Finder, error) {
-	f := &Finder{cfg: cfg, changed: signal.New(), found: map[*source][]string{}}
+	f := &Finder{cfg: cfg, changed: signal.New(), found: map[*source][]string{}, failing: map[*source]Unresolved{}}
 	for _, text := range entries {
 		e, err := parse(text, cfg.Port)
 		if err != nil {
@@ -110,14 +112,17 @@ func (f *Finder) follow(ctx context.Context, s *source) {
 	began := time.Now()
 	for ctx.Err() == nil {
 		addrs, err := f.resolve(ctx, s)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return
-		case err != nil:
+		}
+		failed := cmp.Or(err, s.failed)
+		f.note(s, failed, time.Now())
+		if failed != nil {
 			if skipped, due := failures.Due(time.Since(began)); due {
-				f.cfg.Log.Warn("join address not resolved; retrying", "entry", s.entry.text, "error", err, "similar_omitted", skipped)
+				f.cfg.Log.Warn("join address not resolved; retrying", "entry", s.entry.text, "error", failed, "similar_omitted", skipped)
 			}
-		case f.replace(s, addrs):
+		}
+		if err == nil && f.replace(s, addrs) {
 			f.cfg.Log.Info("join addresses changed", "entry", s.entry.text, "addrs", len(addrs))
 		}
 		signal.Sleep(ctx, p.next(s.every(), err, rand.Float64())) //nolint:gosec // jitter

@@ -142,6 +142,56 @@ func TestNamesThatChange(t *testing.T) {
 	})
 }
 
+// TestUnresolvedEntries: an entry is listed from its first failure until it leads to an address again, and
+// an SRV record or a file while one of its names does not.
+func TestUnresolvedEntries(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "members")
+	if err := os.WriteFile(path, []byte("10.0.0.1:7946\nlost\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		names := &table{hosts: map[string][]string{"b": {"10.0.0.9"}}, srv: map[string][]*net.SRV{}}
+		names.srv["_gossip._tcp.c"] = []*net.SRV{{Target: "b", Port: 1234}, {Target: "gone", Port: 1}}
+		f := running(t, names, quiet, "10.0.0.1", "b", "a.internal", "srv:_gossip._tcp.c", "srv:_x._tcp.d", "file:"+path, "file:"+path+".none")
+		began := time.Now()
+		unresolved := func() (out []string) {
+			for _, u := range f.Unresolved() {
+				out = append(out, u.String())
+			}
+			return out
+		}
+		rest(time.Second)
+		names.set("b") // after a success
+		rest(time.Minute)
+		want := []string{
+			"a.internal (no such host)", "b (no such host)",
+			"file:" + path + " (lost: no such host)", "file:" + path + ".none (stat " + path + ".none: no such file or directory)",
+			"srv:_gossip._tcp.c (b: no such host)", "srv:_x._tcp.d (no such host)",
+		}
+		for i, text := range want { // a temporary directory has a long name
+			if entry, error, _ := strings.Cut(text, " ("); len(error) > 201 {
+				want[i] = entry + " (" + error[:200] + ")"
+			}
+		}
+		if got := unresolved(); !slices.Equal(got, want) {
+			t.Errorf("got %q\nwant %q", got, want)
+		}
+		if since := f.Unresolved()[0].Since; !since.Equal(began) {
+			t.Errorf("a.internal fails since %v, it began at %v", since, began)
+		}
+		if since := f.Unresolved()[1].Since; since.Sub(began) < time.Second || since.Sub(began) > 8*time.Second {
+			t.Errorf("b fails since %v after the start, it was removed after 1s", since.Sub(began))
+		}
+		for _, name := range []string{"a.internal", "b", "gone", "lost"} {
+			names.set(name, "10.0.0.2")
+		}
+		rest(15 * time.Second)
+		if got := unresolved(); len(got) != 2 || !strings.HasPrefix(got[0], "file:"+path+".none") || !strings.HasPrefix(got[1], "srv:_x._tcp.d") {
+			t.Errorf("after the other names exist: %q", got)
+		}
+	})
+}
+
 // TestManyAddresses: the addresses taken from a DNS server are bounded.
 func TestManyAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -31,6 +31,7 @@ type source struct {
 	content  []byte    // of a file, as it was last read
 	resolved time.Time // when its names were; zero: never, or not without an error
 	addrs    []string  // the result
+	failed   error     // of the names that were left out of the last result, nil for none
 }
 
 // every returns the resolve interval after a success.
@@ -87,6 +88,7 @@ func (s *source) srv(ctx context.Context) ([]string, error) {
 	if len(out) == 0 {
 		return nil, errors.Join(append(failed, errors.New("no target has an address"))...)
 	}
+	s.failed = errors.Join(failed...)
 	return out, nil
 }
 
@@ -116,8 +118,9 @@ func (s *source) file(ctx context.Context, now time.Time) ([]string, error) {
 		addrs, err := s.host(ctx, line.name, line.port)
 		out, failed = append(out, addrs...), append(failed, err)
 	}
-	if err := errors.Join(failed...); err != nil && len(out) == 0 {
-		return nil, err
+	s.failed = errors.Join(failed...)
+	if s.failed != nil && len(out) == 0 {
+		return nil, s.failed
 	}
 	s.addrs, s.resolved = out, now
 	return out, nil

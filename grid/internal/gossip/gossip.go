@@ -77,19 +77,18 @@ type Gossip struct {
 	cfg       Config
 	transport *transport.Gossip
 	keys      *transport.Keyring // nil: clear text
-	finder    *discovery.Finder
+	search    search
 	list      *memberlist.Memberlist
 
-	mu       sync.Mutex    // guards the fields below; never held while waiting
-	own      roster.GridID // this member's grid, zero: none
-	alive    map[roster.Incarnation]Peer
-	said     map[roster.Incarnation]string // the encoded state behind each entry in alive
-	peers    []Peer                        // of alive, sorted; nil after a change, and shared with callers of Peers
-	names    map[roster.Incarnation]string // of members that are alive or were
-	foreign  map[foreignMember]*encounter
-	noAnswer map[string]error                // by address: failures of the last dial
-	failing  map[roster.Incarnation]struct{} // live peers that failed this member's last probe
-	noUDP    map[roster.Incarnation]unansweredUDP
+	mu      sync.Mutex    // guards the fields below; never held while waiting
+	own     roster.GridID // this member's grid, zero: none
+	alive   map[roster.Incarnation]Peer
+	said    map[roster.Incarnation]string // the encoded state behind each entry in alive
+	peers   []Peer                        // of alive, sorted; nil after a change, and shared with callers of Peers
+	names   map[roster.Incarnation]string // of members that are alive or were
+	foreign map[foreignMember]*encounter
+	failing map[roster.Incarnation]struct{} // live peers that failed this member's last probe
+	noUDP   map[roster.Incarnation]unansweredUDP
 
 	// turn holds a token while memberlist announces, leaves or shuts down. Two announcements at once
 	// race, and it panics if it announces or leaves after the end.
@@ -105,7 +104,7 @@ type Gossip struct {
 func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 	g := silent(cfg)
 	var err error
-	g.finder, err = discovery.New(cfg.Join, discovery.Config{Names: transport.ResolverOf(cfg.Network), Port: cfg.JoinPort, Log: cfg.Log})
+	g.search.finder, err = discovery.New(cfg.Join, discovery.Config{Names: transport.ResolverOf(cfg.Network), Port: cfg.JoinPort, Log: cfg.Log})
 	if err != nil {
 		return nil, refusal.Invalid("Join %v", err)
 	}
@@ -182,9 +181,9 @@ func (g *Gossip) Seen() string {
 		}
 	}
 	if len(others) == 0 {
-		return "no other member was seen" + g.noAnswerText()
+		return "no other member was seen" + g.search.text()
 	}
-	return "members seen: " + strings.Join(others, ", ") + g.noAnswerText()
+	return "members seen: " + strings.Join(others, ", ") + g.search.text()
 }
 
 // Leave announces this member's departure, so that the others need not detect it. If others stay, it

@@ -3,11 +3,9 @@ package gossip
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,13 +30,13 @@ const (
 // never heals a partition by itself.
 func (g *Gossip) Rejoin(ctx context.Context) {
 	var finding sync.WaitGroup
-	finding.Go(func() { g.finder.Run(ctx) })
+	finding.Go(func() { g.search.finder.Run(ctx) })
 	finding.Go(func() { g.spread(ctx) })
 	defer finding.Wait()
 	unseen := absences{}
 	for ctx.Err() == nil {
 		changed, again := g.cfg.State.Changed(), time.NewTimer(rejoinEvery)
-		complete := g.finder.Complete()
+		complete := g.search.finder.Complete()
 		missing := g.missing(unseen, time.Now())
 		g.dial(missing)
 		if complete && !g.searched.Swap(true) {
@@ -53,7 +51,7 @@ func (g *Gossip) Rejoin(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-g.finder.Changed():
+		case <-g.search.finder.Changed():
 		case <-changed:
 		case <-again.C:
 		}
@@ -81,28 +79,7 @@ func (g *Gossip) dial(addrs []string) {
 		})
 	}
 	wg.Wait()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.noAnswer = failed
-}
-
-// noAnswerShown limits the unresponsive addresses in a text.
-const noAnswerShown = 3
-
-// noAnswerText returns a phrase that names the addresses that did not answer in the last round, with the
-// error of the first; "" for none.
-func (g *Gossip) noAnswerText() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	addrs := slices.Sorted(maps.Keys(g.noAnswer))
-	if len(addrs) == 0 {
-		return ""
-	}
-	more := ""
-	if n := len(addrs) - noAnswerShown; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("; no answer at %s%s (%s)", strings.Join(addrs[:min(len(addrs), noAnswerShown)], ", "), more, dialError(addrs[0], g.noAnswer[addrs[0]]))
+	g.search.note(failed)
 }
 
 // dialError returns the text of memberlist's error of a join in one line.
@@ -148,7 +125,7 @@ func (g *Gossip) missing(unseen absences, now time.Time) []string {
 			absent = append(absent, member.Gossip)
 		}
 	}
-	for _, addr := range g.finder.Addrs() {
+	for _, addr := range g.search.finder.Addrs() {
 		add(addr)
 	}
 	overdue := unseen.note(absent, now)

@@ -1,0 +1,65 @@
+package discovery
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Unresolved is an entry that does not lead to an address, or one of whose names does not.
+type Unresolved struct {
+	Entry string
+	Since time.Time // of the first failure after the last success
+	Error string    // without the address of the server that was asked
+}
+
+// String returns the entry and the error.
+func (u Unresolved) String() string { return u.Entry + " (" + u.Error + ")" }
+
+// Unresolved returns the entries that cannot be resolved, sorted. An entry that once had addresses
+// keeps them meanwhile.
+func (f *Finder) Unresolved() []Unresolved {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []Unresolved
+	for _, u := range f.failing {
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b Unresolved) int { return cmp.Compare(a.Entry, b.Entry) })
+	return out
+}
+
+// note records the result of a source, nil for a success.
+func (f *Finder) note(s *source, err error, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		delete(f.failing, s)
+		return
+	}
+	u, known := f.failing[s]
+	if !known {
+		u = Unresolved{Entry: s.entry.text, Since: now}
+	}
+	u.Error = reason(u.Entry, err)
+	f.failing[s] = u
+}
+
+// reasonMax is the length of a reason, in bytes.
+const reasonMax = 200
+
+// reason returns the text of an entry's error, without the address of the server that was asked.
+func reason(entry string, err error) string {
+	text := err.Error()
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		text = dns.Err
+		if !strings.Contains(entry, dns.Name) { // one of several names
+			text = dns.Name + ": " + text
+		}
+	}
+	return strings.ToValidUTF8(text[:min(len(text), reasonMax)], "")
+}
