@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"testing"
 	"time"
 
@@ -33,6 +34,38 @@ func (n numbers) register(set string, change func(*wire.IdentityRegisterRequest)
 	change(&in)
 	err = n.by.Ask(n.t.Context(), n.at, wire.PathIdentityRegister, in, &out)
 	return out, err
+}
+
+// TestAttackByRegistrations: registrations of one credential are paced, and those of another one do not wait
+// for them.
+func TestAttackByRegistrations(t *testing.T) {
+	underAttack(t, false, func(t *testing.T, b *besieged) {
+		const atOnce, seconds = 1000, 10
+		n, other := numbers{t, b.identified(security.Holder), b.target("m2")}, numbers{t, b.unlimited(security.Holder), b.target("m3")}
+		for who, set := range map[*numbers]string{&n: "orders-1", &other: "web"} {
+			if err := who.apply(set, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began, last := time.Now(), uint64(0)
+		for i := range atOnce + seconds*25*runtime.GOMAXPROCS(0) {
+			out, err := n.register("orders-1", func(in *wire.IdentityRegisterRequest) {
+				in.Start, in.Incarnation = roster.Code{byte(i), byte(i >> 8), 2}, last
+			})
+			if err != nil {
+				t.Fatalf("registration %d: %v", i, err)
+			}
+			last = out.Incarnation
+		}
+		if took := time.Since(began); took < (seconds-1)*time.Second {
+			t.Errorf("%d registrations above the burst took %v, want %d s", seconds*25*runtime.GOMAXPROCS(0), took, seconds)
+		}
+		began = time.Now()
+		if _, err := other.register("web", func(*wire.IdentityRegisterRequest) {}); err != nil || time.Since(began) > time.Second {
+			t.Errorf("another holder: %v after %v", err, time.Since(began))
+		}
+		b.ids.during(2*time.Second, "after the registrations")
+	})
 }
 
 // unlimited returns an attacker with a certificate of a role without a limit to names.

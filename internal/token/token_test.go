@@ -159,6 +159,38 @@ func TestTokenIsRefused(t *testing.T) {
 	}
 }
 
+// TestTokenOfALimitedAdmin: a token of an admin with names, as earlier releases signed them, is for these
+// names alone, and for no action on the whole grid.
+func TestTokenOfALimitedAdmin(t *testing.T) {
+	_, key, keys := issuing(t)
+	limited := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{
+		"sub": "ci", "aud": "snowgrid", "jti": "1", "role": "admin", "names": []string{"orders-*"},
+		"iat": keys.now.Unix(), "exp": keys.now.Add(time.Hour).Unix(),
+	})
+	limited.Header["kid"] = security.TokenKeyID(key.Public().(ed25519.PublicKey))
+	text, err := limited.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := token.NewVerifier(keys).Peer(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range security.Actions() {
+		least, _ := security.Least(a)
+		ofGrid := least == security.Admin && a != security.Destroy || least == security.Member
+		if err := security.Authorize(p, a, ""); errors.Is(err, security.ErrDenied) != ofGrid {
+			t.Errorf("%s: %v", a, err)
+		}
+		if err := security.Authorize(p, a, "bills-1"); least != security.NoRole && !errors.Is(err, security.ErrDenied) {
+			t.Errorf("%s of bills-1: %v", a, err)
+		}
+		if err := security.Authorize(p, a, "orders-1"); !ofGrid && err != nil {
+			t.Errorf("%s of orders-1: %v", a, err)
+		}
+	}
+}
+
 // TestVerifierFollowsTheKeys: with the next generation of keys an earlier key counts no longer.
 func TestVerifierFollowsTheKeys(t *testing.T) {
 	first, _, keys := issuing(t)
@@ -191,6 +223,7 @@ func TestSignRefuses(t *testing.T) {
 		"role member":   {Name: "ci", Role: security.Member, TTL: time.Hour},
 		"role \"\"":     {Name: "ci", TTL: time.Hour},
 		"1 to 255":      {Role: security.Reader, TTL: time.Hour},
+		"whole grid":    {Name: "ci", Role: security.Admin, Names: []security.Pattern{"orders-*"}, TTL: time.Hour},
 		"pattern":       {Name: "ci", Role: security.Reader, Names: []security.Pattern{""}, TTL: time.Hour},
 		"9": {Name: "ci", Role: security.Reader, TTL: time.Hour, Names: func() (out []security.Pattern) {
 			for range 64 {
