@@ -1,6 +1,10 @@
 package grid
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/snowgrid/snowgrid/internal/logqueue"
+)
 
 // warn logs the limits of a configuration once.
 func (m *Member) warn() {
@@ -18,7 +22,7 @@ func (m *Member) warn() {
 	if m.lone && m.cfg.Anchor == nil {
 		log := m.log
 		if m.quiet { // equal IDs are worse than an unexpected log line
-			log = slog.Default()
+			log = logqueue.Logger(slog.Default())
 		}
 		log.Warn("this member runs alone and no other can join it: other processes that do the same can issue equal IDs; set Expect or Join to form a grid")
 	}

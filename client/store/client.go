@@ -30,6 +30,7 @@ type Client struct {
 	handles  *handles.Registry[*holder]
 	releases *handles.Releases
 	cache    cache
+	calls    callbacks
 
 	mu    sync.Mutex // never held while waiting
 	seats map[sequencer.AttachmentID]*seat

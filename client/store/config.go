@@ -47,16 +47,17 @@ type Config struct {
 	Task string
 	// Known, if not nil, returns the versions of other nodes that this process has seen running, by
 	// node. Each renewal writes them into the record. A holder whose predecessor crashed is ready
-	// when every other holder knows its version.
+	// when every other holder knows its version. A renewal waits for it for 0.1 s, and writes the result
+	// before if it has not returned.
 	Known func() map[int]uint64
 	// OnLost, if not nil, is called in a goroutine of its own when a logical node is
 	// lost, and again as long as there is none in its place. IDs that were granted stay
 	// usable, and the client takes another node by itself; a process that must not
-	// outlive its node can end itself here.
+	// outlive its node can end itself here. While 64 calls have not returned, none is added.
 	OnLost func(Loss)
 	// Logger receives events for the operator; nil = none.
 	Logger *slog.Logger
-	// Clock reads the wall clock; nil = time.Now. With one the time of each ID is exact, also in
+	// Clock reads the wall clock, and must not block; nil = time.Now. With one the time of each ID is exact, also in
 	// a bubble of testing/synctest, at the cost of a look at the monotonic clock for each ID.
 	Clock func() time.Time
 }

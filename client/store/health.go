@@ -31,6 +31,9 @@ type Health struct {
 	// Ahead and Corrupt are the numbers of records that the last attaches left out because they are
 	// granted to a time far ahead of this machine's clock, or damaged.
 	Ahead, Corrupt int
+	// Skipped is the number of calls of functions of the Config that were left out since earlier calls had not
+	// returned.
+	Skipped int
 }
 
 // SequencerHealth is one handle's state.
@@ -71,6 +74,7 @@ func (c *Client) Health() Health {
 		h.Ready, h.Reason = false, cmp.Or(h.Reason, c.wall.err.Error())
 	}
 	c.wall.mu.Unlock()
+	h.Skipped = c.calls.left()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.rooms {

@@ -85,7 +85,7 @@ func (c *Client) report(s *seat, cause error) {
 	g, _ := s.machine.Grant()
 	loss := Loss{Sequencer: s.h.name(), Node: s.node, Version: s.machine.Record().Version, Cause: cause, Until: g.Until.Time()}
 	s.mu.Unlock()
-	go c.cfg.OnLost(loss)
+	c.calls.lost(c.cfg.OnLost, loss)
 }
 
 // lostToClock reports every seat because the clock was set back: nothing was lost, and

@@ -45,6 +45,13 @@ type line struct {
 	written chan struct{}
 }
 
+// isStuck reports whether the sink did not take a line in time.
+func (q *queue) isStuck() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.stuck
+}
+
 // do writes a line, or queues or drops it if the sink does not take it in time.
 func (q *queue) do(write func()) {
 	written := make(chan struct{})
@@ -109,7 +116,38 @@ func (q *queue) drain() {
 // handler is a slog.Handler with a queue in front of it.
 type handler struct {
 	slog.Handler
-	queue *queue
+	queue  *queue
+	levels *levels
+}
+
+// levels has the last reply of a handler's Enabled for each level.
+type levels struct{ replies sync.Map }
+
+// enabled returns the last reply, true if there was none.
+func (l *levels) enabled(level slog.Level) bool {
+	last, known := l.replies.Load(level)
+	return !known || last.(bool)
+}
+
+// isOwn reports whether a handler is of package slog, whose Enabled does not block.
+func isOwn(h slog.Handler) bool {
+	switch h.(type) {
+	case *slog.TextHandler, *slog.JSONHandler:
+		return true
+	}
+	return false
+}
+
+// Enabled implements slog.Handler. While the sink is blocked it returns the last reply.
+func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
+	if isOwn(h.Handler) {
+		return h.Handler.Enabled(ctx, level)
+	}
+	if !h.queue.isStuck() {
+		ctx := context.WithoutCancel(ctx)
+		h.queue.do(func() { h.levels.replies.Store(level, h.Handler.Enabled(ctx, level)) })
+	}
+	return h.levels.enabled(level)
 }
 
 // Logger returns a logger that writes to the same handler as log and does not block, log
@@ -119,7 +157,7 @@ func Logger(log *slog.Logger) *slog.Logger {
 		return log
 	}
 	inner := log.Handler()
-	return slog.New(handler{inner, &queue{note: func(dropped int) {
+	return slog.New(handler{Handler: inner, levels: &levels{}, queue: &queue{note: func(dropped int) {
 		r := slog.NewRecord(time.Now(), slog.LevelWarn, droppedMessage, 0)
 		r.AddAttrs(slog.Int("lines", dropped))
 		_ = inner.Handle(context.Background(), r)
@@ -137,12 +175,12 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs implements slog.Handler.
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return handler{h.Handler.WithAttrs(attrs), h.queue}
+	return handler{h.Handler.WithAttrs(attrs), h.queue, h.levels}
 }
 
 // WithGroup implements slog.Handler.
 func (h handler) WithGroup(name string) slog.Handler {
-	return handler{h.Handler.WithGroup(name), h.queue}
+	return handler{h.Handler.WithGroup(name), h.queue, h.levels}
 }
 
 // writer is an io.Writer with a queue in front of it.

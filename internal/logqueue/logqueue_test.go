@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,6 +91,55 @@ func TestBlockedSink(t *testing.T) {
 			})
 		})
 	}
+}
+
+// locked is a handler that answers nothing while it is closed.
+type locked struct {
+	slog.Handler
+	open  *atomic.Pointer[chan struct{}]
+	level *slog.LevelVar
+}
+
+func (l locked) Enabled(_ context.Context, level slog.Level) bool {
+	<-*l.open.Load()
+	return level >= l.level.Level()
+}
+
+// TestBlockedEnabled: a handler whose Enabled blocks is asked once, the last replies count meanwhile, and a
+// change of its level counts when it answers again.
+func TestBlockedEnabled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := locked{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}), &atomic.Pointer[chan struct{}]{}, &slog.LevelVar{}}
+		open, shut := make(chan struct{}), make(chan struct{})
+		close(open)
+		l.open.Store(&open)
+		log, lines := logqueue.Logger(slog.New(l)), func() int { return strings.Count(out.String(), "\n") }
+		log.Info("written")
+		log.Debug("not enabled")
+		if n := lines(); n != 1 {
+			t.Errorf("%d lines, want 1: %s", n, out.String())
+		}
+		l.open.Store(&shut)
+		began := time.Now()
+		for range 100 {
+			log.Info("queued")
+			log.Debug("not enabled")
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("200 lines took %v", took)
+		}
+		l.level.Set(slog.LevelDebug)
+		close(shut)
+		synctest.Wait()
+		if n := lines(); n != 101 {
+			t.Errorf("%d lines, want 101: %s", n, out.String())
+		}
+		log.Debug("enabled now")
+		if n := lines(); n != 102 {
+			t.Errorf("%d lines, want 102: %s", n, out.String())
+		}
+	})
 }
 
 // failing is a sink whose writes fail.

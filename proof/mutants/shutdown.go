@@ -1,8 +1,9 @@
 package main
 
 var (
-	shutdownTests    = []string{"./grid", "-run", "TestShutdown$/^(follower|without_a_majority|removed_by_an_operator)", "-long"}
-	clientLeaveTests = []string{"./client", "./client/store", "-run", "TestLeaveEnds"}
+	shutdownTests      = []string{"./grid", "-run", "TestShutdown$/^(follower|without_a_majority|removed_by_an_operator)", "-long"}
+	clientLeaveTests   = []string{"./client", "./client/store", "-run", "TestLeaveEnds"}
+	storeCallbackTests = []string{"./client/store", "-run", "TestBlockedFunctions", "-timeout", "60s"}
 )
 
 var raftRequestTests = []string{"./grid/internal/raftlog", "-run", "TestRequest|PassingTheLead"}
@@ -25,6 +26,9 @@ var shutdownMutants = []mutant{
 	{"log", "a client writes its log itself", "client/client.go", "	cfg.Logger = logqueue.Logger(cfg.Logger)\n", "	_ = logqueue.Logger\n", []string{"./client", "-run", "TestBlockedLog"}},
 	{"log", "a log that is blocked takes every line", "internal/logqueue/logqueue.go", "len(q.lines) >= linesMax", "len(q.lines) < 0", []string{"./internal/logqueue"}},
 	{"log", "every line waits for a log that is blocked", "internal/logqueue/logqueue.go", "	if stuck {\n", "	if stuck && q == nil {\n", []string{"./internal/logqueue"}},
+	{"log", "a call asks a log that is blocked for its level", "internal/logqueue/logqueue.go", "	if isOwn(h.Handler) {", "	if isOwn(h.Handler) || h.queue != nil {", []string{"./internal/logqueue"}},
+	{"callback", "a renewal waits for Config.Known", "client/store/known.go", "knownWait = 100 * time.Millisecond", "knownWait = time.Hour", storeCallbackTests},
+	{"callback", "calls of OnLost have no bound", "client/store/known.go", "b.losses >= lossesMax", "b.losses < 0", storeCallbackTests},
 	{"log", "an agent waits for its pipes", "cmd/snowgrid/main.go", "args[0] == \"agent\"", "args[0] == \"\"", []string{"./cmd/snowgrid", "-run", "TestAgentWithAFullPipe"}},
 	{"log", "a server of a store waits for its pipes", "cmd/snowgrid-serve/main.go", "slices.Contains(args, \"serve\")", "slices.Contains(args, \"\")", []string{"-C", "cmd/snowgrid-serve", ".", "-run", "TestServeWithAFullPipe"}},
 	{"log", "an agent waits for its pipes once they are full", "cmd/snowgrid/main.go", "args[0] == \"agent\"", "args[0] == \"\"", []string{"./cmd/snowgrid", "-run", "TestAgentWhosePipeFills"}},
