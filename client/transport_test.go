@@ -138,7 +138,7 @@ func TestReleasesOfCalls(t *testing.T) {
 		_, _ = io.WriteString(w, encoded(t, want))
 	})
 	var out wire.SequencerResponse
-	for _, theirs = range []string{"", "1-1 v1", "2-7 v7", "of another form"} {
+	for _, theirs = range []string{"", "1-1 v1", "1-7 v7", "of another form"} {
 		if err := h.Call(t.Context(), addr, wire.PathOpen, wire.OpenRequest{Name: "a"}, &out); err != nil || out != want {
 			t.Errorf("%q: %+v, %v", theirs, out, err)
 		}

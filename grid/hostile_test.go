@@ -50,7 +50,9 @@ func attacks(m *grid.Member) []attack {
 		server = string(s.Members[0].Incarnation.Member())
 	}
 	preamble := transport.Preamble{Grid: s.Grid, Target: server}.Encode()
-	raftSays := func(b string) []byte { return append(bytes.Clone(preamble), b...) }
+	raftSays := func(b string) []byte { // in a message of a terabyte
+		return append(binary.AppendUvarint(bytes.Clone(preamble), 1<<40), b...)
+	}
 	spaces := bytes.Repeat([]byte{' '}, 16<<10)
 	const post = "POST /v1/renew HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 	pings := bytes.Repeat(framing.AppendHeader(nil, framing.Header{Kind: framing.Ping}), 1<<10)

@@ -22,9 +22,6 @@ import (
 // answers from the log, or from its roster after it has confirmed that it still leads, so
 // that an explicit refusal is always true.
 
-// numbersPart names the feature that needs protocol 2 in messages.
-const numbersPart = "identity numbers"
-
 // auditedNumbers limits the numbers in a clean's audit line.
 const auditedNumbers = 20
 
@@ -66,9 +63,7 @@ func relayed[In, Out any, P interface {
 			return out, refusal.ErrNotLeader
 		}
 		via.Forwarded = true
-		if err = o.forward(ctx, node.Leader(), path, in, &out); errors.Is(err, wire.ErrUnknownPath) {
-			err = failure.Errorf(wire.ErrProtocol, "grid: %s: the leader, %s, runs a release without them; upgrade it", numbersPart, node.Leader())
-		}
+		err = o.forward(ctx, node.Leader(), path, in, &out)
 		return out, err
 	})
 }
@@ -115,13 +110,6 @@ type stepped struct {
 
 // step has the machine take a step of a set, and waits until it is agreed on or refused.
 func (o *leadership) step(ctx context.Context, request func(machine *leader.Leader, v leader.View, reply func(stepped))) ([]uint64, error) {
-	if o.state.Roster().InUse() < roster.Protocol2 {
-		if err := o.need(ctx, roster.Protocol2, numbersPart); errors.Is(err, wire.ErrNotNow) {
-			return nil, failure.Errorf(wire.ErrProtocol, "%w", err)
-		} else if err != nil {
-			return nil, err
-		}
-	}
 	l, answer := o.current.Load(), make(chan stepped, 1)
 	if l == nil || l.caughtUp.Load() == 0 ||
 		!l.do(func(machine *leader.Leader, v leader.View) { request(machine, v, func(s stepped) { answer <- s }) }) {
@@ -225,8 +213,8 @@ func (o *leadership) applyForNumber(ctx context.Context, in wire.IdentityApplyRe
 func (o *leadership) registerNumber(ctx context.Context, in wire.IdentityRegisterRequest) (wire.IdentityRegisterResponse, error) {
 	none := wire.IdentityRegisterResponse{}
 	switch p := roster.Protocol(in.Protocol); {
-	case in.Protocol != 0 && p < roster.Protocol2:
-		return none, failure.Errorf(wire.ErrProtocol, "grid: number %d of %s/%s: the process has protocol %d, and %s need %d; upgrade it", in.ID, in.Cluster, in.Name, p, numbersPart, roster.Protocol2)
+	case in.Protocol != 0 && p < roster.OldestProtocol:
+		return none, failure.Errorf(wire.ErrProtocol, "grid: number %d of %s/%s: the process has protocol %d, and identity numbers need %d; upgrade it", in.ID, in.Cluster, in.Name, p, roster.OldestProtocol)
 	case in.Member != "" && api.PeerOf(ctx).Role != security.Member:
 		return none, failure.Errorf(security.ErrDenied, "grid: number %d of %s/%s: member %.40q is stated, and the caller is no member; leave it out", in.ID, in.Cluster, in.Name, string(in.Member))
 	case len(in.Nodes) > wire.MaxPreferredNodes:
@@ -295,11 +283,6 @@ func (o *leadership) dropSet(ctx context.Context, in wire.IdentityDropRequest) (
 	none := wire.IdentityDropResponse{}
 	if err := checkSet(in.Cluster, in.Name); err != nil {
 		return none, err
-	}
-	if o.state.Roster().InUse() < roster.Protocol3 {
-		if err := o.need(ctx, roster.Protocol3, "dropped sets"); err != nil {
-			return none, err
-		}
 	}
 	err := o.identify(ctx, roster.Identity{Cluster: in.Cluster, Name: in.Name, Drop: true})
 	o.audit.Write(audit.Entry{Action: audit.DropSet, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err})

@@ -78,7 +78,7 @@ func TestNumbersOverHTTP(t *testing.T) {
 	if out := b.ofSet(wire.PathIdentityRegister, http.StatusConflict, `{"code":"fenced"}`, first); !strings.Contains(out["message"].(string), "incarnation 2") {
 		t.Errorf("the start before: %v", out)
 	}
-	b.ofSet(wire.PathIdentityRegister, http.StatusUpgradeRequired, `{"code":"protocol"}`, map[string]any{"id": 1, "code": codeText(7), "protocol": 1})
+	b.ofSet(wire.PathIdentityRegister, http.StatusUpgradeRequired, `{"code":"protocol"}`, map[string]any{"id": 1, "code": codeText(7), "protocol": -1})
 
 	if out := b.ofSet(wire.PathIdentityClean, http.StatusConflict, `{"code":"alive","code_legacy":2009}`, map[string]any{"ids": []int{1}}); !strings.Contains(out["message"].(string), "number 1 at \"10.0.0.10:80\" is alive") {
 		t.Errorf("clean: %v", out)

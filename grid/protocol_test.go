@@ -1,3 +1,5 @@
+//go:build nextrelease
+
 package grid_test
 
 import (

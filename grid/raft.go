@@ -47,7 +47,7 @@ func (m *Member) raftTransport(grid roster.GridID, log hclog.Logger, refused fun
 		return nil, err
 	}
 	claims := &claims{self: m.self, state: m.state, log: m.log}
-	stream := transport.NewRaftStream(watchedListener{ln, m.files.failed("raft")}, m.members, grid, claims, &releases{gossip: m.gossip, log: m.log, clock: m.clock}, string(m.raft.Self()), m.addrs.Raft, m.creds.Credentials, raftDenied(m.audit))
+	stream := transport.NewRaftStream(watchedListener{ln, m.files.failed("raft")}, m.members, grid, claims, &releases{log: m.log, clock: m.clock}, string(m.raft.Self()), m.addrs.Raft, m.creds.Credentials, raftDenied(m.audit))
 	stream.Broken, stream.Election = m.lookout.sign, m.stores.Disk.Election
 	m.life.Background(func(ctx context.Context) { claims.dropOthers(ctx, stream) })
 	return transport.GuardRaft(transport.NewRaft(stream, addressBook{m.gossip, m.state, m.log, new(librarylog.Sparse)}, log), refused), nil

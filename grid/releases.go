@@ -4,7 +4,6 @@ import (
 	"log/slog"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -13,20 +12,13 @@ import (
 // releases compares this member's release with the releases of members that open Raft streams. It
 // implements transport.Releases.
 type releases struct {
-	gossip *gossip.Gossip
-	clock  *client.Clock
-	log    *slog.Logger
-	told   librarylog.Sparse
+	clock *client.Clock
+	log   *slog.Logger
+	told  librarylog.Sparse
 }
 
 // Own implements transport.Releases.
 func (r *releases) Own() roster.Release { return wire.OwnRelease() }
-
-// At implements transport.Releases: it returns the release that gossip has.
-func (r *releases) At(hostPort string) roster.Release {
-	p, _ := r.gossip.Find(func(p gossip.Peer) bool { return p.Raft == hostPort })
-	return p.Release
-}
 
 // Admit implements transport.Releases.
 func (r *releases) Admit(theirs roster.Release) error {

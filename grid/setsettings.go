@@ -39,7 +39,7 @@ func (o *leadership) serveSettings(ctx context.Context, in wire.SettingsRequest)
 // setSettings changes settings, at the leader.
 func (o *leadership) setSettings(ctx context.Context, in wire.SettingsRequest) (wire.SettingsResponse, error) {
 	before := wire.SettingsOf(o.state.Roster())
-	request := leader.SettingsRequest{Backups: in.Backups, Window: in.Window, Voters: in.Voters, WindowStated: in.WindowStated, Quotas: in.Quotas, DropQuotas: in.DropQuotas}
+	request := leader.SettingsRequest{Backups: in.Backups, Window: in.Window, Voters: in.Voters, WindowStated: in.WindowStated, Quotas: in.Quotas, DropQuotas: in.DropQuotas, Upcoming: in.Upcoming}
 	protocol, part, err := leader.NewsOfSettings(o.state.Roster(), request)
 	if err = refusalOf(err); err == nil && protocol > o.state.Roster().InUse() {
 		err = o.need(ctx, protocol, part)

@@ -18,9 +18,6 @@ func (n *machines) voters(members ...int) {
 	for _, i := range members {
 		c.Keepers = append(c.Keepers, n.members[i].inc)
 	}
-	if n.roster.InUse() < roster.Protocol3 {
-		c.Protocol = roster.Protocol3
-	}
 	n.change(c)
 	n.learn(n.all()...)
 }

@@ -53,7 +53,7 @@ func (l *Leader) keepAnchor(v View) bool {
 	if !l.anchor.Registered(v.Roster) && l.yields(v) {
 		return false
 	}
-	if c, due := l.anchor.Reset(v.Roster, l.readable(v.Roster)); due {
+	if c, due := l.anchor.Reset(v.Roster, l.cfg.Self); due {
 		if !l.changing {
 			l.propose(c)
 		}

@@ -88,15 +88,16 @@ func TestRequestsBeforeTheReset(t *testing.T) {
 	for _, claim := range []roster.Claim{"", claim1} {
 		o := anchoredLead(t, 1, true, claim == "") // a roster without a claim has members, too
 		r := *o.v.Roster
-		r.Claim, r.Anchored, r.Protocol = claim, true, roster.Protocol2
+		r.Claim, r.Anchored = claim, true
 		r.Partitions = slices.Clone(r.Partitions)
 		r.Partitions[1].Disk = []roster.MemberID{"00000000000000ff"}
 		o.v.Roster = &r
-		o.l.cfg.Release = roster.Release{Min: roster.OldestProtocol, Max: roster.CurrentProtocol}
+		next := roster.CurrentProtocol + 1
+		o.l.cfg.Release = roster.Release{Min: roster.OldestProtocol, Max: next}
 		o.l.requests.earlier = 0
 		answers := map[string]error{}
 		note := func(of string) func(error) { return func(err error) { answers[of] = err } }
-		o.l.Need(o.v, roster.Protocol3, "a new part", note("protocol"))
+		o.l.Need(o.v, next, "a new part", note("protocol"))
 		o.l.SetSettings(o.v, SettingsRequest{Backups: number(0), WindowStated: true}, note("settings"))
 		o.l.ForgetDisk(o.v, ForgetRequest{Disk: "00000000000000ff", LoseDefinitions: true}, func(_ Forgotten, err error) { note("disk")(err) })
 		o.l.Identify(o.v, roster.Identity{Cluster: "c", Name: "s", Apply: &roster.Application{ID: 1, Code: roster.Code{1}}}, func(_ bool, err error) { note("number")(err) })

@@ -250,7 +250,7 @@ func (l *Leader) sight(v View) plan.Sight {
 		s.Granted = 0
 	}
 	s.Patient = len(s.Held) < r.Joining() && v.Mono-l.since < patience
-	l.describeMembers(v, &s)
+	l.describeMembers(&s)
 	s.Keepers = l.keepers(v)
 	l.detector.judge(v, l.self, &s)
 	s.Gone = append(s.Gone, l.requests.failedMembers()...)

@@ -16,7 +16,6 @@ import (
 func numbered(t *testing.T) *office {
 	o := lead(t, 3, true)
 	o.assign()
-	o.apply(roster.Command{From: o.v.Roster.Version, Change: &roster.Change{Protocol: roster.Protocol2}})
 	for id := range uint64(3) {
 		o.apply(roster.Command{Identity: &roster.Identity{Cluster: "c", Name: "web", Apply: &roster.Application{ID: id + 1, Code: roster.Code{byte(id + 1)}}}})
 	}

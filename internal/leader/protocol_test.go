@@ -1,3 +1,5 @@
+//go:build nextrelease
+
 package leader
 
 import (
@@ -31,15 +33,6 @@ func (o *office) answerAs(old int) {
 			a.Release = roster.Release{}
 		}
 		o.l.Probed(o.v, p, a, nil)
-	}
-}
-
-// agree has every proposed change agreed on until none is.
-func (o *office) agree() {
-	for o.l.changing {
-		c := o.commands[len(o.commands)-1]
-		o.apply(c)
-		o.l.Proposed(o.v, c, nil)
 	}
 }
 

@@ -10,11 +10,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// atProtocol3 returns a leader whose grid has protocol 3 and one quota.
-func atProtocol3(t *testing.T) *office {
+// limited returns a leader whose grid has one quota.
+func limited(t *testing.T) *office {
 	o := durably(t)
 	kept := *o.v.Roster
-	kept.Protocol = roster.Protocol3
 	kept.Quotas = []roster.Quota{{Pattern: "a*", Names: 5}}
 	o.v.Roster = &kept
 	return o
@@ -32,7 +31,7 @@ func TestSetQuotas(t *testing.T) {
 		"none":          {SettingsRequest{DropQuotas: []pattern.Pattern{"a*"}}, nil},
 		"as it is":      {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "a*", Names: number(5)}}}, []roster.Quota{{Pattern: "a*", Names: 5}}},
 	} {
-		o := atProtocol3(t)
+		o := limited(t)
 		answers := o.set(c.in)
 		o.agree()
 		if len(*answers) != 1 || (*answers)[0] != nil || !reflect.DeepEqual(o.v.Roster.Quotas, c.want) {
@@ -53,23 +52,11 @@ func TestSetQuotasRefused(t *testing.T) {
 		"no such":   {SettingsRequest{DropQuotas: []pattern.Pattern{"b"}}, ErrNotNow, `quota "b": there is none`},
 		"and other": {SettingsRequest{Backups: number(2), DropQuotas: []pattern.Pattern{"b"}}, ErrNotNow, "there is none"},
 	} {
-		o := atProtocol3(t)
+		o := limited(t)
 		commands := len(o.commands)
 		answers := o.set(c.in)
 		if len(*answers) != 1 || !errors.Is((*answers)[0], c.kind) || !strings.Contains((*answers)[0].Error(), c.want) || len(o.commands) != commands {
 			t.Errorf("%s: answers %v, want %s", what, *answers, c.want)
 		}
-	}
-}
-
-// TestQuotasNeedProtocol3: members of protocol 2 could not read the roster.
-func TestQuotasNeedProtocol3(t *testing.T) {
-	o := durably(t)
-	in := SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "a*", Names: number(1)}}}
-	if needed, part, err := NewsOfSettings(o.v.Roster, in); needed != roster.Protocol3 || !strings.Contains(part, "quotas") || err != nil {
-		t.Errorf("needs %v for %q, error %v", needed, part, err)
-	}
-	if needed, _, err := NewsOfSettings(o.v.Roster, SettingsRequest{Backups: number(2)}); needed != roster.Protocol2 || err != nil {
-		t.Errorf("another setting needs %v, error %v", needed, err)
 	}
 }

@@ -185,9 +185,6 @@ func (l *Leader) checkRemoval(v View, r *removal) error {
 	case member && l.leaves(v, m.Incarnation):
 		return failure.Errorf(ErrNotNeeded, "grid: member %s is leaving the grid already", r.id)
 	}
-	if release, said := l.detector.release(m.Incarnation); member && said && !release.Reads(roster.Protocol2) {
-		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: it runs %s, which cannot be told to leave; stop its process, at %s", r.id, release, m.API)
-	}
 	if err := l.checkVote(v, server, answers); err != nil {
 		return err
 	}

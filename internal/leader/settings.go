@@ -32,6 +32,7 @@ type SettingsRequest struct {
 	// Quotas are edits of rows, by pattern; DropQuotas are the patterns of rows that go.
 	Quotas     []roster.QuotaEdit
 	DropQuotas []pattern.Pattern
+	roster.Upcoming
 }
 
 // settingsChange is a request until it is answered.
@@ -75,6 +76,7 @@ func SettingsChange(r *roster.Roster, in SettingsRequest) (roster.Change, error)
 	if err := quotasChange(r, in, &c); err != nil {
 		return roster.Change{}, err
 	}
+	c.Upcoming = in.Beyond(r.Settings.Upcoming)
 	now := r.Settings.Window
 	switch {
 	case in.Window == 0 || in.Window == now:
@@ -106,7 +108,7 @@ func (l *Leader) proposeSettings(v View) {
 			continue
 		}
 		command := roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim, Change: &c}
-		if err := v.Roster.CheckProtocol(command); err != nil { // a member of an earlier release has joined since
+		if err := v.Roster.CheckProtocol(command); err != nil { // the roster's protocol was lowered since
 			l.answerSettings(s, failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", err))
 			continue
 		}

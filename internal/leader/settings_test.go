@@ -16,11 +16,11 @@ func (o *office) set(in SettingsRequest) *[]error {
 	return answers
 }
 
-// durably returns a leader whose grid keeps its log on disk, at protocol 2.
+// durably returns a leader whose grid keeps its log on disk.
 func durably(t *testing.T) *office {
 	o := lead(t, 3, true)
 	kept := *o.v.Roster
-	kept.KeepsLog, kept.Protocol = true, roster.Protocol2
+	kept.KeepsLog = true
 	o.v.Roster = &kept
 	o.assign()
 	later := *o.v.Roster
@@ -153,29 +153,6 @@ func TestSetSettingsIsBounded(t *testing.T) {
 	}
 }
 
-// TestSetBackupsNeedsProtocol2: members of the release before would ignore the change.
-func TestSetBackupsNeedsProtocol2(t *testing.T) {
-	o := mixed(t, 0)
-	o.agree()
-	o.l.changing = false
-	before := len(o.commands)
-	answers := *o.set(SettingsRequest{Backups: number(2)})
-	if len(answers) != 1 || !errors.Is(answers[0], ErrNotNow) || !strings.Contains(answers[0].Error(), "protocol 2 is needed") || len(o.commands) > before {
-		t.Fatalf("answers %v, %d commands", answers, len(o.commands)-before)
-	}
-	c := roster.Change{Backups: number(2)}
-	if _, err := o.v.Roster.Apply(roster.Command{From: o.v.Roster.Version, Change: &c}); !errors.Is(err, roster.ErrRefused) {
-		t.Errorf("applied: %v", err)
-	}
-	needed, part, err := NewsOfSettings(o.v.Roster, SettingsRequest{Backups: number(2)})
-	if needed != roster.Protocol2 || !strings.Contains(part, "backups") || err != nil {
-		t.Errorf("needs %v for %q, error %v", needed, part, err)
-	}
-	if needed, _, err := NewsOfSettings(o.v.Roster, SettingsRequest{Window: 2 * clustertime.Span(window), WindowStated: true}); needed != roster.Protocol1 || err != nil {
-		t.Errorf("the window needs %v, error %v", needed, err)
-	}
-}
-
 // report reports as the owner of a partition.
 func (o *office) report(id roster.PartitionID, in Report) {
 	o.t.Helper()
@@ -230,5 +207,14 @@ func TestSettingsBeforeTheAnchor(t *testing.T) {
 	o.l.SetSettings(o.v, SettingsRequest{Window: 2 * clustertime.Span(window)}, func(err error) { answer = err })
 	if !errors.Is(answer, ErrNotNow) || !strings.Contains(answer.Error(), "the grid's anchor has not been taken yet") || len(o.commands) > 0 {
 		t.Errorf("answer %v, commands %+v", answer, o.commands)
+	}
+}
+
+// agree has every proposed change agreed on until none is.
+func (o *office) agree() {
+	for o.l.changing {
+		c := o.commands[len(o.commands)-1]
+		o.apply(c)
+		o.l.Proposed(o.v, c, nil)
 	}
 }

@@ -12,41 +12,14 @@ import (
 // reasons as well: the member in the zone with fewer votes is promoted, and then there is
 // one voter too many, of which the one in the fullest zone goes.
 
-// describeMembers adds the releases and zones of the members to a sight.
-func (l *Leader) describeMembers(v View, s *plan.Sight) {
-	lack, silent := l.lacking(v, roster.Protocol2)
-	for _, j := range l.requests.joins {
-		if !j.release.Reads(roster.Protocol2) {
-			lack = append(lack, string(j.member.Incarnation))
-		}
-	}
-	s.Ring = len(lack) > 0
-	for _, server := range v.Servers { // one that has left the roster reads the log until it ends
-		p, seen := v.peerOf(server.ID)
-		_, member := v.memberOf(server.ID)
-		if _, joins := l.requests.joins[p.Incarnation]; seen && !member && !joins {
-			silent = append(silent, string(p.Incarnation))
-		}
-	}
-	if len(lack)+len(silent) == 0 {
-		s.Protocol = roster.Protocol2
-	}
+// describeMembers adds the zones of the members to a sight.
+func (l *Leader) describeMembers(s *plan.Sight) {
 	s.Zones = map[roster.Incarnation]string{l.self: l.cfg.Self.Zone}
 	for inc, c := range l.detector.contacts {
 		if c.said {
 			s.Zones[inc] = c.zone
 		}
 	}
-}
-
-// readable returns this member's record for a command at the roster's protocol: without
-// its zone where some member could not read it.
-func (l *Leader) readable(r *roster.Roster) roster.Member {
-	m := l.cfg.Self
-	if r.InUse() < roster.Protocol2 {
-		m.Zone = ""
-	}
-	return m
 }
 
 // countZones records the zones of the members that stay, and the votes in each.

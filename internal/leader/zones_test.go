@@ -12,7 +12,7 @@ import (
 // grid sets the number of voters, and the zones of the first members.
 func (o *office) grid(voters int, zones ...string) {
 	r := *o.v.Roster
-	r.Settings.Voters, r.Protocol = voters, roster.Protocol2
+	r.Settings.Voters = voters
 	r.Members = slices.Clone(r.Members)
 	for i, zone := range zones {
 		r.Members[i].Zone = zone
@@ -144,7 +144,7 @@ func TestVotersComeToRest(t *testing.T) {
 			o.v.Servers[i] = Server{ID: ServerOf(r.Members[i].Incarnation, r.Members[i].Durable), Voter: i == 0 || rng.IntN(2) == 0}
 			o.v.Peers[i].Durable = r.Members[i].Durable
 		}
-		r.Settings.Voters, r.Protocol = roster.StoredVoters(most), roster.Protocol2
+		r.Settings.Voters = roster.StoredVoters(most)
 		o.v.Roster = &r
 		o.l.server = o.v.Servers[0].ID
 		o.assign()
@@ -196,80 +196,14 @@ func checkVotersAtRest(t *testing.T, seed uint64, o *office, most int) {
 	}
 }
 
-// live lets time pass, with every probe answered and every change agreed on; the members
-// state the zones, of which old's release knows nothing.
-func (o *office) live(old int, zones ...string) {
-	for range 20 {
-		o.step(StepEvery)
-		for _, p := range o.take(forDetection) {
-			member := memberOf(p.To)
-			a := Answer{Grid: o.v.Roster.Grid, Version: o.v.Roster.Version}
-			if member != old {
-				a.Release, a.Record.Zone = present, zones[member-1]
-			}
-			o.l.Probed(o.v, p, a, nil)
-		}
-		o.agree()
-	}
-}
-
-// TestZonesAwaitTheLastUpgrade: while one member is of the release before, nothing new is
-// in the roster and the ring places the backups as that release does; when it is upgraded,
-// one change has the zones of all.
-func TestZonesAwaitTheLastUpgrade(t *testing.T) {
-	o := lead(t, 3, true)
-	o.l.cfg.Release, o.l.cfg.Self.Zone = present, "a"
-	o.assign()
-	zones := []string{"a", "b", "c"}
-	o.live(3, zones...)
-	for _, c := range o.commands {
-		if needed, part := c.Needs(); needed > roster.Protocol1 {
-			t.Fatalf("%s is written while a member cannot read it", part)
-		}
-	}
-	if s := o.l.sight(o.v); !s.Ring || s.Protocol != 0 {
-		t.Errorf("the plan is for protocol %d, by the ring %v", s.Protocol, s.Ring)
-	}
-	before := len(o.commands)
-	o.live(0, zones...)
-	var first *roster.Change
-	for _, c := range o.commands[before:] {
-		if c.Change != nil && len(c.Change.Zones) > 0 && first == nil {
-			first = c.Change
-		}
-	}
-	if first == nil || len(first.Zones) != 3 || first.Protocol != roster.Protocol2 {
-		t.Fatalf("the zones are not in one change: %+v", first)
-	}
-	for i, m := range o.v.Roster.Members {
-		if m.Zone != zones[i] {
-			t.Errorf("%s is in zone %q", m.Incarnation, m.Zone)
-		}
-	}
-	if s := o.l.sight(o.v); s.Ring {
-		t.Error("the ring still places the backups")
-	}
-}
-
-// TestFirstMemberHasItsZone: a leader enters the roster with its zone if its release has
-// zones, also into one that is reset for an anchor.
+// TestFirstMemberHasItsZone: a leader enters the roster with its zone.
 func TestFirstMemberHasItsZone(t *testing.T) {
-	for _, release := range []roster.Release{present, {}} {
-		o := lead(t, 1, true)
-		o.l.cfg.Release, o.l.cfg.Self.Zone = release, "a"
-		o.without(1)
-		o.step(0)
-		c := o.commands[0].Change
-		want := ""
-		if release == present {
-			want = "a"
-		}
-		if len(c.Join) != 1 || c.Join[0].Zone != want || (c.Protocol == roster.Protocol2) != (want != "") {
-			t.Errorf("release %s: %+v", release, c)
-		}
-		if m := o.l.readable(o.v.Roster); m.Zone != "" {
-			t.Errorf("zone %q for a roster of protocol 1", m.Zone)
-		}
+	o := lead(t, 1, true)
+	o.l.cfg.Self.Zone = "a"
+	o.without(1)
+	o.step(0)
+	if c := o.commands[0].Change; len(c.Join) != 1 || c.Join[0].Zone != "a" {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -317,22 +251,5 @@ func TestAbsentVoteIsKeptWhileTheRestIsAMajority(t *testing.T) {
 	o.v.Mono += voteKept
 	if got := o.settle(); len(got) != 0 {
 		t.Errorf("done %v; %v vote", got, o.votes())
-	}
-}
-
-// TestZonesAwaitTheEndOfALeaver: a member that has left the roster and still runs reads
-// the log, and its release may not read zones.
-func TestZonesAwaitTheEndOfALeaver(t *testing.T) {
-	o := lead(t, 3, true)
-	o.l.cfg.Release = present
-	o.assign()
-	o.live(0, "", "", "")
-	o.without(3)
-	if s := o.l.sight(o.v); s.Protocol != 0 {
-		t.Errorf("protocol %d while a server that is not a member runs", s.Protocol)
-	}
-	o.unseen(3)
-	if s := o.l.sight(o.v); s.Protocol != roster.Protocol2 {
-		t.Errorf("protocol %d after its end", s.Protocol)
 	}
 }

@@ -46,7 +46,7 @@ func (c Claim) Of(g GridID) GridID {
 func (r *Roster) Identity() GridID { return r.Claim.Of(r.Grid) }
 
 // Refuses reports whether a member takes no message of a roster of another claim: not if it is
-// registered under its own (A9). One that has just started holds nothing, and catches up under the
+// registered under its own (A9). A new member holds nothing, and catches up under the
 // claim that its grid has by now; so does a member of a roster from before the first claim.
 func (r *Roster) Refuses(self Incarnation, of Claim) bool {
 	_, registered := r.Member(self)

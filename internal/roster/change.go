@@ -45,7 +45,7 @@ type Change struct {
 	// is named. They may not be members of the grid (D10).
 	Forget []MemberID `json:"forget,omitempty"`
 	// Keepers are the voters of a grid without data directories, if they are others than
-	// before. They need [Protocol3].
+	// before.
 	Keepers []Incarnation `json:"keepers,omitempty"`
 	// Settle are members that have every replica they are meant to have in sync.
 	Settle []Incarnation `json:"settle,omitempty"`
@@ -58,8 +58,8 @@ type Change struct {
 	Backups *int `json:"backups,omitempty"`
 	// Voters is the new number of voters, another than before: 1, 3, 5 or 7; 0 leaves it.
 	Voters int `json:"voters,omitempty"`
-	// Quotas are rows that are added, or replace those of their patterns; DropQuotas are the
-	// patterns of rows that go. They need [Protocol3].
+	// Quotas are added rows, or replace the rows with their patterns; DropQuotas are the
+	// patterns of removed rows.
 	Quotas     []Quota           `json:"quotas,omitempty"`
 	DropQuotas []pattern.Pattern `json:"drop_quotas,omitempty"`
 	// Zones are the zones of members that joined without them, or with others.
@@ -77,6 +77,7 @@ type Change struct {
 	// Protocol is the roster's protocol from this change on, because every member has it;
 	// 0 leaves it. A lower one is refused while something that needs the higher is in use.
 	Protocol Protocol `json:"protocol,omitempty"`
+	Upcoming
 }
 
 // Replica names one member's copy of one partition.
@@ -99,7 +100,7 @@ type Loss struct {
 func (c Change) IsEmpty() bool {
 	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Settle) == 0 && len(c.Doubt) == 0 &&
 		len(c.Keepers) == 0 &&
-		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Backups == nil && c.Voters == 0 && len(c.Quotas)+len(c.DropQuotas) == 0 && len(c.Zones) == 0 && c.Granted == 0 && c.Stop == 0 && c.Protocol == 0
+		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Backups == nil && c.Voters == 0 && len(c.Quotas)+len(c.DropQuotas) == 0 && len(c.Zones) == 0 && c.Granted == 0 && c.Stop == 0 && c.Protocol == 0 && c.Upcoming == (Upcoming{})
 }
 
 // isStop reports whether the change states an orderly stop and nothing else.
@@ -154,6 +155,7 @@ func (r *Roster) change(c Change) (*Roster, error) {
 		return nil, err
 	}
 	next.raiseUnowned(c.Granted)
+	next.Settings.Upcoming = r.Settings.After(c.Upcoming)
 	if c.Protocol != 0 {
 		next.Protocol = c.Protocol.stored()
 	}

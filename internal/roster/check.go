@@ -88,7 +88,7 @@ func (r *Roster) checkNumbers() error {
 	case r.Stopped < 0 || r.Stopped > r.Ceiling:
 		return invalidf("it stopped at %d and its ceiling is %d", r.Stopped, r.Ceiling)
 	case r.Protocol < 0 || r.Protocol == Protocol1 || r.Protocol > CurrentProtocol:
-		return invalidf("its protocol is %d, and there are %d to %d, and 0 for %d", r.Protocol, Protocol2, CurrentProtocol, Protocol1)
+		return invalidf("its protocol is %d, and there are %d to %d, and 0 for %d", r.Protocol, OldestProtocol+1, CurrentProtocol, Protocol1)
 	case len(r.Partitions) != r.Settings.Partitions:
 		return invalidf("it has %d partitions and its settings say %d", len(r.Partitions), r.Settings.Partitions)
 	case r.Claim != "" && !r.Anchored:

@@ -12,13 +12,12 @@ import (
 // hold in this one. Only an identity is of no version, and From is 0 in it. The claim is
 // that of the roster that the command was computed from.
 type Command struct {
-	From   Version `json:"from"`
-	Claim  Claim   `json:"claim,omitempty"`
-	Form   *Form   `json:"form,omitempty"`
-	Raise  *Raise  `json:"raise,omitempty"`
-	Change *Change `json:"change,omitempty"`
-	Reset  *Reset  `json:"reset,omitempty"`
-	// Identity needs [Protocol2].
+	From     Version   `json:"from"`
+	Claim    Claim     `json:"claim,omitempty"`
+	Form     *Form     `json:"form,omitempty"`
+	Raise    *Raise    `json:"raise,omitempty"`
+	Change   *Change   `json:"change,omitempty"`
+	Reset    *Reset    `json:"reset,omitempty"`
 	Identity *Identity `json:"identity,omitempty"`
 }
 
@@ -40,14 +39,13 @@ type Form struct {
 	// Anchored says that Ceiling rests on the grid's anchor: nothing but a reset is
 	// accepted before the anchor is taken.
 	Anchored bool `json:"anchored,omitempty"`
-	// Sets are those of the grid from whose data this one is recovered. They need
-	// [Protocol2].
+	// Sets are those of the grid from whose data this one is recovered.
 	Sets []Set `json:"sets,omitempty"`
-	// Dropped are those sets of it that were dropped. They need [Protocol3].
+	// Dropped are those sets of it that were dropped.
 	Dropped []DroppedSet `json:"dropped,omitempty"`
-	// Quotas are likewise. They need [Protocol3].
+	// Quotas are likewise.
 	Quotas []Quota `json:"quotas,omitempty"`
-	// Recovered records the recovery that forms the grid, nil for none. It needs [Protocol3].
+	// Recovered records the recovery that forms the grid, nil for none.
 	Recovered *Recovery `json:"recovered,omitempty"`
 }
 

@@ -16,7 +16,7 @@ type Identity struct {
 	Register *Registration `json:"register,omitempty"`
 	Clean    []Cleaned     `json:"clean,omitempty"`
 	Import   *Imported     `json:"import,omitempty"`
-	// Drop removes the set, which has no numbers any longer. It needs [Protocol3].
+	// Drop removes the set, which has no numbers any longer.
 	Drop bool `json:"drop,omitempty"`
 }
 

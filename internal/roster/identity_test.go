@@ -13,19 +13,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster/internal/rostertest"
 )
 
-// numbering is a roster of protocol 2 that takes steps of the set c/web.
+// numbering is a roster that takes steps of the set c/web.
 type numbering struct {
 	t *testing.T
 	r *roster.Roster
 }
 
 func newNumbering(t *testing.T) *numbering {
-	r := rostertest.Formed(t, 2, roster.DefaultWindow)
-	r, err := r.Apply(roster.Command{From: r.Version, Change: &roster.Change{Protocol: roster.Protocol2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &numbering{t: t, r: r}
+	return &numbering{t: t, r: rostertest.Formed(t, 2, roster.DefaultWindow)}
 }
 
 func (n *numbering) do(c roster.Identity) error {
@@ -288,21 +283,14 @@ func TestStepsOfSetsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNumbersNeedProtocol2: a member of protocol 1 could not read them.
-func TestNumbersNeedProtocol2(t *testing.T) {
-	r := rostertest.Formed(t, 2, roster.DefaultWindow)
+// TestNumbersHaveNoVersion: a step that names a version is refused.
+func TestNumbersHaveNoVersion(t *testing.T) {
 	c := roster.Command{Identity: &roster.Identity{Cluster: "c", Name: "web", Apply: &roster.Application{ID: 1, Code: roster.Code{1}}}}
-	if next, err := r.Apply(c); !errors.Is(err, roster.ErrRefused) || !strings.Contains(err.Error(), "protocol 2") || next != r {
-		t.Errorf("%v", err)
-	}
 	n := newNumbering(t)
 	if err := n.apply(1, 7); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.r.Apply(roster.Command{From: n.r.Version, Change: &roster.Change{Protocol: roster.Protocol1}}); !errors.Is(err, roster.ErrRefused) {
-		t.Errorf("back to protocol 1 with numbers in use: %v", err)
-	}
-	if _, err := n.r.Apply(roster.Command{From: 1, Identity: c.Identity}); !errors.Is(err, roster.ErrStale) {
+	if _, err := n.r.Apply(roster.Command{From: n.r.Version + 1, Identity: c.Identity}); !errors.Is(err, roster.ErrStale) {
 		t.Errorf("a step of a version: %v", err)
 	}
 }
@@ -315,7 +303,7 @@ func TestSetsSurviveARecovery(t *testing.T) {
 	}
 	form := roster.Form{Grid: roster.GridID{9}, Settings: n.r.Settings, Sets: n.r.Sets}
 	formed, err := new(roster.Roster).Apply(roster.Command{Form: &form})
-	if err != nil || formed.InUse() != roster.Protocol2 || !reflect.DeepEqual(formed.Sets, n.r.Sets) {
+	if err != nil || !reflect.DeepEqual(formed.Sets, n.r.Sets) {
 		t.Errorf("%+v, %v", formed, err)
 	}
 	form.Sets = []roster.Set{{Cluster: "c", Name: "web", Next: 1, Members: []roster.Numbered{{ID: 1}}}}

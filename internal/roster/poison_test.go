@@ -115,7 +115,6 @@ var extremes = []uint64{0, 1, 2, 3, 1 << 20, 1<<20 + 1, 1<<53 - 2, 1<<53 - 1, 1 
 func TestHostileStepsLeaveReadableRosters(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := newNumbering(t)
-		n.r = rostertest.Apply(t, n.r, roster.Change{Protocol: roster.Protocol3})
 		names := rapid.SampledFrom([]string{"web", "a", "", "\u202e", strings.Repeat("x", roster.MaxSetName), strings.Repeat("x", roster.MaxSetName+1), "a\x00", "\xff"})
 		number := rapid.OneOf(rapid.SampledFrom(extremes), rapid.Uint64Range(0, 4), rapid.Uint64())
 		code := rapid.Custom(func(t *rapid.T) roster.Code { return roster.Code{rapid.ByteRange(0, 3).Draw(t, "code")} })
@@ -154,10 +153,6 @@ func TestHostileStepsLeaveReadableRosters(t *testing.T) {
 func TestDroppedSetsContinue(t *testing.T) {
 	n := newNumbering(t)
 	drop := roster.Identity{Drop: true}
-	if err := n.do(drop); !errors.Is(err, roster.ErrRefused) {
-		t.Errorf("in protocol 2: %v", err)
-	}
-	n.r = rostertest.Apply(t, n.r, roster.Change{Protocol: roster.Protocol3})
 	if err := n.do(drop); !errors.Is(err, roster.ErrUnknownSet) {
 		t.Errorf("a set that does not exist: %v", err)
 	}

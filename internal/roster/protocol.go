@@ -1,9 +1,6 @@
 package roster
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Protocol numbers the versions of the roster's log and of the messages between members.
 // A release reads protocols [OldestProtocol] to [CurrentProtocol], so that the members of a
@@ -22,23 +19,17 @@ import (
 //	        Change.Protocol 1: nothing new is in use
 //
 // A new part of [Command], [Change], [Form], [Settings], [Member] or [Roster] needs a line
-// in [Command.Needs] and [Roster.Needs].
+// in [Command.Needs] and [Roster.Needs]. Before the first release there is one protocol; the
+// build tag nextrelease adds a second one with one part ([Upcoming]), so that upgrades are
+// tested.
 type Protocol int
 
 const (
-	// Protocol1 is the protocol of the releases before there were numbers. In a roster, a
-	// message or a member's record 0 stands for it.
+	// Protocol1 is the protocol of the first release. In a roster 0 stands for it.
 	Protocol1 Protocol = 1
-	// Protocol2 adds Change.Protocol, the number of voters and the zones of members.
-	Protocol2 Protocol = 2
-	// Protocol3 adds quotas, the record of a recovery, and the keepers of definitions in a grid
-	// without data directories.
-	Protocol3 Protocol = 3
 
 	// OldestProtocol is the oldest protocol that this release reads.
 	OldestProtocol = Protocol1
-	// CurrentProtocol is the latest.
-	CurrentProtocol = Protocol3
 )
 
 // Known returns p, and Protocol1 for 0.
@@ -55,116 +46,26 @@ func (p Protocol) stored() Protocol {
 // InUse returns the roster's protocol: commands with parts of a later one are refused.
 func (r *Roster) InUse() Protocol { return r.Protocol.Known() }
 
+// newsNumber is the part by which a protocol is agreed on.
+const newsNumber = "the number of the protocol"
+
 // Needs returns the protocol that a member needs to read the command, and the part that
 // needs it, "" for [Protocol1].
 func (c Command) Needs() (needed Protocol, part string) {
 	switch {
-	case c.Form != nil && len(c.Form.Quotas) > 0, c.Change != nil && len(c.Change.Quotas)+len(c.Change.DropQuotas) > 0:
-		return Protocol3, newsQuotas
-	case c.Form != nil && c.Form.Recovered != nil:
-		return Protocol3, newsRecovery
-	case c.Change != nil && len(c.Change.Keepers) > 0:
-		return Protocol3, newsKeepers
-	case c.Identity != nil && c.Identity.Drop, c.Form != nil && len(c.Form.Dropped) > 0:
-		return Protocol3, newsDropped
-	case c.Change != nil && c.Change.Protocol > Protocol2: // a release without it has to stop here, not to refuse the change
+	case c.Form != nil:
+		return c.Form.Settings.needs()
+	case c.Change == nil:
+		return Protocol1, ""
+	case c.Change.Protocol > Protocol1: // a release without it has to stop here, not to refuse the change
 		return c.Change.Protocol, newsNumber
-	case c.Identity != nil:
-		return Protocol2, newsSets
-	case c.Form != nil && len(c.Form.Sets) > 0:
-		return Protocol2, newsSets
-	case c.Form != nil && c.Form.Settings.news() != "":
-		return Protocol2, c.Form.Settings.news()
-	case c.Change != nil && c.Change.news() != "":
-		return Protocol2, c.Change.news()
-	case c.Reset != nil && c.Reset.Leader.news() != "":
-		return Protocol2, c.Reset.Leader.news()
 	}
-	return Protocol1, ""
+	return c.Change.needs()
 }
 
 // Needs returns the protocol that a member needs to read the roster apart from the number
 // of its protocol, and the part that needs it, "" for [Protocol1].
-func (r *Roster) Needs() (needed Protocol, part string) {
-	if len(r.Quotas) > 0 {
-		return Protocol3, newsQuotas
-	}
-	if r.Recovered != nil {
-		return Protocol3, newsRecovery
-	}
-	if len(r.Keepers) > 0 || slices.ContainsFunc(r.Partitions, func(p Partition) bool { return p.Memory }) {
-		return Protocol3, newsKeepers
-	}
-	if len(r.Dropped) > 0 {
-		return Protocol3, newsDropped
-	}
-	if part := r.Settings.news(); part != "" {
-		return Protocol2, part
-	}
-	for _, m := range r.Members {
-		if part := m.news(); part != "" {
-			return Protocol2, part
-		}
-	}
-	if len(r.Sets) > 0 {
-		return Protocol2, newsSets
-	}
-	return Protocol1, ""
-}
-
-// newsNumber is the part by which a protocol is agreed on.
-const newsNumber = "the number of the protocol"
-
-// The parts of protocol 3.
-const (
-	newsQuotas   = "quotas"
-	newsRecovery = "the record of a recovery"
-	newsKeepers  = "definitions in the memory of voters"
-)
-
-// newsDropped is the part of protocol 3 by which sets are dropped.
-const newsDropped = "dropped sets"
-
-// newsSets is the part of protocol 2 by which processes have persistent numbers.
-const newsSets = "identity numbers"
-
-// news returns the part of protocol 2 that the change has, "" for none.
-func (c *Change) news() string {
-	if c.Protocol != 0 {
-		return newsNumber
-	}
-	if c.Backups != nil {
-		return "a change of the number of backups"
-	}
-	if c.Voters != 0 {
-		return "the number of voters"
-	}
-	if len(c.Zones) > 0 {
-		return "the zones of members"
-	}
-	for _, m := range c.Join {
-		if part := m.news(); part != "" {
-			return part
-		}
-	}
-	return ""
-}
-
-// news returns the part of protocol 2 that the settings have, "" for none.
-func (s Settings) news() string {
-	if s.Voters != 0 {
-		return "the number of voters"
-	}
-	return ""
-}
-
-// news returns the part of protocol 2 that the record has, "" for none.
-func (m Member) news() string {
-	if m.Zone != "" {
-		return "the zone of member " + string(m.Incarnation)
-	}
-	return ""
-}
+func (r *Roster) Needs() (needed Protocol, part string) { return r.Settings.needs() }
 
 // CheckProtocol refuses a command with a part that the roster's protocol does not have.
 // A new grid begins with the protocol of its settings, and a change may raise the

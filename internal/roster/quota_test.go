@@ -12,10 +12,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster/internal/rostertest"
 )
 
-// quoted returns a grid of protocol 3 with quotas.
+// quoted returns a grid with quotas.
 func quoted(t *testing.T, rows ...roster.Quota) *roster.Roster {
 	t.Helper()
-	r := rostertest.Apply(t, rostertest.Formed(t, 1, roster.DefaultWindow), roster.Change{Protocol: roster.Protocol3})
+	r := rostertest.Apply(t, rostertest.Formed(t, 1, roster.DefaultWindow), roster.Change{Join: rostertest.Records([]string{"a1"})})
 	if len(rows) > 0 {
 		r = rostertest.Apply(t, r, roster.Change{Quotas: rows})
 	}
@@ -51,15 +51,9 @@ func TestQuotasChange(t *testing.T) {
 	if want := []roster.Quota{{Pattern: "b*", PeerNodes: 9}}; !reflect.DeepEqual(r.Quotas, want) || before[0].Pattern != "a*" {
 		t.Fatalf("%+v after %+v", r.Quotas, before)
 	}
-	if _, err := r.Apply(roster.Command{From: r.Version, Change: &roster.Change{Protocol: roster.Protocol2}}); !errors.Is(err, roster.ErrRefused) {
-		t.Errorf("protocol 2 with quotas: %v", err)
-	}
 	r = rostertest.Apply(t, r, roster.Change{DropQuotas: []pattern.Pattern{"b*"}})
 	if r.Quotas != nil {
 		t.Errorf("%+v is left", r.Quotas)
-	}
-	if r = rostertest.Apply(t, r, roster.Change{Protocol: roster.Protocol2}); r.InUse() != roster.Protocol2 {
-		t.Errorf("the protocol is %d after the last quota", r.InUse())
 	}
 }
 
@@ -76,19 +70,17 @@ func TestQuotasRefused(t *testing.T) {
 		c    roster.Change
 		want string
 	}{
-		"protocol 2":    {rostertest.Apply(t, rostertest.Formed(t, 1, roster.DefaultWindow), roster.Change{Protocol: roster.Protocol2}), roster.Change{Quotas: []roster.Quota{{Pattern: "a"}}}, "quotas: protocol 3 is needed"},
-		"protocol 2 no": {rostertest.Formed(t, 1, roster.DefaultWindow), roster.Change{DropQuotas: []pattern.Pattern{"a"}}, "protocol 3 is needed"},
-		"no pattern":    {quoted(t), roster.Change{Quotas: []roster.Quota{{Names: 1}}}, "give 1 to 255 bytes"},
-		"long pattern":  {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: pattern.Pattern(strings.Repeat("x", 256))}}}, "has 256 bytes"},
-		"control":       {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a\nb"}}}, "control"},
-		"negative":      {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a", HolderNodes: -1}}}, "holder_nodes is -1"},
-		"huge":          {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a", Calls: roster.MaxQuota + 1}}}, "calls is 1000000001"},
-		"twice":         {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a"}, {Pattern: "a", Names: 1}}}, "edited twice"},
-		"set and gone":  {quoted(t, roster.Quota{Pattern: "a"}), roster.Change{Quotas: []roster.Quota{{Pattern: "a", Names: 1}}, DropQuotas: []pattern.Pattern{"a"}}, "edited twice"},
-		"gone twice":    {quoted(t, roster.Quota{Pattern: "a"}), roster.Change{DropQuotas: []pattern.Pattern{"a", "a"}}, "there is none"},
-		"no such":       {quoted(t), roster.Change{DropQuotas: []pattern.Pattern{"a"}}, "there is none"},
-		"too many":      {quoted(t, full...), roster.Change{Quotas: []roster.Quota{{Pattern: "x"}}}, "65 quotas; a grid has at most 64"},
-		"too long":      {quoted(t), roster.Change{Quotas: long}, "have 8415 bytes; at most 8192"},
+		"no pattern":   {quoted(t), roster.Change{Quotas: []roster.Quota{{Names: 1}}}, "give 1 to 255 bytes"},
+		"long pattern": {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: pattern.Pattern(strings.Repeat("x", 256))}}}, "has 256 bytes"},
+		"control":      {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a\nb"}}}, "control"},
+		"negative":     {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a", HolderNodes: -1}}}, "holder_nodes is -1"},
+		"huge":         {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a", Calls: roster.MaxQuota + 1}}}, "calls is 1000000001"},
+		"twice":        {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a"}, {Pattern: "a", Names: 1}}}, "edited twice"},
+		"set and gone": {quoted(t, roster.Quota{Pattern: "a"}), roster.Change{Quotas: []roster.Quota{{Pattern: "a", Names: 1}}, DropQuotas: []pattern.Pattern{"a"}}, "edited twice"},
+		"gone twice":   {quoted(t, roster.Quota{Pattern: "a"}), roster.Change{DropQuotas: []pattern.Pattern{"a", "a"}}, "there is none"},
+		"no such":      {quoted(t), roster.Change{DropQuotas: []pattern.Pattern{"a"}}, "there is none"},
+		"too many":     {quoted(t, full...), roster.Change{Quotas: []roster.Quota{{Pattern: "x"}}}, "65 quotas; a grid has at most 64"},
+		"too long":     {quoted(t), roster.Change{Quotas: long}, "have 8415 bytes; at most 8192"},
 	} {
 		next, err := c.r.Apply(roster.Command{From: c.r.Version, Change: &c.c})
 		if !errors.Is(err, roster.ErrRefused) || next != c.r || !strings.Contains(err.Error(), c.want) {
@@ -103,12 +95,12 @@ func TestQuotasRefused(t *testing.T) {
 	}
 }
 
-// TestRecoveredGridHasQuotas: a grid that is formed with those of another begins at protocol 3.
+// TestRecoveredGridHasQuotas: a grid that is formed with those of another has them.
 func TestRecoveredGridHasQuotas(t *testing.T) {
 	rows := []roster.Quota{{Pattern: "a*", Names: 1}}
 	form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: 1, Window: roster.DefaultWindow}, Quotas: rows}
 	r, err := new(roster.Roster).Apply(roster.Command{Form: &form})
-	if err != nil || r.InUse() != roster.Protocol3 || !reflect.DeepEqual(r.Quotas, rows) {
+	if err != nil || !reflect.DeepEqual(r.Quotas, rows) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 }

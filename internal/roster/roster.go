@@ -56,7 +56,7 @@ type Partition struct {
 	// empty while no disk has them.
 	Disk []MemberID `json:"disk,omitempty"`
 	// Memory says that those of Disk have the definitions in memory, in a grid without data
-	// directories. It needs [Protocol3].
+	// directories.
 	Memory bool `json:"memory,omitempty"`
 }
 
@@ -91,24 +91,24 @@ type Roster struct {
 	Settings Settings         `json:"settings"`
 	KeepsLog bool             `json:"keeps_log,omitempty"` // every member that formed it keeps its log on disk
 	Began    clustertime.Tick `json:"began_ms,omitempty"`  // the ceiling as it was formed
-	Protocol Protocol         `json:"protocol,omitempty"`  // 2 or later that every member has and needs; 0 is Protocol1
+	Protocol Protocol         `json:"protocol,omitempty"`  // that every member has; 0 is Protocol1
 	// Members are sorted by incarnation; no two are of one member ID.
 	Members []Member `json:"members"`
 	// Unsettled are the members that do not have all their replicas in sync yet.
 	// Sorted.
 	Unsettled []Incarnation `json:"unsettled,omitempty"`
 	// Keepers are the voters of a grid without data directories, members or not. A majority of
-	// them keeps the definitions of each partition in memory. Sorted. They need [Protocol3].
+	// them keeps the definitions of each partition in memory. Sorted.
 	Keepers []Incarnation `json:"keepers,omitempty"`
 	// Partitions has one entry for each partition, by ID.
 	Partitions []Partition `json:"partitions"`
 	// Sets give processes persistent numbers. Sorted by cluster and name.
 	Sets []Set `json:"sets,omitempty"`
-	// Dropped is where sets that were dropped would continue. Sorted. They need [Protocol3].
+	// Dropped is where sets that were dropped would continue. Sorted.
 	Dropped []DroppedSet `json:"dropped,omitempty"`
-	// Quotas limit what holders may take. Sorted by pattern. They need [Protocol3].
+	// Quotas limit what holders may take. Sorted by pattern.
 	Quotas []Quota `json:"quotas,omitempty"`
-	// Recovered records the recovery that formed the grid, nil for none. It needs [Protocol3].
+	// Recovered records the recovery that formed the grid, nil for none.
 	Recovered *Recovery `json:"recovered,omitempty"`
 }
 

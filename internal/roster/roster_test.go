@@ -283,27 +283,23 @@ func soundMembers(t *rapid.T, r *roster.Roster, sound map[string][]roster.Change
 	if r.InUse() < roster.CurrentProtocol {
 		sound["protocol"] = []roster.Change{{Protocol: r.InUse() + 1}}
 	}
-	if r.InUse() >= roster.Protocol3 {
-		q := roster.Quota{Pattern: pattern.Pattern(rapid.StringMatching(`[ab*]{1,3}`).Draw(t, "pattern")), Names: rapid.IntRange(0, 9).Draw(t, "names")}
-		sound["quota"] = []roster.Change{{Quotas: []roster.Quota{q}}}
-		for _, row := range r.Quotas {
-			sound["quota dropped"] = append(sound["quota dropped"], roster.Change{DropQuotas: []pattern.Pattern{row.Pattern}})
+	q := roster.Quota{Pattern: pattern.Pattern(rapid.StringMatching(`[ab*]{1,3}`).Draw(t, "pattern")), Names: rapid.IntRange(0, 9).Draw(t, "names")}
+	sound["quota"] = []roster.Change{{Quotas: []roster.Quota{q}}}
+	for _, row := range r.Quotas {
+		sound["quota dropped"] = append(sound["quota dropped"], roster.Change{DropQuotas: []pattern.Pattern{row.Pattern}})
+	}
+	for _, n := range []int{1, 3, 5, 7} {
+		if n != r.Settings.MostVoters() {
+			sound["voters"] = append(sound["voters"], roster.Change{Voters: n})
 		}
 	}
-	if r.InUse() >= roster.Protocol2 {
-		for _, n := range []int{1, 3, 5, 7} {
-			if n != r.Settings.MostVoters() {
-				sound["voters"] = append(sound["voters"], roster.Change{Voters: n})
-			}
+	for _, n := range []int{0, 1, 2} {
+		if n != r.Settings.Backups {
+			sound["backups"] = append(sound["backups"], roster.Change{Backups: &n})
 		}
-		for _, n := range []int{0, 1, 2} {
-			if n != r.Settings.Backups {
-				sound["backups"] = append(sound["backups"], roster.Change{Backups: &n})
-			}
-		}
-		for _, m := range r.Members {
-			sound["zone"] = append(sound["zone"], roster.Change{Zones: []roster.Zoning{{Member: m.Incarnation, Zone: m.Zone + "z"}}})
-		}
+	}
+	for _, m := range r.Members {
+		sound["zone"] = append(sound["zone"], roster.Change{Zones: []roster.Zoning{{Member: m.Incarnation, Zone: m.Zone + "z"}}})
 	}
 	if len(r.Members) == 1 && r.Members[0].Durable && r.Ceiling > 0 {
 		sound["stop"] = []roster.Change{{Stop: r.Ceiling/2 + 1}}

@@ -108,18 +108,6 @@ func (r *Roster) CheckIdentity(cluster, name string, id, incarnation uint64) err
 	return nil
 }
 
-// Clamp takes incarnations to the greatest there may be. Earlier releases counted beyond it
-// on the word of a caller. The roster must not be shared yet.
-func (r *Roster) Clamp() {
-	for i := range r.Sets {
-		r.Sets[i].Removed = min(r.Sets[i].Removed, MaxNumber-1)
-		for j := range r.Sets[i].Members {
-			m := &r.Sets[i].Members[j]
-			m.Incarnation = min(m.Incarnation, MaxNumber-1)
-		}
-	}
-}
-
 // CheckSets reports, as an [ErrInvalid], sets that no sequence of commands can give.
 func CheckSets(sets []Set) error {
 	if len(sets) > MaxSets || countNumbered(sets) > MaxNumbered {

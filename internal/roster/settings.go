@@ -46,6 +46,7 @@ type Settings struct {
 	// Voters is how many members vote if there are as many: 1, 3, 5 or 7; 0 is
 	// DefaultVoters. See [Settings.MostVoters].
 	Voters int `json:"voters,omitempty"`
+	Upcoming
 }
 
 // MostVoters returns how many members vote if there are as many.
@@ -56,8 +57,7 @@ func (s Settings) MostVoters() int {
 	return s.Voters
 }
 
-// StoredVoters returns a number of voters as settings have it: 0 for the default, which
-// every release knows.
+// StoredVoters returns a number of voters as settings have it: 0 for the default.
 func StoredVoters(n int) int {
 	if n == DefaultVoters {
 		return 0

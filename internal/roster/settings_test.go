@@ -78,20 +78,17 @@ func TestSettingsDiffers(t *testing.T) {
 	}
 }
 
-// TestBackupsChange: the number of backups changes by a command of protocol 2, the members
-// and partitions stay as they are, and refusals change nothing.
+// TestBackupsChange: the number of backups changes, the members and partitions stay as they are, and refusals change nothing.
 func TestBackupsChange(t *testing.T) {
-	old := formedWith(t, sound)
-	r := mustChange(t, old, Change{Protocol: Protocol2})
+	r := formedWith(t, sound)
 	for what, c := range map[string]struct {
 		r       *Roster
 		backups int
 		want    string
 	}{
-		"of protocol 1": {old, 2, "protocol 2 is needed"},
-		"negative":      {r, -1, "backups -1 must be 0 to 32767"},
-		"too many":      {r, MaxBackups + 1, "backups 32768 must be 0 to 32767"},
-		"the same":      {r, 1, "another number than the grid's, 1"},
+		"negative": {r, -1, "backups -1 must be 0 to 32767"},
+		"too many": {r, MaxBackups + 1, "backups 32768 must be 0 to 32767"},
+		"the same": {r, 1, "another number than the grid's, 1"},
 	} {
 		if next, err := c.r.Apply(Command{From: c.r.Version, Change: &Change{Backups: &c.backups}}); !errors.Is(err, ErrRefused) || next != c.r || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
@@ -104,10 +101,6 @@ func TestBackupsChange(t *testing.T) {
 		if !reflect.DeepEqual(*next, want) {
 			t.Errorf("%d backups: %+v, want %+v", backups, next, want)
 		}
-	}
-	two := 2
-	if back := mustChange(t, mustChange(t, r, Change{Backups: &two}), Change{Protocol: Protocol1}); back.Settings.Backups != 2 || back.InUse() != Protocol1 {
-		t.Errorf("%+v: a changed number of backups adds no part to the roster", back)
 	}
 }
 

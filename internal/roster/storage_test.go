@@ -23,7 +23,7 @@ func kept(t *testing.T) *roster.Roster {
 			{0, rostertest.Incarnation("a1"), rostertest.Incarnations([]string{"b1"})}, {1, rostertest.Incarnation("c1"), nil},
 		},
 		Settle:  rostertest.Incarnations(names),
-		Keepers: rostertest.Incarnations(names), Protocol: roster.Protocol3,
+		Keepers: rostertest.Incarnations(names),
 	})
 	return rostertest.Apply(t, r, roster.Change{Persist: []roster.PartitionID{0, 1}})
 }
@@ -83,7 +83,7 @@ func TestNeededKeepers(t *testing.T) {
 		c.Remove = []roster.Incarnation{i}
 		r = rostertest.Apply(t, r, c)
 	}
-	r = rostertest.Apply(t, r, roster.Change{Keepers: rostertest.Incarnations([]string{"d1"}), Protocol: roster.Protocol3})
+	r = rostertest.Apply(t, r, roster.Change{Keepers: rostertest.Incarnations([]string{"d1"})})
 	if s := r.Storage(0); s.Memory || len(s.Next) > 0 {
 		t.Errorf("the disks of %v are named, and memory takes their place: %+v", r.Partitions[0].Disk, s)
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster/internal/rostertest"
 )
 
-// TestVotersAndZonesChange: the number of voters and the zones of members change by
-// commands of protocol 2, and refusals change nothing.
+// TestVotersAndZonesChange: the number of voters and the zones of members change, and refusals
+// change nothing.
 func TestVotersAndZonesChange(t *testing.T) {
 	a, b := rostertest.Incarnation("a1"), rostertest.Incarnation("b1")
-	old := rostertest.Apply(t, rostertest.Formed(t, 1, roster.DefaultWindow), roster.Change{Join: rostertest.Records([]string{"a1", "b1"})})
-	r := rostertest.Apply(t, old, roster.Change{Protocol: roster.Protocol2})
+	r := rostertest.Apply(t, rostertest.Formed(t, 1, roster.DefaultWindow), roster.Change{Join: rostertest.Records([]string{"a1", "b1"})})
+	old := r
 	zone := func(i roster.Incarnation, zone string) []roster.Zoning {
 		return []roster.Zoning{{Member: i, Zone: zone}}
 	}
@@ -23,17 +23,13 @@ func TestVotersAndZonesChange(t *testing.T) {
 		change roster.Change
 		want   string
 	}{
-		"voters of protocol 1":    {old, roster.Change{Voters: 5}, "protocol 2 is needed"},
-		"a zone of protocol 1":    {old, roster.Change{Zones: zone(a, "x")}, "protocol 2 is needed"},
-		"a join with one":         {old, roster.Change{Join: []roster.Member{{Incarnation: rostertest.Incarnation("c1"), Zone: "x"}}}, "protocol 2 is needed"},
-		"four voters":             {r, roster.Change{Voters: 4}, "voters 4 must be 1, 3, 5 or 7"},
-		"as many voters":          {r, roster.Change{Voters: 3}, "another number than the grid's, 3"},
-		"a stranger's zone":       {r, roster.Change{Zones: zone(rostertest.Incarnation("c1"), "x")}, "is not a member"},
-		"two zones":               {r, roster.Change{Zones: append(zone(a, "x"), zone(a, "y")...)}, "or gets two"},
-		"the same zone":           {r, roster.Change{Zones: zone(a, "")}, "already"},
-		"an unprintable zone":     {r, roster.Change{Zones: zone(a, "a\nb")}, "control characters"},
-		"a long zone":             {r, roster.Change{Zones: zone(a, strings.Repeat("x", 256))}, "255 bytes"},
-		"the protocol while used": {rostertest.Apply(t, r, roster.Change{Voters: 5}), roster.Change{Protocol: roster.Protocol1}, "in use"},
+		"four voters":         {r, roster.Change{Voters: 4}, "voters 4 must be 1, 3, 5 or 7"},
+		"as many voters":      {r, roster.Change{Voters: 3}, "another number than the grid's, 3"},
+		"a stranger's zone":   {r, roster.Change{Zones: zone(rostertest.Incarnation("c1"), "x")}, "is not a member"},
+		"two zones":           {r, roster.Change{Zones: append(zone(a, "x"), zone(a, "y")...)}, "or gets two"},
+		"the same zone":       {r, roster.Change{Zones: zone(a, "")}, "already"},
+		"an unprintable zone": {r, roster.Change{Zones: zone(a, "a\nb")}, "control characters"},
+		"a long zone":         {r, roster.Change{Zones: zone(a, strings.Repeat("x", 256))}, "255 bytes"},
 	} {
 		if next, err := c.r.Apply(roster.Command{From: c.r.Version, Change: &c.change}); !errors.Is(err, roster.ErrRefused) || next != c.r || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
@@ -44,7 +40,7 @@ func TestVotersAndZonesChange(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	r = rostertest.Apply(t, r, roster.Change{Voters: 3, Zones: zone(b, "")})
-	if r = rostertest.Apply(t, r, roster.Change{Protocol: roster.Protocol1}); r.Settings != old.Settings || r.ZoneOf(b) != "" {
+	if r.Settings != old.Settings || r.ZoneOf(b) != "" {
 		t.Errorf("%+v is not as before", r)
 	}
 }
@@ -53,7 +49,7 @@ func TestVotersAndZonesChange(t *testing.T) {
 func TestInOneZone(t *testing.T) {
 	join := rostertest.Records([]string{"a1", "b1", "c1"})
 	join[0].Zone, join[1].Zone = "x", "x"
-	r := rostertest.Apply(t, rostertest.Formed(t, 1, roster.DefaultWindow), roster.Change{Join: join, Protocol: roster.Protocol2})
+	r := rostertest.Apply(t, rostertest.Formed(t, 1, roster.DefaultWindow), roster.Change{Join: join})
 	for names, want := range map[string]bool{"": false, "a1": false, "a1 b1": true, "a1 c1": false, "b1 c1 a1": false} {
 		var p roster.Partition
 		for _, name := range strings.Fields(names) {

@@ -81,7 +81,6 @@ func DecodeRoster(data []byte) (*roster.Roster, error) {
 	if err := checkNeeded(format, needed, part); err != nil {
 		return nil, err
 	}
-	r.Clamp()
 	if err := r.Check(); err != nil {
 		return nil, failure.Errorf(ErrBadRequest, "the roster is damaged: %w", err)
 	}
@@ -92,7 +91,7 @@ func DecodeRoster(data []byte) (*roster.Roster, error) {
 // of its protocol, and the part that needs it.
 func rosterNeeds(r *roster.Roster) (roster.Protocol, string) {
 	if r.Protocol != 0 {
-		return max(r.Protocol, roster.Protocol2), "the number of the protocol"
+		return r.Protocol, "the number of the protocol"
 	}
 	return r.Needs()
 }

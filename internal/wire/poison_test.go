@@ -9,30 +9,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// TestIncarnationsOfEarlierReleasesAreClamped: earlier releases stored incarnations that
-// every reader refused, so that a grid could not be started again.
-func TestIncarnationsOfEarlierReleasesAreClamped(t *testing.T) {
-	for _, stored := range []uint64{roster.MaxNumber - 1, roster.MaxNumber, roster.MaxNumber + 7} {
-		r := someRoster()
-		poisoned := *r
-		poisoned.Protocol = roster.Protocol2
-		poisoned.Sets = []roster.Set{{Cluster: "c", Name: "web", Next: 2, Removed: stored, Members: []roster.Numbered{
-			{ID: 1, Code: roster.Code{1}, Start: roster.Code{2}, Incarnation: stored},
-		}}}
-		data, err := wire.EncodeRoster(&poisoned)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := wire.DecodeRoster(data)
-		if err != nil {
-			t.Fatalf("incarnation %d: %v", stored, err)
-		}
-		if s := got.Sets[0]; s.Removed != roster.MaxNumber-1 || s.Members[0].Incarnation != roster.MaxNumber-1 {
-			t.Errorf("incarnation %d is read as %+v", stored, s)
-		}
-	}
-}
-
 // TestFullRosterIsRead: a member reads every roster that commands give, at the bounds of
 // all of its lists together.
 func TestFullRosterIsRead(t *testing.T) {

@@ -22,12 +22,13 @@ type SettingsRequest struct {
 	// Quotas set limits of rows, by pattern; DropQuotas are the patterns of rows to remove.
 	Quotas     []roster.QuotaEdit `json:"quotas,omitempty"`
 	DropQuotas []security.Pattern `json:"drop_quotas,omitempty"`
+	roster.Upcoming
 	Relay
 }
 
 // IsEmpty reports whether a request changes nothing.
 func (r SettingsRequest) IsEmpty() bool {
-	return r.Backups == nil && r.Window == 0 && r.Voters == 0 && !r.EditsQuotas()
+	return r.Backups == nil && r.Window == 0 && r.Voters == 0 && !r.EditsQuotas() && r.Upcoming == (roster.Upcoming{})
 }
 
 // EditsQuotas reports whether a request changes quotas.
@@ -40,7 +41,7 @@ type SettingsResponse struct {
 	Backups    int              `json:"backups"`
 	Window     clustertime.Span `json:"window_ms"`
 	Voters     int              `json:"voters"`
-	// Quotas are all rows, by pattern. Members of protocol 2 leave it nil.
+	// Quotas are all rows, by pattern.
 	Quotas  []QuotaUse     `json:"quotas"`
 	Version roster.Version `json:"version"` // of the roster that they are in
 }

@@ -208,7 +208,7 @@ func (l *nameLab) start() (*nameWorld, error) {
 	}
 	first.Lose = []roster.Loss{loss}
 	for _, letter := range l.scope.Voters {
-		first.Keepers, first.Protocol = append(first.Keepers, w.members[letter-'A'].self), roster.Protocol3
+		first.Keepers = append(first.Keepers, w.members[letter-'A'].self)
 	}
 	if r, err = r.Apply(roster.Command{From: r.Version, Change: &first}); err != nil {
 		return nil, err

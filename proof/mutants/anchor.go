@@ -57,7 +57,7 @@ var anchorMutants = []mutant{
 	{"A9", "the identity of a member of another claim is in use", "internal/leader/join.go", "if err == nil && !a.foreign(v.Roster) {", "if err == nil {", leaderTests},
 	{"A9", "a Raft stream of another claim counts", "internal/roster/anchor.go", "&& of != r.Claim", "&& of == \"\"", []string{"./grid", "-run", "RaftStreamsOfOtherClaims"}},
 	{"A9", "a process that has just started takes no call of another claim", "internal/roster/anchor.go", "return registered && r.Claim", "return r.Claim", []string{"./grid/internal/api", "-run", "Claims"}},
-	{"A9", "a Raft stream states no claim", "grid/internal/transport/raftstream.go", "Preamble{Grid: s.grid, Claim: claim, Target: id}", "Preamble{Grid: s.grid, Target: id}", streamTests},
+	{"A9", "a Raft stream states no claim", "grid/internal/transport/raftstream.go", "Preamble{Grid: s.grid, Claim: claim, Target: id, Release: s.releases.Own()}", "Preamble{Grid: s.grid, Target: id, Release: s.releases.Own()}", streamTests},
 	{"A9", "Raft streams of an earlier claim stay", "grid/internal/transport/raftclaims.go", "if conn.claim != own {", "if conn.claim != own && len(others) < 0 {", streamTests},
 	{"A9", "a call of another claim counts", "grid/internal/api/api.go", "c.members && !c.anyClaim && r.Refuses", "c.members && c.anyClaim && r.Refuses", []string{"./grid/internal/api", "-run", "Claims"}},
 	{"A9", "floors of an anchored grid go up on a holder's word", "partition/earlier.go", "	case r.Claim != \"\":\n		return contained\n", "", []string{"./partition", "-run", "GrantsOfOtherClaims"}},

@@ -17,6 +17,7 @@ import (
 // suite is the arguments of go test that name tests, taken apart.
 type suite struct {
 	module   string   // the folder of a nested module, "" for this one
+	tags     string   // of the build
 	packages []string // patterns
 	flags    []string // of the test programs
 }
@@ -27,6 +28,9 @@ var ofGoTest = []string{"-run", "-skip", "-short", "-v"}
 func suiteOf(tests []string) (s suite) {
 	if len(tests) > 1 && tests[0] == "-C" {
 		s.module, tests = tests[1], tests[2:]
+	}
+	if len(tests) > 1 && tests[0] == "-tags" {
+		s.tags, tests = tests[1], tests[2:]
 	}
 	first := slices.IndexFunc(tests, func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	if first < 0 {
@@ -98,7 +102,9 @@ func (b *builds) forget(s suite, weak []edit) {
 	}
 }
 
-func key(s suite, weak []edit) string { return fmt.Sprintf("%q %q %q", s.module, s.packages, weak) }
+func key(s suite, weak []edit) string {
+	return fmt.Sprintf("%q %q %q %q", s.module, s.tags, s.packages, weak)
+}
 
 // compile writes the test programs of a suite to a new folder.
 func compile(ctx context.Context, dir string, s suite, weak []edit) ([]program, error) {
@@ -110,11 +116,11 @@ func compile(ctx context.Context, dir string, s suite, weak []edit) ([]program, 
 		first = []string{"-C", s.module}
 	}
 	const form = "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}\t{{.TestImports}}{{.XTestImports}}{{end}}"
-	list, err := goCommand(ctx, slices.Concat([]string{"list"}, first, []string{"-f", form}, s.packages))
+	list, err := goCommand(ctx, slices.Concat([]string{"list"}, first, []string{"-tags", s.tags, "-f", form}, s.packages))
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]string{"test"}, first, []string{"-c", "-vet=off", "-o", dir + string(filepath.Separator)})
+	args := slices.Concat([]string{"test"}, first, []string{"-tags", s.tags, "-c", "-vet=off", "-o", dir + string(filepath.Separator)})
 	if len(weak) > 0 {
 		overlay, err := overlay(dir, weak)
 		if err != nil {

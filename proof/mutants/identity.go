@@ -34,7 +34,6 @@ var identityMutants = []mutant{
 	{"N2", "a set that is dropped again forgets the first time", "internal/roster/drop.go", "max(out[at].Next, d.Next)", "d.Next", dropTests},
 	{"N2", "a recovered grid forgets dropped sets", "internal/roster/command.go", "		Dropped:    f.Dropped,\n", "", dropTests},
 	{"N3", "a caller takes a number to any incarnation", "internal/roster/identity.go", "	if g.Incarnation > given+maxLost {", "	if g.Incarnation > MaxNumber {", poisonTests},
-	{"N3", "a poisoned roster of an earlier release is not read", "internal/wire/formatted.go", "	r.Clamp()\n", "", []string{"./internal/wire", "-run", "Clamped"}},
 	{"R6", "a command leads to a roster that no member reads", "internal/roster/command.go", "	if next != r {\n		if err", "	if next == nil {\n		if err", poisonTests},
 	{"N3", "a repeated registration fences itself", "internal/roster/identity.go", "	if g.Start != m.Start {", "	if g.Start != m.Before {", setTests},
 	{"N3", "a late registration of the process before takes over", "internal/roster/identity.go", " || g.Start == m.Before):", "):", setTests},

@@ -105,9 +105,10 @@ func TestSuiteOf(t *testing.T) {
 		"./x ./y/...":                {packages: []string{"./x", "./y/..."}},
 		"./x -short -run A -seeds 8": {packages: []string{"./x"}, flags: []string{"-test.short", "-test.run", "A", "-seeds", "8"}},
 		"-C a/b . -skip B":           {module: "a/b", packages: []string{"."}, flags: []string{"-test.skip", "B"}},
+		"-tags b . -run C":           {tags: "b", packages: []string{"."}, flags: []string{"-test.run", "C"}},
 	} {
 		got := suiteOf(strings.Fields(args))
-		if got.module != want.module || !slices.Equal(got.packages, want.packages) || !slices.Equal(got.flags, want.flags) {
+		if got.module != want.module || got.tags != want.tags || !slices.Equal(got.packages, want.packages) || !slices.Equal(got.flags, want.flags) {
 			t.Errorf("%s is %+v, want %+v", args, got, want)
 		}
 	}

@@ -20,7 +20,6 @@ var keeperMutants = []mutant{
 	{"D4", "a loss forgets that voters are named", "internal/roster/reassign.go", "	r.Partitions[l.Partition].Memory = was.Memory\n", "", keeperTests},
 	{"D4", "memory takes the place of disks", "internal/roster/storage.go", "len(r.Keepers) > 0 && (p.Memory || len(p.Disk) == 0):", "len(r.Keepers) > 0:", keeperTests},
 	{"D2", "a named voter that is next no longer is not waited for", "internal/roster/storage.go", "if p.Memory && slices.Contains(p.Disk,", "if !p.Memory && slices.Contains(p.Disk,", keeperTests},
-	{"D4", "voters that some member cannot read are named", "internal/leader/keepers.go", "	if v.Roster.InUse() < roster.Protocol3 && !l.allRead(v, roster.Protocol3) {\n", "	if v.Roster == nil {\n", keeperTests},
 	{"O6", "a holder without a grant brings a destroyed name back after a reset", "partition/claim.go", "c.Until > 0 && c.Until < v.Roster.Began", "c.Until < v.Roster.Began", keeperTests},
 	{"O6", "a holder of an earlier claim brings a destroyed name back", "partition/claim.go", "!v.Roster.Restarted || c.Until", "v.Roster.Assigned() || c.Until", keeperTests},
 	{"O8", "an owner without a ceiling creates names", "partition/life.go", "	if v.Time > v.Roster.Ceiling {\n", "	if v.Time > v.Roster.Ceiling && v.Mono < 0 {\n", keeperTests},

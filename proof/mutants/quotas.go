@@ -18,8 +18,6 @@ var quotaMutants = []mutant{
 	{"quota", "patterns of any length together are agreed on", "internal/roster/quota.go", "	if bytes > MaxQuotaBytes {", "	if bytes < 0 {", quotaRosterTests},
 	{"quota", "a negative limit is agreed on", "internal/roster/quota.go", "limit.value < 0 || limit.value > MaxQuota", "limit.value > MaxQuota", quotaRosterTests},
 	{"quota", "a row is set twice by one change", "internal/roster/quota.go", "		if edited[q.Pattern] {", "		if edited[q.Pattern] && q.Pattern == \"\" {", quotaRosterTests},
-	{"quota", "members of protocol 2 are to read quotas", "internal/roster/protocol.go", "len(c.Change.Quotas)+len(c.Change.DropQuotas) > 0:\n		return Protocol3, newsQuotas", "len(c.Change.Quotas)+len(c.Change.DropQuotas) > 0:\n		return Protocol2, newsQuotas", quotaRosterTests},
-	{"quota", "members of protocol 2 are to read that protocol 3 is in use", "internal/roster/protocol.go", "c.Change.Protocol > Protocol2:", "c.Change.Protocol > 99:", quotaWireTests},
 	{"quota", "an edit forgets the other limits", "internal/leader/quotas.go", "		row := edit.Of(before)", "		row := edit.Of(roster.Quota{})", quotaLeaderTests},
 	{"quota", "a holder gets one logical node too many", "partition/quota.go", "ofHolder >= l.Holder:", "ofHolder > l.Holder:", quotaPartitionTests},
 	{"quota", "a credential gets one logical node too many", "partition/quota.go", "ofPeer >= l.Peer:", "ofPeer > l.Peer:", quotaPartitionTests},

@@ -11,7 +11,6 @@ var (
 // settingsMutants weaken the rules of settings that change while the grid runs, and those
 // of the configuration file.
 var settingsMutants = slices.Concat(quotaMutants, []mutant{
-	{"settings", "a change of backups of protocol 1 is agreed on", "internal/roster/protocol.go", "	if c.Backups != nil {\n		return", "	if c.Backups != nil && *c.Backups > 9 {\n		return", settingsRosterTests},
 	{"settings", "a negative number of backups is agreed on", "internal/roster/change.go", "(*c.Backups < 0 || *c.Backups > MaxBackups", "(*c.Backups > MaxBackups", settingsRosterTests},
 	{"settings", "a change of backups changes nothing", "internal/roster/change.go", "		next.Settings.Backups = *c.Backups\n", "		_ = c.Backups\n", settingsRosterTests},
 	{"settings", "an operator's smaller window is proposed", "internal/leader/settings.go", "	case in.Window < now:", "	case in.Window < 0:", settingsLeaderTests},

@@ -28,7 +28,6 @@ var strangerMutants = []mutant{
 	{"R10", "a snapshot of a configuration that is none", "grid/internal/transport/raftguard.go", "	return checkConfiguration(c.Configuration)", "	return nil", guardTests},
 	{"R10", "a repeated Raft message is another one", "grid/internal/transport/repeats.go", "uint64(i+1)), len(b))", "uint64(i+2)), len(b))", repeatTests},
 	{"R10", "a Raft message that was never carried is repeated", "grid/internal/transport/repeats.go", "number == 0 || number <= repeatPlaces && len(c.read.of[number-1]) == 0", "number == 0", repeatTests},
-	{"R10", "a stream in short to a server that does not know it", "grid/internal/transport/raftstream.go", "p.Repeats = theirs.Reads(roster.Protocol3) && p", "p.Repeats = p", repeatTests},
 
 	{"B1", "a term is believed before the roster shows it", "partition/belief.go", "	if !Shows(v.Roster, term) {", "	if !Shows(v.Roster, term) {\n		m.replica.Heard(term)\n	}\n	if false {", beliefTests},
 	{"B1", "a term that named no owner is believed", "partition/belief.go", "	return h, m.confirms(term)", "	return h, true", beliefTests},

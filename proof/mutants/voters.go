@@ -17,9 +17,6 @@ var voterMutants = []mutant{
 	{"zones", "votes stay in one zone", "internal/leader/zones.go", "e.zones() < 2", "e.zones() < 9", leaderTests},
 	{"zones", "a vote moves to a member that does not answer", "internal/leader/voters.go", "return e.spreads(s) && answers(s)", "return e.spreads(s)", leaderTests},
 	{"zones", "the fullest zone keeps its votes", "internal/leader/electorate.go", "cmp.Or(rank(b)-rank(a), e.crowd(b)-e.crowd(a))", "cmp.Or(rank(b)-rank(a), e.crowd(a)-e.crowd(b))", leaderTests},
-	{"zones", "zones are written before every member has said its release", "internal/leader/zones.go", "if len(lack)+len(silent) == 0 {", "if len(lack)+0*len(silent) == 0 {", leaderTests},
-	{"zones", "two releases place backups each in its way", "internal/leader/zones.go", "s.Ring = len(lack) > 0", "s.Ring = false", leaderTests},
-	{"zones", "the leader of a reset has a zone that some member cannot read", "internal/leader/zones.go", "	if r.InUse() < roster.Protocol2 {\n		m.Zone", "	if r.InUse() < roster.Protocol1 {\n		m.Zone", leaderTests},
 
 	{"removal", "a voter is taken out without a majority of the rest", "internal/leader/removal.go", "if len(rest.voters) == 1 || rest.agreesWithout(gone, stays) {", "if gone.Voter {", leaderTests},
 	{"removal", "a voter that leaves counts as one of the rest", "internal/leader/removal.go", "answers(m.Incarnation) && !l.leaves(v, m.Incarnation)\n", "answers(m.Incarnation)\n", leaderTests},

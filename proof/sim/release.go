@@ -8,7 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Members of the release before read protocol 1 alone. At a start a member changes its
+// Members of the release before read protocol 1 alone, which is all there is without the tag
+// nextrelease. At a start a member changes its
 // release now and then, in either way, and the protocol is needed now and then: it rises,
 // and falls again where nothing of it is in use.
 
@@ -31,7 +32,7 @@ func (g *grid) nextNeed() {
 	g.w.after(g.w.between(0, 2*needEvery), func() {
 		if m := g.agreed.leader; m != nil && m.lead != nil && !g.calm {
 			m.lead.do(func(machine *leader.Leader, v leader.View) {
-				machine.Need(v, roster.Protocol2, "a number", func(error) {})
+				machine.Need(v, roster.CurrentProtocol, "a number", func(error) {})
 			})
 		}
 		g.nextNeed()
@@ -41,7 +42,7 @@ func (g *grid) nextNeed() {
 // release returns the release that a member states.
 func (m *member) release() roster.Release {
 	if m.old {
-		return roster.Release{}
+		return roster.Release{Min: roster.Protocol1, Max: roster.Protocol1}
 	}
 	return roster.Release{Min: roster.OldestProtocol, Max: roster.CurrentProtocol}
 }

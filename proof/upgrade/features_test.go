@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // TestReleaseBeforeAndNewFeatures: a new feature is refused while a member runs the release
@@ -28,8 +26,8 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 	third := c.members[2]
 
 	c.change(third, before, syscall.SIGTERM)
-	code, text := setQuota(t, c.members[0])
-	for _, word := range []string{fmt.Sprintf("protocol %d", roster.CurrentProtocol), fmt.Sprintf("%s runs snowgrid devel (protocols 1 to %d)", third.api, PreviousProtocol), "upgrade it"} {
+	code, text := setNote(t, c.members[0])
+	for _, word := range []string{fmt.Sprintf("protocol %d", NextProtocol), fmt.Sprintf("%s runs snowgrid devel (protocol %d)", third.api, PreviousProtocol), "upgrade it"} {
 		if code == http.StatusOK || !strings.Contains(text, word) {
 			t.Errorf("a new feature beside the release before: %d %s; want %q", code, text, word)
 		}
@@ -42,15 +40,15 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 	third.runs = release{}
 	deadline := time.Now().Add(patience)
 	for {
-		if code, text = setQuota(t, c.members[0]); code == http.StatusOK {
+		if code, text = setNote(t, c.members[0]); code == http.StatusOK {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no quota: %d %s", code, text)
+			t.Fatalf("no note: %d %s", code, text)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	c.awaitProtocols(int(roster.CurrentProtocol), int(roster.CurrentProtocol))
+	c.awaitProtocols(NextProtocol, NextProtocol)
 
 	c.launch(third, before)
 	// Whichever reaches it first: the answer to its application, or the log from the leader,
@@ -90,13 +88,13 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 		m.await("/readyz")
 		m.await("/v1/settled")
 	}
-	c.awaitProtocols(int(roster.CurrentProtocol), int(roster.CurrentProtocol))
+	c.awaitProtocols(NextProtocol, NextProtocol)
 
 	fourth := c.add()
 	c.launch(fourth, before)
 	said = awaitLog(t, fourth, "join refused")
 	t.Logf("new: %s", said)
-	for _, word := range []string{fmt.Sprintf("(protocols 1 to %d)", PreviousProtocol), fmt.Sprintf("uses protocol %d", roster.CurrentProtocol), refusedProtocol} {
+	for _, word := range []string{fmt.Sprintf("(protocol %d)", PreviousProtocol), fmt.Sprintf("uses protocol %d", NextProtocol), refusedProtocol} {
 		if !strings.Contains(said, word) {
 			t.Errorf("a new member of the release before: %s; want %q", said, word)
 		}
@@ -109,10 +107,10 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 	l.end()
 }
 
-// setQuota limits the names of a pattern, which is a feature of the present protocol.
-func setQuota(t *testing.T, at *member) (status int, text string) {
+// setNote sets the note, which is a feature of the next protocol.
+func setNote(t *testing.T, at *member) (status int, text string) {
 	t.Helper()
-	body := `{"quotas":[{"pattern":"jobs-*","names":5}]}`
+	body := `{"note":"kept"}`
 	response, err := (&http.Client{Timeout: 10 * time.Second}).Post("http://"+at.api+"/v1/settings", "application/json", bytes.NewReader([]byte(body)))
 	if err != nil {
 		t.Fatal(err)
@@ -145,11 +143,11 @@ func awaitLog(t *testing.T, of *member, texts ...string) string {
 	return ""
 }
 
-// The words of the release before in a grid that uses a part of protocol 3, and of its own log
+// The words of the release before in a grid that uses a part of protocol 2, and of its own log
 // with such a part.
 const (
-	refusedProtocol = "start the member with a release that has protocol 3"
-	unreadable      = "it has format 3 and this version of snowgrid reads format 2"
+	refusedProtocol = "start the member with a release that has protocol 2"
+	unreadable      = "it has format 2 and this version of snowgrid reads format 1"
 )
 
 // lastLine returns the last line of a file.

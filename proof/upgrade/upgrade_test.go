@@ -8,8 +8,6 @@ import (
 	"slices"
 	"syscall"
 	"testing"
-
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 var whole = flag.Bool("whole", false, "upgrade and take back every member in both orders, in order and by kills, under ten holders (some minutes)")
@@ -41,7 +39,7 @@ func TestRollingUpgrade(t *testing.T) {
 			l.running("after " + m.name)
 			all := i == len(order)-1
 			if all && to == present {
-				c.awaitProtocols(1, int(roster.CurrentProtocol))
+				c.awaitProtocols(1, NextProtocol)
 			} else {
 				c.awaitProtocols(1, PreviousProtocol)
 			}

@@ -1,3 +1,5 @@
+//go:build nextrelease
+
 package formation
 
 import (
@@ -12,18 +14,18 @@ import (
 // those that form a grid with a setting that it does not know.
 func TestNewSettingsNeedTheirRelease(t *testing.T) {
 	usual := roster.Settings{Name: "g", Partitions: 1, Window: roster.DefaultWindow}
-	voters := usual
-	voters.Voters = 5
+	noted := usual
+	noted.Note = "x"
 	for _, c := range []struct {
 		settings roster.Settings
 		release  roster.Release
 		can      bool
-	}{{usual, roster.Release{}, true}, {voters, roster.Release{}, false}, {voters, wire.OwnRelease(), true}, {usual, roster.Release{Min: -1}, false}} {
+	}{{usual, roster.Release{}, true}, {noted, roster.Release{}, false}, {noted, wire.OwnRelease(), true}, {usual, roster.Release{Min: -1}, false}} {
 		err := canForm(c.settings, c.release)
 		if (err == nil) != c.can {
 			t.Errorf("%+v and %s: %v", c.settings, c.release, err)
 		}
-		if want := "and the number of voters needs protocol 2; upgrade it"; c.settings.Voters > 0 && !c.can && !strings.Contains(err.Error(), want) {
+		if want := "and the note needs protocol 2; upgrade it"; c.settings.Note != "" && !c.can && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -64,11 +64,10 @@ type Gossip struct {
 
 	largeFrames chan struct{} // a place for each large frame that is being read
 
-	mu      sync.Mutex           // guards the fields below
-	noKey   *KeyRefusedError     // the last one, nil if that address has the key now
-	refused error                // a *NameRefusedError or a *ReleaseRefusedError
-	refuser string               // the address that was dialed then
-	older   map[string]time.Time // addresses that greet as protocol 1, and when that was seen
+	mu      sync.Mutex       // guards the fields below
+	noKey   *KeyRefusedError // the last one, nil if that address has the key now
+	refused error            // a *NameRefusedError or a *ReleaseRefusedError
+	refuser string           // the address that was dialed then
 }
 
 var _ memberlist.NodeAwareTransport = (*Gossip)(nil)
@@ -103,7 +102,6 @@ func NewGossip(ctx context.Context, cfg GossipConfig) (*Gossip, error) {
 		largeFrames: make(chan struct{}, largeFramesMax),
 
 		release: cfg.Release,
-		older:   map[string]time.Time{},
 		packets: make(chan *memberlist.Packet, packetQueue),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())

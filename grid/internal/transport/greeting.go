@@ -23,29 +23,15 @@ import (
 // The name is the sender's grid name, followed by the protocols that its release supports, and its
 // build. A listener from another grid, or without a common protocol, replies too and then closes, so
 // that the dialer can distinguish a wrong Join from a dead member. Later releases keep this form.
-//
-// A release with protocol 1 ends its greeting after the name, starts with another number, and closes a
-// stream with any other number after its reply. On such a reply a dialer dials again and greets in the
-// same form.
 const (
 	greetingMagic = "SNOW"
 	gridNameMax   = 255
 
-	// GossipProtocol is the number in a greeting with a release, and olderGossip in one
-	// of protocol 1.
+	// GossipProtocol is the number in a greeting.
 	GossipProtocol = 0x12
-	olderGossip    = 0x11
-
-	// olderLasts is the time that an address is greeted with protocol 1 after it has used it, and olderMax
-	// limits such addresses.
-	olderLasts = time.Minute
-	olderMax   = 1024
 )
 
 var errNotGreeting = errors.New("grid: the stream does not open with a snowgrid greeting")
-
-// errOlder is the answer of a release of protocol 1 to another greeting than its own.
-var errOlder = errors.New("grid: the member greets as protocol 1")
 
 // NameRefusedError reports that an address in Join belongs to a grid with another name.
 type NameRefusedError struct {
@@ -72,7 +58,7 @@ func (e *ReleaseRefusedError) Error() string {
 // Unwrap returns the cause.
 func (e *ReleaseRefusedError) Unwrap() error { return e.Cause }
 
-// Greeting opens one side of a gossip stream. The zero Release is one of protocol 1.
+// Greeting opens one side of a gossip stream.
 type Greeting struct {
 	Name    string
 	Release roster.Release
@@ -81,16 +67,13 @@ type Greeting struct {
 // Encode returns the greeting as it is sent.
 func (g Greeting) Encode() []byte {
 	b := append(make([]byte, 0, len(greetingMagic)+5+len(g.Name)+len(g.Release.Build)), greetingMagic...)
-	if g.Release == (roster.Release{}) {
-		return append(append(b, olderGossip, byte(len(g.Name))), g.Name...)
-	}
 	b = append(append(b, GossipProtocol, byte(len(g.Name))), g.Name...)
 	return appendRelease(b, g.Release)
 }
 
 // appendRelease appends the form of a release in greetings and preambles.
 func appendRelease(b []byte, r roster.Release) []byte {
-	b = append(b, byte(r.Min), byte(r.Max), byte(len(r.Build)))
+	b = append(b, byte(r.Min.Known()), byte(r.Max.Known()), byte(len(r.Build)))
 	return append(b, r.Build...)
 }
 
@@ -128,14 +111,11 @@ func readGreeting(r io.Reader) (Greeting, error) {
 	}
 	g := Greeting{Name: string(name)}
 	var err error
-	switch number := head[len(greetingMagic)]; number {
-	case olderGossip:
-	case GossipProtocol:
-		g.Release, err = readRelease(r)
-	default:
-		err = fmt.Errorf("%w: it has number %#x, and this release knows %#x and %#x; join gossip addresses, and run releases that work together",
-			errNotGreeting, number, olderGossip, GossipProtocol)
+	if number := head[len(greetingMagic)]; number != GossipProtocol {
+		return g, fmt.Errorf("%w: it has number %#x, and this release knows %#x; join gossip addresses, and run releases that work together",
+			errNotGreeting, number, GossipProtocol)
 	}
+	g.Release, err = readRelease(r)
 	return g, err
 }
 
@@ -155,16 +135,6 @@ func (t *Gossip) Refusal() error {
 func (t *Gossip) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
-	conn, err := t.dial(ctx, addr)
-	if errors.Is(err, errOlder) {
-		conn, err = t.dial(ctx, addr)
-	}
-	return conn, err
-}
-
-// dial opens a stream and greets. The error is errOlder if the other side has to be
-// greeted as protocol 1, which the next dial does.
-func (t *Gossip) dial(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := t.network.Dial(ctx, addr)
 	if err != nil {
 		return nil, err
@@ -181,15 +151,14 @@ func (t *Gossip) introduce(ctx context.Context, conn net.Conn, addr string) erro
 	ctx, cancel := context.WithTimeout(ctx, acceptor.Timeout)
 	defer cancel()
 	interrupt := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	ours := t.greetingFor(addr)
-	theirs, err := exchange(conn, ours)
+	theirs, err := exchange(conn, Greeting{Name: t.grid, Release: t.release})
 	if !interrupt() && err == nil {
 		err = ctx.Err() // the deadline in the past stays on the stream
 	}
 	if err != nil {
 		return fmt.Errorf("grid: greeting with %s: %w", addr, err)
 	}
-	return t.judge(addr, ours, theirs)
+	return t.judge(addr, theirs)
 }
 
 func exchange(conn net.Conn, ours Greeting) (Greeting, error) {
@@ -199,8 +168,8 @@ func exchange(conn net.Conn, ours Greeting) (Greeting, error) {
 	return readGreeting(conn)
 }
 
-// judge refuses another grid and another release, and notes one of protocol 1.
-func (t *Gossip) judge(addr string, ours, theirs Greeting) error {
+// judge refuses another grid, and a release that has no protocol in common.
+func (t *Gossip) judge(addr string, theirs Greeting) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if theirs.Name != t.grid {
@@ -214,31 +183,11 @@ func (t *Gossip) judge(addr string, ours, theirs Greeting) error {
 	if t.refuser == addr {
 		t.refused, t.refuser = nil, ""
 	}
-	if theirs.Release == (roster.Release{}) && ours.Release != (roster.Release{}) {
-		if len(t.older) >= olderMax {
-			clear(t.older)
-		}
-		t.older[addr] = time.Now()
-		return errOlder
-	}
 	return nil
 }
 
-// greetingFor returns the greeting for an address: without a release if a member of
-// protocol 1 has answered there.
-func (t *Gossip) greetingFor(addr string) Greeting {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	seen, older := t.older[addr]
-	if older && time.Since(seen) < olderLasts {
-		return Greeting{Name: t.grid}
-	}
-	delete(t.older, addr)
-	return Greeting{Name: t.grid, Release: t.release}
-}
-
-// welcome is the listener's half of the greeting. It replies to every greeting in the dialer's form,
-// and keeps only streams from its own grid and from compatible releases.
+// welcome is the listener's half of the greeting. It replies to every greeting, and keeps only
+// streams from its own grid and from compatible releases.
 func (t *Gossip) welcome(conn net.Conn) (net.Conn, error) {
 	theirs, err := readGreeting(conn)
 	if err != nil && !errors.Is(err, errNotGreeting) {
@@ -248,14 +197,10 @@ func (t *Gossip) welcome(conn net.Conn) (net.Conn, error) {
 	if err == nil {
 		unfit = t.release.Meets(theirs.Release)
 	}
-	answer := Greeting{Name: t.grid}
-	if theirs.Release != (roster.Release{}) || unfit != nil {
-		answer.Release = t.release
-	}
 	if theirs.Name == "" && err != nil { // not of snowgrid at all
 		return nil, err
 	}
-	if _, err := conn.Write(answer.Encode()); err != nil {
+	if _, err := conn.Write(Greeting{Name: t.grid, Release: t.release}.Encode()); err != nil {
 		return nil, err
 	}
 	if unfit != nil || theirs.Name != t.grid {

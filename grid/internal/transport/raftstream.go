@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -149,11 +148,7 @@ func (s *RaftStream) introduce(ctx context.Context, raw net.Conn, id, hostPort s
 	interrupt := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
 	stream, remote, err := s.secureDial(ctx, raw, hostPort)
 	claim := s.claims.Own()
-	p := Preamble{Grid: s.grid, Claim: claim, Target: id}
-	if theirs := s.releases.At(hostPort); theirs.Reads(roster.Protocol2) {
-		p.Release = s.releases.Own()
-		p.Repeats = theirs.Reads(roster.Protocol3) && p.Release != (roster.Release{})
-	}
+	p := Preamble{Grid: s.grid, Claim: claim, Target: id, Release: s.releases.Own()}
 	if err == nil {
 		_, err = stream.Write(p.Encode())
 	}
@@ -163,10 +158,7 @@ func (s *RaftStream) introduce(ctx context.Context, raw net.Conn, id, hostPort s
 	if err != nil {
 		return nil, err
 	}
-	if p.Repeats {
-		stream = newRepeating(stream)
-	}
-	return s.track(raw, stream, claim, remote)
+	return s.track(raw, newRepeating(stream), claim, remote)
 }
 
 // welcome is the listener's half of the handshake.
@@ -189,10 +181,7 @@ func (s *RaftStream) welcome(conn net.Conn) (net.Conn, error) {
 	if err := s.claims.Admit(p.Claim); err != nil {
 		return nil, err
 	}
-	if p.Repeats {
-		stream = newRepeating(stream)
-	}
-	tracked, err := s.track(raw, stream, p.Claim, remote)
+	tracked, err := s.track(raw, newRepeating(stream), p.Claim, remote)
 	if err != nil {
 		return nil, err
 	}

@@ -424,7 +424,6 @@ func FuzzReadPreamble(f *testing.F) {
 	f.Add(transport.Preamble{Grid: gridID, Target: "a-server"}.Encode())
 	f.Add(transport.Preamble{Grid: gridID, Target: ""}.Encode())
 	f.Add(transport.Preamble{Grid: gridID, Target: "a-server", Release: ours}.Encode())
-	f.Add(transport.Preamble{Grid: gridID, Target: "a-server", Release: ours, Repeats: true}.Encode())
 	f.Add(transport.Preamble{Grid: gridID, Claim: [16]byte{1}, Target: "a-server", Release: ours}.Encode())
 	f.Add([]byte("SNOW\x11short"))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Two members may not reach each other while the leader reaches both. An owner waits for its replicas in
-// sync, so a partition whose owner is one of the two and whose replica is the other would answer no
+// sync, so a partition whose owner is either one and whose replica is the other would answer no
 // create. The roster decides (R4): the replica is dropped, and the partition is placed so that its owner
 // reaches every other replica.
 
@@ -30,7 +30,7 @@ func (s Sight) cutOff(r *roster.Roster) (out []roster.Incarnation) {
 	return out
 }
 
-// ownsAlone reports whether the owner of a partition answers, but is cut off, and no replica can take its
+// ownsAlone reports whether a partition's owner answers, but is cut off, and no replica can take its
 // place: it keeps the partition until one can.
 func (v *view) ownsAlone(p roster.Partition) bool {
 	return slices.Contains(v.cutOff, p.Owner) && !slices.Contains(v.s.Silent, p.Owner) && !slices.Contains(v.s.Gone, p.Owner) &&
@@ -110,7 +110,7 @@ func (v *view) ownedBy(id roster.PartitionID, want, must []roster.Incarnation) [
 	return append([]roster.Incarnation{all[at]}, rest[:min(len(rest), len(want)-1)]...)
 }
 
-// reachesAll reports whether a member reaches all others of a set.
+// reachesAll reports whether a member reaches all others in a set.
 func (v *view) reachesAll(owner roster.Incarnation, set []roster.Incarnation) bool {
 	return !slices.ContainsFunc(set, func(m roster.Incarnation) bool { return v.areApart(owner, m) })
 }

@@ -39,17 +39,13 @@ func (v *view) keepsDisk(p roster.Partition, i roster.Incarnation) bool {
 	})
 }
 
-// rekeep names the voters that keep definitions in memory, where no member has a disk. The
-// change raises the protocol to the one that has them.
+// rekeep names the voters that keep definitions in memory, where no member has a disk.
 func rekeep(r *roster.Roster, s Sight, c *roster.Change) {
 	durable := func(m roster.Member) bool { return m.Durable }
 	if len(s.Keepers) == 0 || slices.Equal(s.Keepers, r.Keepers) || slices.ContainsFunc(r.Members, durable) || slices.ContainsFunc(c.Join, durable) {
 		return
 	}
 	c.Keepers = s.Keepers
-	if r.InUse() < roster.Protocol3 {
-		c.Protocol = roster.Protocol3
-	}
 }
 
 // persisted gives, in order, the partitions whose disks are to be named, as their owners

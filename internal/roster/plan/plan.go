@@ -32,21 +32,14 @@ type Sight struct {
 	Persisted []roster.Persisted
 	Assign    bool // partitions without an earlier owner may get one now
 	Patient   bool // only urgent changes are due: joins in progress need the version a little longer
-	// Ring says that the ring places the backups as well: a member may become leader that
-	// knows no other way, and the two would move them back and forth.
-	Ring bool
-	// Protocol is one that every member and every process that asks to join has, 0 if
-	// that is not known. Zones are put into the roster from protocol 2 on.
-	Protocol roster.Protocol
 	// Zones are the zones that members state, of those that have answered.
 	Zones map[roster.Incarnation]string
-	// Keepers are the voters of a grid without data directories, sorted, if every process can
-	// read them.
+	// Keepers are the voters of a grid without data directories, sorted.
 	Keepers []roster.Incarnation
 	// Granted is the latest end of a grant of an earlier life of the grid that
 	// a holder has shown; 0 if none has.
 	Granted clustertime.Tick
-	// Limit is how far the ceiling of an anchored grid may rise, at least Granted; 0 in
+	// Limit bounds the ceiling in an anchored grid, at least Granted; 0 in
 	// other grids.
 	Limit clustertime.Tick
 }
@@ -153,9 +146,9 @@ func (p *Planner) place(v *view) {
 		members = append(members, candidate{member: i.Member(), durable: v.durable[i], zone: v.zone[i]})
 	}
 	if partitions, copies := len(v.r.Partitions), v.r.Settings.Backups; !slices.Equal(members, p.members) ||
-		partitions != p.partitions || copies != p.copies || v.s.Ring != p.ring {
-		p.members, p.partitions, p.copies, p.ring = members, partitions, copies, v.s.Ring
-		p.placed = placement(members, partitions, copies, v.s.Ring)
+		partitions != p.partitions || copies != p.copies {
+		p.members, p.partitions, p.copies = members, partitions, copies
+		p.placed = spread(members, partitions, copies)
 	}
 }
 

@@ -109,7 +109,7 @@ func (k *witness) placed() [][]roster.Incarnation {
 		stay = all
 	}
 	var out [][]roster.Incarnation
-	for _, members := range placement(stay, len(k.after.Partitions), k.after.Settings.Backups, k.s.Ring) {
+	for _, members := range spread(stay, len(k.after.Partitions), k.after.Settings.Backups) {
 		var replicas []roster.Incarnation
 		for _, member := range members {
 			replicas = append(replicas, current[member])

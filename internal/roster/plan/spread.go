@@ -16,15 +16,6 @@ type candidate struct {
 	zone    string // "" is a zone like any other
 }
 
-// placement places partitions on members: by [spread], or, with ring, by the ring alone.
-func placement(members []candidate, partitions, copies int, ring bool) [][]roster.MemberID {
-	if !ring {
-		return spread(members, partitions, copies)
-	}
-	all, durable := idsOf(members)
-	return placeDurably(all, durable, partitions, copies)
-}
-
 // idsOf returns the IDs of members, and of the durable ones among them.
 func idsOf(members []candidate) (all, durable []roster.MemberID) {
 	for _, m := range members {

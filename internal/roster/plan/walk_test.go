@@ -28,9 +28,6 @@ type walk struct {
 	granted clustertime.Tick
 	durable string // letters of members with a disk
 	zoned   string // letters of members with a zone of their own; the others have none
-	ring    bool   // an older release may lead
-	// protocol is that of every member, 1 until the last one was upgraded.
-	protocol roster.Protocol
 }
 
 const letterCount = 6
@@ -43,7 +40,6 @@ func TestPlanWalk(t *testing.T) {
 		w := &walk{
 			durable: rapid.SampledFrom([]string{"", "abcdef", "ab", "c", "ace"}).Draw(t, "durable"),
 			zoned:   rapid.SampledFrom([]string{"", "abcdef", "cd"}).Draw(t, "zoned"),
-			ring:    rapid.IntRange(0, 3).Draw(t, "ring") == 0,
 			planner: new(Planner), starts: map[string]int{}, alive: map[string]roster.Incarnation{},
 			leaving: map[roster.Incarnation]bool{}, silent: map[roster.Incarnation]bool{},
 		}
@@ -60,11 +56,10 @@ func TestPlanWalk(t *testing.T) {
 				w.gone = append(w.gone, w.alive[letter])
 				delete(w.alive, letter)
 			},
-			"leave":   func(t *rapid.T) { w.leaving[w.alive[w.someone(t)]] = true },
-			"hush":    func(t *rapid.T) { w.silent[w.alive[w.someone(t)]] = true },
-			"answer":  func(*rapid.T) { clear(w.silent) },
-			"upgrade": func(*rapid.T) { w.protocol, w.ring = roster.Protocol2, false },
-			"elect":   func(*rapid.T) { w.planner = new(Planner) },
+			"leave":  func(t *rapid.T) { w.leaving[w.alive[w.someone(t)]] = true },
+			"hush":   func(t *rapid.T) { w.silent[w.alive[w.someone(t)]] = true },
+			"answer": func(*rapid.T) { clear(w.silent) },
+			"elect":  func(*rapid.T) { w.planner = new(Planner) },
 			"shown grants": func(t *rapid.T) {
 				w.granted = max(w.granted, w.roster.Ceiling+clustertime.Tick(rapid.Int64Range(-2000, 2000).Draw(t, "beyond")))
 			},
@@ -102,7 +97,7 @@ func (w *walk) raise(elapsed clustertime.Span) {
 // sight gives what an honest leader sees now. Those who replaced an older process
 // are not confirmed dead by that.
 func (w *walk) sight() Sight {
-	s := Sight{Gone: slices.Clone(w.gone), Granted: w.granted, Assign: true, Ring: w.ring}
+	s := Sight{Gone: slices.Clone(w.gone), Granted: w.granted, Assign: true}
 	for _, i := range slices.Sorted(maps.Values(w.alive)) {
 		if _, member := w.roster.Member(i); !member {
 			joins := rostertest.Record(i)
@@ -118,7 +113,7 @@ func (w *walk) sight() Sight {
 			s.Silent = append(s.Silent, m.Incarnation)
 		}
 	}
-	s.Protocol, s.Zones = w.protocol, map[roster.Incarnation]string{}
+	s.Zones = map[roster.Incarnation]string{}
 	for _, m := range w.roster.Members {
 		s.Zones[m.Incarnation] = w.zoneOf(m.Incarnation)
 	}
@@ -170,7 +165,7 @@ func (w *walk) apply(t *rapid.T, s Sight) bool {
 	mirrored := Sight{
 		Join: rostertest.Reversed(s.Join), Leave: rostertest.Reversed(s.Leave), Silent: rostertest.Reversed(s.Silent), Gone: rostertest.Reversed(s.Gone),
 		Held: rostertest.Reversed(s.Held), Persisted: rostertest.Reversed(s.Persisted), Assign: s.Assign, Patient: s.Patient, Granted: s.Granted,
-		Ring: s.Ring, Protocol: s.Protocol, Zones: s.Zones,
+		Zones: s.Zones,
 	}
 	if other, _ := new(Planner).Plan(w.roster, mirrored); !reflect.DeepEqual(c, other) {
 		t.Fatalf("the order of the view matters, or the planner:\n%+v\n%+v", c.Change, other.Change)
@@ -246,7 +241,7 @@ func (w *walk) checkRest(t *rapid.T) {
 		t.Fatalf("a leaving member is not removed: %v", r.Members)
 	}
 	_, durable := idsOf(stay)
-	placed := placement(stay, len(r.Partitions), r.Settings.Backups, w.ring)
+	placed := spread(stay, len(r.Partitions), r.Settings.Backups)
 	for id, p := range r.Partitions {
 		var want []roster.Incarnation
 		for _, member := range placed[id] {
@@ -269,8 +264,8 @@ func (w *walk) checkRest(t *rapid.T) {
 		}
 	}
 	for _, m := range r.Members {
-		if zone := w.zoneOf(m.Incarnation); w.protocol >= roster.Protocol2 && m.Zone != zone || w.protocol < roster.Protocol2 && m.Zone != "" {
-			t.Fatalf("%s is in zone %q, of protocol %d in zone %q", m.Incarnation, m.Zone, w.protocol, zone)
+		if zone := w.zoneOf(m.Incarnation); m.Zone != zone {
+			t.Fatalf("%s is in zone %q, not in %q", m.Incarnation, m.Zone, zone)
 		}
 	}
 	if len(r.Unsettled) > 0 {

@@ -92,7 +92,7 @@ func checkQuotas(t *rapid.T, before, next *roster.Roster, c roster.Change) {
 	for _, p := range slices.Sorted(maps.Keys(want)) {
 		rows = append(rows, want[p])
 	}
-	if !reflect.DeepEqual(next.Quotas, rows) || next.InUse() < roster.Protocol3 && len(rows) > 0 {
+	if !reflect.DeepEqual(next.Quotas, rows) {
 		t.Fatalf("%+v of %+v gave the quotas %+v at protocol %v", c, before.Quotas, next.Quotas, next.InUse())
 	}
 }
