@@ -69,7 +69,6 @@ var proseAbove = []proseRates{
 	{"grid/internal/host", rates{"of": 25.1}},
 	{"grid/internal/raftlog", rates{"those-that": 0.77, "of": 28.5}},
 	{"grid/internal/transport", rates{"of": 25}},
-	{"internal/leader", rates{"somebody": 0.11, "is-how": 4, "human": 13.9, "those-that": 5.4, "of": 32.2}},
 	{"internal/leader/anchor", rates{"is-how": 3.09, "human": 9.3, "those-that": 3.09, "of": 37.8}},
 	{"internal/roster", rates{"is-how": 2.03, "human": 6.1, "those-that": 5.3, "of": 40.4}},
 	{"internal/roster strings", rates{"those-that": 0.75, "of": 43.55}},

@@ -313,7 +313,6 @@ var methodExceptions = map[string]int{
 	"grid/internal/formation.Formation": 77,
 	"grid/internal/gossip.Gossip":       63,
 	"grid/internal/host.Host":           87,
-	"internal/leader.Leader":            118,
 	"internal/roster.Roster":            68,
 	"partition.Machine":                 98,
 }

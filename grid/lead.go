@@ -266,7 +266,7 @@ func (l *lead) Probe(p leader.Probe) {
 		}
 		if !unanswered.Stop() {
 			if err == nil { // a late reply still proves that the member is alive
-				l.doIfDue(func(machine *leader.Leader, v leader.View) bool { return machine.Told(v, p.To, began, answer) })
+				l.doIfDue(func(machine *leader.Leader, v leader.View) bool { return machine.PushAnswered(v, p.To, began, answer) })
 			}
 			return
 		}

@@ -33,7 +33,7 @@ type lookout struct {
 	doubts  signal.Signal // another voter's reports of silence
 
 	mu    sync.Mutex // guards watch
-	watch leader.Watch
+	watch leader.Monitor
 }
 
 // Times for probes. They bound the cost of a sign, also of a wrong one.
@@ -121,11 +121,11 @@ func (k *lookout) look(ctx context.Context, doubted bool) {
 		case ctx.Err() != nil || k.raft.Node() != node:
 			return
 		case next.Call:
-			next = candidacy.Looked(k.call(ctx, id, at))
+			next = candidacy.RecordProbe(k.call(ctx, id, at))
 		case next.Ask:
 			unheard, _ := k.unheard(ctx, candidacy.Voters(), id)
 			if next = candidacy.Asked(unheard); next.Stand {
-				k.note(func(w *leader.Watch) { w.Silent(candidacy.Silence(at.Incarnation)) })
+				k.note(func(w *leader.Monitor) { w.RecordSilence(candidacy.Silence(at.Incarnation)) })
 				why = "most voters hear nothing from it"
 			}
 		case next.Stand:
@@ -169,14 +169,14 @@ func (k *lookout) awaitTurn(ctx context.Context, candidacy *leader.Candidacy, af
 
 // call looks at a leader once. An answer after lookTimeout is too late for the look, but the watch takes it
 // in: a slow leader is not silent.
-func (k *lookout) call(ctx context.Context, id leader.ServerID, at roster.Member) leader.Look {
-	began, done := k.clock.Mono(), make(chan leader.Look, 1)
+func (k *lookout) call(ctx context.Context, id leader.ServerID, at roster.Member) leader.ProbeResult {
+	began, done := k.clock.Mono(), make(chan leader.ProbeResult, 1)
 	k.life.Background(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout+lateBy)
 		defer cancel()
 		hello, err := helloFrom(ctx, k.caller, at.API, at.Incarnation)
-		look := leader.Look{Began: began, Ended: k.clock.Mono(), Err: err, Leads: hello.Leader != "" && !hello.DiskFailed}
-		k.note(func(w *leader.Watch) { w.Looked(id, look) })
+		look := leader.ProbeResult{Began: began, Ended: k.clock.Mono(), Err: err, Leads: hello.Leader != "" && !hello.DiskFailed}
+		k.note(func(w *leader.Monitor) { w.RecordProbe(id, look) })
 		done <- look
 	})
 	timer := time.NewTimer(lookTimeout)
@@ -187,11 +187,11 @@ func (k *lookout) call(ctx context.Context, id leader.ServerID, at roster.Member
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return leader.Look{Began: began, Ended: k.clock.Mono(), Err: context.DeadlineExceeded}
+	return leader.ProbeResult{Began: began, Ended: k.clock.Mono(), Err: context.DeadlineExceeded}
 }
 
 // note changes or reads the watch.
-func (k *lookout) note(f func(*leader.Watch)) {
+func (k *lookout) note(f func(*leader.Monitor)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f(&k.watch)
@@ -200,7 +200,7 @@ func (k *lookout) note(f func(*leader.Watch)) {
 // leaderUnheard returns the time since this member's last contact with the leader that it follows.
 func (k *lookout) leaderUnheard(node *raftlog.Node) (d time.Duration) {
 	from, byRaft, now := leader.ServerID(node.Leader()), node.Unheard(), k.clock.Mono()
-	k.note(func(w *leader.Watch) { d = w.Unheard(from, now, byRaft) })
+	k.note(func(w *leader.Monitor) { d = w.SilentFor(from, now, byRaft) })
 	return d
 }
 
@@ -208,7 +208,7 @@ func (k *lookout) leaderUnheard(node *raftlog.Node) (d time.Duration) {
 func (k *lookout) silenceBefore(node *raftlog.Node) (s leader.Silence) {
 	id, byRaft := node.Before()
 	before, _ := leader.MemberOf(k.state.Roster(), id)
-	k.note(func(w *leader.Watch) { s = w.Before(before.Incarnation, byRaft, transport.HeartbeatTimeout) })
+	k.note(func(w *leader.Monitor) { s = w.TakeSilence(before.Incarnation, byRaft, transport.HeartbeatTimeout) })
 	return s
 }
 

@@ -372,8 +372,8 @@ func (o *leadership) numberedMember(machine *leader.Leader, v leader.View, s ros
 	case m.Incarnation == 0:
 		out.State = wire.StateApplied
 	}
-	if life := machine.LifeOf(v, s.Cluster, s.Name, m); life != leader.LifeUnknown {
-		out.Alive = new(life == leader.LifeAlive)
+	if life := machine.LivenessOf(v, s.Cluster, s.Name, m); life != leader.LivenessUnknown {
+		out.Alive = new(life == leader.Alive)
 	}
 	if m.Member != "" && m.Member == o.self.Member() {
 		out.Role = "leader"

@@ -248,7 +248,9 @@ func (l *lead) inform(m roster.Member) {
 		hello, err := l.ask(ctx, m.API, m.Incarnation)
 		if err == nil {
 			answer := l.answered(m.Incarnation, hello, began)
-			l.doIfDue(func(machine *leader.Leader, v leader.View) bool { return machine.Told(v, m.Incarnation, began, answer) })
+			l.doIfDue(func(machine *leader.Leader, v leader.View) bool {
+				return machine.PushAnswered(v, m.Incarnation, began, answer)
+			})
 		}
 		now, over := l.pushes.end(m.Incarnation, l.node, err)
 		switch {

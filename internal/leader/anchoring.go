@@ -9,138 +9,146 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// An anchored grid has a record in a store that limits its ceiling (package anchor). A
-// leader that is not a member of the roster, or of a roster without a claim, takes that
-// record and resets the roster before it proposes anything else (A3):
+// AnchorStatus describes a leader's claim to the anchor's record, for operators.
+type AnchorStatus struct {
+	State  anchor.State
+	Record anchor.Record    // the last one read
+	Limit  clustertime.Tick // the ceiling may rise up to here; 0 for no further
+	Err    error            // the last read or swap failed
+}
+
+// Unanchored is the state without a store in an anchored grid: the leader cannot raise the ceiling.
+const Unanchored anchor.State = "not configured"
+
+// anchoring holds the record that limits an anchored grid's ceiling (package anchor). A leader
+// outside the roster, or with a roster without a claim, takes the record
+// and resets the roster before it proposes anything else (A3):
 //
 //	            a registered voter answers
 //	elected --------------------------------> the lead is passed to it
 //	   |  none does
-//	   +--> waiting --> taking --> reset --> leading, like one that was registered
-
-// AnchorStatus is how a leader stands to the record, for people.
-type AnchorStatus struct {
-	State  anchor.State
-	Record anchor.Record    // as it was seen last
-	Limit  clustertime.Tick // the ceiling may rise up to here; 0 for no further
-	Err    error            // why the last read or swap has no result
+//	   +--> waiting --> taking --> reset --> leading, like a registered leader
+type anchoring struct {
+	self       roster.Incarnation
+	machine    *anchor.Machine // nil without a store
+	changes    *changes
+	succession *succession
+	out        anchorer
 }
 
-// Unanchored is the state of a leader that has no store where the grid has an anchor: it
-// can raise nothing.
-const Unanchored anchor.State = "not configured"
+// anchorer reads and swaps the anchor's record. [Member] implements it.
+type anchorer interface{ Anchor(s anchor.Step) }
 
-// anchorView returns the view of the record's machine.
-func (l *Leader) anchorView(v View) anchor.View {
-	return anchor.View{Roster: v.Roster, Mono: v.Mono, Wall: v.Wall, Need: l.requests.earlier, Draw: v.Draw}
+// anchoringView is the input of [anchoring].
+type anchoringView struct {
+	View
+	self    roster.Member    // this leader's record
+	earlier clustertime.Tick // the end of the grid's latest earlier grant
 }
 
-// keepAnchor makes the requests that are due about the record, and reports whether this leader may
+// machineView returns the view of the record's machine.
+func (v anchoringView) machineView() anchor.View {
+	return anchor.View{Roster: v.Roster, Mono: v.Mono, Wall: v.Wall, Need: v.earlier, Draw: v.Draw}
+}
+
+// step makes the requests about the record that are due, and reports whether this leader may
 // propose anything else.
-func (l *Leader) keepAnchor(v View) bool {
-	_, member := v.Roster.Member(l.self)
-	if l.anchor == nil && v.Roster.Anchored && !member {
-		l.yielded = false
-		l.yields(v)
+func (x *anchoring) step(v anchoringView) bool {
+	_, member := v.Roster.Member(x.self)
+	if x.machine == nil && v.Roster.Anchored && !member {
+		x.succession.yielded = false
+		x.yields(v.View)
 		return false
 	}
-	if l.anchor == nil {
+	if x.machine == nil {
 		return true
 	}
-	if v.Leaving && !member && l.succeeded(v) && l.hasSuccessor(v) {
-		return false // it has left, and takes no record: it passes the lead on
+	if v.Leaving && !member && x.succession.succeeded(v.View) && x.succession.hasSuccessor(v.View) {
+		return false // it has left, and does not take the record: it passes the lead on
 	}
-	if !l.anchor.Registered(v.Roster) && l.yields(v) {
+	if !x.machine.Registered(v.Roster) && x.yields(v.View) {
 		return false
 	}
-	if c, due := l.anchor.Reset(v.Roster, l.cfg.Self); due {
-		if !l.changing {
-			l.propose(c)
+	if c, due := x.machine.Reset(v.Roster, v.self); due {
+		if !x.changes.pending {
+			x.changes.propose(c)
 		}
 		return false
 	}
-	if s := l.anchor.Step(l.anchorView(v)); s.Read || s.Swap != nil {
-		l.member.Anchor(s)
+	if s := x.machine.Step(v.machineView()); s.Read || s.Swap != nil {
+		x.out.Anchor(s)
 	}
-	return l.anchor.Registered(v.Roster)
+	return x.machine.Registered(v.Roster)
 }
 
-// claims reports whether this leader may propose anything but a reset of the roster (A3). Whatever proposes
-// outside of [Leader.Step] asks it first.
-func (l *Leader) claims(r *roster.Roster) bool {
-	if l.anchor != nil {
-		return l.anchor.Registered(r)
+// claims reports whether this leader may propose anything except a reset of the roster (A3).
+// Everything that proposes outside of [Leader.Step] calls it first.
+func (x *anchoring) claims(r *roster.Roster) bool {
+	if x.machine != nil {
+		return x.machine.Registered(r)
 	}
-	_, member := r.Member(l.self)
+	_, member := r.Member(x.self)
 	return member || !r.Anchored
 }
 
-// errUnclaimed refuses what an operator asks of a leader that has not reset the roster yet.
+// errUnclaimed is the error of operator requests before the leader has reset the roster.
 var errUnclaimed = errors.New("the grid's anchor has not been taken yet; try again")
 
-// Anchored records the outcome of a read or a swap of the record.
-func (l *Leader) Anchored(v View, s anchor.Step, out anchor.Outcome) {
-	before := l.limit(v.Roster)
-	l.anchor.Done(l.anchorView(v), s, out)
-	if l.limit(v.Roster) > before && l.ceiling.bound {
-		l.ceiling.next = v.Mono // the last raise was held back
-	}
-	l.keepAnchor(v)
+// done records a read or a swap, and reports whether it raised the limit.
+func (x *anchoring) done(v anchoringView, s anchor.Step, out anchor.Outcome) (raised bool) {
+	before := x.limit(v.Roster)
+	x.machine.Done(v.machineView(), s, out)
+	return x.limit(v.Roster) > before
 }
 
-// limit returns how far the ceiling of an anchored grid may rise, 0 for no further.
-func (l *Leader) limit(r *roster.Roster) clustertime.Tick {
-	if l.anchor == nil {
+// limit returns the ceiling's limit, 0 if it cannot rise.
+func (x *anchoring) limit(r *roster.Roster) clustertime.Tick {
+	if x.machine == nil {
 		return 0
 	}
-	return l.anchor.Limit(r)
+	return x.machine.Limit(r)
 }
 
-// AnchorStatus returns how this leader stands to the record, false without an anchor.
-func (l *Leader) AnchorStatus(v View) (AnchorStatus, bool) {
+// status returns the claim's state, false without an anchor.
+func (x *anchoring) status(v anchoringView) (AnchorStatus, bool) {
 	switch {
-	case l.anchor != nil:
-		record, err := l.anchor.Seen()
-		return AnchorStatus{State: l.anchor.State(l.anchorView(v)), Record: record, Limit: l.limit(v.Roster), Err: err}, true
+	case x.machine != nil:
+		record, err := x.machine.Seen()
+		return AnchorStatus{State: x.machine.State(v.machineView()), Record: record, Limit: x.limit(v.Roster), Err: err}, true
 	case v.Roster.Anchored:
 		return AnchorStatus{State: Unanchored}, true
 	}
 	return AnchorStatus{}, false
 }
 
-// TakeAnchor has the record taken on a person's request, from any present holder.
-func (l *Leader) TakeAnchor(v View, reply func(error)) {
-	status, anchored := l.AnchorStatus(v)
+// take takes the record at an operator's request, from any present holder.
+func (x *anchoring) take(v anchoringView, reply func(error)) {
+	status, anchored := x.status(v)
 	switch {
 	case !anchored:
 		reply(failure.Errorf(ErrNotNeeded, "grid: this grid has no anchor"))
 	case status.State == anchor.Waiting || status.State == anchor.Lost || status.State == anchor.Missing:
-		l.anchor.Take()
+		x.machine.Take()
 		reply(nil)
 	case status.State == anchor.Held || status.State == anchor.Taking:
-		reply(failure.Errorf(ErrNotNeeded, "grid: the anchor's record is this grid's"))
+		reply(failure.Errorf(ErrNotNeeded, "grid: the anchor's record belongs to this grid already"))
 	default:
 		reply(failure.Errorf(ErrNotNow, "grid: the anchor's record cannot be taken: it is %s", status.State))
 	}
 }
 
-// yields passes the lead of an anchored grid to a registered voter, if one answers: it
-// continues without a reset, and holders need not wait. It reports whether that is still
-// being tried.
-func (l *Leader) yields(v View) bool {
-	if v.Roster.Claim == "" || l.yielded {
+// yields passes an anchored grid's lead to a registered voter, if one answers: it continues
+// without a reset, and holders do not wait. It reports whether an attempt is in progress.
+func (x *anchoring) yields(v View) bool {
+	s := x.succession
+	if v.Roster.Claim == "" || s.yielded {
 		return false
 	}
-	if l.voters.succession == nil {
-		l.yielded = !l.askSuccessors(v, func(p Peer) bool {
+	if s.attempt == nil {
+		s.yielded = !s.probe(v, func(p Peer) bool {
 			_, member := v.Roster.Member(p.Incarnation)
 			return member
 		})
 	}
-	return !l.yielded
+	return !s.yielded
 }
-
-// foreign reports whether a member that answered is registered under another claim than
-// the leader's: it is of a grid that was started from a copy of this one's data, or this
-// one of a copy of its (A9).
-func (a Answer) foreign(r *roster.Roster) bool { return a.Claim != "" && a.Claim != r.Claim }

@@ -53,7 +53,7 @@ func (o *office) seen(record anchor.Record) {
 // once it has taken the record (A3).
 func TestStrangerResetsFirst(t *testing.T) {
 	o := anchoredLead(t, 1, false, false)
-	o.l.requests.earlier = 0
+	o.l.reports.earlier = 0
 	for range 30 {
 		o.step(StepEvery)
 	}
@@ -93,8 +93,8 @@ func TestRequestsBeforeTheReset(t *testing.T) {
 		r.Partitions[1].Disk = []roster.MemberID{"00000000000000ff"}
 		o.v.Roster = &r
 		next := roster.CurrentProtocol + 1
-		o.l.cfg.Release = roster.Release{Min: roster.OldestProtocol, Max: next}
-		o.l.requests.earlier = 0
+		o.run(roster.Release{Min: roster.OldestProtocol, Max: next})
+		o.l.reports.earlier = 0
 		answers := map[string]error{}
 		note := func(of string) func(error) { return func(err error) { answers[of] = err } }
 		o.l.Need(o.v, next, "a new part", note("protocol"))
@@ -244,13 +244,13 @@ func TestEarlierGrantsNeedTheLimit(t *testing.T) {
 		}
 		return out
 	}
-	o.l.changing = false
+	o.l.changes.pending = false
 	o.step(StepEvery)
 	if got := granted(); len(got) > 0 {
 		t.Fatalf("%+v beyond the limit", got)
 	}
 	o.seen(anchor.Record{})
-	o.l.changing = false
+	o.l.changes.pending = false
 	o.step(StepEvery)
 	if got := granted(); len(got) != 1 || got[0].Granted != start+50_000 || got[0].Limit < start+50_000 {
 		t.Errorf("%+v", got)
@@ -295,7 +295,7 @@ func TestAssignmentAfterARestart(t *testing.T) {
 	o.l = New(Config{Self: record(1, true), Grid: roster.GridID{7}, Expect: 9, Anchored: true}, o)
 	o.step(0)
 	o.seen(anchor.Record{Claim: claim2, Ceiling: start + 60_000, Holder: inc(1, 1)})
-	o.commands, o.l.changing = nil, false
+	o.commands, o.l.changes.pending = nil, false
 	silent := func(member int) error {
 		if member == 3 {
 			return fmt.Errorf("member %d is silent", member)
@@ -314,7 +314,7 @@ func TestAssignmentAfterARestart(t *testing.T) {
 		if len(lost) > 0 {
 			break
 		}
-		o.commands, o.l.changing = nil, false
+		o.commands, o.l.changes.pending = nil, false
 	}
 	if len(lost) != 2 {
 		t.Fatalf("losses %+v", lost)

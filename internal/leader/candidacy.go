@@ -7,82 +7,82 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// A voter need not wait until it has missed heartbeats for long. When a leader's process ends,
-// its streams break, and when it is silent, somebody waits for it or gossip probes it in vain. By such
-// a sign the voter calls the leader. If that is refused twice it stands for election. If it is not
-// answered, it asks the other voters, and stands if a majority hears nothing from the leader: one that
-// only this voter does not reach continues to lead. Raft's safety does not depend on when a voter
-// stands: a wrong guess costs an election.
+// A voter reacts to signs before it has missed many heartbeats: a stream breaks when the leader's
+// process ends, and a caller waits, or a gossip probe fails, when the leader is silent. The voter
+// then calls the leader. After two refused calls it stands for election. After an unanswered call
+// it queries the other voters, and stands if the leader is silent to a majority: a leader that only
+// one voter cannot reach continues to lead. Raft's safety does not depend on when a voter stands: a
+// wrong guess costs an election.
 const (
-	// candidacyTries bounds the calls of one candidacy: a process that ends may close its
-	// streams before its listener.
+	// candidacyTries bounds the calls in one candidacy: an ending process may close its streams
+	// before its listener.
 	candidacyTries = 8
-	// candidacyTurn is the least pause between two voters, so that they do not split the votes: the first has
-	// the vote of the second by then, which then does not stand. The first may hear of the end of the
-	// leader half a round trip later, has its calls refused in two, and the vote takes half of one.
+	// candidacyTurn is the least pause between two voters, so that they do not split the votes: by then
+	// the second has voted for the first, and does not stand. The first may detect the leader's end half
+	// a round trip later, its refused calls take two round trips, and the vote half a round trip.
 	candidacyTurn  = 150 * time.Millisecond
 	turnRoundTrips = 4
 )
 
-// raiseSlack is how much later than usual a raise of the ceiling may come.
+// raiseSlack is the tolerated delay before a raise is overdue.
 const raiseSlack = 250 * time.Millisecond
 
-// RaiseOverdue returns for how long a member that hears of no raise of the ceiling may take the leader
-// for well: two intervals. With a short window holders would wait before heartbeats are missed.
+// RaiseOverdue returns the time without a raise after which a member suspects the leader: two
+// intervals. With a short window holders would wait before heartbeats are missed.
 func RaiseOverdue(window time.Duration) time.Duration {
 	return 2*window/raisesPerWindow + raiseSlack
 }
 
-// Candidacy judges a sign that the leader has ended or is silent, for a voter. Its driver calls
-// the leader, reports the outcome, and takes the step that follows. The first call without an answer
-// has the other voters call it, too, so that each of them knows by a call of its own whether it answers
-// when it is asked: at rest Raft's heartbeats are further apart than a member may be silent.
+// Candidacy decides, for a voter, whether the leader has ended or is silent. Its driver calls the
+// leader, records the result, and takes the next action. After the first unanswered call the other
+// voters call the leader, too, so that each has a result: Raft's heartbeats at rest are further
+// apart than a member may be silent.
 //
 //	calling --- answered, or too many tries --------------------> over
 //	 |   |                                                         ^
-//	 |   +-- no answer for suspectAfter --> asking the voters -----+ a majority hears the leader
+//	 |   +-- no answer for suspectAfter --> querying the voters ---+ a majority reaches the leader
 //	 |                                          |
-//	 |                                          | a majority hears nothing for suspectAfter
+//	 |                                          | silent to a majority for suspectAfter
 //	 |                                          v
 //	 +------ refused twice ------------> waits for its turn ---> stands, unless there is
 //	                                                             another leader by then
 type Candidacy struct {
-	turn     int        // how many voters stand before this one
-	voters   []ServerID // but the leader, ascending
+	turn     int        // the number of voters that stand before this one
+	voters   []ServerID // except the leader, ascending
 	silence  Silence
 	tries    int
-	doubted  bool // another voter began it, and tells the others
-	told     bool // the other voters are told of it
+	doubted  bool // another voter started it, and informs the others
+	told     bool // the other voters are informed
 	toldAt   time.Duration
 	refusals Refusals
 }
 
-// Next is the next action of a candidacy after a pause: to call the leader again, to ask the other
-// voters, to stand for election when its turn comes, or with none set nothing more. With Tell the other voters are told
-// that the leader does not answer, before the pause.
+// Next is the next action after a pause: call the leader again, query the other voters, or stand for
+// election in turn. With none set the candidacy is over. With Tell the driver informs the other
+// voters that the leader does not answer, before the pause.
 type Next struct {
 	Pause            time.Duration
 	Call, Ask, Stand bool
 	Tell             bool
 }
 
-// Look is a voter's call of the leader, and its outcome.
-type Look struct {
+// ProbeResult is the result when a voter calls the leader.
+type ProbeResult struct {
 	Began, Ended time.Duration // by the monotonic clock
 	Err          error         // matches [ErrAbsent] if it proves that the process is not there
 	Leads        bool          // without an error: it leads, and its disk works
 }
 
-// outcome returns the error of a look. A process that leads no longer counts like one that has ended.
-func (k Look) outcome() error {
+// outcome returns the error. A process that no longer leads counts as ended.
+func (k ProbeResult) outcome() error {
 	if k.Err == nil && !k.Leads {
 		return ErrAbsent
 	}
 	return k.Err
 }
 
-// NewCandidacy returns the candidacy of a voter, false for a server that is none. The
-// voters take turns in the order of their IDs.
+// NewCandidacy returns a voter's candidacy, false for any other server. The voters take turns by
+// ascending ID.
 func NewCandidacy(servers []Server, self, leader ServerID) (*Candidacy, bool) {
 	var voters []ServerID
 	for _, s := range servers {
@@ -95,22 +95,22 @@ func NewCandidacy(servers []Server, self, leader ServerID) (*Candidacy, bool) {
 	return &Candidacy{turn: turn, voters: voters}, turn >= 0
 }
 
-// Turn returns how long this voter waits before it stands, 0 for the first. roundTrip is that to the farthest
-// voter.
+// Turn returns the wait before this voter stands, 0 for the first. roundTrip is the round trip to the
+// farthest voter.
 func (c *Candidacy) Turn(roundTrip time.Duration) time.Duration {
 	return time.Duration(c.turn) * max(candidacyTurn, turnRoundTrips*roundTrip)
 }
 
-// Doubted notes that another voter began this candidacy: it tells all others that the leader does not
-// answer, and this one does not. Two voters would have each other look for as long as calls are slow.
+// Doubted records that another voter started this candidacy and informs the others. Two voters would
+// otherwise trigger each other indefinitely while calls are slow.
 func (c *Candidacy) Doubted() { c.doubted = true }
 
-// Stands reports whether this voter still stands when its turn has come: not if since its last call it has
-// heard from a leader, or has voted for another. unheard is for how long it has not.
+// Stands reports whether this voter still stands when its turn has come: not if a leader has contacted
+// it, or it has voted for another, since its last call. unheard is the time since that contact.
 func (c *Candidacy) Stands(now, unheard time.Duration) bool { return now-unheard <= c.silence.Last }
 
-// Looked takes in a look at the leader.
-func (c *Candidacy) Looked(k Look) Next {
+// RecordProbe
+func (c *Candidacy) RecordProbe(k ProbeResult) Next {
 	err := k.outcome()
 	if c.tries == 0 {
 		c.silence.Since = k.Began
@@ -128,35 +128,35 @@ func (c *Candidacy) Looked(k Look) Next {
 	case c.tries < candidacyTries:
 		next.Pause, next.Call = refusedApart, true
 	}
-	// An answer to another voter counts there for suspectAfter, so a call that failed early is told again.
+	// An answer to another voter counts there for suspectAfter, so an early failure is repeated.
 	if due := !c.told || k.Ended-c.toldAt >= suspectAfter/2; err != nil && due && !c.doubted && !next.Ask {
 		next.Tell, c.told, c.toldAt = true, true, k.Ended
 	}
 	return next
 }
 
-// Silence is of a leader that did not answer a voter, which then led in its place. The member is
-// suspect in the new lead as one that was probed in vain, until it answers.
+// Silence describes a leader that did not answer a voter, which then took its place. The new leader
+// suspects the member, as after failed probes, until it answers.
 type Silence struct {
 	Member      roster.Incarnation // "" for none
-	Since, Last time.Duration      // when the first call began, and the last, by the monotonic clock
-	// Calls is how many there were. Without any only heartbeats were missed, which may be this
-	// member's fault: then the leader before is probed with the shorter timeout, and no more.
+	Since, Last time.Duration      // start times: the first call and the last, by the monotonic clock
+	// Calls counts the calls. Without calls only heartbeats were missed, which may be this member's
+	// fault: the previous leader is then only probed with the shorter timeout.
 	Calls int
 }
 
-// silenceLasts is for how long after the last call a silence counts.
+// silenceLasts is the lifetime of a silence after the last call.
 const silenceLasts = time.Second
 
-// Silence returns the silence of the leader, an incarnation, in this candidacy.
+// Silence returns the leader's silence in this candidacy.
 func (c *Candidacy) Silence(of roster.Incarnation) Silence {
 	s := c.silence
 	s.Member, s.Calls = of, c.tries
 	return s
 }
 
-// begin returns the record of a member that a lead begins with. Silence from before the lead makes it
-// suspect, whatever its length: only probes of this lead can show that it is dead (R7).
+// begin returns a member's record at the start of a lead. Silence from before the lead makes it suspect,
+// whatever its length: only probes in this lead can prove that it is dead (R7).
 func (s Silence) begin(of roster.Incarnation, now time.Duration) contact {
 	c := contact{admitted: now, next: now}
 	if of == s.Member && s.Calls > 0 && now-s.Last <= silenceLasts {
@@ -165,11 +165,11 @@ func (s Silence) begin(of roster.Incarnation, now time.Duration) contact {
 	return c
 }
 
-// Voters returns the voters but the leader, this one too.
+// Voters returns the voters except the leader, including this one.
 func (c *Candidacy) Voters() []ServerID { return c.voters }
 
-// Asked takes in for how long this voter and each other one that has answered have heard nothing
-// from the leader.
+// Asked records the time since the leader's last contact with this voter and with each other voter
+// that has answered.
 func (c *Candidacy) Asked(unheard []time.Duration) Next {
 	silent := 0
 	for _, d := range unheard {

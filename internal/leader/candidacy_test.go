@@ -38,7 +38,7 @@ func TestCandidacy(t *testing.T) {
 			if now += next.Pause; !next.Call {
 				t.Fatalf("%s: over after %d calls", what, i)
 			}
-			next = candidacy.Looked(Look{Began: now, Ended: now, Err: err, Leads: true})
+			next = candidacy.RecordProbe(ProbeResult{Began: now, Ended: now, Err: err, Leads: true})
 			if first := i == slices.IndexFunc(c.calls, func(err error) bool { return err != nil }); next.Tell != first {
 				t.Errorf("%s: the other voters are told %v after call %d", what, next.Tell, i)
 			}
@@ -55,7 +55,7 @@ func TestCandidacy(t *testing.T) {
 	resigned, _ := NewCandidacy(servers, "c", "b")
 	for i, want := range []Next{{Pause: refusedApart, Call: true, Tell: true}, {Stand: true}} {
 		began := time.Minute + time.Duration(i)*refusedApart
-		if next := resigned.Looked(Look{Began: began, Ended: began}); next != want {
+		if next := resigned.RecordProbe(ProbeResult{Began: began, Ended: began}); next != want {
 			t.Errorf("a leader that leads no longer, call %d: %+v, want %+v", i, next, want)
 		}
 	}
@@ -69,13 +69,13 @@ func TestCandidacy(t *testing.T) {
 		{0, suspectAfter / 2, Next{Pause: refusedApart, Call: true, Tell: true}},
 		{0, suspectAfter, Next{Ask: true}},
 	} {
-		if got := again.Looked(Look{Began: time.Minute + c.began, Ended: time.Minute + c.ended, Err: reset}); got != c.want {
+		if got := again.RecordProbe(ProbeResult{Began: time.Minute + c.began, Ended: time.Minute + c.ended, Err: reset}); got != c.want {
 			t.Errorf("call %d: %+v, want %+v", i, got, c.want)
 		}
 	}
 	refused, _ := NewCandidacy(servers, "d", "b")
 	for i := range time.Duration(2) {
-		refused.Looked(Look{Began: time.Minute + i*refusedApart, Err: ErrAbsent})
+		refused.RecordProbe(ProbeResult{Began: time.Minute + i*refusedApart, Err: ErrAbsent})
 	}
 	for unheard, stands := range map[time.Duration]bool{time.Second: true, candidacyTurn: true, candidacyTurn - 1: false, 0: false} {
 		if got := refused.Stands(time.Minute+refusedApart+candidacyTurn, unheard); got != stands {
@@ -84,7 +84,7 @@ func TestCandidacy(t *testing.T) {
 	}
 	doubted, _ := NewCandidacy(servers, "c", "b")
 	doubted.Doubted()
-	if next := doubted.Looked(Look{Began: time.Minute, Ended: time.Minute, Err: reset}); next.Tell || !next.Call {
+	if next := doubted.RecordProbe(ProbeResult{Began: time.Minute, Ended: time.Minute, Err: reset}); next.Tell || !next.Call {
 		t.Errorf("after a doubt of another voter: %+v", next)
 	}
 	for _, self := range []ServerID{"a", "b", "z"} {
@@ -118,7 +118,7 @@ func TestCandidacyAgainstASilentLeader(t *testing.T) {
 		}
 		candidacy, _ := NewCandidacy(servers, "b", "a")
 		look := func(began, ended time.Duration) Next {
-			return candidacy.Looked(Look{Began: began, Ended: ended, Err: context.DeadlineExceeded})
+			return candidacy.RecordProbe(ProbeResult{Began: began, Ended: ended, Err: context.DeadlineExceeded})
 		}
 		now := time.Hour
 		next := look(now, now+detectTimeout)

@@ -7,23 +7,22 @@ import (
 )
 
 // When all members of a durable grid are stopped, any majority of the voters' disks has
-// to be enough to start it again. So a voter with a disk that leaves keeps its vote for
-// a while: the next may be leaving too. It leaves behind a vote like that of a member
-// that is down, which is safe.
+// to be enough to start it again. A leaving voter with a disk therefore keeps its vote for
+// a while, because the next voter may leave too. The vote that it leaves behind is like the
+// vote of a member that is down, which is safe.
 const (
-	// voteKept is how long a voter that left keeps its vote where the voters that stay
-	// are a majority without it.
+	// voteKept is the time during which a voter that left keeps its vote, if the staying voters are a
+	// majority without it.
 	voteKept = 30 * time.Second
-	// voteAwaited is how long a voter that leaves is held back where they are not: if
-	// the others stay, votes are taken away then, down to theirs.
+	// voteAwaited is the time during which a leaving voter is held back, if they are not. If the others
+	// stay, votes are then taken away, down to theirs.
 	voteAwaited = 10 * time.Second
 )
 
 // departures records since when voters with a disk have been leaving.
 type departures map[ServerID]time.Duration
 
-// note records which voters leave, and forgets those that do not. It reports whether one
-// is new.
+// note records the leaving voters and drops the others. It reports whether one is new.
 func (d departures) note(leaving map[ServerID]bool, now time.Duration) (added bool) {
 	for id := range d {
 		if !leaving[id] {
@@ -39,7 +38,7 @@ func (d departures) note(leaving map[ServerID]bool, now time.Duration) (added bo
 }
 
 // keepsVote reports whether a voter that leaves, or has left, keeps its vote for now;
-// majority reports whether the voters that stay are one without those that leave.
+// majority reports whether the staying voters are a majority without the leaving ones.
 func (d departures) keepsVote(id ServerID, majority bool, now time.Duration) bool {
 	since, leaves := d[id]
 	if majority {
@@ -48,44 +47,43 @@ func (d departures) keepsVote(id ServerID, majority bool, now time.Duration) boo
 	return leaves && now-since < voteAwaited
 }
 
-// departing records which voters with a disk leave. It returns which of them keep their
-// votes for now, and whether the voters that stay are a majority.
-func (l *Leader) departing(v View, wanted map[ServerID]bool) (keeps func(ServerID) bool, majority bool) {
+// departing records the leaving voters with a disk. It returns whether a voter keeps its vote
+// for now, and whether the staying voters are a majority.
+func (m *voters) departing(v View, stays map[ServerID]bool) (keeps func(ServerID) bool, majority bool) {
 	voters, stay := 0, 0
 	leaving := map[ServerID]bool{}
 	for _, s := range v.Servers {
 		switch {
 		case !s.Voter:
 			continue
-		case wanted[s.ID]:
+		case stays[s.ID]:
 			stay++
-		case s.ID.IsDurable() && l.left(v, s.ID):
+		case s.ID.IsDurable() && m.members.left(v, s.ID):
 			leaving[s.ID] = true
 		}
 		voters++
 	}
-	d := l.voters.departures
+	d := m.departures
 	if d.note(leaving, v.Mono) {
-		l.detector.wanted = v.Mono
+		m.live.refresh(v.Mono)
 	}
 	majority = 2*stay > voters
 	return func(id ServerID) bool { return d.keepsVote(id, majority, v.Mono) }, majority
 }
 
-// Departed reports whether a member that leaves may end: it is out of the roster, and
-// its server is removed, or its vote may stay behind. Until then its vote may be needed
-// to agree on the removal.
-func (l *Leader) Departed(v View, inc roster.Incarnation, server ServerID) bool {
+// departed reports whether a leaving member may end: it is out of the roster, and its server is
+// removed, or its vote may stay behind. Until then its vote may be needed to agree on the removal.
+func (m *voters) departed(v View, inc roster.Incarnation, server ServerID) bool {
 	_, member := v.Roster.Member(inc)
-	return !member && (!v.serves(server) || l.leavesVote(v, server))
+	return !member && (!v.serves(server) || m.leavesVote(v, server))
 }
 
 // leavesVote reports whether a server that left may end although it has a vote: it has a
-// disk, and the voters that stay are a majority without it. Each of them has to be seen by
-// gossip and to have answered since the server was seen to leave: gossip needs seconds to
-// notice that a voter has crashed, and with its vote and this one a majority may be gone.
-func (l *Leader) leavesVote(v View, id ServerID) bool {
-	since, leaving := l.voters.departures[id]
+// disk, and the staying voters are a majority without it. Gossip has to see each of them, and
+// each has to have answered since the leader saw that the server leaves: gossip needs seconds to
+// detect a crashed voter, and with its vote and this one a majority may be gone.
+func (m *voters) leavesVote(v View, id ServerID) bool {
+	since, leaving := m.departures[id]
 	if !leaving {
 		return false
 	}
@@ -96,16 +94,9 @@ func (l *Leader) leavesVote(v View, id ServerID) bool {
 		}
 		voters++
 		p, seen := v.peerOf(s.ID)
-		if seen && s.ID != id && !p.Leaving && !l.leaves(v, p.Incarnation) && l.answeredSince(p.Incarnation, since) {
+		if seen && s.ID != id && !p.Leaving && !m.members.isLeaving(v, p.Incarnation) && m.live.answeredSince(p.Incarnation, since) {
 			stay++
 		}
 	}
 	return 2*stay > voters
-}
-
-// answeredSince reports whether a member has answered a probe or a push that began at a time
-// or later. The leader itself has.
-func (l *Leader) answeredSince(inc roster.Incarnation, since time.Duration) bool {
-	c := l.detector.contacts[inc]
-	return inc == l.self || c != nil && !c.failing && c.answered >= since
 }

@@ -60,10 +60,10 @@ func TestDeparted(t *testing.T) {
 		}
 		o.v.Peers[len(o.v.Peers)-1].Leaving = true
 		if c.leaves {
-			o.l.requests.leaves[inc(2, 1)] = true
+			o.l.admission.leaves[inc(2, 1)] = true
 		}
-		o.l.requests.leaves[inc(3, 1)] = true
-		o.l.departing(o.v, map[ServerID]bool{o.v.Servers[0].ID: true, o.v.Servers[1].ID: true})
+		o.l.admission.leaves[inc(3, 1)] = true
+		o.l.voters.departing(o.v, map[ServerID]bool{o.v.Servers[0].ID: true, o.v.Servers[1].ID: true})
 		if !c.silent {
 			o.l.detector.contacts[inc(2, 1)] = &contact{answered: o.v.Mono}
 		}
@@ -80,12 +80,12 @@ func TestDepartureAsksAgain(t *testing.T) {
 	stays := &contact{answered: o.v.Mono, next: o.v.Mono + probeMany}
 	o.l.detector.contacts[inc(2, 1)] = stays
 	o.v.Mono += time.Millisecond
-	if o.l.probeMembers(o.v); stays.probing {
+	if o.l.detector.step(o.v); stays.probing {
 		t.Fatal("a member is probed before its time")
 	}
-	o.l.requests.leaves[inc(3, 1)] = true
-	o.l.departing(o.v, map[ServerID]bool{o.v.Servers[0].ID: true, o.v.Servers[1].ID: true})
-	if o.l.probeMembers(o.v); !stays.probing {
+	o.l.admission.leaves[inc(3, 1)] = true
+	o.l.voters.departing(o.v, map[ServerID]bool{o.v.Servers[0].ID: true, o.v.Servers[1].ID: true})
+	if o.l.detector.step(o.v); !stays.probing {
 		t.Error("a voter leaves, and no member is probed")
 	}
 }

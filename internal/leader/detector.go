@@ -8,43 +8,28 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster/plan"
 )
 
-// How long probes of a member have to fail.
 const (
-	// suspectAfter is for a replica that is in sync to take the member's place, and
-	// deadAfter for tables to be lost that no other member has.
-	suspectAfter = 500 * time.Millisecond
-	deadAfter    = 5 * time.Second
-	// seenExtra is added to deadAfter while gossip sees the member alive, and to
-	// suspectAfter if such a member answers by an old roster.
-	seenExtra = 3 * time.Second
-	// lagLimit is how old the roster may be that a member has applied.
+	// lagLimit bounds the age for a member's applied roster.
 	lagLimit = 2 * time.Second
-	// suspectFailures is the least number of probes in a row that fail before silence
-	// counts.
-	suspectFailures = 2
-	// standstill is the longest time between outcomes of probes of a member that is silent. When it
-	// is longer this leader has stood still itself: it knows nothing of that time, and what it knew
-	// before is too old.
-	standstill = 2 * time.Second
 
-	probeUnsigned = 250 * time.Millisecond // pause after an answer of a member without a Raft server: see Unreached
+	probeUnsigned = 250 * time.Millisecond // pause after an answer without a Raft server: see detector.unreached
 	probeSoon     = 50 * time.Millisecond  // pause after the first failure
-	probeAgain    = 200 * time.Millisecond // pause after later ones
-	// probeMany is the pause of a member with a Raft server, and the longest of one without. With
-	// the default window the ceiling is raised more often, so that pushes put its probes off. A member
-	// believes the time of a raise if it has answered a call within the 2 s before (internal/roster/follow, F5).
+	probeAgain    = 200 * time.Millisecond // pause after later failures
+	// probeMany is the pause after an answer with a Raft server, and the longest pause without. With the default window the ceiling is raised more often, so that pushes delay
+	// its probes. A member trusts a raise's time if it has answered a call within the 2 s
+	// before (internal/roster/follow, F5).
 	probeMany = 1750 * time.Millisecond
-	// detectTimeout is how long a member may take that has answered before.
+	// detectTimeout bounds the probe if the member has answered before.
 	detectTimeout = 250 * time.Millisecond
-	// probesMost is how many members without a Raft server are probed in a second at most, as
-	// long as the pauses are shorter than probeMany.
+	// probesMost is the number of probes per second without a Raft server while the pauses are
+	// shorter than probeMany.
 	probesMost = 64
 )
 
-// detector is the leader's failure detector. It probes every member again and again,
-// since the word of gossip is not enough: its false alarms cost moves and waits (R7).
-// It probes immediately when Raft does not reach a member: see [Leader.Unreached]. Answers to
-// pushes count like those to probes: see [Leader.Told].
+// detector is the leader's failure detector. It probes every member repeatedly, because
+// gossip alone is not enough: false alarms cost moves and waits (R7). It probes a member
+// immediately when Raft does not reach it: see detector.unreached. Answers to pushes count
+// like answers to probes: see detector.pushAnswered.
 //
 //	          probes fail             for suspectAfter, or two are refused    for deadAfter
 //	alive <----------------> failing -------------------------------> suspect ------------> dead
@@ -52,46 +37,24 @@ const (
 //	  +--------------------------------------------------------------------------------------+
 //	                    gossip does not see it, and it is absent
 //
-// A probe fails that is not answered, or is answered with a roster older than lagLimit:
-// such an owner can serve no holder. Two refused probes prove without gossip that the
-// process has ended: a process that is only busy refuses no connection. To be suspect
-// costs at most a move, and only replicas in sync take over. To be dead can cost tables,
-// so gossip has a say in it: while it sees the member, deadAfter is longer by seenExtra.
+// A probe fails if it is not answered, or answered with a roster older than lagLimit: an
+// owner with such a roster can serve no holder. Two refused probes prove without gossip that
+// the process has ended: a busy process does not refuse connections. A suspect costs at most
+// a move, and only in-sync replicas take over. A dead member can cost tables, so deadAfter is
+// longer by seenExtra while gossip sees the member.
 type detector struct {
-	contacts map[roster.Incarnation]*contact // every member of the roster but this one
-	// versions of the roster, ascending, each with the time when this leader first saw it.
-	// The first is the newest that is at least lagLimit old, if any is.
+	self    roster.Incarnation
+	silence Silence // the previous leader's
+	out     prober
+	timer   *stepTimer // for probes and verdicts between regular steps
+
+	contacts map[roster.Incarnation]*contact // all roster members except this one
+	// versions are roster versions, ascending, each with the time at which this leader first saw it.
+	// The first is the newest that is at least lagLimit old, if there is one.
 	versions []seenVersion
 	rounds   uint64 // of contacts
-	// wanted is a time: of each member an answer is wanted to a probe that began later.
+	// wanted is a time. Each member has to answer a probe that began later.
 	wanted time.Duration
-}
-
-// contact records the outcomes of the probes of one member, and its answers to pushes.
-type contact struct {
-	round    uint64        // of its probes: an incarnation that is admitted again starts again
-	admitted time.Duration // when this record began
-	probing  bool          // one has no outcome yet
-	next     time.Duration // when the next is due
-	heard    bool          // a call was answered
-	// answered is when the newest call began that was answered by a recent roster: a probe or
-	// a push.
-	answered time.Duration
-	began    time.Duration // when the newest probe began
-	signed   time.Duration // when Raft last did not reach the member
-	failing  bool          // the last one failed, and no later call was answered
-	failed   time.Duration // when the newest probe began that failed
-	ended    time.Duration // if failing: when the outcome of the last one came
-	since    time.Duration // if failing: when the first of those that failed began
-	failures int           // if failing: how many failed in a row
-	lags     bool          // if failing: the last one was answered, with an old roster
-	absent   bool          // if failing: the last one proved that the member is not there
-	refused  Refusals
-	said     bool // it has said which release it runs, and its zone
-	learns   bool // it has said that it needs no server
-	waits    bool // it has said that it begins no election within a second
-	release  roster.Release
-	zone     string
 }
 
 type seenVersion struct {
@@ -99,13 +62,12 @@ type seenVersion struct {
 	at      time.Duration
 }
 
-func newDetector() detector {
-	return detector{contacts: map[roster.Incarnation]*contact{}}
+func newDetector(self roster.Incarnation, silence Silence, out prober, timer *stepTimer) detector {
+	return detector{self: self, silence: silence, out: out, timer: timer, contacts: map[roster.Incarnation]*contact{}}
 }
 
-// probeMembers probes the members whose probe is due.
-func (l *Leader) probeMembers(v View) {
-	d := &l.detector
+// step probes the members whose probe is due.
+func (d *detector) step(v View) {
 	d.noteVersion(v.Roster.Version, v.Mono)
 	for inc := range d.contacts {
 		if _, member := v.Roster.Member(inc); !member {
@@ -113,28 +75,49 @@ func (l *Leader) probeMembers(v View) {
 		}
 	}
 	for _, m := range v.Roster.Members {
-		if m.Incarnation == l.self {
+		if m.Incarnation == d.self {
 			continue
 		}
 		c := d.contacts[m.Incarnation]
 		if c == nil {
 			d.rounds++
-			begin := l.cfg.Silence.begin(m.Incarnation, v.Mono)
+			begin := d.silence.begin(m.Incarnation, v.Mono)
 			begin.round = d.rounds
 			c = &begin
 			d.contacts[m.Incarnation] = c
 		}
 		if stale := !c.failing && c.answered < d.wanted; !c.probing && (v.Mono >= c.next || stale) {
 			c.probing, c.began = true, v.Mono
-			l.probe(v, m.Incarnation, m.API, forDetection, c.round)
+			d.probe(m, c)
 		}
 	}
 }
 
-// probed records the outcome of a member's probe.
+func (d *detector) probe(m roster.Member, c *contact) {
+	p := newProbe(c.began, m.Incarnation, m.API, forDetection, c.round)
+	if c.heard || m.Incarnation == d.silence.Member {
+		p.Timeout = detectTimeout
+	}
+	d.out.Probe(p)
+}
+
+// probed records a probe's outcome.
 func (d *detector) probed(v View, p Probe, a Answer, err error) {
+	if err == nil && a.foreign(v.Roster) {
+		err = errForeign
+	}
 	c := d.contacts[p.To]
-	if c == nil || c.round != p.round {
+	if c == nil {
+		return
+	}
+	d.judgeAgain(v, p.To, c, func() { d.noteProbe(v, c, p, a, err) })
+	if c.failing || err == nil && p.began < c.signed {
+		d.advance(v, c)
+	}
+}
+
+func (d *detector) noteProbe(v View, c *contact, p Probe, a Answer, err error) {
+	if c.round != p.round {
 		return
 	}
 	c.probing = false
@@ -160,9 +143,28 @@ func (d *detector) probed(v View, p Probe, a Answer, err error) {
 	c.next = v.Mono + c.pause()
 }
 
-// pause returns the time between an answer and the next probe. Raft says immediately when
-// it does not reach one of its servers. All other members are probed more often in a small
-// grid, and less often in a large one, where most answers are those to pushes.
+// judgeAgain records a call, and reports whether a step is due by it: a member
+// that becomes suspect or dead is replaced immediately.
+func (d *detector) judgeAgain(v View, of roster.Incarnation, c *contact, record func()) (due bool) {
+	suspect, dead := c.verdict(v, of)
+	record()
+	if s, x := c.verdict(v, of); s != suspect || x != dead {
+		d.timer.advance(v.Mono)
+		return true
+	}
+	return false
+}
+
+// advance makes a step due at a member's next probe.
+func (d *detector) advance(v View, c *contact) {
+	if !c.probing {
+		d.timer.advance(max(c.next, v.Mono))
+	}
+}
+
+// pause returns the time between an answer and the next probe. Raft reports immediately if it
+// does not reach one of its servers. All other members are probed more often in a small grid,
+// and less often in a large one, where most answers are answers to pushes.
 func (d *detector) pause(v View, to roster.Incarnation) time.Duration {
 	if m, _ := v.Roster.Member(to); v.serves(ServerOf(to, m.Durable)) {
 		return probeMany
@@ -170,46 +172,37 @@ func (d *detector) pause(v View, to roster.Incarnation) time.Duration {
 	return min(probeMany, max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost))
 }
 
-// pause returns the time between a failure and the next probe.
-func (c *contact) pause() time.Duration {
-	switch {
-	case c.absent && !c.refused.Prove():
-		return refusedApart
-	case c.failures < suspectFailures:
-		return probeSoon
-	}
-	return probeAgain
-}
-
-// Unreached takes in a sign that a member may have ended or paused: Raft's last
-// request to its server failed, or with slow set has had no answer for a while. The
-// member is probed immediately, or, if it is only slow, not more often than each
-// probeUnsigned. A sign decides nothing.
-func (l *Leader) Unreached(v View, server ServerID, slow bool) {
+// unreached records a sign that a member may have ended or paused: Raft's last request to its
+// server failed, or, with slow set, has had no answer for a while. The member is probed
+// immediately, or, if slow, at most once per probeUnsigned. A sign decides nothing.
+func (d *detector) unreached(v View, server ServerID, slow bool) {
 	m, found := MemberOf(v.Roster, server)
-	c := l.detector.contacts[m.Incarnation]
+	c := d.contacts[m.Incarnation]
 	if !found || c == nil {
 		return
 	}
 	c.signed = v.Mono
 	if c.failing {
-		return // those that fail are probed soon in any case
+		return // a failing member is probed soon in any case
 	}
 	earliest := c.began + refusedApart
 	if slow {
 		earliest = c.began + probeUnsigned
 	}
 	c.next = min(c.next, max(v.Mono, earliest))
-	l.hurry(v, c)
+	d.advance(v, c)
 }
 
-// judge adds the members that are suspect and those that are dead to a sight.
-func (d *detector) judge(v View, self roster.Incarnation, s *plan.Sight) {
+// refresh makes a probe due for each member that has not answered since.
+func (d *detector) refresh(now time.Duration) { d.wanted = now }
+
+// judge adds the suspect and the dead members to a sight.
+func (d *detector) judge(v View, s *plan.Sight) {
 	live := v.live()
 	for _, m := range v.Roster.Members {
 		c := d.contacts[m.Incarnation]
 		switch seen := live[m.Incarnation]; {
-		case c == nil || m.Incarnation == self:
+		case c == nil || m.Incarnation == d.self:
 		case c.dead(seen, v.Mono):
 			s.Gone = append(s.Gone, m.Incarnation)
 		case c.suspect(seen, v.Mono):
@@ -218,53 +211,19 @@ func (d *detector) judge(v View, self roster.Incarnation, s *plan.Sight) {
 	}
 }
 
-// suspect reports whether replicas that hold the same tables may take the member's
-// place; seen reports whether gossip sees it alive.
-func (c *contact) suspect(seen bool, now time.Duration) bool {
-	if c.absent && (!seen || c.refused.Prove()) {
-		return true
-	}
-	return c.failures >= suspectFailures && c.silent(now, suspectAfter+extra(seen && c.lags))
-}
-
-// silent reports whether the member has been silent for a time, and was so lately.
-func (c *contact) silent(now, d time.Duration) bool {
-	return c.failing && now-c.since >= d && now-c.ended <= standstill
-}
-
-// verdict returns whether the member is suspect and whether it is dead, by the view.
-func (c *contact) verdict(v View, of roster.Incarnation) (suspect, dead bool) {
-	if !c.failing {
-		return false, false
-	}
-	seen := v.sees(of)
-	return c.suspect(seen, v.Mono), c.dead(seen, v.Mono)
-}
-
-// lost reports whether tables are no longer awaited that the member may have: gossip has
-// a say.
-func (c *contact) lost(seen bool, now time.Duration) bool {
-	return c.silent(now, suspectAfter+extra(seen)) || c.absent && !seen
-}
-
-// dead reports whether the member is removed.
-func (c *contact) dead(seen bool, now time.Duration) bool {
-	return c.silent(now, deadAfter+extra(seen)) || c.absent && !seen
-}
-
 // settled reports whether every other member has answered once, or is lost.
-func (d *detector) settled(v View, self roster.Incarnation) bool {
+func (d *detector) settled(v View) bool {
 	live := v.live()
 	for _, m := range v.Roster.Members {
 		c := d.contacts[m.Incarnation]
-		if m.Incarnation != self && (c == nil || !c.heard && !c.lost(live[m.Incarnation], v.Mono)) {
+		if m.Incarnation != d.self && (c == nil || !c.heard && !c.lost(live[m.Incarnation], v.Mono)) {
 			return false
 		}
 	}
 	return true
 }
 
-// release returns the release of a member, and false if it has not answered yet.
+// release returns a member's release, and false if it has not answered yet.
 func (d *detector) release(inc roster.Incarnation) (roster.Release, bool) {
 	if c := d.contacts[inc]; c != nil {
 		return c.release, c.said
@@ -272,20 +231,65 @@ func (d *detector) release(inc roster.Incarnation) (roster.Release, bool) {
 	return roster.Release{}, false
 }
 
-// failing reports whether the last probe of a member failed.
+// failing reports whether a member's last probe failed.
 func (d *detector) failing(inc roster.Incarnation) bool {
 	c := d.contacts[inc]
 	return c != nil && c.failing
 }
 
-func extra(seen bool) time.Duration {
-	if seen {
-		return seenExtra
+// reaches reports whether another member answers this leader.
+func (d *detector) reaches(v View, inc roster.Incarnation) bool {
+	c := d.contacts[inc]
+	_, member := v.Roster.Member(inc)
+	if !member || inc == d.self || c == nil || !c.heard {
+		return false
 	}
-	return 0
+	suspect, _ := c.verdict(v, inc)
+	return !suspect
 }
 
-// noteVersion records when a version of the roster was first seen.
+// answeredSince reports whether a member has answered a probe or a push that began at a time
+// or later. The leader itself has.
+func (d *detector) answeredSince(inc roster.Incarnation, since time.Duration) bool {
+	c := d.contacts[inc]
+	return inc == d.self || c != nil && !c.failing && c.answered >= since
+}
+
+// learns reports whether a member has stated that it needs no Raft server.
+func (d *detector) learns(inc roster.Incarnation) bool {
+	c := d.contacts[inc]
+	return c != nil && c.learns
+}
+
+// waits reports whether a member has stated that it starts no election within a second.
+func (d *detector) waits(inc roster.Incarnation) bool {
+	c := d.contacts[inc]
+	return c != nil && c.waits
+}
+
+// calm reports whether every other member has answered its last probe.
+func (d *detector) calm(v View) bool {
+	for _, m := range v.Roster.Members {
+		c := d.contacts[m.Incarnation]
+		if m.Incarnation != d.self && (c == nil || !c.heard || c.failing) {
+			return false
+		}
+	}
+	return true
+}
+
+// due returns the time at which the next probe starts.
+func (d *detector) due() time.Duration {
+	due := never
+	for _, c := range d.contacts {
+		if !c.probing {
+			due = min(due, c.next)
+		}
+	}
+	return due
+}
+
+// noteVersion records when a roster version was first seen.
 func (d *detector) noteVersion(v roster.Version, now time.Duration) {
 	if n := len(d.versions); n == 0 || d.versions[n-1].version < v {
 		d.versions = append(d.versions, seenVersion{v, now})
@@ -293,23 +297,4 @@ func (d *detector) noteVersion(v roster.Version, now time.Duration) {
 	for len(d.versions) > 1 && now-d.versions[1].at >= lagLimit {
 		d.versions = d.versions[1:]
 	}
-}
-
-// sees reports whether gossip sees an incarnation alive.
-func (v View) sees(inc roster.Incarnation) bool {
-	for _, p := range v.Peers {
-		if p.Incarnation == inc {
-			return true
-		}
-	}
-	return false
-}
-
-// live returns the incarnations that gossip sees alive, for a look at many members.
-func (v View) live() map[roster.Incarnation]bool {
-	out := make(map[roster.Incarnation]bool, len(v.Peers))
-	for _, p := range v.Peers {
-		out[p.Incarnation] = true
-	}
-	return out
 }

@@ -39,7 +39,7 @@ func TestDetectorJudgesByItsOwnProbes(t *testing.T) {
 		"answers by an older one": {lags: true, seen: true, after: deadAfter + seenExtra, suspectWanted: true, dead: true},
 	} {
 		m := &contact{round: 1}
-		d := detector{contacts: map[roster.Incarnation]*contact{"m": m}, versions: []seenVersion{{version: 8}}}
+		d := detector{timer: new(stepTimer), contacts: map[roster.Incarnation]*contact{"m": m}, versions: []seenVersion{{version: 8}}}
 		v := View{Roster: &roster.Roster{}}
 		a := Answer{Version: 8}
 		if c.lags {
@@ -67,7 +67,7 @@ func TestDetectorJudgesByItsOwnProbes(t *testing.T) {
 func TestLeaderThatStoodStillKnowsNothing(t *testing.T) {
 	const long = deadAfter + seenExtra + standstill
 	m := &contact{round: 1}
-	d := detector{contacts: map[roster.Incarnation]*contact{"m": m}}
+	d := detector{timer: new(stepTimer), contacts: map[roster.Incarnation]*contact{"m": m}}
 	v := View{Roster: &roster.Roster{}, Mono: time.Minute}
 	fail := func(took time.Duration) {
 		p := Probe{To: "m", round: 1, began: v.Mono, Timeout: detectTimeout}
@@ -133,7 +133,7 @@ func TestDetectorProbesEveryMember(t *testing.T) {
 		o.l.Probed(o.v, got[0], Answer{}, context.DeadlineExceeded)
 	}
 	var s plan.Sight
-	o.l.detector.judge(o.v, o.l.self, &s)
+	o.l.detector.judge(o.v, &s)
 	if len(s.Silent) != 1 || memberOf(s.Silent[0]) != 3 || len(s.Gone) > 0 {
 		t.Errorf("silent %v, gone %v after a third failure", s.Silent, s.Gone)
 	}
@@ -150,7 +150,7 @@ func TestDetectorProbesEveryMember(t *testing.T) {
 		})
 	}
 	s = plan.Sight{}
-	o.l.detector.judge(o.v, o.l.self, &s)
+	o.l.detector.judge(o.v, &s)
 	if len(s.Silent) > 0 || len(s.Gone) != 1 || memberOf(s.Gone[0]) != 3 {
 		t.Errorf("silent %v, gone %v after %v", s.Silent, s.Gone, long)
 	}

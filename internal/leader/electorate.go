@@ -5,65 +5,122 @@ import (
 	"slices"
 )
 
-// electorate sorts Raft's servers. It returns false while the voters are left alone:
-// when every member leaves, and while this one is not in the roster, which then names
-// earlier starts of it and of others, and those do not answer.
-func (l *Leader) electorate(v View) (e electorate, found bool) {
-	wanted := l.wanted(v)
-	if _, in := v.Roster.Member(l.self); !in && !v.Leaving || len(wanted) == 0 {
-		return e, false
-	}
-	keeps, majority := l.departing(v, wanted)
-	held := false // a voter has waited for long enough to leave, and would take the majority with it
-	for _, s := range v.Servers {
-		_, member := v.memberOf(s.ID)
-		self, stays := s.ID == l.server, wanted[s.ID]
-		if s.Voter {
-			e.voters = append(e.voters, s)
-		}
-		switch {
-		case !stays && self: // it passes the lead on
-			e.passing = s.Voter
-			held = held || s.Voter && !keeps(s.ID)
-			if s.Voter && keeps(s.ID) {
-				e.absent++
-			}
-		case !stays && member: // it hands over first, and has to hear of the roster
-			if s.Voter {
-				e.leavers = append(e.leavers, s)
-				held = held || !keeps(s.ID)
-			}
-			if s.Voter && keeps(s.ID) {
-				e.absent++
-			}
-		case !stays && !l.expected(v, s.ID):
-			held = held || s.Voter && l.left(v, s.ID) && !keeps(s.ID)
-			if s.Voter && s.ID.IsDurable() && !l.voters.givenUp[s.ID] && (!l.left(v, s.ID) || keeps(s.ID)) {
-				e.absent++
-				e.down = append(e.down, s)
-			} else {
-				e.gone = append(e.gone, s)
-			}
-		case stays && s.Voter:
-			e.voting++
-			if !self {
-				e.surplus = append(e.surplus, s)
-			}
-		case stays:
-			e.idle = append(e.idle, s)
-		}
-	}
-	if held && !majority { // it could not leave before the absent come back: their votes are given up
-		e.absent = 0
-	}
-	e.want = VotersFor(len(wanted)+e.absent, v.Roster.Settings.MostVoters())
-	e.countZones(v, wanted)
-	slices.SortStableFunc(e.idle, func(a, b Server) int { return cmp.Or(rank(a)-rank(b), e.crowd(a)-e.crowd(b)) })
-	slices.SortStableFunc(e.surplus, func(a, b Server) int { return cmp.Or(rank(b)-rank(a), e.crowd(b)-e.crowd(a)) })
-	return e, true
+// standing is the state of a server, by the member behind it.
+type standing uint8
+
+const (
+	staying  standing = iota // its member stays
+	arriving                 // its member will soon be in the roster
+	passing                  // this leader's: it leaves, and passes the lead on
+	leaving                  // its member leaves, hands over first, and still needs the roster
+	absent                   // a voter without a member, whose disk may come back
+	gone                     // a server without a member, which does not come back
+)
+
+// classified is a server with its standing.
+type classified struct {
+	Server
+	standing standing
+	retained bool // the vote of a member that is absent, leaves or has left, which is kept for now
+	overdue  bool // the vote of a member that leaves or has left, which is no longer kept
 }
 
-// rank puts servers with a disk, which keep their word over a restart, first.
+// electorate sorts Raft's servers by their standing.
+type electorate struct {
+	voters  []Server
+	voting  int      // voters that stay
+	want    int      // the number of voters that should vote
+	absent  int      // votes that are retained
+	idle    []Server // staying servers without a vote, durable ones first
+	surplus []Server // staying voters that may lose their vote, durable ones last
+	leavers []Server // voters that leave
+	gone    []Server
+	down    []Server // absent voters
+	passing bool     // this leader leaves and has a vote
+
+	zone  map[ServerID]string // of the staying servers
+	votes map[string]int      // of the staying voters, by zone
+}
+
+// servers is the part of the state that classifies a server.
+type servers struct {
+	self       ServerID // this leader's
+	stays      map[ServerID]bool
+	keepsVote  func(ServerID) bool // by departures
+	members    membership
+	surrenders map[ServerID]bool // votes that an operator gives up
+}
+
+// classify returns the standing of a server.
+func (x servers) classify(v View, s Server) classified {
+	c := classified{Server: s, standing: staying}
+	if x.stays[s.ID] {
+		return c
+	}
+	_, member := v.memberOf(s.ID)
+	keeps, left := s.Voter && x.keepsVote(s.ID), true
+	switch {
+	case s.ID == x.self:
+		c.standing = passing
+	case member:
+		c.standing = leaving
+	case x.members.expects(v, s.ID):
+		c.standing = arriving
+		return c
+	default:
+		left = x.members.left(v, s.ID)
+		c.standing = gone
+		if s.Voter && s.ID.IsDurable() && !x.surrenders[s.ID] && (!left || keeps) {
+			c.standing = absent
+		}
+	}
+	c.retained = keeps && c.standing != gone || c.standing == absent
+	c.overdue = s.Voter && left && !keeps
+	return c
+}
+
+// count adds classified servers. It returns whether a voter is overdue.
+func (e *electorate) count(self ServerID, all []classified) (overdue bool) {
+	for _, s := range all {
+		if s.Voter {
+			e.voters = append(e.voters, s.Server)
+		}
+		switch s.standing {
+		case staying:
+			if !s.Voter {
+				e.idle = append(e.idle, s.Server)
+				break
+			}
+			e.voting++
+			if s.ID != self {
+				e.surplus = append(e.surplus, s.Server)
+			}
+		case passing:
+			e.passing = s.Voter
+		case leaving:
+			if s.Voter {
+				e.leavers = append(e.leavers, s.Server)
+			}
+		case absent:
+			e.down = append(e.down, s.Server)
+		case gone:
+			e.gone = append(e.gone, s.Server)
+		}
+		if s.retained {
+			e.absent++
+		}
+		overdue = overdue || s.overdue
+	}
+	return overdue
+}
+
+// sort puts the servers in the order in which votes are given and taken.
+func (e *electorate) sort() {
+	slices.SortStableFunc(e.idle, func(a, b Server) int { return cmp.Or(rank(a)-rank(b), e.crowd(a)-e.crowd(b)) })
+	slices.SortStableFunc(e.surplus, func(a, b Server) int { return cmp.Or(rank(b)-rank(a), e.crowd(b)-e.crowd(a)) })
+}
+
+// rank puts servers with a disk first: they keep their votes over a restart.
 func rank(s Server) int {
 	if s.ID.IsDurable() {
 		return 0
@@ -71,35 +128,85 @@ func rank(s Server) int {
 	return 1
 }
 
-// wanted returns the servers of the roster's members that do not leave.
-func (l *Leader) wanted(v View) map[ServerID]bool {
-	out := map[ServerID]bool{}
-	for _, m := range v.Roster.Members {
-		if !l.leaves(v, m.Incarnation) {
-			out[ServerOf(m.Incarnation, m.Durable)] = true
-		}
+// servers counts the staying servers by zone.
+func (e electorate) servers() map[string]int {
+	out := map[string]int{}
+	for _, zone := range e.zone {
+		out[zone]++
 	}
 	return out
 }
 
-// expected reports whether a server of no member is about to become a member's: it asks
-// to join, or gossip sees it alive.
-func (l *Leader) expected(v View, id ServerID) bool {
-	for _, j := range l.requests.joins {
-		if j.server() == id {
-			return true
-		}
+// promotes reports whether a vote may be given.
+func (e electorate) promotes() bool { return e.voting < e.want && len(e.idle) > 0 }
+
+// removes reports whether a server may be removed.
+func (e electorate) removes() bool { return len(e.obsolete()) > 0 }
+
+// obsolete returns the servers that may be removed. It includes absent voters once enough others
+// vote.
+func (e electorate) obsolete() []Server {
+	if e.absent == 0 || e.voting >= e.want {
+		return slices.Concat(e.gone, e.down)
 	}
-	p, seen := v.peerOf(id)
-	return seen && !p.Leaving && !l.leaves(v, p.Incarnation)
+	return e.gone
 }
 
-// left reports whether a server's member has said that it leaves.
-func (l *Leader) left(v View, id ServerID) bool {
-	for _, inc := range l.leavers(v) {
-		if ServerOf(inc, true) == id || ServerOf(inc, false) == id {
-			return true
+// demotes reports whether a vote may be taken.
+func (e electorate) demotes() bool { return e.voting >= e.want && len(e.spare()) > 0 }
+
+// spare returns the voters that may lose their votes.
+func (e electorate) spare() []Server {
+	if e.voting > e.want {
+		return slices.Concat(e.leavers, e.surplus)
+	}
+	return e.leavers
+}
+
+// removable returns a server to remove, a silent one first: a voter that left and still answers
+// may be needed to agree on the removal of another. A voter is removed only if the others have a
+// majority that answers.
+func (e electorate) removable(reached func(Server) bool) (Server, bool) {
+	obsolete := e.obsolete()
+	if len(obsolete) == 0 {
+		return Server{}, false
+	}
+	s := obsolete[0]
+	if i := slices.IndexFunc(obsolete, func(s Server) bool { return !reached(s) }); i >= 0 {
+		s = obsolete[i]
+	}
+	return s, !s.Voter || e.agreesWithout(s, reached)
+}
+
+// dispensable returns a superfluous voter, a silent one first. It loses its vote only if the
+// others have a majority that answers: otherwise nothing could be agreed on, including this step.
+// Its own silence does not matter: it may be the voter that still answers Raft. A staying voter
+// that answers keeps its vote until a leaving leader has lost its own, because that leader may end
+// at any time.
+func (e electorate) dispensable(answers func(Server) bool) (Server, bool) {
+	if !e.demotes() {
+		return Server{}, false
+	}
+	spare := e.spare()
+	if i := slices.IndexFunc(spare, func(s Server) bool { return !answers(s) }); i >= 0 {
+		return spare[i], e.agreesWithout(spare[i], answers)
+	}
+	if e.passing && len(e.leavers) == 0 {
+		return Server{}, false
+	}
+	return spare[0], e.agreesWithout(spare[0], answers)
+}
+
+// agreesWithout reports whether the voters other than one have a majority that answers.
+func (e electorate) agreesWithout(gone Server, answers func(Server) bool) bool {
+	remain, answering := 0, 0
+	for _, s := range e.voters {
+		if s.ID != gone.ID {
+			remain++
+			if answers(s) {
+				answering++
+			}
 		}
 	}
-	return false
+	return 2*answering > remain
 }

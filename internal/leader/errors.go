@@ -6,16 +6,16 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
-// The kinds of errors that requests end with. Each error has a text of its own.
+// The kinds of errors for requests. Each error has its own text.
 var (
-	// ErrNotLeading means that the request has to go to another member, or is ahead of
-	// the roster that this leader has applied.
+	// ErrNotLeading means that another member has to handle the request, or that the request
+	// needs a newer roster than this leader has applied.
 	ErrNotLeading = errors.New("leader: this member does not lead the grid")
 	// ErrUnavailable means that the same request may succeed at any time.
 	ErrUnavailable = errors.New("leader: unavailable")
 	// ErrBadRequest means that the request is wrong: its member does not confirm it.
 	ErrBadRequest = errors.New("leader: bad request")
-	// ErrNotNow means that the state of the grid forbids the request.
+	// ErrNotNow means that the grid's state forbids the request.
 	ErrNotNow = errors.New("leader: not possible in the present state")
 	// ErrNotNeeded means that there is nothing to do.
 	ErrNotNeeded = errors.New("leader: nothing to do")
@@ -25,8 +25,7 @@ var (
 	ErrAlive = errors.New("leader: a process with the number is alive")
 	// ErrIdentityInUse means that another process with the same member ID answers.
 	ErrIdentityInUse = errors.New("leader: the member's identity is in use")
-	// ErrOtherClaim means that the member is registered in the grid under another claim of its
-	// anchor.
+	// ErrOtherClaim means that the member is registered under another anchor claim.
 	ErrOtherClaim = errors.New("leader: the member is registered under another claim")
 )
 

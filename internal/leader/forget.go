@@ -9,90 +9,100 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// A disk that never comes back is given up by an operator (D10), and only while its
-// member does not run: otherwise the disk can be asked.
+// An operator gives up a disk that never comes back (D10). Its member must not run: otherwise it
+// can still hand over its definitions.
 
-// forgetTries bounds how often the leader proposes again because the roster changed.
+// forgetTries bounds the proposals of one request after changes of the roster.
 const forgetTries = 10
 
-// ForgetRequest asks to give up a member's disk.
+// ForgetRequest is a request to give up a member's disk.
 type ForgetRequest struct {
 	Disk            roster.MemberID
-	LoseDefinitions bool // also where it is the last disk with the definitions of a partition
+	LoseDefinitions bool // even if it is the last disk with the definitions of a partition
 }
 
-// Forgotten is the outcome of a disk that was given up.
+// Forgotten is the result of a [ForgetRequest].
 type Forgotten struct {
-	Partitions int // that rested on it
-	Lost       int // of them, those that rested on no other
+	Partitions int // that depended on the disk
+	Lost       int // without another disk
 }
 
-// forget is a request of an operator until it is answered.
+// forget is a request without an answer.
 type forget struct {
-	in    ForgetRequest
-	out   Forgotten
-	reply func(Forgotten, error)
-	tries int
-	round uint64 // of the probe of the disk's member, 0 for none
-	// proposed says that the change that is proposed is this one.
-	proposed bool
+	in       ForgetRequest
+	out      Forgotten
+	reply    func(Forgotten, error)
+	tries    int
+	round    uint64 // of the probe of the disk's member, 0 for none
+	proposed bool   // its change is the proposed one
 }
 
-// ForgetDisk gives up a member's disk: no partition waits for it any longer.
-func (l *Leader) ForgetDisk(v View, in ForgetRequest, reply func(Forgotten, error)) {
-	l.forgets = append(l.forgets, &forget{in: in, reply: reply})
-	l.proposeForget(v)
+// forgets gives up the disks of members at an operator's request.
+type forgets struct {
+	self     roster.Incarnation
+	claimant claimant
+	changes  *changes
+	out      prober
+
+	open   []*forget
+	rounds uint64 // of probes
 }
 
-// proposeForget proposes the first request that is due, unless a change is proposed.
-func (l *Leader) proposeForget(v View) {
-	for _, f := range slices.Clone(l.forgets) {
-		if l.changing || f.round > 0 {
+// request records a request and proposes it, if no other change is proposed.
+func (x *forgets) request(v View, in ForgetRequest, reply func(Forgotten, error)) {
+	x.open = append(x.open, &forget{in: in, reply: reply})
+	x.propose(v)
+}
+
+// propose proposes the first request that is due, unless a change is proposed.
+func (x *forgets) propose(v View) {
+	for _, f := range slices.Clone(x.open) {
+		if x.changes.pending || f.round > 0 {
 			continue
 		}
-		if err := l.checkForget(v, f); err != nil {
-			l.forgot(f, err)
+		if err := x.check(v, f); err != nil {
+			x.answer(f, err)
 		} else if f.round == 0 {
 			f.proposed = true
-			l.propose(roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim, Change: &roster.Change{Forget: []roster.MemberID{f.in.Disk}}})
+			x.changes.propose(roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim, Change: &roster.Change{Forget: []roster.MemberID{f.in.Disk}}})
 		}
 	}
 }
 
-// continueForgets takes the outcome of a change, and proposes the next.
-func (l *Leader) continueForgets(v View, c roster.Command, err error) {
-	i := slices.IndexFunc(l.forgets, func(f *forget) bool { return f.proposed })
+// proposed records the outcome of a change, and proposes the next.
+func (x *forgets) proposed(v View, c roster.Command, err error) {
+	i := slices.IndexFunc(x.open, func(f *forget) bool { return f.proposed })
 	if i >= 0 && c.Change != nil && len(c.Change.Forget) > 0 {
-		switch f := l.forgets[i]; {
+		switch f := x.open[i]; {
 		case errors.Is(err, roster.ErrStale) && f.tries < forgetTries:
 			f.proposed = false
 			f.tries++
 		case err != nil:
-			l.forgot(f, failure.Errorf(ErrUnavailable, "grid: the disk of %s was not forgotten: %w", f.in.Disk, err))
+			x.answer(f, failure.Errorf(ErrUnavailable, "grid: the disk of %s was not forgotten: %w", f.in.Disk, err))
 		default:
-			l.forgot(f, nil)
+			x.answer(f, nil)
 		}
 	}
-	l.proposeForget(v)
+	x.propose(v)
 }
 
-// forgot answers a request.
-func (l *Leader) forgot(f *forget, err error) {
-	l.forgets = slices.DeleteFunc(l.forgets, func(other *forget) bool { return other == f })
+// answer answers a request.
+func (x *forgets) answer(f *forget, err error) {
+	x.open = slices.DeleteFunc(x.open, func(other *forget) bool { return other == f })
 	if err != nil {
 		f.out = Forgotten{}
 	}
 	f.reply(f.out, err)
 }
 
-// checkForget returns why a disk is not given up. If its member is in the roster, it
-// probes that first.
-func (l *Leader) checkForget(v View, f *forget) error {
+// check returns an error if a disk must not be given up. If its member is in the roster, it probes
+// the member first.
+func (x *forgets) check(v View, f *forget) error {
 	id := f.in.Disk
-	if !l.claims(v.Roster) {
+	if !x.claimant.claims(v.Roster) {
 		return failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: %w", id, errUnclaimed)
 	}
-	if id == l.self.Member() {
+	if id == x.self.Member() {
 		return failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: its member is running, and gave this answer", id)
 	}
 	for _, p := range v.Peers {
@@ -101,9 +111,9 @@ func (l *Leader) checkForget(v View, f *forget) error {
 		}
 	}
 	if m, found := registered(v.Roster, id); found {
-		l.inquiry.rounds++
-		f.round = l.inquiry.rounds
-		l.probe(v, m.Incarnation, m.API, forForget, f.round)
+		x.rounds++
+		f.round = x.rounds
+		x.out.Probe(newProbe(v.Mono, m.Incarnation, m.API, forForget, f.round))
 		return nil
 	}
 	f.out.Partitions, f.out.Lost = v.Roster.Awaits(id)
@@ -117,19 +127,26 @@ func (l *Leader) checkForget(v View, f *forget) error {
 	return nil
 }
 
-// forgetProbed answers the request about a disk whose member is in the roster.
-func (l *Leader) forgetProbed(v View, p Probe, err error) {
-	i := slices.IndexFunc(l.forgets, func(f *forget) bool { return f.round == p.round })
+// probed answers the request about a disk whose member is in the roster.
+func (x *forgets) probed(v View, p Probe, err error) {
+	i := slices.IndexFunc(x.open, func(f *forget) bool { return f.round == p.round })
 	if i < 0 {
 		return
 	}
-	f, id := l.forgets[i], p.To.Member()
+	f, id := x.open[i], p.To.Member()
 	if err == nil {
-		l.forgot(f, failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: its member answers at %s; a disk is forgotten only after its member is gone for good", id, p.API))
+		x.answer(f, failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: its member answers at %s; a disk is forgotten only after its member is gone for good", id, p.API))
 	} else {
-		l.forgot(f, failure.Errorf(ErrUnavailable, "grid: member %s does not answer and is still in the roster; it is removed within seconds, try again then", id))
+		x.answer(f, failure.Errorf(ErrUnavailable, "grid: member %s does not answer and is still in the roster; it is removed within seconds, try again then", id))
 	}
-	l.proposeForget(v)
+	x.propose(v)
+}
+
+// resign answers all requests.
+func (x *forgets) resign() {
+	for _, f := range x.open {
+		f.reply(Forgotten{}, errNotLeading)
+	}
 }
 
 // lossText describes the loss of the last disk of a partition.
@@ -137,7 +154,7 @@ const lossText = "Only sequencers that a running process uses are then still kno
 	"For all others the grid forgets that they exist, that they were destroyed, and their epoch: " +
 	"a name that is created again with another epoch or node count can repeat earlier IDs"
 
-// namedDisks says which disks partitions rest on.
+// namedDisks lists the disks that partitions depend on.
 func namedDisks(r *roster.Roster) string {
 	var out []string
 	for _, p := range r.Partitions {

@@ -9,36 +9,37 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// A join or a leave names a member; the sender of the request is not known. So the
-// leader probes that member, at the address that the join states or the roster has, and
-// believes the member's own answer (R11).
+// A join or a leave names a member; the sender of the request is unknown. The leader therefore
+// probes the member, at the address in the join or in the roster, and trusts only the member's
+// own answer (R11).
 
-// Bounds of the members that are asked at the same time. Those that gossip does not see
-// are few: they may not exist, and take as long as a probe may.
+// Limits for concurrent inquiries. The limit for members that gossip does not see is low: they may
+// not exist, and then take a whole probe timeout.
 const (
 	inquiriesMax    = 64
 	inquiriesUnseen = 8
 )
 
-// inquiries are the members that are being asked.
+// inquiries probes members about requests.
 type inquiries struct {
+	out    prober
 	open   map[uint64]*inquiry // by round
 	rounds uint64
 }
 
-// inquiry is one member that is being asked about a request.
+// inquiry is one request whose member is being probed.
 type inquiry struct {
 	member roster.Incarnation
 	seen   bool // by gossip, at the address
 	reply  func(error)
-	// then decides on the answer: the reply, or another probe of the same inquiry.
+	// then decides on the answer: it replies, or probes again in the same inquiry.
 	then func(v View, round uint64, a Answer, err error) (done bool, result error)
 }
 
-func newInquiries() inquiries { return inquiries{open: map[uint64]*inquiry{}} }
+func newInquiries(out prober) inquiries { return inquiries{out: out, open: map[uint64]*inquiry{}} }
 
-// room reports whether a member may be asked: it is not being asked already, and not as
-// many others are as may be.
+// room reports whether a member may be probed: no inquiry about it is open, and the limits are not
+// reached.
 func (q *inquiries) room(member roster.Incarnation, seen bool) bool {
 	unseen := 0
 	for _, i := range q.open {
@@ -52,9 +53,8 @@ func (q *inquiries) room(member roster.Incarnation, seen bool) bool {
 	return len(q.open) < inquiriesMax && (seen || unseen < inquiriesUnseen)
 }
 
-// inquire asks a member at an address.
-func (l *Leader) inquire(v View, api string, i inquiry) {
-	q := &l.inquiry
+// start probes a member at an address.
+func (q *inquiries) start(v View, api string, i inquiry) {
 	i.seen = slices.ContainsFunc(v.Peers, func(p Peer) bool { return p.Incarnation == i.member && p.API == api })
 	if !q.room(i.member, i.seen) {
 		i.reply(failure.Errorf(ErrUnavailable, "grid: member %s, or the maximum number of others, is being queried; try again", i.member))
@@ -62,17 +62,21 @@ func (l *Leader) inquire(v View, api string, i inquiry) {
 	}
 	q.rounds++
 	q.open[q.rounds] = &i
-	l.probe(v, i.member, api, forInquiry, q.rounds)
+	q.probe(v, i.member, api, q.rounds)
 }
 
-// inquired takes the outcome of an inquiry's probe.
-func (l *Leader) inquired(v View, p Probe, a Answer, err error) {
-	i := l.inquiry.open[p.round]
+func (q *inquiries) probe(v View, member roster.Incarnation, api string, round uint64) {
+	q.out.Probe(newProbe(v.Mono, member, api, forInquiry, round))
+}
+
+// probed records the outcome of an inquiry's probe.
+func (q *inquiries) probed(v View, p Probe, a Answer, err error) {
+	i := q.open[p.round]
 	if i == nil {
 		return
 	}
 	if done, result := i.then(v, p.round, a, err); done {
-		delete(l.inquiry.open, p.round)
+		delete(q.open, p.round)
 		i.reply(result)
 	}
 }
@@ -86,7 +90,7 @@ func (q *inquiries) resign() {
 	clear(q.open)
 }
 
-// silent is the error of a member that does not answer.
+// silent returns the error for a member that does not answer.
 func silent(member roster.Incarnation, api string, err error) error {
 	return failure.Errorf(ErrUnavailable, "grid: member %s does not answer the leader at %.80q: %w", member, api, err)
 }

@@ -5,36 +5,33 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Join takes a member's request to join. It is confirmed in up to two probes:
+// join handles a member's request to join. Up to two probes confirm it:
 //
 //	            confirms it           the ID is not registered, or that start is silent
 //	newcomer ---------------> is its ID registered? -----------------------> admitted soon
 //	    |                            | by a start that answers
 //	    +----------------------------+-------------------------------------> refused
-//
-// The reply is nil once the request is recorded; a later step admits the member, which
-// repeats its request until the roster has it.
-func (l *Leader) Join(v View, in roster.Member, reply func(error)) {
-	j, known := l.requests.joins[in.Incarnation]
+func (q *admission) join(v View, in roster.Member, reply func(error)) {
+	j, known := q.joins[in.Incarnation]
 	if known && j.member == in && v.Mono-j.at < joinKept/2 {
-		reply(nil) // it was confirmed a moment ago
+		reply(nil) // confirmed recently
 		return
 	}
-	l.inquire(v, in.API, inquiry{member: in.Incarnation, reply: reply, then: func(v View, round uint64, a Answer, err error) (bool, error) {
+	q.inquiries.start(v, in.API, inquiry{member: in.Incarnation, reply: reply, then: func(v View, round uint64, a Answer, err error) (bool, error) {
 		if err != nil {
 			return true, silent(in.Incarnation, in.API, err)
 		}
-		if err := confirmsJoin(in, l.cfg.Grid, v.Roster, a); err != nil {
+		if err := confirmsJoin(in, q.grid, v.Roster, a); err != nil {
 			return true, err
 		}
-		if err := l.checkRelease(v.Roster, in, a); err != nil {
+		if err := q.checkRelease(v.Roster, in, a); err != nil {
 			return true, err
 		}
-		return l.checkClone(v, join{member: in, release: a.Release, learns: a.Learns}, round)
+		return q.checkClone(v, join{member: in, release: a.Release, learns: a.Learns}, round)
 	}})
 }
 
-// confirmsJoin returns nil if a member says of itself the same as its request.
+// confirmsJoin returns nil if a member's own answer agrees with its request.
 func confirmsJoin(in roster.Member, grid roster.GridID, r *roster.Roster, a Answer) error {
 	switch {
 	case a.Grid != grid:
@@ -47,43 +44,43 @@ func confirmsJoin(in roster.Member, grid roster.GridID, r *roster.Roster, a Answ
 	return nil
 }
 
+// checkRelease refuses a member that cannot read the grid's roster, or has no protocol in
+// common with this one.
+func (q *admission) checkRelease(r *roster.Roster, in roster.Member, a Answer) error {
+	if p := r.InUse(); !a.Release.Reads(p) {
+		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q runs %s, the leader %s, and the grid uses protocol %d; start the member with a release that has protocol %d",
+			in.API, a.Release, q.release, p, p)
+	}
+	if err := a.Release.Meets(q.release); err != nil {
+		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q: %w", in.API, err)
+	}
+	return nil
+}
+
 // checkClone probes the registered start of the newcomer's member ID, if it is another
-// one. A data directory that was copied gives two processes one member ID, and in Raft
-// one vote: they would take each other's place in the roster without end. After a crash
-// the address of the earlier start refuses connections, or the restarted process answers
-// there, and nothing is waited for.
-func (l *Leader) checkClone(v View, j join, round uint64) (done bool, err error) {
+// one. A copied data directory gives two processes one member ID, and in Raft one vote: they
+// would replace each other in the roster indefinitely. After a crash the address of the earlier
+// start refuses connections, or the restarted process answers there, without a wait.
+func (q *admission) checkClone(v View, j join, round uint64) (done bool, err error) {
 	other, found := registered(v.Roster, j.member.Incarnation.Member())
 	switch {
 	case !found || other.Incarnation == j.member.Incarnation:
-		return true, l.admit(v, j)
-	case other.Incarnation == l.self:
+		return true, q.admit(v, j)
+	case other.Incarnation == q.self.Incarnation:
 		return true, inUse(other)
 	}
-	l.inquiry.open[round].then = func(v View, _ uint64, a Answer, err error) (bool, error) {
+	q.inquiries.open[round].then = func(v View, _ uint64, a Answer, err error) (bool, error) {
 		if err == nil && !a.foreign(v.Roster) {
 			return true, inUse(other)
 		}
 		j.instead = other.Incarnation
-		return true, l.admit(v, j)
+		return true, q.admit(v, j)
 	}
-	l.probe(v, other.Incarnation, other.API, forInquiry, round)
+	q.inquiries.probe(v, other.Incarnation, other.API, round)
 	return false, nil
 }
 
 func inUse(other roster.Member) error {
 	return failure.Errorf(ErrIdentityInUse, "grid: another process has this member's identity: member %s runs at %s as %s",
 		other.Incarnation.Member(), other.API, other.Incarnation)
-}
-
-// admit records a join that was confirmed.
-func (l *Leader) admit(v View, j join) error {
-	q := &l.requests
-	if len(q.joins) >= joinsMax {
-		return failure.Errorf(ErrUnavailable, "grid: %d members are joining already", len(q.joins))
-	}
-	j.at = v.Mono
-	q.forgetStarts(j.member.Incarnation)
-	q.joins[j.member.Incarnation] = j
-	return nil
 }

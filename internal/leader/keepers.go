@@ -6,10 +6,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// In a grid without data directories a majority of the voters keeps the definitions of each
-// partition in memory. Package roster chooses them from the voters, which the leader names.
+// In a grid without data directories a majority of voters keeps each partition's definitions in
+// memory. Package roster chooses them from the voters, which the leader names.
 
-// keepers returns the voters of a grid without data directories, sorted, once partitions
+// keepers returns, sorted, the voters in a grid without data directories, once partitions
 // have owners or are about to.
 func (l *Leader) keepers(v View) []roster.Incarnation {
 	if !v.Roster.Assigned() && !l.complete(v) {

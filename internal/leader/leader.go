@@ -1,12 +1,11 @@
-// Package leader decides for the member that leads the grid: it raises the ceiling,
-// admits and removes members, detects those that fail, moves partitions, and keeps the
-// number of voters. Uniqueness rests on none of it: every change of the roster is a
+// Package leader implements the decisions of the member that leads the grid: it raises the
+// ceiling, admits and removes members, detects failed members, moves partitions, and maintains
+// the number of voters. Uniqueness does not depend on it: every change of the roster is a
 // command computed from one version, and refused at any other (R2, R7).
 //
-// A [Leader] lasts from an election to the end of that lead. It has no clock, lock,
-// socket or goroutine: each method takes a [View], which has the time and all that the
-// member knows, and asks its [Member] to act. Whatever takes time is asked for in one
-// call and reported in another:
+// A [Leader] lasts from an election to the end of that lead. It has no clock, lock, socket or
+// goroutine: each method takes a [View] with the time and the member's state, and calls its
+// [Member] to act. Each action that takes time has its outcome reported by a later call:
 //
 //	Member               Leader
 //	Probe           ---> Probed
@@ -16,93 +15,69 @@
 //	Dismiss         ---> Dismissed
 //	Anchor          ---> Anchored
 //
-// The member pushes commands to the others unasked, and reports each answer to [Leader.Told].
-// Package grid drives one over sockets, and proof/sim drives the same code in a loop.
+// The member pushes commands to the others unasked, and reports each answer to
+// [Leader.PushAnswered]. Package grid drives a Leader over sockets, and proof/sim drives the same
+// code in a loop.
+//
+// A Leader composes machines of the same kind. Each has its own state, and an interface for the
+// part of the other machines and of the [Member] that it depends on:
+//
+//	anchoring    the record of an anchored grid, and what the leader may propose
+//	ceiling      cluster time and the ceiling
+//	detector     failed members
+//	admission    members that join and leave
+//	voters       votes and standby servers; additions adds servers
+//	succession   passing the lead on
+//	reports      reports of partition owners
+//	protocols, forgets, settingsChanges, removals, numbers: requests of operators and clients
 package leader
 
 import (
-	"math"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/roster/plan"
 )
 
-// StepEvery is how often [Leader.Step] is called while there is something to do.
+// StepEvery is the interval of [Leader.Step] while there is something to do.
 const StepEvery = 100 * time.Millisecond
 
-// patience is how long a version of the roster is left alone so that joining replicas
-// can be admitted at it.
-const patience = time.Second
-
-// View is the knowledge of the member that leads at the moment when it calls its [Leader].
-// Every part of it but Servers may be late: peers that are listed may be dead.
-type View struct {
-	Roster  *roster.Roster   // the newest that it has applied
-	Mono    time.Duration    // its monotonic clock
-	Wall    clustertime.Tick // its wall clock
-	Raised  Raise            // the last raise that it has applied; the zero value for none
-	Servers []Server         // Raft's latest configuration, committed or not
-	Peers   []Peer           // members that gossip sees alive, with or without this one; not changed
-	Leaving bool             // this member leaves the grid
-	Draw    anchor.Draw      // random values, new in each view; of use with an anchor alone
-}
-
-// Raise is a raise of the ceiling as a member applied it.
-type Raise struct {
-	Time clustertime.Tick // the cluster time that it carried
-	At   time.Duration    // the member's monotonic clock then
-}
-
-// Peer is a member that gossip sees alive.
-type Peer struct {
-	Incarnation roster.Incarnation
-	API         string
-	Durable     bool
-	Leaving     bool // it says that it leaves
-}
-
-// server returns the peer's Raft server.
-func (p Peer) server() ServerID { return ServerOf(p.Incarnation, p.Durable) }
-
-// Config has the values that do not change while a member leads.
+// Config has the constants of a lead.
 type Config struct {
-	Self   roster.Member // as the roster has it, or is to have it
+	Self   roster.Member // its roster record
 	Grid   roster.GridID
-	Expect int // members that the grid begins with
-	// Release is that of this process; the zero value is one of protocol 1.
+	Expect int // number of initial members
+	// Release is the release of this process; the zero value is a release of protocol 1.
 	Release roster.Release
-	// Servers is how many Raft servers there should be, 0 for [ServersMost].
+	// Servers is the number of Raft servers, 0 for [ServersMost].
 	Servers int
-	// Anchored says that this member has the store of the grid's anchor. Ahead is how
-	// far ahead of cluster time its record is kept, 0 for the default.
+	// Anchored means that this member has the store of the grid's anchor. Ahead is the distance
+	// of its record ahead of cluster time, 0 for the default.
 	Anchored bool
 	Ahead    time.Duration
-	// Silence is that of the leader before, if this member has stood for election because of it.
+	// Silence is the silence of the previous leader, if this member stood for election because of it.
 	Silence Silence
 }
 
-// Member carries out the decisions of a leader. No method may call the [Leader], and each
-// call but the last has exactly one outcome, reported to the method that it names.
+// Member carries out the decisions of a leader. No method may call the [Leader]. Each call except
+// ReportClocks has exactly one outcome, reported to the named method.
 type Member interface {
-	// Probe asks a member for its view; the outcome goes to [Leader.Probed].
+	// Probe probes a member; the outcome goes to [Leader.Probed].
 	Probe(p Probe)
-	// Propose has a command agreed on; the outcome goes to [Leader.Proposed].
+	// Propose proposes a command to Raft; the outcome goes to [Leader.Proposed].
 	Propose(c roster.Command)
-	// Reconfigure has a change of Raft's servers agreed on; the outcome goes to
-	// [Leader.Reconfigured].
+	// Reconfigure changes Raft's servers; the outcome goes to [Leader.Reconfigured].
 	Reconfigure(c Reconfiguration)
 	// TransferLead passes the lead to a voter; the outcome goes to
 	// [Leader.LeadTransferred].
 	TransferLead(to ServerID)
-	// Dismiss tells a member to leave the grid; the outcome goes to [Leader.Dismissed].
+	// Dismiss requests that a member leaves the grid; the outcome goes to [Leader.Dismissed].
 	Dismiss(d Dismissal)
 	// Anchor reads or swaps the record of the grid's anchor; the outcome goes to
 	// [Leader.Anchored].
 	Anchor(s anchor.Step)
-	// ReportClocks reports clocks that an operator has to look at.
+	// ReportClocks reports clocks that an operator has to check.
 	ReportClocks(v clustertime.Verdict)
 }
 
@@ -111,47 +86,57 @@ type Leader struct {
 	cfg    Config
 	self   roster.Incarnation
 	server ServerID // this member's
-	member Member
+	timer  stepTimer
 
-	ceiling   ceiling
-	detector  detector
-	voters    voters
-	requests  requests
+	changes    changes
+	anchoring  anchoring
+	ceiling    ceiling
+	detector   detector
+	admission  admission
+	voters     voters
+	additions  additions
+	succession succession
+	reports    reports
+
 	protocols protocols
-	inquiry   inquiries
-	forgets   []*forget         // disks that operators give up, each until it is answered
-	settings  []*settingsChange // that operators ask for, each until it is answered
+	forgets   forgets
+	settings  settingsChanges
+	removals  removals
 	numbers   numbers
-	removals  []*removal // members that operators take out, each until it is answered
 
-	anchor  *anchor.Machine // nil without a store
-	yielded bool            // no registered voter has taken the lead
-
-	planner plan.Planner
-	// changing says that a change is proposed. There is one at a time: a second one
-	// would be computed from the same version, and refused.
-	changing bool
-	version  roster.Version // of the roster at the last plan
-	since    time.Duration  // when this leader first planned at that version
-	due      time.Duration  // when the next step is due, or any time after
+	planning planning
 	activity activity
 }
 
+// claimant reports whether this leader may propose changes (A3). [anchoring] implements it.
+type claimant interface{ claims(r *roster.Roster) bool }
+
 // New returns the leader that a member becomes when it is elected.
 func New(cfg Config, m Member) *Leader {
-	l := &Leader{
-		cfg: cfg, self: cfg.Self.Incarnation, server: ServerOf(cfg.Self.Incarnation, cfg.Self.Durable), member: m,
-		detector: newDetector(), voters: newVoters(), requests: newRequests(), inquiry: newInquiries(),
-		numbers: newNumbers(),
-	}
+	self, server := cfg.Self.Incarnation, ServerOf(cfg.Self.Incarnation, cfg.Self.Durable)
+	l := &Leader{cfg: cfg, self: self, server: server}
+	l.changes = changes{out: m}
+	l.ceiling = newCeiling(server, m)
+	l.detector = newDetector(self, cfg.Silence, m, &l.timer)
+	l.admission = newAdmission(cfg, m)
+	l.voters = newVoters(cfg, &l.admission, &l.detector, m)
+	l.additions = additions{admission: &l.admission, detector: &l.detector, voters: &l.voters, out: m, tried: map[ServerID]bool{}}
+	l.succession = newSuccession(cfg.Self, &l.admission, m)
+	l.reports = newReports()
+	l.anchoring = anchoring{self: self, changes: &l.changes, succession: &l.succession, out: m}
 	if cfg.Anchored {
-		l.anchor = anchor.New(l.self, cfg.Ahead)
+		l.anchoring.machine = anchor.New(self, cfg.Ahead)
 	}
+	l.protocols = protocols{self: self, own: cfg.Release, detector: &l.detector, claimant: &l.anchoring, changes: &l.changes}
+	l.forgets = forgets{self: self, claimant: &l.anchoring, changes: &l.changes, out: m}
+	l.settings = settingsChanges{claimant: &l.anchoring, changes: &l.changes}
+	l.removals = removals{self: self, admission: &l.admission, detector: &l.detector, voters: &l.voters, out: m}
+	l.numbers = newNumbers(&l.anchoring, m)
 	return l
 }
 
-// Step does everything that is due. It is called when [Leader.Due] or [Leader.Reported] say so,
-// once the member has applied the whole log of the leaders before it and the grid is formed.
+// Step does everything that is due. It is called when [Leader.Due] or [Leader.Reported] requires
+// it, after the member has applied the whole log of earlier leaders and the grid is formed.
 func (l *Leader) Step(v View) {
 	if l.activity.began == 0 {
 		l.activity.began = v.Mono
@@ -162,56 +147,41 @@ func (l *Leader) Step(v View) {
 
 func (l *Leader) step(v View) {
 	l.numbers.begin(v.Mono)
-	if l.due <= v.Mono {
-		l.due = math.MaxInt64
-	}
-	if !l.keepAnchor(v) {
-		l.probeMembers(v)
-		l.passLead(v)
-		l.keepProtocol(v) // a request that waits too long is answered
+	l.timer.expire(v.Mono)
+	if !l.anchoring.step(l.anchoringView(v)) {
+		l.detector.step(v)
+		l.succession.step(v, l.activity.began)
+		l.protocols.step(v) // it answers requests that have waited too long
 		return
 	}
-	l.joinSelf(v)
-	l.probeMembers(v)
-	l.raise(v)
-	l.addServers(v)
-	l.keepRemovals(v)
-	l.keepVoters(v)
-	l.passLead(v)
-	l.keepProtocol(v)
+	l.admission.joinSelf(v)
+	l.detector.step(v)
+	l.ceiling.step(l.ceilingView(v))
+	l.additions.step(v)
+	l.removals.step(v)
+	l.voters.step(v)
+	l.succession.step(v, l.activity.began)
+	l.protocols.step(v)
 	l.plan(v)
 }
 
-// Resign answers what still waits for an answer: this member leads no longer, and the
-// leader is not called again.
+// Resign answers all open requests. This member is no longer the leader, and no method is called
+// after it.
 func (l *Leader) Resign() {
-	l.inquiry.resign()
+	l.admission.inquiries.resign()
 	l.protocols.resign()
 	l.numbers.resign()
-	l.resignSettings()
-	for _, f := range l.forgets {
-		f.reply(Forgotten{}, errNotLeading)
-	}
-	for _, r := range l.removals {
-		r.reply(Removed{}, errNotLeading)
-	}
+	l.settings.resign()
+	l.forgets.resign()
+	l.removals.resign()
 }
 
-// plan proposes the next change of the roster, if one is due.
-func (l *Leader) plan(v View) {
-	if l.changing {
-		return
-	}
-	l.requests.forgetLeft(func(i roster.Incarnation) bool { return l.has(v, i) })
-	c, due := l.planner.Plan(v.Roster, l.sight(v))
-	if due {
-		l.propose(c)
-	}
+func (l *Leader) ceilingView(v View) ceilingView {
+	return ceilingView{View: v, limit: l.anchoring.limit(v.Roster)}
 }
 
-func (l *Leader) propose(c roster.Command) {
-	l.changing = true
-	l.member.Propose(c)
+func (l *Leader) anchoringView(v View) anchoringView {
+	return anchoringView{View: v, self: l.cfg.Self, earlier: l.reports.earlier}
 }
 
 // Proposed records the outcome of a command that this leader proposed.
@@ -221,66 +191,81 @@ func (l *Leader) Proposed(v View, c roster.Command, err error) {
 		l.ceiling.proposed(v.Mono, err)
 		return
 	case c.Identity != nil:
-		l.numbers.identified(v, c.Identity, err)
+		l.numbers.proposed(v, c.Identity, err)
 		return
 	}
-	l.changing = false
+	l.changes.pending = false
 	if err == nil { // the next change may be due
-		l.due = v.Mono
+		l.timer.advance(v.Mono)
 	}
 	if c.Reset != nil && err == nil { // a member again: it stays until another leads
-		l.yielded = false
+		l.succession.yielded = false
 	}
-	l.keepProtocol(v)
-	l.continueForgets(v, c, err)
-	l.continueSettings(v, c, err)
+	l.protocols.step(v)
+	l.forgets.proposed(v, c, err)
+	l.settings.proposed(v, c, err)
 }
 
-// sight returns what this leader believes of the members.
-func (l *Leader) sight(v View) plan.Sight {
-	r := v.Roster
-	if l.version != r.Version {
-		l.version, l.since = r.Version, v.Mono
+// Probed records the outcome of a probe. An error that matches [ErrAbsent] proves that
+// the incarnation is not there; any other is silence.
+func (l *Leader) Probed(v View, p Probe, a Answer, err error) {
+	switch p.purpose {
+	case forDetection:
+		l.detector.probed(v, p, a, err)
+	case forClocks:
+		l.ceiling.clockRead(l.ceilingView(v), p, a, err)
+	case forVoters:
+		l.voters.surveyed(v, p, err)
+	case forSuccession:
+		l.succession.answered(p, err)
+	case forInquiry:
+		l.admission.inquiries.probed(v, p, a, err)
+	case forForget:
+		l.forgets.probed(v, p, err)
+	case forRemoval:
+		l.removals.probed(v, p, err)
 	}
-	s := plan.Sight{
-		Join: l.admitted(v), Leave: l.parting(v), Held: l.requests.heldAt(r.Version), Persisted: l.requests.persistedAt(r.Version),
-		Apart: l.Apart(v), Assign: l.complete(v), Granted: l.requests.earlier, Limit: l.limit(v.Roster),
-	}
-	if v.Roster.Claim != "" && s.Granted > s.Limit { // the record says so first
-		s.Granted = 0
-	}
-	s.Patient = len(s.Held) < r.Joining() && v.Mono-l.since < patience
-	l.describeMembers(&s)
-	s.Keepers = l.keepers(v)
-	l.detector.judge(v, l.self, &s)
-	s.Gone = append(s.Gone, l.requests.failedMembers()...)
-	return s
 }
 
-// complete reports whether partitions without owner may get one: as many members and
-// voters have joined as the grid is to begin with, or, after a restart, every member has
-// answered or is suspect.
-func (l *Leader) complete(v View) bool {
-	want := max(l.cfg.Expect, 1)
-	voters := 0
-	for _, s := range v.Servers {
-		if s.Voter {
-			voters++
-		}
-	}
-	if v.Roster.Restarted { // some of its members may be gone
-		return l.detector.settled(v, l.self)
-	}
-	return len(v.Roster.Members) >= want && voters >= VotersFor(want, v.Roster.Settings.MostVoters())
+// Unreached records a sign that a member may have ended or paused: Raft's last request to its
+// server failed, or, with slow set, has had no answer for a while. The member is probed
+// immediately, or soon if it is only slow. A sign decides nothing.
+func (l *Leader) Unreached(v View, server ServerID, slow bool) { l.detector.unreached(v, server, slow) }
+
+// PushAnswered records a member's answer to a push that began at a time by the monotonic clock,
+// and reports whether a step is due by it. If not, [Leader.Due] need not be called: the next step
+// is not due sooner than before.
+func (l *Leader) PushAnswered(v View, to roster.Incarnation, began time.Duration, a Answer) (due bool) {
+	return l.detector.pushAnswered(v, to, began, a)
 }
 
-// has reports whether an incarnation is a member, or Raft has a server of it.
-func (l *Leader) has(v View, inc roster.Incarnation) bool {
-	_, member := v.Roster.Member(inc)
-	return member || v.serves(ServerOf(inc, true)) || v.serves(ServerOf(inc, false))
+// Reconfigured records the outcome of a reconfiguration. A failed one is decided again at the
+// next step.
+func (l *Leader) Reconfigured(v View, c Reconfiguration) {
+	if c.Do != AddServer {
+		l.voters.reconfiguring = false
+		return
+	}
+	l.additions.added(v)
 }
 
-// leaves reports whether a member has said that it leaves.
-func (l *Leader) leaves(v View, inc roster.Incarnation) bool {
-	return inc == l.self && v.Leaving || l.requests.leaves[inc]
+// LeadTransferred records that the transfer of the lead has ended. If this member still leads,
+// the transfer failed.
+func (l *Leader) LeadTransferred() { l.succession.ended() }
+
+// Dismissed records the outcome of a dismissal.
+func (l *Leader) Dismissed(v View, d Dismissal, err error) { l.removals.dismissed(v, d, err) }
+
+// Anchored records the outcome of a read or a swap of the anchor's record.
+func (l *Leader) Anchored(v View, s anchor.Step, out anchor.Outcome) {
+	if l.anchoring.done(l.anchoringView(v), s, out) {
+		l.ceiling.limitRaised(v.Mono)
+	}
+	l.anchoring.step(l.anchoringView(v))
+}
+
+// AnchorStatus returns the state of this leader's claim to the anchor's record, false without an
+// anchor.
+func (l *Leader) AnchorStatus(v View) (AnchorStatus, bool) {
+	return l.anchoring.status(l.anchoringView(v))
 }

@@ -91,6 +91,16 @@ func (o *office) apply(c roster.Command) {
 	o.v.Roster = next
 }
 
+// run sets the release of the leader's process.
+func (o *office) run(r roster.Release) {
+	o.l.cfg.Release, o.l.admission.release, o.l.protocols.own = r, r, r
+}
+
+// serveAs sets the leader's server.
+func (o *office) serveAs(id ServerID) {
+	o.l.server, o.l.voters.server, o.l.succession.server, o.l.ceiling.server = id, id, id, id
+}
+
 // step lets time pass.
 func (o *office) step(d time.Duration) {
 	o.v.Mono += d

@@ -15,8 +15,10 @@ func TestLeaderOfAnAnchorLeavesLast(t *testing.T) {
 		o.apply(roster.Command{From: o.v.Roster.Version, Claim: claim1, Change: &roster.Change{Join: []roster.Member{record(i, true)}}})
 	}
 	o.v.Leaving = true
-	parts := func() bool { return slices.Contains(o.l.parting(o.v), inc(1, 1)) }
-	o.v.Peers[1].Leaving, o.l.requests.leaves[inc(3, 1)] = true, true
+	parts := func() bool {
+		return slices.Contains(o.l.succession.parting(o.v, o.l.admission.leavers(o.v), o.l.anchoring.machine != nil), inc(1, 1))
+	}
+	o.v.Peers[1].Leaving, o.l.admission.leaves[inc(3, 1)] = true, true
 	if parts() {
 		t.Error("it leaves before two others that leave")
 	}
@@ -35,8 +37,8 @@ func TestLeaderOfAnAnchorLeavesLast(t *testing.T) {
 func TestLeaderOfAnAnchorLeavesBesideOneThatStays(t *testing.T) {
 	o := anchoredLead(t, 2, true, true)
 	o.apply(roster.Command{From: o.v.Roster.Version, Claim: claim1, Change: &roster.Change{Join: []roster.Member{record(2, true)}}})
-	o.v.Leaving, o.l.yielded = true, true
-	if !slices.Contains(o.l.parting(o.v), inc(1, 1)) {
+	o.v.Leaving, o.l.succession.yielded = true, true
+	if !slices.Contains(o.l.succession.parting(o.v, o.l.admission.leavers(o.v), o.l.anchoring.machine != nil), inc(1, 1)) {
 		t.Error("it waits for a member that stays")
 	}
 }

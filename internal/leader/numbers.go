@@ -12,23 +12,25 @@ import (
 )
 
 const (
-	// SignEvery is how often a process with a number shows that it is alive.
+	// SignEvery is the interval at which a process with a number signals that it is alive.
 	SignEvery = 5 * time.Second
-	// aliveFor is how long a process counts as alive after a sign. For as long, a new
-	// leader does not know which processes run.
+	// aliveFor is the time after a signal during which a process counts as alive. A new leader
+	// cannot distinguish live processes for as long.
 	aliveFor = 3 * SignEvery
 
 	numbersPending = 256 // steps of sets that are being agreed on
 	cleanTries     = 3   // of a clean whose processes register meanwhile
 )
 
-// numbers are the steps of sets that are being agreed on, and what this leader has heard
-// of the processes that have numbers. The roster has neither addresses of clients that can
-// be probed nor times, so who is alive is known to the leader alone, and only after it has
-// led for a while.
+// numbers proposes the steps of sets, and records the signs of life of the processes that have
+// numbers. The roster contains neither times nor addresses of clients that could be probed, so
+// only the leader can tell which processes are alive, and only after it has led for a while.
 type numbers struct {
-	// began is when the lead began, or this process went on after a pause in which it
-	// missed signs; last is when it was asked or stepped last.
+	claimant claimant
+	out      proposer
+
+	// began is the start of the lead, or the end of a pause of this process in which it may have
+	// missed signs. last is the time of the last step or request.
 	began, last time.Duration
 	running     bool // both are set
 	signs       map[numberOf]sign
@@ -41,24 +43,24 @@ type numberOf struct {
 	id           uint64
 }
 
-// sign is the last that was heard of a process.
+// sign is the last sign of life of a process.
 type sign struct {
 	at    time.Duration
 	nodes map[string]uint16 // its logical nodes, by sequencer
 }
 
-// Life says whether a process with a number runs.
-type Life int
+// Liveness is the state of a process with a number.
+type Liveness int
 
-// The values of Life.
+// The values of Liveness.
 const (
-	LifeUnknown Life = iota // this leader has not led for long enough
-	LifeAlive
-	LifeGone
+	LivenessUnknown Liveness = iota // this leader has not led for long enough
+	Alive
+	Dead
 )
 
-func newNumbers() numbers {
-	return numbers{signs: map[numberOf]sign{}, pending: map[*roster.Identity]func(View, error){}}
+func newNumbers(claimant claimant, out proposer) numbers {
+	return numbers{claimant: claimant, out: out, signs: map[numberOf]sign{}, pending: map[*roster.Identity]func(View, error){}}
 }
 
 // begin records when the lead began, and that this leader runs now.
@@ -69,44 +71,41 @@ func (n *numbers) begin(now time.Duration) {
 	n.last = now
 }
 
-// Identify takes a step of a set. The reply is nil when the step is in the roster, and
-// the roster's refusal. Proposed is false if the roster that this leader has applied decided
-// it: the caller then has to confirm that this leader still leads before it passes
-// the answer on.
-func (l *Leader) Identify(v View, c roster.Identity, reply func(proposed bool, err error)) {
+// request checks a step of a set and proposes it.
+func (n *numbers) request(v View, c roster.Identity, reply func(proposed bool, err error)) {
 	if err := c.CheckNew(v.Roster); err != nil {
 		reply(false, numberError(err))
 		return
 	}
-	l.identify(v, &c, func(_ View, proposed bool, err error) { reply(proposed, numberError(err)) })
+	n.propose(v, &c, func(_ View, proposed bool, err error) { reply(proposed, numberError(err)) })
 }
 
-func (l *Leader) identify(v View, c *roster.Identity, reply func(v View, proposed bool, err error)) {
-	l.numbers.begin(v.Mono)
+func (n *numbers) propose(v View, c *roster.Identity, reply func(v View, proposed bool, err error)) {
+	n.begin(v.Mono)
 	command := roster.Command{Claim: v.Roster.Claim, Identity: c}
 	next, err := v.Roster.Apply(command)
 	switch {
 	case err != nil || next == v.Roster:
 		reply(v, false, err)
-	case !l.claims(v.Roster):
+	case !n.claimant.claims(v.Roster):
 		reply(v, false, errUnclaimed)
-	case len(l.numbers.pending) >= numbersPending:
+	case len(n.pending) >= numbersPending:
 		reply(v, true, failure.Errorf(ErrUnavailable, "grid: %d steps of sets are being agreed on at this moment; try again", numbersPending))
 	default:
-		l.numbers.pending[c] = func(v View, err error) { reply(v, true, err) }
-		l.member.Propose(command)
+		n.pending[c] = func(v View, err error) { reply(v, true, err) }
+		n.out.Propose(command)
 	}
 }
 
-// identified records the outcome of a step of a set.
-func (n *numbers) identified(v View, c *roster.Identity, err error) {
+// proposed records the outcome of a step of a set.
+func (n *numbers) proposed(v View, c *roster.Identity, err error) {
 	if reply := n.pending[c]; reply != nil {
 		delete(n.pending, c)
 		reply(v, err)
 	}
 }
 
-// resign answers the steps that are being agreed on. Whether they will be is not known.
+// resign answers the proposed steps. They may still be agreed on.
 func (n *numbers) resign() {
 	pending := maps.Clone(n.pending)
 	clear(n.pending)
@@ -129,10 +128,9 @@ func numberError(err error) error {
 	return failure.Errorf(ErrUnavailable, "grid: %w", err)
 }
 
-// Sign records that the process with a number is alive, with its logical nodes by
-// sequencer; nil keeps those that were recorded before. It returns the earlier ones.
-func (l *Leader) Sign(v View, cluster, set string, id uint64, nodes map[string]uint16) (before map[string]uint16) {
-	n := &l.numbers
+// sign records that the process with a number is alive, with its logical nodes by sequencer. nil
+// keeps the recorded nodes. It returns the earlier nodes.
+func (n *numbers) sign(v View, cluster, set string, id uint64, nodes map[string]uint16) (before map[string]uint16) {
 	n.begin(v.Mono)
 	if len(n.signs) >= 2*roster.MaxNumbered { // at most half of them are of processes with a number
 		maps.DeleteFunc(n.signs, func(of numberOf, _ sign) bool {
@@ -150,44 +148,24 @@ func (l *Leader) Sign(v View, cluster, set string, id uint64, nodes map[string]u
 	return before
 }
 
-// LifeOf reports whether the process with a number runs: a member of the grid does while the
-// roster has it or gossip sees it, and any process does for a while after its last sign.
-func (l *Leader) LifeOf(v View, cluster, set string, m roster.Numbered) Life {
-	n := &l.numbers
+// livenessOf returns the state of the process with a number: a member of the grid is alive while
+// the roster lists it or gossip sees it, and any process is alive for a while after its last sign.
+func (n *numbers) livenessOf(v View, cluster, set string, m roster.Numbered) Liveness {
 	n.begin(v.Mono)
 	if m.Member != "" && v.seesMember(m.Member) {
-		return LifeAlive
+		return Alive
 	}
 	if s, heard := n.signs[numberOf{cluster, set, m.ID}]; heard && v.Mono-s.at < aliveFor {
-		return LifeAlive
+		return Alive
 	}
 	if v.Mono-n.began < aliveFor {
-		return LifeUnknown
+		return LivenessUnknown
 	}
-	return LifeGone
+	return Dead
 }
 
-// seesMember reports whether a member is in the roster, or gossip sees it.
-func (v View) seesMember(id roster.MemberID) bool {
-	if _, found := registered(v.Roster, id); found {
-		return true
-	}
-	for _, p := range v.Peers {
-		if p.Incarnation.Member() == id {
-			return true
-		}
-	}
-	return false
-}
-
-// Clean removes numbers of a set whose processes are gone; force also those of others.
-// The reply has the numbers that were removed. Errors match [ErrAlive], or are those of
-// [Leader.Identify].
-func (l *Leader) Clean(v View, cluster, set string, ids []uint64, force bool, reply func(removed []uint64, proposed bool, err error)) {
-	l.clean(v, cluster, set, ids, force, cleanTries, reply)
-}
-
-func (l *Leader) clean(v View, cluster, set string, ids []uint64, force bool, tries int, reply func(removed []uint64, proposed bool, err error)) {
+// clean removes numbers of a set, with at most so many tries.
+func (n *numbers) clean(v View, cluster, set string, ids []uint64, force bool, tries int, reply func(removed []uint64, proposed bool, err error)) {
 	s, _ := v.Roster.Set(cluster, set)
 	c := roster.Identity{Cluster: cluster, Name: set}
 	var removed []uint64
@@ -199,7 +177,7 @@ func (l *Leader) clean(v View, cluster, set string, ids []uint64, force bool, tr
 			continue
 		}
 		removed = append(removed, id)
-		if text := l.aliveText(v, cluster, set, m); text != "" {
+		if text := n.aliveText(v, cluster, set, m); text != "" {
 			alive = append(alive, text)
 		}
 	}
@@ -207,28 +185,28 @@ func (l *Leader) clean(v View, cluster, set string, ids []uint64, force bool, tr
 		reply(nil, false, failure.Errorf(ErrAlive, "grid: nothing was removed from %s/%s: %s; stop them first, or remove them all the same with --force", cluster, set, strings.Join(alive, ", ")))
 		return
 	}
-	l.identify(v, &c, func(v View, proposed bool, err error) {
+	n.propose(v, &c, func(v View, proposed bool, err error) {
 		if errors.Is(err, roster.ErrStale) && tries > 1 { // one has registered since
-			l.clean(v, cluster, set, ids, force, tries-1, reply)
+			n.clean(v, cluster, set, ids, force, tries-1, reply)
 			return
 		}
 		for _, id := range removed {
 			if err == nil {
-				delete(l.numbers.signs, numberOf{cluster, set, id})
+				delete(n.signs, numberOf{cluster, set, id})
 			}
 		}
 		reply(removed, proposed, numberError(err))
 	})
 }
 
-// aliveText says why a number is not removed, "" if its process is gone.
-func (l *Leader) aliveText(v View, cluster, set string, m roster.Numbered) string {
-	switch l.LifeOf(v, cluster, set, m) {
-	case LifeAlive:
+// aliveText returns the reason to keep a number, empty if its process is dead.
+func (n *numbers) aliveText(v View, cluster, set string, m roster.Numbered) string {
+	switch n.livenessOf(v, cluster, set, m) {
+	case Alive:
 		return fmt.Sprintf("number %d at %q is alive", m.ID, m.Addr)
-	case LifeUnknown:
+	case LivenessUnknown:
 		return fmt.Sprintf("number %d at %q may be alive, which this leader, elected a moment ago, knows in %s",
-			m.ID, m.Addr, (aliveFor - (v.Mono - l.numbers.began)).Round(time.Second))
+			m.ID, m.Addr, (aliveFor - (v.Mono - n.began)).Round(time.Second))
 	}
 	return ""
 }

@@ -29,10 +29,10 @@ func numbered(t *testing.T) *office {
 }
 
 // life returns the leader's belief about the numbers 1 to 3.
-func (o *office) life() (out []Life) {
+func (o *office) life() (out []Liveness) {
 	s, _ := o.v.Roster.Set("c", "web")
 	for _, m := range s.Members {
-		out = append(out, o.l.LifeOf(o.v, "c", "web", m))
+		out = append(out, o.l.LivenessOf(o.v, "c", "web", m))
 	}
 	return out
 }
@@ -48,33 +48,33 @@ func (o *office) pass(d time.Duration) {
 func TestWhoIsAlive(t *testing.T) {
 	o := numbered(t)
 	o.pass(time.Second)
-	if got := o.life(); !slices.Equal(got, []Life{LifeAlive, LifeUnknown, LifeUnknown}) {
+	if got := o.life(); !slices.Equal(got, []Liveness{Alive, LivenessUnknown, LivenessUnknown}) {
 		t.Errorf("right after the election: %v", got)
 	}
 	o.pass(time.Second)
 	o.l.Sign(o.v, "c", "web", 2, nil)
-	if got := o.life(); !slices.Equal(got, []Life{LifeAlive, LifeAlive, LifeUnknown}) {
+	if got := o.life(); !slices.Equal(got, []Liveness{Alive, Alive, LivenessUnknown}) {
 		t.Errorf("after a sign: %v", got)
 	}
 	o.pass(aliveFor - time.Second)
-	if got := o.life(); !slices.Equal(got, []Life{LifeAlive, LifeAlive, LifeGone}) {
+	if got := o.life(); !slices.Equal(got, []Liveness{Alive, Alive, Dead}) {
 		t.Errorf("%s after the election: %v", aliveFor, got)
 	}
 	o.pass(2 * time.Second)
-	if got := o.life(); !slices.Equal(got, []Life{LifeAlive, LifeGone, LifeGone}) {
+	if got := o.life(); !slices.Equal(got, []Liveness{Alive, Dead, Dead}) {
 		t.Errorf("after the last sign: %v", got)
 	}
 	o.step(2 * SignEvery) // this process was paused, and has missed signs
-	if got := o.life(); !slices.Equal(got, []Life{LifeAlive, LifeUnknown, LifeUnknown}) {
+	if got := o.life(); !slices.Equal(got, []Liveness{Alive, LivenessUnknown, LivenessUnknown}) {
 		t.Errorf("after a pause: %v", got)
 	}
 	o.apply(roster.Command{From: o.v.Roster.Version, Change: &roster.Change{Remove: []roster.Incarnation{inc(2, 1)}}})
 	o.pass(aliveFor)
-	if got := o.life(); got[0] != LifeAlive {
+	if got := o.life(); got[0] != Alive {
 		t.Errorf("a member that gossip sees: %v", got)
 	}
 	o.unseen(2)
-	if got := o.life(); got[0] != LifeGone {
+	if got := o.life(); got[0] != Dead {
 		t.Errorf("a member that is gone: %v", got)
 	}
 }
@@ -130,7 +130,7 @@ func TestCleanRefusesTheLiving(t *testing.T) {
 	if s, _ := o.v.Roster.Set("c", "web"); got.err != nil || len(s.Members) != 0 || s.Next != 4 {
 		t.Errorf("by force: %+v, %+v", got, s)
 	}
-	if life := o.l.LifeOf(o.v, "c", "web", roster.Numbered{ID: 2}); life != LifeGone {
+	if life := o.l.LivenessOf(o.v, "c", "web", roster.Numbered{ID: 2}); life != Dead {
 		t.Errorf("a removed number is %v", life)
 	}
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// probeTimeout is how long a member may take to answer a probe. Clocks have longer.
+// probeTimeout bounds a probe. Clocks have longer.
 const probeTimeout = 500 * time.Millisecond
 
-// Probe asks one incarnation at one address for its [Answer].
+// Probe requests the [Answer] of one incarnation at one address.
 type Probe struct {
 	To      roster.Incarnation
 	API     string
 	Timeout time.Duration
 
 	purpose purpose
-	round   uint64        // of that purpose: an answer to an earlier round does not count
+	round   uint64        // answers to earlier rounds are ignored
 	began   time.Duration // by the leader's monotonic clock
 }
 
-// purpose is the part of the leader that a probe's answer goes to.
+// purpose is the sub-machine that receives a probe's answer.
 type purpose uint8
 
 const (
@@ -37,58 +37,33 @@ const (
 
 // Answer is a member's description of itself.
 type Answer struct {
-	Record     roster.Member // as it is to be in the roster
+	Record     roster.Member // its roster record
 	Grid       roster.GridID
-	Version    roster.Version   // of the newest roster that it has applied
+	Version    roster.Version   // the newest roster version that it has applied
 	Wall       clustertime.Tick // its wall clock
-	Time       clustertime.Tick // the cluster time as it knows it, 0 for not at all
+	Time       clustertime.Tick // its cluster time, 0 if unknown
 	Leaving    bool
-	DiskFailed bool         // or it cannot read the roster
-	Claim      roster.Claim // of its roster if that has this incarnation, else ""
+	DiskFailed bool         // its disk failed, or it cannot read the roster
+	Claim      roster.Claim // its roster's claim, empty if that does not list this incarnation
 	Release    roster.Release
-	Learns     bool // it hears of rosters by pushes, and needs no Raft server for that
-	Waits      bool // it begins no election within a second without a heartbeat
+	Learns     bool // it receives rosters by pushes, and needs no Raft server for them
+	Waits      bool // it starts no election within a second without a heartbeat
 }
 
-// ErrAbsent is the outcome of a probe that proves that the incarnation is not at the
-// address: the connection was refused, or another process answers there.
+// foreign reports whether the member is registered under another claim than the leader's: one
+// grid was started from a copy of the other's data (A9).
+func (a Answer) foreign(r *roster.Roster) bool { return a.Claim != "" && a.Claim != r.Claim }
+
+// ErrAbsent is a probe outcome that proves that the incarnation is not at the address: the connection was refused, or another process answers there.
 var ErrAbsent = errors.New("leader: the incarnation is not at its address")
 
-// errForeign is the outcome of a probe that a member of another claim answered.
-var errForeign = errors.New("leader: the member is of this grid under another claim")
+// errForeign is the outcome if a member with another claim answered.
+var errForeign = errors.New("leader: the member belongs to this grid under another claim")
 
-// probe asks a member, for a purpose.
-func (l *Leader) probe(v View, to roster.Incarnation, api string, why purpose, round uint64) {
-	p := Probe{To: to, API: api, Timeout: probeTimeout, purpose: why, round: round, began: v.Mono}
-	switch c := l.detector.contacts[to]; {
-	case why == forClocks:
-		p.Timeout = clocksTimeout
-	case why == forDetection && c != nil && (c.heard || to == l.cfg.Silence.Member):
-		p.Timeout = detectTimeout
-	}
-	l.member.Probe(p)
-}
+// prober sends probes. [Member] implements it.
+type prober interface{ Probe(p Probe) }
 
-// Probed records the outcome of a probe. An error that matches [ErrAbsent] proves that
-// the incarnation is not there; any other is silence.
-func (l *Leader) Probed(v View, p Probe, a Answer, err error) {
-	switch p.purpose {
-	case forDetection:
-		if err == nil && a.foreign(v.Roster) {
-			err = errForeign
-		}
-		l.detectorProbed(v, p, a, err)
-	case forClocks:
-		l.clockRead(v, p, a, err)
-	case forVoters:
-		l.surveyed(v, p, err)
-	case forSuccession:
-		l.successorAnswered(p, err)
-	case forInquiry:
-		l.inquired(v, p, a, err)
-	case forForget:
-		l.forgetProbed(v, p, err)
-	case forRemoval:
-		l.removalProbed(v, p, err)
-	}
+// newProbe returns a probe with the usual timeout.
+func newProbe(now time.Duration, to roster.Incarnation, api string, why purpose, round uint64) Probe {
+	return Probe{To: to, API: api, Timeout: probeTimeout, purpose: why, round: round, began: now}
 }

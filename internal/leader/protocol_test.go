@@ -17,7 +17,7 @@ var present = roster.Release{Min: roster.Protocol1, Max: roster.Protocol2, Build
 // the release before.
 func mixed(t *testing.T, old int) *office {
 	o := lead(t, 3, true)
-	o.l.cfg.Release = present
+	o.run(present)
 	o.assign()
 	o.step(0)
 	o.answerAs(old)
@@ -74,7 +74,7 @@ func TestProtocolWaitsForEveryMember(t *testing.T) {
 		t.Errorf("with a member of protocol 1: %v", *answers)
 	}
 	o = lead(t, 3, true)
-	o.l.cfg.Release = present
+	o.run(present)
 	o.assign()
 	o.step(0)
 	probes := o.take(forDetection)
@@ -169,7 +169,7 @@ func TestJoinOfOlderReleaseIsRefused(t *testing.T) {
 // the lead ends.
 func TestNeedIsBounded(t *testing.T) {
 	o := lead(t, 3, true)
-	o.l.cfg.Release = present
+	o.run(present)
 	answers := 0
 	for range protocolWaits {
 		o.l.Need(o.v, roster.Protocol2, "a new part", func(err error) { answers++ })
@@ -189,7 +189,7 @@ func TestProtocolWaitsForVotersThatWereRemoved(t *testing.T) {
 	for _, durable := range []bool{true, false} {
 		o := lead(t, 3, durable)
 		o.v.Servers = append(o.v.Servers, Server{ID: ServerOf(inc(9, 1), durable), Voter: true})
-		if _, silent := o.l.lacking(o.v, roster.Protocol2); (len(silent) == 3) != !durable {
+		if _, silent := o.l.protocols.lacking(o.v, roster.Protocol2); (len(silent) == 3) != !durable {
 			t.Errorf("durable %v: awaited: %v", durable, silent)
 		}
 	}

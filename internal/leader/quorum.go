@@ -1,13 +1,13 @@
 package leader
 
-// Quorum is the voters of a grid as one of its members sees them, leader or not.
+// Quorum lists a grid's voters as any member sees them.
 type Quorum struct {
 	Alive []ServerID // gossip sees them, or it is this member
-	Kept  []ServerID // not alive, and with a disk: they come back with everything that they agreed to
-	Lost  []ServerID // not alive, and without a disk: they never come back as the same servers
+	Kept  []ServerID // not alive, with a disk: a restart restores their log
+	Lost  []ServerID // not alive, without a disk: a restart creates another server
 }
 
-// QuorumOf sorts the voters of a view, as seen by the member of a server.
+// QuorumOf sorts a view's voters, for the member with a server.
 func QuorumOf(v View, self ServerID) (q Quorum) {
 	for _, s := range v.Servers {
 		_, seen := v.peerOf(s.ID)
@@ -24,12 +24,12 @@ func QuorumOf(v View, self ServerID) (q Quorum) {
 	return q
 }
 
-// Voters returns the number of voters, 0 where none are known.
+// Voters returns the number of voters, 0 if the configuration is empty.
 func (q Quorum) Voters() int { return len(q.Alive) + len(q.Kept) + len(q.Lost) }
 
 // Majority reports whether enough voters are alive to agree.
 func (q Quorum) Majority() bool { return 2*len(q.Alive) > q.Voters() }
 
-// Restorable reports whether enough voters would be alive to agree, if those with a disk
-// were started again.
+// Restorable reports whether enough voters would be alive to agree after a restart from their
+// disks.
 func (q Quorum) Restorable() bool { return 2*(len(q.Alive)+len(q.Kept)) > q.Voters() }

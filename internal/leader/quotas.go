@@ -8,9 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// quotasChange adds the edits of quotas to a change: whole rows, and only those that the
-// roster has otherwise. Errors match [ErrBadRequest] and, for a row to remove that there is
-// not, [ErrNotNow].
+// quotasChange adds quota edits to a change: whole rows, and only rows that differ from the roster.
+// Errors match [ErrBadRequest], and [ErrNotNow] if the row to remove does not exist.
 func quotasChange(r *roster.Roster, in SettingsRequest, c *roster.Change) error {
 	edited := map[pattern.Pattern]bool{}
 	once := func(p pattern.Pattern) error {

@@ -7,23 +7,23 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Reach is an owner's record of members that do not answer it, for its driver in package grid. A call of
-// the leader to such a member may be answered, so the leader does not replace it (R4), and the owner's
-// creates wait for its acknowledgement. So the owner reports it, and the leader decides:
+// Reach records the members that do not answer an owner, for its driver in package grid. Such a member
+// may answer the leader, which then does not replace it (R4), while the owner's creates wait for its
+// acknowledgement. The owner therefore reports it, and the leader decides:
 //
 //	           an update was not acknowledged for DoubtAfter,
-//	           or gossip has probed it in vain
+//	           or a gossip probe failed
 //	reached ------------------------------------------------> in doubt: probed each ReachEvery
 //	   ^                                                        |    |
 //	   +--------------------- a probe is answered --------------+    | none for apartAfter, while another
 //	   |                                                             v member answers this one
 //	   +-- each probe is answered for togetherAfter ---------- apart: reported
 //
-// A member that has too much to do answers a probe late and not never; one that has stood still itself, or
-// that no member answers, reports nothing.
+// An overloaded member answers probes late, but it answers. A member that has stood still itself, or that
+// no member answers, reports nothing.
 type Reach struct {
 	members map[roster.Incarnation]*reached
-	heard   time.Duration // when the newest call began that any member has answered
+	heard   time.Duration // start time: the newest call that any member has answered
 	stepped time.Duration
 }
 
@@ -31,38 +31,37 @@ type Reach struct {
 type reached struct {
 	probing  bool
 	failures int           // in a row
-	since    time.Duration // if there are any: when the first of them began
+	since    time.Duration // if there are any: start time, the first one
 	apart    bool
-	answered time.Duration // if apart: when the first of the answers in a row began, 0 for none
+	answered time.Duration // if apart: start time, the first consecutive answer, 0 for none
 }
 
 const (
-	// DoubtAfter is how long an update of a table may be without an acknowledgement before its replica is
-	// probed.
+	// DoubtAfter is the age at which an unacknowledged table update makes the owner probe the replica.
 	DoubtAfter = 500 * time.Millisecond
-	// ReachEvery is the time between two steps of a [Reach].
+	// ReachEvery is the interval between [Reach.Step] calls.
 	ReachEvery = 250 * time.Millisecond
 	// ReachTimeout bounds a probe.
 	ReachTimeout = probeTimeout
-	// apartAfter is how long no probe is answered before a member is apart. togetherAfter is longer, so that
-	// a connection that comes and goes does not move partitions to and fro.
+	// apartAfter is the time without an answer before a member is apart. togetherAfter is longer, so that
+	// an unstable connection does not move partitions back and forth.
 	apartAfter    = 2 * time.Second
 	apartFailures = 3
 	togetherAfter = 15 * time.Second
 )
 
-// NewReach returns the record of a member that every other one answers.
+// NewReach returns a record without doubts.
 func NewReach() *Reach { return &Reach{members: map[roster.Incarnation]*reached{}} }
 
-// Doubt takes in a sign that a member may not be reached.
+// Doubt records a sign that a member may be unreachable.
 func (r *Reach) Doubt(of roster.Incarnation) {
 	if r.members[of] == nil {
 		r.members[of] = &reached{}
 	}
 }
 
-// Step returns the members to probe now, sorted: those in doubt or apart, and the leader, which shows that
-// calls of this member are answered at all.
+// Step returns, sorted, the members to probe now: all in doubt or apart, and the leader, whose answer
+// proves that other members answer this one.
 func (r *Reach) Step(now time.Duration, of *roster.Roster, leads roster.Incarnation) (probe []roster.Incarnation) {
 	stood := now-r.stepped > standstill
 	r.stepped = now
@@ -86,7 +85,7 @@ func (r *Reach) Step(now time.Duration, of *roster.Roster, leads roster.Incarnat
 	return probe
 }
 
-// Probed takes in the outcome of a probe that began at a time.
+// Probed records a probe's outcome.
 func (r *Reach) Probed(of roster.Incarnation, began, now time.Duration, err error) {
 	if err == nil {
 		r.heard = max(r.heard, began)

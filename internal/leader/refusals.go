@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// refusedApart is the least time between two refused calls that prove together that a
-// process has ended. One alone may meet a process that opens its listener at that moment.
+// refusedApart is the least time between two refused calls that together prove that a process
+// has ended. A single call may reach a process that is just opening its listener.
 const refusedApart = 30 * time.Millisecond
 
-// Refusals judges by calls to one address whether the process there has ended. Its zero
-// value has seen no call. A process that is busy or stopped refuses nothing: its system
-// takes connections until the queue of its listener is full, and drops them then.
+// Refusals decides by calls to one address whether the process there has ended. The zero value has
+// no calls. A busy or stopped process refuses nothing: its system accepts connections until the
+// listener's queue is full, and then drops them.
 type Refusals struct {
 	refused     bool          // the last call was
-	first, last time.Duration // when the first and the last of those in a row began
+	first, last time.Duration // start times: the first and the last consecutive refusal
 }
 
-// Note takes in a call that began at a time by any monotonic clock, and its outcome. An
-// error that matches [ErrAbsent] is a refusal.
+// Note records a call's start by any monotonic clock, and its outcome. An error that matches
+// [ErrAbsent] is a refusal.
 func (r *Refusals) Note(began time.Duration, err error) {
 	switch {
 	case !errors.Is(err, ErrAbsent):

@@ -9,7 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// An operator takes a member out of the grid:
+// An operator removes a member from the grid:
 //
 //	           probes of it and of every voter            it answers, and confirms
 //	request -----------------------------------> checked ---------------------------> replied: it leaves
@@ -17,38 +17,37 @@ import (
 //	                                                +------> its vote is given up ---> replied: it is removed
 //	                                                          by the rules of voters
 //
-// A member that runs leaves in the same order as one that is stopped. A member that is
-// gone is out of the roster within seconds in any case; its Raft server remains, and
-// keeps its vote while it may come back with its disk. It is refused to take a member
-// out whose vote or whose data is needed.
+// A running member leaves in the same order as a stopped one. A member that is gone is out of the
+// roster within seconds in any case; its Raft server remains, and keeps its vote while it may come
+// back with its disk. The request is refused if the member's vote or data is needed.
 
 const (
 	// removalsMax bounds the requests at the same time.
 	removalsMax = 16
-	// removalAwaited is how long a reply waits for the removal of a server.
+	// removalAwaited bounds the wait of a reply for the removal of a server.
 	removalAwaited = 10 * time.Second
 )
 
-// Removed is the outcome of a member that was taken out.
+// Removed is the result of a removal.
 type Removed struct {
 	Member roster.MemberID
-	// Leaving is the incarnation that was told to leave and confirmed it, "" for a member
-	// that did not run.
+	// Leaving is the incarnation that has confirmed that it leaves, empty if the member did not
+	// run.
 	Leaving roster.Incarnation
 	API     string // of Leaving
-	Disks   int    // partitions whose definitions its disk has, besides other disks
+	Disks   int    // partitions with definitions on its disk and on others
 }
 
-// Dismissal tells a member that an operator has it leave the grid.
+// Dismissal requests that a member leaves the grid, for an operator.
 type Dismissal struct {
 	To  roster.Incarnation
 	API string
-	By  string // the operator, as the request has it
+	By  string // the operator, as in the request
 
 	round uint64
 }
 
-// removal is a request of an operator until it is answered.
+// removal is a request without an answer.
 type removal struct {
 	id    roster.MemberID
 	by    string
@@ -56,140 +55,152 @@ type removal struct {
 
 	round    uint64
 	waiting  int                         // probes without an outcome
-	answered map[roster.Incarnation]bool // of those that were probed
+	answered map[roster.Incarnation]bool // by probed incarnation
 
 	out    Removed
-	server ServerID      // that is to be removed, "" before that is decided
-	until  time.Duration // when the reply waits no longer for that
+	server ServerID      // the server to remove, empty before that is decided
+	until  time.Duration // the end of the wait for its removal
 }
 
-// RemoveMember takes a member out of the grid as an operator says, by whose address or name
-// the member's dismissal is known.
-func (l *Leader) RemoveMember(v View, id roster.MemberID, by string, reply func(Removed, error)) {
-	if len(l.removals) >= removalsMax {
+// removals takes members out of the grid at an operator's request.
+type removals struct {
+	self      roster.Incarnation
+	admission *admission
+	detector  *detector
+	voters    *voters
+	out       removalOutput
+
+	open   []*removal
+	rounds uint64 // of probes
+}
+
+// removalOutput carries out the decisions of [removals].
+type removalOutput interface {
+	prober
+	Dismiss(d Dismissal)
+}
+
+// request starts the probes for a removal. by is the operator's address or name.
+func (x *removals) request(v View, id roster.MemberID, by string, reply func(Removed, error)) {
+	if len(x.open) >= removalsMax {
 		reply(Removed{}, failure.Errorf(ErrUnavailable, "grid: %d members are being removed already; try again", removalsMax))
 		return
 	}
-	l.inquiry.rounds++
-	r := &removal{id: id, by: by, reply: reply, round: l.inquiry.rounds, answered: map[roster.Incarnation]bool{}, out: Removed{Member: id}}
-	l.removals = append(l.removals, r)
-	for _, p := range l.removalSurvey(v, id) {
+	x.rounds++
+	r := &removal{id: id, by: by, reply: reply, round: x.rounds, answered: map[roster.Incarnation]bool{}, out: Removed{Member: id}}
+	x.open = append(x.open, r)
+	for _, p := range x.survey(v, id) {
 		r.answered[p.Incarnation] = false
 		r.waiting++
-		l.probe(v, p.Incarnation, p.API, forRemoval, r.round)
+		x.out.Probe(newProbe(v.Mono, p.Incarnation, p.API, forRemoval, r.round))
 	}
 	if r.waiting == 0 {
-		l.decideRemoval(v, r)
+		x.decide(v, r)
 	}
 }
 
-// removalSurvey returns the processes that the removal of a member depends on: that
-// member, and those of all voters.
-func (l *Leader) removalSurvey(v View, id roster.MemberID) (out []Peer) {
+// survey returns the processes that the removal of a member depends on: that
+// member, and all voters.
+func (x *removals) survey(v View, id roster.MemberID) (out []Peer) {
 	for _, m := range v.Roster.Members {
 		server := ServerOf(m.Incarnation, m.Durable)
 		votes := slices.Contains(v.Servers, Server{ID: server, Voter: true})
-		if m.Incarnation != l.self && (votes || m.Incarnation.Member() == id) {
+		if m.Incarnation != x.self && (votes || m.Incarnation.Member() == id) {
 			out = append(out, Peer{Incarnation: m.Incarnation, API: m.API})
 		}
 	}
 	return out
 }
 
-// removalProbed records the outcome of a probe.
-func (l *Leader) removalProbed(v View, p Probe, err error) {
-	i := slices.IndexFunc(l.removals, func(r *removal) bool { return r.round == p.round })
+// probed records the outcome of a probe.
+func (x *removals) probed(v View, p Probe, err error) {
+	i := slices.IndexFunc(x.open, func(r *removal) bool { return r.round == p.round })
 	if i < 0 {
 		return
 	}
-	r := l.removals[i]
+	r := x.open[i]
 	r.answered[p.To] = err == nil
 	if r.waiting--; r.waiting == 0 {
-		l.decideRemoval(v, r)
+		x.decide(v, r)
 	}
 }
 
-// decideRemoval refuses a request or begins to carry it out.
-func (l *Leader) decideRemoval(v View, r *removal) {
+// decide refuses a request or starts to carry it out.
+func (x *removals) decide(v View, r *removal) {
 	m, member := registered(v.Roster, r.id)
 	server, served := v.serverOf(r.id)
-	if err := l.checkRemoval(v, r); err != nil {
-		l.removed(r, err)
+	if err := x.check(v, r); err != nil {
+		x.answer(r, err)
 		return
 	}
 	r.out.Disks, _ = v.Roster.OnDisk(r.id)
 	switch {
 	case member:
 		r.out.Leaving, r.out.API = m.Incarnation, m.API
-		l.member.Dismiss(Dismissal{To: m.Incarnation, API: m.API, By: r.by, round: r.round})
+		x.out.Dismiss(Dismissal{To: m.Incarnation, API: m.API, By: r.by, round: r.round})
 	case served:
 		r.server, r.until = server.ID, v.Mono+removalAwaited
-		l.voters.givenUp[server.ID] = true
+		x.voters.givenUp[server.ID] = true
 	}
 }
 
-// Dismissed records the outcome of a dismissal.
-func (l *Leader) Dismissed(v View, d Dismissal, err error) {
-	i := slices.IndexFunc(l.removals, func(r *removal) bool { return r.round == d.round })
+// dismissed records the outcome of a dismissal.
+func (x *removals) dismissed(v View, d Dismissal, err error) {
+	i := slices.IndexFunc(x.open, func(r *removal) bool { return r.round == d.round })
 	if i < 0 {
 		return
 	}
 	if err != nil {
 		err = failure.Errorf(ErrUnavailable, "grid: member %s was told to leave and did not confirm it; check it with `snowgrid status`: %w", d.To, err)
-	} else if d.To != l.self {
-		l.requests.leaves[d.To] = true
+	} else if d.To != x.self {
+		x.admission.leaves[d.To] = true
 	}
-	l.removed(l.removals[i], err)
+	x.answer(x.open[i], err)
 }
 
-// removed answers a request.
-func (l *Leader) removed(r *removal, err error) {
-	l.removals = slices.DeleteFunc(l.removals, func(other *removal) bool { return other == r })
+// answer answers a request.
+func (x *removals) answer(r *removal, err error) {
+	x.open = slices.DeleteFunc(x.open, func(other *removal) bool { return other == r })
 	if err != nil {
 		r.out = Removed{}
 	}
 	r.reply(r.out, err)
 }
 
-// keepRemovals answers the requests about servers that are removed by now, or are not for
-// too long, and forgets servers that are a member's again or none's.
-func (l *Leader) keepRemovals(v View) {
-	for _, r := range slices.Clone(l.removals) {
+// step answers the requests whose servers are removed, and the requests that have waited too long.
+func (x *removals) step(v View) {
+	for _, r := range slices.Clone(x.open) {
 		switch {
 		case r.server == "":
 		case !v.serves(r.server):
-			l.removed(r, nil)
+			x.answer(r, nil)
 		case v.Mono >= r.until:
-			l.removed(r, failure.Errorf(ErrUnavailable, "grid: the vote of member %s is given up, and its removal is not agreed on yet; check with `snowgrid status`", r.id))
+			x.answer(r, failure.Errorf(ErrUnavailable, "grid: the vote of member %s is given up, and its removal is not agreed on yet; check with `snowgrid status`", r.id))
 		}
 	}
-	for id := range l.voters.givenUp {
-		if _, member := v.memberOf(id); member || !v.serves(id) {
-			delete(l.voters.givenUp, id)
-		}
-	}
+	x.voters.tidyGivenUp(v)
 }
 
-// checkRemoval returns why a member is not taken out.
-func (l *Leader) checkRemoval(v View, r *removal) error {
+// check returns an error if a member must not be taken out.
+func (x *removals) check(v View, r *removal) error {
 	m, member := registered(v.Roster, r.id)
 	server, served := v.serverOf(r.id)
-	answers := func(i roster.Incarnation) bool { return i == l.self || r.answered[i] }
+	answers := func(i roster.Incarnation) bool { return i == x.self || r.answered[i] }
 	switch {
 	case !member && !served:
 		return failure.Errorf(ErrNotNeeded, "grid: member %s is not in the grid; `snowgrid status` lists its members", r.id)
 	case member && !answers(m.Incarnation):
 		return failure.Errorf(ErrUnavailable, "grid: member %s does not answer and is still in the roster; it is removed within seconds, try again then if it still has a vote", r.id)
-	case !member && l.expected(v, server.ID):
+	case !member && x.admission.expects(v, server.ID):
 		return failure.Errorf(ErrNotNow, "grid: member %s is running and about to join; try again in a moment", r.id)
-	case member && l.leaves(v, m.Incarnation):
+	case member && x.admission.isLeaving(v, m.Incarnation):
 		return failure.Errorf(ErrNotNeeded, "grid: member %s is leaving the grid already", r.id)
 	}
-	if err := l.checkVote(v, server, answers); err != nil {
+	if err := x.checkVote(v, server, answers); err != nil {
 		return err
 	}
 	if member {
-		return l.checkLast(v, m, answers)
+		return x.checkLast(v, m, answers)
 	}
 	if named, alone := v.Roster.OnDisk(r.id); alone > 0 {
 		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: its disk is the last one with the definitions of %d of %d partitions; start it again, or give them up with `snowgrid forget %s --lose-definitions`",
@@ -198,10 +209,9 @@ func (l *Leader) checkRemoval(v View, r *removal) error {
 	return nil
 }
 
-// checkVote refuses to take out a voter without which the voters that stay have no
-// majority that answers. Of the only voter the lead and the vote go to another member
-// before it leaves.
-func (l *Leader) checkVote(v View, gone Server, answers func(roster.Incarnation) bool) error {
+// checkVote refuses to take out a voter without which the staying voters have no majority that
+// answers. The only voter passes lead and vote to another member before it leaves.
+func (x *removals) checkVote(v View, gone Server, answers func(roster.Incarnation) bool) error {
 	if !gone.Voter {
 		return nil
 	}
@@ -209,7 +219,7 @@ func (l *Leader) checkVote(v View, gone Server, answers func(roster.Incarnation)
 	answering := 0
 	stays := func(s Server) bool {
 		m, member := v.memberOf(s.ID)
-		return member && answers(m.Incarnation) && !l.leaves(v, m.Incarnation)
+		return member && answers(m.Incarnation) && !x.admission.isLeaving(v, m.Incarnation)
 	}
 	for _, s := range v.Servers {
 		if s.Voter {
@@ -226,12 +236,12 @@ func (l *Leader) checkVote(v View, gone Server, answers func(roster.Incarnation)
 		len(rest.voters)-1, answering)
 }
 
-// checkLast refuses to take out a running member that no other one can follow, or whose
-// disk alone has definitions while no other member has a disk.
-func (l *Leader) checkLast(v View, gone roster.Member, answers func(roster.Incarnation) bool) error {
+// checkLast refuses to take out a running member if no other can take its place, or if its disk
+// alone has definitions and no other member has a disk.
+func (x *removals) checkLast(v View, gone roster.Member, answers func(roster.Incarnation) bool) error {
 	others, disks := 0, 0
 	for _, m := range v.Roster.Members {
-		if m == gone || l.leaves(v, m.Incarnation) || !answers(m.Incarnation) && l.detector.failing(m.Incarnation) {
+		if m == gone || x.admission.isLeaving(v, m.Incarnation) || !answers(m.Incarnation) && x.detector.failing(m.Incarnation) {
 			continue
 		}
 		others++
@@ -249,29 +259,17 @@ func (l *Leader) checkLast(v View, gone roster.Member, answers func(roster.Incar
 	return nil
 }
 
-// serverOf returns the Raft server of a member, whether it runs or not.
-func (v View) serverOf(id roster.MemberID) (Server, bool) {
-	if m, found := registered(v.Roster, id); found {
-		want := ServerOf(m.Incarnation, m.Durable)
-		for _, s := range v.Servers {
-			if s.ID == want {
-				return s, true
-			}
-		}
-		return Server{}, false
-	}
-	for _, s := range v.Servers {
-		if roster.Incarnation(s.ID).Member() == id {
-			return s, true
-		}
-	}
-	return Server{}, false
-}
-
 // String describes the outcome.
 func (r Removed) String() string {
 	if r.Leaving != "" {
 		return fmt.Sprintf("member %s leaves the grid", r.Leaving)
 	}
 	return fmt.Sprintf("member %s is removed", r.Member)
+}
+
+// resign answers all requests.
+func (x *removals) resign() {
+	for _, r := range x.open {
+		r.reply(Removed{}, errNotLeading)
+	}
 }

@@ -52,7 +52,7 @@ func TestMemberIsRemoved(t *testing.T) {
 		if want := (Removed{Member: inc(member, 1).Member(), Leaving: inc(member, 1), API: o.dismiss[0].API}); got.err != nil || got.out != want {
 			t.Errorf("member %d: %+v", member, got)
 		}
-		if leaves := o.l.requests.leaves[inc(member, 1)]; leaves != (member != 1) { // the leader says so itself
+		if leaves := o.l.admission.leaves[inc(member, 1)]; leaves != (member != 1) { // the leader says so itself
 			t.Errorf("member %d: leaves %v", member, leaves)
 		}
 	}
@@ -63,7 +63,7 @@ func TestMemberIsRemoved(t *testing.T) {
 	o = lead(t, 3, true)
 	got := o.remove(2)
 	o.l.Dismissed(o.v, o.dismiss[0], context.DeadlineExceeded)
-	if !errors.Is(got.err, ErrUnavailable) || o.l.requests.leaves[inc(2, 1)] {
+	if !errors.Is(got.err, ErrUnavailable) || o.l.admission.leaves[inc(2, 1)] {
 		t.Errorf("not confirmed: %+v", got)
 	}
 }
@@ -81,11 +81,11 @@ func TestRemovalIsRefused(t *testing.T) {
 	}{
 		"a voter while another is silent":     {3, false, 2, []int{3}, nil, ErrNotNow},
 		"the leader while another is silent":  {3, false, 1, []int{3}, nil, ErrNotNow},
-		"a voter while another leaves":        {3, false, 2, nil, func(o *office) { o.l.requests.leaves[inc(3, 1)] = true }, ErrNotNow},
+		"a voter while another leaves":        {3, false, 2, nil, func(o *office) { o.l.admission.leaves[inc(3, 1)] = true }, ErrNotNow},
 		"a voter of five, two silent":         {5, false, 2, []int{4, 5}, func(o *office) { o.grid(5); o.vote(1, 2, 3, 4, 5) }, ErrNotNow},
 		"one that is silent":                  {5, false, 5, []int{5}, nil, ErrUnavailable},
 		"a stranger":                          {3, false, 9, nil, nil, ErrNotNeeded},
-		"one that leaves":                     {5, false, 5, nil, func(o *office) { o.l.requests.leaves[inc(5, 1)] = true }, ErrNotNeeded},
+		"one that leaves":                     {5, false, 5, nil, func(o *office) { o.l.admission.leaves[inc(5, 1)] = true }, ErrNotNeeded},
 		"one that is about to join":           {5, false, 5, nil, func(o *office) { o.without(5) }, ErrNotNow},
 		"the only one":                        {1, false, 1, nil, func(o *office) { o.vote() }, ErrNotNow},
 		"the only disk":                       {3, true, 2, nil, func(o *office) { o.disk(2) }, ErrNotNow},
@@ -98,7 +98,7 @@ func TestRemovalIsRefused(t *testing.T) {
 			c.change(o)
 		}
 		got := o.remove(c.remove, c.silent...)
-		if !got.done || !errors.Is(got.err, c.want) || got.out != (Removed{}) || len(o.dismiss) > 0 || len(o.l.voters.givenUp) > 0 || len(o.l.removals) > 0 {
+		if !got.done || !errors.Is(got.err, c.want) || got.out != (Removed{}) || len(o.dismiss) > 0 || len(o.l.voters.givenUp) > 0 || len(o.l.removals.open) > 0 {
 			t.Errorf("%s: %+v, %+v", what, got, o.dismiss)
 		}
 	}
@@ -147,7 +147,7 @@ func TestRemovalIsNotAwaitedForLong(t *testing.T) {
 	for range removalsMax + 1 {
 		o.l.RemoveMember(o.v, inc(2, 1).Member(), "ops", func(_ Removed, err error) { last = err })
 	}
-	if !errors.Is(last, ErrUnavailable) || len(o.l.removals) != removalsMax {
-		t.Errorf("%d requests, %v", len(o.l.removals), last)
+	if !errors.Is(last, ErrUnavailable) || len(o.l.removals.open) != removalsMax {
+		t.Errorf("%d requests, %v", len(o.l.removals.open), last)
 	}
 }

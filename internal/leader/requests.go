@@ -1,222 +1,104 @@
 package leader
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/roster/plan"
 )
 
-const (
-	// joinKept is how long a request to join is kept without being repeated.
-	joinKept = 3 * time.Second
-	// joinsMax bounds the members that join at the same time.
-	joinsMax = 256
-)
+// Join handles a member's request to join. The reply is nil once the request is recorded; a later
+// step admits the member, which repeats its request until the roster lists it.
+func (l *Leader) Join(v View, in roster.Member, reply func(error)) { l.admission.join(v, in, reply) }
 
-// requests are the members' requests that this leader has confirmed.
-type requests struct {
-	joins  map[roster.Incarnation]join
-	leaves map[roster.Incarnation]bool // members that leave, but for this one
-	failed map[roster.Incarnation]bool // of leaves, those whose disk has failed
-
-	held      map[roster.Replica]roster.Version     // joining replicas that hold their tables (R5)
-	persisted map[roster.PartitionID]roster.Version // partitions that are on disk (D4)
-	unreached map[roster.Incarnation]unreached      // by the owner that reports it
-	earlier   clustertime.Tick                      // end of the latest grant of an earlier life, 0 for none (S2)
+// Leave handles a member's request to leave, and replies nil once that member has confirmed it.
+// The member may end when [Leader.Departed] returns true. failed means that its disk has failed:
+// it counts as dead, because it cannot hand over.
+func (l *Leader) Leave(v View, inc roster.Incarnation, failed bool, reply func(error)) {
+	l.admission.leave(v, inc, failed, reply)
 }
 
-// join is a member that asks to be part of the grid.
-type join struct {
-	member roster.Member
-	at     time.Duration
-	// instead is the registered incarnation of the same member that did not answer.
-	instead roster.Incarnation
-	release roster.Release
-	learns  bool // it needs no server
-}
-
-func (j join) server() ServerID { return ServerOf(j.member.Incarnation, j.member.Durable) }
-
-func newRequests() requests {
-	return requests{
-		joins: map[roster.Incarnation]join{}, leaves: map[roster.Incarnation]bool{}, failed: map[roster.Incarnation]bool{},
-		held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{}, unreached: map[roster.Incarnation]unreached{},
-	}
-}
-
-// joining returns, sorted, the members that ask to join. It forgets requests that are
-// too old, those of members, those of processes that no longer read the roster, and those that would replace another incarnation than the
-// one that did not answer.
-func (l *Leader) joining(v View) []join {
-	var out []join
-	for inc, j := range l.requests.joins {
-		_, in := v.Roster.Member(inc)
-		if v.Mono-j.at > joinKept || l.leaves(v, inc) || in && (j.learns || v.serves(j.server())) || j.replaces(v.Roster) || !j.release.Reads(v.Roster.InUse()) {
-			delete(l.requests.joins, inc)
-		} else {
-			out = append(out, j)
-		}
-	}
-	slices.SortFunc(out, func(a, b join) int { return cmp.Compare(a.member.Incarnation, b.member.Incarnation) })
-	return out
-}
-
-// joinSelf asks for this member to be in the roster. It leads, so it takes the place of
-// an earlier start of itself without asking that one.
-func (l *Leader) joinSelf(v View) {
-	if _, in := v.Roster.Member(l.self); !in {
-		before, _ := registered(v.Roster, l.self.Member())
-		l.requests.joins[l.self] = join{member: l.cfg.Self, at: v.Mono, instead: before.Incarnation, release: l.cfg.Release}
-	}
-}
-
-// registered returns the roster's record of a member ID, of whichever incarnation.
-func registered(r *roster.Roster, id roster.MemberID) (roster.Member, bool) {
-	for _, m := range r.Members {
-		if m.Incarnation.Member() == id {
-			return m, true
-		}
-	}
-	return roster.Member{}, false
-}
-
-// replaces reports whether a request to join would replace another incarnation than the
-// one that did not answer when the request was made. Its member asks again.
-func (j join) replaces(r *roster.Roster) bool {
-	other, found := registered(r, j.member.Incarnation.Member())
-	return found && other.Incarnation != j.member.Incarnation && other.Incarnation != j.instead
-}
-
-// leavers returns, sorted, the members that have said that they leave.
-func (l *Leader) leavers(v View) []roster.Incarnation {
-	out := slices.Collect(maps.Keys(l.requests.leaves))
-	if v.Leaving && !l.requests.leaves[l.self] {
-		out = append(out, l.self)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// Leavers returns, sorted, the other members that have told this leader that they leave
-// and that it still takes for members.
+// Leavers returns, sorted, the other members that have confirmed that they leave, until they have
+// left.
 func (l *Leader) Leavers() []roster.Incarnation {
-	return slices.Sorted(maps.Keys(l.requests.leaves))
+	return slices.Sorted(maps.Keys(l.admission.leaves))
 }
 
-// failedMembers returns, sorted, the members that have said that their disk has failed.
-func (q *requests) failedMembers() []roster.Incarnation {
-	return slices.Sorted(maps.Keys(q.failed))
+// Departed reports whether a leaving member may end: it is out of the roster, and its server is
+// removed, or its vote may stay behind.
+func (l *Leader) Departed(v View, inc roster.Incarnation, server ServerID) bool {
+	return l.voters.departed(v, inc, server)
 }
 
-// forgetLeft forgets the members that have left: neither the roster nor Raft has them
-// any longer, and a later start of one joins like any other.
-func (q *requests) forgetLeft(has func(roster.Incarnation) bool) {
-	for inc := range q.leaves {
-		if !has(inc) {
-			delete(q.leaves, inc)
-			delete(q.failed, inc)
-		}
-	}
-}
+// Reported records a report of a partition owner, and reports whether a step is due. A report of
+// another member, or of another version than the roster's, has no effect.
+func (l *Leader) Reported(v View, in Report) (due bool, err error) { return l.reports.record(v, in) }
 
-// forgetStarts forgets that other starts of a member left, now that this one joins.
-func (q *requests) forgetStarts(joins roster.Incarnation) {
-	for inc := range q.leaves {
-		if inc != joins && inc.Member() == joins.Member() {
-			delete(q.leaves, inc)
-			delete(q.failed, inc)
-		}
-	}
-}
-
-// Report is a report of a partition's owner to the leader.
-type Report struct {
-	Owner     roster.Incarnation
-	Held      []roster.Holding   // joining replicas that hold their tables (R5)
-	Persisted []roster.Persisted // partitions whose tables are on the disks of all durable replicas (D4)
-	// Unreached are all members that do not answer the owner, for longer than apartAfter.
-	Unreached []roster.Incarnation
-}
-
-// Reported records what an owner reports, and reports whether a step is due. A report
-// that is not by the owner, or of another version than the roster's, has no effect.
-func (l *Leader) Reported(v View, in Report) (due bool, err error) {
-	due = l.requests.noteUnreached(v, in.Owner, in.Unreached)
-	for _, h := range in.Held {
-		counts, err := countsAt(v.Roster, in.Owner, h.Partition, h.Version)
-		if err != nil {
-			return due, err
-		}
-		if counts {
-			l.requests.held[h.Replica] = v.Roster.Version
-			due = true
-		}
-	}
-	for _, p := range in.Persisted {
-		counts, err := countsAt(v.Roster, in.Owner, p.Partition, p.Version)
-		if err != nil {
-			return due, err
-		}
-		if counts {
-			l.requests.persisted[p.Partition] = v.Roster.Version
-			due = true
-		}
-	}
-	return due, nil
-}
-
-// countsAt reports whether a report about a partition counts by the roster that the
-// leader has applied: it is the owner's, and the version is the roster's.
-func countsAt(r *roster.Roster, owner roster.Incarnation, id roster.PartitionID, version roster.Version) (bool, error) {
-	switch {
-	case int(id) >= len(r.Partitions):
-		return false, failure.Errorf(ErrBadRequest, "grid: partition %d does not exist; the grid has %d", id, len(r.Partitions))
-	case version > r.Version:
-		return false, failure.Errorf(ErrNotLeading, "grid: the leader has applied version %d only", r.Version)
-	}
-	return version == r.Version && r.Partitions[id].Owner == owner, nil
-}
-
-// heldAt returns, sorted, the replicas that hold their tables at a version, and forgets
-// those of earlier versions.
-func (q *requests) heldAt(version roster.Version) (out []roster.Holding) {
-	for r, at := range q.held {
-		if at < version {
-			delete(q.held, r)
-		} else {
-			out = append(out, roster.Holding{Replica: r, Version: at})
-		}
-	}
-	slices.SortFunc(out, func(a, b roster.Holding) int {
-		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Member, b.Member))
-	})
-	return out
-}
-
-// persistedAt returns, sorted, the partitions that are on disk at a version, and forgets
-// those of earlier versions.
-func (q *requests) persistedAt(version roster.Version) (out []roster.Persisted) {
-	for id, at := range q.persisted {
-		if at < version {
-			delete(q.persisted, id)
-		} else {
-			out = append(out, roster.Persisted{Partition: id, Version: at})
-		}
-	}
-	slices.SortFunc(out, func(a, b roster.Persisted) int { return cmp.Compare(a.Partition, b.Partition) })
-	return out
-}
-
-// ShowEarlier records the end of a grant of an earlier life of the grid that a holder
-// has shown, so that the next plan raises all floors above it (S2). It reports whether
-// that is later than any before.
+// ShowEarlier records the end of a grant of an earlier run of the grid, which a holder has
+// presented: the next plan raises all floors above it (S2). It reports whether that is later than
+// all before.
 func (l *Leader) ShowEarlier(until clustertime.Tick) (later bool) {
-	later = until > l.requests.earlier
-	l.requests.earlier = max(l.requests.earlier, until)
-	return later
+	return l.reports.showEarlier(until)
+}
+
+// Apart returns, ascending, the pairs of members that do not reach each other while both answer
+// this leader.
+func (l *Leader) Apart(v View) []plan.Pair {
+	return l.reports.apart(v.Mono, func(i roster.Incarnation) bool { return l.detector.reaches(v, i) })
+}
+
+// Need requests a protocol of the roster for a part that needs it. The reply is nil when the
+// roster has it, [ErrNotNow] with the members that do not have it, and [ErrUnavailable] if a
+// member has not answered.
+func (l *Leader) Need(v View, p roster.Protocol, part string, reply func(error)) {
+	l.protocols.request(v, p, part, reply)
+}
+
+// ForgetDisk gives up a member's disk: no partition waits for it any longer.
+func (l *Leader) ForgetDisk(v View, in ForgetRequest, reply func(Forgotten, error)) {
+	l.forgets.request(v, in, reply)
+}
+
+// SetSettings changes settings. The reply is nil when the roster has the values. Errors:
+// [ErrBadRequest] for a value out of range, [ErrNotNow] for a smaller window, [ErrNotConfirmed]
+// for a larger one without the confirmation that the members are configured with it, and
+// [ErrUnavailable].
+func (l *Leader) SetSettings(v View, in SettingsRequest, reply func(error)) {
+	l.settings.request(v, in, reply)
+}
+
+// RemoveMember removes a member from the grid at an operator's request. by is the operator's
+// address or name, which the member's dismissal contains.
+func (l *Leader) RemoveMember(v View, id roster.MemberID, by string, reply func(Removed, error)) {
+	l.removals.request(v, id, by, reply)
+}
+
+// TakeAnchor takes the anchor's record at an operator's request, from any present holder.
+func (l *Leader) TakeAnchor(v View, reply func(error)) { l.anchoring.take(l.anchoringView(v), reply) }
+
+// Identify takes a step of a set. The reply is nil when the step is in the roster, or the
+// roster's refusal. proposed is false if the roster that this leader has applied decided it: the
+// caller then confirms that this leader still leads before it passes the reply on.
+func (l *Leader) Identify(v View, c roster.Identity, reply func(proposed bool, err error)) {
+	l.numbers.request(v, c, reply)
+}
+
+// Clean removes the numbers of a set whose processes are dead; force removes all. The reply
+// contains the removed numbers. Errors match [ErrAlive], or are errors of [Leader.Identify].
+func (l *Leader) Clean(v View, cluster, set string, ids []uint64, force bool, reply func(removed []uint64, proposed bool, err error)) {
+	l.numbers.clean(v, cluster, set, ids, force, cleanTries, reply)
+}
+
+// Sign records that the process with a number is alive, with its logical nodes by sequencer. nil
+// keeps the recorded nodes. It returns the earlier nodes.
+func (l *Leader) Sign(v View, cluster, set string, id uint64, nodes map[string]uint16) (before map[string]uint16) {
+	return l.numbers.sign(v, cluster, set, id, nodes)
+}
+
+// LivenessOf returns the state of the process with a number: a member of the grid is alive while
+// the roster lists it or gossip sees it, and any process is alive for a while after its last sign.
+func (l *Leader) LivenessOf(v View, cluster, set string, m roster.Numbered) Liveness {
+	return l.numbers.livenessOf(v, cluster, set, m)
 }

@@ -67,8 +67,8 @@ func TestServers(t *testing.T) {
 		"too many":                    {9, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, nil, func(*office) {}, [][2]int{{remove, 9}, {remove, 8}}},
 		"members of an old release":   {9, []int{1, 2, 3, 4, 5, 6, 7}, []int{8, 9}, func(*office) {}, [][2]int{{add, 8}, {add, 9}, {remove, 7}, {remove, 6}}},
 		"all of an old release":       {9, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{2, 3, 4, 5, 6, 7, 8, 9}, func(*office) {}, nil},
-		"one with a server leaves":    {9, []int{1, 2, 3, 4, 5, 6, 7}, nil, func(o *office) { o.l.requests.leaves[inc(7, 1)] = true }, [][2]int{{add, 8}}},
-		"a learner leaves":            {9, []int{1, 2, 3, 4, 5, 6, 7}, nil, func(o *office) { o.l.requests.leaves[inc(9, 1)] = true }, nil},
+		"one with a server leaves":    {9, []int{1, 2, 3, 4, 5, 6, 7}, nil, func(o *office) { o.l.admission.leaves[inc(7, 1)] = true }, [][2]int{{add, 8}}},
+		"a learner leaves":            {9, []int{1, 2, 3, 4, 5, 6, 7}, nil, func(o *office) { o.l.admission.leaves[inc(9, 1)] = true }, nil},
 		"seven votes are asked for":   {9, []int{1, 2, 3, 4, 5, 6, 7}, nil, func(o *office) { o.votesAsked(7) }, [][2]int{{int(Promote), 4}, {int(Promote), 5}, {int(Promote), 6}, {int(Promote), 7}}},
 		"fewer servers than the most": {5, []int{1, 2, 3, 4, 5}, nil, func(*office) {}, nil},
 	} {
@@ -122,8 +122,8 @@ func TestLearnersJoinWithoutAServer(t *testing.T) {
 		o.step(StepEvery)
 		o.commands = nil
 		m := record(20, true)
-		o.l.requests.joins[m.Incarnation] = join{member: m, at: o.v.Mono, learns: c.learns}
-		o.l.changing = false
+		o.l.admission.joins[m.Incarnation] = join{member: m, at: o.v.Mono, learns: c.learns}
+		o.l.changes.pending = false
 		o.step(StepEvery)
 		added := slices.ContainsFunc(o.changes, func(c Reconfiguration) bool { return c.Do == AddServer && c.Server == ServerOf(m.Incarnation, true) })
 		admitted := slices.ContainsFunc(o.commands, func(c roster.Command) bool { return c.Change != nil && slices.Contains(c.Change.Join, m) })
@@ -132,7 +132,7 @@ func TestLearnersJoinWithoutAServer(t *testing.T) {
 		}
 		if !c.server {
 			o.v.Roster = withMember(o.v.Roster, m)
-			if got := o.l.joining(o.v); len(got) != 0 {
+			if got := o.l.admission.joining(o.v); len(got) != 0 {
 				t.Errorf("%s: a member still joins", what)
 			}
 		}

@@ -11,10 +11,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Settings that the members have agreed on change at an operator's request, by one change
-// of the roster. The window only grows: what owners have granted lies within the present
-// one of cluster time, and a next life of the grid waits for the window that it knows.
-// Copies and voters follow in later steps.
+// An operator's request changes the agreed settings by one change of the roster. The window only
+// grows: all grants of owners end within the present window of cluster time, and the next run of the
+// grid waits for the window in its configuration. Backups and voters follow in later steps.
 
 const (
 	settingsTries   = 10 // proposals of one request, because the roster changed
@@ -26,39 +25,43 @@ type SettingsRequest struct {
 	Backups *int
 	Window  clustertime.Span
 	Voters  int
-	// WindowStated confirms that every member of a grid that keeps nothing on disk is
-	// configured with the window: the next life of the grid knows it from there alone.
+	// WindowStated confirms that every member of a memory-only grid is configured with the
+	// window: the next run of the grid has no other source for it.
 	WindowStated bool
-	// Quotas are edits of rows, by pattern; DropQuotas are the patterns of rows that go.
+	// Quotas are edits of rows, by pattern. DropQuotas are the patterns of the rows to remove.
 	Quotas     []roster.QuotaEdit
 	DropQuotas []pattern.Pattern
 	roster.Upcoming
 }
 
-// settingsChange is a request until it is answered.
+// settingsChange is a request without an answer.
 type settingsChange struct {
-	in    SettingsRequest
-	reply func(error)
-	tries int
-	// proposed says that the change that is proposed is this one.
-	proposed *roster.Change
+	in       SettingsRequest
+	reply    func(error)
+	tries    int
+	proposed *roster.Change // its change, if that is the proposed one
 }
 
-// SetSettings changes settings. The reply is nil when the roster has the values. Errors:
-// [ErrBadRequest] for a value that no grid can have, [ErrNotNow] for a smaller window,
-// [ErrNotConfirmed] for a larger one whose members are not said to be configured with it,
-// and [ErrUnavailable].
-func (l *Leader) SetSettings(v View, in SettingsRequest, reply func(error)) {
-	if len(l.settings) >= settingsPending {
+// settingsChanges changes settings at an operator's request.
+type settingsChanges struct {
+	claimant claimant
+	changes  *changes
+
+	open []*settingsChange
+}
+
+// request records a request and proposes it, if no other change is proposed.
+func (x *settingsChanges) request(v View, in SettingsRequest, reply func(error)) {
+	if len(x.open) >= settingsPending {
 		reply(failure.Errorf(ErrUnavailable, "grid: %d changes of settings are in progress; try again", settingsPending))
 		return
 	}
-	l.settings = append(l.settings, &settingsChange{in: in, reply: reply})
-	l.proposeSettings(v)
+	x.open = append(x.open, &settingsChange{in: in, reply: reply})
+	x.propose(v)
 }
 
-// SettingsChange returns the change of the roster that a request needs, an empty one for
-// none.
+// SettingsChange returns the change of the roster for a request. It is empty if there is nothing
+// to change.
 func SettingsChange(r *roster.Roster, in SettingsRequest) (roster.Change, error) {
 	var c roster.Change
 	if now := r.Settings.Backups; in.Backups != nil && *in.Backups != now {
@@ -93,69 +96,67 @@ func SettingsChange(r *roster.Roster, in SettingsRequest) (roster.Change, error)
 	return c, nil
 }
 
-// proposeSettings proposes the first request that is due, unless a change is proposed.
-func (l *Leader) proposeSettings(v View) {
-	for _, s := range slices.Clone(l.settings) {
-		if l.changing || s.proposed != nil {
+// propose proposes the first request that is due, unless a change is proposed.
+func (x *settingsChanges) propose(v View) {
+	for _, s := range slices.Clone(x.open) {
+		if x.changes.pending || s.proposed != nil {
 			continue
 		}
 		c, err := SettingsChange(v.Roster, s.in)
-		if err == nil && !l.claims(v.Roster) {
+		if err == nil && !x.claimant.claims(v.Roster) {
 			err = failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", errUnclaimed)
 		}
 		if err != nil || c.IsEmpty() {
-			l.answerSettings(s, err)
+			x.answer(s, err)
 			continue
 		}
 		command := roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim, Change: &c}
-		if err := v.Roster.CheckProtocol(command); err != nil { // the roster's protocol was lowered since
-			l.answerSettings(s, failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", err))
+		if err := v.Roster.CheckProtocol(command); err != nil { // the protocol was lowered since
+			x.answer(s, failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", err))
 			continue
 		}
 		if _, err := v.Roster.Apply(command); err != nil { // the grid has stopped, for instance
-			l.answerSettings(s, failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", err))
+			x.answer(s, failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", err))
 			continue
 		}
 		s.proposed = &c
-		l.propose(command)
+		x.changes.propose(command)
 	}
 }
 
-// continueSettings takes the outcome of a change, and proposes the next.
-func (l *Leader) continueSettings(v View, c roster.Command, err error) {
-	i := slices.IndexFunc(l.settings, func(s *settingsChange) bool { return s.proposed != nil && s.proposed == c.Change })
+// proposed records the outcome of a change, and proposes the next.
+func (x *settingsChanges) proposed(v View, c roster.Command, err error) {
+	i := slices.IndexFunc(x.open, func(s *settingsChange) bool { return s.proposed != nil && s.proposed == c.Change })
 	if i >= 0 {
-		switch s := l.settings[i]; {
+		switch s := x.open[i]; {
 		case errors.Is(err, roster.ErrStale) && s.tries < settingsTries:
 			s.proposed = nil
 			s.tries++
 		case errors.Is(err, roster.ErrRefused):
-			l.answerSettings(s, failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", err))
+			x.answer(s, failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", err))
 		case err != nil:
-			l.answerSettings(s, failure.Errorf(ErrUnavailable, "grid: the settings may not have been changed: %w", err))
+			x.answer(s, failure.Errorf(ErrUnavailable, "grid: the settings may not have been changed: %w", err))
 		default:
-			l.answerSettings(s, nil)
+			x.answer(s, nil)
 		}
 	}
-	l.proposeSettings(v)
+	x.propose(v)
 }
 
-// answerSettings answers a request.
-func (l *Leader) answerSettings(s *settingsChange, err error) {
-	l.settings = slices.DeleteFunc(l.settings, func(other *settingsChange) bool { return other == s })
+// answer answers a request.
+func (x *settingsChanges) answer(s *settingsChange, err error) {
+	x.open = slices.DeleteFunc(x.open, func(other *settingsChange) bool { return other == s })
 	s.reply(err)
 }
 
-// resignSettings answers the requests that are left. Whether the one that is proposed will
-// be agreed on is not known.
-func (l *Leader) resignSettings() {
-	for _, s := range slices.Clone(l.settings) {
-		l.answerSettings(s, errNotLeading)
+// resign answers all requests. The proposed one may still be agreed on.
+func (x *settingsChanges) resign() {
+	for _, s := range slices.Clone(x.open) {
+		x.answer(s, errNotLeading)
 	}
 }
 
-// NewsOfSettings returns the protocol that the roster needs for a request, and the part
-// that needs it.
+// NewsOfSettings returns the protocol that a request needs, and the part that needs it.
 func NewsOfSettings(r *roster.Roster, in SettingsRequest) (roster.Protocol, string, error) {
 	c, err := SettingsChange(r, in)
 	if err != nil {

@@ -108,7 +108,7 @@ func TestSetWindowWithoutDisks(t *testing.T) {
 // if that one came first, and is answered when the lead ends.
 func TestSetSettingsWaits(t *testing.T) {
 	o := durably(t)
-	o.l.changing = true
+	o.l.changes.pending = true
 	first, second := o.set(SettingsRequest{Backups: number(2)}), o.set(SettingsRequest{Window: 2 * window})
 	commands := len(o.commands)
 	o.l.Proposed(o.v, roster.Command{Change: &roster.Change{}}, nil)
@@ -142,7 +142,7 @@ func TestSetSettingsWaits(t *testing.T) {
 // TestSetSettingsIsBounded: requests that wait are limited.
 func TestSetSettingsIsBounded(t *testing.T) {
 	o := durably(t)
-	o.l.changing = true
+	o.l.changes.pending = true
 	for range settingsPending {
 		if answers := o.set(SettingsRequest{Backups: number(2)}); len(*answers) > 0 {
 			t.Fatalf("answers %v", *answers)
@@ -212,7 +212,7 @@ func TestSettingsBeforeTheAnchor(t *testing.T) {
 
 // agree has every proposed change agreed on until none is.
 func (o *office) agree() {
-	for o.l.changing {
+	for o.l.changes.pending {
 		c := o.commands[len(o.commands)-1]
 		o.apply(c)
 		o.l.Proposed(o.v, c, nil)

@@ -2,42 +2,43 @@ package leader
 
 import "github.com/snowgrid/snowgrid/internal/roster"
 
-// Servers that stand by have the log and no vote, and get one when a voter goes. Members without
-// a server are learners: they hear of rosters by the leader's pushes, so that the leader of a
-// thousand members sends the log to a few. Those that stand by have disks and are of different
-// zones where there are such members, since votes go to them.
+// Standby servers have the log and no vote, and are promoted when a voter goes. Members without
+// a server are learners: the leader pushes rosters to them, so that the leader of a thousand
+// members sends the log to a few. Standby servers have disks and are in different zones if there
+// are such members, because votes go to them.
 
-// ServersMost is how many Raft servers of members that stay there are, voters and those that
-// stand by. A member that cannot be a learner has one in any case.
+// ServersMost is the number of Raft servers of staying members, voters and standby servers.
+// A member that cannot be a learner has a server in any case.
 const ServersMost = roster.MaxVoters
 
 // serversMost returns how many servers there should be: enough for every voter.
-func (l *Leader) serversMost(v View) int {
-	if l.cfg.Servers > 0 {
-		return max(l.cfg.Servers, v.Roster.Settings.MostVoters())
+func (m *voters) serversMost(v View) int {
+	if m.most > 0 {
+		return max(m.most, v.Roster.Settings.MostVoters())
 	}
 	return ServersMost
 }
 
-// full reports whether there are as many servers of members that stay, or are about to be
-// members, as there should be.
-func (l *Leader) full(v View) bool {
-	wanted, n := l.wanted(v), 0
+// full reports whether there are as many servers of staying members, or of members that will soon
+// be in the roster, as there should be.
+func (m *voters) full(v View) bool {
+	stays, n := m.members.staying(v), 0
 	for _, s := range v.Servers {
-		if wanted[s.ID] || l.expected(v, s.ID) {
+		if stays[s.ID] || m.members.expects(v, s.ID) {
 			n++
 		}
 	}
-	return n >= l.serversMost(v)
+	return n >= m.serversMost(v)
 }
 
-// replacing returns which learners are to stand by in place of another member: one with a disk
-// for one without, or one of a zone with two servers fewer. Each such step brings the servers
-// closer to the best, so there is an end to them. While there is a server too many no other is added.
-func (l *Leader) replacing(v View) func(roster.Member) bool {
-	e, found := l.electorate(v)
-	goes, spare := l.spareServer(v, e)
-	if !found || !spare || e.voting+len(e.idle) > l.serversMost(v) {
+// replacing returns a function that reports whether a learner should replace another member's
+// standby server: a member with a disk replaces one without, and a member of a zone with two
+// servers fewer replaces any. Each such step brings the servers closer to the best distribution,
+// so the steps end. While there is a server too many, no other is added.
+func (m *voters) replacing(v View) func(roster.Member) bool {
+	e, found := m.electorate(v)
+	goes, spare := m.spareServer(v, e)
+	if !found || !spare || e.voting+len(e.idle) > m.serversMost(v) {
 		return func(roster.Member) bool { return false }
 	}
 	servers := e.servers()
@@ -47,23 +48,13 @@ func (l *Leader) replacing(v View) func(roster.Member) bool {
 	}
 }
 
-// servers counts the servers of members that stay, by zone.
-func (e electorate) servers() map[string]int {
-	out := map[string]int{}
-	for _, zone := range e.zone {
-		out[zone]++
-	}
-	return out
-}
-
-// spareServer returns the server that stands by and is removed first: one without a disk, in the
-// zone with the most servers.
-func (l *Leader) spareServer(v View, e electorate) (goes Server, found bool) {
+// spareServer returns the standby server to remove first: one without a disk, in the zone with
+// the most servers.
+func (m *voters) spareServer(v View, e electorate) (goes Server, found bool) {
 	servers := e.servers()
 	for _, s := range e.idle {
-		m, _ := v.memberOf(s.ID)
-		c := l.detector.contacts[m.Incarnation]
-		if c == nil || !c.learns {
+		of, _ := v.memberOf(s.ID)
+		if !m.live.learns(of.Incarnation) {
 			continue
 		}
 		if !found || rank(s) > rank(goes) || rank(s) == rank(goes) && servers[e.zone[s.ID]] >= servers[e.zone[goes.ID]] {
@@ -73,11 +64,11 @@ func (l *Leader) spareServer(v View, e electorate) (goes Server, found bool) {
 	return goes, found
 }
 
-// prune removes a server that stands by if there are too many of them: its member
-// becomes a learner. None of them votes, so that no agreement depends on it.
-func (l *Leader) prune(v View, e electorate) {
-	if goes, found := l.spareServer(v, e); found && e.voting+len(e.idle) > l.serversMost(v) {
-		l.voters.reconfiguring = true
-		l.member.Reconfigure(Reconfiguration{Do: Remove, Server: goes.ID})
+// prune removes a standby server if there are too many: its member becomes a learner. It has no
+// vote, so no agreement depends on it.
+func (m *voters) prune(v View, e electorate) {
+	if goes, found := m.spareServer(v, e); found && e.voting+len(e.idle) > m.serversMost(v) {
+		m.reconfiguring = true
+		m.out.Reconfigure(Reconfiguration{Do: Remove, Server: goes.ID})
 	}
 }

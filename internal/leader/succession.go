@@ -2,110 +2,131 @@ package leader
 
 import (
 	"slices"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// succession is a leader's leave: it passes the lead to a voter that stays and answers.
-// Gossip may know of a voter by other members only, and passing the lead to one that is
-// out of reach would fail again and again.
+// succession passes a leaving leader's lead to a voter that stays and answers. Gossip may
+// see a voter through other members only, and passing the lead to an unreachable voter would
+// fail repeatedly.
 //
 //	        probes                   one answers
 //	none ----------> asking voters --------------> transferring the lead
 //	  ^                    |                              |
 //	  +--------------------+------------------------------+
-//	         none answers          it failed: tried again
+//	         none answers          it failed: retried
 type succession struct {
+	self    roster.Incarnation
+	server  ServerID // this leader's
+	members membership
+	out     successionOutput
+
+	attempt *attempt // nil unless in progress
+	rounds  uint64   // of attempts
+	yielded bool     // an attempt has ended, and this leader still leads
+}
+
+// successionOutput carries out the decisions of a [succession].
+type successionOutput interface {
+	prober
+	TransferLead(to ServerID)
+}
+
+// attempt is one round of probes of the voters that may lead.
+type attempt struct {
 	round        uint64
 	waiting      int // probes without an outcome
 	voters       map[roster.Incarnation]ServerID
 	transferring bool
 }
 
-// passLead begins to pass the lead on, if this member leaves. A voter that stays is
-// there soon if there is none yet: see keepVoters.
-func (l *Leader) passLead(v View) {
-	if v.Mono-l.activity.began < StepEvery {
-		return // a member that leaves too would pass it back before it is heard that it leaves
+func newSuccession(self roster.Member, members membership, out successionOutput) succession {
+	return succession{self: self.Incarnation, server: ServerOf(self.Incarnation, self.Durable), members: members, out: out}
+}
+
+// step starts to pass the lead on if this member leaves. If no voter stays, the electorate
+// promotes one first. began is the time of the leader's first step.
+func (s *succession) step(v View, began time.Duration) {
+	if v.Mono-began < StepEvery {
+		return // a member that leaves too would pass it back before this leader is informed
 	}
-	if v.Leaving && l.voters.succession == nil {
-		l.askSuccessors(v, func(Peer) bool { return true })
+	if v.Leaving && s.attempt == nil {
+		s.probe(v, func(Peer) bool { return true })
 	}
 }
 
-// succeeded reports whether there is another member that stays and that gossip sees: it is a
-// voter soon if it is none, and may take the lead.
-func (l *Leader) succeeded(v View) bool {
+// succeeded reports whether gossip sees another member that stays: it is a voter or will soon be
+// one, and may lead.
+func (s *succession) succeeded(v View) bool {
 	return slices.ContainsFunc(v.Peers, func(p Peer) bool {
 		_, member := v.Roster.Member(p.Incarnation)
-		return member && p.Incarnation != l.self && !p.Leaving && !l.leaves(v, p.Incarnation)
+		return member && p.Incarnation != s.self && !p.Leaving && !s.members.isLeaving(v, p.Incarnation)
 	})
 }
 
-// hasSuccessor reports whether another voter stays that gossip sees: it can take the lead.
-// Without one this leader leads on, and another member gets a vote.
-func (l *Leader) hasSuccessor(v View) bool {
-	return slices.ContainsFunc(v.Servers, func(s Server) bool {
-		p, seen := v.peerOf(s.ID)
-		return seen && s.Voter && s.ID != l.server && !p.Leaving
+// hasSuccessor reports whether gossip sees another voter that stays: it can take the lead.
+// Without one this leader keeps the lead until another member is promoted.
+func (s *succession) hasSuccessor(v View) bool {
+	return slices.ContainsFunc(v.Servers, func(of Server) bool {
+		p, seen := v.peerOf(of.ID)
+		return seen && of.Voter && of.ID != s.server && !p.Leaving
 	})
 }
 
-// parting returns, sorted, the members that leave the roster now. This one passes its lead
-// first: a leader that is not a member would have to begin again under an anchor. If that
-// failed, or all leave, it does not wait; but in an anchored grid it leaves after the others that
-// leave. It would take the anchor to remove them, be a member again by that, and leave, without end.
-func (l *Leader) parting(v View) []roster.Incarnation {
-	out := l.leavers(v)
-	if v.Leaving && (!l.yielded && l.succeeded(v) || l.anchor != nil && l.accompanied(v)) {
-		out = slices.DeleteFunc(out, func(i roster.Incarnation) bool { return i == l.self })
-	}
-	return out
-}
-
-// accompanied reports whether another member that leaves is still in the roster, and gossip sees it.
-func (l *Leader) accompanied(v View) bool {
+// accompanied reports whether another leaving member is still in the roster, and gossip sees it.
+func (s *succession) accompanied(v View) bool {
 	return slices.ContainsFunc(v.Peers, func(p Peer) bool {
 		_, member := v.Roster.Member(p.Incarnation)
-		return member && p.Incarnation != l.self && (p.Leaving || l.leaves(v, p.Incarnation))
+		return member && p.Incarnation != s.self && (p.Leaving || s.members.isLeaving(v, p.Incarnation))
 	})
 }
 
-// askSuccessors probes the voters that stay and may lead, and passes the lead to the
-// first that answers. It reports whether there are any.
-func (l *Leader) askSuccessors(v View, may func(Peer) bool) bool {
-	l.voters.rounds++
-	s := &succession{round: l.voters.rounds, voters: map[roster.Incarnation]ServerID{}}
+// parting returns which of the leaving members leave the roster now. This one passes its lead
+// first: a leader that is not a member would have to start again under an anchor. It does not wait
+// if that failed, or if all leave. In an anchored grid it leaves after the others: it would take the
+// anchor to remove them, become a member again by that, and leave, indefinitely.
+func (s *succession) parting(v View, leavers []roster.Incarnation, anchored bool) []roster.Incarnation {
+	if v.Leaving && (!s.yielded && s.succeeded(v) || anchored && s.accompanied(v)) {
+		leavers = slices.DeleteFunc(leavers, func(i roster.Incarnation) bool { return i == s.self })
+	}
+	return leavers
+}
+
+// probe probes the voters that stay and may lead, and passes the lead to the first that answers.
+// It reports whether there are any.
+func (s *succession) probe(v View, may func(Peer) bool) bool {
+	s.rounds++
+	a := &attempt{round: s.rounds, voters: map[roster.Incarnation]ServerID{}}
 	for _, server := range v.Servers {
 		p, seen := v.peerOf(server.ID)
-		if seen && server.Voter && server.ID != l.server && !p.Leaving && may(p) {
-			s.waiting++
-			s.voters[p.Incarnation] = server.ID
-			l.probe(v, p.Incarnation, p.API, forSuccession, s.round)
+		if seen && server.Voter && server.ID != s.server && !p.Leaving && may(p) {
+			a.waiting++
+			a.voters[p.Incarnation] = server.ID
+			s.out.Probe(newProbe(v.Mono, p.Incarnation, p.API, forSuccession, a.round))
 		}
 	}
-	if s.waiting > 0 {
-		l.voters.succession = s
+	if a.waiting > 0 {
+		s.attempt = a
 	}
-	return s.waiting > 0
+	return a.waiting > 0
 }
 
-// successorAnswered records the outcome of a voter's probe.
-func (l *Leader) successorAnswered(p Probe, err error) {
-	s := l.voters.succession
-	if s == nil || s.round != p.round || s.transferring {
+// answered records the outcome of a voter's probe.
+func (s *succession) answered(p Probe, err error) {
+	a := s.attempt
+	if a == nil || a.round != p.round || a.transferring {
 		return
 	}
-	s.waiting--
+	a.waiting--
 	switch {
 	case err == nil:
-		s.transferring = true
-		l.member.TransferLead(s.voters[p.To])
-	case s.waiting == 0:
-		l.voters.succession, l.yielded = nil, true
+		a.transferring = true
+		s.out.TransferLead(a.voters[p.To])
+	case a.waiting == 0:
+		s.ended()
 	}
 }
 
-// LeadTransferred records that the transfer of the lead has ended. If this member still
-// leads, the transfer failed.
-func (l *Leader) LeadTransferred() { l.voters.succession, l.yielded = nil, true }
+// ended records that an attempt has ended without a new leader.
+func (s *succession) ended() { s.attempt, s.yielded = nil, true }

@@ -31,12 +31,12 @@ func TestLeaverPassesItsLeadFirst(t *testing.T) {
 		}, true},
 		"all leave":                    {func(o *office) { o.v.Peers[1].Leaving, o.v.Peers[2].Leaving = true, true }, true},
 		"gossip sees no other":         {func(o *office) { o.v.Peers = o.v.Peers[:1] }, true},
-		"the others have said it here": {func(o *office) { o.l.requests.leaves[inc(2, 1)], o.l.requests.leaves[inc(3, 1)] = true, true }, true},
+		"the others have said it here": {func(o *office) { o.l.admission.leaves[inc(2, 1)], o.l.admission.leaves[inc(3, 1)] = true, true }, true},
 	} {
 		o := lead(t, 3, true)
 		o.v.Leaving = true
 		c.change(o)
-		if got := slices.Contains(o.l.parting(o.v), inc(1, 1)); got != c.parts {
+		if got := slices.Contains(o.l.succession.parting(o.v, o.l.admission.leavers(o.v), o.l.anchoring.machine != nil), inc(1, 1)); got != c.parts {
 			t.Errorf("%s: leaves the roster %v, want %v", name, got, c.parts)
 		}
 	}
@@ -48,7 +48,7 @@ func TestLeaverPassesItsLeadFirst(t *testing.T) {
 func TestLeaverTakesNoAnchor(t *testing.T) {
 	for _, c := range []struct{ members, reads int }{{3, 0}, {2, 1}} {
 		o := anchoredLead(t, c.members, false, false)
-		o.v.Leaving, o.l.yielded = true, true
+		o.v.Leaving, o.l.succession.yielded = true, true
 		for range 30 {
 			o.step(StepEvery)
 		}
@@ -62,7 +62,7 @@ func TestLeaverTakesNoAnchor(t *testing.T) {
 // until another one leads. Else it would leave and register again without end.
 func TestLeaverStaysAfterItsReset(t *testing.T) {
 	o := anchoredLead(t, 2, false, false)
-	o.v.Leaving, o.l.yielded = true, true
+	o.v.Leaving, o.l.succession.yielded = true, true
 	o.step(StepEvery)
 	o.seen(anchor.Record{Claim: claim1, Ceiling: start - 1, Holder: inc(1, 1)})
 	for range 10 {
@@ -80,7 +80,7 @@ func TestLeaverStaysAfterItsReset(t *testing.T) {
 	reset := o.commands[0]
 	o.apply(reset)
 	o.l.Proposed(o.v, reset, nil)
-	if out := o.l.parting(o.v); slices.Contains(out, inc(1, 2)) {
+	if out := o.l.succession.parting(o.v, o.l.admission.leavers(o.v), o.l.anchoring.machine != nil); slices.Contains(out, inc(1, 2)) {
 		t.Errorf("it leaves again: %v", out)
 	}
 }

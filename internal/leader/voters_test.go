@@ -95,20 +95,20 @@ func TestVoters(t *testing.T) {
 		"a server that gossip sees is about to be a member's": {4, true, func(o *office) { o.without(4) }, nil, nil},
 		"a voter too many that is silent goes first":          {4, false, func(o *office) { o.vote(1, 2, 3, 4) }, []int{4}, [][2]int{{demote, 4}}},
 		"one that answers goes if the rest have a majority":   {4, false, func(o *office) { o.vote(1, 2, 3, 4) }, nil, [][2]int{{demote, 2}}},
-		"a leaver without a disk loses its vote": {4, true, func(o *office) { o.l.requests.leaves[inc(3, 1)] = true }, nil,
+		"a leaver without a disk loses its vote": {4, true, func(o *office) { o.l.admission.leaves[inc(3, 1)] = true }, nil,
 			[][2]int{{promote, 4}, {demote, 3}}},
-		"not while the rest do not answer": {3, true, func(o *office) { o.vote(1, 2); o.without(3); o.unseen(3); o.l.requests.leaves[inc(2, 1)] = true }, nil,
+		"not while the rest do not answer": {3, true, func(o *office) { o.vote(1, 2); o.without(3); o.unseen(3); o.l.admission.leaves[inc(2, 1)] = true }, nil,
 			[][2]int{{remove, 3}, {demote, 2}}},
-		"a silent one loses its vote before the only one that answers": {3, true, func(o *office) { o.l.requests.leaves[inc(2, 1)] = true }, []int{3},
+		"a silent one loses its vote before the only one that answers": {3, true, func(o *office) { o.l.admission.leaves[inc(2, 1)] = true }, []int{3},
 			[][2]int{{demote, 3}, {demote, 2}}},
 		"of the only one that answers no vote is taken": {5, true, func(o *office) {
 			o.vote(1, 2, 3, 4)
-			o.l.requests.leaves[inc(2, 1)] = true
+			o.l.admission.leaves[inc(2, 1)] = true
 		}, []int{3, 4}, nil},
 		"of a silent one no vote is taken, if the rest are silent, too": {5, true, func(o *office) { o.vote(1, 2, 3, 4) }, []int{2, 3, 4}, nil},
 		"a voter that left and answers stays while the rest do not":     {3, true, func(o *office) { o.without(3); o.v.Peers[2].Leaving = true }, []int{2}, nil},
 		"every member leaves": {3, true, func(o *office) {
-			o.v.Leaving, o.l.requests.leaves[inc(2, 1)], o.l.requests.leaves[inc(3, 1)] = true, true, true
+			o.v.Leaving, o.l.admission.leaves[inc(2, 1)], o.l.admission.leaves[inc(3, 1)] = true, true, true
 		}, nil, nil},
 		"a start of before is not in the roster": {4, true, func(o *office) { o.without(1, 3); o.unseen(3) }, nil, nil},
 	} {

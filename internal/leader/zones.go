@@ -7,12 +7,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster/plan"
 )
 
-// Voters are spread over the zones of their members, so that a zone that fails takes as
-// few votes as possible. A vote is moved in two steps that keepVoters makes for other
-// reasons as well: the member in the zone with fewer votes is promoted, and then there is
-// one voter too many, of which the one in the fullest zone goes.
+// Voters are spread over zones, so that a failed zone takes as few votes as possible. A vote moves
+// in two ordinary steps: a member in the zone with fewer votes is promoted, and then the fullest
+// zone loses the surplus vote.
 
-// describeMembers adds the zones of the members to a sight.
+// describeMembers adds the members' zones to a sight.
 func (l *Leader) describeMembers(s *plan.Sight) {
 	s.Zones = map[roster.Incarnation]string{l.self: l.cfg.Self.Zone}
 	for inc, c := range l.detector.contacts {
@@ -22,7 +21,7 @@ func (l *Leader) describeMembers(s *plan.Sight) {
 	}
 }
 
-// countZones records the zones of the members that stay, and the votes in each.
+// countZones records the staying members' zones, and the votes in each.
 func (e *electorate) countZones(v View, wanted map[ServerID]bool) {
 	e.zone, e.votes = map[ServerID]string{}, map[string]int{}
 	for _, s := range v.Servers {
@@ -41,10 +40,9 @@ func (e electorate) crowd(s Server) int { return e.votes[e.zone[s.ID]] }
 // respreads reports whether a vote may be moved to another zone.
 func (e electorate) respreads() bool { return slices.ContainsFunc(e.idle, e.spreads) }
 
-// spreads reports whether a server is to vote in place of the voter that would go first.
-// Nothing else may be due. The vote goes from one zone to another that has two votes
-// fewer, or, where there are zones, from a server without a disk to one with a disk: each
-// such step brings the voters closer to the best, so there is an end to them.
+// spreads reports whether a server should replace the first surplus voter. Nothing else may be
+// due. The vote moves to a zone with two votes fewer, or, if there are zones, from a server without
+// a disk to a server with a disk: each step improves the distribution, so the steps end.
 func (e electorate) spreads(s Server) bool {
 	if e.voting != e.want || e.absent > 0 || e.passing || len(e.surplus) == 0 || len(e.leavers)+len(e.gone)+len(e.down) > 0 || e.zones() < 2 {
 		return false
@@ -56,7 +54,7 @@ func (e electorate) spreads(s Server) bool {
 	return e.crowd(goes)-e.crowd(s) >= 2
 }
 
-// zones counts the zones of the members that stay.
+// zones counts the staying members' zones.
 func (e electorate) zones() int {
 	seen := map[string]bool{}
 	for _, zone := range e.zone {

@@ -146,7 +146,7 @@ func TestVotersComeToRest(t *testing.T) {
 		}
 		r.Settings.Voters = roster.StoredVoters(most)
 		o.v.Roster = &r
-		o.l.server = o.v.Servers[0].ID
+		o.serveAs(o.v.Servers[0].ID)
 		o.assign()
 		done := append(o.settle(), o.settle()...)
 		if rest := o.settle(); len(rest) > 0 {
@@ -199,7 +199,7 @@ func checkVotersAtRest(t *testing.T, seed uint64, o *office, most int) {
 // TestFirstMemberHasItsZone: a leader enters the roster with its zone.
 func TestFirstMemberHasItsZone(t *testing.T) {
 	o := lead(t, 1, true)
-	o.l.cfg.Self.Zone = "a"
+	o.l.cfg.Self.Zone, o.l.admission.self.Zone = "a", "a"
 	o.without(1)
 	o.step(0)
 	if c := o.commands[0].Change; len(c.Join) != 1 || c.Join[0].Zone != "a" {
@@ -221,7 +221,7 @@ func TestVoterLeavesAlthoughTwoAreAbsent(t *testing.T) {
 		if leaver == 1 {
 			o.v.Leaving = true
 		} else {
-			o.l.requests.leaves[inc(leaver, 1)] = true
+			o.l.admission.leaves[inc(leaver, 1)] = true
 		}
 		if out { // of the roster already
 			o.without(leaver, 4, 5)
@@ -246,7 +246,7 @@ func TestAbsentVoteIsKeptWhileTheRestIsAMajority(t *testing.T) {
 	o.vote(1, 2, 3, 4, 5, 6, 7)
 	o.without(7)
 	o.unseen(7)
-	o.l.requests.leaves[inc(5, 1)], o.l.requests.leaves[inc(6, 1)] = true, true
+	o.l.admission.leaves[inc(5, 1)], o.l.admission.leaves[inc(6, 1)] = true, true
 	o.step(0)
 	o.v.Mono += voteKept
 	if got := o.settle(); len(got) != 0 {

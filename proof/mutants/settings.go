@@ -15,10 +15,10 @@ var settingsMutants = slices.Concat(quotaMutants, []mutant{
 	{"settings", "a change of backups changes nothing", "internal/roster/change.go", "		next.Settings.Backups = *c.Backups\n", "		_ = c.Backups\n", settingsRosterTests},
 	{"settings", "an operator's smaller window is proposed", "internal/leader/settings.go", "	case in.Window < now:", "	case in.Window < 0:", settingsLeaderTests},
 	{"settings", "the next life of a memory-only grid need not know the window", "internal/leader/settings.go", "	case !r.KeepsLog && !r.Anchored && !in.WindowStated:", "	case !r.KeepsLog && !r.Anchored && !in.WindowStated && in.Window < 0:", settingsLeaderTests},
-	{"settings", "a change of settings does not wait for the one that is proposed", "internal/leader/settings.go", "		if l.changing || s.proposed != nil {", "		if s.proposed != nil {", settingsLeaderTests},
+	{"settings", "a change of settings does not wait for the one that is proposed", "internal/leader/settings.go", "		if x.changes.pending || s.proposed != nil {", "		if s.proposed != nil {", settingsLeaderTests},
 	{"settings", "a change of settings at an old version is given up", "internal/leader/settings.go", "errors.Is(err, roster.ErrStale) && s.tries < settingsTries", "errors.Is(err, roster.ErrStale) && s.tries < 0", settingsLeaderTests},
-	{"settings", "the end of a lead answers no change of settings", "internal/leader/leader.go", "	l.resignSettings()\n", "", settingsLeaderTests},
-	{"settings", "any number of changes of settings waits", "internal/leader/settings.go", "len(l.settings) >= settingsPending", "len(l.settings) < 0", settingsLeaderTests},
+	{"settings", "the end of a lead answers no change of settings", "internal/leader/leader.go", "	l.settings.resign()\n", "", settingsLeaderTests},
+	{"settings", "any number of changes of settings waits", "internal/leader/settings.go", "len(x.open) >= settingsPending", "len(x.open) < 0", settingsLeaderTests},
 	{"settings", "a restart forgets changes of settings", "grid/internal/raftlog/stores.go", "		known, _ = known.Apply(c)\n", "		if c.Form != nil {\n			known, _ = known.Apply(c)\n		}\n", []string{"./grid/gridtest", "-run", "SettingsAfterRestart"}},
 
 	{"file", "a file that any user may change sets a secret", "cmd/snowgrid/sourcefile.go", "	case k.secret && file.Writable:", "	case k.secret && file.Writable && file.Path == \"\":", settingsFileTests},

@@ -2,7 +2,7 @@ package main
 
 // Tests that guard how soon a member that has ended or is silent is looked at.
 var (
-	candidacyTests = []string{"./internal/leader", "-run", "Candidacy|Silence|Watch"}
+	candidacyTests = []string{"./internal/leader", "-run", "Candidacy|Silence|Monitor"}
 	awaitedTests   = []string{"./grid/gridtest", "-run", "TestSilentMemberIsReplacedWhenAwaited"}
 	crashTests     = []string{"./grid/gridtest", "-run", "TestMovesDoNotStandStill|TestProcessThatHasEnded"}
 	reachTests     = []string{"./grid/gridtest", "-run", "TestLeaderThatOneVoterDoesNotReachStays"}
@@ -26,8 +26,8 @@ var signMutants = []mutant{
 	{"R7", "a member that stood still accuses others", "internal/leader/reach.go", "		if stood {", "		if stood && now < 0 {", apartTests},
 	{"R7", "one probe without an answer is enough", "internal/leader/reach.go", "m.failures >= apartFailures && now-m.since >= apartAfter", "m.failures >= 1", apartTests},
 	{"R7", "one answer ends that members are apart", "internal/leader/reach.go", "now-m.answered >= togetherAfter", "now >= m.answered", apartTests},
-	{"R7", "a replica is dropped for a member that the leader does not reach", "internal/leader/apart.go", "	return !suspect\n", "	return true || suspect\n", apartTests},
-	{"R7", "an owner's report counts without end", "internal/leader/apart.go", "if v.Mono-u.at > unreachedKept {", "if v.Mono < 0 {", apartTests},
+	{"R7", "a replica is dropped for a member that the leader does not reach", "internal/leader/detector.go", "	return !suspect\n", "	return true || suspect\n", apartTests},
+	{"R7", "an owner's report counts without end", "internal/leader/reports.go", "if now-u.at > unreachedKept {", "if now < 0 {", apartTests},
 	{"R7", "a leader that one voter does not reach is deposed", "internal/leader/candidacy.go", "silent <= all/2 {", "silent <= all*0 {", candidacyTests},
 	{"R7", "a voter that has just heard the leader counts against it", "internal/leader/candidacy.go", "		if d >= suspectAfter {\n			silent++", "		if d >= 0 {\n			silent++", candidacyTests},
 	{"R7", "one slow call is silence", "internal/leader/candidacy.go", "c.tries >= suspectFailures && k.Ended-c.silence.Since >= suspectAfter", "c.tries >= 1", candidacyTests},
@@ -35,24 +35,24 @@ var signMutants = []mutant{
 	{"R7", "silence of long ago counts", "internal/leader/candidacy.go", "s.Calls > 0 && now-s.Last <= silenceLasts", "s.Calls > 0", candidacyTests},
 	{"R7", "any leader before is suspect", "internal/leader/candidacy.go", "of == s.Member && s.Calls > 0", "s.Calls > 0", candidacyTests},
 	{"R7", "the other voters do not look at a leader that is doubted", "grid/hello.go", "		m.lookout.doubt()\n", "", reachTests},
-	{"R7", "a voter does not count the answer to its own look", "internal/leader/watch.go", "		return min(byRaft, now-w.answered.ended)\n", "", reachTests},
+	{"R7", "a voter does not count the answer to its own look", "internal/leader/monitor.go", "		return min(sinceHeartbeat, now-m.probed.ended)\n", "", reachTests},
 	{"signs", "a raise that does not come is no sign", "grid/lookout.go", "		late.Reset(wait)\n", "		late.Stop()\n", []string{"./grid/gridtest", "-run", "TestSilentLeaderIsReplacedBefore"}},
 	{"signs", "a leader that leads no longer is taken for well", "internal/leader/candidacy.go", "k.Err == nil && !k.Leads {", "k.Err == nil && k.Leads && !k.Leads {", []string{"./internal/leader", "./grid", "-run", "Candidacy|TestLeaderWithAFailedDisk"}},
-	{"upgrade", "heartbeats rest while a server of an earlier release misses them", "internal/leader/rest.go", "(!member || c == nil || !c.waits)", "(!member || c == nil)", []string{"./internal/leader", "-run", "TestHeartbeatsRest"}},
+	{"upgrade", "heartbeats rest while a server of an earlier release misses them", "internal/leader/idle.go", "(!member || !l.detector.waits(m.Incarnation))", "!member", []string{"./internal/leader", "-run", "TestHeartbeatsRest"}},
 	{"upgrade", "a leader rests that may not", "grid/internal/raftlog/pace.go", "	case p.may:\n", "	case p.may || p.leads:\n", []string{"./grid/internal/raftlog", "-run", "AtRest"}},
-	{"signs", "a new leader does not know of the silence", "internal/leader/watch.go", "func (w *Watch) Silent(s Silence) { w.silence = s }", "func (w *Watch) Silent(s Silence) { _ = s }", candidacyTests},
+	{"signs", "a new leader does not know of the silence", "internal/leader/monitor.go", "func (m *Monitor) RecordSilence(s Silence) { m.silence = s }", "func (m *Monitor) RecordSilence(s Silence) { _ = s }", candidacyTests},
 	{"signs", "a leader that is awaited is not looked at", "grid/signs.go", "	case at == string(id):\n		o.lookout.sign()\n", "	case at == string(id):\n", awaitedTests},
 	{"signs", "the leader is not told of a member that is awaited", "grid/signs.go", "		o.life.Background(func(ctx context.Context) { o.passOn(ctx, at, in) })\n", "", signTests},
 	{"signs", "signs without end are taken in", "grid/signs.go", "known && now-last < signEvery", "known && now < last", signTests},
 	{"signs", "signs of members that are gone are kept", "grid/signs.go", "		if now-last >= signEvery {\n			delete(a.last, inc)", "		if now < last {\n			delete(a.last, inc)", signTests},
 	{"signs", "gossip finds out by itself that a process has ended", "grid/signs.go", "o.gossip.Suspect(ctx, of); err != nil {", "error(nil); err != nil {", crashTests},
 	{"signs", "the leader does not hear of a connection that has broken", "grid/member.go", "	m.http.Broken = m.leadership.disconnected\n", "", crashTests},
-	{"signs", "silence of a leader before counts for each lead", "internal/leader/watch.go", "	w.silence = Silence{}\n", "", candidacyTests},
-	{"signs", "a moment without heartbeats is silence", "internal/leader/watch.go", "byRaft >= electionAfter", "byRaft >= 0", candidacyTests},
-	{"signs", "the answer of any leader counts", "internal/leader/watch.go", "from != \"\" && from == w.answered.by", "w.answered.by != \"\"", candidacyTests},
+	{"signs", "silence of a leader before counts for each lead", "internal/leader/monitor.go", "	m.silence = Silence{}\n", "", candidacyTests},
+	{"signs", "a moment without heartbeats is silence", "internal/leader/monitor.go", "sinceHeartbeat >= electionTimeout", "sinceHeartbeat >= 0", candidacyTests},
+	{"signs", "the answer of any leader counts", "internal/leader/monitor.go", "leader != \"\" && leader == m.probed.leader", "m.probed.leader != \"\"", candidacyTests},
 	{"signs", "the other voters are not told", "internal/leader/candidacy.go", "		next.Tell, c.told, c.toldAt = true, true, k.Ended\n", "		c.told, c.toldAt = true, k.Ended\n", candidacyTests},
 	{"signs", "a call that fails early is not told again", "internal/leader/candidacy.go", "due := !c.told || k.Ended-c.toldAt >= suspectAfter/2;", "due := !c.told;", candidacyTests},
-	{"signs", "silence of an election that was lost counts later", "internal/leader/watch.go", "	if s.Member != before {", "	if s.Member == \"\" {", candidacyTests},
+	{"signs", "silence of an election that was lost counts later", "internal/leader/monitor.go", "	if s.Member != previous {", "	if s.Member == \"\" {", candidacyTests},
 	{"signs", "voters that are far apart stand at the same time", "internal/leader/candidacy.go", "max(candidacyTurn, turnRoundTrips*roundTrip)", "candidacyTurn", []string{"./internal/leader", "./grid/gridtest", "-run", "^TestCandidacy$|TestFarVotersElectOne"}},
 	{"signs", "a voter does not know how far the others are", "grid/lookout.go", "candidacy.Turn(farthest)", "candidacy.Turn(0*farthest)", electionTests},
 	{"signs", "a voter that has voted for another stands", "internal/leader/candidacy.go", "{ return now-unheard <= c.silence.Last }", "{ return true || now-unheard <= c.silence.Last }", candidacyTests},

@@ -152,7 +152,7 @@ func (l *lead) push(to *member) {
 				return
 			}
 			l.answeredPush(to, a.Version, sent)
-			l.do(func(machine *leader.Leader, v leader.View) { machine.Told(v, to.inc, began, a) })
+			l.do(func(machine *leader.Leader, v leader.View) { machine.PushAnswered(v, to.inc, began, a) })
 		})
 }
 

@@ -23,7 +23,7 @@ const (
 // election, by the machines of package leader.
 type lookout struct {
 	m      *member
-	watch  leader.Watch
+	watch  leader.Monitor
 	busy   bool
 	sign   bool // the leader may have ended or be silent
 	doubt  bool // another voter says so
@@ -134,13 +134,13 @@ func (s *looking) voters() (out []*member) {
 // call looks at the leader once. An answer that is too late for the look counts for the watch.
 func (s *looking) call() {
 	m, at, began, open := s.m, s.at, s.m.Mono(), true
-	settle := func(k leader.Look) {
+	settle := func(k leader.ProbeResult) {
 		if open {
 			open = false
 			if errors.Is(k.Err, leader.ErrAbsent) || k.Err == nil && !k.Leads {
 				s.refused++
 			}
-			s.next(s.c.Looked(k))
+			s.next(s.c.RecordProbe(k))
 		}
 	}
 	call(&m.process, &at.process, lookTimeout+lateBy, func(reply func(bool)) {
@@ -155,14 +155,14 @@ func (s *looking) call() {
 		if errors.Is(err, errRefused) {
 			err = leader.ErrAbsent
 		}
-		k := leader.Look{Began: began, Ended: m.Mono(), Err: err, Leads: leads}
-		s.watch.Looked(s.id, k)
+		k := leader.ProbeResult{Began: began, Ended: m.Mono(), Err: err, Leads: leads}
+		s.watch.RecordProbe(s.id, k)
 		if err == nil && leads && m.leader == at {
 			s.heard = k.Ended
 		}
 		settle(k)
 	})
-	m.after(lookTimeout, func() { settle(leader.Look{Began: began, Ended: m.Mono(), Err: errTimeout}) })
+	m.after(lookTimeout, func() { settle(leader.ProbeResult{Began: began, Ended: m.Mono(), Err: errTimeout}) })
 }
 
 // unheard is a voter's answer: for how long it has heard nothing from the leader by its watch, and
@@ -175,7 +175,7 @@ func (k *lookout) from(at *member, id leader.ServerID) (unheard, bool) {
 	if l := k.m.leader; l != nil && l != at {
 		return unheard{}, false
 	}
-	return unheard{k.watch.Unheard(id, now, now-k.byLog), now - k.heard}, true
+	return unheard{k.watch.SilentFor(id, now, now-k.byLog), now - k.heard}, true
 }
 
 // ask asks the voters for how long they have heard nothing from the leader.
@@ -229,7 +229,7 @@ func (s *looking) asked(answers []unheard) {
 	n := s.c.Asked(watched)
 	if n.Stand {
 		s.silent = 2*truly > len(s.c.Voters())+1
-		s.watch.Silent(s.c.Silence(s.at.inc))
+		s.watch.RecordSilence(s.c.Silence(s.at.inc))
 	}
 	s.next(n)
 }
@@ -270,7 +270,7 @@ func (k *lookout) silenceBefore() leader.Silence {
 	if m.leader == nil || m.leader == m {
 		return leader.Silence{}
 	}
-	return k.watch.Before(m.leader.inc, m.Mono()-k.byLog, heartbeatTimeout)
+	return k.watch.TakeSilence(m.leader.inc, m.Mono()-k.byLog, heartbeatTimeout)
 }
 
 // brokenStreams is the sign that a process has ended, for the members that follow it.

@@ -72,8 +72,8 @@ func TestInquiriesAreBounded(t *testing.T) {
 		t.Error("more members are asked than may be")
 	}
 	o.answer(forInquiry, func(int) error { return context.DeadlineExceeded })
-	if len(o.l.inquiry.open) != 0 {
-		t.Errorf("%d are being asked after the last outcome", len(o.l.inquiry.open))
+	if len(o.l.admission.inquiries.open) != 0 {
+		t.Errorf("%d are being asked after the last outcome", len(o.l.admission.inquiries.open))
 	}
 }
 
@@ -127,7 +127,7 @@ func TestUnreachableMembersAreNotBelieved(t *testing.T) {
 	if len(errs) != 2 || !errors.Is(errs[0], ErrUnavailable) || !errors.Is(errs[1], ErrUnavailable) {
 		t.Errorf("answers %v", errs)
 	}
-	if len(o.l.requests.joins) > 0 || len(o.l.Leavers()) > 0 {
+	if len(o.l.admission.joins) > 0 || len(o.l.Leavers()) > 0 {
 		t.Error("it counts")
 	}
 }
@@ -159,7 +159,7 @@ func TestCloneIsRefused(t *testing.T) {
 			}
 			return ErrAbsent
 		})
-		if _, joins := o.l.requests.joins[again.Incarnation]; !answered || !errors.Is(got, c.want) || joins != (c.want == nil) {
+		if _, joins := o.l.admission.joins[again.Incarnation]; !answered || !errors.Is(got, c.want) || joins != (c.want == nil) {
 			t.Errorf("%s: answered %v, %v; joins %v", what, answered, got, joins)
 		}
 	}
@@ -172,7 +172,7 @@ func TestJoinersAreServersFirst(t *testing.T) {
 	o.assign()
 	for i := range addsPerStep + 1 {
 		m := record(10+i, true)
-		o.l.requests.joins[m.Incarnation] = join{member: m, at: o.v.Mono}
+		o.l.admission.joins[m.Incarnation] = join{member: m, at: o.v.Mono}
 	}
 	o.step(0)
 	for i := range addsPerStep {
@@ -201,14 +201,14 @@ func TestRequestsToJoinAreForgotten(t *testing.T) {
 	o := lead(t, 3, true)
 	for i := range 2 {
 		m := record(10+i, true)
-		o.l.requests.joins[m.Incarnation] = join{member: m, at: o.v.Mono}
+		o.l.admission.joins[m.Incarnation] = join{member: m, at: o.v.Mono}
 	}
-	o.l.requests.leaves[inc(11, 1)] = true
-	if got := o.l.joining(o.v); len(got) != 1 || memberOf(got[0].member.Incarnation) != 10 {
+	o.l.admission.leaves[inc(11, 1)] = true
+	if got := o.l.admission.joining(o.v); len(got) != 1 || memberOf(got[0].member.Incarnation) != 10 {
 		t.Errorf("joining %+v", got)
 	}
 	o.v.Mono += joinKept + 1
-	if got := o.l.joining(o.v); len(got) != 0 || len(o.l.requests.joins) != 0 {
+	if got := o.l.admission.joining(o.v); len(got) != 0 || len(o.l.admission.joins) != 0 {
 		t.Errorf("joining %+v after %v", got, joinKept)
 	}
 }
@@ -217,15 +217,15 @@ func TestRequestsToJoinAreForgotten(t *testing.T) {
 func TestThoseThatLeftAreForgotten(t *testing.T) {
 	o := lead(t, 2, true)
 	o.v.Leaving = true
-	q := &o.l.requests
+	q := &o.l.admission
 	q.leaves[inc(2, 1)], q.failed[inc(2, 1)] = true, true
-	q.forgetLeft(func(i roster.Incarnation) bool { return o.l.has(o.v, i) })
-	if !o.l.leaves(o.v, inc(2, 1)) || len(q.failedMembers()) != 1 {
+	q.forgetLeft(func(i roster.Incarnation) bool { return o.v.has(i) })
+	if !o.l.admission.isLeaving(o.v, inc(2, 1)) || len(q.failedMembers()) != 1 {
 		t.Error("a member that is there still is forgotten")
 	}
 	o.v.Servers, o.v.Roster = nil, &roster.Roster{}
-	q.forgetLeft(func(i roster.Incarnation) bool { return o.l.has(o.v, i) })
-	if o.l.leaves(o.v, inc(2, 1)) || len(q.failedMembers()) != 0 || !o.l.leaves(o.v, inc(1, 1)) {
+	q.forgetLeft(func(i roster.Incarnation) bool { return o.v.has(i) })
+	if o.l.admission.isLeaving(o.v, inc(2, 1)) || len(q.failedMembers()) != 0 || !o.l.admission.isLeaving(o.v, inc(1, 1)) {
 		t.Error("a member that is out is kept, or the own leave is not")
 	}
 }
@@ -247,12 +247,12 @@ func TestOnlyTheOwnerReports(t *testing.T) {
 			Held:      []roster.Holding{{Replica: roster.Replica{Partition: 1, Member: inc(2, 1)}, Version: c.version}},
 			Persisted: []roster.Persisted{{Partition: 1, Version: c.version}},
 		})
-		held, persisted := o.l.requests.heldAt(at), o.l.requests.persistedAt(at)
+		held, persisted := o.l.reports.heldAt(at), o.l.reports.persistedAt(at)
 		if err != nil || due != c.recorded || (len(held) == 1) != c.recorded || (len(persisted) == 1) != c.recorded {
 			t.Errorf("by %s at version %d of %d: %v, %v, %v, %v", c.owner, c.version, at, due, held, persisted, err)
 		}
 	}
-	if held := o.l.requests.heldAt(at + 1); len(held) > 0 {
+	if held := o.l.reports.heldAt(at + 1); len(held) > 0 {
 		t.Errorf("%v is held at the next version", held)
 	}
 	if _, err := o.l.Reported(o.v, Report{Owner: inc(1, 1), Persisted: []roster.Persisted{{Version: at + 1}}}); !errors.Is(err, ErrNotLeading) {
@@ -275,11 +275,11 @@ func TestVersionsAreLeftAlone(t *testing.T) {
 	if s := o.l.sight(o.v); !s.Patient {
 		t.Error("a version is not left alone")
 	}
-	o.l.requests.held[roster.Replica{Partition: 0, Member: inc(2, 1)}] = r.Version
+	o.l.reports.held[roster.Replica{Partition: 0, Member: inc(2, 1)}] = r.Version
 	if s := o.l.sight(o.v); s.Patient {
 		t.Error("a version is left alone that every replica is admitted at")
 	}
-	clear(o.l.requests.held)
+	clear(o.l.reports.held)
 	o.v.Mono += patience
 	if s := o.l.sight(o.v); s.Patient {
 		t.Errorf("a version is left alone after %v", time.Duration(patience))

@@ -12,7 +12,7 @@ import (
 // told brings the leader member 3's answer to a push that began at a time, by the newest
 // roster.
 func (o *office) told(began time.Duration) (due bool) {
-	return o.l.Told(o.v, inc(3, 1), began, Answer{Version: o.v.Roster.Version})
+	return o.l.PushAnswered(o.v, inc(3, 1), began, Answer{Version: o.v.Roster.Version})
 }
 
 // probed lets time pass in small steps until member 3 is probed, and returns the probe and
@@ -68,7 +68,7 @@ func TestPauseBetweenProbes(t *testing.T) {
 			r.Members = append(r.Members, record(i+1, true))
 		}
 		v := View{Roster: r, Servers: []Server{{ID: ServerOf(inc(1, 1), true)}}}
-		d := newDetector()
+		d := newDetector("", Silence{}, nil, new(stepTimer))
 		if server, none := d.pause(v, inc(1, 1)), d.pause(v, inc(2, 1)); server != probeMany || none != want {
 			t.Errorf("%d members: pauses of %v with a server and %v without, want %v and %v", n, server, none, probeMany, want)
 		}
@@ -83,7 +83,7 @@ func TestToldByAnOldRoster(t *testing.T) {
 	next, answered := c.next, c.answered
 	old := Answer{Version: o.l.detector.versions[0].version - 1, Learns: true}
 	o.v.Mono += probeMany / 2
-	o.l.Told(o.v, inc(3, 1), o.v.Mono, old)
+	o.l.PushAnswered(o.v, inc(3, 1), o.v.Mono, old)
 	if c.failing || c.next != next || c.answered != answered || !c.learns {
 		t.Errorf("%+v after an answer with an old roster", c)
 	}
@@ -93,7 +93,7 @@ func TestToldByAnOldRoster(t *testing.T) {
 	if suspect, dead := c.verdict(o.v, p.To); !suspect || !dead {
 		t.Fatal("it is absent, and neither suspect nor dead")
 	}
-	if !o.l.Told(o.v, p.To, o.v.Mono, old) {
+	if !o.l.PushAnswered(o.v, p.To, o.v.Mono, old) {
 		t.Error("no step is due when it runs")
 	}
 	if suspect, dead := c.verdict(o.v, p.To); suspect || dead || !c.failing {
@@ -175,7 +175,7 @@ func TestLastAnswerIsOfTheLatestPush(t *testing.T) {
 	if o.l.Probed(o.v, p, Answer{}, ErrAbsent); o.l.detector.failing(p.To) {
 		t.Error("a probe fails that began before a push that was answered")
 	}
-	if o.l.answeredSince(p.To, began+3) || !o.l.answeredSince(p.To, began+2) {
+	if o.l.detector.answeredSince(p.To, began+3) || !o.l.detector.answeredSince(p.To, began+2) {
 		t.Error("the last answer is of another time")
 	}
 }
@@ -227,7 +227,7 @@ func TestToldByAnotherClaim(t *testing.T) {
 	c := o.l.detector.contacts[inc(3, 1)]
 	next := c.next
 	o.v.Mono += probeMany / 2
-	o.l.Told(o.v, inc(3, 1), o.v.Mono, Answer{Version: o.v.Roster.Version, Claim: "another"})
+	o.l.PushAnswered(o.v, inc(3, 1), o.v.Mono, Answer{Version: o.v.Roster.Version, Claim: "another"})
 	if c.next != next {
 		t.Error("it puts the next probe off")
 	}

@@ -1,0 +1,76 @@
+package leader
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/roster/plan"
+)
+
+// patience is the time during which a roster version stays unchanged so that joining replicas can
+// be admitted at it.
+const patience = time.Second
+
+// planning is the state of the planner.
+type planning struct {
+	planner plan.Planner
+	version roster.Version // of the roster at the last plan
+	since   time.Duration  // first plan at that version
+}
+
+// observe records the roster's version at a plan. It returns the time since the first plan at it.
+func (p *planning) observe(version roster.Version, now time.Duration) time.Duration {
+	if p.version != version {
+		p.version, p.since = version, now
+	}
+	return now - p.since
+}
+
+// plan proposes the next change of the roster, if one is due.
+func (l *Leader) plan(v View) {
+	if l.changes.pending {
+		return
+	}
+	l.admission.forgetLeft(v.has)
+	c, due := l.planning.planner.Plan(v.Roster, l.sight(v))
+	if due {
+		l.changes.propose(c)
+	}
+}
+
+// sight returns the planner's input: the leader's view of the members.
+func (l *Leader) sight(v View) plan.Sight {
+	r := v.Roster
+	age := l.planning.observe(r.Version, v.Mono)
+	anchored := l.anchoring.machine != nil
+	s := plan.Sight{
+		Join: l.additions.admitted(v), Leave: l.succession.parting(v, l.admission.leavers(v), anchored),
+		Held: l.reports.heldAt(r.Version), Persisted: l.reports.persistedAt(r.Version), Apart: l.Apart(v),
+		Assign: l.complete(v), Granted: l.reports.earlier, Limit: l.anchoring.limit(v.Roster),
+	}
+	if v.Roster.Claim != "" && s.Granted > s.Limit { // the record is extended first
+		s.Granted = 0
+	}
+	s.Patient = len(s.Held) < r.Joining() && age < patience
+	l.describeMembers(&s)
+	s.Keepers = l.keepers(v)
+	l.detector.judge(v, &s)
+	s.Gone = append(s.Gone, l.admission.failedMembers()...)
+	return s
+}
+
+// complete reports whether partitions without an owner may get one: the initial number of members
+// and voters have joined, or, after a restart, every member has answered or is suspect.
+func (l *Leader) complete(v View) bool {
+	want := max(l.cfg.Expect, 1)
+	voters := 0
+	for _, s := range v.Servers {
+		if s.Voter {
+			voters++
+		}
+	}
+	if v.Roster.Restarted { // members may be gone
+		return l.detector.settled(v)
+	}
+	return len(v.Roster.Members) >= want && voters >= VotersFor(want, v.Roster.Settings.MostVoters())
+}

@@ -1,0 +1,137 @@
+package leader
+
+import (
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/leader/anchor"
+	"github.com/snowgrid/snowgrid/internal/roster"
+)
+
+// View is the state of the leading member at the moment of a call to its [Leader]. Every part
+// except Servers may be late: peers that are listed may be dead.
+type View struct {
+	Roster  *roster.Roster   // the newest that it has applied
+	Mono    time.Duration    // its monotonic clock
+	Wall    clustertime.Tick // its wall clock
+	Raised  Raise            // the last raise that it has applied; the zero value for none
+	Servers []Server         // Raft's latest configuration, committed or not
+	Peers   []Peer           // members that gossip sees alive, with or without this one; not modified
+	Leaving bool             // this member leaves the grid
+	Draw    anchor.Draw      // random values, new in each view; only used with an anchor
+}
+
+// Raise is a raise of the ceiling as a member applied it.
+type Raise struct {
+	Time clustertime.Tick // its cluster time
+	At   time.Duration    // the member's monotonic clock then
+}
+
+// Peer is a member that gossip sees alive.
+type Peer struct {
+	Incarnation roster.Incarnation
+	API         string
+	Durable     bool
+	Leaving     bool // it states that it leaves
+}
+
+// server returns the peer's Raft server.
+func (p Peer) server() ServerID { return ServerOf(p.Incarnation, p.Durable) }
+
+// serves reports whether a server is configured.
+func (v View) serves(id ServerID) bool {
+	return slices.ContainsFunc(v.Servers, func(s Server) bool { return s.ID == id })
+}
+
+// memberOf returns the roster's member behind a server.
+func (v View) memberOf(id ServerID) (roster.Member, bool) {
+	return MemberOf(v.Roster, id)
+}
+
+// MemberOf returns the roster's member behind a server.
+func MemberOf(r *roster.Roster, id ServerID) (roster.Member, bool) {
+	for _, m := range r.Members {
+		if ServerOf(m.Incarnation, m.Durable) == id {
+			return m, true
+		}
+	}
+	return roster.Member{}, false
+}
+
+// serverOf returns the Raft server of a member, whether it runs or not.
+func (v View) serverOf(id roster.MemberID) (Server, bool) {
+	if m, found := registered(v.Roster, id); found {
+		want := ServerOf(m.Incarnation, m.Durable)
+		for _, s := range v.Servers {
+			if s.ID == want {
+				return s, true
+			}
+		}
+		return Server{}, false
+	}
+	for _, s := range v.Servers {
+		if roster.Incarnation(s.ID).Member() == id {
+			return s, true
+		}
+	}
+	return Server{}, false
+}
+
+// registered returns the roster's record of a member ID, whatever its incarnation.
+func registered(r *roster.Roster, id roster.MemberID) (roster.Member, bool) {
+	for _, m := range r.Members {
+		if m.Incarnation.Member() == id {
+			return m, true
+		}
+	}
+	return roster.Member{}, false
+}
+
+// has reports whether an incarnation is a member, or has a Raft server.
+func (v View) has(inc roster.Incarnation) bool {
+	_, member := v.Roster.Member(inc)
+	return member || v.serves(ServerOf(inc, true)) || v.serves(ServerOf(inc, false))
+}
+
+// peerOf returns the peer behind a server, if gossip sees it.
+func (v View) peerOf(id ServerID) (Peer, bool) {
+	for _, p := range v.Peers {
+		if p.server() == id {
+			return p, true
+		}
+	}
+	return Peer{}, false
+}
+
+// sees reports whether gossip sees an incarnation alive.
+func (v View) sees(inc roster.Incarnation) bool {
+	for _, p := range v.Peers {
+		if p.Incarnation == inc {
+			return true
+		}
+	}
+	return false
+}
+
+// live returns the incarnations that gossip sees alive, to look up many members.
+func (v View) live() map[roster.Incarnation]bool {
+	out := make(map[roster.Incarnation]bool, len(v.Peers))
+	for _, p := range v.Peers {
+		out[p.Incarnation] = true
+	}
+	return out
+}
+
+// seesMember reports whether the roster lists a member, or gossip sees it.
+func (v View) seesMember(id roster.MemberID) bool {
+	if _, found := registered(v.Roster, id); found {
+		return true
+	}
+	for _, p := range v.Peers {
+		if p.Incarnation.Member() == id {
+			return true
+		}
+	}
+	return false
+}
