@@ -10,8 +10,10 @@ import (
 // Attach gives a holder a logical node: the preferred one if that is free, unless
 // any will do.
 func (m *Machine) Attach(v View, h sequencer.HolderID, c Claim, reply func(sequencer.Attachment, error)) {
-	serve(m, v, func(b Bounds) (sequencer.Attachment, error) { return m.attach(v, b, h, c) },
-		replyFunc[sequencer.Attachment](reply))
+	serve(m, v, func(b Bounds) (sequencer.Attachment, dependency, error) {
+		a, err := m.attach(v, b, h, c)
+		return a, onTable, err
+	}, replyFunc[sequencer.Attachment](reply))
 }
 
 func (m *Machine) attach(v View, b Bounds, h sequencer.HolderID, c Claim) (a sequencer.Attachment, err error) {
@@ -19,18 +21,19 @@ func (m *Machine) attach(v View, b Bounds, h sequencer.HolderID, c Claim) (a seq
 	if m.ending[name] != nil {
 		return a, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
-	if err := m.check(v, c); err != nil {
+	c, err = m.judge(v, c)
+	if err != nil {
 		return a, err
 	}
-	if (c.Any || !c.Previous.IsZero()) && m.isLearning(v) { // a holder may be about to claim any node
-		return a, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", name, m.waitsForHolders(v))
+	if (c.Any || !c.Previous.IsZero()) && m.learner.isLearning(v) { // a holder may be about to claim any node
+		return a, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", name, m.learner.waitsForHolders(v))
 	}
 	m.expirePrevious(b, c)
-	if err := m.withinQuota(v, h, c); err != nil {
+	if err := m.withinQuota(h, c); err != nil {
 		return a, err
 	}
-	life := m.life(name)
-	a, changed, err := m.table.Attach(m.withTrust(v, c), b)
+	life := m.table.lifeOf(name)
+	a, changed, err := m.table.Attach(c, b)
 	if err != nil {
 		return sequencer.Attachment{}, err
 	}
@@ -38,26 +41,22 @@ func (m *Machine) attach(v View, b Bounds, h sequencer.HolderID, c Claim) (a seq
 	return a, nil
 }
 
-// Detach takes a logical node back (O3).
-func (m *Machine) Detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel sequencer.Release, reply func(error)) {
-	serve(m, v, func(Bounds) (struct{}, error) {
-		m.detach(v, h, ref, rel)
-		return struct{}{}, nil
-	}, errorFunc(reply))
-}
-
-func (m *Machine) detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel sequencer.Release) {
-	name := ref.Definition.Name()
-	if m.table.Detach(ref, rel) {
-		m.changed(name, rel.ID)
-		m.released.note(rel.ID, v.Mono)
-		m.table.use(name, v.Mono)
+// expirePrevious ends the attachment of a holder's earlier process on the logical node that its
+// successor requests. This is an early expiry: all that was granted stays granted, and the
+// successor begins above it, so safety does not depend on the earlier process having ended. If that
+// process is still alive, for instance with a copied data directory, it is notified that its node
+// was given to another holder. Only the holder has the attachment's ID.
+func (m *Machine) expirePrevious(b Bounds, c Claim) {
+	name := c.Ref.Definition.Name()
+	if c.Previous.IsZero() || c.Previous == c.ID || c.Any || m.table.lifeOf(name) != c.Ref.Life {
+		return
 	}
-	limit := m.sessions.LimitOf(h)
-	m.sessions.Drop(name, rel.ID)
-	if m.ending[name] == nil {
-		m.show(v, h, Claim{Ref: ref, Limit: limit}, sequencer.Attachment{}) // the handle is still there, Detached
-	} else {
-		m.endIfSilent(name, v.Mono)
+	until, known := m.sessions.Until(name, c.Previous)
+	if !known {
+		until = b.Ceiling
+	}
+	if m.table.Expire(name, c.Node, c.Previous, until) {
+		m.changed(name, c.Previous)
+		m.sessions.Drop(name, c.Previous)
 	}
 }

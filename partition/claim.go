@@ -52,56 +52,11 @@ func (c Claim) names() error {
 	return failure.Errorf(failure.ErrBadClaim, "sequencer %q: the attachment ID is zero; give random bits", c.Ref.Definition.Name())
 }
 
-// check rejects a claim that cannot be served: from another run of the grid with a grant beyond the
-// floor, with a roster version later than this owner's, or for a released attachment.
-func (m *Machine) check(v View, c Claim) error {
-	if err := m.checkEarlier(v, c); err != nil {
-		return err
-	}
-	name := c.Ref.Definition.Name()
-	if c.Grid == v.Roster.Identity() && c.Version > v.Roster.Version {
-		// A replaced owner without replicas cannot detect its replacement. It would mistake a life
-		// created by its successor for one that has ended.
-		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the holder has seen roster version %d, this member %d; retry", name, c.Version, v.Roster.Version)
-	}
-	if m.life(name) == c.Ref.Life {
-		return m.released.refuse(name, c.ID)
-	}
-	if v.ofLaterClaim(c) {
-		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the holder was answered under another anchor claim, and this member has received no ceiling raise recently; retry",
-			name)
-	}
-	return m.notYet(v, c)
-}
-
-// withTrust returns a claim with the owner's trust in it. The claim may be about a life that
-// the grid forgot in a loss.
-func (m *Machine) withTrust(v View, c Claim) Claim {
-	lost := roster.Version(v.Roster.Partitions[m.id].LostTerm)
-	c.Trust = Trust{
-		Forgotten: m.mayRecreate(v) && (c.Grid != v.Roster.Identity() || c.Version < lost) || m.neverHeard(v, c),
-		Shown:     m.shownUntil(v, c),
-		Before:    c.Grid == v.Roster.Identity() && roster.Version(c.Ref.Born.Term) < lost,
-	}
-	return c
-}
-
-// neverHeard reports whether a claim comes from an earlier grid and names a sequencer that this
-// grid may never have had: its voters' memory began with it. Once an anchored grid has been reset,
-// a holder under another anchor claim may belong to this grid, where the name has ended. Then only
-// a grant that ended before the grid began is from another one, and a handle has none at first.
-func (m *Machine) neverHeard(v View, c Claim) bool {
-	if !m.replica.InMemory() || c.Grid == v.Roster.Identity() {
-		return false
-	}
-	return v.Roster.Claim == "" || !v.Roster.Restarted || c.Until > 0 && c.Until < v.Roster.Began
-}
-
 // took performs the effects of a claim that the table has accepted: before is the name's earlier
 // life.
 func (m *Machine) took(v View, h sequencer.HolderID, c Claim, a sequencer.Attachment, before sequencer.Life, changed bool) {
 	name := c.Ref.Definition.Name()
-	if !before.IsZero() && m.life(name) != before {
+	if !before.IsZero() && m.table.lifeOf(name) != before {
 		// That life has given way to a later one: its attachments are not recorded
 		// any longer, so none of them may be extended without a check.
 		m.sessions.DropName(name)

@@ -35,6 +35,17 @@ type ask struct {
 	next time.Duration
 }
 
+// collection requests the definitions that an owner lacks after a loss, and has the requests that
+// wait for them (D5, D6).
+type collection struct {
+	id      roster.PartitionID
+	member  Member
+	replica *tableReplica
+	table   *Table
+	asks    map[roster.MemberID]*ask
+	waiting []waiting // requests that wait for definitions
+}
+
 // waiting is a request that cannot begin before the table is complete (D5).
 type waiting struct {
 	deadline time.Duration
@@ -56,9 +67,9 @@ type namesCall[T any] struct {
 }
 
 func (c namesCall[T]) begin(m *Machine, v View) {
-	serve(m, v, func(b Bounds) (T, error) {
-		m.persistent = true
-		return c.request.serve(m, v, b)
+	serve(m, v, func(b Bounds) (T, dependency, error) {
+		value, err := c.request.serve(m, v, b)
+		return value, dependency{number: wholeTable, disks: true}, err
 	}, c.to)
 }
 
@@ -75,27 +86,32 @@ func serveNames[T any](m *Machine, v View, request namesRequest[T], to caller[T]
 		c.begin(m, v)
 		return
 	}
-	if len(m.waiting) >= waitingMax {
-		c.fail(m.awaited())
-	} else {
-		m.waiting = append(m.waiting, waiting{v.Mono + namesWait, c})
-	}
+	m.collection.add(waiting{v.Mono + namesWait, c})
 	m.settle(v)
 }
 
+// add makes a request wait for the definitions.
+func (c *collection) add(w waiting) {
+	if len(c.waiting) >= waitingMax {
+		w.request.fail(c.awaited())
+	} else {
+		c.waiting = append(c.waiting, w)
+	}
+}
+
 // awaited returns the error for a request that the incomplete table cannot serve.
-func (m *Machine) awaited() error {
-	return failure.Errorf(sequencer.ErrUnavailable, "grid: %s", m.awaits())
+func (c *collection) awaited() error {
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: %s", c.awaits())
 }
 
 // awaits describes the disks that the table waits for.
-func (m *Machine) awaits() string {
-	if m.replica.InMemory() {
+func (c *collection) awaits() string {
+	if c.replica.InMemory() {
 		return fmt.Sprintf("partition %d was lost with all its replicas, and its definitions are in the memory of members %s, of which none has answered yet; reconnect one of them, or, if their processes have ended, give the definitions up for good with: snowgrid forget MEMBER",
-			m.id, list(m.replica.Disks(0).Named))
+			c.id, list(c.replica.Disks(0).Named))
 	}
 	return fmt.Sprintf("partition %d was lost with all its replicas, and its definitions are on the disks of members %s, of which none has answered yet; start one of them, or give them up for good with: snowgrid forget MEMBER",
-		m.id, list(m.replica.Disks(0).Named))
+		c.id, list(c.replica.Disks(0).Named))
 }
 
 // list gives members' names for people to read.
@@ -107,29 +123,52 @@ func list[T ~string](members []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// collect requests the definitions that this owner lacks after a loss from the named disks.
-// If no disk is named any longer, the table is complete as it is.
-func (m *Machine) collect(v View) {
-	if m.table.Complete() {
+// collect requests the missing definitions from the named disks. If no disk is named any longer,
+// the table is complete as it is.
+func (c *collection) collect(v View) {
+	if c.table.Complete() {
 		return
 	}
-	named := m.replica.Disks(0).Named
+	named := c.replica.Disks(0).Named
 	if len(named) == 0 {
-		m.table.CompleteAlone()
-		m.replica.Changed()
+		c.table.CompleteAlone()
+		c.replica.Changed()
 		return
 	}
-	p := v.Roster.Partitions[m.id]
+	p := v.Roster.Partitions[c.id]
 	for _, id := range named {
-		a := m.asks[id]
+		a := c.asks[id]
 		if a == nil {
 			a = &ask{}
-			m.asks[id] = a
+			c.asks[id] = a
 		}
 		if !a.busy && v.Mono >= a.next && v.Roster.Has(id) {
 			a.busy = true
-			m.member.Collect(Collection{From: id, Term: p.Term, Lost: p.LostTerm})
+			c.member.Collect(Collection{From: id, Term: p.Term, Lost: p.LostTerm})
 		}
+	}
+}
+
+// fail gives up all waiting requests.
+func (c *collection) fail(err error) {
+	waiting := c.waiting
+	c.waiting = nil
+	for _, w := range waiting {
+		w.request.fail(err)
+	}
+}
+
+// giveUpOverdue fails the requests that have waited too long for disks, with the list of those
+// disks.
+func (c *collection) giveUpOverdue(now time.Duration) {
+	overdue := 0
+	for overdue < len(c.waiting) && c.waiting[overdue].deadline <= now {
+		overdue++
+	}
+	late := slices.Clone(c.waiting[:overdue])
+	c.waiting = slices.Delete(c.waiting, 0, overdue)
+	for _, w := range late {
+		w.request.fail(c.awaited())
 	}
 }
 
@@ -145,7 +184,7 @@ func (m *Machine) ShowDisk(v View, c Collection) error {
 func (m *Machine) Collected(v View, c Collection, d Definitions, err error) {
 	m.observe(v)
 	if m.replica.Acts() && m.replica.Position().Term == c.Term && !m.table.Complete() {
-		if a := m.asks[c.From]; a != nil {
+		if a := m.collection.asks[c.From]; a != nil {
 			*a = ask{next: v.Mono + collectRetry}
 		}
 		if err == nil && slices.Contains(m.replica.Disks(0).Named, c.From) {
@@ -169,67 +208,12 @@ func (m *Machine) take(c Collection, d Definitions) {
 
 // resume begins the requests that waited for the definitions.
 func (m *Machine) resume(v View) {
-	if len(m.waiting) == 0 || !m.table.Complete() {
+	if len(m.collection.waiting) == 0 || !m.table.Complete() {
 		return
 	}
-	begun := m.waiting
-	m.waiting = nil
+	begun := m.collection.waiting
+	m.collection.waiting = nil
 	for _, w := range begun {
 		w.request.begin(m, v)
 	}
-}
-
-// giveUpOverdue fails the requests that have waited too long for disks, with the list of those
-// disks.
-func (m *Machine) giveUpOverdue(now time.Duration) {
-	overdue := 0
-	for overdue < len(m.waiting) && m.waiting[overdue].deadline <= now {
-		overdue++
-	}
-	late := slices.Clone(m.waiting[:overdue])
-	m.waiting = slices.Delete(m.waiting, 0, overdue)
-	for _, w := range late {
-		w.request.fail(m.awaited())
-	}
-	var failed []pendingReply
-	m.pending = slices.DeleteFunc(m.pending, func(h pendingReply) bool {
-		if !h.persistent || h.deadline > now || !m.replica.AllAcknowledged(h.number) {
-			return false
-		}
-		failed = append(failed, h)
-		return true
-	})
-	for _, h := range failed {
-		h.answer.send(m.unconfirmed(h))
-	}
-}
-
-// unconfirmed returns an error with the disks that a reply waits for.
-func (m *Machine) unconfirmed(h pendingReply) error {
-	d := m.replica.Disks(h.number)
-	var cause string
-	switch {
-	case len(d.Behind) > 0 && m.replica.Storage().Memory:
-		cause = fmt.Sprintf("members %s of the majority of the voters do not have it in memory yet", list(d.Behind))
-	case len(d.Behind) > 0:
-		cause = fmt.Sprintf("it is not on the disks of %s yet", list(d.Behind))
-	case len(d.Missing) > 0 && m.replica.InMemory():
-		cause = fmt.Sprintf("other voters are to keep its definitions in place of members %s, which have ended; try again", list(d.Missing))
-	case len(d.Missing) > 0:
-		cause = fmt.Sprintf("the disks of members %s are to be replaced by those of durable replicas; start them, or give them up for good with: snowgrid forget MEMBER",
-			list(d.Missing))
-	case len(d.Named) == 0:
-		cause = "no durable member has been named for it yet"
-	default:
-		cause = "its replicas have not confirmed it yet"
-	}
-	return failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d: the outcome is not certain: %s", m.id, cause)
-}
-
-// notYet rejects a claim about a name that this owner may not have learned yet.
-func (m *Machine) notYet(v View, c Claim) error {
-	if m.table.Complete() || !m.life(c.Ref.Definition.Name()).IsZero() || m.withTrust(v, c).Forgotten {
-		return nil
-	}
-	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", c.Ref.Definition.Name(), m.awaits())
 }

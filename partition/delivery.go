@@ -40,66 +40,110 @@ type sender struct {
 	answered uint64        // the last question that it has answered
 }
 
+// deliveries sends updates and read barriers to the other replicas, and to the keepers of
+// definitions.
+type deliveries struct {
+	member    Member
+	replica   *tableReplica
+	senders   map[roster.Incarnation]*sender
+	questions uint64 // questions to the other replicas
+	// keepersAsked is the last question that is one to the keepers of definitions, too.
+	keepersAsked uint64
+}
+
 const (
 	firstPause = 20 * time.Millisecond
 	lastPause  = 400 * time.Millisecond
 )
 
-// senderTo returns the state of the deliveries to a replica.
-func (m *Machine) senderTo(to roster.Incarnation) *sender {
-	s := m.senders[to]
+// to returns the state of the deliveries to a replica.
+func (d *deliveries) to(replica roster.Incarnation) *sender {
+	s := d.senders[replica]
 	if s == nil {
 		s = &sender{pause: firstPause}
-		m.senders[to] = s
+		d.senders[replica] = s
 	}
 	return s
 }
 
+// question begins a read barrier: the replies of all replicas, and with keepers set of all
+// keepers, confirm that none has seen a later owner. A reply without a change depends on that
+// alone: a paused owner that was replaced would otherwise return an old state.
+func (d *deliveries) question(keepers bool) uint64 {
+	d.questions++
+	if keepers {
+		d.keepersAsked = d.questions
+	}
+	return d.questions
+}
+
+// answered returns the last read barrier that every one of some members has answered.
+func (d *deliveries) answered(by []roster.Incarnation) uint64 {
+	least := d.questions
+	for _, i := range by {
+		s := d.senders[i]
+		if s == nil {
+			return 0
+		}
+		least = min(least, s.answered)
+	}
+	return least
+}
+
 // replicate sends every needed replica the changes that it lacks.
-func (m *Machine) replicate() {
-	for _, to := range m.replica.Needed() {
-		s := m.senderTo(to)
+func (d *deliveries) replicate() {
+	for _, to := range d.replica.Needed() {
+		s := d.to(to)
 		if s.busy {
 			continue
 		}
-		if u, due := m.replica.Update(to); due || s.answered < m.questions {
-			s.busy = true
-			m.member.Send(Delivery{To: to, Update: u, Pause: s.pause, Question: m.questions})
+		if u, due := d.replica.Update(to); due || s.answered < d.questions {
+			d.send(s, to, u)
 		}
 	}
+}
+
+// send sends an update with the newest question.
+func (d *deliveries) send(s *sender, to roster.Incarnation, u Update) {
+	s.busy = true
+	d.member.Send(Delivery{To: to, Update: u, Pause: s.pause, Question: d.questions})
+}
+
+// heard processes a replica's answer, and reports whether it acknowledges changes.
+func (d *deliveries) heard(of Delivery, h Holds, err error) (acknowledged bool) {
+	s := d.to(of.To)
+	switch {
+	case err != nil:
+		s.pause = min(2*s.pause, lastPause)
+	case h.NotYet, !confirms(d.replica, max(h.Newest, h.Held.Term)):
+		// The answer does not count, by one roster or the other.
+	case h.Gap:
+		d.replica.Heard(h.Newest)
+		d.replica.Behind(of.To)
+	default:
+		s.pause = firstPause
+		s.answered = max(s.answered, of.Question)
+		d.replica.Heard(h.Newest)
+		d.replica.Acknowledged(of.To, of.Update.Version, h.Held)
+		d.replica.StoredBy(of.To, h.Stored)
+		return true
+	}
+	return false
 }
 
 // Delivered processes a replica's answer to a delivery, or the failure of the delivery.
 func (m *Machine) Delivered(v View, d Delivery, h Holds, err error) {
 	m.observe(v)
-	m.heard(d, h, err)
-	m.settle(v)
-}
-
-func (m *Machine) heard(d Delivery, h Holds, err error) {
-	s := m.senderTo(d.To)
-	s.busy = false
-	switch {
-	case d.Update.Keep:
-		m.heardKeeper(d, h, err)
-	case err != nil:
-		s.pause = min(2*s.pause, lastPause)
-	case h.NotYet, !m.confirms(max(h.Newest, h.Held.Term)):
-		// The answer does not count, by one roster or the other.
-	case h.Gap:
-		m.replica.Heard(h.Newest)
-		m.replica.Behind(d.To)
-	default:
-		s.pause = firstPause
-		s.answered = max(s.answered, d.Question)
-		m.replica.Heard(h.Newest)
-		m.replica.Acknowledged(d.To, d.Update.Version, h.Held)
-		m.replica.StoredBy(d.To, h.Stored)
+	m.deliveries.to(d.To).busy = false
+	if d.Update.Keep {
+		m.keepers.heard(m.deliveries.to(d.To), d, h, err)
+	} else if m.deliveries.heard(d, h, err) {
 		m.unacked.forget(m.replica.AllAcknowledged)
 	}
-	if !slices.Contains(m.replica.Needed(), d.To) && !slices.Contains(m.keepers(), d.To) {
-		delete(m.senders, d.To)
+	if !slices.Contains(m.replica.Needed(), d.To) && !slices.Contains(m.keepers.members(), d.To) {
+		delete(m.deliveries.senders, d.To)
 	}
+	m.settle(v)
 }
 
 // Accept applies an update of another owner (B1). An update from an older term is not an
@@ -111,28 +155,23 @@ func (m *Machine) Accept(v View, u Update) (Holds, error) {
 	if !believed {
 		return holds, nil
 	}
+	var err error
 	if u.Keep {
-		return m.acceptDefinitions(u)
+		err = m.keepers.accept(u)
+	} else if _, err = m.replica.Accept(u); err == nil {
+		m.storage.store(v) // a table that needs no write is stored already
 	}
-	if _, err := m.replica.Accept(u); err != nil {
-		return m.refusal(err)
-	}
-	m.store(v) // a table that needs no write is stored already
-	return m.holds(false), nil
-}
-
-// refusal returns the reply to an update that this replica does not accept.
-func (m *Machine) refusal(err error) (Holds, error) {
-	gap := errors.Is(err, backup.ErrGap)
-	if !gap && !errors.Is(err, backup.ErrOldTerm) {
+	holds = m.Holds()
+	switch {
+	case errors.Is(err, backup.ErrGap):
+		holds.Gap = true
+	case err != nil && !errors.Is(err, backup.ErrOldTerm):
 		return Holds{}, err
 	}
-	return m.holds(gap), nil
+	return holds, nil
 }
 
 // Holds returns this replica's report.
-func (m *Machine) Holds() Holds { return m.holds(false) }
-
-func (m *Machine) holds(gap bool) Holds {
-	return Holds{Held: m.replica.Position(), Stored: m.replica.OnDisk(), Newest: m.replica.Newest(), Gap: gap}
+func (m *Machine) Holds() Holds {
+	return Holds{Held: m.replica.Position(), Stored: m.replica.OnDisk(), Newest: m.replica.Newest()}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -22,12 +23,35 @@ type ending struct {
 	waiting  []*begun
 }
 
-// endings returns the names of the lives that are being ended, sorted.
-func (m *Machine) endings() []string {
-	if len(m.ending) == 0 {
+// endings are the destroys in progress, by name.
+type endings map[string]*ending
+
+// names returns the names of the lives that are being ended, sorted.
+func (e endings) names() []string {
+	if len(e) == 0 {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(m.ending))
+	return slices.Sorted(maps.Keys(e))
+}
+
+// check returns an error for a name while its life is being ended: its holders have been notified
+// of the end already, but the record still exists.
+func (e endings) check(name string) error {
+	if e[name] == nil {
+		return nil
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: it is being destroyed", name)
+}
+
+// fail gives up all destroys in progress.
+func (e endings) fail(err error) {
+	for _, name := range e.names() {
+		waiting := e[name].waiting
+		delete(e, name)
+		for _, b := range waiting {
+			b.ended(err)
+		}
+	}
 }
 
 // Destroy ends a life, the current one if life is zero. It replies when the life has ended; the
@@ -54,7 +78,7 @@ type destroy struct {
 }
 
 func (d destroy) serve(m *Machine, v View, _ Bounds) (struct{}, error) {
-	if err := m.learning(v, d.name); err != nil {
+	if err := m.learner.check(v, d.name); err != nil {
 		d.begun.ended(err)
 	} else if err := m.checkUnused(v, d.name, d.unused); err != nil {
 		d.begun.ended(err)
@@ -134,7 +158,7 @@ func (m *Machine) endIfSilent(name string, now time.Duration) {
 
 // endOverdue ends the lives whose holders had their time to report.
 func (m *Machine) endOverdue(now time.Duration) {
-	for _, name := range m.endings() {
+	for _, name := range m.ending.names() {
 		if now >= m.ending[name].deadline {
 			m.end(name, now)
 		}
@@ -157,7 +181,7 @@ func (m *Machine) end(name string, now time.Duration) {
 
 // giveWay completes the destroy of a life that a later one has replaced.
 func (m *Machine) giveWay(name string, now time.Duration) {
-	if e := m.ending[name]; e != nil && m.life(name) != e.ref.Life {
+	if e := m.ending[name]; e != nil && m.table.lifeOf(name) != e.ref.Life {
 		delete(m.ending, name)
 		m.answerEnding(e, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed), now)
 	}
@@ -166,6 +190,6 @@ func (m *Machine) giveWay(name string, now time.Duration) {
 // answerEnding replies to all requests for a life's end.
 func (m *Machine) answerEnding(e *ending, err error, now time.Duration) {
 	for _, b := range e.waiting {
-		m.deferReply(pendingReply{number: m.replica.Position().Number, persistent: true, deadline: now + namesWait, answer: end{b, err}})
+		m.replies.add(pendingReply{number: m.replica.Position().Number, persistent: true, deadline: now + namesWait, answer: end{b, err}})
 	}
 }

@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
@@ -40,8 +39,13 @@ type DiskMember interface {
 // storeRetry is the pause after a write that failed.
 const storeRetry = time.Second
 
-// disk is a machine's part in keeping definitions on disk.
-type disk struct {
+// storage stores the definitions of one replica, on disk or in memory, and reports disks that the
+// roster may name.
+type storage struct {
+	member   Member
+	replica  *tableReplica
+	table    *Table
+	keepers  *keepers
 	writing  bool             // a write is in progress
 	failed   bool             // the last one did
 	retry    time.Duration    // not before
@@ -51,21 +55,21 @@ type disk struct {
 
 // store writes the changes that this replica's disk lacks, if that is useful: only a complete table
 // with the newest known term (D1). It reports whether the changes are in memory already.
-func (m *Machine) store(v View) (stored bool) {
-	if m.replica.Storage().Memory {
-		return m.keep()
+func (s *storage) store(v View) (stored bool) {
+	if s.replica.Storage().Memory {
+		return s.keepers.keep()
 	}
-	if m.disk.writing || v.Mono < m.disk.retry || !m.replica.IsDurable() || !m.table.Complete() {
+	if s.writing || v.Mono < s.retry || !s.replica.IsDurable() || !s.table.Complete() {
 		return false
 	}
-	p, useful := m.replica.Storable()
+	p, useful := s.replica.Storable()
 	switch {
 	case !useful:
-	case !m.table.Unstored():
-		m.replica.Stored(p)
+	case !s.table.Unstored():
+		s.replica.Stored(p)
 	default:
-		m.disk.writing = true
-		m.member.Store(Write{Position: p, DefinitionChange: m.table.TakeUnstored()})
+		s.writing = true
+		s.member.Store(Write{Position: p, DefinitionChange: s.table.TakeUnstored()})
 	}
 	return false
 }
@@ -73,21 +77,26 @@ func (m *Machine) store(v View) (stored bool) {
 // Stored takes note that a write of this machine is on disk, or has failed.
 func (m *Machine) Stored(v View, p backup.Position, err error) {
 	m.observe(v)
-	m.disk.writing, m.disk.failed, m.disk.retry = false, err != nil, 0
-	switch {
-	case err != nil:
-		m.table.ForgetStored()
-		m.disk.retry = v.Mono + storeRetry
-	case m.replica.Stored(p) && !m.replica.Acts():
-		m.reportStored(p)
-	}
+	m.storage.stored(v, p, err)
 	m.settle(v)
 }
 
-// reportStored reports to the owner of a table's term that this member has stored the table.
-func (m *Machine) reportStored(p backup.Position) {
-	if owner, named := m.replica.OwnerOf(p.Term); named {
-		m.member.ReportStored(owner, p)
+// stored records the outcome of a write.
+func (s *storage) stored(v View, p backup.Position, err error) {
+	s.writing, s.failed, s.retry = false, err != nil, 0
+	switch {
+	case err != nil:
+		s.table.ForgetStored()
+		s.retry = v.Mono + storeRetry
+	case s.replica.Stored(p) && !s.replica.Acts():
+		s.report(p)
+	}
+}
+
+// report reports to the owner of a table's term that this member has stored the table.
+func (s *storage) report(p backup.Position) {
+	if owner, named := s.replica.OwnerOf(p.Term); named {
+		s.member.ReportStored(owner, p)
 	}
 }
 
@@ -101,42 +110,40 @@ func (m *Machine) StoredBy(v View, from roster.Incarnation, p backup.Position) {
 // reportPersisted makes the leader name the disks of the durable in-sync replicas. If these replace
 // others, and two of them are named already, or the only one, it waits until a reply needs it:
 // after members have left cleanly, each of their disks stays good until something changes. With
-// fewer, leaving members wait until others are named in their place.
-func (m *Machine) reportPersisted(v View) {
-	m.disk.delayed = false
-	p, ready := m.replica.Persisted()
-	if !ready || !m.table.Complete() {
+// fewer, leaving members wait until others are named in their place. The first disks are named
+// when the owner has ended learning.
+func (s *storage) reportPersisted(v View, r *replies, l *learner) {
+	s.delayed = false
+	p, ready := s.replica.Persisted()
+	if !ready || !s.table.Complete() {
 		return
 	}
-	d := m.replica.Disks(0)
+	d := s.replica.Disks(0)
 	named := len(d.Named) - len(d.Missing)
-	replaces := len(d.Missing) > 0 && named > 0 && named >= min(2, d.Next) && !m.replica.Storage().Memory
+	replaces := len(d.Missing) > 0 && named > 0 && named >= min(2, d.Next) && !s.replica.Storage().Memory
 	switch {
-	case p == m.disk.reported, replaces && !slices.ContainsFunc(m.pending, func(h pendingReply) bool { return h.persistent }):
-	case len(d.Named) == 0 && m.isLearning(v):
-		m.disk.delayed = true
+	case p == s.reported, replaces && !r.awaitDisks():
+	case len(d.Named) == 0 && l.isLearning(v):
+		s.delayed = true
 	default:
-		m.disk.reported = p
-		m.member.ReportPersisted(p)
+		s.reported = p
+		s.member.ReportPersisted(p)
 	}
 }
 
-// awaitsDisks reports whether time may do something about disks here.
-func (m *Machine) awaitsDisks() bool {
-	if m.disk.failed || m.disk.delayed || len(m.waiting) > 0 {
-		return true
-	}
-	return m.replica.Acts() && (!m.table.Complete() || m.isBehind())
+// isPending reports whether time may do something about disks here.
+func (s *storage) isPending() bool {
+	return s.failed || s.delayed || s.replica.Acts() && (!s.table.Complete() || s.isBehind())
 }
 
 // isBehind reports whether some replica's disk lacks something.
-func (m *Machine) isBehind() bool {
-	return !m.replica.OnAllDisks(m.replica.Position().Number) || !m.replica.JoinerOnDisk()
+func (s *storage) isBehind() bool {
+	return !s.replica.OnAllDisks(s.replica.Position().Number) || !s.replica.JoinerOnDisk()
 }
 
 // askDisks requests the positions of the replicas' disks again: reports may be lost.
-func (m *Machine) askDisks() {
-	if m.table.Complete() && m.isBehind() {
-		m.question()
+func (s *storage) askDisks(d *deliveries) {
+	if s.table.Complete() && s.isBehind() {
+		d.question(false)
 	}
 }

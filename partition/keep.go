@@ -39,45 +39,58 @@ func (k *kept) apply(p backup.Position, c DefinitionChange) {
 	k.position, k.base = p, c.Base
 }
 
+// list returns the definitions, sorted by name, and the position of their table.
+func (k *kept) list() (Definitions, backup.Position) {
+	d := Definitions{Base: k.base}
+	for _, name := range slices.Sorted(maps.Keys(k.records)) {
+		d.Records = append(d.Records, k.records[name])
+	}
+	return d, k.position
+}
+
 // Kept returns the definitions that this process keeps in memory, sorted by name, and the
 // position of their table, which is zero if it keeps none.
-func (m *Machine) Kept() (Definitions, backup.Position) {
-	d := Definitions{Base: m.kept.base}
-	for _, name := range slices.Sorted(maps.Keys(m.kept.records)) {
-		d.Records = append(d.Records, m.kept.records[name])
-	}
-	return d, m.kept.position
+func (m *Machine) Kept() (Definitions, backup.Position) { return m.keepers.kept.list() }
+
+// keepers keeps definitions in the memory of this process, and as the owner in the memory of other
+// members.
+type keepers struct {
+	replica *tableReplica
+	table   *Table
+	kept    kept                            // definitions in this process's memory
+	keeping map[roster.Incarnation]*keeping // keepers that are no replicas
+	others  []roster.Incarnation            // those keepers, by the newest roster
 }
 
 // keep stores the definitions of this replica's table in memory, if they are needed there: only for
 // a complete table with the newest known term (D1). It reports whether it did.
-func (m *Machine) keep() bool {
-	if !m.table.Complete() || !m.replica.IsKeeper() && !m.replica.Acts() {
+func (k *keepers) keep() bool {
+	if !k.table.Complete() || !k.replica.IsKeeper() && !k.replica.Acts() {
 		return false
 	}
-	p, useful := m.replica.Storable()
+	p, useful := k.replica.Storable()
 	if !useful {
 		return false
 	}
-	c := DefinitionChange{Base: m.kept.base}
-	if m.table.Unstored() {
-		c = m.table.TakeUnstored()
+	c := DefinitionChange{Base: k.kept.base}
+	if k.table.Unstored() {
+		c = k.table.TakeUnstored()
 	}
-	m.kept.apply(p, c)
-	m.replica.Stored(p)
-	for _, k := range m.keeping {
-		k.note(c)
+	k.kept.apply(p, c)
+	k.replica.Stored(p)
+	for _, other := range k.keeping {
+		other.note(c)
 	}
 	return true
 }
 
-// forgetKept drops definitions that no owner needs. Within a term they stay, because its owner
+// forget drops definitions that no owner needs. Within a term they stay, because its owner
 // counts on them.
-func (m *Machine) forgetKept() {
-	named := slices.Contains(m.replica.Disks(0).Named, m.replica.Self().Member())
-	if p := m.kept.position; p.Term > 0 && p.Term < m.replica.Newest() && !named && !m.replica.IsKeeper() {
-		m.kept = kept{}
-		m.table.ForgetStored()
+func (k *keepers) forget() {
+	named := slices.Contains(k.replica.Disks(0).Named, k.replica.Self().Member())
+	if p := k.kept.position; p.Term > 0 && p.Term < k.replica.Newest() && !named && !k.replica.IsKeeper() {
+		k.kept = kept{}
+		k.table.ForgetStored()
 	}
 }
 
@@ -100,102 +113,104 @@ func (k *keeping) note(c DefinitionChange) {
 	}
 }
 
-// observeKeepers records the members that keep definitions, by the newest roster, and are
+// observe records the members that keep definitions, by the newest roster, and are
 // neither this one nor a replica to which its owner sends the table.
-func (m *Machine) observeKeepers(p roster.Partition) {
-	m.others = nil
-	if s := m.replica.Storage(); s.Memory {
-		m.others = slices.DeleteFunc(slices.Clone(s.Needed), func(i roster.Incarnation) bool {
-			return i == m.replica.Self() || i == p.Joining || slices.Contains(p.InSync, i)
+func (k *keepers) observe(p roster.Partition) {
+	k.others = nil
+	if s := k.replica.Storage(); s.Memory {
+		k.others = slices.DeleteFunc(slices.Clone(s.Needed), func(i roster.Incarnation) bool {
+			return i == k.replica.Self() || i == p.Joining || slices.Contains(p.InSync, i)
 		})
 	}
+	k.forget()
 }
 
-// keepers returns the members to which an owner sends definitions alone; read only.
-func (m *Machine) keepers() []roster.Incarnation {
-	if !m.replica.Acts() {
+// members returns the members to which an owner sends definitions alone; read only.
+func (k *keepers) members() []roster.Incarnation {
+	if !k.replica.Acts() {
 		return nil
 	}
-	return m.others
+	return k.others
 }
 
-// sendDefinitions sends each keeper the definitions that it lacks, or a read barrier. A keeper that
+// send sends each keeper the definitions that it lacks, or a read barrier. A keeper that
 // lacks none has stored the table, since none of its definitions have changed.
-func (m *Machine) sendDefinitions() {
-	if !m.table.Complete() {
+func (k *keepers) send(d *deliveries) {
+	if !k.table.Complete() {
 		return
 	}
-	for _, to := range m.keepers() {
-		s, k := m.senderTo(to), m.keeping[to]
+	for _, to := range k.members() {
+		s, other := d.to(to), k.keeping[to]
 		if s.busy {
 			continue
 		}
-		if k == nil {
-			k = &keeping{changed: map[string]bool{}}
-			m.keeping[to] = k
+		if other == nil {
+			other = &keeping{changed: map[string]bool{}}
+			k.keeping[to] = other
 		}
-		if k.known && len(k.changed) == 0 {
-			m.replica.StoredBy(to, m.replica.Position())
-			if s.answered >= m.keepersAsked {
+		if other.known && len(other.changed) == 0 {
+			k.replica.StoredBy(to, k.replica.Position())
+			if s.answered >= d.keepersAsked {
 				continue
 			}
 		}
-		s.busy = true
-		u := Update{Version: m.replica.Version(), Position: m.replica.Position(), Keep: true}
-		if k.known {
-			c := m.table.definitionsOf(k.changed)
-			u.Since, u.Changes = k.number, []TableChange{c}
-			k.sending = k.changed
-		} else {
-			whole := m.table.definitionState()
-			u.Whole = &whole
-		}
-		k.changed = map[string]bool{}
-		m.member.Send(Delivery{To: to, Update: u, Pause: s.pause, Question: m.questions})
+		d.send(s, to, k.update(other))
 	}
 }
 
-// heardKeeper processes a keeper's answer to definitions.
-func (m *Machine) heardKeeper(d Delivery, h Holds, err error) {
-	k, s := m.keeping[d.To], m.senderTo(d.To)
-	if k == nil {
-		k = &keeping{changed: map[string]bool{}} // from an earlier term
+// update returns the update of a keeper, and counts the names in it as sent.
+func (k *keepers) update(to *keeping) Update {
+	u := Update{Version: k.replica.Version(), Position: k.replica.Position(), Keep: true}
+	if to.known {
+		c := k.table.definitionsOf(to.changed)
+		u.Since, u.Changes = to.number, []TableChange{c}
+		to.sending = to.changed
+	} else {
+		whole := k.table.definitionState()
+		u.Whole = &whole
+	}
+	to.changed = map[string]bool{}
+	return u
+}
+
+// heard processes a keeper's answer to definitions.
+func (k *keepers) heard(s *sender, d Delivery, h Holds, err error) {
+	other := k.keeping[d.To]
+	if other == nil {
+		other = &keeping{changed: map[string]bool{}} // from an earlier term
 	}
 	switch {
 	case err != nil:
 		s.pause = min(2*s.pause, lastPause)
-	case h.NotYet, !m.confirms(max(h.Newest, h.Stored.Term)):
+	case h.NotYet, !confirms(k.replica, max(h.Newest, h.Stored.Term)):
 	default:
 		s.pause = firstPause
 		if !h.Gap {
 			s.answered = max(s.answered, d.Question)
 		}
-		m.replica.Heard(h.Newest)
-		m.replica.StoredBy(d.To, h.Stored)
-		k.number = d.Update.Position.Number
-		k.known = !h.Gap && d.Update.Position.Term == m.replica.Position().Term && h.Stored.Compare(d.Update.Position) >= 0
-		if k.known {
-			k.sending = nil
+		k.replica.Heard(h.Newest)
+		k.replica.StoredBy(d.To, h.Stored)
+		other.number = d.Update.Position.Number
+		other.known = !h.Gap && d.Update.Position.Term == k.replica.Position().Term && h.Stored.Compare(d.Update.Position) >= 0
+		if other.known {
+			other.sending = nil
 		}
 	}
-	maps.Copy(k.changed, k.sending) // it may lack them still
-	k.sending = nil
-	if !slices.Contains(m.keepers(), d.To) {
-		delete(m.keeping, d.To)
+	maps.Copy(other.changed, other.sending) // it may lack them still
+	other.sending = nil
+	if !slices.Contains(k.members(), d.To) {
+		delete(k.keeping, d.To)
 	}
 }
 
-// acceptDefinitions stores definitions that another owner sends.
-func (m *Machine) acceptDefinitions(u Update) (Holds, error) {
-	fresh, err := m.replica.Keep(u)
-	switch {
-	case err != nil:
-		return m.refusal(err)
-	case fresh:
-		m.kept.apply(u.Position, changeOf(u))
-		m.table.ForgetStored() // a table of this replica no longer follows them
+// accept stores definitions that another owner sends.
+func (k *keepers) accept(u Update) error {
+	fresh, err := k.replica.Keep(u)
+	if err == nil && fresh {
+		k.kept.apply(u.Position, changeOf(u))
+		k.table.ForgetStored() // a table of this replica no longer follows them
 	}
-	return m.holds(false), nil
+	return err
 }
 
 // changeOf returns the definition changes in an update.

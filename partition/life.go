@@ -37,7 +37,7 @@ type create struct {
 
 func (c create) serve(m *Machine, v View, b Bounds) (sequencer.Ref, error) {
 	ref, name := c.ref, c.ref.Definition.Name()
-	if err := m.settled(name); err != nil {
+	if err := m.ending.check(name); err != nil {
 		return sequencer.Ref{}, err
 	}
 	if b.Now == 0 {
@@ -46,7 +46,7 @@ func (c create) serve(m *Machine, v View, b Bounds) (sequencer.Ref, error) {
 	if v.Time > v.Roster.Ceiling {
 		return sequencer.Ref{}, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: this member has applied no raise of the ceiling for a window of %v; it may be cut off from the majority of the voters", name, v.window())
 	}
-	if err := m.learning(v, name); err != nil {
+	if err := m.learner.check(v, name); err != nil {
 		return sequencer.Ref{}, err
 	}
 	if _, err := m.table.Open(name); err != nil && c.full != nil {
@@ -75,51 +75,18 @@ type open struct{ name string }
 
 func (o open) serve(m *Machine, v View, _ Bounds) (sequencer.Ref, error) {
 	m.table.use(o.name, v.Mono)
-	if err := cmp.Or(m.settled(o.name), m.learning(v, o.name)); err != nil {
+	if err := cmp.Or(m.ending.check(o.name), m.learner.check(v, o.name)); err != nil {
 		return sequencer.Ref{}, err
 	}
 	return m.table.Open(o.name)
 }
 
-// settled returns an error for a name while its life is being ended: its holders have been notified
-// of the end already, but the record still exists.
-func (m *Machine) settled(name string) error {
-	if m.ending[name] == nil {
-		return nil
-	}
-	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: it is being destroyed", name)
-}
-
-// learning returns an error for an unknown name while a loss may have erased it here and its
-// holders may not have presented it yet: a second life of the name would end the handles of the
-// first. The new life could not be used before cluster time has reached the floor anyway, so the
-// wait costs nothing.
-func (m *Machine) learning(v View, name string) error {
-	if !m.isLearning(v) || !m.mayRecreate(v) {
-		return nil
-	}
-	if _, err := m.table.Open(name); err == nil {
-		return nil
-	}
-	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", name, m.waitsForHolders(v))
-}
-
-// waitsForHolders describes the wait of an owner that learns attachments, with the time when IDs
-// begin: the grid or its partition has just begun, without a table.
-func (m *Machine) waitsForHolders(v View) string {
-	floor, now := v.Roster.Partitions[m.id].Floor, v.Bounds().Now
-	return fmt.Sprintf("IDs begin at %s (in %v), since the grid has just started, or lost every copy of this partition; its holders are asked for their logical nodes first, for %v at most",
-		floor.Time().Format(time.RFC3339), floor.Sub(now).Duration(), v.learningTime())
-}
-
-// learningTime is the maximum time for which a new owner learns.
-func (v View) learningTime() time.Duration { return v.window()/4 + showTime }
-
-// isLearning reports whether holders may still have to present attachments that this owner lacks
-// after a loss. It is the same for the next owner, should the first one leave.
-func (m *Machine) isLearning(v View) bool {
-	p := v.Roster.Partitions[m.id]
-	return m.loss.recent && p.LostTerm == m.loss.term && v.Bounds().Now < p.Floor && v.Mono-m.loss.seen <= v.learningTime()
+// learner tracks the time in which an owner learns after a loss: holders may still have to present
+// attachments and names that the table lacks.
+type learner struct {
+	id    roster.PartitionID
+	table *Table
+	loss  loss
 }
 
 // loss is the last loss of a partition, as a replica has seen it.
@@ -129,22 +96,54 @@ type loss struct {
 	recent bool          // cluster time had not reached its floor yet
 }
 
-// noteLoss records a loss of the partition that is new to this replica.
-func (m *Machine) noteLoss(v View) {
-	if p := v.Roster.Partitions[m.id]; p.LostTerm != m.loss.term {
-		m.loss = loss{term: p.LostTerm, seen: v.Mono, recent: p.Term == p.LostTerm && v.Bounds().Now < p.Floor}
+// observe records a loss of the partition that is new to this replica.
+func (l *learner) observe(v View) {
+	if p := v.Roster.Partitions[l.id]; p.LostTerm != l.loss.term {
+		l.loss = loss{term: p.LostTerm, seen: v.Mono, recent: p.Term == p.LostTerm && v.Bounds().Now < p.Floor}
 	}
+}
+
+// check returns an error for an unknown name while a loss may have erased it here and its
+// holders may not have presented it yet: a second life of the name would end the handles of the
+// first. The new life could not be used before cluster time has reached the floor anyway, so the
+// wait costs nothing.
+func (l *learner) check(v View, name string) error {
+	if !l.isLearning(v) || !l.mayRecreate(v) {
+		return nil
+	}
+	if _, err := l.table.Open(name); err == nil {
+		return nil
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", name, l.waitsForHolders(v))
+}
+
+// waitsForHolders describes the wait of an owner that learns attachments, with the time when IDs
+// begin: the grid or its partition has just begun, without a table.
+func (l *learner) waitsForHolders(v View) string {
+	floor, now := v.Roster.Partitions[l.id].Floor, v.Bounds().Now
+	return fmt.Sprintf("IDs begin at %s (in %v), since the grid has just started, or lost every copy of this partition; its holders are asked for their logical nodes first, for %v at most",
+		floor.Time().Format(time.RFC3339), floor.Sub(now).Duration(), v.learningTime())
+}
+
+// learningTime is the maximum time for which a new owner learns.
+func (v View) learningTime() time.Duration { return v.window()/4 + showTime }
+
+// isLearning reports whether holders may still have to present attachments that this owner lacks
+// after a loss. It is the same for the next owner, should the first one leave.
+func (l *learner) isLearning(v View) bool {
+	p := v.Roster.Partitions[l.id]
+	return l.loss.recent && p.LostTerm == l.loss.term && v.Bounds().Now < p.Floor && v.Mono-l.loss.seen <= v.learningTime()
 }
 
 // mayRecreate reports whether an unknown name may be created again from a holder's claim (O6): the
 // definitions have not been collected yet, or no disk has any. Otherwise the table has every
 // existing name (D7).
-func (m *Machine) mayRecreate(v View) bool {
-	return !m.table.Complete() || len(v.Roster.Partitions[m.id].Disk) == 0
+func (l *learner) mayRecreate(v View) bool {
+	return !l.table.Complete() || len(v.Roster.Partitions[l.id].Disk) == 0
 }
 
-// life returns a name's life, zero for none.
-func (m *Machine) life(name string) sequencer.Life {
-	ref, _ := m.table.Open(name) // a zero Ref with an error
+// lifeOf returns a name's life, zero for none.
+func (t *Table) lifeOf(name string) sequencer.Life {
+	ref, _ := t.Open(name) // a zero Ref with an error
 	return ref.Life
 }

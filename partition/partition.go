@@ -14,7 +14,6 @@ package partition
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
@@ -60,52 +59,54 @@ type Member interface {
 	Expired(id roster.PartitionID, t Tenant)
 }
 
+// tableReplica is the replica of a table.
+type tableReplica = backup.Replica[TableState, TableChange]
+
 // Machine is one member's part in one partition. Each of its methods carries out all consequences
 // of the newest view before it returns: the machine never replies under a term that the view has
 // ended. It is not safe for concurrent use.
+//
+// The parts share the replica and the table. Each has its own state, and acts on the others only
+// through the machine or an argument.
 type Machine struct {
 	id         roster.PartitionID
 	member     Member
-	replica    *backup.Replica[TableState, TableChange]
+	replica    *tableReplica
 	table      *Table
 	sessions   *Sessions
-	ending     map[string]*ending
+	ending     endings
 	released   released
 	ownerSince time.Duration // when it became the owner
-	loss       loss
-
-	pending    []pendingReply // replies that wait for the other replicas
-	after      uint64         // the number that all must acknowledge before the current answer may leave
-	persistent bool           // that answer waits for disks, too
 	unacked    unacked
-	questions  uint64 // questions to the other replicas
-	// keepersAsked is the last question that is one to the keepers of definitions, too.
-	keepersAsked uint64
-	senders      map[roster.Incarnation]*sender
-	reported     roster.Holding // the last one
+	reported   roster.Holding // the last one
 
-	disk    disk
-	kept    kept                            // definitions in this process's memory
-	keeping map[roster.Incarnation]*keeping // keepers that are no replicas
-	others  []roster.Incarnation            // those keepers, by the newest roster
-	asks    map[roster.MemberID]*ask        // requests to disks for definitions
-	waiting []waiting                       // requests that wait for definitions
+	learner    *learner
+	replies    *replies
+	deliveries *deliveries
+	storage    *storage
+	keepers    *keepers
+	collection *collection
 }
 
 // New returns the machine of a partition at a member; self is its incarnation, mono its
 // monotonic clock.
 func New(id roster.PartitionID, self roster.Incarnation, mono time.Duration, member Member) *Machine {
 	table := NewTable()
+	replica := backup.New(id, self, table)
+	d := &deliveries{member: member, replica: replica, senders: map[roster.Incarnation]*sender{}}
+	k := &keepers{replica: replica, table: table, keeping: map[roster.Incarnation]*keeping{}}
 	return &Machine{
-		id: id, member: member, table: table,
-		replica:  backup.New(id, self, table),
-		sessions: NewSessions(0, mono),
-		ending:   map[string]*ending{},
-		released: released{},
-		unacked:  newUnacked(),
-		senders:  map[roster.Incarnation]*sender{},
-		keeping:  map[roster.Incarnation]*keeping{},
-		asks:     map[roster.MemberID]*ask{},
+		id: id, member: member, table: table, replica: replica,
+		sessions:   NewSessions(0, mono),
+		ending:     endings{},
+		released:   released{},
+		unacked:    newUnacked(),
+		learner:    &learner{id: id, table: table},
+		replies:    &replies{id: id, replica: replica, table: table, deliveries: d, keepers: k},
+		deliveries: d,
+		storage:    &storage{member: member, replica: replica, table: table, keepers: k},
+		keepers:    k,
+		collection: &collection{id: id, member: member, replica: replica, table: table, asks: map[roster.MemberID]*ask{}},
 	}
 }
 
@@ -141,12 +142,11 @@ func (m *Machine) observe(v View) {
 	if v.Roster.Version <= m.replica.Version() {
 		return
 	}
-	m.noteLoss(v)
+	m.learner.observe(v)
 	if m.replica.Observe(v.Roster.Version, v.Roster.Partitions[m.id], v.Roster.Storage(m.id)) {
 		m.becomeOwner(v)
 	}
-	m.observeKeepers(v.Roster.Partitions[m.id])
-	m.forgetKept()
+	m.keepers.observe(v.Roster.Partitions[m.id])
 }
 
 // act looks whether this member may answer for the partition, and under which
@@ -171,8 +171,8 @@ func (m *Machine) becomeOwner(v View) {
 	m.Fail(roster.ErrWrongOwner)
 	m.ownerSince = v.Mono
 	m.unacked = newUnacked()
-	clear(m.asks)
-	clear(m.keeping)
+	clear(m.collection.asks)
+	clear(m.keepers.keeping)
 	m.sessions = NewSessions(v.window(), v.Mono)
 	for _, t := range m.table.Tenants() {
 		m.sessions.Show(t, v.Mono)
@@ -182,26 +182,26 @@ func (m *Machine) becomeOwner(v View) {
 
 // settle carries out the effects of the last event.
 func (m *Machine) settle(v View) {
-	stored := m.store(v)
+	stored := m.storage.store(v)
 	if !m.replica.Acts() {
 		if stored {
-			m.reportStored(m.kept.position)
+			m.storage.report(m.keepers.kept.position)
 		}
 		m.Fail(roster.ErrWrongOwner)
 		clear(m.released)
-		clear(m.keeping)
+		clear(m.keepers.keeping)
 		if m.sessions.Len() > 0 {
 			m.sessions = NewSessions(0, v.Mono)
 		}
 		return
 	}
-	m.collect(v)
-	m.store(v)
+	m.collection.collect(v)
+	m.storage.store(v)
 	m.resume(v)
-	m.replicate()
-	m.sendDefinitions()
-	m.release()
-	m.reportPersisted(v)
+	m.deliveries.replicate()
+	m.keepers.send(m.deliveries)
+	m.replies.release()
+	m.storage.reportPersisted(v, m.replies, m.learner)
 	if h, ready := m.Admission(); ready && h != m.reported {
 		m.reported = h
 		m.member.ReportHeld(h)
@@ -211,23 +211,9 @@ func (m *Machine) settle(v View) {
 // Fail gives up every destroy in progress, every pending reply and every request
 // that waits.
 func (m *Machine) Fail(err error) {
-	for _, name := range m.endings() {
-		e := m.ending[name]
-		delete(m.ending, name)
-		for _, b := range e.waiting {
-			b.ended(err)
-		}
-	}
-	pending := m.pending
-	m.pending = nil
-	for _, h := range pending {
-		h.answer.send(err)
-	}
-	waiting := m.waiting
-	m.waiting = nil
-	for _, w := range waiting {
-		w.request.fail(err)
-	}
+	m.ending.fail(err)
+	m.replies.fail(err)
+	m.collection.fail(err)
 }
 
 // TickEvery is the interval of [Machine.Tick] while [Machine.Ticks] is true.
@@ -235,8 +221,8 @@ const TickEvery = 250 * time.Millisecond
 
 // Ticks reports whether there is anything that time alone does here.
 func (m *Machine) Ticks() bool {
-	return m.sessions.Len() > 0 || len(m.ending) > 0 || len(m.released) > 0 || m.awaitsDisks() ||
-		slices.ContainsFunc(m.pending, func(h pendingReply) bool { return h.persistent })
+	return m.sessions.Len() > 0 || len(m.ending) > 0 || len(m.released) > 0 ||
+		m.storage.isPending() || len(m.collection.waiting) > 0 || m.replies.awaitDisks()
 }
 
 // Tick expires the attachments of silent holders and completes overdue destroys.
@@ -258,8 +244,9 @@ func (m *Machine) pass(v View, b Bounds) {
 		}
 	}
 	m.endOverdue(v.Mono)
-	m.giveUpOverdue(v.Mono)
-	m.askDisks()
+	m.collection.giveUpOverdue(v.Mono)
+	m.replies.giveUpOverdue(v.Mono)
+	m.storage.askDisks(m.deliveries)
 	if m.table.Fold(b.Now) {
 		m.replica.Changed()
 	}

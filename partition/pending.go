@@ -3,10 +3,13 @@ package partition
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -61,10 +64,19 @@ func (o outcome[T]) send(notAcked error) {
 	o.to.reply(o.value, cmp.Or(notAcked, o.err))
 }
 
+// dependency limits the changes that a reply depends on.
+type dependency struct {
+	number uint64 // the last change that all replicas must acknowledge before the reply leaves
+	disks  bool   // the reply waits for disks, too (D2)
+}
+
+// onTable is the dependency on the whole table as the request leaves it.
+var onTable = dependency{number: wholeTable}
+
 // serve serves a request and defers its reply until every replica has acknowledged all changes that
-// it depends on: the whole table as it is then, unless the request limits them by m.after (O4). If
-// the request changes nothing, a read barrier first makes sure that no replica has a later owner.
-func serve[T any](m *Machine, v View, request func(b Bounds) (T, error), to caller[T]) {
+// it depends on, by the dependency that the request returns (O4). If the request changes nothing
+// and depends on the whole table, a read barrier first makes sure that no replica has a later owner.
+func serve[T any](m *Machine, v View, request func(b Bounds) (T, dependency, error), to caller[T]) {
 	defer m.settle(v)
 	b, err := m.act(v)
 	if err != nil {
@@ -72,80 +84,122 @@ func serve[T any](m *Machine, v View, request func(b Bounds) (T, error), to call
 		to.reply(none, err)
 		return
 	}
-	m.after, m.persistent = wholeTable, false
 	before := m.replica.Position()
-	value, err := request(b)
-	h := pendingReply{number: min(m.after, m.replica.Position().Number), answer: outcome[T]{value, err, to}}
-	if m.persistent && !errors.Is(err, sequencer.ErrUnavailable) { // ErrUnavailable depends on no name
+	value, on, err := request(b)
+	h := pendingReply{number: min(on.number, m.replica.Position().Number), answer: outcome[T]{value, err, to}}
+	if on.disks && !errors.Is(err, sequencer.ErrUnavailable) { // ErrUnavailable depends on no name
 		h.persistent, h.deadline = true, v.Mono+namesWait
 	}
-	if m.after == wholeTable && m.replica.Position() == before {
-		h.question = m.question()
-		if h.persistent {
-			m.keepersAsked = h.question
-		}
+	if on.number == wholeTable && m.replica.Position() == before {
+		h.question = m.deliveries.question(h.persistent)
 	}
-	m.deferReply(h)
+	m.replies.add(h)
 }
 
-// deferReply sends the reply after every in-sync replica has acknowledged the changes on
-// which it depends.
-func (m *Machine) deferReply(h pendingReply) {
+// replies are the replies that wait for other replicas.
+type replies struct {
+	id         roster.PartitionID
+	replica    *tableReplica
+	table      *Table
+	deliveries *deliveries
+	keepers    *keepers
+	pending    []pendingReply
+}
+
+// add sends a reply after every in-sync replica has acknowledged the changes on which it
+// depends.
+func (r *replies) add(h pendingReply) {
 	switch {
-	case len(m.pending) == 0 && m.isReady(h):
+	case len(r.pending) == 0 && r.isReady(h):
 		h.answer.send(nil)
-	case len(m.pending) >= pendingMax:
-		h.answer.send(failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d waits for its backups; try again", m.id))
+	case len(r.pending) >= pendingMax:
+		h.answer.send(failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d waits for its backups; try again", r.id))
 	default:
-		m.pending = append(m.pending, h)
+		r.pending = append(r.pending, h)
 	}
 }
 
 // isReady reports whether every needed replica has acknowledged the changes on which an
 // answer depends.
-func (m *Machine) isReady(h pendingReply) bool {
-	return m.replica.AllAcknowledged(h.number) && h.question <= m.answered(h.persistent) &&
-		(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))
-}
-
-// question begins a read barrier: the replies of all replicas confirm that none has seen a later
-// owner. A reply without a change depends on that alone: a paused owner that was replaced would
-// otherwise return an old state.
-func (m *Machine) question() uint64 {
-	m.questions++
-	return m.questions
+func (r *replies) isReady(h pendingReply) bool {
+	return r.replica.AllAcknowledged(h.number) && h.question <= r.answered(h.persistent) &&
+		(!h.persistent || r.table.Complete() && r.replica.Persistent(h.number))
 }
 
 // answered returns the last read barrier that every needed replica has answered; with keepers set,
 // every keeper of definitions as well: after a loss a later owner may have none of the replicas,
 // but it has sent a request to a keeper.
-func (m *Machine) answered(keepers bool) uint64 {
-	least, asked := m.questions, m.replica.Needed()
+func (r *replies) answered(keepers bool) uint64 {
+	asked := r.replica.Needed()
 	if keepers {
-		asked = append(asked, m.keepers()...)
+		asked = append(asked, r.keepers.members()...)
 	}
-	for _, i := range asked {
-		s := m.senders[i]
-		if s == nil {
-			return 0
-		}
-		least = min(least, s.answered)
-	}
-	return least
+	return r.deliveries.answered(asked)
 }
 
 // release sends the answers that waited long enough.
-func (m *Machine) release() {
-	kept := m.pending[:0]
-	for _, h := range m.pending {
-		if m.isReady(h) {
+func (r *replies) release() {
+	kept := r.pending[:0]
+	for _, h := range r.pending {
+		if r.isReady(h) {
 			h.answer.send(nil)
 		} else {
 			kept = append(kept, h)
 		}
 	}
-	clear(m.pending[len(kept):])
-	m.pending = kept
+	clear(r.pending[len(kept):])
+	r.pending = kept
+}
+
+// fail gives up all pending replies.
+func (r *replies) fail(err error) {
+	pending := r.pending
+	r.pending = nil
+	for _, h := range pending {
+		h.answer.send(err)
+	}
+}
+
+// awaitDisks reports whether a pending reply depends on disks.
+func (r *replies) awaitDisks() bool {
+	return slices.ContainsFunc(r.pending, func(h pendingReply) bool { return h.persistent })
+}
+
+// giveUpOverdue gives up the replies that have waited too long for disks.
+func (r *replies) giveUpOverdue(now time.Duration) {
+	var failed []pendingReply
+	r.pending = slices.DeleteFunc(r.pending, func(h pendingReply) bool {
+		if !h.persistent || h.deadline > now || !r.replica.AllAcknowledged(h.number) {
+			return false
+		}
+		failed = append(failed, h)
+		return true
+	})
+	for _, h := range failed {
+		h.answer.send(r.unconfirmed(h))
+	}
+}
+
+// unconfirmed returns an error with the disks that a reply waits for.
+func (r *replies) unconfirmed(h pendingReply) error {
+	d := r.replica.Disks(h.number)
+	var cause string
+	switch {
+	case len(d.Behind) > 0 && r.replica.Storage().Memory:
+		cause = fmt.Sprintf("members %s of the majority of the voters do not have it in memory yet", list(d.Behind))
+	case len(d.Behind) > 0:
+		cause = fmt.Sprintf("it is not on the disks of %s yet", list(d.Behind))
+	case len(d.Missing) > 0 && r.replica.InMemory():
+		cause = fmt.Sprintf("other voters are to keep its definitions in place of members %s, which have ended; try again", list(d.Missing))
+	case len(d.Missing) > 0:
+		cause = fmt.Sprintf("the disks of members %s are to be replaced by those of durable replicas; start them, or give them up for good with: snowgrid forget MEMBER",
+			list(d.Missing))
+	case len(d.Named) == 0:
+		cause = "no durable member has been named for it yet"
+	default:
+		cause = "its replicas have not confirmed it yet"
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d: the outcome is not certain: %s", r.id, cause)
 }
 
 // changed numbers a change to a name, and to an attachment unless it is zero.

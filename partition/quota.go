@@ -28,9 +28,9 @@ type Quota struct {
 // holder has renewed, within a window. A logical node reserved for a holder from an earlier run of
 // the grid counts against no limit: if it were rejected, the node would be granted to another
 // holder below the end of that holder's grant (S2).
-func (m *Machine) withinQuota(v View, h sequencer.HolderID, c Claim) error {
+func (m *Machine) withinQuota(h sequencer.HolderID, c Claim) error {
 	name := c.Ref.Definition.Name()
-	if c.Quota.Holder <= 0 && (c.Quota.Peer <= 0 || c.Peer == "") || m.table.hasNode(name, c.ID) || m.shownUntil(v, c) != 0 {
+	if c.Quota.Holder <= 0 && (c.Quota.Peer <= 0 || c.Peer == "") || m.table.hasNode(name, c.ID) || c.Shown != 0 {
 		return nil
 	}
 	ofHolder, ofPeer := m.sessions.attached(name, h, c.Peer)
@@ -46,11 +46,11 @@ func (m *Machine) withinQuota(v View, h sequencer.HolderID, c Claim) error {
 // quotaOnRenewal is withinQuota for a holder that renews an attachment without a record at this
 // owner. It returns the error for a node that another holder has: the granted time stays usable,
 // and the holder attaches again, which returns the limit.
-func (m *Machine) quotaOnRenewal(v View, h sequencer.HolderID, c Claim) error {
+func (m *Machine) quotaOnRenewal(h sequencer.HolderID, c Claim) error {
 	if c.ID.IsZero() {
 		return nil
 	}
-	if err := m.withinQuota(v, h, c); err != nil {
+	if err := m.withinQuota(h, c); err != nil {
 		return failure.Errorf(sequencer.ErrDetached, "%s; the attachment is not registered again", err.Error())
 	}
 	return nil
@@ -166,8 +166,8 @@ func (m *Machine) UnusedNames(v View, prefix, after string, unused time.Duration
 	if _, err := m.act(v); err != nil {
 		return nil, err
 	}
-	if !m.table.Complete() || m.isLearning(v) && m.mayRecreate(v) {
-		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d: %s", m.id, m.waitsForHolders(v))
+	if !m.table.Complete() || m.learner.isLearning(v) && m.learner.mayRecreate(v) {
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d: %s", m.id, m.learner.waitsForHolders(v))
 	}
 	var out []UnusedName
 	for name := range m.table.records {

@@ -24,15 +24,19 @@ type ClaimSet struct {
 // replies with their end, if the holder's fingerprint of them equals the owner's; else with
 // 0. It checks none of them individually.
 func (m *Machine) RenewSet(v View, h sequencer.HolderID, set ClaimSet, reply func(clustertime.Tick, error)) {
-	serve(m, v, func(b Bounds) (clustertime.Tick, error) {
-		m.after = 0 // depends on no pending change: all are acknowledged, or the reply is 0
-		if len(m.ending) > 0 || !m.unacked.none() || !m.sessions.Confirm(h, set, b.Ceiling, v.Mono) {
-			return 0, nil
-		}
-		m.sessions.seenFrom(h, set.Peer)
-		m.table.Extend(b)
-		return b.Ceiling, nil
+	serve(m, v, func(b Bounds) (clustertime.Tick, dependency, error) {
+		// The reply depends on no pending change: all are acknowledged, or it is 0.
+		return m.renewSet(v, b, h, set), dependency{}, nil
 	}, replyFunc[clustertime.Tick](reply))
+}
+
+func (m *Machine) renewSet(v View, b Bounds, h sequencer.HolderID, set ClaimSet) clustertime.Tick {
+	if len(m.ending) > 0 || !m.unacked.none() || !m.sessions.Confirm(h, set, b.Ceiling, v.Mono) {
+		return 0
+	}
+	m.sessions.seenFrom(h, set.Peer)
+	m.table.Extend(b)
+	return b.Ceiling
 }
 
 // Renewed is the result of one claim.
@@ -43,7 +47,7 @@ type Renewed struct {
 
 // Renew extends the grants of claims one by one. The reply waits until all of them may be sent.
 func (m *Machine) Renew(v View, h sequencer.HolderID, claims []Claim, reply func([]Renewed, error)) {
-	serve(m, v, func(b Bounds) ([]Renewed, error) {
+	serve(m, v, func(b Bounds) ([]Renewed, dependency, error) {
 		var after uint64
 		out := make([]Renewed, len(claims))
 		for i, c := range claims {
@@ -55,31 +59,30 @@ func (m *Machine) Renew(v View, h sequencer.HolderID, claims []Claim, reply func
 				after = max(after, m.unacked.of(c.Ref.Definition.Name(), c.ID))
 			}
 		}
-		m.after = after
-		return out, nil
+		return out, dependency{number: after}, nil
 	}, replyFunc[[]Renewed](reply))
 }
 
 func (m *Machine) renew(v View, b Bounds, h sequencer.HolderID, c Claim) (sequencer.Grant, error) {
 	name := c.Ref.Definition.Name()
-	if err := m.check(v, c); err != nil {
+	c, err := m.judge(v, c)
+	if err != nil {
 		return sequencer.Grant{}, err
 	}
 	if e := m.ending[name]; e != nil && e.ref.Life == c.Ref.Life {
 		// The holder missed the event; this error replaces it, and the holder releases its node.
 		return sequencer.Grant{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
-	if err := m.quotaOnRenewal(v, h, c); err != nil {
+	if err := m.quotaOnRenewal(h, c); err != nil {
 		return sequencer.Grant{}, err
 	}
-	life := m.life(name)
+	life := m.table.lifeOf(name)
 	var a sequencer.Attachment
 	var changed bool
-	var err error
 	if c.ID.IsZero() {
-		changed, err = m.table.Known(m.withTrust(v, c))
+		changed, err = m.table.Known(c)
 	} else {
-		a, changed, err = m.table.Renew(m.withTrust(v, c), b)
+		a, changed, err = m.table.Renew(c, b)
 	}
 	if err != nil {
 		return sequencer.Grant{}, err

@@ -118,6 +118,9 @@ func addressable(v reflect.Value) reflect.Value {
 // field returns a private field of a struct.
 func field(v reflect.Value, name string) reflect.Value { return writable(v.FieldByName(name)) }
 
+// part returns a part of a machine that a private field points to.
+func part(v reflect.Value, name string) reflect.Value { return field(v, name).Elem() }
+
 // functionOf tells functions of the same code with different contexts apart.
 func functionOf(v reflect.Value) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(addressable(v).UnsafeAddr()))

@@ -29,11 +29,12 @@ func (l *lab) machineEncoder() *encoder {
 // newEncoder returns an encoder of machines, for which number numbers callers.
 func newEncoder(number func(unsafe.Pointer) uint64) *encoder {
 	machine, table := reflect.TypeFor[partition.Machine](), reflect.TypeFor[partition.Table]()
+	collection := fieldType(machine, "collection")
 	return &encoder{number: number, hooks: map[reflect.Type]hook{
 		machine:                                    encodeMachine,
 		fieldType(machine, "replica"):              encodeReplica,
 		fieldType(machine, "released"):             encodeReleased,
-		fieldType(machine, "waiting").Elem():       encodeWaiting,
+		fieldType(collection, "waiting").Elem():    encodeWaiting,
 		fieldType(machine, "ending").Elem().Elem(): encodeEnding,
 		fieldType(table, "records").Elem().Elem():  encodeRecord,
 		fieldType(table, "census"):                 encodeNothing,
@@ -66,14 +67,14 @@ func (e *encoder) process(b []byte, p *process) []byte {
 // again without forgetting it. Of the deliveries it leaves out everything: they are
 // ended with each step.
 func encodeMachine(e *encoder, b []byte, v reflect.Value) []byte {
-	for _, name := range []string{"replica", "table", "kept"} {
-		b = e.append(b, field(v, name))
-	}
+	keepers, collection := part(v, "keepers"), part(v, "collection")
+	b = e.append(e.append(b, field(v, "replica")), field(v, "table"))
+	b = e.append(b, field(keepers, "kept"))
 	if !acts(v) {
 		return b
 	}
-	b = e.append(b, field(v, "keeping"))
-	b = e.append(e.append(b, field(v, "ending")), field(v, "waiting"))
+	b = e.append(b, field(keepers, "keeping"))
+	b = e.append(e.append(b, field(v, "ending")), field(collection, "waiting"))
 	b = encodePending(e, b, v)
 	if e.names {
 		return encodeAsks(e, b, v)
@@ -109,7 +110,7 @@ func encodeReplica(e *encoder, b []byte, v reflect.Value) []byte {
 
 // encodePending appends the pending replies that tell anything, in any order.
 func encodePending(e *encoder, b []byte, machine reflect.Value) []byte {
-	pending := field(machine, "pending")
+	pending := field(part(machine, "replies"), "pending")
 	var entries []string
 	for i := range pending.Len() {
 		h := pending.Index(i)
@@ -140,7 +141,7 @@ func appendUnanswered(b []byte, machine reflect.Value, question uint64) []byte {
 		}
 	}
 	for _, i := range asked {
-		s := field(machine, "senders").MapIndex(reflect.ValueOf(i))
+		s := field(part(machine, "deliveries"), "senders").MapIndex(reflect.ValueOf(i))
 		if !s.IsValid() || field(s.Elem(), "answered").Uint() < question {
 			b = append(b, i...)
 		}
@@ -175,7 +176,7 @@ func encodeAsks(e *encoder, b []byte, machine reflect.Value) []byte {
 		return b
 	}
 	var entries []string
-	for i := field(machine, "asks").MapRange(); i.Next(); {
+	for i := field(part(machine, "collection"), "asks").MapRange(); i.Next(); {
 		ask := i.Value().Elem()
 		due := time.Duration(field(ask, "next").Int()) <= e.now
 		entries = append(entries, string(append(e.append(nil, i.Key()), bit(field(ask, "busy").Bool()), bit(due))))

@@ -60,8 +60,8 @@ var anchorMutants = []mutant{
 	{"A9", "a Raft stream states no claim", "grid/internal/transport/raftstream.go", "Preamble{Grid: s.grid, Claim: claim, Target: id, Release: s.releases.Own()}", "Preamble{Grid: s.grid, Target: id, Release: s.releases.Own()}", streamTests},
 	{"A9", "Raft streams of an earlier claim stay", "grid/internal/transport/raftclaims.go", "if conn.claim != own {", "if conn.claim != own && len(others) < 0 {", streamTests},
 	{"A9", "a call of another claim counts", "grid/internal/api/api.go", "c.members && !c.anyClaim && r.Refuses", "c.members && c.anyClaim && r.Refuses", []string{"./grid/internal/api", "-run", "Claims"}},
-	{"A9", "floors of an anchored grid go up on a holder's word", "partition/earlier.go", "	case r.Claim != \"\":\n		return contained\n", "", []string{"./partition", "-run", "GrantsOfOtherClaims"}},
-	{"A9", "a member serves a holder of a later claim than it knows", "partition/earlier.go", "r.Claim != \"\" && until > r.Ceiling:", "r.Claim != \"\" && until < 0:", []string{"./partition", "-run", "GrantsOfOtherClaims"}},
-	{"A9", "an owner that was replaced unheard ends a life of a later claim", "partition/earlier.go", "v.Roster.Ceiling < v.Time.Add(v.Roster.Settings.Window/2)", "v.Time < 0", []string{"./partition", "-run", "HolderOfALaterClaim"}},
+	{"A9", "floors of an anchored grid go up on a holder's word", "partition/earlierrun.go", "	case r.Claim != \"\":\n		return contained\n", "", []string{"./partition", "-run", "GrantsOfOtherClaims"}},
+	{"A9", "a member serves a holder of a later claim than it knows", "partition/earlierrun.go", "r.Claim != \"\" && until > r.Ceiling:", "r.Claim != \"\" && until < 0:", []string{"./partition", "-run", "GrantsOfOtherClaims"}},
+	{"A9", "an owner that was replaced unheard ends a life of a later claim", "partition/earlierrun.go", "v.Roster.Ceiling < v.Time.Add(v.Roster.Settings.Window/2)", "v.Time < 0", []string{"./partition", "-run", "HolderOfALaterClaim"}},
 	{"A9", "messages under each claim name one grid", "internal/roster/anchor.go", "g[i] ^= b", "g[i] ^= b & 0", anchorRosterTests},
 }

@@ -35,9 +35,9 @@ var registrationMutants = []mutant{
 	{"P4", "a refusal of an earlier registration fences", "internal/registrar/status.go", "	if id.Incarnation != r.machine.Incarnation() {", "	if id.Incarnation > r.machine.Incarnation() {", registrarTests},
 	{"P4", "an owner serves every incarnation", "grid/internal/host/renew.go", "	if err := h.checkIdentity(in.Identity); err != nil {", "	if err := h.checkIdentity(nil); err != nil {", restartTests},
 	{"P4", "an owner attaches every incarnation", "grid/internal/host/calls.go", "	return h.checkIdentity(in.Identity)\n", "	return h.checkIdentity(nil)\n", restartTests},
-	{"P5", "a successor begins where its grants were counted, not where they were renewed", "partition/previous.go", "c.Node, c.Previous, until)", "c.Node, c.Previous, until*0)", successorTests},
-	{"P5", "a successor takes the node of any attachment", "partition/previous.go", "	if m.table.Expire(name, c.Node, c.Previous, until) {", "	for i := range m.table.records[name].slots {\n		if s := &m.table.records[name].slots[i]; s.node == c.Node {\n			c.Previous = s.id\n		}\n	}\n	if m.table.Expire(name, c.Node, c.Previous, until) {", successorTests},
-	{"P5", "the session of an earlier process continues", "partition/previous.go", "		m.sessions.Drop(name, c.Previous)\n", "", successorTests},
+	{"P5", "a successor begins where its grants were counted, not where they were renewed", "partition/attach.go", "c.Node, c.Previous, until)", "c.Node, c.Previous, until*0)", successorTests},
+	{"P5", "a successor takes the node of any attachment", "partition/attach.go", "	if m.table.Expire(name, c.Node, c.Previous, until) {", "	for i := range m.table.records[name].slots {\n		if s := &m.table.records[name].slots[i]; s.node == c.Node {\n			c.Previous = s.id\n		}\n	}\n	if m.table.Expire(name, c.Node, c.Previous, until) {", successorTests},
+	{"P5", "the session of an earlier process continues", "partition/attach.go", "		m.sessions.Drop(name, c.Previous)\n", "", successorTests},
 	{"P5", "a successor takes a node that an owner has yet to be shown", "partition/attach.go", "(c.Any || !c.Previous.IsZero()) &&", "c.Any &&", successorTests},
 	{"P5", "the logical nodes are forgotten", "client/memory.go", "	if m.nodes == nil || !own.Any {", "	if m.nodes == nil || own.Any {", restartTests},
 }

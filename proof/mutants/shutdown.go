@@ -20,7 +20,7 @@ var shutdownMutants = []mutant{
 	{"shutdown", "Raft waits for servers that are silent", "grid/internal/raftlog/node.go", "			_ = n.guarded.Close()", "			_ = n.guarded", []string{"./grid", "-run", "TestShutdown$/^cut_off", "-long"}},
 	{"shutdown", "a client that leaves waits for answers after its grants", "internal/handles/detach.go", "r.leaveWithin(releases, clock.Now(), limit))", "100*limit)", clientLeaveTests},
 	{"shutdown", "a client that leaves waits for a window after its grants", "internal/handles/detach.go", "	within := min(leaveLeast, limit)\n", "	within := limit\n", clientLeaveTests},
-	{"R3", "the owner after one that leaves does not wait for holders", "partition/life.go", "return m.loss.recent && p.LostTerm == m.loss.term &&", "return p.Term == p.LostTerm &&", []string{"./partition", "-run", "NextOwnerLearns"}},
+	{"R3", "the owner after one that leaves does not wait for holders", "partition/life.go", "return l.loss.recent && p.LostTerm == l.loss.term &&", "return p.Term == p.LostTerm &&", []string{"./partition", "-run", "NextOwnerLearns"}},
 	{"R3", "an owner waits for holders long after a loss", "partition/life.go", "recent: p.Term == p.LostTerm && v.Bounds().Now < p.Floor}", "recent: true}", []string{"./partition", "-run", "NextOwnerLearns"}},
 	{"R3", "an owner that leaves keeps a lost partition until its floor", "internal/roster/plan/view.go", " && !slices.Contains(v.s.Leave, p.Owner)", "", []string{"./internal/roster/plan", "-run", "PlanWhileLearning"}},
 	{"log", "a client writes its log itself", "client/client.go", "	cfg.Logger = logqueue.Logger(cfg.Logger)\n", "	_ = logqueue.Logger\n", []string{"./client", "-run", "TestBlockedLog"}},

@@ -29,10 +29,10 @@ var strangerMutants = []mutant{
 	{"R10", "a repeated Raft message is another one", "grid/internal/transport/repeats.go", "uint64(i+1)), len(b))", "uint64(i+2)), len(b))", repeatTests},
 	{"R10", "a Raft message that was never carried is repeated", "grid/internal/transport/repeats.go", "number == 0 || number <= repeatPlaces && len(c.read.of[number-1]) == 0", "number == 0", repeatTests},
 
-	{"B1", "a term is believed before the roster shows it", "partition/belief.go", "	if !Shows(v.Roster, term) {", "	if !Shows(v.Roster, term) {\n		m.replica.Heard(term)\n	}\n	if false {", beliefTests},
-	{"B1", "a term that named no owner is believed", "partition/belief.go", "	return h, m.confirms(term)", "	return h, true", beliefTests},
-	{"O4", "an answer of a term that no roster shows counts", "partition/delivery.go", "	case h.NotYet, !m.confirms(max(h.Newest, h.Held.Term)):", "	case h.NotYet:", beliefTests},
-	{"O4", "an answer that took nothing counts", "partition/delivery.go", "	case h.NotYet, !m.confirms(", "	case !m.confirms(", beliefTests},
+	{"B1", "a term is believed before the roster shows it", "partition/terms.go", "	if !Shows(v.Roster, term) {", "	if !Shows(v.Roster, term) {\n		m.replica.Heard(term)\n	}\n	if false {", beliefTests},
+	{"B1", "a term that named no owner is believed", "partition/terms.go", "	return h, confirms(m.replica, term)", "	return h, true", beliefTests},
+	{"O4", "an answer of a term that no roster shows counts", "partition/delivery.go", "	case h.NotYet, !confirms(d.replica, max(h.Newest, h.Held.Term)):", "	case h.NotYet:", beliefTests},
+	{"O4", "an answer that took nothing counts", "partition/delivery.go", "	case h.NotYet, !confirms(d.replica, ", "	case !confirms(d.replica, ", beliefTests},
 
 	{"R7", "any number about a member is taken", "grid/internal/transport/gossippacket.go", "	if n.number > most {", "	if n.number > most && most == 0 {", gossipTests},
 	{"R7", "an accusation that cannot be refuted is accepted", "grid/internal/transport/gossippacket.go", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], accusedMax)", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], aliveMax)", gossipTests},
@@ -48,8 +48,8 @@ var strangerMutants = []mutant{
 	{"O6", "a shown life of another grid, or from after the loss, ends one", "partition/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case r.adopted && c.Forgotten &&", tableTests},
 	{"O6", "that a life was only shown is not replicated", "partition/change.go", "Destroyed: r.destroyed, Adopted: r.adopted, Mark", "Destroyed: r.destroyed, Mark", tableTests},
 
-	{"S2", "a durable grid believes in earlier lives for good", "partition/earlier.go", "	if r.KeepsLog && now > r.Began.Add(ahead) {", "	if r.KeepsLog && now < 0 {", earlierTests},
-	{"S2", "any grant of an earlier life moves the floors", "partition/earlier.go", "	case until <= bound:\n		return believed", "	case until > 0:\n		return believed", earlierTests},
+	{"S2", "a durable grid believes in earlier lives for good", "partition/earlierrun.go", "	if r.KeepsLog && now > r.Began.Add(ahead) {", "	if r.KeepsLog && now < 0 {", earlierTests},
+	{"S2", "any grant of an earlier life moves the floors", "partition/earlierrun.go", "	case until <= bound:\n		return believed", "	case until > 0:\n		return believed", earlierTests},
 	{"S2", "a member tells of any grant", "grid/earlier.go", "	if in.Until > limit {", "	if in.Until < 0 {", earlierTests},
 	{"S2", "a logical node that another life shows is given to others", "partition/record.go", "s.id.IsZero() && s.shown <= now && (best", "s.id.IsZero() && (best", tableTests},
 	{"S2", "a grant begins below what another life shows", "partition/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.free, b.Now,", tableTests},

@@ -54,13 +54,13 @@ var protocolMutants = []mutant{
 	{"O2", "the floor of an earlier loss", "backup/term.go", "lost && r.loss.term == r.entry.LostTerm", "lost && r.loss.term > 0", replicaTests},
 	{"O2", "a table from before a loss is not discarded", "partition/table.go", "	if lost {\n", "	if lost && floor < 0 {\n", tableTests},
 	{"O2", "a replica becomes the owner twice in a term", "backup/term.go", "p.Term >= r.newest && p.Term > r.position.Term", "p.Term >= r.newest", replicaTests},
-	{"O3", "a detach is not sent to the replicas", "partition/attach.go", "		m.changed(name, rel.ID)\n		m.released.note", "		m.released.note", memberTests},
+	{"O3", "a detach is not sent to the replicas", "partition/detach.go", "		m.changed(name, rel.ID)\n		m.released.note", "		m.released.note", memberTests},
 	{"O3", "an attach is not sent to the replicas", "partition/attach.go", "m.took(v, h, c, a, life, changed)", "m.took(v, h, c, a, life, changed && v.Mono < 0)", memberTests},
 	{"O4", "one that holds something is enough", "backup/owner.go", "if p, said := r.peers[i]; !said || p.number < number {", "if _, said := r.peers[i]; !said {", replicaTests},
-	{"O4", "answers do not wait for the replicas", "partition/pending.go", "return m.replica.AllAcknowledged(h.number) &&", "return", memberTests},
+	{"O4", "answers do not wait for the replicas", "partition/pending.go", "return r.replica.AllAcknowledged(h.number) &&", "return", memberTests},
 	{"O4", "a renewal does not wait for its record", "partition/renew.go", "				after = max(after, m.unacked.of(c.Ref.Definition.Name(), c.ID))\n", "				after = max(after, 0)\n", memberTests},
-	{"O4", "a repeated attach is answered from the table", "partition/pending.go", "number: min(m.after, m.replica.Position().Number), answer", "number: min(m.after, before.Number), answer", memberTests},
-	{"O4", "an inherited record is answered before the term is held", "partition/pending.go", "return m.replica.AllAcknowledged(h.number) &&", "return (h.number == 0 || m.replica.AllAcknowledged(h.number)) &&", memberTests},
+	{"O4", "a repeated attach is answered from the table", "partition/pending.go", "number: min(on.number, m.replica.Position().Number), answer", "number: min(on.number, before.Number), answer", memberTests},
+	{"O4", "an inherited record is answered before the term is held", "partition/pending.go", "return r.replica.AllAcknowledged(h.number) &&", "return (h.number == 0 || r.replica.AllAcknowledged(h.number)) &&", memberTests},
 	{"O5", "a grant begins below earlier grants", "partition/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.shown, b.Now,", tableTests},
 	{"O5", "the high-water mark goes down", "partition/table.go", "	s.free = max(s.free, b.Ceiling)\n	return sequencer.Attachment", "	s.free = b.Ceiling\n	return sequencer.Attachment", tableTests},
 	{"O6", "a node that is another's is renewed", "partition/table.go", "!s.id.IsZero() && s.id != c.ID {", "!s.id.IsZero() && s.id != c.ID && b.Now < 0 {", tableTests},
@@ -85,7 +85,7 @@ var protocolMutants = []mutant{
 	{"S1", "a stop is stated with a node attached", "partition/partition.go", "	case !free:\n", "	case !free && high < 0:\n", memberTests},
 	{"S1", "grants continue after the stop is stated", "grid/departure.go", "	d.state.Ended.Store(true) // no actor", "	// no actor", memberTests},
 	{"S1", "the stop counts for more than one command", "internal/roster/change.go", "next.Stopped = c.Stop", "next.Stopped = max(r.Stopped, c.Stop)", rosterTests},
-	{"S2", "a holder of an earlier life is served beyond the floor", "partition/earlier.go", "	case until <= floor:", "	case until > 0:", memberTests},
+	{"S2", "a holder of an earlier life is served beyond the floor", "partition/earlierrun.go", "	case until <= floor:", "	case until > 0:", memberTests},
 	{"H1", "every attach has the same ID", "client/backend.go", "_, _ = crand.Read(id[:])", "id[0], _ = 1, crand.Reader", clientTests},
 	{"H2", "the gap between two grants is used", "sequencer/grant.go", "		case have.Until < g.From:\n", "		case have.Until < g.From && used < 0:\n", idTests},
 	{"H2", "a new attachment begins at the last timestamp", "sequencer/generator.go", "max(a.Grant.From, after+1, g.epoch)", "max(a.Grant.From, g.epoch)", idTests},
@@ -111,9 +111,9 @@ var secondLines = map[string][]edit{
 	"an owner uses the ceiling of a version it has not looked at": { // the shell shows it each roster as well
 		{"proof/sim/member.go", "			o.machine.Observe(m.view())\n", ""}},
 	"shown names are answered": {
-		{"partition/pending.go", "(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))", "(!h.persistent || !m.table.Complete() || m.replica.Persistent(h.number))"}},
+		{"partition/pending.go", "(!h.persistent || r.table.Complete() && r.replica.Persistent(h.number))", "(!h.persistent || !r.table.Complete() || r.replica.Persistent(h.number))"}},
 	"any member's disk is complete": {
-		{"partition/collect.go", "	named := m.replica.Disks(0).Named\n", "	named := m.replica.Disks(0).Named\n	if len(named) > 0 {\n		named = nil\n		for _, one := range v.Roster.Members {\n			named = append(named, one.Incarnation.Member())\n		}\n	}\n"}},
+		{"partition/collect.go", "	named := c.replica.Disks(0).Named\n", "	named := c.replica.Disks(0).Named\n	if len(named) > 0 {\n		named = nil\n		for _, one := range v.Roster.Members {\n			named = append(named, one.Incarnation.Member())\n		}\n	}\n"}},
 	"older term accepted": {
 		{"backup/update.go", "if u.Position.Compare(r.position) <= 0 {", "if u.Position.Term == r.position.Term && u.Position.Number <= r.position.Number {"}},
 	"difference applied to an older term's table": { // the owner does not know that it has to send a whole one

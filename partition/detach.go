@@ -7,6 +7,30 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
+// Detach takes a logical node back (O3).
+func (m *Machine) Detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel sequencer.Release, reply func(error)) {
+	serve(m, v, func(Bounds) (struct{}, dependency, error) {
+		m.detach(v, h, ref, rel)
+		return struct{}{}, onTable, nil
+	}, errorFunc(reply))
+}
+
+func (m *Machine) detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel sequencer.Release) {
+	name := ref.Definition.Name()
+	if m.table.Detach(ref, rel) {
+		m.changed(name, rel.ID)
+		m.released.note(rel.ID, v.Mono)
+		m.table.use(name, v.Mono)
+	}
+	limit := m.sessions.LimitOf(h)
+	m.sessions.Drop(name, rel.ID)
+	if m.ending[name] == nil {
+		m.show(v, h, Claim{Ref: ref, Limit: limit}, sequencer.Attachment{}) // the handle is still there, Detached
+	} else {
+		m.endIfSilent(name, v.Mono)
+	}
+}
+
 // released remembers released attachments for a window. A renewal or attach that was sent before
 // the release and arrives after it would attach the node again, and no holder would use or renew it
 // until its session had ended.

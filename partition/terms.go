@@ -27,14 +27,14 @@ func Shows(r *roster.Roster, term roster.Term) bool {
 // partition's owner, or an earlier one. If not, the caller replies with the returned Holds.
 func (m *Machine) Believes(v View, term roster.Term) (Holds, bool) {
 	m.observe(v)
-	h := m.holds(false)
+	h := m.Holds()
 	if !Shows(v.Roster, term) {
 		h.NotYet = true
 		return h, false
 	}
-	return h, m.confirms(term)
+	return h, confirms(m.replica, term)
 }
 
-// confirms reports whether the roster that was observed last names a term. A later one
+// confirms reports whether the roster that a replica observed last names a term. A later one
 // that it does not name was never any owner's.
-func (m *Machine) confirms(term roster.Term) bool { return term <= m.replica.Newest() }
+func confirms(r *tableReplica, term roster.Term) bool { return term <= r.Newest() }

@@ -57,20 +57,12 @@ func judgeEarlier(r *roster.Roster, floor, now, until clustertime.Tick) earlier 
 	return contained
 }
 
-// checkEarlier rejects a claim from another run of the grid whose grant ends above this partition's
-// floor, and makes the leader raise the floors (S2): a grid that starts with nothing stored assumes
-// that clocks were not stepped back since an earlier run, and such a grant disproves the
-// assumption. A grant with an incredible end is contained: nothing below its end is granted on its
-// logical node to another holder.
-func (m *Machine) checkEarlier(v View, c Claim) error {
-	if c.Grid == v.Roster.Identity() {
-		return nil
-	}
-	floor, now := v.Roster.Partitions[m.id].Floor, v.Bounds().Now
-	if c.Until > floor && now == 0 {
-		return errNoTime // the credible limit is unknown
-	}
-	switch judgeEarlier(v.Roster, floor, now, c.Until) {
+// check rejects a claim from another run of the grid whose grant ends above this partition's
+// floor: a grid that starts with nothing stored assumes that clocks were not stepped back since an
+// earlier run, and such a grant disproves the assumption (S2). A grant with an incredible end is
+// contained: nothing below its end is granted on its logical node to another holder.
+func (e earlier) check(v View, c Claim) error {
+	switch e {
 	case foreign:
 		return failure.Errorf(sequencer.ErrDestroyed, "sequencer %q: its holder was attached to grid %s, which is not an earlier run of %s; create it again here",
 			c.Ref.Definition.Name(), c.Grid, v.Roster.Grid)
@@ -78,23 +70,10 @@ func (m *Machine) checkEarlier(v View, c Claim) error {
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the holder has a grant up to %d ms under another anchor claim, above this member's ceiling of %d ms",
 			c.Ref.Definition.Name(), c.Until, v.Roster.Ceiling)
 	case believed:
-		m.member.ReportEarlier(c.Until)
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: an earlier life of the grid granted beyond the floor; the floors are being raised",
 			c.Ref.Definition.Name())
 	}
 	return nil
-}
-
-// shownUntil returns the time until which a claim's logical node is reserved for it, 0 for a claim
-// without a node or without the need.
-func (m *Machine) shownUntil(v View, c Claim) clustertime.Tick {
-	if c.Grid == v.Roster.Identity() || c.Any || c.ID.IsZero() {
-		return 0
-	}
-	if judgeEarlier(v.Roster, v.Roster.Partitions[m.id].Floor, v.Bounds().Now, c.Until) != contained {
-		return 0
-	}
-	return c.Until
 }
 
 // ofLaterClaim reports whether a holder may have been answered under a later anchor claim than this

@@ -1,0 +1,68 @@
+package partition
+
+import (
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// judge returns a claim with the owner's trust in it, or rejects a claim that cannot be served: from
+// another run of the grid with a grant beyond the floor, with a roster version later than this
+// owner's, for a released attachment, or about a name that this owner may not have learned yet. A
+// credible grant beyond the floor makes the leader raise the floors (S2).
+func (m *Machine) judge(v View, c Claim) (Claim, error) {
+	name, own, run := c.Ref.Definition.Name(), c.Grid == v.Roster.Identity(), covered
+	if !own {
+		floor, now := v.Roster.Partitions[m.id].Floor, v.Bounds().Now
+		if c.Until > floor && now == 0 {
+			return c, errNoTime // the credible limit is unknown
+		}
+		run = judgeEarlier(v.Roster, floor, now, c.Until)
+		if run == believed {
+			m.member.ReportEarlier(c.Until)
+		}
+		if err := run.check(v, c); err != nil {
+			return c, err
+		}
+	}
+	if own && c.Version > v.Roster.Version {
+		// A replaced owner without replicas cannot detect its replacement. It would mistake a life
+		// created by its successor for one that has ended.
+		return c, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the holder has seen roster version %d, this member %d; retry", name, c.Version, v.Roster.Version)
+	}
+	life := m.table.lifeOf(name)
+	c.Trust = m.trust(v, c, run)
+	switch {
+	case life == c.Ref.Life:
+		return c, m.released.refuse(name, c.ID)
+	case v.ofLaterClaim(c):
+		return c, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the holder was answered under another anchor claim, and this member has received no ceiling raise recently; retry",
+			name)
+	case !m.table.Complete() && life.IsZero() && !c.Forgotten: // it may not have learned of the name yet
+		return c, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", name, m.collection.awaits())
+	}
+	return c, nil
+}
+
+// trust returns the trust in a claim, by the judgement of its run of the grid. The claim may be
+// about a life that the grid forgot in a loss. The end of a contained grant keeps its logical node
+// for it; a claim without a node needs none.
+func (m *Machine) trust(v View, c Claim, run earlier) Trust {
+	lost, own := roster.Version(v.Roster.Partitions[m.id].LostTerm), c.Grid == v.Roster.Identity()
+	t := Trust{
+		Forgotten: m.learner.mayRecreate(v) && (!own || c.Version < lost) || !own && m.replica.InMemory() && v.neverHeard(c),
+		Before:    own && roster.Version(c.Ref.Born.Term) < lost,
+	}
+	if run == contained && !c.Any && !c.ID.IsZero() {
+		t.Shown = c.Until
+	}
+	return t
+}
+
+// neverHeard reports whether a claim of an earlier grid names a sequencer that this
+// grid may never have had: its voters' memory began with it. Once an anchored grid has been reset,
+// a holder under another anchor claim may belong to this grid, where the name has ended. Then only
+// a grant that ended before the grid began is from another one, and a handle has none at first.
+func (v View) neverHeard(c Claim) bool {
+	return v.Roster.Claim == "" || !v.Roster.Restarted || c.Until > 0 && c.Until < v.Roster.Began
+}
