@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -17,25 +16,15 @@ import (
 
 // Client is a process's access to a store. All methods may be called from any number of goroutines.
 type Client struct {
-	store Store
-	cfg   Config
-	log   *slog.Logger
-	// lossy is the store's side of the quarantine; nil if its server cannot lose
-	// acknowledged writes.
-	lossy Generations
+	*recordStore // has the configuration, too
+	*registry
 
-	tasks    *handles.Tasks
+	log      *slog.Logger
 	clock    *handles.Clock
 	wall     wallClock
 	handles  *handles.Registry[*holder]
 	releases *handles.Releases
-	cache    cache
-	calls    callbacks
-
-	mu    sync.Mutex // never held while waiting
-	seats map[sequencer.AttachmentID]*seat
-	rooms map[string]*room // waiting attaches and counts, by name
-	moved chan struct{}    // closed when a seat was renewed, lost or replaced
+	calls    callbacks // of the configuration
 }
 
 // entry is one handle of a client.
@@ -67,9 +56,8 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 	}
 	tasks := handles.NewTasks("store")
 	c := &Client{
-		store: s, cfg: cfg, log: cfg.Logger, tasks: tasks, clock: clock,
-		wall: wallClock{read: cfg.Clock}, releases: handles.NewReleases(tasks),
-		seats: map[sequencer.AttachmentID]*seat{}, rooms: map[string]*room{}, moved: make(chan struct{}),
+		recordStore: &recordStore{store: s, cfg: cfg, tasks: tasks}, registry: newRegistry(),
+		log: cfg.Logger, clock: clock, wall: wallClock{read: cfg.Clock}, releases: handles.NewReleases(tasks),
 	}
 	c.handles = handles.New[*holder](tasks, keeper{c})
 	for try := 1; ; try++ {

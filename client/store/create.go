@@ -99,17 +99,17 @@ func (c *Client) keep(d record.Document, e *entry) (*entry, error) {
 // existing returns the document of a name's life.
 //
 // Errors: sequencer.ErrNotFound, ErrDamaged, and the errors of persist.
-func (c *Client) existing(ctx context.Context, name string) (d record.Document, err error) {
-	err = c.persist(ctx, name, func() (err error) {
+func (rs *recordStore) existing(ctx context.Context, name string) (d record.Document, err error) {
+	err = rs.persist(ctx, name, func() (err error) {
 		var revision Revision
-		d, revision, err = c.document(ctx, name)
+		d, revision, err = rs.document(ctx, name)
 		if errors.Is(err, ErrNoRecord) || err == nil && d.Phase != record.Alive {
 			return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrNotFound)
 		}
 		if err != nil {
 			return err
 		}
-		return c.initialise(ctx, d, revision)
+		return rs.initialise(ctx, d, revision)
 	})
 	return d, err
 }
@@ -159,8 +159,8 @@ func (c *Client) ensureOnce(ctx context.Context, def sequencer.Definition) (reco
 
 // begin writes the document of a new life. It is read again in any case, since another
 // client may have been faster.
-func (c *Client) begin(ctx context.Context, d record.Document, revision Revision) error {
-	_, err := c.swap(ctx, c.documentEntry(d, revision))
+func (rs *recordStore) begin(ctx context.Context, d record.Document, revision Revision) error {
+	_, err := rs.swap(ctx, rs.documentEntry(d, revision))
 	return orAgain(err)
 }
 
@@ -196,14 +196,14 @@ func (c *Client) checkNew(ctx context.Context, def sequencer.Definition) error {
 	return nil
 }
 
-func (c *Client) documentEntry(d record.Document, revision Revision) Entry {
-	return Entry{Key: record.KeysOf(c.cfg.Prefix, d.Definition.Name()).Document(), Body: d.Encode(), Revision: revision}
+func (rs *recordStore) documentEntry(d record.Document, revision Revision) Entry {
+	return Entry{Key: record.KeysOf(rs.cfg.Prefix, d.Definition.Name()).Document(), Body: d.Encode(), Revision: revision}
 }
 
-func (c *Client) markerEntry(name string, m record.Marker, revision Revision) Entry {
-	return Entry{Key: record.KeysOf(c.cfg.Prefix, name).Marker(), Body: m.Encode(), Revision: revision}
+func (rs *recordStore) markerEntry(name string, m record.Marker, revision Revision) Entry {
+	return Entry{Key: record.KeysOf(rs.cfg.Prefix, name).Marker(), Body: m.Encode(), Revision: revision}
 }
 
-func (c *Client) recordEntry(name string, node sequencer.NodeID, r record.Record, revision Revision) Entry {
-	return Entry{Key: record.KeysOf(c.cfg.Prefix, name).Record(node), Body: r.Encode(), Revision: revision, Meta: r.Meta()}
+func (rs *recordStore) recordEntry(name string, node sequencer.NodeID, r record.Record, revision Revision) Entry {
+	return Entry{Key: record.KeysOf(rs.cfg.Prefix, name).Record(node), Body: r.Encode(), Revision: revision, Meta: r.Meta()}
 }

@@ -114,9 +114,9 @@ func (c *Client) returnAll(ctx context.Context, ref sequencer.Ref) {
 
 // seal writes into the marker that no more records are made for a life (H10), and returns
 // how many there are.
-func (c *Client) seal(ctx context.Context, d record.Document) (made int, err error) {
+func (rs *recordStore) seal(ctx context.Context, d record.Document) (made int, err error) {
 	name := d.Definition.Name()
-	m, revision, err := c.marker(ctx, name)
+	m, revision, err := rs.marker(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -124,25 +124,25 @@ func (c *Client) seal(ctx context.Context, d record.Document) (made int, err err
 	if err != nil || !changed {
 		return m.Made, err
 	}
-	if _, err := c.swap(ctx, c.markerEntry(name, sealed, revision)); err != nil {
+	if _, err := rs.swap(ctx, rs.markerEntry(name, sealed, revision)); err != nil {
 		return 0, fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
 	return m.Made, nil
 }
 
 // closeAll closes every record in a life, and returns them.
-func (c *Client) closeAll(ctx context.Context, d record.Document, made int) ([]record.Record, error) {
-	all, err := c.all(ctx, d.Definition.Name(), 0, made)
+func (rs *recordStore) closeAll(ctx context.Context, d record.Document, made int) ([]record.Record, error) {
+	all, err := rs.all(ctx, d.Definition.Name(), 0, made)
 	if err != nil {
 		return nil, err
 	}
 	records, errs := make([]record.Record, made), make([]error, made)
-	c.together(upTo(0, made), func(i int) { records[i], errs[i] = c.closeOne(ctx, d, all[i]) })
+	rs.together(upTo(0, made), func(i int) { records[i], errs[i] = rs.closeOne(ctx, d, all[i]) })
 	return records, errors.Join(errs...)
 }
 
 // closeOne closes a record.
-func (c *Client) closeOne(ctx context.Context, d record.Document, f found) (record.Record, error) {
+func (rs *recordStore) closeOne(ctx context.Context, d record.Document, f found) (record.Record, error) {
 	name := d.Definition.Name()
 	for {
 		if f.err != nil {
@@ -152,10 +152,10 @@ func (c *Client) closeOne(ctx context.Context, d record.Document, f found) (reco
 		if err != nil || !changed {
 			return closed, err
 		}
-		_, err = c.swap(ctx, c.recordEntry(name, f.Node, closed, f.revision))
+		_, err = rs.swap(ctx, rs.recordEntry(name, f.Node, closed, f.revision))
 		if !errors.Is(err, ErrChanged) {
 			return closed, err
 		}
-		f = c.one(ctx, name, f.Node)
+		f = rs.one(ctx, name, f.Node)
 	}
 }

@@ -64,9 +64,7 @@ func (h *holder) Attach(ctx context.Context, _ sequencer.Ref, p sequencer.Prefer
 // attached puts a seat that was taken into use.
 func (c *Client) attached(s *seat) sequencer.Attachment {
 	s.h.owed.Store(false)
-	c.mu.Lock()
-	c.seats[s.id] = s
-	c.mu.Unlock()
+	c.add(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// With no version to wait for, it is ready immediately.
@@ -127,24 +125,6 @@ func (k keeper) Return(_ sequencer.Ref, rel sequencer.Release) {
 // Remove implements handles.Keeper: seats go when their records are returned.
 func (keeper) Remove([]*entry) {}
 
-// seatOf returns the seat of an attachment, nil if there is none.
-func (c *Client) seatOf(id sequencer.AttachmentID) *seat {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.seats[id]
-}
-
-// seatsFor returns the seats that end with a handle's attachment: its own, and, if its record was
-// lost, the next one that the handle does not have yet.
-func (c *Client) seatsFor(h *holder, id sequencer.AttachmentID) (all []*seat) {
-	for _, s := range c.allSeats() {
-		if s.id == id || s.h == h {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
 // releaseOf returns the release of a seat that ends with an attachment: a handle has used nothing
 // under another one.
 func releaseOf(s *seat, rel sequencer.Release) sequencer.Release {
@@ -152,30 +132,6 @@ func releaseOf(s *seat, rel sequencer.Release) sequencer.Release {
 		return rel
 	}
 	return sequencer.Release{ID: s.id, Node: s.node}
-}
-
-// allSeats returns every seat.
-func (c *Client) allSeats() (all []*seat) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.seats {
-		all = append(all, s)
-	}
-	return all
-}
-
-// remove forgets a seat.
-func (c *Client) remove(s *seat) {
-	c.mu.Lock()
-	delete(c.seats, s.id)
-	c.mu.Unlock()
-	s.mu.Lock()
-	_, granted := s.machine.Grant()
-	returned := granted && s.machine.Phase() == record.Done && s.machine.Record().State == record.Free
-	s.mu.Unlock()
-	if returned {
-		c.notify(s.h.name())
-	}
 }
 
 // finishLater returns a seat's record in the background, for as long as a window: then

@@ -16,25 +16,25 @@ import (
 // and never made again.
 //
 // Errors: ErrDamaged, errAgain if the document has to be read again, and the store's errors.
-func (c *Client) initialise(ctx context.Context, d record.Document, revision Revision) error {
+func (rs *recordStore) initialise(ctx context.Context, d record.Document, revision Revision) error {
 	next, lacking := d.Initialize(newNonce())
 	if !lacking {
 		return nil
 	}
-	if err := c.makeRecords(ctx, d); err != nil {
+	if err := rs.makeRecords(ctx, d); err != nil {
 		return err
 	}
-	_, err := c.swap(ctx, c.documentEntry(next, revision))
+	_, err := rs.swap(ctx, rs.documentEntry(next, revision))
 	return orAgain(err)
 }
 
 // makeRecords makes the missing records, and the marker last. With a marker there is nothing to do.
 //
 // Errors: ErrDamaged, errAgain if it has to be called again, and the store's errors.
-func (c *Client) makeRecords(ctx context.Context, d record.Document) error {
+func (rs *recordStore) makeRecords(ctx context.Context, d record.Document) error {
 	name := d.Definition.Name()
-	key := record.KeysOf(c.cfg.Prefix, name).Marker()
-	e, err := c.load(ctx, key)
+	key := record.KeysOf(rs.cfg.Prefix, name).Marker()
+	e, err := rs.load(ctx, key)
 	switch {
 	case err == nil && len(e.Body) > 0:
 		if _, err := record.DecodeMarker(e.Body); err != nil {
@@ -42,15 +42,15 @@ func (c *Client) makeRecords(ctx context.Context, d record.Document) error {
 		}
 		return nil
 	case err == nil:
-		return c.adopt(ctx, name, e.Revision)
+		return rs.adopt(ctx, name, e.Revision)
 	case !errors.Is(err, ErrNoRecord):
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
-	slots := min(c.cfg.Pool, d.Definition.Nodes())
+	slots := min(rs.cfg.Pool, d.Definition.Nodes())
 	errs := make([]error, slots)
-	c.together(upTo(0, slots), func(i int) {
+	rs.together(upTo(0, slots), func(i int) {
 		born := record.Born(d.Life, newNonce())
-		if _, err := c.swap(ctx, c.recordEntry(name, sequencer.NodeID(i), born, "")); !errors.Is(err, ErrChanged) {
+		if _, err := rs.swap(ctx, rs.recordEntry(name, sequencer.NodeID(i), born, "")); !errors.Is(err, ErrChanged) {
 			errs[i] = err // else another client has made it
 		}
 	})
@@ -58,15 +58,15 @@ func (c *Client) makeRecords(ctx context.Context, d record.Document) error {
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
 	m := record.Marker{Slots: slots, Made: slots, Nonce: newNonce()}
-	_, err = c.swap(ctx, c.markerEntry(name, m, ""))
+	_, err = rs.swap(ctx, rs.markerEntry(name, m, ""))
 	return orAgain(err)
 }
 
 // adopt replaces the empty marker of another program, which initialised the records, by
 // one with their number.
-func (c *Client) adopt(ctx context.Context, name string, revision Revision) error {
-	keys := record.KeysOf(c.cfg.Prefix, name)
-	listed, err := c.list(ctx, keys.Folder())
+func (rs *recordStore) adopt(ctx context.Context, name string, revision Revision) error {
+	keys := record.KeysOf(rs.cfg.Prefix, name)
+	listed, err := rs.list(ctx, keys.Folder())
 	if err != nil {
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
@@ -82,6 +82,6 @@ func (c *Client) adopt(ctx context.Context, name string, revision Revision) erro
 		return failure.Errorf(ErrDamaged, "store: %q is empty, and the store has no record of the sequencer; delete it", keys.Marker())
 	}
 	m := record.Marker{Slots: slots, Made: slots, Nonce: newNonce()}
-	_, err = c.swap(ctx, c.markerEntry(name, m, revision))
+	_, err = rs.swap(ctx, rs.markerEntry(name, m, revision))
 	return orAgain(err)
 }

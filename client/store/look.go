@@ -40,9 +40,9 @@ func (c *cache) put(e Entry) {
 // document reads a sequencer's document with its revision.
 //
 // Errors: ErrNoRecord, ErrDamaged, and the store's errors.
-func (c *Client) document(ctx context.Context, name string) (record.Document, Revision, error) {
-	key := record.KeysOf(c.cfg.Prefix, name).Document()
-	e, err := c.load(ctx, key)
+func (rs *recordStore) document(ctx context.Context, name string) (record.Document, Revision, error) {
+	key := record.KeysOf(rs.cfg.Prefix, name).Document()
+	e, err := rs.load(ctx, key)
 	if err != nil {
 		return record.Document{}, "", fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
@@ -59,9 +59,9 @@ func (c *Client) document(ctx context.Context, name string) (record.Document, Re
 // marker reads a sequencer's marker with its revision.
 //
 // Errors: ErrDamaged, with ErrNoRecord if it is missing; and the store's errors.
-func (c *Client) marker(ctx context.Context, name string) (record.Marker, Revision, error) {
-	key := record.KeysOf(c.cfg.Prefix, name).Marker()
-	e, err := c.load(ctx, key)
+func (rs *recordStore) marker(ctx context.Context, name string) (record.Marker, Revision, error) {
+	key := record.KeysOf(rs.cfg.Prefix, name).Marker()
+	e, err := rs.load(ctx, key)
 	if errors.Is(err, ErrNoRecord) {
 		return record.Marker{}, "", failure.Errorf(ErrDamaged, "store: %q, the marker of sequencer %q, is missing: %w; restore the key from a backup, or use a sequencer of another name", key, name, err)
 	}
@@ -97,10 +97,10 @@ func readRecord(node sequencer.NodeID, e Entry, err error) found {
 }
 
 // one reads one record.
-func (c *Client) one(ctx context.Context, name string, node sequencer.NodeID) found {
-	e, err := c.load(ctx, record.KeysOf(c.cfg.Prefix, name).Record(node))
+func (rs *recordStore) one(ctx context.Context, name string, node sequencer.NodeID) found {
+	e, err := rs.load(ctx, record.KeysOf(rs.cfg.Prefix, name).Record(node))
 	if err == nil {
-		c.cache.put(e)
+		rs.cache.put(e)
 	}
 	return readRecord(node, e, err)
 }
@@ -108,9 +108,9 @@ func (c *Client) one(ctx context.Context, name string, node sequencer.NodeID) fo
 // all reads the records of the nodes from low to below high, with their revisions.
 //
 // Errors: the errors of the listing. A single record's error is in its place.
-func (c *Client) all(ctx context.Context, name string, low, high int) ([]found, error) {
-	keys := record.KeysOf(c.cfg.Prefix, name)
-	listed, err := c.list(ctx, keys.Folder())
+func (rs *recordStore) all(ctx context.Context, name string, low, high int) ([]found, error) {
+	keys := record.KeysOf(rs.cfg.Prefix, name)
+	listed, err := rs.list(ctx, keys.Folder())
 	if err != nil {
 		return nil, fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
@@ -124,7 +124,7 @@ func (c *Client) all(ctx context.Context, name string, low, high int) ([]found, 
 		node := sequencer.NodeID(low + i)
 		key := keys.Record(node)
 		e, there := entries[key]
-		if cached, same := c.cache.at(key, e.Revision); e.Body == nil && same {
+		if cached, same := rs.cache.at(key, e.Revision); e.Body == nil && same {
 			e = cached
 		}
 		if !there || e.Body == nil || e.Revision == "" {
@@ -133,12 +133,12 @@ func (c *Client) all(ctx context.Context, name string, low, high int) ([]found, 
 		}
 		records[i] = readRecord(node, e, nil)
 	}
-	c.together(lacking, func(i int) { records[i] = c.one(ctx, name, sequencer.NodeID(low+i)) })
+	rs.together(lacking, func(i int) { records[i] = rs.one(ctx, name, sequencer.NodeID(low+i)) })
 	return records, nil
 }
 
 // together calls f with each number, several concurrently.
-func (c *Client) together(numbers []int, f func(int)) {
+func (rs *recordStore) together(numbers []int, f func(int)) {
 	var all sync.WaitGroup
 	for first := range min(loadsAtOnce, len(numbers)) {
 		all.Go(func() {

@@ -35,9 +35,9 @@ func (c *Client) Scale(ctx context.Context, name string, slots int) error {
 }
 
 // resize makes the records that are lacking, retired, and then writes the number of slots.
-func (c *Client) resize(ctx context.Context, d record.Document, slots int) error {
+func (rs *recordStore) resize(ctx context.Context, d record.Document, slots int) error {
 	name := d.Definition.Name()
-	m, revision, err := c.marker(ctx, name)
+	m, revision, err := rs.marker(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -49,11 +49,11 @@ func (c *Client) resize(ctx context.Context, d record.Document, slots int) error
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
 	errs := make([]error, max(slots-m.Made, 0))
-	c.together(upTo(0, len(errs)), func(i int) { errs[i] = c.enlist(ctx, d, sequencer.NodeID(m.Made+i)) })
+	rs.together(upTo(0, len(errs)), func(i int) { errs[i] = rs.enlist(ctx, d, sequencer.NodeID(m.Made+i)) })
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if _, err := c.swap(ctx, c.markerEntry(name, next, revision)); err != nil {
+	if _, err := rs.swap(ctx, rs.markerEntry(name, next, revision)); err != nil {
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
 	return nil
@@ -61,10 +61,10 @@ func (c *Client) resize(ctx context.Context, d record.Document, slots int) error
 
 // enlist makes the record of a node above the marker's nodes, retired (H10). An existing record
 // comes from an interrupted call.
-func (c *Client) enlist(ctx context.Context, d record.Document, node sequencer.NodeID) error {
+func (rs *recordStore) enlist(ctx context.Context, d record.Document, node sequencer.NodeID) error {
 	name := d.Definition.Name()
 	before := record.Born(d.Life, newNonce())
-	f := c.one(ctx, name, node)
+	f := rs.one(ctx, name, node)
 	revision := f.revision
 	switch {
 	case f.err == nil:
@@ -76,24 +76,24 @@ func (c *Client) enlist(ctx context.Context, d record.Document, node sequencer.N
 	if err != nil {
 		return fmt.Errorf("sequencer %q: %w", name, err)
 	}
-	_, err = c.swap(ctx, c.recordEntry(name, node, enlisted, revision))
+	_, err = rs.swap(ctx, rs.recordEntry(name, node, enlisted, revision))
 	return err
 }
 
 // conform brings every record to the state that the number of slots requires.
-func (c *Client) conform(ctx context.Context, d record.Document, slots int) error {
+func (rs *recordStore) conform(ctx context.Context, d record.Document, slots int) error {
 	name := d.Definition.Name()
-	m, _, err := c.marker(ctx, name)
+	m, _, err := rs.marker(ctx, name)
 	if err != nil {
 		return err
 	}
-	all, err := c.all(ctx, name, 0, m.Made)
+	all, err := rs.all(ctx, name, 0, m.Made)
 	if err != nil {
 		return err
 	}
 	errs := make([]error, len(all))
-	c.together(upTo(0, len(all)), func(i int) {
-		errs[i] = c.alter(ctx, name, all[i], func(r record.Record) (record.Record, bool, error) {
+	rs.together(upTo(0, len(all)), func(i int) {
+		errs[i] = rs.alter(ctx, name, all[i], func(r record.Record) (record.Record, bool, error) {
 			if i < m.Slots {
 				return r.Restore(d.Life, newNonce())
 			}
@@ -103,7 +103,7 @@ func (c *Client) conform(ctx context.Context, d record.Document, slots int) erro
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	now, _, err := c.marker(ctx, name)
+	now, _, err := rs.marker(ctx, name)
 	switch {
 	case err != nil:
 		return err
@@ -116,7 +116,7 @@ func (c *Client) conform(ctx context.Context, d record.Document, slots int) erro
 }
 
 // alter changes a record by a rule, computed again if another holder was faster.
-func (c *Client) alter(ctx context.Context, name string, f found, rule func(record.Record) (record.Record, bool, error)) error {
+func (rs *recordStore) alter(ctx context.Context, name string, f found, rule func(record.Record) (record.Record, bool, error)) error {
 	for {
 		if f.err != nil {
 			return failure.Errorf(f.err, "sequencer %q: %w", name, f.err)
@@ -128,11 +128,11 @@ func (c *Client) alter(ctx context.Context, name string, f found, rule func(reco
 		if !changed {
 			return nil
 		}
-		_, err = c.swap(ctx, c.recordEntry(name, f.Node, next, f.revision))
+		_, err = rs.swap(ctx, rs.recordEntry(name, f.Node, next, f.revision))
 		if !errors.Is(err, ErrChanged) {
 			return err
 		}
-		f = c.one(ctx, name, f.Node)
+		f = rs.one(ctx, name, f.Node)
 	}
 }
 
@@ -165,8 +165,8 @@ func (c *Client) alterNode(ctx context.Context, name string, node sequencer.Node
 }
 
 // checkNode returns an error if a node is not one of the slots.
-func (c *Client) checkNode(ctx context.Context, name string, node sequencer.NodeID) error {
-	m, _, err := c.marker(ctx, name)
+func (rs *recordStore) checkNode(ctx context.Context, name string, node sequencer.NodeID) error {
+	m, _, err := rs.marker(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -238,12 +238,12 @@ func (c *Client) repair(ctx context.Context, d record.Document, f found, floor c
 }
 
 // versionKnown returns a node's largest version in the other records.
-func (c *Client) versionKnown(ctx context.Context, name string, node sequencer.NodeID) (version uint64) {
-	m, _, err := c.marker(ctx, name)
+func (rs *recordStore) versionKnown(ctx context.Context, name string, node sequencer.NodeID) (version uint64) {
+	m, _, err := rs.marker(ctx, name)
 	if err != nil {
 		return 0
 	}
-	all, err := c.all(ctx, name, 0, m.Made)
+	all, err := rs.all(ctx, name, 0, m.Made)
 	if err != nil {
 		return 0
 	}

@@ -44,12 +44,12 @@ func (s *seat) rest(ctx context.Context, d time.Duration) bool {
 
 // allKnow reports whether every other record with a holder has the seat's version. An unreadable
 // record does not.
-func (c *Client) allKnow(ctx context.Context, s *seat, version uint64) bool {
-	m, _, err := c.marker(ctx, s.h.name())
+func (rs *recordStore) allKnow(ctx context.Context, s *seat, version uint64) bool {
+	m, _, err := rs.marker(ctx, s.h.name())
 	if err != nil {
 		return false
 	}
-	all, err := c.all(ctx, s.h.name(), 0, m.Slots)
+	all, err := rs.all(ctx, s.h.name(), 0, m.Slots)
 	if err != nil {
 		return false
 	}

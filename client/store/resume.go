@@ -60,18 +60,3 @@ func (c *Client) isLow(s *seat) bool {
 	}
 	return false
 }
-
-// nextMove returns the channel that is closed at the next renewal, loss or replacement.
-func (c *Client) nextMove() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.moved
-}
-
-// announce signals a renewal, loss or replacement.
-func (c *Client) announce() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	close(c.moved)
-	c.moved = make(chan struct{})
-}

@@ -11,59 +11,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// room is the waiting list for one name's free nodes.
-type room struct {
-	users int
-	wake  chan struct{} // closed when a record of the name may have become free
-	// ahead and corrupt are the numbers of records that the last round left out.
-	ahead, corrupt int
-}
-
-// enter returns a name's room, until exit.
-func (c *Client) enter(name string) *room {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.rooms[name]
-	if r == nil {
-		r = &room{wake: make(chan struct{})}
-		c.rooms[name] = r
-	}
-	r.users++
-	return r
-}
-
-func (c *Client) exit(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.rooms[name].users--
-}
-
-// wakeOf returns the channel that is closed at the next change.
-func (c *Client) wakeOf(r *room) <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return r.wake
-}
-
-// count records how many records a round left out.
-func (c *Client) count(name string, ahead, corrupt int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r := c.rooms[name]; r != nil {
-		r.ahead, r.corrupt = ahead, corrupt
-	}
-}
-
-// notify wakes the attaches that wait for a node of a name.
-func (c *Client) notify(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r := c.rooms[name]; r != nil && r.users > 0 {
-		close(r.wake)
-		r.wake = make(chan struct{})
-	}
-}
-
 // wakeSpread is the time over which woken attaches spread their next look, so that they do not all
 // try one record.
 const wakeSpread = 50 * time.Millisecond

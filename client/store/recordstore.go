@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -18,16 +19,28 @@ var ErrDamaged = record.ErrDamaged
 // ErrExpired means that a record was not renewed in time.
 var ErrExpired = record.ErrExpired
 
+// recordStore reads and writes the documents, markers and records of sequencers in a store. It has
+// no attachment and no clock.
+type recordStore struct {
+	store Store
+	cfg   Config
+	tasks *handles.Tasks
+	cache cache
+	// lossy is the store's side of the quarantine; nil if its server cannot lose
+	// acknowledged writes.
+	lossy Generations
+}
+
 // call runs one call of the store with its time limit. No call begins after the client was
 // closed, and none outlives it.
-func (c *Client) call(ctx context.Context, f func(ctx context.Context) error) error {
-	if err := c.tasks.Begin(); err != nil {
+func (rs *recordStore) call(ctx context.Context, f func(ctx context.Context) error) error {
+	if err := rs.tasks.Begin(); err != nil {
 		return err
 	}
-	defer c.tasks.End()
-	ctx, unbind := c.tasks.Bind(ctx)
+	defer rs.tasks.End()
+	ctx, unbind := rs.tasks.Bind(ctx)
 	defer unbind()
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, rs.cfg.CallTimeout)
 	defer cancel()
 	if err := ctx.Err(); err != nil {
 		return err
@@ -36,38 +49,38 @@ func (c *Client) call(ctx context.Context, f func(ctx context.Context) error) er
 }
 
 // load reads a key.
-func (c *Client) load(ctx context.Context, key string) (e Entry, err error) {
-	err = c.call(ctx, func(ctx context.Context) (err error) { e, err = c.store.Load(ctx, key); return err })
+func (rs *recordStore) load(ctx context.Context, key string) (e Entry, err error) {
+	err = rs.call(ctx, func(ctx context.Context) (err error) { e, err = rs.store.Load(ctx, key); return err })
 	return e, err
 }
 
 // swap writes a key.
-func (c *Client) swap(ctx context.Context, e Entry) (r Revision, err error) {
-	err = c.call(ctx, func(ctx context.Context) (err error) { r, err = c.store.Swap(ctx, e); return err })
+func (rs *recordStore) swap(ctx context.Context, e Entry) (r Revision, err error) {
+	err = rs.call(ctx, func(ctx context.Context) (err error) { r, err = rs.store.Swap(ctx, e); return err })
 	return r, err
 }
 
 // swapIn is swap on the condition of the server's generation, if the store may lose writes.
-func (c *Client) swapIn(ctx context.Context, e Entry, generation string) (r Revision, err error) {
-	if c.lossy == nil {
-		return c.swap(ctx, e)
+func (rs *recordStore) swapIn(ctx context.Context, e Entry, generation string) (r Revision, err error) {
+	if rs.lossy == nil {
+		return rs.swap(ctx, e)
 	}
-	err = c.call(ctx, func(ctx context.Context) (err error) { r, err = c.lossy.SwapIn(ctx, e, generation); return err })
+	err = rs.call(ctx, func(ctx context.Context) (err error) { r, err = rs.lossy.SwapIn(ctx, e, generation); return err })
 	return r, err
 }
 
 // list reads the keys in a folder.
-func (c *Client) list(ctx context.Context, folder string) (all []Entry, err error) {
-	err = c.call(ctx, func(ctx context.Context) (err error) { all, err = c.store.List(ctx, folder); return err })
+func (rs *recordStore) list(ctx context.Context, folder string) (all []Entry, err error) {
+	err = rs.call(ctx, func(ctx context.Context) (err error) { all, err = rs.store.List(ctx, folder); return err })
 	return all, err
 }
 
 // generation returns the name of the server, "" if the store cannot lose writes.
-func (c *Client) generation(ctx context.Context) (id string, err error) {
-	if c.lossy == nil {
+func (rs *recordStore) generation(ctx context.Context) (id string, err error) {
+	if rs.lossy == nil {
 		return "", nil
 	}
-	err = c.call(ctx, func(ctx context.Context) (err error) { id, _, err = c.lossy.Generation(ctx); return err })
+	err = rs.call(ctx, func(ctx context.Context) (err error) { id, _, err = rs.lossy.Generation(ctx); return err })
 	if err == nil && id == "" {
 		err = errors.New("the store names no generation")
 	}
@@ -79,23 +92,23 @@ func (c *Client) generation(ctx context.Context) (id string, err error) {
 //
 // Errors: f's errors with a kind; and, when ctx ended, an error that matches ctx.Err() and
 // sequencer.ErrUnavailable.
-func (c *Client) persist(ctx context.Context, name string, f func() error) error {
+func (rs *recordStore) persist(ctx context.Context, name string, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
 		if err == nil || isFinal(err) {
 			return err
 		}
-		wait := record.RetryAfter(try, c.cfg.Window)
+		wait := record.RetryAfter(try, rs.cfg.Window)
 		switch {
 		case errors.Is(err, errAgain):
 			wait, try = 0, 0
 		case errors.Is(err, ErrChanged):
 			wait = jitter(20 * time.Millisecond)
 		}
-		if pause(ctx, wait) == nil && c.tasks.Err() == nil {
+		if pause(ctx, wait) == nil && rs.tasks.Err() == nil {
 			continue
 		}
-		return c.gaveUp(ctx, name, err)
+		return rs.gaveUp(ctx, name, err)
 	}
 }
 
@@ -124,8 +137,8 @@ func isFinal(err error) bool {
 }
 
 // gaveUp returns the error of a call after its context ended, with the last error.
-func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
-	if c.tasks.Err() != nil {
+func (rs *recordStore) gaveUp(ctx context.Context, name string, last error) error {
+	if rs.tasks.Err() != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
 	}
 	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the store did not complete it in time: %w; last error: %s%s", name, ctx.Err(), last.Error(), reachAdvice(last))

@@ -1,0 +1,137 @@
+package store
+
+import (
+	"sync"
+
+	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// registry has a client's seats, and the attaches that wait for a node.
+type registry struct {
+	mu    sync.Mutex // never held while waiting
+	seats map[sequencer.AttachmentID]*seat
+	rooms map[string]*room // waiting attaches and counts, by name
+	moved chan struct{}    // closed when a seat was renewed, lost or replaced
+}
+
+func newRegistry() *registry {
+	return &registry{seats: map[sequencer.AttachmentID]*seat{}, rooms: map[string]*room{}, moved: make(chan struct{})}
+}
+
+// add has a seat from now on.
+func (g *registry) add(s *seat) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.seats[s.id] = s
+}
+
+// seatOf returns the seat of an attachment, nil if there is none.
+func (g *registry) seatOf(id sequencer.AttachmentID) *seat {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.seats[id]
+}
+
+// seatsFor returns the seats that end with a handle's attachment: its own, and, if its record was
+// lost, the next one that the handle does not have yet.
+func (g *registry) seatsFor(h *holder, id sequencer.AttachmentID) (all []*seat) {
+	for _, s := range g.allSeats() {
+		if s.id == id || s.h == h {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// allSeats returns every seat.
+func (g *registry) allSeats() (all []*seat) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.seats {
+		all = append(all, s)
+	}
+	return all
+}
+
+// remove forgets a seat.
+func (g *registry) remove(s *seat) {
+	g.mu.Lock()
+	delete(g.seats, s.id)
+	g.mu.Unlock()
+	s.mu.Lock()
+	_, granted := s.machine.Grant()
+	returned := granted && s.machine.Phase() == record.Done && s.machine.Record().State == record.Free
+	s.mu.Unlock()
+	if returned {
+		g.notify(s.h.name())
+	}
+}
+
+// nextMove returns the channel that is closed at the next renewal, loss or replacement.
+func (g *registry) nextMove() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.moved
+}
+
+// announce signals a renewal, loss or replacement.
+func (g *registry) announce() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.moved)
+	g.moved = make(chan struct{})
+}
+
+// room is the waiting list for one name's free nodes.
+type room struct {
+	users int
+	wake  chan struct{} // closed when a record of the name may have become free
+	// ahead and corrupt are the numbers of records that the last round left out.
+	ahead, corrupt int
+}
+
+// enter returns a name's room, until exit.
+func (g *registry) enter(name string) *room {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.rooms[name]
+	if r == nil {
+		r = &room{wake: make(chan struct{})}
+		g.rooms[name] = r
+	}
+	r.users++
+	return r
+}
+
+func (g *registry) exit(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.rooms[name].users--
+}
+
+// wakeOf returns the channel that is closed at the next change.
+func (g *registry) wakeOf(r *room) <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return r.wake
+}
+
+// count records how many records a round left out.
+func (g *registry) count(name string, ahead, corrupt int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r := g.rooms[name]; r != nil {
+		r.ahead, r.corrupt = ahead, corrupt
+	}
+}
+
+// notify wakes the attaches that wait for a node of a name.
+func (g *registry) notify(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r := g.rooms[name]; r != nil && r.users > 0 {
+		close(r.wake)
+		r.wake = make(chan struct{})
+	}
+}
