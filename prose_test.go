@@ -75,7 +75,6 @@ var proseAbove = []proseRates{
 	{"internal/roster/plan", rates{"is-how": 0.99, "human": 6.38, "those-that": 7.86, "of": 32.8}},
 	{"internal/session", rates{"human": 3.8, "those-that": 0.95, "of": 25.7}},
 	{"internal/wire", rates{"of": 37.3}},
-	{"partition", rates{"of": 25}},
 	{"proof/explore", rates{"human": 14.9, "those-that": 4, "of": 39.8}},
 	{"proof/explore strings", rates{"human": 17, "those-that": 1.06, "of": 29.7}},
 	{"proof/mutants", rates{"is-how": 0.94, "human": 3.8, "those-that": 5.2, "of": 55}},

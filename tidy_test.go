@@ -309,12 +309,10 @@ const methodsMax = 60
 // methodExceptions are the types that may have more methods until they are divided, each with its
 // limit. The list only shrinks.
 var methodExceptions = map[string]int{
-	"client/store.Client":               90,
 	"grid/internal/formation.Formation": 77,
 	"grid/internal/gossip.Gossip":       63,
 	"grid/internal/host.Host":           87,
 	"internal/roster.Roster":            68,
-	"partition.Machine":                 98,
 }
 
 // checkMethods bounds the methods of each type of a package. An exception that is no longer needed

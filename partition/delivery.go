@@ -33,21 +33,20 @@ type Holds struct {
 	NotYet bool            // its roster does not have the term yet
 }
 
-// sender is the state of the deliveries to one replica.
+// sender is the delivery state for one replica.
 type sender struct {
 	busy     bool          // one is in progress, or waits after its failure
 	pause    time.Duration // after the next failure
 	answered uint64        // the last question that it has answered
 }
 
-// deliveries sends updates and read barriers to the other replicas, and to the keepers of
-// definitions.
+// deliveries sends updates and read barriers to the other replicas, and to the keepers.
 type deliveries struct {
 	member    Member
 	replica   *tableReplica
 	senders   map[roster.Incarnation]*sender
 	questions uint64 // questions to the other replicas
-	// keepersAsked is the last question that is one to the keepers of definitions, too.
+	// keepersAsked is the last question to the keepers.
 	keepersAsked uint64
 }
 
@@ -56,7 +55,7 @@ const (
 	lastPause  = 400 * time.Millisecond
 )
 
-// to returns the state of the deliveries to a replica.
+// to returns the delivery state for a replica.
 func (d *deliveries) to(replica roster.Incarnation) *sender {
 	s := d.senders[replica]
 	if s == nil {
@@ -66,8 +65,8 @@ func (d *deliveries) to(replica roster.Incarnation) *sender {
 	return s
 }
 
-// question begins a read barrier: the replies of all replicas, and with keepers set of all
-// keepers, confirm that none has seen a later owner. A reply without a change depends on that
+// question begins a read barrier: all replicas, and with keepers set all keepers, confirm that
+// they have not seen a later owner. A reply without a change depends on that
 // alone: a paused owner that was replaced would otherwise return an old state.
 func (d *deliveries) question(keepers bool) uint64 {
 	d.questions++
@@ -77,7 +76,7 @@ func (d *deliveries) question(keepers bool) uint64 {
 	return d.questions
 }
 
-// answered returns the last read barrier that every one of some members has answered.
+// answered returns the last read barrier that some members have all answered.
 func (d *deliveries) answered(by []roster.Incarnation) uint64 {
 	least := d.questions
 	for _, i := range by {
@@ -131,7 +130,7 @@ func (d *deliveries) heard(of Delivery, h Holds, err error) (acknowledged bool) 
 	return false
 }
 
-// Delivered processes a replica's answer to a delivery, or the failure of the delivery.
+// Delivered processes a replica's answer to a delivery, or the delivery's failure.
 func (m *Machine) Delivered(v View, d Delivery, h Holds, err error) {
 	m.observe(v)
 	m.deliveries.to(d.To).busy = false

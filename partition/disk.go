@@ -39,7 +39,7 @@ type DiskMember interface {
 // storeRetry is the pause after a write that failed.
 const storeRetry = time.Second
 
-// storage stores the definitions of one replica, on disk or in memory, and reports disks that the
+// storage stores one replica's definitions, on disk or in memory, and reports disks that the
 // roster may name.
 type storage struct {
 	member   Member
@@ -74,14 +74,14 @@ func (s *storage) store(v View) (stored bool) {
 	return false
 }
 
-// Stored takes note that a write of this machine is on disk, or has failed.
+// Stored takes note that this machine's write is on disk, or has failed.
 func (m *Machine) Stored(v View, p backup.Position, err error) {
 	m.observe(v)
 	m.storage.stored(v, p, err)
 	m.settle(v)
 }
 
-// stored records the outcome of a write.
+// stored records a write's outcome.
 func (s *storage) stored(v View, p backup.Position, err error) {
 	s.writing, s.failed, s.retry = false, err != nil, 0
 	switch {

@@ -44,7 +44,7 @@ func (m *Machine) judge(v View, c Claim) (Claim, error) {
 	return c, nil
 }
 
-// trust returns the trust in a claim, by the judgement of its run of the grid. The claim may be
+// trust returns the trust in a claim, given the judgement on its run. The claim may be
 // about a life that the grid forgot in a loss. The end of a contained grant keeps its logical node
 // for it; a claim without a node needs none.
 func (m *Machine) trust(v View, c Claim, run earlier) Trust {
@@ -59,7 +59,7 @@ func (m *Machine) trust(v View, c Claim, run earlier) Trust {
 	return t
 }
 
-// neverHeard reports whether a claim of an earlier grid names a sequencer that this
+// neverHeard reports whether a claim from an earlier grid names a sequencer that this
 // grid may never have had: its voters' memory began with it. Once an anchored grid has been reset,
 // a holder under another anchor claim may belong to this grid, where the name has ended. Then only
 // a grant that ended before the grid began is from another one, and a handle has none at first.

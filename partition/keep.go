@@ -52,8 +52,7 @@ func (k *kept) list() (Definitions, backup.Position) {
 // position of their table, which is zero if it keeps none.
 func (m *Machine) Kept() (Definitions, backup.Position) { return m.keepers.kept.list() }
 
-// keepers keeps definitions in the memory of this process, and as the owner in the memory of other
-// members.
+// keepers keeps definitions in this process's memory, and as the owner in other members' memory.
 type keepers struct {
 	replica *tableReplica
 	table   *Table
@@ -158,7 +157,7 @@ func (k *keepers) send(d *deliveries) {
 	}
 }
 
-// update returns the update of a keeper, and counts the names in it as sent.
+// update returns an update for a keeper, and counts its names as sent.
 func (k *keepers) update(to *keeping) Update {
 	u := Update{Version: k.replica.Version(), Position: k.replica.Position(), Keep: true}
 	if to.known {
@@ -208,7 +207,7 @@ func (k *keepers) accept(u Update) error {
 	fresh, err := k.replica.Keep(u)
 	if err == nil && fresh {
 		k.kept.apply(u.Position, changeOf(u))
-		k.table.ForgetStored() // a table of this replica no longer follows them
+		k.table.ForgetStored() // this replica's table no longer follows them
 	}
 	return err
 }

@@ -89,7 +89,7 @@ type learner struct {
 	loss  loss
 }
 
-// loss is the last loss of a partition, as a replica has seen it.
+// loss is a partition's last loss, as a replica has seen it.
 type loss struct {
 	term   roster.Term
 	seen   time.Duration // when, by the monotonic clock

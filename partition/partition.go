@@ -59,7 +59,7 @@ type Member interface {
 	Expired(id roster.PartitionID, t Tenant)
 }
 
-// tableReplica is the replica of a table.
+// tableReplica replicates a table.
 type tableReplica = backup.Replica[TableState, TableChange]
 
 // Machine is one member's part in one partition. Each of its methods carries out all consequences

@@ -13,7 +13,7 @@ var keeperMutants = []mutant{
 	{"D1", "voters store definitions of an earlier owner", "backup/update.go", "	err = r.receivable(p, r.stored)\n", "	_ = r.receivable\n", keeperTests},
 	{"D1", "definitions follow others than those that a voter has", "backup/update.go", "	case u.Whole == nil && (r.stored.Term != p.Term || r.stored.Number < u.Since):\n", "	case u.Whole == nil && r.stored.Term != p.Term:\n", keeperTests},
 	{"D1", "a table that loses its names empties what a voter keeps", "partition/keep.go", "	if !k.table.Complete() || !k.replica.IsKeeper() && !k.replica.Acts() {", "	if !k.replica.IsKeeper() && !k.replica.Acts() {", keeperTests},
-	{"D1", "a table is stored as a difference to other definitions", "partition/keep.go", "		k.table.ForgetStored() // a table of this replica no longer follows them\n", "", keeperTests},
+	{"D1", "a table is stored as a difference to other definitions", "partition/keep.go", "		k.table.ForgetStored() // this replica's table no longer follows them\n", "", keeperTests},
 	{"D3", "a voter forgets definitions while it is named for them", "partition/keep.go", "p.Term < k.replica.Newest() && !named && ", "p.Term < k.replica.Newest() && (!named || p.Term > 0) && ", keeperTests},
 	{"D3", "a voter forgets definitions within the term", "partition/keep.go", "p.Term > 0 && p.Term < k.replica.Newest() && !named", "p.Term > 0 && !named", keeperTests},
 	{"D4", "fewer voters than a majority keep definitions", "internal/roster/storage.go", "majority := len(voters)/2 + 1", "majority := len(voters) / 2", keeperTests},
