@@ -311,7 +311,6 @@ const methodsMax = 60
 var methodExceptions = map[string]int{
 	"grid/internal/formation.Formation": 77,
 	"grid/internal/gossip.Gossip":       63,
-	"grid/internal/host.Host":           87,
 	"internal/roster.Roster":            68,
 }
 

@@ -48,7 +48,7 @@ var identityMutants = []mutant{
 	{"N4", "a repeated clean does not look again", "internal/leader/numbers.go", "ids, force, tries-1, reply)", "ids, true, tries-1, reply)", numberTests},
 	{"N3", "a survivor's greatest removed incarnation is forgotten", "internal/roster/set.go", "max(out[at].Removed, other.Removed)", "out[at].Removed", []string{"./internal/roster", "-run", "GreatestRemoved"}},
 	{"N2", "data directories recover a grid without its sets", "internal/recovery/recovery.go", "Sets: old.Sets, ", "", []string{"./grid", "-run", "TestNumbersSurviveARecovery"}},
-	{"N5", "an owner attaches whatever process it is", "grid/internal/host/calls.go", "	return h.checkIdentity(in.Identity)\n", "	_ = h.checkIdentity(in.Identity)\n	return nil\n", replacedTests},
+	{"N5", "an owner attaches whatever process it is", "grid/internal/host/calls.go", "	return d.checkIdentity(in.Identity)\n", "	_ = d.checkIdentity(in.Identity)\n	return nil\n", replacedTests},
 	{"N5", "an owner renews whatever process it is", "grid/internal/host/renew.go", "	if err := h.checkIdentity(in.Identity); err != nil {", "	if err := h.checkIdentity(in.Identity); err != nil && h == nil {", replacedTests},
 	{"N2", "survivors recover a grid without its sets", "internal/recovery/memory.go", "Anchored: anchored, Sets: sets,", "Anchored: anchored,", []string{"./grid/gridtest", "-run", "TestSetsAfterARecovery"}},
 	{"N5", "an earlier incarnation is served", "internal/roster/set.go", "	case incarnation < m.Incarnation:", "	case incarnation == 0:", setTests},

@@ -34,7 +34,7 @@ var registrationMutants = []mutant{
 	{"P4", "a fenced process creates further sequencers", "client/call.go", "err != nil && path != wire.PathDetach {", "err != nil && path == wire.PathDetach {", restartTests},
 	{"P4", "a refusal of an earlier registration fences", "internal/registrar/status.go", "	if id.Incarnation != r.machine.Incarnation() {", "	if id.Incarnation > r.machine.Incarnation() {", registrarTests},
 	{"P4", "an owner serves every incarnation", "grid/internal/host/renew.go", "	if err := h.checkIdentity(in.Identity); err != nil {", "	if err := h.checkIdentity(nil); err != nil {", restartTests},
-	{"P4", "an owner attaches every incarnation", "grid/internal/host/calls.go", "	return h.checkIdentity(in.Identity)\n", "	return h.checkIdentity(nil)\n", restartTests},
+	{"P4", "an owner attaches every incarnation", "grid/internal/host/calls.go", "	return d.checkIdentity(in.Identity)\n", "	return d.checkIdentity(nil)\n", restartTests},
 	{"P5", "a successor begins where its grants were counted, not where they were renewed", "partition/attach.go", "c.Node, c.Previous, until)", "c.Node, c.Previous, until*0)", successorTests},
 	{"P5", "a successor takes the node of any attachment", "partition/attach.go", "	if m.table.Expire(name, c.Node, c.Previous, until) {", "	for i := range m.table.records[name].slots {\n		if s := &m.table.records[name].slots[i]; s.node == c.Node {\n			c.Previous = s.id\n		}\n	}\n	if m.table.Expire(name, c.Node, c.Previous, until) {", successorTests},
 	{"P5", "the session of an earlier process continues", "partition/attach.go", "		m.sessions.Drop(name, c.Previous)\n", "", successorTests},

@@ -17,7 +17,7 @@ var togetherMutants = []mutant{
 	{"create-attach", "a caller of any form is believed", "grid/internal/host/createattach.go", "in.Caller.Check(); err != nil {", "in.Caller.Check(); err != nil && h == nil {", relayTests},
 	{"create-attach", "a holder may pass requests on", "security/action.go", "Relay: Member", "Relay: Holder", relayTests},
 	{"create-attach", "an attach that is malformed creates", "grid/internal/host/createattach.go", "h.checkAttach(in.Attach.Request(wire.SequencerResponse{})); err != nil {", "h.checkAttach(in.Attach.Request(wire.SequencerResponse{})); err != nil && h == nil {", relayTests},
-	{"create-attach", "no member passes a request on", "grid/internal/host/createattach.go", "found && owner.Incarnation != h.self", "found && owner.Incarnation == \"\"", relayTests},
+	{"create-attach", "no member passes a request on", "grid/internal/host/createattach.go", "found && owner.Incarnation != d.self", "found && owner.Incarnation == \"\"", relayTests},
 	{"create-attach", "an attachment that the owner may have recorded is asked for under another ID", "client/backend.go", "		id = first.id\n", "		_ = first.id\n", togetherTests},
 	{"create-attach", "an attach that is refused for good is asked for again", "client/createattach.go", "NewCall), err); again {", "NewCall), err); again || c != nil {", togetherTests},
 	{"create-attach", "an owner of an earlier release gives logical node 0", "client/createattach.go", "	if answer == nil {\n", "	if answer == nil {\n		answer = &wire.Attached{}\n	}\n	if answer == nil {\n", togetherTests},

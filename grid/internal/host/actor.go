@@ -50,8 +50,8 @@ func newActor(h *Host, id roster.PartitionID) *actor {
 }
 
 // view returns the present state of this member.
-func (h *Host) view() partition.View {
-	return partition.View{Roster: h.state.Roster(), Time: h.clock.Now(), Mono: h.clock.Mono(), Ended: h.state.Ended.Load()}
+func (d *deps) view() partition.View {
+	return partition.View{Roster: d.state.Roster(), Time: d.clock.Now(), Mono: d.clock.Mono(), Ended: d.state.Ended.Load()}
 }
 
 // stampOf returns the stamp of an owner's answers.

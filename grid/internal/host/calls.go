@@ -184,7 +184,7 @@ func (h *Host) noteEarlier(ctx context.Context, c partition.Claim, err error) {
 }
 
 // checkAttach refuses a request to attach that no table can serve, whatever it is about.
-func (h *Host) checkAttach(in wire.AttachRequest) error {
+func (d *deps) checkAttach(in wire.AttachRequest) error {
 	if err := wire.CheckHolder(in.Holder); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (h *Host) checkAttach(in wire.AttachRequest) error {
 	if err := in.About.Check(); err != nil {
 		return err
 	}
-	return h.checkIdentity(in.Identity)
+	return d.checkIdentity(in.Identity)
 }
 
 // claimOf is a claim as the owner takes it.
@@ -268,7 +268,7 @@ func nothing(reply func(struct{}, error)) func(error) {
 }
 
 // stamp returns the stamp of this member's answers that come from no owner.
-func (h *Host) stamp() wire.Stamp {
-	r := h.state.Roster()
-	return wire.Stamp{Grid: r.Identity(), Version: r.Version, Time: h.clock.Now()}
+func (d *deps) stamp() wire.Stamp {
+	r := d.state.Roster()
+	return wire.Stamp{Grid: r.Identity(), Version: r.Version, Time: d.clock.Now()}
 }

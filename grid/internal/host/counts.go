@@ -23,14 +23,14 @@ type Counts struct {
 
 // awaits returns a function that reports whether replies by this member's partition depend on an
 // update: one to an in-sync or joining replica, or to a voter that keeps the definitions in memory.
-func (h *Host) awaits() func(update) bool {
-	r := h.state.Roster()
+func (d *deps) awaits() func(update) bool {
+	r := d.state.Roster()
 	return func(u update) bool {
 		if int(u.partition) >= len(r.Partitions) {
 			return false
 		}
 		p := r.Partitions[u.partition]
-		return p.Owner == h.self && (slices.Contains(p.InSync, u.to) || p.Joining == u.to || slices.Contains(r.Storage(u.partition).Needed, u.to))
+		return p.Owner == d.self && (slices.Contains(p.InSync, u.to) || p.Joining == u.to || slices.Contains(r.Storage(u.partition).Needed, u.to))
 	}
 }
 

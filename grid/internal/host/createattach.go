@@ -59,17 +59,17 @@ func (h *Host) CreateFor(ctx context.Context, in wire.CreateRequest) error {
 const createAgain = 50 * time.Millisecond
 
 // ownerElsewhere returns the owner of a name if that is another member.
-func (h *Host) ownerElsewhere(name string) (owner roster.Member, elsewhere bool) {
-	r := h.state.Roster()
+func (d *deps) ownerElsewhere(name string) (owner roster.Member, elsewhere bool) {
+	r := d.state.Roster()
 	if len(r.Partitions) == 0 {
 		return owner, false
 	}
 	owner, found := r.Member(r.Partitions[roster.PartitionOf(name, len(r.Partitions))].Owner)
-	return owner, found && owner.Incarnation != h.self
+	return owner, found && owner.Incarnation != d.self
 }
 
-func (h *Host) partitionOf(name string) int {
-	return int(roster.PartitionOf(name, len(h.state.Roster().Partitions)))
+func (d *deps) partitionOf(name string) int {
+	return int(roster.PartitionOf(name, len(d.state.Roster().Partitions)))
 }
 
 // slowOwner is the delay after which a relayed request looks for another owner and has the current one

@@ -47,9 +47,9 @@ var errTurn = errors.New("host: the create waits for its turn")
 
 // pacedPeer returns the caller's credential if its creates are paced: not for a member, for this
 // process, in a clear-text grid, or where a quota limits calls.
-func (h *Host) pacedPeer(ctx context.Context, name string) partition.Peer {
+func (l *limits) pacedPeer(ctx context.Context, name string) partition.Peer {
 	p := api.PeerOf(ctx)
-	if p.ID == "" || p.Role == security.Member || h.state.Roster().Quota(name).Calls > 0 {
+	if p.ID == "" || p.Role == security.Member || l.state.Roster().Quota(name).Calls > 0 {
 		return ""
 	}
 	return partition.Peer(p.ID)

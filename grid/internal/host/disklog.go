@@ -116,15 +116,21 @@ func (l *diskLog) write(log *slog.Logger, now time.Duration) (more bool) {
 	return l.running
 }
 
+// diskWatch logs the disks that definitions are collected from.
+type diskWatch struct {
+	*deps
+	diskLog diskLog
+}
+
 // watchAwaited notes the disks that the partitions of this member wait for because
 // their members do not run, until ctx ends: every second while there are any.
-func (h *Host) watchAwaited(ctx context.Context) {
+func (w *diskWatch) watchAwaited(ctx context.Context) {
 	for known := (*roster.Roster)(nil); ctx.Err() == nil; {
-		changed := h.state.Changed()
-		r, awaits := h.state.Roster(), false
+		changed := w.state.Changed()
+		r, awaits := w.state.Roster(), false
 		if known == nil || r.Version != known.Version || r.Grid != known.Grid {
 			signal.Sleep(ctx, diskLogEvery)
-			awaits = h.noteAwaited()
+			awaits = w.noteAwaited()
 		}
 		if awaits {
 			continue
@@ -138,24 +144,24 @@ func (h *Host) watchAwaited(ctx context.Context) {
 }
 
 // noteAwaited notes the disks that are awaited now, and reports whether there are any.
-func (h *Host) noteAwaited() (awaits bool) {
-	r, now, begin := h.state.Roster(), h.clock.Mono(), false
-	for _, id := range r.Owned(h.self) {
+func (w *diskWatch) noteAwaited() (awaits bool) {
+	r, now, begin := w.state.Roster(), w.clock.Mono(), false
+	for _, id := range r.Owned(w.self) {
 		for _, from := range r.Awaited(id) {
-			begin = h.diskLog.noteAwaited(from, id, errNotRunning, now) || begin
+			begin = w.diskLog.noteAwaited(from, id, errNotRunning, now) || begin
 			awaits = true
 		}
 	}
 	if begin {
-		h.life.Background(h.logDisks)
+		w.life.Background(w.logDisks)
 	}
 	return awaits
 }
 
 // logDisks logs the results of this member's collections, until none is awaited.
-func (h *Host) logDisks(ctx context.Context) {
+func (w *diskWatch) logDisks(ctx context.Context) {
 	for more := true; more && ctx.Err() == nil; {
 		signal.Sleep(ctx, diskLogEvery)
-		more = h.diskLog.write(h.log, h.clock.Mono())
+		more = w.diskLog.write(w.log, w.clock.Mono())
 	}
 }

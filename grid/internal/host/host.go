@@ -50,34 +50,35 @@ type Config struct {
 	Stretch func() float64
 }
 
+// deps are the parts of the member that all parts of a host use.
+type deps struct {
+	cfg    Config
+	self   roster.Incarnation
+	state  *state.State
+	clock  *client.Clock // of the state, sampled by the log alone
+	life   *tenure.Life
+	ctx    context.Context // ends with the life
+	log    *slog.Logger
+	raft   *raftlog.Server
+	caller api.Caller
+	counts *counts
+}
+
 // Host runs a member's actors. Its methods may be called from any goroutine.
 type Host struct {
-	cfg         Config
-	self        roster.Incarnation
-	state       *state.State
-	clock       *client.Clock // of the state, sampled by the log alone
-	life        *tenure.Life
-	ctx         context.Context // ends with the life
-	log         *slog.Logger
-	raft        *raftlog.Server
-	caller      api.Caller
+	*deps
+	*reacher
+	*limits
+	*diskWatch
+	*useBook
+
 	events      *api.Events
 	definitions *definitions.Store
 	disk        *diskWriter // nil without a data directory
 	stored      storedReports
 	collects    collects
-	diskLog     diskLog
 	parking     parking
-	reports     atomic.Pointer[reports]
-	reach       reach
 	waiters     atomic.Int64 // requests for the directory that wait
-	book        holderBook
-	counts      counts
-	usage       usage
-	names       names
-	namesMax    int
-	rates       rates
-	paces       paces
 
 	mu     sync.Mutex // guards the fields below; never held while waiting
 	actors map[roster.PartitionID]*actor
@@ -85,9 +86,13 @@ type Host struct {
 
 // New returns a host without actors.
 func New(cfg Config) *Host {
-	h := &Host{
+	d := &deps{
 		cfg: cfg, self: cfg.Self, state: cfg.State, clock: cfg.State.Clock, life: cfg.Life, ctx: cfg.Life.Context(), log: cfg.Log,
-		namesMax: NamesMax, raft: cfg.Raft, caller: cfg.Caller, events: cfg.Events, definitions: cfg.Definitions,
+		raft: cfg.Raft, caller: cfg.Caller, counts: &counts{},
+	}
+	h := &Host{
+		deps: d, reacher: &reacher{deps: d}, limits: &limits{deps: d, namesMax: NamesMax}, diskWatch: &diskWatch{deps: d},
+		useBook: &useBook{deps: d}, events: cfg.Events, definitions: cfg.Definitions,
 	}
 	if cfg.Definitions != nil {
 		h.disk = newDiskWriter(cfg.Definitions, cfg.Grid, func() bool { return cfg.Raft.DiskFailure() != nil },
@@ -119,7 +124,7 @@ func (h *Host) Reset() {
 }
 
 // LeaderChanged has the reports to the leader sent again: it may be another one.
-func (h *Host) LeaderChanged() { h.reports.Load().added.Send() }
+func (c *reacher) LeaderChanged() { c.reports.Load().added.Send() }
 
 // Calls returns the calls that the host serves.
 func (h *Host) Calls() []*api.Call {

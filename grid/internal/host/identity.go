@@ -13,13 +13,13 @@ import (
 // longer registered, before it reaches a partition. id is nil for a process without a number. With a
 // roster older than the registration, a replaced process continues for that long; that is safe, since
 // its grants and its successor's do not overlap.
-func (h *Host) checkIdentity(id *wire.Identity) error {
+func (d *deps) checkIdentity(id *wire.Identity) error {
 	if id == nil {
 		return nil
 	}
 	err := roster.CheckSetName(id.Cluster, id.Set) // they are in the texts of errors
 	if err == nil {
-		err = h.state.Roster().CheckIdentity(id.Cluster, id.Set, id.ID, id.Incarnation)
+		err = d.state.Roster().CheckIdentity(id.Cluster, id.Set, id.ID, id.Incarnation)
 	}
 	switch {
 	case errors.Is(err, roster.ErrUnknownSet): // here, perhaps because this roster is older

@@ -68,12 +68,12 @@ func (h *Host) rows(ctx context.Context, names []string) []wire.SequencerRow {
 }
 
 // row returns the row of one sequencer from its table.
-func (h *Host) row(id roster.PartitionID, table *partition.Table, ref sequencer.Ref) wire.SequencerRow {
+func (b *useBook) row(id roster.PartitionID, table *partition.Table, ref sequencer.Ref) wire.SequencerRow {
 	d := ref.Definition
-	used, recent := h.usage.recent(d.Name(), h.clock.Mono(), max(time.Minute, h.state.Roster().Settings.Window.Duration()))
+	used, recent := b.usage.recent(d.Name(), b.clock.Mono(), max(time.Minute, b.state.Roster().Settings.Window.Duration()))
 	return wire.SequencerRow{
 		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Attached: table.Attached(d.Name()), Layout: d.Layout(),
-		Partition: id, Owner: h.self, IDs: used.IDs, Waits: used.Waits, Recent: recent,
+		Partition: id, Owner: b.self, IDs: used.IDs, Waits: used.Waits, Recent: recent,
 	}
 }
 
@@ -109,10 +109,17 @@ func (h *Host) Holders(ctx context.Context, in wire.HoldersRequest) (wire.Holder
 	return out, nil
 }
 
+// useBook records the holders and the use of sequencers at this member.
+type useBook struct {
+	*deps
+	book  holderBook
+	usage usage
+}
+
 // noteHolder keeps the description that a holder gives of itself, unless it breaks a limit.
-func (h *Host) noteHolder(ctx context.Context, id sequencer.HolderID, about *wire.About) {
+func (b *useBook) noteHolder(ctx context.Context, id sequencer.HolderID, about *wire.About) {
 	if about == nil || about.Check() != nil {
 		about = &wire.About{}
 	}
-	h.book.note(h.clock.Mono(), id, holder{about: *about, addr: api.RemoteOf(ctx)})
+	b.book.note(b.clock.Mono(), id, holder{about: *about, addr: api.RemoteOf(ctx)})
 }

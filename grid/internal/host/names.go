@@ -114,23 +114,23 @@ type room struct {
 }
 
 // room returns the room for a sequencer of a name. It counts as one until end.
-func (h *Host) room(ctx context.Context, name string) room {
+func (l *limits) room(ctx context.Context, name string) room {
 	refuse := func(kind Refusal, full error) room { return room{full, kind, func() {}} }
-	r := h.state.Roster()
-	if n := h.names.total(); n >= h.namesMax {
+	r := l.state.Roster()
+	if n := l.names.total(); n >= l.namesMax {
 		return refuse(RefusedMemory, failure.Errorf(sequencer.ErrQuota, "sequencer %q: this member owns %d sequencers, as many as its memory is meant for (%d); remove unused ones (snowgrid sequencers remove --unused-for), or add members",
-			name, n, h.namesMax))
+			name, n, l.namesMax))
 	}
 	q := r.Quota(name)
 	if q.Names == 0 {
-		return room{end: h.names.begin("")}
+		return room{end: l.names.begin("")}
 	}
-	others, known := h.names.others(ctx, h, r).of(q.Pattern)
+	others, known := l.names.others(ctx, l.deps, r).of(q.Pattern)
 	if !known {
 		return refuse("", failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the quota of %q limits names, and another owner's count is still missing", name, string(q.Pattern)))
 	}
-	end := h.names.begin(q.Pattern)
-	own, counted := h.names.own(q.Pattern)
+	end := l.names.begin(q.Pattern)
+	own, counted := l.names.own(q.Pattern)
 	n := others + own - 1
 	if counted && n < q.Names {
 		return room{end: end}
@@ -160,11 +160,11 @@ func (c otherCounts) of(p pattern.Pattern) (sum int, known bool) {
 
 // others returns the counts of the other members, and refreshes old ones. An unreachable member keeps
 // its last count.
-func (n *names) others(ctx context.Context, h *Host, r *roster.Roster) otherCounts {
-	if n.isOld(h.clock.Mono(), r) {
+func (n *names) others(ctx context.Context, d *deps, r *roster.Roster) otherCounts {
+	if n.isOld(d.clock.Mono(), r) {
 		n.asking.Lock()
-		if n.isOld(h.clock.Mono(), r) { // another call may have refreshed them
-			n.ask(ctx, h, r)
+		if n.isOld(d.clock.Mono(), r) { // another call may have refreshed them
+			n.ask(ctx, d, r)
 		}
 		n.asking.Unlock()
 	}
@@ -172,7 +172,7 @@ func (n *names) others(ctx context.Context, h *Host, r *roster.Roster) otherCoun
 	defer n.mu.Unlock()
 	var out otherCounts
 	for _, m := range r.Members {
-		if m.Incarnation != h.self {
+		if m.Incarnation != d.self {
 			out = append(out, n.members[m.Incarnation])
 		}
 	}
@@ -187,18 +187,18 @@ func (n *names) isOld(now time.Duration, r *roster.Roster) bool {
 }
 
 // ask fetches the counts of all other members.
-func (n *names) ask(ctx context.Context, h *Host, r *roster.Roster) {
+func (n *names) ask(ctx context.Context, d *deps, r *roster.Roster) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countsWait)
 	defer cancel()
 	answers := make([]*memberCount, len(r.Members))
 	var wg sync.WaitGroup
 	for i, m := range r.Members {
-		if m.Incarnation == h.self {
+		if m.Incarnation == d.self {
 			continue
 		}
 		wg.Go(func() {
 			var res wire.CountResponse
-			if err := h.caller.Call(ctx, m.API, m.Incarnation, wire.PathCount, wire.CountRequest{}, &res); err == nil {
+			if err := d.caller.Call(ctx, m.API, m.Incarnation, wire.PathCount, wire.CountRequest{}, &res); err == nil {
 				answers[i] = &memberCount{rows: map[pattern.Pattern]int{}}
 				for _, row := range res.Rows {
 					answers[i].rows[row.Pattern] = row.Names
@@ -217,15 +217,15 @@ func (n *names) ask(ctx context.Context, h *Host, r *roster.Roster) {
 			members[m.Incarnation] = last
 		}
 	}
-	n.members, n.asked, n.known = members, h.clock.Mono(), true
+	n.members, n.asked, n.known = members, d.clock.Mono(), true
 }
 
 // Count returns the number of sequencers that this member owns.
-func (h *Host) Count(context.Context, wire.CountRequest) (wire.CountResponse, error) {
-	r := h.state.Roster()
-	out := wire.CountResponse{Version: r.Version, Names: h.names.total()}
+func (l *limits) Count(context.Context, wire.CountRequest) (wire.CountResponse, error) {
+	r := l.state.Roster()
+	out := wire.CountResponse{Version: r.Version, Names: l.names.total()}
 	for _, q := range r.Quotas {
-		if n, known := h.names.own(q.Pattern); known {
+		if n, known := l.names.own(q.Pattern); known {
 			out.Rows = append(out.Rows, wire.RowCount{Pattern: q.Pattern, Names: n})
 		}
 	}

@@ -41,17 +41,17 @@ func (p *parking) enter(bytes int) (leave func(), room bool) {
 
 // awaitTerm waits until the roster is recent enough to check a term, for no longer than a
 // message is kept.
-func (h *Host) awaitTerm(ctx context.Context, term roster.Term) {
-	changed := h.state.Changed()
-	if partition.Shows(h.state.Roster(), term) {
+func (d *deps) awaitTerm(ctx context.Context, term roster.Term) {
+	changed := d.state.Changed()
+	if partition.Shows(d.state.Roster(), term) {
 		return
 	}
 	timer := time.NewTimer(partition.ParkTime)
 	defer timer.Stop()
-	for !partition.Shows(h.state.Roster(), term) {
+	for !partition.Shows(d.state.Roster(), term) {
 		select {
 		case <-changed:
-			changed = h.state.Changed()
+			changed = d.state.Changed()
 		case <-timer.C:
 			return
 		case <-ctx.Done():

@@ -79,44 +79,53 @@ func peerOf(ctx context.Context) partition.Peer {
 	return partition.Peer("addr:" + site(host))
 }
 
+// limits limits sequencers, logical nodes and calls by the roster's quotas.
+type limits struct {
+	*deps
+	names    names
+	namesMax int
+	rates    rates
+	paces    paces
+}
+
 // nodesOf returns how many logical nodes a caller may have of a sequencer.
-func (h *Host) nodesOf(ctx context.Context, name string, nodes int) partition.Quota {
-	var l partition.Quota
+func (l *limits) nodesOf(ctx context.Context, name string, nodes int) partition.Quota {
+	var out partition.Quota
 	if p := api.PeerOf(ctx); p.ID != "" && p.Role != security.Member {
-		l = partition.Quota{Holder: defaultHolderNodes, Peer: max(nodes/2, leastPeerNodes), HolderBy: "the default", PeerBy: "the default"}
+		out = partition.Quota{Holder: defaultHolderNodes, Peer: max(nodes/2, leastPeerNodes), HolderBy: "the default", PeerBy: "the default"}
 	}
-	q := h.state.Roster().Quota(name)
+	q := l.state.Roster().Quota(name)
 	by := func() string { return fmt.Sprintf("the quota of %q", string(q.Pattern)) }
 	if q.HolderNodes > 0 {
-		l.Holder, l.HolderBy = q.HolderNodes, by()
+		out.Holder, out.HolderBy = q.HolderNodes, by()
 	}
 	if q.PeerNodes > 0 {
-		l.Peer, l.PeerBy = q.PeerNodes, by()
+		out.Peer, out.PeerBy = q.PeerNodes, by()
 	}
-	return l
+	return out
 }
 
 // setQuota sets a claim's peer and quota.
-func (h *Host) setQuota(ctx context.Context, c *partition.Claim) {
+func (l *limits) setQuota(ctx context.Context, c *partition.Claim) {
 	d := c.Ref.Definition
-	c.Peer, c.Quota = peerOf(ctx), h.nodesOf(ctx, d.Name(), d.Nodes())
+	c.Peer, c.Quota = peerOf(ctx), l.nodesOf(ctx, d.Name(), d.Nodes())
 }
 
 // refusedByQuota counts and logs a refusal of a quota.
-func (h *Host) refusedByQuota(ctx context.Context, kind Refusal, action security.Action, name string, err error) {
-	h.counts.refused.add(kind)
-	h.cfg.Audit.Write(audit.Entry{Action: string(action), Name: name, Who: api.WhoOf(ctx), Err: err})
+func (l *limits) refusedByQuota(ctx context.Context, kind Refusal, action security.Action, name string, err error) {
+	l.counts.refused.add(kind)
+	l.cfg.Audit.Write(audit.Entry{Action: string(action), Name: name, Who: api.WhoOf(ctx), Err: err})
 }
 
 // QuotaUse returns the number of sequencers in the grid per quota row, by pattern. It omits a row if a
 // member has not replied.
-func (h *Host) QuotaUse(ctx context.Context) map[pattern.Pattern]int {
-	r := h.state.Roster()
-	others := h.names.others(ctx, h, r)
+func (l *limits) QuotaUse(ctx context.Context) map[pattern.Pattern]int {
+	r := l.state.Roster()
+	others := l.names.others(ctx, l.deps, r)
 	out := map[pattern.Pattern]int{}
 	for _, q := range r.Quotas {
 		n, known := others.of(q.Pattern)
-		own, counted := h.names.own(q.Pattern)
+		own, counted := l.names.own(q.Pattern)
 		if known && counted {
 			out[q.Pattern] = own + n
 		}

@@ -91,8 +91,8 @@ func (r *rates) sweep(now time.Duration) {
 
 // Charge counts a holder's call on a sequencer, and refuses it if the caller has used up the last
 // second's quota for the name. The error matches sequencer.ErrQuota, and has a retry time.
-func (h *Host) Charge(ctx context.Context, action security.Action, name string) error {
-	q := h.state.Roster().Quota(name)
+func (l *limits) Charge(ctx context.Context, action security.Action, name string) error {
+	q := l.state.Roster().Quota(name)
 	if q.Calls == 0 {
 		return nil
 	}
@@ -100,13 +100,13 @@ func (h *Host) Charge(ctx context.Context, action security.Action, name string) 
 	if peer == "" {
 		return nil
 	}
-	wait := h.rates.take(h.clock.Mono(), rateKey{peer, q.Pattern}, q.Calls)
+	wait := l.rates.take(l.clock.Mono(), rateKey{peer, q.Pattern}, q.Calls)
 	if wait == 0 {
 		return nil
 	}
 	err := &wire.LaterError{Of: sequencer.ErrQuota, After: wait, Message: fmt.Sprintf("sequencer %q: %s makes more calls than the quota of %q allows, %d per second at one member; call again in %v, keep handles instead of making new ones, or have an operator raise it: snowgrid quota set %q --calls COUNT",
 		name, peer, string(q.Pattern), q.Calls, max(wait.Round(time.Millisecond), time.Millisecond), string(q.Pattern))}
-	h.refusedByQuota(ctx, RefusedCalls, action, name, err)
+	l.refusedByQuota(ctx, RefusedCalls, action, name, err)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
@@ -23,6 +24,13 @@ type reach struct {
 	armed   bool                 // a look at the updates is due after leader.DoubtAfter
 }
 
+// reacher probes members, and reports those out of reach and partitions' replicas to the leader.
+type reacher struct {
+	*deps
+	reach   reach
+	reports atomic.Pointer[reports]
+}
+
 func (r *reach) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,120 +38,120 @@ func (r *reach) reset() {
 }
 
 // Unreached returns the members that do not answer this one while others do, sorted.
-func (h *Host) Unreached() []roster.Incarnation {
-	h.reach.mu.Lock()
-	defer h.reach.mu.Unlock()
-	return h.reach.apart
+func (c *reacher) Unreached() []roster.Incarnation {
+	c.reach.mu.Lock()
+	defer c.reach.mu.Unlock()
+	return c.reach.apart
 }
 
 // sent notes that an update is on its way, and has it looked at when it was not acknowledged for long.
-func (h *Host) sent(u update, now time.Duration) {
-	h.counts.unacknowledged.sent(u, now)
-	h.reach.mu.Lock()
-	begin := !h.reach.armed && !h.reach.looking
-	h.reach.armed = h.reach.armed || begin
-	h.reach.mu.Unlock()
+func (c *reacher) sent(u update, now time.Duration) {
+	c.counts.unacknowledged.sent(u, now)
+	c.reach.mu.Lock()
+	begin := !c.reach.armed && !c.reach.looking
+	c.reach.armed = c.reach.armed || begin
+	c.reach.mu.Unlock()
 	if begin {
-		h.life.Background(h.lookLater)
+		c.life.Background(c.lookLater)
 	}
 }
 
 // lookLater doubts replicas that have not acknowledged an update for long, as long as updates are on their
 // way.
-func (h *Host) lookLater(ctx context.Context) {
+func (c *reacher) lookLater(ctx context.Context) {
 	for {
 		signal.Sleep(ctx, leader.DoubtAfter)
-		late, waits := h.counts.unacknowledged.late(h.clock.Mono(), leader.DoubtAfter, h.awaits())
+		late, waits := c.counts.unacknowledged.late(c.clock.Mono(), leader.DoubtAfter, c.awaits())
 		if len(late) == 0 && waits && ctx.Err() == nil {
 			continue
 		}
-		h.reach.mu.Lock()
-		h.reach.armed = false
-		h.reach.mu.Unlock()
+		c.reach.mu.Lock()
+		c.reach.armed = false
+		c.reach.mu.Unlock()
 		for of := range late {
-			h.Doubt(of)
+			c.Doubt(of)
 		}
 		return
 	}
 }
 
 // Doubt has a member looked at that may not be reached.
-func (h *Host) Doubt(of roster.Incarnation) {
-	h.reach.mu.Lock()
-	defer h.reach.mu.Unlock()
-	h.reach.record.Doubt(of)
-	if !h.reach.looking {
-		h.reach.looking = h.life.Go(h.look)
+func (c *reacher) Doubt(of roster.Incarnation) {
+	c.reach.mu.Lock()
+	defer c.reach.mu.Unlock()
+	c.reach.record.Doubt(of)
+	if !c.reach.looking {
+		c.reach.looking = c.life.Go(c.look)
 	}
 }
 
 // look probes members in doubt until there are none, or the member ends.
-func (h *Host) look() {
-	for h.ctx.Err() == nil && h.lookOnce() {
-		signal.Sleep(h.ctx, leader.ReachEvery)
+func (c *reacher) look() {
+	for c.ctx.Err() == nil && c.lookOnce() {
+		signal.Sleep(c.ctx, leader.ReachEvery)
 	}
 }
 
 // lookOnce takes a step, and reports whether another one is due.
-func (h *Host) lookOnce() bool {
-	r, now := h.state.Roster(), h.clock.Mono()
-	late, _ := h.counts.unacknowledged.late(now, leader.DoubtAfter, h.awaits())
-	h.reach.mu.Lock()
-	record := h.reach.record
+func (c *reacher) lookOnce() bool {
+	r, now := c.state.Roster(), c.clock.Mono()
+	late, _ := c.counts.unacknowledged.late(now, leader.DoubtAfter, c.awaits())
+	c.reach.mu.Lock()
+	record := c.reach.record
 	for of := range late {
 		record.Doubt(of)
 	}
-	probe := record.Step(now, r, h.leads(r))
+	probe := record.Step(now, r, c.leads(r))
 	more := !record.Idle()
-	h.reach.looking = more
-	h.reach.mu.Unlock()
-	h.noteApart(record)
+	c.reach.looking = more
+	c.reach.mu.Unlock()
+	c.noteApart(record)
 	for _, of := range probe {
 		m, _ := r.Member(of)
-		h.life.Background(func(ctx context.Context) { h.probe(ctx, record, m) })
+		c.life.Background(func(ctx context.Context) { c.probe(ctx, record, m) })
 	}
 	return more
 }
 
 // leads returns the leader, "" if it is unknown or this member.
-func (h *Host) leads(r *roster.Roster) roster.Incarnation {
-	m, found := leader.MemberOf(r, leader.ServerID(h.raft.Node().Leader()))
-	if !found || m.Incarnation == h.self {
+func (c *reacher) leads(r *roster.Roster) roster.Incarnation {
+	m, found := leader.MemberOf(r, leader.ServerID(c.raft.Node().Leader()))
+	if !found || m.Incarnation == c.self {
 		return ""
 	}
 	return m.Incarnation
 }
 
 // probe calls a member.
-func (h *Host) probe(ctx context.Context, record *leader.Reach, m roster.Member) {
+func (c *reacher) probe(ctx context.Context, record *leader.Reach, m roster.Member) {
 	ctx, cancel := context.WithTimeout(ctx, leader.ReachTimeout)
 	defer cancel()
-	began := h.clock.Mono()
-	_, err := h.caller.Hello(ctx, m.API, m.Incarnation)
-	h.reach.mu.Lock()
-	record.Probed(m.Incarnation, began, h.clock.Mono(), err)
-	h.reach.mu.Unlock()
-	h.noteApart(record)
+	began := c.clock.Mono()
+	_, err := c.caller.Hello(ctx, m.API, m.Incarnation)
+	c.reach.mu.Lock()
+	record.Probed(m.Incarnation, began, c.clock.Mono(), err)
+	c.reach.mu.Unlock()
+	c.noteApart(record)
 }
 
 // noteApart reports the members that this one cannot reach to the leader, if they have changed.
-func (h *Host) noteApart(record *leader.Reach) {
-	h.reach.mu.Lock()
+func (c *reacher) noteApart(record *leader.Reach) {
+	c.reach.mu.Lock()
 	apart := record.Apart()
-	news := record == h.reach.record && !slices.Equal(apart, h.reach.apart)
+	news := record == c.reach.record && !slices.Equal(apart, c.reach.apart)
 	if news {
-		h.reach.apart = apart
+		c.reach.apart = apart
 	}
-	h.reach.mu.Unlock()
+	c.reach.mu.Unlock()
 	if !news {
 		return
 	}
 	if len(apart) > 0 {
-		h.log.Warn("members not reached", "members_apart", apart, "advice", "the leader reaches both sides, and places partitions accordingly: restore the network between these members")
+		c.log.Warn("members not reached", "members_apart", apart, "advice", "the leader reaches both sides, and places partitions accordingly: restore the network between these members")
 	} else {
-		h.log.Info("every member is reached again")
+		c.log.Info("every member is reached again")
 	}
-	if r := h.reports.Load(); r.unreach(apart) {
-		h.life.Background(func(ctx context.Context) { h.reportAllHeld(ctx, r) })
+	if r := c.reports.Load(); r.unreach(apart) {
+		c.life.Background(func(ctx context.Context) { c.reportAllHeld(ctx, r) })
 	}
 }

@@ -98,8 +98,8 @@ func (h *Host) renewSet(ctx context.Context, in wire.RenewRequest, set wire.Clai
 }
 
 // byPartition groups the claims' indexes by partition.
-func (h *Host) byPartition(claims []wire.Claim) map[roster.PartitionID][]int {
-	partitions := len(h.state.Roster().Partitions)
+func (d *deps) byPartition(claims []wire.Claim) map[roster.PartitionID][]int {
+	partitions := len(d.state.Roster().Partitions)
 	out := map[roster.PartitionID][]int{}
 	for i, claim := range claims {
 		id := roster.PartitionOf(claim.Sequencer.Name, partitions)
@@ -144,9 +144,9 @@ func (h *Host) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []
 	return results
 }
 
-func (h *Host) renewResult(grant sequencer.Grant, err error) wire.RenewResult {
+func (d *deps) renewResult(grant sequencer.Grant, err error) wire.RenewResult {
 	if err != nil {
-		return wire.RenewResult{Error: wire.ErrorOf(err, h.state.Roster().Version)}
+		return wire.RenewResult{Error: wire.ErrorOf(err, d.state.Roster().Version)}
 	}
 	return wire.RenewResult{Grant: grant}
 }

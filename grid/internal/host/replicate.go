@@ -126,12 +126,12 @@ func changes(head member.ReplicateRequest, u partition.Update) member.ReplicateR
 }
 
 // callReplica calls another replica at its roster address.
-func (h *Host) callReplica(ctx context.Context, to roster.Incarnation, in member.ReplicateRequest, out *member.ReplicateResponse) error {
-	replica, found := h.state.Roster().Member(to)
+func (d *deps) callReplica(ctx context.Context, to roster.Incarnation, in member.ReplicateRequest, out *member.ReplicateResponse) error {
+	replica, found := d.state.Roster().Member(to)
 	if !found {
 		return errors.New("the replica is no longer a member")
 	}
-	return h.caller.Call(ctx, replica.API, to, wire.PathReplicate, in, out)
+	return d.caller.Call(ctx, replica.API, to, wire.PathReplicate, in, out)
 }
 
 // partial is a whole table that has arrived in part.

@@ -112,16 +112,16 @@ func (o *actor) ReportPersisted(p roster.Persisted) {
 
 // reportAllHeld sends reports to the leader, whichever member it is, as long as they count at
 // the roster's version: new ones immediately, earlier ones again from time to time.
-func (h *Host) reportAllHeld(ctx context.Context, r *reports) {
+func (c *reacher) reportAllHeld(ctx context.Context, r *reports) {
 	for pause := reportDelay; ; {
 		signal.Sleep(ctx, pause)
-		req, worth := r.worthTelling(h.state.Roster().Version)
+		req, worth := r.worthTelling(c.state.Roster().Version)
 		if !worth || ctx.Err() != nil {
 			return
 		}
-		req.Owner = h.self
-		if err := h.cfg.ReportHeld(ctx, req); err != nil {
-			h.log.Debug("replica report to the leader failed; retrying", "error", err)
+		req.Owner = c.self
+		if err := c.cfg.ReportHeld(ctx, req); err != nil {
+			c.log.Debug("replica report to the leader failed; retrying", "error", err)
 			pause = reportRetry
 			continue
 		}

@@ -146,10 +146,10 @@ func (u *nameUsage) rate(now time.Duration) float64 {
 }
 
 // Usage returns the reported use of the busiest sequencers.
-func (h *Host) Usage() Usage { return h.usage.read(h.clock.Mono()) }
+func (b *useBook) Usage() Usage { return b.usage.read(b.clock.Mono()) }
 
 // UsageOf returns the reported use of one sequencer.
-func (h *Host) UsageOf(name string) SequencerUsed { return h.usage.of(name) }
+func (b *useBook) UsageOf(name string) SequencerUsed { return b.usage.of(name) }
 
 // noteUsed adds a holder's report on existing sequencers in partitions owned by this member, so that
 // callers cannot invent names. It does not wait: it omits a report that finds an actor busy.
