@@ -59,53 +59,53 @@ func (f *Formation) abandonGrid(in wire.AbandonRequest, next Attempt) (wire.Aban
 
 // bind commits this member to leave its grid only for one attempt, until that attempt's bootstrap
 // member has given it up or is gone.
-func (f *Formation) bind(next Attempt) error {
-	bound := f.bound()
+func (b *bindings) bind(next Attempt) error {
+	bound := b.bound()
 	switch {
-	case bound.BootstrapMember == f.id.Member:
+	case bound.BootstrapMember == b.id.Member:
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is recovering the grid already; wait for the result")
-	case bound != (Attempt{}) && bound != next && f.seesMember(bound.BootstrapMember):
+	case bound != (Attempt{}) && bound != next && b.seesMember(bound.BootstrapMember):
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is recovering the grid already; use one member only", bound.BootstrapMember)
 	}
-	f.idMu.Lock()
-	defer f.idMu.Unlock()
-	if f.next != bound {
+	b.idMu.Lock()
+	defer b.idMu.Unlock()
+	if b.next != bound {
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: another member is recovering the grid already; use one member only")
 	}
-	f.next = next
+	b.next = next
 	return nil
 }
 
 // unbind frees this member from an attempt.
-func (f *Formation) unbind(to Attempt) {
-	f.idMu.Lock()
-	defer f.idMu.Unlock()
-	if f.next == to {
-		f.next = Attempt{}
+func (b *bindings) unbind(to Attempt) {
+	b.idMu.Lock()
+	defer b.idMu.Unlock()
+	if b.next == to {
+		b.next = Attempt{}
 	}
 }
 
 // bound returns the attempt that this member is bound to, zero for none.
-func (f *Formation) bound() Attempt {
-	f.idMu.Lock()
-	defer f.idMu.Unlock()
-	return f.next
+func (b *bindings) bound() Attempt {
+	b.idMu.Lock()
+	defer b.idMu.Unlock()
+	return b.next
 }
 
 // hasLeft reports whether this member has left a grid and is in none yet.
-func (f *Formation) hasLeft() bool {
-	grid, left := f.Whereabouts()
+func (b *bindings) hasLeft() bool {
+	grid, left := b.Whereabouts()
 	return grid.IsZero() && left != ""
 }
 
 // Whereabouts returns this member's grid, or, without one, the grid that it has left.
-func (f *Formation) Whereabouts() (grid roster.GridID, left string) {
-	f.idMu.Lock()
-	defer f.idMu.Unlock()
-	if f.id.Grid.IsZero() && !f.previous.Grid.IsZero() {
-		left = f.previous.Grid.String()
+func (b *bindings) Whereabouts() (grid roster.GridID, left string) {
+	b.idMu.Lock()
+	defer b.idMu.Unlock()
+	if b.id.Grid.IsZero() && !b.previous.Grid.IsZero() {
+		left = b.previous.Grid.String()
 	}
-	return f.id.Grid, left
+	return b.id.Grid, left
 }
 
 // followAttempt joins the grid that this member is bound to, or frees the member when the bootstrap

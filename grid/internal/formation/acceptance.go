@@ -31,24 +31,24 @@ func (f *Formation) Accept(_ context.Context, in wire.AcceptRequest) (wire.Accep
 }
 
 // bindTo binds this member to an attempt, on disk before it replies.
-func (f *Formation) bindTo(to Attempt) error {
-	f.idMu.Lock()
-	defer f.idMu.Unlock()
+func (b *bindings) bindTo(to Attempt) error {
+	b.idMu.Lock()
+	defer b.idMu.Unlock()
 	switch {
-	case !f.id.Grid.IsZero():
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in grid %s already", f.id.Grid)
-	case !f.previous.Grid.IsZero():
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s for a recovery", f.previous.Grid)
-	case f.id.Accepted == to:
+	case !b.id.Grid.IsZero():
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in grid %s already", b.id.Grid)
+	case !b.previous.Grid.IsZero():
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s for a recovery", b.previous.Grid)
+	case b.id.Accepted == to:
 		return nil
-	case f.id.Accepted != Attempt{}:
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has accepted member %s as bootstrap member", f.id.Accepted.BootstrapMember)
+	case b.id.Accepted != Attempt{}:
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has accepted member %s as bootstrap member", b.id.Accepted.BootstrapMember)
 	}
-	before := f.id.Accepted
-	f.id.Accepted = to
-	if err := f.id.Save(); err != nil {
-		f.id.Accepted = before // an acceptance counts only on disk
-		f.state.Fail(refusal.Invalid("DataDir: %v", err))
+	before := b.id.Accepted
+	b.id.Accepted = to
+	if err := b.id.Save(); err != nil {
+		b.id.Accepted = before // an acceptance counts only on disk
+		b.state.Fail(refusal.Invalid("DataDir: %v", err))
 		return err
 	}
 	return nil
@@ -87,14 +87,14 @@ func (f *Formation) releaseAcceptance(ctx context.Context) {
 }
 
 // release unbinds this member from an attempt.
-func (f *Formation) release(to Attempt) {
-	f.idMu.Lock()
-	defer f.idMu.Unlock()
-	if f.id.Accepted != to || !f.id.Grid.IsZero() {
+func (b *bindings) release(to Attempt) {
+	b.idMu.Lock()
+	defer b.idMu.Unlock()
+	if b.id.Accepted != to || !b.id.Grid.IsZero() {
 		return
 	}
-	f.id.Accepted = Attempt{}
-	if err := f.id.Save(); err != nil {
-		f.id.Accepted = to
+	b.id.Accepted = Attempt{}
+	if err := b.id.Save(); err != nil {
+		b.id.Accepted = to
 	}
 }

@@ -88,16 +88,16 @@ type acceptances struct {
 
 // askAcceptances requests acceptance as bootstrap member from peers concurrently. A member counts
 // once, however many of its incarnations reply. The error lists the refusals.
-func (f *Formation) askAcceptances(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (acceptances, error) {
+func (q *polls) askAcceptances(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (acceptances, error) {
 	answers := make([]wire.AcceptResponse, len(peers))
 	errs := make([]error, len(peers))
 	var wg sync.WaitGroup
 	for i, p := range peers {
-		if p.Incarnation == f.self {
+		if p.Incarnation == q.self {
 			continue
 		}
 		wg.Go(func() {
-			if err := f.caller.Call(ctx, p.API, p.Incarnation, wire.PathAccept, req, &answers[i]); err != nil {
+			if err := q.caller.Call(ctx, p.API, p.Incarnation, wire.PathAccept, req, &answers[i]); err != nil {
 				errs[i] = fmt.Errorf("member %s: %w", named(p), err)
 			} else if err := canForm(req.Settings, answers[i].Release); err != nil {
 				errs[i] = fmt.Errorf("member %s %w", named(p), err)
@@ -105,10 +105,10 @@ func (f *Formation) askAcceptances(ctx context.Context, peers []gossip.Peer, req
 		})
 	}
 	wg.Wait()
-	out := acceptances{durable: f.cfg.DataDir != "", readings: []clustertime.Reading{f.reading()}}
-	counted := map[roster.MemberID]bool{f.id.Member: true}
+	out := acceptances{durable: q.cfg.DataDir != "", readings: []clustertime.Reading{q.reading()}}
+	counted := map[roster.MemberID]bool{q.member: true}
 	for i, p := range peers {
-		if p.Incarnation == f.self || errs[i] != nil || counted[answers[i].Member] {
+		if p.Incarnation == q.self || errs[i] != nil || counted[answers[i].Member] {
 			continue
 		}
 		counted[answers[i].Member] = true
@@ -133,8 +133,8 @@ func canForm(settings roster.Settings, release roster.Release) error {
 func named(p gossip.Peer) string { return fmt.Sprintf("%s at %s", p.Incarnation.Member(), p.API) }
 
 // reading reads this member's wall clock.
-func (f *Formation) reading() clustertime.Reading {
-	return clustertime.Reading{Member: fmt.Sprintf("%s at %s", f.id.Member, f.cfg.Record().API), At: clustertime.TickOf(f.cfg.Clock.Now())}
+func (q *polls) reading() clustertime.Reading {
+	return clustertime.Reading{Member: fmt.Sprintf("%s at %s", q.member, q.cfg.Record().API), At: clustertime.TickOf(q.cfg.Clock.Now())}
 }
 
 // confirm has the acceptances confirmed directly before the first entry, which it

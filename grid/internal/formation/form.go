@@ -146,9 +146,9 @@ func (f *Formation) seekGrid(ctx context.Context, ticked bool) wait {
 
 // isFirst reports whether this member is the lowest among the peers that may form a grid. The others
 // wait for it, so a member that may not form one is skipped.
-func (f *Formation) isFirst(peers []gossip.Peer) bool {
+func (d *deps) isFirst(peers []gossip.Peer) bool {
 	i := slices.IndexFunc(peers, func(p gossip.Peer) bool { return !p.FormsNone })
-	return i >= 0 && peers[i].Incarnation == f.self
+	return i >= 0 && peers[i].Incarnation == d.self
 }
 
 // adoptGrid makes the grid of a peer this member's, unless their settings differ.
@@ -178,27 +178,27 @@ func (f *Formation) adoptGrid(ctx context.Context, p gossip.Peer) wait {
 
 // belong stores a grid as this member's on disk before any further step. A member forming the grid is
 // marked so until the first entry is in the log.
-func (f *Formation) belong(g roster.GridID, forming bool) error {
-	f.idMu.Lock()
-	f.id.Grid, f.id.Forming = g, forming
-	f.next = Attempt{}
-	err := f.id.Save()
-	f.idMu.Unlock()
-	f.gossip.SetGrid(g)
+func (b *bindings) belong(g roster.GridID, forming bool) error {
+	b.idMu.Lock()
+	b.id.Grid, b.id.Forming = g, forming
+	b.next = Attempt{}
+	err := b.id.Save()
+	b.idMu.Unlock()
+	b.gossip.SetGrid(g)
 	return err
 }
 
 // NoteFormed notes that the roster's first entry is in the log, before anything else
 // follows it there: from now on the log must not be lost.
-func (f *Formation) NoteFormed() error {
-	f.idMu.Lock()
-	defer f.idMu.Unlock()
-	if !f.id.Forming {
+func (b *bindings) NoteFormed() error {
+	b.idMu.Lock()
+	defer b.idMu.Unlock()
+	if !b.id.Forming {
 		return nil
 	}
-	f.id.Forming = false
-	if err := f.id.Save(); err != nil {
-		f.id.Forming = true
+	b.id.Forming = false
+	if err := b.id.Save(); err != nil {
+		b.id.Forming = true
 		return err
 	}
 	return nil
@@ -244,12 +244,12 @@ func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
 }
 
 // beginning returns the knowledge of members that accept each other about earlier runs.
-func (f *Formation) beginning(accepted acceptances) (clustertime.Beginning, error) {
+func (q *polls) beginning(accepted acceptances) (clustertime.Beginning, error) {
 	median, latest, err := clustertime.Clocks(accepted.readings)
 	if err != nil {
 		return clustertime.Beginning{}, fmt.Errorf("the grid is not formed: %w", err)
 	}
-	return clustertime.Beginning{Median: median, Latest: latest, Window: f.cfg.Settings.Window, Durable: accepted.durable}, nil
+	return clustertime.Beginning{Median: median, Latest: latest, Window: q.cfg.Settings.Window, Durable: accepted.durable}, nil
 }
 
 // FloorOf returns a configured floor, 0 for none.
@@ -261,14 +261,14 @@ func FloorOf(t time.Time) clustertime.Tick {
 }
 
 // warnOfBeginning logs the assumptions of a new grid about earlier ones.
-func (f *Formation) warnOfBeginning(b clustertime.Beginning) {
+func (d *deps) warnOfBeginning(b clustertime.Beginning) {
 	switch {
-	case f.cfg.Lone, b.FirstLife, b.Anchored, b.NoHolder && b.Floor > 0: // logged elsewhere
+	case d.cfg.Lone, b.FirstLife, b.Anchored, b.NoHolder && b.Floor > 0: // logged elsewhere
 	case b.Durable:
-		f.log.Warn("new grid on empty data directories: IDs begin now, so no process may still hold logical nodes of an earlier life, "+
+		d.log.Warn("new grid on empty data directories: IDs begin now, so no process may still hold logical nodes of an earlier life, "+
 			"one without data directories for example", "median_clock", b.Median.Time())
 	default:
-		f.log.Warn("new grid without data directories: IDs begin after a wait, so that those of an earlier life are not issued again; "+
+		d.log.Warn("new grid without data directories: IDs begin after a wait, so that those of an earlier life are not issued again; "+
 			"an earlier life with a larger window, or under clocks that were ahead, needs `snowgrid init --floor`",
 			"wait", b.First().Sub(b.Latest).Duration(), "latest_clock", b.Latest.Time(), "window", b.Window.Duration())
 	}
@@ -296,13 +296,13 @@ func (f *Formation) formAs(form roster.Form, accepted acceptances, need int) err
 }
 
 // attempt returns the grid this member tries to form, new after each abandon.
-func (f *Formation) attempt() roster.GridID {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.attempted.IsZero() {
-		f.attempted = NewGridID()
+func (a *attempts) attempt() roster.GridID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.attempted.IsZero() {
+		a.attempted = NewGridID()
 	}
-	return f.attempted
+	return a.attempted
 }
 
 // AttemptedGrid returns the grid that this member tries to form, zero for none.
@@ -317,10 +317,10 @@ func (f *Formation) AttemptedGrid() roster.GridID {
 
 // giveUpAttempt gives up the present attempt permanently: its acceptances no longer count,
 // and hello reports that.
-func (f *Formation) giveUpAttempt() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.attempted = roster.GridID{}
+func (a *attempts) giveUpAttempt() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.attempted = roster.GridID{}
 }
 
 // NotFormed returns the reason that the member is in no grid yet.
@@ -356,10 +356,10 @@ func (f *Formation) NotFormed() error {
 
 // Expect returns how many members form the grid. It changes only while this
 // member leads no grid, so that a leader reads it without a lock.
-func (f *Formation) Expect() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.expected
+func (a *attempts) Expect() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.expected
 }
 
 // SameSettings refuses settings of a grid that this member states otherwise.
@@ -376,8 +376,8 @@ func SameSettings(agreed, stated roster.Settings) error {
 }
 
 // Grid returns the ID of the grid that the member belongs to, zero for none.
-func (f *Formation) Grid() roster.GridID {
-	f.idMu.Lock()
-	defer f.idMu.Unlock()
-	return f.id.Grid
+func (b *bindings) Grid() roster.GridID {
+	b.idMu.Lock()
+	defer b.idMu.Unlock()
+	return b.id.Grid
 }

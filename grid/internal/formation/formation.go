@@ -59,8 +59,8 @@ type Config struct {
 // Clock reads the wall clock.
 type Clock interface{ Now() time.Time }
 
-// Formation is a member's way into its grid. Its methods may be called from any goroutine.
-type Formation struct {
+// deps are the parts of the member that all parts of a formation use.
+type deps struct {
 	cfg    Config
 	self   roster.Incarnation
 	state  *state.State
@@ -71,28 +71,53 @@ type Formation struct {
 	raft   *raftlog.Server
 	caller api.Caller
 	gossip *gossip.Gossip // nil in a lone member; set before anything runs
+}
 
+// bindings has the grid that a member is in, has left, or is bound to.
+type bindings struct {
+	*deps
 	idMu     sync.Mutex // guards the fields below; held while id is written to disk
 	id       *Identity
 	next     Attempt       // the only grid that this member leaves its grid for, or may join having left it
 	previous recovery.Left // of the grid that it left, if it did
+}
+
+// attempts has the grid that a member tries to form.
+type attempts struct {
+	mu        sync.Mutex    // guards the fields below; never held while waiting
+	attempted roster.GridID // the grid this member tries to form
+	expected  int           // how many members form the next grid
+}
+
+// polls asks other members to take part in a formation or a recovery.
+type polls struct {
+	*deps
+	member roster.MemberID // this one
+}
+
+// Formation is a member's way into its grid. Its methods may be called from any goroutine.
+type Formation struct {
+	*deps
+	*bindings
+	*attempts
+	*polls
 
 	boot         bootstrap     // this member's own attempt to form a grid
 	attemptLapse lapse         // of the bootstrap member that it has accepted; the turn guards it
 	clash        clash         // why the leader does not let it in
 	behind       atomic.Bool   // its grid has gone on without it under another claim
 	turn         chan struct{} // held by an operation that brings the member into a grid, or out of it
-
-	mu        sync.Mutex    // guards the fields below; never held while waiting
-	attempted roster.GridID // the grid this member tries to form
-	expected  int           // how many members form the next grid
 }
 
 // New returns the formation of a member that is in the grid of its identity.
 func New(cfg Config) *Formation {
-	return &Formation{
+	d := &deps{
 		cfg: cfg, self: cfg.Self, state: cfg.State, clock: cfg.State.Clock, life: cfg.Life, ctx: cfg.Life.Context(), log: cfg.Log,
-		raft: cfg.Raft, caller: cfg.Caller, id: cfg.Identity, turn: make(chan struct{}, 1), expected: cfg.Expect,
+		raft: cfg.Raft, caller: cfg.Caller,
+	}
+	return &Formation{
+		deps: d, bindings: &bindings{deps: d, id: cfg.Identity}, attempts: &attempts{expected: cfg.Expect},
+		polls: &polls{deps: d, member: cfg.Identity.Member}, turn: make(chan struct{}, 1),
 	}
 }
 

@@ -102,22 +102,22 @@ func inBackground[T any](ctx context.Context, life *tenure.Life, work func() (T,
 
 // initRefused returns the reason why this member must not recover the grid, or leave
 // it for a recovery.
-func (f *Formation) initRefused() error {
+func (d *deps) initRefused() error {
 	switch {
-	case f.cfg.Lone:
+	case d.cfg.Lone:
 		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: this member runs alone and has no grid to recover")
-	case f.cfg.DataDir != "":
+	case d.cfg.DataDir != "":
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member keeps its grid on disk; start the missing members again with their data directories. "+
-			"If a majority of the voters is lost for good, stop this member and run `snowgrid recover --data-dir %s`", f.cfg.DataDir)
-	case f.state.Leaving():
+			"If a majority of the voters is lost for good, stop this member and run `snowgrid recover --data-dir %s`", d.cfg.DataDir)
+	case d.state.Leaving():
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is leaving the grid; use another one")
-	case !f.raft.TakesPart():
+	case !d.raft.TakesPart():
 		return nil
 	}
-	if leader := f.raft.Node().Leader(); leader != "" {
+	if leader := d.raft.Node().Leader(); leader != "" {
 		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: the grid still has a leader (%s)", leader)
 	}
-	if alive, count := f.cfg.Voters(); 2*alive > count {
+	if alive, count := d.cfg.Voters(); 2*alive > count {
 		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: %d of %d voters are alive, which is a majority; they will elect a leader", alive, count)
 	}
 	return nil
@@ -137,20 +137,20 @@ func (f *Formation) initPlan() string {
 }
 
 // oldGrid returns the grid to recover: this member's, or the one it has left; zero for none.
-func (f *Formation) oldGrid() roster.GridID {
-	f.idMu.Lock()
-	defer f.idMu.Unlock()
-	if f.id.Grid.IsZero() {
-		return f.previous.Grid
+func (b *bindings) oldGrid() roster.GridID {
+	b.idMu.Lock()
+	defer b.idMu.Unlock()
+	if b.id.Grid.IsZero() {
+		return b.previous.Grid
 	}
-	return f.id.Grid
+	return b.id.Grid
 }
 
 // survivors returns the other members of a grid in gossip, including members that have left it for a
 // recovery.
-func (f *Formation) survivors(old roster.GridID) []gossip.Peer {
-	return slices.DeleteFunc(slices.Clone(f.gossip.Peers()), func(p gossip.Peer) bool {
-		return p.Incarnation == f.self || p.Grid != old && (!p.Grid.IsZero() || p.Left != old.String())
+func (d *deps) survivors(old roster.GridID) []gossip.Peer {
+	return slices.DeleteFunc(slices.Clone(d.gossip.Peers()), func(p gossip.Peer) bool {
+		return p.Incarnation == d.self || p.Grid != old && (!p.Grid.IsZero() || p.Left != old.String())
 	})
 }
 
@@ -165,8 +165,8 @@ func (f *Formation) Reform(ctx context.Context) error {
 }
 
 // FirstSurvivor reports whether this member comes first of the survivors that it sees.
-func (f *Formation) FirstSurvivor() bool {
-	return !slices.ContainsFunc(f.survivors(f.oldGrid()), func(p gossip.Peer) bool { return p.Incarnation < f.self })
+func (b *bindings) FirstSurvivor() bool {
+	return !slices.ContainsFunc(b.survivors(b.oldGrid()), func(p gossip.Peer) bool { return p.Incarnation < b.self })
 }
 
 // initGrid recovers the grid with this member as bootstrap member.
@@ -215,19 +215,19 @@ func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err er
 
 // checkClocks refuses, before any member leaves, survivors with a clock far ahead of the others. An
 // unreachable survivor is checked again when it leaves.
-func (f *Formation) checkClocks(ctx context.Context, survivors []gossip.Peer) error {
+func (q *polls) checkClocks(ctx context.Context, survivors []gossip.Peer) error {
 	readings := make([]clustertime.Reading, len(survivors))
 	var wg sync.WaitGroup
 	for i, p := range survivors {
 		wg.Go(func() {
-			hello, err := f.caller.Hello(ctx, p.API, p.Incarnation)
+			hello, err := q.caller.Hello(ctx, p.API, p.Incarnation)
 			if err == nil {
 				readings[i] = clustertime.Reading{Member: named(p), At: hello.Wall}
 			}
 		})
 	}
 	wg.Wait()
-	readings = slices.DeleteFunc(append(readings, f.reading()), func(r clustertime.Reading) bool { return r.Member == "" })
+	readings = slices.DeleteFunc(append(readings, q.reading()), func(r clustertime.Reading) bool { return r.Member == "" })
 	if _, _, err := clustertime.Clocks(readings); err != nil {
 		return fmt.Errorf("grid: recovery aborted: %w", err)
 	}
@@ -235,13 +235,13 @@ func (f *Formation) checkClocks(ctx context.Context, survivors []gossip.Peer) er
 }
 
 // askSurvivors requests all survivors concurrently to leave the old grid.
-func (f *Formation) askSurvivors(ctx context.Context, survivors []gossip.Peer, req wire.AbandonRequest) ([]wire.AbandonResponse, error) {
+func (q *polls) askSurvivors(ctx context.Context, survivors []gossip.Peer, req wire.AbandonRequest) ([]wire.AbandonResponse, error) {
 	told := make([]wire.AbandonResponse, len(survivors))
 	errs := make([]error, len(survivors))
 	var wg sync.WaitGroup
 	for i, p := range survivors {
 		wg.Go(func() {
-			err := f.caller.CallWithin(ctx, abandonCalls, p.API, p.Incarnation, wire.PathAbandon, req, &told[i])
+			err := q.caller.CallWithin(ctx, abandonCalls, p.API, p.Incarnation, wire.PathAbandon, req, &told[i])
 			if err != nil {
 				errs[i] = failure.Errorf(err, "member %s: %s", p.Incarnation, refusal.Unprefixed(err))
 			}
@@ -253,16 +253,16 @@ func (f *Formation) askSurvivors(ctx context.Context, survivors []gossip.Peer, r
 
 // formAfter returns the first entry of a grid that follows an abandoned one, and the allowance for
 // clock jumps in its ceiling.
-func (f *Formation) formAfter(grid roster.GridID, told []wire.AbandonResponse, floor clustertime.Tick) (roster.Form, clustertime.Span) {
-	f.idMu.Lock()
-	own := f.previous
-	f.idMu.Unlock()
-	own.Bounds.Wall = clustertime.TickOf(f.cfg.Clock.Now())
+func (b *bindings) formAfter(grid roster.GridID, told []wire.AbandonResponse, floor clustertime.Tick) (roster.Form, clustertime.Span) {
+	b.idMu.Lock()
+	own := b.previous
+	b.idMu.Unlock()
+	own.Bounds.Wall = clustertime.TickOf(b.cfg.Clock.Now())
 	var others []recovery.Bounds
-	for _, b := range told {
-		others = append(others, recovery.Bounds(b))
+	for _, bounds := range told {
+		others = append(others, recovery.Bounds(bounds))
 	}
-	return recovery.FromMemory(grid, own, others, f.cfg.Anchored, floor)
+	return recovery.FromMemory(grid, own, others, b.cfg.Anchored, floor)
 }
 
 // initFirst forms a grid with a member that waits for others that do not come. All
@@ -314,9 +314,9 @@ func (f *Formation) freeAcceptance() error {
 
 // acceptedByAll requests acceptance until members can have learned that an earlier attempt was given
 // up.
-func (f *Formation) acceptedByAll(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (accepted acceptances, err error) {
+func (q *polls) acceptedByAll(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (accepted acceptances, err error) {
 	for range 5 {
-		accepted, err = f.askAcceptances(ctx, peers, req)
+		accepted, err = q.askAcceptances(ctx, peers, req)
 		if err == nil {
 			return accepted, nil
 		}
@@ -326,8 +326,8 @@ func (f *Formation) acceptedByAll(ctx context.Context, peers []gossip.Peer, req 
 }
 
 // seesMember reports whether gossip sees any start of a member.
-func (f *Formation) seesMember(id roster.MemberID) bool {
-	_, found := f.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == id })
+func (d *deps) seesMember(id roster.MemberID) bool {
+	_, found := d.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == id })
 	return found
 }
 

@@ -49,9 +49,9 @@ func (f *Formation) askToJoin(ctx context.Context) wait {
 }
 
 // untilOutOfTouch returns the time of the next admission request if the leader stays silent.
-func (f *Formation) untilOutOfTouch() time.Duration {
-	node := f.raft.Node()
-	if node == nil || node.Leads() || f.state.Leaving() {
+func (d *deps) untilOutOfTouch() time.Duration {
+	node := d.raft.Node()
+	if node == nil || node.Leads() || d.state.Leaving() {
 		return outOfTouch
 	}
 	return outOfTouch - time.Since(node.LastContact())
@@ -90,11 +90,11 @@ func (f *Formation) AtLeader(ctx context.Context, path string, in any) error {
 
 // AddressOf returns another member's address by its Raft server ID: from gossip, or else from the
 // roster.
-func (f *Formation) AddressOf(server string) (wire.Address, bool) {
-	p, found := f.gossip.Find(func(p gossip.Peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == server })
+func (d *deps) AddressOf(server string) (wire.Address, bool) {
+	p, found := d.gossip.Find(func(p gossip.Peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == server })
 	if found {
-		return wire.Address{Incarnation: p.Incarnation, API: p.API}, p.Incarnation != f.self
+		return wire.Address{Incarnation: p.Incarnation, API: p.API}, p.Incarnation != d.self
 	}
-	member, found := leader.MemberOf(f.state.Roster(), leader.ServerID(server))
-	return wire.Address{Incarnation: member.Incarnation, API: member.API}, found && member.Incarnation != f.self
+	member, found := leader.MemberOf(d.state.Roster(), leader.ServerID(server))
+	return wire.Address{Incarnation: member.Incarnation, API: member.API}, found && member.Incarnation != d.self
 }

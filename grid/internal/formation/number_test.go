@@ -13,7 +13,7 @@ import (
 // reads the rest of the file.
 func TestIdentityKeepsTheNumber(t *testing.T) {
 	dir, path, id := newIdentity(t)
-	f := &Formation{cfg: Config{DataDir: dir, Identity: id}, id: id}
+	f := &Formation{deps: &deps{cfg: Config{DataDir: dir, Identity: id}}, bindings: &bindings{id: id}}
 	n := registration.Number{Cluster: "shop", Set: "ids", ID: 3, Code: roster.Code{7}}
 	if err := f.Numbers().WriteTemp(n); err != nil {
 		t.Fatal(err)

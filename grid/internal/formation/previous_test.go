@@ -22,8 +22,8 @@ import (
 // TestSurvivorKeepsTheLargerWindow: a holder of the grid before the last one may have grants of
 // that one's window, and it is the last to be bounded by what the survivor reports (S2).
 func TestSurvivorKeepsTheLargerWindow(t *testing.T) {
-	f := &Formation{state: state.New(client.NewExactClock(), client.NewExactClock()), id: &Identity{}}
-	f.clock = f.state.Clock
+	s := state.New(client.NewExactClock(), client.NewExactClock())
+	f := &bindings{deps: &deps{state: s, clock: s.Clock}, id: &Identity{}}
 	f.previous.Bounds = recovery.Bounds{Ceiling: 5, Window: 60_000, Time: 7}
 	form := roster.Form{Grid: roster.GridID{2}, Ceiling: 9, Settings: roster.Settings{Name: "g", Partitions: 1, Window: 15_000}}
 	r, err := (&roster.Roster{}).Apply(roster.Command{Form: &form})

@@ -24,22 +24,22 @@ func (f *Formation) leaveGrid(expect int) error {
 }
 
 // endTenure stops Raft first, so that no later ceiling arrives, and then everything that grants by it.
-func (f *Formation) endTenure() {
-	f.raft.Leave()
-	f.life.Tenure().End()
+func (d *deps) endTenure() {
+	d.raft.Leave()
+	d.life.Tenure().End()
 }
 
 // notePrevious records the limits of the grid that was left.
-func (f *Formation) notePrevious(old roster.GridID) {
-	f.idMu.Lock()
-	defer f.idMu.Unlock()
-	f.previous = f.previous.Leave(old, f.state.Roster(), f.latestTime(), f.cfg.Settings)
-	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, Attempt{}
+func (b *bindings) notePrevious(old roster.GridID) {
+	b.idMu.Lock()
+	defer b.idMu.Unlock()
+	b.previous = b.previous.Leave(old, b.state.Roster(), b.latestTime(), b.cfg.Settings)
+	b.id.Grid, b.id.Forming, b.id.Accepted = roster.GridID{}, false, Attempt{}
 }
 
 // latestTime returns the latest cluster time that this member or a handle of its own has.
-func (f *Formation) latestTime() clustertime.Tick {
-	return max(f.clock.Now(), f.state.Handles.Now())
+func (d *deps) latestTime() clustertime.Tick {
+	return max(d.clock.Now(), d.state.Handles.Now())
 }
 
 // nextTenure resets this member to one that has never been in a grid, except for its own handles and
@@ -63,8 +63,8 @@ func (f *Formation) forget() {
 }
 
 // setExpect sets the number of members that form the next grid.
-func (f *Formation) setExpect(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.expected = n
+func (a *attempts) setExpect(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.expected = n
 }
