@@ -5,16 +5,16 @@ import "slices"
 // Awaits returns in how many partitions a member is named for its definitions, on disk or in
 // memory, and in how many of those no other member is.
 func (r *Roster) Awaits(m MemberID) (named, alone int) {
-	return r.awaits(m, func(Partition) bool { return true })
+	return awaits(r.Partitions, m, func(Partition) bool { return true })
 }
 
 // OnDisk returns the same of the partitions whose definitions are on disk.
 func (r *Roster) OnDisk(m MemberID) (named, alone int) {
-	return r.awaits(m, func(p Partition) bool { return !p.Memory })
+	return awaits(r.Partitions, m, func(p Partition) bool { return !p.Memory })
 }
 
-func (r *Roster) awaits(m MemberID, counts func(Partition) bool) (named, alone int) {
-	for _, p := range r.Partitions {
+func awaits(partitions []Partition, m MemberID, counts func(Partition) bool) (named, alone int) {
+	for _, p := range partitions {
 		if counts(p) && slices.Contains(p.Disk, m) {
 			named++
 			if len(p.Disk) == 1 {

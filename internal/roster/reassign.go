@@ -22,7 +22,8 @@ func (r *Roster) reassign(c Change, lossFloor clustertime.Tick, out map[Incarnat
 			p.Joining = ""
 		}
 	}
-	if err := r.move(c, lossFloor, before); err != nil {
+	moves := reassignment{Roster: r, before: before, lossFloor: lossFloor, moved: make(map[PartitionID]bool, c.moves())}
+	if err := moves.all(c); err != nil {
 		return err
 	}
 	for id, p := range r.Partitions {
@@ -33,14 +34,21 @@ func (r *Roster) reassign(c Change, lossFloor clustertime.Tick, out map[Incarnat
 	return nil
 }
 
-// move does each of the change's moves, at most one to a partition.
-func (r *Roster) move(c Change, lossFloor clustertime.Tick, before []Partition) error {
-	moved := make(map[PartitionID]bool, c.moves())
+// reassignment carries out the moves of one change on the next roster.
+type reassignment struct {
+	*Roster
+	before    []Partition
+	lossFloor clustertime.Tick
+	moved     map[PartitionID]bool
+}
+
+// all does each of the change's moves, at most one to a partition.
+func (r *reassignment) all(c Change) error {
 	for _, l := range c.Lose {
-		if err := r.begin(l.Partition, moved, append(slices.Clone(l.With), l.Owner)...); err != nil {
+		if err := r.begin(l.Partition, append(slices.Clone(l.With), l.Owner)...); err != nil {
 			return err
 		}
-		if err := r.lose(l, lossFloor, c.Granted); err != nil {
+		if err := r.lose(l, c.Granted); err != nil {
 			return err
 		}
 	}
@@ -49,10 +57,10 @@ func (r *Roster) move(c Change, lossFloor clustertime.Tick, before []Partition) 
 		apply func(p *Partition, m Replica, before Partition) error
 	}{{c.Take, r.take}, {c.Add, r.add}, {c.Admit, r.admit}, {c.Drop, r.drop}} {
 		for _, m := range kind.moves {
-			if err := r.begin(m.Partition, moved, m.Member); err != nil {
+			if err := r.begin(m.Partition, m.Member); err != nil {
 				return err
 			}
-			if err := kind.apply(&r.Partitions[m.Partition], m, before[m.Partition]); err != nil {
+			if err := kind.apply(&r.Partitions[m.Partition], m, r.before[m.Partition]); err != nil {
 				return err
 			}
 		}
@@ -62,14 +70,14 @@ func (r *Roster) move(c Change, lossFloor clustertime.Tick, before []Partition) 
 
 // begin checks the conditions of every move: the partition exists and is moved once, and
 // the replicas in the move are members.
-func (r *Roster) begin(id PartitionID, moved map[PartitionID]bool, members ...Incarnation) error {
+func (r *reassignment) begin(id PartitionID, members ...Incarnation) error {
 	if int(id) >= len(r.Partitions) {
 		return refused("partition %d does not exist; the grid has %d", id, len(r.Partitions))
 	}
-	if moved[id] {
+	if r.moved[id] {
 		return refused("partition %d is moved twice", id)
 	}
-	moved[id] = true
+	r.moved[id] = true
 	for _, i := range members {
 		if _, found := r.Member(i); !found {
 			return refused("partition %d is given to %q, which is not a member", id, string(i))
@@ -79,8 +87,8 @@ func (r *Roster) begin(id PartitionID, moved map[PartitionID]bool, members ...In
 }
 
 // lose applies R3.
-func (r *Roster) lose(l Loss, floor, granted clustertime.Tick) error {
-	set := append(slices.Clone(l.With), l.Owner)
+func (r *reassignment) lose(l Loss, granted clustertime.Tick) error {
+	set, floor := append(slices.Clone(l.With), l.Owner), r.lossFloor
 	slices.Sort(set)
 	if len(slices.Compact(slices.Clone(set))) != len(set) {
 		return refused("partition %d is lost to a member twice", l.Partition)
@@ -98,7 +106,7 @@ func (r *Roster) lose(l Loss, floor, granted clustertime.Tick) error {
 
 // take applies R2. The set is the old one without the removed members, so every replica in
 // it has every answered operation.
-func (r *Roster) take(p *Partition, m Replica, before Partition) error {
+func (r *reassignment) take(p *Partition, m Replica, before Partition) error {
 	switch {
 	case !slices.Contains(before.InSync, m.Member):
 		return refused("partition %d is to be taken over by %s, which is not in sync", m.Partition, m.Member)
@@ -110,7 +118,7 @@ func (r *Roster) take(p *Partition, m Replica, before Partition) error {
 }
 
 // add begins R5.
-func (r *Roster) add(p *Partition, m Replica, _ Partition) error {
+func (r *reassignment) add(p *Partition, m Replica, _ Partition) error {
 	if p.Owner == "" || slices.Contains(p.InSync, m.Member) || p.Joining == m.Member {
 		return refused("partition %d has no owner, or %s is its replica already", m.Partition, m.Member)
 	}
@@ -119,7 +127,7 @@ func (r *Roster) add(p *Partition, m Replica, _ Partition) error {
 }
 
 // admit ends R5.
-func (r *Roster) admit(p *Partition, m Replica, _ Partition) error {
+func (r *reassignment) admit(p *Partition, m Replica, _ Partition) error {
 	if p.Joining != m.Member {
 		return refused("%s is to be admitted to partition %d and does not join it", m.Member, m.Partition)
 	}
@@ -130,7 +138,7 @@ func (r *Roster) admit(p *Partition, m Replica, _ Partition) error {
 }
 
 // drop applies R4.
-func (r *Roster) drop(p *Partition, m Replica, _ Partition) error {
+func (r *reassignment) drop(p *Partition, m Replica, _ Partition) error {
 	switch {
 	case p.Joining == m.Member:
 		p.Joining = ""

@@ -74,6 +74,8 @@ type Config struct {
 // Gossip tracks live members, by memberlist. The read-only methods accept a nil receiver: the gossip
 // of a member without a network.
 type Gossip struct {
+	unused
+
 	cfg       Config
 	transport *transport.Gossip
 	keys      *transport.Keyring // nil: clear text
@@ -239,17 +241,23 @@ func (g *Gossip) NodeMeta(limit int) []byte {
 	return data
 }
 
+// unused is the part of memberlist's interfaces that gossip does not use.
+type unused struct{}
+
 // NotifyMsg implements memberlist.Delegate; no messages are used.
-func (g *Gossip) NotifyMsg([]byte) {}
+func (unused) NotifyMsg([]byte) {}
 
 // GetBroadcasts implements memberlist.Delegate; no messages are used.
-func (g *Gossip) GetBroadcasts(int, int) [][]byte { return nil }
+func (unused) GetBroadcasts(int, int) [][]byte { return nil }
 
 // LocalState implements memberlist.Delegate; no state is exchanged.
-func (g *Gossip) LocalState(bool) []byte { return nil }
+func (unused) LocalState(bool) []byte { return nil }
 
 // MergeRemoteState implements memberlist.Delegate; no state is exchanged.
-func (g *Gossip) MergeRemoteState([]byte, bool) {}
+func (unused) MergeRemoteState([]byte, bool) {}
+
+// AckPayload implements memberlist.PingDelegate; answers carry nothing more.
+func (unused) AckPayload() []byte { return nil }
 
 // NotifyJoin implements memberlist.EventDelegate.
 func (g *Gossip) NotifyJoin(n *memberlist.Node) { g.note(n) }

@@ -109,9 +109,6 @@ func (g *Gossip) setFailing(inc roster.Incarnation) bool {
 	return peer
 }
 
-// AckPayload implements memberlist.PingDelegate; answers carry nothing more.
-func (g *Gossip) AckPayload() []byte { return nil }
-
 // NotifyPingComplete implements memberlist.PingDelegate: a peer has answered a probe.
 func (g *Gossip) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) {
 	g.noteUDP(roster.Incarnation(n.Name))
