@@ -3,7 +3,11 @@ package main
 // simTests plays whole grids: what no test beside a rule shows alone.
 var simTests = []string{"-C", "proof", "./sim", "-run", "TestSeeds", "-seeds", "16"}
 
-// simulatedMutants weaken rules that show in a grid with candidacies and copied directories.
+// recoveredTests plays grids that lose a majority for good, and go on from directories or survivors.
+var recoveredTests = []string{"-C", "proof", "./sim", "-run", "TestRecoveredSeeds", "-seeds", "12"}
+
+// simulatedMutants weaken rules that show in a grid with candidacies, copied directories, failed disks
+// and recoveries.
 var simulatedMutants = []mutant{
 	{"R7", "a grid deposes a leader that one voter does not reach", "internal/leader/candidacy.go", "silent <= all/2 {", "silent <= all*0 {", simTests},
 	{"R7", "a grid counts a voter that has just heard the leader against it", "internal/leader/candidacy.go", "		if d >= suspectAfter {\n			silent++", "		if d >= 0 {\n			silent++", simTests},
@@ -11,4 +15,6 @@ var simulatedMutants = []mutant{
 	{"R7", "a grid suspects any leader before", "internal/leader/candidacy.go", "of == s.Member && s.Calls > 0", "s.Calls > 0", simTests},
 	{"R7", "one refused call is proof", "internal/leader/refusals.go", "return r.refused && r.last-r.first >= refusedApart", "return r.refused", simTests},
 	{"R8", "a copy is let in beside its original", "internal/leader/join.go", "		if err == nil && !a.foreign(v.Roster) {\n			return true, inUse", "		if err == nil && a.foreign(v.Roster) {\n			return true, inUse", simTests},
+	{"S1", "a grid from directories begins at what they show", "internal/clustertime/beginning.go", "return highest.Add(window + ClockMargin + JumpLimit)", "return highest", recoveredTests},
+	{"S1", "a grid from directories names no disk", "internal/recovery/recovery.go", "		Disks:    latest(in.Directories, old, record),\n", "		Disks:    latest(nil, old, record),\n", recoveredTests},
 }

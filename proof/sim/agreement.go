@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
@@ -17,6 +18,7 @@ import (
 type agreement struct {
 	g       *grid
 	log     []logged
+	first   int      // of the log: where the present grid begins
 	servers []server // Raft's configuration
 	leader  *member
 	terms   int           // elections so far
@@ -38,7 +40,8 @@ type seat struct {
 	starts  int
 	ended   time.Duration // when its last member ended
 	running *member
-	disk    map[roster.PartitionID]definitions // by partition
+	disk    map[roster.PartitionID]definitions     // by partition
+	at      map[roster.PartitionID]backup.Position // of the tables on the disk
 	zone    string
 	old     bool     // its next start is of the release before
 	writes  []*write // of the running member, in progress
@@ -118,12 +121,12 @@ func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 	}
 	w := a.g.w
 	giveUp := func() { m.after(time.Second, func() { done(errTimeout) }) }
-	if !a.majority(m, a.servers) {
+	if !a.majority(m, a.servers) || m.of() != a.newest().Grid {
 		giveUp()
 		return
 	}
 	w.after(w.between(2*time.Millisecond, 30*time.Millisecond), func() {
-		if !a.majority(m, a.servers) || !m.alive && w.chance(0.5) {
+		if !a.majority(m, a.servers) || m.of() != a.newest().Grid || !m.alive && w.chance(0.5) {
 			giveUp()
 			return
 		}

@@ -101,7 +101,7 @@ func (g *grid) createApart(id roster.PartitionID, done func()) {
 		}
 		if m := g.members[g.agreed.newest().Partitions[id].Owner]; m != nil && m.alive {
 			askOwner(m, name, func(o *actor, v partition.View, reply func(sequencer.Ref, error)) {
-				o.machine.Create(v, sequencer.Ref{Definition: def, Life: sequencer.Life(g.w.bits())}, reply)
+				o.machine.Create(v, sequencer.Ref{Definition: def, Life: g.newLife(m)}, reply)
 			}, func(a answer[sequencer.Ref]) {
 				if a.err == nil && !answered {
 					answered = true

@@ -111,8 +111,9 @@ func (e *entry) checkAlive(asked time.Duration, s stamp) error {
 
 // forgotten reports whether the handle's life was lost since it began.
 func (e *entry) forgotten() bool {
-	lost := e.h.g.lost[roster.PartitionOf(e.def.Name(), e.h.g.cfg.Partitions)]
-	return lost > roster.Version(e.control.Ref().Born.Term)
+	g := e.h.g
+	lost := g.lost[roster.PartitionOf(e.def.Name(), g.cfg.Partitions)]
+	return g.madeIn[e.control.Ref().Life] < g.forgetful() || lost > roster.Version(e.control.Ref().Born.Term)
 }
 
 // checkAdmitted wants a replica that comes into sync to hold what its owner had done

@@ -54,6 +54,7 @@ type Config struct {
 	Servers    int              // Raft servers of members that can do without, 0 for the default
 	Zones      int              // members are in that many zones; 0 for none
 	Old        bool             // members are of the release before and of the present one, in turn
+	Recoveries int              // how often a majority of the voters is lost for good, at most
 }
 
 // Draw gives the grid of a seed.

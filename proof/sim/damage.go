@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
@@ -46,11 +47,12 @@ func (m *member) departBroken() {
 type copied struct {
 	index int
 	disk  map[roster.PartitionID]definitions
+	at    map[roster.PartitionID]backup.Position
 }
 
 // copyOf copies the data directory of a seat.
 func (s *seat) copyOf() *copied {
-	c := &copied{index: s.index, disk: map[roster.PartitionID]definitions{}}
+	c := &copied{index: s.index, disk: map[roster.PartitionID]definitions{}, at: maps.Clone(s.at)}
 	for id, d := range s.disk {
 		c.disk[id] = maps.Clone(d)
 	}
@@ -72,7 +74,7 @@ func (g *grid) copyDisk(m *member) bool {
 		from = s.older
 	}
 	twin := g.addSeat(true)
-	twin.id, twin.zone, twin.old, twin.index, twin.disk = s.id, s.zone, false, from.index, from.disk
+	twin.id, twin.zone, twin.old, twin.index, twin.disk, twin.at = s.id, s.zone, false, from.index, from.disk, from.at
 	twin.starts = s.starts + copySteps
 	g.current[s.id] = s
 	g.start(twin)
@@ -92,7 +94,7 @@ func (m *member) refusedCopy(err error) {
 	}
 	m.g.counts.Copies++
 	m.g.w.note(copyEnded, m.name, int64(m.place), int64(m.roster.Version))
-	m.seat.durable, m.seat.disk = false, nil
+	m.seat.wipe()
 	m.g.crash(m)
 }
 
@@ -157,7 +159,7 @@ func (g *grid) rollBack(m *member) bool {
 		return false
 	}
 	g.crash(m)
-	s.index, s.disk = s.older.index, s.older.disk
+	s.index, s.disk, s.at = s.older.index, s.older.disk, s.older.at
 	s.older = nil
 	g.voidDisk(g.agreed.newest(), s.id)
 	g.restart(s)

@@ -35,6 +35,7 @@ func (s *seat) land(w *write) {
 		return
 	}
 	w.done = true
+	s.at[w.id] = w.Position
 	has := s.disk[w.id]
 	if has == nil || w.Whole != nil {
 		has = definitions{}
@@ -182,7 +183,7 @@ func (g *grid) loseDisk(m *member) bool {
 		return false
 	}
 	g.crash(m)
-	m.seat.durable, m.seat.disk = false, nil
+	m.seat.wipe()
 	g.w.after(g.span(), func() { g.start(g.addSeat(true)) })
 	if g.w.chance(0.5) {
 		g.w.after(g.span(), func() { g.giveUp(m.seat.id) })

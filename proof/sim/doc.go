@@ -13,7 +13,8 @@
 // Gossip is a view of the members that is late, and wrong at times. The net
 // loses, delays, doubles and cuts; members, holders, clocks and disks fail as they like. Voters
 // stand against the leader by the machines of package leader, with looks that are late or lost, and
-// data directories are copied, or come back older.
+// data directories are copied, or come back older. A majority of the voters is lost for good, and an
+// operator has the directories or the members that are left begin another grid, by package recovery.
 // Package proof/ledger judges what comes out.
 //
 // A second simulation has no grid: [RunStore] runs holders that share the records of a store,
@@ -27,6 +28,7 @@
 //	go test -C proof ./sim -run TestSeeds -seeds 30 -short    # a quick look
 //	go test -C proof ./sim -run TestSeeds -seed 17 -tracefile /tmp/17.txt -v
 //	go test -C proof ./sim -run TestSeeds -hours 1000 -timeout 0 -v
+//	go test -C proof ./sim -run TestRecoveredSeeds -seeds 100 -v
 //	go test -C proof ./sim -run TestStoreSeeds -seeds 10000 -v
 //
 // A failure prints the command that plays it again. TestBaselines runs the same

@@ -42,6 +42,7 @@ const (
 	changeVoters
 	anchorAway
 	anchorTaken
+	lostMajority
 	faultCount
 )
 
@@ -57,6 +58,7 @@ var faultNames = [faultCount]string{
 	copiedDisk: "a process from a copied directory", oldDisk: "a start from an older directory",
 	forgetDisk: "a disk given up by an operator", changeVoters: "change of the number of voters by an operator",
 	anchorAway: "the anchor out of reach", anchorTaken: "the anchor taken by a rival",
+	lostMajority: "loss of a majority of the voters for good",
 }
 
 // FaultName returns the name of a fault of [Counts].
@@ -79,7 +81,7 @@ var weights = [faultCount]int{
 	turnClock: 8, joinMember: 6, leaveGrid: 3, changeLeader: 6, crashHolder: 12, leaveHolder: 4, falseAlarm: 6, stopInOrder: 2, deafMember: 10, wipeDisk: 2,
 	crashTogether: 6, removeMember: 3, newSettings: 4,
 	falseSign: 6, lateLook: 5, failedDisk: 4, copiedDisk: 4, oldDisk: 2, forgetDisk: 3, changeVoters: 3,
-	anchorAway: 6, anchorTaken: 2,
+	anchorAway: 6, anchorTaken: 2, lostMajority: 12,
 }
 
 // nextFault has faults befall the grid until its time is over.
@@ -96,14 +98,18 @@ func (g *grid) nextFault() {
 
 func (g *grid) drawFault() fault {
 	total := 0
-	for _, n := range weights {
+	of := weights
+	if g.anchor == nil {
+		of[anchorAway], of[anchorTaken] = 0, 0
+	}
+	if g.cfg.Recoveries == 0 {
+		of[lostMajority] = 0
+	}
+	for _, n := range of {
 		total += n
 	}
-	if g.anchor == nil {
-		total -= weights[anchorAway] + weights[anchorTaken] // the last of all
-	}
 	n := g.w.rng.IntN(total)
-	for f, weight := range weights {
+	for f, weight := range of {
 		if n -= weight; n < 0 {
 			return fault(f)
 		}
@@ -134,6 +140,8 @@ func (g *grid) befall(f fault) bool {
 		g.anchor.away, done = g.w.now+g.span(), true
 	case f == anchorTaken:
 		done = g.rivalTakes()
+	case f == lostMajority:
+		done = g.loseMajority()
 	case f == joinMember:
 		whom, done = g.joinNew()
 	case f == newSettings:
@@ -192,6 +200,9 @@ func (g *grid) befallMember(f fault, m *member) bool {
 		step := clustertime.Span(g.w.between(0, 6*time.Hour)-3*time.Hour) / 1e6
 		if g.w.chance(0.5) {
 			step /= 1000
+		}
+		if g.cfg.Recoveries > 0 { // more is not promised for a recovery
+			step = max(-skewMost, min(skewMost, g.skew[m.place]+step)) - g.skew[m.place]
 		}
 		m.wall = m.wall.Add(step)
 		if g.stepped == 0 {

@@ -28,6 +28,11 @@ type grid struct {
 	holders []*holder
 	names   []sequencer.Definition
 
+	expect     int                    // members that the grid begins with
+	recovering bool                   // an operator is to begin another grid
+	lives      []gridLife             // of earlier grids and the present one
+	madeIn     map[sequencer.Life]int // the grid in which a life was drawn
+
 	holderOf    map[sequencer.HolderID]*holder
 	holderCount int
 	skew        map[int]clustertime.Span // of each machine's wall clock
@@ -71,6 +76,8 @@ type Counts struct {
 	Stood         int // of them, those that stood for election
 	Copies        int // processes of copied directories that were refused
 	Forgotten     int // disks that operators gave up in the middle of faults
+	Recovered     int // grids from the directories that were left
+	Initialized   int // grids of the members that were left
 	Faults        [faultCount]int
 }
 
@@ -105,7 +112,7 @@ func Run(cfg Config, out io.Writer) Result {
 
 func newGrid(cfg Config) *grid {
 	g := &grid{
-		w: newWorld(cfg.Seed), cfg: cfg, members: map[roster.Incarnation]*member{},
+		w: newWorld(cfg.Seed), cfg: cfg, members: map[roster.Incarnation]*member{}, expect: cfg.Members, madeIn: map[sequencer.Life]int{},
 		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]clustertime.Span{},
 		alarms: map[roster.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{}, lastAttached: map[string]sequencer.Attachment{},
 		doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[roster.PartitionID]backup.Position{}, lost: map[roster.PartitionID]roster.Version{},
@@ -149,6 +156,7 @@ func (g *grid) form() {
 		panic(err)
 	}
 	g.agreed = &agreement{g: g, log: []logged{{roster: formed}}}
+	g.lives = []gridLife{{grid: formed.Grid}}
 	for i := range g.cfg.Members {
 		m := g.start(g.addSeat(i < g.cfg.Durable))
 		m.learn(0)
@@ -162,7 +170,7 @@ func (g *grid) addSeat(durable bool) *seat {
 	place := len(g.seats)
 	s := &seat{
 		place: place, id: roster.MemberID(fmt.Sprintf("%016x", g.w.rng.Uint64())), durable: durable, index: -1,
-		disk: map[roster.PartitionID]definitions{},
+		disk: map[roster.PartitionID]definitions{}, at: map[roster.PartitionID]backup.Position{},
 	}
 	if g.cfg.Zones > 0 {
 		s.zone = fmt.Sprintf("z%d", g.w.rng.IntN(g.cfg.Zones))
@@ -190,6 +198,7 @@ func (g *grid) elections() {
 		m.lead.look()
 	}
 	g.restartStragglers()
+	g.restartForeign()
 	g.w.after(electEvery, g.elections)
 }
 
@@ -217,7 +226,7 @@ func (g *grid) wallAt(place int) clustertime.Tick {
 }
 
 // id is the grid's.
-func (g *grid) id() roster.GridID { return g.agreed.log[0].roster.Grid }
+func (g *grid) id() roster.GridID { return g.agreed.newest().Grid }
 
 // gossipTime is how long gossip takes at most to notice that a member has ended.
 const gossipTime = 2500 * time.Millisecond
@@ -226,7 +235,7 @@ const gossipTime = 2500 * time.Millisecond
 func (g *grid) peers(at *member) []leader.Peer {
 	var out []leader.Peer
 	add := func(m *member) {
-		if g.alarms[m.inc] == alarmNone {
+		if g.alarms[m.inc] == alarmNone && m.of() == at.of() {
 			out = append(out, leader.Peer{Incarnation: m.inc, Durable: m.seat.durable, Leaving: m.leaving})
 		}
 	}

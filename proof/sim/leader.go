@@ -30,7 +30,7 @@ const beatEvery = 300 * time.Millisecond
 
 func newLead(m *member, term int) *lead {
 	l := &lead{m: m, term: term, began: m.Mono(), servers: m.g.agreed.serversFor(m), views: newViews()}
-	expect := m.g.cfg.Members
+	expect := m.g.expect
 	if m.g.cfg.Baseline == Quorum {
 		expect = 1 // it counts members elsewhere
 	}
@@ -178,7 +178,7 @@ func (l *lead) view() leader.View {
 // answer returns a member's description of itself.
 func (m *member) answer() leader.Answer {
 	a := leader.Answer{
-		Record: m.record(), Grid: m.g.id(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving, DiskFailed: m.broken, Release: m.release(), Learns: !m.old,
+		Record: m.record(), Grid: m.of(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving, DiskFailed: m.broken, Release: m.release(), Learns: !m.old,
 	}
 	if _, registered := m.roster.Member(m.inc); registered {
 		a.Claim = m.roster.Claim

@@ -71,7 +71,7 @@ func (g *grid) leave(m *member) bool {
 			stay++
 		}
 	}
-	if stay == 0 || m.leaving {
+	if stay == 0 || m.leaving || g.recovering {
 		return false
 	}
 	m.leaving = true

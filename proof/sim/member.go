@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/partition"
@@ -40,7 +41,10 @@ type member struct {
 	ended   bool          // it stops in order and grants nothing more
 	old     bool          // it is of the release before, and reads protocol 1 alone
 
-	looks     *lookout
+	looks *lookout
+	left  recovery.Left // the grid that it has left for another one
+	next  roster.GridID // that one
+
 	lateLooks time.Duration // it answers looks late until then
 	broken    bool          // its disk has failed
 }
@@ -54,7 +58,11 @@ type raised struct {
 // start starts a member on a seat, with the content of the seat's disk.
 func (g *grid) start(s *seat) *member {
 	s.starts++
-	inc := roster.Incarnation(fmt.Sprintf("%s-%016x", s.id, s.starts))
+	return g.startAs(s, roster.Incarnation(fmt.Sprintf("%s-%016x", s.id, s.starts)))
+}
+
+// startAs starts a member with an incarnation.
+func (g *grid) startAs(s *seat, inc roster.Incarnation) *member {
 	m := &member{
 		process: g.w.process(fmt.Sprintf("m%d.%d", s.place, s.starts), s.place),
 		g:       g, seat: s, inc: inc, roster: &roster.Roster{}, actors: map[roster.PartitionID]*actor{},
@@ -103,7 +111,7 @@ func (m *member) learn(index int) {
 		return
 	}
 	m.stopUnreadable(m.g.agreed.log[index].roster)
-	first := m.index + 1
+	first := max(m.index+1, m.g.agreed.first) // raises of an earlier grid are none of this one
 	m.index, m.roster = index, m.g.agreed.log[index].roster
 	if m.seat.durable && m.g.agreed.keepsLog(m.seat) {
 		m.seat.index = index
@@ -157,7 +165,7 @@ func (m *member) tick() {
 func (m *member) join() {
 	_, in := m.roster.Member(m.inc)
 	silent := m.w.now-m.heard > 2*joinEvery
-	if in && !silent || m.leaving {
+	if in && !silent || m.leaving || m.of() != m.g.id() {
 		return
 	}
 	m.atLeader(silent, func(l *lead) {
@@ -195,7 +203,7 @@ func (m *member) atLeader(silent bool, do func(l *lead)) {
 	if to == nil || silent {
 		to = m.g.someMember()
 	}
-	if to == nil || to == m {
+	if to == nil || to == m || to.of() != m.of() {
 		return
 	}
 	m.w.net.send(&m.process, &to.process, func() {
@@ -214,7 +222,7 @@ func (m *member) atLeader(silent bool, do func(l *lead)) {
 
 // heardLeader notes that a leader of a term knows the log up to an index.
 func (m *member) heardLeader(from *member, term, index int) {
-	if m.deaf > m.w.now {
+	if m.deaf > m.w.now || m.of() != from.of() {
 		return
 	}
 	if term < m.term {

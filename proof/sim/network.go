@@ -56,11 +56,12 @@ func (n *network) send(from, to *process, do func()) {
 	n.w.after(n.delay(), func() { to.do(do) })
 }
 
-// callPeer is a call between members. One takes none of another claim of the grid's anchor (A9).
+// callPeer is a call between members. One takes none of another grid (R9), nor of another claim of the
+// grid's anchor (A9).
 func callPeer[T any](from, to *member, timeout time.Duration, serve func(reply func(T)), done func(T, error)) {
-	claim := from.roster.Claim
+	claim, grid := from.roster.Claim, from.of()
 	call(&from.process, &to.process, timeout, func(reply func(T)) {
-		if !to.roster.Refuses(to.inc, claim) {
+		if to.of() == grid && !to.roster.Refuses(to.inc, claim) {
 			serve(reply)
 		}
 	}, done)
@@ -68,9 +69,9 @@ func callPeer[T any](from, to *member, timeout time.Duration, serve func(reply f
 
 // sendPeer is a message between members, like [callPeer].
 func sendPeer(from, to *member, do func()) {
-	claim := from.roster.Claim
+	claim, grid := from.roster.Claim, from.of()
 	from.w.net.send(&from.process, &to.process, func() {
-		if !to.roster.Refuses(to.inc, claim) {
+		if to.of() == grid && !to.roster.Refuses(to.inc, claim) {
 			do()
 		}
 	})

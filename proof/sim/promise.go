@@ -124,16 +124,16 @@ func (g *grid) knows(has partition.DefinitionRecord, p promise) bool {
 	}
 	// Its tombstone may have been dropped, and an earlier life that a holder showed after a
 	// loss ended in its place.
-	return !known || has.Destroyed || has.Ref.Born.Compare(p.ref.Born) >= 0
+	return !known || has.Destroyed || g.compareBirths(has.Ref, p.ref) >= 0
 }
 
 // keeps reports whether the answer to a request that began at some time rests on disks:
 // one was named at its version, and not all were given up since.
 func (g *grid) keeps(name string, began time.Duration, s stamp) bool {
 	id := roster.PartitionOf(name, g.cfg.Partitions)
-	log := g.agreed.log
+	log := g.agreed.log[g.agreed.first:]
 	at, _ := slices.BinarySearchFunc(log, s.Version, func(l logged, v roster.Version) int { return cmp.Compare(l.roster.Version, v) })
-	return began > g.voided[id] && at < len(log) && len(log[at].roster.Partitions[id].Disk) > 0
+	return began > g.voided[id] && at < len(log) && log[at].roster.Identity() == s.Grid && len(log[at].roster.Partitions[id].Disk) > 0
 }
 
 // checkTold wants the answer to a create or an open that began at some time to know
@@ -145,7 +145,7 @@ func (g *grid) checkTold(ref sequencer.Ref, began time.Duration, s stamp) error 
 	}
 	p, known := g.promised(name, began)
 	if known {
-		switch newer := ref.Born.Compare(p.ref.Born); {
+		switch newer := g.compareBirths(ref, p.ref); {
 		case newer < 0:
 			return fmt.Errorf("D2: %q is life %v, and life %v was answered %v before that was asked", name, ref.Life, p.ref.Life, began-p.at)
 		case newer == 0 && ref.Life != p.ref.Life:
@@ -156,7 +156,7 @@ func (g *grid) checkTold(ref sequencer.Ref, began time.Duration, s stamp) error 
 			return fmt.Errorf("D2: %q is life %v, whose end was answered %v before", name, ref.Life, began-p.ended)
 		}
 	}
-	if now := g.promises[name]; now.at == 0 || ref.Born.Compare(now.ref.Born) > 0 {
+	if now := g.promises[name]; now.at == 0 || g.compareBirths(ref, now.ref) > 0 {
 		g.promises[name] = promise{ref: ref, at: g.w.now}
 		return g.checkOnDisks()
 	}

@@ -29,9 +29,15 @@ func (g *grid) play() {
 	g.settle()
 	began := g.w.now
 	bound := g.cfg.Window.Duration() + slack
+	r := g.agreed.newest()
+	if g.cfg.Recoveries > 0 {
+		g.completeRecovery()
+		r = g.agreed.newest()
+		bound += max(0, r.Ceiling.Sub(firstWall.Add(clustertime.SpanOf(g.w.now))).Duration())
+	}
 	if g.anchor != nil { // a rival may hold it, and each one has put the ceiling further ahead of the clocks
-		r := g.agreed.newest()
-		bound += 4*anchorAhead + max(0, max(r.Ceiling, g.anchor.record.Ceiling).Sub(r.Time).Duration())
+		now := cmp.Or(r.Time, firstWall.Add(clustertime.SpanOf(g.w.now)))
+		bound += 4*anchorAhead + max(0, max(r.Ceiling, g.anchor.record.Ceiling).Sub(now).Duration())
 	}
 	for g.w.now < began+bound && g.failed == nil {
 		g.w.run(g.w.now + step)
@@ -45,6 +51,9 @@ func (g *grid) play() {
 		g.checkApart()
 	}
 	g.checkReplicas()
+	if g.failed == nil {
+		g.checkConflicts()
+	}
 }
 
 // settle ends all faults: all members run, reach each other, and have a right clock.
@@ -65,7 +74,7 @@ func (g *grid) settle() {
 			g.start(s)
 		}
 	}
-	for g.staying() < g.cfg.Members && !g.agreed.newest().Assigned() { // it waits for so many
+	for g.staying() < g.expect && !g.agreed.newest().Assigned() { // it waits for so many
 		g.start(g.addSeat(false))
 	}
 	for _, m := range g.running() {

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -53,6 +54,8 @@ func (t *total) add(r sim.Result) {
 	t.sum.Stood += r.Stood
 	t.sum.Copies += r.Copies
 	t.sum.Forgotten += r.Forgotten
+	t.sum.Recovered += r.Recovered
+	t.sum.Initialized += r.Initialized
 	for i, n := range r.Faults {
 		t.sum.Faults[i] += n
 	}
@@ -69,6 +72,7 @@ func (t *total) report(log func(string, ...any)) {
 		t.sum.Joins, t.sum.Admits, t.sum.Stops, t.sum.Elections)
 	log("%d attachments expired, %d lives destroyed, %d changes of the protocol", t.sum.Expired, t.sum.Destroyed, t.sum.Protocols)
 	log("%d writes of definitions, %d tables collected from a disk", t.sum.Writes, t.sum.Collected)
+	log("%d grids recovered from directories, %d formed by survivors", t.sum.Recovered, t.sum.Initialized)
 	log("%d candidacies, %d voters stood for election; %d copies refused, %d disks given up", t.sum.Candidacies, t.sum.Stood, t.sum.Copies, t.sum.Forgotten)
 }
 
@@ -173,16 +177,7 @@ func TestAnchoredSeeds(t *testing.T) {
 		}
 		cfg := sim.Draw(seed, gridTime)
 		cfg.Anchored = true
-		var out io.Writer
-		if *traceFlag != "" && *seedFlag != 0 {
-			file, err := os.Create(*traceFlag)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = file.Close() }()
-			out = file
-		}
-		r := sim.Run(cfg, out)
+		r := sim.Run(cfg, tracer(t))
 		sum.add(r)
 		if r.Err != nil {
 			t.Errorf("seed %d: %v\nplay it again: go test -C proof ./sim -run TestAnchoredSeeds -seed %d -v -tracefile /tmp/seed-%d.txt", seed, r.Err, seed, seed)
@@ -193,4 +188,46 @@ func TestAnchoredSeeds(t *testing.T) {
 		}
 	}
 	sum.report(t.Logf)
+}
+
+// TestRecoveredSeeds plays grids that lose a majority of their voters for good, twice at most, and are
+// recovered from the directories or formed again by the members that are left. Every fifth is anchored.
+func TestRecoveredSeeds(t *testing.T) {
+	t.Parallel()
+	seeds := cmp.Or(*seedsFlag, long.Or(6, 20))
+	var sum total
+	for n := range uint64(seeds) {
+		seed := *firstFlag + n
+		if *seedFlag != 0 {
+			seed = *seedFlag
+		}
+		cfg := sim.Draw(seed, gridTime)
+		cfg.Recoveries, cfg.Anchored = 2, seed%5 == 0
+		r := sim.Run(cfg, tracer(t))
+		sum.add(r)
+		if r.Err != nil {
+			t.Errorf("seed %d: %v\nplay it again: go test -C proof ./sim -run TestRecoveredSeeds -seed %d -v -tracefile /tmp/seed-%d.txt", seed, r.Err, seed, seed)
+			break
+		}
+		if *seedFlag != 0 {
+			break
+		}
+	}
+	sum.report(t.Logf)
+	if seeds > 4 && *seedFlag == 0 && !t.Failed() && (sum.sum.Recovered == 0 || sum.sum.Initialized == 0) {
+		t.Errorf("%d grids recovered from directories and %d formed by survivors; both have to happen", sum.sum.Recovered, sum.sum.Initialized)
+	}
+}
+
+// tracer returns the file for the trace of a single seed, nil without one.
+func tracer(t *testing.T) io.Writer {
+	if *traceFlag == "" || *seedFlag == 0 {
+		return nil
+	}
+	file, err := os.Create(*traceFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	return file
 }

@@ -30,6 +30,7 @@ const (
 	collected
 	stood
 	copyEnded
+	began
 	quiet
 	failed
 )
@@ -56,6 +57,7 @@ var kinds = [...]struct{ name, a, b string }{
 	collected:   {"collect", "partition", "names"},
 	stood:       {"stand", "term of the leader", "servers"},
 	copyEnded:   {"copy", "seat", "roster version"},
+	began:       {"begin", "1 from directories, 2 from members", "where grants begin"},
 	quiet:       {"quiet", "members", "holders"},
 	failed:      {"FAILED", "", ""},
 }

@@ -74,7 +74,7 @@ func (e *entry) create() {
 	ask(h, name, 5*time.Second, func(m *member, reply func(answer[sequencer.Ref])) {
 		askOwner(m, name, func(o *actor, v partition.View, reply func(sequencer.Ref, error)) {
 			// The owner's member draws it, so a request that comes twice has two.
-			o.machine.Create(v, sequencer.Ref{Definition: e.def, Life: sequencer.Life(h.w.bits())}, reply)
+			o.machine.Create(v, sequencer.Ref{Definition: e.def, Life: h.g.newLife(o.m)}, reply)
 		}, reply)
 	}, func(ref sequencer.Ref, s stamp, err error) {
 		e.busy = false

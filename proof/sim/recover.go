@@ -1,0 +1,283 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/recovery"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// A grid may lose a majority of its voters for good. An operator then has the rest begin another grid: from
+// the data directories that are left, as `snowgrid recover` does, or else from the members that are left,
+// as `snowgrid init` does. Package recovery decides, for them and for package grid. Holders keep their
+// grants, and a member that the operator did not reach keeps its ceiling.
+
+// skewMost bounds how far the clocks of two machines differ where a recovery may follow.
+const skewMost clustertime.Span = 5 * 60_000
+
+// gridLife is one grid after another.
+type gridLife struct {
+	grid   roster.GridID
+	memory bool // it began without any definitions
+}
+
+// newLife draws the life of a name for a member, and notes in which grid.
+func (g *grid) newLife(m *member) sequencer.Life {
+	life := sequencer.Life(g.w.bits())
+	g.madeIn[life] = slices.IndexFunc(g.lives, func(l gridLife) bool { return l.grid == m.of() })
+	return life
+}
+
+// compareBirths compares the lives of a name. Each grid from memory counts versions from the start.
+func (g *grid) compareBirths(a, b sequencer.Ref) int {
+	return cmp.Or(cmp.Compare(g.madeIn[a.Life], g.madeIn[b.Life]), a.Born.Compare(b.Born))
+}
+
+// forgetful returns the number of the last grid that began without any definitions.
+func (g *grid) forgetful() (last int) {
+	for i, l := range g.lives {
+		if l.memory {
+			last = i
+		}
+	}
+	return last
+}
+
+// of returns the grid that a member belongs to, or joins; zero for none.
+func (m *member) of() roster.GridID {
+	switch {
+	case m.roster.Formed():
+		return m.roster.Grid
+	case !m.left.Grid.IsZero():
+		return m.next
+	}
+	return m.g.id()
+}
+
+// wipe takes the data directory of a seat.
+func (s *seat) wipe() { s.durable, s.index, s.disk, s.at, s.older = false, -1, nil, nil, nil }
+
+// loseMajority ends so many voters for good that the rest cannot agree. An operator acts after a while.
+func (g *grid) loseMajority() bool {
+	if g.recovering || g.stopping || len(g.lives) > g.cfg.Recoveries || !g.agreed.newest().Assigned() {
+		return false
+	}
+	var gone []*seat
+	for _, i := range g.w.rng.Perm(len(g.agreed.servers)) {
+		if s := g.agreed.servers[i]; s.Voter && g.agreed.expendable(gone...) {
+			gone = append(gone, s.seat)
+		}
+	}
+	stays := slices.ContainsFunc(g.seats, func(s *seat) bool {
+		return !slices.Contains(gone, s) && !g.stale(s) && (s.hasLog(g.agreed.first) || !s.durable && s.running != nil && s.running.survives() && !s.running.leaving)
+	})
+	if !stays || g.agreed.expendable(gone...) {
+		return false
+	}
+	for _, s := range gone {
+		g.lose(s)
+	}
+	g.recovering = true
+	g.w.after(g.span(), g.operate)
+	return true
+}
+
+// lose ends a member for good, with its data. A new one takes its place later.
+func (g *grid) lose(s *seat) {
+	durable := s.durable
+	if s.running != nil {
+		g.crash(s.running)
+	}
+	s.wipe()
+	g.w.after(g.span(), func() {
+		if len(g.running()) < memberLimit {
+			g.start(g.addSeat(durable))
+		}
+	})
+}
+
+// completeRecovery has the operator act if that is still due.
+func (g *grid) completeRecovery() {
+	for until := g.w.now + 5*time.Minute; g.recovering && g.w.now < until && g.failed == nil; {
+		g.w.run(g.w.now + time.Second)
+	}
+	if g.recovering {
+		g.fail("no member or directory begins another grid")
+	}
+}
+
+// operate has the operator begin another grid: from directories if any is left.
+func (g *grid) operate() {
+	var dirs []*seat
+	for _, s := range g.seats {
+		if s.durable && !g.stale(s) {
+			dirs = append(dirs, s)
+		}
+	}
+	usable := slices.ContainsFunc(dirs, func(s *seat) bool { return s.hasLog(g.agreed.first) })
+	if !g.recovering {
+		return
+	}
+	if usable {
+		g.recoverDisks(dirs)
+	} else {
+		g.initialize()
+	}
+}
+
+// recoverDisks makes a grid from directories. The operator has stopped every member.
+func (g *grid) recoverDisks(dirs []*seat) {
+	before := g.agreed.newest()
+	for _, m := range g.running() {
+		g.crash(m)
+		if !m.seat.durable {
+			g.restart(m.seat)
+		}
+	}
+	for _, s := range g.seats {
+		if s.durable && !slices.Contains(dirs, s) { // a copy
+			s.wipe()
+		}
+	}
+	in := recovery.Disks{Old: before.Grid, Grid: roster.GridID(g.w.bits()), Now: g.wallAt(dirs[0].place), Incarnation: g.unknownIncarnation}
+	for _, s := range dirs {
+		in.Directories = append(in.Directories, g.directory(s))
+	}
+	newest := in.Directories[recovery.Newest(in.Directories)]
+	alive, voters := newest.Votes(func(id roster.MemberID) bool {
+		return slices.ContainsFunc(dirs, func(s *seat) bool { return s.id == id && s.hasLog(g.agreed.first) })
+	})
+	if 2*alive > voters {
+		g.fail("a recovery is not needed: %d of %d voters have a directory", alive, voters)
+		return
+	}
+	in.Lost = lostOf(newest.Roster, dirs)
+	decided, err := recovery.FromDisks(in)
+	if err != nil {
+		g.fail("a grid is not recovered: %w", err)
+		return
+	}
+	g.counts.Recovered++
+	g.begin(decided.Commands, false)
+	next := g.agreed.newest()
+	g.agreed.servers = nil
+	for i, s := range dirs {
+		g.agreed.servers = append(g.agreed.servers, server{decided.Servers[i], s})
+		s.index, s.old, s.older = len(g.agreed.log)-1, false, nil
+		g.restart(s)
+	}
+	g.expect = len(dirs)
+	for id, p := range before.Partitions {
+		g.lost[roster.PartitionID(id)] = next.Version
+		if p.Memory || !slices.ContainsFunc(dirs, func(s *seat) bool { return slices.Contains(p.Disk, s.id) }) {
+			g.void(roster.PartitionID(id))
+		} else if len(next.Partitions[id].Disk) == 0 {
+			g.fail("S1: the definitions of partition %d are on the disks of %v, and the recovered grid names none", id, p.Disk)
+		}
+	}
+	g.check(g.checkOnDisks())
+	g.finish(1)
+}
+
+// directory returns the content of a data directory.
+func (g *grid) directory(s *seat) recovery.Directory {
+	d := recovery.Directory{Member: s.id, Roster: &roster.Roster{}, Definitions: map[roster.PartitionID]backup.Position{}}
+	if s.hasLog(g.agreed.first) {
+		d.Roster, d.Term, d.Index = g.agreed.log[s.index].roster, 1, uint64(s.index+1)
+	}
+	for _, other := range g.agreed.servers {
+		d.Servers = append(d.Servers, other.Server)
+	}
+	for id, at := range s.at {
+		d.Definitions[id] = at
+	}
+	return d
+}
+
+// lostOf returns the members with a disk that a roster names, without a directory.
+func lostOf(r *roster.Roster, dirs []*seat) (out []roster.MemberID) {
+	for _, m := range r.Members {
+		id := m.Incarnation.Member()
+		if m.Durable && !slices.ContainsFunc(dirs, func(s *seat) bool { return s.id == id }) {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// unknownIncarnation returns an incarnation of a member that the roster of the newest directory lacks.
+func (g *grid) unknownIncarnation(id roster.MemberID) roster.Incarnation {
+	for _, s := range g.seats {
+		if s.id == id && !g.stale(s) {
+			m := g.start(s)
+			g.crash(m)
+			return m.inc
+		}
+	}
+	panic("sim: no seat of member " + id)
+}
+
+// begin replaces the roster by that of another grid.
+func (g *grid) begin(commands []roster.Command, memory bool) {
+	a, before, next := g.agreed, g.agreed.newest(), &roster.Roster{}
+	a.first, a.leader, a.lost = len(a.log), nil, 0
+	for _, c := range commands {
+		was := next
+		var err error
+		if next, err = next.Apply(c); err != nil {
+			g.fail("a grid does not begin: %v", err)
+			return
+		}
+		if was.Formed() {
+			g.check(g.checkRoster(was, next, false))
+		}
+		a.log = append(a.log, logged{roster: next})
+	}
+	g.lives = append(g.lives, gridLife{next.Grid, memory})
+	g.check(checkBeginning(before, next))
+}
+
+// finish notes the beginning of a grid.
+func (g *grid) finish(from int64) {
+	g.recovering = false
+	g.w.note(began, "", from, int64(g.agreed.newest().Ceiling))
+}
+
+// checkBeginning wants a grid that follows another one to begin above every grant of that one, unless the
+// anchor sees to it, and to stay anchored.
+func checkBeginning(before, next *roster.Roster) error {
+	switch {
+	case next.Anchored != before.Anchored:
+		return fmt.Errorf("A2: the grid was anchored: %v, and is: %v", before.Anchored, next.Anchored)
+	case next.Grid == before.Grid:
+		return fmt.Errorf("S1: the grid keeps the ID %s", next.Grid)
+	case !next.Anchored && next.Ceiling < before.Ceiling:
+		return fmt.Errorf("S1, S2: the grid begins at %d, and the one before could grant up to %d", next.Ceiling, before.Ceiling)
+	}
+	return nil
+}
+
+// restartForeign has the operator restart members that are left behind in an earlier grid.
+func (g *grid) restartForeign() {
+	if g.recovering || len(g.lives) == 1 {
+		return
+	}
+	for _, m := range g.running() {
+		if m.of() != g.id() && (g.calm || g.w.chance(0.01)) {
+			g.crash(m)
+			m.seat.wipe()
+			if g.calm {
+				g.start(g.addSeat(false))
+			} else {
+				g.restart(m.seat)
+			}
+		}
+	}
+}
