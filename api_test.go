@@ -23,14 +23,13 @@ var updateAPI = flag.Bool("update-api", false, "write the exported API of each p
 // publicPackages are the packages that the promise of compatibility covers, with the largest number
 // of exports; 0 for no limit.
 var publicPackages = map[string]int{
-	"epoch": 0, "sequencer": 0, "client": 0, "client/store": 0, "client/store/storetest": 0, "client/etcd": 0,
+	"epoch": 0, "sequencer": 0, "client": 25, "client/store": 0, "client/store/storetest": 0, "client/etcd": 0,
 	"client/s3": 0, "client/sql": 0, "grid": 0, "grid/gridtest": 0, "security": 0, "metrics": 0,
 }
 
 // apiDebt are the rules that a package still breaks: an alias, a variable, or an identifier with a
 // comment that sends its reader away. A line leaves this list with the identifier.
 var apiDebt = map[string][]string{
-	"client":    {"Bucket", "Clock", "Config.Transport", "Config.Clock", "Config.Process", "Distribution", "Process"},
 	"grid":      {"Refusals", "Condition", "GossipPace", "NameRefusedError", "Refusal", "RequestCount", "Usage"},
 	"security":  {"Everyone", "Roles", "Self", "Pattern"},
 	"sequencer": {"Twitter", "Discord", "JSSafe", "Control"},

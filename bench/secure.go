@@ -5,16 +5,16 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"time"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"os"
+	"path/filepath"
+	"time"
 )
 
 // manyHeld is how many logical nodes the larger renewal is of.
@@ -65,7 +65,7 @@ func measureSecurity(ctx context.Context, b *bench) error {
 // side is a holder of one of the grids, which makes its calls one at a time.
 type side struct {
 	creds     *security.Credentials
-	http      *client.HTTP
+	http      *calls.HTTP
 	directory wire.DirectoryResponse
 	holder    sequencer.HolderID // of the renewals
 	visitor   sequencer.HolderID // of the attaches and detaches
@@ -81,7 +81,7 @@ func newSide(ctx context.Context, dir string) (s *side, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &side{holder: client.NewHolder(), visitor: client.NewHolder(), end: end}
+	s = &side{holder: handles.NewHolder(), visitor: handles.NewHolder(), end: end}
 	defer func() {
 		if err != nil {
 			s.end()
@@ -92,7 +92,7 @@ func newSide(ctx context.Context, dir string) (s *side, err error) {
 			return nil, err
 		}
 	}
-	s.http = client.NewHTTP(client.TCP, s.creds)
+	s.http = calls.NewHTTP(calls.TCP, s.creds)
 	s.end = func() { s.http.Close(); end() }
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) { // until the grid gives grants
 		if s.sequencer, err = s.create(ctx, apis[0], "held"); err == nil {
@@ -193,7 +193,7 @@ func (s *side) renew(ctx context.Context, in wire.RenewRequest, name string) (ti
 
 // connect times the first call on a new connection, with its handshakes.
 func (s *side) connect(ctx context.Context) (time.Duration, error) {
-	h := client.NewHTTP(client.TCP, s.creds)
+	h := calls.NewHTTP(calls.TCP, s.creds)
 	defer h.Close()
 	var d wire.DirectoryResponse
 	began := time.Now()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -28,7 +30,7 @@ type ages struct {
 // aged is a sequencer, and the clock that its handle goes by.
 type aged struct {
 	*sequencer.Sequencer
-	clock *client.Clock
+	clock *handles.Clock
 }
 
 // see makes an ID and notes how old it is.
@@ -80,7 +82,7 @@ func measureStaleness(ctx context.Context, b *bench) (err error) {
 // dialAged returns sequencers of a client with a clock that can be asked. Their IDs
 // have 7, 10 and 13 bits of logical node.
 func dialAged(ctx context.Context) (out []aged, end func() error, err error) {
-	clock := client.NewClock()
+	clock := handles.NewClock()
 	c, end, err := dialOwn(ctx, grid.Config{}, clock)
 	if err != nil {
 		return nil, nil, err
@@ -96,13 +98,13 @@ func dialAged(ctx context.Context) (out []aged, end func() error, err error) {
 }
 
 // dialOwn returns a client, which goes by clock, of a member that is started for it.
-func dialOwn(ctx context.Context, cfg grid.Config, clock *client.Clock) (c *client.Client, end func() error, err error) {
+func dialOwn(ctx context.Context, cfg grid.Config, clock *handles.Clock) (c *client.Client, end func() error, err error) {
 	cfg.GossipAddr, cfg.RaftAddr, cfg.APIAddr, cfg.FirstLife = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
 	member, err := grid.Start(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err = client.Dial(ctx, client.Config{Addrs: []string{member.Addrs().API}, Clock: clock})
+	c, err = client.Dial(ctx, client.Config{Addrs: []string{member.Addrs().API}}.With(calls.Parts{Clock: clock}))
 	if err != nil {
 		return nil, nil, errors.Join(err, member.Close())
 	}

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/sequencer"
 	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // stepped is a wall clock that can be wrong.
@@ -26,7 +25,7 @@ const stepTurns = 8
 // right, an hour slow and an hour fast.
 func measureSteps(ctx context.Context, b *bench) (err error) {
 	clock := &stepped{}
-	c, end, err := dialOwn(ctx, grid.Config{Clock: clock}, client.NewClock())
+	c, end, err := dialOwn(ctx, grid.Config{Clock: clock}, handles.NewClock())
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -27,7 +28,7 @@ func TestBlockedLogStopsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, b := newFake(), blocked{open: make(chan struct{})}
 		defer close(b.open)
-		c, err := Dial(t.Context(), Config{Addrs: f.members, Transport: f, Logger: slog.New(b)})
+		c, err := Dial(t.Context(), Config{Addrs: f.members, parts: calls.Parts{Transport: f}, Logger: slog.New(b)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +75,7 @@ func (l sessionLog) Handle(context.Context, slog.Record) error {
 func TestSlowLogHoldsNoSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, log := newFake(), sessionLog{client: &atomic.Pointer[Client]{}, lines: &atomic.Int32{}, held: &atomic.Int32{}}
-		c, err := Dial(t.Context(), Config{Addrs: f.members, Transport: f, Logger: slog.New(log)})
+		c, err := Dial(t.Context(), Config{Addrs: f.members, parts: calls.Parts{Transport: f}, Logger: slog.New(log)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,9 +15,6 @@ package client
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"maps"
@@ -27,9 +24,11 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
@@ -45,8 +44,6 @@ type Config struct {
 	// security. Its files are watched, so certificates are replaced without a restart. nil = clear
 	// text, for a grid without security.
 	Security *security.Config
-	// TLS, if not nil, stands for a Security with only this TLS configuration.
-	TLS *tls.Config
 	// Labels describe this process to operators, such as host, pid and service; `snowgrid holders`
 	// lists them. At most 16, with 512 bytes together. nil = none.
 	Labels map[string]string
@@ -64,18 +61,18 @@ type Config struct {
 	// (sequencer.ErrFenced). "" = no number. Cluster distinguishes sets with the same name; "" =
 	// the grid's name.
 	Set, Cluster string
-	// Dial opens connections; nil = [TCP]. Dials to one address run one at a time, and each context
+	// Dial opens connections; nil = TCP. Dials to one address run one at a time, and each context
 	// ends after two seconds.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Transport carries the calls; nil = HTTP over Dial. Most users do not
-	// need it.
-	Transport Transport
-	// Clock is the process's cluster time; nil = a clock for this client alone. Most users do not
-	// need it.
-	Clock *Clock
-	// Process replaces DataDir in a member, which shares its number with its handles.
-	// Users do not need it.
-	Process *Process
+
+	parts calls.Parts
+}
+
+// With returns the configuration with parts of other packages of this module: members and
+// package gridtest replace the transport, the clock and the identity of their clients.
+func (c Config) With(p calls.Parts) Config {
+	c.parts = p
+	return c
 }
 
 // Client is a process's connection to a grid. All methods may be called from any
@@ -85,10 +82,10 @@ type Client struct {
 	about     *wire.About // read only
 	addrs     []string
 	log       *slog.Logger
-	transport Transport
+	transport calls.Transport
 	closeHTTP func()
-	clock     *Clock
-	process   *Process
+	clock     *handles.Clock
+	process   *process
 	memory    *memory
 
 	session   *runner
@@ -107,7 +104,7 @@ type Client struct {
 // continues where this one ended.
 //
 // Errors: sequencer.ErrInvalidConfig, also for a DataDir that another process uses, that is
-// damaged, or that belongs to another Set or Cluster; roster.ErrNotRegistered if the grid has no
+// damaged, or that belongs to another Set or Cluster; ErrNotRegistered if the grid has no
 // registration for the number in DataDir; sequencer.ErrFenced; and, when ctx ended, an error that
 // matches ctx.Err() and sequencer.ErrUnavailable.
 func Dial(ctx context.Context, cfg Config) (*Client, error) {
@@ -128,6 +125,10 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	return c, nil
 }
+
+// ErrNotRegistered means that the grid has no registration for the number in the DataDir. The
+// message has the remedy.
+var ErrNotRegistered = roster.ErrNotRegistered
 
 // dialQuietly is the time after which an unsuccessful Dial writes a log line.
 const dialQuietly = 3 * time.Second
@@ -186,33 +187,31 @@ func newClient(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	process := cfg.Process
-	if process == nil {
-		if process, err = openProcess(cfg); err != nil {
-			return nil, err
-		}
+	own, err := openProcess(cfg)
+	if err != nil {
+		return nil, err
 	}
 	c := &Client{
-		process:   process,
-		memory:    newMemory(process.Nodes),
-		holder:    NewHolder(),
+		process:   own,
+		memory:    newMemory(own.Nodes),
+		holder:    handles.NewHolder(),
 		about:     &wire.About{Build: buildinfo.Read().Short(), Labels: maps.Clone(cfg.Labels)},
 		addrs:     append([]string(nil), cfg.Addrs...),
 		log:       cfg.Logger,
-		transport: cfg.Transport,
-		clock:     cfg.Clock,
+		transport: cfg.parts.Transport,
+		clock:     cfg.parts.Clock,
 		rounds:    newRounds(),
 		tasks:     handles.NewTasks("client"),
 	}
 	if c.clock == nil {
-		c.clock = NewClock()
+		c.clock = handles.NewClock()
 	}
 	if c.transport == nil {
 		dial := cfg.Dial
 		if dial == nil {
-			dial = TCP
+			dial = calls.TCP
 		}
-		h := NewHTTP(dial, creds)
+		h := calls.NewHTTP(dial, creds)
 		c.transport, c.closeHTTP = h, h.Close
 		c.counts.dials = h
 	}
@@ -226,20 +225,23 @@ func newClient(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// NewHolder returns a random holder ID.
-func NewHolder() sequencer.HolderID {
-	var b [16]byte
-	_, _ = rand.Read(b[:])
-	return sequencer.HolderID(hex.EncodeToString(b[:]))
+// Member is a member in a client's directory.
+type Member struct {
+	Incarnation string // the member's ID and its start
+	API         string // address, host:port
 }
 
 // Members returns the grid's members as in the client's directory, by incarnation.
-func (c *Client) Members() []wire.Address {
+func (c *Client) Members() []Member {
 	d := c.directory.Load()
 	if d == nil {
 		return nil
 	}
-	return append([]wire.Address(nil), d.Members...)
+	members := make([]Member, len(d.Members))
+	for i, m := range d.Members {
+		members[i] = Member{Incarnation: string(m.Incarnation), API: m.API}
+	}
+	return members
 }
 
 // Leave releases every logical node and closes the client. It returns an error that matches

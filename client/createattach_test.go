@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -135,7 +136,7 @@ func TestCreatedWithoutALogicalNode(t *testing.T) {
 func TestFirstAttachNotAnsweredYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		c, err := Dial(t.Context(), Config{Addrs: []string{"a:1"}, Transport: unanswered{f}})
+		c, err := Dial(t.Context(), Config{Addrs: []string{"a:1"}, parts: calls.Parts{Transport: unanswered{f}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
@@ -66,7 +67,7 @@ func TestDeniedDial(t *testing.T) {
 			}
 			return sequencer.ErrUnavailable
 		})
-		_, err := Dial(t.Context(), Config{Addrs: []string{"a:1"}, Transport: f})
+		_, err := Dial(t.Context(), Config{Addrs: []string{"a:1"}, parts: calls.Parts{Transport: f}})
 		wants(t, err, security.ErrUnauthenticated)
 		_, err = c.CreateSequencer(t.Context(), "orders", sequencer.Config{})
 		wants(t, err, security.ErrUnauthenticated)

@@ -3,6 +3,8 @@ package client_test
 import (
 	"context"
 	"errors"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"log/slog"
 	"net"
 	"strings"
@@ -23,9 +25,9 @@ func TestDialWithoutLoggerIsNotSilent(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		_, err := client.Dial(ctx, client.Config{
-			Addrs: []string{"a:7948"}, Clock: client.NewExactClock(),
-			Dial: func(context.Context, string) (net.Conn, error) { return nil, errors.New("no route") },
-		})
+			Addrs: []string{"a:7948"},
+			Dial:  func(context.Context, string) (net.Conn, error) { return nil, errors.New("no route") },
+		}.With(calls.Parts{Clock: handles.NewExactClock()}))
 		if err == nil {
 			t.Error("a client of no member")
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -86,7 +87,7 @@ func newFake() *fake {
 // dial returns a client of the grid.
 func (f *fake) dial(t *testing.T) *Client {
 	t.Helper()
-	c, err := Dial(t.Context(), Config{Addrs: []string{"a:1"}, Transport: f})
+	c, err := Dial(t.Context(), Config{Addrs: []string{"a:1"}, parts: calls.Parts{Transport: f}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +366,7 @@ type fakeStream struct {
 }
 
 // Events implements Transport.
-func (f *fake) Events(ctx context.Context, addr string, in wire.EventsRequest) (Stream, error) {
+func (f *fake) Events(ctx context.Context, addr string, in wire.EventsRequest) (calls.Stream, error) {
 	if err := f.run(ctx, &f.before, addr, wire.PathEvents, in); err != nil {
 		return nil, err
 	}

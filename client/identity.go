@@ -15,18 +15,18 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Process is a process's identity: its number and its remembered logical nodes. A member shares one
-// with its handles; a client makes its own from its data directory. Users do not need it.
-type Process struct {
-	Number *registrar.Registrar // nil if the process has none
-	Nodes  *registrar.Nodes     // nil if they are not remembered
-
+// process is the process's identity, with the open data directory that it comes from.
+type process struct {
+	registrar.Process
 	dir   *registrar.Dir     // nil if another owner closes it
 	files registration.Files // the number's files, as they were read
 }
 
 // openProcess opens the configured data directory, if there is one.
-func openProcess(cfg Config) (*Process, error) {
+func openProcess(cfg Config) (*process, error) {
+	if cfg.parts.Process != nil {
+		return &process{Process: *cfg.parts.Process}, nil
+	}
 	if cfg.DataDir == "" && (cfg.Set != "" || cfg.Cluster != "") {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Set %.80q and Cluster %.80q need a DataDir, which keeps the number", cfg.Set, cfg.Cluster)
 	}
@@ -37,13 +37,13 @@ func openProcess(cfg Config) (*Process, error) {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Set %.80q or Cluster %.80q is longer than %d bytes", cfg.Set, cfg.Cluster, roster.MaxSetName)
 	}
 	if cfg.DataDir == "" {
-		return &Process{}, nil
+		return &process{}, nil
 	}
 	dir, err := registrar.OpenDir(cfg.DataDir)
 	if err != nil {
 		return nil, failure.Errorf(err, "client: %w", err)
 	}
-	p := &Process{dir: dir}
+	p := &process{dir: dir}
 	if p.files, err = dir.Read(); err == nil {
 		err = p.otherSet(cfg)
 	}
@@ -59,7 +59,7 @@ func openProcess(cfg Config) (*Process, error) {
 
 // otherSet rejects files from another cluster or set than the configured one, before any call to a
 // member. Without a set, the directory's number is ignored.
-func (p *Process) otherSet(cfg Config) error {
+func (p *process) otherSet(cfg Config) error {
 	if cfg.Set == "" {
 		return nil
 	}
@@ -216,7 +216,7 @@ func passingOn(err error) bool {
 }
 
 // close unlocks the data directory if this client opened it.
-func (p *Process) close() {
+func (p *process) close() {
 	if p.dir == nil {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -65,7 +66,7 @@ func (n *numbering) Call(ctx context.Context, addr, path string, in, out any) er
 }
 
 func (n *numbering) config(dir string) Config {
-	return Config{Addrs: []string{"a:1"}, Transport: n, DataDir: dir, Cluster: "shop", Set: "web"}
+	return Config{Addrs: []string{"a:1"}, parts: calls.Parts{Transport: n}, DataDir: dir, Cluster: "shop", Set: "web"}
 }
 
 // TestNoGrantBeforeTheNumber: a client that asked for a number has no handle before it is

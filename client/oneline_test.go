@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -19,6 +20,9 @@ func TestGaveUpRepeatsNoText(t *testing.T) {
 	c := &Client{tasks: handles.NewTasks("client")}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
+	unreachable := func(addr string, err error) error {
+		return failure.Errorf(sequencer.ErrUnavailable, "member at %s: %w", addr, err)
+	}
 	refused := unreachable("10.0.0.1:7948", errors.New("connection refused"))
 	err := c.gaveUp(ctx, "orders", errors.Join(refused, fmt.Errorf("%w", refused), unreachable("10.0.0.2:7948", errors.New("no route"))))
 	const want = `sequencer "orders": no answer in time: context deadline exceeded; last error: member at 10.0.0.1:7948: connection refused; ` +

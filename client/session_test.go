@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -206,10 +207,10 @@ func TestRetriesEndWithTheContext(t *testing.T) {
 			t.Errorf("%d tries in 10 s", n)
 		}
 		wants(t, c.DestroySequencer(ctx, "orders"), sequencer.ErrUnavailable, context.DeadlineExceeded)
-		_, err = Dial(ctx, Config{Addrs: []string{"a:1"}, Transport: f})
+		_, err = Dial(ctx, Config{Addrs: []string{"a:1"}, parts: calls.Parts{Transport: f}})
 		wants(t, err, sequencer.ErrUnavailable, context.DeadlineExceeded)
 		for _, addrs := range [][]string{nil, {"nonsense"}} {
-			_, err = Dial(t.Context(), Config{Addrs: addrs, Transport: f})
+			_, err = Dial(t.Context(), Config{Addrs: addrs, parts: calls.Parts{Transport: f}})
 			wants(t, err, sequencer.ErrInvalidConfig)
 		}
 	})
@@ -308,7 +309,7 @@ func TestDialTellsTheCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := Dial(ctx, Config{Addrs: []string{"a:1"}, Transport: deaf{newFake(), new(atomic.Bool)}})
+		_, err := Dial(ctx, Config{Addrs: []string{"a:1"}, parts: calls.Parts{Transport: deaf{newFake(), new(atomic.Bool)}}})
 		wants(t, err, sequencer.ErrUnavailable, context.DeadlineExceeded)
 		if !strings.Contains(err.Error(), "tls: unknown authority") {
 			t.Errorf("%v does not contain the member's answer", err)
@@ -320,7 +321,7 @@ func TestDialTellsTheCause(t *testing.T) {
 func TestWrongNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		c, err := Dial(t.Context(), Config{Addrs: []string{"a:1"}, Transport: wrongNode{f}})
+		c, err := Dial(t.Context(), Config{Addrs: []string{"a:1"}, parts: calls.Parts{Transport: wrongNode{f}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,16 +6,32 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/measure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Distribution is a histogram of durations: their number, their sum, and for each bound the number
-// of durations up to it.
-type Distribution = measure.Distribution
+// Distribution is a histogram of durations.
+type Distribution struct {
+	Count   uint64        // durations
+	Sum     time.Duration // all durations together
+	Buckets []Bucket      // by ascending bound
+}
 
-// Bucket is one part of a [Distribution]: a bound, and the number of durations up to it.
-type Bucket = measure.Bucket
+// Bucket is one part of a [Distribution]: the number of durations up to a bound.
+type Bucket struct {
+	UpTo  time.Duration
+	Count uint64
+}
+
+// distributionOf returns the reading of a histogram.
+func distributionOf(d measure.Distribution) Distribution {
+	out := Distribution{Count: d.Count, Sum: d.Sum, Buckets: make([]Bucket, len(d.Buckets))}
+	for i, b := range d.Buckets {
+		out.Buckets[i] = Bucket(b)
+	}
+	return out
+}
 
 // Stats are a client's counts since its creation. Counts never decrease.
 type Stats struct {
@@ -40,8 +56,8 @@ type Stats struct {
 	Renewals        uint64 // calls that renewed grants
 	RenewalFailures uint64 // calls without a reply
 	NodesLost       uint64 // logical nodes that the grid gave to another holder
-	// Dials are attempts to open a connection, and DialFailures the failed ones; 0 for a client
-	// with a Transport.
+	// Dials are attempts to open a connection, and DialFailures the failed ones; 0 in a
+	// member.
 	Dials, DialFailures uint64
 }
 
@@ -60,7 +76,7 @@ func (c *Client) Stats() Stats {
 	s := Stats{
 		Members: len(c.Members()),
 		IDs:     past.IDs, GrantWaits: past.GrantWaits, GrantWaited: past.GrantWaited,
-		Attaches: c.counts.attaches.Read(), AttachFailures: c.counts.attachFailures.Load(),
+		Attaches: distributionOf(c.counts.attaches.Read()), AttachFailures: c.counts.attachFailures.Load(),
 		Renewals: c.counts.renewals.Load(), RenewalFailures: c.counts.renewalFailures.Load(), NodesLost: c.counts.nodesLost.Load(),
 	}
 	if now := c.clock.Now(); now > 0 {
@@ -112,7 +128,7 @@ type counts struct {
 	attaches                  measure.Histogram
 	attachFailures, nodesLost atomic.Uint64
 	renewals, renewalFailures atomic.Uint64
-	dials                     *HTTP // nil with a Transport from the user
+	dials                     *calls.HTTP // nil with another transport
 }
 
 // attached counts an attach, with all its tries.
@@ -130,19 +146,4 @@ func (c *counts) renewed(err error) {
 	if err != nil {
 		c.renewalFailures.Add(1)
 	}
-}
-
-// dialCounts are the attempts to open a connection.
-type dialCounts struct{ dials, failures atomic.Uint64 }
-
-func (d *dialCounts) count(err error) {
-	d.dials.Add(1)
-	if err != nil {
-		d.failures.Add(1)
-	}
-}
-
-// Dials returns the number of attempts to open a connection, and the number of failed ones.
-func (h *HTTP) Dials() (dials, failures uint64) {
-	return h.dialed.dials.Load(), h.dialed.failures.Load()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -57,7 +58,7 @@ func TestStatsOfCalls(t *testing.T) {
 	c.counts.attached(time.Second, errors.New("no"))
 	c.counts.renewed(nil)
 	c.counts.renewed(errors.New("no"))
-	_, _ = c.counts.dials.dialInTurn(t.Context(), "127.0.0.1:1")
+	_ = c.counts.dials.Call(t.Context(), "127.0.0.1:1", wire.PathDirectory, wire.DirectoryRequest{}, nil)
 	s := c.Stats()
 	if s.Attaches.Count != 1 || s.AttachFailures != 1 || s.Renewals != 2 || s.RenewalFailures != 1 || s.Dials != 1 || s.DialFailures != 1 {
 		t.Errorf("stats: %+v", s)

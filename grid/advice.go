@@ -1,15 +1,14 @@
 package grid
 
 import (
-	"log/slog"
-	"sync/atomic"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/roster/plan"
+	"log/slog"
+	"sync/atomic"
 
 	"context"
 	"fmt"
@@ -38,7 +37,7 @@ type health struct {
 	record        func() roster.Member // the roster's record of this member
 	view          func(*raftlog.Node) leader.View
 	state         *state.State
-	clock         *client.Clock   // of the state, sampled by the log alone
+	clock         *handles.Clock  // of the state, sampled by the log alone
 	ctx           context.Context // ends with the member
 	log           *slog.Logger
 	raft          *raftlog.Server

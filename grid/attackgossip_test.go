@@ -3,6 +3,8 @@ package grid_test
 import (
 	"context"
 	"crypto/tls"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"io"
 	"log"
 	"net/http"
@@ -89,8 +91,8 @@ func TestAttackAnsweringAsAMember(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		c, err := client.Dial(ctx, client.Config{
-			Addrs: []string{"evil:7948"}, Dial: b.g.Network.Host("web").Dial, Clock: client.NewExactClock(), Security: b.g.Credentials(security.Holder, victimName),
-		})
+			Addrs: []string{"evil:7948"}, Dial: b.g.Network.Host("web").Dial, Security: b.g.Credentials(security.Holder, victimName),
+		}.With(calls.Parts{Clock: handles.NewExactClock()}))
 		if err == nil {
 			_ = c.Close()
 			t.Error("a holder was taken for a member")

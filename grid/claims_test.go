@@ -2,12 +2,11 @@ package grid
 
 import (
 	"fmt"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"log/slog"
 	"testing"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // claimOf is the n-th claim.
@@ -39,7 +38,7 @@ func TestRaftStreamsOfOtherClaims(t *testing.T) {
 		"no roster yet":             {new(roster.Roster), bits2, [16]byte{}, false},
 		"no anchor yet":             {anchoredRoster(self, ""), bits2, [16]byte{}, false},
 	} {
-		clock := client.NewClock()
+		clock := handles.NewClock()
 		s := state.New(clock, clock)
 		s.SetRoster(test.r)
 		c := &claims{self: self, state: s, log: slog.New(slog.DiscardHandler)}

@@ -516,7 +516,7 @@ func TestConfigTLS(t *testing.T) {
 		serves(t, m)
 	}
 	addrs := []string{members[0].Addrs().API, members[1].Addrs().API}
-	c, err := client.Dial(ctx, client.Config{Addrs: addrs, TLS: ours.mutual()})
+	c, err := client.Dial(ctx, client.Config{Addrs: addrs, Security: &security.Config{TLS: ours.mutual()}})
 	if err != nil {
 		t.Fatalf("a client with a certificate: %v", err)
 	}
@@ -536,11 +536,15 @@ func TestConfigTLS(t *testing.T) {
 	for what, conf := range map[string]*tls.Config{
 		"clear text": nil, "no certificate": bare, "another authority's": theirs,
 	} {
-		c, err := dialFor(ctx, time.Second, client.Config{Addrs: addrs[:1], TLS: conf})
+		var credentials *security.Config
+		if conf != nil {
+			credentials = &security.Config{TLS: conf}
+		}
+		c, err := dialFor(ctx, time.Second, client.Config{Addrs: addrs[:1], Security: credentials})
 		if conf == theirs {
 			// A busy machine may need more than a second for a handshake.
 			for d := 2 * time.Second; err != nil && !strings.Contains(err.Error(), "tls: ") && ctx.Err() == nil; d *= 2 {
-				c, err = dialFor(ctx, d, client.Config{Addrs: addrs[:1], TLS: conf})
+				c, err = dialFor(ctx, d, client.Config{Addrs: addrs[:1], Security: credentials})
 			}
 		}
 		if err == nil {

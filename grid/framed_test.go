@@ -5,18 +5,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
-	"net"
-	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
-	"testing"
-	"time"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	certificates "github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/faultproxy"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/token"
@@ -25,6 +16,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
 )
 
 const upgrade = "GET " + frames.Path + " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: " + frames.Protocol + "\r\n\r\n"
@@ -133,8 +132,8 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 		"replicate to no member":  {wire.PathReplicate, nil, member.ReplicateRequest{}},
 	} {
 		for role, creds := range creds {
-			framed, plain := client.NewHTTP(client.TCP, creds), client.NewPlainHTTP(client.TCP, creds)
-			call := func(h *client.HTTP) string {
+			framed, plain := calls.NewHTTP(calls.TCP, creds), calls.NewPlainHTTP(calls.TCP, creds)
+			call := func(h *calls.HTTP) string {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
 				header := c.header.Clone()
@@ -178,7 +177,7 @@ func TestFramesThroughFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	h := client.NewHTTP(client.TCP, nil)
+	h := calls.NewHTTP(calls.TCP, nil)
 	defer h.Close()
 	for name, f := range map[string]faultproxy.Fault{
 		"cut": {Cut: true}, "hang": {Hang: true}, "lost answers": {Lose: 0.3}, "slow": {Delay: 50 * time.Millisecond},
@@ -236,7 +235,7 @@ func TestUpgradeIsRefused(t *testing.T) {
 func TestFramesEndWithTheMember(t *testing.T) {
 	t.Parallel()
 	m := startOne(t, func(c *grid.Config) {})
-	h := client.NewHTTP(client.TCP, nil)
+	h := calls.NewHTTP(calls.TCP, nil)
 	defer h.Close()
 	stream, err := h.Events(t.Context(), m.Addrs().API, wire.EventsRequest{Holder: "h"})
 	if err != nil {
@@ -286,16 +285,16 @@ func TestFramesFollowCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := func(conf security.Config, role security.Role) *client.HTTP {
+	transport := func(conf security.Config, role security.Role) *calls.HTTP {
 		creds, err := security.Load(conf, role)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := client.NewHTTP(client.TCP, creds)
+		h := calls.NewHTTP(calls.TCP, creds)
 		t.Cleanup(h.Close)
 		return h
 	}
-	create := func(h *client.HTTP, name string) error {
+	create := func(h *calls.HTTP, name string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		return h.Call(ctx, m.Addrs().API, wire.PathCreate, wire.CreateRequest{Name: name}, &struct{}{})

@@ -2,8 +2,6 @@ package grid
 
 import (
 	"context"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -110,10 +108,12 @@ func (i *identity) await(ctx context.Context) error {
 }
 
 // shared returns the number and the memory for the member's own handles.
-func (i *identity) shared() *client.Process { return &client.Process{Number: i.number, Nodes: i.nodes} }
+func (i *identity) shared() *registrar.Process {
+	return &registrar.Process{Number: i.number, Nodes: i.nodes}
+}
 
 // counted returns the number alone, for handles that make IDs for callers of the API.
-func (i *identity) counted() *client.Process { return &client.Process{Number: i.number} }
+func (i *identity) counted() *registrar.Process { return &registrar.Process{Number: i.number} }
 
 // info returns the number for the status, nil in a member without a set.
 func (i *identity) info() *IdentityInfo {

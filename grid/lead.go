@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
@@ -21,6 +19,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -35,7 +34,7 @@ type leadership struct {
 	ownView   func(context.Context, wire.HelloRequest) (wire.HelloResponse, error)
 	wall      Clock
 	state     *state.State
-	clock     *client.Clock // of the state, sampled by the log alone
+	clock     *handles.Clock // of the state, sampled by the log alone
 	life      *tenure.Life
 	log       *slog.Logger
 	raft      *raftlog.Server

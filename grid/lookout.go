@@ -2,20 +2,19 @@ package grid
 
 import (
 	"context"
-	"log/slog"
-	"sync"
-	"time"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"log/slog"
+	"sync"
+	"time"
 )
 
 // lookout probes the leader that this member follows, whenever there is a sign that it may have
@@ -24,7 +23,7 @@ type lookout struct {
 	self    roster.Incarnation
 	ownView func(context.Context, wire.HelloRequest) (wire.HelloResponse, error)
 	state   *state.State
-	clock   *client.Clock
+	clock   *handles.Clock
 	life    *tenure.Life
 	log     *slog.Logger
 	raft    *raftlog.Server

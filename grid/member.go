@@ -20,6 +20,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/registrar"
 	"log/slog"
 	"slices"
 
@@ -55,8 +58,8 @@ type Member struct {
 	creds   *credentials
 	library *librarylog.Log // log output of Raft, gossip and the HTTP server
 	files   *descriptors    // notes that none was left
-	clock   *client.Clock   // sampled by the log alone; answers carry its time
-	holds   *client.Clock   // clock of the member's own handles, also sampled by replies
+	clock   *handles.Clock  // sampled by the log alone; answers carry its time
+	holds   *handles.Clock  // clock of the member's own handles, also sampled by replies
 	self    roster.Incarnation
 	addrs   Addrs
 
@@ -68,7 +71,7 @@ type Member struct {
 	host        *host.Host      // of the partitions
 	gate        *transport.Gate // of members; nil without Debug
 	members     Network         // by which gossip and Raft reach other members
-	http        *client.HTTP
+	http        *calls.HTTP
 	caller      api.Caller
 	api         *api.Server
 	events      *api.Events
@@ -141,11 +144,11 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 }
 
 // clusterClock returns a clock of a member, an exact one for a test.
-func clusterClock(cfg Config) *client.Clock {
+func clusterClock(cfg Config) *handles.Clock {
 	if cfg.Network != nil || cfg.Clock != nil {
-		return client.NewExactClock()
+		return handles.NewExactClock()
 	}
-	return client.NewClock()
+	return handles.NewClock()
 }
 
 func newMember(cfg Config) *Member {
@@ -204,7 +207,7 @@ func (m *Member) open() error {
 	m.audit = audit.New(m.log, m.clock.Mono)
 	m.raft = m.newServer()
 	m.creds.log = m.log
-	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.creds.Credentials)
+	m.http = calls.NewHTTP(dialAPI(m.cfg.Network), m.creds.Credentials)
 	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Open: m.gate.Open, Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
 	m.dismissal = newDismissal(m.state, m.log)
 	m.lookout = &lookout{self: m.self, ownView: m.serveHello, state: m.state, clock: m.clock, life: m.life, log: m.log, raft: m.raft, caller: m.caller, signs: signal.New(), doubts: signal.New()}
@@ -366,13 +369,14 @@ func (m *Member) Addrs() Addrs {
 }
 
 // newClient returns a client that speaks to this member by function calls.
-func (m *Member) newClient(ctx context.Context, process *client.Process) (*client.Client, error) {
+func (m *Member) newClient(ctx context.Context, process *registrar.Process) (*client.Client, error) {
 	return client.Dial(ctx, client.Config{
-		Addrs:     []string{m.addrs.API},
-		Logger:    m.log,
+		Addrs:  []string{m.addrs.API},
+		Logger: m.log,
+		Labels: map[string]string{"member": m.cfg.MemberName},
+	}.With(calls.Parts{
 		Transport: m.api.Local(m.addrs.API, m.http),
-		Labels:    map[string]string{"member": m.cfg.MemberName},
 		Clock:     m.holds,
 		Process:   process,
-	})
+	}))
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -26,12 +26,12 @@ import (
 type pretender struct {
 	t    *testing.T
 	g    *gridtest.Grid
-	http *client.HTTP
+	http *calls.HTTP
 }
 
 func pretenderIn(t *testing.T, g *gridtest.Grid) pretender {
 	t.Helper()
-	h := client.NewHTTP(g.Network.Host("evil").Dial, nil)
+	h := calls.NewHTTP(g.Network.Host("evil").Dial, nil)
 	t.Cleanup(h.Close)
 	return pretender{t, g, h}
 }
@@ -262,7 +262,7 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 		}
 		first := start("m1", 10*time.Second)
 		time.Sleep(5 * time.Second)
-		h := client.NewHTTP(n.Host("evil").Dial, nil)
+		h := calls.NewHTTP(n.Host("evil").Dial, nil)
 		defer h.Close()
 		var status grid.Status
 		if err := h.CallWith(t.Context(), "m1:7948", wire.PathStatus, http.Header{}, wire.StatusRequest{}, &status); err != nil {

@@ -2,11 +2,10 @@ package grid
 
 import (
 	"context"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"net"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
 // Network connects members; nil in Config is the machine's network. A Network that also has
@@ -38,7 +37,7 @@ func (realClock) Now() time.Time { return time.Now() }
 // dialAPI returns a function that dials other members' APIs.
 func dialAPI(n Network) func(ctx context.Context, addr string) (net.Conn, error) {
 	if _, real := n.(transport.Sockets); real {
-		return client.TCP
+		return calls.TCP
 	}
 	return n.Dial
 }

@@ -3,6 +3,11 @@ package grid_test
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,12 +15,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // codeText returns the text of a register code.
@@ -147,7 +146,7 @@ func TestNumbersSurviveARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true})
-		h := client.NewHTTP(g.Network.Host("operator").Dial, nil)
+		h := calls.NewHTTP(g.Network.Host("operator").Dial, nil)
 		defer h.Close()
 		for id := range uint64(3) {
 			applyFor(t, h, id+1, byte(id+1))
@@ -169,7 +168,7 @@ func TestNumbersSurviveARestart(t *testing.T) {
 }
 
 // applyFor applies for a number until there is an answer.
-func applyFor(t *testing.T, h *client.HTTP, id uint64, code byte) {
+func applyFor(t *testing.T, h *calls.HTTP, id uint64, code byte) {
 	t.Helper()
 	in := wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: id, Code: roster.Code{code}}
 	var err error
@@ -190,7 +189,7 @@ func TestNumbersSurviveARecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lostGrid{t: t, dirs: map[string]string{}, ids: map[string]roster.MemberID{}}
 		l.Grid = gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(name string, c *grid.Config) { l.dirs[name] = c.DataDir }})
-		h := client.NewHTTP(l.Network.Host("operator").Dial, nil)
+		h := calls.NewHTTP(l.Network.Host("operator").Dial, nil)
 		defer h.Close()
 		for id := range uint64(3) {
 			applyFor(t, h, id+1, byte(id+1))

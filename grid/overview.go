@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -31,7 +30,7 @@ type overview struct {
 	selfName  string // for people
 	wall      Clock
 	state     *state.State
-	clock     *client.Clock  // of the state, sampled by the log alone
+	clock     *handles.Clock // of the state, sampled by the log alone
 	gossip    *gossip.Gossip // nil in a lone member; set before anything runs
 	raft      *raftlog.Server
 	host      *host.Host

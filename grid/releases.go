@@ -3,8 +3,8 @@ package grid
 import (
 	"log/slog"
 
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -12,7 +12,7 @@ import (
 // releases compares this member's release with the releases of members that open Raft streams. It
 // implements transport.Releases.
 type releases struct {
-	clock *client.Clock
+	clock *handles.Clock
 	log   *slog.Logger
 	told  librarylog.Sparse
 }

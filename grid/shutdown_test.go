@@ -4,6 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlogtest"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
 	"maps"
 	"net"
 	"net/http"
@@ -13,16 +22,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/client/store"
-	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/grid/internal/raftlogtest"
-	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // shutdownState is a state in which a member is ended.
@@ -104,7 +103,7 @@ var shutdownStates = map[string]shutdownState{
 	}},
 	"removed by an operator": {members: 3, durable: true, prepare: func(t *testing.T, g *gridtest.Grid) string {
 		victim := follower(g)
-		h := client.NewHTTP(g.Network.Host("operator").Dial, nil)
+		h := calls.NewHTTP(g.Network.Host("operator").Dial, nil)
 		defer h.Close()
 		leads := g.Leader()
 		header := http.Header{wire.HeaderTarget: {g.Member(leads).Status().Answering}}

@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/measure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
@@ -103,6 +104,15 @@ type DiskStats struct {
 	Failure     string // why the member takes part no longer, "" without a failure
 }
 
+// distributionOf returns the reading of a histogram.
+func distributionOf(d measure.Distribution) client.Distribution {
+	out := client.Distribution{Count: d.Count, Sum: d.Sum, Buckets: make([]client.Bucket, len(d.Buckets))}
+	for i, b := range d.Buckets {
+		out.Buckets[i] = client.Bucket(b)
+	}
+	return out
+}
+
 // Stats returns the member's counts.
 func (m *Member) Stats() Stats {
 	changes, requests, hosted := m.state.Counts(), m.api.Counts(), m.host.Counts()
@@ -111,13 +121,13 @@ func (m *Member) Stats() Stats {
 		Requests: RequestStats{
 			ByCode: requests.Requests, InProgress: requests.InProgress, ShedRequests: requests.ShedRequests, ShedStreams: requests.ShedStreams,
 			RefusedConnections: requests.RefusedConnections, DroppedHandshakes: requests.DroppedHandshakes,
-			Streams: requests.Streams, Connections: requests.Connections, Accepted: requests.Accepted, Attaches: hosted.Attaches,
+			Streams: requests.Streams, Connections: requests.Connections, Accepted: requests.Accepted, Attaches: distributionOf(hosted.Attaches),
 		},
 		Partitions: PartitionStats{
 			Moves: changes.Moves, Takeovers: changes.Takeovers, Losses: changes.Losses, MembersJoined: changes.Joins, MembersRemoved: changes.Removals,
 		},
-		Replication: ReplicationStats{Calls: hosted.Replications, Lag: hosted.ReplicationLag},
-		Disk:        DiskStats{Durable: m.cfg.DataDir != "", Raft: m.stores.Disk.Writes(), Definitions: hosted.DefinitionWrites},
+		Replication: ReplicationStats{Calls: distributionOf(hosted.Replications), Lag: hosted.ReplicationLag},
+		Disk:        DiskStats{Durable: m.cfg.DataDir != "", Raft: distributionOf(m.stores.Disk.Writes()), Definitions: distributionOf(hosted.DefinitionWrites)},
 		VoterClocks: m.leadership.voterClocks(), CertificateExpiry: m.creds.expiry(),
 	}
 	s.Dials, s.DialFailures = m.http.Dials()

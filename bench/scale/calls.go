@@ -5,23 +5,23 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
-	"time"
-
-	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // countedCalls is a transport whose renewals are counted.
 type countedCalls struct {
-	*client.HTTP
+	*calls.HTTP
 	renewed *atomic.Int64
 }
 
-// Call implements client.Transport.
+// Call implements calls.Transport.
 func (t countedCalls) Call(ctx context.Context, addr, path string, in, out any) error {
 	if path == wire.PathRenew {
 		t.renewed.Add(1)
@@ -58,7 +58,7 @@ func nameOf(i int) string { return fmt.Sprintf("sequencer%07d", i) }
 // remote is a holder that makes its own calls to owners, as a process in another
 // language would. It keeps little, so the growth of the heap is that of the members.
 type remote struct {
-	http      *client.HTTP
+	http      *calls.HTTP
 	directory atomic.Pointer[wire.DirectoryResponse] // it changes when the grid moves a partition
 	holder    sequencer.HolderID
 
@@ -69,7 +69,7 @@ type remote struct {
 // remote returns a holder that knows who owns what.
 func (w *world) remote(ctx context.Context) (*remote, error) {
 	h := countedHost{w.network.Host("remote"), &w.traffic}
-	r := &remote{http: client.NewHTTP(h.Dial, nil), holder: client.NewHolder(), sets: map[roster.PartitionID]*wire.ClaimSet{}}
+	r := &remote{http: calls.NewHTTP(h.Dial, nil), holder: handles.NewHolder(), sets: map[roster.PartitionID]*wire.ClaimSet{}}
 	return r, r.lookUp(ctx)
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/evil"
 	"github.com/snowgrid/snowgrid/internal/long"
@@ -125,7 +126,7 @@ func (s *siege) arm() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.evil = &evil.Attacker{Name: "evil", Role: security.Holder, Refusal: security.ErrDenied, TLS: evil.Trusting(a, cert), Dial: client.TCP}
+	s.evil = &evil.Attacker{Name: "evil", Role: security.Holder, Refusal: security.ErrDenied, TLS: evil.Trusting(a, cert), Dial: calls.TCP}
 }
 
 // targets are the members.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"io"
 	"net"
 	"net/http"
@@ -356,7 +357,7 @@ func (r *rotation) keep() *earlier {
 func (r *rotation) refused(e *earlier) {
 	r.t.Helper()
 	for what, cert := range map[string]tls.Certificate{"a holder's": e.web, "a member's": e.member} {
-		a := evil.Attacker{Dial: client.TCP, Refusal: evil.ErrUnwelcome, TLS: &tls.Config{
+		a := evil.Attacker{Dial: calls.TCP, Refusal: evil.ErrUnwelcome, TLS: &tls.Config{
 			InsecureSkipVerify:   true, //nolint:gosec // an attacker does not mind who answers
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil },
 		}}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -165,7 +167,7 @@ func (s *anchorStorm) run() {
 }
 
 func (s *anchorStorm) dial(host string) *client.Client {
-	cfg := client.Config{Dial: s.g.Network.Host(host).Dial, Clock: client.NewExactClock(), Security: s.g.Credentials(security.Admin)}
+	cfg := client.Config{Dial: s.g.Network.Host(host).Dial, Security: s.g.Credentials(security.Admin)}.With(calls.Parts{Clock: handles.NewExactClock()})
 	for _, name := range s.members {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")
 	}

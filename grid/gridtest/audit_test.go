@@ -4,6 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -11,13 +17,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // auditLine is a line of the audit log, and the member that wrote it.
@@ -76,7 +75,7 @@ func TestEveryActionIsAudited(t *testing.T) {
 		if err := web.DestroySequencer(ctx, "orders"); err != nil {
 			t.Fatal(err)
 		}
-		ops := client.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		if err := ops.Call(ctx, owner+":7948", wire.PathDestroy, wire.DestroyRequest{Name: "orders"}, &wire.Done{}); !errors.Is(err, sequencer.ErrNotFound) {
 			t.Fatal(err)

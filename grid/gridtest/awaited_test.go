@@ -4,6 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
 	"net"
 	"slices"
 	"sync"
@@ -11,15 +19,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestSilentMemberIsReplacedWhenAwaited: a member of a grid at rest that is paused, an owner or the
@@ -138,8 +137,8 @@ func TestCreateIsServedByTheNextOwner(t *testing.T) {
 
 // httpClient returns a client on a host of its own, with an operator's certificate if the grid is
 // secured.
-func httpClient(g *gridtest.Grid) *client.HTTP {
-	return client.NewHTTP(g.Network.Host("operator").Dial, g.Load(security.Admin))
+func httpClient(g *gridtest.Grid) *calls.HTTP {
+	return calls.NewHTTP(g.Network.Host("operator").Dial, g.Load(security.Admin))
 }
 
 // TestProcessThatHasEndedIsRemovedSoon: a member that refuses connections is removed about a second

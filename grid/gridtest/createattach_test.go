@@ -2,18 +2,17 @@ package gridtest_test
 
 import (
 	"errors"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // otherThan returns a member that does not own a name.
@@ -38,7 +37,7 @@ func TestCreateAttachAtAnyMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		time.Sleep(30 * time.Second) // the partitions serve
-		ops := client.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		answers := map[string]wire.SequencerResponse{}
 		for _, member := range g.Running() {
@@ -68,7 +67,7 @@ func TestCreateAttachThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		setQuotas(t, g, "m1", `{"quotas":[{"pattern":"orders","holder_nodes":1}]}`)
-		ops := client.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		for _, member := range []string{g.OwnerOf("orders"), otherThan(g, "orders")} {
 			call := func(in wire.CreateRequest) (res wire.SequencerResponse, err error) {
@@ -106,7 +105,7 @@ func TestCreateAttachThatIsRefused(t *testing.T) {
 // asMember makes one call of a member to another.
 func (r *roles) asMember(member, path string, in, out any) error {
 	r.t.Helper()
-	http2 := client.NewHTTP(r.g.Network.Host("ops").Dial, r.g.Load(security.Member))
+	http2 := calls.NewHTTP(r.g.Network.Host("ops").Dial, r.g.Load(security.Member))
 	defer http2.Close()
 	s := r.g.Member(member).Status()
 	header := http.Header{wire.HeaderTarget: {s.Answering}, wire.HeaderGrid: {s.Grid.String()}}

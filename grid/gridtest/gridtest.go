@@ -22,6 +22,8 @@ package gridtest
 import (
 	"context"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"log/slog"
 	"maps"
 	"runtime/pprof"
@@ -209,7 +211,7 @@ func (g *Grid) Client(host string) *client.Client {
 // after two minutes. It ends with the test.
 func (g *Grid) TryClient(host string, conf *security.Config) (*client.Client, error) {
 	g.tb.Helper()
-	cfg := client.Config{Dial: g.Network.Host(host).Dial, Clock: client.NewExactClock(), Security: conf}
+	cfg := client.Config{Dial: g.Network.Host(host).Dial, Security: conf}.With(calls.Parts{Clock: handles.NewExactClock()})
 	for _, name := range g.Running() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")
 	}

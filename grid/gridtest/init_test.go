@@ -3,17 +3,16 @@ package gridtest_test
 import (
 	"context"
 	"fmt"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/internal/clustertime"
 
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -24,7 +23,7 @@ import (
 // callMember makes one call to a member from a host of its own.
 func callMember(t *testing.T, g *gridtest.Grid, name, path string, in, out any) error {
 	t.Helper()
-	h := client.NewHTTP(g.Network.Host("operator").Dial, g.Load(security.Admin))
+	h := calls.NewHTTP(g.Network.Host("operator").Dial, g.Load(security.Admin))
 	defer h.Close()
 	var s grid.Status
 	ok(t, "status of "+name, h.Call(within(t, 10*time.Second), name+":7948", wire.PathStatus, wire.StatusRequest{Local: true}, &s))

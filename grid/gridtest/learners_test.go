@@ -3,21 +3,20 @@ package gridtest_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"slices"
-	"strings"
-	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // learners returns the members that say of themselves that they are learners.
@@ -200,7 +199,7 @@ func TestFollowIsRefused(t *testing.T) {
 		leads := g.Leader()
 		s := g.Member(leads).Status()
 		follows := g.Member(other(g, leads)).Status()
-		h := client.NewHTTP(g.Network.Host("evil").Dial, g.Load(security.Member))
+		h := calls.NewHTTP(g.Network.Host("evil").Dial, g.Load(security.Member))
 		defer h.Close()
 		own := roster.Incarnation(follows.Answering)
 		for what, c := range map[string]struct {

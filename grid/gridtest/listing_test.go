@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"reflect"
 	"slices"
 	"testing"
@@ -21,7 +23,7 @@ import (
 // labelled returns a client with labels. It ends with the test.
 func labelled(t *testing.T, g *gridtest.Grid, host string, labels map[string]string) *client.Client {
 	t.Helper()
-	cfg := client.Config{Dial: g.Network.Host(host).Dial, Clock: client.NewExactClock(), Labels: labels, Security: g.Credentials(security.Admin)}
+	cfg := client.Config{Dial: g.Network.Host(host).Dial, Labels: labels, Security: g.Credentials(security.Admin)}.With(calls.Parts{Clock: handles.NewExactClock()})
 	for _, name := range g.Running() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")
 	}
@@ -55,7 +57,7 @@ func TestListingsAreOfTheWholeGrid(t *testing.T) {
 			}
 		}
 		slices.Sort(names)
-		ops := client.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		page := func(member string, in wire.SequencersRequest) (out wire.SequencersResponse) {
 			t.Helper()
@@ -125,7 +127,7 @@ func TestListingsAreOfTheWholeGrid(t *testing.T) {
 }
 
 // checkHolders wants the two holders of a-00 from each member.
-func checkHolders(t *testing.T, g *gridtest.Grid, ops *client.HTTP) {
+func checkHolders(t *testing.T, g *gridtest.Grid, ops *calls.HTTP) {
 	t.Helper()
 	for _, member := range g.Running() {
 		in := wire.HoldersRequest{Name: "a-00", Limit: 1}

@@ -3,6 +3,8 @@ package gridtest_test
 import (
 	"flag"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -89,7 +91,7 @@ func newReborn(t *testing.T, members int, moves bool, rng *rand.Rand) *reborn {
 
 // dial returns a client that knows all addresses the members may ever have.
 func (r *reborn) dial(host string) *client.Client {
-	cfg := client.Config{Dial: r.g.Network.Host(host).Dial, Clock: client.NewExactClock(), Security: r.g.Credentials(security.Admin)}
+	cfg := client.Config{Dial: r.g.Network.Host(host).Dial, Security: r.g.Credentials(security.Admin)}.With(calls.Parts{Clock: handles.NewExactClock()})
 	for _, name := range r.names {
 		cfg.Addrs = append(cfg.Addrs, name+":7948", name+"-b:7948")
 	}

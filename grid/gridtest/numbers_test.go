@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +26,7 @@ import (
 
 // numbered is the configuration of a client on a host, with a number of set web.
 func numbered(g *gridtest.Grid, host, dir string) client.Config {
-	cfg := client.Config{Dial: g.Network.Host(host).Dial, Clock: client.NewExactClock(), DataDir: dir, Set: "web", Security: g.Credentials(security.Admin)}
+	cfg := client.Config{Dial: g.Network.Host(host).Dial, DataDir: dir, Set: "web", Security: g.Credentials(security.Admin)}.With(calls.Parts{Clock: handles.NewExactClock()})
 	for _, name := range g.Running() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")
 	}
@@ -260,7 +262,7 @@ func TestOwnersRefuseReplacedProcesses(t *testing.T) {
 		c := dial(t, numbered(g, "web", dir))
 		orders, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{})
 		ok(t, "create", err)
-		h := client.NewHTTP(g.Network.Host("other").Dial, g.Load(security.Admin))
+		h := calls.NewHTTP(g.Network.Host("other").Dial, g.Load(security.Admin))
 		defer h.Close()
 		def := orders.Definition()
 		var found wire.SequencerResponse

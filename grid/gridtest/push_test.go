@@ -1,18 +1,17 @@
 package gridtest_test
 
 import (
-	"net/http"
-	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestChangesArePushed: every member serves a change, and a raise of the ceiling, a network's
@@ -71,7 +70,7 @@ func forge(t *testing.T, g *gridtest.Grid, to string) (call func(wire.PushReques
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := client.NewHTTP(g.Network.Host("evil").Dial, g.Load(security.Member))
+	h := calls.NewHTTP(g.Network.Host("evil").Dial, g.Load(security.Member))
 	t.Cleanup(h.Close)
 	header := http.Header{wire.HeaderTarget: {before.Answering}, wire.HeaderGrid: {before.Grid.String()}}
 	return func(req wire.PushRequest) (res wire.PushResponse) {

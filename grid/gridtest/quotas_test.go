@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"net/http"
 	"slices"
 	"strings"
@@ -289,7 +290,7 @@ func TestUnusedAreRemoved(t *testing.T) {
 		}
 		create(t, c, "old03", 128) // again
 		// An owner that was told to remove one that is used meanwhile does not.
-		passing := client.NewHTTP(g.Network.Host("m1").Dial, g.Load(security.Member))
+		passing := calls.NewHTTP(g.Network.Host("m1").Dial, g.Load(security.Member))
 		defer passing.Close()
 		in := wire.UnusedRequest{UnusedFor: 1000, Remove: true, Names: []string{"old-used"}, Relay: wire.Relay{Forwarded: true}}
 		var p wire.UnusedResponse
@@ -313,7 +314,7 @@ func TestPagesOfManySequencers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		time.Sleep(30 * time.Second) // the partitions serve
-		ops := client.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		var want []string
 		for i := range long.Or(1200, 2500) {

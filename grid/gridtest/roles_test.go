@@ -3,6 +3,7 @@ package gridtest_test
 import (
 	"context"
 	"errors"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"log/slog"
 	"net/http"
 	"os"
@@ -48,7 +49,7 @@ func (r *roles) client(host string, role security.Role, names ...security.Patter
 // call makes one call of a role to a member.
 func (r *roles) call(role security.Role, names []security.Pattern, member, path string, in, out any) error {
 	r.t.Helper()
-	http2 := client.NewHTTP(r.g.Network.Host("ops").Dial, r.g.Load(role, names...))
+	http2 := calls.NewHTTP(r.g.Network.Host("ops").Dial, r.g.Load(role, names...))
 	defer http2.Close()
 	header := http.Header{wire.HeaderTarget: {r.g.Member(member).Status().Answering}}
 	return http2.CallWith(r.t.Context(), member+":7948", path, header, in, out)

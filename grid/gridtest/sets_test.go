@@ -3,6 +3,13 @@ package gridtest_test
 import (
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
 	"log/slog"
 	"slices"
 	"strings"
@@ -10,25 +17,17 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // setCaller makes calls of the set c/web from a host of its own.
 type setCaller struct {
 	t *testing.T
 	g *gridtest.Grid
-	h *client.HTTP
+	h *calls.HTTP
 }
 
 func newSetCaller(t *testing.T, g *gridtest.Grid, host string) *setCaller {
-	h := client.NewHTTP(g.Network.Host(host).Dial, g.Load(security.Admin))
+	h := calls.NewHTTP(g.Network.Host(host).Dial, g.Load(security.Admin))
 	t.Cleanup(h.Close)
 	return &setCaller{t, g, h}
 }

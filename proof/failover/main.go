@@ -18,6 +18,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"log"
 	"net/http"
 	"os"
@@ -69,7 +70,7 @@ func run(ctx context.Context) (err error) {
 	if *rounds < 1 {
 		return fmt.Errorf("failover: -rounds is %d; give 1 or more", *rounds)
 	}
-	f := &fleet{http: client.NewHTTP(client.TCP, nil)}
+	f := &fleet{http: calls.NewHTTP(calls.TCP, nil)}
 	defer func() { err = f.close(err) }()
 	if err := f.open(ctx); err != nil {
 		return err
@@ -122,7 +123,7 @@ type fleet struct {
 	dir    string
 	agents [3]*exec.Cmd
 	addrs  []string // of each agent for calls, then for gossip, then for Raft
-	http   *client.HTTP
+	http   *calls.HTTP
 	names  int
 }
 

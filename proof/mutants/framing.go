@@ -5,7 +5,7 @@ var (
 	quickServerTests = []string{"./grid/internal/api", "-run", "Quick|Pushed"}
 	quickTests       = []string{"./internal/wire", "-run", "Quick"}
 	framesTests      = []string{"./internal/frames"}
-	frameClientTests = []string{"./client", "-run", "OneDial|Paced|DialedAgain|UnderWay|WithoutFrames|EndedUpgrade"}
+	frameClientTests = []string{"./internal/calls", "-run", "OneDial|Paced|DialedAgain|UnderWay|WithoutFrames|EndedUpgrade"}
 	frameServerTests = []string{"./grid", "-run", "^Test(Frames(Are|End|Follow)|Upgrade)"}
 )
 
@@ -61,13 +61,13 @@ var framingMutants = []mutant{
 	{"frames", "an answer of any length is kept", "internal/frames/call.go", "len(call.have)+len(payload) > wire.MaxBody", "len(call.have)+len(payload) < 0", framesTests},
 	{"frames", "parts of an answer in any order", "internal/frames/call.go", "call.begun != (h.Kind == frame.Data) || call.last", "call.last", framesTests},
 	{"frames", "a call that did not begin is taken for one that did", "internal/frames/client.go", "			err = failure.Errorf(ErrNotSent, \"%w\", err)\n", "			err = failure.Errorf(ErrEnded, \"%w\", err)\n", framesTests},
-	{"frames", "each call dials", "client/frames.go", "	if line.attempt.usable() {\n", "	if line.attempt.usable() && line.attempt.conn != nil {\n", frameClientTests},
-	{"frames", "refused dials follow each other immediately", "client/frames.go", "pause, closes := backoff(line.failures), f.closes", "pause, closes := backoff(0), f.closes", frameClientTests},
-	{"frames", "the pause between dials grows without end", "client/frames.go", "return rand.N(min(backoffBase<<min(failures-1, 10), backoffMax)) + 1", "return rand.N(backoffBase<<min(failures-1, 10)) + 1", frameClientTests},
-	{"frames", "a connection opened during Close stays", "client/frames.go", "a.conn != nil && f.closes != closes", "a.conn != nil && f.closes < closes", frameClientTests},
-	{"frames", "a member that is full is called over HTTP", "client/upgrade.go", "	case res.StatusCode == http.StatusServiceUnavailable:\n", "	case res.StatusCode == http.StatusServiceUnavailable && res.Close:\n", frameClientTests},
-	{"frames", "a member that ends an upgrade is called over HTTP", "client/frames.go", "errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)", "errors.Is(err, io.ErrShortWrite)", frameClientTests},
-	{"frames", "each call to a member without frames asks for them", "client/frames.go", "if time.Now().Before(line.plainUntil) {", "if time.Now().Before(line.plainUntil) && line.failures > 0 {", frameClientTests},
+	{"frames", "each call dials", "internal/calls/frames.go", "	if line.attempt.usable() {\n", "	if line.attempt.usable() && line.attempt.conn != nil {\n", frameClientTests},
+	{"frames", "refused dials follow each other immediately", "internal/calls/frames.go", "pause, closes := backoff(line.failures), f.closes", "pause, closes := backoff(0), f.closes", frameClientTests},
+	{"frames", "the pause between dials grows without end", "internal/calls/frames.go", "return rand.N(min(backoffBase<<min(failures-1, 10), backoffMax)) + 1", "return rand.N(backoffBase<<min(failures-1, 10)) + 1", frameClientTests},
+	{"frames", "a connection opened during Close stays", "internal/calls/frames.go", "a.conn != nil && f.closes != closes", "a.conn != nil && f.closes < closes", frameClientTests},
+	{"frames", "a member that is full is called over HTTP", "internal/calls/upgrade.go", "	case res.StatusCode == http.StatusServiceUnavailable:\n", "	case res.StatusCode == http.StatusServiceUnavailable && res.Close:\n", frameClientTests},
+	{"frames", "a member that ends an upgrade is called over HTTP", "internal/calls/frames.go", "errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)", "errors.Is(err, io.ErrShortWrite)", frameClientTests},
+	{"frames", "each call to a member without frames asks for them", "internal/calls/frames.go", "if time.Now().Before(line.plainUntil) {", "if time.Now().Before(line.plainUntil) && line.failures > 0 {", frameClientTests},
 	{"frames", "a browser's page is upgraded", "grid/internal/api/frames.go", "case r.Header.Get(\"Origin\") != \"\" || r.Header.Get(\"Sec-Fetch-Site\") != \"\":", "case r.Header.Get(\"Sec-Fetch-Site\") != \"\":", frameServerTests},
 	{"frames", "any release is upgraded", "grid/internal/api/frames.go", "	return wire.CheckRelease(r.Header)\n", "	return nil\n", frameServerTests},
 	{"frames", "framed connections outlive their member", "grid/internal/api/frames.go", "	for conn := range f.open {\n		_ = conn.Close()\n	}", "", []string{"./grid/internal/api", "-run", "CloseEndsFramed"}},

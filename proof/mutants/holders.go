@@ -32,12 +32,12 @@ var overloadTests = []string{"./grid/internal/api", "./grid", "-run", "Event|Exp
 
 // overloadMutants weaken what keeps an overload from staying.
 var overloadMutants = []mutant{
-	{"overload", "dials to an address are not one at a time", "client/transport.go", "limitKey{addr: addr}, 1, false)", "limitKey{addr: addr}, 1000, false)", clientTests},
-	{"overload", "a dial has no limit", "client/transport.go", "	ctx, cancel := context.WithTimeout(ctx, dialTimeout)\n	defer cancel()\n	_, done", "	ctx, cancel := context.WithTimeout(ctx, 1000*dialTimeout)\n	defer cancel()\n	_, done", clientTests},
-	{"overload", "a call opens a connection when those there are in use", "client/transport.go", "StrictMaxConcurrentRequests: true, ", "", clientTests},
-	{"overload", "calls in frames have no bound", "client/transport.go", "		key.framed, width = true, framedCalls\n", "		key.framed, width = true, 1000\n", clientTests},
-	{"overload", "connections are not bounded", "client/transport.go", "		MaxConnsPerHost: connsMax,\n", "", clientTests},
-	{"overload", "a short silence closes a connection", "client/transport.go", "	pingTimeout = 15 * time.Second\n", "	pingTimeout = 2 * time.Second\n", clientTests},
+	{"overload", "dials to an address are not one at a time", "internal/calls/calls.go", "limitKey{addr: addr}, 1, false)", "limitKey{addr: addr}, 1000, false)", clientTests},
+	{"overload", "a dial has no limit", "internal/calls/calls.go", "	ctx, cancel := context.WithTimeout(ctx, dialTimeout)\n	defer cancel()\n	_, done", "	ctx, cancel := context.WithTimeout(ctx, 1000*dialTimeout)\n	defer cancel()\n	_, done", clientTests},
+	{"overload", "a call opens a connection when those there are in use", "internal/calls/calls.go", "StrictMaxConcurrentRequests: true, ", "", clientTests},
+	{"overload", "calls in frames have no bound", "internal/calls/calls.go", "		key.framed, width = true, framedCalls\n", "		key.framed, width = true, 1000\n", clientTests},
+	{"overload", "connections are not bounded", "internal/calls/calls.go", "		MaxConnsPerHost: connsMax,\n", "", clientTests},
+	{"overload", "a short silence closes a connection", "internal/calls/calls.go", "	pingTimeout = 15 * time.Second\n", "	pingTimeout = 2 * time.Second\n", clientTests},
 	{"overload", "a request whose caller has gone is begun", "grid/internal/host/actors.go", "	return ctx.Err()\n}\n\n// gone", "	return nil\n}\n\n// gone", overloadTests},
 	{"overload", "a caller's deadline is ignored", "grid/internal/api/deadline.go", "if text == \"\" {", "if text != \"x\" {", overloadTests},
 	{"overload", "an address may have any number of event streams", "grid/internal/api/events.go", "if e.peers[peer] == peerStreams {", "if e.peers[peer] < 0 {", overloadTests},

@@ -3,7 +3,7 @@ package main
 // The tests of decoding, of the HTTP API and of its error messages.
 var (
 	wireTests   = []string{"./internal/wire"}
-	answerTests = []string{"./client", "-run", "OfALater"}
+	answerTests = []string{"./internal/calls", "-run", "OfALater"}
 	inputTests  = []string{"./grid/internal/gossip", "./grid/internal/formation", "./grid", "-run", "OfALater|Identity"}
 	logTests    = []string{"./grid/internal/librarylog", "./grid", "-run", "Mismatch|TestReportsOfAKind|TestKindOf|LibraryLevels"}
 	httpTests   = []string{"./grid", "-run", "TestAPI(UnknownPath|RefusesOther|WantsContent|CreateWithout|IDsCreate|SlowClients)"}
@@ -11,8 +11,8 @@ var (
 
 // requestMutants weaken the promises about requests, answers and stored files.
 var requestMutants = []mutant{
-	{"decoding", "an added field of an answer is refused", "client/transport.go", "wire.DecodeTolerant(wire.MsgPack, data, out)", "wire.Decode(wire.MsgPack, data, out)", answerTests},
-	{"decoding", "an added field of an error is refused", "client/transport.go", "wire.DecodeTolerant(wire.MsgPack, body, &e)", "wire.Decode(wire.MsgPack, body, &e)", answerTests},
+	{"decoding", "an added field of an answer is refused", "internal/calls/calls.go", "wire.DecodeTolerant(wire.MsgPack, data, out)", "wire.Decode(wire.MsgPack, data, out)", answerTests},
+	{"decoding", "an added field of an error is refused", "internal/calls/calls.go", "wire.DecodeTolerant(wire.MsgPack, body, &e)", "wire.Decode(wire.MsgPack, body, &e)", answerTests},
 	{"decoding", "an added field of a member's call is refused", "grid/internal/api/call.go", "wire.DecodeRequest(kind, body, &in)", "wire.Decode(kind, body, &in)", inputTests},
 	{"decoding", "a misspelled field of a person's request is ignored", "grid/internal/api/call.go", "wire.DecodeRequest(kind, body, &in)", "wire.DecodeTolerant(kind, body, &in)", inputTests},
 	{"decoding", "an added field in gossip makes a member unknown", "grid/internal/gossip/gossip.go", "wire.DecodeTolerant(wire.MsgPack, n.Meta, &p)", "wire.Decode(wire.MsgPack, n.Meta, &p)", inputTests},

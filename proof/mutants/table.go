@@ -10,7 +10,7 @@ var (
 	replicaTests = []string{"./backup"}
 	tableTests   = []string{"./partition"}
 	idTests      = []string{"./sequencer"}
-	clientTests  = []string{"./client"}
+	clientTests  = []string{"./client", "./internal/calls"}
 	sessionTests = []string{"./internal/session"}
 	streamTests  = []string{"./grid/internal/transport", "-run", "RaftStream"}
 	memberTests  = []string{"./grid/internal/host", "./grid", "-run", "Held|Answers|Nothing|GivenBack|Owner|Joiner|Request|Ended|Stop|NoEnd|Leader|Volatile|Marks|Destroy|Sets|Extended|Inherited|" +

@@ -4,7 +4,7 @@ var (
 	protocolTests = []string{"-tags", "nextrelease", "./internal/roster", "./internal/wire", "-run", "TestProtocol|TestNewFields|TestFormatIs|TestUnknownCommands"}
 	raiseTests    = []string{"-tags", "nextrelease", "./internal/leader", "-run", "TestProtocol|TestJoinOfOlder|TestNeed"}
 	greetingTests = []string{"./grid/internal/transport", "-run", "TestGreetingOf|TestRaftStreamStates"}
-	callTests     = []string{"./client", "./grid", "-run", "TestAPIReleases|TestReleasesOfCalls"}
+	callTests     = []string{"./internal/calls", "./grid", "-run", "TestAPIReleases|TestReleasesOfCalls"}
 	formingTests  = []string{"-tags", "nextrelease", "./grid/internal/formation", "-run", "TestNewSettings"}
 	loweredTests  = []string{"-tags", "nextrelease", "./grid", "-run", "TestProtocolOfAGrid"}
 )
@@ -24,7 +24,7 @@ var upgradeMutants = []mutant{
 	{"U5", "a member of an incompatible release is welcome", "grid/internal/transport/greeting.go", "		unfit = t.release.Meets(theirs.Release)", "		unfit = nil", greetingTests},
 	{"U5", "a Raft stream of an incompatible release counts", "grid/internal/transport/raftstream.go", "s.releases.Admit(p.Release); err != nil {", "s.releases.Admit(p.Release); err != nil && s.grid == p.Claim {", greetingTests},
 	{"U5", "a call of an incompatible release is served", "grid/internal/api/api.go", "	if err := wire.CheckRelease(r.Header); err != nil {", "	if err := wire.CheckRelease(r.Header); err != nil && kind == \"\" {", callTests},
-	{"U5", "an answer of an incompatible release counts", "client/transport.go", "	if err := wire.CheckRelease(res.Header); err != nil {", "	if err := wire.CheckRelease(res.Header); err != nil && path == \"\" {", callTests},
+	{"U5", "an answer of an incompatible release counts", "internal/calls/calls.go", "	if err := wire.CheckRelease(res.Header); err != nil {", "	if err := wire.CheckRelease(res.Header); err != nil && path == \"\" {", callTests},
 	{"U6", "a member of the release before helps to form a grid with a new setting", "grid/internal/formation/bootstrap.go", "err != nil || release.Reads(needed) {", "err != nil || needed > 0 {", formingTests},
 	{"U4", "entries that the older release cannot read stay in the log", "grid/internal/raftlog/lowered.go", "	short.TrailingLogs = 0\n", "", loweredTests},
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"io"
 	"net/http"
 	"os"
@@ -17,9 +19,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 var (
@@ -329,7 +328,7 @@ func TestHolderProcess(t *testing.T) {
 	u := &users{secured: cfg.Secured}
 	answer := json.NewEncoder(os.Stdout)
 	lines := bufio.NewScanner(os.Stdin)
-	u.add(t, cfg.Holders, cfg.Addrs, func(int) dialer { return client.TCP },
+	u.add(t, cfg.Holders, cfg.Addrs, func(int) dialer { return calls.TCP },
 		func(i int) []string { return []string{fmt.Sprint("n", i%100)} })
 	for lines.Scan() {
 		if err := answer.Encode(u.figures(t)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"github.com/snowgrid/snowgrid/internal/calls"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -135,9 +136,9 @@ func firstIDs(t *testing.T, addrs []string, secured string, step, n int) (took [
 	u.issue(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	http := client.NewHTTP(client.TCP, u.credentials(0))
+	http := calls.NewHTTP(calls.TCP, u.credentials(0))
 	defer http.Close()
-	c, err := client.Dial(ctx, client.Config{Addrs: addrs, Transport: http})
+	c, err := client.Dial(ctx, client.Config{Addrs: addrs}.With(calls.Parts{Transport: http}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,9 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/loopback"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,10 +17,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
 var (
@@ -38,7 +37,7 @@ func TestPausedMembers(t *testing.T) {
 		addrs = append(addrs, m.api)
 	}
 	u.add(t, *clients, addrs,
-		func(int) dialer { return client.TCP },
+		func(int) dialer { return calls.TCP },
 		func(i int) []string {
 			return []string{fmt.Sprint("a", i%100), fmt.Sprint("b", i%100), fmt.Sprint("c", i%100)}
 		})

@@ -3,6 +3,7 @@ package overload_test
 import (
 	"context"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"net"
 	"os"
 	"path/filepath"
@@ -59,14 +60,14 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// calls counts the calls of a transport.
-type calls struct {
-	*client.HTTP
+// userCalls counts the calls of a transport.
+type userCalls struct {
+	*calls.HTTP
 	u *users
 }
 
-// Call implements client.Transport.
-func (t calls) Call(ctx context.Context, addr, path string, in, out any) error {
+// Call implements calls.Transport.
+func (t userCalls) Call(ctx context.Context, addr, path string, in, out any) error {
 	err := t.HTTP.Call(ctx, addr, path, in, out)
 	switch {
 	case path == wire.PathDirectory:
@@ -126,8 +127,8 @@ func (u *users) add(t *testing.T, n int, addrs []string, dial func(i int) dialer
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-				http := client.NewHTTP(u.counted(dial(i)), u.credentials(i))
-				c, err := client.Dial(ctx, client.Config{Addrs: addrs, Transport: calls{http, u}})
+				http := calls.NewHTTP(u.counted(dial(i)), u.credentials(i))
+				c, err := client.Dial(ctx, client.Config{Addrs: addrs}.With(calls.Parts{Transport: userCalls{http, u}}))
 				if err != nil {
 					t.Error(err)
 					cancel()

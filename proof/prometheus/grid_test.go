@@ -99,7 +99,7 @@ func startGrid(t *testing.T) (exporters []exporter, work func()) {
 		t.Cleanup(func() { _ = m.Close() })
 		exporters = append(exporters, export(t, fmt.Sprintf("m%d:7949", i+1), metrics.ForMember(m)))
 	}
-	c, err := client.Dial(ctx, client.Config{Addrs: []string{members[0].Addrs().API}, TLS: conf})
+	c, err := client.Dial(ctx, client.Config{Addrs: []string{members[0].Addrs().API}, Security: &security.Config{TLS: conf}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
+	"github.com/snowgrid/snowgrid/security"
 	"io"
 	"log/slog"
 	"net"
@@ -16,16 +25,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/audit"
-	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/grid/internal/tenure"
-	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/internal/wire/member"
-	"github.com/snowgrid/snowgrid/security"
 )
 
 const testSelf = "aaaaaaaaaaaaaaaa-0000000000000001"
@@ -62,7 +61,7 @@ func (tokens) Peer(token string) (security.Peer, error) {
 
 // secured returns a server with security, which serves the calls.
 func secured(lines *audit.Log, calls ...*Call) *Server {
-	clock := client.NewClock()
+	clock := handles.NewClock()
 	return New(Config{
 		Self: testSelf, Grid: func() roster.GridID { return roster.GridID{1} }, State: state.New(clock, clock), Life: tenure.NewLife(),
 		Log: slog.New(slog.DiscardHandler), Library: librarylog.New(slog.New(slog.DiscardHandler), nil),

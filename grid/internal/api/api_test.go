@@ -3,15 +3,14 @@ package api
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"testing"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"log/slog"
+	"testing"
 )
 
 // TestAPIServerHasDeadlines: no client can hold a connection indefinitely by being slow.
@@ -54,7 +53,7 @@ func TestCallsOfOtherClaims(t *testing.T) {
 	done := func(context.Context, wire.DirectoryRequest) (wire.Done, error) { return wire.Done{}, nil }
 	between, any := Typed("", done).ForMembers(), Typed("", done).ForMembers().OfAnyClaim()
 	for _, own := range []roster.Claim{"", "01", "02"} {
-		clock := client.NewClock()
+		clock := handles.NewClock()
 		a := &Server{cfg: Config{Self: self, Grid: func() roster.GridID { return roster.GridID{1} }, State: state.New(clock, clock)}}
 		for _, member := range []roster.Incarnation{self, "bbbbbbbbbbbbbbbb-0000000000000001"} {
 			a.cfg.State.SetRoster(&roster.Roster{Claim: own, Members: []roster.Member{{Incarnation: member}}})

@@ -2,15 +2,14 @@ package api
 
 import (
 	"context"
-	"log/slog"
-	"net/http"
-	"time"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
+	"log/slog"
+	"net/http"
+	"time"
 )
 
 // MemberTimeout bounds one call between members.
@@ -18,7 +17,7 @@ const MemberTimeout = time.Second
 
 // Caller makes calls to other members.
 type Caller struct {
-	HTTP    *client.HTTP
+	HTTP    *calls.HTTP
 	Grid    func() roster.GridID // this member's, zero for none
 	Claim   func() roster.Claim  // of its roster
 	Library *librarylog.Log
@@ -71,5 +70,5 @@ func StartCall[In, Out any](c Caller, addr string, target roster.Incarnation, pa
 		return false
 	}
 	head := frame.Head{Path: path, Target: string(target), Grid: c.Grid().String(), Claim: string(c.Claim())}
-	return client.StartCall(c.HTTP, addr, head, MemberTimeout, in, done)
+	return calls.StartCall(c.HTTP, addr, head, MemberTimeout, in, done)
 }

@@ -4,6 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"io"
 	"log/slog"
 	"net"
@@ -12,13 +18,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/grid/internal/tenure"
-	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // TestCountsOfRequests: each request counts by its path and the code of its answer, those of
@@ -26,7 +25,7 @@ import (
 func TestCountsOfRequests(t *testing.T) {
 	life := tenure.NewLife()
 	defer life.Stop()
-	clock := client.NewClock()
+	clock := handles.NewClock()
 	fails := Typed(wire.PathDirectory, func(context.Context, wire.DirectoryRequest) (wire.Done, error) {
 		return wire.Done{}, roster.ErrWrongOwner
 	})

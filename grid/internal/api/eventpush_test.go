@@ -3,13 +3,12 @@ package api
 import (
 	"context"
 	"fmt"
-	"testing"
-	"time"
-
-	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"testing"
+	"time"
 )
 
 // TestPushedEvents: an event stream in frames has the events, the end, the errors and the counts
@@ -18,9 +17,9 @@ func TestPushedEvents(t *testing.T) {
 	said := map[string]string{}
 	for _, how := range []string{"frames", "HTTP"} {
 		q := newQuickServer(t)
-		h := client.NewHTTP(client.TCP, nil)
+		h := calls.NewHTTP(calls.TCP, nil)
 		if how == "HTTP" {
-			h = client.NewPlainHTTP(client.TCP, nil)
+			h = calls.NewPlainHTTP(calls.TCP, nil)
 		}
 		defer h.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -30,7 +29,7 @@ func TestPushedEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := func(s client.Stream) {
+		next := func(s calls.Stream) {
 			e, err := s.Next()
 			said[how] += fmt.Sprint(e.Name, " ", err != nil, "; ")
 		}
@@ -62,9 +61,9 @@ func TestPushedEvents(t *testing.T) {
 			_, err = h.Events(ctx, q.addr, bad)
 			said[how] += fmt.Sprintln(err != nil)
 		}
-		var more []client.Stream
+		var more []calls.Stream
 		for err = nil; err == nil; {
-			var s client.Stream
+			var s calls.Stream
 			if s, err = h.Events(ctx, q.addr, wire.EventsRequest{Holder: sequencer.HolderID(fmt.Sprint(len(more)))}); err == nil {
 				more = append(more, s)
 			}

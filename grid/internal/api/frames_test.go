@@ -3,6 +3,11 @@ package api
 import (
 	"bufio"
 	"errors"
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"io"
 	"log/slog"
 	"net"
@@ -11,12 +16,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/grid/internal/tenure"
-	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
 // TestCloseEndsFramedConnections: the HTTP server knows them no longer, and none of its
@@ -24,7 +23,7 @@ import (
 func TestCloseEndsFramedConnections(t *testing.T) {
 	life := tenure.NewLife()
 	defer life.Stop()
-	clock := client.NewClock()
+	clock := handles.NewClock()
 	a := New(Config{
 		State: state.New(clock, clock), Life: life, Log: slog.New(slog.DiscardHandler), Library: librarylog.New(slog.New(slog.DiscardHandler), clock.Mono),
 		NotReady: func() error { return nil }, NotSettled: func() error { return nil },

@@ -2,8 +2,7 @@ package api
 
 import (
 	"context"
-
-	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -14,16 +13,16 @@ import (
 type localTransport struct {
 	server *Server
 	addr   string // of the server
-	http   *client.HTTP
+	http   *calls.HTTP
 }
 
 // Local returns the transport of handles in this process, to the server at addr without
 // HTTP.
-func (a *Server) Local(addr string, http *client.HTTP) client.Transport {
+func (a *Server) Local(addr string, http *calls.HTTP) calls.Transport {
 	return localTransport{server: a, addr: addr, http: http}
 }
 
-// Call implements client.Transport.
+// Call implements calls.Transport.
 func (t localTransport) Call(ctx context.Context, addr, path string, in, out any) error {
 	if addr != t.addr {
 		return t.http.Call(ctx, addr, path, in, out)
@@ -37,8 +36,8 @@ func (t localTransport) Call(ctx context.Context, addr, path string, in, out any
 	return nil
 }
 
-// Events implements client.Transport.
-func (t localTransport) Events(ctx context.Context, addr string, in wire.EventsRequest) (client.Stream, error) {
+// Events implements calls.Transport.
+func (t localTransport) Events(ctx context.Context, addr string, in wire.EventsRequest) (calls.Stream, error) {
 	if addr != t.addr {
 		return t.http.Events(ctx, addr, in)
 	}

@@ -4,22 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/grid/internal/tenure"
-	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/internal/wire/member"
-	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // quickServer is a server whose attaches and replications are served by quick in frames.
@@ -40,7 +40,7 @@ const (
 
 func newQuickServer(t *testing.T) *quickServer {
 	q := &quickServer{life: tenure.NewLife()}
-	clock := client.NewClock()
+	clock := handles.NewClock()
 	attach := func(ctx context.Context, in wire.AttachRequest) (wire.AttachResponse, error) {
 		if q.hang != nil && q.hang(ctx) {
 			return wire.AttachResponse{}, sequencer.ErrUnavailable
@@ -94,7 +94,7 @@ func newQuickServer(t *testing.T) *quickServer {
 // has over HTTP, and leaves nothing behind.
 func TestQuickRequestsAreChecked(t *testing.T) {
 	q := newQuickServer(t)
-	framed, plain := client.NewHTTP(client.TCP, nil), client.NewPlainHTTP(client.TCP, nil)
+	framed, plain := calls.NewHTTP(calls.TCP, nil), calls.NewPlainHTTP(calls.TCP, nil)
 	defer framed.Close()
 	defer plain.Close()
 	asMember := func(target, grid, claim string) http.Header {
@@ -134,7 +134,7 @@ func TestQuickRequestsAreChecked(t *testing.T) {
 			return c.charge
 		}
 		q.shut.Store(c.shut)
-		call := func(h *client.HTTP) (said string, counted string) {
+		call := func(h *calls.HTTP) (said string, counted string) {
 			before := q.Counts()
 			if c.full {
 				defer q.Fill()()
@@ -196,7 +196,7 @@ func difference(before, after Counts) string {
 // request of an earlier tenure is refused.
 func TestQuickRequestsEnd(t *testing.T) {
 	q := newQuickServer(t)
-	h := client.NewHTTP(client.TCP, nil)
+	h := calls.NewHTTP(calls.TCP, nil)
 	defer h.Close()
 	ended := make(chan error, 2)
 	q.hang = func(ctx context.Context) bool {

@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -64,7 +64,7 @@ type deps struct {
 	cfg    Config
 	self   roster.Incarnation
 	state  *state.State
-	clock  *client.Clock // of the state, sampled by the log alone
+	clock  *handles.Clock // of the state, sampled by the log alone
 	life   *tenure.Life
 	ctx    context.Context // ends with the life
 	log    *slog.Logger

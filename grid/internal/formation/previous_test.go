@@ -9,10 +9,10 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -22,7 +22,7 @@ import (
 // TestSurvivorKeepsTheLargerWindow: a holder of the grid before the last one may have grants of
 // that one's window, and it is the last to be bounded by what the survivor reports (S2).
 func TestSurvivorKeepsTheLargerWindow(t *testing.T) {
-	s := state.New(client.NewExactClock(), client.NewExactClock())
+	s := state.New(handles.NewExactClock(), handles.NewExactClock())
 	f := &bindings{deps: &deps{state: s, clock: s.Clock}, id: &Identity{}}
 	f.previous.Bounds = recovery.Bounds{Ceiling: 5, Window: 60_000, Time: 7}
 	form := roster.Form{Grid: roster.GridID{2}, Ceiling: 9, Settings: roster.Settings{Name: "g", Partitions: 1, Window: 15_000}}

@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/memberlist"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -61,7 +60,7 @@ func FuzzGossipNode(f *testing.F) {
 
 // hearing returns the gossip of a member of a grid, without a network.
 func hearing() *Gossip {
-	clock := client.NewExactClock()
+	clock := handles.NewExactClock()
 	return silent(Config{
 		Self: "aaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb", Grid: roster.GridID{1}, State: state.New(clock, clock), Log: slog.New(slog.DiscardHandler),
 	})

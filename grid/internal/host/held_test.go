@@ -15,10 +15,11 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
@@ -41,11 +42,11 @@ const (
 )
 
 func newLonely(t *testing.T) *lonely {
-	clock := client.NewExactClock()
+	clock := handles.NewExactClock()
 	life, log := tenure.NewLife(), slog.New(slog.DiscardHandler)
-	known := state.New(clock, client.NewExactClock())
+	known := state.New(clock, handles.NewExactClock())
 	clock.Sample(1_000_000)
-	http := client.NewHTTP(func(context.Context, string) (net.Conn, error) { return nil, errors.New("cut") }, nil)
+	http := calls.NewHTTP(func(context.Context, string) (net.Conn, error) { return nil, errors.New("cut") }, nil)
 	inGrid := func() roster.GridID { return roster.GridID{1} }
 	raft := raftlog.NewServer(raftlog.ServerConfig{State: known, Life: life, Log: log})
 	raft.SetNode(&raftlog.Node{}) // it takes part; nothing here asks it anything

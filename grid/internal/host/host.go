@@ -6,11 +6,6 @@ package host
 
 import (
 	"context"
-	"log/slog"
-	"sync"
-	"sync/atomic"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
@@ -18,9 +13,13 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
+	"log/slog"
+	"sync"
+	"sync/atomic"
 )
 
 // Config has the dependencies of a host.
@@ -55,7 +54,7 @@ type deps struct {
 	cfg    Config
 	self   roster.Incarnation
 	state  *state.State
-	clock  *client.Clock // of the state, sampled by the log alone
+	clock  *handles.Clock // of the state, sampled by the log alone
 	life   *tenure.Life
 	ctx    context.Context // ends with the life
 	log    *slog.Logger

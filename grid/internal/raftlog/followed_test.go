@@ -2,14 +2,13 @@ package raftlog
 
 import (
 	"errors"
-	"testing"
-	"testing/synctest"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/roster/follow"
+	"testing"
+	"testing/synctest"
 )
 
 // TestPushedRaises: a pushed roster is served, the log's roster stays as it is, and the time
@@ -17,7 +16,7 @@ import (
 func TestPushedRaises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := formed(t)
-		s := state.New(client.NewExactClock(), client.NewExactClock())
+		s := state.New(handles.NewExactClock(), handles.NewExactClock())
 		f := newFollowed(r.Grid, s, nil)
 		f.install(follow.Image{At: 5, Roster: r})
 		push := func(after follow.Position, fresh bool) error {
@@ -54,7 +53,7 @@ func TestPushedRaises(t *testing.T) {
 func TestRaiseOfUnknownAgeCountsByTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := formed(t)
-		s := state.New(client.NewExactClock(), client.NewExactClock())
+		s := state.New(handles.NewExactClock(), handles.NewExactClock())
 		f := newFollowed(r.Grid, s, nil)
 		f.install(follow.Image{At: 5, Roster: r})
 		c := roster.Command{From: r.Version, Raise: &roster.Raise{Time: r.Time + 1000}}

@@ -5,9 +5,8 @@ import (
 	"testing/synctest"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/roster/follow"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -36,7 +35,7 @@ func TestTimesOfTheLog(t *testing.T) {
 			{"one of a later term, in the place of its own", 35, 9, 9, true},
 			{"one that follows, of a leader before the present one", 41, 7, 9, false},
 		} {
-			m := state.New(client.NewExactClock(), client.NewExactClock())
+			m := state.New(handles.NewExactClock(), handles.NewExactClock())
 			f := fsm{newFollowed(r.Grid, m, nil), newDivergence(), raft.Log{Index: 40, Term: 7}, func() uint64 { return c.now }, func(_, _ *roster.Roster) {}}
 			f.followed.install(follow.Image{At: 1, Roster: r})
 			if err := f.Apply(&raft.Log{Index: c.index, Term: c.term, Data: data}); err != nil {

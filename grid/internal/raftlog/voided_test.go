@@ -1,21 +1,20 @@
 package raftlog
 
 import (
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/roster/follow"
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/roster/follow"
 )
 
 // TestVoidedClaims: a process that has given up its claims serves no roster of them again, whether it
 // comes by the log, a snapshot or a push; it serves those of a later claim (B2).
 func TestVoidedClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := state.New(client.NewExactClock(), client.NewExactClock())
+		s := state.New(handles.NewExactClock(), handles.NewExactClock())
 		claim := func(digit string) roster.Claim { return roster.Claim(strings.Repeat(digit, 32)) }
 		a, b, c, gone := claim("a"), claim("b"), claim("c"), claim("e")
 		under := func(of roster.Claim, v roster.Version) *roster.Roster {

@@ -1,10 +1,9 @@
 package state
 
 import (
-	"testing"
-
-	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"testing"
 )
 
 // TestCountsOfRosterChanges: a change of owner is a move, a takeover or a loss, by the
@@ -33,7 +32,7 @@ func TestCountsOfRosterChanges(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := New(client.NewClock(), client.NewClock())
+			s := New(handles.NewClock(), handles.NewClock())
 			s.Apply(before, false)
 			s.Apply(test.after, false)
 			if got := s.Counts(); got != (Counts{}) {

@@ -4,22 +4,21 @@
 package state
 
 import (
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/signal"
-	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // State is a member's knowledge of its grid. Its methods may be called from any goroutine.
 type State struct {
 	// Clock is sampled by the log alone; the member's answers carry its time.
-	Clock *client.Clock
+	Clock *handles.Clock
 	// Handles is the clock of the member's own handles, which answers sample too.
-	Handles *client.Clock
+	Handles *handles.Clock
 	// Ended means that this member has stopped granting: its roster may be outdated.
 	Ended atomic.Bool
 
@@ -40,7 +39,7 @@ type Raise struct {
 }
 
 // New returns the state of a member that has no roster yet.
-func New(clock, handles *client.Clock) *State {
+func New(clock, handles *handles.Clock) *State {
 	s := &State{Clock: clock, Handles: handles}
 	s.roster.Store(&roster.Roster{})
 	return s

@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/evil"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -90,7 +90,7 @@ func attacker(dir string) (*evil.Attacker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &evil.Attacker{Name: "evil", Role: security.Holder, Refusal: security.ErrDenied, TLS: evil.Trusting(by, cert), Dial: client.TCP}, nil
+	return &evil.Attacker{Name: "evil", Role: security.Holder, Refusal: security.ErrDenied, TLS: evil.Trusting(by, cert), Dial: calls.TCP}, nil
 }
 
 // look asks a member for what an attack needs to know. A holder may.

@@ -1,4 +1,4 @@
-package client
+package calls
 
 import (
 	"bytes"
@@ -20,6 +20,15 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
+
+func wants(t *testing.T, err error, targets ...error) {
+	t.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			t.Errorf("%v does not match %v", err, target)
+		}
+	}
+}
 
 // dialTCP opens a connection.
 func dialTCP(ctx context.Context, addr string) (net.Conn, error) {

@@ -1,4 +1,6 @@
-package client
+// Package calls carries a process's calls to members: the transport in frames or HTTP, its connections
+// and their limits. Packages client and grid share it.
+package calls
 
 import (
 	"bytes"
@@ -61,8 +63,8 @@ type HTTP struct {
 // Limits for a process's connections to one member. An overloaded process must not keep opening
 // connections: they are not the bottleneck then.
 const (
-	// connsMax is the number of connections per line and address, besides one that is closing and
-	// accepts no more calls.
+	// connsMax is the number of connections per line and address. A connection that is closing, and
+	// accepts no more calls, does not count.
 	connsMax = 1
 	// dialTimeout bounds one dial, including the wait for its turn: dials to an address run one at
 	// a time.
