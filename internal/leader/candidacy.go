@@ -109,7 +109,7 @@ func (c *Candidacy) Doubted() { c.doubted = true }
 // it, or it has voted for another, since its last call. unheard is the time since that contact.
 func (c *Candidacy) Stands(now, unheard time.Duration) bool { return now-unheard <= c.silence.Last }
 
-// RecordProbe
+// RecordProbe records the outcome of a probe of the leader, and returns what the voter does next.
 func (c *Candidacy) RecordProbe(k ProbeResult) Next {
 	err := k.outcome()
 	if c.tries == 0 {

@@ -36,6 +36,7 @@ func (p *Packer) Fields(n int) { *p = append(*p, packMap|byte(n)) }
 // Name appends the name of a field, which is short.
 func (p *Packer) Name(s string) { *p = append(append(*p, packString|byte(len(s))), s...) }
 
+// Uint appends a number that is not negative.
 func (p *Packer) Uint(n uint64) {
 	switch {
 	case n < 1<<7:
@@ -51,6 +52,7 @@ func (p *Packer) Uint(n uint64) {
 	}
 }
 
+// Int appends a number.
 func (p *Packer) Int(n int64) {
 	switch {
 	case n >= 0:
@@ -68,6 +70,7 @@ func (p *Packer) Int(n int64) {
 	}
 }
 
+// Text appends a string.
 func (p *Packer) Text(s string) {
 	switch n := len(s); {
 	case n < 1<<5:
@@ -82,8 +85,10 @@ func (p *Packer) Text(s string) {
 	*p = append(*p, s...)
 }
 
-// List begins a list, pairs a map.
-func (p *Packer) List(n int)  { p.many(n, packArray, packList16) }
+// List begins a list.
+func (p *Packer) List(n int) { p.many(n, packArray, packList16) }
+
+// Pairs begins a map.
 func (p *Packer) Pairs(n int) { p.many(n, packMap, packMap16) }
 
 func (p *Packer) many(n int, short, long byte) {
@@ -100,6 +105,7 @@ func (p *Packer) many(n int, short, long byte) {
 // ID appends an ID as its text, which the encoder by reflection takes for bytes.
 func (p *Packer) ID(id [16]byte) { *p = hex.AppendEncode(append(*p, packBin8, hexSize), id[:]) }
 
+// Null appends nil.
 func (p *Packer) Null() { *p = append(*p, packNil) }
 
 // Yes appends a field that is true; false ones are omitted.

@@ -53,6 +53,7 @@ func SizeOf[T any]() int {
 	return int(unsafe.Sizeof(none))
 }
 
+// Pack appends the value.
 func (s *Sequencer) Pack(p *Packer) {
 	p.Fields(5 + Some(!s.Layout.IsZero()))
 	p.Name("name")
@@ -81,6 +82,7 @@ func (s *Sequencer) Pack(p *Packer) {
 	p.Uint(s.Born.Number)
 }
 
+// Unpack reads the value.
 func (s *Sequencer) Unpack(u *Unpacker) {
 	left := u.Fields()
 	u.Must(&left, "name")
@@ -130,11 +132,13 @@ func (s *Stamp) unpackFields(u *Unpacker, left *int) {
 	s.Time = clustertime.Tick(u.Int64())
 }
 
+// Pack appends the value.
 func (d Done) Pack(p *Packer) {
 	p.Fields(3)
 	d.packFields(p)
 }
 
+// Unpack reads the value.
 func (d *Done) Unpack(u *Unpacker) {
 	left := u.Fields()
 	d.unpackFields(u, &left)

@@ -6,6 +6,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
+// Pack appends the value.
 func (r AttachRequest) Pack(p *Packer) {
 	previous := r.Previous != nil && !r.Previous.IsZero()
 	p.Fields(2 + Some(previous, r.Identity != nil, r.About != nil))
@@ -27,6 +28,7 @@ func (r AttachRequest) Pack(p *Packer) {
 	}
 }
 
+// Unpack reads the value.
 func (r *AttachRequest) Unpack(u *Unpacker) {
 	left := u.Fields()
 	u.Must(&left, "holder")
@@ -137,6 +139,7 @@ func (a *About) unpackFields(u *Unpacker) {
 	u.End(left)
 }
 
+// Pack appends the value.
 func (r AttachResponse) Pack(p *Packer) {
 	p.Fields(5)
 	r.packFields(p)
@@ -150,6 +153,7 @@ func (r AttachResponse) Pack(p *Packer) {
 	p.Int(int64(r.Grant.Until))
 }
 
+// Unpack reads the value.
 func (r *AttachResponse) Unpack(u *Unpacker) {
 	left := u.Fields()
 	r.unpackFields(u, &left)
@@ -165,6 +169,7 @@ func (r *AttachResponse) Unpack(u *Unpacker) {
 	u.End(left)
 }
 
+// Pack appends the value.
 func (r DetachRequest) Pack(p *Packer) {
 	p.Fields(5 + Some(r.IDs != 0, r.Waits != 0))
 	p.Name("holder")
@@ -187,6 +192,7 @@ func (r DetachRequest) Pack(p *Packer) {
 	}
 }
 
+// Unpack reads the value.
 func (r *DetachRequest) Unpack(u *Unpacker) {
 	left := u.Fields()
 	u.Must(&left, "holder")

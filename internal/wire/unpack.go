@@ -59,7 +59,7 @@ func (u *Unpacker) Must(left *int, name string) {
 	}
 }
 
-// end requires that a struct has no further fields.
+// End requires that a struct has no further fields.
 func (u *Unpacker) End(left int) {
 	if left != 0 {
 		u.fail()
@@ -73,7 +73,7 @@ func (u *Unpacker) number(size int) (n uint64) {
 	return n
 }
 
-// uint reads a number that is not negative, and at most most.
+// Uint reads a number that is not negative, and at most most.
 func (u *Unpacker) Uint(most uint64) (n uint64) {
 	switch c := u.code(); {
 	case c < 1<<7:
@@ -90,11 +90,19 @@ func (u *Unpacker) Uint(most uint64) (n uint64) {
 	return n
 }
 
-func (u *Unpacker) Int64() int64   { return int64(u.Uint(math.MaxInt64)) }
-func (u *Unpacker) Int() int       { return int(u.Uint(math.MaxInt)) }
+// Int64 reads a number that is not negative.
+func (u *Unpacker) Int64() int64 { return int64(u.Uint(math.MaxInt64)) }
+
+// Int reads a number that is not negative.
+func (u *Unpacker) Int() int { return int(u.Uint(math.MaxInt)) }
+
+// Uint64 reads a number.
 func (u *Unpacker) Uint64() uint64 { return u.Uint(math.MaxUint64) }
+
+// Uint16 reads a number of 16 bits.
 func (u *Unpacker) Uint16() uint16 { return uint16(u.Uint(math.MaxUint16)) }
 
+// Text reads a string.
 func (u *Unpacker) Text() string {
 	n := 0
 	switch c := u.code(); {
@@ -110,9 +118,10 @@ func (u *Unpacker) Text() string {
 	return string(u.take(n))
 }
 
-// List begins a list of elements of a size in memory, and pairs a map. They have one at least:
-// empty ones are omitted.
-func (u *Unpacker) List(size int) int  { return u.many(size, packArray, packList16) }
+// List begins a list of elements of a size in memory. It has one at least: empty ones are omitted.
+func (u *Unpacker) List(size int) int { return u.many(size, packArray, packList16) }
+
+// Pairs begins a map of elements of a size in memory, like List.
 func (u *Unpacker) Pairs(size int) int { return u.many(size, packMap, packMap16) }
 
 func (u *Unpacker) many(size int, short, long byte) (n int) {
@@ -130,6 +139,7 @@ func (u *Unpacker) many(size int, short, long byte) (n int) {
 	return n
 }
 
+// ID reads an ID, which is sent as its text.
 func (u *Unpacker) ID() (id [16]byte) {
 	text := u.take(2 + hexSize)
 	if u.bad || text[0] != packBin8 || text[1] != hexSize {
@@ -167,7 +177,7 @@ func (u *Unpacker) Null() bool {
 	return true
 }
 
-// yes reads a field that is true, if it is next.
+// Yes reads a field that is true, if it is next.
 func (u *Unpacker) Yes(left *int, name string) bool {
 	if !u.Has(left, name) {
 		return false

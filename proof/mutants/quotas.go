@@ -3,7 +3,6 @@ package main
 var (
 	quotaRosterTests    = []string{"./internal/roster", "-run", "Quota"}
 	quotaLeaderTests    = []string{"./internal/leader", "-run", "Quota"}
-	quotaWireTests      = []string{"./internal/wire", "-run", "Format|RetryAfter"}
 	quotaPartitionTests = []string{"./partition", "-run", "Limit|Census|Unused|CreateUnless|Table|Change"}
 	quotaHostTests      = []string{"./grid/internal/host", "-run", "Rates|Site|Pace"}
 	quotaAPITests       = []string{"./grid/internal/api", "-run", "Charged"}

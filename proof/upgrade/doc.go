@@ -11,7 +11,8 @@ package upgrade
 const (
 	// NextTag is the build tag of the next release.
 	NextTag = "nextrelease"
-	// PreviousProtocol and NextProtocol are the latest protocols that the releases have.
+	// PreviousProtocol is the latest protocol of the release before.
 	PreviousProtocol = 1
-	NextProtocol     = 2
+	// NextProtocol is the latest protocol of the next release.
+	NextProtocol = 2
 )

@@ -65,7 +65,6 @@ type Planner struct {
 	members    []candidate
 	partitions int
 	copies     int
-	ring       bool
 	placed     [][]roster.MemberID
 }
 

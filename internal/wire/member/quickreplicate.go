@@ -9,6 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
+// Pack appends the value.
 func (r ReplicateRequest) Pack(p *wire.Packer) {
 	p.Fields(3 + wire.Some(r.Pages != 0, r.Page != 0, r.Table != nil, r.Since != 0, len(r.Changes) > 0, r.Keep))
 	p.Name("partition")
@@ -45,6 +46,7 @@ func (r ReplicateRequest) Pack(p *wire.Packer) {
 	}
 }
 
+// Unpack reads the value.
 func (r *ReplicateRequest) Unpack(u *wire.Unpacker) {
 	left := u.Fields()
 	u.Must(&left, "partition")
@@ -196,6 +198,7 @@ func unpackSlot(u *wire.Unpacker, s *partition.SlotState) {
 	u.End(left)
 }
 
+// Pack appends the value.
 func (r ReplicateResponse) Pack(p *wire.Packer) {
 	p.Fields(3 + wire.Some(r.Gap, r.NotYet))
 	p.Name("held")
@@ -212,6 +215,7 @@ func (r ReplicateResponse) Pack(p *wire.Packer) {
 	}
 }
 
+// Unpack reads the value.
 func (r *ReplicateResponse) Unpack(u *wire.Unpacker) {
 	left := u.Fields()
 	u.Must(&left, "held")
