@@ -49,7 +49,7 @@ func newLonely(t *testing.T) *lonely {
 	http := calls.NewHTTP(func(context.Context, string) (net.Conn, error) { return nil, errors.New("cut") }, nil)
 	inGrid := func() roster.GridID { return roster.GridID{1} }
 	raft := raftlog.NewServer(raftlog.ServerConfig{State: known, Life: life, Log: log})
-	raft.SetNode(&raftlog.Node{}) // it takes part; nothing here asks it anything
+	raft.SetNode(&raftlog.Node{}) // it takes part, and has no leader
 	m := New(Config{
 		Self: ownerInc, Grid: inGrid, State: known, Life: life, Log: log, Raft: raft, Events: api.NewEvents(),
 		Caller:        api.Caller{HTTP: http, Grid: inGrid, Claim: func() roster.Claim { return "" }, Library: librarylog.New(log, clock.Mono)},
@@ -213,6 +213,19 @@ func TestNothingLeavesBeforeTheTermIsHeld(t *testing.T) {
 		l.answered("renewal, which adopts", renew, false)
 		l.holds(1)
 		l.answered("renewal, which adopts", renew, true)
+	})
+}
+
+// TestDoubtWithoutALeader: a member in doubt does not count as unreached while no leader answers either.
+func TestDoubtWithoutALeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		l.m.Doubt(backupInc)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := l.m.Unreached(); len(got) > 0 {
+			t.Errorf("unreached are %v", got)
+		}
 	})
 }
 

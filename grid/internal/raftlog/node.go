@@ -97,7 +97,7 @@ func (n *Node) Stand(after leader.ServerID) bool {
 
 // Leader returns the Raft server ID of the leader, "" while unknown.
 func (n *Node) Leader() string {
-	if n == nil {
+	if n == nil || n.Raft == nil {
 		return ""
 	}
 	_, id := n.Raft.LeaderWithID()
