@@ -196,7 +196,8 @@ func (a *api) addType(t *doc.Type) {
 
 func (a *api) addFields(owner string, fields *ast.FieldList) {
 	for _, f := range fields.List {
-		if embedded := render(f.Type); len(f.Names) == 0 && ast.IsExported(embedded[strings.LastIndexAny(embedded, ".*")+1:]) {
+		if embedded := render(f.Type); len(f.Names) == 0 &&
+			ast.IsExported(embedded[strings.LastIndexAny(embedded, ".*")+1:]) {
 			a.add("field", "%s embeds %s", owner, embedded)
 		}
 		for _, name := range f.Names {

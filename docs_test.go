@@ -28,9 +28,10 @@ var (
 	codeFence = regexp.MustCompile("(?ms)^ *```.*?^ *```")
 	clearText = regexp.MustCompile(`http://([\w.-]+)(:\d+)?`)
 	makeCall  = regexp.MustCompile("(?m)(?:^ +|`)make ([a-z][a-z-]*)")
-	goCall    = regexp.MustCompile(`(?:cd ([\w./-]+) && )?go (?:run|test|vet|build|install)(?: -C ([\w./-]+))?(?: -\w+(?: \d\w*)?)* (\./[\w./-]*)`)
-	goPath    = regexp.MustCompile("`((?:[\\w.-]+/)+[\\w-]+\\.go|internal/[a-z/]+)`")
-	ciCall    = regexp.MustCompile(`\.ci/[a-z]+`)
+	goCall    = regexp.MustCompile(
+		`(?:cd ([\w./-]+) && )?go (?:run|test|vet|build|install)(?: -C ([\w./-]+))?(?: -\w+(?: \d\w*)?)* (\./[\w./-]*)`)
+	goPath = regexp.MustCompile("`((?:[\\w.-]+/)+[\\w-]+\\.go|internal/[a-z/]+)`")
+	ciCall = regexp.MustCompile(`\.ci/[a-z]+`)
 )
 
 // TestDocs checks each page beyond its words and the files that it links to.
@@ -46,7 +47,8 @@ func TestDocs(t *testing.T) {
 				report(t, checkClearText(name, text))
 			}
 			if name != "CHANGELOG.md" {
-				report(t, slices.Concat(checkAnchors(name, text, anchorsOf), checkCalls(name, text, targets, exists), checkPaths(name, text, exists)))
+				report(t, slices.Concat(checkAnchors(name, text, anchorsOf), checkCalls(name, text, targets, exists),
+					checkPaths(name, text, exists)))
 			}
 		})
 	}
@@ -54,7 +56,8 @@ func TestDocs(t *testing.T) {
 
 // bounded reports whether a page is one for people to read from top to bottom.
 func bounded(name string) bool {
-	return strings.HasPrefix(name, "docs/") || strings.HasPrefix(name, "grid/") || !strings.Contains(name, "/") && name != "CHANGELOG.md"
+	return strings.HasPrefix(name, "docs/") || strings.HasPrefix(name, "grid/") || !strings.Contains(name, "/") &&
+		name != "CHANGELOG.md"
 }
 
 // checkLength bounds the words of a page, without its generated tables.
@@ -91,7 +94,8 @@ func checkColumns(name, text string) (problems []string) {
 func checkClearText(name, text string) (problems []string) {
 	for _, match := range clearText.FindAllStringSubmatch(text, -1) {
 		if host := match[1]; host != "localhost" && !strings.HasPrefix(host, "127.") && match[2] != ":7949" {
-			problems = append(problems, fmt.Sprintf("%s: %s is reached by other machines, where security is on: write https", name, match[0]))
+			problems = append(problems, fmt.Sprintf("%s: %s is reached by other machines, where security is on: write https",
+				name, match[0]))
 		}
 	}
 	return problems
@@ -111,7 +115,8 @@ var notAnchor = regexp.MustCompile(`[^\w\- ]`)
 func anchors(text string) []string {
 	found := []string{""}
 	for _, match := range heading.FindAllStringSubmatch(codeFence.ReplaceAllString(text, ""), -1) {
-		found = append(found, strings.ReplaceAll(notAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(match[1])), ""), " ", "-"))
+		found = append(found, strings.ReplaceAll(notAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(match[1])),
+			""), " ", "-"))
 	}
 	return found
 }
@@ -149,7 +154,8 @@ func checkCalls(name, text, makefile string, exists func(string) bool) (problems
 		case !exists(dir) && !exists(beside):
 			problems = append(problems, fmt.Sprintf("%s: %s: there is no %s", name, match[0], dir))
 		case exists(dir) && in != "." && from != in && !strings.HasPrefix(from, in+"/"):
-			problems = append(problems, fmt.Sprintf("%s: %s: %s is in the module %s; write go ... -C %s", name, match[0], dir, in, in))
+			problems = append(problems, fmt.Sprintf("%s: %s: %s is in the module %s; write go ... -C %s", name, match[0],
+				dir, in, in))
 		}
 	}
 	for _, script := range ciCall.FindAllString(text, -1) {
@@ -175,7 +181,8 @@ func checkPaths(name, text string, exists func(string) bool) (problems []string)
 // TestEveryCodeIsExplained: the pages about HTTP have each code of an error, with its status.
 func TestEveryCodeIsExplained(t *testing.T) {
 	pages := readFile(t, "docs/http.md") + readFile(t, "docs/identity-http.md")
-	codes := regexp.MustCompile(`\{"([a-z_]+)", http\.Status`).FindAllStringSubmatch(readFile(t, "internal/wire/errors.go"), -1)
+	codes := regexp.MustCompile(`\{"([a-z_]+)", http\.Status`).FindAllStringSubmatch(readFile(t,
+		"internal/wire/errors.go"), -1)
 	if len(codes) < 30 {
 		t.Fatalf("only %d codes were found", len(codes))
 	}
@@ -213,7 +220,8 @@ func TestEveryTextIsReal(t *testing.T) {
 	if texts < 10 {
 		t.Errorf("only %d texts were found", texts)
 	}
-	for _, alert := range regexp.MustCompile(`(?m)^\t\{"([a-z_]+)", \[\]Severity`).FindAllStringSubmatch(readFile(t, "grid/alerts.go"), -1) {
+	for _, alert := range regexp.MustCompile(`(?m)^\t\{"([a-z_]+)", \[\]Severity`).FindAllStringSubmatch(readFile(t,
+		"grid/alerts.go"), -1) {
 		if !strings.Contains(readFile(t, "docs/runbook.md"), "`"+alert[1]+"`") {
 			t.Errorf("docs/runbook.md has no step for the alert %s", alert[1])
 		}
@@ -256,10 +264,14 @@ func moduleOf(dir string, exists func(string) bool) string {
 
 // snippetImports are the packages that snippets use, by the name in them.
 var snippetImports = map[string]string{
-	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "os": "os", "slog": "log/slog", "synctest": "testing/synctest", "testing": "testing", "time": "time",
-	"client": module + "/client", "epoch": module + "/epoch", "grid": module + "/grid", "gridtest": module + "/grid/gridtest", "metrics": module + "/metrics",
-	"security": module + "/security", "sequencer": module + "/sequencer", "store": module + "/client/store", "storetest": module + "/client/store/storetest",
-	"prometheus": "github.com/prometheus/client_golang/prometheus", "promhttp": "github.com/prometheus/client_golang/prometheus/promhttp",
+	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "os": "os", "slog": "log/slog",
+	"synctest": "testing/synctest", "testing": "testing", "time": "time",
+	"client": module + "/client", "epoch": module + "/epoch", "grid": module + "/grid", "gridtest": module +
+		"/grid/gridtest", "metrics": module + "/metrics",
+	"security": module + "/security", "sequencer": module + "/sequencer", "store": module + "/client/store",
+	"storetest":  module + "/client/store/storetest",
+	"prometheus": "github.com/prometheus/client_golang/prometheus",
+	"promhttp":   "github.com/prometheus/client_golang/prometheus/promhttp",
 }
 
 // elsewhere are words by which a snippet is known that needs a module which this one does not.
@@ -302,7 +314,8 @@ func snippetFile(n int, text string) (string, error) {
 
 // definedIn returns a statement that uses the variables which statements define.
 func definedIn(text string) (string, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), "snippet.go", "package x\nfunc f() error {\n"+text+"\n}", parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), "snippet.go", "package x\nfunc f() error {\n"+text+"\n}",
+		parser.SkipObjectResolution)
 	if err != nil {
 		return "", err
 	}
@@ -325,7 +338,9 @@ func definedIn(text string) (string, error) {
 func TestSnippetsCompile(t *testing.T) {
 	dir, n := t.TempDir(), 0
 	files := []string{filepath.Join(dir, "head.go")}
-	if err := os.WriteFile(files[0], []byte("package snippet\n\nfunc must[T any](v T, err error) T { return v }\nfunc use(...any) {}\n"), 0o644); err != nil {
+	if err := os.WriteFile(files[0],
+		[]byte("package snippet\n\nfunc must[T any](v T, err error) T { return v }\nfunc use(...any) {}\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range markdownFiles(t) {
@@ -352,7 +367,8 @@ func TestSnippetsCompile(t *testing.T) {
 	if len(files) < 10 {
 		t.Fatalf("only %d snippets were found", len(files))
 	}
-	if out, err := exec.CommandContext(t.Context(), "go", append([]string{"vet"}, files...)...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go",
+		append([]string{"vet"}, files...)...).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -367,13 +383,21 @@ func TestDocsCanFail(t *testing.T) {
 		bad, good []string
 	}{
 		{"length", checkLength("x", strings.Repeat("a ", 1501)), checkLength("x", strings.Repeat("a | ", 1500))},
-		{"generated", checkLength("x", strings.Repeat("a ", 1501)), checkLength("x", "<!-- x: generated -->\n"+strings.Repeat("a ", 1501)+"\n<!-- end -->")},
-		{"columns", checkColumns("x", strings.Repeat("a", 121)), checkColumns("x", "|"+strings.Repeat("a", 121)+"\n"+strings.Repeat("é", 120))},
-		{"clear text", checkClearText("x", "curl http://a:7948/"), checkClearText("x", "http://127.0.0.1:7948 https://a http://a:7949/metrics")},
+		{"generated", checkLength("x", strings.Repeat("a ", 1501)),
+			checkLength("x", "<!-- x: generated -->\n"+strings.Repeat("a ", 1501)+"\n<!-- end -->")},
+		{"columns", checkColumns("x", strings.Repeat("a", 121)),
+			checkColumns("x", "|"+strings.Repeat("a", 121)+"\n"+strings.Repeat("é", 120))},
+		{"clear text", checkClearText("x", "curl http://a:7948/"),
+			checkClearText("x", "http://127.0.0.1:7948 https://a http://a:7949/metrics")},
 		{"anchor", checkAnchors("x.md", "[a](y.md#no)", page), checkAnchors("x.md", "[a](y.md#one-two) [b](#a)", page)},
 		{"target", checkCalls("x.md", "`make sim`", "", all), checkCalls("x.md", "`make sim`", "\nsim: ## x", all)},
-		{"package", checkCalls("x.md", "go test ./proof/sim", "", none), checkCalls("x.md", "go test ./proof/sim", "", func(n string) bool { return path.Base(n) != "go.mod" })},
-		{"module", checkCalls("x.md", "go test ./m/sim", "", func(n string) bool { return n != "go.mod" && n != "m/sim/go.mod" }), checkCalls("x.md", "cd m && go test ./sim; go test -C m -v ./sim", "", func(n string) bool { return n != "go.mod" && n != "m/sim/go.mod" })},
+		{"package", checkCalls("x.md", "go test ./proof/sim", "", none),
+			checkCalls("x.md", "go test ./proof/sim", "", func(n string) bool { return path.Base(n) != "go.mod" })},
+		{"module", checkCalls("x.md", "go test ./m/sim", "", func(n string) bool {
+			return n != "go.mod" &&
+				n != "m/sim/go.mod"
+		}), checkCalls("x.md", "cd m && go test ./sim; go test -C m -v ./sim", "",
+			func(n string) bool { return n != "go.mod" && n != "m/sim/go.mod" })},
 		{"path", checkPaths("x/y.md", "`a/b.go`", none), checkPaths("x/y.md", "`a/b.go` `internal/c`", all)},
 		{"script", checkCalls("x.md", "`.ci/run`", "", none), checkCalls("x.md", "`.ci/run`", "", all)},
 	}

@@ -31,7 +31,8 @@ func entry(disk []roster.MemberID, replicas ...roster.Incarnation) roster.Partit
 // storedBy is the storage of a partition in a grid with durable members.
 func storedBy(p roster.Partition, durable ...roster.Incarnation) roster.Storage {
 	s := roster.Storage{Durable: durable}
-	s.Next = slices.DeleteFunc(slices.Clone(p.InSync), func(i roster.Incarnation) bool { return !slices.Contains(durable, i) })
+	s.Next = slices.DeleteFunc(slices.Clone(p.InSync),
+		func(i roster.Incarnation) bool { return !slices.Contains(durable, i) })
 	s.Needed = s.Next
 	return s
 }
@@ -49,22 +50,24 @@ func TestPersistent(t *testing.T) {
 		on       said
 		want     bool
 	}{
-		"both have it":              {named, all, all, said{durableA: 2, durableB: 2}, true},
-		"one has less":              {named, all, all, said{durableA: 2, durableB: 1}, false},
-		"the owner has less":        {named, all, all, said{durableA: 1, durableB: 2}, false},
-		"one has said nothing":      {named, all, all, said{durableA: 2}, false},
-		"the owner has nothing":     {named, all, all, said{durableB: 2}, false},
-		"a volatile one needs none": {disksOf(durableA), []roster.Incarnation{durableA, volatile}, all, said{durableA: 2}, true},
-		"one more is in sync":       {disksOf(durableA), all, all, said{durableA: 2}, false},
-		"another disk is named":     {named, all[:1], all, said{durableA: 2}, false},
-		"no disk is named":          {nil, all, all, said{durableA: 2, durableB: 2}, false},
-		"no durable replica":        {disksOf(durableA), []roster.Incarnation{volatile}, all, nil, false},
-		"none, and none was named":  {nil, []roster.Incarnation{volatile}, all, nil, false},
-		"no durable member":         {nil, []roster.Incarnation{volatile}, nil, nil, true},
-		"none any longer":           {disksOf(durableA), []roster.Incarnation{volatile}, nil, nil, false},
+		"both have it":          {named, all, all, said{durableA: 2, durableB: 2}, true},
+		"one has less":          {named, all, all, said{durableA: 2, durableB: 1}, false},
+		"the owner has less":    {named, all, all, said{durableA: 1, durableB: 2}, false},
+		"one has said nothing":  {named, all, all, said{durableA: 2}, false},
+		"the owner has nothing": {named, all, all, said{durableB: 2}, false},
+		"a volatile one needs none": {disksOf(durableA), []roster.Incarnation{durableA, volatile}, all,
+			said{durableA: 2}, true},
+		"one more is in sync":      {disksOf(durableA), all, all, said{durableA: 2}, false},
+		"another disk is named":    {named, all[:1], all, said{durableA: 2}, false},
+		"no disk is named":         {nil, all, all, said{durableA: 2, durableB: 2}, false},
+		"no durable replica":       {disksOf(durableA), []roster.Incarnation{volatile}, all, nil, false},
+		"none, and none was named": {nil, []roster.Incarnation{volatile}, all, nil, false},
+		"no durable member":        {nil, []roster.Incarnation{volatile}, nil, nil, true},
+		"none any longer":          {disksOf(durableA), []roster.Incarnation{volatile}, nil, nil, false},
 	} {
 		a := newActor(test.replicas[0])
-		a.replica.Observe(1, entry(test.disk, test.replicas...), storedBy(entry(test.disk, test.replicas...), test.durable...))
+		a.replica.Observe(1, entry(test.disk, test.replicas...),
+			storedBy(entry(test.disk, test.replicas...), test.durable...))
 		a.write("x")
 		a.write("y")
 		for i, number := range test.on {
@@ -142,13 +145,16 @@ func TestStoredByOthers(t *testing.T) {
 func TestPersistedAtItsVersion(t *testing.T) {
 	all := []roster.Incarnation{durableA, durableB}
 	a := newActor(durableA)
-	a.replica.Observe(1, entry(nil, durableA, durableB, volatile), storedBy(entry(nil, durableA, durableB, volatile), all...))
+	a.replica.Observe(1, entry(nil, durableA, durableB, volatile),
+		storedBy(entry(nil, durableA, durableB, volatile), all...))
 	a.write("x")
-	a.replica.Observe(2, entry(nil, durableA, durableB, volatile), storedBy(entry(nil, durableA, durableB, volatile), all...))
+	a.replica.Observe(2, entry(nil, durableA, durableB, volatile),
+		storedBy(entry(nil, durableA, durableB, volatile), all...))
 	a.write("y")
 	is := func(want bool, when string) {
 		t.Helper()
-		if p, ok := a.replica.Persisted(); ok != want || ok && p != (roster.Persisted{Partition: 7, Version: a.replica.Version()}) {
+		if p, ok := a.replica.Persisted(); ok != want ||
+			ok && p != (roster.Persisted{Partition: 7, Version: a.replica.Version()}) {
 			t.Errorf("%s: %v, %v", when, p, ok)
 		}
 	}
@@ -158,13 +164,16 @@ func TestPersistedAtItsVersion(t *testing.T) {
 	is(false, "one has an earlier number")
 	a.replica.StoredBy(durableB, Position{1, 1})
 	is(true, "both have the number of the version")
-	a.replica.Observe(3, entry(disksOf(all...), durableA, durableB, volatile), storedBy(entry(disksOf(all...), durableA, durableB, volatile), all...))
+	a.replica.Observe(3, entry(disksOf(all...), durableA, durableB, volatile),
+		storedBy(entry(disksOf(all...), durableA, durableB, volatile), all...))
 	a.replica.StoredBy(durableB, Position{1, 2})
 	a.replica.Stored(Position{1, 2})
 	is(false, "they are named")
-	a.replica.Observe(4, entry(disksOf(all...), durableA, volatile), storedBy(entry(disksOf(all...), durableA, volatile), all...))
+	a.replica.Observe(4, entry(disksOf(all...), durableA, volatile),
+		storedBy(entry(disksOf(all...), durableA, volatile), all...))
 	is(true, "another one is named")
-	a.replica.Observe(5, entry(disksOf(durableA), durableA, volatile), storedBy(entry(disksOf(durableA), durableA, volatile), all...))
+	a.replica.Observe(5, entry(disksOf(durableA), durableA, volatile),
+		storedBy(entry(disksOf(durableA), durableA, volatile), all...))
 	is(false, "it is named alone")
 	a.replica.Heard(2)
 	is(false, "a later term is known")
@@ -179,7 +188,8 @@ func TestPersistedAtItsVersion(t *testing.T) {
 // owner that was replaced (D6).
 func TestMayShow(t *testing.T) {
 	b := newActor(durableB)
-	b.replica.Observe(3, roster.Partition{Owner: durableA, InSync: []roster.Incarnation{durableA}, Term: 2, LostTerm: 2}, roster.Storage{})
+	b.replica.Observe(3, roster.Partition{Owner: durableA, InSync: []roster.Incarnation{durableA}, Term: 2, LostTerm: 2},
+		roster.Storage{})
 	for _, test := range []struct {
 		term, lost roster.Term
 		want       error
@@ -213,7 +223,8 @@ func TestJoinerOnDisk(t *testing.T) {
 // TestReplacedIsSentWhole: after a change of the whole table each replica needs all of it.
 func TestReplacedIsSentWhole(t *testing.T) {
 	a := newActor("a")
-	a.replica.Observe(1, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Term: 1, LostTerm: 1}, roster.Storage{})
+	a.replica.Observe(1, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Term: 1, LostTerm: 1},
+		roster.Storage{})
 	a.replica.Acknowledged("b", 1, Position{Term: 1})
 	a.write("x")
 	a.diary.lines = []string{"all"}

@@ -155,7 +155,8 @@ func (w *world) accept(t *rapid.T, l letter) letter {
 	if acted && !p.replica.Acts() {
 		w.seen["deposed by a message"]++
 	}
-	return letter{from: p, to: l.from, update: u, answer: true, held: held, newest: p.replica.Newest(), gap: errors.Is(err, ErrGap)}
+	return letter{from: p, to: l.from, update: u, answer: true, held: held, newest: p.replica.Newest(),
+		gap: errors.Is(err, ErrGap)}
 }
 
 // hearAnswer delivers the answer to an owner's update.

@@ -127,7 +127,8 @@ func (h *history) admit(t *rapid.T) bool {
 	}
 	said := h.held[len(h.held)-1-rapid.IntRange(0, min(3, len(h.held)-1)).Draw(t, "earlier")]
 	said.Partition = 0
-	next, err := h.newest().Apply(roster.Command{From: said.Version, Change: &roster.Change{Admit: []roster.Replica{said.Replica}}})
+	next, err := h.newest().Apply(roster.Command{From: said.Version,
+		Change: &roster.Change{Admit: []roster.Replica{said.Replica}}})
 	if errors.Is(err, roster.ErrStale) {
 		return false
 	}

@@ -99,7 +99,8 @@ func TestReplicas(t *testing.T) {
 			w.checkInSync(t)
 		}
 	})
-	for _, what := range []string{"answers", "late answers", "takeovers with answers", "losses", "admitted", "discarded", "kept for an owner", "gaps", "old terms", "deposed by a message"} {
+	for _, what := range []string{"answers", "late answers", "takeovers with answers", "losses", "admitted", "discarded",
+		"kept for an owner", "gaps", "old terms", "deposed by a message"} {
 		if seen[what] == 0 {
 			t.Errorf("never seen: %s", what)
 		}
@@ -295,7 +296,8 @@ func (w *world) check(t *rapid.T, p *process) {
 		t.Fatalf("%s acts: %v, want %v, with term %d heard of, by %+v", p.name, !acts, acts, p.heard, e)
 	}
 	held := p.replica.Position()
-	if lines := p.diary.lines; held == (Position{}) && len(lines) > 0 || held != (Position{}) && !slices.Equal(lines, w.made[held].lines) {
+	if lines := p.diary.lines; held == (Position{}) && len(lines) > 0 || held != (Position{}) &&
+		!slices.Equal(lines, w.made[held].lines) {
 		t.Fatalf("%s at %v has\n%v, made was\n%v", p.name, held, lines, w.made[held].lines)
 	}
 	for _, number := range []uint64{0, p.next, held.Number / 2, held.Number} {
@@ -304,9 +306,13 @@ func (w *world) check(t *rapid.T, p *process) {
 		}
 	}
 	_, ready := p.replica.Admission()
-	due := acts && slices.ContainsFunc(p.said[e.Joining], func(s saying) bool { return s.version == p.version && s.number >= p.mark })
+	due := acts && slices.ContainsFunc(p.said[e.Joining], func(s saying) bool {
+		return s.version == p.version &&
+			s.number >= p.mark
+	})
 	if ready != due {
-		t.Fatalf("%s at %d with mark %d admits: %v, want %v, by %+v, acknowledged %v", p.name, p.version, p.mark, ready, due, e, p.said)
+		t.Fatalf("%s at %d with mark %d admits: %v, want %v, by %+v, acknowledged %v", p.name, p.version, p.mark, ready,
+			due, e, p.said)
 	}
 	for ; acts && p.next <= held.Number && p.replica.AllAcknowledged(p.next); p.next++ {
 		w.answer(t, Position{held.Term, p.next})

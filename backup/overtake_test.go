@@ -19,7 +19,8 @@ func TestOwnerOvertakesATableItDidNotMake(t *testing.T) {
 			}
 			a.write("x")
 			deliver(t, a, b)
-			forged := diaryUpdate{Version: 1, Position: Position{Term: 1, Number: a.replica.Position().Number + lead}, Whole: &[]string{"forged"}}
+			forged := diaryUpdate{Version: 1, Position: Position{Term: 1, Number: a.replica.Position().Number + lead},
+				Whole: &[]string{"forged"}}
 			if _, err := b.replica.Accept(forged); err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +47,8 @@ func TestNumbersOutOfReach(t *testing.T) {
 	b := newActor(durableB)
 	b.replica.Observe(1, entry(nil, durableA, durableB), roster.Storage{})
 	table := func(number uint64) error {
-		_, err := b.replica.Accept(diaryUpdate{Version: 1, Position: Position{Term: 1, Number: number}, Whole: &[]string{"x"}})
+		_, err := b.replica.Accept(diaryUpdate{Version: 1, Position: Position{Term: 1, Number: number},
+			Whole: &[]string{"x"}})
 		return err
 	}
 	if err := table(numberMax + 1); !errors.Is(err, ErrNumber) {

@@ -49,7 +49,8 @@ func TestChangedPanics(t *testing.T) {
 func owning(t *testing.T) *actor {
 	t.Helper()
 	a := newActor("a")
-	a.replica.Observe(1, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Term: 1, LostTerm: 1}, roster.Storage{})
+	a.replica.Observe(1, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Term: 1, LostTerm: 1},
+		roster.Storage{})
 	a.replica.Acknowledged("b", 1, Position{1, 0})
 	return a
 }
@@ -67,11 +68,13 @@ func TestUpdateIsACopy(t *testing.T) {
 	if !slices.Equal(*whole.Whole, []string{"floor0"}) || whole.Position != (Position{1, 0}) {
 		t.Errorf("%+v", whole)
 	}
-	if len(changes.Changes) != 1 || !slices.Equal(changes.Changes[0], []string{"x"}) || changes.Position != (Position{1, 1}) {
+	if len(changes.Changes) != 1 || !slices.Equal(changes.Changes[0], []string{"x"}) ||
+		changes.Position != (Position{1, 1}) {
 		t.Errorf("%+v", changes)
 	}
 	for _, u := range []diaryUpdate{whole, changes} {
-		if held, err := a.replica.Accept(u); !errors.Is(err, ErrOwnTerm) || held != a.replica.Position() || !a.replica.Acts() {
+		if held, err := a.replica.Accept(u); !errors.Is(err, ErrOwnTerm) || held != a.replica.Position() ||
+			!a.replica.Acts() {
 			t.Errorf("its own update: %v, %v", held, err)
 		}
 	}
@@ -124,7 +127,8 @@ func TestChangesKept(t *testing.T) {
 // sent again and again.
 func TestChangesAreKeptForAJoiner(t *testing.T) {
 	a := owning(t)
-	a.replica.Observe(2, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Joining: "c", Term: 1, LostTerm: 1}, roster.Storage{})
+	a.replica.Observe(2, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Joining: "c", Term: 1,
+		LostTerm: 1}, roster.Storage{})
 	a.write("x")
 	a.replica.Acknowledged("b", 2, Position{1, 1})
 	a.write("y")
@@ -172,7 +176,8 @@ func TestAcknowledged(t *testing.T) {
 				delete(said, i)
 			default:
 				at := version - min(version, roster.Version(rapid.IntRange(0, 2).Draw(t, "earlier")))
-				held := Position{term - roster.Term(rapid.SampledFrom([]uint64{0, 0, 0, 1}).Draw(t, "terms before")), rapid.Uint64Range(0, a.replica.Position().Number+1).Draw(t, "number")}
+				held := Position{term - roster.Term(rapid.SampledFrom([]uint64{0, 0, 0, 1}).Draw(t, "terms before")),
+					rapid.Uint64Range(0, a.replica.Position().Number+1).Draw(t, "number")}
 				before := a.replica.Position().Number
 				a.replica.Acknowledged(i, at, held)
 				if ahead := a.replica.Acts() && held.Term == term && held.Number > before; ahead {
@@ -194,7 +199,8 @@ func TestAcknowledged(t *testing.T) {
 
 // compareSaid compares an owner with the acknowledgements: of each replica those of the
 // latest version count.
-func compareSaid(t *rapid.T, a *actor, p roster.Partition, said map[roster.Incarnation]map[roster.Version]uint64, version roster.Version, mark uint64) {
+func compareSaid(t *rapid.T, a *actor, p roster.Partition, said map[roster.Incarnation]map[roster.Version]uint64,
+	version roster.Version, mark uint64) {
 	acts := a.replica.Acts()
 	for number := range a.replica.Position().Number + 2 {
 		want := acts
@@ -217,7 +223,8 @@ func compareSaid(t *rapid.T, a *actor, p roster.Partition, said map[roster.Incar
 	if got != want {
 		t.Fatalf("admits: %v, want %v, at %d with mark %d; %+v, said %v", got, want, version, mark, p, said)
 	}
-	if exactly := (roster.Holding{Replica: roster.Replica{Partition: 7, Member: p.Joining}, Version: version}); got && h != exactly {
+	if exactly := (roster.Holding{Replica: roster.Replica{Partition: 7, Member: p.Joining}, Version: version}); got &&
+		h != exactly {
 		t.Fatalf("admits %+v, want %+v", h, exactly)
 	}
 }

@@ -20,9 +20,11 @@ window, and no ID is repeated. So the figures compare the costs to a user, not e
 	if absent != "" {
 		r.p("%s\n\n", absent)
 	}
-	r.p("### One at a time\n\nTurns of %d, without the time of the detach in between; %s of each.\n\n", b.size.turn, thousands(float64(b.size.turn*b.size.attaches)))
+	r.p("### One at a time\n\nTurns of %d, without the time of the detach in between; %s of each.\n\n", b.size.turn,
+		thousands(float64(b.size.turn*b.size.attaches)))
 	etcd := theirsOf(alone)
-	r.table([]string{"operation", "p50", "p90", "p99", "etcd's p50, ratio", "etcd's p90, ratio", "etcd's p99, ratio"}, aloneRows(alone, etcd))
+	r.table([]string{"operation", "p50", "p90", "p99", "etcd's p50, ratio", "etcd's p90, ratio", "etcd's p99, ratio"},
+		aloneRows(alone, etcd))
 	r.p(`
 ### %d callers
 

@@ -88,5 +88,6 @@ callers.
 	r.table([]string{"generator", "ns per ID", "10th percentile, ns", "allocations", rival + ", ratio"}, rows)
 	r.pictures["cost.svg"] = drawCosts(b.all, spent)
 	ours := spent[find(b.all, "snowgrid 7/16")].ns
-	r.headline("one ID, far from the limit", fmt.Sprintf("%.1f ns", ours), fmt.Sprintf("%s: %.1f ns", rival, base), times(base/ours)+" as long")
+	r.headline("one ID, far from the limit", fmt.Sprintf("%.1f ns", ours), fmt.Sprintf("%s: %.1f ns", rival, base),
+		times(base/ours)+" as long")
 }

@@ -151,26 +151,32 @@ real Redis server adds to its times.
 `, version)
 	var rows [][]string
 	for _, w := range ways {
-		rows = append(rows, []string{"INCR, " + w.name, short(w.times.percentile(0.5)), short(w.times.percentile(0.99)), rounded(w.rate())})
+		rows = append(rows, []string{"INCR, " + w.name, short(w.times.percentile(0.5)), short(w.times.percentile(0.99)),
+			rounded(w.rate())})
 	}
 	costs := make([]float64, len(ours))
 	for i, m := range ours {
 		slices.Sort(m.costs)
 		costs[i] = m.costs[len(m.costs)/2]
-		rows = append(rows, []string{"Next, " + m.name, fmt.Sprintf("%.1f ns", costs[i]), "see latency", rounded(m.perSecond())})
+		rows = append(rows, []string{"Next, " + m.name, fmt.Sprintf("%.1f ns", costs[i]), "see latency",
+			rounded(m.perSecond())})
 	}
 	one := float64(ways[0].times.percentile(0.5))
 	best := slices.MaxFunc(ways, func(a, b *counting) int { return int(a.rate() - b.rate()) })
 	for i, m := range ours {
-		rows[len(ways)+i] = append(rows[len(ways)+i], times(one/costs[i]), times(m.perSecond()/ways[0].rate()), times(m.perSecond()/best.rate()))
+		rows[len(ways)+i] = append(rows[len(ways)+i], times(one/costs[i]), times(m.perSecond()/ways[0].rate()),
+			times(m.perSecond()/best.rate()))
 	}
 	for i := range ways {
 		rows[i] = append(rows[i], "", "", "")
 	}
-	b.report.table([]string{"source", "p50", "p99", "numbers per second", "time of an INCR, 1 connection, ratio", "rate, ratio to 1 connection", "rate, ratio to the best of Redis"}, rows)
-	b.report.headline("one number", fmt.Sprintf("7/16: %.1f ns", costs[0]), "Redis INCR, 1 connection: "+short(time.Duration(one)), times(one/costs[0])+" as long")
+	b.report.table([]string{"source", "p50", "p99", "numbers per second", "time of an INCR, 1 connection, ratio",
+		"rate, ratio to 1 connection", "rate, ratio to the best of Redis"}, rows)
+	b.report.headline("one number", fmt.Sprintf("7/16: %.1f ns", costs[0]), "Redis INCR, 1 connection: "+
+		short(time.Duration(one)), times(one/costs[0])+" as long")
 	last := ours[len(ours)-1]
-	b.report.headline("numbers per second, 1 goroutine", fmt.Sprintf("7/16: %s, 13/10: %s", rounded(ours[0].perSecond()), rounded(last.perSecond())),
+	b.report.headline("numbers per second, 1 goroutine", fmt.Sprintf("7/16: %s, 13/10: %s", rounded(ours[0].perSecond()),
+		rounded(last.perSecond())),
 		fmt.Sprintf("Redis INCR, %s: %s", best.name, rounded(best.rate())),
 		fmt.Sprintf("%s and %s as many", times(ours[0].perSecond()/best.rate()), times(last.perSecond()/best.rate())))
 }

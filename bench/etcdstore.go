@@ -184,8 +184,10 @@ func (r *bareRenewals) renew(ctx context.Context) (time.Duration, error) {
 }
 
 func (b *bench) writeEtcd(version string, pairs []*pair, both []generator, spent []cost) {
-	b.report.p("One holder over etcd %s, %d servers; medians, in turns. An attach is the reads of the marker and of the records, "+
-		"and a claim; its way back is not timed. Bare calls are those that a lease with a key needs at least.\n\n", version, gridSize)
+	b.report.p(
+		"One holder over etcd %s, %d servers; medians, in turns. An attach is the reads of the marker and of the records, "+
+			"and a claim; its way back is not timed. Bare calls are those that a lease with a key needs at least.\n\n",
+		version, gridSize)
 	var rows [][]string
 	for _, p := range pairs {
 		ours, bare := p.oursT.percentile(0.5), p.barT.percentile(0.5)

@@ -63,7 +63,8 @@ func snowgrid(ctx context.Context) (out []generator, end func(), err error) {
 			return nil, nil, err
 		}
 		perMilli := float64(int(1) << (23 - bits))
-		out = append(out, generator{name: fmt.Sprintf("snowgrid %d/%d", bits, 23-bits), perMilli: perMilli, next: func() { _, _ = s.Next(ctx) }})
+		out = append(out, generator{name: fmt.Sprintf("snowgrid %d/%d", bits, 23-bits), perMilli: perMilli,
+			next: func() { _, _ = s.Next(ctx) }})
 		if bits == 7 {
 			buffer := make([]sequencer.ID, 64)
 			out = append(out, generator{

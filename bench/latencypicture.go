@@ -44,7 +44,8 @@ func drawLatency(measured []latencies) []byte {
 
 func drawAxis(b *strings.Builder, bottom int) {
 	for d := axisFrom; d <= axisTo; d *= 10 {
-		fmt.Fprintf(b, `<line x1="%.1f" y1="46" x2="%.1f" y2="%d" stroke="#e2e6ec"/><text x="%.1f" y="40" text-anchor="middle" fill="#5a6472">%s</text>`+"\n",
+		fmt.Fprintf(b,
+			`<line x1="%.1f" y1="46" x2="%.1f" y2="%d" stroke="#e2e6ec"/><text x="%.1f" y="40" text-anchor="middle" fill="#5a6472">%s</text>`+"\n",
 			across(d), across(d), bottom, across(d), d)
 	}
 }
@@ -53,7 +54,8 @@ func drawRange(b *strings.Builder, y int, l *latency) {
 	color := colorOf(l.name)
 	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+14, html.EscapeString(l.name))
 	fmt.Fprintf(b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="%s" stroke-width="2"/>`,
-		across(l.times.percentile(percentiles[0])), y+10, across(l.times.percentile(percentiles[len(percentiles)-1])), y+10, color)
+		across(l.times.percentile(percentiles[0])), y+10, across(l.times.percentile(percentiles[len(percentiles)-1])),
+		y+10, color)
 	for _, q := range percentiles {
 		fmt.Fprintf(b, `<circle cx="%.1f" cy="%d" r="4" fill="%s"/>`, across(l.times.percentile(q)), y+10, color)
 	}

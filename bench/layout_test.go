@@ -14,7 +14,8 @@ import (
 // other apart into the same parts.
 func TestTwitterLayoutIsThatOfBwmarrin(t *testing.T) {
 	if snowflake.NodeBits != 10 || snowflake.StepBits != 12 || snowflake.Epoch != epoch.Twitter.UnixMilli() {
-		t.Skipf("another test has changed the globals of bwmarrin/snowflake: %d/%d from %d", snowflake.NodeBits, snowflake.StepBits, snowflake.Epoch)
+		t.Skipf("another test has changed the globals of bwmarrin/snowflake: %d/%d from %d", snowflake.NodeBits,
+			snowflake.StepBits, snowflake.Epoch)
 	}
 	def, err := sequencer.Define("tweets", sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.Twitter})
 	if err != nil {
@@ -27,7 +28,8 @@ func TestTwitterLayoutIsThatOfBwmarrin(t *testing.T) {
 		}
 		for range 10_000 {
 			id := node.Generate()
-			want := sequencer.Parts{Time: time.UnixMilli(id.Time()).UTC(), Node: sequencer.NodeID(id.Node()), Counter: uint32(id.Step())}
+			want := sequencer.Parts{Time: time.UnixMilli(id.Time()).UTC(), Node: sequencer.NodeID(id.Node()),
+				Counter: uint32(id.Step())}
 			if got := def.Decompose(sequencer.ID(id)); got != want || int64(got.Node) != number {
 				t.Fatalf("%d is %+v, and with bwmarrin/snowflake %+v of node %d", id, got, want, number)
 			}

@@ -117,7 +117,8 @@ func startMemberProcesses(ctx context.Context, secured string) (apis []string, e
 	end = func() { endAll(started) }
 	for i := range gridSize {
 		cmd := exec.Command(self)
-		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", memberVar, i, strings.Join(gossip, ",")), securityVar+"="+secured)
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", memberVar, i, strings.Join(gossip, ",")),
+			securityVar+"="+secured)
 		p, output, err := startMemberProcess(cmd)
 		if err != nil {
 			end()
@@ -159,7 +160,8 @@ func startMemberProcess(cmd *exec.Cmd) (*process, io.Reader, error) {
 }
 
 // gridKeeper is a grid as those see it who attach to it through one client.
-func gridKeeper(ctx context.Context, name string, start func(ctx context.Context) ([]string, func(), error)) (k *keeper, err error) {
+func gridKeeper(ctx context.Context, name string, start func(ctx context.Context) ([]string, func(), error)) (k *keeper,
+	err error) {
 	apis, end, err := start(ctx)
 	if err != nil {
 		return nil, err

@@ -59,8 +59,10 @@ func (r *report) head() string {
 		b.WriteString("**A quick run: the samples are too small for meaningful figures.**\n\n")
 	}
 	took := time.Since(r.began)
-	fmt.Fprintf(&b, "Made by `cd bench && go run .` on %s.\nLoad average %s at the start, %s at the end. The run took %v; other machines on the same host used\n%.1f %% of the processors' time in it.\n\n",
-		machine(), r.load, loadAverage(), took.Round(time.Second), 100*(stolen()-r.stolen)/took.Seconds()/float64(runtime.NumCPU()))
+	fmt.Fprintf(&b,
+		"Made by `cd bench && go run .` on %s.\nLoad average %s at the start, %s at the end. The run took %v; other machines on the same host used\n%.1f %% of the processors' time in it.\n\n",
+		machine(), r.load, loadAverage(), took.Round(time.Second),
+		100*(stolen()-r.stolen)/took.Seconds()/float64(runtime.NumCPU()))
 	b.WriteString(`All candidates took turns in one run, so that noise affects them equally. Compare ratios within this
 report, not figures of two reports. n/m means n bits of logical node and m bits of counter; 7/16, 6/16
 and "16 bits" all have 65,536 IDs per millisecond. "8 nodes" is one striped handle over eight logical

@@ -145,13 +145,15 @@ func (s *side) hold(ctx context.Context, n int, name string) (wire.RenewRequest,
 		if err != nil {
 			return wire.RenewRequest{}, err
 		}
-		set.Print = set.Print.With(sequencer.PrintOf(made.Sequencer.Life, sequencer.Attachment{ID: claim.ID, Node: res.Node, Grant: res.Grant}))
+		set.Print = set.Print.With(sequencer.PrintOf(made.Sequencer.Life, sequencer.Attachment{ID: claim.ID, Node: res.Node,
+			Grant: res.Grant}))
 	}
 	return wire.RenewRequest{Holder: s.holder, Grid: s.directory.Grid, Sets: []wire.ClaimSet{set}}, nil
 }
 
 // take attaches one logical node.
-func (s *side) take(ctx context.Context, holder sequencer.HolderID, q wire.Sequencer) (wire.Claim, wire.AttachResponse, error) {
+func (s *side) take(ctx context.Context, holder sequencer.HolderID, q wire.Sequencer) (wire.Claim,
+	wire.AttachResponse, error) {
 	claim := wire.Claim{Sequencer: q}
 	_, _ = rand.Read(claim.ID[:])
 	var res wire.AttachResponse
@@ -214,11 +216,15 @@ func (b *bench) writeSecurity(pairs []*pair) {
 		}
 		rows = append(rows, row)
 	}
-	b.report.table([]string{"call", "mutual TLS, median, ms", "clear text", "ratio", "mutual TLS, p99, ms", "clear text", "ratio"}, rows)
-	b.report.p("\nIDs are issued inside the process, so security costs them nothing. A process has one connection to a member, " +
-		"which it keeps: the first call is paid once each.\n")
+	b.report.table([]string{"call", "mutual TLS, median, ms", "clear text", "ratio", "mutual TLS, p99, ms", "clear text",
+		"ratio"}, rows)
+	b.report.p(
+		"\nIDs are issued inside the process, so security costs them nothing. A process has one connection to a member, " +
+			"which it keeps: the first call is paid once each.\n")
 	attach, renewal := pairs[0], pairs[1]
 	ratio := func(p *pair) float64 { return float64(p.oursT.percentile(0.5)) / float64(p.barT.percentile(0.5)) }
-	b.report.headline("attach with mutual TLS", inMillis(attach.oursT.percentile(0.5))+" ms", "clear text: "+inMillis(attach.barT.percentile(0.5))+" ms", times(ratio(attach))+" as long")
-	b.report.headline("renewal with mutual TLS", inMillis(renewal.oursT.percentile(0.5))+" ms", "clear text: "+inMillis(renewal.barT.percentile(0.5))+" ms", times(ratio(renewal))+" as long")
+	b.report.headline("attach with mutual TLS", inMillis(attach.oursT.percentile(0.5))+" ms",
+		"clear text: "+inMillis(attach.barT.percentile(0.5))+" ms", times(ratio(attach))+" as long")
+	b.report.headline("renewal with mutual TLS", inMillis(renewal.oursT.percentile(0.5))+" ms",
+		"clear text: "+inMillis(renewal.barT.percentile(0.5))+" ms", times(ratio(renewal))+" as long")
 }

@@ -206,7 +206,8 @@ func (b *bench) writeStaleness(unsaturated, full []ages) {
 	for _, a := range append(unsaturated, full...) {
 		rows = append(rows, []string{
 			a.scenario, thousands(float64(a.ids)), fmt.Sprintf("%.3f", a.share), fmt.Sprint(a.future),
-			fmt.Sprintf("%s (%.3g %%)", thousands(float64(a.old)), 100*float64(a.old)/float64(max(a.ids, 1))), fmt.Sprintf("%d ms", a.oldest),
+			fmt.Sprintf("%s (%.3g %%)", thousands(float64(a.old)), 100*float64(a.old)/float64(max(a.ids, 1))),
+			fmt.Sprintf("%d ms", a.oldest),
 		})
 		future += a.future
 	}
@@ -221,7 +222,9 @@ goroutines per core. At full rate another goroutine takes 64 IDs at a time next 
 measured; then timestamps may be up to 4 ms old by design.
 
 `)
-	b.report.table([]string{"scenario", "IDs measured", "share of the ID space used", "in the future", "1 ms old or more", "oldest"}, rows)
+	b.report.table([]string{"scenario", "IDs measured", "share of the ID space used", "in the future", "1 ms old or more",
+		"oldest"}, rows)
 	b.report.headline("timestamps in the future", fmt.Sprint(future), "", "")
-	b.report.headline("timestamps 1 ms old or more, ID space not used up", fmt.Sprintf("%d of %s", old, thousands(float64(ids))), "", "")
+	b.report.headline("timestamps 1 ms old or more, ID space not used up",
+		fmt.Sprintf("%d of %s", old, thousands(float64(ids))), "", "")
 }

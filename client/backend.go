@@ -40,7 +40,8 @@ func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Pre
 	claim := ask(c.session, func(*session.Machine) session.Claim { return b.entry.State.AttachClaim(id, p) })
 	began := c.clock.Mono()
 	var res wire.AttachResponse
-	req := wire.AttachRequest{Holder: c.holder, Claim: claimOnWire(claim), Previous: previous, Identity: identity, About: c.about}
+	req := wire.AttachRequest{Holder: c.holder, Claim: claimOnWire(claim), Previous: previous, Identity: identity,
+		About: c.about}
 	err = c.callOwner(ctx, ref.Definition.Name(), wire.PathAttach, req, &res)
 	c.counts.attached(c.clock.Mono()-began, err)
 	if err != nil {
@@ -50,10 +51,12 @@ func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Pre
 }
 
 // attached applies an attachment from the reply to a request sent at began.
-func (b *backend) attached(ref sequencer.Ref, a sequencer.Attachment, s wire.Stamp, began time.Duration) (sequencer.Attachment, error) {
+func (b *backend) attached(ref sequencer.Ref, a sequencer.Attachment, s wire.Stamp,
+	began time.Duration) (sequencer.Attachment, error) {
 	c := b.client
 	if int(a.Node) >= ref.Definition.Nodes() {
-		return sequencer.Attachment{}, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the owner answered logical node %d of %d", ref.Definition.Name(), a.Node, ref.Definition.Nodes())
+		return sequencer.Attachment{}, failure.Errorf(sequencer.ErrUnavailable,
+			"sequencer %q: the owner answered logical node %d of %d", ref.Definition.Name(), a.Node, ref.Definition.Nodes())
 	}
 	c.memory.attached(b.entry.Control, a)
 	c.session.do(func(m *session.Machine, now session.Now) {

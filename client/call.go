@@ -111,9 +111,12 @@ func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
 	}
 	if wire.IsAnswer(last) { // the grid is reachable, and its reply has the remedy
 		text := strings.TrimPrefix(oneLine(last), fmt.Sprintf("sequencer %q: ", name))
-		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: not possible in time: %w; last answer: %s", name, ctx.Err(), text)
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: not possible in time: %w; last answer: %s", name,
+			ctx.Err(), text)
 	}
-	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no answer in time: %w; last error: %s; check that a majority of the grid is reachable, then try again", name, ctx.Err(), oneLine(last))
+	return failure.Errorf(sequencer.ErrUnavailable,
+		"sequencer %q: no answer in time: %w; last error: %s; check that a majority of the grid is reachable, then try again",
+		name, ctx.Err(), oneLine(last))
 }
 
 // oneLine returns the text of joined errors on one line, without repetitions.

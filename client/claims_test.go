@@ -27,7 +27,8 @@ func TestClaimsShowTheEnd(t *testing.T) {
 			t.Fatal("nothing was shown by a claim")
 		}
 		got := claims[0]
-		if got.ID != held.ID || *got.Node != held.Node || got.Until != held.Grant.Until || got.Grid != f.stamp.Grid || got.Version != f.stamp.Version {
+		if got.ID != held.ID || *got.Node != held.Node || got.Until != held.Grant.Until || got.Grid != f.stamp.Grid ||
+			got.Version != f.stamp.Version {
 			t.Errorf("the claim %+v does not show %+v of grid %v at version %d", got, held, f.stamp.Grid, f.stamp.Version)
 		}
 	})

@@ -160,7 +160,8 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 		retry, _ := c.tried(call, sequencer.ErrUnavailable)
 		_ = sleep(ctx, retry.Pause)
 		if ctx.Err() != nil {
-			return failure.Errorf(sequencer.ErrUnavailable, "client: no member answered at %s: %w; last error: %s; check the addresses, and that members run there",
+			return failure.Errorf(sequencer.ErrUnavailable,
+				"client: no member answered at %s: %w; last error: %s; check the addresses, and that members run there",
 				strings.Join(cfg.Addrs, ", "), ctx.Err(), last.Error())
 		}
 	}
@@ -169,7 +170,8 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 // newClient returns a running client that has not fetched a directory yet.
 func newClient(cfg Config) (*Client, error) {
 	if len(cfg.Addrs) == 0 {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Addrs is empty; give the API address of at least one member")
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
+			"client: Addrs is empty; give the API address of at least one member")
 	}
 	for _, addr := range cfg.Addrs {
 		if _, _, err := net.SplitHostPort(addr); err != nil {

@@ -31,7 +31,8 @@ func (c *Client) createAttached(ctx context.Context, def sequencer.Definition) (
 	}
 	first := &firstAttach{id: newAttachmentID(), seat: c.memory.take(name), identity: identity, began: c.clock.Mono()}
 	p, previous := c.memory.remembered(first.seat)
-	req.Attach = &wire.CreateAttach{Holder: c.holder, ID: first.id, Node: nodeOnWire(p), Previous: previous, Identity: identity, About: c.about}
+	req.Attach = &wire.CreateAttach{Holder: c.holder, ID: first.id, Node: nodeOnWire(p), Previous: previous,
+		Identity: identity, About: c.about}
 	var res wire.SequencerResponse
 	err = c.callOwner(ctx, name, wire.PathCreate, req, &res)
 	var ref sequencer.Ref
@@ -63,7 +64,8 @@ func (b *backend) takeFirst(ref sequencer.Ref, first *firstAttach) (a sequencer.
 		return a, true, c.identified(first.identity, err)
 	}
 	c.counts.attached(c.clock.Mono()-first.began, nil)
-	a, err = b.attached(ref, sequencer.Attachment{ID: first.id, Node: answer.Node, Grant: answer.Grant}, first.stamp, first.began)
+	a, err = b.attached(ref, sequencer.Attachment{ID: first.id, Node: answer.Node, Grant: answer.Grant}, first.stamp,
+		first.began)
 	return a, true, err
 }
 

@@ -49,7 +49,8 @@ func TestFirstIDTakesTwoCalls(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Second)
-		sets := slices.DeleteFunc(f.made(wire.PathRenew), func(m made) bool { return len(m.in.(wire.RenewRequest).Sets) == 0 })
+		sets := slices.DeleteFunc(f.made(wire.PathRenew),
+			func(m made) bool { return len(m.in.(wire.RenewRequest).Sets) == 0 })
 		if len(sets) != 1 {
 			t.Errorf("%d renewals in a quarter of a window", len(sets))
 		}
@@ -66,7 +67,10 @@ func TestCreateAttachesAtAnOlderOwner(t *testing.T) {
 		works(t, create(t, c, "orders"))
 		// The event stream may stand, and have a renewal made, before the attach.
 		all := f.paths()
-		got := slices.DeleteFunc(slices.Clone(all), func(path string) bool { return path != wire.PathCreate && path != wire.PathAttach })
+		got := slices.DeleteFunc(slices.Clone(all), func(path string) bool {
+			return path != wire.PathCreate &&
+				path != wire.PathAttach
+		})
 		if !slices.Equal(got, []string{wire.PathCreate, wire.PathAttach}) || f.attached() != 1 {
 			t.Errorf("the calls were %v; %d logical nodes", all, f.attached())
 		}
@@ -143,7 +147,8 @@ func TestFirstAttachNotAnsweredYet(t *testing.T) {
 		defer c.Close()
 		works(t, create(t, c, "orders"))
 		created, attached := f.made(wire.PathCreate), f.made(wire.PathAttach)
-		if len(created) != 1 || len(attached) != 1 || created[0].in.(wire.CreateRequest).Attach.ID != attached[0].in.(wire.AttachRequest).Claim.ID || f.attached() != 1 {
+		if len(created) != 1 || len(attached) != 1 ||
+			created[0].in.(wire.CreateRequest).Attach.ID != attached[0].in.(wire.AttachRequest).Claim.ID || f.attached() != 1 {
 			t.Errorf("created by %+v, attached by %+v; %d logical nodes", created, attached, f.attached())
 		}
 	})

@@ -24,7 +24,8 @@ func TestDialLogsOnce(t *testing.T) {
 		if err == nil {
 			t.Fatal("it found a member")
 		}
-		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `addrs="a:1, b:1"`) || !strings.Contains(text, "connection refused") {
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `addrs="a:1, b:1"`) ||
+			!strings.Contains(text, "connection refused") {
 			t.Errorf("logged %q", text)
 		}
 	})

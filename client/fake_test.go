@@ -80,7 +80,8 @@ func newFake() *fake {
 		stamp: wire.Stamp{Grid: roster.GridID{1}, Version: 5}, window: 15000,
 		members: []string{"a:1", "b:1", "c:1"}, owners: []int{0, 1, 2, 0, 1, 2},
 		down: map[string]bool{}, table: partition.NewTable(),
-		sessions: map[roster.PartitionID]*partition.Sessions{}, given: map[sequencer.AttachmentID]bool{}, streams: map[string]*fakeStream{},
+		sessions: map[roster.PartitionID]*partition.Sessions{}, given: map[sequencer.AttachmentID]bool{},
+		streams: map[string]*fakeStream{},
 	}
 }
 

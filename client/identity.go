@@ -28,13 +28,16 @@ func openProcess(cfg Config) (*process, error) {
 		return &process{Process: *cfg.parts.Process}, nil
 	}
 	if cfg.DataDir == "" && (cfg.Set != "" || cfg.Cluster != "") {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Set %.80q and Cluster %.80q need a DataDir, which keeps the number", cfg.Set, cfg.Cluster)
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
+			"client: Set %.80q and Cluster %.80q need a DataDir, which keeps the number", cfg.Set, cfg.Cluster)
 	}
 	if cfg.Set == "" && cfg.Cluster != "" {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Cluster is %.80q without a Set; give the name of a set", cfg.Cluster)
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
+			"client: Cluster is %.80q without a Set; give the name of a set", cfg.Cluster)
 	}
 	if len(cfg.Set) > roster.MaxSetName || len(cfg.Cluster) > roster.MaxSetName {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Set %.80q or Cluster %.80q is longer than %d bytes", cfg.Set, cfg.Cluster, roster.MaxSetName)
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Set %.80q or Cluster %.80q is longer than %d bytes",
+			cfg.Set, cfg.Cluster, roster.MaxSetName)
 	}
 	if cfg.DataDir == "" {
 		return &process{}, nil
@@ -77,7 +80,8 @@ func (c *Client) register(ctx context.Context, cfg Config) error {
 	}
 	set := c.process.files.Set(registration.Set{Cluster: cfg.Cluster, Name: cfg.Set}, c.directory.Load().Name)
 	if set.Cluster == "" {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "client: the grid's reply has no name; upgrade its members, or set Cluster")
+		return failure.Errorf(sequencer.ErrInvalidConfig,
+			"client: the grid's reply has no name; upgrade its members, or set Cluster")
 	}
 	host, _ := os.Hostname() // shown to operators; "" if there is none
 	var err error
@@ -144,7 +148,8 @@ func (c *Client) Registration() (Registration, bool) {
 		return Registration{}, false
 	}
 	s := c.process.Number.Status()
-	r := Registration{Cluster: s.Cluster, Set: s.Set, State: s.State.String(), Number: s.ID, Incarnation: s.Incarnation, Err: s.Err}
+	r := Registration{Cluster: s.Cluster, Set: s.Set, State: s.State.String(), Number: s.ID, Incarnation: s.Incarnation,
+		Err: s.Err}
 	if s.Fenced {
 		r.Err = registrar.FencedError(s.Err)
 	}
@@ -212,7 +217,8 @@ func (c *Client) callAny(ctx context.Context, path string, in, out any) error {
 
 // passingOn reports whether another member may answer a request that failed at one.
 func passingOn(err error) bool {
-	return errors.Is(err, sequencer.ErrUnavailable) || errors.Is(err, wire.ErrUnknownPath) || errors.Is(err, wire.ErrWrongMethod)
+	return errors.Is(err, sequencer.ErrUnavailable) || errors.Is(err, wire.ErrUnknownPath) ||
+		errors.Is(err, wire.ErrWrongMethod)
 }
 
 // close unlocks the data directory if this client opened it.

@@ -78,7 +78,8 @@ func TestNoGrantBeforeTheNumber(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		_, err := Dial(ctx, n.config(dir))
-		if !errors.Is(err, sequencer.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "META_DONE") {
+		if !errors.Is(err, sequencer.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "META_DONE") {
 			t.Errorf("dial: %v", err)
 		}
 		n.set(func() {
@@ -185,7 +186,8 @@ func TestIdentityConfig(t *testing.T) {
 	} {
 		cfg := newNumbering().config(t.TempDir())
 		change(&cfg)
-		if _, err := Dial(t.Context(), cfg); !errors.Is(err, sequencer.ErrInvalidConfig) || strings.Contains(err.Error(), "\n") {
+		if _, err := Dial(t.Context(), cfg); !errors.Is(err, sequencer.ErrInvalidConfig) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", cfg, err)
 		}
 	}

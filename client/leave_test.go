@@ -68,10 +68,12 @@ func TestEndsTogether(t *testing.T) {
 		return c.Leave(ctx)
 	}
 	for name, ends := range map[string][]end{
-		"leave twice": {leave, leave}, "leave and close": {leave, (*Client).Close}, "close and leave": {(*Client).Close, leave},
+		"leave twice": {leave, leave}, "leave and close": {leave, (*Client).Close},
+		"close and leave":       {(*Client).Close, leave},
 		"brief leave and leave": {brief, leave}, "all": {leave, brief, (*Client).Close, leave, (*Client).Close},
 	} {
-		for grid, cut := range map[string]func(*fake){"answers": func(*fake) {}, "refuses": (*fake).away, "is silent": (*fake).silent} {
+		for grid, cut := range map[string]func(*fake){"answers": func(*fake) {}, "refuses": (*fake).away,
+			"is silent": (*fake).silent} {
 			for _, pause := range []time.Duration{0, time.Millisecond, 200 * time.Millisecond} {
 				t.Run(fmt.Sprint(name, " after ", pause, ", the grid ", grid), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
@@ -83,7 +85,8 @@ func TestEndsTogether(t *testing.T) {
 						var all sync.WaitGroup
 						for _, e := range ends {
 							all.Go(func() {
-								if err := e(c); err != nil && !errors.Is(err, sequencer.ErrUnavailable) && !errors.Is(err, sequencer.ErrClosed) {
+								if err := e(c); err != nil && !errors.Is(err, sequencer.ErrUnavailable) &&
+									!errors.Is(err, sequencer.ErrClosed) {
 									t.Error(err)
 								}
 							})

@@ -60,7 +60,8 @@ func (m *memory) give(s *registrar.Seat) {
 
 // wanted returns the logical node that a handle requests: its own, or an earlier process's, with
 // that process's attachment.
-func (m *memory) wanted(control *sequencer.Control, own sequencer.Preference) (sequencer.Preference, *sequencer.AttachmentID) {
+func (m *memory) wanted(control *sequencer.Control, own sequencer.Preference) (sequencer.Preference,
+	*sequencer.AttachmentID) {
 	if m.nodes == nil || !own.Any {
 		return own, nil
 	}

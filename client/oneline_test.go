@@ -24,7 +24,8 @@ func TestGaveUpRepeatsNoText(t *testing.T) {
 		return failure.Errorf(sequencer.ErrUnavailable, "member at %s: %w", addr, err)
 	}
 	refused := unreachable("10.0.0.1:7948", errors.New("connection refused"))
-	err := c.gaveUp(ctx, "orders", errors.Join(refused, fmt.Errorf("%w", refused), unreachable("10.0.0.2:7948", errors.New("no route"))))
+	err := c.gaveUp(ctx, "orders",
+		errors.Join(refused, fmt.Errorf("%w", refused), unreachable("10.0.0.2:7948", errors.New("no route"))))
 	const want = `sequencer "orders": no answer in time: context deadline exceeded; last error: member at 10.0.0.1:7948: connection refused; ` +
 		`member at 10.0.0.2:7948: no route; check that a majority of the grid is reachable, then try again`
 	if err.Error() != want || !errors.Is(err, sequencer.ErrUnavailable) {
@@ -34,7 +35,8 @@ func TestGaveUpRepeatsNoText(t *testing.T) {
 	wants(t, err, context.DeadlineExceeded)
 	said := wire.ErrorOf(fmt.Errorf(`sequencer "orders": %w: IDs begin at noon`, sequencer.ErrUnavailable), 1).Unwire()
 	err = c.gaveUp(ctx, "orders", errors.Join(said, nil))
-	if text := err.Error(); strings.Contains(text, "majority") || !strings.HasSuffix(text, "IDs begin at noon") || strings.Count(text, "orders") != 1 {
+	if text := err.Error(); strings.Contains(text, "majority") || !strings.HasSuffix(text, "IDs begin at noon") ||
+		strings.Count(text, "orders") != 1 {
 		t.Errorf("of an answer it says %q", text)
 	}
 }

@@ -35,7 +35,8 @@ func (r *runner) renew(ctx context.Context, call *session.Renewal) {
 	if err = denial(err); err != nil {
 		r.c.log.Debug("renewal failed; retrying", "error", err)
 	}
-	answer := session.Renewed{Stamp: session.Stamp(res.Stamp), Sets: res.Sets, Pace: time.Duration(res.Pace) * time.Millisecond}
+	answer := session.Renewed{Stamp: session.Stamp(res.Stamp), Sets: res.Sets,
+		Pace: time.Duration(res.Pace) * time.Millisecond}
 	for _, result := range res.Results {
 		answer.Claims = append(answer.Claims, session.ClaimRenewed{Grant: result.Grant, Err: denial(result.Error.Unwire())})
 	}
@@ -57,5 +58,6 @@ func denial(err error) error {
 
 // claimOnWire converts a claim to its wire format.
 func claimOnWire(c session.Claim) wire.Claim {
-	return wire.Claim{Sequencer: wire.SequencerOf(c.Ref), ID: c.ID, Node: nodeOnWire(c.Preference), Grid: c.Grid, Version: c.Version, Until: c.Until}
+	return wire.Claim{Sequencer: wire.SequencerOf(c.Ref), ID: c.ID, Node: nodeOnWire(c.Preference), Grid: c.Grid,
+		Version: c.Version, Until: c.Until}
 }

@@ -24,7 +24,8 @@ type runner struct {
 
 func newRunner(c *Client) *runner {
 	machine := session.New(session.Config{Addrs: c.addrs, Rand: rand.N[time.Duration]})
-	return &runner{c: c, nudge: make(chan struct{}, 1), machine: machine, streams: map[*session.Stream]context.CancelFunc{}}
+	return &runner{c: c, nudge: make(chan struct{}, 1), machine: machine,
+		streams: map[*session.Stream]context.CancelFunc{}}
 }
 
 // run calls the machine when something is due, until ctx ends. Without handles it only
@@ -112,7 +113,8 @@ func (r *runner) apply(now session.Now) {
 // logRefused logs refused renewals with their reasons. mu must not be held.
 func (c *Client) logRefused(refused []session.Refusal) {
 	for _, x := range refused {
-		c.log.Warn("renewal denied; the handle issues IDs until its grant ends, and retries", "sequencer", x.Handle.Control.Handle().Name(), "error", x.Err)
+		c.log.Warn("renewal denied; the handle issues IDs until its grant ends, and retries", "sequencer",
+			x.Handle.Control.Handle().Name(), "error", x.Err)
 	}
 }
 

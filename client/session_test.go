@@ -37,7 +37,8 @@ func TestRenewalPeriod(t *testing.T) {
 		// A renewal is a call with the set of all handles. While the owner knows another set,
 		// a second call shows them one by one: the event stream may stand before the attach
 		// is answered, and the owner then hears of the handle without and with a node.
-		sets := slices.DeleteFunc(f.made(wire.PathRenew), func(m made) bool { return len(m.in.(wire.RenewRequest).Sets) == 0 })
+		sets := slices.DeleteFunc(f.made(wire.PathRenew),
+			func(m made) bool { return len(m.in.(wire.RenewRequest).Sets) == 0 })
 		if n := len(f.made(wire.PathRenew)) - len(sets); n > 2 {
 			t.Errorf("the handle was shown by itself %d times", n)
 		}
@@ -375,7 +376,8 @@ func TestRenewalSize(t *testing.T) {
 	}
 	few, fewCalls := size(40)
 	many, manyCalls := size(1000)
-	t.Logf("40 sequencers: %d calls of at most %d bytes; 1000: %d calls of at most %d bytes", fewCalls, few, manyCalls, many)
+	t.Logf("40 sequencers: %d calls of at most %d bytes; 1000: %d calls of at most %d bytes", fewCalls, few,
+		manyCalls, many)
 	if many > few+20 || manyCalls > fewCalls+fewCalls/5 {
 		t.Errorf("%d calls of at most %d bytes for 1000, %d of %d for 40", manyCalls, many, fewCalls, few)
 	}

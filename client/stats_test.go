@@ -39,7 +39,8 @@ func TestStatsOfHandles(t *testing.T) {
 		}
 	}
 	s := c.Stats()
-	if s.IDs != 3 || s.Handles != 2 || s.Attached != 2 || len(s.Sequencers) != 1 || s.Sequencers[0].IDs != 3 || s.Sequencers[0].Attached != 2 {
+	if s.IDs != 3 || s.Handles != 2 || s.Attached != 2 || len(s.Sequencers) != 1 || s.Sequencers[0].IDs != 3 ||
+		s.Sequencers[0].Attached != 2 {
 		t.Errorf("two handles: %+v", s)
 	}
 	if want := fixedGrant.Until.Time(); !s.GrantUntil.Equal(want) {
@@ -60,7 +61,8 @@ func TestStatsOfCalls(t *testing.T) {
 	c.counts.renewed(errors.New("no"))
 	_ = c.counts.dials.Call(t.Context(), "127.0.0.1:1", wire.PathDirectory, wire.DirectoryRequest{}, nil)
 	s := c.Stats()
-	if s.Attaches.Count != 1 || s.AttachFailures != 1 || s.Renewals != 2 || s.RenewalFailures != 1 || s.Dials != 1 || s.DialFailures != 1 {
+	if s.Attaches.Count != 1 || s.AttachFailures != 1 || s.Renewals != 2 || s.RenewalFailures != 1 || s.Dials != 1 ||
+		s.DialFailures != 1 {
 		t.Errorf("stats: %+v", s)
 	}
 }

@@ -21,7 +21,8 @@ import (
 // name with another definition (the message has both); ErrNoFreeNode; ErrDestroyed if the sequencer
 // was destroyed during the call; ErrClosed; and, when ctx ended, an error that matches ctx.Err()
 // and ErrUnavailable.
-func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.Config, stripes int) (*sequencer.Striped, error) {
+func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.Config,
+	stripes int) (*sequencer.Striped, error) {
 	def, err := sequencer.Define(name, cfg)
 	if err != nil {
 		return nil, err

@@ -68,7 +68,8 @@ func TestWaitsShareARequest(t *testing.T) {
 				var all sync.WaitGroup
 				for i := range 50 {
 					all.Go(func() {
-						if _, err := c.CreateSequencer(ctx, fmt.Sprintf("orders-%d", i), sequencer.Config{}); !errors.Is(err, sequencer.ErrUnavailable) {
+						if _, err := c.CreateSequencer(ctx, fmt.Sprintf("orders-%d", i), sequencer.Config{}); !errors.Is(err,
+							sequencer.ErrUnavailable) {
 							t.Errorf("a create without an owner: %v", err)
 						}
 					})

@@ -20,7 +20,8 @@ const foreignMember = "0123456789abcdef" // a bootstrap member that does not exi
 func beginMember(t *testing.T, network *gridtest.Network, change func(*grid.Config)) *grid.Member {
 	t.Helper()
 	cfg := grid.Config{
-		GossipAddr: "m1:7946", RaftAddr: "m1:7947", APIAddr: "m1:7948", Join: []string{"m1:7946", "m2:7946", "m3:7946"}, Expect: 3,
+		GossipAddr: "m1:7946", RaftAddr: "m1:7947", APIAddr: "m1:7948",
+		Join: []string{"m1:7946", "m2:7946", "m3:7946"}, Expect: 3,
 		Network: network.Host("m1"), Clock: bubbleClock{}, Insecure: true,
 	}
 	if change != nil {

@@ -32,14 +32,14 @@ func subjects(all []string) string {
 	return text
 }
 
-// majority returns the number of voters that have to be alive.
+// majority returns how many voters have to be alive.
 func majority(voters int) int { return voters/2 + 1 }
 
 func checkQuorum(s Status) (Severity, string) {
 	if s.Advice != "" {
 		return Critical, strings.TrimPrefix(s.Advice, quorumLostPrefix) // the alert's name says it
 	}
-	if s.Voters == 0 && s.Leader != "" { // a member of an earlier release does not count them
+	if s.Voters == 0 && s.Leader != "" { // earlier releases do not count them
 		return "", ""
 	}
 	if s.Voters == 0 {

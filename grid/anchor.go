@@ -54,10 +54,12 @@ func (a *anchorage) check(ctx context.Context) error {
 	id, loses, err := lossy.Generation(ctx)
 	switch {
 	case err != nil:
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: "+"Anchor: the store does not say whether it may lose writes: %w", err)
+		return failure.Errorf(sequencer.ErrUnavailable,
+			"grid: "+"Anchor: the store does not say whether it may lose writes: %w", err)
 	case loses:
-		return refusal.Invalid("Anchor: the store (%.80q) may lose acknowledged writes in a failover, and the grid's record must not be lost; "+
-			"give a store that waits for its replicas, or an object store, or etcd", id)
+		return refusal.Invalid(
+			"Anchor: the store (%.80q) may lose acknowledged writes in a failover, and the grid's record must not be lost; "+
+				"give a store that waits for its replicas, or an object store, or etcd", id)
 	}
 	return nil
 }
@@ -145,13 +147,16 @@ func (l *lead) noteAnchor(machine *leader.Leader, v leader.View) {
 	if known && before.State == s.State && (before.Err == nil) == (s.Err == nil) {
 		return
 	}
-	log := l.of.log.With("state", string(s.State), "record_grid", s.Record.Grid.String(), "record_holder", string(s.Record.Holder),
+	log := l.of.log.With("state", string(s.State), "record_grid", s.Record.Grid.String(), "record_holder",
+		string(s.Record.Holder),
 		"record_ceiling", s.Record.Ceiling.Time(), "ceiling", v.Roster.Ceiling.Time())
 	switch {
 	case s.Err != nil:
-		log.Error("anchor not reached or not readable; grants end at the ceiling", "error", s.Err, "left", leftOf(v.Roster, l.of.clock.Now()).String())
+		log.Error("anchor not reached or not readable; grants end at the ceiling", "error", s.Err, "left",
+			leftOf(v.Roster, l.of.clock.Now()).String())
 	case s.State == anchor.Lost:
-		log.Error("anchor_taken: another grid has taken the anchor; this one grants no further", "advice", anchorAdvice(s.State))
+		log.Error("anchor_taken: another grid has taken the anchor; this one grants no further", "advice",
+			anchorAdvice(s.State))
 	case s.State == anchor.Waiting, s.State == anchor.Missing, s.State == leader.Unanchored:
 		log.Warn("anchor not held", "advice", anchorAdvice(s.State))
 	case known && before.State != s.State || !known:

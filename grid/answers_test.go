@@ -47,9 +47,11 @@ func TestAnswers(t *testing.T) {
 		seen    []verdict
 		want    map[string]verdict
 	}{
-		"starting":             {true, func(a *answering) { a.restartAll(1) }, nil, nil, map[string]verdict{"m1": no}},
-		"started":              {true, func(a *answering) { a.restartAll(3) }, nil, []verdict{no}, map[string]verdict{"m1": yes, "m2": yes, "m3": yes}},
-		"started, one missing": {true, func(a *answering) { a.restartAll(2) }, nil, []verdict{no}, map[string]verdict{"m1": yes, "m2": yes}},
+		"starting": {true, func(a *answering) { a.restartAll(1) }, nil, nil, map[string]verdict{"m1": no}},
+		"started": {true, func(a *answering) { a.restartAll(3) }, nil, []verdict{no},
+			map[string]verdict{"m1": yes, "m2": yes, "m3": yes}},
+		"started, one missing": {true, func(a *answering) { a.restartAll(2) }, nil, []verdict{no},
+			map[string]verdict{"m1": yes, "m2": yes}},
 		"majority lost": {false, func(a *answering) { a.g.Crash("m1", "m2") }, nil, nil,
 			map[string]verdict{"m3": no}},
 		"majority lost, durable": {true, func(a *answering) { a.g.Crash("m1", "m2") }, nil, nil,
@@ -94,20 +96,22 @@ type answering struct {
 func startAnswering(t *testing.T, durable bool) *answering {
 	a := &answering{t: t, dirs: map[string]string{}, log: &lines{}}
 	logger := slog.New(slog.NewTextHandler(a.log, nil))
-	a.g = gridtest.Start(t, gridtest.Config{Members: 3, Durable: durable, Logger: logger, Delay: 5 * time.Millisecond, Change: func(name string, c *grid.Config) {
-		if name > "m3" {
-			c.Expect = 0
-		}
-		if dir := a.dirs[name]; dir != "" {
-			c.DataDir = dir
-		}
-		if c.DataDir != "" {
-			a.dirs[name] = c.DataDir
-		}
-	}})
-	a.http = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-		return a.g.Network.Host("operator").Dial(ctx, addr)
-	}}
+	a.g = gridtest.Start(t, gridtest.Config{Members: 3, Durable: durable, Logger: logger, Delay: 5 * time.Millisecond,
+		Change: func(name string, c *grid.Config) {
+			if name > "m3" {
+				c.Expect = 0
+			}
+			if dir := a.dirs[name]; dir != "" {
+				c.DataDir = dir
+			}
+			if c.DataDir != "" {
+				a.dirs[name] = c.DataDir
+			}
+		}})
+	a.http = &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return a.g.Network.Host("operator").Dial(ctx, addr)
+		}}
 	t.Cleanup(a.http.CloseIdleConnections)
 	a.await(2*answersWindow, map[string]verdict{"m1": {true, true}, "m2": {true, true}, "m3": {true, true}})
 	return a
@@ -208,7 +212,8 @@ func (a *answering) watch(steady []string, seen []verdict, want map[string]verdi
 	for _, name := range a.g.Running() {
 		if m := a.g.Member(name); m.Ready() != want[name].ready || m.Settled() != want[name].settled ||
 			m.Status().Ready != want[name].ready || m.Status().Settled != want[name].settled {
-			a.t.Errorf("%s: Ready %v, Settled %v, status %v and %v; want %+v", name, m.Ready(), m.Settled(), m.Status().Ready, m.Status().Settled, want[name])
+			a.t.Errorf("%s: Ready %v, Settled %v, status %v and %v; want %+v", name, m.Ready(), m.Settled(), m.Status().Ready,
+				m.Status().Settled, want[name])
 		}
 	}
 	a.t.Logf("all right after %v", right)

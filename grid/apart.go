@@ -75,5 +75,6 @@ func checkApart(s Status) (Severity, string) {
 		return "", ""
 	}
 	slices.Sort(apart)
-	return Warning, fmt.Sprintf("members do not reach each other, and the leader reaches both: %s; partitions are placed so that none of them waits: restore the network between these members", subjects(apart))
+	return Warning,
+		fmt.Sprintf("members do not reach each other, and the leader reaches both: %s; partitions are placed so that none of them waits: restore the network between these members", subjects(apart))
 }

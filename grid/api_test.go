@@ -78,21 +78,25 @@ func testAnotherLanguage(t *testing.T, b *browser, name string) {
 	again := b.mustCall(wire.PathCreate, map[string]any{"name": name, "epoch": epoch.Default.UnixMilli(), "nodes": 256})
 	opened := b.mustCall(wire.PathOpen, map[string]any{"name": name})
 	seq := made["sequencer"].(map[string]any)
-	if !reflect.DeepEqual(seq, again["sequencer"]) || !reflect.DeepEqual(seq, opened["sequencer"]) || number(t, seq["nodes"]) != 256 {
+	if !reflect.DeepEqual(seq, again["sequencer"]) || !reflect.DeepEqual(seq, opened["sequencer"]) ||
+		number(t, seq["nodes"]) != 256 {
 		t.Errorf("created %v, again %v, opened %v", seq, again["sequencer"], opened["sequencer"])
 	}
-	if status, out := b.call(wire.PathCreate, map[string]any{"name": name, "epoch": epoch.Default.UnixMilli(), "nodes": 128}); status != http.StatusConflict || out["code"] != "conflict" {
+	if status, out := b.call(wire.PathCreate, map[string]any{"name": name, "epoch": epoch.Default.UnixMilli(),
+		"nodes": 128}); status != http.StatusConflict || out["code"] != "conflict" {
 		t.Errorf("another definition: %d %v", status, out)
 	}
 
-	claim := map[string]any{"sequencer": seq, "id": id, "node": nil, "grid": made["grid"], "version": made["version"], "until": 0}
+	claim := map[string]any{"sequencer": seq, "id": id, "node": nil, "grid": made["grid"], "version": made["version"],
+		"until": 0}
 	attached := b.mustCall(wire.PathAttach, map[string]any{"holder": holder, "claim": claim})
 	grant := attached["grant"].(map[string]any)
 	now, from, until := number(t, attached["time"]), number(t, grant["from"]), number(t, grant["until"])
 	if from > until || until <= now || attached["grid"] != made["grid"] {
 		t.Errorf("attached: %v", attached)
 	}
-	if repeated := b.mustCall(wire.PathAttach, map[string]any{"holder": holder, "claim": claim}); !reflect.DeepEqual(repeated["node"], attached["node"]) {
+	if repeated := b.mustCall(wire.PathAttach,
+		map[string]any{"holder": holder, "claim": claim}); !reflect.DeepEqual(repeated["node"], attached["node"]) {
 		t.Errorf("the same attach got node %v, and then %v", attached["node"], repeated["node"])
 	}
 
@@ -106,7 +110,8 @@ func testAnotherLanguage(t *testing.T, b *browser, name string) {
 		further := result["grant"].(map[string]any)
 		return number(t, further["from"]) == from && number(t, further["until"]) > until
 	})
-	if info := b.sequencerInfo(name); info == nil || number(t, info["attached"]) != 1 || !reflect.DeepEqual(info["attached_nodes"], []any{attached["node"]}) {
+	if info := b.sequencerInfo(name); info == nil || number(t, info["attached"]) != 1 ||
+		!reflect.DeepEqual(info["attached_nodes"], []any{attached["node"]}) {
 		t.Errorf("status while attached: %v", info)
 	}
 	detach := map[string]any{"holder": holder, "sequencer": seq, "id": id, "node": attached["node"], "last_used": from}
@@ -151,7 +156,8 @@ func TestAPIIDs(t *testing.T) {
 	browsers := []*browser{newBrowser(t, m, 1), newBrowser(t, m, 2)}
 	for _, b := range browsers {
 		for _, unknown := range []string{name, "missing"} {
-			if status, out := b.call(wire.PathIDs, map[string]any{"name": unknown}); status != http.StatusNotFound || out["code"] != "not_found" {
+			if status, out := b.call(wire.PathIDs, map[string]any{"name": unknown}); status != http.StatusNotFound ||
+				out["code"] != "not_found" {
 				t.Errorf("unknown: %d %v", status, out)
 			}
 		}
@@ -201,7 +207,8 @@ func TestAPIIDs(t *testing.T) {
 	// Destroyed and created again, the name works.
 	browsers[1].mustCall(wire.PathDestroy, map[string]any{"name": name})
 	browsers[1].mustCall(wire.PathCreate, map[string]any{"name": name, "epoch": epoch.Default.UnixMilli()})
-	if ids := idsOf(t, browsers[1].mustCall(wire.PathIDs, map[string]any{"name": name, "n": 3})); ids[0] <= all[len(all)-1] {
+	if ids := idsOf(t, browsers[1].mustCall(wire.PathIDs,
+		map[string]any{"name": name, "n": 3})); ids[0] <= all[len(all)-1] {
 		t.Errorf("the next life begins with %d, the last one ended with %d", ids[0], all[len(all)-1])
 	}
 }
@@ -330,7 +337,8 @@ func TestAPIHealth(t *testing.T) {
 		// GET and POST say the same; what moves by itself is left out.
 		read := func(method string, body io.Reader) (s grid.Status) {
 			status, header, answer := b.send(method, wire.PathStatus, wire.JSON, body)
-			if err := json.Unmarshal(answer, &s); status != http.StatusOK || err != nil || header.Get("Content-Type") != wire.JSON {
+			if err := json.Unmarshal(answer, &s); status != http.StatusOK || err != nil ||
+				header.Get("Content-Type") != wire.JSON {
 				t.Fatalf("%s: %d %v %v", method, status, header, err)
 			}
 			s.ClusterTime, s.Ceiling, s.Wall = time.Time{}, time.Time{}, time.Time{}
@@ -357,7 +365,8 @@ func TestAPIBeforeTheGrid(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := grid.Start(ctx, grid.Config{GossipAddr: addrs[0], RaftAddr: "127.0.0.1:0", APIAddr: addrs[1], Expect: 2, Join: addrs[:1]})
+		_, err := grid.Start(ctx, grid.Config{GossipAddr: addrs[0], RaftAddr: "127.0.0.1:0", APIAddr: addrs[1], Expect: 2,
+			Join: addrs[:1]})
 		ended <- err
 	}()
 	get := func(path string) (int, string) {
@@ -370,11 +379,13 @@ func TestAPIBeforeTheGrid(t *testing.T) {
 		return res.StatusCode, string(text)
 	}
 	within(t, apiPatience, "the API answers", func() bool { status, _ := get("/livez"); return status == http.StatusOK })
-	if status, text := get("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(text, "2 members are expected") {
+	if status, text := get("/readyz"); status != http.StatusServiceUnavailable ||
+		!strings.Contains(text, "2 members are expected") {
 		t.Errorf("/readyz: %d %q", status, text)
 	}
 	status, text := get("/readyz?verbose")
-	if status != http.StatusServiceUnavailable || !strings.HasPrefix(text, "[+]process ok\n[+]disk-and-log ok\n[-]grid-formed failed: 2 members are expected") ||
+	if status != http.StatusServiceUnavailable ||
+		!strings.HasPrefix(text, "[+]process ok\n[+]disk-and-log ok\n[-]grid-formed failed: 2 members are expected") ||
 		!strings.Contains(text, "\n[ ]agreement not checked\n") || !strings.HasSuffix(text, "\nreadyz check failed\n") {
 		t.Errorf("/readyz?verbose: %d %q", status, text)
 	}

@@ -132,7 +132,8 @@ func (b *besieged) target(name string) evil.Target {
 	m := b.g.Member(name)
 	s := m.Status()
 	return evil.Target{
-		API: m.Addrs().API, Raft: m.Addrs().Raft, Grid: s.Grid, Member: roster.Incarnation(s.Answering), Server: string(serverOf(b.g, name)),
+		API: m.Addrs().API, Raft: m.Addrs().Raft, Grid: s.Grid, Member: roster.Incarnation(s.Answering),
+		Server: string(serverOf(b.g, name)),
 	}
 }
 

@@ -46,8 +46,9 @@ func (b *besieged) renewBlow(c wire.Claim) blow {
 func (b *besieged) earlierLife(name string, node *sequencer.NodeID) wire.AttachRequest {
 	until := clustertime.TickOf(b.g.Member("m1").Status().ClusterTime.Add(25*time.Hour - 5*time.Second))
 	return wire.AttachRequest{Holder: "x", Claim: wire.Claim{
-		Sequencer: wire.Sequencer{Name: name, Epoch: epoch.Default.UnixMilli(), Nodes: 8192, Life: sequencer.Life{1}, Born: sequencer.Birth{Term: math.MaxUint64}},
-		ID:        sequencer.AttachmentID{3}, Node: node, Grid: roster.GridID{1}, Version: 1, Until: until,
+		Sequencer: wire.Sequencer{Name: name, Epoch: epoch.Default.UnixMilli(), Nodes: 8192, Life: sequencer.Life{1},
+			Born: sequencer.Birth{Term: math.MaxUint64}},
+		ID: sequencer.AttachmentID{3}, Node: node, Grid: roster.GridID{1}, Version: 1, Until: until,
 	}}
 }
 
@@ -100,7 +101,8 @@ func TestAttackByAnEarlierLife(t *testing.T) {
 		}
 		b.ids.during(20*time.Second, "after the claims")
 		after := b.g.Member("m1").Status()
-		if rose, passed := after.Ceiling.Sub(before.Ceiling), after.ClusterTime.Sub(before.ClusterTime); rose > passed+3*time.Second {
+		if rose, passed := after.Ceiling.Sub(before.Ceiling),
+			after.ClusterTime.Sub(before.ClusterTime); rose > passed+3*time.Second {
 			t.Errorf("the ceiling rose by %v, cluster time by %v", rose, passed)
 		}
 		for id, p := range after.Partitions {

@@ -46,7 +46,8 @@ func TestAttackGossip(t *testing.T) {
 				}
 			}
 			for _, s := range streams {
-				for _, form := range [][]byte{s, labelled("snowgrid", s), labelled("snowgrid", sealedStream(wrongKey, s, "snowgrid"))} {
+				for _, form := range [][]byte{s, labelled("snowgrid", s),
+					labelled("snowgrid", sealedStream(wrongKey, s, "snowgrid"))} {
 					liar.stream(form)
 				}
 			}

@@ -31,7 +31,8 @@ func TestAttackByCreatesOfIDs(t *testing.T) {
 				t.Fatalf("create %d: %v", i, err)
 			}
 		}
-		if took, least := time.Since(began), time.Second*time.Duration(burst/2)/time.Duration(rate*runtime.GOMAXPROCS(0)); took < least*9/10 {
+		if took, least := time.Since(began),
+			time.Second*time.Duration(burst/2)/time.Duration(rate*runtime.GOMAXPROCS(0)); took < least*9/10 {
 			t.Errorf("%d creates took %v, and the pace of one certificate allows them in %v", burst+burst/2, took, least)
 		}
 		for who, n := range b.audit.creators(t) {

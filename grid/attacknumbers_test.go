@@ -29,7 +29,8 @@ func (n numbers) apply(set string, id uint64) error {
 	return n.by.Ask(n.t.Context(), n.at, wire.PathIdentityApply, in, new(wire.IdentityApplyResponse))
 }
 
-func (n numbers) register(set string, change func(*wire.IdentityRegisterRequest)) (out wire.IdentityRegisterResponse, err error) {
+func (n numbers) register(set string, change func(*wire.IdentityRegisterRequest)) (out wire.IdentityRegisterResponse,
+	err error) {
 	in := wire.IdentityRegisterRequest{Cluster: "evil", Name: set, ID: 1, Code: roster.Code{1}, Start: roster.Code{1}}
 	change(&in)
 	err = n.by.Ask(n.t.Context(), n.at, wire.PathIdentityRegister, in, &out)
@@ -77,7 +78,8 @@ func (b *besieged) unlimited(role security.Role) *evil.Attacker {
 	}
 	conf := evil.Trusting(b.authority, cert)
 	conf.Time = gridtest.Now
-	return &evil.Attacker{Name: "unlimited", Role: role, TLS: conf, Dial: b.g.Network.Host("web").Dial, Refusal: security.ErrDenied}
+	return &evil.Attacker{Name: "unlimited", Role: role, TLS: conf, Dial: b.g.Network.Host("web").Dial,
+		Refusal: security.ErrDenied}
 }
 
 // makeRoom has an admin remove a set of an attacker, who then makes another one.
@@ -85,10 +87,12 @@ func (b *besieged) makeRoom(n numbers) {
 	b.t.Helper()
 	admin := b.unlimited(security.Admin)
 	drop := wire.IdentityDropRequest{Cluster: "evil", Name: "orders-set-0"}
-	if err := n.by.Ask(b.t.Context(), n.at, wire.PathIdentityDrop, drop, new(wire.IdentityDropResponse)); !errors.Is(err, security.ErrDenied) {
+	if err := n.by.Ask(b.t.Context(), n.at, wire.PathIdentityDrop, drop, new(wire.IdentityDropResponse)); !errors.Is(err,
+		security.ErrDenied) {
 		b.t.Errorf("a drop by a holder: %v", err)
 	}
-	if err := admin.Ask(b.t.Context(), n.at, wire.PathIdentityClean, wire.IdentityCleanRequest{Cluster: "evil", Name: "orders-set-0", IDs: []uint64{1}, Force: true}, new(wire.IdentityCleanResponse)); err != nil {
+	if err := admin.Ask(b.t.Context(), n.at, wire.PathIdentityClean, wire.IdentityCleanRequest{Cluster: "evil",
+		Name: "orders-set-0", IDs: []uint64{1}, Force: true}, new(wire.IdentityCleanResponse)); err != nil {
 		b.t.Fatal(err)
 	}
 	var out wire.IdentityDropResponse
@@ -108,18 +112,22 @@ func TestAttackByNumbers(t *testing.T) {
 		if err := n.apply("bills", 1); !errors.Is(err, security.ErrDenied) {
 			t.Errorf("a number of another's set: %v", err)
 		}
-		if err := n.by.Ask(t.Context(), n.at, wire.PathIdentityNext, wire.IdentityNextRequest{Cluster: "evil", Name: "bills"}, new(wire.IdentityNextResponse)); !errors.Is(err, security.ErrDenied) {
+		if err := n.by.Ask(t.Context(), n.at, wire.PathIdentityNext, wire.IdentityNextRequest{Cluster: "evil", Name: "bills"},
+			new(wire.IdentityNextResponse)); !errors.Is(err, security.ErrDenied) {
 			t.Errorf("the next number of another's set: %v", err)
 		}
 		if err := n.apply("orders-1", 1); err != nil {
 			t.Fatal(err)
 		}
 		for _, incarnation := range []uint64{1<<53 - 2, 1<<53 - 1, 1 << 53, math.MaxInt64, math.MaxUint64} {
-			if out, err := n.register("orders-1", func(in *wire.IdentityRegisterRequest) { in.Incarnation = incarnation }); err == nil {
+			if out, err := n.register("orders-1",
+				func(in *wire.IdentityRegisterRequest) { in.Incarnation = incarnation }); err == nil {
 				t.Errorf("incarnation %d is accepted: %+v", incarnation, out)
 			}
 		}
-		if _, err := n.register("orders-1", func(in *wire.IdentityRegisterRequest) { in.Member = b.target("m1").Member.Member() }); !errors.Is(err, security.ErrDenied) {
+		if _, err := n.register("orders-1", func(in *wire.IdentityRegisterRequest) {
+			in.Member = b.target("m1").Member.Member()
+		}); !errors.Is(err, security.ErrDenied) {
 			t.Errorf("a number of a member: %v", err)
 		}
 		if out, err := n.register("orders-1", func(*wire.IdentityRegisterRequest) {}); err != nil || out.Incarnation != 1 {
@@ -144,7 +152,8 @@ func TestAttackByNumbers(t *testing.T) {
 			t.Errorf("a holder without a limit: %v", err)
 		}
 		listed := new(wire.IdentityListResponse)
-		if err := n.by.Ask(t.Context(), n.at, wire.PathIdentity, wire.IdentityListRequest{}, listed); err != nil || len(listed.Sets) != sets {
+		if err := n.by.Ask(t.Context(), n.at, wire.PathIdentity, wire.IdentityListRequest{}, listed); err != nil ||
+			len(listed.Sets) != sets {
 			t.Errorf("it sees %d sets, %v", len(listed.Sets), err)
 		}
 		b.makeRoom(n)

@@ -25,7 +25,8 @@ func TestAttackByOtherWaysToAPath(t *testing.T) {
 		believed := http.Header{ // headers by which a proxy or a member might name its caller
 			"Content-Type": {wire.JSON}, wire.HeaderTarget: {string(m.Member)}, wire.HeaderGrid: {m.Grid.String()},
 			"X-Forwarded-For": {"127.0.0.1"}, "Forwarded": {"for=127.0.0.1"}, "X-Real-Ip": {"127.0.0.1"},
-			"X-Forwarded-Client-Cert": {"URI=spiffe://snowgrid/role/member"}, "X-Ssl-Client-S-Dn": {"CN=m1"}, "X-Client-Cert": {"m1"},
+			"X-Forwarded-Client-Cert": {"URI=spiffe://snowgrid/role/member"}, "X-Ssl-Client-S-Dn": {"CN=m1"},
+			"X-Client-Cert": {"m1"},
 			"Snowgrid-Peer": {"member"}, "Snowgrid-Role": {"member"}, "Snowgrid-Who": {"member"},
 		}
 		for _, a := range b.attackers {
@@ -33,10 +34,13 @@ func TestAttackByOtherWaysToAPath(t *testing.T) {
 				continue // it may destroy, though not this name: see TestAttackAnothersName
 			}
 			for _, path := range []string{
-				wire.PathDestroy, wire.PathDestroy + "/", "/" + wire.PathDestroy, "/v1//destroy", "/v1/./destroy", "/v1/member/../destroy",
-				"/V1/DESTROY", "/v1/destroy%2f", "/v1/%64estroy", wire.PathDestroy + "?x=1", wire.PathDestroy + ";x", "//v1/destroy", "/livez/../v1/destroy",
+				wire.PathDestroy, wire.PathDestroy + "/", "/" + wire.PathDestroy, "/v1//destroy", "/v1/./destroy",
+				"/v1/member/../destroy",
+				"/V1/DESTROY", "/v1/destroy%2f", "/v1/%64estroy", wire.PathDestroy + "?x=1", wire.PathDestroy + ";x",
+				"//v1/destroy", "/livez/../v1/destroy",
 			} {
-				for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodHead, http.MethodOptions, "post", "BREW"} {
+				for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete,
+					http.MethodPatch, http.MethodHead, http.MethodOptions, "post", "BREW"} {
 					if _, err := a.Do(t.Context(), m.API, method, path, believed, body); err == nil {
 						t.Errorf("%s: %s of %s is served", a.Name, method, path)
 					}
@@ -49,7 +53,8 @@ func TestAttackByOtherWaysToAPath(t *testing.T) {
 					t.Errorf("%s: host %s: %v", a.Name, host, err)
 				}
 			}
-			for _, auth := range []string{"Bearer ", "Bearer x", "Bearer " + unsignedToken, "Basic YWRtaW46YWRtaW4=", "bearer null"} {
+			for _, auth := range []string{"Bearer ", "Bearer x", "Bearer " + unsignedToken, "Basic YWRtaW46YWRtaW4=",
+				"bearer null"} {
 				header := believed.Clone()
 				header.Set("Authorization", auth)
 				_, err := a.Do(t.Context(), m.API, http.MethodPost, wire.PathDestroy, header, body)
@@ -68,7 +73,8 @@ func TestAttackPathsWithoutACheck(t *testing.T) {
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		open := map[string]bool{"/": true, "/livez": true, "/readyz": true, wire.PathSettled: false}
 		var index wire.IndexResponse
-		text, err := b.identified(security.Reader).Do(t.Context(), b.target("m1").API, http.MethodGet, "/", http.Header{"Accept": {wire.JSON}}, nil)
+		text, err := b.identified(security.Reader).Do(t.Context(), b.target("m1").API, http.MethodGet, "/",
+			http.Header{"Accept": {wire.JSON}}, nil)
 		if err == nil {
 			err = json.Unmarshal(text, &index)
 		}
@@ -78,10 +84,12 @@ func TestAttackPathsWithoutACheck(t *testing.T) {
 		anonymous := b.attackers[1]
 		for _, p := range index.Paths {
 			for _, method := range append(p.Methods, http.MethodHead) {
-				if strings.HasPrefix(p.Path, "/membership/debug/") || open[p.Path] || method == http.MethodHead && !slices.Contains(p.Methods, http.MethodGet) {
+				if strings.HasPrefix(p.Path, "/membership/debug/") || open[p.Path] || method == http.MethodHead &&
+					!slices.Contains(p.Methods, http.MethodGet) {
 					continue
 				}
-				_, err := anonymous.Do(t.Context(), b.target("m1").API, method, p.Path, http.Header{"Content-Type": {wire.JSON}}, []byte("{}"))
+				_, err := anonymous.Do(t.Context(), b.target("m1").API, method, p.Path, http.Header{"Content-Type": {wire.JSON}},
+					[]byte("{}"))
 				if method == http.MethodHead {
 					if err == nil {
 						t.Errorf("HEAD %s is served without identity", p.Path)
@@ -92,7 +100,8 @@ func TestAttackPathsWithoutACheck(t *testing.T) {
 			}
 		}
 		for path := range open { // they are for probes, which have no certificate
-			if _, err := anonymous.Do(t.Context(), b.target("m1").API, http.MethodGet, path, nil, nil); open[path] && err != nil {
+			if _, err := anonymous.Do(t.Context(), b.target("m1").API, http.MethodGet, path, nil, nil); open[path] &&
+				err != nil {
 				t.Errorf("%s without identity: %v", path, err)
 			}
 		}
@@ -104,4 +113,5 @@ func isUnauthenticated(err error) bool { return errors.Is(err, security.ErrUnaut
 
 // unsignedToken states the role of an admin, and has no signature.
 var unsignedToken = base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT","kid":"1"}`)) + "." +
-	base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"evil","aud":"snowgrid","role":"admin","exp":4102444800,"jti":"1"}`)) + "."
+	base64.RawURLEncoding.EncodeToString(
+		[]byte(`{"sub":"evil","aud":"snowgrid","role":"admin","exp":4102444800,"jti":"1"}`)) + "."

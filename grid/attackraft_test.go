@@ -41,7 +41,8 @@ func TestAttackRaft(t *testing.T) {
 				m, leader := evil.Messages(forgedRoster(t, b.g))[i], b.g.Leader()
 				var blows []blow
 				for _, name := range b.g.Running() {
-					blows = append(blows, b.raftBlow(m, math.MaxUint64, name, leader), b.raftBlow(m, 100, name, leader), b.raftBlow(m, 100, name, name))
+					blows = append(blows, b.raftBlow(m, math.MaxUint64, name, leader), b.raftBlow(m, 100, name, leader),
+						b.raftBlow(m, 100, name, name))
 				}
 				b.attack("Raft", blows...)
 			})

@@ -20,7 +20,7 @@ var errOtherClaim = errors.New("grid: the Raft stream is of this grid under anot
 // otherClaimAdvice is the remedy for two lives of one grid that meet.
 const otherClaimAdvice = "processes of a copy of this grid's data reach this member: stop the copy. A member that is left behind under an earlier claim joins again by itself"
 
-// claims are the claims of a member's Raft streams. It implements transport.Claims.
+// claims are the claims on a member's Raft streams. It implements transport.Claims.
 type claims struct {
 	self  roster.Incarnation
 	state *state.State
@@ -42,7 +42,8 @@ func (c *claims) Admit(claim [16]byte) error {
 		return nil
 	}
 	if skipped, due := c.told.Due(c.state.Clock.Mono()); due {
-		c.log.Warn("Raft stream refused: it is of another claim", "claim", hex.EncodeToString(claim[:]), "own", string(r.Claim),
+		c.log.Warn("Raft stream refused: it is of another claim", "claim", hex.EncodeToString(claim[:]), "own",
+			string(r.Claim),
 			"advice", otherClaimAdvice, "more", skipped)
 	}
 	return errOtherClaim

@@ -16,7 +16,8 @@ func claimOf(n byte) (roster.Claim, [16]byte) {
 
 // anchoredRoster is a roster of one member under a claim.
 func anchoredRoster(self roster.Incarnation, claim roster.Claim) *roster.Roster {
-	return &roster.Roster{Grid: roster.GridID{1}, Version: 3, Claim: claim, Anchored: claim != "", Members: []roster.Member{{Incarnation: self}}}
+	return &roster.Roster{Grid: roster.GridID{1}, Version: 3, Claim: claim, Anchored: claim != "",
+		Members: []roster.Member{{Incarnation: self}}}
 }
 
 // TestRaftStreamsOfOtherClaims: a member that is registered under a claim takes no stream

@@ -31,7 +31,8 @@ func TestCloneWhileTheOriginalIsSilent(t *testing.T) {
 		a.g.Network.Resume("m3")
 		a.await(answersWindow, map[string]verdict{"m1": {true, true}, "m2": {true, true}, "m3": {}, "m4": {true, true}})
 		original := a.g.Member("m3")
-		within(t, answersWindow, "the original says why", func() bool { return strings.Contains(original.Status().NotReady, copied) })
+		within(t, answersWindow, "the original says why",
+			func() bool { return strings.Contains(original.Status().NotReady, copied) })
 		for began := time.Now(); time.Since(began) < answersWindow; time.Sleep(100 * time.Millisecond) {
 			if version := a.g.Member("m1").Status().Version; original.Ready() || !a.g.Member("m4").Ready() {
 				t.Fatalf("original ready: %v, copy ready: %v, version %d", original.Ready(), a.g.Member("m4").Ready(), version)

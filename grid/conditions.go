@@ -15,7 +15,7 @@ type condition struct {
 	unmet func() error // nil if it is met
 }
 
-// firstUnmet returns the reason of the first condition that is not met, nil if all are.
+// firstUnmet returns the first unmet condition's reason, nil if all are.
 func firstUnmet(conditions []condition) error {
 	for _, c := range conditions {
 		if err := c.unmet(); err != nil {

@@ -70,7 +70,7 @@ type Config struct {
 	// host it listens at.
 	AdvertiseHost string
 	// Join are entries to find members of the grid by, at most 256: the host:port of a
-	// member's gossip, or a DNS name of members (port 7946 if it has none);
+	// member's gossip, or a DNS name for members (port 7946 if it has none);
 	// srv:_NAME._tcp.DOMAIN for SRV records; file:PATH for a file with one address or DNS
 	// name a line. Names and files are resolved again every few seconds. See
 	// docs/discovery.md.
@@ -93,7 +93,7 @@ type Config struct {
 	// with 5 or 7 has 2 or 3 Backups unless Backups is set, since a partition that loses all its
 	// copies makes its holders wait.
 	Voters int
-	// Zone names the place of this member that fails as one, such as a rack or an
+	// Zone names this member's failure domain, such as a rack or an
 	// availability zone: at most 255 bytes; "" = none. Copies of a partition, and voters,
 	// are in different zones as far as there are several.
 	Zone string
@@ -137,7 +137,7 @@ type Config struct {
 	// Insecure lets the member listen beyond loopback without certificates and a gossip key:
 	// any process that reaches it can do everything.
 	Insecure bool
-	// TLS, if not nil, is short for a Security of it alone.
+	// TLS, if not nil, is short for a Security with it alone.
 	TLS *tls.Config
 	// GossipKey, 16, 24 or 32 bytes, encrypts the gossip, in place of a key file in Security; nil =
 	// the file's keys, or clear text.
@@ -214,19 +214,20 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Check returns the error that [Start] returns for a configuration that cannot work, before
-// it begins. It starts nothing and looks at no directory, store or network. Errors match
-// [sequencer.ErrInvalidConfig], and begin with the name of the field; several mistakes are
-// joined by [errors.Join].
+// Check returns the error that [Start] returns for a configuration that cannot work, before it
+// begins. It starts nothing and looks at no directory, store or network. Errors match
+// [sequencer.ErrInvalidConfig], and begin with the field's name; several mistakes are joined by
+// [errors.Join].
 func (c Config) Check() error { return c.withDefaults().check() }
 
 // check refuses a configuration that cannot work, with every mistake. Errors match
 // sequencer.ErrInvalidConfig and name the setting.
 func (c Config) check() error {
-	return errors.Join(slices.Concat(c.checkSettings(), c.checkLimits(), c.checkAddresses(), []error{c.checkSecurity()})...)
+	return errors.Join(slices.Concat(c.checkSettings(), c.checkLimits(), c.checkAddresses(),
+		[]error{c.checkSecurity()})...)
 }
 
-// checkSettings returns the mistakes of names and of settings that the grid agrees on.
+// checkSettings returns the mistakes in names and settings that the grid agrees on.
 func (c Config) checkSettings() (faults []error) {
 	refuse := func(format string, args ...any) { faults = append(faults, refusal.Invalid(format, args...)) }
 	if c.Backups < NoBackups || c.Backups > MaxBackups {
@@ -235,13 +236,15 @@ func (c Config) checkSettings() (faults []error) {
 	if c.Partitions < 0 || c.Partitions > roster.MaxPartitions {
 		refuse("Partitions is %d; give 1 to %d, or 0 for the grid's", c.Partitions, roster.MaxPartitions)
 	}
-	if least, most := roster.MinWindow.Duration(), roster.MaxWindow.Duration(); c.Window != 0 && (c.Window < least || c.Window > most) {
+	if least, most := roster.MinWindow.Duration(), roster.MaxWindow.Duration(); c.Window != 0 &&
+		(c.Window < least || c.Window > most) {
 		refuse("Window is %v; give %v to %v, or 0 for the grid's", c.Window, least, most)
 	}
 	if !roster.IsVoters(c.Voters) {
 		refuse("Voters is %d; give 1, 3, 5 or 7, or 0 for the grid's", c.Voters)
 	}
-	if err := (roster.Member{Incarnation: formation.NewIncarnation("0000000000000000"), Zone: c.Zone}).Check(); err != nil {
+	if err := (roster.Member{Incarnation: formation.NewIncarnation("0000000000000000"),
+		Zone: c.Zone}).Check(); err != nil {
 		refuse("Zone is %.40q; give at most 255 bytes of UTF-8 without control characters, or nothing", c.Zone)
 	} else if fault := visible.Fault(c.Zone); fault != "" {
 		refuse("Zone %.40q %s; leave it out", c.Zone, fault)
@@ -258,7 +261,7 @@ func (c Config) checkSettings() (faults []error) {
 	return faults
 }
 
-// checkLimits returns the mistakes of numbers and times that are this member's own.
+// checkLimits returns the mistakes in numbers and times that are this member's own.
 func (c Config) checkLimits() (faults []error) {
 	refuse := func(format string, args ...any) { faults = append(faults, refusal.Invalid(format, args...)) }
 	if c.Expect < 0 || c.Expect > 1000 {
@@ -278,9 +281,10 @@ func (c Config) checkLimits() (faults []error) {
 	return append(faults, c.Gossip.Check())
 }
 
-// checkAddresses returns the mistakes of the listen addresses and of those to join.
+// checkAddresses returns the mistakes in the listen addresses and in the addresses to join.
 func (c Config) checkAddresses() (faults []error) {
-	for _, listener := range []struct{ setting, addr string }{{"GossipAddr", c.GossipAddr}, {"RaftAddr", c.RaftAddr}, {"APIAddr", c.APIAddr}} {
+	for _, listener := range []struct{ setting, addr string }{{"GossipAddr", c.GossipAddr}, {"RaftAddr", c.RaftAddr},
+		{"APIAddr", c.APIAddr}} {
 		if _, _, err := net.SplitHostPort(listener.addr); err != nil {
 			faults = append(faults, refusal.Invalid("%s %q is not host:port (%v)", listener.setting, listener.addr, err))
 		}
@@ -314,7 +318,8 @@ func (c Config) settings() roster.Settings {
 
 // stated returns only the settings that the configuration sets.
 func (c Config) stated() roster.Settings {
-	s := roster.Settings{Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: clustertime.SpanOf(c.Window), Voters: c.Voters}
+	s := roster.Settings{Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: clustertime.SpanOf(c.Window),
+		Voters: c.Voters}
 	switch c.Backups {
 	case 0:
 		s.Backups = -1

@@ -49,7 +49,8 @@ func mustNotStart(t *testing.T, cfg grid.Config, words ...string) (complaint str
 	if !errors.Is(err, want) || ctx.Err() != nil {
 		t.Errorf("error %v, want %v immediately", err, want)
 	}
-	if text := err.Error(); strings.Count(text, "grid: ") != 1 || strings.Contains(text, sequencer.ErrInvalidConfig.Error()) {
+	if text := err.Error(); strings.Count(text, "grid: ") != 1 ||
+		strings.Contains(text, sequencer.ErrInvalidConfig.Error()) {
 		t.Errorf("error %q: want one prefix, and the cause in its own words", text)
 	}
 	for _, word := range words {
@@ -101,20 +102,30 @@ func TestConfigRefused(t *testing.T) {
 		{"APIAddr|127.0.0.1:70000", func(c *grid.Config) { c.APIAddr = "127.0.0.1:70000" }},
 		{"RaftAddr|127.0.0.1:http-ish", func(c *grid.Config) { c.RaftAddr = "127.0.0.1:http-ish" }},
 		{"GossipAddr|127.0.0.1:-1", func(c *grid.Config) { c.GossipAddr = "127.0.0.1:-1" }},
-		{"APIAddr|192.0.2.1:0|AdvertiseHost", func(c *grid.Config) { c.APIAddr, c.Insecure = "192.0.2.1:0", true }}, // not of this machine
+		// not of this machine
+		{"APIAddr|192.0.2.1:0|AdvertiseHost", func(c *grid.Config) { c.APIAddr, c.Insecure = "192.0.2.1:0", true }},
 		{"GossipKey|5 bytes|16, 24 or 32", func(c *grid.Config) { c.GossipKey = []byte("short") }},
 		{"Security|APIAddr|0.0.0.0:0|snowgrid secure init|Insecure", func(c *grid.Config) { c.APIAddr = "0.0.0.0:0" }},
-		{"Security|GossipAddr|m1.example:7946|snowgrid secure init", func(c *grid.Config) { c.GossipAddr, c.GossipKey = "m1.example:7946", make([]byte, 32) }},
+		{"Security|GossipAddr|m1.example:7946|snowgrid secure init",
+			func(c *grid.Config) { c.GossipAddr, c.GossipKey = "m1.example:7946", make([]byte, 32) }},
 		{"Security|RaftAddr", func(c *grid.Config) { c.RaftAddr = ":0" }},
-		{"GossipKey|0.0.0.0:0|gossip.keys|Insecure", func(c *grid.Config) { c.GossipAddr, c.TLS = "0.0.0.0:0", newAuthority(t).mutual() }},
+		{"GossipKey|0.0.0.0:0|gossip.keys|Insecure", func(c *grid.Config) {
+			c.GossipAddr, c.TLS = "0.0.0.0:0",
+				newAuthority(t).mutual()
+		}},
 		{"TLS|Security", func(c *grid.Config) { c.TLS, c.Security = newAuthority(t).mutual(), &security.Config{Dir: "x"} }},
 		{"TLS|ClientCAs", func(c *grid.Config) { c.TLS = &tls.Config{MinVersion: tls.VersionTLS13} }},
 		{"Security|neither Dir", func(c *grid.Config) { c.Security = &security.Config{} }},
-		{"Security|no such file: nowhere/member.crt|secure init", func(c *grid.Config) { c.Security = &security.Config{Dir: "nowhere"} }},
+		{"Security|no such file: nowhere/member.crt|secure init",
+			func(c *grid.Config) { c.Security = &security.Config{Dir: "nowhere"} }},
 		{"AdvertiseHost|no-such-host.invalid", func(c *grid.Config) { c.AdvertiseHost = "no-such-host.invalid" }},
-		{"clock|2025-12-31", func(c *grid.Config) { c.Clock = wallClock(time.Date(2025, 12, 31, 23, 59, 59, 999e6, time.UTC)) }},
+		{"clock|2025-12-31", func(c *grid.Config) {
+			c.Clock = wallClock(time.Date(2025, 12, 31, 23, 59, 59, 999e6,
+				time.UTC))
+		}},
 		{"clock|1970", func(c *grid.Config) { c.Clock = wallClock(time.Unix(0, 0)) }},
-		{"clock|2100|Config.Clock|gridtest", func(c *grid.Config) { c.Clock = wallClock(time.Date(2100, 1, 1, 0, 0, 1, 0, time.UTC)) }},
+		{"clock|2100|Config.Clock|gridtest",
+			func(c *grid.Config) { c.Clock = wallClock(time.Date(2100, 1, 1, 0, 0, 1, 0, time.UTC)) }},
 	}
 	for _, test := range tests {
 		cfg := alone(t)
@@ -214,7 +225,8 @@ func TestConfigDataDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, damaged := range []string{"", "{", "null", "[]", string(good[:len(good)-1]), strings.Replace(string(good), "accepted", "acceptod", 1), "\x00" + string(good)} {
+	for _, damaged := range []string{"", "{", "null", "[]", string(good[:len(good)-1]),
+		strings.Replace(string(good), "accepted", "acceptod", 1), "\x00" + string(good)} {
 		if err := os.WriteFile(identity, []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -231,9 +243,11 @@ func TestConfigDataDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if after := m.Status(); after.Grid != before.Grid || after.Members[0].Incarnation.Member() != before.Members[0].Incarnation.Member() ||
+	if after := m.Status(); after.Grid != before.Grid ||
+		after.Members[0].Incarnation.Member() != before.Members[0].Incarnation.Member() ||
 		after.Answering == before.Answering {
-		t.Errorf("restarted as %s of grid %s; it was %s of grid %s", after.Answering, after.Grid, before.Answering, before.Grid)
+		t.Errorf("restarted as %s of grid %s; it was %s of grid %s", after.Answering, after.Grid, before.Answering,
+			before.Grid)
 	}
 }
 
@@ -300,7 +314,8 @@ func TestConfigNothing(t *testing.T) {
 		t.Errorf("a member that listens nowhere says it is at %+v", m.Addrs())
 	}
 	got := s.Definition().Decompose(id).Time
-	if earliest, latest := began.Add(-time.Second), time.Now().Add(time.Second); got.Before(earliest) || got.After(latest) {
+	if earliest, latest := began.Add(-time.Second), time.Now().Add(time.Second); got.Before(earliest) ||
+		got.After(latest) {
 		t.Errorf("the first ID says %v, want %v to %v", got, earliest, latest)
 	}
 }
@@ -342,7 +357,8 @@ func TestConfigOtherAddressWarns(t *testing.T) {
 		}
 		_ = m.Close()
 		lines := log.all()
-		if i := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "new grid on empty data directories") }); i < 0 {
+		if i := slices.IndexFunc(lines,
+			func(l string) bool { return strings.Contains(l, "new grid on empty data directories") }); i < 0 {
 			t.Errorf("%s: a first start does not say what it cannot know: %q", addr, lines)
 		} else {
 			lines = slices.Delete(lines, i, i+1)
@@ -397,7 +413,8 @@ func tryPair(t *testing.T, bound time.Duration, one, two func(*grid.Config)) (me
 }
 
 // startPair is tryPair until ctx ends.
-func startPair(ctx context.Context, t *testing.T, one, two func(*grid.Config)) (members [2]*grid.Member, errs [2]error) {
+func startPair(ctx context.Context, t *testing.T, one, two func(*grid.Config)) (members [2]*grid.Member,
+	errs [2]error) {
 	t.Helper()
 	addrs := freePorts(t, 2)
 	var starting sync.WaitGroup
@@ -435,7 +452,8 @@ func TestConfigGossipKey(t *testing.T) {
 	} {
 		_, errs := tryPair(t, 2*time.Second, keys[0], keys[1])
 		for i, err := range errs {
-			if !errors.Is(err, sequencer.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the gossip key differs") {
+			if !errors.Is(err, sequencer.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) ||
+				!strings.Contains(err.Error(), "the gossip key differs") {
 				t.Errorf("%s: member %d: %v", what, i, err)
 			}
 		}

@@ -237,7 +237,8 @@ func continues(ctx context.Context, g *gridtest.Grid, earlier epoch.Epoch, grant
 		if at := s.Definition().Decompose(id).Time; at.Before(granted) {
 			return fmt.Sprintf("an ID %v below an earlier grant", granted.Sub(at))
 		}
-		if _, err := g.Member("m1").CreateSequencer(ctx, fmt.Sprint("name-", i), sequencer.Config{}); !errors.Is(err, sequencer.ErrConflict) {
+		if _, err := g.Member("m1").CreateSequencer(ctx, fmt.Sprint("name-", i), sequencer.Config{}); !errors.Is(err,
+			sequencer.ErrConflict) {
 			return fmt.Sprintf("its definition is lost: %v", err)
 		}
 	}
@@ -383,7 +384,10 @@ func damagedAnchor(t *testing.T, dir string) func(t *testing.T, dir, file string
 			return nil, err
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		g := gridtest.New(t, gridtest.Config{Members: 1, Change: func(_ string, c *grid.Config) { c.Anchor, c.Partitions = s, 3 }})
+		g := gridtest.New(t, gridtest.Config{Members: 1, Change: func(_ string, c *grid.Config) {
+			c.Anchor,
+				c.Partitions = s, 3
+		}})
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		return g, g.TryMember(ctx, "m1")

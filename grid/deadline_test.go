@@ -46,7 +46,8 @@ func TestExpiredWorkIsDropped(t *testing.T) {
 	if status != http.StatusServiceUnavailable {
 		t.Errorf("the answer of a busy partition is %d", status)
 	}
-	if _, err := m.OpenSequencer(testContext(t), "late"); err == nil || !strings.Contains(err.Error(), sequencer.ErrNotFound.Error()) {
+	if _, err := m.OpenSequencer(testContext(t), "late"); err == nil ||
+		!strings.Contains(err.Error(), sequencer.ErrNotFound.Error()) {
 		t.Errorf("what no caller waits for was done all the same: %v", err)
 	}
 	if status := createWithin(t, m, "late", "60000"); status != http.StatusOK {

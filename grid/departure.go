@@ -46,7 +46,8 @@ type departure struct {
 // newDeparture returns the departure for a member that is being opened.
 func newDeparture(m *Member) *departure {
 	return &departure{
-		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft, host: m.host,
+		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft,
+		host:      m.host,
 		formation: m.formation, anchorage: m.anchorage, audit: m.audit, turn: make(chan struct{}, 1),
 	}
 }
@@ -77,7 +78,8 @@ func (d *departure) sayGoodbye(ctx context.Context) error {
 			return nil
 		}
 		if silent := d.silentSince(began); silent >= d.window() {
-			return leftSilently(failure.Errorf(sequencer.ErrUnavailable, "nothing was agreed on for %v; quorum lost", silent.Round(time.Millisecond)), err)
+			return leftSilently(failure.Errorf(sequencer.ErrUnavailable, "nothing was agreed on for %v; quorum lost",
+				silent.Round(time.Millisecond)), err)
 		}
 		select {
 		case <-ctx.Done():
@@ -128,7 +130,7 @@ func (d *departure) window() time.Duration {
 	return cmp.Or(d.state.Roster().Settings.Window, roster.DefaultWindow).Duration()
 }
 
-// leftSilently returns the error of a member that ends without a goodbye.
+// leftSilently returns the error for a member that ends without a goodbye.
 func leftSilently(cause, last error) error {
 	return errors.Join(fmt.Errorf("grid: %w: left without a goodbye: %w", sequencer.ErrUnavailable, cause), last)
 }
@@ -141,7 +143,8 @@ var errLeadKept = errors.New("no other voter has taken the lead yet")
 // ceiling, which is safe and costs a wait.
 func (d *departure) stopInOrder(ctx context.Context) {
 	r := d.state.Roster()
-	if node := d.raft.Node(); !d.durable && !d.anchorage.configured() || !node.Leads() || len(r.Members) != 1 || !r.Assigned() {
+	if node := d.raft.Node(); !d.durable && !d.anchorage.configured() || !node.Leads() || len(r.Members) != 1 ||
+		!r.Assigned() {
 		return
 	}
 	d.state.Ended.Store(true) // no actor grants anything from its next request on
@@ -164,8 +167,8 @@ func (d *departure) stopInOrder(ctx context.Context) {
 // lowerAwaited bounds the wait for the anchor to record that the last member stopped.
 const lowerAwaited = 3 * time.Second
 
-// awaitLower waits until the leader's step has lowered the limit of the anchor to where
-// grants ended (A8). Without that the next life waits until the limit has passed.
+// awaitLower waits until the leader's step has lowered the anchor's limit to where grants ended
+// (A8). Without that the next life waits until the limit has passed.
 func (d *departure) awaitLower(ctx context.Context, stop clustertime.Tick) {
 	ctx, cancel := context.WithTimeout(ctx, lowerAwaited)
 	defer cancel()
@@ -252,7 +255,8 @@ func (d *departure) stepDown() {
 		d.log.Error("the disk has failed: this member writes and votes no longer", "advice", raftlog.DiskAdvice,
 			"dir", failed.Dir, "while", failed.Doing, "error", failed.Cause)
 	} else {
-		d.log.Error("roster lost: this member cannot read it, grants by it no longer and votes no longer", "advice", raftlog.DivergenceAdvice, "error", err)
+		d.log.Error("roster lost: this member cannot read it, grants by it no longer and votes no longer", "advice",
+			raftlog.DivergenceAdvice, "error", err)
 	}
 	d.state.Fail(err)
 	d.state.Leave()
@@ -272,5 +276,6 @@ func (d *departure) stepDown() {
 func (d *departure) askOut(ctx context.Context) error {
 	d.state.Ended.Store(true)
 	server := raftlog.ServerID(d.self, d.durable)
-	return d.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: d.self, Server: string(server), Failed: true})
+	return d.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: d.self, Server: string(server),
+		Failed: true})
 }

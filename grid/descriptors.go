@@ -27,15 +27,16 @@ type descriptors struct {
 	err error // the last one, nil for none
 }
 
-// failed returns a function for the errors of a listener's Accept. It logs them once a minute.
+// failed returns a function for a listener's Accept errors. It logs them once a minute.
 func (d *descriptors) failed(listener string) func(error) {
 	return func(err error) {
-		d.library.Report(slog.LevelWarn, "connections not accepted", err.Error(), "listener", listener, "advice", "raise the limit of open files of this process (ulimit -n)")
+		d.library.Report(slog.LevelWarn, "connections not accepted", err.Error(), "listener", listener, "advice",
+			"raise the limit of open files of this process (ulimit -n)")
 		d.note(err)
 	}
 }
 
-// note records an error of a listener or a dial, if it is that no file descriptor was left.
+// note records an error from a listener or a dial, if it is that no file descriptor was left.
 func (d *descriptors) note(err error) {
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		d.mu.Lock()
@@ -44,7 +45,7 @@ func (d *descriptors) note(err error) {
 	}
 }
 
-// watchedNetwork is a network whose errors of Dial are passed on to failed.
+// watchedNetwork is a network that passes Dial errors on to failed.
 type watchedNetwork struct {
 	Network
 	failed func(error)
@@ -59,7 +60,7 @@ func (n watchedNetwork) Dial(ctx context.Context, addr string) (net.Conn, error)
 	return conn, err
 }
 
-// exhausted returns the last error of a listener that had no file descriptor left, "" if that was long ago.
+// exhausted returns the last error from a listener that had no file descriptor left, "" if that was long ago.
 func (d *descriptors) exhausted() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,6 +106,7 @@ func checkDescriptors(s Status) (Severity, string) {
 	if len(out) == 0 {
 		return "", ""
 	}
-	return Critical, fmt.Sprintf("no file descriptors were left within the last %v, and connections were not accepted or not opened: %s; raise the limit of open files of the process (ulimit -n), or close idle connections",
-		descriptorsShown, subjects(out))
+	return Critical,
+		fmt.Sprintf("no file descriptors were left within the last %v, and connections were not accepted or not opened: %s; raise the limit of open files of the process (ulimit -n), or close idle connections",
+			descriptorsShown, subjects(out))
 }

@@ -30,7 +30,8 @@ func TestDirectoryThatIsKnown(t *testing.T) {
 		if version, err = whole["version"].(json.Number).Int64(); err != nil {
 			t.Fatal(err)
 		}
-		if same = ask(fmt.Sprintf(`{"known": {"grid": %q, "version": %d}}`, whole["grid"], version)); same["version"] == whole["version"] {
+		if same = ask(fmt.Sprintf(`{"known": {"grid": %q, "version": %d}}`, whole["grid"],
+			version)); same["version"] == whole["version"] {
 			break
 		}
 	}
@@ -38,7 +39,8 @@ func TestDirectoryThatIsKnown(t *testing.T) {
 	if members != 1 || len(whole["owners"].([]any)) == 0 || whole["same"] != nil {
 		t.Fatalf("the whole directory: %v", whole)
 	}
-	if same["same"] != true || same["members"] != nil || same["owners"] != nil || same["grid"] != grid || same["version"] != whole["version"] ||
+	if same["same"] != true || same["members"] != nil || same["owners"] != nil || same["grid"] != grid ||
+		same["version"] != whole["version"] ||
 		same["window"] != whole["window"] || same["time"] == nil {
 		t.Errorf("one that is known: %v", same)
 	}

@@ -46,7 +46,8 @@ func TestMembersFindEachOtherByName(t *testing.T) {
 	start := func(i, expect int, join string) (*grid.Member, error) {
 		host := fmt.Sprint("127.0.1.", i)
 		return grid.Start(ctx, grid.Config{
-			GossipAddr: net.JoinHostPort(host, port), RaftAddr: host + ":0", APIAddr: host + ":0", Join: []string{join}, Expect: expect,
+			GossipAddr: net.JoinHostPort(host, port), RaftAddr: host + ":0", APIAddr: host + ":0", Join: []string{join},
+			Expect:    expect,
 			FirstLife: true, Window: time.Second, Network: namedSockets{Resolver: names.Resolver()}, Logger: testLogger(),
 		})
 	}

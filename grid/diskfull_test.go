@@ -117,7 +117,8 @@ func TestStartOnAFullDisk(t *testing.T) {
 		if m != nil {
 			writeUntilBroken(t, m.Disk(), m)
 			_ = m.Close()
-		} else if !errors.Is(err, sequencer.ErrInvalidConfig) && !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), dir) ||
+		} else if !errors.Is(err, sequencer.ErrInvalidConfig) && !errors.Is(err, syscall.ENOSPC) ||
+			!strings.Contains(err.Error(), dir) ||
 			!strings.Contains(err.Error(), "no space left") {
 			t.Errorf("with %d bytes left: %v", left, err)
 		}

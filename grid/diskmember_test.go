@@ -224,7 +224,8 @@ func (g *diskGrid) checkReplaced(victim int) {
 	}
 	for i, s := range g.handles {
 		if st := s.Stats(); st.GrantWaits > 0 || st.WaitingNow > 0 {
-			t.Errorf("handle %d of member %d waited %d times, %d wait now", i%diskNames, i/diskNames, st.GrantWaits, st.WaitingNow)
+			t.Errorf("handle %d of member %d waited %d times, %d wait now", i%diskNames, i/diskNames, st.GrantWaits,
+				st.WaitingNow)
 		}
 	}
 	if !g.logs[victim].has("the disk has failed", dir, raftlog.DiskAdvice) {
@@ -235,7 +236,8 @@ func (g *diskGrid) checkReplaced(victim int) {
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, time.Second)
 	defer cancel()
-	if _, err := client.Dial(ctx, client.Config{Addrs: []string{m.Addrs().API}}); err == nil || !strings.Contains(err.Error(), raftlog.DiskAdvice) {
+	if _, err := client.Dial(ctx, client.Config{Addrs: []string{m.Addrs().API}}); err == nil ||
+		!strings.Contains(err.Error(), raftlog.DiskAdvice) {
 		t.Errorf("it still tells who owns what: %v", err)
 	}
 	if m.Raft().State() != raft.Shutdown {

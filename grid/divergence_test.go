@@ -71,7 +71,8 @@ func TestCommandThatNoMemberReadsEndsTheirParts(t *testing.T) {
 // it cannot read does not come up as if there were none.
 func TestNewcomerThatCannotReadTheLogDoesNotServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true, Change: func(_ string, c *grid.Config) { c.Expect = 1 }})
+		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true,
+			Change: func(_ string, c *grid.Config) { c.Expect = 1 }})
 		_, err := g.Client("web").CreateSequencer(t.Context(), "orders", sequencer.Config{})
 		if err != nil {
 			t.Fatal(err)

@@ -61,7 +61,9 @@ func (o *leadership) serveEarlier(ctx context.Context, in wire.EarlierRequest) (
 		limit = limit.Add(clustertime.SpanOf(clockSpread))
 	}
 	if in.Until > limit {
-		err := failure.Errorf(wire.ErrBadRequest, "grid: a grant of an earlier grid that ends at %d ms cannot exist; the latest possible end is %d ms", in.Until, limit)
+		err := failure.Errorf(wire.ErrBadRequest,
+			"grid: a grant of an earlier grid that ends at %d ms cannot exist; the latest possible end is %d ms",
+			in.Until, limit)
 		o.audit.Write(audit.Entry{Action: string(security.Earlier), Who: api.WhoOf(ctx), Err: err})
 		return wire.MemberResponse{}, err
 	}

@@ -60,7 +60,8 @@ func (m *Member) Accept(by roster.MemberID, window time.Duration) error {
 	if window > 0 {
 		settings.Window = clustertime.SpanOf(window)
 	}
-	_, err := m.formation.Accept(m.ctx, wire.AcceptRequest{BootstrapMember: by, Grid: formation.NewGridID(), Settings: settings})
+	_, err := m.formation.Accept(m.ctx, wire.AcceptRequest{BootstrapMember: by, Grid: formation.NewGridID(),
+		Settings: settings})
 	return err
 }
 

@@ -46,7 +46,8 @@ func (o *leadership) askToFollow(ctx context.Context, id string) error {
 	node, key := o.raft.Node(), rand.Text()
 	var res wire.PushRequest
 	asked := o.clock.Mono()
-	if err := o.caller.Call(ctx, at.API, at.Incarnation, wire.PathFollow, wire.FollowRequest{Incarnation: o.self, Key: key, At: uint64(node.Served())}, &res); err != nil {
+	if err := o.caller.Call(ctx, at.API, at.Incarnation, wire.PathFollow,
+		wire.FollowRequest{Incarnation: o.self, Key: key, At: uint64(node.Served())}, &res); err != nil {
 		return err
 	}
 	p, err := pushOf(res, 0)
@@ -70,7 +71,8 @@ func (o *leadership) askToFollow(ctx context.Context, id string) error {
 // member lacks.
 func (o *leadership) serveFollow(_ context.Context, in wire.FollowRequest) (wire.PushRequest, error) {
 	if in.Key == "" || len(in.Key) > wire.MaxKey {
-		return wire.PushRequest{}, failure.Errorf(wire.ErrBadRequest, "grid: the key of a learner has %d characters; state 1 to %d", len(in.Key), wire.MaxKey)
+		return wire.PushRequest{}, failure.Errorf(wire.ErrBadRequest,
+			"grid: the key of a learner has %d characters; state 1 to %d", len(in.Key), wire.MaxKey)
 	}
 	l := o.current.Load()
 	if l == nil || !l.node.Leads() {

@@ -156,8 +156,10 @@ func forgeries(victim roster.Incarnation, id roster.GridID) (packets, streams ma
 		"a move":       message(aliveMsg, aliveNode{1 << 20, string(victim), addr, 7946, meta, version}),
 	}
 	streams = map[string][]byte{
-		"a join":  message(pushPullMsg, pushHeader{Nodes: 1, Join: true}, pushNode{forgedMember, addr, 7946, meta, 7, 0, version}),
-		"a leave": message(pushPullMsg, pushHeader{Nodes: 1}, pushNode{string(victim), addr, 7946, meta, 1 << 20, 3, version}),
+		"a join": message(pushPullMsg, pushHeader{Nodes: 1, Join: true},
+			pushNode{forgedMember, addr, 7946, meta, 7, 0, version}),
+		"a leave": message(pushPullMsg, pushHeader{Nodes: 1}, pushNode{string(victim), addr, 7946, meta, 1 << 20,
+			3, version}),
 	}
 	return packets, streams
 }

@@ -31,7 +31,8 @@ func accusations(victim roster.Incarnation) (packets [][]byte, stream []byte) {
 		message(deadMsg, deadNode{last, string(victim), string(victim)}),
 		message(suspectMsg, deadNode{last, string(victim), "accuser"}),
 	} {
-		compound := append([]byte{7, 2, byte(len(b) >> 8), byte(len(b)), byte(len(b) >> 8), byte(len(b))}, slices.Concat(b, b)...)
+		compound := append([]byte{7, 2, byte(len(b) >> 8), byte(len(b)), byte(len(b) >> 8), byte(len(b))},
+			slices.Concat(b, b)...)
 		packets = append(packets, labelled("snowgrid", b), labelled("snowgrid", compound))
 	}
 	addr, version := []byte{10, 0, 0, 99}, []byte{1, 5, 2, 0, 0, 0}

@@ -142,20 +142,23 @@ func everyMessage(of roster.Incarnation, v *victim) map[string][]byte {
 		"nack":               message(nackMsg, ackNode{1, nil}),
 		"suspect":            message(suspectMsg, deadNode{1 << 20, string(of), "accuser"}),
 		"alive":              alive,
-		"a last alive":       message(aliveMsg, aliveNode{math.MaxUint32, string(of), v.ip, v.port, nil, []byte{1, 5, 2, 0, 0, 0}}),
-		"dead":               dead,
-		"compound":           compound(alive, ping, dead),
-		"two compounds":      compound(compound(alive, dead)),
-		"compressed":         squeezed(alive),
-		"compressed dead":    squeezed(compound(dead, alive)),
-		"checked":            checked(alive),
-		"checked compound":   checked(compound(alive, dead)),
-		"user":               append(message(userMsg, userHeader{4}), "user"...),
-		"error":              message(errorMsg, errorNode{"x"}),
-		"push and pull":      message(pushPullMsg, pushHeader{Nodes: 1, Join: true}, pushNode{forgedMember, v.ip, v.port, nil, 7, 0, []byte{1, 5, 2, 0, 0, 0}}),
-		"a last push":        message(pushPullMsg, pushHeader{Nodes: 1}, pushNode{string(of), v.ip, v.port, nil, math.MaxUint32, 3, []byte{1, 5, 2, 0, 0, 0}}),
-		"nothing":            {},
-		"an unknown type":    {99, 1, 2, 3},
+		"a last alive": message(aliveMsg, aliveNode{math.MaxUint32, string(of), v.ip, v.port, nil,
+			[]byte{1, 5, 2, 0, 0, 0}}),
+		"dead":             dead,
+		"compound":         compound(alive, ping, dead),
+		"two compounds":    compound(compound(alive, dead)),
+		"compressed":       squeezed(alive),
+		"compressed dead":  squeezed(compound(dead, alive)),
+		"checked":          checked(alive),
+		"checked compound": checked(compound(alive, dead)),
+		"user":             append(message(userMsg, userHeader{4}), "user"...),
+		"error":            message(errorMsg, errorNode{"x"}),
+		"push and pull": message(pushPullMsg, pushHeader{Nodes: 1, Join: true},
+			pushNode{forgedMember, v.ip, v.port, nil, 7, 0, []byte{1, 5, 2, 0, 0, 0}}),
+		"a last push": message(pushPullMsg, pushHeader{Nodes: 1}, pushNode{string(of), v.ip, v.port, nil, math.MaxUint32,
+			3, []byte{1, 5, 2, 0, 0, 0}}),
+		"nothing":         {},
+		"an unknown type": {99, 1, 2, 3},
 	}
 }
 
@@ -178,7 +181,8 @@ func TestEveryMessageWithoutTheKey(t *testing.T) {
 			for _, form := range [][]byte{
 				b, labelled("snowgrid", b), labelled("another", b), labelled("snowgrid", checked(b)),
 				sealed(gossipKey, b, ""), labelled("snowgrid", sealed(wrongKey, b, "snowgrid")), version,
-				labelled("snowgrid", sealed(gossipKey, b, "another")), labelled("snowgrid", labelled("snowgrid", sealed(gossipKey, b, "snowgrid"))),
+				labelled("snowgrid", sealed(gossipKey, b, "another")),
+				labelled("snowgrid", labelled("snowgrid", sealed(gossipKey, b, "snowgrid"))),
 			} {
 				evil.packet(form)
 			}
@@ -264,7 +268,8 @@ func TestGreetingsEndNoMemberWithAKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer ln.Close()
-		greetings := [][]byte{[]byte("SNOW\x11\x05other"), []byte("SNOW\x12\x08snowgrid\xfe\xff\x00"), []byte("SNOW\x11\x08snowgrid")}
+		greetings := [][]byte{[]byte("SNOW\x11\x05other"), []byte("SNOW\x12\x08snowgrid\xfe\xff\x00"),
+			[]byte("SNOW\x11\x08snowgrid")}
 		go func() {
 			for i := 0; ; i++ {
 				conn, err := ln.Accept()

@@ -16,7 +16,8 @@ import (
 // record returns this member's record in the roster.
 func (m *Member) record() roster.Member {
 	return roster.Member{
-		Incarnation: m.self, API: m.addrs.API, Raft: m.addrs.Raft, Gossip: m.addrs.Gossip, Durable: m.cfg.DataDir != "", Zone: m.cfg.Zone,
+		Incarnation: m.self, API: m.addrs.API, Raft: m.addrs.Raft, Gossip: m.addrs.Gossip, Durable: m.cfg.DataDir != "",
+		Zone: m.cfg.Zone,
 	}
 }
 
@@ -26,7 +27,8 @@ func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.Hello
 	res := wire.HelloResponse{
 		Incarnation: m.self, Grid: m.formation.Grid(), Version: r.Version, Settings: r.Settings,
 		Wall: clustertime.TickOf(m.cfg.Clock.Now()), Time: m.clock.Now(),
-		Record: m.record(), Leaving: m.state.Leaving(), DiskFailed: m.raft.Failure() != nil, Release: wire.OwnRelease(), Learns: true, Waits: true,
+		Record: m.record(), Leaving: m.state.Leaving(), DiskFailed: m.raft.Failure() != nil, Release: wire.OwnRelease(),
+		Learns: true, Waits: true,
 	}
 	if _, registered := r.Member(m.self); registered {
 		res.Claim = r.Claim

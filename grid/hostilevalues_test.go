@@ -20,25 +20,30 @@ import (
 
 // hostileNumbers and hostileTexts are at the edges of what fields and readers hold.
 var (
-	hostileNumbers = []any{0, 1, 2, 3, 127, 128, 1 << 22, 1<<31 - 1, 1 << 31, 1<<53 - 2, 1<<53 - 1, 1 << 53, math.MaxInt64 - 1, math.MaxInt64,
+	hostileNumbers = []any{0, 1, 2, 3, 127, 128, 1 << 22, 1<<31 - 1, 1 << 31, 1<<53 - 2, 1<<53 - 1, 1 << 53,
+		math.MaxInt64 - 1, math.MaxInt64,
 		uint64(1 << 63), uint64(math.MaxUint64), -1, math.MinInt64, json.Number("1e3"), json.Number("0.5"), nil, "1"}
-	hostileTexts = []any{"a", "b", "*", "a*", "", " ", "a\u202e", "a\x00", "a/../b", "größe", strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("x", 255), strings.Repeat("x", 256), "10.0.0.1:80",
+	hostileTexts = []any{"a", "b", "*", "a*", "", " ", "a\u202e", "a\x00", "a/../b", "größe", strings.Repeat("x", 63),
+		strings.Repeat("x", 64), strings.Repeat("x", 255), strings.Repeat("x", 256), "10.0.0.1:80",
 		codeText(1), codeText(2), strings.Repeat("0", 32), "00000000000000aa", nil, 7}
 )
 
 // usualValues are taken by a member, for the fields in which it takes few.
-var usualValues = map[string]any{"cluster": "a", "code": codeText(1), "protocol": 0, "member": "", "force": true, "remove": true, "window_ms": 1000, "voters": 3, "backups": 1, "epoch": nil, "layout": nil,
+var usualValues = map[string]any{"cluster": "a", "code": codeText(1), "protocol": 0, "member": "", "force": true,
+	"remove": true, "window_ms": 1000, "voters": 3, "backups": 1, "epoch": nil, "layout": nil,
 	"address": "127.0.0.1", "unused_for_ms": 3600000, "nodes": nil, "incarnation": nil,
 	"calls": 1 << 20, "names": 1 << 10}
 
 // hostilePaths are the calls that change what a member stores, with the fields of their requests.
 var hostilePaths = map[string][]string{
-	wire.PathIdentityApply:       {"cluster", "name", "#id", "code", "addr"},
-	wire.PathIdentityRegister:    {"cluster", "name", "#id", "code", "addr", "start", "#incarnation", "#protocol", "member", "#nodes"},
-	wire.PathIdentityClean:       {"cluster", "name", "[#ids", "#force"},
-	wire.PathIdentityDrop:        {"cluster", "name"},
-	wire.PathIdentityImport:      {"cluster", "name", "#next", "{members #id code addr"},
-	wire.PathSettings:            {"#backups", "#window_ms", "#voters", "{quotas pattern #names #holder_nodes #peer_nodes #calls", "?drop_quotas"},
+	wire.PathIdentityApply: {"cluster", "name", "#id", "code", "addr"},
+	wire.PathIdentityRegister: {"cluster", "name", "#id", "code", "addr", "start", "#incarnation", "#protocol",
+		"member", "#nodes"},
+	wire.PathIdentityClean:  {"cluster", "name", "[#ids", "#force"},
+	wire.PathIdentityDrop:   {"cluster", "name"},
+	wire.PathIdentityImport: {"cluster", "name", "#next", "{members #id code addr"},
+	wire.PathSettings: {"#backups", "#window_ms", "#voters",
+		"{quotas pattern #names #holder_nodes #peer_nodes #calls", "?drop_quotas"},
 	wire.PathCreate:              {"name", "#epoch", "#nodes", "layout"},
 	wire.PathDestroy:             {"name"},
 	wire.PathUnused:              {"#unused_for_ms", "prefix", "#remove"},

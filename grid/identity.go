@@ -31,7 +31,8 @@ func (i Identity) check(dataDir string) error {
 	case i.Set != "" && dataDir == "":
 		return refusal.Invalid("Identity names the set %.80q, and a number needs a DataDir to be kept in; set one", i.Set)
 	case len(i.Set) > roster.MaxSetName || len(i.Cluster) > roster.MaxSetName:
-		return refusal.Invalid("Identity: set %.80q or cluster %.80q is longer than %d bytes", i.Set, i.Cluster, roster.MaxSetName)
+		return refusal.Invalid("Identity: set %.80q or cluster %.80q is longer than %d bytes", i.Set, i.Cluster,
+			roster.MaxSetName)
 	}
 	return nil
 }
@@ -64,7 +65,7 @@ func (i *identity) read(cfg Identity, dir string) error {
 	return nil
 }
 
-// open makes the registration of a member that is to have a number.
+// open creates the registration for a member that should have a number.
 func (i *identity) open(m *Member) (err error) {
 	if m.cfg.Identity.Set == "" {
 		return nil
@@ -136,7 +137,7 @@ func (i *identity) notRegistered() error {
 	return i.number.NotRegistered()
 }
 
-// close closes the record of logical nodes.
+// close closes the logical nodes' file.
 func (i *identity) close() {
 	if i.nodes != nil {
 		i.nodes.Close()

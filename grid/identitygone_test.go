@@ -31,7 +31,8 @@ func TestIdentityGoneOtherGrid(t *testing.T) {
 	}
 	defer m.Close()
 	s := m.Status()
-	t.Errorf("it took part with the log of grid %s: now %s, grid %s version %d, members %+v", was, s.Grid, now.Grid, s.Version, s.Members)
+	t.Errorf("it took part with the log of grid %s: now %s, grid %s version %d, members %+v", was, s.Grid, now.Grid,
+		s.Version, s.Members)
 	serves(t, other)
 }
 

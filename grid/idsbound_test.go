@@ -43,7 +43,8 @@ func TestAPIIDsKeepsBoundedHandles(t *testing.T) {
 		}
 	}
 	if attached > api.HandlesMax {
-		t.Errorf("%d logical nodes are held for POST /v1/ids, of which %d are idle: the bound is %d", attached, names, api.HandlesMax)
+		t.Errorf("%d logical nodes are held for POST /v1/ids, of which %d are idle: the bound is %d", attached, names,
+			api.HandlesMax)
 	}
 	idsOf(t, newBrowser(t, m, 1).mustCall(wire.PathIDs, map[string]any{"name": "n0"})) // it was ended meanwhile
 }

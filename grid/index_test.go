@@ -36,14 +36,19 @@ func TestIndexHasALineForEachPath(t *testing.T) {
 		}
 		listed := slices.ContainsFunc(lines, func(line string) bool {
 			words := strings.Fields(line)
-			return len(words) > 2 && words[0] == strings.Join(p.Methods, ",") && words[1] == p.Path && strings.HasSuffix(line, p.About) && len(line) <= 110
+			return len(words) > 2 && words[0] == strings.Join(p.Methods, ",") && words[1] == p.Path &&
+				strings.HasSuffix(line, p.About) && len(line) <= 110
 		})
 		if !listed {
 			t.Errorf("%s is not in the text, or its line is too long:\n%s", p.Path, text)
 		}
 	}
-	for path, methods := range map[string]string{"/": "GET", wire.PathStatus: "GET,POST", wire.PathIDs: "POST", wire.PathEvents: "POST"} {
-		if !slices.ContainsFunc(index.Paths, func(p wire.PathInfo) bool { return p.Path == path && strings.Join(p.Methods, ",") == methods }) {
+	for path, methods := range map[string]string{"/": "GET", wire.PathStatus: "GET,POST", wire.PathIDs: "POST",
+		wire.PathEvents: "POST"} {
+		if !slices.ContainsFunc(index.Paths, func(p wire.PathInfo) bool {
+			return p.Path == path &&
+				strings.Join(p.Methods, ",") == methods
+		}) {
 			t.Errorf("%s with %s is not listed: %+v", path, methods, index.Paths)
 		}
 	}
@@ -141,7 +146,8 @@ func TestListingsForCurl(t *testing.T) {
 		"/v1/holders?name=absent":            {http.StatusNotFound, "not found"},
 		"/v1/holders?name=x&after=few":       {http.StatusBadRequest, `after=\"few\"`},
 	} {
-		if status, kind, body := b.read(query, ""); status != want.status || !strings.Contains(body, want.part) || kind != wire.JSON {
+		if status, kind, body := b.read(query, ""); status != want.status || !strings.Contains(body, want.part) ||
+			kind != wire.JSON {
 			t.Errorf("%s: %d %s, want %d with %s", query, status, body, want.status, want.part)
 		}
 	}

@@ -63,7 +63,8 @@ func newBrowser(t *testing.T, m *grid.Member, version int) *browser {
 }
 
 // send makes a request; members are addressed as they address each other.
-func (b *browser) send(method, path, contentType string, body io.Reader) (status int, header http.Header, answer []byte) {
+func (b *browser) send(method, path, contentType string, body io.Reader) (status int, header http.Header,
+	answer []byte) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), method, "http://"+b.m.Addrs().API+path, body)
 	if err != nil {
@@ -190,16 +191,20 @@ func spoiled(t *testing.T, path, kind string) map[string][]byte {
 	}
 	if kind == wire.JSON {
 		out["unknown field"] = []byte(`{"colour":"red"}`) // in msgpack it is ignored
-		for _, text := range []string{`[]`, `"text"`, `12`, `{"name":`, `{"name":1}`, `{"n":1e99}`, `{"nodes":"1"}`, `{"name":"a"}}`,
-			`{"holder":[[[[`, `{]`, "\xff\xfe", `{"claims":{}}`, strings.Repeat("[", 1e5), strings.Repeat(`{"a":`, 1e5), `[` + strings.Repeat("0,", 1e5) + `0]`} {
+		for _, text := range []string{`[]`, `"text"`, `12`, `{"name":`, `{"name":1}`, `{"n":1e99}`, `{"nodes":"1"}`,
+			`{"name":"a"}}`,
+			`{"holder":[[[[`, `{]`, "\xff\xfe", `{"claims":{}}`, strings.Repeat("[", 1e5), strings.Repeat(`{"a":`, 1e5),
+			`[` + strings.Repeat("0,", 1e5) + `0]`} {
 			out[fmt.Sprintf("%.20s", text)] = []byte(text)
 		}
 		return out
 	}
 	for _, raw := range []string{
 		"\xc1", "\x90", "\x2a", "\xa1x", "\xcb00000000", // no map
-		"\xdf\xff\xff\xff\xff", "\xdd\xff\xff\xff\xff", "\xdb\xff\xff\xff\xff", "\xc6\xff\xff\xff\xff", "\xc9\xff\xff\xff\xff\x01",
-		"\x81\xa4name\xdb\xff\xff\xff\xff", "\x81\xa4name\xc6\x7f\xff\xff\xff", "\x81\xa6claims\xdd\x7f\xff\xff\xff", "\x81\xa6claims\xdf\xff\xff\xff\xff",
+		"\xdf\xff\xff\xff\xff", "\xdd\xff\xff\xff\xff", "\xdb\xff\xff\xff\xff", "\xc6\xff\xff\xff\xff",
+		"\xc9\xff\xff\xff\xff\x01",
+		"\x81\xa4name\xdb\xff\xff\xff\xff", "\x81\xa4name\xc6\x7f\xff\xff\xff", "\x81\xa6claims\xdd\x7f\xff\xff\xff",
+		"\x81\xa6claims\xdf\xff\xff\xff\xff",
 		"\x81\xa6holder\xdb\xff\xff\xff\xfe", "\x81\xdb\xff\xff\xff\xff", "\x81\xa5claim\xdf\xff\xff\xff\xff",
 		strings.Repeat("\x91", 1e5), strings.Repeat("\x81\xa1a", 1e5), "\xdc\xff\xff" + strings.Repeat("\x00", 65535),
 	} {
@@ -242,7 +247,8 @@ func TestAPIWrongRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded", "application/cbor", ";;;", "application/json/x", strings.Repeat("a", 3000)} {
+			for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded", "application/cbor", ";;;",
+				"application/json/x", strings.Repeat("a", 3000)} {
 				status, _, answer := b.send(http.MethodPost, path, contentType, bytes.NewReader(body))
 				refused(t, fmt.Sprintf("%s as %.40s", path, contentType), status, wire.JSON, answer)
 			}
@@ -304,7 +310,8 @@ func TestAPIEndlessBody(t *testing.T) { // not parallel: it looks at the process
 			body := &endless{left: size}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+m.Addrs().API+path, io.NopCloser(body))
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+m.Addrs().API+path,
+				io.NopCloser(body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -338,7 +345,8 @@ func TestAPIValues(t *testing.T) {
 	now := m.Status().ClusterTime // behind the wall clock on a busy machine; epochs are judged by it
 	const name = "orders"
 	base := epoch.Default.UnixMilli()
-	if status, answer := newBrowser(t, m, 2).post(wire.PathCreate, wire.JSON, wire.CreateRequest{Name: name, Epoch: new(int64(base))}); status != http.StatusOK {
+	if status, answer := newBrowser(t, m, 2).post(wire.PathCreate, wire.JSON,
+		wire.CreateRequest{Name: name, Epoch: new(int64(base))}); status != http.StatusOK {
 		t.Fatalf("%d %s", status, answer)
 	}
 	seq := wire.Sequencer{Name: name, Epoch: base, Nodes: 8192}
@@ -355,23 +363,28 @@ func TestAPIValues(t *testing.T) {
 		{"127 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: 127}},
 		{"8193 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: 8193}},
 		{"-1 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: -1}},
-		{"half a layout", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Layout: sequencer.Layout{Bits: 53}}},
-		{"15 nodes of a layout", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: 15, Layout: sequencer.Twitter}},
+		{"half a layout", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)),
+			Layout: sequencer.Layout{Bits: 53}}},
+		{"15 nodes of a layout", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: 15,
+			Layout: sequencer.Twitter}},
 		{"an epoch to come", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(now.Add(time.Hour).UnixMilli())}},
-		{"an epoch that is exhausted", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(now.UnixMilli() - 1<<40 - 1)}},
+		{"an epoch that is exhausted", wire.PathCreate,
+			wire.CreateRequest{Name: "n", Epoch: new(now.UnixMilli() - 1<<40 - 1)}},
 		{"an epoch before 1970", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(-1))}},
 		{"an epoch beyond all", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(1<<63 - 1))}},
 		{"n -1", wire.PathIDs, wire.IDsRequest{Name: name, N: new(-1)}},
 		{"n 0", wire.PathIDs, wire.IDsRequest{Name: name, N: new(0)}},
 		{"n 1025", wire.PathIDs, wire.IDsRequest{Name: name, N: new(1025)}},
 		{"no holder", wire.PathAttach, wire.AttachRequest{Claim: wire.Claim{Sequencer: seq, ID: id}}},
-		{"a long holder", wire.PathAttach, wire.AttachRequest{Holder: sequencer.HolderID(strings.Repeat("h", 65)), Claim: wire.Claim{Sequencer: seq, ID: id}}},
+		{"a long holder", wire.PathAttach, wire.AttachRequest{Holder: sequencer.HolderID(strings.Repeat("h", 65)),
+			Claim: wire.Claim{Sequencer: seq, ID: id}}},
 		{"no attachment", wire.PathAttach, wire.AttachRequest{Holder: "h", Claim: wire.Claim{Sequencer: seq}}},
 		{"no holder", wire.PathRenew, wire.RenewRequest{}},
 		{"a long holder", wire.PathRenew, wire.RenewRequest{Holder: sequencer.HolderID(strings.Repeat("h", 65))}},
 		{"too many claims", wire.PathRenew, wire.RenewRequest{Holder: "h", Claims: make([]wire.Claim, wire.MaxClaims+1)}},
 		{"no holder", wire.PathDetach, wire.DetachRequest{Sequencer: seq, ID: id}},
-		{"a long holder", wire.PathDetach, wire.DetachRequest{Holder: sequencer.HolderID(strings.Repeat("h", 65)), Sequencer: seq, ID: id}},
+		{"a long holder", wire.PathDetach, wire.DetachRequest{Holder: sequencer.HolderID(strings.Repeat("h", 65)),
+			Sequencer: seq, ID: id}},
 		{"no holder", wire.PathEvents, wire.EventsRequest{}},
 		{"a long holder", wire.PathEvents, wire.EventsRequest{Holder: sequencer.HolderID(strings.Repeat("h", 65))}},
 		{"no bootstrap member", wire.PathAccept, wire.AcceptRequest{Settings: m.Status().Settings}},
@@ -383,7 +396,8 @@ func TestAPIValues(t *testing.T) {
 		config[r.what] = r.path == wire.PathCreate
 	}
 	for what, bad := range map[string]string{
-		"an empty name": "", "256 bytes": strings.Repeat("n", 256), "a line break": "a\nb", "a NUL": "a\x00", "a DEL": "a\x7f", "C1": "a\u0085",
+		"an empty name": "", "256 bytes": strings.Repeat("n", 256), "a line break": "a\nb", "a NUL": "a\x00",
+		"a DEL": "a\x7f", "C1": "a\u0085",
 	} {
 		named := seq
 		named.Name = bad
@@ -406,7 +420,8 @@ func TestAPIValues(t *testing.T) {
 				if config[r.what] {
 					want = "invalid_config"
 				}
-				if code := refused(t, r.path+": "+r.what, status, kind, answer); code != want && !strings.Contains(r.what, "exhausted") {
+				if code := refused(t, r.path+": "+r.what, status, kind, answer); code != want &&
+					!strings.Contains(r.what, "exhausted") {
 					t.Errorf("%s: %s: code %q, want %q", r.path, r.what, code, want)
 				}
 			}
@@ -419,7 +434,8 @@ func TestAPIValues(t *testing.T) {
 			}
 			status, answer := b.post(wire.PathRenew, kind, wire.RenewRequest{Holder: "h", Claims: claims})
 			var renewed wire.RenewResponse
-			if err := wire.Decode(kind, answer, &renewed); status != http.StatusOK || err != nil || len(renewed.Results) != len(claims) {
+			if err := wire.Decode(kind, answer, &renewed); status != http.StatusOK || err != nil ||
+				len(renewed.Results) != len(claims) {
 				t.Fatalf("status %d, %v: %s", status, err, answer)
 			}
 			for i, result := range renewed.Results {
@@ -432,7 +448,8 @@ func TestAPIValues(t *testing.T) {
 				}
 			}
 			// A node that does not exist can be neither preferred nor released.
-			if status, answer := b.post(wire.PathDetach, kind, wire.DetachRequest{Holder: "h", Sequencer: seq, ID: id, Node: 65535}); status >= 500 {
+			if status, answer := b.post(wire.PathDetach, kind, wire.DetachRequest{Holder: "h", Sequencer: seq, ID: id,
+				Node: 65535}); status >= 500 {
 				t.Errorf("detach of node 65535: %d %s", status, answer)
 			}
 		}
@@ -446,14 +463,16 @@ func TestAPIPreferredNodeOutOfRange(t *testing.T) {
 	t.Parallel()
 	m := startOne(t, nil)
 	b := newBrowser(t, m, 2)
-	status, answer := b.post(wire.PathCreate, wire.JSON, wire.CreateRequest{Name: "orders", Epoch: new(epoch.Default.UnixMilli()), Nodes: 128})
+	status, answer := b.post(wire.PathCreate, wire.JSON,
+		wire.CreateRequest{Name: "orders", Epoch: new(epoch.Default.UnixMilli()), Nodes: 128})
 	var created wire.SequencerResponse
 	if err := wire.Decode(wire.JSON, answer, &created); status != http.StatusOK || err != nil {
 		t.Fatalf("%d %s", status, answer)
 	}
 	for _, wish := range []sequencer.NodeID{128, 65535} {
 		status, answer := b.post(wire.PathAttach, wire.JSON, wire.AttachRequest{
-			Holder: "h", Claim: wire.Claim{Sequencer: created.Sequencer, ID: sequencer.AttachmentID{byte(wish), 1}, Node: &wish, Grid: created.Grid, Version: created.Version},
+			Holder: "h", Claim: wire.Claim{Sequencer: created.Sequencer, ID: sequencer.AttachmentID{byte(wish), 1}, Node: &wish,
+				Grid: created.Grid, Version: created.Version},
 		})
 		var attached wire.AttachResponse
 		if status != http.StatusOK {
@@ -491,7 +510,8 @@ func TestAPIBetweenMembers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+m.Addrs().API+path, bytes.NewReader(body))
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+m.Addrs().API+path,
+				bytes.NewReader(body))
 			req.Header.Set("Content-Type", wire.JSON)
 			if h[0] != "" {
 				req.Header.Set(wire.HeaderTarget, h[0])
@@ -528,10 +548,11 @@ func TestAPISlowClients(t *testing.T) {
 		"a header that never ends": {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nX-A: ", "a", 8 * time.Second},
 		"half of HTTP/2's preface": {"PRI * HTTP/2.0\r\n\r\n", "", 8 * time.Second},
 		"half a refused body":      {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{", "", 14 * time.Second},
-		"half a body for nothing":  {"POST /v1/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{", "", 14 * time.Second},
-		"half a body":              {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{", "", 14 * time.Second},
-		"a body that never ends":   {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{", " ", 14 * time.Second},
-		"half a chunk":             {"POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{", "", 14 * time.Second},
+		"half a body for nothing": {"POST /v1/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{", "",
+			14 * time.Second},
+		"half a body":            {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{", "", 14 * time.Second},
+		"a body that never ends": {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{", " ", 14 * time.Second},
+		"half a chunk":           {"POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{", "", 14 * time.Second},
 	}
 	var waiting sync.WaitGroup // concurrently: each takes seconds
 	defer waiting.Wait()

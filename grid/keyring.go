@@ -18,7 +18,7 @@ import (
 // watches, or Config.GossipKey. Operators change them by calls, which any member forwards to all
 // (keyringcalls.go).
 type keyring struct {
-	source keySource // nil: clear text but for the key of the configuration
+	source keySource // nil: clear text but for the configuration's key
 	single []byte    // Config.GossipKey
 	gossip *gossip.Gossip
 	log    *slog.Logger
@@ -62,7 +62,8 @@ func (k *keyring) catchUp() {
 	}
 	k.known = next
 	if len(k.gossip.Keys()) == 0 {
-		k.log.Warn("gossip keys not applied: a gossip that runs in clear text cannot get a key", "remedy", "restart the member")
+		k.log.Warn("gossip keys not applied: a gossip that runs in clear text cannot get a key", "remedy",
+			"restart the member")
 		return
 	}
 	if len(next) > 0 {
@@ -70,7 +71,7 @@ func (k *keyring) catchUp() {
 	}
 }
 
-// apply sets the keys of the gossip, and logs the change. The caller holds mu.
+// apply sets the gossip's keys, and logs the change. The caller holds mu.
 func (k *keyring) apply(next [][]byte, by string) {
 	before := fingerprints(k.gossip.Keys())
 	if err := k.gossip.SetKeys(next); err != nil { // every key was checked when it was read
@@ -78,7 +79,8 @@ func (k *keyring) apply(next [][]byte, by string) {
 		return
 	}
 	after := fingerprints(next)
-	k.log.Info("gossip keys changed", "by", by, "encrypts", after[0], "installed", without(after, before), "removed", without(before, after))
+	k.log.Info("gossip keys changed", "by", by, "encrypts", after[0], "installed", without(after, before), "removed",
+		without(before, after))
 }
 
 // change carries an operation out here.
@@ -87,7 +89,8 @@ func (k *keyring) change(in wire.SetKeysRequest) (out wire.SetKeysResponse, err 
 	defer k.mu.Unlock()
 	has := k.gossip.Keys()
 	if len(has) == 0 {
-		return out, failure.Errorf(wire.ErrNotNow, "grid: the gossip of this member has no key, and cannot get one while it runs; give every member the same keys and restart them")
+		return out, failure.Errorf(wire.ErrNotNow,
+			"grid: the gossip of this member has no key, and cannot get one while it runs; give every member the same keys and restart them")
 	}
 	if k.source != nil && in.Operation != wire.KeyringList {
 		if _, err := k.source.Reload(); err != nil { // a file that was changed by hand counts
@@ -132,7 +135,8 @@ func changedRing(has [][]byte, in wire.KeyringRequest) ([][]byte, error) {
 		case at >= 0:
 			return nil, failure.Errorf(wire.ErrNotNow, "grid: another key has the fingerprint %s; install a new one", print)
 		case len(has) >= security.MaxGossipKeys:
-			return nil, failure.Errorf(wire.ErrNotNow, "grid: the gossip has %d keys, and at most %d are taken; remove some", len(has), security.MaxGossipKeys)
+			return nil, failure.Errorf(wire.ErrNotNow, "grid: the gossip has %d keys, and at most %d are taken; remove some",
+				len(has), security.MaxGossipKeys)
 		}
 		return append(slices.Clone(has), key), nil
 	case wire.KeyringUse:
@@ -145,11 +149,13 @@ func changedRing(has [][]byte, in wire.KeyringRequest) ([][]byte, error) {
 		case at < 0:
 			return has, nil
 		case at == 0:
-			return nil, failure.Errorf(wire.ErrNotNow, "grid: this member encrypts with the key %s; use another one first", print)
+			return nil, failure.Errorf(wire.ErrNotNow,
+				"grid: this member encrypts with the key %s; use another one first", print)
 		}
 		return slices.Concat(has[:at], has[at+1:]), nil
 	}
-	return nil, failure.Errorf(wire.ErrBadRequest, "grid: operation %.20q; give list, install, use or remove", in.Operation)
+	return nil, failure.Errorf(wire.ErrBadRequest, "grid: operation %.20q; give list, install, use or remove",
+		in.Operation)
 }
 
 // save writes the keys to the file, if there is one with other keys. The caller holds mu.
@@ -159,7 +165,8 @@ func (k *keyring) save(keys [][]byte) {
 		return
 	}
 	if err := security.WriteGossipKeys(file, keys); err != nil {
-		k.log.Warn("gossip keys changed in memory alone", "file", file, "error", err, "remedy", "change the file, too, or a restart has the earlier keys")
+		k.log.Warn("gossip keys changed in memory alone", "file", file, "error", err, "remedy",
+			"change the file, too, or a restart has the earlier keys")
 		return
 	}
 	if _, err := k.source.Reload(); err != nil {
@@ -179,7 +186,7 @@ func (k *keyring) unsaved(keys [][]byte) string {
 	return ""
 }
 
-// file returns the file of the keys, "" if there is none.
+// file returns the keys' file, "" if there is none.
 func (k *keyring) file() string {
 	if k.source == nil {
 		return ""
@@ -191,7 +198,7 @@ func (k *keyring) file() string {
 // sameKeys reports whether two lists have the same keys in the same order.
 func sameKeys(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 
-// fingerprints returns the fingerprints of keys, in their order.
+// fingerprints returns the keys' fingerprints, in their order.
 func fingerprints(keys [][]byte) []string {
 	out := []string{}
 	for _, key := range keys {

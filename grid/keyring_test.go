@@ -49,7 +49,8 @@ func TestChangedRing(t *testing.T) {
 			in = wire.KeyringRequest{Operation: c.operation, Key: base64.StdEncoding.EncodeToString(key)}
 		}
 		got, err := changedRing(has, in)
-		if c.err == "" && (err != nil || !sameKeys(got, ringOf(c.want))) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+		if c.err == "" && (err != nil || !sameKeys(got, ringOf(c.want))) ||
+			c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s %s of %s: %q, %v", c.operation, c.key, c.has, got, err)
 		}
 		if !sameKeys(has, ringOf(c.has)) {
@@ -80,7 +81,8 @@ func TestKeyringAdvice(t *testing.T) {
 	}{
 		{[]string{"a b", "a b"}, nil},
 		{[]string{"a b", "a"}, []string{"m2 () lacks the key b: install it again, or remove it"}},
-		{[]string{"a", "b a"}, []string{"m1 () cannot open messages encrypted with b: install that key again", "members encrypt with different keys (a, b): use one of them"}},
+		{[]string{"a", "b a"}, []string{"m1 () cannot open messages encrypted with b: install that key again",
+			"members encrypt with different keys (a, b): use one of them"}},
 		{[]string{"a", ""}, []string{"m2 () did not do it: repeat"}},
 	} {
 		got := keyringAdvice(members(c.rings...))

@@ -37,7 +37,7 @@ type keyringCalls struct {
 	audit     *audit.Log
 }
 
-// newKeyringCalls returns the keyring of a member that is being opened; its gossip is set
+// newKeyringCalls returns the keyring for a member that is being opened; its gossip is set
 // before anything is served.
 func newKeyringCalls(m *Member) *keyringCalls {
 	ring := &keyring{single: m.cfg.GossipKey, log: m.log}
@@ -46,7 +46,8 @@ func newKeyringCalls(m *Member) *keyringCalls {
 		ring.source, ring.known = m.creds, m.creds.GossipKeys()
 	}
 	return &keyringCalls{
-		keyring: ring, self: m.self, lone: m.lone, exposed: clear && !onlyLoopback(m.cfg), state: m.state, formation: m.formation, caller: m.caller, audit: m.audit,
+		keyring: ring, self: m.self, lone: m.lone, exposed: clear && !onlyLoopback(m.cfg), state: m.state,
+		formation: m.formation, caller: m.caller, audit: m.audit,
 	}
 }
 
@@ -87,7 +88,8 @@ func (k *keyringCalls) serve(ctx context.Context, in wire.KeyringRequest) (wire.
 		out.Advice = keyringAdvice(out)
 	}
 	if in.Operation != wire.KeyringList {
-		k.audit.Write(audit.Entry{Action: audit.Keyring, Name: out.Fingerprint, Who: asked.AskedBy, Err: errors.Join(err, failures(out.Members))},
+		k.audit.Write(audit.Entry{Action: audit.Keyring, Name: out.Fingerprint, Who: asked.AskedBy,
+			Err: errors.Join(err, failures(out.Members))},
 			slog.String("operation", fmt.Sprintf("%.20s", in.Operation)))
 	}
 	return out, err
@@ -107,11 +109,13 @@ func (k *keyringCalls) check(in *wire.SetKeysRequest, out *wire.KeyringResponse)
 		}
 		out.Fingerprint = security.Fingerprint(key)
 		if k.exposed {
-			return failure.Errorf(wire.ErrNotNow, "grid: the calls between members are in clear text and would show the key; run the members with a security directory")
+			return failure.Errorf(wire.ErrNotNow,
+				"grid: the calls between members are in clear text and would show the key; run the members with a security directory")
 		}
 	case wire.KeyringUse, wire.KeyringRemove:
 		if !isFingerprint(in.Fingerprint) {
-			return failure.Errorf(wire.ErrBadRequest, "grid: fingerprint %.20q; give the 8 hex digits that `snowgrid keyring list` shows", in.Fingerprint)
+			return failure.Errorf(wire.ErrBadRequest,
+				"grid: fingerprint %.20q; give the 8 hex digits that `snowgrid keyring list` shows", in.Fingerprint)
 		}
 	default:
 		return failure.Errorf(wire.ErrBadRequest, "grid: operation %.20q; give list, install, use or remove", in.Operation)
@@ -119,12 +123,12 @@ func (k *keyringCalls) check(in *wire.SetKeysRequest, out *wire.KeyringResponse)
 	return nil
 }
 
-// isFingerprint reports whether a text may be the fingerprint of a key.
+// isFingerprint reports whether a text may be a key's fingerprint.
 func isFingerprint(text string) bool {
 	return len(text) == 8 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// permits returns why a key must not be used or removed, given the keys of every member.
+// permits returns why a key must not be used or removed, given every member's keys.
 func permits(operation, print string, members []wire.KeyringMember) error {
 	var silent, lack, encrypt []string
 	for _, m := range members {
@@ -139,20 +143,26 @@ func permits(operation, print string, members []wire.KeyringMember) error {
 	}
 	switch {
 	case len(silent) > 0:
-		return failure.Errorf(wire.ErrNotNow, "grid: the keys of %s are not known; try again when every member answers, or remove that one (snowgrid members remove)", strings.Join(silent, ", "))
+		return failure.Errorf(wire.ErrNotNow,
+			"grid: the keys of %s are not known; try again when every member answers, or remove that one (snowgrid members remove)", strings.Join(silent, ", "))
 	case operation == wire.KeyringUse && len(lack) > 0:
-		return failure.Errorf(wire.ErrNotNow, "grid: the key %s is not used, since %s would not open the gossip of the others; install it first", print, strings.Join(lack, ", "))
+		return failure.Errorf(wire.ErrNotNow,
+			"grid: the key %s is not used, since %s would not open the gossip of the others; install it first", print,
+			strings.Join(lack, ", "))
 	case operation == wire.KeyringRemove && len(encrypt) > 0:
-		return failure.Errorf(wire.ErrNotNow, "grid: the key %s is not removed, since %s encrypts with it; use another one first", print, strings.Join(encrypt, ", "))
+		return failure.Errorf(wire.ErrNotNow,
+			"grid: the key %s is not removed, since %s encrypts with it; use another one first", print,
+			strings.Join(encrypt, ", "))
 	case operation == wire.KeyringRemove && len(lack) == len(members):
 		return failure.Errorf(wire.ErrNotNeeded, "grid: no member has a key %s; see snowgrid keyring list", print)
 	}
 	return nil
 }
 
-// everywhere carries an operation out at every member, and returns the outcomes in the order
-// of the roster.
-func (k *keyringCalls) everywhere(ctx context.Context, members []roster.Member, in wire.SetKeysRequest) []wire.KeyringMember {
+// everywhere carries an operation out at every member, and returns the outcomes in the roster's
+// order.
+func (k *keyringCalls) everywhere(ctx context.Context, members []roster.Member,
+	in wire.SetKeysRequest) []wire.KeyringMember {
 	out := make([]wire.KeyringMember, len(members))
 	places := make(chan struct{}, setKeysParallel)
 	var wg sync.WaitGroup
@@ -176,7 +186,8 @@ func (k *keyringCalls) at(ctx context.Context, m roster.Member, in wire.SetKeysR
 	} else {
 		err = k.caller.CallWithin(ctx, setKeysTimeout, m.API, m.Incarnation, wire.PathSetKeys, in, &done)
 	}
-	out := wire.KeyringMember{Incarnation: m.Incarnation, Name: k.gossip.Name(m.Incarnation), API: m.API, Keys: done.Keys, Unsaved: done.Unsaved}
+	out := wire.KeyringMember{Incarnation: m.Incarnation, Name: k.gossip.Name(m.Incarnation), API: m.API, Keys: done.Keys,
+		Unsaved: done.Unsaved}
 	switch {
 	case errors.Is(err, wire.ErrUnknownPath):
 		out.Error = "it runs an earlier release, which has one key; upgrade it"
@@ -228,19 +239,23 @@ func keyringAdvice(of wire.KeyringResponse) (out []string) {
 		}
 		switch {
 		case len(lack) > 0 && slices.Contains(first, print):
-			out = append(out, fmt.Sprintf("%s cannot open messages encrypted with %s: install that key again", strings.Join(lack, ", "), print))
+			out = append(out, fmt.Sprintf("%s cannot open messages encrypted with %s: install that key again",
+				strings.Join(lack, ", "), print))
 		case len(lack) > 0:
-			out = append(out, fmt.Sprintf("%s lacks the key %s: install it again, or remove it", strings.Join(lack, ", "), print))
+			out = append(out, fmt.Sprintf("%s lacks the key %s: install it again, or remove it",
+				strings.Join(lack, ", "), print))
 		}
 	}
 	if len(first) > 1 {
 		out = append(out, fmt.Sprintf("members encrypt with different keys (%s): use one of them", strings.Join(first, ", ")))
 	}
 	if len(silent) > 0 {
-		out = append(out, strings.Join(silent, ", ")+" did not do it: repeat the command when the member answers; a member that is started again takes its keys from its own files")
+		out = append(out, strings.Join(silent, ", ")+
+			" did not do it: repeat the command when the member answers; a member that is started again takes its keys from its own files")
 	}
 	if len(unsaved) > 0 {
-		out = append(out, "the keys of "+strings.Join(unsaved, ", ")+" are only in memory: change the file or the configuration there, too, or a restart has the earlier ones")
+		out = append(out, "the keys of "+strings.Join(unsaved, ", ")+
+			" are only in memory: change the file or the configuration there, too, or a restart has the earlier ones")
 	}
 	return out
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // atLead has the machine take a request, if this member leads, and returns its answer.
-func (o *leadership) atLead(ctx context.Context, request func(machine *leader.Leader, v leader.View, reply func(error))) error {
+func (o *leadership) atLead(ctx context.Context, request func(machine *leader.Leader, v leader.View,
+	reply func(error))) error {
 	l, answer := o.current.Load(), make(chan error, 1)
 	if l == nil || !l.node.Leads() {
 		return refusal.ErrNotLeader
@@ -34,7 +35,10 @@ func (o *leadership) atLead(ctx context.Context, request func(machine *leader.Le
 // command with a part that needs it is proposed. The error names the members that do not
 // have the protocol.
 func (o *leadership) need(ctx context.Context, p roster.Protocol, part string) error {
-	return o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) { machine.Need(v, p, part, reply) })
+	return o.atLead(ctx, func(machine *leader.Leader, v leader.View,
+		reply func(error)) {
+		machine.Need(v, p, part, reply)
+	})
 }
 
 // confirm returns nil if this member led the grid after it was called.
@@ -56,7 +60,8 @@ func (o *leadership) forward(ctx context.Context, leader, path string, in, out a
 
 // serveOperator answers an operator's request: by here if this member leads the grid, else
 // by one call of the leader. in is a pointer to the request, which is marked.
-func serveOperator[Out any](ctx context.Context, o *leadership, path string, in wire.Relayed, here func() (Out, error)) (out Out, err error) {
+func serveOperator[Out any](ctx context.Context, o *leadership, path string, in wire.Relayed,
+	here func() (Out, error)) (out Out, err error) {
 	via := in.Via()
 	if !via.Forwarded {
 		via.AskedBy = api.WhoOf(ctx)
@@ -77,8 +82,10 @@ func serveOperator[Out any](ctx context.Context, o *leadership, path string, in 
 
 // refusals pairs the machine's errors with the API's.
 var refusals = []struct{ machine, api error }{
-	{leader.ErrBadRequest, wire.ErrBadRequest}, {leader.ErrNotNow, wire.ErrNotNow}, {leader.ErrNotNeeded, wire.ErrNotNeeded},
-	{leader.ErrNotConfirmed, wire.ErrNotConfirmed}, {leader.ErrIdentityInUse, wire.ErrIdentityInUse}, {leader.ErrNotLeading, refusal.ErrNotLeader},
+	{leader.ErrBadRequest, wire.ErrBadRequest}, {leader.ErrNotNow, wire.ErrNotNow},
+	{leader.ErrNotNeeded, wire.ErrNotNeeded},
+	{leader.ErrNotConfirmed, wire.ErrNotConfirmed}, {leader.ErrIdentityInUse, wire.ErrIdentityInUse},
+	{leader.ErrNotLeading, refusal.ErrNotLeader},
 	{leader.ErrAlive, wire.ErrAlive}, {leader.ErrOtherClaim, wire.ErrOtherClaim},
 }
 

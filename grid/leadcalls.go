@@ -31,9 +31,13 @@ func (o *leadership) join(ctx context.Context, in wire.JoinRequest) (wire.Member
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
 	if want := raftlog.ServerID(in.Member.Incarnation, in.Member.Durable); raft.ServerID(in.Server) != want {
-		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: server %.80q does not belong to member %s", in.Server, in.Member.Incarnation)
+		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: server %.80q does not belong to member %s",
+			in.Server, in.Member.Incarnation)
 	}
-	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) { machine.Join(v, in.Member, reply) })
+	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View,
+		reply func(error)) {
+		machine.Join(v, in.Member, reply)
+	})
 	if err != nil {
 		return wire.MemberResponse{}, err
 	}
@@ -53,7 +57,8 @@ func (o *leadership) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire
 		machine.Leave(v, in.Incarnation, in.Failed, reply)
 	})
 	if err != nil {
-		o.audit.Write(audit.Entry{Action: audit.Leave, Name: o.gossip.Describe(in.Incarnation), Who: api.WhoOf(ctx), Err: err})
+		o.audit.Write(audit.Entry{Action: audit.Leave, Name: o.gossip.Describe(in.Incarnation),
+			Who: api.WhoOf(ctx), Err: err})
 	} else {
 		o.removals.ask(in.Incarnation, audit.Leave, api.WhoOf(ctx))
 	}
@@ -75,7 +80,8 @@ func (o *leadership) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire
 		select {
 		case <-time.After(leaveEvery):
 		case <-ctx.Done():
-			return wire.MemberResponse{}, failure.Errorf(sequencer.ErrUnavailable, "grid: the leave is not agreed yet: %w", ctx.Err())
+			return wire.MemberResponse{}, failure.Errorf(sequencer.ErrUnavailable,
+				"grid: the leave is not agreed yet: %w", ctx.Err())
 		}
 	}
 }

@@ -26,7 +26,8 @@ func (o *leadership) reportReset(c *roster.Reset, err error) {
 		o.reportStep("begin under the anchor", err)
 		return
 	}
-	o.log.Info("anchor taken: grants begin above all that were made under it", "claim", string(c.Claim), "limit_found", c.Found.Time(),
+	o.log.Info("anchor taken: grants begin above all that were made under it", "claim", string(c.Claim), "limit_found",
+		c.Found.Time(),
 		"ceiling", o.state.Roster().Ceiling.Time())
 }
 
@@ -76,5 +77,6 @@ func (l *lead) ReportClocks(v clustertime.Verdict) {
 		return
 	}
 	l.of.log.Warn("cluster time ahead of the clocks", "ahead", v.Behind.Duration(),
-		"advice", "the clocks were ahead before; if all members without data directories stop now, start the next grid by `snowgrid init --floor`, or IDs repeat")
+		"advice",
+		"the clocks were ahead before; if all members without data directories stop now, start the next grid by `snowgrid init --floor`, or IDs repeat")
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // view returns this member's current view. A leader makes one for each reply to each of its calls,
-// so its cost does not depend on the size of the grid.
+// so its cost does not depend on the grid's size.
 func (o *leadership) view(node *raftlog.Node) leader.View {
 	v := leader.View{
 		Roster: o.state.Roster(), Mono: o.clock.Mono(), Wall: clustertime.TickOf(o.wall.Now()), Leaving: o.state.Leaving(),

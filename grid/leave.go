@@ -68,17 +68,17 @@ func leave(ctx context.Context, m *Member) error {
 	return errors.Join(err, m.Close())
 }
 
-// ending is a member's end: one call of Leave leaves, and one call of Close closes, however many
+// ending is a member's end: one Leave call leaves, and one Close call closes, however many
 // goroutines call them.
 type ending struct {
 	closing atomic.Bool   // Close was called
 	closed  chan struct{} // closed when Close has done everything
 
 	mu     sync.Mutex // guards leaves; never held while waiting
-	leaves *leaving   // nil before the first call of Leave
+	leaves *leaving   // nil before the first Leave call
 }
 
-// leaving is the call of Leave that leaves.
+// leaving is the Leave call that leaves.
 type leaving struct {
 	done chan struct{}
 	err  error // valid once done is closed

@@ -47,7 +47,8 @@ func TestStopEndsGrants(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.departure.stopInOrder(t.Context())
-		_, err = m.host.Create(t.Context(), wire.CreateRequest{Name: "invoices", Epoch: new(int64(m.clock.Now())), Nodes: 128})
+		_, err = m.host.Create(t.Context(), wire.CreateRequest{Name: "invoices", Epoch: new(int64(m.clock.Now())),
+			Nodes: 128})
 		if !errors.Is(err, sequencer.ErrClosed) {
 			t.Errorf("create after the stop: %v", err)
 		}
@@ -110,7 +111,8 @@ func TestEarlierGrantIsNotServed(t *testing.T) {
 				err := show(m, c)
 				time.Sleep(time.Second)
 				if now := m.state.Roster().Version; err != nil || now != before.Version {
-					t.Errorf("a grant that is not believed: %v, and the roster changes from version %d to %d", err, before.Version, now)
+					t.Errorf("a grant that is not believed: %v, and the roster changes from version %d to %d", err,
+						before.Version, now)
 				}
 				c.ID = sequencer.AttachmentID{7}
 				c.Node = new(sequencer.NodeID(9))
@@ -139,9 +141,12 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 	ofHolders := []string{
 		wire.PathCreate, wire.PathOpen, wire.PathAttach, wire.PathRenew, wire.PathDetach,
 		wire.PathDestroy, wire.PathDirectory, wire.PathStatus, wire.PathIDs,
-		wire.PathSequencers, wire.PathHolders, wire.PathSettings, wire.PathIdentity, wire.PathIdentityNext, wire.PathIdentityApply, wire.PathIdentityRegister, wire.PathIdentityClean, wire.PathIdentityDrop, wire.PathIdentityImport, wire.PathKeyring, wire.PathUnused,
+		wire.PathSequencers, wire.PathHolders, wire.PathSettings, wire.PathIdentity, wire.PathIdentityNext,
+		wire.PathIdentityApply, wire.PathIdentityRegister, wire.PathIdentityClean, wire.PathIdentityDrop,
+		wire.PathIdentityImport, wire.PathKeyring, wire.PathUnused,
 	}
-	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon, wire.PathForget, wire.PathRemove, wire.PathTake}
+	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon, wire.PathForget, wire.PathRemove,
+		wire.PathTake}
 	m := newMember(Config{Expect: 2})
 	defer m.life.Stop()
 	const self, other = "aaaaaaaaaaaaaaaa-0000000000000001", "bbbbbbbbbbbbbbbb-0000000000000001"

@@ -35,7 +35,7 @@ type lookout struct {
 	watch leader.Monitor
 }
 
-// Times for probes. They bound the cost of a sign, also of a wrong one.
+// Times for probes. They bound a sign's cost, even if it is wrong.
 const (
 	// betweenLooks is the pause between two candidacies.
 	betweenLooks = 50 * time.Millisecond
@@ -231,7 +231,8 @@ func (k *lookout) tellDoubt(ctx context.Context, voters []leader.ServerID, of le
 
 // unheard requests the silence of a leader from voters, concurrently. It omits voters that do not
 // reply, or follow another leader. farthest is the longest round trip.
-func (k *lookout) unheard(ctx context.Context, voters []leader.ServerID, from leader.ServerID) (out []time.Duration, farthest time.Duration) {
+func (k *lookout) unheard(ctx context.Context, voters []leader.ServerID, from leader.ServerID) (out []time.Duration,
+	farthest time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	type answer struct {
@@ -266,7 +267,7 @@ func (k *lookout) unheard(ctx context.Context, voters []leader.ServerID, from le
 	return out, farthest
 }
 
-// viewOf returns the view of a member, which may be this one.
+// viewOf returns a member's view, which may be this one.
 func (k *lookout) viewOf(ctx context.Context, m roster.Member) (wire.HelloResponse, error) {
 	if m.Incarnation == k.self {
 		return k.ownView(ctx, wire.HelloRequest{})

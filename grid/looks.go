@@ -37,9 +37,10 @@ type look struct {
 }
 
 func newLooks() *looks {
-	return &looks{gathering: make(chan struct{}, 1), turns: host.NewTurns(looksRate*runtime.GOMAXPROCS(0), looksAtOnce, func(peer partition.Peer, rate int) string {
-		return fmt.Sprintf("%s asks more often for the status or lists than the %d times per second that a member answers one certificate or token", peer, rate)
-	})}
+	return &looks{gathering: make(chan struct{}, 1), turns: host.NewTurns(looksRate*runtime.GOMAXPROCS(0), looksAtOnce,
+		func(peer partition.Peer, rate int) string {
+			return fmt.Sprintf("%s asks more often for the status or lists than the %d times per second that a member answers one certificate or token", peer, rate)
+		})}
 }
 
 // enter charges a caller; members, and callers in clear text, are not limited.

@@ -68,8 +68,8 @@ type Member struct {
 	listeners   *listeners
 	gossip      *gossip.Gossip // nil in a lone member
 	raft        *raftlog.Server
-	host        *host.Host      // of the partitions
-	gate        *transport.Gate // of members; nil without Debug
+	host        *host.Host      // for the partitions
+	gate        *transport.Gate // members'; nil without Debug
 	members     Network         // by which gossip and Raft reach other members
 	http        *calls.HTTP
 	caller      api.Caller
@@ -253,7 +253,7 @@ func (m *Member) open() error {
 	return m.formation.Reopen()
 }
 
-// newFormation returns the way of this member, with its identity, into its grid.
+// newFormation returns this member's way, with its identity, into its grid.
 func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 	return formation.New(formation.Config{
 		Identity: id, Self: m.self, MemberName: m.cfg.MemberName, Lone: m.lone, DataDir: m.cfg.DataDir, Settings: m.cfg.settings(), Stated: m.cfg.stated(),

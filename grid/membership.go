@@ -53,7 +53,8 @@ const (
 // newMembership returns the membership for a member that is being opened.
 func newMembership(m *Member) *membership {
 	return &membership{
-		self: m.self, debug: m.cfg.Debug, gate: m.gate, log: m.log, audit: m.audit, done: m.ctx.Done(), leave: m.Leave, close: m.Close,
+		self: m.self, debug: m.cfg.Debug, gate: m.gate, log: m.log, audit: m.audit, done: m.ctx.Done(), leave: m.Leave,
+		close: m.Close,
 	}
 }
 
@@ -87,7 +88,7 @@ func (s *membership) nodes() []wire.MembershipNode {
 	return out
 }
 
-// splitAddr returns the parts of an IP:port; a part that is none is empty.
+// splitAddr splits an IP:port; an invalid part is empty.
 func splitAddr(addr string) (host string, port int) {
 	host, text, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -113,7 +114,8 @@ func (s *membership) serveNodes(context.Context, []byte) (any, func(), error) {
 func (s *membership) serveSubscribe(ctx context.Context, body []byte) (any, func(), error) {
 	var in wire.MembershipNode
 	if err := wire.DecodeRequest(wire.JSON, body, &in); err != nil {
-		return nil, nil, failure.Errorf(wire.ErrBadRequest, `grid: %s; give {"id":"a","address":"10.0.0.1","protocolPort":7946,"servicePort":7948}`, err.Error())
+		return nil, nil, failure.Errorf(wire.ErrBadRequest,
+			`grid: %s; give {"id":"a","address":"10.0.0.1","protocolPort":7946,"servicePort":7948}`, err.Error())
 	}
 	if err := checkNode(in); err != nil {
 		return nil, nil, err
@@ -124,7 +126,8 @@ func (s *membership) serveSubscribe(ctx context.Context, body []byte) (any, func
 	if err != nil {
 		return nil, nil, err
 	}
-	return wire.SubscribeResponse{Nodes: s.nodes(), RumorsToSend: []string{}, SuspectingNodesTimeout: map[string]int64{}}, nil, nil
+	return wire.SubscribeResponse{Nodes: s.nodes(), RumorsToSend: []string{},
+		SuspectingNodesTimeout: map[string]int64{}}, nil, nil
 }
 
 // checkNode refuses a node that no member can be.
@@ -133,11 +136,14 @@ func checkNode(in wire.MembershipNode) error {
 	case len(in.ID) > nodeIDMax:
 		return failure.Errorf(wire.ErrBadRequest, "grid: id has %d bytes; give at most %d, or omit it", len(in.ID), nodeIDMax)
 	case in.Address == "" || len(in.Address) > hostMax:
-		return failure.Errorf(wire.ErrBadRequest, "grid: address has %d bytes; give the IP or DNS name of a member, 1 to %d bytes", len(in.Address), hostMax)
+		return failure.Errorf(wire.ErrBadRequest,
+			"grid: address has %d bytes; give the IP or DNS name of a member, 1 to %d bytes", len(in.Address), hostMax)
 	case in.ProtocolPort < 1 || in.ProtocolPort > math.MaxUint16:
-		return failure.Errorf(wire.ErrBadRequest, "grid: protocolPort is %d; give the port of the member's gossip, 1 to 65535", in.ProtocolPort)
+		return failure.Errorf(wire.ErrBadRequest,
+			"grid: protocolPort is %d; give the port of the member's gossip, 1 to 65535", in.ProtocolPort)
 	case in.ServicePort < 0 || in.ServicePort > math.MaxUint16:
-		return failure.Errorf(wire.ErrBadRequest, "grid: servicePort is %d; give the port of the member's API, 1 to 65535, or omit it", in.ServicePort)
+		return failure.Errorf(wire.ErrBadRequest,
+			"grid: servicePort is %d; give the port of the member's API, 1 to 65535, or omit it", in.ServicePort)
 	}
 	return nil
 }
@@ -150,7 +156,8 @@ func (s *membership) serveUnsubscribe(ctx context.Context, body []byte) (any, fu
 			return nil, nil, failure.Errorf(wire.ErrBadRequest, `grid: %s; give {"id":%q}, or no body`, err.Error(), s.self)
 		}
 		if in.ID != "" && in.ID != string(s.self) {
-			return nil, nil, failure.Errorf(wire.ErrBadRequest, "grid: id is %.100q, and this member is %q; a member leaves by its own API", in.ID, s.self)
+			return nil, nil, failure.Errorf(wire.ErrBadRequest,
+				"grid: id is %.100q, and this member is %q; a member leaves by its own API", in.ID, s.self)
 		}
 	}
 	if err := s.notStarted(); err != nil {
@@ -241,13 +248,14 @@ func (s *membership) closeAfter(d time.Duration) {
 	}
 }
 
-// readSpan reads a whole number of units.
+// readSpan reads a whole number, counted in unit.
 func readSpan(body []byte, unit, most time.Duration) (time.Duration, error) {
 	text := string(bytes.TrimSpace(body))
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || n > int64(most/unit) {
 		names := map[time.Duration]string{time.Millisecond: "milliseconds", time.Second: "seconds"}
-		return 0, failure.Errorf(wire.ErrBadRequest, "grid: the body is %.40q; give a whole number of %s, 0 to %d", text, names[unit], int64(most/unit))
+		return 0, failure.Errorf(wire.ErrBadRequest, "grid: the body is %.40q; give a whole number of %s, 0 to %d", text,
+			names[unit], int64(most/unit))
 	}
 	return time.Duration(n) * unit, nil
 }

@@ -99,7 +99,8 @@ func TestMismatchIsLogged(t *testing.T) {
 		"gossip keys":           {key('a'), key('b'), "the gossip key differs", "the gossip key differs", gossips},
 		"a gossip key and none": {key('a'), none, "the gossip key differs", "the gossip key differs", gossips},
 		// Their incarnations decide which of them calls, and sees the other's certificate.
-		"authorities": {with(counted(ours.mutual(), &handshakes)), with(counted(foreign.mutual(), &handshakes)), "tls: ", "tls: ", calls},
+		"authorities": {with(counted(ours.mutual(), &handshakes)), with(counted(foreign.mutual(), &handshakes)), "tls: ",
+			"tls: ", calls},
 	}
 	for what, test := range tests {
 		t.Run(what, func(t *testing.T) {
@@ -109,7 +110,8 @@ func TestMismatchIsLogged(t *testing.T) {
 			var one, two warnings
 			ended := make(chan error, 1)
 			go func() {
-				_, errs := startPair(ctx, t, func(c *grid.Config) { test.one(c); one.logTo(c) }, func(c *grid.Config) { test.two(c); two.logTo(c) })
+				_, errs := startPair(ctx, t, func(c *grid.Config) { test.one(c); one.logTo(c) },
+					func(c *grid.Config) { test.two(c); two.logTo(c) })
 				ended <- errors.Join(errs[:]...)
 			}()
 			within(t, apiPatience, "each log names the cause", func() bool {
@@ -134,10 +136,12 @@ func TestMismatchIsLogged(t *testing.T) {
 					}
 				}
 			}
-			if what == "authorities" && len(one.with("certificates of the members do not match"))+len(two.with("certificates of the members do not match")) == 0 {
+			if what == "authorities" && len(one.with("certificates of the members do not match"))+len(
+				two.with("certificates of the members do not match")) == 0 {
 				t.Errorf("neither says that a call failed by a certificate: %q, %q", one.with(""), two.with(""))
 			}
-			if what == "authorities" && len(one.with("x509: certificate signed by unknown authority"))+len(two.with("x509: certificate signed by unknown authority")) == 0 {
+			if what == "authorities" && len(one.with("x509: certificate signed by unknown authority"))+len(
+				two.with("x509: certificate signed by unknown authority")) == 0 {
 				t.Errorf("neither names the certificate: %q, %q", one.with(""), two.with(""))
 			}
 		})

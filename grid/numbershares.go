@@ -37,9 +37,10 @@ type numberShares struct {
 }
 
 func newNumberShares() *numberShares {
-	return &numberShares{newSet: make(chan struct{}, 1), turns: host.NewTurns(numberSteps*runtime.GOMAXPROCS(0), numberStepsAtOnce, func(peer partition.Peer, rate int) string {
-		return fmt.Sprintf("%s changes more identity numbers than the %d per second that the leader changes for one certificate or token", peer, rate)
-	})}
+	return &numberShares{newSet: make(chan struct{}, 1), turns: host.NewTurns(numberSteps*runtime.GOMAXPROCS(0),
+		numberStepsAtOnce, func(peer partition.Peer, rate int) string {
+			return fmt.Sprintf("%s changes more identity numbers than the %d per second that the leader changes for one certificate or token", peer, rate)
+		})}
 }
 
 // enter admits a caller's step, until end. A step that changes nothing, such as a sign of life, is
@@ -59,7 +60,8 @@ func (n *numberShares) enter(ctx context.Context, s *state.State, c roster.Ident
 		case n.newSet <- struct{}{}:
 			end = func() { <-n.newSet }
 		case <-ctx.Done():
-			return end, failure.Errorf(sequencer.ErrUnavailable, "grid: the step of %s/%s waits for others: %w", c.Cluster, c.Name, ctx.Err())
+			return end, failure.Errorf(sequencer.ErrUnavailable, "grid: the step of %s/%s waits for others: %w", c.Cluster,
+				c.Name, ctx.Err())
 		}
 		before, after = stepOf(s, c)
 	}
@@ -91,9 +93,11 @@ func checkShare(p security.Peer, before, after *roster.Roster, c roster.Identity
 	}
 	switch {
 	case sets > hadSets && sets > mostSets:
-		return failure.Errorf(sequencer.ErrQuota, "grid: set %s/%s: there are %d sets that the caller may use, as many as its role has (%d); use one of them, or have an admin drop one (snowgrid identity drop)", c.Cluster, c.Name, hadSets, mostSets)
+		return failure.Errorf(sequencer.ErrQuota,
+			"grid: set %s/%s: there are %d sets that the caller may use, as many as its role has (%d); use one of them, or have an admin drop one (snowgrid identity drop)", c.Cluster, c.Name, hadSets, mostSets)
 	case numbers > hadNumbers && numbers > mostNumbers:
-		return failure.Errorf(sequencer.ErrQuota, "grid: set %s/%s: the sets that the caller may use have %d numbers, as many as its role has (%d); have an admin remove those of processes that are gone (snowgrid identity clean)", c.Cluster, c.Name, hadNumbers, mostNumbers)
+		return failure.Errorf(sequencer.ErrQuota,
+			"grid: set %s/%s: the sets that the caller may use have %d numbers, as many as its role has (%d); have an admin remove those of processes that are gone (snowgrid identity clean)", c.Cluster, c.Name, hadNumbers, mostNumbers)
 	}
 	return nil
 }

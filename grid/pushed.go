@@ -31,9 +31,11 @@ func newPush(entries []follow.Entry, image follow.Image) (wire.PushRequest, erro
 
 // pushOf returns a push as this member's part in the agreement takes it.
 func pushOf(in wire.PushRequest, mono time.Duration) (p raftlog.Push, err error) {
-	p = raftlog.Push{Told: follow.Told{Leader: in.Leader, Term: in.Term, Key: in.Key, Voters: in.Voters}, Age: ageAt(in, mono)}
+	p = raftlog.Push{Told: follow.Told{Leader: in.Leader, Term: in.Term, Key: in.Key, Voters: in.Voters},
+		Age: ageAt(in, mono)}
 	if len(in.Voters) > roster.MaxVoters {
-		return p, failure.Errorf(wire.ErrBadRequest, "grid: a push with %d voters; there are %d at most", len(in.Voters), roster.MaxVoters)
+		return p, failure.Errorf(wire.ErrBadRequest, "grid: a push with %d voters; there are %d at most", len(in.Voters),
+			roster.MaxVoters)
 	}
 	p.Entries, p.Image, err = contentsOf(in)
 	return p, err
@@ -42,7 +44,8 @@ func pushOf(in wire.PushRequest, mono time.Duration) (p raftlog.Push, err error)
 // contentsOf is the inverse of newPush. It parses commands and rosters as strictly as the log does.
 func contentsOf(p wire.PushRequest) (entries []follow.Entry, image follow.Image, err error) {
 	if len(p.Commands) > follow.Kept {
-		return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: a push of %d commands; send %d at most", len(p.Commands), follow.Kept)
+		return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: a push of %d commands; send %d at most", len(p.Commands),
+			follow.Kept)
 	}
 	for _, c := range p.Commands {
 		command, err := wire.DecodeCommand(c.Command)

@@ -18,7 +18,8 @@ func TestAgeOfAPush(t *testing.T) {
 		echo, age int64
 		want      time.Duration
 	}{
-		{9_000, 200, 1200 * time.Millisecond}, {10_000, 0, 0}, {0, 0, -1}, {-5, 0, -1}, {9_000, -1, -1}, {10_001, 0, -1}, {9_000, 1 << 60, -1},
+		{9_000, 200, 1200 * time.Millisecond}, {10_000, 0, 0}, {0, 0, -1}, {-5, 0, -1}, {9_000, -1, -1}, {10_001, 0, -1},
+		{9_000, 1 << 60, -1},
 	} {
 		if got := ageAt(wire.PushRequest{Echo: test.echo, Age: test.age}, now); got != test.want {
 			t.Errorf("returned %d, known for %d ms: age %v, want %v", test.echo, test.age, got, test.want)
@@ -51,7 +52,8 @@ func TestPushIsReadStrictly(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, image, err := contentsOf(push)
-	if err != nil || image.Roster != nil || len(entries) != 1 || entries[0].After != 3 || entries[0].At != 5 || *entries[0].Command.Raise != *raise.Command.Raise {
+	if err != nil || image.Roster != nil || len(entries) != 1 || entries[0].After != 3 || entries[0].At != 5 ||
+		*entries[0].Command.Raise != *raise.Command.Raise {
 		t.Errorf("read as %+v, %+v, %v", entries, image, err)
 	}
 	whole, err := newPush(nil, follow.Image{At: 9, Roster: &roster.Roster{}})
@@ -64,7 +66,8 @@ func TestPushIsReadStrictly(t *testing.T) {
 	many := wire.PushRequest{Commands: make([]wire.PushedCommand, follow.Kept+1)}
 	for what, bad := range map[string]wire.PushRequest{
 		"too many commands": many, "no command": {Commands: []wire.PushedCommand{{At: 4, Command: []byte{1, 0x80}}}},
-		"no bytes": {Commands: []wire.PushedCommand{{At: 4}}}, "half a roster": {At: 9, Roster: whole.Roster[:len(whole.Roster)-1]},
+		"no bytes":      {Commands: []wire.PushedCommand{{At: 4}}},
+		"half a roster": {At: 9, Roster: whole.Roster[:len(whole.Roster)-1]},
 	} {
 		if _, _, err := contentsOf(bad); !errors.Is(err, wire.ErrBadRequest) {
 			t.Errorf("%s: %v", what, err)

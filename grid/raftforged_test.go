@@ -89,7 +89,8 @@ func rogueIn(t *testing.T, g *gridtest.Grid, called raft.ServerID) rogue {
 	}
 	trans := transport.NewRaft(evilStream(t, g, id), book, hclog.NewNullLogger())
 	t.Cleanup(func() { _ = trans.Close() })
-	return rogue{trans, raft.RPCHeader{ProtocolVersion: 3, ID: []byte(called), Addr: []byte(transport.RaftAddress(called, "evil:7947"))}}
+	return rogue{trans, raft.RPCHeader{ProtocolVersion: 3, ID: []byte(called),
+		Addr: []byte(transport.RaftAddress(called, "evil:7947"))}}
 }
 
 // evilStream is a Raft stream layer on a host outside the grid.
@@ -99,7 +100,8 @@ func evilStream(t *testing.T, g *gridtest.Grid, id roster.GridID) raft.StreamLay
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := transport.NewRaftStream(ln, g.Network.Host("evil"), id, transport.NoClaims{}, transport.NoReleases{}, "evil", "evil:7947", nil, nil)
+	s := transport.NewRaftStream(ln, g.Network.Host("evil"), id, transport.NoClaims{}, transport.NoReleases{}, "evil",
+		"evil:7947", nil, nil)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -148,11 +150,14 @@ func forgeTerm(t *testing.T, term uint64, known bool) {
 		to := serverOf(g, name)
 		_ = evil.append(to, raft.AppendEntriesRequest{Term: term})
 		_ = evil.append(to, raft.AppendEntriesRequest{Term: term, PrevLogEntry: 1, PrevLogTerm: 1})
-		_ = evil.RequestVote(to, "", &raft.RequestVoteRequest{RPCHeader: evil.header, Term: term, LastLogIndex: 1 << 40, LastLogTerm: term, LeadershipTransfer: true}, &raft.RequestVoteResponse{})
-		_ = evil.RequestPreVote(to, "", &raft.RequestPreVoteRequest{RPCHeader: evil.header, Term: term, LastLogIndex: 1 << 40, LastLogTerm: term}, &raft.RequestPreVoteResponse{})
+		_ = evil.RequestVote(to, "", &raft.RequestVoteRequest{RPCHeader: evil.header, Term: term, LastLogIndex: 1 << 40,
+			LastLogTerm: term, LeadershipTransfer: true}, &raft.RequestVoteResponse{})
+		_ = evil.RequestPreVote(to, "", &raft.RequestPreVoteRequest{RPCHeader: evil.header, Term: term, LastLogIndex: 1 << 40,
+			LastLogTerm: term}, &raft.RequestPreVoteResponse{})
 		_ = evil.InstallSnapshot(to, "", &raft.InstallSnapshotRequest{
 			RPCHeader: evil.header, SnapshotVersion: 1, Term: term, LastLogIndex: 1 << 40, LastLogTerm: 1, Size: 1,
-			Configuration: raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "evil", Address: "evil@evil:7947"}}}),
+			Configuration: raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "evil",
+				Address: "evil@evil:7947"}}}),
 		}, &raft.InstallSnapshotResponse{}, strings.NewReader("x"))
 	}
 	ids.during(40*time.Second, "after the forged term")
@@ -180,13 +185,16 @@ func TestRaftStrangersDoNotDisturbTheLead(t *testing.T) {
 					t.Errorf("%s took entries of a server that it does not know", name)
 				}
 				_ = evil.TimeoutNow(to, "", &raft.TimeoutNowRequest{RPCHeader: evil.header}, &raft.TimeoutNowResponse{})
-				_ = evil.RequestVote(to, "", &raft.RequestVoteRequest{RPCHeader: evil.header, Term: term, LeadershipTransfer: true}, &raft.RequestVoteResponse{})
+				_ = evil.RequestVote(to, "", &raft.RequestVoteRequest{RPCHeader: evil.header, Term: term, LeadershipTransfer: true},
+					&raft.RequestVoteResponse{})
 				_ = evil.RequestVote(to, "", &raft.RequestVoteRequest{
 					RPCHeader: raft.RPCHeader{ProtocolVersion: 3, Addr: evil.header.Addr}, Term: term, LeadershipTransfer: true,
 				}, &raft.RequestVoteResponse{})
 				err := evil.InstallSnapshot(to, "", &raft.InstallSnapshotRequest{
-					RPCHeader: evil.header, SnapshotVersion: 1, Term: term, LastLogIndex: 1 << 40, LastLogTerm: term, Size: int64(len(forged)),
-					Configuration: raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "evil", Address: "evil@evil:7947"}}}),
+					RPCHeader: evil.header, SnapshotVersion: 1, Term: term, LastLogIndex: 1 << 40, LastLogTerm: term,
+					Size: int64(len(forged)),
+					Configuration: raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "evil",
+						Address: "evil@evil:7947"}}}),
 				}, &raft.InstallSnapshotResponse{}, bytes.NewReader(forged))
 				if err == nil {
 					t.Errorf("%s took the snapshot of a server that it does not know", name)
@@ -213,7 +221,8 @@ func forgedRoster(t *testing.T, g *gridtest.Grid) []byte {
 	t.Helper()
 	r := &roster.Roster{}
 	s := g.Member("m1").Status()
-	r, err := r.Apply(roster.Command{Form: &roster.Form{Grid: s.Grid, Settings: s.Settings, Ceiling: clustertime.TickOf(s.Ceiling) + 1<<40}})
+	r, err := r.Apply(roster.Command{Form: &roster.Form{Grid: s.Grid, Settings: s.Settings,
+		Ceiling: clustertime.TickOf(s.Ceiling) + 1<<40}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,10 +242,11 @@ func TestHostileRaftEntriesEndNoProcess(t *testing.T) {
 		"none":                   {nil},
 		"of an unknown type":     {{Index: 1000, Term: 3, Type: 77}},
 		"a broken configuration": {{Index: 1000, Term: 3, Type: raft.LogConfiguration, Data: []byte{0xc1}}},
-		"an empty configuration": {{Index: 1000, Term: 3, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(raft.Configuration{})}},
-		"peers":                  {{Index: 1000, Term: 3, Type: raft.LogAddPeerDeprecated, Data: []byte{0xc1}}},
-		"with a gap":             {{Index: 1 << 30, Term: 3, Type: raft.LogNoop}},
-		"of a later term":        {{Index: 1000, Term: 1 << 40, Type: raft.LogNoop}},
+		"an empty configuration": {{Index: 1000, Term: 3, Type: raft.LogConfiguration,
+			Data: raft.EncodeConfiguration(raft.Configuration{})}},
+		"peers":           {{Index: 1000, Term: 3, Type: raft.LogAddPeerDeprecated, Data: []byte{0xc1}}},
+		"with a gap":      {{Index: 1 << 30, Term: 3, Type: raft.LogNoop}},
+		"of a later term": {{Index: 1000, Term: 1 << 40, Type: raft.LogNoop}},
 	}
 	for what, list := range entries {
 		t.Run(what, func(t *testing.T) {
@@ -250,7 +260,8 @@ func TestHostileRaftEntriesEndNoProcess(t *testing.T) {
 				}
 				evil := rogueIn(t, g, serverOf(g, leader))
 				to := serverOf(g, follower)
-				err := evil.append(to, raft.AppendEntriesRequest{Term: 100, PrevLogEntry: 0, Entries: list, LeaderCommitIndex: 1 << 31})
+				err := evil.append(to, raft.AppendEntriesRequest{Term: 100, PrevLogEntry: 0, Entries: list,
+					LeaderCommitIndex: 1 << 31})
 				if err == nil {
 					t.Error("it was taken")
 				}

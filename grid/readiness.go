@@ -91,7 +91,8 @@ func (s standing) notSettled() error {
 		short, least = short+1, min(least, copies)
 	}
 	if short > 0 {
-		return fmt.Errorf("%d of %d partitions have fewer copies in sync besides the owner's than %d, partition %d for one; the fewest is %d",
+		return fmt.Errorf(
+			"%d of %d partitions have fewer copies in sync besides the owner's than %d, partition %d for one; the fewest is %d",
 			short, len(s.roster.Partitions), want, first, max(0, least))
 	}
 	return nil
@@ -117,7 +118,8 @@ func (s standing) notInTouch() error {
 	}
 	switch limit := s.halfWindow(); {
 	case s.roster.Claim != "" && s.raised >= 0 && s.raised <= limit && s.left < limit:
-		return fmt.Errorf("%w: grants end in %v, at the ceiling %s", errNotAnchored, s.left.Round(time.Millisecond), instant(s.roster.Ceiling).Format(time.RFC3339Nano))
+		return fmt.Errorf("%w: grants end in %v, at the ceiling %s", errNotAnchored, s.left.Round(time.Millisecond),
+			instant(s.roster.Ceiling).Format(time.RFC3339Nano))
 	case s.raised < 0:
 		return fmt.Errorf("%w: the ceiling was not raised since this member started", errQuorumLost)
 	case s.raised > limit:

@@ -100,7 +100,8 @@ func (l *lostGrid) config(names, lost []string) grid.RecoverConfig {
 func TestRecover(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
-	for what, names := range map[string][]string{"one of three": {"m1"}, "one of five": {"m4"}, "two of five": {"m2", "m4"}} {
+	for what, names := range map[string][]string{"one of three": {"m1"}, "one of five": {"m4"},
+		"two of five": {"m2", "m4"}} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				members := map[bool]int{true: 3, false: 5}[what == "one of three"]
@@ -128,8 +129,10 @@ func TestRecover(t *testing.T) {
 				}
 				l.StartMembers(names...)
 				for _, name := range names {
-					if s := l.Member(name).Status(); s.Grid != res.Grid || len(s.Members) != len(names) || s.Ceiling.Before(res.First) {
-						t.Errorf("%s is in grid %s with ceiling %v and members %+v; recovered %+v", name, s.Grid, s.Ceiling, s.Members, res)
+					if s := l.Member(name).Status(); s.Grid != res.Grid || len(s.Members) != len(names) ||
+						s.Ceiling.Before(res.First) {
+						t.Errorf("%s is in grid %s with ceiling %v and members %+v; recovered %+v", name, s.Grid, s.Ceiling,
+							s.Members, res)
 					}
 				}
 				l.take(1000)
@@ -138,7 +141,8 @@ func TestRecover(t *testing.T) {
 				kept := len(partitions[roster.PartitionOf("orders", len(partitions))].Disks) > 0
 				other := sequencer.Config{Epoch: epoch.UnixMilli(1_700_000_000_000)}
 				if kept {
-					if _, err := l.Member(names[0]).CreateSequencer(t.Context(), "orders", other); !errors.Is(err, sequencer.ErrConflict) {
+					if _, err := l.Member(names[0]).CreateSequencer(t.Context(), "orders", other); !errors.Is(err,
+						sequencer.ErrConflict) {
 						t.Errorf("a create with another epoch: %v, want ErrConflict", err)
 					}
 				} else if res.Forgotten == 0 {
@@ -200,7 +204,8 @@ func TestRecoverRefused(t *testing.T) {
 		if s := l.Member("m1").Status(); s.Grid != l.old {
 			t.Errorf("the grid is another one: %s", s.Grid)
 		}
-		if _, err := l.recover([]string{"m1"}, []string{"m2", "m3"}); err == nil || !strings.Contains(err.Error(), "another process") {
+		if _, err := l.recover([]string{"m1"}, []string{"m2", "m3"}); err == nil ||
+			!strings.Contains(err.Error(), "another process") {
 			t.Errorf("a directory in use: %v", err)
 		}
 		l.take(1000)
@@ -237,7 +242,8 @@ func TestRecoverCutOff(t *testing.T) {
 			for _, name := range names {
 				if _, err := os.Stat(filepath.Join(l.dirs[name], "recover.json")); err == nil {
 					begun++
-					if err := l.TryMember(t.Context(), name); !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "snowgrid recover") {
+					if err := l.TryMember(t.Context(), name); !errors.Is(err, sequencer.ErrInvalidConfig) ||
+						!strings.Contains(err.Error(), "snowgrid recover") {
 						t.Errorf("after %d steps %s starts: %v", steps, name, err)
 					}
 				}

@@ -31,7 +31,8 @@ func TestRecoveryIsReportedByTheGrid(t *testing.T) {
 			l.StartMembers("m1")
 			s := l.Member("m1").Status()
 			r := s.Recovered
-			if r == nil || r.Old != l.old || len(r.Lost) != 2 || len(r.Forgotten) != res.Forgotten || len(r.Outdated) != res.Outdated {
+			if r == nil || r.Old != l.old || len(r.Lost) != 2 || len(r.Forgotten) != res.Forgotten ||
+				len(r.Outdated) != res.Outdated {
 				t.Fatalf("the status has the recovery %+v, and it was %+v", r, res)
 			}
 			for _, m := range r.Lost {
@@ -77,7 +78,8 @@ func TestRecoverOfUnreadableDirectory(t *testing.T) {
 				if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), filepath.Join(dir, file)) {
 					t.Errorf("recover: %v, want an error that names %s", err, file)
 				}
-				if err := g.TryMember(t.Context(), "m1"); !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "snowgrid recover") {
+				if err := g.TryMember(t.Context(), "m1"); !errors.Is(err, sequencer.ErrInvalidConfig) ||
+					!strings.Contains(err.Error(), "snowgrid recover") {
 					t.Errorf("start: %v, want an error that names recover", err)
 				}
 			})
@@ -129,7 +131,8 @@ func TestRecoveredGridKeepsItsAnchor(t *testing.T) {
 				lost = append(lost, roster.Incarnation(g.Member(name).Status().Answering).Member())
 			}
 			g.Crash("m1")
-			res, err := grid.Recover(grid.RecoverConfig{DataDirs: []string{filepath.Join(dirs, "m1")}, Lost: lost, Clock: bubbleClock{}})
+			res, err := grid.Recover(grid.RecoverConfig{DataDirs: []string{filepath.Join(dirs, "m1")}, Lost: lost,
+				Clock: bubbleClock{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +141,8 @@ func TestRecoveredGridKeepsItsAnchor(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 			defer cancel()
 			if err := alone.TryMember(ctx, "m1"); err == nil {
-				t.Errorf("store configured: %v: the recovered member serves next to the old grid: %+v", configured, alone.Member("m1").Status().Anchor)
+				t.Errorf("store configured: %v: the recovered member serves next to the old grid: %+v", configured,
+					alone.Member("m1").Status().Anchor)
 			}
 			if _, err := g.Member("m2").CreateSequencer(t.Context(), "orders", sequencer.Config{}); err != nil {
 				t.Errorf("the old grid: %v", err)
@@ -149,7 +153,8 @@ func TestRecoveredGridKeepsItsAnchor(t *testing.T) {
 			g.Crash("m2", "m3")
 			alone.StartMembers("m1") // the old grid's hold on the record has ended
 			s := alone.Member("m1").Status()
-			if s.Grid != res.Grid || !slices.EqualFunc(s.Recovered.Lost, lost, func(m roster.LostMember, id roster.MemberID) bool { return slices.Contains(lost, m.ID) }) {
+			if s.Grid != res.Grid || !slices.EqualFunc(s.Recovered.Lost, lost,
+				func(m roster.LostMember, id roster.MemberID) bool { return slices.Contains(lost, m.ID) }) {
 				t.Errorf("after the old grid has ended: %+v", s.Recovered)
 			}
 		})
@@ -182,7 +187,8 @@ func TestRecoveryRefusesTheLogOfAnotherMember(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, lost := range map[string][]string{"m1": {"m2", "m3"}, "m2": {"m1", "m3"}} {
-			if _, err := l.recover([]string{name}, lost); !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "another log") {
+			if _, err := l.recover([]string{name}, lost); !errors.Is(err, sequencer.ErrInvalidConfig) ||
+				!strings.Contains(err.Error(), "another log") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

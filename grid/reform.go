@@ -13,11 +13,10 @@ import (
 // reformEvery is the interval at which a member without a quorum reads the anchor's record.
 const reformEvery = 2 * time.Second
 
-// reform waits for the loss of a majority that stored nothing on disk, and has the
-// survivors form a grid, until ctx ends. A leader that no survivor reaches would still
-// extend the record of the anchor. So the grid is over once the record was not extended
-// for one and a half times the distance at which it is kept (A7); grants of the next
-// begin above it.
+// reform waits for the loss of a majority that stored nothing on disk, and has the survivors form a
+// grid, until ctx ends. A leader that no survivor reaches would still extend the anchor's record.
+// So the grid is over once the record was not extended for one and a half times the distance at
+// which it is kept (A7); grants of the next begin above it.
 func (m *Member) reform(ctx context.Context) {
 	ticker := time.NewTicker(reformEvery)
 	defer ticker.Stop()
@@ -45,7 +44,8 @@ func (m *Member) reform(ctx context.Context) {
 		if m.clock.Mono()-since < ahead*3/2 || !m.formation.FirstSurvivor() {
 			continue
 		}
-		m.log.Warn("the majority is lost and the anchor was not extended since; the survivors form a new grid", "for", m.clock.Mono()-since)
+		m.log.Warn("the majority is lost and the anchor was not extended since; the survivors form a new grid", "for",
+			m.clock.Mono()-since)
 		if err := m.formation.Reform(ctx); err != nil {
 			m.log.Warn("new grid not formed yet", "error", err)
 		}
@@ -83,7 +83,8 @@ func (h *health) anchorWait() string {
 	case s.Err != nil:
 		return "; the anchor: " + s.Err.Error()
 	case s.Record.Holder != "":
-		return "; the anchor is held by grid " + s.Record.Grid.String() + " (" + string(s.Record.Holder) + "): " + anchorAdvice(s.State)
+		return "; the anchor is held by grid " + s.Record.Grid.String() + " (" + string(s.Record.Holder) + "): " +
+			anchorAdvice(s.State)
 	}
 	return "; the anchor: " + string(s.State)
 }

@@ -51,7 +51,8 @@ func securedOnSockets(t *testing.T) (m *grid.Member, dir string) {
 		write(string(role)+".key", key)
 	}
 	m, err = grid.Start(t.Context(), grid.Config{
-		GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0", Expect: 1, FirstLife: true, Security: &security.Config{Dir: dir},
+		GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0", Expect: 1, FirstLife: true,
+		Security: &security.Config{Dir: dir},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -167,8 +168,10 @@ func TestTooManyConnectionsAreRefused(t *testing.T) {
 	}
 	res, body := get(wire.PathStatus)
 	var refusal wire.Error
-	if err := json.Unmarshal(body, &refusal); err != nil || res.StatusCode != http.StatusServiceUnavailable || refusal.Code != "unavailable" ||
-		!strings.Contains(refusal.Message, "127.0.0.1 has 256 connections") || res.Header.Get("Retry-After") == "" || !res.Close {
+	if err := json.Unmarshal(body, &refusal); err != nil || res.StatusCode != http.StatusServiceUnavailable ||
+		refusal.Code != "unavailable" ||
+		!strings.Contains(refusal.Message, "127.0.0.1 has 256 connections") || res.Header.Get("Retry-After") == "" ||
+		!res.Close {
 		t.Errorf("one connection more: %s %s", res.Status, body)
 	}
 	for _, path := range []string{"/livez", "/readyz"} {
@@ -176,7 +179,8 @@ func TestTooManyConnectionsAreRefused(t *testing.T) {
 			t.Errorf("%s: %s %s", path, res.Status, body)
 		}
 	}
-	c, err := client.Dial(t.Context(), client.Config{Addrs: []string{addr}, Security: &security.Config{Dir: dir, Role: security.Holder}})
+	c, err := client.Dial(t.Context(),
+		client.Config{Addrs: []string{addr}, Security: &security.Config{Dir: dir, Role: security.Holder}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ import (
 func (o *leadership) serveRemove(ctx context.Context, in wire.RemoveRequest) (wire.RemoveResponse, error) {
 	var none wire.RemoveResponse
 	if err := formation.NewIncarnation(in.Member).Check(); err != nil {
-		return none, failure.Errorf(wire.ErrBadRequest, "grid: %.40q is not a member ID; give the 16 hex digits that `snowgrid status` shows", string(in.Member))
+		return none, failure.Errorf(wire.ErrBadRequest,
+			"grid: %.40q is not a member ID; give the 16 hex digits that `snowgrid status` shows", string(in.Member))
 	}
 	if o.lone {
 		return none, failure.Errorf(wire.ErrNotNow, "grid: this member runs alone; stop its process")

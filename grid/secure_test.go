@@ -80,13 +80,16 @@ func TestSecureGrid(t *testing.T) {
 		if !log.has("host=m4", "level=WARN", "of an authority that is not trusted here: use certificates of one authority") {
 			t.Error("m4 does not say why it stays out")
 		}
-		if !log.has("host=m1", "level=WARN", "tls: ") && !log.has("host=m2", "level=WARN", "tls: ") && !log.has("host=m3", "level=WARN", "tls: ") {
+		if !log.has("host=m1", "level=WARN", "tls: ") && !log.has("host=m2", "level=WARN", "tls: ") &&
+			!log.has("host=m3", "level=WARN", "tls: ") {
 			t.Error("no member says why m4 stays out")
 		}
-		if _, err := g.TryClient("clear", nil); err == nil || !strings.Contains(err.Error(), "give Security (--security-dir) if the grid has certificates") {
+		if _, err := g.TryClient("clear", nil); err == nil ||
+			!strings.Contains(err.Error(), "give Security (--security-dir) if the grid has certificates") {
 			t.Errorf("a client in clear text: %v", err)
 		}
-		if _, err := g.TryClient("foreign", &security.Config{Dir: foreign.Issue("web", security.Holder), Time: gridtest.Now}); err == nil || !strings.Contains(err.Error(), "of an authority that is not trusted here") {
+		if _, err := g.TryClient("foreign", &security.Config{Dir: foreign.Issue("web", security.Holder),
+			Time: gridtest.Now}); err == nil || !strings.Contains(err.Error(), "of an authority that is not trusted here") {
 			t.Errorf("a client of another authority: %v", err)
 		}
 	})
@@ -99,7 +102,8 @@ func TestSecureClientOfAClearGrid(t *testing.T) {
 		secrets := gridtest.New(t, gridtest.Config{Secured: true}).Secrets()
 		g := gridtest.Start(t, gridtest.Config{Members: 1})
 		conf := &security.Config{Dir: secrets.Issue("web", security.Holder), Time: gridtest.Now}
-		if _, err := g.TryClient("web", conf); err == nil || !strings.Contains(err.Error(), "the other side speaks clear text") {
+		if _, err := g.TryClient("web", conf); err == nil ||
+			!strings.Contains(err.Error(), "the other side speaks clear text") {
 			t.Errorf("it is told %v", err)
 		}
 	})

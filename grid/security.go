@@ -46,7 +46,8 @@ func (c Config) checkSecurity() error {
 		return refusal.Invalid("Security: %v", err)
 	}
 	if conf.TLS != nil && conf.TLS.ClientCAs == nil {
-		return refusal.Invalid("TLS has no ClientCAs, so that no other member could prove its identity; set the authorities of the grid")
+		return refusal.Invalid(
+			"TLS has no ClientCAs, so that no other member could prove its identity; set the authorities of the grid")
 	}
 	if conf.Dir == "" && conf.GossipKeysFile == "" && len(c.GossipKey) == 0 {
 		return c.clearGossip()
@@ -57,7 +58,8 @@ func (c Config) checkSecurity() error {
 // beyondLoopback returns the first address that can be reached from other machines, and its
 // setting; "" if there is none. An address that is not host:port does not count: it is refused.
 func (c Config) beyondLoopback() (setting, addr string) {
-	for _, a := range []struct{ setting, addr string }{{"GossipAddr", c.GossipAddr}, {"RaftAddr", c.RaftAddr}, {"APIAddr", c.APIAddr}} {
+	for _, a := range []struct{ setting, addr string }{{"GossipAddr", c.GossipAddr}, {"RaftAddr", c.RaftAddr},
+		{"APIAddr", c.APIAddr}} {
 		if _, _, err := net.SplitHostPort(a.addr); err == nil && !api.IsLoopback(a.addr) {
 			return a.setting, a.addr
 		}
@@ -172,11 +174,13 @@ func (c *credentials) warnOfExpiry(ctx context.Context) {
 		left := ends.Sub(c.Now())
 		wait := max(left-certificateWithin, 0)
 		if soon := !ends.IsZero() && wait == 0; soon && !warned {
-			what, advice := "certificate", "issue a new one with `snowgrid secure issue`, and replace its files: no restart is needed"
+			what, advice := "certificate",
+				"issue a new one with `snowgrid secure issue`, and replace its files: no restart is needed"
 			if own := c.Expiry(); own.IsZero() || ends.Before(own) {
 				what, advice = "authority", "make a new one with `snowgrid secure rotate`: no restart is needed"
 			}
-			c.log.Warn("certificate ends soon", "of", what, "certificate_expires", ends.UTC(), "days_left", int(left.Hours()/24), "advice", advice)
+			c.log.Warn("certificate ends soon", "of", what, "certificate_expires", ends.UTC(), "days_left", int(left.Hours()/24),
+				"advice", advice)
 			warned = true
 		}
 		if warned || ends.IsZero() {
@@ -212,9 +216,11 @@ func (c *credentials) watch(ctx context.Context) {
 	}
 	c.Watch(ctx, func(err error) {
 		if err != nil {
-			c.log.Warn("credentials not reloaded", "error", err.Error(), "advice", "the member continues with the earlier ones; correct the files, which are read again every few seconds")
+			c.log.Warn("credentials not reloaded", "error", err.Error(), "advice",
+				"the member continues with the earlier ones; correct the files, which are read again every few seconds")
 			return
 		}
-		c.log.Info("credentials reloaded", "generation", c.Generation(), "certificate_expires", c.Expiry(), "gossip_keys", len(c.GossipKeys()))
+		c.log.Info("credentials reloaded", "generation", c.Generation(), "certificate_expires", c.Expiry(), "gossip_keys",
+			len(c.GossipKeys()))
 	})
 }

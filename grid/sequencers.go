@@ -32,7 +32,8 @@ func (m *Member) CreateSequencer(ctx context.Context, name string, cfg sequencer
 // name with another definition (the message has both); ErrNoFreeNode; ErrDestroyed if the sequencer
 // was destroyed during the call; ErrClosed; and, when ctx ended, an error that matches ctx.Err()
 // and ErrUnavailable.
-func (m *Member) CreateStriped(ctx context.Context, name string, cfg sequencer.Config, stripes int) (*sequencer.Striped, error) {
+func (m *Member) CreateStriped(ctx context.Context, name string, cfg sequencer.Config,
+	stripes int) (*sequencer.Striped, error) {
 	return m.handles.CreateStriped(ctx, name, cfg, stripes)
 }
 

@@ -21,12 +21,14 @@ func TestRestartWithOtherSettings(t *testing.T) {
 	t.Parallel()
 	agreed := func(c *grid.Config) { c.Name, c.Backups, c.Partitions, c.Window = "a", 1, 31, 10*time.Second }
 	unset := func(c *grid.Config) { c.Name, c.Backups, c.Partitions, c.Window = "", 0, 0, 0 }
-	for name, members := range map[string]int{"alone": 1, "alone, from a snapshot": 1, "of three, the others run": 3, "of three, alone": -3} {
+	for name, members := range map[string]int{"alone": 1, "alone, from a snapshot": 1, "of three, the others run": 3,
+		"of three, alone": -3} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				state := agreed
-				g := gridtest.Start(t, gridtest.Config{Members: max(members, -members), Durable: true, Change: func(_ string, c *grid.Config) { state(c) }})
+				g := gridtest.Start(t, gridtest.Config{Members: max(members, -members), Durable: true,
+					Change: func(_ string, c *grid.Config) { state(c) }})
 				time.Sleep(5 * time.Second)
 				if strings.Contains(name, "snapshot") {
 					dropLog(t, g.Member("m1"))
@@ -39,11 +41,14 @@ func TestRestartWithOtherSettings(t *testing.T) {
 					change func(c *grid.Config)
 					want   string
 				}{
-					"backups":    {func(c *grid.Config) { c.Backups = 3 }, "backups is 1 in the grid and 3 here; drop the setting"},
-					"no backups": {func(c *grid.Config) { c.Backups = grid.NoBackups }, "backups is 1 in the grid and 0 (none) here; drop the setting"},
-					"partitions": {func(c *grid.Config) { c.Partitions = 17 }, "partitions is 31 in the grid and 17 here; drop the setting"},
-					"window":     {func(c *grid.Config) { c.Window = 5 * time.Second }, "window is 10s in the grid and 5s here; drop the setting"},
-					"name":       {func(c *grid.Config) { c.Name = "b" }, `name is "a" in the grid and "b" here; drop the setting`},
+					"backups": {func(c *grid.Config) { c.Backups = 3 }, "backups is 1 in the grid and 3 here; drop the setting"},
+					"no backups": {func(c *grid.Config) { c.Backups = grid.NoBackups },
+						"backups is 1 in the grid and 0 (none) here; drop the setting"},
+					"partitions": {func(c *grid.Config) { c.Partitions = 17 },
+						"partitions is 31 in the grid and 17 here; drop the setting"},
+					"window": {func(c *grid.Config) { c.Window = 5 * time.Second },
+						"window is 10s in the grid and 5s here; drop the setting"},
+					"name": {func(c *grid.Config) { c.Name = "b" }, `name is "a" in the grid and "b" here; drop the setting`},
 				} {
 					change := c.change
 					state = func(c *grid.Config) { unset(c); change(c) }

@@ -42,8 +42,9 @@ func follower(g *gridtest.Grid) string {
 
 var shutdownStates = map[string]shutdownState{
 	"first window": {members: 3, prepare: func(_ *testing.T, g *gridtest.Grid) string { return follower(g) }},
-	"leader":       {members: 3, durable: true, prepare: func(_ *testing.T, g *gridtest.Grid) string { return g.Leader() }},
-	"follower":     {members: 3, durable: true, prepare: func(_ *testing.T, g *gridtest.Grid) string { return follower(g) }},
+	"leader": {members: 3, durable: true,
+		prepare: func(_ *testing.T, g *gridtest.Grid) string { return g.Leader() }},
+	"follower": {members: 3, durable: true, prepare: func(_ *testing.T, g *gridtest.Grid) string { return follower(g) }},
 	"learner": {members: 8, prepare: func(t *testing.T, g *gridtest.Grid) string {
 		for range 600 {
 			for _, name := range g.Running() {
@@ -61,11 +62,12 @@ var shutdownStates = map[string]shutdownState{
 		g.Crash(slices.DeleteFunc(g.Running(), func(name string) bool { return name == stays })...)
 		return stays
 	}},
-	"leader that lost its majority": {members: 3, durable: true, alone: true, prepare: func(_ *testing.T, g *gridtest.Grid) string {
-		stays := g.Leader()
-		g.Crash(slices.DeleteFunc(g.Running(), func(name string) bool { return name == stays })...)
-		return stays
-	}},
+	"leader that lost its majority": {members: 3, durable: true, alone: true,
+		prepare: func(_ *testing.T, g *gridtest.Grid) string {
+			stays := g.Leader()
+			g.Crash(slices.DeleteFunc(g.Running(), func(name string) bool { return name == stays })...)
+			return stays
+		}},
 	"cut off": {members: 3, alone: true, prepare: func(_ *testing.T, g *gridtest.Grid) string {
 		victim := follower(g)
 		for _, name := range g.Running() {
@@ -81,12 +83,13 @@ var shutdownStates = map[string]shutdownState{
 		raftlogtest.AwaitBroken(t, g.Member(victim).Disk())
 		return victim
 	}},
-	"disk of the leader failed": {members: 3, durable: true, alone: true, prepare: func(t *testing.T, g *gridtest.Grid) string {
-		victim := g.Leader()
-		raftlogtest.FailWrites(g.Member(victim).Disk(), raftlogtest.Append)
-		raftlogtest.AwaitBroken(t, g.Member(victim).Disk())
-		return victim
-	}},
+	"disk of the leader failed": {members: 3, durable: true, alone: true,
+		prepare: func(t *testing.T, g *gridtest.Grid) string {
+			victim := g.Leader()
+			raftlogtest.FailWrites(g.Member(victim).Disk(), raftlogtest.Append)
+			raftlogtest.AwaitBroken(t, g.Member(victim).Disk())
+			return victim
+		}},
 	"leaving": {members: 3, durable: true, prepare: func(_ *testing.T, g *gridtest.Grid) string {
 		victim := follower(g)
 		go func() { _ = g.Member(victim).Leave(context.Background()) }()
@@ -108,7 +111,8 @@ var shutdownStates = map[string]shutdownState{
 		leads := g.Leader()
 		header := http.Header{wire.HeaderTarget: {g.Member(leads).Status().Answering}}
 		id := roster.Incarnation(g.Member(victim).Status().Answering).Member()
-		if err := h.CallWith(t.Context(), leads+":7948", wire.PathRemove, header, wire.RemoveRequest{Member: id}, &wire.RemoveResponse{}); err != nil {
+		if err := h.CallWith(t.Context(), leads+":7948", wire.PathRemove, header, wire.RemoveRequest{Member: id},
+			&wire.RemoveResponse{}); err != nil {
 			t.Fatal(err)
 		}
 		return victim
@@ -130,7 +134,10 @@ var shutdownStates = map[string]shutdownState{
 // post makes a request of a member's own API, from its host.
 func post(g *gridtest.Grid, member, path, body string) error {
 	host := g.Network.Host(member)
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return host.Dial(ctx, addr) }}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, addr string) (net.Conn,
+		error) {
+		return host.Dial(ctx, addr)
+	}}
 	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
@@ -161,7 +168,10 @@ var (
 		return m.Leave(ctx)
 	}, 5100 * time.Millisecond}
 	// callLeaveOpen has no deadline. It takes a window without answers, and the time of Close.
-	callLeaveOpen = shutdownCall{func(_ *gridtest.Grid, _ string, m *grid.Member) error { return m.Leave(context.Background()) }, 18 * time.Second}
+	callLeaveOpen = shutdownCall{func(_ *gridtest.Grid, _ string,
+		m *grid.Member) error {
+		return m.Leave(context.Background())
+	}, 18 * time.Second}
 	// callUnsubscribe has the member leave in the background.
 	callUnsubscribe = shutdownCall{func(g *gridtest.Grid, name string, _ *grid.Member) error {
 		_ = post(g, name, wire.PathMembershipUnsubscribe, "") // refused once the member has ended
@@ -263,12 +273,14 @@ func TestShutdownWhileStarting(t *testing.T) {
 		expect int
 		anchor store.Store
 	}{
-		"for other members": {expect: 3}, "for an anchor": {expect: 1, anchor: silentStore{store.NewMemory()}}, "first step": {expect: 1},
+		"for other members": {expect: 3}, "for an anchor": {expect: 1, anchor: silentStore{store.NewMemory()}},
+		"first step": {expect: 1},
 	} {
 		for _, after := range []time.Duration{0, time.Millisecond, 100 * time.Millisecond, 10 * time.Second} {
 			t.Run(fmt.Sprint(name, " for ", after), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					g := gridtest.New(t, gridtest.Config{Members: c.expect, Change: func(_ string, cfg *grid.Config) { cfg.Anchor = c.anchor }})
+					g := gridtest.New(t, gridtest.Config{Members: c.expect,
+						Change: func(_ string, cfg *grid.Config) { cfg.Anchor = c.anchor }})
 					ctx, cancel := context.WithTimeout(t.Context(), after)
 					defer cancel()
 					began := time.Now()

@@ -109,7 +109,8 @@ func (o *leadership) disconnected(addr string) {
 
 // awaited records a request for another owner in place of a member.
 func (o *leadership) awaited(in wire.DirectoryRequest, owner roster.Member) {
-	if owner.Incarnation == "" || owner.Incarnation == o.self || o.lone || !o.awaits.note(owner.Incarnation, o.clock.Mono()) {
+	if owner.Incarnation == "" || owner.Incarnation == o.self || o.lone ||
+		!o.awaits.note(owner.Incarnation, o.clock.Mono()) {
 		return
 	}
 	id := leader.ServerOf(owner.Incarnation, owner.Durable)

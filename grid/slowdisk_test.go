@@ -25,7 +25,8 @@ func TestElectionWithSlowDisks(t *testing.T) {
 				setDisks(g, slow)
 				time.Sleep(10 * time.Second)
 				t.Logf("elected after %v", nextLeader(t, g, limit))
-				g.StartMembers(slices.DeleteFunc([]string{"m1", "m2", "m3"}, func(m string) bool { return slices.Contains(g.Running(), m) })...)
+				g.StartMembers(slices.DeleteFunc([]string{"m1", "m2", "m3"},
+					func(m string) bool { return slices.Contains(g.Running(), m) })...)
 				setDisks(g, 0)
 				time.Sleep(time.Minute)
 				if took := nextLeader(t, g, limit); took > time.Second {

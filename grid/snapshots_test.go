@@ -34,7 +34,8 @@ func cutLog(t *testing.T, m *grid.Member) {
 func TestContinuesFromASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		floor := gridtest.Now().Add(time.Hour)
-		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true, Change: func(_ string, c *grid.Config) { c.Floor = floor }})
+		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true,
+			Change: func(_ string, c *grid.Config) { c.Floor = floor }})
 		if _, err := g.Client("c").CreateSequencer(t.Context(), "orders", sequencer.Config{}); err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +103,8 @@ func TestSnapshotOfAnEmptyLogGone(t *testing.T) {
 		if err := grid.SnapshotOf(dir, 3000, lost); err != nil {
 			t.Fatal(err)
 		}
-		if err := grid.OpenDataDir(dir); (err != nil) != lost || lost && !strings.Contains(err.Error(), "first 3000 entries") {
+		if err := grid.OpenDataDir(dir); (err != nil) != lost ||
+			lost && !strings.Contains(err.Error(), "first 3000 entries") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -39,7 +39,7 @@ type Stats struct {
 	Dials, DialFailures uint64
 	// ClockOffset is the lead of this member's wall clock over cluster time.
 	ClockOffset time.Duration
-	// VoterClocks are the clocks of the voters, by member, on the leader alone.
+	// VoterClocks are the voters' clocks, by member, on the leader alone.
 	VoterClocks []VoterClock
 	// CertificateExpiry is the end of the member's certificate, or of its authority if that is
 	// first; zero without TLS.
@@ -117,14 +117,17 @@ func distributionOf(d measure.Distribution) client.Distribution {
 func (m *Member) Stats() Stats {
 	changes, requests, hosted := m.state.Counts(), m.api.Counts(), m.host.Counts()
 	s := Stats{
-		Incarnation: m.self, Leads: m.raft.Node().Leads(), Protocol: m.state.Roster().InUse(), Handles: m.handles.Stats(), Holders: m.host.Usage(), Refused: hosted.Refused,
+		Incarnation: m.self, Leads: m.raft.Node().Leads(), Protocol: m.state.Roster().InUse(), Handles: m.handles.Stats(),
+		Holders: m.host.Usage(), Refused: hosted.Refused,
 		Requests: RequestStats{
-			ByCode: requests.Requests, InProgress: requests.InProgress, ShedRequests: requests.ShedRequests, ShedStreams: requests.ShedStreams,
+			ByCode: requests.Requests, InProgress: requests.InProgress, ShedRequests: requests.ShedRequests,
+			ShedStreams:        requests.ShedStreams,
 			RefusedConnections: requests.RefusedConnections, DroppedHandshakes: requests.DroppedHandshakes,
 			Streams: requests.Streams, Connections: requests.Connections, Accepted: requests.Accepted, Attaches: distributionOf(hosted.Attaches),
 		},
 		Partitions: PartitionStats{
-			Moves: changes.Moves, Takeovers: changes.Takeovers, Losses: changes.Losses, MembersJoined: changes.Joins, MembersRemoved: changes.Removals,
+			Moves: changes.Moves, Takeovers: changes.Takeovers, Losses: changes.Losses, MembersJoined: changes.Joins,
+			MembersRemoved: changes.Removals,
 		},
 		Replication: ReplicationStats{Calls: distributionOf(hosted.Replications), Lag: hosted.ReplicationLag},
 		Disk:        DiskStats{Durable: m.cfg.DataDir != "", Raft: distributionOf(m.stores.Disk.Writes()), Definitions: distributionOf(hosted.DefinitionWrites)},

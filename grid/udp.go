@@ -25,6 +25,7 @@ func checkUDP(s Status) (Severity, string) {
 		return "", ""
 	}
 	slices.Sort(ports)
-	return Warning, fmt.Sprintf("gossip gets no answer over UDP, and uses TCP, which is slow: %s; allow UDP besides TCP on the gossip ports of all members (%s)",
-		subjects(blocked), subjects(slices.Compact(ports)))
+	return Warning,
+		fmt.Sprintf("gossip gets no answer over UDP, and uses TCP, which is slow: %s; allow UDP besides TCP on the gossip ports of all members (%s)",
+			subjects(blocked), subjects(slices.Compact(ports)))
 }

@@ -50,7 +50,8 @@ func (o *overview) unusedHere(ctx context.Context, in wire.UnusedRequest) wire.U
 }
 
 // askUnused sends requests to this member and to every member for which ask returns one.
-func (o *overview) askUnused(ctx context.Context, ask func(roster.Incarnation) (wire.UnusedRequest, bool)) (pages []wire.UnusedResponse, unreachable []roster.Incarnation) {
+func (o *overview) askUnused(ctx context.Context, ask func(roster.Incarnation) (wire.UnusedRequest,
+	bool)) (pages []wire.UnusedResponse, unreachable []roster.Incarnation) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for _, m := range o.state.Roster().Members {
@@ -79,8 +80,7 @@ func (o *overview) askUnused(ctx context.Context, ask func(roster.Incarnation) (
 	return pages, unreachable
 }
 
-// removeUnused has the owners remove the sequencers of a page, and notes the outcome in its
-// rows.
+// removeUnused has the owners remove a page's sequencers, and notes the outcome in its rows.
 func (o *overview) removeUnused(ctx context.Context, in wire.UnusedRequest, rows []wire.UnusedRow) {
 	of := map[roster.Incarnation][]string{}
 	at := map[string]*wire.UnusedRow{}
@@ -104,7 +104,7 @@ func (o *overview) removeUnused(ctx context.Context, in wire.UnusedRequest, rows
 }
 
 // mergePages merges several owners' pages into one: the first rows by name, each name once. An
-// owner with further rows gave the last name of its page as next; no row beyond that may be on the
+// owner with further rows gave its page's last name as next; no row beyond that may be on the
 // merged page, since the owner's rows may come before it.
 func mergePages[R any](rows []R, nexts []string, limit int, name func(R) string) (page []R, next string) {
 	slices.SortFunc(rows, func(a, b R) int { return strings.Compare(name(a), name(b)) })

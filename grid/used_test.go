@@ -21,7 +21,8 @@ func TestReportsOfUseAreBounded(t *testing.T) {
 	b := newBrowser(t, m, 1)
 	renew := func(used string) {
 		t.Helper()
-		res, answer := b.request(http.MethodPost, wire.PathRenew, map[string]string{"Content-Type": wire.JSON}, `{"holder":"liar","used":[`+used+`]}`)
+		res, answer := b.request(http.MethodPost, wire.PathRenew, map[string]string{"Content-Type": wire.JSON},
+			`{"holder":"liar","used":[`+used+`]}`)
 		if res.StatusCode != http.StatusOK {
 			t.Fatalf("the renewal was answered %d %v", res.StatusCode, answer)
 		}

@@ -20,11 +20,13 @@ func TestAPIInvalidUTF8(t *testing.T) {
 	jsonOf := func(name string) []byte {
 		return fmt.Appendf(nil, `{"name":"%s","epoch":%d,"nodes":0}`, name, epoch.Default.UnixMilli())
 	}
-	bodies := map[string][]byte{"JSON of broken bytes": jsonOf("a\xff"), "JSON of a cut off character": jsonOf("a\xe2\x82")}
+	bodies := map[string][]byte{"JSON of broken bytes": jsonOf("a\xff"),
+		"JSON of a cut off character": jsonOf("a\xe2\x82")}
 	for what, body := range bodies {
 		status, _, answer := b.send(http.MethodPost, wire.PathCreate, wire.JSON, bytes.NewReader(body))
 		refused(t, what, status, wire.JSON, answer)
 	}
-	status, answer := b.post(wire.PathCreate, wire.MsgPack, wire.CreateRequest{Name: "a\xff", Epoch: new(epoch.Default.UnixMilli())})
+	status, answer := b.post(wire.PathCreate, wire.MsgPack,
+		wire.CreateRequest{Name: "a\xff", Epoch: new(epoch.Default.UnixMilli())})
 	refused(t, "msgpack", status, wire.MsgPack, answer)
 }

@@ -25,7 +25,8 @@ func TestNewTextsThatPrintLikeOthers(t *testing.T) {
 	}
 	b := newBrowser(t, startOne(t, nil), 2)
 	for _, in := range []map[string]any{
-		{"name": "web\u200b"}, {"cluster": "\u2066c"}, {"name": "web\u00a0x"}, {"name": " web"}, {"addr": "10.0.0.1\u2028:80"},
+		{"name": "web\u200b"}, {"cluster": "\u2066c"}, {"name": "web\u00a0x"}, {"name": " web"},
+		{"addr": "10.0.0.1\u2028:80"},
 	} {
 		in["id"], in["code"] = 1, codeText(1)
 		out := b.ofSet(wire.PathIdentityApply, http.StatusBadRequest, "", in)
@@ -34,7 +35,8 @@ func TestNewTextsThatPrintLikeOthers(t *testing.T) {
 		}
 	}
 	b.ofSet(wire.PathIdentityApply, http.StatusOK, `{"id":1,"next":2}`, map[string]any{"id": 1, "code": codeText(1)})
-	out := b.ofSet(wire.PathIdentityRegister, http.StatusBadRequest, "", map[string]any{"id": 1, "code": codeText(1), "addr": "a\u200b:1"})
+	out := b.ofSet(wire.PathIdentityRegister, http.StatusBadRequest, "",
+		map[string]any{"id": 1, "code": codeText(1), "addr": "a\u200b:1"})
 	if text, _ := out["message"].(string); !strings.Contains(text, "U+200B") {
 		t.Errorf("an address of a registration: %q", text)
 	}

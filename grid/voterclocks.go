@@ -9,7 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// VoterClock is the clock of a voter as the leader has read it.
+// VoterClock is a voter's clock as the leader has read it.
 type VoterClock struct {
 	Member roster.Incarnation
 	// Offset is the lead of the voter's wall clock over cluster time, to half of the call's round

@@ -13,7 +13,8 @@ func TestVoterClocksEnd(t *testing.T) {
 	c.note("b", time.Second, time.Second)
 	c.note("a", time.Minute, time.Second)
 	c.note("a", 2*time.Second, 3*time.Second)
-	if got, want := c.read(4*time.Second), []VoterClock{{"a", 2 * time.Second}, {"b", time.Second}}; !slices.Equal(got, want) {
+	if got, want := c.read(4*time.Second),
+		[]VoterClock{{"a", 2 * time.Second}, {"b", time.Second}}; !slices.Equal(got, want) {
 		t.Errorf("read %v, want %v", got, want)
 	}
 	if got, want := c.read(time.Second+voterClocksAge+1), []VoterClock{{"a", 2 * time.Second}}; !slices.Equal(got, want) {

@@ -9,8 +9,9 @@ import (
 // warn logs the limits of a configuration once.
 func (m *Member) warn() {
 	if m.cfg.FirstLife {
-		m.log.Warn("FirstLife is set: it is true of one start at most, so that no later start of this configuration may have it; " +
-			"while a process of an earlier life runs, equal IDs follow. To state it for one start, use `snowgrid init --first-life`")
+		m.log.Warn(
+			"FirstLife is set: it is true of one start at most, so that no later start of this configuration may have it; " +
+				"while a process of an earlier life runs, equal IDs follow. To state it for one start, use `snowgrid init --first-life`")
 	}
 	if !m.lone && m.cfg.DataDir == "" && m.cfg.Anchor == nil {
 		m.log.Warn("this member stores nothing on disk: a grid that loses all such members restarts by the clocks of the next ones alone; " +

@@ -67,7 +67,8 @@ func listedUses(issued map[string]counts, most int) (uses []use) {
 }
 
 // checkEnded checks the series that are shown no longer.
-func checkEnded(t *testing.T, now time.Time, shown map[string]counts, moved map[string]time.Time, seen map[string]bool) {
+func checkEnded(t *testing.T, now time.Time, shown map[string]counts, moved map[string]time.Time,
+	seen map[string]bool) {
 	t.Helper()
 	for name := range shown {
 		if seen[name] {
@@ -125,7 +126,8 @@ func TestBusiestHaveSeries(t *testing.T) {
 // TestBusiestOther: a sequencer with the name of the rest counts there.
 func TestBusiestOther(t *testing.T) {
 	var b busiest
-	series := b.update(time.Unix(1_800_000_000, 0), counts{ids: 7}, []use{{otherName, counts{ids: 4}}, {"orders", counts{ids: 3}}})
+	series := b.update(time.Unix(1_800_000_000, 0), counts{ids: 7},
+		[]use{{otherName, counts{ids: 4}}, {"orders", counts{ids: 3}}})
 	if len(series) != 2 || find(series, otherName) != 4 || find(series, "orders") != 3 {
 		t.Errorf("series %v", series)
 	}

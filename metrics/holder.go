@@ -12,28 +12,39 @@ import (
 
 // Families for a process's handles, in a client or a member.
 var (
-	holderHandles         = newFamily(gauge, "holder_handles", "Handles of this process; each stripe of a Striped counts.")
-	holderAttached        = newFamily(gauge, "holder_attached_handles", "Handles of this process that have a logical node.")
-	holderWaiting         = newFamily(gauge, "holder_waiting_calls", "Calls of Next or Fill that wait at the moment, for any reason.")
-	holderGrantLead       = newFamily(gauge, "holder_grant_lead_seconds", "Time from now to the end of the grant that ends first; absent without a handle.")
-	holderIDs             = newFamily(counter, "holder_ids_total", "IDs issued by handles of this process.", "sequencer")
-	holderGrantWaits      = newFamily(counter, "holder_grant_waits_total", "Calls of Next or Fill that had to wait for a grant.", "sequencer")
-	holderGrantWaited     = newFamily(counter, "holder_grant_wait_seconds_total", "Time that calls of Next or Fill waited for a grant, all together.")
-	holderAttach          = newFamily(histogram, "holder_attach_duration_seconds", "Time of attaches that succeeded, with the retries of each.")
-	holderAttachFailures  = newFamily(counter, "holder_attach_failures_total", "Attaches that failed.")
-	holderRenewals        = newFamily(counter, "holder_renewals_total", "Calls that renew the grants of this process at an owner.")
+	holderHandles  = newFamily(gauge, "holder_handles", "Handles of this process; each stripe of a Striped counts.")
+	holderAttached = newFamily(gauge, "holder_attached_handles",
+		"Handles of this process that have a logical node.")
+	holderWaiting = newFamily(gauge, "holder_waiting_calls",
+		"Calls of Next or Fill that wait at the moment, for any reason.")
+	holderGrantLead = newFamily(gauge, "holder_grant_lead_seconds",
+		"Time from now to the end of the grant that ends first; absent without a handle.")
+	holderIDs        = newFamily(counter, "holder_ids_total", "IDs issued by handles of this process.", "sequencer")
+	holderGrantWaits = newFamily(counter, "holder_grant_waits_total",
+		"Calls of Next or Fill that had to wait for a grant.", "sequencer")
+	holderGrantWaited = newFamily(counter, "holder_grant_wait_seconds_total",
+		"Time that calls of Next or Fill waited for a grant, all together.")
+	holderAttach = newFamily(histogram, "holder_attach_duration_seconds",
+		"Time of attaches that succeeded, with the retries of each.")
+	holderAttachFailures = newFamily(counter, "holder_attach_failures_total", "Attaches that failed.")
+	holderRenewals       = newFamily(counter, "holder_renewals_total",
+		"Calls that renew the grants of this process at an owner.")
 	holderRenewalFailures = newFamily(counter, "holder_renewal_failures_total", "Renewals that had no answer.")
-	holderNodesLost       = newFamily(counter, "holder_nodes_lost_total", "Logical nodes that the grid gave to another holder because this process was silent for too long.")
-	holderMembers         = newFamily(gauge, "holder_known_members", "Members that this process knows from the directory.")
+	holderNodesLost       = newFamily(counter, "holder_nodes_lost_total",
+		"Logical nodes that the grid gave to another holder because this process was silent for too long.")
+	holderMembers = newFamily(gauge, "holder_known_members", "Members that this process knows from the directory.")
 
 	dials        = newFamily(counter, "dials_total", "Attempts to open a connection to a member.")
 	dialFailures = newFamily(counter, "dial_failures_total", "Attempts to open a connection to a member that failed.")
-	logDropped   = newFamily(counter, "log_lines_dropped_total", "Log lines of the process that were dropped because the log did not take them.")
+	logDropped   = newFamily(counter, "log_lines_dropped_total",
+		"Log lines of the process that were dropped because the log did not take them.")
 )
 
 var holderFamilies = []*family{
-	holderHandles, holderAttached, holderWaiting, holderGrantLead, holderIDs, holderGrantWaits, holderGrantWaited, holderAttach,
-	holderAttachFailures, holderRenewals, holderRenewalFailures, holderNodesLost, holderMembers, dials, dialFailures, logDropped,
+	holderHandles, holderAttached, holderWaiting, holderGrantLead, holderIDs, holderGrantWaits, holderGrantWaited,
+	holderAttach,
+	holderAttachFailures, holderRenewals, holderRenewalFailures, holderNodesLost, holderMembers, dials, dialFailures,
+	logDropped,
 }
 
 // ClientSource is a [client.Client].

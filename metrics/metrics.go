@@ -54,7 +54,8 @@ type family struct {
 }
 
 func newFamily(k kind, name, help string, labels ...string) *family {
-	return &family{name: prefix + name, kind: k, help: help, labels: labels, desc: prometheus.NewDesc(prefix+name, help, labels, nil)}
+	return &family{name: prefix + name, kind: k, help: help, labels: labels,
+		desc: prometheus.NewDesc(prefix+name, help, labels, nil)}
 }
 
 // sink receives one scrape's metrics.

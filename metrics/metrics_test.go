@@ -35,11 +35,13 @@ func (f fakeClient) Stats() client.Stats { return f.stats }
 func newFakeMember() *fakeMember {
 	f := &fakeMember{
 		status: grid.Status{
-			Ready: true, Leader: "a", Voters: 3, VotersAlive: 2, ClusterTime: testTime, Wall: testTime, Ceiling: testTime.Add(12500 * time.Millisecond),
+			Ready: true, Leader: "a", Voters: 3, VotersAlive: 2, ClusterTime: testTime, Wall: testTime,
+			Ceiling:  testTime.Add(12500 * time.Millisecond),
 			Settings: roster.Settings{Backups: 1, Window: 15_000}, Anchor: &grid.AnchorInfo{State: anchor.Held},
 			Members: []grid.MemberInfo{{Incarnation: "a", Alive: true}, {Incarnation: "b"}},
 			Partitions: []grid.PartitionInfo{
-				{Owner: "a", InSync: []roster.Incarnation{"a", "b"}}, {ID: 1, Owner: "a", InSync: []roster.Incarnation{"a"}, Joining: "b"}, {ID: 2},
+				{Owner: "a", InSync: []roster.Incarnation{"a", "b"}}, {ID: 1, Owner: "a", InSync: []roster.Incarnation{"a"},
+					Joining: "b"}, {ID: 2},
 			},
 			Sequencers: []grid.SequencerInfo{
 				{Name: "orders", Nodes: 128, Attached: 28, Exhausted: testTime.AddDate(30, 0, 0), IDs: 5},
@@ -47,12 +49,15 @@ func newFakeMember() *fakeMember {
 			},
 		},
 		stats: grid.Stats{
-			Incarnation: "a", Leads: true, Protocol: 1, Handles: fakeHandles(), Holders: grid.Usage{IDs: 7}, Refused: map[grid.Refusal]uint64{"peer-nodes": 3},
+			Incarnation: "a", Leads: true, Protocol: 1, Handles: fakeHandles(), Holders: grid.Usage{IDs: 7},
+			Refused:     map[grid.Refusal]uint64{"peer-nodes": 3},
 			VoterClocks: []grid.VoterClock{{Member: "a", Offset: time.Second}}, ClockOffset: -time.Second,
-			Requests: grid.RequestStats{ByCode: []grid.RequestCount{{Path: "/v1/renew", Code: "ok", Count: 9}}, ShedRequests: 2, Attaches: distribution()},
-			Disk:     grid.DiskStats{Durable: true, Raft: distribution(), Definitions: distribution()},
+			Requests: grid.RequestStats{ByCode: []grid.RequestCount{{Path: "/v1/renew", Code: "ok", Count: 9}}, ShedRequests: 2,
+				Attaches: distribution()},
+			Disk: grid.DiskStats{Durable: true, Raft: distribution(), Definitions: distribution()},
 
-			Replication: grid.ReplicationStats{Calls: distribution(), Lag: 2 * time.Second}, CertificateExpiry: testTime.AddDate(0, 1, 0),
+			Replication:       grid.ReplicationStats{Calls: distribution(), Lag: 2 * time.Second},
+			CertificateExpiry: testTime.AddDate(0, 1, 0),
 		},
 	}
 	return f
@@ -105,14 +110,19 @@ func TestMemberMetrics(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"snowgrid_ready{} 1", "snowgrid_settled{} 0", "snowgrid_leader{} 1", "snowgrid_members{} 2", "snowgrid_members_alive{} 1",
-		"snowgrid_ceiling_lead_seconds{} 12.5", "snowgrid_clock_offset_seconds{} -1", "snowgrid_voter_clock_offset_seconds{voter=a} 1",
-		"snowgrid_anchor_held{} 1", "snowgrid_partitions_owned{} 2", "snowgrid_partitions_unowned{} 1", "snowgrid_replicas_in_sync{} 2",
+		"snowgrid_ready{} 1", "snowgrid_settled{} 0", "snowgrid_leader{} 1", "snowgrid_members{} 2",
+		"snowgrid_members_alive{} 1",
+		"snowgrid_ceiling_lead_seconds{} 12.5", "snowgrid_clock_offset_seconds{} -1",
+		"snowgrid_voter_clock_offset_seconds{voter=a} 1",
+		"snowgrid_anchor_held{} 1", "snowgrid_partitions_owned{} 2", "snowgrid_partitions_unowned{} 1",
+		"snowgrid_replicas_in_sync{} 2",
 		"snowgrid_partition_copies_missing{} 2", "snowgrid_partition_copies_joining{} 1",
 		"snowgrid_sequencer_nodes_free{sequencer=orders} 100", "snowgrid_sequencer_nodes_free{sequencer=other} 60",
 		"snowgrid_sequencer_ids_total{sequencer=orders} 5", "snowgrid_sequencer_ids_total{sequencer=other} 2",
-		"snowgrid_holder_ids_total{sequencer=orders} 10", "snowgrid_holder_grant_lead_seconds{} 9", "snowgrid_attach_duration_seconds{} 2",
-		"snowgrid_api_requests_total{code=ok,path=/v1/renew} 9", "snowgrid_api_shed_total{kind=request} 2", "snowgrid_quota_refusals_total{kind=peer-nodes} 3", "snowgrid_replication_lag_seconds{} 2",
+		"snowgrid_holder_ids_total{sequencer=orders} 10", "snowgrid_holder_grant_lead_seconds{} 9",
+		"snowgrid_attach_duration_seconds{} 2",
+		"snowgrid_api_requests_total{code=ok,path=/v1/renew} 9", "snowgrid_api_shed_total{kind=request} 2",
+		"snowgrid_quota_refusals_total{kind=peer-nodes} 3", "snowgrid_replication_lag_seconds{} 2",
 		"snowgrid_alerts{name=quorum_at_risk,severity=warning} 1", "snowgrid_alerts{name=quorum_lost,severity=critical} 0",
 		"snowgrid_alerts{name=partitions_unowned,severity=critical} 1", "snowgrid_disk_failed{} 0",
 	} {
@@ -128,7 +138,8 @@ func TestMemberMetrics(t *testing.T) {
 // TestMemberWithoutMetrics: a member that knows nothing yet shows no time and no file.
 func TestMemberWithoutMetrics(t *testing.T) {
 	for _, line := range gather(t, ForMember(&fakeMember{})) {
-		for _, absent := range []*family{clusterTime, ceilingLead, voterClockOffset, anchorHeld, diskWrites, certificateExpiry, holderGrantLead, sequencerExhausted} {
+		for _, absent := range []*family{clusterTime, ceilingLead, voterClockOffset, anchorHeld, diskWrites,
+			certificateExpiry, holderGrantLead, sequencerExhausted} {
 			if strings.HasPrefix(line, absent.name) {
 				t.Errorf("shown: %s", line)
 			}

@@ -23,7 +23,8 @@ func TestPageListsEveryMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(data)
-	for name, table := range map[string]string{"member": familyTable(memberFamilies), "handles": familyTable(holderFamilies), "alerts": alertTable()} {
+	for name, table := range map[string]string{"member": familyTable(memberFamilies),
+		"handles": familyTable(holderFamilies), "alerts": alertTable()} {
 		begin, end := "<!-- "+name+": generated -->\n", "<!-- end -->\n"
 		head, rest, found := strings.Cut(text, begin)
 		old, tail, ended := strings.Cut(rest, end)
@@ -31,7 +32,8 @@ func TestPageListsEveryMetric(t *testing.T) {
 			t.Fatalf("%s has no table %q", page, name)
 		}
 		if old != table && !*update {
-			t.Errorf("the table %q of %s is not that of the code; run go test ./metrics -run TestPage -update\nwant:\n%s", name, page, table)
+			t.Errorf("the table %q of %s is not that of the code; run go test ./metrics -run TestPage -update\nwant:\n%s", name,
+				page, table)
 		}
 		text = head + begin + table + end + tail
 	}

@@ -66,13 +66,16 @@ var table = map[Action]Role{
 
 	Status: Reader, Directory: Reader, List: Reader,
 
-	Create: Holder, Open: Holder, Attach: Holder, Renew: Holder, Detach: Holder, IDs: Holder, Events: Holder, Number: Holder,
+	Create: Holder, Open: Holder, Attach: Holder, Renew: Holder, Detach: Holder, IDs: Holder, Events: Holder,
+	Number: Holder,
 
 	Destroy: Admin, Init: Admin, Recover: Admin, Forget: Admin, TakeAnchor: Admin, Remove: Admin, Settings: Admin,
 	CleanNumbers: Admin, ImportNumbers: Admin, Subscribe: Admin, Unsubscribe: Admin, Keyring: Admin, Debug: Admin,
 
-	Raft: Member, Gossip: Member, Hello: Member, Push: Member, Follow: Member, Join: Member, Leave: Member, Accept: Member, Abandon: Member, Dismiss: Member,
-	Earlier: Member, Replicate: Member, Held: Member, Stored: Member, Collect: Member, Relay: Member, Count: Member, SetKeys: Member,
+	Raft: Member, Gossip: Member, Hello: Member, Push: Member, Follow: Member, Join: Member, Leave: Member, Accept: Member,
+	Abandon: Member, Dismiss: Member,
+	Earlier: Member, Replicate: Member, Held: Member, Stored: Member, Collect: Member, Relay: Member, Count: Member,
+	SetKeys: Member,
 }
 
 // rank orders the roles: each role includes the permissions of the roles before it.
@@ -107,16 +110,19 @@ func Authorize(p Peer, a Action, name string) error {
 		return nil
 	}
 	if p.Role == NoRole && p.ID == "" {
-		return fmt.Errorf("%w: %s needs the role %s; give a certificate or a token of it (snowgrid secure)", ErrUnauthenticated, a, least)
+		return fmt.Errorf("%w: %s needs the role %s; give a certificate or a token of it (snowgrid secure)",
+			ErrUnauthenticated, a, least)
 	}
 	if slices.Index(rank, p.Role) < slices.Index(rank, least) {
-		return fmt.Errorf("%w: %s needs the role %s, and the caller is %s; use a certificate or a token of the role %s", ErrDenied, a, least, p, orAbove(least))
+		return fmt.Errorf("%w: %s needs the role %s, and the caller is %s; use a certificate or a token of the role %s",
+			ErrDenied, a, least, p, orAbove(least))
 	}
 	if len(p.Names) > 0 && isOfGrid(a) {
 		return fmt.Errorf("%w: %s is an action on the whole grid, and the caller is %s, limited to names; use a certificate or a token of the role %s without names", ErrDenied, a, p, orAbove(least))
 	}
 	if name != "" && !p.MayUse(name) {
-		return fmt.Errorf("%w: %s of %.100q: the caller is %s; use a certificate or a token for that name", ErrDenied, a, name, p)
+		return fmt.Errorf("%w: %s of %.100q: the caller is %s; use a certificate or a token for that name", ErrDenied,
+			a, name, p)
 	}
 	return nil
 }

@@ -55,7 +55,8 @@ func GridOf(c *x509.Certificate) string {
 func URIs(r Role, names []Pattern) []*url.URL {
 	out := []*url.URL{{Scheme: uriScheme, Host: uriHost, Path: rolePrefix + string(r)}}
 	for _, n := range names {
-		out = append(out, &url.URL{Scheme: uriScheme, Host: uriHost, Path: namesPrefix + string(n), RawPath: namesPrefix + url.PathEscape(string(n))})
+		out = append(out, &url.URL{Scheme: uriScheme, Host: uriHost, Path: namesPrefix + string(n),
+			RawPath: namesPrefix + url.PathEscape(string(n))})
 	}
 	return out
 }
@@ -75,7 +76,8 @@ func (r Rule) Check() error {
 	switch kind {
 	case "subject", "dns", "email", "ip", "uri":
 	default:
-		return fmt.Errorf("%w: rule %.80q: give subject:, dns:, email:, ip: or uri: and a pattern", ErrInvalid, string(r.Match))
+		return fmt.Errorf("%w: rule %.80q: give subject:, dns:, email:, ip: or uri: and a pattern", ErrInvalid,
+			string(r.Match))
 	}
 	if _, err := ParseRole(string(r.Role)); err != nil {
 		return err
@@ -86,7 +88,8 @@ func (r Rule) Check() error {
 // CheckNames refuses patterns that a role may not be limited to, and malformed ones.
 func CheckNames(r Role, names []Pattern) error {
 	if len(names) > 0 && (r == Admin || r == Member) {
-		return fmt.Errorf("%w: names %q for the role %s, which acts on the whole grid; give none, or the role holder", ErrInvalid, names, r)
+		return fmt.Errorf("%w: names %q for the role %s, which acts on the whole grid; give none, or the role holder",
+			ErrInvalid, names, r)
 	}
 	for _, n := range names {
 		if err := CheckPattern(n); err != nil {
@@ -183,5 +186,6 @@ func stated(uris []*url.URL) (role Role, names []Pattern, err error) {
 
 // isOwn reports whether a URI has exactly this project's form.
 func isOwn(u *url.URL) bool {
-	return u.Scheme == uriScheme && u.Host == uriHost && u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == ""
+	return u.Scheme == uriScheme && u.Host == uriHost && u.User == nil && u.RawQuery == "" && !u.ForceQuery &&
+		u.Fragment == ""
 }

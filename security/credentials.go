@@ -78,7 +78,8 @@ func Load(cfg Config, role Role) (*Credentials, error) {
 	case role == Member && c.files.cert == "":
 		return nil, fmt.Errorf("%w: a member has no certificate; give Dir, or CertFile and KeyFile", ErrInvalid)
 	case c.files.authority == "":
-		return nil, fmt.Errorf("%w: CertFile is %q and no authority is trusted; give CAFile as well", ErrInvalid, cfg.CertFile)
+		return nil, fmt.Errorf("%w: CertFile is %q and no authority is trusted; give CAFile as well", ErrInvalid,
+			cfg.CertFile)
 	}
 	first := make(chan struct{})
 	c.changed.Store(&first)

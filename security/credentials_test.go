@@ -102,7 +102,8 @@ func TestPeerOfACertificate(t *testing.T) {
 		t.Fatal(serverErr, clientErr)
 	}
 	p, err := member.PeerOf(&state)
-	if err != nil || p.Role != security.Holder || p.Name != "web" || !p.MayUse("orders-1") || !p.MayUse("a b/ä") || p.MayUse("bills") {
+	if err != nil || p.Role != security.Holder || p.Name != "web" || !p.MayUse("orders-1") || !p.MayUse("a b/ä") ||
+		p.MayUse("bills") {
 		t.Errorf("the peer is %v, %v", p, err)
 	}
 }
@@ -121,7 +122,8 @@ func TestNoMemberAnswers(t *testing.T) {
 // from the reload on, on connections that are open, too.
 func TestRotatedAuthority(t *testing.T) {
 	a := newAuthority(t)
-	dir := directory(t, a, authority.Request{Name: "m1", Role: security.Member}, authority.Request{Name: "web", Role: security.Holder})
+	dir := directory(t, a, authority.Request{Name: "m1", Role: security.Member},
+		authority.Request{Name: "web", Role: security.Holder})
 	member, holder := load(t, dir, security.Member), load(t, dir, security.Holder)
 	state, serverErr, clientErr := meet(t, member.Server(), holder.Client("x:1"))
 	if serverErr != nil || clientErr != nil {
@@ -143,7 +145,8 @@ func TestRotatedAuthority(t *testing.T) {
 
 // TestAuthorize: a role may do what its row and those below it say, and nothing else.
 func TestAuthorize(t *testing.T) {
-	rank := map[security.Role]int{security.NoRole: 0, security.Reader: 1, security.Holder: 2, security.Admin: 3, security.Member: 4}
+	rank := map[security.Role]int{security.NoRole: 0, security.Reader: 1, security.Holder: 2, security.Admin: 3,
+		security.Member: 4}
 	for _, action := range security.Actions() {
 		least, _ := security.Least(action)
 		for role, r := range rank {
@@ -164,7 +167,8 @@ func TestAuthorize(t *testing.T) {
 	if err := security.Authorize(security.Peer{}, security.Status, ""); !errors.Is(err, security.ErrUnauthenticated) {
 		t.Errorf("status by a caller without identity: %v", err)
 	}
-	if err := security.Authorize(security.Peer{Role: security.Member, ID: "cert:1"}, "unheard of", ""); !errors.Is(err, security.ErrDenied) {
+	if err := security.Authorize(security.Peer{Role: security.Member, ID: "cert:1"}, "unheard of", ""); !errors.Is(err,
+		security.ErrDenied) {
 		t.Errorf("an unknown action: %v", err)
 	}
 }
@@ -194,7 +198,8 @@ func TestClientOver(t *testing.T) {
 			t.Errorf("a connection over %s offers %q", protocol, got.NextProtos)
 		}
 		if got.ServerName != want.ServerName || got.VerifyConnection == nil {
-			t.Errorf("over %s the name is %q, want %q; checked: %v", protocol, got.ServerName, want.ServerName, got.VerifyConnection != nil)
+			t.Errorf("over %s the name is %q, want %q; checked: %v", protocol, got.ServerName, want.ServerName,
+				got.VerifyConnection != nil)
 		}
 	}
 }

@@ -22,14 +22,21 @@ func TestCertificateExpiry(t *testing.T) {
 		conf *tls.Config
 		want time.Time
 	}{
-		"none":           {nil, time.Time{}},
-		"without any":    {&tls.Config{}, time.Time{}},
-		"the first":      {&tls.Config{Certificates: []tls.Certificate{ends(9), ends(5)}}, at.AddDate(0, 0, 5)},
-		"one presented":  {&tls.Config{Certificates: []tls.Certificate{ends(9)}, GetCertificate: presents(3)}, at.AddDate(0, 0, 3)},
-		"a panic":        {&tls.Config{GetCertificate: func(h *tls.ClientHelloInfo) (*tls.Certificate, error) { panic(h.Conn.RemoteAddr()) }}, time.Time{}},
+		"none":        {nil, time.Time{}},
+		"without any": {&tls.Config{}, time.Time{}},
+		"the first":   {&tls.Config{Certificates: []tls.Certificate{ends(9), ends(5)}}, at.AddDate(0, 0, 5)},
+		"one presented": {&tls.Config{Certificates: []tls.Certificate{ends(9)}, GetCertificate: presents(3)},
+			at.AddDate(0, 0, 3)},
+		"a panic": {&tls.Config{GetCertificate: func(h *tls.ClientHelloInfo) (*tls.Certificate,
+			error) {
+			panic(h.Conn.RemoteAddr())
+		}}, time.Time{}},
 		"not a leaf":     {&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{{1}}}}}, time.Time{}},
 		"nothing at all": {&tls.Config{Certificates: []tls.Certificate{{}}}, time.Time{}},
-		"presents none":  {&tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil }}, time.Time{}},
+		"presents none": {&tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return nil,
+				nil
+		}}, time.Time{}},
 	}
 	for name, test := range tests {
 		if got := certificateExpiry(test.conf); !got.Equal(test.want) {

@@ -21,7 +21,8 @@ func readCertificate(certFile, keyFile string) (tls.Certificate, error) {
 	}
 	cert, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("%w: %s with %s: %s; give a certificate and its private key in PEM", ErrInvalid, certFile, keyFile, strings.TrimPrefix(err.Error(), "tls: "))
+		return tls.Certificate{}, fmt.Errorf("%w: %s with %s: %s; give a certificate and its private key in PEM", ErrInvalid,
+			certFile, keyFile, strings.TrimPrefix(err.Error(), "tls: "))
 	}
 	return cert, nil
 }
@@ -33,7 +34,8 @@ func readAuthorities(file string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%w: %s has no certificate in PEM; give those of the authorities that are trusted", ErrInvalid, file)
+		return nil, fmt.Errorf("%w: %s has no certificate in PEM; give those of the authorities that are trusted",
+			ErrInvalid, file)
 	}
 	return pool, nil
 }
@@ -64,7 +66,8 @@ func ParseGossipKeys(text []byte) (keys [][]byte, err error) {
 		}
 		key, err := ParseGossipKey(line)
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d of the gossip's keys is not a key; give 16, 24 or 32 random bytes in base64, one key a line", ErrInvalid, i+1)
+			return nil,
+				fmt.Errorf("%w: line %d of the gossip's keys is not a key; give 16, 24 or 32 random bytes in base64, one key a line", ErrInvalid, i+1)
 		}
 		keys = append(keys, key)
 	}

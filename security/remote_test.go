@@ -17,11 +17,13 @@ import (
 func TestDialersAcceptMembersAlone(t *testing.T) {
 	dir := directory(t, newAuthority(t), authority.Request{Name: "m1", Role: security.Member})
 	member := load(t, dir, security.Member)
-	strict, err := security.Load(security.Config{Dir: dir, Rules: []security.Rule{{Match: "subject:*", Role: security.Holder}}}, security.Member)
+	strict, err := security.Load(security.Config{Dir: dir,
+		Rules: []security.Rule{{Match: "subject:*", Role: security.Holder}}}, security.Member)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := meet(t, member.Server(), strict.Client("x:1")); !errors.Is(err, security.ErrUnauthenticated) || !strings.Contains(err.Error(), "no member") {
+	if _, _, err := meet(t, member.Server(), strict.Client("x:1")); !errors.Is(err, security.ErrUnauthenticated) ||
+		!strings.Contains(err.Error(), "no member") {
 		t.Errorf("the handshake ends with %v", err)
 	}
 	conf := member.Client("x:1").Clone()

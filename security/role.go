@@ -37,7 +37,8 @@ type Pattern = pattern.Pattern
 // CheckPattern refuses a pattern that no name matches.
 func CheckPattern(p Pattern) error {
 	if len(p) == 0 || len(p) > pattern.Max {
-		return fmt.Errorf("%w: pattern %.40q has %d bytes; give 1 to %d, such as orders-*", ErrInvalid, string(p), len(p), pattern.Max)
+		return fmt.Errorf("%w: pattern %.40q has %d bytes; give 1 to %d, such as orders-*", ErrInvalid, string(p), len(p),
+			pattern.Max)
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 func issuing(t *testing.T) (string, *authority.Directory) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "security")
-	if err := authority.Create(path, authority.Options{Hosts: []string{"ids.example.org", "10.0.0.1"}}, time.Now()); err != nil {
+	if err := authority.Create(path, authority.Options{Hosts: []string{"ids.example.org", "10.0.0.1"}},
+		time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	dir, err := authority.Open(path)
@@ -90,7 +91,8 @@ func TestRotationOfTheAuthority(t *testing.T) {
 	contents, err := authority.Inspect(path, time.Now())
 	check(err)
 	for _, c := range contents.Certificates {
-		if len(c.Warnings) > 0 || c.Role == security.Member && strings.Join(c.Hosts, " ") != "ids.example.org 10.0.0.1" || time.Until(c.Ends) < 364*24*time.Hour {
+		if len(c.Warnings) > 0 || c.Role == security.Member && strings.Join(c.Hosts, " ") != "ids.example.org 10.0.0.1" ||
+			time.Until(c.Ends) < 364*24*time.Hour {
 			t.Errorf("after the rotation: %+v", c)
 		}
 	}
@@ -117,7 +119,8 @@ func TestInterruptedRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	member := load(t, path, security.Member)
-	if _, serverErr, clientErr := meet(t, member.Server(), load(t, old, security.Holder).Client("x:1")); serverErr != nil || clientErr != nil {
+	if _, serverErr, clientErr := meet(t, member.Server(),
+		load(t, old, security.Holder).Client("x:1")); serverErr != nil || clientErr != nil {
 		t.Error(serverErr, clientErr)
 	}
 }
@@ -227,7 +230,8 @@ func TestInspectWarns(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"admin.crt: no authority in ca.crt has issued it", "admin.crt: admin.key is not its key", "reader.crt: it states the role holder",
+		"admin.crt: no authority in ca.crt has issued it", "admin.crt: admin.key is not its key",
+		"reader.crt: it states the role holder",
 		"member.crt: it ends soon", "tokens.pub: PEM block 1", "other users may read holder.key",
 	} {
 		if !strings.Contains(all, want) {

@@ -75,7 +75,8 @@ func TestLimitedAdmins(t *testing.T) {
 		least, _ := security.Least(a)
 		ofGrid := least == security.Member || least == security.Admin && a != security.Destroy
 		for _, role := range []security.Role{security.Admin, security.Member} {
-			if err := security.Authorize(limited(role), a, ""); errors.Is(err, security.ErrDenied) != (ofGrid || role == security.Admin && least == security.Member) {
+			if err := security.Authorize(limited(role), a, ""); errors.Is(err, security.ErrDenied) != (ofGrid ||
+				role == security.Admin && least == security.Member) {
 				t.Errorf("%s by an %s limited to names: %v", a, role, err)
 			}
 		}
@@ -87,8 +88,10 @@ func TestLimitedAdmins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for role, refused := range map[security.Role]bool{security.Admin: true, security.Member: true, security.Holder: false, security.Reader: false} {
-		if _, _, err := a.Issue(authority.Request{Name: "x", Role: role, Names: []security.Pattern{"orders-*"}}, time.Now()); errors.Is(err, security.ErrInvalid) != refused {
+	for role, refused := range map[security.Role]bool{security.Admin: true, security.Member: true, security.Holder: false,
+		security.Reader: false} {
+		if _, _, err := a.Issue(authority.Request{Name: "x", Role: role, Names: []security.Pattern{"orders-*"}},
+			time.Now()); errors.Is(err, security.ErrInvalid) != refused {
 			t.Errorf("a certificate of %s with names: %v", role, err)
 		}
 		rule := security.Rule{Match: "dns:x", Role: role, Names: []security.Pattern{"orders-*"}}
@@ -116,7 +119,8 @@ func TestCredentialsNameTheirGrid(t *testing.T) {
 	if creds.Grid() != "shop" {
 		t.Errorf("the certificate is for %q", creds.Grid())
 	}
-	if _, err := security.Load(security.Config{Dir: dir, Grid: "bank"}, security.Member); !errors.Is(err, security.ErrInvalid) || !strings.Contains(err.Error(), `"shop"`) || !strings.Contains(err.Error(), `"bank"`) {
+	if _, err := security.Load(security.Config{Dir: dir, Grid: "bank"}, security.Member); !errors.Is(err,
+		security.ErrInvalid) || !strings.Contains(err.Error(), `"shop"`) || !strings.Contains(err.Error(), `"bank"`) {
 		t.Errorf("a member of another grid: %v", err)
 	}
 	// Both trust the authorities of both, so that the names alone decide.
@@ -139,14 +143,16 @@ func TestCredentialsNameTheirGrid(t *testing.T) {
 	}
 	shop, bank := load(t, dir, security.Member), load(t, other, security.Member)
 	holder := load(t, other, security.Holder)
-	if _, _, err := meet(t, shop.Server(), holder.Client("m1:1")); err == nil || !strings.Contains(err.Error(), `"shop"`) || !strings.Contains(err.Error(), `"bank"`) {
+	if _, _, err := meet(t, shop.Server(), holder.Client("m1:1")); err == nil ||
+		!strings.Contains(err.Error(), `"shop"`) || !strings.Contains(err.Error(), `"bank"`) {
 		t.Errorf("a holder at a member of another grid: %v", err)
 	}
 	state, serverErr, _ := meet(t, shop.Server(), withoutCheck(bank.Client("m1:1")))
 	if serverErr != nil {
 		t.Fatal(serverErr)
 	}
-	if p, err := shop.PeerOf(&state); !errors.Is(err, security.ErrUnauthenticated) || !strings.Contains(err.Error(), `"shop"`) || !strings.Contains(err.Error(), `"bank"`) {
+	if p, err := shop.PeerOf(&state); !errors.Is(err, security.ErrUnauthenticated) ||
+		!strings.Contains(err.Error(), `"shop"`) || !strings.Contains(err.Error(), `"bank"`) {
 		t.Errorf("a member of another grid is %v, %v", p, err)
 	}
 	if state, _, err := meet(t, bank.Server(), holder.Client("m1:1")); err != nil {

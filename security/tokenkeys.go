@@ -31,7 +31,8 @@ func ParseTokenKeys(text []byte) (keys map[string]ed25519.PublicKey, ids []strin
 		parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
 		key, isKey := parsed.(ed25519.PublicKey)
 		if err != nil || !isKey || block.Type != "PUBLIC KEY" {
-			return nil, nil, fmt.Errorf("%w: PEM block %d, %.40s, is not an Ed25519 public key", ErrInvalid, len(ids)+1, block.Type)
+			return nil, nil, fmt.Errorf("%w: PEM block %d, %.40s, is not an Ed25519 public key", ErrInvalid, len(ids)+1,
+				block.Type)
 		}
 		id := TokenKeyID(key)
 		if _, twice := keys[id]; !twice {

@@ -60,7 +60,8 @@ func (s *Sequencer) takeTurn(ctx context.Context) error {
 	case <-s.turn:
 		return nil
 	case <-ctx.Done():
-		return failure.Errorf(ErrUnavailable, "sequencer %q: another attach or detach is in progress: %w", s.Name(), ctx.Err())
+		return failure.Errorf(ErrUnavailable, "sequencer %q: another attach or detach is in progress: %w",
+			s.Name(), ctx.Err())
 	}
 }
 

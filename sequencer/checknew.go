@@ -22,7 +22,8 @@ func (d Definition) CheckNew(now clustertime.Tick) error {
 		return failure.Errorf(ErrInvalidConfig, "sequencer: name %s %s: leave it out", excerpt(d.name), fault)
 	}
 	if ms := d.epoch.UnixMilli(); ms >= minSecondsLike && ms < maxSecondsLike {
-		return failure.Errorf(ErrInvalidConfig, "sequencer %q: epoch %v: give it in milliseconds; %d looks like seconds", d.name, d.epoch, ms)
+		return failure.Errorf(ErrInvalidConfig, "sequencer %q: epoch %v: give it in milliseconds; %d looks like seconds",
+			d.name, d.epoch, ms)
 	}
 	return d.CheckAt(now)
 }

@@ -49,7 +49,8 @@ func TestCheckNewRefusesNamesThatLookLikeOthers(t *testing.T) {
 }
 
 func TestCheckNewRefusesEpochsInSeconds(t *testing.T) {
-	layouts := map[string]sequencer.Layout{"default": {}, "twitter": sequencer.Twitter, "jssafe": sequencer.JSSafe, "longest": {Bits: 63, LowBits: 17, Nodes: 1024}}
+	layouts := map[string]sequencer.Layout{"default": {}, "twitter": sequencer.Twitter, "jssafe": sequencer.JSSafe,
+		"longest": {Bits: 63, LowBits: 17, Nodes: 1024}}
 	for name, layout := range layouts {
 		for _, ms := range []int64{100_000_000, 1_288_834_974, 1_767_225_600, 9_999_999_999} {
 			d, err := sequencer.Define("orders", sequencer.Config{Epoch: epoch.UnixMilli(ms), Layout: layout})
@@ -57,7 +58,8 @@ func TestCheckNewRefusesEpochsInSeconds(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = d.CheckNew(newAt)
-			if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "in milliseconds") || !strings.Contains(err.Error(), "looks like seconds") {
+			if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "in milliseconds") ||
+				!strings.Contains(err.Error(), "looks like seconds") {
 				t.Errorf("layout %s: CheckNew with epoch %d = %v, want ErrInvalidConfig that speaks of seconds", name, ms, err)
 			}
 		}

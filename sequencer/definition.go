@@ -76,7 +76,8 @@ func Define(name string, cfg Config) (Definition, error) {
 		return Definition{}, err
 	}
 	if ms := cfg.Epoch.UnixMilli(); ms < 0 || ms > maxEpochMilli {
-		return Definition{}, failure.Errorf(ErrInvalidConfig, "sequencer: epoch %v is outside the years 1970 to 9999: give one inside, such as epoch.Default", cfg.Epoch)
+		return Definition{}, failure.Errorf(ErrInvalidConfig,
+			"sequencer: epoch %v is outside the years 1970 to 9999: give one inside, such as epoch.Default", cfg.Epoch)
 	}
 	l, err := layoutFor(cfg.Layout, cfg.Nodes)
 	if err != nil {
@@ -90,14 +91,16 @@ func checkName(name string) error {
 		return failure.Errorf(ErrInvalidConfig, "sequencer: the name is empty: give 1 to %d bytes", maxNameBytes)
 	}
 	if len(name) > maxNameBytes {
-		return failure.Errorf(ErrInvalidConfig, "sequencer: name %s is longer than %d bytes: give a shorter one", excerpt(name), maxNameBytes)
+		return failure.Errorf(ErrInvalidConfig, "sequencer: name %s is longer than %d bytes: give a shorter one",
+			excerpt(name), maxNameBytes)
 	}
 	if !utf8.ValidString(name) {
 		return failure.Errorf(ErrInvalidConfig, "sequencer: name %s is not valid UTF-8: give text in UTF-8", excerpt(name))
 	}
 	for _, r := range name {
 		if unicode.IsControl(r) {
-			return failure.Errorf(ErrInvalidConfig, "sequencer: name %s contains the control character %U: leave it out", excerpt(name), r)
+			return failure.Errorf(ErrInvalidConfig, "sequencer: name %s contains the control character %U: leave it out",
+				excerpt(name), r)
 		}
 	}
 	return nil
@@ -110,10 +113,12 @@ func (d Definition) CheckAt(now clustertime.Tick) error {
 	start := d.start()
 	switch {
 	case start > now:
-		return failure.Errorf(ErrInvalidConfig, "sequencer %q: epoch %v is in the future, it is now %v; give an epoch in the past, or check the clocks",
+		return failure.Errorf(ErrInvalidConfig,
+			"sequencer %q: epoch %v is in the future, it is now %v; give an epoch in the past, or check the clocks",
 			d.name, d.epoch, epoch.UnixMilli(int64(now)))
 	case now.Sub(start) >= d.layout.end():
-		return failure.Errorf(errors.Join(ErrInvalidConfig, ErrEpochExhausted), "sequencer %q: epoch %v ran out of IDs at %v; give a later one, or leave the epoch out for %v",
+		return failure.Errorf(errors.Join(ErrInvalidConfig, ErrEpochExhausted),
+			"sequencer %q: epoch %v ran out of IDs at %v; give a later one, or leave the epoch out for %v",
 			d.name, d.epoch, epoch.At(d.Exhausted()), epoch.Default)
 	}
 	return nil
@@ -188,7 +193,8 @@ func (d Definition) Compose(p Parts) (ID, error) {
 		return 0, fmt.Errorf("sequencer: time %s is before the epoch %v of %q: give a later time",
 			p.Time.UTC().Format(time.RFC3339Nano), d.epoch, d.name)
 	case !p.Time.Before(d.Exhausted()):
-		return 0, failure.Errorf(ErrEpochExhausted, "sequencer: time %s is not before %v, the end of %q", p.Time.UTC().Format(time.RFC3339Nano), epoch.At(d.Exhausted()), d.name)
+		return 0, failure.Errorf(ErrEpochExhausted, "sequencer: time %s is not before %v, the end of %q",
+			p.Time.UTC().Format(time.RFC3339Nano), epoch.At(d.Exhausted()), d.name)
 	case int(p.Node) >= d.Nodes():
 		return 0, fmt.Errorf("sequencer: node %d is not a logical node of %q: give 0 to %d",
 			p.Node, d.name, d.Nodes()-1)

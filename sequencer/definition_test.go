@@ -131,13 +131,15 @@ func TestCheckAt(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := d.CheckAt(tc.now)
-			if errors.Is(err, sequencer.ErrInvalidConfig) != tc.invalid || errors.Is(err, sequencer.ErrEpochExhausted) != tc.exhausted {
+			if errors.Is(err, sequencer.ErrInvalidConfig) != tc.invalid ||
+				errors.Is(err, sequencer.ErrEpochExhausted) != tc.exhausted {
 				t.Errorf("CheckAt(%d) = %v", tc.now, err)
 			}
 			if (err != nil) != tc.invalid {
 				t.Errorf("CheckAt(%d) = %v", tc.now, err)
 			}
-			if err != nil && (!strings.Contains(err.Error(), `"orders"`) || !strings.Contains(err.Error(), epoch.Twitter.String())) {
+			if err != nil && (!strings.Contains(err.Error(), `"orders"`) ||
+				!strings.Contains(err.Error(), epoch.Twitter.String())) {
 				t.Errorf("%q does not name the sequencer and its epoch", err)
 			}
 		})
@@ -183,7 +185,8 @@ func TestComposeLimits(t *testing.T) {
 		{"first ID", sequencer.Parts{Time: start}, 0, "", nil},
 		{"last ID", sequencer.Parts{Time: end.Add(-1), Node: 8191, Counter: 1023}, math.MaxInt64, "", nil},
 		{"below a millisecond", sequencer.Parts{Time: start.Add(2*time.Millisecond - 1)}, 1 << 23, "", nil},
-		{"another location", sequencer.Parts{Time: start.Add(time.Millisecond).In(time.FixedZone("x", 3600))}, 1 << 23, "", nil},
+		{"another location", sequencer.Parts{Time: start.Add(time.Millisecond).In(time.FixedZone("x", 3600))},
+			1 << 23, "", nil},
 		{"before the epoch", sequencer.Parts{Time: start.Add(-1)}, 0, "before the epoch", nil},
 		{"no time", sequencer.Parts{}, 0, "0001-01-01T00:00:00Z", nil},
 		{"at the end", sequencer.Parts{Time: end}, 0, "2060-11-03T19:53:47.776Z", sequencer.ErrEpochExhausted},
@@ -326,7 +329,8 @@ func drawDefinition(t *testing.T, rt *rapid.T) sequencer.Definition {
 	if rapid.Bool().Draw(rt, "stated layout") {
 		nodeBits := rapid.IntRange(4, 13).Draw(rt, "node bits")
 		low := rapid.IntRange(nodeBits+1, 24).Draw(rt, "low bits")
-		cfg.Layout = sequencer.Layout{Bits: rapid.IntRange(low+32, min(low+46, 63)).Draw(rt, "bits"), LowBits: low, Nodes: 1 << nodeBits}
+		cfg.Layout = sequencer.Layout{Bits: rapid.IntRange(low+32, min(low+46, 63)).Draw(rt, "bits"), LowBits: low,
+			Nodes: 1 << nodeBits}
 		cfg.Nodes = rapid.IntRange(16, 1<<nodeBits).Draw(rt, "nodes in it")
 		if cfg.Layout == (sequencer.Layout{Bits: 63, LowBits: 23, Nodes: 8192}) {
 			cfg.Nodes = 0

@@ -52,7 +52,8 @@ var (
 	// ErrFenced means that a later process has registered with the same identity number,
 	// from a copy of the data directory or in place of this one. The handle has ended; the
 	// later process continues.
-	ErrFenced = errors.New("fenced: a later process has the same identity number; give each process a data directory of its own")
+	ErrFenced = errors.New(
+		"fenced: a later process has the same identity number; give each process a data directory of its own")
 
 	// ErrClosed means that the handle's member or client is closed.
 	ErrClosed = errors.New("closed: start another member or client and take the handle from there")

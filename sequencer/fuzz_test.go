@@ -39,7 +39,8 @@ func FuzzIDText(f *testing.F) {
 }
 
 func FuzzIDJSON(f *testing.F) {
-	for _, seed := range []string{`"0"`, `0`, `"9223372036854775807"`, `9223372036854775807`, `null`, `-0`, `1.0`, `"\u0031"`, ` 1 `} {
+	for _, seed := range []string{`"0"`, `0`, `"9223372036854775807"`, `9223372036854775807`, `null`, `-0`, `1.0`,
+		`"\u0031"`, ` 1 `} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -58,7 +59,8 @@ func FuzzIDJSON(f *testing.F) {
 }
 
 func FuzzIDBytes(f *testing.F) {
-	for _, seed := range []string{"\x00\x00\x00\x00\x00\x00\x00\x00", "\x7f\xff\xff\xff\xff\xff\xff\xff", "\x80\x00\x00\x00\x00\x00\x00\x00", "", "\xcf", "\xcc\x80", "\x18\x18"} {
+	for _, seed := range []string{"\x00\x00\x00\x00\x00\x00\x00\x00", "\x7f\xff\xff\xff\xff\xff\xff\xff",
+		"\x80\x00\x00\x00\x00\x00\x00\x00", "", "\xcf", "\xcc\x80", "\x18\x18"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -70,13 +72,15 @@ func FuzzIDBytes(f *testing.F) {
 		var cbor, msgpack sequencer.ID
 		if cbor.UnmarshalCBOR(data) == nil {
 			again := untouched
-			if got, err := cbor.MarshalCBOR(); err != nil || again.UnmarshalCBOR(got) != nil || again != cbor || len(got) > len(data) {
+			if got, err := cbor.MarshalCBOR(); err != nil || again.UnmarshalCBOR(got) != nil || again != cbor ||
+				len(got) > len(data) {
 				t.Errorf("CBOR %x is written as %x, %v", data, got, err)
 			}
 		}
 		if msgpack.UnmarshalMsgpack(data) == nil {
 			again := untouched
-			if got, err := msgpack.MarshalMsgpack(); err != nil || again.UnmarshalMsgpack(got) != nil || again != msgpack || len(got) > len(data) {
+			if got, err := msgpack.MarshalMsgpack(); err != nil || again.UnmarshalMsgpack(got) != nil || again != msgpack ||
+				len(got) > len(data) {
 				t.Errorf("MessagePack %x is written as %x, %v", data, got, err)
 			}
 		}
@@ -160,7 +164,8 @@ func FuzzParseLayout(f *testing.F) {
 		if again, err := sequencer.ParseLayout(l.String()); err != nil || again.String() != l.String() {
 			t.Errorf("%q is %v, read again as %v, %v", text, l, again, err)
 		}
-		if d, err := sequencer.Define("orders", sequencer.Config{Layout: l}); err == nil && d.Layout().String() != l.String() {
+		if d, err := sequencer.Define("orders", sequencer.Config{Layout: l}); err == nil &&
+			d.Layout().String() != l.String() {
 			t.Errorf("%q defines %v", text, d)
 		}
 	})

@@ -105,7 +105,8 @@ const (
 
 // newGenerator starts a generator whose first ID has a timestamp above after.
 func newGenerator(def Definition, a Attachment, after clustertime.Tick, c *counts) *generator {
-	g := &generator{layout: def.layout, line: def.layout.line(a.Node), epoch: def.start(), id: a.ID, node: a.Node, counts: c}
+	g := &generator{layout: def.layout, line: def.layout.line(a.Node), epoch: def.start(), id: a.ID,
+		node: a.Node, counts: c}
 	first := max(a.Grant.From, after+1, g.epoch)
 	g.start = g.slotAt(min(first.Sub(g.epoch), g.layout.end()))
 	g.next.Store(g.start)

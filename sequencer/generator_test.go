@@ -47,7 +47,8 @@ func (w *taker) issued(rt *rapid.T, slot int64, k int, fresh clustertime.Tick) {
 	if slot <= w.last || k < 1 || slot>>w.bits != end>>w.bits {
 		rt.Fatalf("slots %d to %d after %d", slot, end, w.last)
 	}
-	if at > w.now || at < fresh.Add(-trail) || at < fresh && w.now.Sub(w.full) >= memory && w.looked.Sub(w.full) >= memory {
+	if at > w.now || at < fresh.Add(-trail) || at < fresh && w.now.Sub(w.full) >= memory &&
+		w.looked.Sub(w.full) >= memory {
 		rt.Fatalf("at %d a timestamp %d; the slots had run out at %d", w.now, at, w.full)
 	}
 	if !anyHolds(w.held, at) {
@@ -97,7 +98,8 @@ func (w *taker) look(rt *rapid.T, n int, waits bool) {
 		if t.at != w.now+1 || kept < 0 && w.lastAt != w.now || !anyHolds(w.held, w.now) {
 			rt.Fatalf("at %d wants to wait for %d, having used %d of %v", w.now, t.at, w.lastAt, w.held)
 		}
-		if kept < 0 && t.kept >= 0 && (!waits || t.kept <= w.last || clustertime.Tick(1000+t.kept>>w.bits) != w.now+1 || !anyHolds(w.held, w.now+1)) {
+		if kept < 0 && t.kept >= 0 && (!waits || t.kept <= w.last || clustertime.Tick(1000+t.kept>>w.bits) != w.now+1 ||
+			!anyHolds(w.held, w.now+1)) {
 			rt.Fatalf("at %d keeps slot %d after %d of %v", w.now, t.kept, w.last, w.held)
 		}
 		w.full = w.now
@@ -322,7 +324,8 @@ func TestFailingCallersDoNotAdvanceSlots(t *testing.T) {
 		end := g.next.Load()
 		for range 1000 {
 			slot, ok := g.quick()
-			if got := g.take(reading{now: now, lasts: time.Millisecond, cycles: cycles.Now()}, 1, slot, false); ok || got.out != out {
+			if got := g.take(reading{now: now, lasts: time.Millisecond, cycles: cycles.Now()}, 1, slot, false); ok ||
+				got.out != out {
 				t.Fatalf("slot %d, %v, then %+v", slot, ok, got)
 			}
 		}
@@ -371,7 +374,8 @@ func TestNewAttachmentStartsAboveTheLast(t *testing.T) {
 // however late it is.
 func TestEpochEnds(t *testing.T) {
 	end := clustertime.Tick(1000 + 1<<40)
-	g := newGenerator(define(t, 8192), Attachment{Node: 8191, Grant: Grant{From: end - 10, Until: end + 100}}, 0, new(counts))
+	g := newGenerator(define(t, 8192), Attachment{Node: 8191, Grant: Grant{From: end - 10, Until: end + 100}}, 0,
+		new(counts))
 	slot, k, at, out := takeAt(g, end-1, 5000)
 	if out != taken || at != end-1 || k != 1024 || g.expand(slot+1023) != maxID {
 		t.Fatalf("%d slots from %d, outcome %d", k, slot, out)

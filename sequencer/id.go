@@ -62,7 +62,8 @@ func isCanonical(s string) bool {
 }
 
 func parseError(s string, cause error) error {
-	return failure.Errorf(cause, "sequencer: %s is not an ID; give a decimal number from 0 to %d without sign, space or leading zero",
+	return failure.Errorf(cause,
+		"sequencer: %s is not an ID; give a decimal number from 0 to %d without sign, space or leading zero",
 		excerpt(s), maxID)
 }
 

@@ -159,7 +159,8 @@ func TestIDScan(t *testing.T) {
 	if err := id.Scan(int64(42)); err != nil || id != 42 {
 		t.Errorf("Scan(int64) = %d, %v", id, err)
 	}
-	for _, src := range []any{uint64(42), int(42), int32(42), int8(42), uint(42), uint32(42), sql.RawBytes("42"), json.Number("42")} {
+	for _, src := range []any{uint64(42), int(42), int32(42), int8(42), uint(42), uint32(42), sql.RawBytes("42"),
+		json.Number("42")} {
 		id := untouched
 		if err := id.Scan(src); err != nil || id != 42 {
 			t.Errorf("Scan(%T) = %d, %v", src, id, err)

@@ -60,7 +60,8 @@ func TestIDIntegers(t *testing.T) {
 	} {
 		cbor, cborErr := id.MarshalCBOR()
 		msgpack, msgpackErr := id.MarshalMsgpack()
-		if hex.EncodeToString(cbor) != want.cbor || hex.EncodeToString(msgpack) != want.msgpack || cborErr != nil || msgpackErr != nil {
+		if hex.EncodeToString(cbor) != want.cbor || hex.EncodeToString(msgpack) != want.msgpack || cborErr != nil ||
+			msgpackErr != nil {
 			t.Errorf("%d is CBOR %x, MessagePack %x; %v, %v", id, cbor, msgpack, cborErr, msgpackErr)
 		}
 		fromCBOR, fromMsgpack := untouched, untouched
@@ -71,7 +72,8 @@ func TestIDIntegers(t *testing.T) {
 			t.Errorf("MessagePack %x is read as %d, %v", msgpack, fromMsgpack, err)
 		}
 	}
-	for text, want := range map[string]sequencer.ID{"d005": 5, "d10005": 5, "d200000005": 5, "d30000000000000005": 5, "cf0000000000000005": 5} {
+	for text, want := range map[string]sequencer.ID{"d005": 5, "d10005": 5, "d200000005": 5, "d30000000000000005": 5,
+		"cf0000000000000005": 5} {
 		data, _ := hex.DecodeString(text)
 		if id := untouched; id.UnmarshalMsgpack(data) != nil || id != want {
 			t.Errorf("MessagePack %x is read as %d", data, id)
@@ -80,13 +82,15 @@ func TestIDIntegers(t *testing.T) {
 }
 
 func TestIDIntegersRefuse(t *testing.T) {
-	for _, text := range []string{"", "18", "1801ff", "20", "40", "6131", "f6", "f7", "1b8000000000000000", "1c", "3b0000000000000001"} {
+	for _, text := range []string{"", "18", "1801ff", "20", "40", "6131", "f6", "f7", "1b8000000000000000", "1c",
+		"3b0000000000000001"} {
 		data, _ := hex.DecodeString(text)
 		if id := untouched; id.UnmarshalCBOR(data) == nil || id != untouched {
 			t.Errorf("CBOR %x is read as %d", data, id)
 		}
 	}
-	for _, text := range []string{"", "ff", "c0", "a131", "cc", "cc0101", "cf8000000000000000", "d0ff", "d1ffff", "d2ffffffff", "d3ffffffffffffffff", "ca00000000"} {
+	for _, text := range []string{"", "ff", "c0", "a131", "cc", "cc0101", "cf8000000000000000", "d0ff", "d1ffff",
+		"d2ffffffff", "d3ffffffffffffffff", "ca00000000"} {
 		data, _ := hex.DecodeString(text)
 		if id := untouched; id.UnmarshalMsgpack(data) == nil || id != untouched {
 			t.Errorf("MessagePack %x is read as %d", data, id)

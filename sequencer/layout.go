@@ -115,7 +115,8 @@ func ParseLayout(text string) (Layout, error) {
 		numbers[i], ok = int(n), err == nil
 	}
 	if !ok || numbers == [3]int{} {
-		return Layout{}, failure.Errorf(ErrInvalidConfig, "sequencer: %s is not a layout: give default, twitter, discord, jssafe, or the bits, low bits and nodes as in 63/22/1024", excerpt(text))
+		return Layout{}, failure.Errorf(ErrInvalidConfig,
+			"sequencer: %s is not a layout: give default, twitter, discord, jssafe, or the bits, low bits and nodes as in 63/22/1024", excerpt(text))
 	}
 	return Layout{Bits: numbers[0], LowBits: numbers[1], Nodes: numbers[2]}, nil
 }
@@ -123,20 +124,25 @@ func ParseLayout(text string) (Layout, error) {
 // check returns ErrInvalidConfig for a layout outside the limits.
 func (l Layout) check() error {
 	refuse := func(format string, args ...any) error {
-		return failure.Errorf(ErrInvalidConfig, "sequencer: layout %d/%d/%d: %s", l.Bits, l.LowBits, l.Nodes, fmt.Sprintf(format, args...))
+		return failure.Errorf(ErrInvalidConfig, "sequencer: layout %d/%d/%d: %s", l.Bits, l.LowBits, l.Nodes,
+			fmt.Sprintf(format, args...))
 	}
 	timeBits := l.Bits - l.LowBits
 	switch {
 	case l.Bits == 0 || l.LowBits == 0 || l.Nodes == 0:
-		return refuse("Bits, LowBits and Nodes have to be given together, as in 63/22/1024; leave all of them out for %v", wholeLayout)
+		return refuse("Bits, LowBits and Nodes have to be given together, as in 63/22/1024; leave all of them out for %v",
+			wholeLayout)
 	case l.Bits < 0 || l.Bits > maxBits:
 		return refuse("IDs of %d bits are not possible: give at most %d", l.Bits, maxBits)
 	case l.Nodes < minNodes || l.Nodes > maxNodes || l.Nodes&(l.Nodes-1) != 0:
-		return refuse("%d nodes are not a power of two from %d to %d: give one, and fewer nodes in Config.Nodes", l.Nodes, minNodes, maxNodes)
+		return refuse("%d nodes are not a power of two from %d to %d: give one, and fewer nodes in Config.Nodes", l.Nodes,
+			minNodes, maxNodes)
 	case l.LowBits <= bits.Len(uint(l.Nodes-1)) || l.LowBits > maxLowBits:
-		return refuse("%d low bits have no room for %d nodes and a counter: give %d to %d", l.LowBits, l.Nodes, bits.Len(uint(l.Nodes-1))+1, maxLowBits)
+		return refuse("%d low bits have no room for %d nodes and a counter: give %d to %d", l.LowBits, l.Nodes,
+			bits.Len(uint(l.Nodes-1))+1, maxLowBits)
 	case timeBits < minTimeBits || timeBits > maxTimeBits:
-		return refuse("%d bits of timestamp (Bits - LowBits) are not %d to %d: give other bits", timeBits, minTimeBits, maxTimeBits)
+		return refuse("%d bits of timestamp (Bits - LowBits) are not %d to %d: give other bits", timeBits, minTimeBits,
+			maxTimeBits)
 	}
 	return nil
 }
@@ -175,9 +181,12 @@ func layoutFor(l Layout, nodes int) (layout, error) {
 	case nodes == 0:
 		nodes = l.Nodes
 	case nodes < least:
-		return layout{}, failure.Errorf(ErrInvalidConfig, "sequencer: %d nodes are fewer than %d: give %d to %d%s, or 0 for %d", nodes, least, least, l.Nodes, in, l.Nodes)
+		return layout{}, failure.Errorf(ErrInvalidConfig,
+			"sequencer: %d nodes are fewer than %d: give %d to %d%s, or 0 for %d", nodes, least, least, l.Nodes, in, l.Nodes)
 	case nodes > l.Nodes:
-		return layout{}, failure.Errorf(ErrInvalidConfig, "sequencer: %d nodes are more than %d: give %d to %d%s, or use several sequencers", nodes, l.Nodes, least, l.Nodes, in)
+		return layout{}, failure.Errorf(ErrInvalidConfig,
+			"sequencer: %d nodes are more than %d: give %d to %d%s, or use several sequencers", nodes, l.Nodes, least,
+			l.Nodes, in)
 	}
 	n := bits.Len(uint(nodes - 1))
 	return layout{

@@ -137,7 +137,8 @@ func TestExpandNeverSpillsIntoTheNode(t *testing.T) {
 				seen[id] = true
 			}
 		}
-		if offset, node, counter := l.decompose(l.line(6).expand(first + l.counters())); offset != 10_001 || node != 6 || counter != 0 {
+		if offset, node, counter := l.decompose(l.line(6).expand(first + l.counters())); offset != 10_001 || node != 6 ||
+			counter != 0 {
 			t.Errorf("%d nodes: the slot after a full millisecond is offset %d, node %d, counter %d",
 				l.nodes(), offset, node, counter)
 		}

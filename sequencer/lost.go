@@ -132,6 +132,7 @@ func (s *Sequencer) awaitNode(ctx context.Context, t *tenure) error {
 // lossError returns the error for a lost logical node, with the reason for the lack of another.
 func (s *Sequencer) lossError(l *loss, err error) error {
 	cause := cmp.Or(l.cause, ErrUnavailable)
-	return failure.Errorf(cause, "sequencer %q: logical node lost after this holder was silent for too long, and not replaced yet: %s: %w",
+	return failure.Errorf(cause,
+		"sequencer %q: logical node lost after this holder was silent for too long, and not replaced yet: %s: %w",
 		s.Name(), s.unnamed(cause), err)
 }

@@ -66,7 +66,8 @@ func TestLostNodeIsUsableUntilItsGrantsEnd(t *testing.T) {
 	if until, held := h.control.Lapse(numbered(1)); until != 0 || held {
 		t.Errorf("at its end it lasts until %d, %v", until, held)
 	}
-	if _, held := h.LogicalNode(); held || h.State() != Detached || !h.control.Lost(numbered(1)) || !h.Stats().GrantUntil.IsZero() {
+	if _, held := h.LogicalNode(); held || h.State() != Detached || !h.control.Lost(numbered(1)) ||
+		!h.Stats().GrantUntil.IsZero() {
 		t.Errorf("after its end it is %v, with a node: %v, %+v", h.State(), held, h.Stats())
 	}
 	h.found(2, 2100) // of another owner, whose time is behind

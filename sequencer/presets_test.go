@@ -22,9 +22,11 @@ func TestPresetsDecodePublishedIDs(t *testing.T) {
 	}{
 		{"a tweet of Wikipedia", sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.Twitter}, 1541815603606036480,
 			sequencer.Parts{Time: time.Date(2022, time.June, 28, 16, 7, 40, 105e6, time.UTC), Node: 378}},
-		{"the example of Discord's documentation", sequencer.Config{Layout: sequencer.Discord, Epoch: epoch.Discord}, 175928847299117063,
+		{"the example of Discord's documentation", sequencer.Config{Layout: sequencer.Discord, Epoch: epoch.Discord},
+			175928847299117063,
 			sequencer.Parts{Time: time.Date(2016, time.April, 30, 11, 18, 25, 796e6, time.UTC), Node: 1 << 5, Counter: 7}},
-		{"the Unix epoch, 10 worker bits, 12 sequence bits", sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.UnixMilli(0)}, 1_763_769_600_123<<22 | 1023<<12 | 4095,
+		{"the Unix epoch, 10 worker bits, 12 sequence bits",
+			sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.UnixMilli(0)}, 1_763_769_600_123<<22 | 1023<<12 | 4095,
 			sequencer.Parts{Time: time.UnixMilli(1_763_769_600_123).UTC(), Node: 1023, Counter: 4095}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -94,14 +96,16 @@ func TestJSSafeIDsSurviveJSONParse(t *testing.T) {
 
 func TestDefineLayouts(t *testing.T) {
 	twitter := define(t, "tweets", sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.Twitter})
-	if got, want := twitter.String(), `"tweets" (epoch 2010-11-04T01:42:54.657Z, 1024 nodes, layout 63/22/1024)`; got != want {
+	if got, want := twitter.String(),
+		`"tweets" (epoch 2010-11-04T01:42:54.657Z, 1024 nodes, layout 63/22/1024)`; got != want {
 		t.Errorf("String() = %s, want %s", got, want)
 	}
 	if twitter.Layout() != sequencer.Twitter || twitter.Nodes() != 1024 || twitter.Counters() != 4096 {
 		t.Errorf("%v has layout %v, %d nodes, %d counters", twitter, twitter.Layout(), twitter.Nodes(), twitter.Counters())
 	}
 	plain := define(t, "tweets", sequencer.Config{})
-	if same := define(t, "tweets", sequencer.Config{Layout: sequencer.Layout{Bits: 63, LowBits: 23, Nodes: 8192}}); same != plain {
+	if same := define(t, "tweets",
+		sequencer.Config{Layout: sequencer.Layout{Bits: 63, LowBits: 23, Nodes: 8192}}); same != plain {
 		t.Errorf("the stated 63/23/8192 defines %v, want %v", same, plain)
 	}
 	if plain.Layout() != (sequencer.Layout{Bits: 63, LowBits: 23, Nodes: 8192}) || !plain.Config().Layout.IsZero() {
@@ -109,7 +113,8 @@ func TestDefineLayouts(t *testing.T) {
 	}
 	for _, cfg := range []sequencer.Config{
 		{Layout: sequencer.Twitter}, {Layout: sequencer.Twitter, Nodes: 16}, {Layout: sequencer.JSSafe, Nodes: 50},
-		{Layout: sequencer.Layout{Bits: 63, LowBits: 22, Nodes: 512}}, {Layout: sequencer.Layout{Bits: 62, LowBits: 22, Nodes: 1024}},
+		{Layout: sequencer.Layout{Bits: 63, LowBits: 22, Nodes: 512}},
+		{Layout: sequencer.Layout{Bits: 62, LowBits: 22, Nodes: 1024}},
 		{Nodes: 128, Epoch: epoch.UnixMilli(5)},
 	} {
 		d := define(t, "tweets", cfg)
@@ -148,7 +153,8 @@ func TestDefineRefusesLayouts(t *testing.T) {
 	} {
 		l := sequencer.Layout{Bits: tc.bits, LowBits: tc.low, Nodes: tc.most}
 		d, err := sequencer.Define("tweets", sequencer.Config{Layout: l, Nodes: tc.nodes})
-		if !errors.Is(err, sequencer.ErrInvalidConfig) || !d.IsZero() || !strings.HasPrefix(err.Error(), "sequencer: ") || !strings.Contains(err.Error(), tc.says) {
+		if !errors.Is(err, sequencer.ErrInvalidConfig) || !d.IsZero() || !strings.HasPrefix(err.Error(), "sequencer: ") ||
+			!strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%d nodes of %v: %v, %v; want ErrInvalidConfig that says %q", tc.nodes, l, d, err, tc.says)
 		}
 	}
@@ -167,7 +173,8 @@ func TestParseLayout(t *testing.T) {
 			t.Errorf("%v is read as %v, %v", got, back, err)
 		}
 	}
-	for _, text := range []string{"", "Twitter", "63/22", "63/22/1024/1", "63/-22/1024", "63/22/1e3", "0/0/0", " 63/22/1024", "99999999999999999999/1/1", strings.Repeat("6", 1000)} {
+	for _, text := range []string{"", "Twitter", "63/22", "63/22/1024/1", "63/-22/1024", "63/22/1e3", "0/0/0",
+		" 63/22/1024", "99999999999999999999/1/1", strings.Repeat("6", 1000)} {
 		if got, err := sequencer.ParseLayout(text); !errors.Is(err, sequencer.ErrInvalidConfig) || len(err.Error()) > 300 {
 			t.Errorf("ParseLayout(%.40q) = %v, %v; want a short ErrInvalidConfig", text, got, err)
 		}
@@ -180,7 +187,8 @@ func TestCheckStripesOfASmallLayout(t *testing.T) {
 	if err := d.CheckStripes(8); err != nil {
 		t.Error(err)
 	}
-	if err := d.CheckStripes(9); !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "1 to "+strconv.Itoa(8)) {
+	if err := d.CheckStripes(9); !errors.Is(err, sequencer.ErrInvalidConfig) ||
+		!strings.Contains(err.Error(), "1 to "+strconv.Itoa(8)) {
 		t.Errorf("9 stripes of 16 nodes: %v", err)
 	}
 }

@@ -65,10 +65,12 @@ func NewStriped(stripes []*Sequencer, leave func(context.Context) error) (*Strip
 	}
 	for i, h := range stripes {
 		if h.ref != stripes[0].ref {
-			return nil, failure.Errorf(ErrInvalidConfig, "sequencer %q: stripe %d is of another sequencer or another life: give handles of one", h.Name(), i)
+			return nil, failure.Errorf(ErrInvalidConfig,
+				"sequencer %q: stripe %d is of another sequencer or another life: give handles of one", h.Name(), i)
 		}
 		if slices.Contains(stripes[:i], h) {
-			return nil, failure.Errorf(ErrInvalidConfig, "sequencer %q: stripe %d is given twice: give handles with a logical node each", h.Name(), i)
+			return nil, failure.Errorf(ErrInvalidConfig,
+				"sequencer %q: stripe %d is given twice: give handles with a logical node each", h.Name(), i)
 		}
 	}
 	s := &Striped{stripes: slices.Clone(stripes), leave: leave}
@@ -88,7 +90,8 @@ func (d Definition) CheckStripes(n int) error {
 	case n < 1:
 		return failure.Errorf(ErrInvalidConfig, "sequencer %q: %d stripes are fewer than 1: give 1 to %d", d.Name(), n, most)
 	case n > most:
-		return failure.Errorf(ErrInvalidConfig, "sequencer %q: %d stripes are more than %d: give 1 to %d, or define a sequencer with fewer nodes, whose nodes have more IDs a millisecond", d.Name(), n, most, most)
+		return failure.Errorf(ErrInvalidConfig,
+			"sequencer %q: %d stripes are more than %d: give 1 to %d, or define a sequencer with fewer nodes, whose nodes have more IDs a millisecond", d.Name(), n, most, most)
 	}
 	return nil
 }

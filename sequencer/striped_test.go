@@ -210,7 +210,8 @@ func TestStripedNextDoesNotAllocate(t *testing.T) {
 // TestStripedStateAndNodes: what can be seen of a Striped, and how it ends.
 func TestStripedStateAndNodes(t *testing.T) {
 	s := newStriped(t, 3)
-	if got := s.LogicalNodes(); !slices.Equal(got, []NodeID{8, 9, 10}) || s.Name() != "orders" || s.Definition() != define(t, 8192) {
+	if got := s.LogicalNodes(); !slices.Equal(got, []NodeID{8, 9, 10}) || s.Name() != "orders" ||
+		s.Definition() != define(t, 8192) {
 		t.Errorf("nodes %v of %v", got, s.Definition())
 	}
 	_ = s.handles[1].DetachLogicalNode(t.Context())

@@ -44,7 +44,8 @@ func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (
 		case got.out == exhausted:
 			return nil, 0, 0, s.exhausted()
 		case got.out == copied:
-			return nil, 0, 0, failure.Errorf(ErrClosed, "sequencer %q: this process is a fork of the one that has the handle, and would issue the same IDs; start another member or client in it", s.Name())
+			return nil, 0, 0, failure.Errorf(ErrClosed,
+				"sequencer %q: this process is a fork of the one that has the handle, and would issue the same IDs; start another member or client in it", s.Name())
 		case got.out == stopped && s.now.Load() != t:
 			continue // the next snapshot is there already
 		}
@@ -65,7 +66,8 @@ func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (
 // out at at. It fails if ctx has ended or ends during the wait, however short that is: a loop that
 // ends by the error must not depend on the length of its waits. The attempt may have waited for
 // other callers; if its time has come since, await returns without a wait and without checking ctx.
-func (s *Sequencer) await(ctx context.Context, until clustertime.Tick, wake <-chan struct{}, at clustertime.Tick, out outcome) error {
+func (s *Sequencer) await(ctx context.Context, until clustertime.Tick, wake <-chan struct{}, at clustertime.Tick,
+	out outcome) error {
 	if out == aheadTime && at <= s.clock.Now() {
 		return nil
 	}
@@ -147,7 +149,8 @@ func wakeTime(seen *rights, at clustertime.Tick, out outcome) clustertime.Tick {
 func (s *Sequencer) waitError(err error, behind clustertime.Span, out outcome) error {
 	switch {
 	case out == aheadTime && behind > trail:
-		return failure.Errorf(ErrUnavailable, "sequencer %q: cluster time is before this handle's last ID; waiting for it to catch up: %w", s.Name(), err)
+		return failure.Errorf(ErrUnavailable,
+			"sequencer %q: cluster time is before this handle's last ID; waiting for it to catch up: %w", s.Name(), err)
 	case out == noGrant:
 		return failure.Errorf(ErrGrantExpired, "sequencer %q: %s: %w", s.Name(), s.lack(), err)
 	case out == aheadTime:
@@ -163,7 +166,8 @@ func (s *Sequencer) lack() string {
 		seen = g.rights.Load()
 	}
 	if from, later := seen.after(now); later && now > 0 {
-		return fmt.Sprintf("IDs begin at %s (in %v), where this handle's grant begins: an earlier run or holder may have issued IDs up to then",
+		return fmt.Sprintf(
+			"IDs begin at %s (in %v), where this handle's grant begins: an earlier run or holder may have issued IDs up to then",
 			from.Time().Format(time.RFC3339), from.Sub(now).Duration())
 	}
 	const remedy = "check that the grid or the store is reachable, and that it has a quorum, then try again"
@@ -212,7 +216,8 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 
 // exhausted returns the error for an epoch that has ended.
 func (s *Sequencer) exhausted() error {
-	return failure.Errorf(ErrEpochExhausted, "sequencer %q: epoch exhausted: its last ID was at %s; create one of another name with a later epoch",
+	return failure.Errorf(ErrEpochExhausted,
+		"sequencer %q: epoch exhausted: its last ID was at %s; create one of another name with a later epoch",
 		s.Name(), s.ref.Definition.Exhausted().Format(time.RFC3339))
 }
 

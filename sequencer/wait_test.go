@@ -48,14 +48,17 @@ func TestWaitEndsWithContext(t *testing.T) {
 		waits uint64
 		text  string
 	}{
-		{"grant used up", func(h *handle) { h.clock.set(3007) }, ErrGrantExpired, 1, "used up 7ms ago and not renewed: check that the grid or the store is reachable"},
-		{"grant ahead", func(h *handle) { h.clock.set(1500) }, ErrGrantExpired, 1, "IDs begin at 1970-01-01T00:00:02Z (in 500ms)"},
+		{"grant used up", func(h *handle) { h.clock.set(3007) }, ErrGrantExpired, 1,
+			"used up 7ms ago and not renewed: check that the grid or the store is reachable"},
+		{"grant ahead", func(h *handle) { h.clock.set(1500) }, ErrGrantExpired,
+			1, "IDs begin at 1970-01-01T00:00:02Z (in 500ms)"},
 		{"no time known", func(h *handle) { h.clock.set(0) }, ErrGrantExpired, 1, "not known here yet"},
 		{"between two grants", func(h *handle) {
 			h.control.Renewed(numbered(1), Grant{From: 3100, Until: 4000})
 			h.clock.set(3050)
 		}, ErrGrantExpired, 1, "(in 50ms)"},
-		{"millisecond used up", func(h *handle) { _, _ = h.Fill(t.Context(), make([]ID, 1024)) }, context.DeadlineExceeded, 0, "in this millisecond"},
+		{"millisecond used up", func(h *handle) { _, _ = h.Fill(t.Context(), make([]ID, 1024)) }, context.DeadlineExceeded,
+			0, "in this millisecond"},
 		{"no free node", func(h *handle) {
 			_ = h.control.DetachIdle(t.Context())
 			h.backend.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrNoFreeNode }
@@ -79,7 +82,8 @@ func TestWaitEndsWithContext(t *testing.T) {
 				}
 				r := <-out
 				is(t, "next", r.err, c.cause, context.DeadlineExceeded)
-				if text := r.err.Error(); !strings.Contains(text, c.text) || strings.Contains(text, "reachable") && strings.Contains(text, "IDs begin") {
+				if text := r.err.Error(); !strings.Contains(text, c.text) || strings.Contains(text, "reachable") &&
+					strings.Contains(text, "IDs begin") {
 					t.Errorf("the error says %q, want %q in it", text, c.text)
 				}
 				if errors.Is(r.err, ErrGrantExpired) != (c.waits > 0) || time.Since(began) != time.Second {
@@ -402,7 +406,8 @@ func TestReviveReturnsTheLastAttachError(t *testing.T) {
 func TestEndedContextDoesNotCostAnID(t *testing.T) {
 	clock := &lateClock{manualClock: newManualClock(2000)}
 	s := stripedOn(t, 1, clock)
-	for what, next := range map[string]func(context.Context) (ID, error){"Sequencer": s.handles[0].Next, "Striped": s.Next} {
+	for what, next := range map[string]func(context.Context) (ID, error){"Sequencer": s.handles[0].Next,
+		"Striped": s.Next} {
 		_, err := s.Fill(t.Context(), make([]ID, 1024))
 		is(t, "fill", err, nil)
 		at := clock.Now() + 1

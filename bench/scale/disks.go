@@ -92,7 +92,8 @@ func (w *world) creates(ctx context.Context, size int) (rates [2]float64, err er
 		return rates, err
 	}
 	rates[0] = float64(size) / took.Seconds()
-	took, err = eachBy(1, oneCaller, func(i int) error { _, err := r.create(ctx, fmt.Sprint("one after the other ", i)); return err })
+	took, err = eachBy(1, oneCaller,
+		func(i int) error { _, err := r.create(ctx, fmt.Sprint("one after the other ", i)); return err })
 	rates[1] = oneCaller / took.Seconds()
 	return rates, err
 }

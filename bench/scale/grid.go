@@ -47,7 +47,8 @@ func startOn(ctx context.Context, size int, window time.Duration, dirs string) (
 
 // newWorld returns a world without members.
 func newWorld(size int) *world {
-	return &world{network: gridtest.NewNetwork(), size: size, members: map[string]*grid.Member{}, zone: func(string) string { return "" }}
+	return &world{network: gridtest.NewNetwork(), size: size, members: map[string]*grid.Member{},
+		zone: func(string) string { return "" }}
 }
 
 // start forms the grid, and waits until all its replicas are in sync.
@@ -85,7 +86,8 @@ func memberName(i int) string { return fmt.Sprintf("m%d", i+1) }
 func (w *world) config(name string) grid.Config {
 	cfg := grid.Config{
 		GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948",
-		Insecure: true, Expect: w.size, Backups: 1, FirstLife: true, Window: w.window, Voters: w.voters, Zone: w.zone(name), Network: countedHost{w.network.Host(name), &w.traffic},
+		Insecure: true, Expect: w.size, Backups: 1, FirstLife: true, Window: w.window, Voters: w.voters, Zone: w.zone(name),
+		Network: countedHost{w.network.Host(name), &w.traffic},
 	}
 	if w.dirs != "" {
 		cfg.DataDir = filepath.Join(w.dirs, name)
@@ -199,7 +201,8 @@ func settle() {
 type idle struct{ bytes, packets, renewals, cores float64 }
 
 func (w *world) observe() idle {
-	bytes, packets, renewals, burnt, began := w.traffic.bytes.Load(), w.traffic.packets.Load(), w.renewed.Load(), cpu(), time.Now()
+	bytes, packets, renewals, burnt, began := w.traffic.bytes.Load(), w.traffic.packets.Load(), w.renewed.Load(),
+		cpu(), time.Now()
 	time.Sleep(*observed)
 	seconds := time.Since(began).Seconds()
 	return idle{

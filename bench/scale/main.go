@@ -32,7 +32,8 @@ var (
 	members  = flag.String("members", "3,5,9,15,30,60,100", "numbers of members")
 	regions  = flag.String("regions", "1,20,80,160", "round trips between two regions, in milliseconds")
 	stored   = flag.String("stored", "1000,10000,100000,1000000", "numbers of sequencers whose definitions are on disk")
-	observed = flag.Duration("observe", 30*time.Second, "how long traffic is counted: members exchange everything once in half a minute")
+	observed = flag.Duration("observe", 30*time.Second,
+		"how long traffic is counted: members exchange everything once in half a minute")
 )
 
 func main() {

@@ -155,7 +155,8 @@ func TestOutages(t *testing.T) {
 func TestRevokedLeaseIsALoss(t *testing.T) {
 	cli, prefix := connect(t, anEtcd(t)), prefixOf(t)
 	lost := make(chan store.Loss, 10)
-	c := opened(t, cli, etcd.Config{Prefix: prefix}, store.Config{Window: 9 * time.Second, OnLost: func(l store.Loss) { lost <- l }})
+	c := opened(t, cli, etcd.Config{Prefix: prefix},
+		store.Config{Window: 9 * time.Second, OnLost: func(l store.Loss) { lost <- l }})
 	h, err := c.CreateSequencer(t.Context(), "default", sequencer.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +171,8 @@ func TestRevokedLeaseIsALoss(t *testing.T) {
 	}
 	select {
 	case loss := <-lost:
-		if loss.Sequencer != "default" || loss.Node != 0 || loss.Version != 1 || !errors.Is(loss.Cause, sequencer.ErrDetached) {
+		if loss.Sequencer != "default" || loss.Node != 0 || loss.Version != 1 ||
+			!errors.Is(loss.Cause, sequencer.ErrDetached) {
 			t.Errorf("lost %+v", loss)
 		}
 	case <-time.After(2 * time.Second): // the next renewal is 2.4 s away at least
@@ -190,7 +192,8 @@ func TestDestroyIsHeard(t *testing.T) {
 	cli, cfg := connect(t, anEtcd(t)), etcd.Config{Prefix: prefixOf(t)}
 	var handles []*sequencer.Sequencer
 	for range 2 {
-		h, err := opened(t, cli, cfg, store.Config{Window: time.Minute}).CreateSequencer(t.Context(), "orders", sequencer.Config{})
+		h, err := opened(t, cli, cfg, store.Config{Window: time.Minute}).CreateSequencer(t.Context(), "orders",
+			sequencer.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +203,8 @@ func TestDestroyIsHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, 5*time.Second, "destroyed", func() bool { return handles[1].State() == sequencer.Destroyed })
-	again, err := opened(t, cli, cfg, store.Config{Window: time.Minute}).CreateSequencer(t.Context(), "orders", sequencer.Config{})
+	again, err := opened(t, cli, cfg, store.Config{Window: time.Minute}).CreateSequencer(t.Context(), "orders",
+		sequencer.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +239,8 @@ func TestMixedFleet(t *testing.T) {
 	defer stop()
 	cfg := etcd.Config{Prefix: prefix, CompatMixed: true}
 	client := func(ahead time.Duration) store.Config {
-		return store.Config{Pool: nodes, Window: time.Second, AcquireMaxDelay: 300 * time.Millisecond, Clock: func() time.Time { return time.Now().Add(ahead) }}
+		return store.Config{Pool: nodes, Window: time.Second, AcquireMaxDelay: 300 * time.Millisecond,
+			Clock: func() time.Time { return time.Now().Add(ahead) }}
 	}
 	opening, err := opened(t, cli, cfg, client(0)).CreateSequencer(ctx, "default", sequencer.Config{})
 	if err == nil {
@@ -270,7 +275,8 @@ func TestMixedFleet(t *testing.T) {
 					return
 				}
 				h, err := c.CreateSequencer(ctx, "default", sequencer.Config{})
-				for end := time.Now().Add(time.Duration(1+rand.IntN(3)) * time.Second); err == nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+				for end := time.Now().Add(time.Duration(1+rand.IntN(3)) * time.Second); err == nil &&
+					time.Now().Before(end); time.Sleep(time.Millisecond) {
 					var id sequencer.ID
 					if id, err = h.Next(ctx); err == nil {
 						p := h.Definition().Decompose(id)
@@ -297,7 +303,8 @@ func TestMixedFleet(t *testing.T) {
 					continue
 				}
 				reported := time.Now()
-				for end := time.Now().Add(time.Duration(1+rand.IntN(3)) * time.Second); !w.ended.Load() && time.Now().Before(end) && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+				for end := time.Now().Add(time.Duration(1+rand.IntN(3)) * time.Second); !w.ended.Load() && time.Now().Before(end) &&
+					ctx.Err() == nil; time.Sleep(time.Millisecond) {
 					add(w.node, clustertime.Tick(w.use()), by, true)
 					if time.Since(reported) > 100*time.Millisecond {
 						_ = w.report(ctx)
@@ -320,7 +327,8 @@ func TestMixedFleet(t *testing.T) {
 			chosen := live.Kvs[rand.IntN(len(live.Kvs))]
 			// Nothing in etcd shows the IDs of a worker of the original before its first
 			// report, so it must not lose its node until then.
-			if claimed, err := strconv.ParseInt(string(chosen.Value), 10, 64); err == nil && time.Since(time.UnixMilli(claimed)) > time.Second {
+			if claimed, err := strconv.ParseInt(string(chosen.Value), 10, 64); err == nil &&
+				time.Since(time.UnixMilli(claimed)) > time.Second {
 				_, _ = cli.Revoke(ctx, clientv3.LeaseID(chosen.Lease))
 			}
 		}
@@ -336,17 +344,20 @@ func TestMixedFleet(t *testing.T) {
 // expired. It cannot claim one whose holder is alive, and does not ask for it without a pause.
 func TestClockAheadTakesNoLiveNode(t *testing.T) {
 	var calls atomic.Int64
-	count := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	count := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+		opts ...grpc.CallOption) error {
 		calls.Add(1)
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
-	counted, err := anEtcd(t).Client(clientv3.Config{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(count)}})
+	counted, err := anEtcd(t).Client(
+		clientv3.Config{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(count)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = counted.Close() }()
 	cfg := etcd.Config{Prefix: prefixOf(t)}
-	h, err := opened(t, connect(t, anEtcd(t)), cfg, store.Config{Pool: 1}).CreateSequencer(t.Context(), "orders", sequencer.Config{})
+	h, err := opened(t, connect(t, anEtcd(t)), cfg, store.Config{Pool: 1}).CreateSequencer(t.Context(), "orders",
+		sequencer.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +380,8 @@ func TestClockAheadTakesNoLiveNode(t *testing.T) {
 // renewal.
 func TestReportFollowsUse(t *testing.T) {
 	cli, prefix := connect(t, anEtcd(t)), prefixOf(t)
-	h, err := opened(t, cli, etcd.Config{Prefix: prefix}, store.Config{Window: time.Second}).CreateSequencer(t.Context(), "default", sequencer.Config{})
+	h, err := opened(t, cli, etcd.Config{Prefix: prefix}, store.Config{Window: time.Second}).CreateSequencer(t.Context(),
+		"default", sequencer.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,5 +390,6 @@ func TestReportFollowsUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strconv.FormatInt(h.Definition().Decompose(id).Time.UnixMilli(), 10)
-	await(t, 3*time.Second, "reported", func() bool { return value(t, cli, prefix+"workers/last_reported_time/0") == want })
+	await(t, 3*time.Second, "reported",
+		func() bool { return value(t, cli, prefix+"workers/last_reported_time/0") == want })
 }

@@ -30,7 +30,8 @@ type losing struct {
 
 func (l *losing) client(t *testing.T) *clientv3.Client {
 	t.Helper()
-	lose := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	lose := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+		opts ...grpc.CallOption) error {
 		err := invoke(ctx, method, req, reply, cc, opts...)
 		txn, is := req.(*etcdserverpb.TxnRequest)
 		if code := codes.Code(l.code.Load()); is && len(txn.Compare) > 0 && code != codes.OK && err == nil {
@@ -58,7 +59,8 @@ func TestClaimWithoutAnAnswer(t *testing.T) {
 	e, r := n.load(s)
 	claim := n.taken(e, r, id)
 	l.code.Store(uint32(codes.Unavailable))
-	if _, err := s.Swap(t.Context(), claim); err == nil || errors.Is(err, store.ErrChanged) || !errors.Is(err, sequencer.ErrUnavailable) {
+	if _, err := s.Swap(t.Context(), claim); err == nil || errors.Is(err, store.ErrChanged) ||
+		!errors.Is(err, sequencer.ErrUnavailable) {
 		t.Fatalf("a claim without an answer: %v", err)
 	}
 	if _, r = n.load(s); !r.HeldBy(id) {
@@ -134,7 +136,8 @@ func TestAbandonedClaimEnds(t *testing.T) {
 // server has come back with its data, the holder continues.
 func TestServerIsAway(t *testing.T) {
 	srv := ownEtcd(t)
-	n := &aNode{t: t, cli: connect(t, srv), prefix: "/i3d/", key: "default/0.json", now: time.Now(), window: 9 * time.Second}
+	n := &aNode{t: t, cli: connect(t, srv), prefix: "/i3d/", key: "default/0.json", now: time.Now(),
+		window: 9 * time.Second}
 	s := n.store()
 	n.swap(s, store.Entry{Key: n.key, Body: record.Born(life, nonce()).Encode()})
 	id := n.take(s)
@@ -206,7 +209,8 @@ func TestWatchAfterACompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cut.Close() }()
-	n := &aNode{t: t, cli: connect(t, srv), prefix: "/i3d/", key: "orders/0.json", now: time.Now(), window: 2 * time.Second}
+	n := &aNode{t: t, cli: connect(t, srv), prefix: "/i3d/", key: "orders/0.json", now: time.Now(),
+		window: 2 * time.Second}
 	n.swap(n.store(), store.Entry{Key: n.key, Body: record.Born(life, nonce()).Encode()})
 	n.swap(n.store(), store.Entry{Key: "orders/sequencer.json", Body: []byte("one")})
 	changes := n.watch(etcd.New(cut, etcd.Config{}), "orders/")
@@ -280,7 +284,8 @@ func TestAuthentication(t *testing.T) {
 	}
 	must(root.RoleAdd(ctx, "root"))
 	must(root.RoleAdd(ctx, "ids"))
-	must(root.RoleGrantPermission(ctx, "ids", "/i3d/", clientv3.GetPrefixRangeEnd("/i3d/"), clientv3.PermissionType(clientv3.PermReadWrite)))
+	must(root.RoleGrantPermission(ctx, "ids", "/i3d/", clientv3.GetPrefixRangeEnd("/i3d/"),
+		clientv3.PermissionType(clientv3.PermReadWrite)))
 	must(root.UserGrantRole(ctx, "root", "root"))
 	must(root.UserGrantRole(ctx, "ids", "ids"))
 	must(root.AuthEnable(ctx))
@@ -311,7 +316,8 @@ func TestAuthentication(t *testing.T) {
 			return err
 		},
 	} {
-		if err := call(); !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "role may read and write") {
+		if err := call(); !errors.Is(err, sequencer.ErrInvalidConfig) ||
+			!strings.Contains(err.Error(), "role may read and write") {
 			t.Errorf("%s without permission: %v", what, err)
 		}
 	}

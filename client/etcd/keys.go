@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The parts of the layout below the prefix. The first four are those of the original
-// workers, for the sequencer named [defaultName].
+// The parts of the layout below the prefix. The original workers use the first four, for the
+// sequencer named [defaultName].
 const (
 	workersDir  = "workers/"
 	liveDir     = workersDir + "live/"
@@ -14,30 +14,30 @@ const (
 	grantedDir  = workersDir + "granted/"
 
 	sequencersDir = "sequencers/" // one directory for each other sequencer
-	othersDir     = "keys/"       // keys that are not of a sequencer
+	othersDir     = "keys/"       // keys outside any sequencer
 	changesKey    = "changes"     // the last key that changed, for watches
 
-	// defaultName is the sequencer whose keys lie directly below the prefix.
+	// defaultName is the sequencer with its keys directly below the prefix.
 	defaultName = "default"
 )
 
-// files are the keys of a sequencer besides its records.
+// files are a sequencer's keys besides its records.
 var files = []string{"sequencer.json", "node-ids-initialized"}
 
-// layout maps the engine's keys to keys of etcd. It is the prefix of all of them.
+// layout maps the engine's keys to etcd keys. It is their common prefix.
 type layout string
 
-// place is where a key of the engine is kept.
+// place locates one of the engine's keys.
 type place struct {
-	path string // of the body
+	path string // the body's key
 	// live and reported are the keys beside a record: "" for another key.
 	live, reported string
 }
 
-// isRecord reports whether the key is that of a logical node's record.
+// isRecord reports whether the key has a logical node's record.
 func (p place) isRecord() bool { return p.live != "" }
 
-// locate returns the place of a key. Different keys have different places.
+// locate returns a key's place. Different keys have different places.
 func (l layout) locate(key string) place {
 	if at := strings.LastIndexByte(key, '/'); at > 0 {
 		base, file := l.base(key[:at]), key[at+1:]
@@ -56,7 +56,7 @@ func (l layout) locate(key string) place {
 // changes returns the key that names the last key that changed.
 func (l layout) changes() string { return string(l) + changesKey }
 
-// base returns the directory of a sequencer.
+// base returns a sequencer's directory.
 func (l layout) base(name string) string {
 	if name == defaultName {
 		return string(l)
@@ -64,16 +64,14 @@ func (l layout) base(name string) string {
 	return string(l) + sequencersDir + name + "/"
 }
 
-// nodeOf returns the number of the node whose record has a file name, such as 7 for
-// 7.json.
+// nodeOf returns the node number for a record's file name, such as 7 for 7.json.
 func nodeOf(file string) (node string, ok bool) {
 	node, ok = strings.CutSuffix(file, ".json")
 	n, err := strconv.ParseUint(node, 10, 32)
 	return node, ok && err == nil && strconv.FormatUint(n, 10) == node
 }
 
-// keyOf returns the engine's key to which a key of etcd belongs, and false if it belongs
-// to none.
+// keyOf returns the engine's key to which an etcd key belongs, and false if there is none.
 func (l layout) keyOf(path string) (key string, ok bool) {
 	rest, ok := strings.CutPrefix(path, string(l))
 	if !ok {
@@ -99,8 +97,8 @@ func (l layout) keyOf(path string) (key string, ok bool) {
 	return key, path == p.path || (p.isRecord() && (path == p.live || path == p.reported))
 }
 
-// ranges returns prefixes of etcd's keys which together have every key that belongs to
-// a key of the engine with a prefix. Some others may be among them.
+// ranges returns etcd key prefixes which together cover every key that belongs to an engine key
+// with a prefix. They may cover some others.
 func (l layout) ranges(prefix string) []string {
 	dirs := prefix[:strings.LastIndexByte(prefix, '/')+1]
 	if dirs == "" {

@@ -45,7 +45,8 @@ var keyPieces = []string{
 // FuzzKeys: every key has a place of its own, from which the key follows again, inside
 // the ranges of each of the key's prefixes.
 func FuzzKeys(f *testing.F) {
-	for _, k := range []string{"default/0.json", "orders/sequencer.json", "a/workers/granted/5", "a/5.json", "default/default/1.json", "keys/x", "/"} {
+	for _, k := range []string{"default/0.json", "orders/sequencer.json", "a/workers/granted/5", "a/5.json",
+		"default/default/1.json", "keys/x", "/"} {
 		f.Add(k)
 	}
 	l := layout("/i3d/")

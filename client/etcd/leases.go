@@ -13,36 +13,36 @@ import (
 )
 
 const (
-	// keepAliveMore is how much longer than its transaction a renewal waits for the lease.
+	// keepAliveMore is the time for which a renewal waits for the lease after its transaction.
 	keepAliveMore = time.Second
-	// revokeWithin limits the wait for the end of a lease, which ends by itself too.
+	// revokeWithin limits the wait for a lease's revocation, which also ends by itself.
 	revokeWithin = time.Second
 )
 
-// holding is an attachment's hold of a record, by the record's key in etcd.
+// holding is an attachment's hold on a record, by the record's key in etcd.
 type holding struct {
 	path string
 	id   sequencer.AttachmentID
 }
 
-// lease is the lease of a holding's live key.
+// lease is the lease on a holding's live key.
 type lease struct {
 	id clientv3.LeaseID // never 0, which etcd takes for "no lease"
-	// ttl is the one that etcd granted, which may be longer than the one asked for.
+	// ttl is the time to live that etcd granted, which may exceed the request.
 	ttl time.Duration
-	// ends is when it ends if it is not kept alive; etcd may prolong it.
+	// ends is its end if it is not kept alive; etcd may prolong it.
 	ends time.Time
 }
 
-// leases are those of the records that this store has claimed, or may have.
+// leases belong to the records that this store has claimed, or may have.
 type leases struct {
 	mu   sync.Mutex
 	held map[holding]lease
-	// window is the longest window that a claim has shown.
+	// window is the longest window in a claim so far.
 	window time.Duration
 }
 
-// of returns the lease of a holding, false if it has none.
+// of returns a holding's lease, false if it has none.
 func (l *leases) of(h holding) (lease, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func (l *leases) remove(h holding, id clientv3.LeaseID) {
 	}
 }
 
-// byID returns the holding of a lease, false if it is not one of this store.
+// byID returns a lease's holding, false if it does not belong to this store.
 func (l *leases) byID(id clientv3.LeaseID) (holding, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +95,8 @@ func (l *leases) byID(id clientv3.LeaseID) (holding, bool) {
 	return holding{}, false
 }
 
-// longest returns the longest window that claims have shown, among them one now. A grant
-// that begins later than now is shorter than the window, or empty.
+// longest returns the longest window in claims so far, including one made now. A grant that begins
+// later than now is shorter than the window, or empty.
 func (l *leases) longest(now time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,8 +107,8 @@ func (l *leases) longest(now time.Duration) time.Duration {
 	return l.window
 }
 
-// grant makes the lease of a claim, and records it before the claim is sent. A claim that
-// is sent again keeps its lease.
+// grant creates a claim's lease, and records it before the claim is sent. A claim that is sent
+// again keeps its lease.
 func (s *etcdStore) grant(ctx context.Context, h holding, r record.Record) (lease, error) {
 	if have, ok := s.leases.of(h); ok && time.Now().Before(have.ends) {
 		return have, nil
@@ -126,13 +126,13 @@ func (s *etcdStore) grant(ctx context.Context, h holding, r record.Record) (leas
 	if granted.ID == clientv3.NoLease {
 		return lease{}, errors.New("etcd granted the lease 0")
 	}
-	ttl = time.Duration(granted.TTL) * time.Second // etcd has a minimum of its own
+	ttl = time.Duration(granted.TTL) * time.Second // etcd has its own minimum
 	l := lease{id: granted.ID, ttl: ttl, ends: sent.Add(ttl)}
 	s.leases.add(h, l)
 	return l, nil
 }
 
-// keepAlive prolongs a lease. That it has ended shows in the transaction of the renewal.
+// keepAlive prolongs a lease. If it has ended, the renewal's transaction fails.
 func (s *etcdStore) keepAlive(ctx context.Context, h holding, l lease) {
 	sent := time.Now()
 	if _, err := s.cli.KeepAliveOnce(ctx, l.id); err == nil {

@@ -14,7 +14,8 @@ import (
 
 // worker returns a worker of the original over the node's keys.
 func (n *aNode) worker() *original {
-	return &original{cli: n.cli, prefix: n.prefix, ttl: 10, period: 3 * time.Second, guard: 3 * time.Second, clock: func() time.Time { return n.now }}
+	return &original{cli: n.cli, prefix: n.prefix, ttl: 10, period: 3 * time.Second, guard: 3 * time.Second,
+		clock: func() time.Time { return n.now }}
 }
 
 // TestOriginalSkipsOurNodes (E2, E3): a worker of the original does not claim a node that a
@@ -51,7 +52,8 @@ func TestNodesOfTheOriginalAreSkipped(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Revision != e.Revision {
 		t.Fatalf("listed %+v, %v", list, err)
 	}
-	if listed, err := record.Decode(list[0].Body, nil); err != nil || listed.State != record.Held || listed.Attachment != r.Attachment {
+	if listed, err := record.Decode(list[0].Body, nil); err != nil || listed.State != record.Held ||
+		listed.Attachment != r.Attachment {
 		t.Errorf("listed %+v, %v", listed, err)
 	}
 	w.stop(t.Context())
@@ -66,7 +68,8 @@ func TestRecentReportIsSkipped(t *testing.T) {
 		name    string
 		ago     time.Duration
 		skipped bool
-	}{{"2.5 s ago", 2500 * time.Millisecond, true}, {"just now", 0, true}, {"an hour ahead", -time.Hour, true}, {"3.5 s ago", 3500 * time.Millisecond, false}} {
+	}{{"2.5 s ago", 2500 * time.Millisecond, true}, {"just now", 0, true}, {"an hour ahead", -time.Hour, true},
+		{"3.5 s ago", 3500 * time.Millisecond, false}} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newNode(t, etcd.Config{})
 			s := n.store()

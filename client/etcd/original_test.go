@@ -67,7 +67,8 @@ func (o *original) claim(ctx context.Context, n int) (bool, error) {
 	now := o.clock().UnixMilli()
 	got, err := o.cli.Txn(ctx).
 		If(clientv3.Compare(clientv3.Version(o.key("live", n)), "=", 0)).
-		Then(clientv3.OpPut(o.key("live", n), strconv.FormatInt(now, 10), clientv3.WithLease(o.lease)), clientv3.OpGet(o.key("last_reported_time", n))).
+		Then(clientv3.OpPut(o.key("live", n), strconv.FormatInt(now, 10), clientv3.WithLease(o.lease)),
+			clientv3.OpGet(o.key("last_reported_time", n))).
 		Else(clientv3.OpGet(o.key("live", n))).
 		Commit()
 	if err != nil || !got.Succeeded {

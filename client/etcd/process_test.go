@@ -62,7 +62,8 @@ func (w work) do() error {
 	if err != nil {
 		return err
 	}
-	c, err := store.Open(ctx, etcd.New(cli, etcd.Config{Prefix: w.Prefix}), store.Config{Pool: w.Pool, Window: w.Window, AcquireMaxDelay: time.Second})
+	c, err := store.Open(ctx, etcd.New(cli, etcd.Config{Prefix: w.Prefix}),
+		store.Config{Pool: w.Pool, Window: w.Window, AcquireMaxDelay: time.Second})
 	if err != nil {
 		return err
 	}

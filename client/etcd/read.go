@@ -38,7 +38,7 @@ func (s *etcdStore) Load(ctx context.Context, key string) (store.Entry, error) {
 	return otherEntry(key, body), nil
 }
 
-// List implements [store.Store]. All of it is from one moment.
+// List implements [store.Store]. The result is one consistent snapshot.
 func (s *etcdStore) List(ctx context.Context, prefix string) ([]store.Entry, error) {
 	if err := s.usable("list", prefix); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *etcdStore) list(ctx context.Context, prefix string) ([]store.Entry, int
 	return out, res.Header.Revision, nil
 }
 
-// sort adds a key of etcd to the node or to the entries to which it belongs.
+// sort adds an etcd key to the node or to the entries to which it belongs.
 func (s *etcdStore) sort(kv *mvccpb.KeyValue, prefix string, nodes map[string]*node, found map[string]store.Entry) {
 	path := string(kv.Key)
 	key, ok := s.at.keyOf(path)

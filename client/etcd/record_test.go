@@ -35,7 +35,8 @@ var life = record.NewLife(1, [8]byte{7})
 func newNode(t *testing.T, cfg etcd.Config) *aNode {
 	t.Helper()
 	cfg.Prefix = prefixOf(t)
-	n := &aNode{t: t, cli: connect(t, anEtcd(t)), prefix: cfg.Prefix, cfg: cfg, key: "default/0.json", now: time.Now(), window: 2 * time.Second}
+	n := &aNode{t: t, cli: connect(t, anEtcd(t)), prefix: cfg.Prefix, cfg: cfg, key: "default/0.json", now: time.Now(),
+		window: 2 * time.Second}
 	n.swap(n.store(), store.Entry{Key: n.key, Body: record.Born(life, nonce()).Encode()})
 	return n
 }

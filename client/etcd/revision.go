@@ -13,8 +13,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/record"
 )
 
-// revision names the state of a record and of the keys beside it: revisions of etcd, which
-// it never repeats, and 0 for a key that does not exist.
+// revision identifies the state of a record and the keys beside it: etcd revisions, which never
+// repeat, and 0 for a key that does not exist.
 type revision struct {
 	record   int64 // when the record was last written
 	reported int64 // when last_reported_time was last written
@@ -25,8 +25,8 @@ func (r revision) text() store.Revision {
 	return store.Revision(fmt.Sprintf("%d.%d.%d", r.record, r.reported, r.live))
 }
 
-// parseRevision reads a revision that text has made, and false for any other, which then
-// names no state of a record here.
+// parseRevision decodes a revision that text has encoded. It returns false for any other text,
+// which identifies no state of a record here.
 func parseRevision(text store.Revision) (r revision, ok bool) {
 	parts := strings.Split(string(text), ".")
 	if len(parts) != 3 {
@@ -51,10 +51,10 @@ func (p place) unchanged(r revision) []clientv3.Cmp {
 	}
 }
 
-// node has the keys of one logical node, nil for one that does not exist.
+// node has one logical node's keys, nil for a key that does not exist.
 type node struct{ record, reported, live *mvccpb.KeyValue }
 
-// revision returns the name of the node's state.
+// revision returns the node's revision.
 func (n node) revision() (r revision) {
 	if n.record != nil {
 		r.record = n.record.ModRevision
@@ -83,7 +83,7 @@ func (p place) reads() []clientv3.Op {
 	return []clientv3.Op{clientv3.OpGet(p.path), clientv3.OpGet(p.reported), clientv3.OpGet(p.live)}
 }
 
-// lastNode returns the node that the last operations of a transaction have read.
+// lastNode returns the node that a transaction's last operations have read.
 func lastNode(responses []*etcdserverpb.ResponseOp) node {
 	last := responses[len(responses)-3:]
 	return node{record: firstOf(last[0]), reported: firstOf(last[1]), live: firstOf(last[2])}
@@ -97,12 +97,12 @@ func firstOf(r *etcdserverpb.ResponseOp) *mvccpb.KeyValue {
 	return nil
 }
 
-// otherRevision returns the revision of a key that is not a record.
+// otherRevision returns the revision for a key without a record.
 func otherRevision(modified int64) store.Revision {
 	return store.Revision(strconv.FormatInt(modified, 10))
 }
 
-// parseOther reads the revision of a key that is not a record, 0 if it must not exist.
+// parseOther decodes the revision for a key without a record, 0 if it must not exist.
 func parseOther(text store.Revision) (int64, bool) {
 	if text == "" {
 		return 0, true

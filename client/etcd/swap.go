@@ -16,14 +16,15 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Swap implements [store.Store]. The body of a record decides which transaction it is: a
-// claim, a renewal, or one that leaves the record without a holder.
+// Swap implements [store.Store]. A record's body decides which transaction it is: a claim, a
+// renewal, or the end of the holder.
 func (s *etcdStore) Swap(ctx context.Context, e store.Entry) (store.Revision, error) {
 	if err := s.named("swap", e.Key); err != nil {
 		return "", err
 	}
 	if len(e.Body) == 0 {
-		return "", failure.Errorf(sequencer.ErrInvalidConfig, "etcd: swap %q: the body is empty; give at least a nonce", e.Key)
+		return "", failure.Errorf(sequencer.ErrInvalidConfig,
+			"etcd: swap %q: the body is empty; give at least a nonce", e.Key)
 	}
 	p := s.at.locate(e.Key)
 	if !p.isRecord() {
@@ -58,11 +59,12 @@ type write struct {
 	conditions []clientv3.Cmp
 }
 
-// claim writes a record with a new holder, and creates its live key on a new lease. No
-// live key may exist, of whichever program.
+// claim writes a record with a new holder, and creates its live key on a new lease. No live key may
+// exist, from any program.
 func (s *etcdStore) claim(ctx context.Context, w write, r record.Record) (store.Revision, error) {
 	if s.cfg.CompatMixed && r.Until.Sub(r.From) > spanOf(window) {
-		return "", failure.Errorf(sequencer.ErrInvalidConfig, "etcd: claim %q: the window is %v; with CompatMixed it is at most %v, so that reports are at most %v apart",
+		return "", failure.Errorf(sequencer.ErrInvalidConfig,
+			"etcd: claim %q: the window is %v; with CompatMixed it is at most %v, so that reports are at most %v apart",
 			w.key, r.Until.Sub(r.From).Duration(), window, reportPeriod)
 	}
 	h := holding{w.at.path, r.Attachment}
@@ -108,8 +110,8 @@ func (s *etcdStore) renew(ctx context.Context, w write, r record.Record) (store.
 	return done.revision, err
 }
 
-// release writes a record without a holder, and deletes its live key. If that was on a
-// lease of this store, the lease ends.
+// release writes a record without a holder, and deletes its live key. If this store has a lease on
+// the key, it revokes the lease.
 func (s *etcdStore) release(ctx context.Context, w write, r record.Record) (store.Revision, error) {
 	ops := s.puts(w, r, s.tells(w.key))
 	if w.seen.live != 0 {
@@ -122,7 +124,7 @@ func (s *etcdStore) release(ctx context.Context, w write, r record.Record) (stor
 	return done.revision, err
 }
 
-// puts returns the operations of every transaction that writes a record, after others.
+// puts returns the operations for every transaction that writes a record, after others.
 func (s *etcdStore) puts(w write, r record.Record, others ...clientv3.Op) []clientv3.Op {
 	ops := append(others, clientv3.OpPut(w.at.path, string(w.body)))
 	if last, ok := s.lastReported(r); ok {
@@ -131,10 +133,9 @@ func (s *etcdStore) puts(w write, r record.Record, others ...clientv3.Op) []clie
 	return ops
 }
 
-// lastReported returns the time to report for workers of the original (E7): the last one
-// that was used, or with CompatMixed the last one that may be. It never lies below what
-// such a worker reported, because the record's bound does not. false: the record says
-// nothing about it.
+// lastReported returns the time to report to original workers (E7): the last used one, or
+// with CompatMixed the last usable one. It is never below such a worker's report, because the
+// record's bound is not. It returns false if the record has no such time.
 func (s *etcdStore) lastReported(r record.Record) (clustertime.Tick, bool) {
 	switch {
 	case s.cfg.CompatMixed:
@@ -147,15 +148,15 @@ func (s *etcdStore) lastReported(r record.Record) (clustertime.Tick, bool) {
 	return 0, false
 }
 
-// outcome is the end of a transaction on a record.
+// outcome is a transaction's result for a record.
 type outcome struct {
-	revision store.Revision   // of the written record
-	deleted  clientv3.LeaseID // that of a live key that was deleted
+	revision store.Revision   // the written record's
+	deleted  clientv3.LeaseID // the lease on a deleted live key
 	now      node             // the keys after it
 }
 
-// commit writes a record. If its conditions failed although the record has the very body,
-// an earlier copy of the transaction was carried out, and that is success too.
+// commit writes a record. If its conditions failed although the record has exactly this body, an
+// earlier copy of the transaction was carried out, which also counts as success.
 func (s *etcdStore) commit(ctx context.Context, op string, w write, ops []clientv3.Op) (outcome, error) {
 	reads := w.at.reads()
 	res, err := s.cli.Txn(ctx).If(w.conditions...).Then(append(ops, reads...)...).Else(reads...).Commit()
@@ -200,7 +201,7 @@ func (s *etcdStore) swapOther(ctx context.Context, e store.Entry, p place) (stor
 	return "", changed("swap", e.Key, "it is not at revision %q", e.Revision)
 }
 
-// hasNonce reports whether a body is one that no second write has.
+// hasNonce reports whether no second write can have the same body.
 func hasNonce(body []byte) bool {
 	var b struct {
 		Nonce string `json:"nonce"`

@@ -23,7 +23,8 @@ func TestClaimIsLikeTheOriginal(t *testing.T) {
 	n.window = s.(interface{ DefaultWindow() time.Duration }).DefaultWindow()
 	before := time.Now().UnixMilli()
 	n.take(s)
-	if ms, err := strconv.ParseInt(value(t, n.cli, n.path("live")), 10, 64); err != nil || ms < before || ms > time.Now().UnixMilli() {
+	if ms, err := strconv.ParseInt(value(t, n.cli, n.path("live")), 10, 64); err != nil || ms < before ||
+		ms > time.Now().UnixMilli() {
 		t.Errorf("live has %d, %v, not the time of the claim", ms, err)
 	}
 	if ttl, err := n.cli.TimeToLive(t.Context(), n.lease()); err != nil || ttl.GrantedTTL != 10 {
@@ -38,7 +39,8 @@ func TestClaimIsLikeTheOriginal(t *testing.T) {
 // it, the others know that they did not, and their leases are revoked (EH11).
 func TestClaimsOfOneNodeHaveOneWinner(t *testing.T) {
 	own := ownEtcd(t)
-	n := &aNode{t: t, cli: connect(t, own), prefix: "/i3d/", key: "default/0.json", now: time.Now(), window: 2 * time.Second}
+	n := &aNode{t: t, cli: connect(t, own), prefix: "/i3d/", key: "default/0.json", now: time.Now(),
+		window: 2 * time.Second}
 	n.swap(n.store(), store.Entry{Key: n.key, Body: record.Born(life, nonce()).Encode()})
 	const racers = 30
 	errs := make([]error, racers)
@@ -312,7 +314,8 @@ func TestOtherKeys(t *testing.T) {
 			t.Errorf("%s: %+v, %v", key, got, err)
 		}
 		with := n.swap(s, store.Entry{Key: key, Body: []byte(`{"nonce":"a"}`), Revision: two.Revision})
-		if again, err := s.Swap(t.Context(), store.Entry{Key: key, Body: []byte(`{"nonce":"a"}`), Revision: two.Revision}); err != nil || again != with.Revision {
+		if again, err := s.Swap(t.Context(), store.Entry{Key: key, Body: []byte(`{"nonce":"a"}`),
+			Revision: two.Revision}); err != nil || again != with.Revision {
 			t.Errorf("%s: the same write again: %q, %v", key, again, err)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// foreignHold is for how long at a time a node is shown as held by a worker of the
-// original, whose live key does not say how long its lease is.
+// foreignHold is the duration for which a node appears as held by an original worker. The worker's
+// live key does not state its lease's duration.
 const foreignHold = 10 * time.Second
 
 // entry returns a node as the engine sees it. The node must have a record.
@@ -23,8 +23,7 @@ func (n node) entry(key string, now time.Time) store.Entry {
 	return store.Entry{Key: key, Body: n.shown(now), Revision: n.revision().text()}
 }
 
-// shown returns the record's body. It is the stored one, unless the keys beside the record
-// say more than the record does:
+// shown returns the stored body, unless the keys beside the record add to it:
 //
 //	state  live               last_reported_time   shown
 //	any    -                  at or above bound    with a bound above it (E6)
@@ -64,10 +63,10 @@ func (n node) shown(now time.Time) []byte {
 	return r.Encode()
 }
 
-// reportedAbove returns what last_reported_time says beyond the record: the first time
-// that its worker surely did not use, and the time from which others may claim the node.
-// Both are 0 if the record covers the report, since it is then one of the record's
-// holders. reads is false if the value is not a time.
+// reportedAbove returns the times in last_reported_time that are beyond the record: the first time
+// that its worker surely did not use, and the time from which others may claim the node. Both are 0
+// if the record covers the report, because one of the record's holders then made it. reads is false
+// if the value is not a time.
 func (n node) reportedAbove(bound clustertime.Tick) (above, from clustertime.Tick, reads bool) {
 	if n.reported == nil {
 		return 0, 0, true
@@ -84,13 +83,14 @@ func (n node) reportedAbove(bound clustertime.Tick) (above, from clustertime.Tic
 	return limited(last.Add(spanOf(reportLag))), limited(last.Add(spanOf(reportPeriod))), true
 }
 
-// foreign reports whether the node's live key is not that of the record's holder, which is
-// never written after the record: it is newer, or the record has no holder.
+// foreign reports whether another holder than the record's has the node's live key. The record's
+// holder never writes the key after the record: a foreign key is newer, or the record has no
+// holder.
 func (n node) foreign(r record.Record) bool {
 	return n.live != nil && (r.State != record.Held || n.live.ModRevision > n.record.ModRevision)
 }
 
-// held returns a record as one that a holder without an attachment holds until a time.
+// held returns a record held, without an attachment, until a time.
 func held(r record.Record, until clustertime.Tick, at int64, task string) record.Record {
 	r = released(r, at)
 	r.State, r.Task, r.Timestamp = record.Held, task, limited(until)
@@ -98,8 +98,8 @@ func held(r record.Record, until clustertime.Tick, at int64, task string) record
 	return r
 }
 
-// released returns a record without its holder. Its nonce is of no body that was written,
-// so that no writer takes it for its own.
+// released returns a record without its holder. No written body has its nonce, so that no writer
+// mistakes it for its own.
 func released(r record.Record, at int64) record.Record {
 	r.State, r.Graceful, r.Known = record.Free, false, nil
 	r.Attachment, r.From, r.Until, r.Timestamp = sequencer.AttachmentID{}, 0, 0, 0
@@ -107,7 +107,7 @@ func released(r record.Record, at int64) record.Record {
 	return r
 }
 
-// stranger returns an attachment that no holder draws, for a revision of etcd.
+// stranger returns an attachment that no holder draws, for an etcd revision.
 func stranger(at int64) (id sequencer.AttachmentID) {
 	binary.BigEndian.PutUint64(id[len(id)-8:], uint64(at)) //nolint:gosec // revisions are positive
 	return id

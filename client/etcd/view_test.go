@@ -36,7 +36,8 @@ func bodies(t testing.TB) map[record.State]record.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[record.State]record.Record{record.Free: free, record.Held: held, record.Retired: retired, record.Closed: closed}
+	return map[record.State]record.Record{record.Free: free, record.Held: held, record.Retired: retired,
+		record.Closed: closed}
 }
 
 // TestShown: the record that the engine sees, by the keys next to it.
@@ -57,20 +58,32 @@ func TestShown(t *testing.T) {
 	}{
 		{name: "free", stored: record.Free, want: record.Free, stored2: true, bound: bound},
 		{name: "held", stored: record.Held, live: own, want: record.Held, stored2: true, bound: bound, until: bound},
-		{name: "reported by its own holder", stored: record.Held, live: own, reported: tickText(bound - 1), want: record.Held, stored2: true, bound: bound, until: bound},
+		{name: "reported by its own holder", stored: record.Held, live: own, reported: tickText(bound - 1), want: record.Held,
+			stored2: true, bound: bound, until: bound},
 		{name: "lease has ended", stored: record.Held, want: record.Free, bound: bound},
-		{name: "live key of another, over a held record", stored: record.Held, live: other, want: record.Held, bound: noon + 10_000, until: noon + 10_000},
-		{name: "live key of another, over a free record", stored: record.Free, live: own, want: record.Held, bound: noon + 10_000, until: noon + 10_000},
-		{name: "reported long ago", stored: record.Free, reported: tickText(noon - 3_600_000), want: record.Free, stored2: true, bound: bound},
-		{name: "reported at the bound", stored: record.Free, reported: tickText(bound), want: record.Held, bound: bound + 4000, until: bound + 3000},
-		{name: "reported within the bound", stored: record.Free, reported: tickText(bound - 1), want: record.Free, stored2: true, bound: bound},
-		{name: "reported by another after the lease ended", stored: record.Held, reported: tickText(bound), want: record.Held, bound: bound + 4000, until: bound + 3000},
-		{name: "reported in the far future", stored: record.Free, reported: "9223372036854775807", want: record.Held, bound: clustertime.Latest, until: clustertime.Latest},
-		{name: "an unreadable report", stored: record.Free, reported: "soon", want: record.Held, bound: bound, until: noon + 10_000},
-		{name: "a negative report", stored: record.Free, reported: "-1", want: record.Held, bound: bound, until: noon + 10_000},
-		{name: "an unreadable report beside a holder", stored: record.Held, live: own, reported: "soon", want: record.Held, stored2: true, bound: bound, until: bound},
+		{name: "live key of another, over a held record", stored: record.Held, live: other, want: record.Held,
+			bound: noon + 10_000, until: noon + 10_000},
+		{name: "live key of another, over a free record", stored: record.Free, live: own, want: record.Held,
+			bound: noon + 10_000, until: noon + 10_000},
+		{name: "reported long ago", stored: record.Free, reported: tickText(noon - 3_600_000), want: record.Free,
+			stored2: true, bound: bound},
+		{name: "reported at the bound", stored: record.Free, reported: tickText(bound), want: record.Held,
+			bound: bound + 4000, until: bound + 3000},
+		{name: "reported within the bound", stored: record.Free, reported: tickText(bound - 1), want: record.Free,
+			stored2: true, bound: bound},
+		{name: "reported by another after the lease ended", stored: record.Held, reported: tickText(bound), want: record.Held,
+			bound: bound + 4000, until: bound + 3000},
+		{name: "reported in the far future", stored: record.Free, reported: "9223372036854775807", want: record.Held,
+			bound: clustertime.Latest, until: clustertime.Latest},
+		{name: "an unreadable report", stored: record.Free, reported: "soon", want: record.Held, bound: bound,
+			until: noon + 10_000},
+		{name: "a negative report", stored: record.Free, reported: "-1", want: record.Held, bound: bound,
+			until: noon + 10_000},
+		{name: "an unreadable report beside a holder", stored: record.Held, live: own, reported: "soon", want: record.Held,
+			stored2: true, bound: bound, until: bound},
 		{name: "retired", stored: record.Retired, live: other, want: record.Retired, stored2: true, bound: bound},
-		{name: "retired, and reported by another", stored: record.Retired, reported: tickText(bound + 7), want: record.Retired, bound: bound + 4007},
+		{name: "retired, and reported by another", stored: record.Retired, reported: tickText(bound + 7),
+			want: record.Retired, bound: bound + 4007},
 		{name: "closed", stored: record.Closed, live: other, want: record.Closed, stored2: true, bound: bound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -87,7 +100,8 @@ func TestShown(t *testing.T) {
 				t.Errorf("shown as %v with bound %d until %d, version %d; want %v, %d, %d, %d",
 					r.State, r.Bound-noon, r.Timestamp-noon, r.Version, c.want, c.bound-noon, c.until-noon, stored.Version)
 			}
-			if same := r.Nonce == stored.Nonce && r.Attachment == stored.Attachment; same != c.stored2 && c.want != record.Retired {
+			if same := r.Nonce == stored.Nonce && r.Attachment == stored.Attachment; same != c.stored2 &&
+				c.want != record.Retired {
 				t.Errorf("shown as it is stored: %v, want %v", same, c.stored2)
 			}
 			if r.State == record.Free && !c.stored2 && r.Graceful {
@@ -124,7 +138,8 @@ func FuzzShown(f *testing.F) {
 		if r.HeldBy(stored.Attachment) && (n.live == nil || live > 10) {
 			t.Errorf("shown as held by an attachment without a live key: %+v", r)
 		}
-		if used, err := strconv.ParseInt(reported, 10, 64); err == nil && reportedAt > 0 && used >= 0 && int64(r.Bound) <= used && r.Bound < clustertime.Latest {
+		if used, err := strconv.ParseInt(reported, 10, 64); err == nil && reportedAt > 0 && used >= 0 &&
+			int64(r.Bound) <= used && r.Bound < clustertime.Latest {
 			t.Errorf("bound %d does not cover the report %s", r.Bound, reported)
 		}
 	})

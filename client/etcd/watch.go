@@ -11,17 +11,17 @@ import (
 	"github.com/snowgrid/snowgrid/client/store"
 )
 
-// Watch implements [store.Watcher]. It tells of every change but the renewals of records,
-// and of the end of leases. The channel is closed as well if etcd loses its majority.
+// Watch implements [store.Watcher]. It reports every change except record renewals, and ended
+// leases. The channel is also closed if etcd loses its majority.
 //
-// Each holder renews every few seconds, so a watch of all records would send every renewal
-// to every client. Instead the writes that matter name their key in one more key, and what
-// is watched is that key, and deletions.
+// Each holder renews every few seconds, so a watch on all records would send every renewal to every
+// client. Instead the relevant writes put their key into one more key, and the watch covers only
+// that key, and deletions.
 func (s *etcdStore) Watch(ctx context.Context, prefix string) (<-chan string, error) {
 	if err := s.usable("watch", prefix); err != nil {
 		return nil, err
 	}
-	start, err := s.cli.Get(ctx, s.at.changes()) // the revision of now
+	start, err := s.cli.Get(ctx, s.at.changes()) // the current revision
 	if err != nil {
 		return nil, failed("watch", prefix, err)
 	}
@@ -46,7 +46,7 @@ func (s *etcdStore) Watch(ctx context.Context, prefix string) (<-chan string, er
 	return out, nil
 }
 
-// watch is one watch of the keys with a prefix.
+// watch is one watch on the keys with a prefix.
 type watch struct {
 	s      *etcdStore
 	prefix string
@@ -97,7 +97,7 @@ func (w *watch) send(ctx context.Context, key string, is bool) {
 	}
 }
 
-// tells returns the operation by which a transaction tells watches of its key.
+// tells returns the operation by which a transaction notifies watches about its key.
 func (s *etcdStore) tells(key string) clientv3.Op { return clientv3.OpPut(s.at.changes(), key) }
 
 // deliver passes keys on until ctx ends. A key that waits is passed on once, however often

@@ -188,7 +188,8 @@ func TestZ2InitialisationIsCompleted(t *testing.T) {
 func TestZ3MissingBucket(t *testing.T) {
 	server, cli := startServer(t)
 	_, err := store.Open(t.Context(), New(cli, "absent", "ids/"), store.Config{})
-	if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), `"absent"`) || !strings.Contains(err.Error(), "eu-test-1") {
+	if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), `"absent"`) ||
+		!strings.Contains(err.Error(), "eu-test-1") {
 		t.Errorf("%v", err)
 	}
 	if len(server.requests) != 1 {
@@ -206,7 +207,8 @@ func TestZ4FirstTask(t *testing.T) {
 		}
 		r := server.record(t, 0)
 		now := time.Now()
-		if r.Task != "web-7" || r.Version != 1 || r.State != record.Held || r.Timestamp.Time().Sub(now).Round(time.Second) != 2*time.Minute {
+		if r.Task != "web-7" || r.Version != 1 || r.State != record.Held ||
+			r.Timestamp.Time().Sub(now).Round(time.Second) != 2*time.Minute {
 			t.Errorf("at %v: %+v", now, r)
 		}
 	})
@@ -286,7 +288,8 @@ func TestZ9Renewal(t *testing.T) {
 		before, tag := server.record(t, 0), server.snapshot()["ids/orders/0.json"]
 		time.Sleep(41 * time.Second)
 		after := server.record(t, 0)
-		if after.Timestamp <= before.Timestamp || after.Version != 1 || after.Task != "web-7" || server.snapshot()["ids/orders/0.json"] == tag {
+		if after.Timestamp <= before.Timestamp || after.Version != 1 || after.Task != "web-7" ||
+			server.snapshot()["ids/orders/0.json"] == tag {
 			t.Errorf("%+v, then %+v", before, after)
 		}
 	})

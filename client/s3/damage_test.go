@@ -18,7 +18,8 @@ func TestServerThatIgnoresConditionsIsRefused(t *testing.T) {
 	server, cli := startServer(t)
 	server.ignores = true
 	_, err := store.Open(t.Context(), New(cli, "bucket", "ids/"), store.Config{})
-	if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "conditional") || !strings.Contains(err.Error(), `"bucket"`) {
+	if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "conditional") ||
+		!strings.Contains(err.Error(), `"bucket"`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,8 +13,8 @@ const dateDrift = time.Millisecond
 type date struct {
 	mu     sync.Mutex
 	known  bool
-	at     time.Time // of the sample, with a monotonic reading
-	server time.Time // the middle of the server's possible times at that moment
+	at     time.Time // the sample's time, with a monotonic reading
+	server time.Time // the middle of the server's possible times then
 	within time.Duration
 }
 

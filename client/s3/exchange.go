@@ -10,12 +10,13 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// exchange counts the requests of one call of the SDK, which may repeat a request.
+// exchange counts the requests in one SDK call, which may repeat a request.
 type exchange struct{ requests int }
 
-// observe makes one call count its requests and sample the Date header of each response.
+// observe makes one call count its requests and sample the Date header in each response.
 func (o *objects) observe(seen *exchange) func(*s3.Options) {
-	each := func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
+	each := func(ctx context.Context, in middleware.DeserializeInput,
+		next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		seen.requests++
 		sent := time.Now()
 		out, meta, err := next.HandleDeserialize(ctx, in)

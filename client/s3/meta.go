@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// writeKey is the key in the user metadata of the random value of each write.
+// writeKey is the user metadata key for each write's random value.
 const writeKey = "snowgrid-write"
 
-// encodeMeta returns the user metadata of an object. Values that a header cannot carry
-// unchanged are encoded by RFC 2047, as S3 itself does.
+// encodeMeta returns an object's user metadata. Values that a header cannot carry unchanged are
+// encoded by RFC 2047, as S3 itself does.
 func encodeMeta(meta map[string]string, write string) map[string]string {
 	out := make(map[string]string, len(meta)+1)
 	for k, v := range meta {
@@ -23,8 +23,8 @@ func encodeMeta(meta map[string]string, write string) map[string]string {
 	return out
 }
 
-// decodeMeta is the reverse of encodeMeta, for objects of others as well. The random value
-// of the write is "" if there is none.
+// decodeMeta reverses encodeMeta, also for objects from other programs. The write's random value is
+// "" if there is none.
 func decodeMeta(meta map[string]string) (out map[string]string, write string) {
 	out = make(map[string]string, len(meta))
 	for k, v := range meta {
@@ -40,8 +40,8 @@ func decodeMeta(meta map[string]string) (out map[string]string, write string) {
 	return out, write
 }
 
-// plain reports whether a header keeps v as it is: printable ASCII without spaces at the
-// ends, and not the form of an encoded value.
+// plain reports whether a header keeps v unchanged: printable ASCII without spaces at the ends, and
+// not in the form of an encoded value.
 func plain(v string) bool {
 	for i := range len(v) {
 		if v[i] < ' ' || v[i] > '~' {

@@ -13,21 +13,21 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// refusal is the kind of an answer of the server that is not a success.
+// refusal is the kind of a server's unsuccessful answer.
 type refusal int
 
 const (
-	unknown            refusal = iota // no answer, or one that proves nothing
+	unknown            refusal = iota // no answer, or an answer that proves nothing
 	preconditionFailed                // 412
 	conflict                          // 409: two conditional writes met
 	noObject                          // 404
-	noBucket                          // 404, of the bucket
-	forbidden                         // 403, and not of an expired token or a clock
+	noBucket                          // 404, for the bucket
+	forbidden                         // 403, except for an expired token or a clock
 	elsewhere                         // 301: the bucket is in another region
 	unsupported                       // 501: the server does not carry out conditions
 )
 
-// reason returns the kind of an error of the SDK.
+// reason returns an SDK error's kind.
 func reason(err error) refusal {
 	var api smithy.APIError
 	code := ""
@@ -69,20 +69,25 @@ func reason(err error) refusal {
 	return unknown
 }
 
-// fail returns the error of an operation, with its kind and a remedy.
+// fail returns an operation's error, with its kind and a remedy.
 func (o *objects) fail(op, key string, err error) error {
 	where := o.where(key)
 	switch reason(err) {
 	case noObject:
 		return failure.Errorf(store.ErrNoRecord, "s3: %s %s: no such object: %w", op, where, err)
 	case noBucket:
-		return failure.Errorf(sequencer.ErrInvalidConfig, "s3: %s %s: no such bucket; create it, or correct its name or the client's region: %w", op, where, err)
+		return failure.Errorf(sequencer.ErrInvalidConfig,
+			"s3: %s %s: no such bucket; create it, or correct its name or the client's region: %w", op, where, err)
 	case forbidden:
-		return failure.Errorf(sequencer.ErrInvalidConfig, "s3: %s %s: not permitted; check the credentials, and allow s3:GetObject, s3:PutObject and s3:ListBucket: %w", op, where, err)
+		return failure.Errorf(sequencer.ErrInvalidConfig,
+			"s3: %s %s: not permitted; check the credentials, and allow s3:GetObject, s3:PutObject and s3:ListBucket: %w", op,
+			where, err)
 	case elsewhere:
-		return failure.Errorf(sequencer.ErrInvalidConfig, "s3: %s %s: the bucket is in another region; set the client's region: %w", op, where, err)
+		return failure.Errorf(sequencer.ErrInvalidConfig,
+			"s3: %s %s: the bucket is in another region; set the client's region: %w", op, where, err)
 	case unsupported:
-		return failure.Errorf(sequencer.ErrInvalidConfig, "s3: %s %s: the server does not carry out conditional writes; use one that does: %w", op, where, err)
+		return failure.Errorf(sequencer.ErrInvalidConfig,
+			"s3: %s %s: the server does not carry out conditional writes; use one that does: %w", op, where, err)
 	}
 	return fmt.Errorf("s3: %s %s: %w", op, where, err)
 }

@@ -73,16 +73,16 @@ import (
 
 const (
 	defaultWindow = 120 * time.Second
-	bodyMax       = 64 << 10 // bytes, of package store's contract
-	keyMax        = 1024     // bytes, of S3
+	bodyMax       = 64 << 10 // bytes, in package store's contract
+	keyMax        = 1024     // bytes, in S3
 )
 
-// New returns a store over the objects of a bucket whose keys begin with prefix. The
-// client is used as it is configured, with its credentials, endpoint and retries, and
-// stays the caller's. The store also implements [store.Dated] by the Date header of each
-// response, and suggests a window of 120 s.
+// New returns a store over the objects in a bucket with keys that begin with prefix. The client is
+// used as configured, with its credentials, endpoint and retries; the caller still owns it. The
+// store also implements [store.Dated] by the Date header in each response, and suggests a window of
+// 120 s.
 //
-// A wrong bucket, region or permission is an error of each call that matches
+// A wrong bucket, region or permission is an error from each call that matches
 // sequencer.ErrInvalidConfig.
 func New(cli *s3.Client, bucket, prefix string) store.Store {
 	b := &objects{cli: cli, bucket: bucket, prefix: prefix}
@@ -92,7 +92,7 @@ func New(cli *s3.Client, bucket, prefix string) store.Store {
 	return b
 }
 
-// objects are the objects of one bucket under one prefix.
+// objects are the objects in one bucket under one prefix.
 type objects struct {
 	cli            *s3.Client
 	bucket, prefix string
@@ -120,7 +120,7 @@ func (o *objects) Load(ctx context.Context, key string) (store.Entry, error) {
 	return e, err
 }
 
-// read reads an object, and the value of the write that made it; "" if there is none.
+// read reads an object, and the value from the write that created it; "" if there is none.
 func (o *objects) read(ctx context.Context, key string) (e store.Entry, write string, err error) {
 	name, err := o.object("load", key)
 	if err != nil {
@@ -137,7 +137,8 @@ func (o *objects) read(ctx context.Context, key string) (e store.Entry, write st
 	case err != nil:
 		return e, "", o.fail("load", key, err)
 	case len(body) > bodyMax:
-		return e, "", fmt.Errorf("s3: load %s: longer than %d bytes, so not a record; remove the object or use another prefix", o.where(key), bodyMax)
+		return e, "", fmt.Errorf(
+			"s3: load %s: longer than %d bytes, so not a record; remove the object or use another prefix", o.where(key), bodyMax)
 	case aws.ToString(out.ETag) == "":
 		return e, "", fmt.Errorf("s3: load %s: %w", o.where(key), errNoETag)
 	}
@@ -171,7 +172,7 @@ func (o *objects) List(ctx context.Context, prefix string) ([]store.Entry, error
 	return found, nil
 }
 
-// object returns the name of the one object of a key, or why there is none.
+// object returns the object name for a key, or the error if there is none.
 func (o *objects) object(op, key string) (string, error) {
 	if key == "" {
 		return "", fmt.Errorf("s3: %s %s: the key is empty; name one record", op, o.where(key))
@@ -191,7 +192,8 @@ func (o *objects) name(op, key string) (string, error) {
 	case o.bucket == "":
 		return "", refused("no bucket; pass its name to New")
 	case len(name) > keyMax:
-		return "", refused(fmt.Sprintf("the object's name has %d bytes, and S3 allows %d; use a shorter prefix or sequencer name", len(name), keyMax))
+		return "", refused(fmt.Sprintf(
+			"the object's name has %d bytes, and S3 allows %d; use a shorter prefix or sequencer name", len(name), keyMax))
 	case !utf8.ValidString(name):
 		return "", refused("the object's name is not UTF-8; use another prefix")
 	}

@@ -152,7 +152,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 			_, list := c.store.List(t.Context(), "k")
 			_, swap := c.store.Swap(t.Context(), store.Entry{Key: "k", Body: newBody()})
 			for _, err := range []error{load, list, swap} {
-				if !errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, store.ErrNoRecord) || errors.Is(err, store.ErrChanged) {
+				if !errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, store.ErrNoRecord) ||
+					errors.Is(err, store.ErrChanged) {
 					t.Errorf("the kind of %v", err)
 				}
 				for _, has := range c.has {

@@ -16,33 +16,33 @@ import (
 )
 
 const (
-	conflictTries = 10 // answers of 409 in a row that one Swap accepts
+	conflictTries = 10 // consecutive 409 answers that one Swap accepts
 	conflictPause = 20 * time.Millisecond
 	conflictMost  = 500 * time.Millisecond
 )
 
 // Swap implements [store.Store].
 //
-// The answer 412 does not yet mean that nothing was written. If the answer to a request
-// was lost and the SDK, or a proxy, sent it again, then the first request may have been
-// carried out and have made the condition of the second one false. So each write has a
-// random value in the metadata, and after a 412 the object is read:
+// A 412 answer does not prove that nothing was written. If the answer to a request was lost and the
+// SDK, or a proxy, sent it again, then the first request may have been carried out and have made
+// the second one's condition false. So each write has a random value in the metadata, and after a
+// 412 the object is read:
 //
 //   - it is this write: success;
-//   - it is another write, and the one request that was sent was answered by 412:
-//     ErrChanged;
+//   - it is another write, and the only request sent was answered by 412: ErrChanged;
 //   - it is another write, and the SDK sent more than one request: unknown, because an
 //     earlier one may have been carried out and replaced since.
 //
-// The answer 409 means that two conditional writes met and this one was not carried out:
-// it is sent again. The answer 404 to If-Match means that the object was deleted.
+// A 409 answer means that two conditional writes met and this one was not carried out: it is sent
+// again. A 404 answer to If-Match means that the object was deleted.
 func (o *objects) Swap(ctx context.Context, e store.Entry) (store.Revision, error) {
 	name, err := o.object("swap", e.Key)
 	if err != nil {
 		return "", err
 	}
 	if len(e.Body) == 0 || len(e.Body) > bodyMax {
-		return "", fmt.Errorf("s3: swap %s: the body has %d bytes; a record has 1 to %d", o.where(e.Key), len(e.Body), bodyMax)
+		return "", fmt.Errorf("s3: swap %s: the body has %d bytes; a record has 1 to %d", o.where(e.Key),
+			len(e.Body), bodyMax)
 	}
 	write := rand.Text()
 	repeated := false // a request before the last one has an unknown outcome
@@ -105,24 +105,28 @@ func (o *objects) settle(ctx context.Context, e store.Entry, write string, repea
 	case errors.Is(err, store.ErrNoRecord) && !repeated:
 		return "", fmt.Errorf("%w: %w", err, store.ErrChanged)
 	case err != nil:
-		return "", fmt.Errorf("s3: swap %s: refused, and whether an earlier request was carried out is unknown: %w", o.where(e.Key), err)
+		return "", fmt.Errorf("s3: swap %s: refused, and whether an earlier request was carried out is unknown: %w",
+			o.where(e.Key), err)
 	}
 	sameWrite, sameBody := wrote == write, bytes.Equal(have.Body, e.Body)
 	switch {
 	case sameWrite && sameBody:
 		return have.Revision, nil
 	case have.Revision == e.Revision:
-		return "", fmt.Errorf("s3: swap %s: refused with 412, but the object is at revision %s; use a server that compares ETags in If-Match", o.where(e.Key), e.Revision)
+		return "",
+			fmt.Errorf("s3: swap %s: refused with 412, but the object is at revision %s; use a server that compares ETags in If-Match", o.where(e.Key), e.Revision)
 	case sameWrite || sameBody && wrote == "":
-		return "", fmt.Errorf("s3: swap %s: refused with 412, and the object has half of this write; use a server that keeps user metadata", o.where(e.Key))
+		return "",
+			fmt.Errorf("s3: swap %s: refused with 412, and the object has half of this write; use a server that keeps user metadata", o.where(e.Key))
 	case repeated:
-		return "", fmt.Errorf("s3: swap %s: a repeated request was refused; an earlier one may have been carried out and replaced", o.where(e.Key))
+		return "", fmt.Errorf(
+			"s3: swap %s: a repeated request was refused; an earlier one may have been carried out and replaced", o.where(e.Key))
 	}
-	return "", fmt.Errorf("s3: swap %s: at revision %s, not %q: %w", o.where(e.Key), have.Revision, e.Revision, store.ErrChanged)
+	return "", fmt.Errorf("s3: swap %s: at revision %s, not %q: %w", o.where(e.Key), have.Revision, e.Revision,
+		store.ErrChanged)
 }
 
-// conflictDelay returns the pause after a number of conflicts: doubling, with half of it
-// random.
+// conflictDelay returns the pause after a number of conflicts: doubling, with half of it random.
 func conflictDelay(tries int) time.Duration {
 	d := min(conflictPause<<(tries-1), conflictMost)
 	return d/2 + mathrand.N(d/2)

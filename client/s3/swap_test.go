@@ -38,7 +38,8 @@ func TestSwapIsConditional(t *testing.T) {
 	if r1 == r2 {
 		t.Errorf("revision %s twice", r1)
 	}
-	if _, err := s.Swap(t.Context(), store.Entry{Key: "k", Body: newBody(), Revision: r1}); !errors.Is(err, store.ErrChanged) {
+	if _, err := s.Swap(t.Context(), store.Entry{Key: "k", Body: newBody(), Revision: r1}); !errors.Is(err,
+		store.ErrChanged) {
 		t.Errorf("a stale revision: %v", err)
 	}
 	if len(server.objects) != 1 {
@@ -161,7 +162,8 @@ func TestConflictIsSentAgain(t *testing.T) {
 		other := store.Entry{Key: "k", Body: newBody(), Revision: r}
 		mustSwap(t, New(server.client(nothing), "bucket", ""), other) // wins after one conflict
 		left = 1
-		if _, err := s.Swap(t.Context(), store.Entry{Key: "k", Body: newBody(), Revision: r}); !errors.Is(err, store.ErrChanged) {
+		if _, err := s.Swap(t.Context(), store.Entry{Key: "k", Body: newBody(), Revision: r}); !errors.Is(err,
+			store.ErrChanged) {
 			t.Errorf("the loser of a conflict: %v", err)
 		}
 
@@ -205,7 +207,8 @@ func TestDeletedObjectIsToldFromAMissingBucket(t *testing.T) {
 	}
 	server.before, server.bucket = nil, "another"
 	_, err = s.Swap(t.Context(), store.Entry{Key: "k", Body: newBody(), Revision: r})
-	if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNoRecord) || !strings.Contains(err.Error(), "no such bucket") {
+	if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNoRecord) ||
+		!strings.Contains(err.Error(), "no such bucket") {
 		t.Errorf("a deleted bucket: %v", err)
 	}
 }
@@ -220,7 +223,8 @@ func TestRevisionsAreAsDistinctAsBodies(t *testing.T) {
 	stale := mustSwap(t, s, store.Entry{Key: "k", Body: free})
 	r := mustSwap(t, s, store.Entry{Key: "k", Body: newBody(), Revision: stale}) // taken
 	again := mustSwap(t, s, store.Entry{Key: "k", Body: newBody(), Revision: r}) // returned
-	if _, err := s.Swap(t.Context(), store.Entry{Key: "k", Body: newBody(), Revision: stale}); !errors.Is(err, store.ErrChanged) {
+	if _, err := s.Swap(t.Context(), store.Entry{Key: "k", Body: newBody(), Revision: stale}); !errors.Is(err,
+		store.ErrChanged) {
 		t.Errorf("the revision of before: %v", err)
 	}
 	if same := mustSwap(t, s, store.Entry{Key: "k", Body: free, Revision: again}); same != stale {

@@ -66,13 +66,16 @@ func postgresStatements(table string) statements {
 	body bytea NOT NULL,
 	revision text NOT NULL
 )`,
-		load:       "SELECT body, revision FROM " + t + " WHERE record_key = $1",
-		list:       "SELECT record_key, body, revision FROM " + t + " WHERE record_key >= $1 AND starts_with(record_key, $2) ORDER BY record_key",
-		insert:     "INSERT INTO " + t + " (record_key, body, revision) VALUES ($1, $2, $3) ON CONFLICT (record_key) DO NOTHING",
+		load: "SELECT body, revision FROM " + t + " WHERE record_key = $1",
+		list: "SELECT record_key, body, revision FROM " + t +
+			" WHERE record_key >= $1 AND starts_with(record_key, $2) ORDER BY record_key",
+		insert: "INSERT INTO " + t +
+			" (record_key, body, revision) VALUES ($1, $2, $3) ON CONFLICT (record_key) DO NOTHING",
 		update:     "UPDATE " + t + " SET body = $2, revision = $3 WHERE record_key = $1 AND revision = $4",
 		generation: "SELECT " + postgresGeneration,
 	}
-	s.insertIn = "INSERT INTO " + t + " (record_key, body, revision) SELECT $1::text, $2::bytea, $3::text WHERE " + postgresGeneration + " = $4 ON CONFLICT (record_key) DO NOTHING"
+	s.insertIn = "INSERT INTO " + t + " (record_key, body, revision) SELECT $1::text, $2::bytea, $3::text WHERE " +
+		postgresGeneration + " = $4 ON CONFLICT (record_key) DO NOTHING"
 	s.updateIn = s.update + " AND " + postgresGeneration + " = $5"
 	return s
 }
@@ -89,13 +92,18 @@ func mysqlStatements(table string) statements {
 	body mediumblob NOT NULL,
 	revision varchar(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL
 ) ENGINE = InnoDB`,
-		load:       "SELECT body, revision FROM " + t + " WHERE record_key = ?",
-		list:       "SELECT record_key, body, revision FROM " + t + " WHERE record_key >= ? AND LOCATE(CAST(? AS BINARY), record_key) = 1 ORDER BY record_key",
-		insert:     "INSERT INTO " + t + " (record_key, body, revision) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE record_key = record_key",
-		update:     "UPDATE " + t + " AS have JOIN " + given + " SET have.body = given.b, have.revision = given.r WHERE have.record_key = given.k AND have.revision = given.old",
+		load: "SELECT body, revision FROM " + t + " WHERE record_key = ?",
+		list: "SELECT record_key, body, revision FROM " + t +
+			" WHERE record_key >= ? AND LOCATE(CAST(? AS BINARY), record_key) = 1 ORDER BY record_key",
+		insert: "INSERT INTO " + t +
+			" (record_key, body, revision) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE record_key = record_key",
+		update: "UPDATE " + t + " AS have JOIN " + given +
+			" SET have.body = given.b, have.revision = given.r WHERE have.record_key = given.k AND have.revision = given.old",
 		generation: "SELECT " + mysqlGeneration,
-		insertIn:   "INSERT INTO " + t + " (record_key, body, revision) SELECT k, b, r FROM (SELECT ? AS k, ? AS b, ? AS r, ? AS g) AS given WHERE given.g = " + mysqlGeneration + " ON DUPLICATE KEY UPDATE record_key = record_key",
-		updateIn:   "UPDATE " + t + " AS have JOIN " + givenIn + " SET have.body = given.b, have.revision = given.r WHERE have.record_key = given.k AND have.revision = given.old AND given.g = " + mysqlGeneration,
+		insertIn: "INSERT INTO " + t +
+			" (record_key, body, revision) SELECT k, b, r FROM (SELECT ? AS k, ? AS b, ? AS r, ? AS g) AS given WHERE given.g = " + mysqlGeneration + " ON DUPLICATE KEY UPDATE record_key = record_key",
+		updateIn: "UPDATE " + t + " AS have JOIN " + givenIn +
+			" SET have.body = given.b, have.revision = given.r WHERE have.record_key = given.k AND have.revision = given.old AND given.g = " + mysqlGeneration,
 	}
 }
 
@@ -107,13 +115,16 @@ func sqliteStatements(table string) statements {
 	body BLOB NOT NULL,
 	revision TEXT NOT NULL
 )`,
-		load:       "SELECT body, revision FROM " + t + " WHERE record_key = ?1",
-		list:       "SELECT record_key, body, revision FROM " + t + " WHERE record_key >= ?1 AND substr(record_key, 1, length(?2)) = ?2 ORDER BY record_key",
-		insert:     "INSERT INTO " + t + " (record_key, body, revision) VALUES (?1, ?2, ?3) ON CONFLICT (record_key) DO NOTHING",
+		load: "SELECT body, revision FROM " + t + " WHERE record_key = ?1",
+		list: "SELECT record_key, body, revision FROM " + t +
+			" WHERE record_key >= ?1 AND substr(record_key, 1, length(?2)) = ?2 ORDER BY record_key",
+		insert: "INSERT INTO " + t +
+			" (record_key, body, revision) VALUES (?1, ?2, ?3) ON CONFLICT (record_key) DO NOTHING",
 		update:     "UPDATE " + t + " SET body = ?2, revision = ?3 WHERE record_key = ?1 AND revision = ?4",
 		generation: "SELECT " + sqliteGeneration,
 	}
-	s.insertIn = "INSERT INTO " + t + " (record_key, body, revision) SELECT ?1, ?2, ?3 WHERE " + sqliteGeneration + " = ?4 ON CONFLICT (record_key) DO NOTHING"
+	s.insertIn = "INSERT INTO " + t + " (record_key, body, revision) SELECT ?1, ?2, ?3 WHERE " + sqliteGeneration +
+		" = ?4 ON CONFLICT (record_key) DO NOTHING"
 	s.updateIn = s.update + " AND " + sqliteGeneration + " = ?5"
 	return s
 }

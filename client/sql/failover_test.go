@@ -100,7 +100,8 @@ func TestHoldersOverARestart(t *testing.T) {
 	}
 	server.kill()
 	for _, h := range handles {
-		await(t, func() bool { return h.Stats().WaitingNow > 0 }, func() string { return "all wait once their grants are over" })
+		await(t, func() bool { return h.Stats().WaitingNow > 0 },
+			func() string { return "all wait once their grants are over" })
 	}
 	server.start()
 	for _, h := range handles {

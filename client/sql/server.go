@@ -22,14 +22,17 @@ func (d Dialect) settings() []setting {
 	case MySQL:
 		return []setting{
 			{"SELECT @@autocommit", "autocommit", []string{"1"}, "leave autocommit on in the connection string"},
-			{"SELECT @@innodb_flush_log_at_trx_commit", "innodb_flush_log_at_trx_commit", []string{"1"}, "set it to 1 on the server"},
+			{"SELECT @@innodb_flush_log_at_trx_commit", "innodb_flush_log_at_trx_commit", []string{"1"},
+				"set it to 1 on the server"},
 		}
 	case SQLite:
-		return []setting{{"PRAGMA synchronous", "synchronous", []string{"2", "3"}, "set PRAGMA synchronous = FULL on each connection"}}
+		return []setting{{"PRAGMA synchronous", "synchronous", []string{"2", "3"},
+			"set PRAGMA synchronous = FULL on each connection"}}
 	}
 	return []setting{
 		{"SHOW fsync", "fsync", []string{"on"}, "set it to on on the server"},
-		{"SHOW synchronous_commit", "synchronous_commit", []string{"on", "local", "remote_write", "remote_apply"}, "set it to on for the database user"},
+		{"SHOW synchronous_commit", "synchronous_commit", []string{"on", "local", "remote_write", "remote_apply"},
+			"set it to on for the database user"},
 	}
 }
 
@@ -45,7 +48,9 @@ func (s *Store) check(ctx context.Context) error {
 			return s.failed("check "+want.name, "", err)
 		}
 		if !slices.Contains(want.wanted, strings.ToLower(have)) {
-			return failure.Errorf(sequencer.ErrInvalidConfig, "sql: check: %s = %s: %s loses acknowledged writes when it crashes, so IDs could repeat; %s", want.name, have, s.dialect, want.remedy)
+			return failure.Errorf(sequencer.ErrInvalidConfig,
+				"sql: check: %s = %s: %s loses acknowledged writes when it crashes, so IDs could repeat; %s", want.name, have,
+				s.dialect, want.remedy)
 		}
 	}
 	s.checked.Store(true)
@@ -101,7 +106,8 @@ func (s *Store) lossyMySQL(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	// The variable has two names in MySQL, one in MariaDB, and is missing without the plugin.
-	rows, err := s.db.QueryContext(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('rpl_semi_sync_source_enabled', 'rpl_semi_sync_master_enabled')")
+	rows, err := s.db.QueryContext(ctx,
+		"SHOW GLOBAL VARIABLES WHERE Variable_name IN ('rpl_semi_sync_source_enabled', 'rpl_semi_sync_master_enabled')")
 	if err != nil {
 		return false, s.failed("read how replicas are fed", "", err)
 	}

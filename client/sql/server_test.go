@@ -22,10 +22,18 @@ func TestServerThatForgets(t *testing.T) {
 		open    func(t *testing.T) *sql.DB
 		says    string
 	}{
-		"PostgreSQL without fsync":       {storesql.PostgreSQL, func(t *testing.T) *sql.DB { return startPostgres(t, "fsync=off").open() }, "fsync = off"},
-		"PostgreSQL that does not wait":  {storesql.PostgreSQL, func(t *testing.T) *sql.DB { return startPostgres(t, "synchronous_commit=off").open() }, "synchronous_commit = off"},
-		"MariaDB that flushes by second": {storesql.MySQL, func(t *testing.T) *sql.DB { return startMariaDB(t, "innodb-flush-log-at-trx-commit=2").open() }, "innodb_flush_log_at_trx_commit = 2"},
-		"SQLite that does not wait":      {storesql.SQLite, func(t *testing.T) *sql.DB { return openSQLite(t, "&_pragma=synchronous(0)") }, "synchronous = 0"},
+		"PostgreSQL without fsync": {storesql.PostgreSQL,
+			func(t *testing.T) *sql.DB { return startPostgres(t, "fsync=off").open() }, "fsync = off"},
+		"PostgreSQL that does not wait": {storesql.PostgreSQL, func(t *testing.T) *sql.DB {
+			return startPostgres(t,
+				"synchronous_commit=off").open()
+		}, "synchronous_commit = off"},
+		"MariaDB that flushes by second": {storesql.MySQL, func(t *testing.T) *sql.DB {
+			return startMariaDB(t,
+				"innodb-flush-log-at-trx-commit=2").open()
+		}, "innodb_flush_log_at_trx_commit = 2"},
+		"SQLite that does not wait": {storesql.SQLite,
+			func(t *testing.T) *sql.DB { return openSQLite(t, "&_pragma=synchronous(0)") }, "synchronous = 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,7 +56,8 @@ func TestServerThatForgets(t *testing.T) {
 func TestConnectionWithoutAutocommit(t *testing.T) {
 	server := startMariaDB(t)
 	server.dsn += "?autocommit=0"
-	_, err := storesql.New(server.open(), storesql.MySQL, "snowgrid").Swap(t.Context(), store.Entry{Key: "a", Body: []byte("x")})
+	_, err := storesql.New(server.open(), storesql.MySQL, "snowgrid").Swap(t.Context(),
+		store.Entry{Key: "a", Body: []byte("x")})
 	if err == nil || !strings.Contains(err.Error(), "autocommit = 0") {
 		t.Errorf("a swap without autocommit: %v", err)
 	}
@@ -72,12 +81,14 @@ func TestPromotionIsANewGeneration(t *testing.T) {
 		t.Fatal(err)
 	}
 	standby, copied := startStandby(t, primary), storesql.New(nil, storesql.PostgreSQL, "snowgrid")
-	await(t, func() bool { _, lossy, err = s.Generation(ctx); return lossy }, func() string { return fmt.Sprint("a connected standby is lossy: ", err) })
+	await(t, func() bool { _, lossy, err = s.Generation(ctx); return lossy },
+		func() string { return fmt.Sprint("a connected standby is lossy: ", err) })
 	if _, lossy, err := s.WithoutFailover().Generation(ctx); lossy || err != nil {
 		t.Errorf("lossy %v in spite of the user's statement; %v", lossy, err)
 	}
 	copied = storesql.New(standby.open(), storesql.PostgreSQL, "snowgrid")
-	await(t, func() bool { _, err = copied.Load(ctx, "a"); return err == nil }, func() string { return fmt.Sprint("the standby has the row: ", err) })
+	await(t, func() bool { _, err = copied.Load(ctx, "a"); return err == nil },
+		func() string { return fmt.Sprint("the standby has the row: ", err) })
 	if id, _, err := copied.Generation(ctx); err == nil {
 		t.Errorf("a standby names the generation %q", id)
 	}
@@ -90,7 +101,8 @@ func TestPromotionIsANewGeneration(t *testing.T) {
 	if err != nil || now == old {
 		t.Fatalf("generation %q before, %q after: %v", old, now, err)
 	}
-	if _, err := copied.SwapIn(ctx, store.Entry{Key: "a", Body: []byte("2"), Revision: r}, old); !errors.Is(err, store.ErrChanged) {
+	if _, err := copied.SwapIn(ctx, store.Entry{Key: "a", Body: []byte("2"), Revision: r}, old); !errors.Is(err,
+		store.ErrChanged) {
 		t.Errorf("swapped in the generation of the replaced server: %v", err)
 	}
 	if _, err := copied.SwapIn(ctx, store.Entry{Key: "a", Body: []byte("2"), Revision: r}, now); err != nil {

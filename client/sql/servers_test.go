@@ -152,7 +152,8 @@ func runPostgres(t *testing.T, dir string, settings ...string) *server {
 		dsn: fmt.Sprintf("postgres://tester@127.0.0.1:%d/postgres?sslmode=disable", port),
 	}
 	s.run = func() *exec.Cmd {
-		args := []string{"-D", dir, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200"}
+		args := []string{"-D", dir, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-c",
+			"unix_socket_directories=", "-c", "max_connections=200"}
 		for _, setting := range settings {
 			args = append(args, "-c", setting)
 		}
@@ -185,7 +186,8 @@ func startMariaDB(t *testing.T, settings ...string) *server {
 	}
 	s.run = func() *exec.Cmd {
 		args := []string{
-			"--no-defaults", "--user=" + u.Username, "--datadir=" + dir, "--port=" + strconv.Itoa(port), "--bind-address=127.0.0.1",
+			"--no-defaults", "--user=" + u.Username, "--datadir=" + dir, "--port=" + strconv.Itoa(port),
+			"--bind-address=127.0.0.1",
 			"--socket=" + filepath.Join(dir, "s"), "--pid-file=" + filepath.Join(dir, "pid"), "--max-connections=200",
 		}
 		for _, setting := range settings {
@@ -201,7 +203,8 @@ func startMariaDB(t *testing.T, settings ...string) *server {
 // openSQLite returns a new database in a file.
 func openSQLite(t *testing.T, pragmas string) *sql.DB {
 	t.Helper()
-	s := &server{t: t, driver: "sqlite", dsn: "file:" + filepath.Join(t.TempDir(), "ids.db") + "?_pragma=busy_timeout(10000)" + pragmas}
+	s := &server{t: t, driver: "sqlite", dsn: "file:" + filepath.Join(t.TempDir(), "ids.db") +
+		"?_pragma=busy_timeout(10000)" + pragmas}
 	return s.open()
 }
 

@@ -23,7 +23,8 @@ func TestUnsafeSettingsAreRefused(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	_, err := store.Open(ctx, s, store.Config{})
-	if !errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, sequencer.ErrUnavailable) || !strings.Contains(err.Error(), "synchronous = 0") || !strings.Contains(err.Error(), "set PRAGMA synchronous = FULL") {
+	if !errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, sequencer.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "synchronous = 0") || !strings.Contains(err.Error(), "set PRAGMA synchronous = FULL") {
 		t.Errorf("after %v: %v", time.Since(began), err)
 	}
 	_, err = store.Open(ctx, storesql.New(openSQLite(t, ""), storesql.SQLite, "no;table"), store.Config{})

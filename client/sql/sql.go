@@ -161,9 +161,11 @@ func (s *Store) settle(ctx context.Context, e store.Entry, revision store.Revisi
 	case err == nil && have.Revision == revision:
 		return revision, nil
 	case err == nil:
-		return "", fmt.Errorf("sql: swap %q in %s: at revision %q, not %q: %w", e.Key, s.table, have.Revision, e.Revision, store.ErrChanged)
+		return "", fmt.Errorf("sql: swap %q in %s: at revision %q, not %q: %w", e.Key, s.table, have.Revision, e.Revision,
+			store.ErrChanged)
 	case errors.Is(err, store.ErrNoRecord):
-		return "", fmt.Errorf("sql: swap %q in %s: no such row, or another server answers: %w", e.Key, s.table, store.ErrChanged)
+		return "", fmt.Errorf("sql: swap %q in %s: no such row, or another server answers: %w", e.Key, s.table,
+			store.ErrChanged)
 	}
 	return "", err
 }
@@ -198,9 +200,11 @@ func (s *Store) usable() error {
 	case s.db == nil:
 		return failure.Errorf(sequencer.ErrInvalidConfig, "sql: the *sql.DB is nil; open the database first")
 	case s.dialect < PostgreSQL || s.dialect > SQLite:
-		return failure.Errorf(sequencer.ErrInvalidConfig, "sql: dialect %d is unknown; use PostgreSQL, MySQL or SQLite", int(s.dialect))
+		return failure.Errorf(sequencer.ErrInvalidConfig, "sql: dialect %d is unknown; use PostgreSQL, MySQL or SQLite",
+			int(s.dialect))
 	case !tableName.MatchString(s.table):
-		return failure.Errorf(sequencer.ErrInvalidConfig, "sql: table %q: give a name of letters, digits and underscores, with at most one dot after a schema", s.table)
+		return failure.Errorf(sequencer.ErrInvalidConfig,
+			"sql: table %q: give a name of letters, digits and underscores, with at most one dot after a schema", s.table)
 	}
 	return nil
 }

@@ -59,11 +59,13 @@ func TestSwap(t *testing.T) {
 			t.Fatalf("revision %q after %q: %v", second, first, err)
 		}
 		for _, revision := range []store.Revision{first, "1", "x"} {
-			if _, err := s.Swap(ctx, store.Entry{Key: "a", Body: []byte("4"), Revision: revision}); !errors.Is(err, store.ErrChanged) {
+			if _, err := s.Swap(ctx, store.Entry{Key: "a", Body: []byte("4"), Revision: revision}); !errors.Is(err,
+				store.ErrChanged) {
 				t.Errorf("a swap of revision %q: %v", revision, err)
 			}
 		}
-		if _, err := s.Swap(ctx, store.Entry{Key: "b", Body: []byte("5"), Revision: first}); !errors.Is(err, store.ErrChanged) {
+		if _, err := s.Swap(ctx, store.Entry{Key: "b", Body: []byte("5"), Revision: first}); !errors.Is(err,
+			store.ErrChanged) {
 			t.Errorf("a swap of a key that is not there: %v", err)
 		}
 		e, err := s.Load(ctx, "a")
@@ -113,14 +115,16 @@ func TestGenerationIsCompared(t *testing.T) {
 		if err != nil || lossy {
 			t.Fatalf("generation %q, lossy %v, %v", generation, lossy, err)
 		}
-		if _, err := s.SwapIn(ctx, store.Entry{Key: "a", Body: []byte("1")}, "x"); generation == "" || !errors.Is(err, store.ErrChanged) {
+		if _, err := s.SwapIn(ctx, store.Entry{Key: "a", Body: []byte("1")}, "x"); generation == "" ||
+			!errors.Is(err, store.ErrChanged) {
 			t.Fatalf("created in another generation than %q: %v", generation, err)
 		}
 		r, err := s.SwapIn(ctx, store.Entry{Key: "a", Body: []byte("1")}, generation)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.SwapIn(ctx, store.Entry{Key: "a", Body: []byte("2"), Revision: r}, "x"); !errors.Is(err, store.ErrChanged) {
+		if _, err := s.SwapIn(ctx, store.Entry{Key: "a", Body: []byte("2"), Revision: r}, "x"); !errors.Is(err,
+			store.ErrChanged) {
 			t.Errorf("swapped in another generation: %v", err)
 		}
 		if _, err := s.SwapIn(ctx, store.Entry{Key: "a", Body: []byte("2"), Revision: r}, generation); err != nil {
@@ -152,10 +156,12 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("table %q: %v", table, err)
 			}
 		}
-		if err := storesql.New(db, storesql.Dialect(7), "t").CreateTable(ctx); err == nil || !strings.Contains(err.Error(), "dialect 7") {
+		if err := storesql.New(db, storesql.Dialect(7), "t").CreateTable(ctx); err == nil ||
+			!strings.Contains(err.Error(), "dialect 7") {
 			t.Errorf("dialect 7: %v", err)
 		}
-		if _, err := storesql.New(nil, storesql.SQLite, "t").Load(ctx, "a"); err == nil || !strings.Contains(err.Error(), "nil") {
+		if _, err := storesql.New(nil, storesql.SQLite, "t").Load(ctx, "a"); err == nil ||
+			!strings.Contains(err.Error(), "nil") {
 			t.Errorf("no database: %v", err)
 		}
 		ended, cancel := context.WithTimeout(ctx, -time.Second)
@@ -175,7 +181,8 @@ func TestListOfManyKeys(t *testing.T) {
 				t.Fatal(key, err)
 			}
 		}
-		for prefix, want := range map[string]string{"p/": "p/a p/b", "p%": "p%2F/x", "p_": "p_a", "pé/": "pé/ü", "x": "", "": "P/a p p%2F/x p/a p/b p_a pé/ü q"} {
+		for prefix, want := range map[string]string{"p/": "p/a p/b", "p%": "p%2F/x", "p_": "p_a", "pé/": "pé/ü", "x": "",
+			"": "P/a p p%2F/x p/a p/b p_a pé/ü q"} {
 			found, err := s.List(ctx, prefix)
 			var keys []string
 			for _, e := range found {

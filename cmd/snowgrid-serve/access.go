@@ -13,30 +13,30 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Bounds of the memory of callers.
+// Bounds on the caller cache.
 const (
 	callersMax = 1024
 	callerFor  = time.Minute
 )
 
-// access decides about the requests of a caller, by its certificate. A nil access allows everything.
+// access authorizes callers' requests by their certificates. A nil access allows everything.
 type access struct {
 	credentials *security.Credentials
-	open        bool // callers are not asked for certificates
+	open        bool // callers need no certificate
 
 	mu         sync.Mutex
-	generation int // of the credentials that callers were verified by
+	generation int // the credentials' generation when callers were verified
 	callers    map[[sha256.Size]byte]caller
 }
 
-// caller is a certificate that was verified, and until when that is believed.
+// caller is a verified certificate, and the time until which it is trusted.
 type caller struct {
 	peer  security.Peer
 	until time.Time
 }
 
-// allow returns nil if the caller at the other end of a connection may do an action to the
-// sequencer of a name, "" for an action that is about none.
+// allow returns nil if the caller at the other end of a connection may perform an action on the
+// named sequencer, "" for an action without one.
 func (a *access) allow(state *tls.ConnectionState, action security.Action, name string) error {
 	if a.anyone() {
 		return nil
@@ -51,8 +51,8 @@ func (a *access) allow(state *tls.ConnectionState, action security.Action, name 
 // anyone reports whether callers need no certificate.
 func (a *access) anyone() bool { return a == nil || a.open }
 
-// peer returns the caller of a connection. Signatures are verified once a minute, and after
-// a reload, since a connection may outlive its certificate.
+// peer returns a connection's caller. Signatures are verified once a minute, and after a reload,
+// since a connection may outlive its certificate.
 func (a *access) peer(state *tls.ConnectionState) (security.Peer, error) {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return security.Peer{}, nil
@@ -89,7 +89,7 @@ func (a *access) peer(state *tls.ConnectionState) (security.Peer, error) {
 	return p, nil
 }
 
-// statesRole reports whether a certificate says anything about roles, be it not valid.
+// statesRole reports whether a certificate has any statement about roles, valid or not.
 func statesRole(state *tls.ConnectionState) bool {
 	own := security.URIs(security.Holder, nil)[0]
 	for _, u := range state.PeerCertificates[0].URIs {
@@ -100,7 +100,7 @@ func statesRole(state *tls.ConnectionState) bool {
 	return false
 }
 
-// stateOf returns the TLS connection of a call over gRPC, nil without one.
+// stateOf returns the TLS connection state for a gRPC call, nil without TLS.
 func stateOf(ctx context.Context) *tls.ConnectionState {
 	p, _ := peer.FromContext(ctx)
 	if p == nil {

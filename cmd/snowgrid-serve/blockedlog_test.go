@@ -28,7 +28,8 @@ func TestServeWithAFullPipe(t *testing.T) {
 	defer end()
 	status := make(chan int, 1)
 	go func() {
-		status <- run(ctx, []string{"serve", "--http-addr", addrs[0], "--grpc-addr", addrs[1], "--store", "file:" + t.TempDir()}, streams{out: pipe, err: pipe})
+		status <- run(ctx, []string{"serve", "--http-addr", addrs[0], "--grpc-addr", addrs[1], "--store",
+			"file:" + t.TempDir()}, streams{out: pipe, err: pipe})
 	}()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		res, err := http.Post("http://"+addrs[0]+"/v1/ids", "application/json", strings.NewReader(`{"name":"orders","n":3,"create":{}}`)) //nolint:noctx // loopback

@@ -15,13 +15,13 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// configMax is the maximum size of a configuration file, in bytes.
+// configMax is a configuration file's maximum size, in bytes.
 const configMax = 1 << 20
 
-// configFile resolves flags from the JSON file of --config. A key names a flag: the words
-// of nested keys are joined, and "_", "." and capitals separate words, so that
-// {"s3":{"bucketName":"b"}} is --s3-bucket-name and {"etcd_endpoints":[...]} is
-// --etcd-endpoints. A key that no command knows is an error.
+// configFile resolves flags from the JSON file in --config. A key names a flag: the words in nested
+// keys are joined, and "_", "." and capitals separate words, so that {"s3":{"bucketName":"b"}} is
+// --s3-bucket-name and {"etcd_endpoints":[...]} is --etcd-endpoints. A key without a flag in any
+// command is an error.
 type configFile struct {
 	read   bool
 	values map[string]string // by flag name
@@ -87,7 +87,9 @@ func readConfig(ctx *kong.Context) (map[string]string, error) {
 	})
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !known[name] {
-			return nil, &configError{path, fmt.Errorf("the key %q is unknown; see snowgrid-serve serve --help for the flags, whose names are the keys", keys[name])}
+			return nil, &configError{path,
+				fmt.Errorf("the key %q is unknown; see snowgrid-serve serve --help for the flags, whose names are the keys",
+					keys[name])}
 		}
 	}
 	return values, nil
@@ -105,8 +107,7 @@ func (e *configError) Error() string { return fmt.Sprintf("--config %s: %v", e.p
 // Unwrap returns the mistake.
 func (e *configError) Unwrap() error { return e.err }
 
-// parseConfig returns the values of a configuration by flag name, and the keys of the file
-// that they are of.
+// parseConfig returns a configuration's values by flag name, and their keys in the file.
 func parseConfig(text []byte) (values, keys map[string]string, err error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -121,13 +122,13 @@ func parseConfig(text []byte) (values, keys map[string]string, err error) {
 	return values, keys, flatten(values, keys, "", "", tree)
 }
 
-// flatten adds the values of a JSON object and their keys, whose names begin with those of the
-// keys around it.
+// flatten adds a JSON object's values and their keys; the names begin with the enclosing keys'.
 func flatten(values, keys map[string]string, prefix, path string, tree map[string]any) error {
 	for key, value := range tree {
 		name, full := prefix+flagName(key), path+key
 		if _, twice := values[name]; twice {
-			return fmt.Errorf("the keys %q and %q are one setting; give one of both", min(full, keys[name]), max(full, keys[name]))
+			return fmt.Errorf("the keys %q and %q are one setting; give one of both", min(full, keys[name]),
+				max(full, keys[name]))
 		}
 		switch v := value.(type) {
 		case nil:
@@ -153,7 +154,7 @@ func flatten(values, keys map[string]string, prefix, path string, tree map[strin
 	return nil
 }
 
-// flagName returns the flag of one key: bucketName and bucket_name are bucket-name, taskID and
+// flagName converts one key to a flag: bucketName and bucket_name are bucket-name, taskID and
 // taskId are task-id.
 func flagName(key string) string {
 	var name strings.Builder

@@ -15,12 +15,15 @@ import (
 func TestConfigOfTheOriginals(t *testing.T) {
 	for text, want := range map[string]map[string]string{
 		`{"etcd_endpoints":["10.0.0.1:2379","10.0.0.2:2379"],"etcd_prefix":"/i3d/","etcd_username":"u","etcd_password":"p","max_server_cnt":1024}`: {
-			"etcd-endpoints": "10.0.0.1:2379,10.0.0.2:2379", "etcd-prefix": "/i3d/", "etcd-username": "u", "etcd-password": "p", "max-server-cnt": "1024",
+			"etcd-endpoints": "10.0.0.1:2379,10.0.0.2:2379", "etcd-prefix": "/i3d/", "etcd-username": "u", "etcd-password": "p",
+			"max-server-cnt": "1024",
 		},
 		`{"type":"s3","s3":{"bucketName":"ids","leaseDuration":"PT2M","taskId":"t","endpoint":"http://e","region":"r","accessKey":"a","secretKey":"s",
 			"apiCallTimeout":"10s","leaseAcquireMaxDelay":"30s","readinessCheckTimeout":"PT3M"}}`: {
-			"type": "s3", "s3-bucket-name": "ids", "s3-lease-duration": "PT2M", "s3-task-id": "t", "s3-endpoint": "http://e", "s3-region": "r",
-			"s3-access-key": "a", "s3-secret-key": "s", "s3-api-call-timeout": "10s", "s3-lease-acquire-max-delay": "30s", "s3-readiness-check-timeout": "PT3M",
+			"type": "s3", "s3-bucket-name": "ids", "s3-lease-duration": "PT2M", "s3-task-id": "t", "s3-endpoint": "http://e",
+			"s3-region":     "r",
+			"s3-access-key": "a", "s3-secret-key": "s", "s3-api-call-timeout": "10s", "s3-lease-acquire-max-delay": "30s",
+			"s3-readiness-check-timeout": "PT3M",
 		},
 	} {
 		got, _, err := parseConfig([]byte(text))
@@ -32,7 +35,8 @@ func TestConfigOfTheOriginals(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The command knows every key: it fails for what follows them.
-		if code, _, errs := command(t, "status", "--config", file, "--store", "nothing:"); code == exitUsage || strings.Contains(errs, "unknown") {
+		if code, _, errs := command(t, "status", "--config", file, "--store", "nothing:"); code == exitUsage ||
+			strings.Contains(errs, "unknown") {
 			t.Errorf("%d %s", code, errs)
 		}
 	}
@@ -47,11 +51,13 @@ func TestPrecedence(t *testing.T) {
 	}
 	look := func(want string, args ...string) {
 		t.Helper()
-		if code, out, errs := command(t, append([]string{"status", "--config", file}, args...)...); code != 0 || !strings.Contains(out, "store file:"+dir+"/"+want+"\n") {
+		if code, out, errs := command(t, append([]string{"status", "--config", file}, args...)...); code != 0 ||
+			!strings.Contains(out, "store file:"+dir+"/"+want+"\n") {
 			t.Errorf("%d %s %s; want the store in %s", code, out, errs, want)
 		}
 	}
-	if code, _, errs := command(t, "status", "--config", file); code != exitFailed || !strings.Contains(errs, dir+"/file") {
+	if code, _, errs := command(t, "status", "--config", file); code != exitFailed ||
+		!strings.Contains(errs, dir+"/file") {
 		t.Errorf("the status of a directory that is missing: %d %s", code, errs)
 	}
 	if err := os.Mkdir(dir+"/file", 0o700); err != nil {
@@ -79,8 +85,10 @@ func TestConfigRefusals(t *testing.T) {
 		{`{"s3":{"bucketName":"b","region":"r","leaseDuration":"-15s"}}`, "s3.leaseDuration: -15s"},
 		{`{"s3":{"bucketName":"b","region":"r","apiCallTimeout":"0s"}}`, "s3.apiCallTimeout: 0s"},
 		{`{"s3":{"bucketName":"b","region":"r","leaseAcquireMaxDelay":"PT0S"}}`, "s3.leaseAcquireMaxDelay: 0s"},
-		{`{"s3":{"bucketName":"b","region":"r","leaseDuration":"2m","readinessCheckTimeout":"2m"}}`, "not longer than s3.leaseDuration"},
-		{`{"s3":{"bucketName":"b","region":"r","leaseDuration":"15s","apiCallTimeout":"10s"}}`, "longer than half of s3.leaseDuration"},
+		{`{"s3":{"bucketName":"b","region":"r","leaseDuration":"2m","readinessCheckTimeout":"2m"}}`,
+			"not longer than s3.leaseDuration"},
+		{`{"s3":{"bucketName":"b","region":"r","leaseDuration":"15s","apiCallTimeout":"10s"}}`,
+			"longer than half of s3.leaseDuration"},
 		{`{"s3":{"bucketName":"b","region":"r","accessKey":"a"}}`, "one is given without the other"},
 		{`{"s3":{"bucketName":"b","leaseDuration":"soon"}}`, "write it as 2m, 90s or PT2M"},
 		{`{"type":"fixed"}`, "a fixed node ID needs no store"},
@@ -102,7 +110,8 @@ func TestConfigRefusals(t *testing.T) {
 		if err := os.WriteFile(file, []byte(tc.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		code, out, errs := command(t, "serve", "--config", file, "--http-addr", "127.0.0.1:0", "--grpc-addr", "none", "--timeout", "1s")
+		code, out, errs := command(t, "serve", "--config", file, "--http-addr", "127.0.0.1:0", "--grpc-addr", "none",
+			"--timeout", "1s")
 		if code == 0 || !strings.Contains(errs, tc.says) || strings.Contains(errs, "--help: ") {
 			t.Errorf("%s: %d %s %s; want %q", tc.text, code, out, errs, tc.says)
 		}
@@ -116,7 +125,8 @@ func TestConfigRefusals(t *testing.T) {
 
 func TestDurations(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"90s": 90 * time.Second, "1m30s": 90 * time.Second, "PT1M30S": 90 * time.Second, "PT2H": 2 * time.Hour, "PT0.5S": time.Second / 2, "-1s": -time.Second,
+		"90s": 90 * time.Second, "1m30s": 90 * time.Second, "PT1M30S": 90 * time.Second, "PT2H": 2 * time.Hour,
+		"PT0.5S": time.Second / 2, "-1s": -time.Second,
 	} {
 		var d durationFlag
 		if err := d.UnmarshalText([]byte(text)); err != nil || time.Duration(d) != want {
@@ -138,11 +148,16 @@ func TestStoreURLs(t *testing.T) {
 		}
 	}
 	for url, says := range map[string]string{
-		"nothing": "not a URL of a store", "redis://h": "not the scheme of a store", "file:": "the path is empty", "file://h/x": "names a host",
-		"file:x?y=1": "parameter", "etcd:h": "host is missing", "etcd://": "no servers", "etcd://h:1/p?tsl=true": "parameter \"tsl\" is unknown",
-		"etcd://h:1?tls=perhaps": "true or false", "etcd://h:1?ca=/no/such/file": "parameter ca", "s3:///p": "bucketName", "s3://k:s@b/p?region=r": "credentials",
-		"s3://b?regoin=r": "parameter \"regoin\"", "mysql://h:1": "DATABASE", "sqlite:": "name a file", "sqlite::memory:": "lost with the process",
-		"sqlite:x.db?mode=ro": "parameter", "postgres://u:hunter2@%zz/db": "postgres", "ftp://u:hunter2@h": "not the scheme of a store", "pg://hunter2": "not the scheme of a store", "hunter2": "not a URL",
+		"nothing": "not a URL of a store", "redis://h": "not the scheme of a store", "file:": "the path is empty",
+		"file://h/x": "names a host",
+		"file:x?y=1": "parameter", "etcd:h": "host is missing", "etcd://": "no servers",
+		"etcd://h:1/p?tsl=true":  "parameter \"tsl\" is unknown",
+		"etcd://h:1?tls=perhaps": "true or false", "etcd://h:1?ca=/no/such/file": "parameter ca", "s3:///p": "bucketName",
+		"s3://k:s@b/p?region=r": "credentials",
+		"s3://b?regoin=r":       "parameter \"regoin\"", "mysql://h:1": "DATABASE", "sqlite:": "name a file",
+		"sqlite::memory:":     "lost with the process",
+		"sqlite:x.db?mode=ro": "parameter", "postgres://u:hunter2@%zz/db": "postgres",
+		"ftp://u:hunter2@h": "not the scheme of a store", "pg://hunter2": "not the scheme of a store", "hunter2": "not a URL",
 	} {
 		code, _, errs := command(t, "status", "--timeout", "2s", "--store", url)
 		if code != exitFailed || !strings.Contains(errs, says) || strings.Contains(errs, "hunter2") {
@@ -152,7 +167,8 @@ func TestStoreURLs(t *testing.T) {
 }
 
 func FuzzParseConfig(f *testing.F) {
-	for _, seed := range []string{`{"s3":{"bucketName":"b","leaseDuration":"PT2M"}}`, `{"etcd_endpoints":["a"],"max_server_cnt":10}`, `{"a":{"b":null}}`, `[]`, `{"":{"":1}}`} {
+	for _, seed := range []string{`{"s3":{"bucketName":"b","leaseDuration":"PT2M"}}`,
+		`{"etcd_endpoints":["a"],"max_server_cnt":10}`, `{"a":{"b":null}}`, `[]`, `{"":{"":1}}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

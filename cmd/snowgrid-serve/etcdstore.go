@@ -16,7 +16,7 @@ import (
 	"github.com/snowgrid/snowgrid/client/etcd"
 )
 
-// etcdFlags are the keys of the snowflake service on etcd.
+// etcdFlags are the keys used by the snowflake service on etcd.
 type etcdFlags struct {
 	Endpoints   []string `help:"Addresses of etcd." env:"ENDPOINTS" placeholder:"HOST:PORT"`
 	Prefix      string   `help:"Prefix of every key; /i3d/ by default." env:"PREFIX" placeholder:"PREFIX"`
@@ -52,7 +52,8 @@ func openEtcd(_ context.Context, f storeFlags, _, rest string) (opened, error) {
 	}
 	cli, err := clientv3.New(cfg)
 	if err != nil {
-		return opened{}, fmt.Errorf("connect to %s: %w; check the servers, the user and the password", strings.Join(a.hosts, ","), err)
+		return opened{}, fmt.Errorf("connect to %s: %w; check the servers, the user and the password",
+			strings.Join(a.hosts, ","), err)
 	}
 	prefix := f.Etcd.Prefix
 	if a.path != "" {
@@ -62,7 +63,7 @@ func openEtcd(_ context.Context, f storeFlags, _, rest string) (opened, error) {
 	return opened{Store: s, name: "etcd://" + strings.Join(a.hosts, ",") + prefix, closed: func() { _ = cli.Close() }}, nil
 }
 
-// etcdTLS returns the TLS configuration that the parameters ask for, nil for clear text.
+// etcdTLS returns the TLS configuration for the parameters, nil for clear text.
 func etcdTLS(a address) (*tls.Config, error) {
 	on, err := yes(a.query, "tls", a.query.Has("ca"))
 	if err != nil || !on {

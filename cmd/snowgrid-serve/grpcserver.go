@@ -18,14 +18,14 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// grpcStreams is how many calls one connection may have in progress.
+// grpcStreams is the maximum number of calls in progress on one connection.
 const grpcStreams = 256
 
-// grpcWait is how long a call may wait for its IDs: longer than the largest request takes, and
-// shorter than the deadline of a caller that has another server to ask.
+// grpcWait is the maximum time for which a call waits for its IDs: longer than the largest request
+// takes, and shorter than the deadline of a caller that can try another server.
 const grpcWait = time.Second
 
-// snowflakes is the gRPC service: IDs of the sequencer of the command line.
+// snowflakes is the gRPC service: IDs from the command line's sequencer.
 type snowflakes struct {
 	snowflakepb.UnimplementedSnowflakeIDServer
 	service *service
@@ -34,7 +34,8 @@ type snowflakes struct {
 
 // newGRPC returns the gRPC server; conf is nil for clear text.
 func newGRPC(s *service, m *metrics, conf *tls.Config) *grpc.Server {
-	options := []grpc.ServerOption{grpc.MaxConcurrentStreams(grpcStreams), grpc.MaxRecvMsgSize(bodyMax), grpc.ConnectionTimeout(headerTimeout)}
+	options := []grpc.ServerOption{grpc.MaxConcurrentStreams(grpcStreams), grpc.MaxRecvMsgSize(bodyMax),
+		grpc.ConnectionTimeout(headerTimeout)}
 	if conf != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(conf)))
 	}
@@ -53,9 +54,11 @@ func (s *snowflakes) NextID(ctx context.Context, _ *emptypb.Empty) (*snowflakepb
 }
 
 // NextMultipleIDs streams IDs in ascending order.
-func (s *snowflakes) NextMultipleIDs(n *wrapperspb.UInt32Value, to grpc.ServerStreamingServer[snowflakepb.IDResponse]) error {
+func (s *snowflakes) NextMultipleIDs(n *wrapperspb.UInt32Value,
+	to grpc.ServerStreamingServer[snowflakepb.IDResponse]) error {
 	if n.GetValue() > maxIDs {
-		err := status.Errorf(codes.InvalidArgument, "%d IDs are too many for one call; request at most %d", n.GetValue(), maxIDs)
+		err := status.Errorf(codes.InvalidArgument, "%d IDs are too many for one call; request at most %d",
+			n.GetValue(), maxIDs)
 		s.metrics.request("grpc", 0, err)
 		return err
 	}
@@ -71,8 +74,8 @@ func (s *snowflakes) NextMultipleIDs(n *wrapperspb.UInt32Value, to grpc.ServerSt
 	return nil
 }
 
-// take takes n IDs. Its errors have the code of the original, Unavailable: the caller may
-// try again, or ask another server. Without a grant the error comes immediately.
+// take takes n IDs. Its errors have the original's code, Unavailable: the caller may try again, or
+// try another server. Without a grant the error is immediate.
 func (s *snowflakes) take(ctx context.Context, n int) ([]sequencer.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, grpcWait)
 	defer cancel()
@@ -96,7 +99,7 @@ func (s *snowflakes) take(ctx context.Context, n int) ([]sequencer.ID, error) {
 	return ids, nil
 }
 
-// codeOf returns the code of a call that its caller may not make.
+// codeOf returns the code for a call that its caller may not make.
 func codeOf(err error) codes.Code {
 	if errors.Is(err, security.ErrDenied) {
 		return codes.PermissionDenied

@@ -18,7 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Bounds of the HTTP server.
+// Limits for the HTTP server.
 const (
 	headerTimeout  = 5 * time.Second
 	serveTimeout   = 10 * time.Second
@@ -53,7 +53,7 @@ func newHTTP(s *service, m *metrics, addr string, log *slog.Logger) *http.Server
 	}
 }
 
-// get returns the methods of a path that is read.
+// get returns the methods for a readable path.
 func get(h http.HandlerFunc) map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{http.MethodGet: h, http.MethodHead: h}
 }
@@ -64,11 +64,13 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := methods[r.Method]
 	switch {
 	case methods == nil:
-		refuse(w, failure.Errorf(wire.ErrUnknownPath, "snowgrid-serve: %.100q: unknown path; the paths are %s", r.URL.Path, strings.Join(slices.Sorted(maps.Keys(a.paths)), ", ")))
+		refuse(w, failure.Errorf(wire.ErrUnknownPath, "snowgrid-serve: %.100q: unknown path; the paths are %s", r.URL.Path,
+			strings.Join(slices.Sorted(maps.Keys(a.paths)), ", ")))
 	case h == nil:
 		allow := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 		w.Header().Set("Allow", allow)
-		refuse(w, failure.Errorf(wire.ErrWrongMethod, "snowgrid-serve: %.20q of %s: the method is not served; use %s", r.Method, r.URL.Path, allow))
+		refuse(w, failure.Errorf(wire.ErrWrongMethod, "snowgrid-serve: %.20q of %s: the method is not served; use %s",
+			r.Method, r.URL.Path, allow))
 	default:
 		if err := a.checkOrigin(r); err != nil {
 			refuse(w, err)
@@ -78,15 +80,18 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// checkOrigin refuses requests of a browser for a page of another origin, also by a name
-// that was made to lead to this machine.
+// checkOrigin rejects browser requests from pages with another origin, including a name that
+// resolves to this machine.
 func (a *api) checkOrigin(r *http.Request) error {
 	if err := a.origins.Check(r); err != nil {
-		return failure.Errorf(wire.ErrCrossOrigin, "snowgrid-serve: %s: %w; call it from a program, or from a page of the same origin", r.URL.Path, err)
+		return failure.Errorf(wire.ErrCrossOrigin,
+			"snowgrid-serve: %s: %w; call it from a program, or from a page of the same origin", r.URL.Path, err)
 	}
 	browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
 	if browser && r.Method == http.MethodPost && a.loopback && !isLoopback(r.Host) {
-		return failure.Errorf(wire.ErrCrossOrigin, "snowgrid-serve: %s: a browser asks for host %.100q, and this server is on loopback; use localhost or 127.0.0.1", r.URL.Path, r.Host)
+		return failure.Errorf(wire.ErrCrossOrigin,
+			"snowgrid-serve: %s: a browser asks for host %.100q, and this server is on loopback; use localhost or 127.0.0.1",
+			r.URL.Path, r.Host)
 	}
 	return nil
 }
@@ -132,7 +137,8 @@ func (a *api) serveIDs(w http.ResponseWriter, r *http.Request, kind string) (wir
 	var in wire.IDsRequest
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
 	if err != nil {
-		return wire.IDsResponse{}, failure.Errorf(wire.ErrBadRequest, "snowgrid-serve: the body ended early or is larger than %d bytes: %w", bodyMax, err)
+		return wire.IDsResponse{}, failure.Errorf(wire.ErrBadRequest,
+			"snowgrid-serve: the body ended early or is larger than %d bytes: %w", bodyMax, err)
 	}
 	if err := wire.DecodeRequest(kind, body, &in); err != nil {
 		return wire.IDsResponse{}, err
@@ -149,7 +155,7 @@ func (a *api) serveIDs(w http.ResponseWriter, r *http.Request, kind string) (wir
 	return out, err
 }
 
-// readers serves a page to callers of the role reader.
+// readers serves a page to callers with the role reader.
 func (a *api) readers(page http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := a.service.access.allow(r.TLS, security.Status, ""); err != nil {
@@ -171,13 +177,13 @@ func (a *api) ready(not int) http.HandlerFunc {
 	}
 }
 
-// refuse answers a request whose body was not read.
+// refuse answers a request before its body is read.
 func refuse(w http.ResponseWriter, err error) {
 	w.Header().Set("Connection", "close")
 	answer(w, wire.JSON, err, nil)
 }
 
-// answer writes a result, or an error with the status of its code.
+// answer writes a result, or an error with the status for its code.
 func answer(w http.ResponseWriter, kind string, err error, out any) {
 	status := http.StatusOK
 	if err != nil {
@@ -190,7 +196,7 @@ func answer(w http.ResponseWriter, kind string, err error, out any) {
 		return
 	}
 	if kind == wire.JSON {
-		body = append(body, '\n') // a terminal's prompt begins on a line of its own
+		body = append(body, '\n') // a terminal's prompt begins on a new line
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "no-store")

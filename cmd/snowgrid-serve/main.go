@@ -1,6 +1,5 @@
-// Command snowgrid-serve gives out IDs over HTTP and gRPC from a store that is there
-// already: etcd, an S3 bucket, a SQL database, or a directory. It is a sidecar for
-// services in any language; no grid is needed.
+// Command snowgrid-serve issues IDs over HTTP and gRPC from an existing store: etcd, an S3 bucket,
+// a SQL database, or a directory. It is a sidecar for services in any language; no grid is needed.
 //
 //	snowgrid-serve serve     give out IDs until it is signalled
 //	snowgrid-serve status    print the sequencers of a store and their records
@@ -8,8 +7,8 @@
 //	snowgrid-serve retire    take one logical node out of use
 //	snowgrid-serve repair    replace a missing or damaged record
 //
-// The exit status is 0 on success, 1 when the operation failed or was refused, and 2 for
-// an invalid command line or configuration file.
+// The exit status is 0 on success, 1 when the operation failed or was refused, and 2 for an invalid
+// command line or configuration file.
 package main
 
 import (
@@ -66,7 +65,7 @@ type commands struct {
 	Repair repairCommand `cmd:"" help:"Replace the missing or damaged record of one logical node."`
 }
 
-// streams are the outputs of a command: its result, and its errors and log.
+// streams are a command's outputs: its result, and its errors and log.
 type streams struct {
 	out, err io.Writer
 }
@@ -108,7 +107,9 @@ func run(ctx context.Context, args []string, to streams) int {
 		fmt.Fprintf(to.err, "snowgrid-serve: %v\n", file)
 		return exitUsage
 	case err != nil:
-		fmt.Fprintf(to.err, "snowgrid-serve: %v\nRun snowgrid-serve --help for the commands, snowgrid-serve COMMAND --help for the flags.\n", err)
+		fmt.Fprintf(to.err,
+			"snowgrid-serve: %v\nRun snowgrid-serve --help for the commands, snowgrid-serve COMMAND --help for the flags.\n",
+			err)
 		return exitUsage
 	}
 	if err := command.Run(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// metrics are the process's, in a registry of their own.
+// metrics are the process's metrics, in a separate registry.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -23,17 +23,19 @@ func newMetrics() *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "snowgrid_serve_requests_total", Help: "Requests for IDs by protocol and outcome; ok, or the code of the error.",
+			Name: "snowgrid_serve_requests_total",
+			Help: "Requests for IDs by protocol and outcome; ok, or the code of the error.",
 		}, []string{"protocol", "code"}),
 		given: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "snowgrid_serve_ids_total", Help: "IDs given to callers, by protocol.",
 		}, []string{"protocol"}),
 	}
-	for _, protocol := range []string{"http", "grpc"} { // known from the start, at 0
+	for _, protocol := range []string{"http", "grpc"} { // present from the start, at 0
 		m.requests.WithLabelValues(protocol, "ok")
 		m.given.WithLabelValues(protocol)
 	}
-	m.registry.MustRegister(m.requests, m.given, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.given, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -51,14 +53,16 @@ func (m *metrics) request(protocol string, n int, err error) {
 	m.requests.WithLabelValues(protocol, code).Inc()
 }
 
-// watch adds the state of the service, which is read for each scrape.
+// watch adds the service's state, which is read at each scrape.
 func (m *metrics) watch(s *service) {
 	labels := prometheus.Labels{"sequencer": s.def.Name()}
 	gauge := func(name, help string, value func() float64) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help,
+			ConstLabels: labels}, value))
 	}
 	counter := func(name, help string, value func() float64) {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, value))
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help,
+			ConstLabels: labels}, value))
 	}
 	gauge("snowgrid_ready", "1 if the process should get requests.", func() float64 {
 		if s.notReady() != nil {
@@ -82,18 +86,20 @@ func (m *metrics) watch(s *service) {
 		}
 		return 0
 	})
-	gauge("snowgrid_logical_node_version", "How many holders the attached logical node has had, 0 without one.", func() float64 {
-		if h, found := s.health(); found {
-			return float64(h.Version)
-		}
-		return 0
-	})
-	gauge("snowgrid_clock_skew_seconds", "How far this machine's clock is ahead of the store's, 0 while unknown.", func() float64 {
-		if c := s.client.Load(); c != nil {
-			return c.Health().Skew.Seconds()
-		}
-		return 0
-	})
+	gauge("snowgrid_logical_node_version", "How many holders the attached logical node has had, 0 without one.",
+		func() float64 {
+			if h, found := s.health(); found {
+				return float64(h.Version)
+			}
+			return 0
+		})
+	gauge("snowgrid_clock_skew_seconds", "How far this machine's clock is ahead of the store's, 0 while unknown.",
+		func() float64 {
+			if c := s.client.Load(); c != nil {
+				return c.Health().Skew.Seconds()
+			}
+			return 0
+		})
 	counter("snowgrid_ids_total", "IDs that were made.", func() float64 {
 		if h := s.own.Load(); h != nil {
 			return float64(h.Stats().IDs)

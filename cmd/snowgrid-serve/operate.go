@@ -17,7 +17,7 @@ type scaleCommand struct {
 	storeFlags
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (scaleCommand) Help() string {
 	return `As many processes can have a logical node at the same time. Scaling down retires the highest nodes: their holders
 take others, or wait for one. Scaling up restores them, with the versions that they had.
@@ -56,7 +56,7 @@ type retireCommand struct {
 	storeFlags
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (retireCommand) Help() string {
 	return `For a node whose clock ran ahead, or whose holder is to take another one. The holder loses the node with its next
 renewal and may use what it was granted. snowgrid-serve scale, with the present number of nodes, restores it.
@@ -91,7 +91,7 @@ type repairCommand struct {
 	storeFlags
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (repairCommand) Help() string {
 	return `A record that was deleted, or that another program has overwritten, is never made anew by itself, because it shows
 up to when IDs were granted; the node stays out of use. This command makes the record on your word.

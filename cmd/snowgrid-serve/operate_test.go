@@ -33,19 +33,22 @@ func TestOperatorsCommands(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 
-	if code, out, errs := command(t, "retire", "default", "0", "--store", at); code != 0 || !strings.Contains(out, "retired") {
+	if code, out, errs := command(t, "retire", "default", "0", "--store", at); code != 0 ||
+		!strings.Contains(out, "retired") {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}
 	p.holds(at, 1)
 	seen.add(t, p.ids(`{"n":100}`)...)
 
-	if code, out, errs := command(t, "scale", "default", "6", "--store", at); code != 0 || !strings.Contains(out, "6 in use") {
+	if code, out, errs := command(t, "scale", "default", "6", "--store", at); code != 0 ||
+		!strings.Contains(out, "6 in use") {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}
 	if r := recordsOf(t, at, "default"); len(r) != 6 || r[0].State != "free" || r[0].Version != 1 {
 		t.Errorf("scaled up: %+v", r)
 	}
-	if code, out, errs := command(t, "scale", "default", "1", "--store", at); code != 0 || !strings.Contains(out, "1 in use") {
+	if code, out, errs := command(t, "scale", "default", "1", "--store", at); code != 0 ||
+		!strings.Contains(out, "1 in use") {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}
 	p.holds(at, 0)
@@ -66,15 +69,18 @@ func TestOperatorsCommands(t *testing.T) {
 		}
 	}
 	floor := time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano)
-	if code, out, errs := command(t, "repair", "default", "0", "--store", at, "--floor", floor); code != 0 || !strings.Contains(out, "free") {
+	if code, out, errs := command(t, "repair", "default", "0", "--store", at, "--floor", floor); code != 0 ||
+		!strings.Contains(out, "free") {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}
 	p.holds(at, 0)
 	seen.add(t, p.ids(`{"n":100}`)...)
 	p.stop()
 
-	for _, args := range []string{"scale nothing 3", "retire nothing 0", "repair nothing 0 --floor 2026-11-22", "status nothing", "scale default 0", "scale default 9000", "retire default 7000"} {
-		if code, _, errs := command(t, append(strings.Fields(args), "--store", at)...); code != exitFailed || !strings.HasPrefix(errs, "snowgrid-serve: ") {
+	for _, args := range []string{"scale nothing 3", "retire nothing 0", "repair nothing 0 --floor 2026-11-22",
+		"status nothing", "scale default 0", "scale default 9000", "retire default 7000"} {
+		if code, _, errs := command(t, append(strings.Fields(args), "--store", at)...); code != exitFailed ||
+			!strings.HasPrefix(errs, "snowgrid-serve: ") {
 			t.Errorf("%s: %d %s", args, code, errs)
 		}
 	}
@@ -116,12 +122,14 @@ func (p *process) waitFor(path string, want int) {
 // records are one line.
 func TestTableKeepsItsShape(t *testing.T) {
 	var out strings.Builder
-	records := []nodeRecord{{Node: 0, State: "held", Task: "a\nb\tc"}, {Node: 1, State: "free"}, {Node: 2, State: "free"}, {Node: 3, State: "free", Version: 1}, {Node: 4, State: "free"}}
+	records := []nodeRecord{{Node: 0, State: "held", Task: "a\nb\tc"}, {Node: 1, State: "free"}, {Node: 2, State: "free"},
+		{Node: 3, State: "free", Version: 1}, {Node: 4, State: "free"}}
 	if err := printRecords(&out, records); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 5 || !strings.HasPrefix(lines[2], "1-2 ") || !strings.Contains(lines[1], `"a\nb\tc"`) || !strings.HasPrefix(lines[4], "4 ") {
+	if len(lines) != 5 || !strings.HasPrefix(lines[2], "1-2 ") || !strings.Contains(lines[1], `"a\nb\tc"`) ||
+		!strings.HasPrefix(lines[4], "4 ") {
 		t.Errorf("%s", out.String())
 	}
 }

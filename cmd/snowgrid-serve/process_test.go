@@ -69,7 +69,8 @@ func (p *process) logged() string {
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{t: t}
-	p.cmd = exec.Command(binary, append([]string{"serve", "--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"}, args...)...)
+	p.cmd = exec.Command(binary, append([]string{"serve", "--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"},
+		args...)...)
 	p.cmd.Stderr = p
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -48,8 +48,8 @@ func timeOf(t clustertime.Tick) time.Time {
 	return t.Time()
 }
 
-// readStore reads the sequencers of a store, sorted by name; name limits them to one if it
-// is not empty. What cannot be read is in the Trouble of its place.
+// readStore reads a store's sequencers, sorted by name; a non-empty name selects one. Unreadable
+// parts are reported in their Trouble fields.
 func readStore(ctx context.Context, s store.Store, name string, at moments) ([]sequencerRecords, error) {
 	prefix := ""
 	if name != "" {
@@ -88,7 +88,7 @@ func readStore(ctx context.Context, s store.Store, name string, at moments) ([]s
 	return all, nil
 }
 
-// add adds what one key says.
+// add adds one key's content.
 func (q *sequencerRecords) add(part record.Part, node sequencer.NodeID, e store.Entry, at moments) {
 	switch part {
 	case record.PartDocument:
@@ -98,7 +98,8 @@ func (q *sequencerRecords) add(part record.Part, node sequencer.NodeID, e store.
 			return
 		}
 		def := d.Definition
-		q.State, q.Epoch, q.Ends, q.Nodes, q.Layout = d.Phase.String(), def.Epoch().Time(), def.Exhausted(), def.Nodes(), def.Layout()
+		q.State, q.Epoch, q.Ends, q.Nodes, q.Layout = d.Phase.String(), def.Epoch().Time(), def.Exhausted(), def.Nodes(),
+			def.Layout()
 	case record.PartMarker:
 		m, err := record.DecodeMarker(e.Body)
 		if err != nil {
@@ -116,14 +117,14 @@ func (q *sequencerRecords) add(part record.Part, node sequencer.NodeID, e store.
 	}
 }
 
-// aheadLeast is how far ahead of this clock a grant is trouble, with a window of up to half of
-// it.
+// aheadLeast is the minimum lead over this clock at which a grant is trouble, for a window up to
+// half that long.
 const aheadLeast = 5 * time.Minute
 
 // moments are the times that records are compared with.
 type moments struct{ now, ahead time.Time }
 
-// momentsAt returns the moments of a look at a store whose holders have a window, 0 if unknown.
+// momentsAt returns the moments for reading a store whose holders have a window, 0 if unknown.
 func momentsAt(now time.Time, window time.Duration) moments {
 	return moments{now, now.Add(max(aheadLeast, 2*window))}
 }
@@ -143,7 +144,7 @@ func describe(node sequencer.NodeID, r record.Record, at moments) nodeRecord {
 	}
 }
 
-// finish sorts the records, and adds those that the marker promises and the store lacks.
+// finish sorts the records, and adds records that the marker promises and the store lacks.
 func (q *sequencerRecords) finish() {
 	there := map[sequencer.NodeID]bool{}
 	for _, r := range q.Records {
@@ -151,7 +152,8 @@ func (q *sequencerRecords) finish() {
 	}
 	for node := range sequencer.NodeID(q.Slots) {
 		if !there[node] {
-			q.Records = append(q.Records, nodeRecord{Node: node, State: "missing", Trouble: "deleted; see snowgrid-serve repair --help"})
+			q.Records = append(q.Records, nodeRecord{Node: node, State: "missing",
+				Trouble: "deleted; see snowgrid-serve repair --help"})
 		}
 	}
 	slices.SortFunc(q.Records, func(a, b nodeRecord) int { return cmp.Compare(a.Node, b.Node) })

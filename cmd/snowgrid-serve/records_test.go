@@ -18,18 +18,21 @@ func TestRecordsAheadAreTrouble(t *testing.T) {
 		r       record.Record
 		trouble bool
 	}{
-		"free, an hour ahead":    {record.Record{State: record.Free, Version: 3, Bound: in(time.Hour)}, true},
-		"held, an hour ahead":    {record.Record{State: record.Held, Version: 3, Timestamp: in(time.Hour), Bound: in(time.Hour)}, true},
+		"free, an hour ahead": {record.Record{State: record.Free, Version: 3, Bound: in(time.Hour)}, true},
+		"held, an hour ahead": {record.Record{State: record.Held, Version: 3, Timestamp: in(time.Hour),
+			Bound: in(time.Hour)}, true},
 		"retired, an hour ahead": {record.Record{State: record.Retired, Version: 3, Bound: in(time.Hour)}, true},
 		"closed, an hour ahead":  {record.Record{State: record.Closed, Version: 3, Bound: in(time.Hour)}, false},
-		"held":                   {record.Record{State: record.Held, Version: 3, Timestamp: in(15 * time.Second), Bound: in(15 * time.Second)}, false},
-		"free":                   {record.Record{State: record.Free, Version: 3, Bound: in(-time.Hour)}, false},
+		"held": {record.Record{State: record.Held, Version: 3, Timestamp: in(15 * time.Second),
+			Bound: in(15 * time.Second)}, false},
+		"free": {record.Record{State: record.Free, Version: 3, Bound: in(-time.Hour)}, false},
 	} {
 		if got := describe(7, tc.r, at); (got.Trouble != "") != tc.trouble {
 			t.Errorf("%s: trouble %q", what, got.Trouble)
 		}
 	}
-	if got := describe(7, record.Record{State: record.Held, Timestamp: in(90 * time.Minute)}, momentsAt(now, time.Hour)); got.Trouble != "" {
+	if got := describe(7, record.Record{State: record.Held, Timestamp: in(90 * time.Minute)},
+		momentsAt(now, time.Hour)); got.Trouble != "" {
 		t.Errorf("with a window of an hour: %q", got.Trouble)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/snowgrid/snowgrid/client/s3"
 )
 
-// s3Flags are the keys of Zeebe's dynamic node IDs below s3. A duration that is not given
-// has the default of package store, which is that of the original where it has one.
+// s3Flags are Zeebe's keys for dynamic node IDs below s3. A missing duration has package store's
+// default, which equals the original's where that has one.
 type s3Flags struct {
 	BucketName            string        `help:"Bucket that has the records." env:"BUCKET_NAME" placeholder:"NAME"`
 	LeaseDuration         *durationFlag `help:"Window: how long a process issues IDs while the store is away, and how long the node of a crashed one is not used. 2m over S3, 15s elsewhere." env:"LEASE_DURATION" placeholder:"DURATION"`
@@ -34,21 +34,23 @@ func (f s3Flags) any() bool {
 	return f.BucketName != "" || f.Endpoint != "" || f.Region != "" || f.AccessKey != "" || f.SecretKey != ""
 }
 
-// check refuses durations that make no sense, by the names of the original.
+// check rejects inconsistent durations, by the original's names.
 func (f s3Flags) check() error {
 	for name, d := range map[string]*durationFlag{
 		"s3.leaseDuration": f.LeaseDuration, "s3.apiCallTimeout": f.APICallTimeout,
 		"s3.leaseAcquireMaxDelay": f.LeaseAcquireMaxDelay, "s3.readinessCheckTimeout": f.ReadinessCheckTimeout,
 	} {
 		if d != nil && *d <= 0 {
-			return fmt.Errorf("%s: %v is not a positive duration; give one such as 2m, or leave it out for the default", name, d.of())
+			return fmt.Errorf("%s: %v is not a positive duration; give one such as 2m, or leave it out for the default",
+				name, d.of())
 		}
 	}
 	if lease, ready := f.LeaseDuration.of(), f.ReadinessCheckTimeout.of(); ready > 0 && ready <= lease {
 		return fmt.Errorf("s3.readinessCheckTimeout: %v is not longer than s3.leaseDuration, %v; a predecessor that crashed is not certain to be gone by then", ready, lease)
 	}
 	if lease, call := f.LeaseDuration.of(), f.APICallTimeout.of(); lease > 0 && call > lease/2 {
-		return fmt.Errorf("s3.apiCallTimeout: %v is longer than half of s3.leaseDuration, %v; a renewal could come too late", call, lease)
+		return fmt.Errorf("s3.apiCallTimeout: %v is longer than half of s3.leaseDuration, %v; a renewal could come too late",
+			call, lease)
 	}
 	if (f.AccessKey == "") != (f.SecretKey == "") {
 		return errors.New("s3.accessKey and s3.secretKey: one is given without the other; give both, or none for the credentials of the AWS SDK")
@@ -67,7 +69,8 @@ func openS3(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
 		return opened{}, err
 	}
 	if len(a.hosts) > 1 || a.user != nil {
-		return opened{}, errors.New("write s3://BUCKET/PREFIX; credentials go to s3.accessKey and s3.secretKey or to the AWS SDK's variables")
+		return opened{}, errors.New(
+			"write s3://BUCKET/PREFIX; credentials go to s3.accessKey and s3.secretKey or to the AWS SDK's variables")
 	}
 	bucket := f.S3.BucketName
 	if len(a.hosts) == 1 {
@@ -98,7 +101,7 @@ func openS3(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
 	return opened{Store: s3.New(cli, bucket, prefix), name: "s3://" + bucket + "/" + prefix, closed: func() {}}, nil
 }
 
-// s3Client returns a client with the credentials of the flags, or of the AWS SDK.
+// s3Client returns a client with the credentials in the flags, or from the AWS SDK.
 func s3Client(ctx context.Context, f s3Flags, region, endpoint string, pathStyle bool) (*awss3.Client, error) {
 	var options []func(*config.LoadOptions) error
 	if region == "" && endpoint != "" {
@@ -108,7 +111,8 @@ func s3Client(ctx context.Context, f s3Flags, region, endpoint string, pathStyle
 		options = append(options, config.WithRegion(region))
 	}
 	if f.AccessKey != "" {
-		options = append(options, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(f.AccessKey, f.SecretKey, "")))
+		options = append(options, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(f.AccessKey,
+			f.SecretKey, "")))
 	}
 	loading, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -35,7 +35,7 @@ type serveCommand struct {
 	tlsFlags
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (serveCommand) Help() string {
 	return `The process holds a logical node of --sequencer, whose IDs it makes itself: the store gets a request every third
 of the window, not for each ID. It runs until SIGTERM or Ctrl-C and then returns its nodes. The log is written to
@@ -71,16 +71,18 @@ func (s *serveCommand) config(log *slog.Logger) (store.Config, error) {
 		return cfg, err
 	}
 	if s.MaxServerCnt < 0 {
-		return cfg, fmt.Errorf("max_server_cnt: %d is negative; give the number of processes, or leave it out for 32", s.MaxServerCnt)
+		return cfg, fmt.Errorf("max_server_cnt: %d is negative; give the number of processes, or leave it out for 32",
+			s.MaxServerCnt)
 	}
 	cfg.Pool, cfg.MaxClockBack, cfg.Logger = s.MaxServerCnt, s.MaxClockBack.of(), log
 	cfg.OnLost = func(l store.Loss) {
-		log.Error("logical node lost; another is being taken", "sequencer", l.Sequencer, "node", l.Node, "version", l.Version, "cause", l.Cause, "usable_until", l.Until)
+		log.Error("logical node lost; another is being taken", "sequencer", l.Sequencer, "node", l.Node, "version", l.Version,
+			"cause", l.Cause, "usable_until", l.Until)
 	}
 	return cfg, nil
 }
 
-// definition returns the definition of the sequencer of the command line.
+// definition returns the definition for the command line's sequencer.
 func (s *serveCommand) definition() (sequencer.Definition, error) {
 	def, err := sequencer.Define(s.Sequencer, s.Config())
 	if err == nil && s.Etcd.CompatMixed && (def.Layout() != sequencer.Twitter || def.Epoch() != epoch.UnixMilli(0)) {
@@ -118,7 +120,8 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	defer at.close()
 	fmt.Fprintf(to.out, "serving %s: http %s, grpc %s\n", s.Sequencer, addrOf(at.http), addrOf(at.grpc))
 	if s.Insecure && callers.anyone() {
-		log.WarnContext(ctx, "callers prove no identity; any process that reaches this one can take IDs", "tls", encryption != nil)
+		log.WarnContext(ctx, "callers prove no identity; any process that reaches this one can take IDs", "tls",
+			encryption != nil)
 	}
 	running, stop := context.WithCancelCause(ctx)
 	service := newService(def, log)
@@ -217,7 +220,7 @@ func (s *servers) stop() {
 	s.ended.Wait()
 }
 
-// listeners are the sockets of both servers.
+// listeners are both servers' sockets.
 type listeners struct {
 	http, grpc net.Listener // grpc may be nil
 	tls        *tls.Config  // nil: clear text

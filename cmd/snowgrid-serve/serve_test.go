@@ -48,7 +48,9 @@ func TestServesIDsOverHTTP(t *testing.T) {
 	second.stop()
 	third.stop()
 	code, out, errs := command(t, "status", "--store", at)
-	if code != 0 || !strings.Contains(out, "sequencer orders: alive, epoch 2026-01-01T00:00:00Z, until 2095-09-07, 16 nodes, layout 53/12/64, 16 in use") || strings.Contains(out, "late") {
+	if code != 0 || !strings.Contains(out,
+		"sequencer orders: alive, epoch 2026-01-01T00:00:00Z, until 2095-09-07, 16 nodes, layout 53/12/64, 16 in use") ||
+		strings.Contains(out, "late") {
 		t.Errorf("%d %s\n%s", code, errs, out)
 	}
 }
@@ -82,12 +84,15 @@ func TestRefusesRequests(t *testing.T) {
 			t.Errorf("%.60s %v: %d %s; want %d and %q", tc.body, tc.headers, code, text, tc.status, tc.says)
 		}
 	}
-	for path, want := range map[string]int{"/": 404, "/v1/ids": 405, "/livez": 200, "/readyz": 200, "/ready": 200, "/metrics": 200} {
+	for path, want := range map[string]int{"/": 404, "/v1/ids": 405, "/livez": 200, "/readyz": 200, "/ready": 200,
+		"/metrics": 200} {
 		if code, text := p.get(path); code != want {
 			t.Errorf("GET %s: %d %s", path, code, text)
 		}
 	}
-	if _, text := p.get("/metrics"); !strings.Contains(text, `snowgrid_serve_requests_total{code="conflict",protocol="http"} 3`) || !strings.Contains(text, `snowgrid_ready{sequencer="default"} 1`) {
+	if _, text := p.get("/metrics"); !strings.Contains(text,
+		`snowgrid_serve_requests_total{code="conflict",protocol="http"} 3`) ||
+		!strings.Contains(text, `snowgrid_ready{sequencer="default"} 1`) {
 		t.Error(text)
 	}
 }
@@ -141,11 +146,13 @@ func TestServesIDsOverGRPC(t *testing.T) {
 // TestNotReadyWithoutANode: a process that finds every node held is alive and not ready, with
 // the status of the original at /ready; it becomes ready when a holder has been killed.
 func TestNotReadyWithoutANode(t *testing.T) {
-	args := []string{"--store", "file:" + t.TempDir(), "--window", "1s", "--max-server-cnt", "1", "--s3-lease-acquire-max-delay", "500ms"}
+	args := []string{"--store", "file:" + t.TempDir(), "--window", "1s", "--max-server-cnt", "1",
+		"--s3-lease-acquire-max-delay", "500ms"}
 	holder := start(t, args...)
 	holder.ready()
 	waiting := start(t, args...)
-	for path, want := range map[string]int{"/livez": http.StatusOK, "/readyz": http.StatusServiceUnavailable, "/ready": http.StatusBadRequest} {
+	for path, want := range map[string]int{"/livez": http.StatusOK, "/readyz": http.StatusServiceUnavailable,
+		"/ready": http.StatusBadRequest} {
 		if code, text := waiting.get(path); code != want {
 			t.Errorf("%s: %d %s, want %d", path, code, text, want)
 		}
@@ -153,7 +160,8 @@ func TestNotReadyWithoutANode(t *testing.T) {
 	if _, err := waiting.dial().NextID(t.Context(), &emptypb.Empty{}); status.Code(err) != codes.Unavailable {
 		t.Errorf("an ID without a node: %v", err)
 	}
-	if code, text := waiting.post(`{}`); code != http.StatusServiceUnavailable || !strings.Contains(text, `"unavailable"`) {
+	if code, text := waiting.post(`{}`); code != http.StatusServiceUnavailable ||
+		!strings.Contains(text, `"unavailable"`) {
 		t.Errorf("an ID without a node: %d %s", code, text)
 	}
 	last := holder.ids(`{"n":1000}`)[999]
@@ -187,7 +195,8 @@ func TestStartFailsClearly(t *testing.T) {
 		{"--timeout 1s --store etcd://127.0.0.1:1", "127.0.0.1:1"},
 		{"--store sqlite:" + dir + "/no/such/dir/x.db", "no/such/dir"},
 	} {
-		args := append([]string{"serve", "--store", "file:" + dir, "--http-addr", "127.0.0.1:0", "--grpc-addr", "none"}, strings.Fields(tc.args)...)
+		args := append([]string{"serve", "--store", "file:" + dir, "--http-addr", "127.0.0.1:0", "--grpc-addr", "none"},
+			strings.Fields(tc.args)...)
 		code, out, errs := command(t, args...)
 		if code != exitFailed || !strings.Contains(errs, "snowgrid-serve: ") || !strings.Contains(errs, tc.says) {
 			t.Errorf("%s: %d %s %s; want %q", tc.args, code, out, errs, tc.says)

@@ -102,14 +102,16 @@ func TestOverEtcd(t *testing.T) {
 		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "s="+peers,
 		"--heartbeat-interval", "50", "--election-timeout", "250", "--log-level", "error"))
 	checkStore(t, "etcd://127.0.0.1", configured(t, map[string]any{
-		"etcd_endpoints": []string{fmt.Sprintf("127.0.0.1:%d", port)}, "etcd_prefix": "/i3d/", "etcd_username": "", "etcd_password": "", "max_server_cnt": 3,
+		"etcd_endpoints": []string{fmt.Sprintf("127.0.0.1:%d", port)}, "etcd_prefix": "/i3d/", "etcd_username": "",
+		"etcd_password": "", "max_server_cnt": 3,
 	}), "--window=2s", "--layout=63/22/1024", "--epoch=1970-01-01")
 }
 
 // TestOverS3 uses the configuration of Zeebe's dynamic node IDs (row Z27).
 func TestOverS3(t *testing.T) {
 	home, _ := exec.Command("go", "env", "GOPATH").Output()
-	program := findProgram(t, "versitygw", "go install github.com/versity/versitygw/cmd/versitygw@v1.8.0", filepath.Join(strings.TrimSpace(string(home)), "bin"))
+	program := findProgram(t, "versitygw", "go install github.com/versity/versitygw/cmd/versitygw@v1.8.0",
+		filepath.Join(strings.TrimSpace(string(home)), "bin"))
 	port, dir := freePort(t), t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "ids"), 0o755); err != nil { //nolint:gosec // the server's bucket
 		t.Fatal(err)
@@ -118,12 +120,14 @@ func TestOverS3(t *testing.T) {
 	runServer(t, port, exec.Command(program, "--quiet", "--port", addr, "--access", "a", "--secret", "s", "--region", "us-east-1", "posix", dir)) //nolint:gosec // a program of the machine
 	config := func(bucket string) string {
 		return configured(t, map[string]any{"type": "s3", "max_server_cnt": 3, "s3": map[string]any{
-			"bucketName": bucket, "leaseDuration": "PT2S", "endpoint": "http://" + addr, "region": "us-east-1", "accessKey": "a", "secretKey": "s",
+			"bucketName": bucket, "leaseDuration": "PT2S", "endpoint": "http://" + addr, "region": "us-east-1", "accessKey": "a",
+			"secretKey":      "s",
 			"apiCallTimeout": "1s", "leaseAcquireMaxDelay": "1s", "readinessCheckTimeout": "3s",
 		}})
 	}
 	checkStore(t, "s3://ids/", config("ids"))
-	if code, _, errs := command(t, "serve", config("missing"), "--http-addr=127.0.0.1:0", "--grpc-addr=none"); code != exitFailed || !strings.Contains(errs, "missing") {
+	if code, _, errs := command(t, "serve", config("missing"), "--http-addr=127.0.0.1:0",
+		"--grpc-addr=none"); code != exitFailed || !strings.Contains(errs, "missing") {
 		t.Errorf("a bucket that does not exist: %d %s", code, errs)
 	}
 }
@@ -162,12 +166,15 @@ func TestOverPostgres(t *testing.T) {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	runServer(t, port, server)
-	checkStore(t, "postgres://127.0.0.1", fmt.Sprintf("--store=postgres://tester@127.0.0.1:%d/postgres?sslmode=disable&table=ids", port), "--window=2s", "--max-server-cnt=3", "--failover-bound=2s")
+	checkStore(t, "postgres://127.0.0.1",
+		fmt.Sprintf("--store=postgres://tester@127.0.0.1:%d/postgres?sslmode=disable&table=ids", port), "--window=2s",
+		"--max-server-cnt=3", "--failover-bound=2s")
 }
 
 func TestOverMariaDB(t *testing.T) {
 	const install = "apt-get install mariadb-server"
-	program, initdb := findProgram(t, "mariadbd", install, "/usr/sbin"), findProgram(t, "mariadb-install-db", install, "/usr/bin")
+	program, initdb := findProgram(t, "mariadbd", install, "/usr/sbin"),
+		findProgram(t, "mariadb-install-db", install, "/usr/bin")
 	u, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +186,8 @@ func TestOverMariaDB(t *testing.T) {
 	}
 	runServer(t, port, exec.Command(program, "--no-defaults", "--user="+u.Username, "--datadir="+dir, "--port="+strconv.Itoa(port), //nolint:gosec // a program of the machine
 		"--bind-address=127.0.0.1", "--socket="+filepath.Join(dir, "s"), "--pid-file="+filepath.Join(dir, "pid")))
-	checkStore(t, "mysql://127.0.0.1", fmt.Sprintf("--store=mysql://root@127.0.0.1:%d/mysql?table=ids&no_failover=true", port), "--window=2s", "--max-server-cnt=3")
+	checkStore(t, "mysql://127.0.0.1", fmt.Sprintf("--store=mysql://root@127.0.0.1:%d/mysql?table=ids&no_failover=true",
+		port), "--window=2s", "--max-server-cnt=3")
 }
 
 // checkStore has three processes share a store with three logical nodes. A fourth is not ready
@@ -225,7 +233,8 @@ func checkStore(t *testing.T, name string, args ...string) {
 	seen.add(t, fourth.ids(`{"n":1024}`)...)
 	seen.add(t, holders[1].ids(`{"n":1024}`)...)
 	code, out, errs := command(t, append([]string{"status", "default"}, storeArgs(args)...)...)
-	if code != 0 || !strings.Contains(out, "store "+name) || strings.Count(out, "held") != 3 || !strings.Contains(out, "3 in use") {
+	if code != 0 || !strings.Contains(out, "store "+name) || strings.Count(out, "held") != 3 ||
+		!strings.Contains(out, "3 in use") {
 		t.Errorf("%d %s\n%s", code, errs, out)
 	}
 	for _, p := range []*process{holders[1], holders[2], fourth} {

@@ -15,35 +15,35 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Limits of one request for IDs, and of the requests of all callers together.
+// Limits for one request for IDs, and for all callers' requests together.
 const (
 	maxIDs = wire.MaxIDs
-	// namesMax is how many sequencers have a handle at the same time, besides the one of
-	// the command line and those that are asked for at the moment. A name beyond it takes
-	// the place of the one that was asked for longest ago.
+	// namesMax is the number of sequencers with a handle at the same time, besides the command
+	// line's and the ones in current requests. A further name replaces the least recently requested
+	// one.
 	namesMax = 1024
-	// requestsMax is how many requests are served at the same time, over HTTP and gRPC.
+	// requestsMax is the maximum number of concurrent requests, over HTTP and gRPC.
 	requestsMax = 1024
-	// idleDetach is how long a logical node is kept after the last request for its name.
+	// idleDetach is the time for which a logical node is kept after the last request for its name.
 	idleDetach = time.Minute
 )
 
 // service gives out IDs.
 type service struct {
-	def sequencer.Definition // of the sequencer of the command line
+	def sequencer.Definition // the command line's sequencer
 	log *slog.Logger
 	// access decides which callers get IDs.
 	access *access
 
 	client   atomic.Pointer[store.Client]        // nil until the store is open
-	own      atomic.Pointer[sequencer.Sequencer] // the handle of def, nil until it is attached
+	own      atomic.Pointer[sequencer.Sequencer] // the handle for def, nil until it is attached
 	requests atomic.Int64                        // in progress
 
 	mu    sync.Mutex // guards names; never held while waiting
 	names map[string]*nameUse
 }
 
-// nameUse is a name that was asked for.
+// nameUse is a requested name.
 type nameUse struct {
 	requests int       // in progress
 	last     time.Time // when the last one ended
@@ -54,8 +54,8 @@ func newService(def sequencer.Definition, log *slog.Logger) *service {
 	return &service{def: def, log: log, names: map[string]*nameUse{}}
 }
 
-// attach gets a logical node for the sequencer of the command line, and tries again until
-// it has one or ctx ends. It returns an error only if trying again cannot help.
+// attach gets a logical node for the command line's sequencer, and tries again until it succeeds or
+// ctx ends. It returns an error only if trying again cannot help.
 func (s *service) attach(ctx context.Context, c *store.Client) error {
 	s.client.Store(c)
 	for {
@@ -87,7 +87,8 @@ func (s *service) notReady() error {
 	case s.client.Load() == nil:
 		return errNotOpen
 	case h == nil:
-		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no logical node yet; every node may have a holder, see snowgrid-serve status", s.def.Name())
+		return failure.Errorf(sequencer.ErrUnavailable,
+			"sequencer %q: no logical node yet; every node may have a holder, see snowgrid-serve status", s.def.Name())
 	}
 	if health, found := s.health(); found && !health.Ready {
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", s.def.Name(), health.Reason)
@@ -99,18 +100,21 @@ func (s *service) notReady() error {
 func (s *service) granted() error {
 	h := s.own.Load()
 	if h == nil {
-		return s.notReady() // it says what is missing
+		return s.notReady() // the error names the missing part
 	}
 	if h.State() != sequencer.Attached {
-		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the handle is %v; see the log", s.def.Name(), h.State())
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the handle is %v; see the log",
+			s.def.Name(), h.State())
 	}
 	if until := h.Stats().GrantUntil; !time.Now().Before(until) {
-		return failure.Errorf(sequencer.ErrGrantExpired, "sequencer %q: the grant ended at %s and was not renewed; the log says why", s.def.Name(), until.UTC().Format(time.RFC3339))
+		return failure.Errorf(sequencer.ErrGrantExpired,
+			"sequencer %q: the grant ended at %s and was not renewed; the log says why", s.def.Name(),
+			until.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
-// health returns the state of the handle of the sequencer of the command line.
+// health returns the state of the handle for the command line's sequencer.
 func (s *service) health() (store.SequencerHealth, bool) {
 	c := s.client.Load()
 	if c == nil {
@@ -124,21 +128,22 @@ func (s *service) health() (store.SequencerHealth, bool) {
 	return store.SequencerHealth{}, false
 }
 
-// errNotOpen says that nothing is known of the store yet.
+// errNotOpen means that the store has not been read yet.
 var errNotOpen = failure.Errorf(sequencer.ErrUnavailable, "snowgrid-serve: the store has not answered yet; see the log")
 
 // begin counts a request, which end ends. It refuses one above the limit.
 func (s *service) begin() error {
 	if s.requests.Add(1) > requestsMax {
 		s.end()
-		return failure.Errorf(sequencer.ErrUnavailable, "snowgrid-serve: %d requests are in progress; try again, or run more processes", requestsMax)
+		return failure.Errorf(sequencer.ErrUnavailable,
+			"snowgrid-serve: %d requests are in progress; try again, or run more processes", requestsMax)
 	}
 	return nil
 }
 
 func (s *service) end() { s.requests.Add(-1) }
 
-// fill fills dst with IDs of the sequencer of the command line.
+// fill fills dst with IDs from the command line's sequencer.
 func (s *service) fill(ctx context.Context, dst []sequencer.ID) error {
 	h := s.own.Load()
 	if h == nil {
@@ -151,7 +156,7 @@ func (s *service) fill(ctx context.Context, dst []sequencer.ID) error {
 	return err
 }
 
-// ids serves a request for IDs. An empty name is the sequencer of the command line.
+// ids serves a request for IDs. An empty name selects the command line's sequencer.
 func (s *service) ids(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, error) {
 	n, err := in.Count()
 	if err != nil {
@@ -179,7 +184,8 @@ func (s *service) ids(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse
 		found = true
 		n, err := h.Fill(ctx, ids)
 		// Its name may live again, or its handle was ended for another name.
-		if again := n == 0 && (errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)); !again || try > 1 {
+		if again := n == 0 && (errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)); !again ||
+			try > 1 {
 			return wire.IDsResponse{IDs: ids}, err
 		}
 	}
@@ -193,7 +199,7 @@ func (s *service) nameOf(in wire.IDsRequest) string {
 	return in.Name
 }
 
-// checkOwn refuses another definition of the sequencer of the command line.
+// checkOwn rejects another definition for the command line's sequencer.
 func (s *service) checkOwn(in wire.IDsRequest) error {
 	if in.Create == nil || in.Name == "" {
 		return nil
@@ -205,14 +211,16 @@ func (s *service) checkOwn(in wire.IDsRequest) error {
 	case *in.Create == (wire.IDsCreate{}), def == s.def:
 		return nil
 	}
-	return failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: this process has %v, requested was %v; use the existing definition, or another name", in.Name, s.def, def)
+	return failure.Errorf(sequencer.ErrConflict,
+		"sequencer %q: conflicting definition: this process has %v, requested was %v; use the existing definition, or another name", in.Name, s.def, def)
 }
 
 func createConfig(in wire.IDsRequest) sequencer.Config {
-	return wire.CreateRequest{Name: in.Name, Epoch: in.Create.Epoch, Nodes: in.Create.Nodes, Layout: in.Create.Layout}.Config()
+	return wire.CreateRequest{Name: in.Name, Epoch: in.Create.Epoch,
+		Nodes: in.Create.Nodes, Layout: in.Create.Layout}.Config()
 }
 
-// open returns the handle of a name, of a sequencer that is created if the request says so.
+// open returns a name's handle. It creates the sequencer if the request allows it.
 func open(ctx context.Context, c *store.Client, in wire.IDsRequest) (h *sequencer.Sequencer, err error) {
 	if in.Create == nil {
 		h, err = c.OpenSequencer(ctx, in.Name)
@@ -235,8 +243,8 @@ func (s *service) enter(name string) {
 	s.names[name].requests++
 }
 
-// leave ends a request, which found the sequencer or not, and returns the names whose
-// handles end because there are too many.
+// leave ends a request, which found the sequencer or not, and returns surplus names, whose handles
+// must end.
 func (s *service) leave(name string, found bool) (surplus []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,7 +257,7 @@ func (s *service) leave(name string, found bool) (surplus []string) {
 	for len(s.names) > namesMax {
 		oldest, found := s.oldest()
 		if !found {
-			break // all are asked for at the moment
+			break // all are in current requests
 		}
 		delete(s.names, oldest)
 		surplus = append(surplus, oldest)
@@ -257,8 +265,7 @@ func (s *service) leave(name string, found bool) (surplus []string) {
 	return surplus
 }
 
-// oldest returns the name without a request that was asked for longest ago. The caller
-// holds mu.
+// oldest returns the least recently requested name without a current request. The caller holds mu.
 func (s *service) oldest() (name string, found bool) {
 	for n, use := range s.names {
 		if use.requests == 0 && (!found || use.last.Before(s.names[name].last)) {
@@ -268,7 +275,7 @@ func (s *service) oldest() (name string, found bool) {
 	return name, found
 }
 
-// forget ends the handles of names; their logical nodes are returned.
+// forget ends the names' handles; their logical nodes are returned.
 func (s *service) forget(ctx context.Context, c *store.Client, names []string) {
 	for _, name := range names {
 		if err := c.Forget(context.WithoutCancel(ctx), name); err != nil {

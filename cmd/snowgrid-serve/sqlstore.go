@@ -24,10 +24,10 @@ import (
 // defaultTable is the table without a parameter table.
 const defaultTable = "snowgrid"
 
-// The parameters of a database's URL that are not the driver's.
+// The parameters in a database URL that the driver does not use.
 const (
-	paramTable      = "table"       // the table of the records; it is created
-	paramNoFailover = "no_failover" // true: no other server ever takes the place of this one
+	paramTable      = "table"       // the records' table, which is created
+	paramNoFailover = "no_failover" // true: no other server ever replaces this one
 )
 
 // openPostgres opens a database with the driver pgx, which reads the rest of the URL.
@@ -38,7 +38,8 @@ func openPostgres(ctx context.Context, f storeFlags, scheme, rest string) (opene
 	}
 	cfg, err := pgx.ParseConfig(scheme + ":" + rest)
 	if err != nil {
-		return opened{}, errors.New("the driver cannot read the URL; write postgres://USER:PASSWORD@HOST:5432/DATABASE") // its text may show the password
+		// its text may contain the password
+		return opened{}, errors.New("the driver cannot read the URL; write postgres://USER:PASSWORD@HOST:5432/DATABASE")
 	}
 	name := fmt.Sprintf("postgres://%s:%d/%s", cfg.Host, cfg.Port, cfg.Database)
 	return f.openTable(ctx, stdlib.OpenDB(*cfg), records.PostgreSQL, own, name)
@@ -93,7 +94,8 @@ func openSQLite(ctx context.Context, f storeFlags, _, rest string) (opened, erro
 	if file == "" || strings.Contains(file, ":memory:") {
 		return opened{}, errors.New("name a file, such as sqlite:ids.db: a database in memory is lost with the process")
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+
+		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 	if err != nil {
 		return opened{}, fmt.Errorf("open %s: %w", file, err)
 	}
@@ -103,7 +105,7 @@ func openSQLite(ctx context.Context, f storeFlags, _, rest string) (opened, erro
 	return f.openTable(ctx, db, records.SQLite, own, "sqlite:"+file)
 }
 
-// ownParams takes the parameters out of a URL that are not the driver's.
+// ownParams removes the parameters that the driver does not use from a URL.
 func ownParams(rest string) (without string, own url.Values, err error) {
 	base, query, _ := strings.Cut(rest, "?")
 	all, err := url.ParseQuery(query)
@@ -123,7 +125,7 @@ func ownParams(rest string) (without string, own url.Values, err error) {
 	return base, own, nil
 }
 
-// isStarting reports whether an error is that of a server that does not run, or not yet.
+// isStarting reports whether an error came from a server that does not run, or not yet.
 func isStarting(err error) bool {
 	var network net.Error
 	var state *pgconn.PgError
@@ -131,7 +133,8 @@ func isStarting(err error) bool {
 }
 
 // openTable returns the store in a table, which it creates.
-func (f storeFlags) openTable(ctx context.Context, db *sql.DB, dialect records.Dialect, own url.Values, name string) (opened, error) {
+func (f storeFlags) openTable(ctx context.Context, db *sql.DB, dialect records.Dialect, own url.Values,
+	name string) (opened, error) {
 	table := defaultTable
 	if own.Has(paramTable) {
 		table = own.Get(paramTable)

@@ -12,14 +12,14 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// statusCommand prints the records of a store.
+// statusCommand prints a store's records.
 type statusCommand struct {
 	Name string `arg:"" optional:"" help:"Sequencer; all by default."`
 	storeFlags
 	Output string `short:"o" help:"Output format: table or json." enum:"table,json" default:"table"`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (statusCommand) Help() string {
 	return `The command only reads. STATE of a record is free, held, late (held, and its holder did not renew it in time:
 others may take it), retired, closed (of a destroyed sequencer), missing or damaged (see repair). A holder may use the

@@ -11,8 +11,8 @@ import (
 	"github.com/snowgrid/snowgrid/client/store"
 )
 
-// storeFlags say where the records are. The keys of the original systems are flags of
-// their own, so that their configuration files can be used.
+// storeFlags locate the records. The original systems' keys are separate flags, so that their
+// configuration files can be used.
 type storeFlags struct {
 	Store string `help:"Where the records are: file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:, as in snowgrid-serve --help. Default: the bucket of --s3-bucket-name, or the servers of --etcd-endpoints." env:"SNOWGRID_STORE" placeholder:"URL"`
 	Type  string `help:"Kind of the store: s3 or etcd. Only as a check; fixed node IDs need no store." env:"SNOWGRID_TYPE" placeholder:"KIND"`
@@ -28,14 +28,14 @@ type storeFlags struct {
 	reads bool `kong:"-"` // the store is not created if it is missing
 }
 
-// opened is a store, and what ends with its use.
+// opened is a store, and the resources that end with its use.
 type opened struct {
 	store.Store
 	name   string // for people: without credentials
 	closed func()
 }
 
-// storeKinds are the schemes of --store.
+// storeKinds are the schemes for --store.
 var storeKinds = []struct {
 	schemes []string
 	open    func(ctx context.Context, f storeFlags, scheme, rest string) (opened, error)
@@ -48,12 +48,13 @@ var storeKinds = []struct {
 	{[]string{"sqlite"}, openSQLite},
 }
 
-// url returns the store's URL, made of the keys of an original system if there is none.
+// url returns the store's URL, built from an original system's keys if there is none.
 func (f storeFlags) url() (string, error) {
 	url := f.Store
 	switch {
 	case f.Type == "fixed":
-		return "", errors.New("type: a fixed node ID needs no store, and gives equal IDs when two processes have the same one; give s3, etcd, or a --store")
+		return "",
+			errors.New("type: a fixed node ID needs no store, and gives equal IDs when two processes have the same one; give s3, etcd, or a --store")
 	case f.Type != "" && f.Type != "s3" && f.Type != "etcd":
 		return "", fmt.Errorf("type: %.40q is unknown; give s3 or etcd", f.Type)
 	case f.S3.any() && f.S3.BucketName == "" && !strings.HasPrefix(url, "s3:"):
@@ -93,21 +94,24 @@ func (f storeFlags) open(ctx context.Context) (opened, error) {
 		}
 	}
 	if !found { // it may be anything, a password too
-		return opened{}, errors.New("--store is not a URL of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE")
+		return opened{},
+			errors.New("--store is not a URL of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE")
 	}
-	return opened{}, fmt.Errorf("--store %.20q: not the scheme of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE", scheme)
+	return opened{},
+		fmt.Errorf("--store %.20q: not the scheme of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE", scheme)
 }
 
 // window returns the window that is stated, 0 for the default.
 func (f storeFlags) window() time.Duration { return f.Window.of() + f.S3.LeaseDuration.of() }
 
-// windows returns the part of the client's configuration that the store's own keys state.
+// windows returns the part of the client's configuration that the store's own keys set.
 func (f storeFlags) windows() (store.Config, error) {
 	if err := f.S3.check(); err != nil {
 		return store.Config{}, err
 	}
 	if f.Window != nil && f.S3.LeaseDuration != nil || f.Task != "" && f.S3.TaskID != "" {
-		return store.Config{}, errors.New("--window and s3.leaseDuration, and --task and s3.taskId, are one setting each; give one of both")
+		return store.Config{}, errors.New(
+			"--window and s3.leaseDuration, and --task and s3.taskId, are one setting each; give one of both")
 	}
 	if f.Window != nil && *f.Window <= 0 {
 		return store.Config{}, fmt.Errorf("--window: %v is not a positive duration; give one such as 15s", f.Window.of())
@@ -119,9 +123,10 @@ func (f storeFlags) windows() (store.Config, error) {
 	}, nil
 }
 
-// use runs f with the store and a client of it. The client is closed without a word to the
+// use runs f with the store and a client for it. The client is closed without a request to the
 // store: it has no logical nodes.
-func (f storeFlags) use(ctx context.Context, log *slog.Logger, do func(ctx context.Context, o opened, c *store.Client) error) error {
+func (f storeFlags) use(ctx context.Context, log *slog.Logger,
+	do func(ctx context.Context, o opened, c *store.Client) error) error {
 	o, err := f.open(ctx)
 	if err != nil {
 		return err

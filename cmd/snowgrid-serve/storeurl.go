@@ -20,8 +20,8 @@ type address struct {
 	query url.Values
 }
 
-// parseAddress parses what follows the scheme's colon: //user:password@host,host/path?query.
-// Parameters that are not among the given ones are refused; nil allows all.
+// parseAddress parses the part after the scheme's colon: //user:password@host,host/path?query. Only
+// parameters in params are accepted; nil allows all.
 func parseAddress(rest string, params []string) (a address, err error) {
 	rest, query, _ := strings.Cut(rest, "?")
 	if a.query, err = parseQuery(query, params); err != nil {
@@ -38,7 +38,8 @@ func parseAddress(rest string, params []string) (a address, err error) {
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		u, err := url.Parse("x://" + authority[:i] + "@host")
 		if err != nil {
-			return a, fmt.Errorf("the user or password is not a URL's: escape special characters by %%XX") // the cause would show the password
+			// the cause would contain the password
+			return a, fmt.Errorf("the user or password is not a URL's: escape special characters by %%XX")
 		}
 		a.user, authority = u.User, authority[i+1:]
 	}
@@ -50,8 +51,7 @@ func parseAddress(rest string, params []string) (a address, err error) {
 	return a, nil
 }
 
-// parseQuery parses parameters, of which only the given ones are allowed, once each; nil
-// allows all.
+// parseQuery parses parameters. Only the given ones are accepted, once each; nil allows all.
 func parseQuery(query string, params []string) (url.Values, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {

@@ -65,7 +65,8 @@ func (a testAuthority) stating(uris ...string) *tls.Certificate {
 	}
 	own := a.pair(a.Certificate(), key)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "web"}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "web"}, NotBefore: time.Now().Add(-time.Minute),
+		NotAfter:    time.Now().Add(time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	for _, text := range uris {
@@ -102,7 +103,8 @@ func (a testAuthority) write(dir string) tlsFlags {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	f := tlsFlags{TLSCert: filepath.Join(dir, "server.crt"), TLSKey: filepath.Join(dir, "server.key"), TLSClientCA: filepath.Join(dir, "ca.crt"), every: time.Millisecond}
+	f := tlsFlags{TLSCert: filepath.Join(dir, "server.crt"), TLSKey: filepath.Join(dir, "server.key"),
+		TLSClientCA: filepath.Join(dir, "ca.crt"), every: time.Millisecond}
 	for file, text := range map[string][]byte{f.TLSCert: certPEM, f.TLSKey: keyPEM, f.TLSClientCA: a.Certificate()} {
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			a.t.Fatal(err)
@@ -199,14 +201,15 @@ func TestCallersNeedCertificates(t *testing.T) {
 		ids, other, metric int // status of IDs of the own sequencer, of "orders-1", of /metrics
 		rpc                codes.Code
 	}{
-		"none":                 {nil, 401, 401, 401, codes.Unauthenticated},
-		"reader":               {own.of(security.Reader), 403, 403, 200, codes.PermissionDenied},
-		"holder":               {own.of(security.Holder), 200, 200, 200, codes.OK},
-		"holder of orders":     {own.of(security.Holder, "orders-*"), 403, 200, 200, codes.PermissionDenied},
-		"holder of the own":    {own.of(security.Holder, "default"), 200, 403, 200, codes.OK},
-		"without a role":       {own.stating(), 200, 200, 200, codes.OK},
-		"of another scheme":    {own.stating("spiffe://example.org/web"), 200, 200, 200, codes.OK},
-		"with two roles":       {own.stating("spiffe://snowgrid/role/admin", "spiffe://snowgrid/role/reader"), 403, 403, 403, codes.PermissionDenied},
+		"none":              {nil, 401, 401, 401, codes.Unauthenticated},
+		"reader":            {own.of(security.Reader), 403, 403, 200, codes.PermissionDenied},
+		"holder":            {own.of(security.Holder), 200, 200, 200, codes.OK},
+		"holder of orders":  {own.of(security.Holder, "orders-*"), 403, 200, 200, codes.PermissionDenied},
+		"holder of the own": {own.of(security.Holder, "default"), 200, 403, 200, codes.OK},
+		"without a role":    {own.stating(), 200, 200, 200, codes.OK},
+		"of another scheme": {own.stating("spiffe://example.org/web"), 200, 200, 200, codes.OK},
+		"with two roles": {own.stating("spiffe://snowgrid/role/admin", "spiffe://snowgrid/role/reader"), 403, 403, 403,
+			codes.PermissionDenied},
 		"of an unknown role":   {own.stating("spiffe://snowgrid/role/emperor"), 403, 403, 403, codes.PermissionDenied},
 		"of another authority": {foreign.of(security.Admin), 0, 0, 0, codes.Unavailable},
 	} {
@@ -279,19 +282,23 @@ func TestStartFailsWithoutCertificates(t *testing.T) {
 	dir := t.TempDir()
 	f := newTestAuthority(t).write(dir)
 	bad := filepath.Join(dir, "bad.pem")
-	if err := os.WriteFile(bad, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}), 0o600); err != nil {
+	if err := os.WriteFile(bad, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for says, args := range map[string][]string{
 		"0.0.0.0:0 can be reached from other machines": {"--http-addr", "0.0.0.0:0"},
 		":0 can be reached from other machines":        {"--grpc-addr", ":0"},
-		"10.0.0.1:0 can be reached":                    {"--http-addr", "10.0.0.1:0", "--tls-cert", f.TLSCert, "--tls-key", f.TLSKey},
-		"give both or neither":                         {"--tls-cert", f.TLSCert},
-		"give --tls-cert and --tls-key, too":           {"--tls-client-ca", f.TLSClientCA},
-		"no such file":                                 {"--tls-cert", f.TLSCert, "--tls-key", f.TLSKey, "--tls-client-ca", filepath.Join(dir, "none")},
-		"bad.pem has no certificate":                   {"--tls-cert", f.TLSCert, "--tls-key", f.TLSKey, "--tls-client-ca", bad},
+		"10.0.0.1:0 can be reached": {"--http-addr", "10.0.0.1:0", "--tls-cert", f.TLSCert,
+			"--tls-key", f.TLSKey},
+		"give both or neither":               {"--tls-cert", f.TLSCert},
+		"give --tls-cert and --tls-key, too": {"--tls-client-ca", f.TLSClientCA},
+		"no such file": {"--tls-cert", f.TLSCert, "--tls-key", f.TLSKey, "--tls-client-ca",
+			filepath.Join(dir, "none")},
+		"bad.pem has no certificate": {"--tls-cert", f.TLSCert, "--tls-key", f.TLSKey, "--tls-client-ca", bad},
 	} {
-		status, stdout, stderr := command(t, append([]string{"serve", "--store", "file:" + filepath.Join(dir, "ids"), "--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"}, args...)...)
+		status, stdout, stderr := command(t, append([]string{"serve", "--store", "file:" + filepath.Join(dir, "ids"),
+			"--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"}, args...)...)
 		if status != exitFailed || stdout != "" || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: status %d, %q, %s; want %s in one line", args, status, stdout, stderr, says)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// tlsFlags are the certificates of both servers.
+// tlsFlags are both servers' certificates.
 type tlsFlags struct {
 	TLSCert     string `name:"tls-cert" help:"Certificate of this process with its chain, in PEM. It and the two files below are read again when they change." env:"SNOWGRID_TLS_CERT" placeholder:"FILE"`
 	TLSKey      string `name:"tls-key" help:"Private key of --tls-cert, in PEM." env:"SNOWGRID_TLS_KEY" placeholder:"FILE"`
@@ -47,7 +47,7 @@ func (f tlsFlags) load() (*tls.Config, *access, error) {
 	}
 	cfg := security.Config{CertFile: f.TLSCert, KeyFile: f.TLSKey, CAFile: f.TLSClientCA, Every: f.every}
 	if f.TLSClientCA == "" {
-		cfg.CAFile = f.TLSCert // callers are not asked for a certificate
+		cfg.CAFile = f.TLSCert // callers need no certificate
 	}
 	credentials, err := security.Load(cfg, security.Member)
 	if err != nil {
@@ -71,14 +71,15 @@ func (f tlsFlags) load() (*tls.Config, *access, error) {
 	return conf, &access{credentials: credentials, open: f.TLSClientCA == ""}, nil
 }
 
-// watch follows changes of the files until ctx ends.
+// watch follows file changes until ctx ends.
 func (a *access) watch(ctx context.Context, log *slog.Logger) {
 	if a == nil {
 		return
 	}
 	a.credentials.Watch(ctx, func(err error) {
 		if err != nil {
-			log.WarnContext(ctx, "certificates not reloaded", "error", err, "advice", "the process continues with the earlier ones; correct the files, which are read again every few seconds")
+			log.WarnContext(ctx, "certificates not reloaded", "error", err, "advice",
+				"the process continues with the earlier ones; correct the files, which are read again every few seconds")
 			return
 		}
 		log.InfoContext(ctx, "certificates reloaded", "certificate_expires", a.credentials.Expiry())

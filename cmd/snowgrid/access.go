@@ -31,7 +31,8 @@ const (
 
 // clearText reaches members that run without security. Like all calls to members it takes no
 // proxy from the environment: a member is not reached through one.
-var clearText = &access{scheme: "http", http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: noRedirect}}
+var clearText = &access{scheme: "http", http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: noRedirect}}
 
 // openAccess returns the access that a configuration states; nil is clear text.
 func openAccess(cfg *security.Config) (*access, error) {
@@ -50,7 +51,8 @@ func openAccess(cfg *security.Config) (*access, error) {
 		},
 		DisableKeepAlives: true, // a command makes a few calls
 	}
-	return &access{scheme: "https", token: cfg.Token, http: &http.Client{Transport: transport, CheckRedirect: noRedirect}}, nil
+	return &access{scheme: "https", token: cfg.Token,
+		http: &http.Client{Transport: transport, CheckRedirect: noRedirect}}, nil
 }
 
 // noRedirect keeps requests, and the token in them, at the original address.
@@ -78,7 +80,8 @@ func (a *access) do(request *http.Request) (*http.Response, error) {
 	}
 	response, err := a.http.Do(request)
 	switch {
-	case err == nil && a.scheme == "http" && response.StatusCode == http.StatusBadRequest && !response.ProtoAtLeast(1, 1) && speaksTLS(request.Context(), request.URL.Host):
+	case err == nil && a.scheme == "http" && response.StatusCode == http.StatusBadRequest &&
+		!response.ProtoAtLeast(1, 1) && speaksTLS(request.Context(), request.URL.Host):
 		_ = response.Body.Close()
 		return nil, expectsTLS(request.URL.Host)
 	case err == nil:
@@ -97,7 +100,7 @@ func withAccess(ctx context.Context, a *access) context.Context {
 	return context.WithValue(ctx, accessKey{}, a)
 }
 
-// accessOf returns the access of a context; clear text if it has none.
+// accessOf returns a context's access; clear text if it has none.
 func accessOf(ctx context.Context) *access {
 	if a, found := ctx.Value(accessKey{}).(*access); found {
 		return a
@@ -117,7 +120,7 @@ func (e *notTrustedError) Error() string { return e.addr + ": " + e.reason }
 // Unwrap returns the cause.
 func (e *notTrustedError) Unwrap() error { return e.cause }
 
-// explained returns the error of a request that got no answer.
+// explained returns the error for a request without an answer.
 func explained(addr string, err error) error {
 	if sentence := security.Explain(err); sentence != err.Error() {
 		return &notTrustedError{addr: addr, reason: sentence, cause: err}
@@ -162,17 +165,20 @@ func meet(ctx context.Context, addrs []string) error {
 
 // expectsTLS returns the error of a request in clear text to a member that expects TLS.
 func expectsTLS(addr string) error {
-	return &notTrustedError{addr: addr, reason: "the member expects TLS: give --security-dir (SNOWGRID_SECURITY_DIR), or --tls-ca with a certificate or a token"}
+	return &notTrustedError{addr: addr,
+		reason: "the member expects TLS: give --security-dir (SNOWGRID_SECURITY_DIR), or --tls-ca with a certificate or a token"}
 }
 
 // isForTLS reports whether a reply rejects a clear-text request to a TLS port.
 func isForTLS(response *http.Response, answer []byte) bool {
-	return response.StatusCode == http.StatusBadRequest && strings.Contains(string(answer), "HTTP request to an HTTPS server")
+	return response.StatusCode == http.StatusBadRequest &&
+		strings.Contains(string(answer), "HTTP request to an HTTPS server")
 }
 
 // cutOff reports whether the other side ended a connection without an answer.
 func cutOff(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE)
 }
 
 // speaksTLS reports whether addr accepts TLS. It verifies nothing and sends nothing.

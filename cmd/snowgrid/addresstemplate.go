@@ -22,7 +22,8 @@ func expandAddr(flag, value string) (string, error) {
 	case err != nil && strings.Count(out, ":") > 1:
 		return "", fmt.Errorf("--%s=%s: the template gives %s, an IPv6 address; write [{{ ... }}]:PORT", flag, value, out)
 	case err != nil:
-		return "", fmt.Errorf("--%s=%s: the template gives %s, which is not host:port; write {{ ... }}:PORT", flag, value, out)
+		return "", fmt.Errorf("--%s=%s: the template gives %s, which is not host:port; write {{ ... }}:PORT", flag,
+			value, out)
 	}
 	return out, nil
 }
@@ -43,11 +44,13 @@ func expandTemplate(flag, value string) (string, error) {
 	}
 	out, err := template.Parse(value)
 	if err != nil {
-		return "", fmt.Errorf("--%s=%s: not a template of addresses: %w; see https://pkg.go.dev/github.com/hashicorp/go-sockaddr/template", flag, value, err)
+		return "",
+			fmt.Errorf("--%s=%s: not a template of addresses: %w; see https://pkg.go.dev/github.com/hashicorp/go-sockaddr/template", flag, value, err)
 	}
 	out = strings.TrimSpace(out)
 	if len(strings.Fields(out)) > 1 || strings.Contains(out, ",") {
-		return "", fmt.Errorf("--%s=%s: the template gives several addresses, %q; restrict it to one, for instance by | limit 1", flag, value, out)
+		return "", fmt.Errorf(
+			"--%s=%s: the template gives several addresses, %q; restrict it to one, for instance by | limit 1", flag, value, out)
 	}
 	return out, nil
 }

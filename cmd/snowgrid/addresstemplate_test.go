@@ -27,8 +27,10 @@ func loopbackName(t *testing.T) string {
 // TestAddressTemplates: templates are executed in the addresses where the agent listens and
 // in the host that others reach it at, and other values stay as they are.
 func TestAddressTemplates(t *testing.T) {
-	lo := `{{ GetAllInterfaces | include "name" "^` + loopbackName(t) + `$" | include "type" "IPv4" | limit 1 | attr "address" }}`
-	parsed, err := parse(t, "agent", "--gossip-addr", lo+":1001", "--raft-addr", lo+":1002", "--api-addr", "10.0.0.1:1003", "--advertise-host", lo)
+	lo := `{{ GetAllInterfaces | include "name" "^` + loopbackName(t) +
+		`$" | include "type" "IPv4" | limit 1 | attr "address" }}`
+	parsed, err := parse(t, "agent", "--gossip-addr", lo+":1001", "--raft-addr", lo+":1002", "--api-addr", "10.0.0.1:1003",
+		"--advertise-host", lo)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ type agentCommand struct {
 	agentFlags
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (agentCommand) Help() string {
 	return `The agent runs until SIGTERM or Ctrl-C, then hands its partitions over and leaves the grid. A second signal
 terminates it immediately. SIGHUP reads the configuration again: the log level, certificates and keys change, all else
@@ -96,7 +96,8 @@ func (a *agentCommand) Run(ctx context.Context, parsed *kong.Context, args argum
 	ops.serves(member)
 	reloads.serves(member)
 	addrs := member.Addrs()
-	fmt.Fprintf(to.out, "serving grid %s: api %s, gossip %s, raft %s\n", member.Status().Name, addrs.API, addrs.Gossip, addrs.Raft)
+	fmt.Fprintf(to.out, "serving grid %s: api %s, gossip %s, raft %s\n", member.Status().Name, addrs.API, addrs.Gossip,
+		addrs.Raft)
 	manager.ready("serving grid " + member.Status().Name + ", API " + addrs.API)
 	// Leaving takes a while, and the service manager has to see signs of life until its end.
 	watched, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -124,7 +125,8 @@ func (a *agentCommand) leave(ctx context.Context, member *grid.Member, logger *s
 	go reportLeaving(ctx, member.Status, logger)
 	if err := member.Leave(ctx); err != nil {
 		_ = member.Close()
-		return fmt.Errorf("the member ended without leaving the grid cleanly; the other members take over its partitions: %w", err)
+		return fmt.Errorf("the member ended without leaving the grid cleanly; the other members take over its partitions: %w",
+			err)
 	}
 	logger.InfoContext(ctx, "member left")
 	return nil

@@ -23,8 +23,9 @@ func TestAgentEndsByRequest(t *testing.T) {
 	}
 	port := func(i int) string { return strings.TrimPrefix(addrs[i], "127.0.0.1:") }
 	file := filepath.Join(t.TempDir(), "agent.yaml")
-	text := fmt.Sprintf("id: ''\naddress: 127.0.0.1\nprotocol.port: %s\nserver.port: %s\niteration.interval.ms: 1000\nclient.threads: 3\n"+
-		"raft-addr: %s\nexpect: 1\ndata-dir: %s\n", port(0), port(1), addrs[2], t.TempDir())
+	text := fmt.Sprintf(
+		"id: ''\naddress: 127.0.0.1\nprotocol.port: %s\nserver.port: %s\niteration.interval.ms: 1000\nclient.threads: 3\n"+
+			"raft-addr: %s\nexpect: 1\ndata-dir: %s\n", port(0), port(1), addrs[2], t.TempDir())
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,8 @@ type opsFlags struct {
 func (f *opsFlags) apply(*grid.Config) error {
 	if f.OpsAddr == "" {
 		if f.Pprof {
-			return badValue("pprof", f.Pprof, "it needs a listener; give --ops-addr with a loopback address, such as 127.0.0.1:7949")
+			return badValue("pprof", f.Pprof,
+				"it needs a listener; give --ops-addr with a loopback address, such as 127.0.0.1:7949")
 		}
 		return nil
 	}
@@ -26,7 +27,8 @@ func (f *opsFlags) apply(*grid.Config) error {
 		return badValue("ops-addr", f.OpsAddr, "not host:port (%v); give an address such as 127.0.0.1:7949", err)
 	}
 	if f.Pprof && !isLoopback(f.OpsAddr) {
-		return badValue("ops-addr", f.OpsAddr, "with --pprof it has to be a loopback address, since profiles show the memory of the process; give 127.0.0.1:PORT, or omit --pprof")
+		return badValue("ops-addr", f.OpsAddr,
+			"with --pprof it has to be a loopback address, since profiles show the memory of the process; give 127.0.0.1:PORT, or omit --pprof")
 	}
 	return nil
 }

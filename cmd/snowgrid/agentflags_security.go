@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// securityFlags are the keys and certificates of the member. Secrets have the tag secret:
+// securityFlags are the member's keys and certificates. Secrets have the tag secret:
 // their values are not printed, and no file that any user may change can set them.
 type securityFlags struct {
 	credentialFlags
@@ -32,7 +32,8 @@ func (f *securityFlags) apply(cfg *grid.Config) error {
 	if f.GossipKey != "" {
 		raw, err := base64.StdEncoding.DecodeString(f.GossipKey)
 		if err != nil || security.CheckGossipKey(raw) != nil {
-			err = badValue("gossip-key", "", "this is not a key; give 16, 24 or 32 random bytes in base64, such as from openssl rand -base64 32")
+			err = badValue("gossip-key", "",
+				"this is not a key; give 16, 24 or 32 random bytes in base64, such as from openssl rand -base64 32")
 		}
 		cfg.GossipKey, faults = raw, append(faults, err)
 		if err != nil {

@@ -21,7 +21,8 @@ type settingsFlags struct {
 func (f *settingsFlags) apply(cfg *grid.Config) error {
 	cfg.Name, cfg.Expect, cfg.Partitions, cfg.Window = f.Name, f.Expect, f.Partitions, f.Window
 	if f.Backups != nil && (*f.Backups < 0 || *f.Backups > grid.MaxBackups) {
-		return badValue("backups", *f.Backups, "give 0 for none, 1 to %d for as many backups, or omit it to use the grid's setting", grid.MaxBackups)
+		return badValue("backups", *f.Backups,
+			"give 0 for none, 1 to %d for as many backups, or omit it to use the grid's setting", grid.MaxBackups)
 	}
 	cfg.Backups = f.backups()
 	return nil

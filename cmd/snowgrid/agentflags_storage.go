@@ -23,7 +23,7 @@ type anchorFlags struct {
 	Anchor      string        `help:"Store of the record that limits the grid's ceiling, for all members the same: file:DIR. Lives of the grid that know nothing of each other wait for one another then. Default: none." env:"SNOWGRID_ANCHOR" placeholder:"file:DIR"`
 	AnchorAhead time.Duration `help:"Distance of the anchor's limit ahead of cluster time. Default: 30s, or two windows." env:"SNOWGRID_ANCHOR_AHEAD" placeholder:"DURATION"`
 
-	// open opens the directory of a store, nil for store.OpenFile.
+	// open opens a store's directory, nil for store.OpenFile.
 	open func(dir string) (store.Store, error)
 }
 
@@ -35,14 +35,15 @@ func (f *anchorFlags) apply(cfg *grid.Config) (err error) {
 	return nil
 }
 
-// anchor opens the store of the anchor, nil for none.
+// anchor opens the anchor's store, nil for none.
 func (f *anchorFlags) anchor() (store.Store, error) {
 	dir, isFile := strings.CutPrefix(f.Anchor, "file:")
 	switch {
 	case f.Anchor == "":
 		return nil, nil
 	case !isFile || dir == "":
-		return nil, badValue("anchor", f.Anchor, "give file:DIR; other stores are set by a program that embeds a member (grid.Config.Anchor)")
+		return nil, badValue("anchor", f.Anchor,
+			"give file:DIR; other stores are set by a program that embeds a member (grid.Config.Anchor)")
 	}
 	open := f.open
 	if open == nil {

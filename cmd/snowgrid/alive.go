@@ -17,13 +17,13 @@ type aliveCommand struct {
 	outputFlag
 }
 
-// alive is the result of the command as JSON.
+// alive is the command's result as JSON.
 type alive struct {
 	Alive bool   `json:"alive"` // true: a member that does not answer is an error
 	Addr  string `json:"addr"`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (aliveCommand) Help() string {
 	return `The health check of a container: the exit status is 0 if the member answers, 1 otherwise. It says nothing of
 the grid: a member that waits for its grid is alive, and restarting it would not help.

@@ -18,7 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// answerBytesMax limits the size of an answer.
+// answerBytesMax limits an answer's size.
 const answerBytesMax = 64 << 20
 
 // notAnsweredError reports that no member replied at an address.
@@ -35,7 +35,7 @@ func (e *notAnsweredError) Error() string {
 // Unwrap returns the cause.
 func (e *notAnsweredError) Unwrap() error { return e.cause }
 
-// Is reports whether the error is of the kind errNoMember.
+// Is reports whether target is errNoMember.
 func (e *notAnsweredError) Is(target error) bool { return target == errNoMember }
 
 // connectionReason describes in a few words why a connection failed.
@@ -58,7 +58,8 @@ func connectionReason(err error) string {
 // eachUntilAnswered tries the addresses in order until a member replies, and returns its address. Each
 // gets an equal share of the remaining time. A refusal leads to the next address, since another member
 // may serve.
-func eachUntilAnswered(ctx context.Context, addrs []string, ask func(ctx context.Context, addr string) error) (string, error) {
+func eachUntilAnswered(ctx context.Context, addrs []string,
+	ask func(ctx context.Context, addr string) error) (string, error) {
 	var silent, refusals []string
 	var refused error
 	for i, addr := range addrs {
@@ -114,12 +115,12 @@ func fetchStatus(ctx context.Context, addr string) (status grid.Status, err erro
 	return status, err
 }
 
-// get reads a JSON document of the member at an address.
+// get reads a JSON document from the member at an address.
 func get(ctx context.Context, addr, path string, out any) error {
 	return call(ctx, http.MethodGet, addr, path, http.Header{"Accept": {wire.JSON}}, nil, out)
 }
 
-// postTo sends an operator's request to one incarnation of a member.
+// postTo sends an operator's request to one incarnation.
 func postTo(ctx context.Context, addr, incarnation, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -133,7 +134,7 @@ func postTo(ctx context.Context, addr, incarnation, path string, in, out any) er
 }
 
 // call makes one request and decodes the answer. A refusal matches its sentinel; an error
-// of the connection is a notAnsweredError.
+// on the connection is a notAnsweredError.
 func call(ctx context.Context, method, addr, path string, header http.Header, body []byte, out any) error {
 	to := accessOf(ctx)
 	request, err := http.NewRequestWithContext(ctx, method, to.scheme+"://"+addr+path, bytes.NewReader(body))

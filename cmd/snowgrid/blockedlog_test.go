@@ -40,7 +40,8 @@ func startRun(t *testing.T, to streams, args ...string) (api string, end context
 	ctx, cancel := context.WithCancel(t.Context())
 	done, dir := make(chan int, 1), t.TempDir()
 	go func() {
-		done <- run(ctx, append([]string{"agent", "--expect", "1", "--gossip-addr", addrs[0], "--raft-addr", addrs[1], "--api-addr", addrs[2], "--data-dir", dir}, args...), to)
+		done <- run(ctx, append([]string{"agent", "--expect", "1", "--gossip-addr", addrs[0], "--raft-addr", addrs[1],
+			"--api-addr", addrs[2], "--data-dir", dir}, args...), to)
 	}()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		if res, err := http.Get("http://" + addrs[2] + "/readyz"); err == nil { //nolint:noctx // loopback

@@ -32,7 +32,7 @@ type bundleManifest struct {
 	Problems []bundleProblem `json:"problems"`
 }
 
-// bundledFile is one file of a bundle.
+// bundledFile is one file in a bundle.
 type bundledFile struct {
 	Name   string `json:"name"`
 	Bytes  int    `json:"bytes"`
@@ -45,7 +45,7 @@ type bundleProblem struct {
 	Error string `json:"error"`
 }
 
-// createBundle starts a bundle, readable by this user only: profiles contain the memory of a process.
+// createBundle starts a bundle, readable by this user only: profiles contain a process's memory.
 func createBundle(name string, m bundleManifest) (*bundleFile, error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
@@ -56,13 +56,15 @@ func createBundle(name string, m bundleManifest) (*bundleFile, error) {
 	}
 	zip := gzip.NewWriter(file)
 	m.Files, m.Problems = []bundledFile{}, []bundleProblem{}
-	return &bundleFile{file: file, zip: zip, tar: tar.NewWriter(zip), dir: "snowgrid-bundle-" + m.Created.Format("20060102T150405Z"), manifest: m}, nil
+	return &bundleFile{file: file, zip: zip, tar: tar.NewWriter(zip), dir: "snowgrid-bundle-" +
+		m.Created.Format("20060102T150405Z"), manifest: m}, nil
 }
 
 // add adds a file.
 func (b *bundleFile) add(name string, data []byte) error {
 	sum := sha256.Sum256(data)
-	b.manifest.Files = append(b.manifest.Files, bundledFile{Name: name, Bytes: len(data), SHA256: hex.EncodeToString(sum[:])})
+	b.manifest.Files = append(b.manifest.Files,
+		bundledFile{Name: name, Bytes: len(data), SHA256: hex.EncodeToString(sum[:])})
 	return b.write(name, data)
 }
 
@@ -81,7 +83,8 @@ func (b *bundleFile) lacks(what string, err error) {
 }
 
 func (b *bundleFile) write(name string, data []byte) error {
-	err := b.tar.WriteHeader(&tar.Header{Name: path.Join(b.dir, name), Mode: 0o600, Size: int64(len(data)), ModTime: b.manifest.Created, Typeflag: tar.TypeReg})
+	err := b.tar.WriteHeader(&tar.Header{Name: path.Join(b.dir, name), Mode: 0o600, Size: int64(len(data)),
+		ModTime: b.manifest.Created, Typeflag: tar.TypeReg})
 	if err == nil {
 		_, err = b.tar.Write(data)
 	}

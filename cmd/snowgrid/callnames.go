@@ -29,7 +29,7 @@ func callNamesOf(members []grid.MemberInfo) callNames {
 // of returns one member's name, "-" for none.
 func (n callNames) of(inc roster.Incarnation) string { return called(n[inc], inc) }
 
-// list returns the names of several members except one, "-" for none.
+// list returns several members' names except one, "-" for none.
 func (n callNames) list(members []roster.Incarnation, except roster.Incarnation) string {
 	var out []string
 	for _, inc := range members {

@@ -39,14 +39,17 @@ func TestStatusCheck(t *testing.T) {
 	}{
 		{"healthy", member(t, 200, healthy), exitDone, "healthy: grid shop, 2 members, 3 of 3 voters alive", ""},
 		{"informed", member(t, 200, informed), exitDone, "info      mixed_versions: ", ""},
-		{"degraded", member(t, 200, degraded), exitDegraded, "warning   quorum_at_risk: 2 of 3 voters", "shop needs attention: quorum_at_risk"},
-		{"worse", member(t, 200, worse), exitDegraded, "critical  partitions_unowned: ", "shop needs attention: partitions_unowned, quorum_at_risk\n"},
+		{"degraded", member(t, 200, degraded), exitDegraded, "warning   quorum_at_risk: 2 of 3 voters",
+			"shop needs attention: quorum_at_risk"},
+		{"worse", member(t, 200, worse), exitDegraded, "critical  partitions_unowned: ",
+			"shop needs attention: partitions_unowned, quorum_at_risk\n"},
 		{"unreachable", "127.0.0.1:1", exitUnreachable, "", "no member answers"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var out, errs strings.Builder
-			status := run(t.Context(), []string{"status", "--check", "--addr", test.addr, "--timeout", "5s"}, streams{out: &out, err: &errs})
+			status := run(t.Context(), []string{"status", "--check", "--addr", test.addr, "--timeout", "5s"},
+				streams{out: &out, err: &errs})
 			if status != test.status || !strings.Contains(out.String(), test.out) || !strings.Contains(errs.String(), test.err) {
 				t.Errorf("exit status %d, want %d\nstdout: %s\nstderr: %s", status, test.status, out.String(), errs.String())
 			}
@@ -54,9 +57,11 @@ func TestStatusCheck(t *testing.T) {
 				return
 			}
 			out.Reset()
-			status = run(t.Context(), []string{"status", "--check", "-o", "json", "--addr", test.addr}, streams{out: &out, err: &errs})
+			status = run(t.Context(), []string{"status", "--check", "-o", "json", "--addr", test.addr},
+				streams{out: &out, err: &errs})
 			var result checkResult
-			if err := json.Unmarshal([]byte(out.String()), &result); err != nil || status != test.status || result.Healthy != (status == exitDone) || result.Alerts == nil {
+			if err := json.Unmarshal([]byte(out.String()), &result); err != nil || status != test.status ||
+				result.Healthy != (status == exitDone) || result.Alerts == nil {
 				t.Errorf("exit status %d, %v: %s", status, err, out.String())
 			}
 		})

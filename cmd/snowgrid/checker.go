@@ -26,7 +26,7 @@ type checker struct {
 	findings   []string
 }
 
-// claimsKey identifies a time range of one logical node of one sequencer.
+// claimsKey identifies a time range in one logical node.
 type claimsKey struct {
 	sequencer string
 	node      sequencer.NodeID
@@ -36,7 +36,7 @@ type claimsKey struct {
 // claimsBits is the length of a stretch in milliseconds.
 const claimsBits = 1 << 16
 
-// claims has a bit for each millisecond of a stretch.
+// claims has a bit for each millisecond in a stretch.
 type claims [claimsBits / 64]uint64
 
 // claim sets a bit and reports whether it was clear before.
@@ -47,12 +47,12 @@ func (c *claims) claim(ms int64) bool {
 	return fresh
 }
 
-// findingsMax is the number of findings kept as text; all are counted.
+// findingsMax bounds the findings kept as text; all are counted.
 const findingsMax = 10
 
 func newChecker() *checker { return &checker{claims: map[claimsKey]*claims{}} }
 
-// checkedStream is the state of the checker for one handle's IDs.
+// checkedStream is the checker's state for one handle's IDs.
 type checkedStream struct {
 	holder     string // for the findings
 	definition sequencer.Definition
@@ -63,8 +63,7 @@ type checkedStream struct {
 	owned      bool             // the stream claimed the millisecond of last first
 }
 
-// observe takes the next IDs of a stream, in the order in which they were
-// returned.
+// observe takes a stream's next IDs, in the order in which they were returned.
 func (c *checker) observe(s *checkedStream, ids []sequencer.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,5 +121,6 @@ func (v verdict) clean() bool { return v.duplicates == 0 && v.disorder == 0 }
 func (c *checker) verdict() verdict {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return verdict{ids: c.ids, duplicates: c.duplicates, disorder: c.disorder, findings: c.findings[:len(c.findings):len(c.findings)]}
+	return verdict{ids: c.ids, duplicates: c.duplicates, disorder: c.disorder,
+		findings: c.findings[:len(c.findings):len(c.findings)]}
 }

@@ -55,10 +55,12 @@ func TestChecker(t *testing.T) {
 		{name: "an old ID again", one: []step{{0, 1, 0}, {5, 1, 0}, {0, 1, 0}}, duplicates: 1, disorder: 1},
 		{name: "descending in a millisecond", one: []step{{0, 1, 2}, {0, 1, 1}}, duplicates: 1, disorder: 1},
 		{name: "the same ID in two streams", one: []step{{0, 1, 0}}, two: []step{{0, 1, 0}}, duplicates: 1},
-		{name: "all IDs in two streams", one: []step{{0, 1, 0}, {0, 1, 1}, {1, 1, 0}}, two: []step{{0, 1, 0}, {0, 1, 1}, {1, 1, 0}}, duplicates: 3},
+		{name: "all IDs in two streams", one: []step{{0, 1, 0}, {0, 1, 1}, {1, 1, 0}},
+			two: []step{{0, 1, 0}, {0, 1, 1}, {1, 1, 0}}, duplicates: 3},
 		{name: "one millisecond of a node in two streams", one: []step{{0, 1, 0}}, two: []step{{0, 1, 1}}, duplicates: 1},
 		{name: "long after", one: []step{{0, 1, 0}, {1e9, 1, 0}}, two: []step{{0, 1, 0}}, duplicates: 1},
-		{name: "continues after a duplicate", one: []step{{0, 1, 0}}, two: []step{{0, 1, 0}, {1, 1, 0}, {2, 1, 0}}, duplicates: 1},
+		{name: "continues after a duplicate", one: []step{{0, 1, 0}}, two: []step{{0, 1, 0}, {1, 1, 0}, {2, 1, 0}},
+			duplicates: 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -70,7 +72,8 @@ func TestChecker(t *testing.T) {
 				t.Errorf("ids = %d, want %d", v.ids, want)
 			}
 			if v.duplicates != test.duplicates || v.disorder != test.disorder {
-				t.Errorf("%d duplicates and %d out of order, want %d and %d", v.duplicates, v.disorder, test.duplicates, test.disorder)
+				t.Errorf("%d duplicates and %d out of order, want %d and %d", v.duplicates, v.disorder, test.duplicates,
+					test.disorder)
 			}
 			if bad := test.duplicates+test.disorder > 0; v.clean() == bad || (len(v.findings) > 0) != bad {
 				t.Errorf("clean = %v, findings = %q", v.clean(), v.findings)

@@ -59,7 +59,8 @@ func TestExitStatus(t *testing.T) {
 		{"status -o xml", 2, "", "must be one of"},
 		{"agent --log-level loud", 2, "", "loud"},
 		{"agent --first-life", 2, "", "--first-life"},
-		{"decode one", 2, "", "snowgrid: \"one\" is not an ID; give a decimal number from 0 to 9223372036854775807 without sign, space or leading zero\n"},
+		{"decode one", 2, "",
+			"snowgrid: \"one\" is not an ID; give a decimal number from 0 to 9223372036854775807 without sign, space or leading zero\n"},
 		{"decode 1 --nodes 100", 2, "", "128"},
 		{"decode 1 --layout twiter", 2, "", "give default, twitter, discord, jssafe"},
 		{"decode 1 --layout 64/22/1024", 2, "", "at most 63"},
@@ -90,7 +91,8 @@ func TestExitStatus(t *testing.T) {
 					status, test.status, test.stdout, test.stderr, stdout, stderr)
 			}
 			lines := strings.SplitAfter(strings.TrimSuffix(stderr, "\n"), "\n")
-			if first := lines[0]; strings.Contains(first, "msg=audit action=recover") && strings.Contains(first, "result=denied") {
+			if first := lines[0]; strings.Contains(first, "msg=audit action=recover") &&
+				strings.Contains(first, "result=denied") {
 				lines = lines[1:]
 			}
 			for _, text := range []string{"invalid syntax", "strconv."} { // texts of Go, which name no remedy
@@ -131,10 +133,12 @@ func TestAgentConfig(t *testing.T) {
 		want grid.Config
 	}{
 		{args: "", want: base},
-		{args: "--name shop --gossip-addr a:1 --raft-addr b:2 --api-addr c:3 --advertise-host d --insecure", want: with(func(c *grid.Config) {
-			c.Name, c.GossipAddr, c.RaftAddr, c.APIAddr, c.AdvertiseHost, c.Insecure = "shop", "a:1", "b:2", "c:3", "d", true
-		})},
-		{args: "--join a:1,b:2 --expect 3", want: with(func(c *grid.Config) { c.Join, c.Expect = []string{"a:1", "b:2"}, 3 })},
+		{args: "--name shop --gossip-addr a:1 --raft-addr b:2 --api-addr c:3 --advertise-host d --insecure",
+			want: with(func(c *grid.Config) {
+				c.Name, c.GossipAddr, c.RaftAddr, c.APIAddr, c.AdvertiseHost, c.Insecure = "shop", "a:1", "b:2", "c:3", "d", true
+			})},
+		{args: "--join a:1,b:2 --expect 3",
+			want: with(func(c *grid.Config) { c.Join, c.Expect = []string{"a:1", "b:2"}, 3 })},
 		{args: "--backups 2", want: with(func(c *grid.Config) { c.Backups = 2 })},
 		{args: "--backups 0", want: with(func(c *grid.Config) { c.Backups = grid.NoBackups })},
 		{args: "--window 30s --partitions 31 --data-dir /d", want: with(func(c *grid.Config) {
@@ -142,10 +146,12 @@ func TestAgentConfig(t *testing.T) {
 		})},
 		{env: [2]string{"SNOWGRID_FIRST_LIFE", "true"}, want: base}, // it would be true of one start at most
 		{args: "--floor 2026-07-01T12:00:00Z", want: with(func(c *grid.Config) { c.Floor = floor })},
-		{args: "--epoch discord --floor " + orders.MaxID(floor).String(), want: with(func(c *grid.Config) { c.Floor = floor })},
+		{args: "--epoch discord --floor " + orders.MaxID(floor).String(),
+			want: with(func(c *grid.Config) { c.Floor = floor })},
 		{env: [2]string{"SNOWGRID_JOIN", "a:1,b:2"}, want: with(func(c *grid.Config) { c.Join = []string{"a:1", "b:2"} })},
 		{env: [2]string{"SNOWGRID_BACKUPS", "0"}, want: with(func(c *grid.Config) { c.Backups = grid.NoBackups })},
-		{env: [2]string{"SNOWGRID_API_ADDR", "a:1"}, args: "--api-addr b:2 --insecure", want: with(func(c *grid.Config) { c.APIAddr, c.Insecure = "b:2", true })},
+		{env: [2]string{"SNOWGRID_API_ADDR", "a:1"}, args: "--api-addr b:2 --insecure",
+			want: with(func(c *grid.Config) { c.APIAddr, c.Insecure = "b:2", true })},
 	}
 	for _, test := range tests {
 		t.Run(test.env[0]+" "+test.args, func(t *testing.T) {
@@ -208,7 +214,8 @@ func TestDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := orders.Compose(sequencer.Parts{Time: time.Date(2026, 7, 1, 12, 30, 0, 45e6, time.UTC), Node: 17, Counter: 4711})
+	id, err := orders.Compose(sequencer.Parts{Time: time.Date(2026, 7, 1, 12, 30, 0, 45e6, time.UTC), Node: 17,
+		Counter: 4711})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +272,8 @@ func TestPrintIDs(t *testing.T) {
 		var out strings.Builder
 		printed, err := printIDs(t.Context(), asText(&out), &counting{limit: -1}, count)
 		lines := strings.Fields(out.String())
-		if err != nil || printed != count || int64(len(lines)) != count || lines[len(lines)-1] != sequencer.ID(count-1).String() {
+		if err != nil || printed != count || int64(len(lines)) != count ||
+			lines[len(lines)-1] != sequencer.ID(count-1).String() {
 			t.Errorf("%d IDs: printed %d in %d lines, error %v", count, printed, len(lines), err)
 		}
 	}
@@ -278,7 +286,8 @@ func TestPrintIDs(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if printed, err := printIDs(ctx, asText(io.Discard), &counting{limit: -1}, 5); printed != 0 || !errors.Is(err, context.Canceled) {
+	if printed, err := printIDs(ctx, asText(io.Discard), &counting{limit: -1}, 5); printed != 0 ||
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: printed %d, error %v", printed, err)
 	}
 	if _, err := printIDs(t.Context(), asText(closedPipe{}), &counting{limit: -1}, 1e6); !errors.Is(err, syscall.EPIPE) {

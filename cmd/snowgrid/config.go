@@ -31,7 +31,7 @@ type configCheckCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (configCheckCommand) Help() string {
 	return `The file is checked as snowgrid agent --config FILE would use it, together with the environment and with
 flags that are given here. Nothing is started, and no directory is made. Certificates and keys are read; a
@@ -44,8 +44,8 @@ be read, and are all reported as well.
     snowgrid config check /etc/snowgrid/snowgrid.yaml -o json`
 }
 
-// check returns the configuration of the agent, or the error that its start would return. It
-// starts nothing and opens no store.
+// check returns the agent's configuration, or the error that its start would return. It starts
+// nothing and opens no store.
 func (a *agentFlags) check(s *sources) (grid.Config, error) {
 	trial := *a
 	trial.open = func(string) (store.Store, error) { return store.NewMemory(), nil }
@@ -62,7 +62,7 @@ type configPrintCommand struct {
 	Output string `short:"o" help:"Output format: text, json or yaml." enum:"text,json,yaml" default:"text"`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (configPrintCommand) Help() string {
 	return `Each key has one value. It is set by the flag, else by the environment variable, else by the file, else by
 default. Values of secrets are not printed. A value in parentheses is decided when the agent starts.
@@ -102,7 +102,7 @@ func settingsOf(ctx *kong.Context, s *sources) []setting {
 	return out
 }
 
-// printSettings writes settings in a format of --output.
+// printSettings writes settings in an --output format.
 func printSettings(w io.Writer, format string, settings []setting) error {
 	switch format {
 	case "json":
@@ -126,7 +126,7 @@ func printSettings(w io.Writer, format string, settings []setting) error {
 	return table.Flush()
 }
 
-// hiddenValue stands for the value of a secret.
+// hiddenValue stands for a secret's value.
 const hiddenValue = "(secret)"
 
 // shown returns the key's printed value. A secret is masked; a default chosen at startup is in
@@ -142,7 +142,7 @@ func (k key) shown(flag *kong.Flag) string {
 	return value
 }
 
-// defaultSentence matches the sentence about the default in the help of a flag.
+// defaultSentence matches the sentence about the default in a flag's help.
 var defaultSentence = regexp.MustCompile(`\s*(?:Default: |By default )(.+?)\.?$`)
 
 // defaultText returns the default of the key in words.
@@ -159,7 +159,7 @@ func (k key) defaultText() string {
 	return "none"
 }
 
-// names returns the names of keys.
+// names returns key names.
 func names(keys []key, of func(key) bool) []string {
 	var out []string
 	for _, k := range keys {
@@ -171,5 +171,5 @@ func names(keys []key, of func(key) bool) []string {
 	return out
 }
 
-// markdownCell returns a text for a cell of a table.
+// markdownCell returns a text for a table cell.
 func markdownCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

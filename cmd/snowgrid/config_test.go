@@ -93,21 +93,26 @@ func TestConfigMistakes(t *testing.T) {
 	}
 	for _, args := range [][]string{{"agent", "--config", path}, {"config", "check", path}, {"status", "--config", path}} {
 		status, stdout, stderr := runCommand(t, args...)
-		if want := "snowgrid: " + strings.Join(lines, "\nsnowgrid: ") + "\n"; status != exitUsage || stdout != "" || stderr != want {
+		if want := "snowgrid: " + strings.Join(lines, "\nsnowgrid: ") + "\n"; status != exitUsage || stdout != "" ||
+			stderr != want {
 			t.Errorf("%s: status %d, stdout %q, stderr\n%swant\n%s", args[0], status, stdout, stderr, want)
 		}
 	}
 	status, stdout, _ := runCommand(t, "config", "check", path, "-o", "json")
 	var out checked
-	if err := json.Unmarshal([]byte(stdout), &out); err != nil || status != exitUsage || out.OK || out.File != path || len(out.Mistakes) != 4 {
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil || status != exitUsage || out.OK || out.File != path ||
+		len(out.Mistakes) != 4 {
 		t.Fatalf("status %d: %v\n%s", status, err, stdout)
 	}
-	want := mistake{Line: 2, Column: 9, Key: "window", Value: "15", Problem: "give a duration with its unit, such as 15s or 2m"}
+	want := mistake{Line: 2, Column: 9, Key: "window", Value: "15",
+		Problem: "give a duration with its unit, such as 15s or 2m"}
 	if out.Mistakes[2] != want {
 		t.Errorf("%+v, want %+v", out.Mistakes[2], want)
 	}
-	status, stdout, stderr := runCommand(t, "config", "check", writeConfig(t, "expect: 1\nserver.threads: 5\n"), "-o", "json")
-	if err := json.Unmarshal([]byte(stdout), &out); err != nil || status != exitDone || !out.OK || len(out.Mistakes) != 0 || len(out.Warnings) != 1 || stderr != "" {
+	status, stdout, stderr := runCommand(t, "config", "check", writeConfig(t, "expect: 1\nserver.threads: 5\n"),
+		"-o", "json")
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil || status != exitDone || !out.OK ||
+		len(out.Mistakes) != 0 || len(out.Warnings) != 1 || stderr != "" {
 		t.Errorf("status %d: %v\n%s%s", status, err, stdout, stderr)
 	}
 }
@@ -119,7 +124,8 @@ func TestConfigContradictions(t *testing.T) {
 		"gossip-interval: 1s\ngossip-timeout: 2s\npprof: true\ntls-cert: a.pem\ngossip-key: abc\n" +
 		"raft-addr: nowhere\napi-addr: 10.0.0.1:7948\njoin: \"b c\"\nbackups: -1\nfloor: soon\nidentity-rules: /none\n"
 	path := writeConfig(t, text)
-	want := []string{"expect", "window", "voters", "identity-set", "anchor", "gossip-timeout", "pprof", "tls-cert", "gossip-key",
+	want := []string{"expect", "window", "voters", "identity-set", "anchor", "gossip-timeout", "pprof", "tls-cert",
+		"gossip-key",
 		"raft-addr", "join", "backups", "floor", "identity-rules"}
 	for _, args := range [][]string{{"agent", "--config", path}, {"config", "check", path}} {
 		status, stdout, stderr := runCommand(t, args...)
@@ -135,20 +141,25 @@ func TestConfigContradictions(t *testing.T) {
 			}
 		}
 	}
-	_, _, stderr := runCommand(t, "config", "check", writeConfig(t, "expect: 5000\napi-addr: 10.0.0.1:7948\nsecurity-dir: "+t.TempDir()+"\n"))
-	if strings.Count(stderr, "\n") != 3 || !strings.Contains(stderr, ": api-addr: ") || !strings.Contains(stderr, ": security-dir: ") {
+	_, _, stderr := runCommand(t, "config", "check",
+		writeConfig(t, "expect: 5000\napi-addr: 10.0.0.1:7948\nsecurity-dir: "+t.TempDir()+"\n"))
+	if strings.Count(stderr, "\n") != 3 || !strings.Contains(stderr, ": api-addr: ") ||
+		!strings.Contains(stderr, ": security-dir: ") {
 		t.Errorf("limits, reach and files:\n%s", stderr)
 	}
 }
 
 // TestOriginalFileIsRead: the file of the original is key=value, and need not be rewritten.
 func TestOriginalFileIsRead(t *testing.T) {
-	path := writeConfig(t, "# seeds\niteration.interval.ms=700\naddress=127.0.0.1\nprotocol.port=7946\naddress.1=10.0.0.1\nprotocol.port.1=7946\n")
+	path := writeConfig(t,
+		"# seeds\niteration.interval.ms=700\naddress=127.0.0.1\nprotocol.port=7946\naddress.1=10.0.0.1\nprotocol.port.1=7946\n")
 	parsed, err := parse(t, "agent", "--config", path)
-	if err != nil || parsed.Agent.GossipAddr != "127.0.0.1:7946" || !slices.Equal(parsed.Agent.Join, []string{"10.0.0.1:7946"}) {
+	if err != nil || parsed.Agent.GossipAddr != "127.0.0.1:7946" ||
+		!slices.Equal(parsed.Agent.Join, []string{"10.0.0.1:7946"}) {
 		t.Errorf("%+v, %v", parsed.Agent.Join, err)
 	}
-	if status, _, stderr := runCommand(t, "config", "check", writeConfig(t, "iteration.interval.ms=1\n")); status != exitUsage || !strings.Contains(stderr, ":1:23: iteration.interval.ms: ") {
+	if status, _, stderr := runCommand(t, "config", "check", writeConfig(t,
+		"iteration.interval.ms=1\n")); status != exitUsage || !strings.Contains(stderr, ":1:23: iteration.interval.ms: ") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 }
@@ -162,13 +173,16 @@ func TestConfigSources(t *testing.T) {
 		{"SNOWGRID_BACKUPS", "-1", "SNOWGRID_BACKUPS=-1: give 0 for none"},
 		{"SNOWGRID_GOSSIP_KEY", "abc", "SNOWGRID_GOSSIP_KEY: this is not a key"},
 		{"SNOWGRID_EXPECT_FILE", dir, "SNOWGRID_EXPECT_FILE=" + dir + ": this is not a regular file"},
-		{"SNOWGRID_EXPECT_FILE", dir + "/none", "SNOWGRID_EXPECT_FILE=" + dir + "/none: no such file or directory; give the path"},
-		{"SNOWGRID_CONFIG_FILE", dir, "SNOWGRID_CONFIG_FILE=" + dir + ": the variable for the path of the configuration file is SNOWGRID_CONFIG"},
+		{"SNOWGRID_EXPECT_FILE", dir + "/none", "SNOWGRID_EXPECT_FILE=" + dir +
+			"/none: no such file or directory; give the path"},
+		{"SNOWGRID_CONFIG_FILE", dir, "SNOWGRID_CONFIG_FILE=" + dir +
+			": the variable for the path of the configuration file is SNOWGRID_CONFIG"},
 		{"SNOWGRID_CONFIG", dir, dir + ": this is a directory"},
 	} {
 		t.Run(test.variable+"="+test.value, func(t *testing.T) {
 			t.Setenv(test.variable, test.value)
-			if status, _, stderr := runCommand(t, "agent"); status != exitUsage || !strings.HasPrefix(stderr, "snowgrid: "+test.want) || strings.Count(stderr, "\n") != 1 {
+			if status, _, stderr := runCommand(t, "agent"); status != exitUsage ||
+				!strings.HasPrefix(stderr, "snowgrid: "+test.want) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("status %d: %s, want %s", status, stderr, test.want)
 			}
 		})
@@ -176,12 +190,14 @@ func TestConfigSources(t *testing.T) {
 	t.Run("both", func(t *testing.T) {
 		t.Setenv("SNOWGRID_EXPECT", "1")
 		t.Setenv("SNOWGRID_EXPECT_FILE", dir)
-		if status, _, stderr := runCommand(t, "agent"); status != exitUsage || !strings.Contains(stderr, "SNOWGRID_EXPECT is set as well; unset one") {
+		if status, _, stderr := runCommand(t, "agent"); status != exitUsage ||
+			!strings.Contains(stderr, "SNOWGRID_EXPECT is set as well; unset one") {
 			t.Errorf("status %d: %s", status, stderr)
 		}
 	})
-	if status, _, stderr := runCommand(t, "agent", "--expect", "5000"); status != exitUsage || !strings.HasPrefix(stderr, "snowgrid: --expect=5000: expect is 5000; give") &&
-		!strings.HasPrefix(stderr, "snowgrid: --expect: expect is 5000; give") {
+	if status, _, stderr := runCommand(t, "agent", "--expect", "5000"); status != exitUsage ||
+		!strings.HasPrefix(stderr, "snowgrid: --expect=5000: expect is 5000; give") &&
+			!strings.HasPrefix(stderr, "snowgrid: --expect: expect is 5000; give") {
 		t.Errorf("flag: status %d: %s", status, stderr)
 	}
 }
@@ -199,11 +215,14 @@ func TestSecretsInWritableFiles(t *testing.T) {
 		t.Errorf("without a secret: status %d: %s", status, stderr)
 	}
 	status, _, stderr := runCommand(t, "config", "check", secret)
-	if status != exitUsage || !strings.HasSuffix(stderr, ":1:13: gossip-key: any user of this machine may change the file, and this key is a secret; run chmod o-w "+secret+"\n") {
+	if status != exitUsage || !strings.HasSuffix(stderr,
+		":1:13: gossip-key: any user of this machine may change the file, and this key is a secret; run chmod o-w "+
+			secret+"\n") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	t.Setenv("SNOWGRID_GOSSIP_KEY_FILE", secret)
-	if status, _, stderr := runCommand(t, "config", "check", other); status != exitUsage || !strings.Contains(stderr, "run chmod o-w "+secret) {
+	if status, _, stderr := runCommand(t, "config", "check", other); status != exitUsage ||
+		!strings.Contains(stderr, "run chmod o-w "+secret) {
 		t.Errorf("variable: status %d: %s", status, stderr)
 	}
 }
@@ -243,7 +262,8 @@ func TestConfigPrecedence(t *testing.T) {
 		}
 	}
 	status, stdout, _ := runCommand(t, args...)
-	if status != exitDone || strings.Contains(stdout, testKey) || !strings.Contains(stdout, "environment SNOWGRID_EXPECT\n") || !strings.Contains(stdout, path+":4\n") {
+	if status != exitDone || strings.Contains(stdout, testKey) ||
+		!strings.Contains(stdout, "environment SNOWGRID_EXPECT\n") || !strings.Contains(stdout, path+":4\n") {
 		t.Errorf("status %d:\n%s", status, stdout)
 	}
 }
@@ -261,10 +281,12 @@ func TestConfigOfClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parser.Parse([]string{"next", "orders", "--config", path}); err != nil || len(parsed.Next.Addr) != 2 || parsed.Next.Epoch != nil {
+	if _, err := parser.Parse([]string{"next", "orders", "--config", path}); err != nil || len(parsed.Next.Addr) != 2 ||
+		parsed.Next.Epoch != nil {
 		t.Errorf("%+v, error %v", parsed.Next, err)
 	}
-	if status, _, stderr := runCommand(t, "status", "--config", writeConfig(t, "expct: 3\n")); status != exitUsage || !strings.Contains(stderr, "did you mean expect") {
+	if status, _, stderr := runCommand(t, "status", "--config", writeConfig(t, "expct: 3\n")); status != exitUsage ||
+		!strings.Contains(stderr, "did you mean expect") {
 		t.Errorf("an unknown key: status %d: %s", status, stderr)
 	}
 }
@@ -281,7 +303,8 @@ func TestConfigOfInitAndAlive(t *testing.T) {
 	}
 	for command, want := range map[string]string{"init": "127.0.0.1:1", "alive": "127.0.0.1:7948"} {
 		parsed, err := parse(t, command)
-		if got := map[string]string{"init": parsed.Init.Addr, "alive": parsed.Alive.Addr}[command]; err != nil || got != want {
+		if got := map[string]string{"init": parsed.Init.Addr, "alive": parsed.Alive.Addr}[command]; err != nil ||
+			got != want {
 			t.Errorf("%s asks %s, want %s; %v", command, got, want, err)
 		}
 	}
@@ -292,7 +315,8 @@ func TestConfigCheckStartsNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := writeConfig(t, "anchor: file:"+dir+"/anchor\ndata-dir: "+dir+"/data\nserver.threads: 5\n")
 	status, stdout, stderr := runCommand(t, "config", "check", path)
-	if status != exitDone || !strings.Contains(stdout, "server.threads has no effect") || !strings.HasSuffix(stdout, path+": no errors\n") {
+	if status != exitDone || !strings.Contains(stdout, "server.threads has no effect") ||
+		!strings.HasSuffix(stdout, path+": no errors\n") {
 		t.Errorf("status %d: %s%s", status, stdout, stderr)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
@@ -350,11 +374,13 @@ func TestReload(t *testing.T) {
 	}{
 		{"log-level: debug\nexpect: 3\n", slog.LevelDebug, []string{"configuration reloaded", "log-level: warn -> debug"}},
 		{"log-level: debug\nexpect: 3\n", slog.LevelDebug, []string{"configuration reloaded", `changed=""`}},
-		{"log-level: loud\nexpect: 3\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":1:12: log-level: ", "loud", "give debug, info, warn or error"}},
+		{"log-level: loud\nexpect: 3\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":1:12: log-level: ",
+			"loud", "give debug, info, warn or error"}},
 		{"log-level: error\nexpct: 3\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":2:1: expct"}},
 		{"log-level: error\nexpect: 9999\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":2:9: expect"}},
 		{"", slog.LevelDebug, []string{"configuration not reloaded", path + ": the file has no keys"}},
-		{"log-level: error\nexpect: 5\n", slog.LevelError, []string{"log-level: debug -> error", "running member keeps", "keys=expect", "restart the member"}},
+		{"log-level: error\nexpect: 5\n", slog.LevelError, []string{"log-level: debug -> error", "running member keeps",
+			"keys=expect", "restart the member"}},
 		{"log-level: info\nexpect: 5\n", slog.LevelInfo, []string{"log-level: error -> info", "keys=expect"}},
 	}
 	for _, step := range steps {

@@ -90,7 +90,8 @@ func (r checked) print(w io.Writer) error {
 func mistakeOf(err error) mistake {
 	var setting *settingError
 	if errors.As(err, &setting) {
-		m := mistake{Line: setting.from.line, Column: setting.from.column, Key: setting.key, Value: setting.value, Problem: setting.problem}
+		m := mistake{Line: setting.from.line, Column: setting.from.column, Key: setting.key, Value: setting.value,
+			Problem: setting.problem}
 		if setting.secret {
 			m.Value = ""
 		}

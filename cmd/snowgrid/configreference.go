@@ -11,14 +11,14 @@ import (
 // configReferenceCommand prints docs/configuration.md.
 type configReferenceCommand struct{}
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (configReferenceCommand) Help() string {
 	return `The page is docs/configuration.md of the source. It is made from the flags, so it has every key.
 
     snowgrid config reference > docs/configuration.md`
 }
 
-// referencePage is the page without the tables of keys.
+// referencePage is the page without the key tables.
 //
 //go:embed configuration.md.in
 var referencePage string

@@ -12,7 +12,8 @@ import (
 // terminal.
 func confirm(to streams, question string) error {
 	if !isTerminal(to.in) {
-		return usage(errors.New("nothing was done: this asks for a confirmation, and the input is not a terminal; give --yes"))
+		return usage(
+			errors.New("nothing was done: this asks for a confirmation, and the input is not a terminal; give --yes"))
 	}
 	return answered(to.in, to.err, question)
 }

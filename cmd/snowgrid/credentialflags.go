@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// credentialFlags sets the identity of this process and the members it trusts. The agent and all
+// credentialFlags sets this process's identity and the members it trusts. The agent and all
 // commands that call members have them. Both read keys tagged shared from the configuration file.
 type credentialFlags struct {
 	SecurityDir   string `help:"Directory with certificates and keys, made by snowgrid secure init or secure issue. Default: none, clear text." env:"SNOWGRID_SECURITY_DIR" placeholder:"DIR" shared:""`
@@ -30,7 +30,8 @@ func (f *credentialFlags) isSet() bool {
 // and no other file.
 func (f *credentialFlags) security() (*security.Config, error) {
 	if !f.isSet() {
-		return nil, errors.Join(needsCertificates("tls-server-name", f.TLSServerName), needsCertificates("identity-rules", f.IdentityRules))
+		return nil, errors.Join(needsCertificates("tls-server-name", f.TLSServerName),
+			needsCertificates("identity-rules", f.IdentityRules))
 	}
 	var files error
 	switch {
@@ -89,7 +90,8 @@ func (f *accessFlags) security() (*security.Config, error) {
 	case f.Role != "" && !slices.Contains(security.Roles, security.Role(f.Role)):
 		return nil, badValue("role", f.Role, "give admin, holder, reader or member")
 	case cfg == nil && f.Token != "":
-		return nil, badValue("token", "", "it needs the authority that members are checked by, or it could be sent to anyone; give --tls-ca, or --security-dir")
+		return nil, badValue("token", "",
+			"it needs the authority that members are checked by, or it could be sent to anyone; give --tls-ca, or --security-dir")
 	case cfg == nil && f.Role != "":
 		return nil, badValue("role", f.Role, "it needs certificates; give --security-dir")
 	case cfg == nil:

@@ -33,7 +33,7 @@ type bundleCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (bundleCommand) Help() string {
 	return `The file has the status of every member as it sees the grid itself, the alerts that follow from it, and of
 each agent with --ops-addr and --pprof on this machine: its configuration without secrets, the last lines of
@@ -54,7 +54,7 @@ func (c *bundleCommand) Validate() error {
 	return nil
 }
 
-// bundleResult is the result of the command as JSON.
+// bundleResult is the command's result as JSON.
 type bundleResult struct {
 	File     string          `json:"file"`
 	Files    int             `json:"files"`    // in the bundle, without the manifest
@@ -68,7 +68,8 @@ func (c *bundleCommand) Run(ctx context.Context, to streams) error {
 	if name == "" {
 		name = "snowgrid-bundle-" + now.Format("20060102T150405Z") + ".tar.gz"
 	}
-	b, err := createBundle(name, bundleManifest{Created: now, Build: buildinfo.Read().Short(), Addrs: c.Addr, OpsAddrs: c.OpsAddr})
+	b, err := createBundle(name, bundleManifest{Created: now, Build: buildinfo.Read().Short(), Addrs: c.Addr,
+		OpsAddrs: c.OpsAddr})
 	if err != nil {
 		return err
 	}
@@ -86,11 +87,13 @@ func (c *bundleCommand) Run(ctx context.Context, to streams) error {
 	}
 	result := bundleResult{File: name, Files: len(b.manifest.Files), Problems: b.manifest.Problems}
 	err = c.result(to.out, result, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: %s, %s%s\n", name, counted(result.Files, "file"), counted(len(result.Problems), "problem"), unless(len(result.Problems) == 0, ", see its manifest.json"))
+		_, err := fmt.Fprintf(w, "%s: %s, %s%s\n", name, counted(result.Files, "file"),
+			counted(len(result.Problems), "problem"), unless(len(result.Problems) == 0, ", see its manifest.json"))
 		return err
 	})
 	if err == nil && result.Files == 0 {
-		return &exitError{status: exitUnreachable, err: fmt.Errorf("nothing was collected: no member and no agent answers; check --addr and --ops-addr")}
+		return &exitError{status: exitUnreachable,
+			err: fmt.Errorf("nothing was collected: no member and no agent answers; check --addr and --ops-addr")}
 	}
 	return err
 }
@@ -98,13 +101,14 @@ func (c *bundleCommand) Run(ctx context.Context, to streams) error {
 // collection collects a bundle's files and prints progress.
 type collection struct {
 	bundle *bundleFile
-	to     io.Writer     // of the progress
-	limit  time.Duration // of one answer
-	failed error         // of the bundle's file
+	to     io.Writer     // for progress
+	limit  time.Duration // for one answer
+	failed error         // from the bundle's file
 }
 
 // take collects one item into a file. A failure is recorded in the manifest.
-func (c *collection) take(ctx context.Context, what, name string, limit time.Duration, read func(context.Context) ([]byte, error)) {
+func (c *collection) take(ctx context.Context, what, name string, limit time.Duration,
+	read func(context.Context) ([]byte, error)) {
 	asking, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	data, err := read(asking)
@@ -121,25 +125,28 @@ func (c *collection) take(ctx context.Context, what, name string, limit time.Dur
 // status.
 func (c *collection) members(ctx context.Context, addrs []string) {
 	addrs = slices.Clone(addrs)
-	names := map[string]string{} // of members, by address
+	names := map[string]string{} // by address
 	alerts := map[string][]grid.Alert{}
 	for i := 0; i < len(addrs) && i < wire.MaxMembers; i++ { // addrs grows
 		addr := addrs[i]
 		dir := path.Join("members", fileName(names[addr]+"_"+addr))
 		var status grid.Status
-		c.take(ctx, "status of "+addr, path.Join(dir, "status.json"), c.limit, func(ctx context.Context) (data []byte, err error) {
-			if data, err = read(ctx, addr, wire.PathStatus); err == nil {
-				err = json.Unmarshal(data, &status)
-			}
-			return data, err
-		})
+		c.take(ctx, "status of "+addr, path.Join(dir, "status.json"), c.limit,
+			func(ctx context.Context) (data []byte, err error) {
+				if data, err = read(ctx, addr, wire.PathStatus); err == nil {
+					err = json.Unmarshal(data, &status)
+				}
+				return data, err
+			})
 		if status.Answering == "" {
 			continue
 		}
-		c.take(ctx, "readiness of "+addr, path.Join(dir, "readyz.txt"), c.limit, func(ctx context.Context) ([]byte, error) { return read(ctx, addr, "/readyz?verbose") })
+		c.take(ctx, "readiness of "+addr, path.Join(dir, "readyz.txt"), c.limit,
+			func(ctx context.Context) ([]byte, error) { return read(ctx, addr, "/readyz?verbose") })
 		alerts[addr] = grid.Alerts(status)
 		for _, m := range status.Members {
-			if names[m.API] = m.Name; m.API != "" && !slices.Contains(addrs, m.API) && string(m.Incarnation) != status.Answering {
+			if names[m.API] = m.Name; m.API != "" && !slices.Contains(addrs, m.API) &&
+				string(m.Incarnation) != status.Answering {
 				addrs = append(addrs, m.API)
 			}
 		}
@@ -153,20 +160,24 @@ func (c *collection) members(ctx context.Context, addrs []string) {
 func (c *collection) agent(ctx context.Context, addr string, profile time.Duration) {
 	dir := path.Join("agents", fileName(addr))
 	pages := []struct{ what, file, path string }{
-		{"log", "log.txt", "/debug/log"}, {"configuration", "config.json", "/debug/config"}, {"build", "build.txt", "/debug/build"},
-		{"metrics", "metrics.txt", "/metrics"}, {"goroutines", "goroutines.txt", "/debug/pprof/goroutine?debug=2"}, {"memory", "heap.pprof", "/debug/pprof/heap"},
+		{"log", "log.txt", "/debug/log"}, {"configuration", "config.json", "/debug/config"},
+		{"build", "build.txt", "/debug/build"},
+		{"metrics", "metrics.txt", "/metrics"}, {"goroutines", "goroutines.txt", "/debug/pprof/goroutine?debug=2"},
+		{"memory", "heap.pprof", "/debug/pprof/heap"},
 	}
 	for _, p := range pages {
-		c.take(ctx, p.what+" of "+addr, path.Join(dir, p.file), c.limit, func(ctx context.Context) ([]byte, error) { return readOps(ctx, addr, p.path) })
+		c.take(ctx, p.what+" of "+addr, path.Join(dir, p.file), c.limit,
+			func(ctx context.Context) ([]byte, error) { return readOps(ctx, addr, p.path) })
 	}
 	if seconds := int(profile.Seconds()); seconds > 0 {
-		c.take(ctx, fmt.Sprintf("processor time of %s, %v", addr, profile), path.Join(dir, "cpu.pprof"), c.limit+profile, func(ctx context.Context) ([]byte, error) {
-			return readOps(ctx, addr, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds))
-		})
+		c.take(ctx, fmt.Sprintf("processor time of %s, %v", addr, profile), path.Join(dir, "cpu.pprof"), c.limit+profile,
+			func(ctx context.Context) ([]byte, error) {
+				return readOps(ctx, addr, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds))
+			})
 	}
 }
 
-// foul matches the characters that have no place in the name of a file.
+// foul matches the characters that have no place in a file's name.
 var foul = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // fileName turns text into a file name.
@@ -214,7 +225,8 @@ func read(ctx context.Context, addr, page string) ([]byte, error) {
 	if err != nil {
 		return nil, &notAnsweredError{addr: addr, cause: err}
 	}
-	if response.StatusCode != http.StatusOK && (response.StatusCode != http.StatusServiceUnavailable || page != "/readyz?verbose") {
+	if response.StatusCode != http.StatusOK && (response.StatusCode != http.StatusServiceUnavailable ||
+		page != "/readyz?verbose") {
 		if isForTLS(response, data) {
 			return nil, expectsTLS(addr)
 		}

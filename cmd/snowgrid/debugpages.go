@@ -22,7 +22,7 @@ type debugPages struct {
 	settings []setting // the agent's, without values of secrets
 }
 
-// newDebugPages returns the pages of an agent.
+// newDebugPages returns an agent's pages.
 func newDebugPages(log *logring.Ring, parsed *kong.Context, from *sources) *debugPages {
 	return &debugPages{log: log, settings: settingsOf(parsed, from)}
 }

@@ -17,7 +17,7 @@ type decodeCommand struct {
 	outputFlag
 }
 
-// decoded is the result of the command as JSON.
+// decoded is the command's result as JSON.
 type decoded struct {
 	ID      sequencer.ID     `json:"id"`
 	Time    time.Time        `json:"time"`
@@ -28,7 +28,7 @@ type decoded struct {
 	Layout  string           `json:"layout"` // BITS/LOWBITS/NODES
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (decodeCommand) Help() string {
 	return `The command needs no grid. It needs the epoch, node count and layout of the sequencer: with other values the
 parts are meaningless. The layouts twitter and discord imply their epochs.
@@ -51,7 +51,8 @@ func (d *decodeCommand) Run(to streams) error {
 	}
 	parts := definition.Decompose(id)
 	if !parts.Time.Before(definition.Exhausted()) {
-		return usage(fmt.Errorf("ID %v has more than the %d bits of layout %v; give the --layout of its sequencer", id, definition.Layout().Bits, definition.Layout()))
+		return usage(fmt.Errorf("ID %v has more than the %d bits of layout %v; give the --layout of its sequencer", id,
+			definition.Layout().Bits, definition.Layout()))
 	}
 	result := decoded{
 		ID: id, Time: parts.Time, Node: parts.Node, Nodes: definition.Nodes(), Counter: int64(parts.Counter),

@@ -33,7 +33,7 @@ type demoCommand struct {
 	For   time.Duration `help:"Duration of the demo." default:"20s"`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (demoCommand) Help() string {
 	return `Three members and two clients each take a handle on three sequencers and generate IDs as fast as a small
 machine can check every one of them. After a third of the time the owner of a sequencer is killed. The
@@ -190,7 +190,8 @@ func (d *demo) createSequencers(ctx context.Context) error {
 			}
 		}
 	}
-	d.screen.say(fmt.Sprintf("%d members and %d clients share the sequencers %q. Each of them has its own logical node in each sequencer.",
+	d.screen.say(fmt.Sprintf(
+		"%d members and %d clients share the sequencers %q. Each of them has its own logical node in each sequencer.",
 		len(d.members), len(d.clients), demoNames))
 	return nil
 }
@@ -204,7 +205,7 @@ func (d *demo) addStream(ctx context.Context, from holder, holder, name string) 
 	return nil
 }
 
-// loseOwner kills the owner of the first sequencer and reports the failover.
+// loseOwner kills the first sequencer's owner and reports the failover.
 func (d *demo) loseOwner(ctx context.Context) {
 	name := demoNames[0]
 	before, lost := lookUp(name, d.members)

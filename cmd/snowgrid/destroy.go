@@ -19,12 +19,12 @@ type destroyCommand struct {
 	outputFlag
 }
 
-// destroyed is the result of the command as JSON.
+// destroyed is the command's result as JSON.
 type destroyed struct {
 	Destroyed string `json:"destroyed"` // name of the sequencer
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (destroyCommand) Help() string {
 	return `Every process that uses the sequencer is notified, and its next call fails. The name can be created again:
 the IDs of the new sequencer are above those of the old one if the epoch is the same.

@@ -12,9 +12,10 @@ import (
 )
 
 var (
-	docCommand = regexp.MustCompile("(?m)(?:^ {4,}|`|\\$ |\\(|\\| xargs )snowgrid ((?:[a-z][a-z-]* ?)+[^`#\n]*(?:\\\\\n[^`#\n]*)*)")
-	inProse    = regexp.MustCompile(`^(of|v\d.*)$`)
-	docFlag    = regexp.MustCompile(`(?:^|\s)--([a-z][a-z-]*)`)
+	docCommand = regexp.MustCompile(
+		"(?m)(?:^ {4,}|`|\\$ |\\(|\\| xargs )snowgrid ((?:[a-z][a-z-]* ?)+[^`#\n]*(?:\\\\\n[^`#\n]*)*)")
+	inProse = regexp.MustCompile(`^(of|v\d.*)$`)
+	docFlag = regexp.MustCompile(`(?:^|\s)--([a-z][a-z-]*)`)
 )
 
 // TestDocumentedCommands: the commands in the pages exist, and have the flags that the pages give them.

@@ -19,7 +19,7 @@ const (
 const exitText = `Exit status: 0 done; 1 the operation failed or was refused; 2 the command line or configuration is invalid; 3 no member answers
 (commands that only ask: status, members, sequencers, holders, top, settings, and the lists); 4 the grid needs attention (status --check).`
 
-// exitError is an error with an exit status of its own.
+// exitError is an error with its own exit status.
 type exitError struct {
 	status int
 	err    error
@@ -31,7 +31,7 @@ func (e *exitError) Error() string { return e.err.Error() }
 // Unwrap returns the error itself.
 func (e *exitError) Unwrap() error { return e.err }
 
-// errNoMember is matched by the error of a request that no member answered.
+// errNoMember is matched by the error for a request that no member answered.
 var errNoMember = errors.New("no member answers")
 
 // usage gives an error about an argument of the command line its exit status.
@@ -50,7 +50,7 @@ func asking(err error) error {
 	return err
 }
 
-// exitStatusOf returns the exit status for an error of a command.
+// exitStatusOf returns the exit status for a command's error.
 func exitStatusOf(err error) int {
 	var exit *exitError
 	if errors.As(err, &exit) {

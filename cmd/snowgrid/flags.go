@@ -18,14 +18,14 @@ import (
 // end. The grid reclaims the others after their session.
 const leaveTimeout = 5 * time.Second
 
-// gridFlags are the flags of the commands that use a grid.
+// gridFlags are the flags for commands that use a grid.
 type gridFlags struct {
 	fileFlag
 	clientFlags
 	accessFlags
 }
 
-// clientFlags are the addresses of the grid.
+// clientFlags are the grid's addresses.
 type clientFlags struct {
 	Addr    []string      `help:"API addresses of members; one reachable address is enough." default:"127.0.0.1:7948" env:"SNOWGRID_ADDR"`
 	Timeout time.Duration `help:"Time limit for answers of the grid, and for IDs." default:"10s" env:"SNOWGRID_TIMEOUT"`
@@ -58,7 +58,7 @@ func checkAddrs(addrs ...string) error {
 	return nil
 }
 
-// dial returns a client of the grid.
+// dial returns a client for the grid.
 func (g gridFlags) dial(ctx context.Context, cfg client.Config) (*client.Client, error) {
 	if err := meet(ctx, g.Addr); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (g gridFlags) use(ctx context.Context, f func(*client.Client) error) (err e
 		return err
 	}
 	defer func() {
-		// ctx may have ended; leaving has a time limit of its own.
+		// ctx may have ended; leaving has its own time limit.
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(leaveTimeout, g.Timeout))
 		defer cancel()
 		if leaveErr := c.Leave(leaving); leaveErr != nil && err == nil {
@@ -101,7 +101,7 @@ func commandLabels() map[string]string {
 	if host, err := os.Hostname(); err == nil {
 		labels["host"] = host
 	}
-	if wire.CheckLabels(labels) != nil { // a host name of any length
+	if wire.CheckLabels(labels) != nil { // the host name is too long
 		delete(labels, "host")
 	}
 	return labels

@@ -19,8 +19,7 @@ const (
 	batchRest = 2 * time.Millisecond
 )
 
-// flow is the streams of a demo. Each takes IDs from one handle and passes every one to
-// the checker.
+// flow is a demo's streams. Each takes IDs from one handle and passes every one to the checker.
 type flow struct {
 	checker *checker
 	streams []*stream
@@ -34,13 +33,13 @@ type flow struct {
 	errs   []error
 }
 
-// stream is the IDs of one handle.
+// stream is one handle's IDs.
 type stream struct {
 	checkedStream
 	handle nexter
 }
 
-// nexter is the methods of a sequencer that a stream needs.
+// nexter is the sequencer methods that a stream needs.
 type nexter interface {
 	Next(ctx context.Context) (sequencer.ID, error)
 	Definition() sequencer.Definition
@@ -147,10 +146,11 @@ func (f *flow) summary(v verdict) string {
 		return "No IDs were issued."
 	}
 	return fmt.Sprintf("%s IDs in %.1fs (%s per second), %d duplicates, %d out of order, longest call of Next %v.",
-		grouped(v.ids), elapsed.Seconds(), grouped(uint64(float64(v.ids)/elapsed.Seconds())), v.duplicates, v.disorder, f.longestNext())
+		grouped(v.ids), elapsed.Seconds(), grouped(uint64(float64(v.ids)/elapsed.Seconds())), v.duplicates, v.disorder,
+		f.longestNext())
 }
 
-// examples returns an ID of each sequencer with its parts, a line each.
+// examples returns an ID from each sequencer with its parts, a line each.
 func (f *flow) examples() (lines []string) {
 	shown := map[string]bool{}
 	for _, s := range f.streams {

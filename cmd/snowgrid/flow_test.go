@@ -50,7 +50,8 @@ func TestFlow(t *testing.T) {
 		{name: "runs until the end", handles: []*fakeHandle{{node: 1, limit: -1}, {node: 2, limit: -1}}},
 		{name: "a duplicate", handles: []*fakeHandle{{node: 1, limit: -1}, {node: 1, limit: -1}}, duplicates: true},
 		{name: "a holder that was killed", handles: []*fakeHandle{{limit: 10, err: sequencer.ErrClosed}}, ending: "holder"},
-		{name: "a holder that closed by itself", handles: []*fakeHandle{{limit: 10, err: sequencer.ErrClosed}}, wantErr: sequencer.ErrClosed},
+		{name: "a holder that closed by itself", handles: []*fakeHandle{{limit: 10, err: sequencer.ErrClosed}},
+			wantErr: sequencer.ErrClosed},
 		{name: "an error", handles: []*fakeHandle{{limit: 10, err: broken}}, ending: "holder", wantErr: broken},
 		{name: "the end cuts a wait short", handles: []*fakeHandle{{limit: 10, wait: time.Hour, err: broken}}},
 	}
@@ -94,7 +95,8 @@ func TestFlowSummary(t *testing.T) {
 		if got := f.summary(f.checker.verdict()); got != want {
 			t.Errorf("summary\n%q, want\n%q", got, want)
 		}
-		if got := f.examples(); len(got) != 1 || !strings.HasPrefix(got[0], "An ID of orders: ") || !strings.Contains(got[0], " of 8192 (holder), counter ") {
+		if got := f.examples(); len(got) != 1 || !strings.HasPrefix(got[0], "An ID of orders: ") ||
+			!strings.Contains(got[0], " of 8192 (holder), counter ") {
 			t.Errorf("examples %q", got)
 		}
 		if got := f.aboutLongest(); !strings.Contains(got, "new owner") {

@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// forgetCommand forgets the disk of a member that is gone for good.
+// forgetCommand forgets a permanently lost member's disk.
 type forgetCommand struct {
 	Member          string `arg:"" help:"Member: its ID (16 hex digits), incarnation, name, or API address, as listed by snowgrid status."`
 	LoseDefinitions bool   `help:"Confirm the loss of definitions that no other disk has: sequencers that no running process holds are forgotten, and one that is created again with another epoch or node count can repeat IDs."`
@@ -16,14 +16,14 @@ type forgetCommand struct {
 	outputFlag
 }
 
-// forgotten is the result of the command as JSON.
+// forgotten is the command's result as JSON.
 type forgotten struct {
 	Member     string `json:"member"`
 	Partitions int    `json:"partitions"` // with definitions on the disk
-	Lost       int    `json:"lost"`       // the ones that no other disk has
+	Lost       int    `json:"lost"`       // stored on no other disk
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (forgetCommand) Help() string {
 	return `Members with a data directory store the definitions of sequencers on disk: names, epochs, node counts, and
 which were destroyed. The grid keeps track of the disks that have all of them. When every copy of a
@@ -59,10 +59,12 @@ func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	return c.result(to.out, forgotten{Member: string(in.Member), Partitions: out.Partitions, Lost: out.Lost}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "the disk of %s was forgotten: %d partitions depended on it, %s\n", in.Member, out.Partitions, lostText(out.Lost))
-		return err
-	})
+	return c.result(to.out, forgotten{Member: string(in.Member), Partitions: out.Partitions, Lost: out.Lost},
+		func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "the disk of %s was forgotten: %d partitions depended on it, %s\n", in.Member,
+				out.Partitions, lostText(out.Lost))
+			return err
+		})
 }
 
 // lostText describes the partitions with lost definitions.

@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// holdersCommand lists the holders of a sequencer.
+// holdersCommand lists a sequencer's holders.
 type holdersCommand struct {
 	Name  string `arg:"" help:"Name of the sequencer."`
 	After int    `help:"Begin with the first logical node above this one." default:"-1" placeholder:"NODE"`
@@ -21,7 +21,7 @@ type holdersCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (holdersCommand) Help() string {
 	return `Each line is a logical node that is attached, with the process that holds it: its random ID, when it renewed
 last, its address, the version of its client, and the labels that it states (client.Config.Labels in Go).
@@ -78,9 +78,10 @@ func (c *holdersCommand) fetch(ctx context.Context) (list wire.HoldersResponse, 
 	}
 }
 
-// printHolders writes the holders of a sequencer as a table.
+// printHolders writes a sequencer's holders as a table.
 func printHolders(w io.Writer, list wire.HoldersResponse) error {
-	fmt.Fprintf(w, "sequencer %s: %d of %d logical nodes attached, owner %s\n", list.Sequencer, list.Attached, list.Nodes, called(list.OwnerName, list.Owner))
+	fmt.Fprintf(w, "sequencer %s: %d of %d logical nodes attached, owner %s\n", list.Sequencer, list.Attached, list.Nodes,
+		called(list.OwnerName, list.Owner))
 	if len(list.Holders) == 0 {
 		return nil
 	}
@@ -91,7 +92,8 @@ func printHolders(w io.Writer, list wire.HoldersResponse) error {
 		if h.Holder != "" {
 			renewed = span(time.Duration(h.Shown)*time.Millisecond) + " ago"
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", h.Node, orNone(string(h.Holder.Short())), renewed, orNone(h.Addr), orNone(short(h.Build, 12)), orNone(labels(h.Labels)))
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", h.Node, orNone(string(h.Holder.Short())), renewed, orNone(h.Addr),
+			orNone(short(h.Build, 12)), orNone(labels(h.Labels)))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -102,7 +104,7 @@ func printHolders(w io.Writer, list wire.HoldersResponse) error {
 	return nil
 }
 
-// labels formats the labels of a holder by their names.
+// labels formats a holder's labels by their names.
 func labels(of map[string]string) string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(of)) {

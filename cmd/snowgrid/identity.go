@@ -24,7 +24,7 @@ type identityCommand struct {
 	Import   identityImportCommand   `cmd:"" help:"Restore numbers that the grid lost with its data."`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (identityCommand) Help() string {
 	return `A set gives each of its processes a persistent number: 1, 2, 3 and so on, without gaps. A process has the same
 number after each restart, at any address, and no number is ever given to a second process. Members of the
@@ -59,7 +59,8 @@ func (g gridFlags) identityCall(ctx context.Context, path string, in, out any) e
 	var refused error
 	_, err := eachUntilAnswered(ctx, g.Addr, func(ctx context.Context, addr string) error {
 		err := postTo(ctx, addr, "", path, in, out)
-		if unanswered := (*notAnsweredError)(nil); err != nil && !errors.As(err, &unanswered) && !errors.Is(err, sequencer.ErrUnavailable) {
+		if unanswered := (*notAnsweredError)(nil); err != nil && !errors.As(err, &unanswered) &&
+			!errors.Is(err, sequencer.ErrUnavailable) {
 			refused = err
 			return nil
 		}
@@ -87,7 +88,7 @@ type identityListCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (identityListCommand) Help() string {
 	return `The state of a number is applied (its process has it, and has not registered yet), registered, or imported (by
 an operator, and no process has registered with it yet). ALIVE is yes for a member that the grid sees, and
@@ -154,7 +155,7 @@ func (c *identityListCommand) sets(ctx context.Context) (out wire.IdentityListRe
 	return out, nil
 }
 
-// writeNumbered writes the processes of a set as a table.
+// writeNumbered writes a set's processes as a table.
 func writeNumbered(w io.Writer, s wire.IdentitySet) {
 	fmt.Fprintf(w, "set %s/%s: %d processes, the next number is %d\n", s.Cluster, s.Name, s.Count, s.Next)
 	fmt.Fprintln(w, "NUMBER\tADDRESS\tINCARNATION\tSTATE\tALIVE\tMEMBER")
@@ -171,10 +172,10 @@ func writeNumbered(w io.Writer, s wire.IdentitySet) {
 	}
 }
 
-// identityNextCommand prints the next number of a set.
+// identityNextCommand prints a set's next number.
 type identityNextCommand struct{ setFlags }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (identityNextCommand) Help() string {
 	return `Nothing is allocated: another process may apply for the number first.
 
@@ -184,7 +185,8 @@ func (identityNextCommand) Help() string {
 // Run prints the number.
 func (c *identityNextCommand) Run(ctx context.Context, to streams) error {
 	var out wire.IdentityNextResponse
-	err := c.call(ctx, wire.PathIdentityNext, func(cluster string) any { return wire.IdentityNextRequest{Cluster: cluster, Name: c.Set} }, &out)
+	err := c.call(ctx, wire.PathIdentityNext,
+		func(cluster string) any { return wire.IdentityNextRequest{Cluster: cluster, Name: c.Set} }, &out)
 	if err != nil {
 		return err
 	}
@@ -198,7 +200,7 @@ type identityCleanCommand struct {
 	setFlags
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (identityCleanCommand) Help() string {
 	return `The grid forgets the processes with these numbers. The numbers are not given again, and a process that comes back
 with one is refused (not_registered) rather than numbered anew. The command removes nothing if one of the
@@ -229,7 +231,7 @@ type identityDropCommand struct {
 	setFlags
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (identityDropCommand) Help() string {
 	return `A grid has room for 256 sets. Clean the numbers of a set first. No number of it is ever given again: a set of its
 name that is made later continues after its last one.
@@ -270,7 +272,7 @@ func parseNumber(text string) (uint64, error) {
 	return n, nil
 }
 
-// dash returns a text for a cell of a table that would be empty.
+// dash returns a text for a table cell that would be empty.
 func dash(text string) string {
 	if text == "" {
 		return "-"

@@ -16,7 +16,8 @@ import (
 // startLone starts a member that runs alone, and returns the address of its API.
 func startLone(t *testing.T) string {
 	t.Helper()
-	m, err := grid.Start(t.Context(), grid.Config{Expect: 1, GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0"})
+	m, err := grid.Start(t.Context(), grid.Config{Expect: 1, GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0",
+		APIAddr: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,13 +63,16 @@ func TestIdentityCommands(t *testing.T) {
 		{"clean --set web", 2, "", "<number>"},
 		{"next", 2, "", "--set"},
 	} {
-		status, stdout, stderr := runCommand(t, append(append([]string{"identity"}, strings.Fields(step.args)...), "--addr", addr)...)
-		if status != step.status || !strings.Contains(stdout, step.stdout) || step.stdout == "" && stdout != "" || !strings.Contains(stderr, step.stderr) {
+		status, stdout, stderr := runCommand(t, append(append([]string{"identity"}, strings.Fields(step.args)...),
+			"--addr", addr)...)
+		if status != step.status || !strings.Contains(stdout, step.stdout) || step.stdout == "" && stdout != "" ||
+			!strings.Contains(stderr, step.stderr) {
 			t.Errorf("%s: status %d, want %d; stdout wants %q, stderr wants %q; stdout:\n%s\nstderr:\n%s",
 				step.args, status, step.status, step.stdout, step.stderr, stdout, stderr)
 		}
 	}
-	if _, stdout, _ := runCommand(t, "status", "--addr", addr); !strings.Contains(stdout, "CLUSTER") || !strings.Contains(stdout, "snowgrid") || !strings.Contains(stdout, "NEXT NUMBER") {
+	if _, stdout, _ := runCommand(t, "status", "--addr", addr); !strings.Contains(stdout, "CLUSTER") ||
+		!strings.Contains(stdout, "snowgrid") || !strings.Contains(stdout, "NEXT NUMBER") {
 		t.Errorf("the status is\n%s", stdout)
 	}
 	_, listed, _ := runCommand(t, "identity", "list", "-o", "json", "--addr", addr)
@@ -76,7 +80,8 @@ func TestIdentityCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := startLone(t)
-	if status, stdout, stderr := runCommand(t, "identity", "import", "--file", saved, "--addr", other); status != 0 || !strings.Contains(stdout, "4 processes, the next number is 20") {
+	if status, stdout, stderr := runCommand(t, "identity", "import", "--file", saved, "--addr", other); status != 0 ||
+		!strings.Contains(stdout, "4 processes, the next number is 20") {
 		t.Errorf("import into another grid: %d\n%s%s", status, stdout, stderr)
 	}
 	var before, after wire.IdentityListResponse
@@ -96,7 +101,8 @@ func TestIdentityCommands(t *testing.T) {
 		t.Errorf("numbers %v, restored as %v", numbers(before), numbers(after))
 	}
 	began := time.Now()
-	if status, _, stderr := runCommand(t, "identity", "list", "--addr", "127.0.0.1:1"); status != 3 || time.Since(began) > 5*time.Second {
+	if status, _, stderr := runCommand(t, "identity", "list", "--addr", "127.0.0.1:1"); status != 3 ||
+		time.Since(began) > 5*time.Second {
 		t.Errorf("no member: %d %s", status, stderr)
 	}
 }

@@ -25,7 +25,7 @@ type identityImportCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (identityImportCommand) Help() string {
 	return `A grid that lost its data refuses the processes that still have their numbers in their files (not_registered). The
 import restores the numbers: their processes register by themselves within seconds, and new processes get
@@ -45,7 +45,8 @@ const importMax = roster.MaxNumbered
 
 // Run restores the numbers.
 func (c *identityImportCommand) Run(ctx context.Context, to streams) error {
-	if (c.File == "") == (c.Set == "") || c.File != "" && (len(c.Numbers) > 0 || c.Next > 0) || c.Set != "" && len(c.Numbers) == 0 && c.Next == 0 {
+	if (c.File == "") == (c.Set == "") || c.File != "" && (len(c.Numbers) > 0 || c.Next > 0) || c.Set != "" &&
+		len(c.Numbers) == 0 && c.Next == 0 {
 		return &exitError{status: exitUsage, err: fmt.Errorf("give either --file, or --set with numbers or --next")}
 	}
 	return c.ask(ctx, func(ctx context.Context) error {
@@ -63,7 +64,8 @@ func (c *identityImportCommand) Run(ctx context.Context, to streams) error {
 		}
 		return c.result(to.out, results, func(w io.Writer) error {
 			for _, r := range results {
-				if _, err := fmt.Fprintf(w, "set %s/%s: %d processes, the next number is %d\n", r.Cluster, r.Name, r.Members, r.Next); err != nil {
+				if _, err := fmt.Fprintf(w, "set %s/%s: %d processes, the next number is %d\n", r.Cluster, r.Name, r.Members,
+					r.Next); err != nil {
 					return err
 				}
 			}
@@ -72,7 +74,7 @@ func (c *identityImportCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// imported is one set of the result as JSON.
+// imported is one set in the JSON result.
 type imported struct {
 	Cluster string `json:"cluster"`
 	Name    string `json:"name"`
@@ -102,8 +104,9 @@ func (c *identityImportCommand) sets(ctx context.Context) ([]wire.IdentityImport
 	return []wire.IdentityImportRequest{in}, nil
 }
 
-// restore restores a set, in calls of bounded size.
-func (c *identityImportCommand) restore(ctx context.Context, in wire.IdentityImportRequest) (out wire.IdentityImportResponse, err error) {
+// restore restores a set, in calls with bounded size.
+func (c *identityImportCommand) restore(ctx context.Context,
+	in wire.IdentityImportRequest) (out wire.IdentityImportResponse, err error) {
 	for first := true; first || len(in.Members) > 0; first = false {
 		n := min(len(in.Members), wire.MaxNumbers)
 		part := in
@@ -115,7 +118,7 @@ func (c *identityImportCommand) restore(ctx context.Context, in wire.IdentityImp
 	return out, nil
 }
 
-// readSets reads a file of sets.
+// readSets reads a file with sets.
 func readSets(path string) ([]wire.IdentityImportRequest, error) {
 	var data []byte
 	var err error

@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// maxRules is the number of rules that a file may have.
+// maxRules is the maximum number of rules in a file.
 const maxRules = 10_000
 
 // readRules reads a file for --identity-rules. A line has a pattern, a role and, separated by commas
@@ -39,7 +39,8 @@ func readRules(file string) ([]security.Rule, error) {
 		rules = append(rules, rule)
 	}
 	if len(rules) == 0 || len(rules) > maxRules {
-		return nil, fmt.Errorf("it has %d rules; give 1 to %d, one a line, such as: subject:CN=web-* holder orders-*", len(rules), maxRules)
+		return nil, fmt.Errorf("it has %d rules; give 1 to %d, one a line, such as: subject:CN=web-* holder orders-*",
+			len(rules), maxRules)
 	}
 	return rules, nil
 }
@@ -57,7 +58,8 @@ func parseRule(line string) (security.Rule, error) {
 	}
 	words := strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
 	if len(words) == 0 {
-		return security.Rule{}, fmt.Errorf("%.80q has no role; write PATTERN ROLE [NAMES], such as: subject:CN=web-* holder orders-*", line)
+		return security.Rule{}, fmt.Errorf(
+			"%.80q has no role; write PATTERN ROLE [NAMES], such as: subject:CN=web-* holder orders-*", line)
 	}
 	rule := security.Rule{Match: security.Pattern(pattern), Role: security.Role(words[0]), Names: patterns(words[1:])}
 	return rule, rule.Check()

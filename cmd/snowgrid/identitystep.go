@@ -18,7 +18,7 @@ type identityApplyCommand struct {
 	setFlags
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (identityApplyCommand) Help() string {
 	return `An application is accepted for the next number of the set, and again for the same number with the same code, so
 repeat it when there was no answer. Keep the number and the code in a file before you apply, as snowgrid
@@ -27,7 +27,7 @@ number does: after a crash the same application succeeds again, and no number is
     snowgrid identity apply 3 --set web --code 5f0e...9a --process-addr 10.0.0.3:80`
 }
 
-// applied is the result of the command as JSON.
+// applied is the command's result as JSON.
 type applied struct {
 	ID   uint64      `json:"id"`
 	Code roster.Code `json:"code"`
@@ -64,7 +64,7 @@ type identityRegisterCommand struct {
 	setFlags
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (identityRegisterCommand) Help() string {
 	return `Each start of a process registers once and gets a greater incarnation than the starts before, which are fenced: they
 get no new grants. It then registers again every 5 s, with that incarnation, to count as alive.
@@ -82,7 +82,8 @@ func (c *identityRegisterCommand) Run(ctx context.Context, to streams) error {
 	var out wire.IdentityRegisterResponse
 	err = c.call(ctx, wire.PathIdentityRegister, func(cluster string) any {
 		return wire.IdentityRegisterRequest{
-			Cluster: cluster, Name: c.Set, ID: c.ID, Code: code, Addr: c.ProcessAddr, Incarnation: c.Incarnation, Protocol: int(roster.CurrentProtocol),
+			Cluster: cluster, Name: c.Set, ID: c.ID, Code: code, Addr: c.ProcessAddr, Incarnation: c.Incarnation,
+			Protocol: int(roster.CurrentProtocol),
 		}
 	}, &out)
 	if err != nil {

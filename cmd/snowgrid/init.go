@@ -24,7 +24,7 @@ type initCommand struct {
 	outputFlag
 }
 
-// initialized is the result of the command as JSON.
+// initialized is the command's result as JSON.
 type initialized struct {
 	Grid    string    `json:"grid"`
 	Members int       `json:"members"`
@@ -32,7 +32,7 @@ type initialized struct {
 	Jump    int64     `json:"jump_ms"` // part of the wait for a clock jump that no survivor has seen
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (initCommand) Help() string {
 	return `For a grid without data directories that lost most of its voters: the survivors can no longer reach
 agreement, and the lost state does not return. snowgrid status shows this under "to do".
@@ -85,17 +85,20 @@ func (c *initCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	result := initialized{Grid: out.Grid.String(), Members: out.Members, First: out.First.Time(), Jump: out.Jump.Duration().Milliseconds()}
+	result := initialized{Grid: out.Grid.String(), Members: out.Members, First: out.First.Time(),
+		Jump: out.Jump.Duration().Milliseconds()}
 	return c.result(to.out, result, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "forming grid %v with %d members; its IDs begin at %s\n", out.Grid, out.Members, momentAndDistance(out.First.Time(), time.Now()))
+		_, err := fmt.Fprintf(w, "forming grid %v with %d members; its IDs begin at %s\n", out.Grid, out.Members,
+			momentAndDistance(out.First.Time(), time.Now()))
 		if out.Jump > 0 && err == nil {
-			_, err = fmt.Fprintf(w, "this includes %v for a clock jump that no survivor has seen; --floor replaces it\n", out.Jump.Duration())
+			_, err = fmt.Fprintf(w, "this includes %v for a clock jump that no survivor has seen; --floor replaces it\n",
+				out.Jump.Duration())
 		}
 		return err
 	})
 }
 
-// post sends the request, addressed to the present incarnation of the member.
+// post sends the request, addressed to the member's present incarnation.
 func (c *initCommand) post(ctx context.Context, in wire.InitRequest) (out wire.InitResponse, err error) {
 	status, addr, err := fetchStatusOfAny(ctx, []string{c.Addr})
 	if err != nil {

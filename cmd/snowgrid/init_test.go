@@ -131,7 +131,8 @@ func TestInitProcess(t *testing.T) {
 func nextIDs(t *testing.T, api string, n int) (ids []sequencer.ID, err error) {
 	t.Helper()
 	var out, errs strings.Builder
-	run(t.Context(), []string{"next", "orders", "-n", strconv.Itoa(n), "--addr", api, "--timeout", "40s"}, streams{out: &out, err: &errs})
+	run(t.Context(), []string{"next", "orders", "-n", strconv.Itoa(n), "--addr", api, "--timeout", "40s"},
+		streams{out: &out, err: &errs})
 	for _, line := range strings.Fields(out.String()) {
 		id, err := sequencer.Parse(line)
 		if err != nil {

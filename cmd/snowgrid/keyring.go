@@ -24,7 +24,7 @@ type keyringCommands struct {
 	Generate keyringGenerateCommand `cmd:"" help:"Print a new random key; needs no grid."`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (keyringCommands) Help() string {
 	return `The keys of the gossip are changed while the grid runs, in three steps. Between them look at the list: each
 member has to have done the step before the next one begins.
@@ -72,7 +72,8 @@ func (c *keyringInstallCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}
 	}
-	return c.change(ctx, to, c.outputFlag, wire.KeyringRequest{Operation: wire.KeyringInstall, Key: base64.StdEncoding.EncodeToString(key)})
+	return c.change(ctx, to, c.outputFlag, wire.KeyringRequest{Operation: wire.KeyringInstall,
+		Key: base64.StdEncoding.EncodeToString(key)})
 }
 
 // keyringUseCommand has every member encrypt with a key.
@@ -133,7 +134,7 @@ func (g gridFlags) changeNamed(ctx context.Context, to streams, form outputFlag,
 	return g.change(ctx, to, form, wire.KeyringRequest{Operation: operation, Fingerprint: print})
 }
 
-// errNotEverywhere is the error of a change that not every member made.
+// errNotEverywhere reports a change that not every member made.
 var errNotEverywhere = errors.New("not every member did it; the list says why")
 
 // change makes a change at every member, and prints the outcome at each.
@@ -169,7 +170,8 @@ func printKeyring(w io.Writer, out wire.KeyringResponse) error {
 		if m.Error != "" {
 			result = m.Error
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), m.API, encrypts, others, result)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), m.API, encrypts,
+			others, result)
 	}
 	if err := table.Flush(); err != nil {
 		return err

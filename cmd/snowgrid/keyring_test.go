@@ -28,9 +28,11 @@ func TestKeyOfAnArgument(t *testing.T) {
 		}
 	}
 	for named, want := range map[string]string{
-		key[:40]: "not a gossip key", "": "there are 0 keys", file(""): "there are 0 keys", file(key + "\n" + key): "there are 2 keys", "@/no/such/file": "no such file",
+		key[:40]: "not a gossip key", "": "there are 0 keys", file(""): "there are 0 keys",
+		file(key + "\n" + key): "there are 2 keys", "@/no/such/file": "no such file",
 	} {
-		if _, err := readKey(named); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "AAAA") {
+		if _, err := readKey(named); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "AAAA") {
 			t.Errorf("%q: %v, want %s", named, err, want)
 		}
 	}
@@ -41,8 +43,10 @@ func TestKeyringTable(t *testing.T) {
 	var out strings.Builder
 	err := printKeyring(&out, wire.KeyringResponse{
 		Members: []wire.KeyringMember{
-			{Name: "m1", Incarnation: "aaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb", API: "10.0.0.1:7948", Keys: []string{"11111111", "22222222"}},
-			{Name: "m2", Incarnation: "cccccccccccccccc-bbbbbbbbbbbbbbbb", API: "10.0.0.2:7948", Keys: []string{"11111111"}, Unsaved: "x"},
+			{Name: "m1", Incarnation: "aaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb", API: "10.0.0.1:7948",
+				Keys: []string{"11111111", "22222222"}},
+			{Name: "m2", Incarnation: "cccccccccccccccc-bbbbbbbbbbbbbbbb", API: "10.0.0.2:7948", Keys: []string{"11111111"},
+				Unsaved: "x"},
 			{Incarnation: "dddddddddddddddd-bbbbbbbbbbbbbbbb", API: "10.0.0.3:7948", Error: "no answer"},
 		},
 		Advice: []string{"do this"},

@@ -19,7 +19,7 @@ type key struct {
 	client bool // for commands that use a grid, not for the agent
 }
 
-// envPrefix begins the variable of every key.
+// envPrefix begins every key's variable.
 const envPrefix = "SNOWGRID_"
 
 // variable returns the name of the key's environment variable.
@@ -27,7 +27,7 @@ func (k key) variable() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(k.name, "-", "_"))
 }
 
-// isList reports whether the key has a list of values.
+// isList reports whether the key's value is a list.
 func (k key) isList() bool { return k.flag.IsSlice() }
 
 // keysOf returns the configuration keys in field order: the flags of snowgrid config print, which has
@@ -51,7 +51,7 @@ func keysOf(app *kong.Application) []key {
 	return out
 }
 
-// child returns the command of a node by its name, nil for none.
+// child returns a node's command by its name, nil for none.
 func child(n *kong.Node, name string) *kong.Node {
 	i := slices.IndexFunc(n.Children, func(c *kong.Node) bool { return c.Name == name })
 	if i < 0 {
@@ -67,7 +67,7 @@ func nearest(name string, known []string) string {
 	return slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
 }
 
-// distance returns the Levenshtein distance of two texts, in bytes.
+// distance returns the Levenshtein distance between two texts, in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -115,7 +115,7 @@ func (k key) wants(err error) string {
 	case t.Kind() == reflect.Bool:
 		return "give true or false"
 	}
-	for inner := err; inner != nil; { // without kong's prefix, the name of the flag
+	for inner := err; inner != nil; { // without kong's prefix, the flag's name
 		text := sentence(inner)
 		if !strings.HasPrefix(text, "--") {
 			return text
@@ -129,7 +129,7 @@ func (k key) wants(err error) string {
 	return "give another value"
 }
 
-// kind describes the type of the key's values.
+// kind describes the key's value type.
 func (k key) kind() string {
 	t := k.flag.Target.Type()
 	if t.Kind() == reflect.Pointer {

@@ -70,28 +70,32 @@ func keyRows(t *testing.T) map[string]keyRow {
 		"zone":             {text: "east-1", field: "Zone", want: "east-1"},
 		"floor":            {text: "2026-07-01T12:00:00Z", field: "Floor", want: floor},
 		"epoch":            {text: "twitter", with: "floor: 1541815603606036480\n", field: "Floor", want: isFloor},
-		"layout":           {text: "twitter", with: "floor: 1541815603606036480\nepoch: twitter\n", field: "Floor", want: isFloor},
-		"anchor":           {text: "file:" + dir, field: "Anchor", want: isStore},
-		"anchor-ahead":     {text: "40s", with: "anchor: file:" + dir + "\n", field: "AnchorAhead", want: 40 * time.Second},
-		"gossip-key":       {text: testKey, field: "GossipKey", want: key},
-		"security-dir":     {text: "/etc/snowgrid/security", field: "Security.Dir", want: "/etc/snowgrid/security"},
-		"tls-cert":         {text: "/c.crt", with: "tls-key: /c.key\ntls-ca: /ca.crt\n", field: "Security.CertFile", want: "/c.crt"},
-		"tls-key":          {text: "/c.key", with: "tls-cert: /c.crt\ntls-ca: /ca.crt\n", field: "Security.KeyFile", want: "/c.key"},
-		"tls-ca":           {text: "/ca.crt", with: "security-dir: /d\n", field: "Security.CAFile", want: "/ca.crt"},
-		"tls-server-name":  {text: "ids.example", with: "security-dir: /d\n", field: "Security.ServerName", want: "ids.example"},
-		"identity-rules":   {text: rules, with: "security-dir: /d\n", field: "Security.Rules", want: wantRules},
-		"gossip-keys":      {text: "/g.keys", with: "security-dir: /d\n", field: "Security.GossipKeysFile", want: "/g.keys"},
-		"token-keys":       {text: "/t.pub", with: "security-dir: /d\n", field: "Security.TokensFile", want: "/t.pub"},
-		"insecure":         {text: "true", field: "Insecure", want: true},
-		"role":             {text: "reader"},
-		"token":            {text: "a.b.c"},
-		"ops-addr":         {text: "127.0.0.2:6"},
-		"pprof":            {text: "true", with: "ops-addr: 127.0.0.1:0\n"},
-		"log-level":        {text: "warn"},
-		"log-format":       {text: "json"},
-		"leave-timeout":    {text: "7s"},
-		"addr":             {text: "127.0.0.2:4,127.0.0.2:5"},
-		"timeout":          {text: "3s"},
+		"layout": {text: "twitter", with: "floor: 1541815603606036480\nepoch: twitter\n", field: "Floor",
+			want: isFloor},
+		"anchor":       {text: "file:" + dir, field: "Anchor", want: isStore},
+		"anchor-ahead": {text: "40s", with: "anchor: file:" + dir + "\n", field: "AnchorAhead", want: 40 * time.Second},
+		"gossip-key":   {text: testKey, field: "GossipKey", want: key},
+		"security-dir": {text: "/etc/snowgrid/security", field: "Security.Dir", want: "/etc/snowgrid/security"},
+		"tls-cert": {text: "/c.crt", with: "tls-key: /c.key\ntls-ca: /ca.crt\n", field: "Security.CertFile",
+			want: "/c.crt"},
+		"tls-key": {text: "/c.key", with: "tls-cert: /c.crt\ntls-ca: /ca.crt\n", field: "Security.KeyFile",
+			want: "/c.key"},
+		"tls-ca": {text: "/ca.crt", with: "security-dir: /d\n", field: "Security.CAFile", want: "/ca.crt"},
+		"tls-server-name": {text: "ids.example", with: "security-dir: /d\n", field: "Security.ServerName",
+			want: "ids.example"},
+		"identity-rules": {text: rules, with: "security-dir: /d\n", field: "Security.Rules", want: wantRules},
+		"gossip-keys":    {text: "/g.keys", with: "security-dir: /d\n", field: "Security.GossipKeysFile", want: "/g.keys"},
+		"token-keys":     {text: "/t.pub", with: "security-dir: /d\n", field: "Security.TokensFile", want: "/t.pub"},
+		"insecure":       {text: "true", field: "Insecure", want: true},
+		"role":           {text: "reader"},
+		"token":          {text: "a.b.c"},
+		"ops-addr":       {text: "127.0.0.2:6"},
+		"pprof":          {text: "true", with: "ops-addr: 127.0.0.1:0\n"},
+		"log-level":      {text: "warn"},
+		"log-format":     {text: "json"},
+		"leave-timeout":  {text: "7s"},
+		"addr":           {text: "127.0.0.2:4,127.0.0.2:5"},
+		"timeout":        {text: "3s"},
 	}
 }
 
@@ -187,14 +191,18 @@ func checkBinds(t *testing.T, k key, row keyRow) {
 		from source
 	}
 	tests := map[string]given{
-		"flag":            {args: append(slices.Clone(base), "--"+k.name+"="+row.text), from: fromFlag},
-		"environment":     {args: base, env: map[string]string{k.variable(): row.text}, from: fromEnvironment},
-		"variable file":   {args: base, env: map[string]string{k.variable() + "_FILE": write("value", row.text+"\n")}, from: fromEnvironment},
-		"file":            {args: []string{command, "--config=" + write("f.yaml", row.with+k.name+": "+row.text+"\n")}, from: fromFile},
-		"SNOWGRID_CONFIG": {args: []string{command}, env: map[string]string{"SNOWGRID_CONFIG": filepath.Join(dir, "f.yaml")}, from: fromFile},
+		"flag":        {args: append(slices.Clone(base), "--"+k.name+"="+row.text), from: fromFlag},
+		"environment": {args: base, env: map[string]string{k.variable(): row.text}, from: fromEnvironment},
+		"variable file": {args: base, env: map[string]string{k.variable() + "_FILE": write("value", row.text+"\n")},
+			from: fromEnvironment},
+		"file": {args: []string{command, "--config=" + write("f.yaml", row.with+k.name+": "+row.text+"\n")},
+			from: fromFile},
+		"SNOWGRID_CONFIG": {args: []string{command}, env: map[string]string{"SNOWGRID_CONFIG": filepath.Join(dir, "f.yaml")},
+			from: fromFile},
 	}
 	if k.isList() {
-		tests["list"] = given{args: []string{command, "--config=" + write("list.yaml", row.with+k.name+":"+list+"\n")}, from: fromFile}
+		tests["list"] = given{args: []string{command, "--config=" + write("list.yaml", row.with+k.name+":"+list+"\n")},
+			from: fromFile}
 	}
 	without, err := parsedValue(t, k, base)
 	if err != nil || without.value == row.text {
@@ -209,7 +217,8 @@ func checkBinds(t *testing.T, k key, row keyRow) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.from.source != test.from || got.value == without.value || k.name != "layout" && got.value != row.text && k.name != "epoch" {
+			if got.from.source != test.from || got.value == without.value || k.name != "layout" && got.value != row.text &&
+				k.name != "epoch" {
 				t.Errorf("%q from %v, want %q from %s", got.value, got.from, row.text, test.from)
 			}
 			if row.field == "" {
@@ -223,7 +232,8 @@ func checkBinds(t *testing.T, k key, row keyRow) {
 			for _, part := range strings.Split(row.field, ".") {
 				field = reflect.Indirect(field.FieldByName(part))
 			}
-			if check, is := row.want.(func(any) bool); is && !check(field.Interface()) || !is && !reflect.DeepEqual(field.Interface(), row.want) {
+			if check, is := row.want.(func(any) bool); is && !check(field.Interface()) ||
+				!is && !reflect.DeepEqual(field.Interface(), row.want) {
 				t.Errorf("grid.Config.%s is %v, want %v", row.field, field.Interface(), row.want)
 			}
 		})
@@ -241,7 +251,8 @@ func parsedValue(t *testing.T, k key, args []string) (parsedKey, error) {
 	t.Helper()
 	out := parsedKey{commands: &commands{}}
 	from := newSources()
-	parser, err := newParser(out.commands, from, kong.Writers(io.Discard, io.Discard), kong.BindTo(t.Context(), (*context.Context)(nil)))
+	parser, err := newParser(out.commands, from, kong.Writers(io.Discard, io.Discard),
+		kong.BindTo(t.Context(), (*context.Context)(nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,8 +271,9 @@ func parsedValue(t *testing.T, k key, args []string) (parsedKey, error) {
 func TestNearestKey(t *testing.T) {
 	known := names(allKeys(t), func(key) bool { return true })
 	for name, want := range map[string]string{
-		"expct": "expect", "log_level": "log-level", "logLevel": "log-level", "LOG-LEVEL": "log-level", "SNOWGRID_DATA_DIR": "data-dir",
-		"dataDir": "data-dir", "--join": "join", "backup": "backups", "gossip-address": "gossip-addr",
+		"expct": "expect", "log_level": "log-level", "logLevel": "log-level", "LOG-LEVEL": "log-level",
+		"SNOWGRID_DATA_DIR": "data-dir",
+		"dataDir":           "data-dir", "--join": "join", "backup": "backups", "gossip-address": "gossip-addr",
 	} {
 		if got := nearest(name, known); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
@@ -271,7 +283,8 @@ func TestNearestKey(t *testing.T) {
 
 func TestKeyOfField(t *testing.T) {
 	for field, want := range map[string]string{
-		"Name": "name", "DataDir": "data-dir", "APIAddr": "api-addr", "Gossip.Interval": "gossip-interval", "GossipKey": "gossip-key", "TLS": "tls",
+		"Name": "name", "DataDir": "data-dir", "APIAddr": "api-addr", "Gossip.Interval": "gossip-interval",
+		"GossipKey": "gossip-key", "TLS": "tls",
 	} {
 		if got := keyOfField(field); got != want {
 			t.Errorf("%s: %s, want %s", field, got, want)

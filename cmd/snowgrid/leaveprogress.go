@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// leaveReportEvery is the interval of progress logs during a leave.
+// leaveReportEvery is the interval between progress logs during a leave.
 const leaveReportEvery = 2 * time.Second
 
 // reportLeaving logs the partitions that a member which leaves still has, until ctx ends.
@@ -27,7 +27,8 @@ func reportLeaving(ctx context.Context, status func() grid.Status, logger *slog.
 			return
 		}
 		owned, copies := partitionsOf(s)
-		logger.InfoContext(ctx, "member still leaving", "elapsed", time.Since(began).Round(time.Second), "partitions_owned", owned, "copies", copies)
+		logger.InfoContext(ctx, "member still leaving", "elapsed", time.Since(began).Round(time.Second), "partitions_owned",
+			owned, "copies", copies)
 	}
 }
 

@@ -32,7 +32,8 @@ func TestLeavingIsReported(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		got := log.String()
-		if strings.Count(got, "\n") != 2 || !strings.Contains(got, "elapsed=2s partitions_owned=3 copies=1") || !strings.Contains(got, "elapsed=4s partitions_owned=2 copies=1") {
+		if strings.Count(got, "\n") != 2 || !strings.Contains(got, "elapsed=2s partitions_owned=3 copies=1") ||
+			!strings.Contains(got, "elapsed=4s partitions_owned=2 copies=1") {
 			t.Errorf("the log:\n%s", got)
 		}
 	})

@@ -141,7 +141,8 @@ func run(ctx context.Context, args []string, to streams) int {
 		printSettingErrors(to.err, err)
 		return exitUsage
 	case err != nil:
-		fmt.Fprintf(to.err, "snowgrid: %v\nRun snowgrid --help for the commands, snowgrid COMMAND --help for the flags.\n", err)
+		fmt.Fprintf(to.err, "snowgrid: %v\nRun snowgrid --help for the commands, snowgrid COMMAND --help for the flags.\n",
+			err)
 		return exitUsage
 	}
 	err = command.Run()
@@ -155,7 +156,7 @@ func run(ctx context.Context, args []string, to streams) int {
 	return exitDone
 }
 
-// printError writes the error of a command.
+// printError writes a command's error.
 func printError(w io.Writer, err error) {
 	if isSettingError(err) {
 		printSettingErrors(w, err)

@@ -9,14 +9,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// listMembersCommand lists the members of a grid.
+// listMembersCommand lists a grid's members.
 type listMembersCommand struct {
 	gridFlags
 	outputFlag
 	Wide bool `help:"Show incarnations, all addresses and the range of protocols as well."`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (listMembersCommand) Help() string {
 	return `The first address that answers is used; the list is that of its member. A member that is silent is removed
 from the grid within seconds, unless it comes back.
@@ -26,7 +26,7 @@ from the grid within seconds, unless it comes back.
     snowgrid members -o json`
 }
 
-// memberList is the result of the command as JSON.
+// memberList is the command's result as JSON.
 type memberList struct {
 	Grid      string            `json:"grid"`
 	Name      string            `json:"name"`      // of the grid
@@ -44,7 +44,8 @@ func (c *listMembersCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return asking(err)
 	}
-	list := memberList{Grid: status.Grid.String(), Name: status.Name, Answering: status.Answering, Members: append([]grid.MemberInfo{}, status.Members...)}
+	list := memberList{Grid: status.Grid.String(), Name: status.Name, Answering: status.Answering,
+		Members: append([]grid.MemberInfo{}, status.Members...)}
 	return c.result(to.out, list, func(w io.Writer) error {
 		if len(list.Members) == 0 {
 			_, err := fmt.Fprintf(w, "no members yet: %s\n", status.NotReady)
@@ -59,11 +60,13 @@ func (c *listMembersCommand) Run(ctx context.Context, to streams) error {
 		for _, m := range list.Members {
 			build, protocols := release(m.Release)
 			if c.Wide {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", orNone(m.Name), m.Incarnation, orNone(m.API), orNone(m.Gossip), orNone(m.Raft), orNone(m.Zone),
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", orNone(m.Name), m.Incarnation,
+					orNone(m.API), orNone(m.Gossip), orNone(m.Raft), orNone(m.Zone),
 					role(m), state(m), yes(m.Durable), m.Partitions, m.Replicas, build, protocols)
 				continue
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), orNone(m.API), role(m), state(m), m.Partitions, short(build, 12))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), orNone(m.API),
+				role(m), state(m), m.Partitions, short(build, 12))
 		}
 		return table.Flush()
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// membersCommands are about the members of a grid.
+// membersCommands are about a grid's members.
 type membersCommands struct {
 	List   listMembersCommand  `cmd:"" default:"withargs" help:"List the members of a grid."`
 	Remove removeMemberCommand `cmd:"" help:"Take a member out of the grid, whether it runs or not."`
@@ -26,7 +26,7 @@ type removeMemberCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (removeMemberCommand) Help() string {
 	return `A member that runs is told to leave: it hands its partitions over, leaves, and its agent ends with status 0.
 A service manager that starts it again brings it back as a member. The command waits until it has left, for
@@ -63,7 +63,8 @@ func (c *removeMemberCommand) Run(ctx context.Context, to streams) error {
 		if err != nil {
 			return err
 		}
-		if err := postTo(ctx, addr, status.Answering, wire.PathRemove, wire.RemoveRequest{Member: id}, &out.RemoveResponse); err != nil {
+		if err := postTo(ctx, addr, status.Answering, wire.PathRemove, wire.RemoveRequest{Member: id},
+			&out.RemoveResponse); err != nil {
 			return err
 		}
 		out.Left = out.Leaving == "" || c.awaitLeft(ctx, out.API, out.Leaving)
@@ -122,7 +123,8 @@ func (r removed) text() string {
 func memberID(s grid.Status, named string) (roster.MemberID, error) {
 	var found []string
 	for _, m := range s.Members {
-		if slices.Contains([]string{string(m.Incarnation), string(m.Incarnation.Member()), m.Name, m.API}, named) && named != "" {
+		if slices.Contains([]string{string(m.Incarnation), string(m.Incarnation.Member()), m.Name, m.API}, named) &&
+			named != "" {
 			found = append(found, string(m.Incarnation.Member()))
 		}
 	}
@@ -131,9 +133,11 @@ func memberID(s grid.Status, named string) (roster.MemberID, error) {
 	case len(found) == 1:
 		return roster.MemberID(found[0]), nil
 	case len(found) > 1:
-		return "", fmt.Errorf("%q is the name of %d members: give one of the IDs %s", named, len(found), strings.Join(found, ", "))
+		return "", fmt.Errorf("%q is the name of %d members: give one of the IDs %s", named, len(found),
+			strings.Join(found, ", "))
 	case roster.MemberID(id).Check() == nil: // a member that does not run
 		return roster.MemberID(id), nil
 	}
-	return "", fmt.Errorf("no member is named %q: give an ID, an incarnation, a name or an API address that snowgrid status lists", named)
+	return "", fmt.Errorf(
+		"no member is named %q: give an ID, an incarnation, a name or an API address that snowgrid status lists", named)
 }

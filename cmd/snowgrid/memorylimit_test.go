@@ -22,9 +22,12 @@ func TestLimitMemory(t *testing.T) {
 		said  string
 	}{
 		{"a limit", memlimit.Limit(1 << 30), 966_367_641, "level=INFO msg=\"memory limit\" bytes=966367641"},
-		{"none", func() (uint64, error) { return 0, memlimit.ErrNoLimit }, math.MaxInt64, "level=DEBUG msg=\"no memory limit\"\n"},
-		{"no cgroups", func() (uint64, error) { return 0, memlimit.ErrCgroupsNotSupported }, math.MaxInt64, "level=DEBUG msg=\"no memory limit\" reason="},
-		{"unreadable", func() (uint64, error) { return 0, errors.New("memory.max: not a number") }, math.MaxInt64, "level=WARN msg=\"no memory limit: set GOMEMLIMIT"},
+		{"none", func() (uint64, error) { return 0, memlimit.ErrNoLimit }, math.MaxInt64,
+			"level=DEBUG msg=\"no memory limit\"\n"},
+		{"no cgroups", func() (uint64, error) { return 0, memlimit.ErrCgroupsNotSupported }, math.MaxInt64,
+			"level=DEBUG msg=\"no memory limit\" reason="},
+		{"unreadable", func() (uint64, error) { return 0, errors.New("memory.max: not a number") }, math.MaxInt64,
+			"level=WARN msg=\"no memory limit: set GOMEMLIMIT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			debug.SetMemoryLimit(math.MaxInt64)

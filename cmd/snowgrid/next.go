@@ -29,7 +29,7 @@ type nextCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (nextCommand) Help() string {
 	return `The command attaches to the grid as a client, generates the IDs itself, and leaves. Only IDs are written to
 stdout; that the sequencer was created is said on stderr. The grid is not called for each ID: a million take about a second with 8192 logical nodes (1,024
@@ -57,7 +57,7 @@ func (n *nextCommand) Validate() error {
 	return nil
 }
 
-// filler is the method of a sequencer that printIDs needs.
+// filler is the sequencer method that printIDs needs.
 type filler interface {
 	Fill(ctx context.Context, dst []sequencer.ID) (int, error)
 }

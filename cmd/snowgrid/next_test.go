@@ -48,9 +48,11 @@ func TestImpatience(t *testing.T) {
 			first, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			var out strings.Builder
-			printed, err := printIDs(t.Context(), asText(&out), &impatient{filler: &test.ids, first: first, limit: 5 * time.Second}, test.count)
+			printed, err := printIDs(t.Context(), asText(&out),
+				&impatient{filler: &test.ids, first: first, limit: 5 * time.Second}, test.count)
 			took := time.Since(began)
-			if printed != test.want || (err == nil) != (test.want == test.count) || err != nil && !errors.Is(err, context.DeadlineExceeded) || took > test.took {
+			if printed != test.want || (err == nil) != (test.want == test.count) ||
+				err != nil && !errors.Is(err, context.DeadlineExceeded) || took > test.took {
 				t.Errorf("%v: printed %d after %v, %v", test, printed, took, err)
 			}
 		})
@@ -64,13 +66,16 @@ func TestNextBeforeIDsBegin(t *testing.T) {
 	began := time.Now()
 	status, _, stderr := command(t, "next", "orders", "--addr", a.api, "--timeout", "1s", "--nodes", "128")
 	took := time.Since(began)
-	if status != exitFailed || !strings.Contains(stderr, "IDs begin at ") || strings.Contains(stderr, "reachable") || took > 10*time.Second {
+	if status != exitFailed || !strings.Contains(stderr, "IDs begin at ") || strings.Contains(stderr, "reachable") ||
+		took > 10*time.Second {
 		t.Errorf("next: status %d after %v, %s", status, took, stderr)
 	}
-	if _, stdout, _ := command(t, "status", "--addr", a.api); !strings.Contains(stdout, "IDs begin ") || !strings.Contains(stdout, "without data directories") {
+	if _, stdout, _ := command(t, "status", "--addr", a.api); !strings.Contains(stdout, "IDs begin ") ||
+		!strings.Contains(stdout, "without data directories") {
 		t.Errorf("status:\n%s", stdout)
 	}
-	if status, stdout, _ := command(t, "status", "--check", "--addr", a.api); status != exitDegraded || !strings.Contains(stdout, "ids_begin_later: IDs begin at ") {
+	if status, stdout, _ := command(t, "status", "--check", "--addr", a.api); status != exitDegraded ||
+		!strings.Contains(stdout, "ids_begin_later: IDs begin at ") {
 		t.Errorf("status --check: status %d\n%s", status, stdout)
 	}
 	a.signal(syscall.SIGTERM)

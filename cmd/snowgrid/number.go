@@ -19,12 +19,12 @@ type numberCommand struct {
 	outputFlag
 }
 
-// numbered is the result of the command as JSON.
+// numbered is the command's result as JSON.
 type numbered struct {
 	Number uint64 `json:"number"`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (numberCommand) Help() string {
 	return `The command prints a number, 1 or larger, and nothing else. It is the same each time for one data directory, and
 another one for each other directory of the set: 1 for the first, 2 for the next, without gaps, also when many

@@ -13,7 +13,8 @@ import (
 func startFirst(t *testing.T) (m *grid.Member, api string) {
 	t.Helper()
 	m, err := grid.Start(t.Context(), grid.Config{
-		Expect: 1, MemberName: "alpha", FirstLife: true, GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0",
+		Expect: 1, MemberName: "alpha", FirstLife: true, GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0",
+		APIAddr: "127.0.0.1:0",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -31,10 +32,12 @@ func TestTypingErrorsAreSeen(t *testing.T) {
 		status         int
 		stdout, stderr string // parts; "" for nothing
 	}{
-		{"next ordres -n 2 -o json", exitDone, `{"sequencer":"ordres","ids":["`, `snowgrid: created sequencer "ordres" (epoch 2026-01-01T00:00:00.000Z, 8192 nodes)` + "\n"},
+		{"next ordres -n 2 -o json", exitDone, `{"sequencer":"ordres","ids":["`,
+			`snowgrid: created sequencer "ordres" (epoch 2026-01-01T00:00:00.000Z, 8192 nodes)` + "\n"},
 		{"next ordres -n 2", exitDone, "\n", ""},
 		{"next ordres --nodes 128", exitFailed, "", "conflicting definition"},
-		{"destroy ordres", exitUsage, "", "nothing was done: this asks for a confirmation, and the input is not a terminal; give --yes"},
+		{"destroy ordres", exitUsage, "",
+			"nothing was done: this asks for a confirmation, and the input is not a terminal; give --yes"},
 		{"destroy orders", exitFailed, "", "snowgrid: sequencer \"orders\" not found; snowgrid sequencers lists the names\n"},
 		{"destroy ordre", exitFailed, "", "not found"},
 		{"next ordres", exitDone, "\n", ""},
@@ -50,13 +53,15 @@ func TestTypingErrorsAreSeen(t *testing.T) {
 		status, stdout, stderr := runCommand(t, append(strings.Fields(step.args), "--addr", addr)...)
 		says := func(got, part string) bool { return strings.Contains(got, part) && (part != "" || got == "") }
 		if status != step.status || !says(stdout, step.stdout) || !says(stderr, step.stderr) {
-			t.Errorf("%s: status %d, want %d; stdout %q, want %q; stderr %q, want %q", step.args, status, step.status, stdout, step.stdout, stderr, step.stderr)
+			t.Errorf("%s: status %d, want %d; stdout %q, want %q; stderr %q, want %q", step.args, status, step.status, stdout,
+				step.stdout, stderr, step.stderr)
 		}
 	}
 }
 
 func TestAnswerToAQuestion(t *testing.T) {
-	for answer, want := range map[string]bool{"y\n": true, "Yes\r\n": true, "yes": true, "\n": false, "": false, "n\n": false, "yellow\n": false} {
+	for answer, want := range map[string]bool{"y\n": true, "Yes\r\n": true, "yes": true, "\n": false, "": false,
+		"n\n": false, "yellow\n": false} {
 		var asked strings.Builder
 		err := answered(strings.NewReader(answer), &asked, "Destroy it?")
 		if (err == nil) != want || asked.String() != "Destroy it? [y/N] " {

@@ -19,7 +19,7 @@ import (
 	"github.com/snowgrid/snowgrid/metrics"
 )
 
-// Limits of the ops listener.
+// Limits for the ops listener.
 const (
 	opsConnectionsMax = 32
 	opsHeaderTimeout  = 5 * time.Second
@@ -35,7 +35,7 @@ type opsServer struct {
 	registry *prometheus.Registry
 	member   atomic.Pointer[grid.Member] // nil before it serves
 	listener net.Listener
-	api      string // the stated address of the API
+	api      string // the stated API address
 	http     *http.Server
 	ended    chan struct{}
 }
@@ -52,7 +52,8 @@ func (f *opsFlags) startOps(logger *slog.Logger, pages *debugPages, api string) 
 	o := &opsServer{registry: prometheus.NewRegistry(), listener: listener, api: api, ended: make(chan struct{})}
 	o.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	o.http = &http.Server{
-		Handler: o.routes(f.Pprof, pages), ReadHeaderTimeout: opsHeaderTimeout, ReadTimeout: opsHeaderTimeout, WriteTimeout: opsWriteTimeout, IdleTimeout: opsIdleTimeout,
+		Handler: o.routes(f.Pprof, pages), ReadHeaderTimeout: opsHeaderTimeout, ReadTimeout: opsHeaderTimeout,
+		WriteTimeout: opsWriteTimeout, IdleTimeout: opsIdleTimeout,
 		ConnState: new(opsConnections).note,
 		ErrorLog:  slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
@@ -66,12 +67,13 @@ func (f *opsFlags) startOps(logger *slog.Logger, pages *debugPages, api string) 
 	return o, nil
 }
 
-// routes returns the handler of all paths.
+// routes returns the handler for all paths.
 func (o *opsServer) routes(profiles bool, pages *debugPages) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(o.registry, promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{
-		MaxRequestsInFlight: opsScrapes, Timeout: opsScrapeTimeout,
-	})))
+	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(o.registry,
+		promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{
+			MaxRequestsInFlight: opsScrapes, Timeout: opsScrapeTimeout,
+		})))
 	mux.HandleFunc("GET /livez", o.health)
 	mux.HandleFunc("GET /readyz", o.health)
 	if profiles {
@@ -99,7 +101,8 @@ func (o *opsServer) routes(profiles bool, pages *debugPages) http.Handler {
 func ownHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLoopback(r.Host) || r.Header.Get("Origin") != "" {
-			http.Error(w, fmt.Sprintf("host %.100q is not this machine; use localhost or 127.0.0.1, and no page of a browser", r.Host), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("host %.100q is not this machine; use localhost or 127.0.0.1, and no page of a browser",
+				r.Host), http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -122,7 +125,7 @@ func (o *opsServer) health(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "the member waits for its grid; GET /readyz of its API (%s) has the reason\n", o.api)
 }
 
-// serves starts serving the pages of a ready member.
+// serves starts serving a ready member's pages.
 func (o *opsServer) serves(member *grid.Member) {
 	if o != nil {
 		o.registry.MustRegister(metrics.ForMember(member))

@@ -34,9 +34,12 @@ func TestOpsListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits := start(t, func(io.Reader) {}, "agent", "--expect", "3", "--join", addrs[0], "--gossip-addr", addrs[0], "--raft-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0", "--ops-addr", addrs[1])
-	await(t, "the ops listener of a member that waits", func() bool { status, _ := fetch(t, "http://"+addrs[1]+"/livez"); return status == 200 })
-	if status, body := fetch(t, "http://"+addrs[1]+"/readyz"); status != 503 || !strings.Contains(body, "waits for its grid; GET /readyz of its API (127.0.0.1:0)") {
+	waits := start(t, func(io.Reader) {}, "agent", "--expect", "3", "--join", addrs[0], "--gossip-addr", addrs[0],
+		"--raft-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0", "--ops-addr", addrs[1])
+	await(t, "the ops listener of a member that waits",
+		func() bool { status, _ := fetch(t, "http://"+addrs[1]+"/livez"); return status == 200 })
+	if status, body := fetch(t, "http://"+addrs[1]+"/readyz"); status != 503 ||
+		!strings.Contains(body, "waits for its grid; GET /readyz of its API (127.0.0.1:0)") {
 		t.Errorf("/readyz of a member that waits: %d %s", status, body)
 	}
 	if status, _ := fetch(t, "http://"+addrs[1]+"/debug/pprof/"); status != 404 {
@@ -55,21 +58,27 @@ func TestOpsListener(t *testing.T) {
 		t.Errorf("promlint: %v %v", err, problems)
 	}
 	for _, want := range []string{
-		`snowgrid_sequencer_ids_total{sequencer="orders"} 1000`, `snowgrid_ready 1`, `snowgrid_leader 1`, `snowgrid_partitions_owned 271`,
-		`snowgrid_disk_write_duration_seconds_count{store="raft"} [1-9]`, `snowgrid_disk_write_duration_seconds_count{store="definitions"} [1-9]`,
-		`snowgrid_api_requests_total{code="ok",path="/v1/create"} 1`, `snowgrid_attach_duration_seconds_count 1`, `go_goroutines `, `process_resident_memory_bytes `,
-		`snowgrid_alerts{name="too_few_members",severity="info"} 1`, `snowgrid_alerts{name="quorum_lost",severity="critical"} 0`,
+		`snowgrid_sequencer_ids_total{sequencer="orders"} 1000`, `snowgrid_ready 1`, `snowgrid_leader 1`,
+		`snowgrid_partitions_owned 271`,
+		`snowgrid_disk_write_duration_seconds_count{store="raft"} [1-9]`,
+		`snowgrid_disk_write_duration_seconds_count{store="definitions"} [1-9]`,
+		`snowgrid_api_requests_total{code="ok",path="/v1/create"} 1`, `snowgrid_attach_duration_seconds_count 1`,
+		`go_goroutines `, `process_resident_memory_bytes `,
+		`snowgrid_alerts{name="too_few_members",severity="info"} 1`,
+		`snowgrid_alerts{name="quorum_lost",severity="critical"} 0`,
 	} {
 		if !regexp.MustCompile("(?m)^" + want).MatchString(scrape) {
 			t.Errorf("the scrape lacks %s", want)
 		}
 	}
-	for path, want := range map[string]string{"/readyz": "ready", "/readyz?verbose": "check passed", "/livez": "alive", "/": "/metrics", "/debug/pprof/": "goroutine"} {
+	for path, want := range map[string]string{"/readyz": "ready", "/readyz?verbose": "check passed", "/livez": "alive",
+		"/": "/metrics", "/debug/pprof/": "goroutine"} {
 		if status, body := fetch(t, url+path); status != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
-	if status, out, errs := command(t, "status", "--check", "--addr", agent.api); status != exitDone || !strings.Contains(out, "healthy") {
+	if status, out, errs := command(t, "status", "--check", "--addr", agent.api); status != exitDone ||
+		!strings.Contains(out, "healthy") {
 		t.Errorf("status --check: %d %s %s", status, out, errs)
 	}
 }

@@ -73,7 +73,8 @@ func TestDebugPagesAreForThisMachine(t *testing.T) {
 		status       int
 	}{
 		{"127.0.0.1:7949", "", 200}, {"localhost", "", 200}, {"[::1]:7949", "", 200},
-		{"evil.example", "", 403}, {"evil.example:7949", "http://evil.example:7949", 403}, {"127.0.0.1:7949", "http://evil.example", 403},
+		{"evil.example", "", 403}, {"evil.example:7949", "http://evil.example:7949", 403},
+		{"127.0.0.1:7949", "http://evil.example", 403},
 		{"127.0.0.1.evil.example", "", 403}, {"", "", 403},
 	} {
 		for _, path := range []string{"/debug/build", "/debug/pprof/cmdline", "/debug/config"} {

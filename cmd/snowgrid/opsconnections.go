@@ -20,7 +20,7 @@ type opsConnection struct {
 	since    time.Time
 }
 
-// note records the state of a connection; it is an [http.Server.ConnState].
+// note records a connection's state; it is an [http.Server.ConnState].
 func (o *opsConnections) note(conn net.Conn, state http.ConnState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -43,7 +43,8 @@ func (o *opsConnections) note(conn net.Conn, state http.ConnState) {
 // served on each, the one with the longest request. The caller holds mu.
 func (o *opsConnections) oldest() (oldest net.Conn) {
 	for conn, c := range o.of {
-		if best, found := o.of[oldest]; !found || best.isActive && !c.isActive || best.isActive == c.isActive && c.since.Before(best.since) {
+		if best, found := o.of[oldest]; !found || best.isActive && !c.isActive || best.isActive == c.isActive &&
+			c.since.Before(best.since) {
 			oldest = conn
 		}
 	}

@@ -14,7 +14,7 @@ const opsWarnEvery = time.Minute
 type opsListener struct {
 	net.Listener
 	logger *slog.Logger
-	warned time.Time // of the goroutine that accepts
+	warned time.Time // used by the accepting goroutine
 }
 
 // Accept implements net.Listener.
@@ -22,7 +22,8 @@ func (l *opsListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if now := time.Now(); err != nil && !errors.Is(err, net.ErrClosed) && now.Sub(l.warned) >= opsWarnEvery {
 		l.warned = now
-		l.logger.Warn("connections not accepted", "listener", "ops", "error", err, "advice", "raise the limit of open files of this process (ulimit -n)")
+		l.logger.Warn("connections not accepted", "listener", "ops", "error", err, "advice",
+			"raise the limit of open files of this process (ulimit -n)")
 	}
 	return conn, err
 }

@@ -26,7 +26,8 @@ func TestOpsListenerWarns(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if n := strings.Count(log.String(), "connections not accepted"); n != 2 || !strings.Contains(log.String(), "listener=ops") {
+		if n := strings.Count(log.String(), "connections not accepted"); n != 2 ||
+			!strings.Contains(log.String(), "listener=ops") {
 			t.Errorf("%d warnings:\n%s", n, log.String())
 		}
 	})

@@ -44,8 +44,10 @@ var originalNumbers = map[string]struct {
 	min, max int
 	unit     string
 }{
-	"iteration.interval.ms":      {"gossip-interval", int(grid.MinGossipInterval.Milliseconds()), int(grid.MaxGossipInterval.Milliseconds()), "ms"},
-	"connection.timeout.ms":      {"gossip-timeout", int(grid.MinGossipTimeout.Milliseconds()), int(grid.MaxGossipInterval.Milliseconds()), "ms"},
+	"iteration.interval.ms": {"gossip-interval", int(grid.MinGossipInterval.Milliseconds()),
+		int(grid.MaxGossipInterval.Milliseconds()), "ms"},
+	"connection.timeout.ms": {"gossip-timeout", int(grid.MinGossipTimeout.Milliseconds()),
+		int(grid.MaxGossipInterval.Milliseconds()), "ms"},
 	"cycles.for.wait.keep.alive": {"gossip-cycles", 1, grid.MaxGossipCycles, ""},
 }
 
@@ -121,7 +123,7 @@ func (t *originalTranslation) note(key, reason string) {
 	t.notes = append(t.notes, originalNote{key, reason})
 }
 
-// number translates the key of a number.
+// number translates a number's key.
 func (t *originalTranslation) number(key string) error {
 	value := t.keys[key]
 	if to, found := originalNumbers[key]; found {
@@ -156,7 +158,8 @@ func (t *originalTranslation) own() error {
 	for _, to := range []struct {
 		flag, portKey string
 		port          int
-	}{{"gossip-addr", "protocol.port", grid.GossipPort}, {"raft-addr", "", grid.RaftPort}, {"api-addr", "server.port", grid.APIPort}} {
+	}{{"gossip-addr", "protocol.port", grid.GossipPort}, {"raft-addr", "", grid.RaftPort},
+		{"api-addr", "server.port", grid.APIPort}} {
 		addr, from, err := t.addr("", to.portKey, to.port)
 		if err != nil {
 			return err
@@ -220,7 +223,8 @@ func (t *originalTranslation) addr(suffix, portKey string, port int) (addr strin
 	key := "address" + suffix
 	if given, found := t.keys[key]; found {
 		if given == "" || strings.ContainsAny(given, ", []") || strings.Contains(given, ":") && net.ParseIP(given) == nil {
-			return "", nil, fmt.Errorf("%s: %.100q: give an IP or a host name, without a port; that is in protocol.port%s", key, given, suffix)
+			return "", nil, fmt.Errorf("%s: %.100q: give an IP or a host name, without a port; that is in protocol.port%s", key,
+				given, suffix)
 		}
 		host, from = given, append(from, key)
 	}

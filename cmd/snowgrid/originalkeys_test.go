@@ -50,7 +50,8 @@ func TestOriginalKeys(t *testing.T) {
 			t.Errorf("%s has the reason %q", n.Key, n.Reason)
 		}
 	}
-	if got := strings.Join(noted, " "); got != "client.threads id id.1 max.object.size max.rumor.log.size read.iddle.iteration.factor server.port.1 server.threads" {
+	if got := strings.Join(noted,
+		" "); got != "client.threads id id.1 max.object.size max.rumor.log.size read.iddle.iteration.factor server.port.1 server.threads" {
 		t.Errorf("noted %s", got)
 	}
 	args := []string{"agent"}
@@ -64,7 +65,8 @@ func TestOriginalKeys(t *testing.T) {
 	if f := parsed.Agent.gossipFlags; f != (gossipFlags{3 * time.Second, time.Second, 3}) || len(parsed.Agent.Join) != 3 {
 		t.Errorf("the agent has %+v and joins %v", f, parsed.Agent.Join)
 	}
-	if cfg, err := parsed.Agent.config(nil); err != nil || cfg.Gossip.Interval != 3*time.Second || cfg.Gossip.Timeout != time.Second || cfg.Gossip.Cycles != 3 {
+	if cfg, err := parsed.Agent.config(nil); err != nil || cfg.Gossip.Interval != 3*time.Second ||
+		cfg.Gossip.Timeout != time.Second || cfg.Gossip.Cycles != 3 {
 		t.Errorf("the member has %+v, %v", cfg.Gossip, err)
 	}
 }

@@ -28,14 +28,16 @@ func TestNextJSONIsOneObject(t *testing.T) {
 		from  *counting
 		count int64
 		want  int
-	}{{t.Context(), &counting{limit: -1}, 10_000, 10_000}, {t.Context(), &counting{limit: 2, err: errors.New("broken")}, 5, 2}, {cancelled, &counting{limit: -1}, 5, 0}} {
+	}{{t.Context(), &counting{limit: -1}, 10_000, 10_000}, {t.Context(), &counting{limit: 2, err: errors.New("broken")},
+		5, 2}, {cancelled, &counting{limit: -1}, 5, 0}} {
 		var out strings.Builder
 		next := &nextCommand{Name: `or"ders`, outputFlag: outputFlag{Output: "json"}}
 		if printed, _ := printIDs(test.ctx, next.writer(&out), test.from, test.count); printed != int64(test.want) {
 			t.Errorf("%d IDs were printed, want %d", printed, test.want)
 		}
 		var got document
-		if err := json.Unmarshal([]byte(out.String()), &got); err != nil || got.Sequencer != next.Name || len(got.IDs) != test.want {
+		if err := json.Unmarshal([]byte(out.String()), &got); err != nil || got.Sequencer != next.Name ||
+			len(got.IDs) != test.want {
 			t.Errorf("sequencer %q with %d IDs, want %d: %v", got.Sequencer, len(got.IDs), test.want, err)
 		}
 	}
@@ -47,7 +49,8 @@ func TestDecodeJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); status != exitDone || err != nil {
 		t.Fatalf("status %d, stderr %q, error %v", status, stderr, err)
 	}
-	for field, want := range map[string]any{"id": "235067008364840960", "node": 0.0, "nodes": 8192.0, "counter": 0.0, "layout": "63/23/8192", "epoch": "2026-01-01T00:00:00Z"} {
+	for field, want := range map[string]any{"id": "235067008364840960", "node": 0.0, "nodes": 8192.0, "counter": 0.0,
+		"layout": "63/23/8192", "epoch": "2026-01-01T00:00:00Z"} {
 		if _, isNumber := got[field].(float64); field == "node" && isNumber || field == "counter" && isNumber {
 			continue
 		}
@@ -65,10 +68,12 @@ func TestDecodeJSON(t *testing.T) {
 func TestExitStatusOfUnreachableGrid(t *testing.T) {
 	const nowhere = " --addr 127.0.0.1:1,127.0.0.1:2 --timeout 2s"
 	for command, want := range map[string]int{
-		"status": exitUnreachable, "forget 0000000000000001": exitFailed, "take-anchor": exitFailed, "status -o json": exitUnreachable,
+		"status": exitUnreachable, "forget 0000000000000001": exitFailed, "take-anchor": exitFailed,
+		"status -o json": exitUnreachable,
 	} {
 		status, stdout, said := runCommand(t, strings.Fields(command+nowhere)...)
-		if status != want || stdout != "" || !strings.Contains(said, "no member answers at 127.0.0.1:1 (connection refused), 127.0.0.1:2 (connection refused); check --addr") {
+		if status != want || stdout != "" || !strings.Contains(said,
+			"no member answers at 127.0.0.1:1 (connection refused), 127.0.0.1:2 (connection refused); check --addr") {
 			t.Errorf("%s: status %d, want %d; stdout %q, said %q", command, status, want, stdout, said)
 		}
 	}

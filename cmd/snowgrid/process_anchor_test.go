@@ -33,7 +33,8 @@ func TestAnchorProcesses(t *testing.T) {
 		a.process = start(t, func(r io.Reader) {
 			line, _ := bufio.NewReader(r).ReadString('\n')
 			served <- line
-		}, "agent", "--expect", "1", "--gossip-addr", gossip, "--raft-addr", "127.0.0.1:0", "--api-addr", api, "--window", "1s",
+		}, "agent", "--expect", "1", "--gossip-addr", gossip, "--raft-addr", "127.0.0.1:0", "--api-addr", api,
+			"--window", "1s",
 			"--anchor", "file:"+dir, "--anchor-ahead", "4s")
 		return a, served
 	}
@@ -55,12 +56,14 @@ func TestAnchorProcesses(t *testing.T) {
 		return ""
 	})
 	awaitStatus(t, second.api, func(s grid.Status) string {
-		if s.Anchor == nil || s.Anchor.State != anchor.Waiting || s.Anchor.RecordGrid != holder.Grid || !strings.Contains(s.NotReady, holder.Grid.String()) {
+		if s.Anchor == nil || s.Anchor.State != anchor.Waiting || s.Anchor.RecordGrid != holder.Grid ||
+			!strings.Contains(s.NotReady, holder.Grid.String()) {
 			return "the second does not wait for the first: " + s.NotReady
 		}
 		return ""
 	})
-	if _, stdout, _ := command(t, "status", "--addr", second.api); !strings.Contains(stdout, "waiting, up to") || !strings.Contains(stdout, holder.Answering) {
+	if _, stdout, _ := command(t, "status", "--addr", second.api); !strings.Contains(stdout, "waiting, up to") ||
+		!strings.Contains(stdout, holder.Answering) {
 		t.Errorf("status of the second:\n%s", stdout)
 	}
 	select {
@@ -68,7 +71,8 @@ func TestAnchorProcesses(t *testing.T) {
 		t.Fatalf("the second serves beside the first: %s", line)
 	case <-time.After(6 * time.Second):
 	}
-	if status, _, stderr := command(t, "take-anchor", "--addr", first.api); status != exitFailed || !strings.Contains(stderr, "is this grid's") {
+	if status, _, stderr := command(t, "take-anchor", "--addr", first.api); status != exitFailed ||
+		!strings.Contains(stderr, "is this grid's") {
 		t.Errorf("take-anchor of the holder: status %d, %q", status, stderr)
 	}
 	first.signal(os.Kill)
@@ -85,7 +89,8 @@ func TestAnchorProcesses(t *testing.T) {
 		}
 		seen[id] = true
 	}
-	if status, _, stderr := command(t, "agent", "--anchor", "s3://bucket"); status != exitUsage || !strings.Contains(stderr, "file:DIR") {
+	if status, _, stderr := command(t, "agent", "--anchor", "s3://bucket"); status != exitUsage ||
+		!strings.Contains(stderr, "file:DIR") {
 		t.Errorf("--anchor s3://bucket: status %d, %q", status, stderr)
 	}
 }

@@ -29,7 +29,8 @@ func exampleFiles(t *testing.T) string {
 	for i, port := range ports {
 		pairs = append(pairs, "127.0.0.1:"+port, free[i])
 	}
-	dir, replace := t.TempDir(), strings.NewReplacer(append(pairs, "security-dir: security", "security-dir: "+secureDir(t, "--grid", "example"))...)
+	dir, replace := t.TempDir(), strings.NewReplacer(append(pairs, "security-dir: security",
+		"security-dir: "+secureDir(t, "--grid", "example"))...)
 	for _, name := range []string{"a.yaml", "b.yaml", "c.yaml"} {
 		text, err := os.ReadFile(filepath.Join("../../examples/config", name))
 		if err != nil {
@@ -134,7 +135,9 @@ func TestBrokenFileIsOneLine(t *testing.T) {
 	t.Parallel()
 	path := writeConfig(t, "name: shop\nexpct: 3\n")
 	status, stdout, stderr := command(t, "agent", "--config", path)
-	if want := "snowgrid: " + path + `:2:1: expct: "3": unknown key; did you mean expect? All keys are in snowgrid config reference` + "\n"; status != exitUsage || stdout != "" || stderr != want {
+	if want := "snowgrid: " + path +
+		`:2:1: expct: "3": unknown key; did you mean expect? All keys are in snowgrid config reference` +
+		"\n"; status != exitUsage || stdout != "" || stderr != want {
 		t.Errorf("status %d, stdout %q, stderr\n%s, want\n%s", status, stdout, stderr, want)
 	}
 }

@@ -135,7 +135,8 @@ func (c *crew) calm(when string) {
 	for _, h := range c.hands {
 		st := h.Stats()
 		if waits := st.GrantWaits - h.before; waits > 0 || st.WaitingNow > 0 {
-			c.t.Errorf("%s: %s of %s waited %d times, %v at the longest; %d wait now", when, h.Name(), h.holder, waits, st.LongestGrantWait, st.WaitingNow)
+			c.t.Errorf("%s: %s of %s waited %d times, %v at the longest; %d wait now", when, h.Name(), h.holder, waits,
+				st.LongestGrantWait, st.WaitingNow)
 		}
 		if node, attached := h.LogicalNode(); !attached || node != h.node {
 			c.t.Errorf("%s: %s of %s is %v at logical node %d, was at %d", when, h.Name(), h.holder, h.State(), node, h.node)
@@ -154,7 +155,8 @@ func (c *crew) unique() {
 
 // count says how much the crew did.
 func (c *crew) count() string {
-	return fmt.Sprintf("%s IDs, longest Next %v", grouped(c.checker.verdict().ids), time.Duration(c.longest.Load()).Round(10*time.Microsecond))
+	return fmt.Sprintf("%s IDs, longest Next %v", grouped(c.checker.verdict().ids),
+		time.Duration(c.longest.Load()).Round(10*time.Microsecond))
 }
 
 // kept complains unless the tables have every hand where it began.

@@ -251,14 +251,17 @@ func TestForgetCommand(t *testing.T) {
 	if err := os.Truncate(filepath.Join(gone.dir, "definitions.db"), 0); err != nil {
 		t.Fatal(err)
 	}
-	status, _, stderr := command(t, "agent", "--gossip-addr", gone.gossip, "--raft-addr", gone.raft, "--api-addr", gone.api,
+	status, _, stderr := command(t, "agent", "--gossip-addr", gone.gossip, "--raft-addr", gone.raft,
+		"--api-addr", gone.api,
 		"--data-dir", gone.dir, "--join", g.all[0].gossip)
-	if status != exitFailed || !strings.Contains(stderr, "definitions.db") || !strings.Contains(stderr, "snowgrid forget "+member) {
+	if status != exitFailed || !strings.Contains(stderr, "definitions.db") ||
+		!strings.Contains(stderr, "snowgrid forget "+member) {
 		t.Errorf("a member that lost its definitions: %d %s", status, stderr)
 	}
 	// Its disk is named no longer when it is taken out of sync, as a backup was there.
 	await(t, "its disk is forgotten, or named no longer", func() bool {
 		status, said := forget(member)
-		return status == exitDone && strings.Contains(said, "was forgotten") || strings.Contains(said, "no partition depends on the disk")
+		return status == exitDone && strings.Contains(said, "was forgotten") ||
+			strings.Contains(said, "no partition depends on the disk")
 	})
 }

@@ -60,22 +60,27 @@ var commandRows = map[string]commandRow{
 	"keyring install":   {args: "@{dir}/new.key", says: "", needs: security.Admin},
 	"keyring use":       {args: "@{dir}/new.key", says: "", needs: security.Admin},
 	"keyring remove":    {args: "@{dir}/old.key", says: "", needs: security.Admin},
-	"debug bundle":      {args: "-f {dir}/{run}-bundle.tar.gz --profile 0s", says: "bundle.tar.gz", needs: security.Reader},
-	"destroy":           {args: "orders --yes", says: "destroyed orders", needs: security.Admin},
-	"forget":            {args: unknownDisk, says: unknownDisk, status: exitFailed, needs: security.Admin},
-	"take-anchor":       {says: "anchor", status: exitFailed, needs: security.Admin},
-	"init":              {args: "--addr {member}", says: "nothing was done", status: exitFailed, needs: security.Admin},
-	"members remove":    {args: "{other}", says: "left", needs: security.Admin},
+	"debug bundle": {args: "-f {dir}/{run}-bundle.tar.gz --profile 0s", says: "bundle.tar.gz",
+		needs: security.Reader},
+	"destroy":        {args: "orders --yes", says: "destroyed orders", needs: security.Admin},
+	"forget":         {args: unknownDisk, says: unknownDisk, status: exitFailed, needs: security.Admin},
+	"take-anchor":    {says: "anchor", status: exitFailed, needs: security.Admin},
+	"init":           {args: "--addr {member}", says: "nothing was done", status: exitFailed, needs: security.Admin},
+	"members remove": {args: "{other}", says: "left", needs: security.Admin},
 
-	"demo": {local: true}, "agent": {local: true}, "decode": {local: true}, "version": {local: true}, "recover": {local: true}, "keyring generate": {local: true},
+	"demo": {local: true}, "agent": {local: true}, "decode": {local: true}, "version": {local: true},
+	"recover": {local: true}, "keyring generate": {local: true},
 	"config check": {local: true}, "config print": {local: true}, "config reference": {local: true},
-	"secure init": {local: true}, "secure issue": {local: true}, "secure token": {local: true}, "secure show": {local: true}, "secure rotate": {local: true},
+	"secure init": {local: true}, "secure issue": {local: true}, "secure token": {local: true},
+	"secure show": {local: true}, "secure rotate": {local: true},
 }
 
 // commandOrder is the order of the rows with calls.
 var commandOrder = []string{
-	"alive", "next", "status", "members list", "sequencers list", "sequencers remove", "holders", "top", "number", "identity list", "identity next", "identity apply", "identity register",
-	"identity import", "identity clean", "identity drop", "settings show", "settings set", "quota list", "quota set", "quota remove", "keyring list", "keyring install", "keyring use", "keyring remove", "debug bundle",
+	"alive", "next", "status", "members list", "sequencers list", "sequencers remove", "holders", "top", "number",
+	"identity list", "identity next", "identity apply", "identity register",
+	"identity import", "identity clean", "identity drop", "settings show", "settings set", "quota list", "quota set",
+	"quota remove", "keyring list", "keyring install", "keyring use", "keyring remove", "debug bundle",
 	"destroy", "forget", "take-anchor", "init", "members remove",
 }
 
@@ -99,7 +104,8 @@ func TestEveryCommandHasARow(t *testing.T) {
 		for _, f := range leaf.Flags {
 			flags[f.Name] = len(f.Envs) == 1
 		}
-		for _, flag := range []string{"security-dir", "tls-cert", "tls-key", "tls-ca", "tls-server-name", "identity-rules", "role", "token"} {
+		for _, flag := range []string{"security-dir", "tls-cert", "tls-key", "tls-ca", "tls-server-name", "identity-rules",
+			"role", "token"} {
 			if !row.local && !flags[flag] {
 				t.Errorf("snowgrid %s has no flag --%s with a variable: embed gridFlags or accessFlags", name, flag)
 			}
@@ -146,7 +152,8 @@ func startSecured(t *testing.T) *securedGrid {
 		dir := filepath.Join(g.dir, name)
 		succeed(t, "secure", "issue", "--dir", g.issuer, "--role", "member", "--for", name, "--out", dir)
 		starting.Go(func() {
-			g.agents[i] = startAgent(t, gossip[i], "--expect", "3", "--join", strings.Join(gossip, ","), "--member-name", name, "--security-dir", dir)
+			g.agents[i] = startAgent(t, gossip[i], "--expect", "3", "--join", strings.Join(gossip, ","), "--member-name", name,
+				"--security-dir", dir)
 		})
 	}
 	starting.Wait()
@@ -161,7 +168,8 @@ func startSecured(t *testing.T) *securedGrid {
 func (g *securedGrid) line(name string, more ...string) []string {
 	row := commandRows[name]
 	g.runs++
-	words := strings.NewReplacer("{dir}", g.dir, "{run}", strconv.Itoa(g.runs), "{member}", g.agents[0].api, "{other}", "m3").Replace(name + " " + row.args)
+	words := strings.NewReplacer("{dir}", g.dir, "{run}", strconv.Itoa(g.runs), "{member}", g.agents[0].api, "{other}",
+		"m3").Replace(name + " " + row.args)
 	line := strings.Fields(words)
 	if !strings.Contains(row.args, "--addr") {
 		line = append(line, "--addr", apis(g.agents))
@@ -176,21 +184,26 @@ func (g *securedGrid) everyCommand(as func(role security.Role) []string) {
 		row := commandRows[name]
 		if row.needs == security.Admin || row.needs == security.Holder {
 			status, stdout, stderr := runCommand(g.t, g.line(name, as(security.Reader)...)...)
-			if status != exitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "needs the role ") {
-				g.t.Errorf("%s as a reader: status %d; it should be denied in one line, and says\n%s%s", name, status, stdout, stderr)
+			if status != exitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 ||
+				!strings.Contains(stderr, "needs the role ") {
+				g.t.Errorf("%s as a reader: status %d; it should be denied in one line, and says\n%s%s", name, status,
+					stdout, stderr)
 			}
 		}
 		if row.needs == security.Admin {
-			if status, _, stderr := runCommand(g.t, g.line(name, as(security.Holder)...)...); status != exitFailed || !strings.Contains(stderr, "needs the role admin") {
+			if status, _, stderr := runCommand(g.t, g.line(name, as(security.Holder)...)...); status != exitFailed ||
+				!strings.Contains(stderr, "needs the role admin") {
 				g.t.Errorf("%s as a holder: status %d, %s", name, status, stderr)
 			}
 		}
 		if row.needs == security.Reader {
-			if status, stdout, stderr := runCommand(g.t, g.line(name, as(security.Reader)...)...); status != row.status || !strings.Contains(stdout+stderr, row.says) {
+			if status, stdout, stderr := runCommand(g.t, g.line(name, as(security.Reader)...)...); status != row.status ||
+				!strings.Contains(stdout+stderr, row.says) {
 				g.t.Errorf("%s as a reader: status %d, want %d with %q\n%s%s", name, status, row.status, row.says, stdout, stderr)
 			}
 		}
-		if status, stdout, stderr := runCommand(g.t, g.line(name, as(security.Admin)...)...); status != row.status || !strings.Contains(stdout+stderr, row.says) {
+		if status, stdout, stderr := runCommand(g.t, g.line(name, as(security.Admin)...)...); status != row.status ||
+			!strings.Contains(stdout+stderr, row.says) {
 			g.t.Errorf("%s as an admin: status %d, want %d with %q\n%s%s", name, status, row.status, row.says, stdout, stderr)
 		}
 	}

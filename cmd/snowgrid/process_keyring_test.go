@@ -67,7 +67,8 @@ func TestKeyringOfProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, next := fingerprintsIn(t, dirs[0])[0], security.Fingerprint(mustKey(t, key))
-	if status, out, errs := admin("keyring", "use", next); status != exitFailed || !strings.Contains(errs, "install it first") {
+	if status, out, errs := admin("keyring", "use", next); status != exitFailed ||
+		!strings.Contains(errs, "install it first") {
 		t.Errorf("use of a key that no member has: %d %s%s", status, out, errs)
 	}
 	for _, step := range []struct {
@@ -80,7 +81,8 @@ func TestKeyringOfProcesses(t *testing.T) {
 		{[]string{"remove", before}, []string{next}},
 	} {
 		status, out, errs := admin(append([]string{"keyring"}, step.args...)...)
-		if status != exitDone || strings.Count(out, "done") != 3 || strings.Contains(out, "!") || strings.Contains(out+errs, strings.TrimSpace(key)) {
+		if status != exitDone || strings.Count(out, "done") != 3 || strings.Contains(out, "!") ||
+			strings.Contains(out+errs, strings.TrimSpace(key)) {
 			t.Errorf("keyring %v: %d\n%s%s", step.args, status, out, errs)
 		}
 		for _, dir := range dirs {
@@ -98,16 +100,21 @@ func TestKeyringOfProcesses(t *testing.T) {
 	agents[2].signal(syscall.SIGTERM)
 	agents[2].exit()
 	agents[2] = startAgent(t, gossip[2], "--join", join, "--security-dir", dirs[2])
-	if status, out, errs := admin("keyring"); status != exitDone || strings.Count(out, next) != 3 || strings.Contains(out, before) {
+	if status, out, errs := admin("keyring"); status != exitDone || strings.Count(out, next) != 3 ||
+		strings.Contains(out, before) {
 		t.Errorf("after a restart: %d\n%s%s", status, out, errs)
 	}
-	old := start(t, func(io.Reader) {}, "agent", "--gossip-addr", gossip[3], "--raft-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0", "--join", join, "--security-dir", issue("old"))
-	await(t, "the agent with the old key says why", func() bool { return strings.Contains(old.stderr.String(), "the gossip key differs") })
+	old := start(t, func(io.Reader) {}, "agent", "--gossip-addr", gossip[3], "--raft-addr", "127.0.0.1:0", "--api-addr",
+		"127.0.0.1:0", "--join", join, "--security-dir", issue("old"))
+	await(t, "the agent with the old key says why",
+		func() bool { return strings.Contains(old.stderr.String(), "the gossip key differs") })
 	await(t, "a member says why it refuses", func() bool {
-		return slices.ContainsFunc(agents, func(a *agent) bool { return strings.Contains(a.stderr.String(), "no gossip key opens the message") })
+		return slices.ContainsFunc(agents,
+			func(a *agent) bool { return strings.Contains(a.stderr.String(), "no gossip key opens the message") })
 	})
 	for _, a := range agents {
-		if log := a.stderr.String(); strings.Contains(log, strings.TrimSpace(key)) || !strings.Contains(log, next) && a != agents[2] {
+		if log := a.stderr.String(); strings.Contains(log, strings.TrimSpace(key)) || !strings.Contains(log, next) &&
+			a != agents[2] {
 			t.Error("the log of an agent shows the key, or lacks its fingerprint")
 		}
 	}

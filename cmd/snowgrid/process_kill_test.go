@@ -15,7 +15,8 @@ import (
 //
 //	go test ./cmd/snowgrid -run 'TestAgentKilled|TestAllAgentsKilled' -kills 20 -outages 20 -window 15s -judge
 var (
-	judge        = flag.Bool("judge", false, "fail when something takes longer than it should on a machine that does nothing else")
+	judge = flag.Bool("judge", false,
+		"fail when something takes longer than it should on a machine that does nothing else")
 	kills        = flag.Int("kills", 1, "how often each case of TestAgentKilled kills an agent")
 	outages      = flag.Int("outages", 2, "how often TestAllAgentsKilled kills all agents")
 	outageWindow = flag.Duration("window", 3*time.Second, "window of the grid of TestAllAgentsKilled")
@@ -97,7 +98,8 @@ func TestAgentKilled(t *testing.T) {
 	c.unique()
 	for _, v := range victims {
 		median, most := middle(took[v.name])
-		t.Logf("%s: %d killed; the first ID of a new client came after %v (median), %v (most)", v.name, len(took[v.name]), median, most)
+		t.Logf("%s: %d killed; the first ID of a new client came after %v (median), %v (most)", v.name, len(took[v.name]),
+			median, most)
 		if *judge && (median > attachMedian || most > attachMost) {
 			t.Errorf("want %v and %v at most; all: %v", attachMedian, attachMost, took[v.name])
 		}

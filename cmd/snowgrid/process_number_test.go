@@ -24,7 +24,8 @@ import (
 // number runs `snowgrid number` for a directory.
 func number(t *testing.T, api, dir string) int {
 	t.Helper()
-	status, out, errs := command(t, "number", "--set", "web", "--cluster", "shop", "--data-dir", dir, "--addr", api, "--timeout", "30s")
+	status, out, errs := command(t, "number", "--set", "web", "--cluster", "shop", "--data-dir", dir, "--addr", api,
+		"--timeout", "30s")
 	n, err := strconv.Atoi(strings.TrimSuffix(out, "\n"))
 	if status != exitDone || err != nil {
 		t.Errorf("snowgrid number: status %d, printed %q, said %q", status, out, errs)
@@ -57,13 +58,15 @@ func TestNumberCommand(t *testing.T) {
 	}
 
 	written := filepath.Join(t.TempDir(), "ordinal")
-	status, out, errs := command(t, "number", "--set", "web", "--cluster", "shop", "--data-dir", dirs[0], "--addr", a.api, "--write", written)
+	status, out, errs := command(t, "number", "--set", "web", "--cluster", "shop", "--data-dir", dirs[0], "--addr", a.api,
+		"--write", written)
 	if text, err := os.ReadFile(written); status != exitDone || err != nil || string(text) != out {
 		t.Errorf("--write: status %d, wrote %q, %v; printed %q, said %q", status, text, err, out, errs)
 	}
 	before := metaOf(t, dirs[0])
 	status, out, errs = command(t, "number", "--set", "api", "--cluster", "shop", "--data-dir", dirs[0], "--addr", a.api)
-	if status != exitFailed || out != "" || !strings.Contains(errs, `set "web" of cluster "shop"`) || strings.Count(errs, "\n") != 1 {
+	if status != exitFailed || out != "" || !strings.Contains(errs, `set "web" of cluster "shop"`) ||
+		strings.Count(errs, "\n") != 1 {
 		t.Errorf("another set: status %d, printed %q, said %q", status, out, errs)
 	}
 	if after := metaOf(t, dirs[0]); after != before {
@@ -157,7 +160,8 @@ func testClientKilled(t *testing.T, program string) {
 	for _, p := range crashPoints {
 		dir := t.TempDir()
 		killAt(t, p.at, program, "number", "--set", "web", "--cluster", "shop", "--data-dir", dir, "--addr", a.api)
-		if temp, final := exists(dir, registrar.TempFile), exists(dir, registrar.FinalFile); temp != p.temp || final != p.final {
+		if temp, final := exists(dir, registrar.TempFile), exists(dir, registrar.FinalFile); temp != p.temp ||
+			final != p.final {
 			t.Errorf("killed at %s: application there %v, number there %v", p.at, temp, final)
 		}
 		want := map[string]int{dir: next, t.TempDir(): next + 1}
@@ -180,7 +184,8 @@ func testClientKilled(t *testing.T, program string) {
 			}
 		}
 		if exists(dir, registrar.TempFile) || !exists(dir, registrar.FinalFile) {
-			t.Errorf("killed at %s and started again: application there %v, number there %v", p.at, exists(dir, registrar.TempFile), exists(dir, registrar.FinalFile))
+			t.Errorf("killed at %s and started again: application there %v, number there %v", p.at,
+				exists(dir, registrar.TempFile), exists(dir, registrar.FinalFile))
 		}
 		next += 2
 	}
@@ -238,7 +243,8 @@ func TestNoFailpointsInOrdinaryBuilds(t *testing.T) {
 		}
 		return string(out)
 	}
-	if ordinary, tagged := files(""), files("failpoints"); strings.Contains(ordinary, "failpoint.go") || !strings.Contains(tagged, "failpoint.go") {
+	if ordinary, tagged := files(""), files("failpoints"); strings.Contains(ordinary, "failpoint.go") ||
+		!strings.Contains(tagged, "failpoint.go") {
 		t.Errorf("files of an ordinary build: %sof one with the tag: %s", ordinary, tagged)
 	}
 }

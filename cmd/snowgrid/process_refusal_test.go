@@ -27,7 +27,8 @@ func TestAgentPortInUse(t *testing.T) {
 			args = append(args, other, addr)
 		}
 		status, stdout, stderr := command(t, args...)
-		if status != exitFailed || stdout != "" || !strings.Contains(stderr, held.Addr().String()) || !strings.Contains(stderr, "in use") {
+		if status != exitFailed || stdout != "" || !strings.Contains(stderr, held.Addr().String()) ||
+			!strings.Contains(stderr, "in use") {
 			t.Errorf("%s: status %d, stdout %q, stderr:\n%s", flag, status, stdout, stderr)
 		}
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
@@ -40,7 +41,8 @@ func TestAgentPortInUse(t *testing.T) {
 func TestProcessUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"agent --colour", "next", "dance"} {
-		if status, stdout, stderr := command(t, strings.Fields(args)...); status != exitUsage || stdout != "" || !strings.HasPrefix(stderr, "snowgrid: ") {
+		if status, stdout, stderr := command(t, strings.Fields(args)...); status != exitUsage || stdout != "" ||
+			!strings.HasPrefix(stderr, "snowgrid: ") {
 			t.Errorf("%s: status %d, stdout %q, stderr %q", args, status, stdout, stderr)
 		}
 	}
@@ -71,7 +73,8 @@ func TestNextWithoutGrid(t *testing.T) {
 	// No listener; the time limit ends the call.
 	_ = silent.Close()
 	status, stdout, stderr := command(t, "next", "orders", "--addr", addr, "--timeout", "300ms")
-	if status != exitFailed || stdout != "" || !strings.Contains(stderr, "no member answered at "+addr) || !strings.Contains(stderr, "refused") {
+	if status != exitFailed || stdout != "" || !strings.Contains(stderr, "no member answered at "+addr) ||
+		!strings.Contains(stderr, "refused") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 }
@@ -93,7 +96,8 @@ func TestDemoProcess(t *testing.T) {
 	if !strings.Contains(end[4], "The longest one waited") || !strings.HasPrefix(end[5], "Try next: snowgrid agent ") {
 		t.Errorf("the last lines are %q", end[4:])
 	}
-	if status != exitDone || stderr != "" || !strings.Contains(last, " 0 duplicates, 0 out of order, ") || strings.HasPrefix(last, "0 IDs") {
+	if status != exitDone || stderr != "" || !strings.Contains(last, " 0 duplicates, 0 out of order, ") ||
+		strings.HasPrefix(last, "0 IDs") {
 		t.Errorf("status %d, stderr %q, stdout:\n%s", status, stderr, stdout)
 	}
 	if strings.ContainsAny(stdout, "\x1b\r") {

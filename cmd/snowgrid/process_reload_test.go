@@ -22,7 +22,8 @@ func TestHangupReloadsCertificates(t *testing.T) {
 	a.awaitAPI(served)
 	status := func(dir string, want int, says string) {
 		t.Helper()
-		if status, stdout, stderr := runCommand(t, "status", "--addr", a.api, "--security-dir", dir); status != want || !strings.Contains(stdout+stderr, says) {
+		if status, stdout, stderr := runCommand(t, "status", "--addr", a.api, "--security-dir", dir); status != want ||
+			!strings.Contains(stdout+stderr, says) {
 			t.Errorf("status with %s: exit %d, want %d with %q\n%s%s", dir, status, want, says, stdout, stderr)
 		}
 	}
@@ -61,11 +62,13 @@ func TestHangupReloadsCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "level: info", "level: debug", 1)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "level: info", "level: debug", 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	reload("configuration not reloaded")
-	if log := a.stderr.String(); strings.Contains(log, "log-level: info -> debug") || !strings.Contains(log, "member.key: private key does not match") {
+	if log := a.stderr.String(); strings.Contains(log, "log-level: info -> debug") ||
+		!strings.Contains(log, "member.key: private key does not match") {
 		t.Errorf("the log says\n%s", tail(log))
 	}
 	status(other, exitDone, "snowgrid (")

@@ -62,7 +62,8 @@ func TestRotationUnderLoad(t *testing.T) {
 	t.Cleanup(c.end)
 	for i := range 3 {
 		one, err := client.Dial(c.within(), client.Config{
-			Addrs: r.seats.apisBut(), Security: &security.Config{Dir: r.web, Role: security.Holder, Every: 200 * time.Millisecond},
+			Addrs: r.seats.apisBut(), Security: &security.Config{Dir: r.web, Role: security.Holder,
+				Every: 200 * time.Millisecond},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +96,8 @@ func TestRotationUnderLoad(t *testing.T) {
 	c.end()
 	longest, requests, failed := caller()
 	c.unique()
-	t.Logf("%s; %d requests over HTTP, %d failed, %v without an answer at the longest", c.count(), requests, failed, longest.Round(time.Millisecond))
+	t.Logf("%s; %d requests over HTTP, %d failed, %v without an answer at the longest", c.count(), requests, failed,
+		longest.Round(time.Millisecond))
 	most := refusedEver
 	if *judge {
 		most = refusedMost
@@ -272,7 +274,8 @@ func (r *rotation) rotateTokens() {
 // newToken has the caller over HTTP use a new token from now on.
 func (r *rotation) newToken() {
 	r.t.Helper()
-	text := strings.TrimSpace(succeed(r.t, "secure", "token", "--dir", r.root, "--role", "holder", "--names", "http-*", "--for", "cron", "--ttl", "1h"))
+	text := strings.TrimSpace(succeed(r.t, "secure", "token", "--dir", r.root, "--role", "holder", "--names", "http-*",
+		"--for", "cron", "--ttl", "1h"))
 	r.token.Store(&text)
 }
 
@@ -314,10 +317,12 @@ func (r *rotation) ids(ctx context.Context, api, token string) error {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(text)
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{}).DialContext, TLSClientConfig: &tls.Config{RootCAs: pool}}
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{}).DialContext,
+		TLSClientConfig: &tls.Config{RootCAs: pool}}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+api+wire.PathIDs, strings.NewReader(`{"name":"http-1","create":{}}`))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+api+wire.PathIDs,
+		strings.NewReader(`{"name":"http-1","create":{}}`))
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,8 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-var secure = flag.Bool("secure", false, "run the tests of agents as processes with security on: mutual TLS and a gossip key")
+var secure = flag.Bool("secure", false,
+	"run the tests of agents as processes with security on: mutual TLS and a gossip key")
 
 // securityDirVar is the variable with the directory of certificates.
 const securityDirVar = "SNOWGRID_SECURITY_DIR"

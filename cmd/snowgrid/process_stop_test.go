@@ -91,8 +91,10 @@ func TestStoppedOwner(t *testing.T) {
 	c.calm("at the end")
 	c.end()
 	c.unique()
-	t.Logf("stopped for %v: a new client's first ID meanwhile came after %v; roster version %d when it was deposed", stood, took, deposed.Version)
-	t.Logf("resumed: a client that knows only this member got an ID of a new name after %v; ready and in sync after %v; %s",
+	t.Logf("stopped for %v: a new client's first ID meanwhile came after %v; roster version %d when it was deposed", stood,
+		took, deposed.Version)
+	t.Logf(
+		"resumed: a client that knows only this member got an ID of a new name after %v; ready and in sync after %v; %s",
 		asked.Round(time.Millisecond), back.Round(time.Millisecond), c.count())
 	if *judge && back > backMost {
 		t.Errorf("ready and in sync after %v, want %v at most", back, backMost)

@@ -134,7 +134,8 @@ func TestReloadBeforeItServes(t *testing.T) {
 	for len(said) == 0 || said[len(said)-1] != "STATUS=end" {
 		said = append(said, socket.next())
 	}
-	if want := []string{"READY=1\nSTATUS=serving", "STOPPING=1\nSTATUS=leaving", "STATUS=end"}; !slices.Equal(said, want) || read != 2 {
+	if want := []string{"READY=1\nSTATUS=serving", "STOPPING=1\nSTATUS=leaving", "STATUS=end"}; !slices.Equal(said,
+		want) || read != 2 {
 		t.Errorf("%d reloads, and it said %q, want %q", read, said, want)
 	}
 }
@@ -148,13 +149,15 @@ func TestAlive(t *testing.T) {
 	}
 	agent.signal(syscall.SIGTERM)
 	agent.exit()
-	if status, _, said := command(t, "alive", "--addr", agent.api); status != exitFailed || !strings.Contains(said, "no member answers at "+agent.api) {
+	if status, _, said := command(t, "alive", "--addr", agent.api); status != exitFailed ||
+		!strings.Contains(said, "no member answers at "+agent.api) {
 		t.Errorf("after its end: exit status %d, %q", status, said)
 	}
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	addr := other.Listener.Addr().String()
-	if status, _, said := command(t, "alive", "--addr", addr); status != exitFailed || !strings.Contains(said, "is it the API address of a member?") {
+	if status, _, said := command(t, "alive", "--addr", addr); status != exitFailed ||
+		!strings.Contains(said, "is it the API address of a member?") {
 		t.Errorf("another server: exit status %d, %q", status, said)
 	}
 }

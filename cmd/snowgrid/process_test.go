@@ -204,7 +204,8 @@ func startAgent(t *testing.T, gossip string, more ...string) *agent {
 	t.Helper()
 	a := &agent{dir: t.TempDir()}
 	served := make(chan string, 1)
-	args := append([]string{"agent", "--gossip-addr", gossip, "--raft-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0", "--data-dir", a.dir}, more...)
+	args := append([]string{"agent", "--gossip-addr", gossip, "--raft-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
+		"--data-dir", a.dir}, more...)
 	a.process = start(t, func(r io.Reader) {
 		line, _ := bufio.NewReader(r).ReadString('\n')
 		served <- line
@@ -267,7 +268,8 @@ func statusOf(t *testing.T, addrs string, more ...string) (s grid.Status, err er
 	var out, errs strings.Builder
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if status := run(ctx, append([]string{"status", "-o", "json", "--addr", addrs}, more...), streams{out: &out, err: &errs}); status != exitDone {
+	if status := run(ctx, append([]string{"status", "-o", "json", "--addr", addrs}, more...),
+		streams{out: &out, err: &errs}); status != exitDone {
 		return s, errors.New(errs.String())
 	}
 	return s, json.Unmarshal([]byte(out.String()), &s)
@@ -493,7 +495,8 @@ func TestProcesses(t *testing.T) {
 	t.Run("status of sequencers", func(t *testing.T) { testSequencerStatus(t, agents) })
 	t.Run("destroy of nothing", func(t *testing.T) {
 		status, stdout, stderr := command(t, "destroy", "missing", "--yes", "--addr", apis(agents))
-		if status != exitFailed || stdout != "" || !strings.Contains(stderr, `"missing"`) || !strings.Contains(stderr, "not found") {
+		if status != exitFailed || stdout != "" || !strings.Contains(stderr, `"missing"`) ||
+			!strings.Contains(stderr, "not found") {
 			t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 		}
 	})
@@ -774,7 +777,8 @@ func TestAgentEnds(t *testing.T) {
 	}
 	a := startAgent(t, gossip[0], "--expect", "1")
 	t.Run("data directory in use", func(t *testing.T) {
-		status, _, stderr := command(t, "agent", "--gossip-addr", gossip[1], "--raft-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
+		status, _, stderr := command(t, "agent", "--gossip-addr", gossip[1], "--raft-addr", "127.0.0.1:0", "--api-addr",
+			"127.0.0.1:0",
 			"--expect", "1", "--data-dir", a.dir)
 		if status != exitFailed || !strings.Contains(stderr, a.dir) {
 			t.Errorf("status %d, stderr:\n%s", status, stderr)
@@ -789,7 +793,8 @@ func TestAgentEnds(t *testing.T) {
 	}
 
 	// It ends in order while it still looks for its grid, too.
-	waiting := start(t, func(io.Reader) {}, "agent", "--gossip-addr", gossip[0], "--raft-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
+	waiting := start(t, func(io.Reader) {}, "agent", "--gossip-addr", gossip[0], "--raft-addr", "127.0.0.1:0",
+		"--api-addr", "127.0.0.1:0",
 		"--join", gossip[1])
 	await(t, "it waits", func() bool { return strings.Contains(waiting.stderr.String(), `msg="waiting for the grid"`) })
 	waiting.signal(os.Interrupt)

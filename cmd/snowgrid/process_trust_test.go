@@ -52,25 +52,35 @@ func TestErrorsOfTrust(t *testing.T) {
 	for _, c := range []struct {
 		what, addr, flags, says string
 	}{
-		{"another authority", good, "--security-dir " + other, "of an authority that is not trusted here: use certificates of one authority"},
-		{"a certificate of another authority", good, "--security-dir " + mixed, "the member does not trust the authority of this certificate: use one that its authority issued"},
+		{"another authority", good, "--security-dir " + other,
+			"of an authority that is not trusted here: use certificates of one authority"},
+		{"a certificate of another authority", good, "--security-dir " + mixed,
+			"the member does not trust the authority of this certificate: use one that its authority issued"},
 		{"the authority of another member", good, "--security-dir " + foreign, "of an authority that is not trusted here"},
-		{"an expired certificate", good, "--security-dir " + late, "this certificate is expired, or not valid yet: renew it with snowgrid secure issue"},
-		{"an expired member", old, "--security-dir " + dir, "the certificate of the other side is expired, or not valid yet: renew it"},
-		{"TLS to clear text", clear, "--security-dir " + dir, "speaks clear text, since it runs without security: omit --security-dir"},
+		{"an expired certificate", good, "--security-dir " + late,
+			"this certificate is expired, or not valid yet: renew it with snowgrid secure issue"},
+		{"an expired member", old, "--security-dir " + dir,
+			"the certificate of the other side is expired, or not valid yet: renew it"},
+		{"TLS to clear text", clear, "--security-dir " + dir,
+			"speaks clear text, since it runs without security: omit --security-dir"},
 		{"clear text to TLS", good, "", "the member expects TLS: give --security-dir (SNOWGRID_SECURITY_DIR)"},
 		{"no certificate", good, "--tls-ca " + dir + "/ca.crt", "needs the role reader; give a certificate or a token"},
-		{"no token", good, "--token abc --tls-ca " + dir + "/ca.crt", "this is not a token; use one of snowgrid secure token"},
-		{"a token of another key", good, "--token " + tokenOf(other, "1h") + " --tls-ca " + dir + "/ca.crt", "not in tokens.pub of this member"},
+		{"no token", good, "--token abc --tls-ca " + dir + "/ca.crt",
+			"this is not a token; use one of snowgrid secure token"},
+		{"a token of another key", good, "--token " + tokenOf(other, "1h") + " --tls-ca " + dir + "/ca.crt",
+			"not in tokens.pub of this member"},
 		{"a token to clear text", clear, "--token " + tokenOf(dir, "1h"), "give --tls-ca, or --security-dir"},
 		{"another server name", good, "--security-dir " + dir + " --tls-server-name x.example", "is for another host"},
-		{"a process without the role member", good, "--security-dir " + dir + " --identity-rules " + rules, "role holder), and no member"},
+		{"a process without the role member", good, "--security-dir " + dir + " --identity-rules " + rules,
+			"role holder), and no member"},
 		{"a role without certificate", good, "--role reader --security-dir " + web, "no such file: " + web + "/reader.crt"},
-		{"no directory", good, "--security-dir /nowhere", "no such file: /nowhere/admin.crt; make the directory with snowgrid secure init"},
+		{"no directory", good, "--security-dir /nowhere",
+			"no such file: /nowhere/admin.crt; make the directory with snowgrid secure init"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			for _, command := range []string{"status", "next orders-1", "alive"} {
-				if identified := strings.HasPrefix(c.what, "no ") || strings.HasPrefix(c.what, "a token of"); command == "alive" && identified && c.what != "no directory" {
+				if identified := strings.HasPrefix(c.what, "no ") || strings.HasPrefix(c.what, "a token of"); command == "alive" &&
+					identified && c.what != "no directory" {
 					continue // it needs no identity
 				}
 				words := strings.Fields(command + " --addr " + c.addr + " " + c.flags)
@@ -92,9 +102,11 @@ func TestErrorsOfTrust(t *testing.T) {
 			}
 		})
 	}
-	for _, c := range [][2]string{{"next bills", "open of \"bills\""}, {"settings set window=30s", "needs the role admin"}, {"holders bills", "list of \"bills\""}} {
+	for _, c := range [][2]string{{"next bills", "open of \"bills\""}, {"settings set window=30s", "needs the role admin"},
+		{"holders bills", "list of \"bills\""}} {
 		words := append(strings.Fields(c[0]), "--addr", good, "--security-dir", web)
-		if status, stdout, stderr := runCommand(t, words...); status != exitFailed || stdout != "" || !strings.Contains(stderr, c[1]) || !strings.Contains(stderr, `"web" (cert:`) {
+		if status, stdout, stderr := runCommand(t, words...); status != exitFailed || stdout != "" ||
+			!strings.Contains(stderr, c[1]) || !strings.Contains(stderr, `"web" (cert:`) {
 			t.Errorf("%s: status %d, %s", c[0], status, stderr)
 		}
 	}

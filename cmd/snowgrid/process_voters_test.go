@@ -34,13 +34,15 @@ func TestZoneKilled(t *testing.T) {
 			voters += z.Voters
 		}
 		if len(s.Members) != 6 || !s.Settled || len(s.Zones) != 3 || voters != 5 || s.OneZone > 0 || s.Settings.Voters != 5 {
-			return "zones " + strconv.Itoa(len(s.Zones)) + ", voters " + strconv.Itoa(voters) + ", in one zone " + strconv.Itoa(s.OneZone)
+			return "zones " + strconv.Itoa(len(s.Zones)) + ", voters " + strconv.Itoa(voters) + ", in one zone " +
+				strconv.Itoa(s.OneZone)
 		}
 		return ""
 	}
 	s := awaitStatus(t, g.all[0].api, ready)
 	c := newCrew(t, newChecker(), g.apisBut(), 2, 4)
-	if _, _, stderr := command(t, "next", "unused", "--addr", g.all[0].api); !strings.HasPrefix(stderr, "snowgrid: created sequencer") {
+	if _, _, stderr := command(t, "next", "unused", "--addr", g.all[0].api); !strings.HasPrefix(stderr,
+		"snowgrid: created sequencer") {
 		t.Fatal(stderr)
 	}
 	for _, h := range c.hands { // a grid without disks begins with a wait
@@ -95,7 +97,8 @@ func TestZoneKilled(t *testing.T) {
 	if status := out.exit(); status != exitDone {
 		t.Errorf("the agent that was taken out ended with status %d; stderr:\n%s", status, tail(out.stderr.String()))
 	}
-	if status, _, stderr := command(t, "members", "remove", "nowhere", "--addr", addr); status == exitDone || !strings.Contains(stderr, "no member is named") {
+	if status, _, stderr := command(t, "members", "remove", "nowhere", "--addr", addr); status == exitDone ||
+		!strings.Contains(stderr, "no member is named") {
 		t.Errorf("an unknown member: status %d, %s", status, stderr)
 	}
 	c.calm("after a member was taken out")

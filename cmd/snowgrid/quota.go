@@ -12,14 +12,14 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// quotaCommands are about the limits of holders.
+// quotaCommands are about limits for holders.
 type quotaCommands struct {
 	List   quotaListCommand   `cmd:"" default:"withargs" help:"List the quotas, and how much of each is used."`
 	Set    quotaSetCommand    `cmd:"" help:"Set limits of the sequencers whose names match a pattern."`
 	Remove quotaRemoveCommand `cmd:"" help:"Remove the quotas of patterns."`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (quotaCommands) Help() string {
 	return `A quota has a pattern of sequencers' names, in which * stands for any bytes, and up to four limits. Of the quotas that
 match a name the one with the most bytes other than * counts, and no other, also where it sets no limit.
@@ -46,7 +46,7 @@ type quotaListCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (quotaListCommand) Help() string {
 	return `USED is the number of sequencers for which the quota counts, - if an owner has not answered.
 
@@ -78,7 +78,7 @@ type quotaSetCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (quotaSetCommand) Help() string {
 	return `Limits that are not given stay as they are. Any member takes the command; the leader has it agreed on by all.
 
@@ -89,7 +89,8 @@ func (quotaSetCommand) Help() string {
 
 // Run sets the limits.
 func (c *quotaSetCommand) Run(ctx context.Context, to streams) error {
-	edit := roster.QuotaEdit{Pattern: security.Pattern(c.Pattern), Names: c.Names, HolderNodes: c.HolderNodes, PeerNodes: c.PeerNodes, Calls: c.Calls}
+	edit := roster.QuotaEdit{Pattern: security.Pattern(c.Pattern), Names: c.Names, HolderNodes: c.HolderNodes,
+		PeerNodes: c.PeerNodes, Calls: c.Calls}
 	err := edit.Of(roster.Quota{}).Check()
 	if err == nil && c.Names == nil && c.HolderNodes == nil && c.PeerNodes == nil && c.Calls == nil {
 		err = errors.New("give one of --names, --holder-nodes, --peer-nodes and --calls; 0 means without limit")
@@ -111,7 +112,7 @@ type quotaRemoveCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (quotaRemoveCommand) Help() string {
 	return `A minute after the last quota is gone, members may be taken back to the release before quotas.
 
@@ -145,7 +146,7 @@ func printQuotas(w io.Writer, o outputFlag, s wire.SettingsResponse) error {
 	})
 }
 
-// writeQuotas writes the rows of quotas.
+// writeQuotas writes quota rows.
 func writeQuotas(table io.Writer, quotas []wire.QuotaUse) {
 	fmt.Fprint(table, "QUOTA OF\tNAMES\tUSED\tHOLDER NODES\tPEER NODES\tCALLS/S\n")
 	for _, q := range quotas {
@@ -153,7 +154,8 @@ func writeQuotas(table io.Writer, quotas []wire.QuotaUse) {
 		if q.Used != nil {
 			used = strconv.Itoa(*q.Used)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", short(shown(string(q.Pattern)), nameWidth), limitText(q.Names), used, limitText(q.HolderNodes), limitText(q.PeerNodes), limitText(q.Calls))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", short(shown(string(q.Pattern)), nameWidth), limitText(q.Names), used,
+			limitText(q.HolderNodes), limitText(q.PeerNodes), limitText(q.Calls))
 	}
 }
 

@@ -33,15 +33,18 @@ func TestQuotaCommands(t *testing.T) {
 	says(run(exitDone, "quota"), "^no quotas$")
 	says(run(exitDone, "quota", "set", "or*", "--names", "1", "--peer-nodes", "5"), `^or\* +1 +\S+ +- +5 +-$`)
 	says(run(exitDone, "quota", "set", "or*", "--calls", "100", "--peer-nodes", "0"), `^or\* +1 +\S+ +- +- +100$`)
-	for deadline := time.Now().Add(30 * time.Second); !regexp.MustCompile(`(?m)^or\* +1 +1 `).MatchString(run(exitDone, "quota")); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !regexp.MustCompile(`(?m)^or\* +1 +1 `).MatchString(run(exitDone,
+		"quota")); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the use of the quota is not listed")
 		}
 	}
 	says(run(exitDone, "status"), `^or\* +1 +1 +- +- +100$`)
-	says(run(exitFailed, "next", "orbit"), `there are 1 sequencers of "or\*", and its quota allows 1; destroy one, remove unused ones`)
+	says(run(exitFailed, "next", "orbit"),
+		`there are 1 sequencers of "or\*", and its quota allows 1; destroy one, remove unused ones`)
 	var list quotaList
-	if err := json.Unmarshal([]byte(run(exitDone, "quota", "list", "-o", "json")), &list); err != nil || len(list.Quotas) != 1 || list.Quotas[0].Calls != 100 || *list.Quotas[0].Used != 1 {
+	if err := json.Unmarshal([]byte(run(exitDone, "quota", "list", "-o", "json")), &list); err != nil ||
+		len(list.Quotas) != 1 || list.Quotas[0].Calls != 100 || *list.Quotas[0].Used != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	for args, want := range map[string]string{
@@ -54,7 +57,8 @@ func TestQuotaCommands(t *testing.T) {
 	} {
 		says(run(exitUsage, strings.Fields(args)...), want)
 	}
-	says(run(exitFailed, "quota", "remove", "none"), `quota "none": there is none with this pattern; snowgrid quota list has all`)
+	says(run(exitFailed, "quota", "remove", "none"),
+		`quota "none": there is none with this pattern; snowgrid quota list has all`)
 	says(run(exitDone, "quota", "remove", "or*"), "^no quotas$")
 
 	run(exitDone, "next", "test/a")
@@ -71,7 +75,8 @@ func TestQuotaCommands(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	says(run(exitDone, "sequencers", "remove", "--unused-for", "1h", "--dry-run"), "^0 sequencers unused")
-	says(run(exitDone, "sequencers", "remove", "--unused-for", "1s", "--prefix", "test/", "--yes"), "^2 sequencers removed, 0 failed$")
+	says(run(exitDone, "sequencers", "remove", "--unused-for", "1s", "--prefix", "test/", "--yes"),
+		"^2 sequencers removed, 0 failed$")
 	says(run(exitDone, "sequencers", "list", "--prefix", "test/"), "^no sequencers$")
 	says(run(exitDone, "sequencers", "--prefix", "or"), "^orders ") // attached, and listed by the short form
 }

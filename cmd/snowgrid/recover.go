@@ -19,7 +19,7 @@ type recoverCommand struct {
 	outputFlag
 }
 
-// recovered is the result of the command as JSON.
+// recovered is the command's result as JSON.
 type recovered struct {
 	Old       string            `json:"old"`
 	Grid      string            `json:"grid"`
@@ -31,7 +31,7 @@ type recovered struct {
 	Repeated  bool              `json:"repeated"`  // an interrupted recovery was completed
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (recoverCommand) Help() string {
 	return `For a grid with data directories that lost the majority of its voters for good, disks included. If the
 machines are only down, start them again; nothing else is needed.
@@ -72,7 +72,8 @@ func (c *recoverCommand) Run(_ context.Context, to streams) error {
 		return err
 	}
 	result := recovered{
-		Old: r.Old.String(), Grid: r.Grid.String(), Members: map[string]string{}, Lost: append([]roster.MemberID{}, r.Lost...),
+		Old: r.Old.String(), Grid: r.Grid.String(), Members: map[string]string{},
+		Lost:  append([]roster.MemberID{}, r.Lost...),
 		First: r.First, Forgotten: r.Forgotten, Outdated: r.Outdated, Repeated: r.Repeated,
 	}
 	for i, id := range r.Members {
@@ -98,10 +99,12 @@ func (c *recoverCommand) describe(w io.Writer, r grid.Recovery) {
 		fmt.Fprintf(w, "lost: %s\n", id)
 	}
 	if r.Forgotten > 0 {
-		fmt.Fprintf(w, "definitions lost in %d partitions: no given directory has them; a sequencer that is created there with another epoch can repeat IDs\n", r.Forgotten)
+		fmt.Fprintf(w,
+			"definitions lost in %d partitions: no given directory has them; a sequencer that is created there with another epoch can repeat IDs\n", r.Forgotten)
 	}
 	if r.Outdated > 0 {
-		fmt.Fprintf(w, "latest definitions in %d partitions may be lost: no given directory was known to have all of them\n", r.Outdated)
+		fmt.Fprintf(w, "latest definitions in %d partitions may be lost: no given directory was known to have all of them\n",
+			r.Outdated)
 	}
 	fmt.Fprintf(w, "its IDs begin at %s\n", momentAndDistance(r.First, time.Now()))
 }

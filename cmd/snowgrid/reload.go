@@ -24,7 +24,7 @@ var reloadedKeys = []string{"log-level"}
 // stay as they were at the start, so only the file, and files named by variables, can have changed.
 type reloader struct {
 	args   arguments
-	values map[string]string // of all keys, at the last reload
+	values map[string]string // all keys, at the last reload
 	level  *slog.LevelVar
 	log    *slog.Logger
 	member atomic.Pointer[grid.Member] // nil until it serves
@@ -59,12 +59,14 @@ func (r *reloader) run(ctx context.Context, manager *serviceManager) {
 func (r *reloader) reload() {
 	flags, values, err := parseAgain(r.args)
 	if err != nil {
-		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy", "correct it and send SIGHUP again; the values of before remain")
+		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy",
+			"correct it and send SIGHUP again; the values of before remain")
 		return
 	}
 	commit, secrets, err := r.prepare(flags)
 	if err != nil {
-		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy", "correct it and send SIGHUP again; the values of before remain")
+		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy",
+			"correct it and send SIGHUP again; the values of before remain")
 		return
 	}
 	var changed, kept []string
@@ -85,7 +87,8 @@ func (r *reloader) reload() {
 	}
 	r.log.Info("configuration reloaded", "changed", strings.Join(changed, ", "))
 	if len(kept) > 0 {
-		r.log.Warn("configuration changed that a running member keeps", "keys", strings.Join(kept, ", "), "remedy", "restart the member for the new values")
+		r.log.Warn("configuration changed that a running member keeps", "keys", strings.Join(kept, ", "), "remedy",
+			"restart the member for the new values")
 	}
 	for _, name := range reloadedKeys {
 		r.values[name] = values[name]

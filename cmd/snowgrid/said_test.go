@@ -32,7 +32,8 @@ func TestClosedOutputIsNoError(t *testing.T) {
 		}
 	}
 	lost := &net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}
-	if readerGone(fmt.Errorf("call: %w", lost)) || readerGone(errors.New("disk full")) || !readerGone(fmt.Errorf("print: %w", syscall.EPIPE)) {
+	if readerGone(fmt.Errorf("call: %w", lost)) || readerGone(errors.New("disk full")) ||
+		!readerGone(fmt.Errorf("print: %w", syscall.EPIPE)) {
 		t.Error("a connection that a member closed is taken for a reader that has seen enough")
 	}
 }
@@ -40,7 +41,8 @@ func TestClosedOutputIsNoError(t *testing.T) {
 // TestErrorsAreOneLine: an error is one line that begins with the program's name and
 // repeats nothing.
 func TestErrorsAreOneLine(t *testing.T) {
-	refusing := member(t, http.StatusServiceUnavailable, wire.ErrorOf(fmt.Errorf("sequencer %q: %w", "orders", sequencer.ErrUnavailable), 1))
+	refusing := member(t, http.StatusServiceUnavailable,
+		wire.ErrorOf(fmt.Errorf("sequencer %q: %w", "orders", sequencer.ErrUnavailable), 1))
 	tests := map[string]string{
 		"status --addr " + refusing + " --addr " + refusing + "0": "orders",
 		"status --addr 127.0.0.1:1 --addr 127.0.0.1:2":            "127.0.0.1:2",
@@ -53,7 +55,8 @@ func TestErrorsAreOneLine(t *testing.T) {
 		if strings.Contains(args, "--addr 127.0.0.1:2") { // asks, and reaches no member
 			want = exitUnreachable
 		}
-		if status != want || stdout != "" || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "snowgrid: ") || !strings.Contains(said, part) {
+		if status != want || stdout != "" || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "snowgrid: ") ||
+			!strings.Contains(said, part) {
 			t.Errorf("%s: status %d, said %q", args, status, said)
 		}
 		if packagePrefix.MatchString(strings.TrimPrefix(said, "snowgrid: ")) {

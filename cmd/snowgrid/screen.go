@@ -14,7 +14,7 @@ import (
 type screen struct {
 	out  io.Writer
 	live bool
-	at   time.Time // of the last line with counts
+	at   time.Time // when the last line with counts was printed
 }
 
 const (
@@ -76,7 +76,8 @@ func (s *screen) counts(f *flow) {
 	}
 	s.at = now
 	v := f.checker.verdict()
-	line := fmt.Sprintf("%5.1fs  %s IDs, %d duplicates, longest call of Next %v", now.Sub(f.began).Seconds(), grouped(v.ids), v.duplicates, f.longestNext())
+	line := fmt.Sprintf("%5.1fs  %s IDs, %d duplicates, longest call of Next %v", now.Sub(f.began).Seconds(),
+		grouped(v.ids), v.duplicates, f.longestNext())
 	if s.live {
 		fmt.Fprint(s.out, clearLine, line)
 		return

@@ -26,7 +26,8 @@ func TestNullDeviceIsNoTerminal(t *testing.T) {
 // TestCeilingBehindClusterTime: the distance of a ceiling that has passed has no sign.
 func TestCeilingBehindClusterTime(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	for lead, want := range map[time.Duration]string{13500 * time.Millisecond: " (13.5s ahead)", -10400 * time.Millisecond: " (10.4s behind)"} {
+	for lead, want := range map[time.Duration]string{13500 * time.Millisecond: " (13.5s ahead)",
+		-10400 * time.Millisecond: " (10.4s behind)"} {
 		if got := ahead(grid.Status{ClusterTime: now, Ceiling: now.Add(lead)}); got != want {
 			t.Errorf("lead %v: %q, want %q", lead, got, want)
 		}

@@ -20,7 +20,7 @@ type secureCommand struct {
 	Rotate secureRotateCommand `cmd:"" help:"Replace the authority, certificates or keys, step by step."`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (secureCommand) Help() string {
 	return `A process proves its role by a certificate, or by a token:
 
@@ -52,7 +52,7 @@ type secureInitCommand struct {
 	TTL  time.Duration `name:"ttl" help:"Time to live of the certificates." default:"8760h"`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (secureInitCommand) Help() string {
 	return `The directory has an authority, a certificate and key of each role, a key of the gossip, and a key for
 tokens. It can be given to agents and commands as --security-dir. Where members run on several machines,
@@ -65,7 +65,8 @@ issued: with ca.key anyone can make any certificate, and with tokens.key any tok
 
 // Run makes the directory.
 func (c *secureInitCommand) Run(to streams) error {
-	if err := authority.Create(c.Out, authority.Options{Grid: c.Grid, Name: c.Name, Hosts: c.Host, TTL: c.TTL}, time.Now()); err != nil {
+	if err := authority.Create(c.Out, authority.Options{Grid: c.Grid, Name: c.Name, Hosts: c.Host, TTL: c.TTL},
+		time.Now()); err != nil {
 		return err
 	}
 	member := filepath.Join(filepath.Dir(filepath.Clean(c.Out)), "m1-security")
@@ -93,7 +94,7 @@ type secureIssueCommand struct {
 	Out   string        `required:"" help:"Directory to make. It must not exist, or be empty." placeholder:"DIR"`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (secureIssueCommand) Help() string {
 	return `The directory has what the process needs, and nothing else: the certificate of the authority, its own
 certificate and key, and for a member the keys of the gossip and the public keys of tokens.
@@ -115,7 +116,8 @@ func (c *secureIssueCommand) Run(to streams) error {
 	if err := dir.Issue(r, c.Out, time.Now()); err != nil {
 		return err
 	}
-	use := "client.Config{Security: &security.Config{Dir: " + fmt.Sprintf("%q", c.Out) + "}}, or snowgrid next NAME --security-dir " + c.Out
+	use := "client.Config{Security: &security.Config{Dir: " + fmt.Sprintf("%q", c.Out) +
+		"}}, or snowgrid next NAME --security-dir " + c.Out
 	switch r.Role {
 	case security.Member:
 		use = "snowgrid agent --security-dir " + c.Out
@@ -126,7 +128,9 @@ func (c *secureIssueCommand) Run(to streams) error {
 	if len(c.Names) > 0 {
 		limited = ", for sequencers " + listOf(c.Names, " ")
 	}
-	_, err = fmt.Fprintf(to.out, "made %s: a certificate of the role %s for %q%s\nCopy it to the process, readable by its user alone, and use it: %s\n", c.Out, c.Role, c.For, limited, use)
+	_,
+		err = fmt.Fprintf(to.out,
+		"made %s: a certificate of the role %s for %q%s\nCopy it to the process, readable by its user alone, and use it: %s\n", c.Out, c.Role, c.For, limited, use)
 	return err
 }
 
@@ -139,7 +143,7 @@ type secureTokenCommand struct {
 	TTL   time.Duration `name:"ttl" required:"" help:"Time to live, at most 2160h: nothing takes a token back before it ends, but a new key for all (snowgrid secure rotate tokens)." placeholder:"DURATION"`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (secureTokenCommand) Help() string {
 	return `The token is all that is written to stdout. It is a secret: any process that has it may act as the caller. Members need
 tokens.pub in their directory. The caller still checks the member's certificate, by ca.crt.
@@ -159,7 +163,8 @@ func (c *secureTokenCommand) Run(to streams) error {
 	if err != nil {
 		return err
 	}
-	text, err := signer.Sign(token.Request{Name: c.For, Role: security.Role(c.Role), Names: patterns(c.Names), TTL: c.TTL, Grid: of}, time.Now())
+	text, err := signer.Sign(token.Request{Name: c.For, Role: security.Role(c.Role), Names: patterns(c.Names), TTL: c.TTL,
+		Grid: of}, time.Now())
 	if err != nil {
 		return err
 	}

@@ -32,8 +32,10 @@ func succeed(t *testing.T, args ...string) string {
 // refuse runs a command that has to fail with a text.
 func refuse(t *testing.T, says string, args ...string) {
 	t.Helper()
-	if status, stdout, stderr := runCommand(t, args...); status == exitDone || stdout != "" || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("snowgrid %s: status %d, %q; it should say %q in one line, and says %s", strings.Join(args, " "), status, stdout, says, stderr)
+	if status, stdout, stderr := runCommand(t, args...); status == exitDone || stdout != "" ||
+		!strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("snowgrid %s: status %d, %q; it should say %q in one line, and says %s", strings.Join(args, " "), status,
+			stdout, says, stderr)
 	}
 }
 
@@ -64,7 +66,8 @@ func TestSecureInit(t *testing.T) {
 		t.Errorf("the directory: %v, %v", info.Mode(), err)
 	}
 	files := filesOf(t, dir)
-	for _, name := range []string{"ca.key", "tokens.key", "gossip.keys", "member.key", "admin.key", "holder.key", "reader.key"} {
+	for _, name := range []string{"ca.key", "tokens.key", "gossip.keys", "member.key", "admin.key", "holder.key",
+		"reader.key"} {
 		if files[name] != 0o600 {
 			t.Errorf("%s has permissions %v", name, files[name])
 		}
@@ -108,12 +111,16 @@ func TestSecureInit(t *testing.T) {
 func TestSecureIssue(t *testing.T) {
 	dir := secureDir(t)
 	web, member := filepath.Join(t.TempDir(), "web"), filepath.Join(t.TempDir(), "m1")
-	succeed(t, "secure", "issue", "--dir", dir, "--role", "holder", "--names", "orders-*,a b", "--for", "web", "--out", web, "--ttl", "48h")
-	succeed(t, "secure", "issue", "--dir", dir, "--role", "member", "--for", "m1", "--host", "m1.example.org", "--out", member)
-	if files := filesOf(t, web); len(files) != 3 || files["holder.key"] != 0o600 || files["holder.crt"] == 0 || files["ca.crt"] == 0 {
+	succeed(t, "secure", "issue", "--dir", dir, "--role", "holder", "--names", "orders-*,a b", "--for", "web", "--out",
+		web, "--ttl", "48h")
+	succeed(t, "secure", "issue", "--dir", dir, "--role", "member", "--for", "m1", "--host", "m1.example.org",
+		"--out", member)
+	if files := filesOf(t, web); len(files) != 3 || files["holder.key"] != 0o600 || files["holder.crt"] == 0 ||
+		files["ca.crt"] == 0 {
 		t.Errorf("the files of a holder: %v", files)
 	}
-	if files := filesOf(t, member); len(files) != 5 || files["gossip.keys"] != 0o600 || files["tokens.pub"] == 0 || files["member.key"] != 0o600 {
+	if files := filesOf(t, member); len(files) != 5 || files["gossip.keys"] != 0o600 || files["tokens.pub"] == 0 ||
+		files["member.key"] != 0o600 {
 		t.Errorf("the files of a member: %v", files)
 	}
 	c, err := security.Load(security.Config{Dir: web}, security.NoRole)
@@ -121,11 +128,14 @@ func TestSecureIssue(t *testing.T) {
 		t.Errorf("holder: %v until %v", err, c.Expiry())
 	}
 	out := filepath.Join(t.TempDir(), "x")
-	refuse(t, "acts on the whole grid", "secure", "issue", "--dir", dir, "--role", "member", "--names", "a", "--for", "m1", "--out", out)
-	refuse(t, "only members are called", "secure", "issue", "--dir", dir, "--role", "holder", "--host", "a", "--for", "m1", "--out", out)
+	refuse(t, "acts on the whole grid", "secure", "issue", "--dir", dir, "--role", "member", "--names", "a", "--for", "m1",
+		"--out", out)
+	refuse(t, "only members are called", "secure", "issue", "--dir", dir, "--role", "holder", "--host", "a", "--for", "m1",
+		"--out", out)
 	refuse(t, "nothing is overwritten", "secure", "issue", "--dir", dir, "--role", "holder", "--for", "m1", "--out", web)
 	refuse(t, "snowgrid secure init", "secure", "issue", "--dir", web, "--role", "holder", "--for", "m1", "--out", out)
-	refuse(t, "at most 64", "secure", "issue", "--dir", dir, "--role", "holder", "--for", strings.Repeat("x", 65), "--out", out)
+	refuse(t, "at most 64", "secure", "issue", "--dir", dir, "--role", "holder", "--for", strings.Repeat("x", 65),
+		"--out", out)
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Errorf("a refused issue made %s", out)
 	}
@@ -134,8 +144,10 @@ func TestSecureIssue(t *testing.T) {
 // TestSecureToken: stdout has the token alone, which members check by tokens.pub.
 func TestSecureToken(t *testing.T) {
 	dir := secureDir(t)
-	refuse(t, "acts on the whole grid", "secure", "token", "--dir", dir, "--role", "admin", "--names", "a", "--for", "ops", "--ttl", "1h")
-	text := succeed(t, "secure", "token", "--dir", dir, "--role", "holder", "--names", "orders-*", "--for", "ci", "--ttl", "24h")
+	refuse(t, "acts on the whole grid", "secure", "token", "--dir", dir, "--role", "admin", "--names", "a", "--for", "ops",
+		"--ttl", "1h")
+	text := succeed(t, "secure", "token", "--dir", dir, "--role", "holder", "--names", "orders-*", "--for", "ci",
+		"--ttl", "24h")
 	c, err := security.Load(security.Config{Dir: dir}, security.Member)
 	if err != nil {
 		t.Fatal(err)
@@ -188,11 +200,13 @@ func TestSecureRotate(t *testing.T) {
 			t.Errorf("%s has permissions %v", name, mode)
 		}
 	}
-	if status, _, stderr := runCommand(t, rotate("certificates", "--finish")...); status != exitUsage || !strings.Contains(stderr, "one step") {
+	if status, _, stderr := runCommand(t, rotate("certificates", "--finish")...); status != exitUsage ||
+		!strings.Contains(stderr, "one step") {
 		t.Errorf("status %d, %s", status, stderr)
 	}
 	out := succeed(t, "secure", "show", "--dir", dir)
-	for _, want := range []string{"ca.crt", "authority", "member.crt", "364", "gossip, encrypts", "tokens, newest", "ca.key, tokens.key: only where"} {
+	for _, want := range []string{"ca.crt", "authority", "member.crt", "364", "gossip, encrypts", "tokens, newest",
+		"ca.key, tokens.key: only where"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("show has no %q:\n%s", want, out)
 		}

@@ -15,7 +15,7 @@ type secureRotateCommand struct {
 	TTL    time.Duration `name:"ttl" help:"Time to live of the certificates. Default: as before." placeholder:"DURATION"`
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (secureRotateCommand) Help() string {
 	return `Each command does one step in the directory, and says which files to copy where before the next one. Processes
 follow their files within 10 seconds, or at SIGHUP, without a restart, and without a call that fails.

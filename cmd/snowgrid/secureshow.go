@@ -16,7 +16,7 @@ type secureShowCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (secureShowCommand) Help() string {
 	return `Every certificate with its role, its names and its end, the fingerprints of the keys, and warnings: what ends
 within 14 days, what does not belong together, and what other users can read. No secret is printed.
@@ -46,7 +46,8 @@ func printContents(w io.Writer, c authority.Contents, now time.Time) error {
 		if len(cert.Names) > 0 {
 			names = listOf(cert.Names, " ")
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", cert.File, role, orNone(cert.Name), names, orNone(strings.Join(cert.Hosts, " ")),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", cert.File, role, orNone(cert.Name), names,
+			orNone(strings.Join(cert.Hosts, " ")),
 			cert.Ends.UTC().Format(time.DateOnly), int(cert.Ends.Sub(now).Hours()/24))
 	}
 	if len(c.Keys) > 0 {
@@ -65,7 +66,8 @@ func printContents(w io.Writer, c authority.Contents, now time.Time) error {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(warnings, "\n"))
 	}
 	if len(c.Issuing) > 0 {
-		_, err := fmt.Fprintf(w, "\n%s: only where certificates and tokens are issued, on no server\n", strings.Join(c.Issuing, ", "))
+		_, err := fmt.Fprintf(w, "\n%s: only where certificates and tokens are issued, on no server\n",
+			strings.Join(c.Issuing, ", "))
 		return err
 	}
 	return nil

@@ -27,8 +27,9 @@ func (f *securityFlags) checkReach(cfg grid.Config) error {
 		switch {
 		case err != nil || isLoopback(listener.addr): // the grid refuses the former
 		case cfg.Security == nil:
-			return badValue(listener.flag, listener.addr, "other machines reach it, and the member has no certificates, so any process there could end the grid; "+
-				"run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure if every machine of the network is trusted")
+			return badValue(listener.flag, listener.addr,
+				"other machines reach it, and the member has no certificates, so any process there could end the grid; "+
+					"run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure if every machine of the network is trusted")
 		case !f.hasGossipKeys(cfg.Security):
 			return badValue(listener.flag, listener.addr, "other machines reach the member, and its gossip has no key; "+
 				"give --gossip-keys FILE with a key that all members have (snowgrid secure init makes one), or --insecure if every machine of the network is trusted")
@@ -50,7 +51,7 @@ func (f *securityFlags) hasGossipKeys(cfg *security.Config) bool {
 	return err == nil
 }
 
-// checkFiles reads the certificates and keys of a member as its start does.
+// checkFiles reads a member's certificates and keys as its start does.
 func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, error) {
 	if cfg.Security == nil {
 		return nil, nil
@@ -77,14 +78,16 @@ func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, erro
 func (f *securityFlags) checkModes() error {
 	for _, name := range f.secretFiles() {
 		info, err := os.Stat(name)
-		if err == nil && info.Mode().Perm()&0o007 != 0 && runtime.GOOS != "windows" { // file modes carry no meaning on Windows
-			return f.fault(fmt.Errorf("every user may read %s (%v), which is secret: run chmod 600 %[1]s", name, info.Mode().Perm()))
+		// file modes carry no meaning on Windows
+		if err == nil && info.Mode().Perm()&0o007 != 0 && runtime.GOOS != "windows" {
+			return f.fault(fmt.Errorf("every user may read %s (%v), which is secret: run chmod 600 %[1]s", name,
+				info.Mode().Perm()))
 		}
 	}
 	return nil
 }
 
-// modeWarnings returns warnings of private keys that the group may read or replace.
+// modeWarnings returns warnings about private keys that the group may read or replace.
 func (f *securityFlags) modeWarnings() (out []string) {
 	for _, name := range f.secretFiles() {
 		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o037 != 0 && runtime.GOOS != "windows" {
@@ -94,11 +97,12 @@ func (f *securityFlags) modeWarnings() (out []string) {
 	return out
 }
 
-// secretFiles returns the files of a member that hold private keys.
+// secretFiles returns a member's files with private keys.
 func (f *securityFlags) secretFiles() []string {
 	out := []string{f.TLSKey, f.GossipKeys}
 	if f.SecurityDir != "" {
-		out = append(out, filepath.Join(f.SecurityDir, string(security.Member)+".key"), filepath.Join(f.SecurityDir, security.GossipKeysFile))
+		out = append(out, filepath.Join(f.SecurityDir, string(security.Member)+".key"),
+			filepath.Join(f.SecurityDir, security.GossipKeysFile))
 	}
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
@@ -124,7 +128,8 @@ func (f *securityFlags) securityWarnings(cfg grid.Config) ([]string, error) {
 	now := time.Now()
 	certificate, _, _, _ := creds.Files()
 	if ends := creds.Expiry(); !ends.IsZero() && ends.Before(now) {
-		return nil, f.fault(fmt.Errorf("the certificate in %s ended at %s; issue it again with snowgrid secure issue", certificate, ends.UTC().Format(time.RFC3339)))
+		return nil, f.fault(fmt.Errorf("the certificate in %s ended at %s; issue it again with snowgrid secure issue",
+			certificate, ends.UTC().Format(time.RFC3339)))
 	}
 	var out []string
 	if ends := creds.Expiry(); !ends.IsZero() && ends.Sub(now) < authority.WarnBefore && f.SecurityDir == "" {
@@ -139,7 +144,8 @@ func (f *securityFlags) securityWarnings(cfg grid.Config) ([]string, error) {
 	}
 	for _, file := range []string{f.TLSKey, f.GossipKeys} {
 		if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
-			out = append(out, fmt.Sprintf("warning: other users may read %s (%v): run chmod 600 %s", file, info.Mode().Perm(), file))
+			out = append(out, fmt.Sprintf("warning: other users may read %s (%v): run chmod 600 %s", file,
+				info.Mode().Perm(), file))
 		}
 	}
 	return out, nil

@@ -33,7 +33,8 @@ func TestAgentBeyondLoopback(t *testing.T) {
 	}{
 		{"api-addr: 127.0.0.1:7948\n", ""},
 		{"api-addr: localhost:7948\n", ""},
-		{"api-addr: 10.0.0.1:7948\n", ":1:11: api-addr: \"10.0.0.1:7948\": other machines reach it, and the member has no certificates, so any process there could end the grid; run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure"},
+		{"api-addr: 10.0.0.1:7948\n",
+			":1:11: api-addr: \"10.0.0.1:7948\": other machines reach it, and the member has no certificates, so any process there could end the grid; run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure"},
 		{"raft-addr: 0.0.0.0:7947\n", ":1:12: raft-addr"},
 		{"gossip-addr: \"[::]:7946\"\n", ":1:14: gossip-addr"},
 		{"gossip-addr: \":7946\"\n", ":1:14: gossip-addr"},
@@ -57,7 +58,8 @@ func TestAgentBeyondLoopback(t *testing.T) {
 		if test.file != "api-addr: 10.0.0.1:7948\n" {
 			continue
 		}
-		if status, _, started := runCommand(t, "agent", "--config", writeConfig(t, test.file)); status != exitUsage || !strings.Contains(started, "snowgrid secure init") {
+		if status, _, started := runCommand(t, "agent", "--config", writeConfig(t, test.file)); status != exitUsage ||
+			!strings.Contains(started, "snowgrid secure init") {
 			t.Errorf("the agent: status %d, %s", status, started)
 		}
 	}
@@ -84,10 +86,12 @@ func TestConfigCheckOfCertificates(t *testing.T) {
 		status int
 		says   string
 	}{
-		"good":               {"security-dir: " + good, exitDone, "no errors"},
-		"no directory":       {"security-dir: /nowhere", exitUsage, `:1:15: security-dir: "/nowhere": no such file: /nowhere/member.crt; make the directory with snowgrid secure init`},
-		"no authority":       {"security-dir: " + changed(rename("ca.crt", "x")), exitUsage, "no such file:"},
-		"another key":        {"security-dir: " + changed(rename("holder.key", "member.key")), exitUsage, "private key does not match"},
+		"good": {"security-dir: " + good, exitDone, "no errors"},
+		"no directory": {"security-dir: /nowhere", exitUsage,
+			`:1:15: security-dir: "/nowhere": no such file: /nowhere/member.crt; make the directory with snowgrid secure init`},
+		"no authority": {"security-dir: " + changed(rename("ca.crt", "x")), exitUsage, "no such file:"},
+		"another key": {"security-dir: " + changed(rename("holder.key", "member.key")), exitUsage,
+			"private key does not match"},
 		"damaged token keys": {"security-dir: " + changed(rename("tokens.key", "tokens.pub")), exitUsage, "Ed25519"},
 		"damaged keys":       {"security-dir: " + changed(rename("ca.key", "gossip.keys")), exitUsage, "line 1"},
 		"ended": {"security-dir: " + changed(func(dir string) {
@@ -106,21 +110,30 @@ func TestConfigCheckOfCertificates(t *testing.T) {
 				t.Fatal(err)
 			}
 		}), exitDone, "warning: other users may read member.key"},
-		"two gossip keys":      {"security-dir: " + good + "\ngossip-key: " + testKey, exitUsage, ":2:13: gossip-key: "},
-		"half a certificate":   {"tls-cert: " + good + "/member.crt", exitUsage, ":1:11: tls-cert: \"" + good + "/member.crt\": its private key is missing"},
-		"half of the other":    {"tls-key: " + good + "/member.key", exitUsage, "its certificate is missing"},
-		"no trust":             {"tls-cert: " + good + "/member.crt\ntls-key: " + good + "/member.key", exitUsage, "give --tls-ca"},
-		"an authority alone":   {"tls-ca: " + good + "/ca.crt", exitUsage, "a member has no certificate"},
-		"own files":            {"tls-cert: " + good + "/member.crt\ntls-key: " + good + "/member.key\ntls-ca: " + good + "/ca.crt", exitDone, "no errors"},
-		"a name for nothing":   {"tls-server-name: x", exitUsage, "it needs certificates"},
-		"rules for nothing":    {"identity-rules: x", exitUsage, "it needs certificates"},
-		"keys without":         {"gossip-keys: x", exitUsage, "it needs certificates"},
-		"no rules":             {"security-dir: " + good + "\nidentity-rules: /nowhere", exitUsage, ":2:17: identity-rules: \"/nowhere\": no such file"},
-		"a rule without role":  {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "# mine\n\nsubject:CN=a\n"), exitUsage, "line 3: \"subject:CN=a\" has no role"},
-		"a role that is none":  {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "subject:CN=a king\n"), exitUsage, "line 1: role \"king\""},
-		"a pattern of nothing": {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "web-* holder\n"), exitUsage, "line 1: rule \"web-*\""},
-		"an open quote":        {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "\"subject:CN=a holder\n"), exitUsage, "line 1:"},
-		"an empty file":        {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "# none\n"), exitUsage, "it has 0 rules"},
+		"two gossip keys": {"security-dir: " + good + "\ngossip-key: " + testKey, exitUsage, ":2:13: gossip-key: "},
+		"half a certificate": {"tls-cert: " + good + "/member.crt", exitUsage, ":1:11: tls-cert: \"" + good +
+			"/member.crt\": its private key is missing"},
+		"half of the other": {"tls-key: " + good + "/member.key", exitUsage, "its certificate is missing"},
+		"no trust": {"tls-cert: " + good + "/member.crt\ntls-key: " + good + "/member.key", exitUsage,
+			"give --tls-ca"},
+		"an authority alone": {"tls-ca: " + good + "/ca.crt", exitUsage, "a member has no certificate"},
+		"own files": {"tls-cert: " + good + "/member.crt\ntls-key: " + good + "/member.key\ntls-ca: " + good +
+			"/ca.crt", exitDone, "no errors"},
+		"a name for nothing": {"tls-server-name: x", exitUsage, "it needs certificates"},
+		"rules for nothing":  {"identity-rules: x", exitUsage, "it needs certificates"},
+		"keys without":       {"gossip-keys: x", exitUsage, "it needs certificates"},
+		"no rules": {"security-dir: " + good + "\nidentity-rules: /nowhere", exitUsage,
+			":2:17: identity-rules: \"/nowhere\": no such file"},
+		"a rule without role": {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "# mine\n\nsubject:CN=a\n"),
+			exitUsage, "line 3: \"subject:CN=a\" has no role"},
+		"a role that is none": {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "subject:CN=a king\n"),
+			exitUsage, "line 1: role \"king\""},
+		"a pattern of nothing": {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "web-* holder\n"), exitUsage,
+			"line 1: rule \"web-*\""},
+		"an open quote": {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "\"subject:CN=a holder\n"), exitUsage,
+			"line 1:"},
+		"an empty file": {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "# none\n"), exitUsage,
+			"it has 0 rules"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			status, stdout, stderr := runCommand(t, "config", "check", writeConfig(t, test.file+"\n"))
@@ -163,7 +176,8 @@ func rulesFile(t *testing.T, text string) string {
 
 // TestIdentityRules: lines give roles and names to subjects and alternative names.
 func TestIdentityRules(t *testing.T) {
-	rules, err := readRules(rulesFile(t, "# ours\n  subject:CN=web-*  holder orders-*, bills-*\n\n\"subject:CN=the admin,O=Shop\" admin\nuri:spiffe://shop/grid\tmember\r\n"))
+	rules, err := readRules(rulesFile(t,
+		"# ours\n  subject:CN=web-*  holder orders-*, bills-*\n\n\"subject:CN=the admin,O=Shop\" admin\nuri:spiffe://shop/grid\tmember\r\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +196,8 @@ func TestSecretsAreMasked(t *testing.T) {
 	t.Setenv("SNOWGRID_TOKEN", "secret.token.text")
 	t.Setenv("SNOWGRID_GOSSIP_KEY", testKey)
 	out := succeed(t, "config", "print", "--security-dir", "/etc/snowgrid/security")
-	if strings.Contains(out, "secret.token.text") || strings.Contains(out, testKey) || !strings.Contains(out, "/etc/snowgrid/security") || strings.Count(out, hiddenValue) != 2 {
+	if strings.Contains(out, "secret.token.text") || strings.Contains(out, testKey) ||
+		!strings.Contains(out, "/etc/snowgrid/security") || strings.Count(out, hiddenValue) != 2 {
 		t.Errorf("%s", out)
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// sequencersCommands are about the sequencers of a grid.
+// sequencersCommands are about a grid's sequencers.
 type sequencersCommands struct {
 	List   sequencersCommand       `cmd:"" default:"withargs" help:"List the sequencers of a grid."`
 	Remove removeSequencersCommand `cmd:"" help:"Destroy the sequencers that were not used for a time."`
 }
 
-// sequencersCommand lists the sequencers of a grid.
+// sequencersCommand lists a grid's sequencers.
 type sequencersCommand struct {
 	Prefix string `help:"Only sequencers whose names begin so." placeholder:"TEXT"`
 	After  string `help:"Begin with the first name above this one." placeholder:"NAME"`
@@ -26,7 +26,7 @@ type sequencersCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (sequencersCommand) Help() string {
 	return `The sequencers of the whole grid in the order of their names. If there are more than --limit, the last line
 has the name to continue with. IDS/S is about the rate of the last minutes, as the holders have reported it
@@ -89,7 +89,7 @@ func (c *sequencersCommand) fetch(ctx context.Context) (list wire.SequencersResp
 // nameWidth is the width of a column with sequencer names.
 const nameWidth = 24
 
-// printSequencerRows writes a list of sequencers as a table.
+// printSequencerRows writes sequencers as a table.
 func printSequencerRows(w io.Writer, list wire.SequencersResponse) error {
 	if len(list.Sequencers) == 0 && len(list.Unreachable) == 0 {
 		_, err := fmt.Fprintln(w, "no sequencers")
@@ -98,7 +98,8 @@ func printSequencerRows(w io.Writer, list wire.SequencersResponse) error {
 	table := newTable(w)
 	fmt.Fprint(table, "SEQUENCER\tATTACHED\tNODES\tIDS/S\tLAYOUT\tENDS\tOWNER\n")
 	for _, s := range list.Sequencers {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%v\t%s\t%s\n", short(shown(s.Name), nameWidth), s.Attached, s.Nodes, perSecond(s.Recent), s.Layout,
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%v\t%s\t%s\n", short(shown(s.Name), nameWidth), s.Attached, s.Nodes,
+			perSecond(s.Recent), s.Layout,
 			s.Exhausted.UTC().Format(time.DateOnly), called(s.OwnerName, s.Owner))
 	}
 	if err := table.Flush(); err != nil {

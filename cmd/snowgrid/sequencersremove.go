@@ -22,7 +22,7 @@ type removeSequencersCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (removeSequencersCommand) Help() string {
 	return `A sequencer is unused while no logical node of it is attached. The time counts from when the last one was given back
 or its grant ended, and from the last create, open or attach that its owner has seen. Of a sequencer that was
@@ -47,7 +47,7 @@ func (c *removeSequencersCommand) Validate() error {
 	return nil
 }
 
-// removal is the result of the command.
+// removal is the command's result.
 type removal struct {
 	DryRun     bool             `json:"dry_run"`
 	Removed    int              `json:"removed"`
@@ -65,7 +65,8 @@ const removalPage = 200
 // Run removes the sequencers, a page at a time.
 func (c *removeSequencersCommand) Run(ctx context.Context, to streams) error {
 	out := removal{DryRun: c.DryRun, Sequencers: []wire.UnusedRow{}}
-	in := wire.UnusedRequest{Prefix: c.Prefix, After: c.After, Limit: removalPage, UnusedFor: c.UnusedFor.Milliseconds(), Remove: c.Yes}
+	in := wire.UnusedRequest{Prefix: c.Prefix, After: c.After, Limit: removalPage, UnusedFor: c.UnusedFor.Milliseconds(),
+		Remove: c.Yes}
 	var failed error
 	for {
 		page, err := c.page(ctx, in)
@@ -99,7 +100,8 @@ func (c *removeSequencersCommand) Run(ctx context.Context, to streams) error {
 }
 
 // page fetches one page.
-func (c *removeSequencersCommand) page(ctx context.Context, in wire.UnusedRequest) (page wire.UnusedResponse, err error) {
+func (c *removeSequencersCommand) page(ctx context.Context, in wire.UnusedRequest) (page wire.UnusedResponse,
+	err error) {
 	err = c.ask(ctx, func(ctx context.Context) error {
 		_, addr, err := fetchStatusOfAny(ctx, c.Addr)
 		if err != nil {

@@ -55,7 +55,8 @@ func (m *serviceManager) reload(read func()) {
 func (m *serviceManager) watch(ctx context.Context, probe func()) {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		m.logger.Warn("WATCHDOG_USEC or WATCHDOG_PID cannot be read; the service manager will see no sign of life", "error", err)
+		m.logger.Warn("WATCHDOG_USEC or WATCHDOG_PID cannot be read; the service manager will see no sign of life",
+			"error", err)
 		return
 	}
 	if interval <= 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
 )
 
-// settingError is a value of a key that cannot work. It names the place where the value was
+// settingError is a key's value that cannot work. It names the place where the value was
 // set, the value and the remedy in one line.
 type settingError struct {
 	key, value string
@@ -27,7 +27,8 @@ func (e *settingError) Error() string {
 	}
 	switch e.from.source {
 	case fromFile:
-		return (&configfile.Error{Path: e.from.name, Line: e.from.line, Column: e.from.column, Key: e.key, Value: value, Problem: e.problem}).Error()
+		return (&configfile.Error{Path: e.from.name, Line: e.from.line, Column: e.from.column, Key: e.key, Value: value,
+			Problem: e.problem}).Error()
 	case fromEnvironment:
 		return stated(e.from.name, value) + ": " + e.problem
 	}
@@ -62,7 +63,7 @@ func (s *sources) place(err error) error {
 	return errors.Join(out...)
 }
 
-// placeOne adds the place of one error.
+// placeOne adds one error's place.
 func (s *sources) placeOne(err error) error {
 	var placed *configfile.Error
 	if err == nil || errors.As(err, &placed) {
@@ -87,7 +88,7 @@ func (s *sources) placeOne(err error) error {
 	return &out
 }
 
-// flagText matches the text of an error about a flag.
+// flagText matches an error text about a flag.
 var flagText = regexp.MustCompile(`^--([a-z][a-z0-9-]*)(?:=(\S*))?:? (.+)$`)
 
 // parse returns the error that a text is about, nil if the text does not begin with a flag
@@ -123,10 +124,10 @@ func (s *sources) keyOf(name string) (key, bool) {
 	return k, known
 }
 
-// fieldName matches field names of grid.Config.
+// fieldName matches field names in grid.Config.
 var fieldName = regexp.MustCompile(`\b[A-Z][A-Za-z.]+[A-Za-z]\b`)
 
-// inKeys replaces field names of grid.Config by keys.
+// inKeys replaces field names in grid.Config by keys.
 func (s *sources) inKeys(text string) string {
 	return fieldName.ReplaceAllStringFunc(text, func(name string) string {
 		if k, known := s.key(keyOfField(name)); known {
@@ -182,7 +183,7 @@ func eachOf(err error) []error {
 	return out
 }
 
-// isJoined reports whether a text is that of errors that errors.Join has joined. An error that
+// isJoined reports whether errors.Join has joined a text. An error that
 // has a kind besides its text wraps both, and is one error.
 func isJoined(text string, parts []error) bool {
 	texts := make([]string, len(parts))

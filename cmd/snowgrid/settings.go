@@ -27,7 +27,7 @@ type settingsShowCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (settingsShowCommand) Help() string {
 	return `Settings are agreed when the grid is formed, and are the same for all members. snowgrid settings set changes
 some of them.
@@ -74,7 +74,7 @@ type settingsSetCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (settingsSetCommand) Help() string {
 	return `The members keep running, and callers of Next notice nothing. Any member takes the command; the leader has the
 change agreed on by all of them. Then change the configuration of every member that states the setting: a
@@ -109,7 +109,10 @@ func (c *settingsSetCommand) Run(ctx context.Context, to streams) error {
 		if err := printGridSettings(w, out); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(w, "A member whose configuration states other values than %s does not start again: change it there.\n", strings.Join(c.Assignments, " "))
+		_,
+			err := fmt.Fprintf(w,
+			"A member whose configuration states other values than %s does not start again: change it there.\n",
+			strings.Join(c.Assignments, " "))
 		return err
 	})
 }
@@ -133,7 +136,8 @@ func parseAssignments(assignments []string) (in wire.SettingsRequest, err error)
 		case slices.Contains(fixedSettings, name):
 			return in, fmt.Errorf("%s is fixed when the grid is formed; a running grid can change %s", name, orList(changeable))
 		case !slices.Contains(changeable, name):
-			return in, fmt.Errorf("%.40q is not a setting of the grid; did you mean %s? A running grid can change %s", name, nearest(name, changeable), orList(changeable))
+			return in, fmt.Errorf("%.40q is not a setting of the grid; did you mean %s? A running grid can change %s", name,
+				nearest(name, changeable), orList(changeable))
 		}
 		seen[name] = true
 		if err := assign(&in, name, value); err != nil {
@@ -147,8 +151,10 @@ func parseAssignments(assignments []string) (in wire.SettingsRequest, err error)
 func assign(in *wire.SettingsRequest, name, value string) error {
 	if name == "window" {
 		d, err := time.ParseDuration(value)
-		if least, most := roster.MinWindow.Duration(), roster.MaxWindow.Duration(); err != nil || d < least || d > most || d%time.Millisecond != 0 {
-			return fmt.Errorf("window=%.40s: give a duration with its unit, such as 30s: %v to %v in whole milliseconds", value, least, most)
+		if least, most := roster.MinWindow.Duration(), roster.MaxWindow.Duration(); err != nil || d < least || d > most ||
+			d%time.Millisecond != 0 {
+			return fmt.Errorf("window=%.40s: give a duration with its unit, such as 30s: %v to %v in whole milliseconds", value,
+				least, most)
 		}
 		in.Window = clustertime.SpanOf(d)
 		return nil

@@ -11,7 +11,8 @@ import (
 func TestParseAssignments(t *testing.T) {
 	two := 2
 	got, err := parseAssignments([]string{"backups=2", "window=30s", "voters=5"})
-	if want := (wire.SettingsRequest{Backups: &two, Window: 30_000, Voters: 5}); err != nil || !reflect.DeepEqual(got, want) {
+	if want := (wire.SettingsRequest{Backups: &two, Window: 30_000, Voters: 5}); err != nil ||
+		!reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, error %v", got, err)
 	}
 	for text, want := range map[string]string{
@@ -36,7 +37,8 @@ func TestParseAssignments(t *testing.T) {
 		}
 	}
 	for _, command := range []string{"settings", "settings show"} {
-		if status, _, stderr := runCommand(t, append(strings.Fields(command), "--addr", "127.0.0.1:1")...); status != exitUnreachable {
+		if status, _, stderr := runCommand(t,
+			append(strings.Fields(command), "--addr", "127.0.0.1:1")...); status != exitUnreachable {
 			t.Errorf("%s: status %d: %s", command, status, stderr)
 		}
 	}

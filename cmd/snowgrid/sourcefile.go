@@ -83,7 +83,7 @@ func (s *sources) take(file *configfile.File) error {
 	return errors.Join(append(faults, s.translate(file, original))...)
 }
 
-// check returns the text of an entry's value for its flag.
+// check returns an entry's value as text for its flag.
 func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, error) {
 	k, known := s.key(entry.Key)
 	switch {
@@ -110,7 +110,8 @@ func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, 
 		problem = "give true or false" // yes, on and 1 are texts and a number in YAML
 	}
 	if problem != "" {
-		return "", &settingError{key: k.name, value: text, secret: k.secret, from: origin{fromFile, file.Path, entry.Line, entry.Column}, problem: problem}
+		return "", &settingError{key: k.name, value: text, secret: k.secret,
+			from: origin{fromFile, file.Path, entry.Line, entry.Column}, problem: problem}
 	}
 	return text, nil
 }
@@ -135,14 +136,16 @@ func (s *sources) translate(file *configfile.File, original map[string]string) e
 		case both && set.Implied:
 			continue
 		case both:
-			return fault(file, entry, "", fmt.Sprintf("the key %s on line %d sets the same; remove one of the two", set.Flag, ours.line))
+			return fault(file, entry, "", fmt.Sprintf("the key %s on line %d sets the same; remove one of the two", set.Flag,
+				ours.line))
 		}
 		s.file[set.Flag] = settingLine{text: set.Value, line: entry.Line, column: entry.Column}
 	}
 	return nil
 }
 
-// fault returns an error about an entry of a file.
+// fault returns an error about a file's entry.
 func fault(file *configfile.File, entry configfile.Entry, value, problem string) error {
-	return &configfile.Error{Path: file.Path, Line: entry.Line, Column: entry.Column, Key: entry.Key, Value: value, Problem: problem}
+	return &configfile.Error{Path: file.Path, Line: entry.Line, Column: entry.Column, Key: entry.Key, Value: value,
+		Problem: problem}
 }

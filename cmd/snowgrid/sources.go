@@ -27,7 +27,7 @@ const (
 // origin is the place where a value was set.
 type origin struct {
 	source source
-	name   string // of the flag, the variable or the file
+	name   string // the flag's, the variable's or the file's
 	line   int    // in the file, from 1
 	column int
 }
@@ -65,14 +65,14 @@ type sources struct {
 	loaded  bool
 	keys    []key
 	path    string                 // of the configuration file, "" for none
-	file    map[string]settingLine // values of the file by key
-	notes   []originalNote         // keys of the file without effect
-	faults  error                  // of the file, if the command reports them itself
-	origins map[string]origin      // of this command's flags that were set
+	file    map[string]settingLine // the file's values by key
+	notes   []originalNote         // the file's keys without effect
+	faults  error                  // in the file, if the command reports them itself
+	origins map[string]origin      // this command's flags that were set
 	text    map[string]string      // their values, but for those on the command line
 }
 
-// settingLine is a value of the file.
+// settingLine is a value in the file.
 type settingLine struct {
 	text         string
 	line, column int
@@ -168,7 +168,8 @@ func fromVariable(name string, flag *kong.Flag) (text string, from origin, err e
 	}
 	switch {
 	case flag.Target.Type() == reflect.TypeFor[configPath]():
-		return "", from, fault(fmt.Sprintf("the variable for the path of the configuration file is %s; set that instead", name))
+		return "", from, fault(fmt.Sprintf("the variable for the path of the configuration file is %s; set that instead",
+			name))
 	case isSet:
 		return "", from, fault(fmt.Sprintf("%s is set as well; unset one of the two", name))
 	}

@@ -21,14 +21,16 @@ func printZones(table io.Writer, s grid.Status) {
 		fmt.Fprintf(table, "zones\t%s\n", strings.Join(zones, "; "))
 	}
 	if s.OneZone > 0 {
-		fmt.Fprintf(table, "one zone\t%d partitions have all their copies in one zone, and would lose them with it\n", s.OneZone)
+		fmt.Fprintf(table, "one zone\t%d partitions have all their copies in one zone, and would lose them with it\n",
+			s.OneZone)
 	}
 	for i, id := range s.AbsentVoters {
 		who := string(id)
 		if i < len(s.Absent) && (s.Absent[i].Name != "" || s.Absent[i].Raft != "") { // earlier releases omit it
 			who = named(s.Absent[i].Name, who) + " at " + orNone(s.Absent[i].Raft)
 		}
-		fmt.Fprintf(table, "absent voter\t%s has a vote and is not in the grid: start it again, or take its vote with `snowgrid members remove %s`\n", who, id)
+		fmt.Fprintf(table,
+			"absent voter\t%s has a vote and is not in the grid: start it again, or take its vote with `snowgrid members remove %s`\n", who, id)
 	}
 	printRecovery(table, s.Recovered)
 }
@@ -42,9 +44,12 @@ func printRecovery(table io.Writer, r *roster.Recovery) {
 	for _, m := range r.Lost {
 		lost = append(lost, strings.TrimSuffix(fmt.Sprintf("%s at %s", m.ID, m.API), " at "))
 	}
-	fmt.Fprintf(table, "recovered\tat %s from grid %v; members given up: %s\n", moment(r.At.Time()), r.Old, orNone(strings.Join(lost, ", ")))
+	fmt.Fprintf(table, "recovered\tat %s from grid %v; members given up: %s\n", moment(r.At.Time()), r.Old,
+		orNone(strings.Join(lost, ", ")))
 	if len(r.Forgotten) > 0 {
-		fmt.Fprintf(table, "lost\tevery definition in %d partitions: a name that is created there with another epoch can repeat IDs\n", len(r.Forgotten))
+		fmt.Fprintf(table,
+			"lost\tevery definition in %d partitions: a name that is created there with another epoch can repeat IDs\n",
+			len(r.Forgotten))
 	}
 	if len(r.Outdated) > 0 {
 		fmt.Fprintf(table, "lost\tpossibly the latest definitions in %d partitions\n", len(r.Outdated))

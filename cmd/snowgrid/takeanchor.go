@@ -14,12 +14,12 @@ type takeAnchorCommand struct {
 	outputFlag
 }
 
-// anchorTaken is the result of the command as JSON.
+// anchorTaken is the command's result as JSON.
 type anchorTaken struct {
 	Taking bool `json:"taking"` // the grid has accepted the request
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (takeAnchorCommand) Help() string {
 	return `An anchored grid (snowgrid agent --anchor) may raise its ceiling only as far as the record of its anchor
 allows, and only one grid of a name holds that record. Where two grids of one name run, one of them waits:

@@ -23,7 +23,7 @@ type topCommand struct {
 	outputFlag
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (topCommand) Help() string {
 	return `The sequencers with the most IDs per second, as holders report them with their renewals every few seconds.
 On a terminal one screen is refreshed; otherwise each look is a line for each sequencer. With -o json each
@@ -61,7 +61,7 @@ type topLook struct {
 	settled string // "" if the grid is settled, else why it is not
 }
 
-// topRow is one sequencer of a look.
+// topRow is one sequencer in a look.
 type topRow struct {
 	Name     string  `json:"name"`
 	IDs      float64 `json:"ids_per_second"`
@@ -125,8 +125,9 @@ func (c *topCommand) look(ctx context.Context, rates *topRates) (topLook, error)
 		return topLook{}, err
 	}
 	look := topLook{
-		Time: time.Now().UTC(), Grid: status.Name, Leader: cmp.Or(status.LeaderName, status.Leader), Members: len(status.Members),
-		Ahead: status.Ceiling.Sub(status.ClusterTime).Milliseconds(), settled: status.NotSettled,
+		Time: time.Now().UTC(), Grid: status.Name, Leader: cmp.Or(status.LeaderName, status.Leader),
+		Members: len(status.Members),
+		Ahead:   status.Ceiling.Sub(status.ClusterTime).Milliseconds(), settled: status.NotSettled,
 	}
 	for _, m := range status.Members {
 		if m.Alive {
@@ -173,14 +174,17 @@ const (
 // screen writes one look over the one before it.
 func (c *topCommand) screen(w io.Writer, look topLook) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "snowgrid top: grid %s, %s UTC, every %v, q to end\n", look.Grid, look.Time.Format(time.TimeOnly), c.Every)
-	fmt.Fprintf(&text, "%d of %d members alive, leader %s, ceiling %s ahead%s\n", look.Alive, look.Members, orNone(look.Leader),
+	fmt.Fprintf(&text, "snowgrid top: grid %s, %s UTC, every %v, q to end\n", look.Grid,
+		look.Time.Format(time.TimeOnly), c.Every)
+	fmt.Fprintf(&text, "%d of %d members alive, leader %s, ceiling %s ahead%s\n", look.Alive, look.Members,
+		orNone(look.Leader),
 		span(time.Duration(look.Ahead)*time.Millisecond), unless(look.settled == "", ", not settled"))
 	fmt.Fprintf(&text, "%s IDs/s\n\n", perSecond(look.IDs))
 	table := newTable(&text)
 	fmt.Fprint(table, "SEQUENCER\tIDS/S\tWAITS/S\tATTACHED\tNODES\tOWNER\n")
 	for _, r := range look.Sequencers {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", short(shown(r.Name), nameWidth), perSecond(r.IDs), perSecond(r.Waits), r.Attached, r.Nodes, short(r.Owner, 20))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", short(shown(r.Name), nameWidth), perSecond(r.IDs), perSecond(r.Waits),
+			r.Attached, r.Nodes, short(r.Owner, 20))
 	}
 	_ = table.Flush() // a strings.Builder takes everything
 	_, err := io.WriteString(w, home+strings.ReplaceAll(text.String(), "\n", clearRight+"\n")+clearBelow)
@@ -194,9 +198,9 @@ const (
 	topSpanLeast = 8 * time.Second
 )
 
-// topRates computes rates of the counts at several looks.
+// topRates computes rates from the counts at several looks.
 type topRates struct {
-	looks []topCounts // of the last topSpan, ascending
+	looks []topCounts // in the last topSpan, ascending
 }
 
 // topCounts are the counts at one look.
@@ -213,11 +217,13 @@ func (r *topRates) next(at time.Time, rows []wire.SequencerRow) []topRow {
 	out := []topRow{}
 	for _, row := range rows {
 		now.rows[row.Name] = row
-		shown := topRow{Name: row.Name, IDs: row.Recent, Attached: row.Attached, Nodes: row.Nodes, Owner: cmp.Or(row.OwnerName, string(row.Owner))}
+		shown := topRow{Name: row.Name, IDs: row.Recent, Attached: row.Attached, Nodes: row.Nodes,
+			Owner: cmp.Or(row.OwnerName, string(row.Owner))}
 		for _, before := range r.looks {
 			then, found := before.rows[row.Name]
 			passed := at.Sub(before.at).Seconds()
-			if found && then.Owner == row.Owner && then.IDs <= row.IDs && then.Waits <= row.Waits && passed >= topSpanLeast.Seconds() {
+			if found && then.Owner == row.Owner && then.IDs <= row.IDs && then.Waits <= row.Waits &&
+				passed >= topSpanLeast.Seconds() {
 				shown.IDs, shown.Waits = float64(row.IDs-then.IDs)/passed, float64(row.Waits-then.Waits)/passed
 				break // the oldest look
 			}
@@ -225,6 +231,9 @@ func (r *topRates) next(at time.Time, rows []wire.SequencerRow) []topRow {
 		out = append(out, shown)
 	}
 	r.looks = append(r.looks, now)
-	slices.SortStableFunc(out, func(a, b topRow) int { return cmp.Or(cmp.Compare(b.IDs, a.IDs), strings.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(out, func(a, b topRow) int {
+		return cmp.Or(cmp.Compare(b.IDs, a.IDs),
+			strings.Compare(a.Name, b.Name))
+	})
 	return out
 }

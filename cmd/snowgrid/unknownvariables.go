@@ -7,7 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// typo is an environment variable without effect, and the similar one that exists.
+// typo is an environment variable without effect, and a similar existing one.
 type typo struct{ variable, meant string }
 
 // typosIn returns environment variables that no flag takes and that differ in one or two letters from

@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// versionCommand prints the version of this program.
+// versionCommand prints this program's version.
 type versionCommand struct {
 	outputFlag
 }
@@ -26,7 +26,7 @@ func (versionFlag) BeforeReset(app *kong.Kong, to streams) error {
 	return err
 }
 
-// versionInfo is the result of the command as JSON.
+// versionInfo is the command's result as JSON.
 type versionInfo struct {
 	Version        string `json:"version"`
 	Commit         string `json:"commit,omitempty"`
@@ -37,7 +37,7 @@ type versionInfo struct {
 	OldestProtocol int    `json:"oldest_protocol"` // of the members that it works with
 }
 
-// Help returns the part of --help between the usage and the flags.
+// Help returns the --help text between the usage and the flags.
 func (versionCommand) Help() string {
 	return `Members of different versions work together if the protocol of each lies in the range of the other. The
 versions of running members are in snowgrid members.

@@ -121,8 +121,10 @@ func securedAgent(t *testing.T, variables map[string]string, dir string) (api, o
 		ports[i] = freePort(t)
 	}
 	for name, value := range map[string]string{
-		"SNOWGRID_GOSSIP_ADDR": fmt.Sprintf("0.0.0.0:%d", ports[0]), "SNOWGRID_RAFT_ADDR": fmt.Sprintf("0.0.0.0:%d", ports[1]),
-		"SNOWGRID_API_ADDR": fmt.Sprintf("0.0.0.0:%d", ports[2]), "SNOWGRID_OPS_ADDR": fmt.Sprintf("127.0.0.1:%d", ports[3]),
+		"SNOWGRID_GOSSIP_ADDR":    fmt.Sprintf("0.0.0.0:%d", ports[0]),
+		"SNOWGRID_RAFT_ADDR":      fmt.Sprintf("0.0.0.0:%d", ports[1]),
+		"SNOWGRID_API_ADDR":       fmt.Sprintf("0.0.0.0:%d", ports[2]),
+		"SNOWGRID_OPS_ADDR":       fmt.Sprintf("127.0.0.1:%d", ports[3]),
 		"SNOWGRID_ADVERTISE_HOST": "127.0.0.1", "SNOWGRID_JOIN": "", "SNOWGRID_EXPECT": "1", "SNOWGRID_ANCHOR": "",
 		"SNOWGRID_DATA_DIR": filepath.Join(t.TempDir(), "data"), "SNOWGRID_SECURITY_DIR": dir,
 	} {
@@ -212,9 +214,11 @@ func TestManifestsAgent(t *testing.T) {
 	if len(files) != len(memberFiles) {
 		t.Fatalf("a member has the files %v, want %v", files, memberFiles)
 	}
-	certificates := map[string]string{"tls.crt": files["member.crt"], "tls.key": files["member.key"], "ca.crt": files["ca.crt"]}
+	certificates := map[string]string{"tls.crt": files["member.crt"], "tls.key": files["member.key"],
+		"ca.crt": files["ca.crt"]}
 	keys := map[string]string{"gossip.keys": files["gossip.keys"], "tokens.pub": files["tokens.pub"]}
-	other, err := helm(t, "ids", map[string]any{"security": map[string]any{"secretName": "keys", "certificateSecretName": "certificates"}})
+	other, err := helm(t, "ids", map[string]any{"security": map[string]any{"secretName": "keys",
+		"certificateSecretName": "certificates"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +227,8 @@ func TestManifestsAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, m := range map[string]manifests{"durable": kustomize(t, "durable"), "memory": kustomize(t, "memory"), "chart": chart, "chart, cert-manager": other} {
+	for name, m := range map[string]manifests{"durable": kustomize(t, "durable"), "memory": kustomize(t, "memory"),
+		"chart": chart, "chart, cert-manager": other} {
 		t.Run(name, func(t *testing.T) {
 			dir := project(t, m.volume(m.mounted(t, securityDir).Name).Projected, map[string]map[string]string{
 				"snowgrid-member": files, "keys": keys, "certificates": certificates,

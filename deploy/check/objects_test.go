@@ -26,7 +26,8 @@ import (
 func decode(t *testing.T, rendered []byte) []runtime.Object {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, networkingv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme,
+		networkingv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +78,8 @@ func sort(t *testing.T, objects []runtime.Object) (m manifests) {
 	for _, object := range objects {
 		switch o := object.(type) {
 		case *appsv1.StatefulSet:
-			m.name, m.durable, m.replicas, m.selector, m.pod, m.stateful = o.Name, true, *o.Spec.Replicas, o.Spec.Selector, o.Spec.Template, o
+			m.name, m.durable, m.replicas, m.selector, m.pod, m.stateful = o.Name, true, *o.Spec.Replicas, o.Spec.Selector,
+				o.Spec.Template, o
 		case *appsv1.Deployment:
 			m.name, m.replicas, m.selector, m.pod = o.Name, *o.Spec.Replicas, o.Spec.Selector, o.Spec.Template
 		case *corev1.Service:
@@ -230,7 +232,8 @@ func (m manifests) checkStorage(t *testing.T) {
 		t.Errorf("the claims %v are not the one volume %q", c, name)
 	}
 	if m.stateful.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
-		t.Errorf("pods are managed %q: members wait for each other, so the first would wait without end", m.stateful.Spec.PodManagementPolicy)
+		t.Errorf("pods are managed %q: members wait for each other, so the first would wait without end",
+			m.stateful.Spec.PodManagementPolicy)
 	}
 }
 
@@ -244,7 +247,8 @@ func (m manifests) checkRights(t *testing.T) {
 	if !*pod.RunAsNonRoot || *pod.RunAsUser != 65532 || *pod.FSGroup != 65532 {
 		t.Errorf("the pod's security context is %v", pod)
 	}
-	if !*own.ReadOnlyRootFilesystem || *own.AllowPrivilegeEscalation || !slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+	if !*own.ReadOnlyRootFilesystem || *own.AllowPrivilegeEscalation ||
+		!slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}) {
 		t.Errorf("the container's security context is %v", own)
 	}
 }
@@ -259,14 +263,17 @@ func (m manifests) checkAgent(t *testing.T) {
 			t.Errorf("the agent does not know the variable %s", v.Name)
 		}
 	}
-	if grace := m.pod.Spec.TerminationGracePeriodSeconds; grace == nil || float64(*grace) < seconds(t, m.env("SNOWGRID_LEAVE_TIMEOUT"))+5 {
+	if grace := m.pod.Spec.TerminationGracePeriodSeconds; grace == nil ||
+		float64(*grace) < seconds(t, m.env("SNOWGRID_LEAVE_TIMEOUT"))+5 {
 		t.Errorf("the grace period %v is not 5 s above the leave timeout %s", grace, m.env("SNOWGRID_LEAVE_TIMEOUT"))
 	}
 	if want := m.env("SNOWGRID_EXPECT"); want != strconv.Itoa(int(m.replicas)) {
 		t.Errorf("SNOWGRID_EXPECT is %q with %d replicas", want, m.replicas)
 	}
-	for path, probe := range map[string]*corev1.Probe{"/readyz": m.container().ReadinessProbe, "/livez": m.container().LivenessProbe} {
-		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || !m.hasPort(probe.HTTPGet.Port, corev1.ProtocolTCP) {
+	for path, probe := range map[string]*corev1.Probe{"/readyz": m.container().ReadinessProbe,
+		"/livez": m.container().LivenessProbe} {
+		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path ||
+			!m.hasPort(probe.HTTPGet.Port, corev1.ProtocolTCP) {
 			t.Errorf("the probe of %s is %v", path, probe)
 		}
 	}

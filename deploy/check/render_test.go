@@ -78,27 +78,37 @@ func TestHelm(t *testing.T) {
 		values map[string]any
 		want   func(manifests) bool
 	}{
-		"as it is":        {nil, func(m manifests) bool { return m.durable && m.replicas == 3 && m.name == "ids-snowgrid" }},
-		"five members":    {map[string]any{"replicas": 5}, func(m manifests) bool { return m.env("SNOWGRID_EXPECT") == "5" }},
-		"without disks":   {map[string]any{"durable": false}, func(m manifests) bool { return !m.durable && len(m.claims) == 1 }},
-		"a claim of mine": {map[string]any{"durable": false, "anchor": map[string]any{"existingClaim": "mine"}}, func(m manifests) bool { return len(m.claims) == 0 }},
-		"another image":   {map[string]any{"image": map[string]any{"repository": "r/x", "tag": "7"}}, func(m manifests) bool { return m.container().Image == "r/x:7" }},
-		"more settings": {map[string]any{"settings": map[string]any{"backups": 2, "window": "30s", "log-level": "debug"}}, func(m manifests) bool {
-			return m.env("SNOWGRID_BACKUPS") == "2" && m.env("SNOWGRID_LOG_LEVEL") == "debug"
+		"as it is":     {nil, func(m manifests) bool { return m.durable && m.replicas == 3 && m.name == "ids-snowgrid" }},
+		"five members": {map[string]any{"replicas": 5}, func(m manifests) bool { return m.env("SNOWGRID_EXPECT") == "5" }},
+		"without disks": {map[string]any{"durable": false}, func(m manifests) bool {
+			return !m.durable &&
+				len(m.claims) == 1
 		}},
-		"more of the pod": {map[string]any{"podLabels": map[string]any{"team": "ids"}, "nodeSelector": map[string]any{"a": "b"}, "podAnnotations": map[string]any{"c": "d"}}, func(m manifests) bool {
+		"a claim of mine": {map[string]any{"durable": false, "anchor": map[string]any{"existingClaim": "mine"}},
+			func(m manifests) bool { return len(m.claims) == 0 }},
+		"another image": {map[string]any{"image": map[string]any{"repository": "r/x", "tag": "7"}},
+			func(m manifests) bool { return m.container().Image == "r/x:7" }},
+		"more settings": {map[string]any{"settings": map[string]any{"backups": 2, "window": "30s", "log-level": "debug"}},
+			func(m manifests) bool {
+				return m.env("SNOWGRID_BACKUPS") == "2" && m.env("SNOWGRID_LOG_LEVEL") == "debug"
+			}},
+		"more of the pod": {map[string]any{"podLabels": map[string]any{"team": "ids"},
+			"nodeSelector": map[string]any{"a": "b"}, "podAnnotations": map[string]any{"c": "d"}}, func(m manifests) bool {
 			return m.pod.Labels["team"] == "ids" && m.pod.Spec.NodeSelector["a"] == "b" && m.pod.Annotations["c"] == "d"
 		}},
-		"a storage class": {map[string]any{"storage": map[string]any{"className": "fast", "size": "2Gi"}}, func(m manifests) bool {
-			return *m.stateful.Spec.VolumeClaimTemplates[0].Spec.StorageClassName == "fast"
-		}},
+		"a storage class": {map[string]any{"storage": map[string]any{"className": "fast", "size": "2Gi"}},
+			func(m manifests) bool {
+				return *m.stateful.Spec.VolumeClaimTemplates[0].Spec.StorageClassName == "fast"
+			}},
 		"insecure": {map[string]any{"security": map[string]any{"insecure": true}}, func(m manifests) bool {
 			return m.env("SNOWGRID_INSECURE") == "true" && m.env("SNOWGRID_SECURITY_DIR") == "" && m.volume("security") == nil
 		}},
-		"another secret": {map[string]any{"durable": false, "security": map[string]any{"secretName": "other"}}, func(m manifests) bool {
-			return m.volume("security").Projected.Sources[0].Secret.Name == "other"
-		}},
-		"another variable": {map[string]any{"env": []any{map[string]any{"name": "GOMEMLIMIT", "value": "400MiB"}}}, func(m manifests) bool { return m.env("GOMEMLIMIT") == "400MiB" }},
+		"another secret": {map[string]any{"durable": false, "security": map[string]any{"secretName": "other"}},
+			func(m manifests) bool {
+				return m.volume("security").Projected.Sources[0].Secret.Name == "other"
+			}},
+		"another variable": {map[string]any{"env": []any{map[string]any{"name": "GOMEMLIMIT", "value": "400MiB"}}},
+			func(m manifests) bool { return m.env("GOMEMLIMIT") == "400MiB" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			values := map[string]any{"security": map[string]any{"secretName": "mine"}}
@@ -123,13 +133,15 @@ func TestHelmRefuses(t *testing.T) {
 		values map[string]any
 		says   string
 	}{
-		"an unknown value":   {map[string]any{"replica": 3}, "replica"},
-		"no members":         {map[string]any{"replicas": 0}, "replicas"},
-		"a word":             {map[string]any{"durable": "yes"}, "durable"},
-		"no secret":          {nil, "security.secretName is empty: run snowgrid secure init"},
-		"certificates alone": {map[string]any{"security": map[string]any{"certificateSecretName": "x"}}, "security.secretName is empty"},
-		"insecure secret":    {map[string]any{"security": map[string]any{"insecure": true, "secretName": "x"}}, "set one or the other"},
-		"an unknown key":     {map[string]any{"settings": map[string]any{"Voters!": 3}}, "Voters!"},
+		"an unknown value": {map[string]any{"replica": 3}, "replica"},
+		"no members":       {map[string]any{"replicas": 0}, "replicas"},
+		"a word":           {map[string]any{"durable": "yes"}, "durable"},
+		"no secret":        {nil, "security.secretName is empty: run snowgrid secure init"},
+		"certificates alone": {map[string]any{"security": map[string]any{"certificateSecretName": "x"}},
+			"security.secretName is empty"},
+		"insecure secret": {map[string]any{"security": map[string]any{"insecure": true, "secretName": "x"}},
+			"set one or the other"},
+		"an unknown key": {map[string]any{"settings": map[string]any{"Voters!": 3}}, "Voters!"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := helm(t, "ids", c.values); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -176,11 +188,13 @@ func TestTaskDefinition(t *testing.T) {
 // checkTaskSecrets runs the container that writes the credentials, and an agent with them.
 func checkTaskSecrets(t *testing.T, first, member types.ContainerDefinition) {
 	t.Helper()
-	if *first.Essential || len(member.DependsOn) != 1 || *member.DependsOn[0].ContainerName != *first.Name || member.DependsOn[0].Condition != types.ContainerConditionSuccess {
+	if *first.Essential || len(member.DependsOn) != 1 || *member.DependsOn[0].ContainerName != *first.Name ||
+		member.DependsOn[0].Condition != types.ContainerConditionSuccess {
 		t.Errorf("the member does not wait for the end of %s: %v", *first.Name, member.DependsOn)
 	}
 	written, mounted := first.MountPoints[0], member.MountPoints[0]
-	if *written.ContainerPath != securityDir || *mounted.ContainerPath != securityDir || *written.SourceVolume != *mounted.SourceVolume || !*mounted.ReadOnly {
+	if *written.ContainerPath != securityDir || *mounted.ContainerPath != securityDir ||
+		*written.SourceVolume != *mounted.SourceVolume || !*mounted.ReadOnly {
 		t.Errorf("the credentials are written to %v and read from %v", *written.ContainerPath, *mounted.ContainerPath)
 	}
 	all, own := credentials(t)

@@ -84,7 +84,8 @@ func TestUnit(t *testing.T) {
 			command[i] = loneConfig(t)
 		}
 	}
-	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"),
+		Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,8 @@ func TestUnitIsValid(t *testing.T) {
 	}
 	// It looks for the programs that the unit names.
 	file := filepath.Join(t.TempDir(), "snowgrid.service")
-	if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte("/usr/local/bin/snowgrid"), []byte(snowgrid(t))), 0o600); err != nil {
+	if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte("/usr/local/bin/snowgrid"), []byte(snowgrid(t))),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.Command(analyze, "verify", "--man=no", file).CombinedOutput()

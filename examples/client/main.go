@@ -68,7 +68,8 @@ func run(ctx context.Context, addrs []string) error {
 	if _, err := events.Fill(ctx, ids); err != nil {
 		return err
 	}
-	fmt.Printf("%d IDs in %v, from %d to %d\n", len(ids), time.Since(began).Round(time.Millisecond), ids[0], ids[len(ids)-1])
+	fmt.Printf("%d IDs in %v, from %d to %d\n", len(ids), time.Since(began).Round(time.Millisecond), ids[0],
+		ids[len(ids)-1])
 
 	// A name has one definition. Asking for another is an error that says so,
 	// wherever in the grid the name was created.

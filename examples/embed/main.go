@@ -48,7 +48,8 @@ func run(ctx context.Context) error {
 
 	// The orders of the last hour are a range of IDs.
 	now := time.Now()
-	fmt.Printf("WHERE id BETWEEN %d AND %d\n", orders.Definition().MinID(now.Add(-time.Hour)), orders.Definition().MaxID(now))
+	fmt.Printf("WHERE id BETWEEN %d AND %d\n", orders.Definition().MinID(now.Add(-time.Hour)),
+		orders.Definition().MaxID(now))
 
 	// A clean end releases the logical node immediately.
 	return member.Leave(ctx)

@@ -84,6 +84,7 @@ func run(ctx context.Context) error {
 	for _, id := range ids {
 		distinct[id] = true
 	}
-	fmt.Printf("after %v each has its ID, %d different ones\n", time.Since(began).Round(100*time.Millisecond), len(distinct))
+	fmt.Printf("after %v each has its ID, %d different ones\n", time.Since(began).Round(100*time.Millisecond),
+		len(distinct))
 	return nil
 }

@@ -48,7 +48,8 @@ func (s *anchorStore) Swap(ctx context.Context, e store.Entry) (store.Revision, 
 }
 
 // anchoredGrid is a grid on an anchor, on a network of its own: it knows of no other.
-func anchoredGrid(t *testing.T, s store.Store, members int, log *recorder, change func(name string, c *grid.Config)) *gridtest.Grid {
+func anchoredGrid(t *testing.T, s store.Store, members int, log *recorder,
+	change func(name string, c *grid.Config)) *gridtest.Grid {
 	cfg := gridtest.Config{Members: members, Change: func(name string, c *grid.Config) {
 		c.Anchor = s
 		if change != nil {
@@ -97,7 +98,8 @@ func TestAnchorFirstStart(t *testing.T) {
 		eventually(t, time.Minute, "all members are ready", func() bool {
 			return g.Member("m1").Ready() && g.Member("m2").Ready() && g.Member("m3").Ready()
 		})
-		if a := anchorOf(g); a.State != anchor.Held || a.Claim == "" || a.RecordGrid != g.Member("m1").Status().Grid || a.Left < 10_000 {
+		if a := anchorOf(g); a.State != anchor.Held || a.Claim == "" || a.RecordGrid != g.Member("m1").Status().Grid ||
+			a.Left < 10_000 {
 			t.Errorf("anchor %+v", a)
 		}
 	})
@@ -138,7 +140,8 @@ func TestAnchorCopiedGrid(t *testing.T) {
 							err, serves := g.TryMember(t.Context(), name), of
 							if err != nil {
 								serves = ""
-								if !strings.Contains(err.Error(), "the anchor is held by grid") && !strings.Contains(err.Error(), "knows this member not yet") {
+								if !strings.Contains(err.Error(), "the anchor is held by grid") &&
+									!strings.Contains(err.Error(), "knows this member not yet") {
 									t.Errorf("%s of the copy does not say why it waits: %v", name, err)
 								}
 							}
@@ -186,7 +189,8 @@ func TestAnchorTwoGridsByHand(t *testing.T) {
 		ids.caller("old").must(old, 1000)
 		err := b.TryMember(t.Context(), "m1")
 		want(t, "the second grid", err, sequencer.ErrUnavailable)
-		for _, part := range []string{"the anchor is held by grid " + a.Member("m1").Status().Grid.String(), a.Member("m1").Status().Answering} {
+		for _, part := range []string{"the anchor is held by grid " + a.Member("m1").Status().Grid.String(),
+			a.Member("m1").Status().Answering} {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("the second grid waits and does not say %q: %v", part, err)
 			}
@@ -320,7 +324,10 @@ func TestAnchorReformFromSurvivor(t *testing.T) {
 			t.Fatalf("the survivor formed grid %s while the leader of %s runs", got, old)
 		}
 		g.Network.Heal(leads, survivor)
-		eventually(t, time.Minute, "together again", func() bool { return g.Member(survivor).Ready() && g.Member(leads).Ready() })
+		eventually(t, time.Minute, "together again", func() bool {
+			return g.Member(survivor).Ready() &&
+				g.Member(leads).Ready()
+		})
 		g.Crash(leads)
 		took := eventually(t, 3*time.Minute, "the survivor serves alone", func() bool {
 			return g.Member(survivor).Status().Grid != old && g.Member(survivor).Ready()
@@ -350,7 +357,8 @@ func TestAnchorTaken(t *testing.T) {
 		ids.caller("other").must(create(t, b.Client("other"), "orders", 0), 1000)
 		other := b.Member("m1").Status()
 		eventually(t, time.Minute, "the anchor was taken", func() bool { return anchorOf(a).State == anchor.Lost })
-		if got := anchorOf(a); got.RecordGrid != other.Grid || string(got.RecordHolder) != other.Answering || got.Advice == "" {
+		if got := anchorOf(a); got.RecordGrid != other.Grid || string(got.RecordHolder) != other.Answering ||
+			got.Advice == "" {
 			t.Errorf("status %+v, want grid %s and holder %s", got, other.Grid, other.Answering)
 		}
 		if log.count("anchor_taken: another grid has taken the anchor; this one grants no further") != 1 {

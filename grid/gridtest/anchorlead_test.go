@@ -18,7 +18,8 @@ func TestAnchorNextLeader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newAnchorStore()
-		g := gridtest.New(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) { c.Anchor = s }})
+		g := gridtest.New(t, gridtest.Config{Members: 3, Durable: true,
+			Change: func(_ string, c *grid.Config) { c.Anchor = s }})
 		g.StartMembers(names(3)...)
 		ids := newChecker(t)
 		load := ids.load(50 * time.Millisecond)
@@ -29,7 +30,10 @@ func TestAnchorNextLeader(t *testing.T) {
 		for range 3 {
 			leads := g.Leader()
 			g.Crash(leads)
-			eventually(t, time.Minute, "another leader holds the anchor", func() bool { return g.Leader() != "" && anchorOf(g).State == anchor.Held })
+			eventually(t, time.Minute, "another leader holds the anchor", func() bool {
+				return g.Leader() != "" &&
+					anchorOf(g).State == anchor.Held
+			})
 			g.StartMembers(leads)
 			eventually(t, time.Minute, "all are ready", func() bool {
 				return g.Member("m1").Ready() && g.Member("m2").Ready() && g.Member("m3").Ready()
@@ -90,7 +94,8 @@ func TestAnchorRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newAnchorStore()
-		g := gridtest.New(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) { c.Anchor = s }})
+		g := gridtest.New(t, gridtest.Config{Members: 3, Durable: true,
+			Change: func(_ string, c *grid.Config) { c.Anchor = s }})
 		g.StartMembers(names(3)...)
 		ids := newChecker(t)
 		load := ids.load(50 * time.Millisecond)

@@ -100,17 +100,20 @@ func newAnchorStorm(t *testing.T, seed uint64) *anchorStorm {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	n := 3 + rng.IntN(10)
 	s := &anchorStorm{
-		t: t, rng: rng, durable: rng.IntN(3) > 0, zones: rng.IntN(4), window: time.Duration(5000+rng.IntN(10_000)) * time.Millisecond,
+		t: t, rng: rng, durable: rng.IntN(3) > 0, zones: rng.IntN(4),
+		window:  time.Duration(5000+rng.IntN(10_000)) * time.Millisecond,
 		backups: 1 + rng.IntN(2), voters: min([]int{1, 3, 5, 7}[rng.IntN(4)], (n-1)/2*2+1),
-		ids: &issued{t: t, by: map[string]map[sequencer.ID]string{}}, counts: map[string]int{}, stepped: map[string]time.Duration{}, faulty: map[string]*storetest.Faulty{},
+		ids: &issued{t: t, by: map[string]map[sequencer.ID]string{}}, counts: map[string]int{},
+		stepped: map[string]time.Duration{}, faulty: map[string]*storetest.Faulty{},
 	}
 	for i := range n {
 		s.members = append(s.members, fmt.Sprint("m", i+1))
 	}
 	mem := store.NewMemory()
-	s.g = gridtest.New(t, gridtest.Config{Members: n, Durable: s.durable, Logger: stormLogger(), Change: func(name string, c *grid.Config) {
-		s.configure(name, c, storetest.NewFaulty(mem, seed+uint64(len(name))))
-	}})
+	s.g = gridtest.New(t, gridtest.Config{Members: n, Durable: s.durable, Logger: stormLogger(),
+		Change: func(name string, c *grid.Config) {
+			s.configure(name, c, storetest.NewFaulty(mem, seed+uint64(len(name))))
+		}})
 	s.g.StartMembers(s.members...)
 	s.formed = true
 	return s
@@ -163,7 +166,8 @@ func (s *anchorStorm) run() {
 	ready := s.awaitAll(healed)
 	first := s.firstIDs(clients, healed)
 	s.t.Logf("%d members, durable %v, zones %d, window %v, %d voters: %v; %d IDs; all ready %v after the heal, the last client's first ID %v",
-		len(s.members), s.durable, s.zones, s.window, s.voters, s.counts, s.ids.n, ready.Round(time.Second), first.Round(time.Second))
+		len(s.members), s.durable, s.zones, s.window, s.voters, s.counts, s.ids.n, ready.Round(time.Second),
+		first.Round(time.Second))
 }
 
 func (s *anchorStorm) dial(host string) *client.Client {
@@ -248,14 +252,17 @@ func (s *anchorStorm) step() string {
 		return "delay"
 	case 15:
 		s.setFaults([]storetest.Faults{
-			{Down: true}, {LoseRequest: .3, LoseAnswer: .3, Late: .1, Repeat: .2}, {Delay: 8 * time.Second, Late: .3}, {LoseAnswer: .7},
+			{Down: true}, {LoseRequest: .3, LoseAnswer: .3, Late: .1, Repeat: .2}, {Delay: 8 * time.Second, Late: .3},
+			{LoseAnswer: .7},
 		}[s.rng.IntN(4)])
 		return "bad store"
 	case 16:
-		return s.post("settings", wire.PathSettings, fmt.Sprintf(`{"voters":%d,"backups":%d}`, []int{1, 3, 5, 7}[s.rng.IntN(4)], s.rng.IntN(3)))
+		return s.post("settings", wire.PathSettings,
+			fmt.Sprintf(`{"voters":%d,"backups":%d}`, []int{1, 3, 5, 7}[s.rng.IntN(4)], s.rng.IntN(3)))
 	case 17:
 		if s.durable {
-			return s.post("window", wire.PathSettings, fmt.Sprintf(`{"window_ms":%d}`, s.window.Milliseconds()+int64(s.rng.IntN(9000))))
+			return s.post("window", wire.PathSettings,
+				fmt.Sprintf(`{"window_ms":%d}`, s.window.Milliseconds()+int64(s.rng.IntN(9000))))
 		}
 	case 18:
 		return s.post("take-anchor", wire.PathTake, `{}`)

@@ -20,7 +20,10 @@ import (
 func TestFollowersApartInMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.Start(t, gridtest.Config{Members: 5, Change: func(_ string, c *grid.Config) { c.Backups, c.Voters = 1, 5 }})
+		g := gridtest.Start(t, gridtest.Config{Members: 5, Change: func(_ string, c *grid.Config) {
+			c.Backups,
+				c.Voters = 1, 5
+		}})
 		c := g.Client("web")
 		_ = create(t, c, "first", 0)
 		l := g.Leader()
@@ -39,7 +42,8 @@ func TestFollowersApartInMemory(t *testing.T) {
 		for i := range 400 {
 			name := fmt.Sprint("name-", i)
 			p := partitionOf(g, l, name)
-			if (p.Owner == at[a] || p.Owner == at[b]) && slices.Contains(p.InSync, at[a]) != slices.Contains(p.InSync, at[b]) && !partitions[p.ID] {
+			if (p.Owner == at[a] || p.Owner == at[b]) && slices.Contains(p.InSync, at[a]) != slices.Contains(p.InSync, at[b]) &&
+				!partitions[p.ID] {
 				names, partitions[p.ID] = append(names, name), true
 			}
 		}

@@ -35,7 +35,8 @@ func TestFollowersApart(t *testing.T) {
 }
 
 func keepApart(t *testing.T, members, backups int, oneWay bool) {
-	g := gridtest.Start(t, gridtest.Config{Members: members, Durable: true, Change: func(_ string, c *grid.Config) { c.Backups = backups }})
+	g := gridtest.Start(t, gridtest.Config{Members: members, Durable: true,
+		Change: func(_ string, c *grid.Config) { c.Backups = backups }})
 	c := g.Client("web")
 	_ = create(t, c, "first", 0)
 	time.Sleep(20 * time.Second) // its IDs have begun

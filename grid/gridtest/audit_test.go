@@ -67,20 +67,24 @@ func TestEveryActionIsAudited(t *testing.T) {
 		if _, err := g.Client("web2").CreateSequencer(ctx, "orders", sequencer.Config{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.Client("web3").CreateSequencer(ctx, "orders", sequencer.Config{Nodes: 128}); !errors.Is(err, sequencer.ErrConflict) {
+		if _, err := g.Client("web3").CreateSequencer(ctx, "orders", sequencer.Config{Nodes: 128}); !errors.Is(err,
+			sequencer.ErrConflict) {
 			t.Fatal(err)
 		}
 		owner := g.OwnerOf("orders")
-		log.want(t, "create", auditLine{Host: owner, Name: "orders", Who: "10.0.0.", Result: "ok"}, auditLine{Host: owner, Name: "orders", Who: "10.0.0.", Result: "denied", Error: "conflicting definition"})
+		log.want(t, "create", auditLine{Host: owner, Name: "orders", Who: "10.0.0.", Result: "ok"},
+			auditLine{Host: owner, Name: "orders", Who: "10.0.0.", Result: "denied", Error: "conflicting definition"})
 		if err := web.DestroySequencer(ctx, "orders"); err != nil {
 			t.Fatal(err)
 		}
 		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
-		if err := ops.Call(ctx, owner+":7948", wire.PathDestroy, wire.DestroyRequest{Name: "orders"}, &wire.Done{}); !errors.Is(err, sequencer.ErrNotFound) {
+		if err := ops.Call(ctx, owner+":7948", wire.PathDestroy, wire.DestroyRequest{Name: "orders"},
+			&wire.Done{}); !errors.Is(err, sequencer.ErrNotFound) {
 			t.Fatal(err)
 		}
-		log.want(t, "destroy", auditLine{Host: owner, Name: "orders", Who: "10.0.0.", Result: "ok"}, auditLine{Host: owner, Name: "orders", Who: "10.0.0.", Result: "denied", Error: "not found"})
+		log.want(t, "destroy", auditLine{Host: owner, Name: "orders", Who: "10.0.0.", Result: "ok"},
+			auditLine{Host: owner, Name: "orders", Who: "10.0.0.", Result: "denied", Error: "not found"})
 
 		leader := g.Leader()
 		others := slices.DeleteFunc(g.Running(), func(name string) bool { return name == leader })
@@ -90,7 +94,8 @@ func TestEveryActionIsAudited(t *testing.T) {
 		}
 		// An operator asks another member than the leader, which decides.
 		disk, _, _ := strings.Cut(g.Member(others[0]).Status().Answering, "-")
-		if err := post(others[0], wire.PathForget, wire.ForgetRequest{Member: roster.MemberID(disk)}, &wire.ForgetResponse{}); err == nil {
+		if err := post(others[0], wire.PathForget, wire.ForgetRequest{Member: roster.MemberID(disk)},
+			&wire.ForgetResponse{}); err == nil {
 			t.Error("the disk of a member that runs was forgotten")
 		}
 		log.want(t, "forget", auditLine{Host: leader, Name: disk, Who: "10.0.0.", Result: "denied"})
@@ -101,7 +106,8 @@ func TestEveryActionIsAudited(t *testing.T) {
 		if err := post(others[0], wire.PathInit, wire.InitRequest{}, &wire.InitResponse{}); err == nil {
 			t.Error("a grid that is well was recovered")
 		}
-		log.want(t, "init", auditLine{Host: others[0], Name: others[0] + " (" + g.Member(others[0]).Status().Answering, Who: "10.0.0.", Result: "denied"})
+		log.want(t, "init", auditLine{Host: others[0], Name: others[0] + " (" + g.Member(others[0]).Status().Answering,
+			Who: "10.0.0.", Result: "denied"})
 
 		g.StartMembers("m4")
 		if joined := log.of(t, "join"); !slices.ContainsFunc(joined, func(l auditLine) bool {
@@ -126,8 +132,10 @@ func (l *auditLog) want(t *testing.T, action string, want ...auditLine) {
 	got := l.of(t, action)
 	ok := len(got) == len(want)
 	for i := 0; ok && i < len(got); i++ {
-		ok = got[i].Host == want[i].Host && strings.HasPrefix(got[i].Name, want[i].Name) && strings.HasPrefix(got[i].Who, want[i].Who) &&
-			got[i].Result == want[i].Result && (got[i].Error != "") == (want[i].Result != "ok") && strings.Contains(got[i].Error, want[i].Error)
+		ok = got[i].Host == want[i].Host && strings.HasPrefix(got[i].Name, want[i].Name) &&
+			strings.HasPrefix(got[i].Who, want[i].Who) &&
+			got[i].Result == want[i].Result && (got[i].Error != "") == (want[i].Result != "ok") &&
+			strings.Contains(got[i].Error, want[i].Error)
 	}
 	if !ok {
 		t.Errorf("%s: the audit has\n%+v\nwant\n%+v", action, got, want)

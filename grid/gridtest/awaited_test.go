@@ -76,7 +76,8 @@ func TestSignsArePassedOnToTheLeader(t *testing.T) {
 		leads := g.Leader()
 		owner := other(g, leads)
 		asked := other(g, leads, owner)
-		p := slices.IndexFunc(g.Member(leads).Status().Partitions, func(p grid.PartitionInfo) bool { return nameOf(g, p.Owner) == owner })
+		p := slices.IndexFunc(g.Member(leads).Status().Partitions,
+			func(p grid.PartitionInfo) bool { return nameOf(g, p.Owner) == owner })
 		heard := func() (n uint64) {
 			for _, c := range g.Member(leads).Stats().Requests.ByCode {
 				if c.Path == wire.PathDirectory {
@@ -119,7 +120,8 @@ func TestCreateIsServedByTheNextOwner(t *testing.T) {
 			h := httpClient(g)
 			g.Network.Pause(owner)
 			began := time.Now()
-			in := wire.CreateRequest{Name: name, Nodes: 128, Attach: &wire.CreateAttach{Holder: "h", ID: sequencer.AttachmentID{byte(i + 1)}}}
+			in := wire.CreateRequest{Name: name, Nodes: 128,
+				Attach: &wire.CreateAttach{Holder: "h", ID: sequencer.AttachmentID{byte(i + 1)}}}
 			var out wire.SequencerResponse
 			err := roster.ErrWrongOwner
 			for errors.Is(err, roster.ErrWrongOwner) { // the next owner may hear of it after the member that was asked
@@ -247,7 +249,8 @@ func TestSlowNetworkIsNoSilence(t *testing.T) {
 		defer h.Close()
 		for i := range 60 {
 			asked := g.Running()[i%3]
-			in := wire.DirectoryRequest{Partition: i % len(before.Partitions), NotAt: g.Member(nameOf(g, before.Partitions[i%len(before.Partitions)].Owner)).Addrs().API, Wait: 10}
+			in := wire.DirectoryRequest{Partition: i % len(before.Partitions),
+				NotAt: g.Member(nameOf(g, before.Partitions[i%len(before.Partitions)].Owner)).Addrs().API, Wait: 10}
 			ok(t, "wait", h.Call(within(t, 2*time.Second), asked+":7948", wire.PathDirectory, in, &wire.DirectoryResponse{}))
 			time.Sleep(time.Second)
 		}

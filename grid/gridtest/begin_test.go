@@ -31,15 +31,18 @@ func beginsAfter(t *testing.T, g *gridtest.Grid, why string, start func()) time.
 		if ready {
 			t.Fatalf("m1 is ready, and an ID takes longer than a millisecond: %v", err)
 		}
-		if !errors.Is(err, sequencer.ErrGrantExpired) && !errors.Is(err, sequencer.ErrUnavailable) || strings.Contains(err.Error(), "reachable") {
+		if !errors.Is(err, sequencer.ErrGrantExpired) && !errors.Is(err, sequencer.ErrUnavailable) ||
+			strings.Contains(err.Error(), "reachable") {
 			t.Fatalf("error %v", err)
 		}
 		if !s.IDsBegin.IsZero() && s.IDsBegin.After(gridtest.Now()) {
 			said++
-			if !strings.HasPrefix(s.NotReady, "IDs begin at ") || !strings.Contains(s.NotReady, why) || !strings.Contains(err.Error(), "IDs begin at ") {
+			if !strings.HasPrefix(s.NotReady, "IDs begin at ") || !strings.Contains(s.NotReady, why) ||
+				!strings.Contains(err.Error(), "IDs begin at ") {
 				t.Fatalf("not ready: %s; error %v", s.NotReady, err)
 			}
-			if s.IDsBegin.Sub(gridtest.Now()) > time.Minute || !hasAlert(s, "ids_begin_later") || hasAlert(s, "member_not_ready") {
+			if s.IDsBegin.Sub(gridtest.Now()) > time.Minute || !hasAlert(s, "ids_begin_later") ||
+				hasAlert(s, "member_not_ready") {
 				t.Fatalf("IDs begin at %v: %v", s.IDsBegin, grid.Alerts(s))
 			}
 		}
@@ -83,7 +86,8 @@ func TestReadyWhenIDsBegin(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			g := gridtest.New(t, gridtest.Config{Members: 3})
-			if took := beginsAfter(t, g, "without data directories", func() { g.StartMembers(names(3)...) }); took < 15*time.Second {
+			if took := beginsAfter(t, g, "without data directories",
+				func() { g.StartMembers(names(3)...) }); took < 15*time.Second {
 				t.Errorf("IDs began after %v", took)
 			}
 		})

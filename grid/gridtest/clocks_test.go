@@ -26,11 +26,13 @@ func TestStartsUnderDifferentClocks(t *testing.T) {
 	for what, c := range map[string]struct {
 		members int
 		slow    time.Duration
-	}{"two members, 30 s": {2, 30 * time.Second}, "two members, a minute": {2, time.Minute}, "three members, a minute": {3, time.Minute}} {
+	}{"two members, 30 s": {2, 30 * time.Second}, "two members, a minute": {2, time.Minute},
+		"three members, a minute": {3, time.Minute}} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := gridtest.New(t, gridtest.Config{Members: c.members, Change: func(_ string, cfg *grid.Config) { cfg.Window = 3 * time.Second }})
+				g := gridtest.New(t, gridtest.Config{Members: c.members,
+					Change: func(_ string, cfg *grid.Config) { cfg.Window = 3 * time.Second }})
 				g.StepClock("m1", -c.slow)
 				ids := newChecker(t)
 				var used time.Time // latest timestamp of any life
@@ -62,7 +64,8 @@ func TestIDsWhileMostClocksAreBehind(t *testing.T) {
 		t.Run(delay.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, cfg *grid.Config) { cfg.Window = 4 * time.Second }})
+				g := gridtest.Start(t, gridtest.Config{Members: 3,
+					Change: func(_ string, cfg *grid.Config) { cfg.Window = 4 * time.Second }})
 				g.Network.SetDelay(delay)
 				ids := newChecker(t)
 				load := ids.load(500 * time.Millisecond)
@@ -117,7 +120,8 @@ func TestStartWithAWrongClock(t *testing.T) {
 					if !errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("error %v", err)
 					}
-					told = told || strings.Contains(err.Error(), g.Network.Host("m2").IP().String()+":7948 shows") && strings.Contains(err.Error(), "1h0m0s ahead of the median")
+					told = told || strings.Contains(err.Error(), g.Network.Host("m2").IP().String()+":7948 shows") &&
+						strings.Contains(err.Error(), "1h0m0s ahead of the median")
 				}
 				if !told {
 					t.Error("no member names the clock")
@@ -141,7 +145,10 @@ func TestInitAfterAnUnheardJump(t *testing.T) {
 		var voters, others []string
 		for _, name := range g.Running() {
 			s := g.Member(name).Status()
-			if slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool { return i.Voter && string(i.Incarnation) == s.Answering }) {
+			if slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool {
+				return i.Voter &&
+					string(i.Incarnation) == s.Answering
+			}) {
 				voters = append(voters, name)
 			} else {
 				others = append(others, name)
@@ -282,7 +289,10 @@ func TestInitAboveTheClusterTime(t *testing.T) {
 		var voters, others []string
 		for _, name := range g.Running() {
 			s := g.Member(name).Status()
-			if slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool { return i.Voter && string(i.Incarnation) == s.Answering }) {
+			if slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool {
+				return i.Voter &&
+					string(i.Incarnation) == s.Answering
+			}) {
 				voters = append(voters, name)
 			} else {
 				others = append(others, name)

@@ -49,7 +49,8 @@ func TestContinuity(t *testing.T) {
 		t.Run(fmt.Sprintf("%s of %d, %d backups, %s", c.victim, c.members, c.backups, how), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				killAll(t, newCrowd(t, c.members, func(cfg *grid.Config) { cfg.Backups = c.backups }).use(3, several(3)...), c.victim, c.silent)
+				killAll(t, newCrowd(t, c.members, func(cfg *grid.Config) { cfg.Backups = c.backups }).use(3, several(3)...),
+					c.victim, c.silent)
 			})
 		})
 	}

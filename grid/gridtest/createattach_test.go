@@ -27,7 +27,8 @@ func otherThan(g *gridtest.Grid, name string) string {
 
 // createAttach returns a request to create and attach under an ID.
 func createAttach(name string, id byte) wire.CreateRequest {
-	return wire.CreateRequest{Name: name, Nodes: 128, Attach: &wire.CreateAttach{Holder: "h", ID: sequencer.AttachmentID{id}}}
+	return wire.CreateRequest{Name: name, Nodes: 128,
+		Attach: &wire.CreateAttach{Holder: "h", ID: sequencer.AttachmentID{id}}}
 }
 
 // TestCreateAttachAtAnyMember: the member that is asked passes the request on to the owner. The
@@ -50,7 +51,8 @@ func TestCreateAttachAtAnyMember(t *testing.T) {
 		}
 		first := answers["m1"]
 		for member, res := range answers {
-			if res.Sequencer != first.Sequencer || res.Attached.Node != first.Attached.Node || res.Attached.Grant.From != first.Attached.Grant.From {
+			if res.Sequencer != first.Sequencer || res.Attached.Node != first.Attached.Node ||
+				res.Attached.Grant.From != first.Attached.Grant.From {
 				t.Errorf("%s answers %+v, m1 %+v", member, res, first)
 			}
 		}
@@ -125,7 +127,8 @@ func TestCreateAttachOnBehalf(t *testing.T) {
 		ok(t, "quota", r.call(security.Admin, nil, owner, wire.PathSettings, limit, &wire.SettingsResponse{}))
 		time.Sleep(time.Second)
 		var res wire.SequencerResponse
-		ok(t, "create at another member", r.call(security.Holder, []security.Pattern{"orders-*"}, other, wire.PathCreate, createAttach(name, 1), &res))
+		ok(t, "create at another member", r.call(security.Holder, []security.Pattern{"orders-*"}, other, wire.PathCreate,
+			createAttach(name, 1), &res))
 		if res.Attached == nil || res.Attached.Error != nil {
 			t.Fatalf("the answer is %+v", res)
 		}
@@ -137,7 +140,8 @@ func TestCreateAttachOnBehalf(t *testing.T) {
 				}
 			}
 		}
-		forged := wire.RelayCreateRequest{Create: createAttach(name, 3), Caller: &wire.Caller{Role: security.Member, Remote: "10.9.9.9:1"}}
+		forged := wire.RelayCreateRequest{Create: createAttach(name, 3),
+			Caller: &wire.Caller{Role: security.Member, Remote: "10.9.9.9:1"}}
 		for _, role := range []security.Role{security.Reader, security.Holder, security.Admin} {
 			if err := r.call(role, nil, owner, wire.PathRelayCreate, forged, &res); !errors.Is(err, security.ErrDenied) {
 				t.Errorf("passed on by a %s: %v", role, err)
@@ -147,19 +151,22 @@ func TestCreateAttachOnBehalf(t *testing.T) {
 		as := func(c wire.Caller, create wire.CreateRequest) error {
 			return r.asMember(owner, wire.PathRelayCreate, wire.RelayCreateRequest{Create: create, Caller: &c}, &res)
 		}
-		web := wire.Caller{Role: security.Holder, Names: []security.Pattern{"orders-*"}, Name: "web", ID: "cert:web", Remote: "10.7.7.7:1"}
+		web := wire.Caller{Role: security.Holder, Names: []security.Pattern{"orders-*"}, Name: "web", ID: "cert:web",
+			Remote: "10.7.7.7:1"}
 		ok(t, "passed on by a member", as(web, createAttach(name, 4)))
 		for what, c := range map[string]wire.Caller{
-			"a reader":           {Role: security.Reader, ID: "cert:r", Remote: "10.7.7.7:1"},
-			"a holder of others": {Role: security.Holder, Names: []security.Pattern{"bills-*"}, ID: "cert:b", Remote: "10.7.7.7:1"},
+			"a reader": {Role: security.Reader, ID: "cert:r", Remote: "10.7.7.7:1"},
+			"a holder of others": {Role: security.Holder, Names: []security.Pattern{"bills-*"}, ID: "cert:b",
+				Remote: "10.7.7.7:1"},
 		} {
 			if err := as(c, createAttach(name, 5)); !errors.Is(err, security.ErrDenied) {
 				t.Errorf("%s, passed on: %v", what, err)
 			}
 		}
 		for what, c := range map[string]wire.Caller{
-			"no role": {ID: "cert:r"}, "an unknown role": {Role: "king"}, "an empty pattern": {Role: security.Holder, Names: []security.Pattern{""}},
-			"a long name": {Role: security.Holder, Name: strings.Repeat("x", 2000)},
+			"no role": {ID: "cert:r"}, "an unknown role": {Role: "king"},
+			"an empty pattern": {Role: security.Holder, Names: []security.Pattern{""}},
+			"a long name":      {Role: security.Holder, Name: strings.Repeat("x", 2000)},
 		} {
 			if err := as(c, createAttach(name, 6)); !errors.Is(err, wire.ErrBadRequest) {
 				t.Errorf("%s: %v", what, err)
@@ -168,7 +175,8 @@ func TestCreateAttachOnBehalf(t *testing.T) {
 		ok(t, "a create alone, passed on", as(web, wire.CreateRequest{Name: name, Nodes: 128}))
 		// A call that creates and attaches is one call, also where it is passed on to.
 		limited := func() error {
-			return r.asMember(r.g.OwnerOf("orders-2"), wire.PathRelayCreate, wire.RelayCreateRequest{Create: createAttach("orders-2", 7), Caller: &web}, &res)
+			return r.asMember(r.g.OwnerOf("orders-2"), wire.PathRelayCreate,
+				wire.RelayCreateRequest{Create: createAttach("orders-2", 7), Caller: &web}, &res)
 		}
 		ok(t, "the first call of a second", limited())
 		if err := limited(); !errors.Is(err, sequencer.ErrQuota) {
@@ -181,7 +189,8 @@ func TestCreateAttachOnBehalf(t *testing.T) {
 			switch {
 			case l.Name == name && l.Result == "ok":
 				created++
-				if l.Host != owner || !strings.Contains(l.Who, "role holder, names orders-*") || !strings.HasPrefix(l.Who, "10.0.0.") {
+				if l.Host != owner || !strings.Contains(l.Who, "role holder, names orders-*") ||
+					!strings.HasPrefix(l.Who, "10.0.0.") {
 					t.Errorf("the audit has %+v", l)
 				}
 			case l.Name == "orders-2" && l.Result != "ok":

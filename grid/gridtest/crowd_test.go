@@ -237,13 +237,15 @@ func lacking(g *gridtest.Grid) string {
 		copies := min(s.Settings.Backups, n-1)
 		limit := ceilDiv(len(s.Partitions)*5, n*4)
 		if !s.Ready || s.Leader == "" || len(s.Members) != n || s.Copies != copies {
-			return fmt.Sprintf("%s: ready %v (%s), leader %q, %d members, %d copies", name, s.Ready, s.NotReady, s.Leader, len(s.Members), s.Copies)
+			return fmt.Sprintf("%s: ready %v (%s), leader %q, %d members, %d copies", name, s.Ready, s.NotReady, s.Leader,
+				len(s.Members), s.Copies)
 		}
 		replicas := 0
 		for _, m := range s.Members {
 			replicas += m.Replicas
 			if !m.Settled || !m.Alive || m.Partitions > limit {
-				return fmt.Sprintf("%s: %s is settled %v, alive %v, owns %d of at most %d", name, m.Incarnation, m.Settled, m.Alive, m.Partitions, limit)
+				return fmt.Sprintf("%s: %s is settled %v, alive %v, owns %d of at most %d", name, m.Incarnation, m.Settled, m.Alive,
+					m.Partitions, limit)
 			}
 		}
 		if want := len(s.Partitions) * (1 + copies); replicas != want {

@@ -30,7 +30,8 @@ func TestDeadSeedIsLogged(t *testing.T) {
 		if err := g.TryMember(ctx, "m1"); err == nil {
 			t.Fatal("it serves")
 		}
-		if n := strings.Count(log.String(), "no member answers at a join address; retrying"); n < 1 || n > 3 || !strings.Contains(log.String(), "addr=10.9.9.9:7946") {
+		if n := strings.Count(log.String(), "no member answers at a join address; retrying"); n < 1 || n > 3 ||
+			!strings.Contains(log.String(), "addr=10.9.9.9:7946") {
 			t.Errorf("%d warnings:\n%s", n, log.String())
 		}
 	})
@@ -43,7 +44,8 @@ func TestDeadSeedIsNamed(t *testing.T) {
 	for _, expect := range []int{0, 3} {
 		synctest.Test(t, func(t *testing.T) {
 			g := gridtest.New(t, gridtest.Config{Members: 1, Change: func(_ string, c *grid.Config) {
-				c.Expect, c.Join = expect, []string{"10.9.9.5:7946", "10.9.9.4:7946", "10.9.9.3:7946", "10.9.9.2:7946", "10.9.9.1:7946"}
+				c.Expect, c.Join = expect, []string{"10.9.9.5:7946", "10.9.9.4:7946", "10.9.9.3:7946", "10.9.9.2:7946",
+					"10.9.9.1:7946"}
 			}})
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)

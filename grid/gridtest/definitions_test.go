@@ -114,13 +114,15 @@ func TestMixedGridWaitsForItsDisk(t *testing.T) {
 		orders := create(t, c, "orders", 0)
 		time.Sleep(5 * time.Second)
 		for _, p := range statusOf(t, g, "m1").Partitions {
-			if len(p.Disks) != 1 || !slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool { return i.Member() == p.Disks[0] }) {
+			if len(p.Disks) != 1 || !slices.ContainsFunc(p.InSync,
+				func(i roster.Incarnation) bool { return i.Member() == p.Disks[0] }) {
 				t.Fatalf("partition %d rests on the disks of %v, its replicas are %v", p.ID, p.Disks, p.InSync)
 			}
 		}
 		g.Crash("m4")
 		time.Sleep(20 * time.Second)
-		if _, err := c.CreateSequencer(within(t, 5*time.Second), "late", sequencer.Config{}); !errors.Is(err, sequencer.ErrUnavailable) {
+		if _, err := c.CreateSequencer(within(t, 5*time.Second), "late", sequencer.Config{}); !errors.Is(err,
+			sequencer.ErrUnavailable) {
 			t.Errorf("a create that no disk can have: %v, want ErrUnavailable", err)
 		}
 		_, err := orders.Next(within(t, time.Minute))
@@ -231,7 +233,8 @@ func TestBothCopiesLost(t *testing.T) {
 			ok(t, "next while the disks are awaited", err)
 			time.Sleep(time.Second)
 		}
-		if n, limit := l.log.count("disk awaited"), len(l.Running())*(1+int(time.Since(began)/(30*time.Second))); n == 0 || n > limit {
+		if n, limit := l.log.count("disk awaited"), len(l.Running())*(1+int(time.Since(began)/(30*time.Second))); n == 0 ||
+			n > limit {
 			t.Errorf("the log says %d times that disks are awaited, want up to %d", n, limit)
 		}
 		l.StartMembers(l.hostOf(awaited[0]))
@@ -275,7 +278,8 @@ func TestForget(t *testing.T) {
 		running := roster.Incarnation(l.Member(l.Running()[1]).Status().Answering).Member()
 		refused("a member that runs", wire.ForgetRequest{Member: running, LoseDefinitions: true}, "its member is running")
 		refused("no member ID", wire.ForgetRequest{Member: "orders"}, "is not a member ID")
-		refused("a member that never was", wire.ForgetRequest{Member: "00000000000000ff"}, "no partition depends on the disk", string(running))
+		refused("a member that never was", wire.ForgetRequest{Member: "00000000000000ff"}, "no partition depends on the disk",
+			string(running))
 		c := l.Client("c2")
 		awaited := l.awaited()
 		for n := 1; n < len(awaited); n++ {
@@ -283,8 +287,10 @@ func TestForget(t *testing.T) {
 			out, err := forget(wire.ForgetRequest{Member: awaited[n], LoseDefinitions: true})
 			ok(t, "forget one of several", err)
 			_, err = c.OpenSequencer(within(t, 5*time.Second), l.name())
-			if out.Partitions <= out.Lost || err == nil || !strings.Contains(err.Error(), string(awaited[0])) || strings.Contains(err.Error(), string(awaited[n])) {
-				t.Errorf("forgetting %s said %+v, and then the error is %v; want one that names %s alone", awaited[n], out, err, awaited[0])
+			if out.Partitions <= out.Lost || err == nil || !strings.Contains(err.Error(), string(awaited[0])) ||
+				strings.Contains(err.Error(), string(awaited[n])) {
+				t.Errorf("forgetting %s said %+v, and then the error is %v; want one that names %s alone", awaited[n], out, err,
+					awaited[0])
 			}
 		}
 		last := wire.ForgetRequest{Member: awaited[0]}

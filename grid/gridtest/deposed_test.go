@@ -56,7 +56,8 @@ func TestDeposedOwner(t *testing.T) {
 				c.load.stop()
 				c.calm("at the end")
 				c.kept("at the end")
-				t.Logf("%s: full %v after it was back and three seconds; in sync in %d partitions, had %d; ready: %v", owner, full, after, before, c.g.Member(owner).Ready())
+				t.Logf("%s: full %v after it was back and three seconds; in sync in %d partitions, had %d; ready: %v", owner, full,
+					after, before, c.g.Member(owner).Ready())
 				if stale > 0 || after == 0 || !c.g.Member(owner).Ready() {
 					t.Errorf("%d stale answers; in sync in %d partitions, ready: %v", stale, after, c.g.Member(owner).Ready())
 				}
@@ -162,7 +163,8 @@ func TestMinority(t *testing.T) {
 		_, longest := c.waited()
 		c.gone(cutOff...)
 		c.calm("those on the larger side")
-		t.Logf("%v cut off: %d of %d holders waited there, %v at the longest; full %v after the heal; %d IDs", few, waiting, most, longest, full, c.ids.count())
+		t.Logf("%v cut off: %d of %d holders waited there, %v at the longest; full %v after the heal; %d IDs", few, waiting,
+			most, longest, full, c.ids.count())
 		if waiting != most {
 			t.Errorf("%d of %d holders wait behind the cut", waiting, most)
 		}

@@ -37,7 +37,8 @@ func TestRestartAfterADowntime(t *testing.T) {
 	t.Run("anchored", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			restartAfter(t, newAnchorStore(), []time.Duration{14 * time.Second, 12 * time.Minute, 10 * time.Hour, 60 * 24 * time.Hour})
+			restartAfter(t, newAnchorStore(), []time.Duration{14 * time.Second, 12 * time.Minute, 10 * time.Hour,
+				60 * 24 * time.Hour})
 		})
 	})
 }

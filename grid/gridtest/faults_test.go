@@ -31,7 +31,8 @@ type scene struct {
 func newScene(t *testing.T, names ...string) *scene {
 	g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
 	ids := newChecker(t)
-	s := &scene{t: t, g: g, ids: ids, load: ids.load(300 * time.Millisecond), names: names, handles: map[string][]*sequencer.Sequencer{}}
+	s := &scene{t: t, g: g, ids: ids, load: ids.load(300 * time.Millisecond), names: names,
+		handles: map[string][]*sequencer.Sequencer{}}
 	for i := range 3 {
 		c := g.Client(fmt.Sprintf("c%d", i+1))
 		for _, name := range names {
@@ -195,7 +196,8 @@ func TestMemberCutOff(t *testing.T) {
 				took := whole(t, s.g, 30*time.Second)
 				s.run(20 * time.Second)
 				s.load.stop()
-				t.Logf("one grid %v after the heal; the clients' longest wait for a grant %v; %d IDs", took, s.waits(), s.ids.count())
+				t.Logf("one grid %v after the heal; the clients' longest wait for a grant %v; %d IDs", took, s.waits(),
+					s.ids.count())
 				if s.waits() > longestWait {
 					t.Errorf("a client waited longer than %v", longestWait)
 				}
@@ -355,21 +357,25 @@ func TestMajorityOfClocksStepped(t *testing.T) {
 		stepAll(time.Hour)
 		pass(58*time.Second, func(off time.Duration) bool { return off < aheadMax }, "a jump of an hour is held")
 		time.Sleep(10 * time.Second)
-		pass(4*time.Second, func(off time.Duration) bool { return off > 59*time.Minute && off < time.Hour+aheadMax }, "an hour later on")
+		pass(4*time.Second, func(off time.Duration) bool { return off > 59*time.Minute && off < time.Hour+aheadMax },
+			"an hour later on")
 
 		stepAll(5 * time.Minute)
 		time.Sleep(15 * time.Second)
-		pass(5*time.Second, func(off time.Duration) bool { return off > 64*time.Minute && off < 65*time.Minute+aheadMax }, "five minutes are followed immediately")
+		pass(5*time.Second, func(off time.Duration) bool { return off > 64*time.Minute && off < 65*time.Minute+aheadMax },
+			"five minutes are followed immediately")
 
 		stepAll(-65 * time.Minute)
-		pass(20*time.Second, func(off time.Duration) bool { return off > 64*time.Minute-10*time.Second }, "time never steps back")
+		pass(20*time.Second, func(off time.Duration) bool { return off > 64*time.Minute-10*time.Second },
+			"time never steps back")
 	})
 }
 
 func TestCrashOfTheMajority(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) { c.Backups = grid.NoBackups }})
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true,
+			Change: func(_ string, c *grid.Config) { c.Backups = grid.NoBackups }})
 		ids := newChecker(t)
 		load := ids.load(100 * time.Millisecond)
 		load.run("c1", create(t, g.Client("c1"), "orders", 0))

@@ -83,7 +83,8 @@ func TestForeignGrid(t *testing.T) {
 			if !s.own.Ready || len(s.own.Members) != 1 || s.own.Grid == s.other.Grid {
 				t.Errorf("grid %s has %d members, ready %v", s.own.Grid, len(s.own.Members), s.own.Ready)
 			}
-			lines := log.lines("level=ERROR", "grid="+s.own.Grid.String(), "other_grid="+s.other.Grid.String(), "give it another Name")
+			lines := log.lines("level=ERROR", "grid="+s.own.Grid.String(), "other_grid="+s.other.Grid.String(),
+				"give it another Name")
 			if len(lines) != 1 {
 				t.Errorf("%d errors tell of the other grid, want 1: %q", len(lines), lines)
 			}

@@ -55,7 +55,8 @@ func TestNodesGivenUpUnderLoad(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true, Change: func(_ string, c *grid.Config) { c.Window = time.Hour }})
+		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true,
+			Change: func(_ string, c *grid.Config) { c.Window = time.Hour }})
 		ids := newChecker(t)
 		load := ids.load(0)
 		handles, clients := fill(t, g, "few", 128)

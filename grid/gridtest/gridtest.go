@@ -114,7 +114,8 @@ func (g *Grid) StartMembers(names ...string) {
 	errs := make([]error, len(names))
 	for i, name := range names {
 		wg.Go(func() {
-			pprof.Do(g.tb.Context(), pprof.Labels("member", name), func(ctx context.Context) { errs[i] = g.TryMember(ctx, name) })
+			pprof.Do(g.tb.Context(), pprof.Labels("member", name),
+				func(ctx context.Context) { errs[i] = g.TryMember(ctx, name) })
 		})
 	}
 	wg.Wait()

@@ -26,7 +26,8 @@ func callMember(t *testing.T, g *gridtest.Grid, name, path string, in, out any) 
 	h := calls.NewHTTP(g.Network.Host("operator").Dial, g.Load(security.Admin))
 	defer h.Close()
 	var s grid.Status
-	ok(t, "status of "+name, h.Call(within(t, 10*time.Second), name+":7948", wire.PathStatus, wire.StatusRequest{Local: true}, &s))
+	ok(t, "status of "+name, h.Call(within(t, 10*time.Second), name+":7948", wire.PathStatus,
+		wire.StatusRequest{Local: true}, &s))
 	header := http.Header{}
 	header.Set(wire.HeaderTarget, s.Answering)
 	return h.CallWith(within(t, 30*time.Second), name+":7948", path, header, in, out)
@@ -57,7 +58,10 @@ func loseMajority(t *testing.T, g *gridtest.Grid, survivors int) time.Time {
 	var voters, others []string
 	for _, name := range g.Running() {
 		s := g.Member(name).Status()
-		if slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool { return i.Voter && string(i.Incarnation) == s.Answering }) {
+		if slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool {
+			return i.Voter &&
+				string(i.Incarnation) == s.Answering
+		}) {
 			voters = append(voters, name)
 		} else {
 			others = append(others, name)
@@ -385,7 +389,8 @@ func (c *checker) record() record {
 
 // since returns who has issued IDs since a record was made, and the span of their
 // timestamps.
-func (c *checker) since(before record, epochs map[string]*sequencer.Sequencer) (labels map[string]bool, oldest, newest time.Time) {
+func (c *checker) since(before record, epochs map[string]*sequencer.Sequencer) (labels map[string]bool, oldest,
+	newest time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	labels = map[string]bool{}

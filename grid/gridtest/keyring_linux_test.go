@@ -37,14 +37,16 @@ func unwritable(t *testing.T, like string) string {
 func TestKeyringWhereNoFileCanBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log recorder
-		g := gridtest.Start(t, gridtest.Config{Members: 2, Secured: true, Logger: log.logger(), Change: func(name string, c *grid.Config) {
-			if name == "m2" {
-				c.Security.GossipKeysFile = unwritable(t, filepath.Join(c.Security.Dir, security.GossipKeysFile))
-			}
-		}})
+		g := gridtest.Start(t, gridtest.Config{Members: 2, Secured: true, Logger: log.logger(),
+			Change: func(name string, c *grid.Config) {
+				if name == "m2" {
+					c.Security.GossipKeysFile = unwritable(t, filepath.Join(c.Security.Dir, security.GossipKeysFile))
+				}
+			}})
 		before, next := keysInFile(t, g, "m1")[0], newKey('n')
 		want := prints(before, next)
-		for _, in := range []wire.KeyringRequest{{Operation: wire.KeyringInstall, Key: base64.StdEncoding.EncodeToString(next)}, {Operation: wire.KeyringList}} {
+		for _, in := range []wire.KeyringRequest{{Operation: wire.KeyringInstall,
+			Key: base64.StdEncoding.EncodeToString(next)}, {Operation: wire.KeyringList}} {
 			out, err := keyringOf(t, g, "m1", security.Admin, in)
 			ok(t, in.Operation, err)
 			for _, m := range out.Members {
@@ -52,13 +54,15 @@ func TestKeyringWhereNoFileCanBeWritten(t *testing.T) {
 					t.Errorf("%s: %+v, want %v", in.Operation, m, want)
 				}
 			}
-			if len(out.Advice) != 1 || !strings.Contains(out.Advice[0], "m2") || !strings.Contains(out.Advice[0], "only in memory") {
+			if len(out.Advice) != 1 || !strings.Contains(out.Advice[0], "m2") ||
+				!strings.Contains(out.Advice[0], "only in memory") {
 				t.Errorf("%s: advice %q", in.Operation, out.Advice)
 			}
 			g.Secrets().Reissue()
 			time.Sleep(15 * time.Second)
 		}
-		if log.count("credentials reloaded") < 4 || log.count("gossip keys changed") != 2 || log.count("gossip keys changed in memory alone") != 1 {
+		if log.count("credentials reloaded") < 4 || log.count("gossip keys changed") != 2 ||
+			log.count("gossip keys changed in memory alone") != 1 {
 			t.Errorf("logged: %v", log.messages)
 		}
 	})

@@ -28,7 +28,8 @@ import (
 )
 
 // securely makes a request of a member of a secured grid, with the certificate of a role.
-func securely(t *testing.T, g *gridtest.Grid, role security.Role, method, member, path string, body []byte) (status int, answer []byte) {
+func securely(t *testing.T, g *gridtest.Grid, role security.Role, method, member, path string, body []byte) (status int,
+	answer []byte) {
 	t.Helper()
 	creds, err := security.Load(*g.Credentials(role), role)
 	ok(t, "credentials", err)
@@ -39,7 +40,8 @@ func securely(t *testing.T, g *gridtest.Grid, role security.Role, method, member
 		},
 	}
 	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(within(t, 15*time.Second), method, "https://"+member+":7948"+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(within(t, 15*time.Second), method, "https://"+member+":7948"+path,
+		bytes.NewReader(body))
 	ok(t, "request", err)
 	req.Header.Set("Content-Type", wire.JSON)
 	res, err := transport.RoundTrip(req)
@@ -52,7 +54,8 @@ func securely(t *testing.T, g *gridtest.Grid, role security.Role, method, member
 
 // keyringOf asks a member for an operation on the gossip's keys, with the certificate of a
 // role. The error is the answer's.
-func keyringOf(t *testing.T, g *gridtest.Grid, member string, role security.Role, in wire.KeyringRequest) (out wire.KeyringResponse, err error) {
+func keyringOf(t *testing.T, g *gridtest.Grid, member string, role security.Role,
+	in wire.KeyringRequest) (out wire.KeyringResponse, err error) {
 	t.Helper()
 	body, err := json.Marshal(in)
 	ok(t, "request", err)
@@ -298,7 +301,8 @@ func TestKeyringRefuses(t *testing.T) {
 		refused(security.Admin, use(next), "m1", "install it first")
 		out, err := keyringOf(t, g, "m3", security.Admin, wire.KeyringRequest{Operation: wire.KeyringList})
 		ok(t, "list", err)
-		if len(out.Advice) != 1 || !strings.Contains(out.Advice[0], "m1") || !strings.Contains(out.Advice[0], security.Fingerprint(next)) {
+		if len(out.Advice) != 1 || !strings.Contains(out.Advice[0], "m1") ||
+			!strings.Contains(out.Advice[0], security.Fingerprint(next)) {
 			t.Errorf("advice %q", out.Advice)
 		}
 		file("m1", before, next, third) // and is not read yet: a call reads it
@@ -320,7 +324,8 @@ func TestKeyringOfASilentMember(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})
 		before, next := keysInFile(t, g, "m1")[0], newKey('n')
 		g.Network.CutOneWay("m3", "m1") // m1's calls of it have no answer, and others vouch for it
-		out, err := keyringOf(t, g, "m1", security.Admin, wire.KeyringRequest{Operation: wire.KeyringInstall, Key: base64.StdEncoding.EncodeToString(next)})
+		out, err := keyringOf(t, g, "m1", security.Admin, wire.KeyringRequest{Operation: wire.KeyringInstall,
+			Key: base64.StdEncoding.EncodeToString(next)})
 		ok(t, "install", err)
 		silent := 0
 		for _, m := range out.Members {
@@ -331,7 +336,8 @@ func TestKeyringOfASilentMember(t *testing.T) {
 		if silent != 1 || len(out.Advice) == 0 || !strings.Contains(strings.Join(out.Advice, "\n"), "m3") {
 			t.Errorf("%+v", out)
 		}
-		_, err = keyringOf(t, g, "m1", security.Admin, wire.KeyringRequest{Operation: wire.KeyringUse, Fingerprint: security.Fingerprint(next)})
+		_, err = keyringOf(t, g, "m1", security.Admin,
+			wire.KeyringRequest{Operation: wire.KeyringUse, Fingerprint: security.Fingerprint(next)})
 		if err == nil || !strings.Contains(err.Error(), "m3") {
 			t.Errorf("use while a member is silent: %v", err)
 		}
@@ -352,12 +358,15 @@ func TestKeyringOfAnInsecureGrid(t *testing.T) {
 			body, want string
 		}{
 			{key, `{"operation":"list"}`, security.Fingerprint(key)},
-			{key, `{"operation":"install","key":"` + base64.StdEncoding.EncodeToString(newKey('n')) + `"}`, "in clear text and would show the key"},
+			{key, `{"operation":"install","key":"` + base64.StdEncoding.EncodeToString(newKey('n')) + `"}`,
+				"in clear text and would show the key"},
 			{nil, `{"operation":"list"}`, "the gossip of this member has no key, and cannot get one while it runs"},
 			{nil, `{"operation":"use","fingerprint":"00000000"}`, "the gossip of this member has no key"},
 		} {
-			g := gridtest.Start(t, gridtest.Config{Members: 1, InClear: true, Change: func(_ string, cfg *grid.Config) { cfg.GossipKey = c.key }})
-			if _, answer := request(t, g, "operator", http.MethodPost, "m1:7948", wire.PathKeyring, c.body); !strings.Contains(answer, c.want) {
+			g := gridtest.Start(t, gridtest.Config{Members: 1, InClear: true,
+				Change: func(_ string, cfg *grid.Config) { cfg.GossipKey = c.key }})
+			if _, answer := request(t, g, "operator", http.MethodPost, "m1:7948", wire.PathKeyring,
+				c.body); !strings.Contains(answer, c.want) {
 				t.Errorf("%s: %s, want %q", c.body, answer, c.want)
 			}
 		}

@@ -23,7 +23,8 @@ func TestLayoutsAreKept(t *testing.T) {
 			c := g.Client(host)
 			_, err := c.CreateSequencer(within(t, time.Minute), "tweets", sequencer.Config{Epoch: cfg.Epoch, Nodes: 128})
 			want(t, "create with the default layout", err, sequencer.ErrConflict)
-			_, err = c.CreateSequencer(within(t, time.Minute), "tweets", sequencer.Config{Epoch: cfg.Epoch, Nodes: 16, Layout: sequencer.Layout{Bits: 63, LowBits: 21, Nodes: 1024}})
+			_, err = c.CreateSequencer(within(t, time.Minute), "tweets",
+				sequencer.Config{Epoch: cfg.Epoch, Nodes: 16, Layout: sequencer.Layout{Bits: 63, LowBits: 21, Nodes: 1024}})
 			want(t, "create with another layout", err, sequencer.ErrConflict)
 			s, err := c.OpenSequencer(within(t, time.Minute), "tweets")
 			ok(t, "open", err)
@@ -31,7 +32,8 @@ func TestLayoutsAreKept(t *testing.T) {
 			id := ids.caller(host).must(s, 1000)
 			node, _ := s.LogicalNode()
 			at := time.UnixMilli(int64(id) >> 22)
-			if d := s.Definition(); d.Layout() != cfg.Layout || d.Nodes() != 16 || int64(id)>>18&15 != int64(node) || statusOf(t, g, g.Running()[0]).ClusterTime.Sub(at).Abs() > 10*time.Second {
+			if d := s.Definition(); d.Layout() != cfg.Layout || d.Nodes() != 16 || int64(id)>>18&15 != int64(node) ||
+				statusOf(t, g, g.Running()[0]).ClusterTime.Sub(at).Abs() > 10*time.Second {
 				t.Errorf("%v gives %d of %v on node %d", d, id, at, node)
 			}
 			ok(t, "close", c.Close())

@@ -78,8 +78,10 @@ func TestLearners(t *testing.T) {
 			want := g.Member(leads).Status()
 			for _, name := range learners(g) {
 				s := g.Member(name).Status()
-				if s.Ceiling != want.Ceiling || s.Voters != 3 || s.VotersAlive != 3 || s.Leader != want.Leader || s.ClusterTime.IsZero() {
-					t.Errorf("%s: ceiling %v of %v, %d of %d voters, leader %s of %s", name, s.Ceiling, want.Ceiling, s.VotersAlive, s.Voters, s.Leader, want.Leader)
+				if s.Ceiling != want.Ceiling || s.Voters != 3 || s.VotersAlive != 3 || s.Leader != want.Leader ||
+					s.ClusterTime.IsZero() {
+					t.Errorf("%s: ceiling %v of %v, %d of %d voters, leader %s of %s", name, s.Ceiling, want.Ceiling, s.VotersAlive,
+						s.Voters, s.Leader, want.Leader)
 				}
 			}
 			for _, name := range learners(g) {
@@ -110,7 +112,10 @@ func TestLearnerTakesThePlaceOfAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := startMany(t, gridtest.Config{})
 		for range 2 {
-			i := slices.IndexFunc(g.Running(), func(name string) bool { return name != g.Leader() && !slices.Contains(learners(g), name) })
+			i := slices.IndexFunc(g.Running(), func(name string) bool {
+				return name != g.Leader() &&
+					!slices.Contains(learners(g), name)
+			})
 			left := len(learners(g)) - 1
 			g.Crash(g.Running()[i])
 			eventually(t, time.Minute, "a learner has a server", func() bool { return len(learners(g)) == left })
@@ -131,7 +136,8 @@ func TestDurableLearnersStartAgain(t *testing.T) {
 		g := startMany(t, gridtest.Config{Durable: true})
 		one := learners(g)[0]
 		g.Crash(one)
-		eventually(t, time.Minute, "it is out", func() bool { return len(g.Member(g.Leader()).Status().Members) == len(g.Running()) })
+		eventually(t, time.Minute, "it is out",
+			func() bool { return len(g.Member(g.Leader()).Status().Members) == len(g.Running()) })
 		g.StartMembers(one)
 		upToDate(t, g, g.Leader())
 		names := g.Running()
@@ -171,12 +177,15 @@ func TestForgedPushToALearner(t *testing.T) {
 		call, data := forge(t, g, to)
 		at := call(wire.PushRequest{Age: -1}).At
 		follower := other(g, g.Leader(), to)
-		for _, name := range []string{"", before.Leader, string(before.Members[0].Incarnation), g.Member(follower).Status().Answering, before.Answering} {
+		for _, name := range []string{"", before.Leader, string(before.Members[0].Incarnation),
+			g.Member(follower).Status().Answering, before.Answering} {
 			for _, term := range []uint64{0, 1, 1 << 50} {
 				for _, key := range []string{"", "x", "AAAAAAAAAAAAAAAAAAAAAAAAAA"} {
-					res := call(wire.PushRequest{Leader: name, Term: term, Key: key, Age: -1, Commands: []wire.PushedCommand{{After: at, At: at + 1000, Command: data}}})
+					res := call(wire.PushRequest{Leader: name, Term: term, Key: key, Age: -1,
+						Commands: []wire.PushedCommand{{After: at, At: at + 1000, Command: data}}})
 					if now := g.Member(to).Status().Ceiling; res.At >= at+1000 || now.Sub(before.Ceiling) > time.Minute {
-						t.Fatalf("a push in the name of %q, term %d, key %q is served: position %d, ceiling %v", name, term, key, res.At, now)
+						t.Fatalf("a push in the name of %q, term %d, key %q is served: position %d, ceiling %v", name, term, key,
+							res.At, now)
 					}
 				}
 			}
@@ -208,11 +217,14 @@ func TestFollowIsRefused(t *testing.T) {
 			req  wire.FollowRequest
 			want error
 		}{
-			"a member":        {leads, s.Answering, wire.FollowRequest{Incarnation: own, Key: "k"}, nil},
-			"a stranger":      {leads, s.Answering, wire.FollowRequest{Incarnation: "0123456789abcdef-0123456789abcdef", Key: "k"}, wire.ErrNotNow},
-			"without a key":   {leads, s.Answering, wire.FollowRequest{Incarnation: own}, wire.ErrBadRequest},
-			"with a long key": {leads, s.Answering, wire.FollowRequest{Incarnation: own, Key: strings.Repeat("k", wire.MaxKey+1)}, wire.ErrBadRequest},
-			"at a follower":   {other(g, leads), follows.Answering, wire.FollowRequest{Incarnation: own, Key: "k"}, sequencer.ErrUnavailable},
+			"a member": {leads, s.Answering, wire.FollowRequest{Incarnation: own, Key: "k"}, nil},
+			"a stranger": {leads, s.Answering, wire.FollowRequest{Incarnation: "0123456789abcdef-0123456789abcdef",
+				Key: "k"}, wire.ErrNotNow},
+			"without a key": {leads, s.Answering, wire.FollowRequest{Incarnation: own}, wire.ErrBadRequest},
+			"with a long key": {leads, s.Answering,
+				wire.FollowRequest{Incarnation: own, Key: strings.Repeat("k", wire.MaxKey+1)}, wire.ErrBadRequest},
+			"at a follower": {other(g, leads), follows.Answering, wire.FollowRequest{Incarnation: own, Key: "k"},
+				sequencer.ErrUnavailable},
 		} {
 			header := http.Header{wire.HeaderTarget: {c.of}, wire.HeaderGrid: {s.Grid.String()}}
 			var res wire.PushRequest

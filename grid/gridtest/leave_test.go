@@ -104,7 +104,8 @@ func TestLeaveDuringACutOfOthers(t *testing.T) {
 func TestLeaderCrashesWhileItLeaves(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
-	for _, after := range []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond} {
+	for _, after := range []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 200 * time.Millisecond,
+		500 * time.Millisecond} {
 		t.Run(after.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -32,9 +32,10 @@ func TestLeftBehind(t *testing.T) {
 
 func leaveBehind(t *testing.T, members, voters int, cut time.Duration) {
 	s, log := newAnchorStore(), &recorder{}
-	g := gridtest.New(t, gridtest.Config{Members: members, Durable: true, Logger: log.logger(), Change: func(_ string, cfg *grid.Config) {
-		cfg.Anchor, cfg.Voters = s, voters
-	}})
+	g := gridtest.New(t, gridtest.Config{Members: members, Durable: true, Logger: log.logger(),
+		Change: func(_ string, cfg *grid.Config) {
+			cfg.Anchor, cfg.Voters = s, voters
+		}})
 	var all []string
 	for i := range members {
 		all = append(all, fmt.Sprint("m", i+1))

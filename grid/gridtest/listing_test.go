@@ -108,11 +108,13 @@ func TestListingsAreOfTheWholeGrid(t *testing.T) {
 		if slices.Sort(own); !slices.Equal(own, names) {
 			t.Errorf("the owners list %v one by one, want %v", own, names)
 		}
-		if p := page("m1", wire.SequencersRequest{Prefix: "b-", Limit: 100}); len(p.Sequencers) != 12 || p.Next != "" || p.Sequencers[0].Name != "b-01" {
+		if p := page("m1", wire.SequencersRequest{Prefix: "b-", Limit: 100}); len(p.Sequencers) != 12 || p.Next != "" ||
+			p.Sequencers[0].Name != "b-01" {
 			t.Errorf("with a prefix: %+v", p)
 		}
 		var bad wire.SequencersResponse
-		if err := ops.Call(ctx, "m1:7948", wire.PathSequencers, wire.SequencersRequest{Limit: wire.MaxPage + 1}, &bad); !errors.Is(err, wire.ErrBadRequest) {
+		if err := ops.Call(ctx, "m1:7948", wire.PathSequencers, wire.SequencersRequest{Limit: wire.MaxPage + 1},
+			&bad); !errors.Is(err, wire.ErrBadRequest) {
 			t.Errorf("a page above the limit: %v", err)
 		}
 
@@ -157,7 +159,8 @@ func checkHolders(t *testing.T, g *gridtest.Grid, ops *calls.HTTP) {
 		}
 	}
 	var none wire.HoldersResponse
-	if err := ops.Call(context.WithoutCancel(t.Context()), g.Running()[0]+":7948", wire.PathHolders, wire.HoldersRequest{Name: "absent"}, &none); !errors.Is(err, sequencer.ErrNotFound) {
+	if err := ops.Call(context.WithoutCancel(t.Context()), g.Running()[0]+":7948", wire.PathHolders,
+		wire.HoldersRequest{Name: "absent"}, &none); !errors.Is(err, sequencer.ErrNotFound) {
 		t.Errorf("holders of an unknown sequencer: %v", err)
 	}
 }

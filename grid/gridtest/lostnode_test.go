@@ -42,7 +42,8 @@ func TestLostNodeIsTold(t *testing.T) {
 		began := time.Now()
 		_, err := caller.next(ctx, lost)
 		want(t, "Next without a logical node", err, sequencer.ErrNoFreeNode)
-		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sequencer.ErrGrantExpired) || time.Since(began) != 3*time.Second {
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sequencer.ErrGrantExpired) ||
+			time.Since(began) != 3*time.Second {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 

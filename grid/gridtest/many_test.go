@@ -22,7 +22,8 @@ import (
 
 var (
 	many        = flag.Int("many", 12, "members of the grid of TestManyMembers")
-	manyProfile = flag.String("many-profile", "", "file for a CPU profile of its grid at rest, by the label \"member\"; the leader's name is printed")
+	manyProfile = flag.String("many-profile", "",
+		"file for a CPU profile of its grid at rest, by the label \"member\"; the leader's name is printed")
 )
 
 // TestManyMembers has a grid of many members formed, joined by another, and robbed of its leader and
@@ -56,7 +57,8 @@ func TestManyMembers(t *testing.T) {
 		}
 		placed := func() {
 			eventually(t, 5*time.Minute, "everything is placed", func() bool {
-				return !slices.ContainsFunc(g.Member(g.Leader()).Status().Members, func(m grid.MemberInfo) bool { return !m.Settled })
+				return !slices.ContainsFunc(g.Member(g.Leader()).Status().Members,
+					func(m grid.MemberInfo) bool { return !m.Settled })
 			})
 		}
 		var names []string
@@ -90,7 +92,8 @@ func TestManyMembers(t *testing.T) {
 		profile.stop()
 		perSecond := func(n int64) float64 { return float64(n) / span.Seconds() }
 		t.Logf("at rest, led by %s: %.0f bytes a second and member; the leader sends %.0f bytes in %.0f writes a second; all together %.3f processors",
-			leads, perSecond(sent.bytes("")-all)/float64(*many+1), perSecond(sent.bytes(leads)-own), perSecond(sent.writes(leads)-calls), (processor()-used).Seconds()/span.Seconds())
+			leads, perSecond(sent.bytes("")-all)/float64(*many+1), perSecond(sent.bytes(leads)-own),
+			perSecond(sent.writes(leads)-calls), (processor()-used).Seconds()/span.Seconds())
 
 		began = time.Now()
 		g.Crash(leads)
@@ -98,7 +101,8 @@ func TestManyMembers(t *testing.T) {
 		led := passed()
 		eventually(t, time.Minute, "every member follows it", func() bool {
 			next := g.Member(g.Leader()).Status()
-			return !slices.ContainsFunc(g.Running(), func(name string) bool { return g.Member(name).Status().Leader != next.Answering })
+			return !slices.ContainsFunc(g.Running(),
+				func(name string) bool { return g.Member(name).Status().Leader != next.Answering })
 		})
 		followed := passed()
 		eventually(t, time.Minute, "three members vote", func() bool { return voting(gone) })
@@ -109,7 +113,10 @@ func TestManyMembers(t *testing.T) {
 		leads = g.Leader()
 		for _, name := range g.Running() {
 			s := g.Member(name).Status()
-			votes := slices.ContainsFunc(s.Members, func(m grid.MemberInfo) bool { return m.Voter && string(m.Incarnation) == s.Answering })
+			votes := slices.ContainsFunc(s.Members, func(m grid.MemberInfo) bool {
+				return m.Voter &&
+					string(m.Incarnation) == s.Answering
+			})
 			if votes && name != leads {
 				voter, gone = name, s.Answering
 				break

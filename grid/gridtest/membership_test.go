@@ -93,9 +93,10 @@ func TestSevenMembersThroughOneSeed(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.New(t, gridtest.Config{Members: 7, Delay: 5 * time.Millisecond, Change: debugging(func(_ string, c *grid.Config) {
-			c.FirstLife = true
-		})})
+		g := gridtest.New(t, gridtest.Config{Members: 7, Delay: 5 * time.Millisecond,
+			Change: debugging(func(_ string, c *grid.Config) {
+				c.FirstLife = true
+			})})
 		began := time.Now()
 		g.StartMembers("m1", "m2", "m3", "m4", "m5", "m6", "m7")
 		eventually(t, 10*time.Second-time.Since(began), "seven members agree", func() bool { return agree(t, g, 7) })
@@ -105,7 +106,8 @@ func TestSevenMembersThroughOneSeed(t *testing.T) {
 			t.Errorf("the nodes do not ascend by id: %v", nodes)
 		}
 		for _, name := range g.Running() {
-			want := wire.MembershipNode{ID: idOf(g, name), Address: g.Network.Host(name).IP().String(), ProtocolPort: 7946, ServicePort: 7948}
+			want := wire.MembershipNode{ID: idOf(g, name), Address: g.Network.Host(name).IP().String(), ProtocolPort: 7946,
+				ServicePort: 7948}
 			if !slices.Contains(nodes, want) {
 				t.Errorf("%+v is not among %+v", want, nodes)
 			}
@@ -178,7 +180,8 @@ func TestPausedMemberIsSuspectedThenRemoved(t *testing.T) {
 		const length = 20 * time.Second
 		began := time.Now()
 		pause(t, g, paused, length)
-		if size := answerAt[int](t, g, paused, http.MethodGet, wire.PathMembershipSize, ""); size == 0 || time.Since(began) > time.Second {
+		if size := answerAt[int](t, g, paused, http.MethodGet, wire.PathMembershipSize, ""); size == 0 ||
+			time.Since(began) > time.Second {
 			t.Errorf("the paused member answers %d after %v", size, time.Since(began))
 		}
 		shortest, longest := 3*slowPace.Interval, 9*slowPace.Interval
@@ -202,7 +205,10 @@ func TestPausedMemberIsSuspectedThenRemoved(t *testing.T) {
 		time.Sleep(time.Until(began.Add(length)))
 		back := eventually(t, 15*time.Second, "it is back by itself", func() bool { return agree(t, g, 4) })
 		t.Logf("back %v after the pause", back)
-		eventually(t, time.Minute, "the grid is settled", func() bool { return g.Member("m1").Status().Settled && g.Member(paused).Ready() })
+		eventually(t, time.Minute, "the grid is settled", func() bool {
+			return g.Member("m1").Status().Settled &&
+				g.Member(paused).Ready()
+		})
 	})
 }
 
@@ -271,12 +277,13 @@ func TestLeaveAndRejoinWithinTheWindow(t *testing.T) {
 func TestConcurrentJoinsAreAllKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.Start(t, gridtest.Config{Members: 3, Delay: 20 * time.Millisecond, Change: func(name string, c *grid.Config) {
-			c.FirstLife, c.Gossip = true, slowPace
-			if seed := map[string]string{"m4": "m1", "m5": "m2", "m6": "m3", "m7": "m1", "m8": "m2"}[name]; seed != "" {
-				c.Join, c.Expect = []string{seed + ":7946"}, 0
-			}
-		}})
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Delay: 20 * time.Millisecond,
+			Change: func(name string, c *grid.Config) {
+				c.FirstLife, c.Gossip = true, slowPace
+				if seed := map[string]string{"m4": "m1", "m5": "m2", "m6": "m3", "m7": "m1", "m8": "m2"}[name]; seed != "" {
+					c.Join, c.Expect = []string{seed + ":7946"}, 0
+				}
+			}})
 		began := time.Now()
 		g.StartMembers("m4", "m5", "m6", "m7", "m8")
 		eventually(t, 12*slowPace.Interval-time.Since(began), "eight members agree", func() bool { return agree(t, g, 8) })
@@ -290,7 +297,8 @@ func TestUnreachableForOneIsNotSuspected(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.Start(t, gridtest.Config{Members: 4, Change: debugging(func(_ string, c *grid.Config) { c.FirstLife = true })})
+		g := gridtest.Start(t, gridtest.Config{Members: 4,
+			Change: debugging(func(_ string, c *grid.Config) { c.FirstLife = true })})
 		eventually(t, 10*time.Second, "four members agree", func() bool { return agree(t, g, 4) })
 		cut := map[string]string{"m2": idOf(g, "m3"), "m3": idOf(g, "m2")}
 		g.Network.Cut("m2", "m3")
@@ -298,7 +306,8 @@ func TestUnreachableForOneIsNotSuspected(t *testing.T) {
 		for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 			for _, name := range g.Running() {
 				s := stateAt(t, g, name)
-				if len(s.Nodes) != 4 || len(s.Suspecting) > 0 || len(s.Failing) > 0 && !slices.Equal(s.Failing, []string{cut[name]}) {
+				if len(s.Nodes) != 4 || len(s.Suspecting) > 0 || len(s.Failing) > 0 &&
+					!slices.Equal(s.Failing, []string{cut[name]}) {
 					t.Fatalf("%s has %+v", name, s)
 				}
 				failing += len(s.Failing)
@@ -329,7 +338,8 @@ func TestMissedNewsIsMadeUp(t *testing.T) {
 		pause(t, g, "m3", 3*time.Second)
 		started := make(chan error, 1)
 		go func() { started <- g.TryMember(t.Context(), "m4") }()
-		eventually(t, 2500*time.Millisecond, "the others know the fourth", func() bool { return len(nodesAt(t, g, "m1"))+len(nodesAt(t, g, "m2")) == 8 })
+		eventually(t, 2500*time.Millisecond, "the others know the fourth",
+			func() bool { return len(nodesAt(t, g, "m1"))+len(nodesAt(t, g, "m2")) == 8 })
 		if n := len(nodesAt(t, g, "m3")); n != 3 {
 			t.Errorf("a member that is paused lists %d members after a join", n)
 		}
@@ -346,11 +356,13 @@ func TestUnsubscribeIsToldToAll(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.Start(t, gridtest.Config{Members: 5, Change: debugging(func(_ string, c *grid.Config) { c.FirstLife = true })})
+		g := gridtest.Start(t, gridtest.Config{Members: 5,
+			Change: debugging(func(_ string, c *grid.Config) { c.FirstLife = true })})
 		eventually(t, 10*time.Second, "five members agree", func() bool { return agree(t, g, 5) })
 		leaver := g.Member("m4")
 		id := idOf(g, "m4")
-		if status, answer := request(t, g, "m4", http.MethodPost, "localhost:7948", wire.PathMembershipUnsubscribe, `{"id":"another"}`); status != http.StatusBadRequest || !strings.Contains(answer, id) {
+		if status, answer := request(t, g, "m4", http.MethodPost, "localhost:7948", wire.PathMembershipUnsubscribe,
+			`{"id":"another"}`); status != http.StatusBadRequest || !strings.Contains(answer, id) {
 			t.Errorf("for another member: %d: %s", status, answer)
 		}
 		if !answerAt[bool](t, g, "m4", http.MethodPost, wire.PathMembershipUnsubscribe, "") {
@@ -420,7 +432,8 @@ func TestSubscribe(t *testing.T) {
 			{`{"address":"m1"}`, http.StatusBadRequest, "protocolPort is 0"},
 			{`{"address":"","protocolPort":1}`, http.StatusBadRequest, "address has 0 bytes"},
 			{`{"address":"m1","protocolPort":7946,"servicePort":-1}`, http.StatusBadRequest, "servicePort is -1"},
-			{`{"id":"` + strings.Repeat("x", 256) + `","address":"m1","protocolPort":7946}`, http.StatusBadRequest, "id has 256 bytes"},
+			{`{"id":"` + strings.Repeat("x", 256) + `","address":"m1","protocolPort":7946}`, http.StatusBadRequest,
+				"id has 256 bytes"},
 			{`{"address":"m1","port":7946}`, http.StatusBadRequest, `\"port\"`},
 			{`{`, http.StatusBadRequest, "protocolPort"},
 			{``, http.StatusBadRequest, "protocolPort"},
@@ -438,11 +451,15 @@ func TestSubscribe(t *testing.T) {
 func TestDebugPaths(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.Start(t, gridtest.Config{Members: 2, Durable: true, Change: func(name string, c *grid.Config) { c.Debug = name == "m1" }})
-		paths := map[string]string{wire.PathMembershipState: http.MethodGet, wire.PathMembershipPause: http.MethodPost, wire.PathMembershipShutdown: http.MethodPost}
+		g := gridtest.Start(t, gridtest.Config{Members: 2, Durable: true,
+			Change: func(name string, c *grid.Config) { c.Debug = name == "m1" }})
+		paths := map[string]string{wire.PathMembershipState: http.MethodGet, wire.PathMembershipPause: http.MethodPost,
+			wire.PathMembershipShutdown: http.MethodPost}
 		for path, method := range paths {
-			for _, test := range []struct{ from, addr string }{{"m2", "localhost:7948"}, {"m2", "m1:7948"}, {"operator", "m1:7948"}, {"m1", "m1:7948"}} {
-				if status, answer := request(t, g, test.from, method, test.addr, path, "1"); status != http.StatusNotFound || !strings.Contains(answer, "unknown_path") {
+			for _, test := range []struct{ from, addr string }{{"m2", "localhost:7948"}, {"m2", "m1:7948"},
+				{"operator", "m1:7948"}, {"m1", "m1:7948"}} {
+				if status, answer := request(t, g, test.from, method, test.addr, path, "1"); status != http.StatusNotFound ||
+					!strings.Contains(answer, "unknown_path") {
 					t.Errorf("%s from %s to %s: %d: %s", path, test.from, test.addr, status, answer)
 				}
 			}
@@ -464,8 +481,10 @@ func TestDebugPaths(t *testing.T) {
 			{http.MethodPost, wire.PathMembershipShutdown, "3601", http.StatusBadRequest, "seconds, 0 to 3600"},
 			{http.MethodPost, wire.PathMembershipShutdown, "soon", http.StatusBadRequest, "soon"},
 		} {
-			if status, answer := request(t, g, "m1", test.method, "127.0.0.1:7948", test.path, test.body); status != test.status || !strings.Contains(answer, test.words) {
-				t.Errorf("%s %s %q: %d: %s; want %d and %q", test.method, test.path, test.body, status, answer, test.status, test.words)
+			if status, answer := request(t, g, "m1", test.method, "127.0.0.1:7948", test.path,
+				test.body); status != test.status || !strings.Contains(answer, test.words) {
+				t.Errorf("%s %s %q: %d: %s; want %d and %q", test.method, test.path, test.body, status, answer, test.status,
+					test.words)
 			}
 		}
 		m1, began := g.Member("m1"), time.Now()

@@ -38,7 +38,8 @@ func TestMissingMembersAreNamed(t *testing.T) {
 				t.Errorf("%s does not name m3: %q", name, text)
 			}
 		}
-		if len(s.Absent) != 1 || s.Absent[0].Name != "m3" || s.Absent[0].ID != s.AbsentVoters[0] || !strings.HasSuffix(s.Absent[0].Raft, ":7947") {
+		if len(s.Absent) != 1 || s.Absent[0].Name != "m3" || s.Absent[0].ID != s.AbsentVoters[0] ||
+			!strings.HasSuffix(s.Absent[0].Raft, ":7947") {
 			t.Errorf("absent: %+v", s.Absent)
 		}
 		for _, d := range s.Disks {
@@ -49,7 +50,8 @@ func TestMissingMembersAreNamed(t *testing.T) {
 		g.Leave("m2")
 		time.Sleep(time.Minute)
 		s = g.Member("m1").Status()
-		if text := alertText(s, "members_missing"); len(s.Members) != 1 || !strings.Contains(text, "1 members, and 3 are expected") || !grid.Degraded(grid.Alerts(s)) {
+		if text := alertText(s, "members_missing"); len(s.Members) != 1 ||
+			!strings.Contains(text, "1 members, and 3 are expected") || !grid.Degraded(grid.Alerts(s)) {
 			t.Errorf("alone it says %q: %v", text, grid.Alerts(s))
 		}
 	})

@@ -74,7 +74,8 @@ func TestTenMembersStartTogether(t *testing.T) {
 		var all []uint64
 		for _, name := range g.Running() {
 			info := g.Member(name).Status().Identity
-			if info == nil || info.State != "REGISTERED" || info.ID != g.Member(name).Number() || info.Incarnation == 0 || info.Cluster != "snowgrid" {
+			if info == nil || info.State != "REGISTERED" || info.ID != g.Member(name).Number() || info.Incarnation == 0 ||
+				info.Cluster != "snowgrid" {
 				t.Errorf("%s: %+v, number %d", name, info, g.Member(name).Number())
 			}
 			all = append(all, g.Member(name).Number())
@@ -210,7 +211,8 @@ func TestRestartedMemberGetsItsNodesBack(t *testing.T) {
 		ok(t, "create again", err)
 		now, first, took := nodeOf(t, orders)
 		if now != was || first <= last || took > 16*time.Second || g.Member(name).Number() != number {
-			t.Errorf("member %d: node %d, ID %d after %v; before the crash member %d: node %d, ID %d", g.Member(name).Number(), now, first, took, number, was, last)
+			t.Errorf("member %d: node %d, ID %d after %v; before the crash member %d: node %d, ID %d", g.Member(name).Number(),
+				now, first, took, number, was, last)
 		}
 	})
 }
@@ -271,17 +273,22 @@ func TestOwnersRefuseReplacedProcesses(t *testing.T) {
 			id, incarnation uint64
 			want            error
 		}{
-			{1, 2, nil}, {1, 3, nil}, {1, 1, roster.ErrFenced}, {2, 1, sequencer.ErrUnavailable}, {0, 1, wire.ErrBadRequest}, {1, 0, wire.ErrBadRequest},
+			{1, 2, nil}, {1, 3, nil}, {1, 1, roster.ErrFenced}, {2, 1, sequencer.ErrUnavailable}, {0, 1, wire.ErrBadRequest},
+			{1, 0, wire.ErrBadRequest},
 		} {
 			id := &wire.Identity{Cluster: "snowgrid", Set: "web", ID: test.id, Incarnation: test.incarnation}
-			err := h.Call(t.Context(), "m1:7948", wire.PathRenew, wire.RenewRequest{Holder: "h", Identity: id}, &wire.RenewResponse{})
+			err := h.Call(t.Context(), "m1:7948", wire.PathRenew, wire.RenewRequest{Holder: "h", Identity: id},
+				&wire.RenewResponse{})
 			want(t, fmt.Sprintf("renewal of %+v", test), err, test.want)
-			claim := wire.Claim{Sequencer: found.Sequencer, ID: sequencer.AttachmentID{byte(test.id), byte(test.incarnation)}, Grid: found.Grid, Version: found.Version}
-			err = h.Call(t.Context(), "m1:7948", wire.PathAttach, wire.AttachRequest{Holder: "h", Claim: claim, Identity: id}, &wire.AttachResponse{})
+			claim := wire.Claim{Sequencer: found.Sequencer, ID: sequencer.AttachmentID{byte(test.id), byte(test.incarnation)},
+				Grid: found.Grid, Version: found.Version}
+			err = h.Call(t.Context(), "m1:7948", wire.PathAttach, wire.AttachRequest{Holder: "h", Claim: claim, Identity: id},
+				&wire.AttachResponse{})
 			want(t, fmt.Sprintf("attach of %+v", test), err, test.want)
 		}
 		long := &wire.Identity{Cluster: strings.Repeat("x", 100_000), Set: "web", ID: 1, Incarnation: 1}
-		err = h.Call(t.Context(), "m1:7948", wire.PathRenew, wire.RenewRequest{Holder: "h", Identity: long}, &wire.RenewResponse{})
+		err = h.Call(t.Context(), "m1:7948", wire.PathRenew, wire.RenewRequest{Holder: "h", Identity: long},
+			&wire.RenewResponse{})
 		want(t, "a cluster of 100,000 bytes", err, wire.ErrBadRequest)
 		if len(err.Error()) > 1000 {
 			t.Errorf("the error has %d bytes", len(err.Error()))

@@ -33,7 +33,8 @@ func TestChangesArePushed(t *testing.T) {
 			want := leader.Status()
 			for _, name := range g.Running() {
 				if s := g.Member(name).Status(); s.Version != want.Version || s.Ceiling != want.Ceiling {
-					t.Errorf("%s serves version %d with ceiling %v, the leader %d with %v", name, s.Version, s.Ceiling, want.Version, want.Ceiling)
+					t.Errorf("%s serves version %d with ceiling %v, the leader %d with %v", name, s.Version, s.Ceiling, want.Version,
+						want.Ceiling)
 				}
 			}
 		}
@@ -53,7 +54,8 @@ func TestPushOfAnotherThanTheLeader(t *testing.T) {
 		call, data := forge(t, g, to)
 		at := call(wire.PushRequest{Age: -1}).At
 		for _, name := range []string{"", "0123456789abcdef", before.Answering} {
-			res := call(wire.PushRequest{Leader: name, Age: -1, Commands: []wire.PushedCommand{{After: at, At: at + 1000, Command: data}}})
+			res := call(wire.PushRequest{Leader: name, Age: -1,
+				Commands: []wire.PushedCommand{{After: at, At: at + 1000, Command: data}}})
 			if now := g.Member(to).Status().Ceiling; res.At >= at+1000 || now.Sub(before.Ceiling) > time.Minute {
 				t.Errorf("a push in the name of %q is served: position %d, ceiling %v", name, res.At, now)
 			}
@@ -66,7 +68,8 @@ func TestPushOfAnotherThanTheLeader(t *testing.T) {
 func forge(t *testing.T, g *gridtest.Grid, to string) (call func(wire.PushRequest) wire.PushResponse, raise []byte) {
 	t.Helper()
 	before := g.Member(to).Status()
-	raise, err := wire.EncodeCommand(roster.Command{From: before.Version, Raise: &roster.Raise{Time: clustertime.TickOf(before.Ceiling) + 3_600_000}})
+	raise, err := wire.EncodeCommand(roster.Command{From: before.Version,
+		Raise: &roster.Raise{Time: clustertime.TickOf(before.Ceiling) + 3_600_000}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,8 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		s.hosts[name], s.gone[name] = name, i >= s.members
 	}
 	t.Logf("%+v", s.climate)
-	s.g = gridtest.Start(t, gridtest.Config{Members: s.members, Durable: s.durable, Change: s.configure, Logger: stormLogger()})
+	s.g = gridtest.Start(t, gridtest.Config{Members: s.members, Durable: s.durable, Change: s.configure,
+		Logger: stormLogger()})
 	for i := range stormClients {
 		s.dial(fmt.Sprint("c", i))
 	}

@@ -25,7 +25,8 @@ func TestReadyAfterARestart(t *testing.T) {
 			if ready, _ := readyz(t, c.g, name); !ready {
 				t.Errorf("/readyz of %s is not ok when Ready says so", name)
 			}
-			t.Logf("%s said %d times that it is not ready, and is %v after it serves; it has %d replicas, had %d", name, unready, took, inSync(c.g, name, name), before)
+			t.Logf("%s said %d times that it is not ready, and is %v after it serves; it has %d replicas, had %d", name, unready,
+				took, inSync(c.g, name, name), before)
 			if inSync(c.g, name, name) == 0 || unready == 0 {
 				t.Errorf("%s has %d replicas, and said %d times that it is not ready", name, inSync(c.g, name, name), unready)
 			}
@@ -96,17 +97,20 @@ func TestReadyAfterASilence(t *testing.T) {
 		before := inSync(c.g, watcher, name)
 		self := c.g.Member(name).Status().Answering
 		c.g.Network.Pause(name)
-		silent := eventually(t, 5*time.Second, "its replicas are dropped", func() bool { return inSync(c.g, watcher, name) == 0 })
+		silent := eventually(t, 5*time.Second, "its replicas are dropped",
+			func() bool { return inSync(c.g, watcher, name) == 0 })
 		if settled(c.g.Member(watcher), self) {
 			t.Error("a member without replicas is settled")
 		}
 		c.g.Network.SetDelay(20 * time.Millisecond) // without one it may be back before the next look
 		c.g.Network.Resume(name)
-		unready := eventually(t, 5*time.Second, "it hears that it is not ready", func() bool { return !c.g.Member(name).Ready() })
+		unready := eventually(t, 5*time.Second, "it hears that it is not ready",
+			func() bool { return !c.g.Member(name).Ready() })
 		took := untilReady(t, c.g.Member(name))
 		full := awaitFull(t, c.g, 20*time.Second)
 		after := inSync(c.g, watcher, name)
-		t.Logf("dropped after %v, knows it after %v, ready %v later, full %v after that; %d replicas, had %d", silent, unready, took, full, after, before)
+		t.Logf("dropped after %v, knows it after %v, ready %v later, full %v after that; %d replicas, had %d", silent,
+			unready, took, full, after, before)
 		if again := c.g.Member(name).Status().Answering; again != self || after == 0 {
 			t.Errorf("it is %s with %d replicas now, was %s", again, after, self)
 		}

@@ -45,7 +45,8 @@ func TestReconnect(t *testing.T) {
 		g.Crash(victim)
 		renewed := eventually(t, 13*time.Second, "every grant continues beyond the crash", func() bool {
 			for _, h := range handles {
-				if h.Stats().GrantUntil.Before(gridtest.Now().Add(8*time.Second)) || !h.Stats().GrantUntil.After(began.Add(clockAhead+16*time.Second)) {
+				if h.Stats().GrantUntil.Before(gridtest.Now().Add(8*time.Second)) ||
+					!h.Stats().GrantUntil.After(began.Add(clockAhead+16*time.Second)) {
 					return false
 				}
 			}
@@ -58,7 +59,8 @@ func TestReconnect(t *testing.T) {
 				t.Errorf("holder %d has logical node %d (%v), had %d; %d waits", i, node, held, nodes[i], h.Stats().GrantWaits)
 			}
 		}
-		t.Logf("%d holders were renewed by the backup %v after the crash; %d MiB of heap in the whole process", len(handles), renewed, memory.HeapAlloc>>20)
+		t.Logf("%d holders were renewed by the backup %v after the crash; %d MiB of heap in the whole process", len(handles),
+			renewed, memory.HeapAlloc>>20)
 	})
 }
 

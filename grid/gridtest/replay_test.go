@@ -158,9 +158,10 @@ func TestReplayedGossip(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var tap wiretap
-				g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Durable: durable, Change: func(name string, c *grid.Config) {
-					c.Network = tapped{c.Network.(*gridtest.Host), &tap}
-				}})
+				g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Durable: durable,
+					Change: func(name string, c *grid.Config) {
+						c.Network = tapped{c.Network.(*gridtest.Host), &tap}
+					}})
 				s, err := g.Client("web").CreateSequencer(t.Context(), "orders", sequencer.Config{})
 				ok(t, "create", err)
 				time.Sleep(10 * time.Second)
@@ -172,7 +173,8 @@ func TestReplayedGossip(t *testing.T) {
 				g.Leave("m3")
 				time.Sleep(5 * time.Second)
 				g.StartMembers("m3")
-				time.Sleep(8 * time.Minute) // memberlist has forgotten those that are gone, and members have exchanged their states fifty times
+				// memberlist has forgotten those that are gone, and members have exchanged their states fifty times
+				time.Sleep(8 * time.Minute)
 				packets, streams := tap.recorded()
 				if len(packets) < 1000 || len(streams) < 50 {
 					t.Fatalf("%d datagrams and %d streams were recorded", len(packets), len(streams))
@@ -182,7 +184,8 @@ func TestReplayedGossip(t *testing.T) {
 					t.Helper()
 					for _, name := range g.Running() {
 						status := g.Member(name).Status()
-						if now := standingOf(status); now.leader != before.leader || !slices.Equal(now.members, before.members) || !slices.Equal(now.owners, before.owners) {
+						if now := standingOf(status); now.leader != before.leader || !slices.Equal(now.members, before.members) ||
+							!slices.Equal(now.owners, before.owners) {
 							t.Fatalf("%s has %+v, and had %+v", name, now, before)
 						}
 						if status.NotReady != "" {
@@ -204,7 +207,8 @@ func TestReplayedGossip(t *testing.T) {
 							replay(t, g, packets, streams)
 						}
 					}()
-					for ended := (time.Time{}); ended.IsZero() || time.Since(ended) < 12*time.Second; time.Sleep(250 * time.Millisecond) {
+					for ended := (time.Time{}); ended.IsZero() ||
+						time.Since(ended) < 12*time.Second; time.Sleep(250 * time.Millisecond) {
 						looks()
 						if more := gossipSize(t, g, "m1") - 3; more > 0 {
 							ghosts = max(ghosts, more)
@@ -269,7 +273,8 @@ func TestAlteredReplay(t *testing.T) {
 		before := standingOf(g.Member("m1").Status())
 		replay(t, g, packets, streams)
 		for _, name := range g.Running() {
-			if now := standingOf(g.Member(name).Status()); now.leader != before.leader || !slices.Equal(now.members, before.members) {
+			if now := standingOf(g.Member(name).Status()); now.leader != before.leader ||
+				!slices.Equal(now.members, before.members) {
 				t.Errorf("%s has %+v, and had %+v", name, now, before)
 			}
 		}

@@ -33,7 +33,8 @@ type roles struct {
 func newRoles(t *testing.T) *roles {
 	t.Helper()
 	log := &auditLog{}
-	return &roles{t, gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Logger: slog.New(slog.NewJSONHandler(log, nil))}), log}
+	return &roles{t, gridtest.Start(t,
+		gridtest.Config{Members: 3, Secured: true, Logger: slog.New(slog.NewJSONHandler(log, nil))}), log}
 }
 
 // client returns a thin client of a role.
@@ -69,7 +70,8 @@ func TestRolesInAGrid(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		if _, err := r.client("eye", security.Reader).CreateSequencer(ctx, "orders-1", sequencer.Config{}); !errors.Is(err, security.ErrDenied) {
+		if _, err := r.client("eye", security.Reader).CreateSequencer(ctx, "orders-1", sequencer.Config{}); !errors.Is(err,
+			security.ErrDenied) {
 			t.Errorf("a reader creates: %v", err)
 		}
 		if _, err := orders.CreateSequencer(ctx, "orders-1", sequencer.Config{}); err != nil {
@@ -84,9 +86,11 @@ func TestRolesInAGrid(t *testing.T) {
 		if passed := time.Since(began); passed > time.Second {
 			t.Errorf("denials took %v", passed)
 		}
-		r.log.want(t, "destroy", auditLine{Host: r.g.OwnerOf("orders-1"), Who: "10.0.0.", Result: "denied", Error: "needs the role admin"})
+		r.log.want(t, "destroy", auditLine{Host: r.g.OwnerOf("orders-1"), Who: "10.0.0.", Result: "denied",
+			Error: "needs the role admin"})
 		if lines := r.log.of(t, "create"); !slices.ContainsFunc(lines, func(l auditLine) bool {
-			return l.Name == "bills-1" && l.Result == "denied" && l.Host == r.g.OwnerOf("bills-1") && strings.Contains(l.Who, "role holder, names orders-*")
+			return l.Name == "bills-1" && l.Result == "denied" && l.Host == r.g.OwnerOf("bills-1") &&
+				strings.Contains(l.Who, "role holder, names orders-*")
 		}) {
 			t.Errorf("the audit has %+v", lines)
 		}
@@ -130,7 +134,8 @@ func (r *roles) seesOnly(member string, want []string, role security.Role, names
 		r.t.Errorf("%s shows %v and %v to a %s of %v", member, inList, inStatus, role, names)
 	}
 	var first wire.SequencersResponse
-	if err := r.call(role, names, member, wire.PathSequencers, wire.SequencersRequest{Limit: 1}, &first); err != nil || len(first.Sequencers) != 1 || first.Sequencers[0].Name != want[0] ||
+	if err := r.call(role, names, member, wire.PathSequencers, wire.SequencersRequest{Limit: 1}, &first); err != nil ||
+		len(first.Sequencers) != 1 || first.Sequencers[0].Name != want[0] ||
 		first.Next != "" && first.Next != want[0] || (first.Next != "") != (len(want) > 1) {
 		r.t.Errorf("the first page of %s for a %s of %v: %+v, %v", member, role, names, first, err)
 	}
@@ -149,19 +154,23 @@ func TestAuditNamesTheFirstCaller(t *testing.T) {
 		disk, _, _ := strings.Cut(r.g.Member(other).Status().Answering, "-")
 		forged := wire.Relay{AskedBy: "10.9.9.9:1 forged", Forwarded: true}
 		for _, member := range []string{other, leader} {
-			if err := r.call(security.Admin, nil, member, wire.PathForget, wire.ForgetRequest{Member: roster.MemberID(disk), Relay: forged}, &wire.ForgetResponse{}); errors.Is(err, security.ErrDenied) || err == nil {
+			if err := r.call(security.Admin, nil, member, wire.PathForget, wire.ForgetRequest{Member: roster.MemberID(disk),
+				Relay: forged}, &wire.ForgetResponse{}); errors.Is(err, security.ErrDenied) || err == nil {
 				t.Errorf("by %s: %v", member, err)
 			}
-			if err := r.call(security.Holder, nil, member, wire.PathForget, wire.ForgetRequest{Member: roster.MemberID(disk), Relay: forged}, &wire.ForgetResponse{}); !errors.Is(err, security.ErrDenied) {
+			if err := r.call(security.Holder, nil, member, wire.PathForget, wire.ForgetRequest{Member: roster.MemberID(disk),
+				Relay: forged}, &wire.ForgetResponse{}); !errors.Is(err, security.ErrDenied) {
 				t.Errorf("a holder, by %s: %v", member, err)
 			}
 		}
-		lines := slices.DeleteFunc(r.log.of(t, "forget"), func(l auditLine) bool { return strings.Contains(l.Error, "needs the role admin") })
+		lines := slices.DeleteFunc(r.log.of(t, "forget"),
+			func(l auditLine) bool { return strings.Contains(l.Error, "needs the role admin") })
 		if len(lines) != 2 {
 			t.Errorf("the audit has %+v", lines)
 		}
 		for _, l := range lines {
-			if l.Host != leader || !strings.Contains(l.Who, "role admin") || strings.Contains(l.Who, "forged") || !strings.HasPrefix(l.Who, "10.0.0.") {
+			if l.Host != leader || !strings.Contains(l.Who, "role admin") || strings.Contains(l.Who, "forged") ||
+				!strings.HasPrefix(l.Who, "10.0.0.") {
 				t.Errorf("the audit has %+v, want the admin, at %s", l, leader)
 			}
 		}
@@ -190,14 +199,16 @@ func TestCertificateWithoutTheName(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		if _, err := lost.Next(ctx); !errors.Is(err, security.ErrDenied) || !errors.Is(err, sequencer.ErrGrantExpired) || !strings.Contains(err.Error(), "orders-1") {
+		if _, err := lost.Next(ctx); !errors.Is(err, security.ErrDenied) || !errors.Is(err, sequencer.ErrGrantExpired) ||
+			!strings.Contains(err.Error(), "orders-1") {
 			t.Errorf("without the name: %v", err)
 		}
 		if passed := time.Since(began); passed > 0 {
 			t.Errorf("it took %v", passed)
 		}
 		r.next(kept)
-		if lines := r.log.of(t, "renew"); len(lines) < 1 || len(lines) > 3 || lines[0].Name != "orders-1" || lines[0].Result != "denied" {
+		if lines := r.log.of(t, "renew"); len(lines) < 1 || len(lines) > 3 || lines[0].Name != "orders-1" ||
+			lines[0].Result != "denied" {
 			t.Errorf("the audit has %+v", lines)
 		}
 		r.replace(own, before)

@@ -123,7 +123,8 @@ func TestRotation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log rotationLog
-		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Delay: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Delay: time.Millisecond,
+			Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		stale := &security.Config{Dir: g.Secrets().Issue("stale", security.Holder), Time: gridtest.Now}
 		g.Secrets().Freeze("stale")
 		web := g.Client("web")
@@ -206,7 +207,8 @@ func TestExpiredHolder(t *testing.T) {
 			t.Errorf("before the certificate ends: %v", err)
 		}
 		time.Sleep(31 * time.Second)
-		if _, err := short.CreateSequencer(within(t, 5*time.Second), "after", sequencer.Config{}); err == nil || !strings.Contains(err.Error(), "expired") {
+		if _, err := short.CreateSequencer(within(t, 5*time.Second), "after", sequencer.Config{}); err == nil ||
+			!strings.Contains(err.Error(), "expired") {
 			t.Errorf("with an expired certificate: %v", err)
 		}
 		if _, err := g.Member("m1").CreateSequencer(t.Context(), "own", sequencer.Config{}); err != nil {

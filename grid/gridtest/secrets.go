@@ -64,7 +64,8 @@ func (s *Secrets) IssueFor(ttl time.Duration, process string, role security.Role
 	if known := s.issued[process]; known != nil && known.request.Role == role {
 		return known.dir
 	}
-	i := &issued{dir: s.tb.TempDir(), request: authority.Request{Name: process, Role: role, Names: names, TTL: ttl + certificateAge}}
+	i := &issued{dir: s.tb.TempDir(), request: authority.Request{Name: process, Role: role, Names: names,
+		TTL: ttl + certificateAge}}
 	s.issued[process] = i
 	s.trust(i)
 	s.certify(i)

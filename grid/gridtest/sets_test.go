@@ -53,7 +53,8 @@ func (c *setCaller) until(path string, in, out any) error {
 }
 
 func (c *setCaller) apply(id uint64, code byte) error {
-	return c.until(wire.PathIdentityApply, wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: id, Code: roster.Code{code}}, new(wire.IdentityApplyResponse))
+	return c.until(wire.PathIdentityApply, wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: id,
+		Code: roster.Code{code}}, new(wire.IdentityApplyResponse))
 }
 
 // register returns the incarnation of a start.
@@ -67,7 +68,8 @@ func (c *setCaller) register(id uint64, code, start byte, incarnation uint64) (u
 
 func (c *setCaller) clean(force bool, ids ...uint64) ([]uint64, error) {
 	var out wire.IdentityCleanResponse
-	err := c.until(wire.PathIdentityClean, wire.IdentityCleanRequest{Cluster: "c", Name: "web", IDs: ids, Force: force}, &out)
+	err := c.until(wire.PathIdentityClean, wire.IdentityCleanRequest{Cluster: "c", Name: "web", IDs: ids,
+		Force: force}, &out)
 	return out.Removed, err
 }
 
@@ -98,7 +100,8 @@ func (c *setCaller) take(code byte) (uint64, error) {
 func TestNumbersWhileLeadersChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) { c.Partitions = 4 }})
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true,
+			Change: func(_ string, c *grid.Config) { c.Partitions = 4 }})
 		const processes = 8
 		given := make([]uint64, processes)
 		var wg sync.WaitGroup
@@ -147,12 +150,13 @@ func TestWhoIsCleaned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		lines := &auditLog{}
-		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Logger: slog.New(slog.NewJSONHandler(lines, nil)), Change: func(name string, c *grid.Config) {
-			c.Partitions = 4
-			if name == "m3" {
-				c.Identity = grid.Identity{Cluster: "c", Set: "web"}
-			}
-		}})
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Logger: slog.New(slog.NewJSONHandler(lines, nil)),
+			Change: func(name string, c *grid.Config) {
+				c.Partitions = 4
+				if name == "m3" {
+					c.Identity = grid.Identity{Cluster: "c", Set: "web"}
+				}
+			}})
 		c := newSetCaller(t, g, "operator")
 		member := g.Member("m3").Number()
 		var numbers []uint64
@@ -207,7 +211,8 @@ func TestWhoIsCleaned(t *testing.T) {
 			t.Errorf("the set is %+v", s)
 		}
 		audited := lines.of(t, "identity-clean")
-		if n := len(audited); n < 3 || audited[n-1].Result != "ok" || audited[n-1].Name != "c/web" || audited[0].Result != "denied" {
+		if n := len(audited); n < 3 || audited[n-1].Result != "ok" || audited[n-1].Name != "c/web" ||
+			audited[0].Result != "denied" {
 			t.Errorf("audit lines: %+v", audited)
 		}
 	})
@@ -289,7 +294,8 @@ func TestSetsAfterARecovery(t *testing.T) {
 		ok(t, "init", err)
 		time.Sleep(30 * time.Second)
 		after := c.list()
-		if after.Next != before.Next || len(after.Members) != 3 || after.Members[2].Incarnation != before.Members[2].Incarnation {
+		if after.Next != before.Next || len(after.Members) != 3 ||
+			after.Members[2].Incarnation != before.Members[2].Incarnation {
 			t.Errorf("the set was %+v and is %+v", before, after)
 		}
 		inc, err := c.register(1, 1, 9, 0)

@@ -40,7 +40,8 @@ func hasCopies(t *testing.T, g *gridtest.Grid, member string, copies int) {
 func TestSettingsSetUnderLoad(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.Start(t, gridtest.Config{Members: 4, Durable: true, Change: func(_ string, c *grid.Config) { c.Partitions = 16 }})
+		g := gridtest.Start(t, gridtest.Config{Members: 4, Durable: true,
+			Change: func(_ string, c *grid.Config) { c.Partitions = 16 }})
 		ids := newChecker(t)
 		load := ids.load(10 * time.Millisecond)
 		orders := create(t, g.Client("client"), "orders", 128)
@@ -49,7 +50,8 @@ func TestSettingsSetUnderLoad(t *testing.T) {
 		others := slices.DeleteFunc(g.Running(), func(name string) bool { return name == owner || name == g.Leader() })
 		follower, other := others[0], others[1]
 
-		if before := setSettings(t, g, follower, `{}`); before.Backups != 1 || before.Window != 15_000 || before.Voters != 3 || before.Partitions != 16 || before.Name != "snowgrid" {
+		if before := setSettings(t, g, follower, `{}`); before.Backups != 1 || before.Window != 15_000 ||
+			before.Voters != 3 || before.Partitions != 16 || before.Name != "snowgrid" {
 			t.Errorf("settings %+v", before)
 		}
 		for _, backups := range []string{"2", "0", "2"} {
@@ -70,7 +72,8 @@ func TestSettingsSetUnderLoad(t *testing.T) {
 			`{"backups":-1}`:      "give 0 for none, or 1 to 32767",
 			`{"voters":4}`:        "give 1, 3, 5 or 7",
 		} {
-			if status, answer := request(t, g, follower, http.MethodPost, "localhost:7948", wire.PathSettings, body); status < 400 || !strings.Contains(answer, want) {
+			if status, answer := request(t, g, follower, http.MethodPost, "localhost:7948", wire.PathSettings,
+				body); status < 400 || !strings.Contains(answer, want) {
 				t.Errorf("%s: %d %s, want %s", body, status, answer, want)
 			}
 		}
@@ -98,18 +101,21 @@ func TestSettingsAfterRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stated := 0
-		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) { c.Partitions, c.Backups = 16, stated }})
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true,
+			Change: func(_ string, c *grid.Config) { c.Partitions, c.Backups = 16, stated }})
 		stated = 2
 		g.Leave("m3")
 		err := g.TryMember(t.Context(), "m3")
 		want(t, "start with another value", err, sequencer.ErrInvalidConfig)
-		if !strings.Contains(err.Error(), "backups is 1 in the grid and 2 here") || !strings.Contains(err.Error(), "`snowgrid settings set backups=2`") {
+		if !strings.Contains(err.Error(), "backups is 1 in the grid and 2 here") ||
+			!strings.Contains(err.Error(), "`snowgrid settings set backups=2`") {
 			t.Errorf("error %v", err)
 		}
 		setSettings(t, g, "m1", `{"backups":2}`)
 		err = g.TryMember(t.Context(), "m3")
 		want(t, "start with a directory of before the change", err, sequencer.ErrInvalidConfig)
-		if !strings.Contains(err.Error(), "if the grid was changed while this member was down, leave the setting out for one start") {
+		if !strings.Contains(err.Error(),
+			"if the grid was changed while this member was down, leave the setting out for one start") {
 			t.Errorf("error %v", err)
 		}
 		stated = 0
@@ -135,7 +141,8 @@ func TestWindowWithoutDisksIsConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) { c.Partitions = 16 }})
 		status, answer := request(t, g, "m2", http.MethodPost, "localhost:7948", wire.PathSettings, `{"window_ms":30000}`)
-		if status != http.StatusPreconditionRequired || !strings.Contains(answer, "Put window=30s into the configuration of every member") {
+		if status != http.StatusPreconditionRequired ||
+			!strings.Contains(answer, "Put window=30s into the configuration of every member") {
 			t.Errorf("%d %s", status, answer)
 		}
 		if got := setSettings(t, g, "m2", `{"window_ms":30000,"window_stated":true}`); got.Window != 30_000 {

@@ -20,16 +20,21 @@ func TestFirstTimestamp(t *testing.T) {
 		change   func(c *grid.Config)
 		min, max time.Duration // how long the first ID takes
 	}{
-		"memory only":             {min: window + 5*time.Second, max: window + 8*time.Second},
-		"memory only, 3 s":        {change: func(c *grid.Config) { c.Window = 3 * time.Second }, min: 8 * time.Second, max: 11 * time.Second},
-		"first life":              {change: func(c *grid.Config) { c.FirstLife = true }, max: 3 * time.Second},
-		"floor, an hour ago":      {change: func(c *grid.Config) { c.Floor = gridtest.Now().Add(-time.Hour) }, min: window + 5*time.Second, max: window + 8*time.Second},
-		"floor, in half a minute": {change: func(c *grid.Config) { c.Floor = floorAhead }, min: 29 * time.Second, max: 33 * time.Second},
-		"durable, with a floor":   {durable: true, change: func(c *grid.Config) { c.Floor = floorAhead }, min: 29 * time.Second, max: 33 * time.Second},
-		"durable":                 {durable: true, max: 3 * time.Second},
-		"durable, with backups":   {durable: true, change: func(c *grid.Config) { c.Backups = 2 }, max: 3 * time.Second},
-		"durable, first life":     {durable: true, change: func(c *grid.Config) { c.FirstLife = true }, max: 3 * time.Second},
-		"memory only, no backup":  {change: func(c *grid.Config) { c.Backups = grid.NoBackups }, min: window + 5*time.Second, max: window + 8*time.Second},
+		"memory only": {min: window + 5*time.Second, max: window + 8*time.Second},
+		"memory only, 3 s": {change: func(c *grid.Config) { c.Window = 3 * time.Second }, min: 8 * time.Second,
+			max: 11 * time.Second},
+		"first life": {change: func(c *grid.Config) { c.FirstLife = true }, max: 3 * time.Second},
+		"floor, an hour ago": {change: func(c *grid.Config) { c.Floor = gridtest.Now().Add(-time.Hour) },
+			min: window + 5*time.Second, max: window + 8*time.Second},
+		"floor, in half a minute": {change: func(c *grid.Config) { c.Floor = floorAhead }, min: 29 * time.Second,
+			max: 33 * time.Second},
+		"durable, with a floor": {durable: true, change: func(c *grid.Config) { c.Floor = floorAhead },
+			min: 29 * time.Second, max: 33 * time.Second},
+		"durable":               {durable: true, max: 3 * time.Second},
+		"durable, with backups": {durable: true, change: func(c *grid.Config) { c.Backups = 2 }, max: 3 * time.Second},
+		"durable, first life":   {durable: true, change: func(c *grid.Config) { c.FirstLife = true }, max: 3 * time.Second},
+		"memory only, no backup": {change: func(c *grid.Config) { c.Backups = grid.NoBackups }, min: window + 5*time.Second,
+			max: window + 8*time.Second},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

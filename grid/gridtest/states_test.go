@@ -45,7 +45,8 @@ func TestAttachAndDetach(t *testing.T) {
 // member, opened ones, which are Detached, on another client and member, and one
 // that was detached.
 func everywhere(t *testing.T, g *gridtest.Grid, name string) (handles []*sequencer.Sequencer, from []creator) {
-	from = []creator{g.Client("c1"), g.Client("c2"), g.Member("m1"), g.Client("c3"), g.Member("m2"), g.Client("c4"), g.Member("m3")}
+	from = []creator{g.Client("c1"), g.Client("c2"), g.Member("m1"), g.Client("c3"), g.Member("m2"), g.Client("c4"),
+		g.Member("m3")}
 	for i, f := range from {
 		if i == 3 || i == 4 {
 			s, err := f.OpenSequencer(t.Context(), name)

@@ -33,7 +33,8 @@ func TestStatsShowTheUseOfSequencers(t *testing.T) {
 			t.Errorf("holders reported %d IDs, 2000 were issued", got)
 		}
 		owner := g.Member(g.OwnerOf("orders")).Stats()
-		if owner.Requests.Attaches.Count != 2 || owner.Replication.Calls.Count == 0 || owner.Requests.Connections == 0 || owner.Requests.Accepted == 0 {
+		if owner.Requests.Attaches.Count != 2 || owner.Replication.Calls.Count == 0 || owner.Requests.Connections == 0 ||
+			owner.Requests.Accepted == 0 {
 			t.Errorf("the owner's stats: %+v, %+v", owner.Requests, owner.Replication)
 		}
 		if n := answered(owner, "/v1/create", "ok"); n != 2 {

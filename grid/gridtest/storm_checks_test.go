@@ -55,7 +55,8 @@ func (s *storm) firstOf(host string, c *client.Client, limit time.Time) {
 			}
 			for _, name := range s.g.Running() {
 				st := s.g.Member(name).Status()
-				s.t.Logf("%s: cluster time %v, ceiling %v, leader %q, version %d", name, st.ClusterTime, st.Ceiling, st.Leader, st.Version)
+				s.t.Logf("%s: cluster time %v, ceiling %v, leader %q, version %d", name, st.ClusterTime, st.Ceiling, st.Leader,
+					st.Version)
 			}
 			return
 		}
@@ -85,7 +86,8 @@ func (s *storm) lacking() string {
 	for _, name := range running {
 		st := s.g.Member(name).Status()
 		if st.Version != first.Version || st.Leader != first.Leader {
-			return fmt.Sprintf("%s knows version %d and leader %q, %s %d and %q", name, st.Version, st.Leader, running[0], first.Version, first.Leader)
+			return fmt.Sprintf("%s knows version %d and leader %q, %s %d and %q", name, st.Version, st.Leader, running[0],
+				first.Version, first.Leader)
 		}
 		if !reflect.DeepEqual(st.Partitions, first.Partitions) {
 			return fmt.Sprintf("%s and %s know different partitions at version %d", name, running[0], st.Version)
@@ -145,7 +147,8 @@ func (s *storm) wrongNodes() (n int, wrong []string) {
 			}
 			holders[node{name, at}] = host
 			if !slices.Contains(lives[name].AttachedNodes, at) {
-				wrong = append(wrong, fmt.Sprintf("the table lacks logical node %d of %s, which %s has: %+v", at, name, host, lives[name]))
+				wrong = append(wrong, fmt.Sprintf("the table lacks logical node %d of %s, which %s has: %+v", at, name, host,
+					lives[name]))
 			}
 		}
 	}

@@ -126,7 +126,8 @@ func (s *storm) crashOwnerAndBackup() string {
 	}
 	name, by := s.pick(s.names), s.pick(s.g.Running())
 	p := partitionOf(s.g, by, name)
-	both := slices.DeleteFunc([]string{nameOf(s.g, p.Owner), backupOf(s.g, by, name)}, func(m string) bool { return m == "" })
+	both := slices.DeleteFunc([]string{nameOf(s.g, p.Owner), backupOf(s.g, by, name)},
+		func(m string) bool { return m == "" })
 	return s.crash("crash of owner and backup", slices.Compact(both)...)
 }
 

@@ -127,7 +127,8 @@ func TestStripesOverACrash(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) { c.Backups = backups }})
+				g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true,
+					Change: func(_ string, c *grid.Config) { c.Backups = backups }})
 				orders, err := g.Client("web").CreateStriped(t.Context(), "orders", sequencer.Config{}, 64)
 				ok(t, "create", err)
 				nodes := orders.LogicalNodes()

@@ -32,7 +32,10 @@ func TestPushesPutProbesOff(t *testing.T) {
 		g.StartMembers(names[:3]...)
 		g.StartMembers(names[3:]...)
 		leader := func() grid.Status { return g.Member(g.Leader()).Status() }
-		eventually(t, time.Minute, "the grid is settled", func() bool { return len(leader().Members) == len(names) && leader().Settled })
+		eventually(t, time.Minute, "the grid is settled", func() bool {
+			return len(leader().Members) == len(names) &&
+				leader().Settled
+		})
 		g.Network.SetDelay(5 * time.Millisecond)
 		time.Sleep(5 * time.Second) // every member has answered a push
 

@@ -249,7 +249,8 @@ func TestMembersRemove(t *testing.T) {
 // awaitMembers waits until the roster has as many members.
 func awaitMembers(t *testing.T, g *gridtest.Grid, by string, want int) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); len(g.Member(by).Status().Members) != want; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(g.Member(by).Status().Members) != want; time.Sleep(
+		100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d members, want %d", len(g.Member(by).Status().Members), want)
 		}
@@ -261,14 +262,16 @@ func awaitMembers(t *testing.T, g *gridtest.Grid, by string, want int) {
 func TestStopOfAllFive(t *testing.T) {
 	t.Parallel()
 	all := []string{"m1", "m2", "m3", "m4", "m5"}
-	for apart, rest := range map[time.Duration][]string{0: {"m1", "m2", "m3"}, time.Second: {"m1", "m2", "m5"}, 2 * time.Second: {"m3", "m4", "m5"}} {
+	for apart, rest := range map[time.Duration][]string{0: {"m1", "m2", "m3"}, time.Second: {"m1", "m2", "m5"},
+		2 * time.Second: {"m3", "m4", "m5"}} {
 		if *kills < 2 && apart != time.Second {
 			continue // in a long run
 		}
 		t.Run(fmt.Sprintf("%v apart, %v are left", apart, rest), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := gridtest.Start(t, gridtest.Config{Members: 5, Durable: true, Change: func(_ string, c *grid.Config) { c.Voters, c.Partitions = 5, *somePartitions }})
+				g := gridtest.Start(t, gridtest.Config{Members: 5, Durable: true,
+					Change: func(_ string, c *grid.Config) { c.Voters, c.Partitions = 5, *somePartitions }})
 				ids := newChecker(t)
 				orders := create(t, g.Client("c"), "orders", 0)
 				ids.caller("c").must(orders, 100)

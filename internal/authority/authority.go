@@ -69,7 +69,8 @@ func NewOf(grid, name string, now time.Time, ttl time.Duration) (*Authority, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-skew), NotAfter: now.Add(ttl),
-		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign, URIs: uris,
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		URIs: uris,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -144,7 +145,8 @@ func (a *Authority) Issue(r Request, now time.Time) (certPEM, privateKey []byte,
 		until = a.cert.NotAfter
 	}
 	if !until.After(now) {
-		return nil, nil, fmt.Errorf("%w: the authority's certificate ended at %s; make a new one with snowgrid secure rotate", security.ErrInvalid, a.cert.NotAfter.UTC().Format(time.RFC3339))
+		return nil, nil, fmt.Errorf("%w: the authority's certificate ended at %s; make a new one with snowgrid secure rotate",
+			security.ErrInvalid, a.cert.NotAfter.UTC().Format(time.RFC3339))
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: r.Name}, NotBefore: now.Add(-skew), NotAfter: until,

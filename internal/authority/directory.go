@@ -91,7 +91,9 @@ type Directory struct {
 func Open(dir string) (*Directory, error) {
 	certFile, keyFile := filepath.Join(dir, security.AuthorityFile), filepath.Join(dir, security.AuthorityKeyFile)
 	if _, err := os.Stat(keyFile); os.IsNotExist(err) {
-		return nil, fmt.Errorf("%w: %s has no %s, so nothing can be issued there; give the directory that snowgrid secure init made", security.ErrInvalid, dir, security.AuthorityKeyFile)
+		return nil,
+			fmt.Errorf("%w: %s has no %s, so nothing can be issued there; give the directory that snowgrid secure init made",
+				security.ErrInvalid, dir, security.AuthorityKeyFile)
 	}
 	a, err := Load(certFile, keyFile)
 	if err != nil {

@@ -34,7 +34,8 @@ func (d *Directory) RotateGossip() (GossipStep, error) {
 	case f.next != "":
 		return GossipUsed, f.write(d, f.next, earlierMark, f.keys...)
 	case len(f.keys) > 1:
-		return 0, fmt.Errorf("%w: %s has %d keys, of which the first encrypts; end the rotation with snowgrid secure rotate gossip --finish", security.ErrInvalid, security.GossipKeysFile, len(f.keys))
+		return 0,
+			fmt.Errorf("%w: %s has %d keys, of which the first encrypts; end the rotation with snowgrid secure rotate gossip --finish", security.ErrInvalid, security.GossipKeysFile, len(f.keys))
 	}
 	return GossipAdded, f.write(d, f.keys[0], nextMark, strings.TrimSpace(string(newGossipKey())))
 }
@@ -48,7 +49,8 @@ func (d *Directory) FinishGossip() error {
 	case f.next != "":
 		return fmt.Errorf("%w: the new key does not encrypt yet; run snowgrid secure rotate gossip once more when every member has the present file", security.ErrInvalid)
 	case len(f.keys) < 2:
-		return fmt.Errorf("%w: no rotation of the gossip's keys is in progress; begin one with snowgrid secure rotate gossip", security.ErrInvalid)
+		return fmt.Errorf("%w: no rotation of the gossip's keys is in progress; begin one with snowgrid secure rotate gossip",
+			security.ErrInvalid)
 	}
 	return f.write(d, f.keys[0], "")
 }
@@ -82,7 +84,8 @@ func (d *Directory) gossipFile() (f gossipFile, err error) {
 		}
 	}
 	if len(f.keys) == 0 {
-		return f, fmt.Errorf("%w: %s has no key; give it one, 32 random bytes in base64", security.ErrInvalid, security.GossipKeysFile)
+		return f, fmt.Errorf("%w: %s has no key; give it one, 32 random bytes in base64", security.ErrInvalid,
+			security.GossipKeysFile)
 	}
 	return f, nil
 }

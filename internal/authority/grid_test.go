@@ -11,7 +11,8 @@ import (
 
 // TestGridOfAnAuthority: no certificates are made for a grid that would not be formed.
 func TestGridOfAnAuthority(t *testing.T) {
-	for name, want := range map[string]error{"größe 1": nil, "a\u202eb": security.ErrInvalid, "a ": security.ErrInvalid, "a\nb": security.ErrInvalid} {
+	for name, want := range map[string]error{"größe 1": nil, "a\u202eb": security.ErrInvalid, "a ": security.ErrInvalid,
+		"a\nb": security.ErrInvalid} {
 		if _, err := authority.NewOf(name, "ca", time.Unix(0, 0), time.Hour); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", name, err, want)
 		}

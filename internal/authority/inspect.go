@@ -64,7 +64,8 @@ func Inspect(dir string, now time.Time) (Contents, error) {
 	for i, cert := range authorities {
 		c := describe(security.AuthorityFile, cert, now)
 		if c.Role = security.NoRole; i > 0 {
-			c.Warnings = append(c.Warnings, "a rotation of the authority is in progress: end it with snowgrid secure rotate authority --finish")
+			c.Warnings = append(c.Warnings,
+				"a rotation of the authority is in progress: end it with snowgrid secure rotate authority --finish")
 		}
 		out.Certificates = append(out.Certificates, c)
 	}
@@ -88,7 +89,8 @@ func Inspect(dir string, now time.Time) (Contents, error) {
 			out.Issuing = append(out.Issuing, e.Name())
 		}
 		if info, err := e.Info(); err == nil && IsSecret(e.Name()) && info.Mode().Perm()&0o077 != 0 {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("other users may read %s (%v): run chmod 600 %s", e.Name(), info.Mode().Perm(), filepath.Join(dir, e.Name())))
+			out.Warnings = append(out.Warnings, fmt.Sprintf("other users may read %s (%v): run chmod 600 %s", e.Name(),
+				info.Mode().Perm(), filepath.Join(dir, e.Name())))
 		}
 	}
 	return out, nil
@@ -99,7 +101,8 @@ func describe(name string, cert *x509.Certificate, now time.Time) Certificate {
 	p := security.Identity(cert, nil)
 	sum := sha256.Sum256(cert.Raw)
 	c := Certificate{
-		File: name, Name: cert.Subject.CommonName, Role: p.Role, Grid: p.Grid, Names: append([]security.Pattern{}, p.Names...), Hosts: append([]string{}, hostsOf(cert)...),
+		File: name, Name: cert.Subject.CommonName, Role: p.Role, Grid: p.Grid,
+		Names: append([]security.Pattern{}, p.Names...), Hosts: append([]string{}, hostsOf(cert)...),
 		Begins: cert.NotBefore, Ends: cert.NotAfter, Fingerprint: hex.EncodeToString(sum[:8]), Warnings: []string{},
 	}
 	switch left := cert.NotAfter.Sub(now); {

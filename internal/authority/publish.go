@@ -37,7 +37,8 @@ func publish(dir string, files []file) (err error) {
 	}
 	beside, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".new-")
 	if err != nil {
-		return fmt.Errorf("%w: %s cannot be made: %w; give a directory whose parent exists and can be written", security.ErrInvalid, dir, err)
+		return fmt.Errorf("%w: %s cannot be made: %w; give a directory whose parent exists and can be written",
+			security.ErrInvalid, dir, err)
 	}
 	defer func() {
 		if err != nil {

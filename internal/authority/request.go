@@ -29,7 +29,8 @@ const (
 )
 
 // hostName matches a DNS name, which may begin with a wildcard.
-var hostName = regexp.MustCompile(`^(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
+var hostName = regexp.MustCompile(
+	`^(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
 
 // check rejects a request that cannot produce a usable certificate.
 func (r Request) check() error {
@@ -40,13 +41,15 @@ func (r Request) check() error {
 		return err
 	}
 	if len(r.Names) > maxNames || len(r.Hosts) > maxHosts {
-		return fmt.Errorf("%w: %d names and %d hosts; give at most %d of each", security.ErrInvalid, len(r.Names), len(r.Hosts), maxNames)
+		return fmt.Errorf("%w: %d names and %d hosts; give at most %d of each", security.ErrInvalid, len(r.Names),
+			len(r.Hosts), maxNames)
 	}
 	if err := security.CheckNames(r.Role, r.Names); err != nil {
 		return err
 	}
 	if len(r.Hosts) > 0 && r.Role != security.Member {
-		return fmt.Errorf("%w: hosts %q for the role %s; only members are called, so give none", security.ErrInvalid, r.Hosts, r.Role)
+		return fmt.Errorf("%w: hosts %q for the role %s; only members are called, so give none", security.ErrInvalid,
+			r.Hosts, r.Role)
 	}
 	for _, host := range r.Hosts {
 		if net.ParseIP(host) == nil && (len(host) > 253 || !hostName.MatchString(host)) {
@@ -62,7 +65,8 @@ func (r Request) check() error {
 // checkName rejects a certificate name that logs and terminals cannot display.
 func checkName(name string) error {
 	if len(name) > maxName || !utf8.ValidString(name) {
-		return fmt.Errorf("%w: name %.80q has %d bytes; give at most %d bytes of UTF-8", security.ErrInvalid, name, len(name), maxName)
+		return fmt.Errorf("%w: name %.80q has %d bytes; give at most %d bytes of UTF-8", security.ErrInvalid, name,
+			len(name), maxName)
 	}
 	for _, r := range name {
 		if !unicode.IsPrint(r) {

@@ -61,7 +61,8 @@ func (d *Directory) FinishAuthority() error {
 		return err
 	}
 	if len(trusted) < 2 || !trusted[0].Equal(d.authority.cert) {
-		return fmt.Errorf("%w: no rotation of the authority is in progress; begin one with snowgrid secure rotate authority", security.ErrInvalid)
+		return fmt.Errorf("%w: no rotation of the authority is in progress; begin one with snowgrid secure rotate authority",
+			security.ErrInvalid)
 	}
 	names, err := certificateFiles(d.path)
 	if err != nil {
@@ -101,7 +102,8 @@ func (d *Directory) RotateCertificates(ttl time.Duration, now time.Time) ([]secu
 		}
 		p := security.Identity(cert, nil)
 		if string(p.Role)+certificateSuffix != name {
-			return nil, fmt.Errorf("%w: %s is a certificate of %s; move it away, or issue it with snowgrid secure issue", security.ErrInvalid, filepath.Join(d.path, name), p)
+			return nil, fmt.Errorf("%w: %s is a certificate of %s; move it away, or issue it with snowgrid secure issue",
+				security.ErrInvalid, filepath.Join(d.path, name), p)
 		}
 		r := Request{Name: p.Name, Role: p.Role, Names: p.Names, TTL: ttl}
 		if ttl == 0 {
@@ -118,7 +120,8 @@ func (d *Directory) RotateCertificates(ttl time.Duration, now time.Time) ([]secu
 		roles = append(roles, p.Role)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%w: %s has no certificates of roles; issue them with snowgrid secure issue", security.ErrInvalid, d.path)
+		return nil, fmt.Errorf("%w: %s has no certificates of roles; issue them with snowgrid secure issue",
+			security.ErrInvalid, d.path)
 	}
 	return roles, d.replaceAll(files...)
 }
@@ -153,7 +156,8 @@ func (d *Directory) FinishTokens() error {
 		return err
 	}
 	if len(ids) < 2 {
-		return fmt.Errorf("%w: no rotation of tokens is in progress; begin one with snowgrid secure rotate tokens", security.ErrInvalid)
+		return fmt.Errorf("%w: no rotation of tokens is in progress; begin one with snowgrid secure rotate tokens",
+			security.ErrInvalid)
 	}
 	first, _ := pem.Decode(text)
 	return d.replaceAll(file{security.TokensFile, pem.EncodeToMemory(first)})

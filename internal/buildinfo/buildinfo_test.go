@@ -14,8 +14,9 @@ func TestBuildOf(t *testing.T) {
 		want Build
 		word string
 	}{
-		"nothing recorded":  {nil, Build{Version: "devel"}, "devel"},
-		"a released binary": {&debug.BuildInfo{Main: debug.Module{Path: module, Version: "v1.2.0"}}, Build{Version: "v1.2.0"}, "v1.2.0"},
+		"nothing recorded": {nil, Build{Version: "devel"}, "devel"},
+		"a released binary": {&debug.BuildInfo{Main: debug.Module{Path: module, Version: "v1.2.0"}},
+			Build{Version: "v1.2.0"}, "v1.2.0"},
 		"a tree": {
 			&debug.BuildInfo{Main: debug.Module{Path: module, Version: "(devel)"}, Settings: []debug.BuildSetting{
 				setting("vcs.revision", hash), setting("vcs.modified", "true"), setting("vcs.time", "2026-11-22T20:00:00Z"),
@@ -24,7 +25,8 @@ func TestBuildOf(t *testing.T) {
 		},
 		"embedded": {
 			&debug.BuildInfo{
-				Main: debug.Module{Path: "example.org/shop", Version: "v9.9.9"}, Deps: []*debug.Module{{Path: "example.org/x", Version: "v3.0.0"}, {Path: module, Version: "v1.1.0"}},
+				Main:     debug.Module{Path: "example.org/shop", Version: "v9.9.9"},
+				Deps:     []*debug.Module{{Path: "example.org/x", Version: "v3.0.0"}, {Path: module, Version: "v1.1.0"}},
 				Settings: []debug.BuildSetting{setting("vcs.revision", hash)},
 			},
 			Build{Version: "v1.1.0"}, "v1.1.0",

@@ -33,7 +33,8 @@ func Clocks(readings []Reading) (median, latest Tick, err error) {
 	median, latest = lowerMedian(clocks), slices.Max(clocks)
 	for _, r := range readings {
 		if ahead := r.At.Sub(median); ahead > JumpLimit {
-			return 0, 0, fmt.Errorf("%w: the clock of member %s shows %s, %v ahead of the median of %d members; at most %v is accepted: set the clocks",
+			return 0, 0, fmt.Errorf(
+				"%w: the clock of member %s shows %s, %v ahead of the median of %d members; at most %v is accepted: set the clocks",
 				ErrClock, r.Member, text(r.At), ahead.Duration(), len(readings), JumpLimit.Duration())
 		}
 	}

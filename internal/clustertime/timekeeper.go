@@ -39,7 +39,8 @@ func CheckClockAfter(now, last Tick) error {
 	if last <= 0 || now.Sub(last) <= longestStop {
 		return nil
 	}
-	return fmt.Errorf("%w: it shows %s, more than 20 years after the last time of this grid, %s; set this machine's clock and start again",
+	return fmt.Errorf(
+		"%w: it shows %s, more than 20 years after the last time of this grid, %s; set this machine's clock and start again",
 		ErrClock, text(now), text(last))
 }
 

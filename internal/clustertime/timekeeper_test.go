@@ -30,7 +30,8 @@ func TestCheckClock(t *testing.T) {
 			t.Errorf("%d: %v", c.now, err)
 		}
 	}
-	if err := CheckClock(0); !strings.Contains(err.Error(), "1970-01-01T00:00:00Z") || !strings.Contains(err.Error(), "set this machine's clock") {
+	if err := CheckClock(0); !strings.Contains(err.Error(), "1970-01-01T00:00:00Z") ||
+		!strings.Contains(err.Error(), "set this machine's clock") {
 		t.Errorf("the message names no time or no fix: %v", err)
 	}
 }
@@ -43,8 +44,10 @@ func TestClockBoundMoves(t *testing.T) {
 		if err := CheckClock(now); err != nil {
 			t.Errorf("%d: %v", ends, err)
 		}
-		for last, want := range map[Tick]bool{0: true, now: true, now + 5: true, now - Tick(longestStop): true, now - Tick(longestStop) - 1: false} {
-			if err := CheckClockAfter(now, last); (err == nil) != want || err != nil && (!errors.Is(err, ErrClock) || !strings.Contains(err.Error(), text(last))) {
+		for last, want := range map[Tick]bool{0: true, now: true, now + 5: true, now - Tick(longestStop): true,
+			now - Tick(longestStop) - 1: false} {
+			if err := CheckClockAfter(now, last); (err == nil) != want || err != nil &&
+				(!errors.Is(err, ErrClock) || !strings.Contains(err.Error(), text(last))) {
 				t.Errorf("%d, the last time %d ms before: %v", ends, now-last, err)
 			}
 		}
@@ -106,7 +109,8 @@ func TestJumpWhileRaisesFail(t *testing.T) {
 	var k Timekeeper
 	for elapsed := time.Second; elapsed <= time.Second+JumpAgreement; elapsed += time.Second {
 		next, kept, v := k.Next(prev, elapsed, clocks, 1)
-		if agreed := elapsed - time.Second; v.Agreed != agreed || v.Held != (agreed < JumpAgreement) || v.Held == (next == clocks[0]) {
+		if agreed := elapsed - time.Second; v.Agreed != agreed || v.Held != (agreed < JumpAgreement) ||
+			v.Held == (next == clocks[0]) {
 			t.Fatalf("%v after the last raise: %d, %+v", elapsed, next, v)
 		}
 		k = kept
@@ -145,7 +149,8 @@ func TestTimekeeperLimits(t *testing.T) {
 	if next, _, v := k.Next(now, 0, []Tick{now.Add(JumpLimit + 1)}, 1); next != now || !v.Held {
 		t.Errorf("a jump over the limit: %d %+v", next-now, v)
 	}
-	for _, outage := range []time.Duration{time.Hour, 17 * time.Hour, 60 * 24 * time.Hour} { // of a process that ran all the time
+	// of a process that ran all the time
+	for _, outage := range []time.Duration{time.Hour, 17 * time.Hour, 60 * 24 * time.Hour} {
 		right := now.Add(SpanOf(outage))
 		if next, _, v := k.Next(now, outage, []Tick{right}, 1); next != right || v.Held {
 			t.Errorf("%v after the last raise: %v behind, %+v", outage, right.Sub(next).Duration(), v)

@@ -36,11 +36,16 @@ func Attackers(grid *authority.Authority, now time.Time, names ...security.Patte
 		role security.Role // that members believe
 		is   authority.Request
 	}{
-		{"a member's certificate of another authority", foreign, now, "", authority.Request{Name: "m1", Role: security.Member}},
-		{"a member's certificate of last year", grid, now.Add(-366 * 24 * time.Hour), "", authority.Request{Name: "m1", Role: security.Member}},
-		{"a member's certificate of next year", grid, now.Add(300 * 24 * time.Hour), "", authority.Request{Name: "m1", Role: security.Member}},
-		{"a reader's certificate", grid, now, security.Reader, authority.Request{Name: "evil", Role: security.Reader, Names: names}},
-		{"a holder's certificate", grid, now, security.Holder, authority.Request{Name: "evil", Role: security.Holder, Names: names}},
+		{"a member's certificate of another authority", foreign, now, "",
+			authority.Request{Name: "m1", Role: security.Member}},
+		{"a member's certificate of last year", grid, now.Add(-366 * 24 * time.Hour), "",
+			authority.Request{Name: "m1", Role: security.Member}},
+		{"a member's certificate of next year", grid, now.Add(300 * 24 * time.Hour), "",
+			authority.Request{Name: "m1", Role: security.Member}},
+		{"a reader's certificate", grid, now, security.Reader, authority.Request{Name: "evil", Role: security.Reader,
+			Names: names}},
+		{"a holder's certificate", grid, now, security.Holder, authority.Request{Name: "evil", Role: security.Holder,
+			Names: names}},
 	} {
 		cert, err := Issue(c.by, c.at, c.is)
 		if err != nil {
@@ -56,11 +61,13 @@ func Attackers(grid *authority.Authority, now time.Time, names ...security.Patte
 	if err != nil {
 		return nil, err
 	}
-	out = append(out, &Attacker{Name: "an admin's certificate limited to names", Role: security.Admin, Names: names, TLS: Trusting(grid, cert), Refusal: security.ErrDenied})
+	out = append(out, &Attacker{Name: "an admin's certificate limited to names", Role: security.Admin, Names: names,
+		TLS: Trusting(grid, cert), Refusal: security.ErrDenied})
 	if cert, err = signedByHolder(grid, now); err != nil {
 		return nil, err
 	}
-	return append(out, &Attacker{Name: "a member's certificate that a holder signed", TLS: Trusting(grid, cert), Refusal: ErrUnwelcome}), nil
+	return append(out, &Attacker{Name: "a member's certificate that a holder signed", TLS: Trusting(grid, cert),
+		Refusal: ErrUnwelcome}), nil
 }
 
 // Issue returns a new certificate of an authority.
@@ -88,7 +95,8 @@ func limitedAdmin(grid *authority.Authority, now time.Time, names []security.Pat
 		return tls.Certificate{}, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "evil"}, NotBefore: now.Add(-time.Minute), NotAfter: now.Add(365 * 24 * time.Hour),
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "evil"}, NotBefore: now.Add(-time.Minute),
+		NotAfter:    now.Add(365 * 24 * time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, URIs: security.URIs(security.Admin, names),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, own.Leaf, key.Public(), own.PrivateKey)
@@ -110,9 +118,11 @@ func signedByHolder(grid *authority.Authority, now time.Time) (tls.Certificate, 
 		return tls.Certificate{}, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "m1"}, NotBefore: now.Add(-time.Minute), NotAfter: now.Add(time.Hour),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}, DNSNames: []string{security.MemberServerName},
-		URIs: security.URIs(security.Member, nil),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "m1"}, NotBefore: now.Add(-time.Minute),
+		NotAfter:    now.Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		DNSNames:    []string{security.MemberServerName},
+		URIs:        security.URIs(security.Member, nil),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), holder.PrivateKey)
 	if err != nil {

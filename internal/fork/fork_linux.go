@@ -11,7 +11,8 @@ const wipeOnFork = 18
 // mark returns a number on a page of its own that the child of a fork has zeroed, or one on the
 // heap where the kernel does not offer that.
 func mark() *uint32 {
-	data, err := syscall.Mmap(-1, 0, syscall.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	data, err := syscall.Mmap(-1, 0, syscall.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		return new(uint32(1))
 	}

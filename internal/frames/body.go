@@ -38,7 +38,8 @@ func (b *Body) Read(p []byte) (int, error) {
 			return n, err
 		}
 		if ask {
-			if err := b.exchange.server.send(b.exchange.Done(), frame.Header{Kind: frame.Continue, Number: b.exchange.number}, nil, nil); err != nil {
+			if err := b.exchange.server.send(b.exchange.Done(), frame.Header{Kind: frame.Continue, Number: b.exchange.number},
+				nil, nil); err != nil {
 				return 0, err
 			}
 		}

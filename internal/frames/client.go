@@ -53,7 +53,8 @@ func (c *Client) Do(ctx context.Context, head frame.Head, body []byte) (status i
 
 // DoBy is Do with a deadline, unless that is zero: after it the error matches
 // context.DeadlineExceeded.
-func (c *Client) DoBy(ctx context.Context, by time.Time, head frame.Head, body []byte) (status int, answer []byte, err error) {
+func (c *Client) DoBy(ctx context.Context, by time.Time, head frame.Head, body []byte) (status int, answer []byte,
+	err error) {
 	call, err := c.begin(ctx, by, head, body, true)
 	if err != nil {
 		return 0, nil, err
@@ -72,7 +73,8 @@ const startedMax = StreamsMax * 3 / 8
 // calls done once, with the answer or an error as from DoBy. done must not wait, and must not keep
 // the answer. Start reports false, and never calls done, if Do has to make the call: the body is
 // long, the connection has ended, or it has too many calls.
-func (c *Client) Start(by time.Time, head frame.Head, body []byte, done func(status int, answer []byte, err error)) bool {
+func (c *Client) Start(by time.Time, head frame.Head, body []byte,
+	done func(status int, answer []byte, err error)) bool {
 	if len(body) > frame.Inline || c.link.open.Load() >= startedMax || !c.link.hasRoom() {
 		return false
 	}
@@ -122,7 +124,8 @@ func (c *Client) begin(ctx context.Context, by time.Time, head frame.Head, body 
 	}
 	c.add(call)
 	c.late.note(by)
-	err = c.link.send(ctx.Done(), frame.Header{Kind: frame.Request, Number: call.number}, first, body[:min(len(body), frame.Inline)])
+	err = c.link.send(ctx.Done(), frame.Header{Kind: frame.Request, Number: call.number}, first,
+		body[:min(len(body), frame.Inline)])
 	if err != nil {
 		c.remove(call)
 		if err = because(ctx, err); errors.Is(err, ErrEnded) {

@@ -34,7 +34,8 @@ func serving(t *testing.T, bare bool, handler Handler) *ends {
 	workers := &Workers{}
 	busy := func() (int, []byte) { return 503, []byte("busy") }
 	go func() {
-		e.ended <- Server{Workers: workers, Busy: busy, Handler: handler}.Serve(context.Background(), far, bufio.NewReader(far))
+		e.ended <- Server{Workers: workers, Busy: busy, Handler: handler}.Serve(context.Background(), far,
+			bufio.NewReader(far))
 	}()
 	if !bare {
 		e.client = NewClient(near, bufio.NewReader(near), nil)
@@ -92,7 +93,8 @@ func TestSlowCallDelaysNoOther(t *testing.T) {
 			go slow(200)
 		}
 		synctest.Wait()
-		if status, answer, err := e.client.Do(t.Context(), frame.Head{Path: "/fast"}, []byte("a")); err != nil || status != 200 || string(answer) != "a" {
+		if status, answer, err := e.client.Do(t.Context(), frame.Head{Path: "/fast"}, []byte("a")); err != nil ||
+			status != 200 || string(answer) != "a" {
 			t.Errorf("status %d, %q, %v", status, answer, err)
 		}
 		go slow(200)
@@ -171,7 +173,8 @@ func TestIdleConnectionsEnd(t *testing.T) {
 			t.Errorf("it ended after %v", took)
 		}
 		<-e.ended
-		if _, _, err := e.client.Do(t.Context(), frame.Head{}, nil); !errors.Is(err, ErrNotSent) || !errors.Is(err, ErrEnded) {
+		if _, _, err := e.client.Do(t.Context(), frame.Head{}, nil); !errors.Is(err, ErrNotSent) ||
+			!errors.Is(err, ErrEnded) {
 			t.Errorf("a call ends with %v", err)
 		}
 	})
@@ -181,7 +184,8 @@ func TestIdleConnectionsEnd(t *testing.T) {
 func request(number uint32, length int, inline string) []byte {
 	head, _ := frame.AppendHead(nil, frame.Head{Path: "/x", Length: uint32(length)})
 	head = append(head, inline...)
-	return append(frame.AppendHeader(nil, frame.Header{Length: uint32(len(head)), Number: number, Kind: frame.Request}), head...)
+	return append(frame.AppendHeader(nil, frame.Header{Length: uint32(len(head)), Number: number, Kind: frame.Request}),
+		head...)
 }
 
 // TestHostileCallers: each ends with the connection, in bounded time.
@@ -197,15 +201,17 @@ func TestHostileCallers(t *testing.T) {
 		least time.Duration
 		most  time.Duration
 	}{
-		"garbage":             {sends: []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")},
-		"half a header":       {sends: half[:5], most: (stuckPeriods + 1) * period},
-		"half a request":      {sends: request(1, 3, "abc")[:20], most: (stuckPeriods + 1) * period},
-		"a byte a second":     {sends: bytes.Repeat(request(1, 4000, strings.Repeat("x", 4000)), 2), slow: true, most: (stuckPeriods + 1) * period},
-		"silence":             {most: (memberIdle + 1) * period},
-		"data for no request": {sends: append(request(1, 5000, strings.Repeat("x", frame.Inline)), data(1, "not asked for")...)},
-		"a number in use":     {sends: append(request(1, 0, ""), request(1, 0, "")...)},
-		"an answer":           {sends: append(header(frame.Header{Length: 2, Number: 1, Kind: frame.Answer}), 0, 200)},
-		"a silent caller":     {sends: request(1, 0, ""), least: period, most: (silentPeriods + 1) * period},
+		"garbage":        {sends: []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")},
+		"half a header":  {sends: half[:5], most: (stuckPeriods + 1) * period},
+		"half a request": {sends: request(1, 3, "abc")[:20], most: (stuckPeriods + 1) * period},
+		"a byte a second": {sends: bytes.Repeat(request(1, 4000, strings.Repeat("x", 4000)), 2), slow: true,
+			most: (stuckPeriods + 1) * period},
+		"silence": {most: (memberIdle + 1) * period},
+		"data for no request": {sends: append(request(1, 5000, strings.Repeat("x", frame.Inline)),
+			data(1, "not asked for")...)},
+		"a number in use": {sends: append(request(1, 0, ""), request(1, 0, "")...)},
+		"an answer":       {sends: append(header(frame.Header{Length: 2, Number: 1, Kind: frame.Answer}), 0, 200)},
+		"a silent caller": {sends: request(1, 0, ""), least: period, most: (silentPeriods + 1) * period},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -249,7 +255,8 @@ func TestCallerThatReadsNothing(t *testing.T) {
 		var sent atomic.Int64
 		go func() {
 			for i := uint32(1); ; i++ {
-				n, err := e.raw.Write(append(request(i, 1000, strings.Repeat("x", 1000)), frame.AppendHeader(nil, frame.Header{Kind: frame.Ping})...))
+				n, err := e.raw.Write(append(request(i, 1000, strings.Repeat("x", 1000)),
+					frame.AppendHeader(nil, frame.Header{Kind: frame.Ping})...))
 				if sent.Add(int64(n)); err != nil {
 					return
 				}
@@ -332,15 +339,17 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 // an error.
 func TestHostileMembers(t *testing.T) {
 	answer := func(kind frame.Kind, flags uint8, b []byte) []byte {
-		return append(frame.AppendHeader(nil, frame.Header{Length: uint32(len(b)), Number: 1, Kind: kind, Flags: flags}), b...)
+		return append(frame.AppendHeader(nil, frame.Header{Length: uint32(len(b)), Number: 1, Kind: kind, Flags: flags}),
+			b...)
 	}
 	part := bytes.Repeat([]byte("x"), frame.Chunk)
 	for name, sends := range map[string][]byte{
-		"data first":    answer(frame.Data, frame.Last, []byte{0, 200, 'x'}),
-		"no status":     answer(frame.Answer, 0, nil),
-		"two answers":   append(answer(frame.Answer, 0, []byte{0, 200}), answer(frame.Answer, frame.Last, []byte{0, 200})...),
-		"a request":     request(1, 0, ""),
-		"without end":   append(answer(frame.Answer, 0, []byte{0, 200}), bytes.Repeat(answer(frame.Data, 0, part), wire.MaxBody/frame.Chunk+1)...),
+		"data first":  answer(frame.Data, frame.Last, []byte{0, 200, 'x'}),
+		"no status":   answer(frame.Answer, 0, nil),
+		"two answers": append(answer(frame.Answer, 0, []byte{0, 200}), answer(frame.Answer, frame.Last, []byte{0, 200})...),
+		"a request":   request(1, 0, ""),
+		"without end": append(answer(frame.Answer, 0, []byte{0, 200}),
+			bytes.Repeat(answer(frame.Data, 0, part), wire.MaxBody/frame.Chunk+1)...),
 		"garbage":       []byte("HTTP/1.1 400 Bad Request\r\n"),
 		"half and ends": answer(frame.Answer, 0, []byte{0, 200})[:5],
 	} {

@@ -21,7 +21,8 @@ import (
 func quickly(t *testing.T, quick Quick, handler Handler) *ends {
 	near, far := net.Pipe()
 	e := &ends{raw: near, ended: make(chan error, 1)}
-	of := Server{Workers: &Workers{}, Busy: func() (int, []byte) { return 503, []byte("busy") }, Quick: quick, Handler: handler}
+	of := Server{Workers: &Workers{}, Busy: func() (int, []byte) { return 503, []byte("busy") }, Quick: quick,
+		Handler: handler}
 	go func() { e.ended <- of.Serve(context.Background(), far, bufio.NewReader(far)) }()
 	t.Cleanup(func() { _ = near.Close(); of.Workers.Close() })
 	return e
@@ -59,7 +60,8 @@ func TestQuick(t *testing.T) {
 		for path, served := range map[string]struct {
 			size, times int
 			slow        bool
-		}{"/now": {10, 1, false}, "/later": {10, 1, false}, "/long": {1, 2 * frame.Chunk, false}, "/other": {10, 1, true}, "/now/": {frame.Inline, 1, true}} {
+		}{"/now": {10, 1, false}, "/later": {10, 1, false}, "/long": {1, 2 * frame.Chunk, false}, "/other": {10, 1, true},
+			"/now/": {frame.Inline, 1, true}} {
 			before := slow.Load()
 			var all sync.WaitGroup
 			for range 2 * StreamsMax / 4 { // a place is free when its request has been answered
@@ -76,7 +78,8 @@ func TestQuick(t *testing.T) {
 				t.Errorf("%s: %d requests were served by the handler", path, by)
 			}
 		}
-		if status, answer, err := c.Do(t.Context(), frame.Head{Path: "/now"}, make([]byte, frame.Inline+1)); err != nil || status != 207 || len(answer) != frame.Inline+1 {
+		if status, answer, err := c.Do(t.Context(), frame.Head{Path: "/now"}, make([]byte, frame.Inline+1)); err != nil ||
+			status != 207 || len(answer) != frame.Inline+1 {
 			t.Errorf("a body that comes later: status %d, %d bytes, %v", status, len(answer), err)
 		}
 	})
@@ -115,7 +118,8 @@ func TestLimitOfRequest(t *testing.T) {
 		if ended != [3]time.Duration{3 * time.Second, time.Second, 5 * time.Second} {
 			t.Errorf("the contexts ended after %v", ended)
 		}
-		if !errors.Is(why[0], context.DeadlineExceeded) || !errors.Is(why[1], context.DeadlineExceeded) || !errors.Is(why[2], context.Canceled) {
+		if !errors.Is(why[0], context.DeadlineExceeded) || !errors.Is(why[1], context.DeadlineExceeded) ||
+			!errors.Is(why[2], context.Canceled) {
 			t.Errorf("the contexts ended with %v", why)
 		}
 		_ = e.raw.Close()
@@ -198,11 +202,12 @@ func TestStart(t *testing.T) {
 		ends := map[string][]ending{}
 		began := time.Now()
 		start := func(path, body string) bool {
-			return e.client.Start(time.Now().Add(time.Second), frame.Head{Path: path}, []byte(body), func(status int, answer []byte, err error) {
-				mu.Lock()
-				defer mu.Unlock()
-				ends[path] = append(ends[path], ending{status, string(answer), err, time.Since(began)})
-			})
+			return e.client.Start(time.Now().Add(time.Second), frame.Head{Path: path}, []byte(body),
+				func(status int, answer []byte, err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					ends[path] = append(ends[path], ending{status, string(answer), err, time.Since(began)})
+				})
 		}
 		for _, path := range []string{"/x", "/never", "/parts"} {
 			if !start(path, "b") {
@@ -232,7 +237,8 @@ func TestStart(t *testing.T) {
 			t.Errorf("an answer in parts: %+v", got)
 		}
 		got := ends["/never"]
-		if len(got) != 1+startedMax || !errors.Is(got[0].err, context.DeadlineExceeded) || got[0].after != time.Second || !errors.Is(got[1].err, ErrEnded) {
+		if len(got) != 1+startedMax || !errors.Is(got[0].err, context.DeadlineExceeded) || got[0].after != time.Second ||
+			!errors.Is(got[1].err, ErrEnded) {
 			t.Errorf("without an answer: %d calls, %+v", len(got), got[:min(len(got), 2)])
 		}
 	})
@@ -254,7 +260,8 @@ func TestCallWithDeadline(t *testing.T) {
 				t.Errorf("a call of %v ended after %v: %v", d, took, err)
 			}
 		}
-		if _, answer, err := e.client.DoBy(t.Context(), time.Now().Add(time.Second), frame.Head{}, []byte("a")); err != nil || string(answer) != "a" {
+		if _, answer, err := e.client.DoBy(t.Context(), time.Now().Add(time.Second), frame.Head{}, []byte("a")); err != nil ||
+			string(answer) != "a" {
 			t.Errorf("%q, %v", answer, err)
 		}
 	})

@@ -24,7 +24,8 @@ func TestReaderGrows(t *testing.T) {
 	}{
 		"one by one":    {[]int{60, 70, 80}, iotest.OneByteReader, calmBuffer},
 		"a large frame": {[]int{8000, 60}, func(r io.Reader) io.Reader { return r }, calmBuffer},
-		"a burst":       {[]int{60, 70, 80, 90, 100, 110, 120, 130, 140, 8000, 60}, func(r io.Reader) io.Reader { return r }, burstBuffer},
+		"a burst": {[]int{60, 70, 80, 90, 100, 110, 120, 130, 140, 8000, 60}, func(r io.Reader) io.Reader { return r },
+			burstBuffer},
 	} {
 		var all []byte
 		for _, n := range c.sizes {

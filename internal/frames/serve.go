@@ -57,7 +57,8 @@ func (r *Request) Begin(status int, part []byte) {
 		x.server.open.Add(-1)
 	})
 	var head [2]byte
-	x.server.force(frame.Header{Kind: frame.Answer, Number: x.number}, frame.AppendStatus(head[:0], status), part, func() {})
+	x.server.force(frame.Header{Kind: frame.Answer, Number: x.number}, frame.AppendStatus(head[:0], status),
+		part, func() {})
 }
 
 // Push adds a part of at most frame.Chunk bytes to the stream opened by Begin. It does not wait: it
@@ -70,7 +71,8 @@ func (r *Request) Push(part []byte) bool {
 func (r *Request) End() {
 	x := r.exchange
 	if x.Err() == nil {
-		x.server.force(frame.Header{Kind: frame.Data, Number: x.number, Flags: frame.Last}, nil, nil, func() { x.server.forget(x) })
+		x.server.force(frame.Header{Kind: frame.Data, Number: x.number, Flags: frame.Last}, nil, nil,
+			func() { x.server.forget(x) })
 	}
 	x.cancel()
 }

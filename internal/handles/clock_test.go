@@ -68,7 +68,8 @@ func TestClockWait(t *testing.T) {
 		if d, err := took(t.Context(), someTime, nil); err != nil || d != 100*time.Millisecond {
 			t.Errorf("until the time was known: %v, %v", d, err)
 		}
-		if d, err := took(t.Context(), c.Now()+2500, nil); err != nil || d < 2500*time.Millisecond || d > 2502*time.Millisecond {
+		if d, err := took(t.Context(), c.Now()+2500, nil); err != nil || d < 2500*time.Millisecond ||
+			d > 2502*time.Millisecond {
 			t.Errorf("2.5 s: %v, %v", d, err)
 		}
 		wake := make(chan struct{})

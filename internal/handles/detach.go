@@ -28,10 +28,12 @@ func (r *Registry[S]) Leave(ctx context.Context, releases *Releases, clock *Cloc
 	defer cancel()
 	failed := r.detachAll(bounded)
 	if err := releases.Await(bounded); err != nil && failed == nil {
-		failed = fmt.Errorf("%s: leave: not every logical node was released: %w: %w", r.tasks.pkg, sequencer.ErrUnavailable, err)
+		failed = fmt.Errorf("%s: leave: not every logical node was released: %w: %w", r.tasks.pkg,
+			sequencer.ErrUnavailable, err)
 	}
 	if failed != nil && bounded.Err() != nil && ctx.Err() == nil && r.tasks.Err() == nil {
-		return failure.Errorf(sequencer.ErrUnavailable, "%s: leave: logical nodes not released before their grants ended: %s", r.tasks.pkg, failed.Error())
+		return failure.Errorf(sequencer.ErrUnavailable, "%s: leave: logical nodes not released before their grants ended: %s",
+			r.tasks.pkg, failed.Error())
 	}
 	return failed
 }
@@ -78,5 +80,6 @@ func DetachIdle(ctx context.Context, control *sequencer.Control, within time.Dur
 
 // Settled reports whether a detach's error means that nothing is held.
 func Settled(err error) bool {
-	return errors.Is(err, sequencer.ErrDetached) || errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)
+	return errors.Is(err, sequencer.ErrDetached) || errors.Is(err, sequencer.ErrDestroyed) ||
+		errors.Is(err, sequencer.ErrClosed)
 }

@@ -56,7 +56,8 @@ type Keeper[S any] interface {
 
 // New returns a registry for a client with these tasks.
 func New[S any](tasks *Tasks, keeper Keeper[S]) *Registry[S] {
-	return &Registry[S]{tasks: tasks, keeper: keeper, turns: turns{byName: map[string]*turn{}}, byName: map[string]*Entry[S]{}}
+	return &Registry[S]{tasks: tasks, keeper: keeper, turns: turns{byName: map[string]*turn{}},
+		byName: map[string]*Entry[S]{}}
 }
 
 // Create returns the handle for a definition's name, and attaches it if Owed. If there is none,
@@ -66,7 +67,8 @@ func New[S any](tasks *Tasks, keeper Keeper[S]) *Registry[S] {
 // Errors: from make; as [sequencer.Sequencer.AttachLogicalNode]; sequencer.ErrConflict if the
 // process has the name with another definition; ErrClosed; and, when ctx ends, an error that
 // matches ctx.Err() and ErrUnavailable.
-func (r *Registry[S]) Create(ctx context.Context, def sequencer.Definition, make func() (*Entry[S], error)) (*sequencer.Sequencer, error) {
+func (r *Registry[S]) Create(ctx context.Context, def sequencer.Definition,
+	make func() (*Entry[S], error)) (*sequencer.Sequencer, error) {
 	e, give, err := r.take(ctx, def.Name(), make)
 	if err != nil {
 		return nil, err
@@ -74,7 +76,8 @@ func (r *Registry[S]) Create(ctx context.Context, def sequencer.Definition, make
 	defer give()
 	h := e.Control.Handle()
 	if have := h.Definition(); have != def {
-		return nil, failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: this process has %v, requested was %v; use the existing definition, or another name",
+		return nil, failure.Errorf(sequencer.ErrConflict,
+			"sequencer %q: conflicting definition: this process has %v, requested was %v; use the existing definition, or another name",
 			def.Name(), have, def)
 	}
 	if !e.Owed {
@@ -93,7 +96,8 @@ func (r *Registry[S]) Create(ctx context.Context, def sequencer.Definition, make
 //
 // Errors: from make; sequencer.ErrClosed; and, when ctx ends, an error that matches ctx.Err() and
 // ErrUnavailable.
-func (r *Registry[S]) Open(ctx context.Context, name string, make func() (*Entry[S], error)) (*sequencer.Sequencer, error) {
+func (r *Registry[S]) Open(ctx context.Context, name string,
+	make func() (*Entry[S], error)) (*sequencer.Sequencer, error) {
 	e, give, err := r.take(ctx, name, make)
 	if err != nil {
 		return nil, err
@@ -122,7 +126,8 @@ func (r *Registry[S]) Forget(ctx context.Context, name string) error {
 
 // take waits for a name's turn and returns its handle, created by make if there is none. The caller
 // must call give at its end unless there is an error.
-func (r *Registry[S]) take(ctx context.Context, name string, make func() (*Entry[S], error)) (e *Entry[S], give func(), err error) {
+func (r *Registry[S]) take(ctx context.Context, name string, make func() (*Entry[S], error)) (e *Entry[S], give func(),
+	err error) {
 	if err := r.tasks.Err(); err != nil {
 		return nil, nil, err
 	}

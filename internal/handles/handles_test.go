@@ -83,7 +83,8 @@ func (f *fake) Attach(ctx context.Context, _ sequencer.Ref, _ sequencer.Preferen
 	}
 	f.attached++
 	id := sequencer.AttachmentID{byte(f.attached)}
-	return sequencer.Attachment{ID: id, Node: sequencer.NodeID(f.attached % 128), Grant: sequencer.Grant{From: 1, Until: 1 << 50}}, ctx.Err()
+	return sequencer.Attachment{ID: id, Node: sequencer.NodeID(f.attached % 128),
+		Grant: sequencer.Grant{From: 1, Until: 1 << 50}}, ctx.Err()
 }
 
 // Detach implements sequencer.Backend.
@@ -214,7 +215,8 @@ func TestDestroyedHandleIsReplaced(t *testing.T) {
 func TestForgetEndsTheHandle(t *testing.T) {
 	f := newFake()
 	h, _ := f.create(t, "orders")
-	if err := f.registry.Forget(t.Context(), "orders"); err != nil || f.detached != 1 || f.removed != 1 || len(f.registry.All()) != 0 {
+	if err := f.registry.Forget(t.Context(), "orders"); err != nil || f.detached != 1 || f.removed != 1 ||
+		len(f.registry.All()) != 0 {
 		t.Errorf("%v, %d detached, %d removed, %d kept", err, f.detached, f.removed, len(f.registry.All()))
 	}
 	wants(t, h.AttachLogicalNode(t.Context()), sequencer.ErrClosed)
@@ -278,7 +280,8 @@ func TestClosedRefuses(t *testing.T) {
 		wants(t, context.Cause(bound), sequencer.ErrClosed)
 		_, created := f.create(t, "users")
 		_, put := f.make(t, "users", false)()
-		for _, err := range []error{created, put, f.tasks.Begin(), f.tasks.Err(), f.registry.Forget(t.Context(), "orders"), h.AttachLogicalNode(t.Context())} {
+		for _, err := range []error{created, put, f.tasks.Begin(), f.tasks.Err(), f.registry.Forget(t.Context(), "orders"),
+			h.AttachLogicalNode(t.Context())} {
 			wants(t, err, sequencer.ErrClosed)
 		}
 		f.tasks.Go(func(context.Context) { t.Error("a task began") })

@@ -18,7 +18,8 @@ const stripesAtOnce = 8
 // an attach fails, it releases the attached ones and fails.
 //
 // Errors: from make, and as [sequencer.Sequencer.AttachLogicalNode].
-func (r *Registry[S]) Striped(ctx context.Context, stripes int, make func() (*Entry[S], error)) (*sequencer.Striped, error) {
+func (r *Registry[S]) Striped(ctx context.Context, stripes int,
+	make func() (*Entry[S], error)) (*sequencer.Striped, error) {
 	var made []*Entry[S]
 	var handles []*sequencer.Sequencer
 	for range stripes {

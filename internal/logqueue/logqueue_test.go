@@ -81,7 +81,8 @@ func TestBlockedSink(t *testing.T) {
 				close(p.open)
 				synctest.Wait()
 				lines := p.lines()
-				if len(lines) != 1025 || !strings.Contains(lines[1023], "i=1023") || !strings.Contains(lines[1024], "log lines dropped: the log was not read") || !strings.Contains(lines[1024], "lines=976") {
+				if len(lines) != 1025 || !strings.Contains(lines[1023], "i=1023") || !strings.Contains(lines[1024],
+					"log lines dropped: the log was not read") || !strings.Contains(lines[1024], "lines=976") {
 					t.Fatalf("%d lines, the last: %q", len(lines), lines[max(0, len(lines)-2):])
 				}
 				log.Info("after")

@@ -49,7 +49,8 @@ func FreeAddrs(count int) (addrs []string, err error) {
 	if len(addrs) == count {
 		return addrs, nil
 	}
-	return nil, fmt.Errorf("loopback: %d of %d ports from %d on 127.0.0.1 are free, and %d are needed; end other processes that listen there: %w", len(addrs), len(order.ports), firstPort, count, err)
+	return nil,
+		fmt.Errorf("loopback: %d of %d ports from %d on 127.0.0.1 are free, and %d are needed; end other processes that listen there: %w", len(addrs), len(order.ports), firstPort, count, err)
 }
 
 // free returns why an address cannot be listened at, nil if it can.

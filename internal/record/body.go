@@ -114,7 +114,8 @@ func Decode(text []byte, meta map[string]string) (Record, error) {
 		return Record{}, failure.Errorf(ErrDamaged, "record: body %s: %w", excerpt(text), err)
 	}
 	if b.Grant == nil {
-		return Record{}, failure.Errorf(ErrDamaged, "record: body %s has no grant: it was written by another program", excerpt(text))
+		return Record{}, failure.Errorf(ErrDamaged, "record: body %s has no grant: it was written by another program",
+			excerpt(text))
 	}
 	g := b.Grant
 	r := Record{
@@ -140,7 +141,8 @@ func decodeEmpty(meta map[string]string) (Record, error) {
 	}
 	var err error
 	if r.Version, err = strconv.ParseUint(text, 10, 63); err != nil {
-		return Record{}, failure.Errorf(ErrDamaged, "record: the body is empty, and the metadata has version %.30q: give a number, or repair the record", text)
+		return Record{}, failure.Errorf(ErrDamaged,
+			"record: the body is empty, and the metadata has version %.30q: give a number, or repair the record", text)
 	}
 	return r, nil
 }
@@ -150,7 +152,8 @@ func (r Record) agrees(meta map[string]string) error {
 	want := r.Meta()
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if have, there := meta[key]; there && have != want[key] {
-			return failure.Errorf(ErrDamaged, "record: the body has %s %.40q, and its metadata has %.40q; another program changed one of the two: repair the record", key, want[key], have)
+			return failure.Errorf(ErrDamaged,
+				"record: the body has %s %.40q, and its metadata has %.40q; another program changed one of the two: repair the record", key, want[key], have)
 		}
 	}
 	return nil
@@ -166,7 +169,8 @@ func (r Record) check() error {
 	holds := !r.Attachment.IsZero()
 	switch {
 	case r.Nonce == "" || len(r.Nonce) > textMax || len(r.Generation) > textMax:
-		return fmt.Errorf("nonce and generation have %d and %d bytes: give 1 to %d, and at most as many", len(r.Nonce), len(r.Generation), textMax)
+		return fmt.Errorf("nonce and generation have %d and %d bytes: give 1 to %d, and at most as many", len(r.Nonce),
+			len(r.Generation), textMax)
 	case len(r.Task) > TaskMax || !utf8.ValidString(r.Task+r.Nonce+r.Generation):
 		return fmt.Errorf("task, nonce or generation is not UTF-8, or the task is longer than %d bytes", TaskMax)
 	case len(r.Known) > KnownMax:

@@ -106,7 +106,8 @@ func TestEmptyBodyIsFreeWithTheVersionOfItsMetadata(t *testing.T) {
 // TestRecordOfAnEmptiedStoresLifeIsDamaged: lives are numbered, and those of a store that
 // was emptied and filled again have the same numbers.
 func TestRecordOfAnEmptiedStoresLifeIsDamaged(t *testing.T) {
-	for _, r := range []Record{Born(NewLife(1, [8]byte{1}), "n"), {State: Closed, Life: NewLife(1, [8]byte{1}), Nonce: "n"}} {
+	for _, r := range []Record{Born(NewLife(1, [8]byte{1}), "n"),
+		{State: Closed, Life: NewLife(1, [8]byte{1}), Nonce: "n"}} {
 		b := Bounds{Now: 1000, Window: 15, Life: NewLife(1, [8]byte{2})}
 		if got, err := r.Take(sequencer.AttachmentID{1}, "t", "m", b); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%v: got %+v, %v", r.State, got, err)
@@ -225,7 +226,8 @@ func FuzzParseKey(f *testing.F) {
 			return
 		}
 		k := KeysOf(prefix, name)
-		for key, want := range map[string]Part{k.Document(): PartDocument, k.Marker(): PartMarker, k.Record(sequencer.NodeID(node)): PartRecord} {
+		for key, want := range map[string]Part{k.Document(): PartDocument, k.Marker(): PartMarker,
+			k.Record(sequencer.NodeID(node)): PartRecord} {
 			got, part, n := ParseKey(prefix, key)
 			if got != name || part != want || part == PartRecord && n != sequencer.NodeID(node) {
 				t.Fatalf("%q: got %q, %v, %d", key, got, part, n)
@@ -238,7 +240,8 @@ func FuzzParseKey(f *testing.F) {
 }
 
 func TestForeignKeysAreNoKeys(t *testing.T) {
-	for _, key := range []string{"", "orders", "orders/", "orders/x.json", "orders/07.json", "orders/70000.json", "orders/1.json/2", "a b/sequencer.json", "/sequencer.json", "other/orders/1.json"} {
+	for _, key := range []string{"", "orders", "orders/", "orders/x.json", "orders/07.json", "orders/70000.json",
+		"orders/1.json/2", "a b/sequencer.json", "/sequencer.json", "other/orders/1.json"} {
 		if name, part, _ := ParseKey("", key); part != PartOther {
 			t.Errorf("%q: got %q, %v", key, name, part)
 		}

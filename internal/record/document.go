@@ -105,7 +105,8 @@ func (d Document) EndDestroy(records []Record, nonce string) (Document, error) {
 	}
 	for _, r := range records {
 		if r.State != Closed || r.Life != d.Life {
-			return Document{}, failure.Errorf(ErrDamaged, "record: a record is %v in life %v, not closed for life %v", r.State, r.Life, d.Life)
+			return Document{}, failure.Errorf(ErrDamaged, "record: a record is %v in life %v, not closed for life %v", r.State,
+				r.Life, d.Life)
 		}
 		d.Mark = max(d.Mark, r.Bound)
 	}

@@ -13,7 +13,8 @@ func TestExtensionReportsUse(t *testing.T) {
 	b := Bounds{Now: 1000, Window: 15, Life: NewLife(1, [8]byte{})}
 	id := sequencer.AttachmentID{1}
 	r, err := Born(b.Life, "n0").Take(id, "task", "n1", b)
-	for _, c := range []struct{ used, want clustertime.Tick }{{0, 0}, {1003, 1003}, {0, 1003}, {1002, 1003}, {9999, 1014}} {
+	for _, c := range []struct{ used, want clustertime.Tick }{{0, 0}, {1003, 1003}, {0, 1003}, {1002, 1003},
+		{9999, 1014}} {
 		b.Used = c.used
 		if err == nil {
 			r, err = r.Extend(id, nil, "n2", b)

@@ -172,7 +172,8 @@ func TestNoTickIsGrantedTwiceByServersThatLoseWrites(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		t := roll(rt)
 		l := &lossy{now: 1_790_000_000_000, servers: []server{{name: "s1"}}}
-		steps := []func(*dice){l.pass, l.pass, l.pass, l.create, l.take, l.take, l.send, l.send, l.send, l.send, l.extend, l.extend, l.stop, l.fail}
+		steps := []func(*dice){l.pass, l.pass, l.pass, l.create, l.take, l.take, l.send, l.send, l.send, l.send, l.extend,
+			l.extend, l.stop, l.fail}
 		for range t.between(400, 900) {
 			steps[t.between(0, len(steps)-1)](t)
 			l.check(t)

@@ -233,10 +233,12 @@ func (h *Holding) Read(s Seen, fresh string) {
 		h.giveBack(fresh)
 	case s.Revision == h.revision && h.pending != nil && h.refused && h.pending.HeldBy(h.id) && h.pending.Generation != "":
 		// Not for its revision: another server has taken over (Q3, Q4).
-		h.lose(failure.Errorf(sequencer.ErrDetached, "record: its server was replaced, so writes may have been lost; take a record again"))
+		h.lose(failure.Errorf(sequencer.ErrDetached,
+			"record: its server was replaced, so writes may have been lost; take a record again"))
 	case s.Revision == h.revision && h.phase == Taking && h.refused && h.copies == 1:
 		// The store has a reason besides the record, such as a live lease.
-		h.lose(failure.Errorf(sequencer.ErrDetached, "record: the store refuses that it is taken in version %d", s.Record.Version))
+		h.lose(failure.Errorf(sequencer.ErrDetached, "record: the store refuses that it is taken in version %d",
+			s.Record.Version))
 	case s.Revision == h.revision: // pending has not landed yet, and is sent again
 	case h.phase == Returning && s.Record.HeldBy(h.id) && s.Record.Nonce == h.dropped:
 		h.now, h.revision = s.Record, s.Revision

@@ -77,7 +77,8 @@ func (r Record) Close(life sequencer.Life, nonce string) (Record, bool, error) {
 // Errors: sequencer.ErrInvalidConfig if floor is outside the sequencer's time range.
 func Repaired(life sequencer.Life, floor, epoch clustertime.Tick, version uint64, nonce string) (Record, error) {
 	if floor < epoch || floor > clustertime.Latest {
-		return Record{}, failure.Errorf(sequencer.ErrInvalidConfig, "record: repair: floor %s is outside %s to %s; give a time at or above which nothing was granted, such as one window after the present",
+		return Record{}, failure.Errorf(sequencer.ErrInvalidConfig,
+			"record: repair: floor %s is outside %s to %s; give a time at or above which nothing was granted, such as one window after the present",
 			text(floor), text(epoch), text(clustertime.Latest))
 	}
 	return Record{State: Free, Version: version, Life: life, Bound: floor, Nonce: nonce}, nil

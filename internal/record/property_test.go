@@ -127,7 +127,8 @@ func newest[T any](t *dice, all []T, n int) T {
 
 // open begins an attachment for the present life, which may end before it takes a record.
 func (w *world) open(*dice) {
-	if n := len(w.holders); w.document.Phase == Alive && (n == 0 || w.holders[n-1].machine != nil || w.holders[n-1].ref != w.document) {
+	if n := len(w.holders); w.document.Phase == Alive && (n == 0 || w.holders[n-1].machine != nil ||
+		w.holders[n-1].ref != w.document) {
 		w.holders = append(w.holders, &holder{ref: w.document})
 	}
 }
@@ -160,7 +161,8 @@ func (w *world) take(t *dice) {
 	node := t.between(0, worldNodes-1)
 	seen := newest(t, w.history[node], 3)
 	id := sequencer.AttachmentID{byte(len(w.holders)), byte(w.nonces), byte(w.nonces >> 8), 1}
-	m, err := NewHolding(id, Candidate{Node: sequencer.NodeID(node), Record: seen.record}, seen.revision, "task", w.nonce(), w.bounds(t, h.ref))
+	m, err := NewHolding(id, Candidate{Node: sequencer.NodeID(node), Record: seen.record}, seen.revision, "task",
+		w.nonce(), w.bounds(t, h.ref))
 	switch {
 	case err == nil:
 		h.machine = m
@@ -324,7 +326,8 @@ func (w *world) check(t *dice) {
 				continue
 			}
 			if a.ref.Life != b.ref.Life || a.machine.Node() == b.machine.Node() {
-				t.Fatalf("attachments %v of life %d and %v of life %d have %v and %v", a.machine.ID(), LifeNumber(a.ref.Life), b.machine.ID(), LifeNumber(b.ref.Life), x, y)
+				t.Fatalf("attachments %v of life %d and %v of life %d have %v and %v", a.machine.ID(), LifeNumber(a.ref.Life),
+					b.machine.ID(), LifeNumber(b.ref.Life), x, y)
 			}
 		}
 	}
@@ -334,7 +337,8 @@ func (w *world) check(t *dice) {
 // whatever clocks show, no two attachments have a tick in common.
 func TestNoTickIsGrantedTwice(t *testing.T) {
 	operations := []func(*world, *dice){
-		(*world).land, (*world).send, (*world).take, (*world).open, (*world).send, (*world).land, (*world).extend, (*world).stop,
+		(*world).land, (*world).send, (*world).take, (*world).open, (*world).send, (*world).land, (*world).extend,
+		(*world).stop,
 		(*world).look, (*world).destroy, (*world).operate, (*world).take, (*world).giveUp, (*world).extend, (*world).send,
 	}
 	runs, granted := 0, 0

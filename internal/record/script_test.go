@@ -136,8 +136,9 @@ func show(r Record) string {
 }
 
 var sentinels = map[string]error{
-	"ErrDestroyed": sequencer.ErrDestroyed, "ErrDetached": sequencer.ErrDetached, "ErrInvalidConfig": sequencer.ErrInvalidConfig,
-	"ErrDamaged": ErrDamaged, "ErrExpired": ErrExpired, "ErrAhead": ErrAhead, "ErrRetired": ErrRetired,
+	"ErrDestroyed": sequencer.ErrDestroyed, "ErrDetached": sequencer.ErrDetached,
+	"ErrInvalidConfig": sequencer.ErrInvalidConfig,
+	"ErrDamaged":       ErrDamaged, "ErrExpired": ErrExpired, "ErrAhead": ErrAhead, "ErrRetired": ErrRetired,
 }
 
 // refused names the sentinels that a refusal matches.
@@ -223,7 +224,8 @@ func (s *stage) hold(a []string) string {
 		n := node(a[1:])
 		var err error
 		r := s.records[n]
-		if h, err = NewHolding(attachmentOf(a[2]), Candidate{sequencer.NodeID(n), r}, r.Nonce, a[2], fresh, s.bounds); err != nil {
+		if h, err = NewHolding(attachmentOf(a[2]), Candidate{sequencer.NodeID(n), r}, r.Nonce, a[2], fresh,
+			s.bounds); err != nil {
 			return refused(err)
 		}
 		s.holding = h

@@ -47,7 +47,9 @@ func (r Record) Take(id sequencer.AttachmentID, task, nonce string, b Bounds) (R
 	}
 	switch {
 	case r.farAhead(b):
-		return Record{}, failure.Errorf(ErrAhead, "record: granted up to %s, this clock is at %s; check the clocks, or repair the record", text(max(r.Bound, b.Mark)), text(b.Now))
+		return Record{}, failure.Errorf(ErrAhead,
+			"record: granted up to %s, this clock is at %s; check the clocks, or repair the record", text(max(r.Bound, b.Mark)),
+			text(b.Now))
 	case r.Version >= versionMax:
 		return Record{}, failure.Errorf(ErrDamaged, "record: version %d is the last one; repair the record", r.Version)
 	}
@@ -67,7 +69,8 @@ func (r Record) takeable(life sequencer.Life) error {
 	case r.State == Closed && earlier(r.Life, life), r.empty() && LifeNumber(life) == 1:
 		return nil
 	case r.Life != life:
-		return failure.Errorf(ErrDamaged, "record: it is %v in life %v, the sequencer's document in life %v; find out which one was changed, then repair the record", r.State, r.Life, life)
+		return failure.Errorf(ErrDamaged,
+			"record: it is %v in life %v, the sequencer's document in life %v; find out which one was changed, then repair the record", r.State, r.Life, life)
 	case r.State == Retired:
 		return fmt.Errorf("record: %w", ErrRetired)
 	}
@@ -96,19 +99,24 @@ func (r Record) farAhead(b Bounds) bool {
 //
 // Errors: sequencer.ErrDestroyed if the record was closed; sequencer.ErrDetached if id is not its
 // holder, or its server was replaced (Q4); ErrExpired if others may take it already.
-func (r Record) Extend(id sequencer.AttachmentID, known map[sequencer.NodeID]uint64, nonce string, b Bounds) (Record, error) {
+func (r Record) Extend(id sequencer.AttachmentID, known map[sequencer.NodeID]uint64, nonce string,
+	b Bounds) (Record, error) {
 	switch {
 	case r.HeldBy(id):
 	case r.endOf(b.Life):
 		return Record{}, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
 	default:
-		return Record{}, failure.Errorf(sequencer.ErrDetached, "record: it is %v by %q in version %d; take a record again", r.State, r.Task, r.Version)
+		return Record{}, failure.Errorf(sequencer.ErrDetached, "record: it is %v by %q in version %d; take a record again",
+			r.State, r.Task, r.Version)
 	}
 	if r.Generation != b.Generation {
-		return Record{}, failure.Errorf(sequencer.ErrDetached, "record: its server was replaced, %q is now %q, so writes may have been lost; take a record again", r.Generation, b.Generation)
+		return Record{}, failure.Errorf(sequencer.ErrDetached,
+			"record: its server was replaced, %q is now %q, so writes may have been lost; take a record again", r.Generation,
+			b.Generation)
 	}
 	if b.Now > r.Timestamp {
-		return Record{}, failure.Errorf(ErrExpired, "record: it expired at %s, and it is %s; take a record again", text(r.Timestamp), text(b.Now))
+		return Record{}, failure.Errorf(ErrExpired, "record: it expired at %s, and it is %s; take a record again",
+			text(r.Timestamp), text(b.Now))
 	}
 	r.LastUsed = max(r.LastUsed, min(b.Used, r.Until-1)) // never more than was granted
 	r.Timestamp = max(r.Timestamp, b.Now.Add(b.Window))

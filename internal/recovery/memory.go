@@ -33,7 +33,8 @@ type Left struct {
 // that grid, at a cluster time. A member without a roster has the settings of the grid that it left
 // before, or else the configured ones.
 func (l Left) Leave(grid roster.GridID, r *roster.Roster, now clustertime.Tick, configured roster.Settings) Left {
-	next := Left{Grid: grid, Claim: r.Claim, Settings: r.Settings, Sets: r.Sets, Dropped: r.Dropped, Quotas: r.Quotas, Bounds: l.BoundsAfter(r, now)}
+	next := Left{Grid: grid, Claim: r.Claim, Settings: r.Settings, Sets: r.Sets, Dropped: r.Dropped, Quotas: r.Quotas,
+		Bounds: l.BoundsAfter(r, now)}
 	if !r.Formed() {
 		next.Settings = configured
 	}
@@ -57,7 +58,8 @@ func (l Left) BoundsAfter(r *roster.Roster, now clustertime.Tick) Bounds {
 // allowance for clock jumps in its ceiling: its grants start above every survivor's bound, and above
 // any grant that a missing member can have made after a raise that no survivor received. own is the
 // bootstrap member's record, with its wall clock, and told are the bounds of the others.
-func FromMemory(grid roster.GridID, own Left, told []Bounds, anchored bool, floor clustertime.Tick) (roster.Form, clustertime.Span) {
+func FromMemory(grid roster.GridID, own Left, told []Bounds, anchored bool, floor clustertime.Tick) (roster.Form,
+	clustertime.Span) {
 	var bounds []clustertime.Bound
 	for _, b := range append(told, own.Bounds) {
 		window := max(b.Window, own.Settings.Window)
@@ -74,5 +76,6 @@ func FromMemory(grid roster.GridID, own Left, told []Bounds, anchored bool, floo
 	for _, b := range told {
 		sets, dropped = roster.WithNext(sets, b.Sets), roster.WithDropped(dropped, b.Dropped)
 	}
-	return roster.Form{Grid: grid, Settings: own.Settings, Ceiling: first, Anchored: anchored, Sets: sets, Dropped: dropped, Quotas: own.Quotas}, jump
+	return roster.Form{Grid: grid, Settings: own.Settings, Ceiling: first, Anchored: anchored, Sets: sets,
+		Dropped: dropped, Quotas: own.Quotas}, jump
 }

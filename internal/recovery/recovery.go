@@ -91,7 +91,8 @@ func FromDisks(in Disks) (Decision, error) {
 		member := memberOf(dir.Member, old, in.Incarnation)
 		change.Join = append(change.Join, member)
 		d.Servers = append(d.Servers, leader.Server{
-			ID: leader.ServerOf(member.Incarnation, true), Voter: i < leader.VotersFor(len(in.Directories), old.Settings.MostVoters()),
+			ID:    leader.ServerOf(member.Incarnation, true),
+			Voter: i < leader.VotersFor(len(in.Directories), old.Settings.MostVoters()),
 		})
 	}
 	for id := range old.Partitions {
@@ -116,13 +117,15 @@ func FromDisks(in Disks) (Decision, error) {
 func first(in Disks) clustertime.Tick {
 	bounds := []clustertime.Bound{{Wall: in.Now}}
 	for _, d := range in.Directories {
-		bounds = append(bounds, clustertime.Bound{Ceiling: d.Roster.Ceiling, Time: d.Roster.Time, Window: d.Roster.Settings.Window})
+		bounds = append(bounds, clustertime.Bound{Ceiling: d.Roster.Ceiling, Time: d.Roster.Time,
+			Window: d.Roster.Settings.Window})
 	}
 	return clustertime.Recovered(bounds, in.Floor)
 }
 
 // memberOf returns the record of a member in the old roster, or a new one.
-func memberOf(id roster.MemberID, old *roster.Roster, incarnation func(roster.MemberID) roster.Incarnation) roster.Member {
+func memberOf(id roster.MemberID, old *roster.Roster,
+	incarnation func(roster.MemberID) roster.Incarnation) roster.Member {
 	for _, m := range old.Members {
 		if m.Incarnation.Member() == id && m.Durable {
 			return m

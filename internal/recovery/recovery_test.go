@@ -44,7 +44,8 @@ func formed(t *testing.T, anchored bool) *roster.Roster {
 }
 
 // directory returns the directory of a member, with a log of that many entries.
-func directory(r *roster.Roster, member int, index uint64, at map[roster.PartitionID]backup.Position) recovery.Directory {
+func directory(r *roster.Roster, member int, index uint64,
+	at map[roster.PartitionID]backup.Position) recovery.Directory {
 	d := recovery.Directory{Member: incarnations[member].Member(), Roster: r, Term: 1, Index: index, Definitions: at}
 	for _, i := range incarnations {
 		d.Servers = append(d.Servers, leader.Server{ID: leader.ServerOf(i, true), Voter: true})
@@ -58,14 +59,16 @@ func TestDisksWithTheLatestDefinitions(t *testing.T) {
 	r := formed(t, false)
 	first := directory(r, 0, 9, map[roster.PartitionID]backup.Position{0: {Term: 2, Number: 5}, 1: {Term: 2, Number: 7}})
 	second := directory(r, 1, 4, map[roster.PartitionID]backup.Position{0: {Term: 2, Number: 6}, 1: {Term: 2, Number: 7}})
-	got, err := recovery.FromDisks(recovery.Disks{Directories: []recovery.Directory{first, second}, Old: r.Grid, Grid: roster.GridID{2}, Now: now})
+	got, err := recovery.FromDisks(recovery.Disks{Directories: []recovery.Directory{first, second}, Old: r.Grid,
+		Grid: roster.GridID{2}, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p := got.Roster.Partitions; !slices.Equal(p[0].Disk, []roster.MemberID{second.Member}) || len(p[1].Disk) != 2 {
 		t.Errorf("the disks are %v and %v", p[0].Disk, p[1].Disk)
 	}
-	if got.Roster.Grid == r.Grid || got.Roster.Version <= r.Version+recovery.VersionsApart || got.Roster.Partitions[0].LostTerm == 0 {
+	if got.Roster.Grid == r.Grid || got.Roster.Version <= r.Version+recovery.VersionsApart ||
+		got.Roster.Partitions[0].LostTerm == 0 {
 		t.Errorf("the roster is %+v", got.Roster)
 	}
 	if voters := slices.DeleteFunc(got.Servers, func(s leader.Server) bool { return !s.Voter }); len(voters) != 1 {
@@ -110,7 +113,8 @@ func TestSurvivorsBeginAboveEachOther(t *testing.T) {
 	}
 	for i, other := range others {
 		form, jump := recovery.FromMemory(roster.GridID{2}, own, []recovery.Bounds{other}, false, 0)
-		want := max(other.Ceiling, max(other.Time, other.Wall, now).Add(other.Window+clustertime.ClockMargin+clustertime.JumpLimit))
+		want := max(other.Ceiling, max(other.Time, other.Wall,
+			now).Add(other.Window+clustertime.ClockMargin+clustertime.JumpLimit))
 		if form.Ceiling < want || jump != clustertime.JumpLimit {
 			t.Errorf("survivor %d: first %d, and at least %d is right; jump %v", i, form.Ceiling, want, jump)
 		}

@@ -65,7 +65,8 @@ func (d *Dir) Read() (registration.Files, error) {
 		case err != nil:
 			return registration.Files{}, invalid("%s is damaged: %v; restore it, or start with an empty directory as a new process", path, err)
 		case n.Member != "":
-			return registration.Files{}, invalid("%s belongs to member %.64s of a grid; give the client a directory of its own", path, n.Member)
+			return registration.Files{}, invalid("%s belongs to member %.64s of a grid; give the client a directory of its own",
+				path, n.Member)
 		}
 		files.Final = n.Number
 	}

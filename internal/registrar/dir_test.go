@@ -58,7 +58,8 @@ func TestDirHasOneProcess(t *testing.T) {
 	path := t.TempDir()
 	first := open(t, path)
 	_, err := OpenDir(path)
-	if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "another process uses it") {
+	if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), path) ||
+		!strings.Contains(err.Error(), "another process uses it") {
 		t.Errorf("a second process: %v", err)
 	}
 	_ = first.Close()
@@ -100,7 +101,8 @@ func TestDamagedFilesAreErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := d.Read()
-			if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
+			if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), path) {
 				t.Errorf("read: %v", err)
 			}
 			if after, _ := os.ReadFile(path); string(after) != c.text {

@@ -97,5 +97,6 @@ func TestNodesFileIsBounded(t *testing.T) {
 		t.Error("the seats have no end")
 	}
 	n = openNodes(t, dir)
-	wants(t, n, n.Take("orders"), sequencer.NodeID((10*slack-1)%100), sequencer.AttachmentID{byte((10*slack - 1) & 255)}, true)
+	wants(t, n, n.Take("orders"), sequencer.NodeID((10*slack-1)%100),
+		sequencer.AttachmentID{byte((10*slack - 1) & 255)}, true)
 }

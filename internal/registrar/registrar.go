@@ -63,7 +63,8 @@ type Registrar struct {
 // Errors: sequencer.ErrInvalidConfig if the files belong to another cluster or set than the
 // configured one. In this case nothing is written.
 func New(cfg Config) (*Registrar, error) {
-	machine, err := registration.New(registration.Config{Set: cfg.Set, NewCode: newCode, Rand: mrand.N[time.Duration]}, cfg.Files)
+	machine, err := registration.New(registration.Config{Set: cfg.Set, NewCode: newCode,
+		Rand: mrand.N[time.Duration]}, cfg.Files)
 	if err != nil {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "DataDir: %w", err)
 	}
@@ -149,13 +150,15 @@ func (r *Registrar) do(ctx context.Context, s registration.Step) (result registr
 	switch s.Action {
 	case registration.AskNext:
 		var out wire.IdentityNextResponse
-		result.Err = r.cfg.Call(ctx, wire.PathIdentityNext, wire.IdentityNextRequest{Cluster: set.Cluster, Name: set.Name}, &out)
+		result.Err = r.cfg.Call(ctx, wire.PathIdentityNext,
+			wire.IdentityNextRequest{Cluster: set.Cluster, Name: set.Name}, &out)
 		result.Next = out.Next
 	case registration.WriteTemp:
 		result.Err = r.cfg.Store.WriteTemp(n)
 	case registration.Apply:
 		var out wire.IdentityApplyResponse
-		result.Err = r.cfg.Call(ctx, wire.PathIdentityApply, wire.IdentityApplyRequest{Cluster: n.Cluster, Name: n.Set, ID: n.ID, Code: n.Code, Addr: r.cfg.Addr}, &out)
+		result.Err = r.cfg.Call(ctx, wire.PathIdentityApply, wire.IdentityApplyRequest{Cluster: n.Cluster, Name: n.Set,
+			ID: n.ID, Code: n.Code, Addr: r.cfg.Addr}, &out)
 		if result.Err == nil && out.ID != n.ID {
 			result.Err = fmt.Errorf("the grid answered number %d to an application for %d", out.ID, n.ID)
 		}

@@ -96,7 +96,8 @@ func (s *service) call(_ context.Context, path string, in, out any) error {
 			set.Members[i].Start = in.Start
 			set.Members[i].Incarnation++
 		}
-		*out.(*wire.IdentityRegisterResponse) = wire.IdentityRegisterResponse{Incarnation: set.Members[i].Incarnation, AgainMS: 1000}
+		*out.(*wire.IdentityRegisterResponse) = wire.IdentityRegisterResponse{Incarnation: set.Members[i].Incarnation,
+			AgainMS: 1000}
 	}
 	return s.after(path)
 }
@@ -104,7 +105,8 @@ func (s *service) call(_ context.Context, path string, in, out any) error {
 // begin starts a process with the files that there are; it ends with the test or by stop.
 func (s *service) begin(t *testing.T) (r *Registrar, stop func()) {
 	t.Helper()
-	r, err := New(Config{Set: registration.Set{Cluster: "shop", Name: "web"}, Files: s.files, Store: s, Call: s.call, Log: slog.New(slog.DiscardHandler)})
+	r, err := New(Config{Set: registration.Set{Cluster: "shop", Name: "web"}, Files: s.files, Store: s, Call: s.call,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +215,8 @@ func TestUnknownNumberIsAnError(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := r.Await(ctx, true)
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, sequencer.ErrUnavailable) || !strings.Contains(err.Error(), "META_DONE") {
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, sequencer.ErrUnavailable) ||
+			!strings.Contains(err.Error(), "META_DONE") {
 			t.Errorf("await with patience: %v", err)
 		}
 		if *s.files.Final != n || s.files.Temp != nil || slices.Contains(s.did, "next") {

@@ -112,7 +112,8 @@ func decode(data []byte, application bool) (sealedNumber, error) {
 		return sealedNumber{}, err
 	}
 	if n.Format != format {
-		return sealedNumber{}, fmt.Errorf("its format is %d, and this version of snowgrid reads format %d; start a newer version", n.Format, format)
+		return sealedNumber{}, fmt.Errorf(
+			"its format is %d, and this version of snowgrid reads format %d; start a newer version", n.Format, format)
 	}
 	if n.Member == "" && n.Number == nil {
 		return sealedNumber{}, errors.New("it has no number")

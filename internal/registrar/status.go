@@ -45,9 +45,11 @@ func (r *Registrar) NotRegistered() error {
 	case s.State == registration.Registered:
 		return nil
 	case s.Err != nil:
-		return failure.Errorf(sequencer.ErrUnavailable, "set %q of cluster %q: not registered yet, state %s: %w", s.Set, s.Cluster, s.State, s.Err)
+		return failure.Errorf(sequencer.ErrUnavailable, "set %q of cluster %q: not registered yet, state %s: %w", s.Set,
+			s.Cluster, s.State, s.Err)
 	}
-	return failure.Errorf(sequencer.ErrUnavailable, "set %q of cluster %q: not registered yet, state %s", s.Set, s.Cluster, s.State)
+	return failure.Errorf(sequencer.ErrUnavailable, "set %q of cluster %q: not registered yet, state %s", s.Set,
+		s.Cluster, s.State)
 }
 
 // FencedError returns the error for a fenced process's handles, from the grid's answer.
@@ -83,7 +85,8 @@ func (r *Registrar) Await(ctx context.Context, patient bool) error {
 // needsOperator reports whether an error stays until an operator does something. The
 // registration is tried again all the same.
 func needsOperator(err error) bool {
-	for _, sentinel := range []error{roster.ErrNotRegistered, roster.ErrUnknownSet, wire.ErrBadRequest, sequencer.ErrInvalidConfig, security.ErrDenied, security.ErrUnauthenticated} {
+	for _, sentinel := range []error{roster.ErrNotRegistered, roster.ErrUnknownSet, wire.ErrBadRequest,
+		sequencer.ErrInvalidConfig, security.ErrDenied, security.ErrUnauthenticated} {
 		if errors.Is(err, sentinel) {
 			return true
 		}
@@ -115,7 +118,8 @@ func (r *Registrar) Refused(id wire.Identity, err error) {
 			return
 		}
 		r.machine.Fence(err)
-		r.cfg.Log.Error("registration fenced", "cluster", r.cfg.Set.Cluster, "set", r.cfg.Set.Name, "number", id.ID, "error", err)
+		r.cfg.Log.Error("registration fenced", "cluster", r.cfg.Set.Cluster, "set", r.cfg.Set.Name, "number", id.ID,
+			"error", err)
 		r.signal()
 	case registration.Unknown:
 		r.machine.Ask(time.Since(r.began))

@@ -32,7 +32,8 @@ func ReadTemp(dir string) (*registration.Number, error) {
 		err = errors.New("it has no number")
 	}
 	if err != nil {
-		return nil, invalid("%s is damaged: %v; restore it, or remove it: the number that it may name is not given to another process then", path, err)
+		return nil,
+			invalid("%s is damaged: %v; restore it, or remove it: the number that it may name is not given to another process then", path, err)
 	}
 	return n.Number, nil
 }

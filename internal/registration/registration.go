@@ -97,7 +97,8 @@ const (
 
 // String returns a verb for logs.
 func (a Action) String() string {
-	return [...]string{"wait", "ask for the next number", "write the application", "apply", "write the number", "remove the application", "register", "idle"}[a]
+	return [...]string{"wait", "ask for the next number", "write the application", "apply", "write the number",
+		"remove the application", "register", "idle"}[a]
 }
 
 // Step is the machine's next task. Its result goes to [Machine.Done].
@@ -205,7 +206,8 @@ func (m *Machine) Done(now time.Duration, r Result) {
 	}
 	action := m.action()
 	if r.Err == nil && action == AskNext && r.Next == 0 {
-		r.Err = fmt.Errorf("registration: the grid answered 0 as the next number of set %q; numbers begin at 1", m.cfg.Set.Name)
+		r.Err = fmt.Errorf("registration: the grid answered 0 as the next number of set %q; numbers begin at 1",
+			m.cfg.Set.Name)
 	}
 	switch {
 	case r.Err != nil && action == Apply && r.Refusal == Taken:

@@ -2,10 +2,10 @@ package roster
 
 import "github.com/snowgrid/snowgrid/internal/visible"
 
-// CheckNew reports, as an [ErrInvalid], a step that brings a text into a roster which prints like
-// another one: the name of a set that does not exist, or another address of a process. It is for
-// the leader, before it proposes the step. [Roster.Apply] reads what earlier releases accepted, and
-// an import brings back what the grid had.
+// CheckNew reports, as an [ErrInvalid], a step with a text that makes two entries look equal when
+// printed: a new set's name, or a process's new address. The leader checks it before it proposes
+// the step. [Roster.Apply] reads texts that earlier releases accepted, and an import restores the
+// grid's former texts.
 func (c Identity) CheckNew(r *Roster) error {
 	set, found := r.Set(c.Cluster, c.Name)
 	for _, name := range [...]string{c.Cluster, c.Name} {

@@ -2,13 +2,13 @@ package roster
 
 import "slices"
 
-// Awaits returns in how many partitions a member is named for its definitions, on disk or in
-// memory, and in how many of those no other member is.
+// Awaits returns the number of partitions that name a member for their definitions, on disk or in
+// memory, and the number that name no other member.
 func (r *Roster) Awaits(m MemberID) (named, alone int) {
 	return awaits(r.Partitions, m, func(Partition) bool { return true })
 }
 
-// OnDisk returns the same of the partitions whose definitions are on disk.
+// OnDisk returns the same for partitions with definitions on disk.
 func (r *Roster) OnDisk(m MemberID) (named, alone int) {
 	return awaits(r.Partitions, m, func(p Partition) bool { return !p.Memory })
 }
@@ -25,8 +25,7 @@ func awaits(partitions []Partition, m MemberID, counts func(Partition) bool) (na
 	return named, alone
 }
 
-// checkForget refuses to give up the disk of a member of the grid, and one that no
-// partition names.
+// checkForget rejects giving up the disk of a current member, or a disk that no partition names.
 func (r *Roster) checkForget(forget []MemberID) error {
 	for i, id := range forget {
 		if named, _ := r.Awaits(id); named == 0 {
@@ -42,8 +41,8 @@ func (r *Roster) checkForget(forget []MemberID) error {
 	return nil
 }
 
-// redisk changes whose disks are named, after everything else has changed: the ones
-// that became good at the version before, without those that are given up.
+// redisk updates the named disks after all other changes: adds the disks reported complete at the
+// version before, and removes the disks that are given up.
 func (r *Roster) redisk(c Change, before *Roster) error {
 	if len(c.Persist)+len(c.Strike)+len(c.Forget) == 0 {
 		return nil
@@ -73,8 +72,8 @@ func (r *Roster) redisk(c Change, before *Roster) error {
 	return nil
 }
 
-// persist applies D4: the members that store the definitions by the version before are
-// those of the partition from now on.
+// persist applies D4: the members that store the definitions by the version before become the
+// partition's.
 func (r *Roster) persist(id PartitionID, before *Roster) error {
 	if int(id) >= len(r.Partitions) {
 		return refused("partition %d does not exist; the grid has %d", id, len(r.Partitions))
@@ -91,8 +90,8 @@ func (r *Roster) persist(id PartitionID, before *Roster) error {
 	return nil
 }
 
-// strike applies D3 to one partition: the disks of dead members that were in sync
-// before and are not any longer are named no more, if an in-sync replica's disk stays.
+// strike applies D3 to one partition: it removes the disks of dead members that have left the
+// in-sync set, if an in-sync replica's disk stays.
 func (r *Roster) strike(id PartitionID, dead []MemberID, before Partition) {
 	p := &r.Partitions[id]
 	inSync := func(p Partition, m MemberID) bool {
@@ -106,7 +105,7 @@ func (r *Roster) strike(id PartitionID, dead []MemberID, before Partition) {
 	}
 }
 
-// Has reports whether a member of that ID is in the grid, whichever its incarnation.
+// Has reports whether any incarnation of a member ID is in the grid.
 func (r *Roster) Has(id MemberID) bool {
 	return slices.ContainsFunc(r.Members, func(m Member) bool { return m.Incarnation.Member() == id })
 }

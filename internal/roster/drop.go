@@ -11,16 +11,15 @@ import (
 // MaxDropped bounds the sets that a grid remembers after they were dropped.
 const MaxDropped = 4096
 
-// DroppedSet is what stays of a set that was dropped: where one of its name continues, so
-// that no number is given twice (N2). Sets with one hash share it, which costs numbers and
-// nothing else.
+// DroppedSet is what remains of a dropped set: the number at which a set with its name continues,
+// so that no number is given twice (N2). Sets with one hash share it, which only costs numbers.
 type DroppedSet struct {
 	Set     uint64 `json:"set"` // hash of its names
 	Next    uint64 `json:"next"`
 	Removed uint64 `json:"removed,omitempty"`
 }
 
-// newSet returns the set of a name that does not exist: it continues where a dropped one ended.
+// newSet returns a new set: it continues where a dropped one with its name ended.
 func (r *Roster) newSet(cluster, name string) Set {
 	s := Set{Cluster: cluster, Name: name, Next: 1}
 	if at, found := searchDropped(r.Dropped, hashOf(cluster, name)); found {
@@ -59,7 +58,7 @@ func (r *Roster) dropSet(cluster, name string) (*Roster, error) {
 	return &next, nil
 }
 
-// WithDropped returns dropped sets with others, each where the later one of the two ended.
+// WithDropped merges dropped sets; each continues at the later end.
 func WithDropped(dropped, others []DroppedSet) []DroppedSet {
 	out := slices.Clone(dropped)
 	for _, d := range others {
@@ -72,7 +71,7 @@ func WithDropped(dropped, others []DroppedSet) []DroppedSet {
 	return out
 }
 
-// CheckDropped reports, as an [ErrInvalid], dropped sets that no sequence of commands can give.
+// CheckDropped reports, as an [ErrInvalid], dropped sets that no sequence of commands can produce.
 func CheckDropped(dropped []DroppedSet) error {
 	if len(dropped) > MaxDropped {
 		return invalidf("%d dropped sets, there may be %d", len(dropped), MaxDropped)

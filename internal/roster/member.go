@@ -16,7 +16,7 @@ type Incarnation string
 
 const idDigits = 16
 
-// Member gives the member whose incarnation this is.
+// Member returns the incarnation's member.
 func (i Incarnation) Member() MemberID {
 	id, _, _ := strings.Cut(string(i), "-")
 	return MemberID(id)
@@ -51,16 +51,16 @@ func isHex(s string) bool {
 	return len(s) == idDigits && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Member is the record of one process in the roster. The addresses are host:port
-// and are hints to find it; a member without a listener has none.
+// Member is one process's record in the roster. The addresses are host:port and are hints to find
+// it; a member without a listener has none.
 type Member struct {
 	Incarnation Incarnation `json:"incarnation"`
 	API         string      `json:"api"`
 	Raft        string      `json:"raft"`
 	Gossip      string      `json:"gossip"`
 	Durable     bool        `json:"durable"` // keeps its log in a data directory
-	// Zone names the place that fails as one, such as a rack or an availability zone; ""
-	// if none is stated, which is a zone like any other. At most 255 bytes of UTF-8.
+	// Zone names a group of members that fail together, such as a rack or an availability zone; ""
+	// if none is stated, which is a zone like any other. At most 255 UTF-8 bytes.
 	Zone string `json:"zone,omitempty"`
 }
 
@@ -86,8 +86,8 @@ func (m Member) fault() string {
 	return m.zoneFault()
 }
 
-// GridID names one life of one grid: random bits drawn when it is formed. What
-// carries another grid's ID is not for this grid.
+// GridID names one life of one grid: random bits drawn when it is formed. A message with another
+// grid's ID is not for this grid.
 type GridID [16]byte
 
 // IsZero reports whether no grid is named.
@@ -96,20 +96,20 @@ func (g GridID) IsZero() bool { return g == GridID{} }
 // String gives 32 lower-case hex digits.
 func (g GridID) String() string { return hex.EncodeToString(g[:]) }
 
-// MarshalText gives what [GridID.String] gives. It never fails.
+// MarshalText returns the same text as [GridID.String]. It never fails.
 func (g GridID) MarshalText() ([]byte, error) {
 	return hex.AppendEncode(nil, g[:]), nil
 }
 
-// IsText reports whether text is that of [GridID.String].
+// IsText reports whether text equals [GridID.String].
 func (g GridID) IsText(text string) bool {
 	var own [2 * len(g)]byte
 	hex.Encode(own[:], g[:])
 	return text == string(own[:])
 }
 
-// UnmarshalText accepts exactly what [GridID.MarshalText] gives; anything else
-// is an [ErrInvalid] and leaves the ID as it was.
+// UnmarshalText accepts exactly the output of [GridID.MarshalText]; anything else is an
+// [ErrInvalid] and leaves the ID unchanged.
 func (g *GridID) UnmarshalText(text []byte) error {
 	var read GridID
 	if len(text) == hex.EncodedLen(len(read)) {

@@ -8,33 +8,32 @@ import (
 	"github.com/snowgrid/snowgrid/internal/pattern"
 )
 
-// Bounds of the quotas. They are part of the roster, which every member has in memory and
-// copies as a whole.
+// Bounds on quotas. They are part of the roster, which every member has in memory and copies as a
+// whole.
 const (
-	MaxQuotas     = 64            // rows of one grid
-	MaxQuotaBytes = 8 << 10       // of all patterns together
-	MaxQuota      = 1_000_000_000 // of each limit
+	MaxQuotas     = 64            // rows in one grid
+	MaxQuotaBytes = 8 << 10       // all patterns together
+	MaxQuota      = 1_000_000_000 // each limit
 )
 
-// Quota limits what holders may take of the sequencers whose names match a pattern. 0 is no
-// limit by this row. Of the rows that match a name only one counts; see [QuotaOf].
+// Quota limits holders' use of the sequencers that match a name pattern. 0 is no limit in this row.
+// Only one of the rows that match a name applies; see [QuotaOf].
 type Quota struct {
 	Pattern pattern.Pattern `json:"pattern"`
-	// Names is how many sequencers there may be for which this row counts.
+	// Names is the maximum number of sequencers to which this row applies.
 	Names int `json:"names,omitempty"`
-	// HolderNodes is how many logical nodes of one sequencer a holder may have, which is
+	// HolderNodes is the maximum number of logical nodes in one sequencer for one holder, which is
 	// one process.
 	HolderNodes int `json:"holder_nodes,omitempty"`
-	// PeerNodes is how many logical nodes of one sequencer all holders of one certificate
-	// or token may have together, or, without security, of one address.
+	// PeerNodes is the maximum number of logical nodes in one sequencer for all holders with one
+	// certificate or token together, or, without security, with one address.
 	PeerNodes int `json:"peer_nodes,omitempty"`
-	// Calls is how many calls per second about these sequencers a member serves for one
-	// certificate or token, or, without security, address.
+	// Calls is the maximum number of calls per second about these sequencers that a member serves
+	// for one certificate or token, or, without security, address.
 	Calls int `json:"calls,omitempty"`
 }
 
-// QuotaEdit sets limits of the row of a pattern; nil leaves a limit as it is, and 0 for a new
-// row.
+// QuotaEdit sets limits in a pattern's row; nil leaves a limit unchanged, and 0 in a new row.
 type QuotaEdit struct {
 	Pattern     pattern.Pattern `json:"pattern"`
 	Names       *int            `json:"names,omitempty"`
@@ -68,9 +67,8 @@ func (e QuotaEdit) Of(q Quota) Quota {
 	return q
 }
 
-// QuotaOf returns the index of the row that counts for a name, -1 for none: of those that
-// match it the one with the most literal bytes, and of several such the first by pattern.
-// Rows are sorted by pattern.
+// QuotaOf returns the index of the row that applies to a name, -1 for none: the matching row with
+// the most literal bytes, and among equals the first by pattern. Rows are sorted by pattern.
 func QuotaOf(rows []Quota, name string) int {
 	best := -1
 	for i, q := range rows {
@@ -89,7 +87,7 @@ func (r *Roster) Quota(name string) Quota {
 	return Quota{}
 }
 
-// QuotaRow returns the row of a pattern.
+// QuotaRow returns a pattern's row.
 func (r *Roster) QuotaRow(p pattern.Pattern) (Quota, bool) {
 	i, found := searchQuota(r.Quotas, p)
 	if !found {
@@ -105,7 +103,7 @@ func searchQuota(rows []Quota, p pattern.Pattern) (int, bool) {
 // CompareQuotas orders rows as a roster has them, by pattern.
 func CompareQuotas(a, b Quota) int { return cmp.Compare(a.Pattern, b.Pattern) }
 
-// CheckQuotas reports the first error in the quotas of a roster, as an [ErrInvalid].
+// CheckQuotas reports the first error in a roster's quotas, as an [ErrInvalid].
 func CheckQuotas(rows []Quota) error {
 	if len(rows) > MaxQuotas {
 		return invalidf("%d quotas; a grid has at most %d: remove one first", len(rows), MaxQuotas)

@@ -98,7 +98,7 @@ func (r *reassignment) lose(l Loss, granted clustertime.Tick) error {
 	if was.Owner == "" && was.LostTerm > 0 { // no member has granted anything since a reset (A5)
 		floor = max(was.Floor, granted)
 	}
-	disk := was.Disk // what they have is all there is after a loss (D3)
+	disk := was.Disk // after a loss, only these disks have definitions (D3)
 	r.Partitions[l.Partition] = Partition{Owner: l.Owner, InSync: set, Term: term, Floor: floor, LostTerm: term, Disk: disk}
 	r.Partitions[l.Partition].Memory = was.Memory
 	return nil

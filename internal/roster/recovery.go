@@ -6,18 +6,18 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// Recovery records that a grid was formed from data directories of another one, and what
-// was lost with the directories that were not given. It never changes.
+// Recovery records that a grid was formed from another one's data directories, and the loss from
+// missing directories. It never changes.
 type Recovery struct {
 	Old GridID           `json:"old"`   // the grid whose data it was
 	At  clustertime.Tick `json:"at_ms"` // by the wall clock of the machine that recovered it
-	// Lost are the voters and disks of the old grid that were given up, by ID.
+	// Lost are the old grid's voters and disks that were given up, by ID.
 	Lost []LostMember `json:"lost,omitempty"`
-	// Forgotten are the partitions of which no directory had the definitions: the names that
-	// they had are unknown, and one that is created with another epoch can repeat IDs.
+	// Forgotten are the partitions with definitions in no directory: their former names are lost,
+	// and a name that is created with another epoch can repeat IDs.
 	Forgotten []PartitionID `json:"forgotten,omitempty"`
-	// Outdated are the partitions of which no directory was known to have every definition:
-	// the latest names may be unknown.
+	// Outdated are the partitions without a directory that certainly has every definition: the
+	// latest names may be missing.
 	Outdated []PartitionID `json:"outdated,omitempty"`
 }
 
@@ -27,8 +27,8 @@ type LostMember struct {
 	API string   `json:"api,omitempty"` // its address in the old roster, "" if that is not known
 }
 
-// CheckRecovery reports an error in the record of a recovery as an [ErrInvalid], for a grid
-// with so many partitions. There is none without a recovery.
+// CheckRecovery reports an error in a recovery record as an [ErrInvalid], for a grid with this
+// partition count. A nil record has no error.
 func CheckRecovery(r *Recovery, partitions int) error {
 	if r == nil {
 		return nil

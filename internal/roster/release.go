@@ -2,12 +2,11 @@ package roster
 
 import "fmt"
 
-// MaxBuild is how many bytes the version of a build may have.
+// MaxBuild is the maximum length of a build's version in bytes.
 const MaxBuild = 64
 
-// Release describes the release of a process: the protocols that it reads, and its
-// build, which is shown and decides nothing. The zero value is a release of protocol 1,
-// which says nothing.
+// Release describes a process's release: the protocols that it reads, and its build, which is only
+// for display. The zero value is a release with protocol 1 and no description.
 type Release struct {
 	Min   Protocol `json:"min,omitempty"`
 	Max   Protocol `json:"max,omitempty"`
@@ -29,8 +28,8 @@ func (r Release) Check() error {
 // Reads reports whether the release reads a protocol.
 func (r Release) Reads(p Protocol) bool { return r.Min.Known() <= p && p <= r.Max.Known() }
 
-// Meets reports, as an [ErrInvalid], that two releases have no protocol in common. Members
-// of them cannot be in one grid.
+// Meets reports, as an [ErrInvalid], that two releases have no protocol in common. Their members
+// cannot be in one grid.
 func (r Release) Meets(other Release) error {
 	if max(r.Min.Known(), other.Min.Known()) <= min(r.Max.Known(), other.Max.Known()) {
 		return nil

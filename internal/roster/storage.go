@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// Storage says which members store the definitions of a partition, by one version of the
-// roster: the durable in-sync replicas on disk, or, in a grid without data directories, a
-// majority of the voters in memory. The zero value says that none does.
+// Storage lists the members that store a partition's definitions, by one version of the roster: the
+// durable in-sync replicas on disk, or, in a grid without data directories, a majority of the
+// voters in memory. In the zero value no member does.
 type Storage struct {
-	// Memory says that they store them in memory.
+	// Memory reports that they store them in memory.
 	Memory bool
 	// Next are the members to be named when all of them have the definitions (D4). Sorted.
 	Next []Incarnation
-	// Needed are the members whose acknowledgement an answer about a name needs (D2): Next, and
-	// in memory also those that are named already and are members. Sorted.
+	// Needed are the members that must acknowledge before an answer about a name (D2): Next, and in
+	// memory also the named ones that are members. Sorted.
 	Needed []Incarnation
-	// Durable are all members with a data directory, of any partition.
+	// Durable are all members with a data directory, in any partition.
 	Durable []Incarnation
 }
 
 // Used reports whether answers about names wait until a member is named.
 func (s Storage) Used() bool { return s.Memory || len(s.Durable) > 0 }
 
-// Members returns the member IDs of Next, sorted.
+// Members returns the member IDs in Next, sorted.
 func (s Storage) Members() []MemberID {
 	members := map[MemberID]bool{}
 	for _, i := range s.Next {
@@ -32,8 +32,8 @@ func (s Storage) Members() []MemberID {
 	return slices.Sorted(maps.Keys(members))
 }
 
-// Storage returns which members store a partition's definitions. Where the grid has durable
-// members, memory does not count; nor does it take the place of disks that are named.
+// Storage returns the members that store a partition's definitions. If the grid has durable
+// members, memory does not count, and it does not replace named disks either.
 func (r *Roster) Storage(id PartitionID) Storage {
 	p := r.Partitions[id]
 	var s Storage
@@ -59,9 +59,9 @@ func (r *Roster) Storage(id PartitionID) Storage {
 	return s
 }
 
-// keepersOf returns the voters that are to keep a partition's definitions in memory: those
-// that are in sync, and others up to a majority. Of the others those come first that keep
-// them already, then those that answer, and the partition's number spreads the rest.
+// keepersOf returns the voters that should keep a partition's definitions in memory: the in-sync
+// ones, and others up to a majority. Among the others, current keepers come first, then answering
+// voters, and the partition's number spreads the rest.
 func (r *Roster) keepersOf(id PartitionID) []Incarnation {
 	p, voters := r.Partitions[id], r.Keepers
 	var out []Incarnation

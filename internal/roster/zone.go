@@ -42,7 +42,7 @@ func zoned(members []Member, zones []Zoning) ([]Member, error) {
 	return members, nil
 }
 
-// Zones returns the zones of the members, sorted; "" is one if a member states none.
+// Zones returns the members' zones, sorted; "" is one if a member states none.
 func (r *Roster) Zones() []string {
 	var out []string
 	for _, m := range r.Members {
@@ -52,13 +52,13 @@ func (r *Roster) Zones() []string {
 	return slices.Compact(out)
 }
 
-// ZoneOf returns the zone of an incarnation, "" for none and for one that is not a member.
+// ZoneOf returns an incarnation's zone, "" if it has none or is not a member.
 func (r *Roster) ZoneOf(i Incarnation) string {
 	m, _ := r.Member(i)
 	return m.Zone
 }
 
-// InOneZone reports whether a partition has several copies and all of them are in one zone.
+// InOneZone reports whether a partition has several copies, all in one zone.
 func (r *Roster) InOneZone(p Partition) bool {
 	return len(p.InSync) > 1 && !slices.ContainsFunc(p.InSync, func(i Incarnation) bool {
 		return r.ZoneOf(i) != r.ZoneOf(p.Owner)

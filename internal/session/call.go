@@ -42,15 +42,15 @@ func (m *Machine) NewCall() *Call {
 	return &Call{rand: m.cfg.Rand, spent: &m.retries, pause: firstPause}
 }
 
-// SlowTry returns how long to wait for an answer, after a number of looks for another
-// owner, before the next one.
+// SlowTry returns the wait for an answer, after a number of look-ups for another owner, before the
+// next one.
 func SlowTry(looks int) time.Duration { return slowCall << max(looks-1, 0) }
 
-// Tried takes in the end of a try, and reports whether another one would end otherwise.
-// A wrong or unreachable owner leads to a look-up; one that was too slow does not, since
-// the owner has been looked up while it was waited for. A member that
-// refuses a call for some time, by a quota or because it is overloaded, is called again when it
-// said. The first time that needs no look-up; one that stays overloaded may have been replaced.
+// Tried applies the end of a try, and reports whether another try could end differently. A wrong or
+// unreachable owner leads to a look-up. A slow one does not, since the owner has been looked up
+// during the wait. A member that rejects calls for some time, by a quota or because it is
+// overloaded, is called again at the time it gave. The first time that needs no look-up; a member
+// that stays overloaded may have been replaced.
 func (c *Call) Tried(now time.Duration, err error) (Retry, bool) {
 	if after := laterBy(err); after > 0 {
 		again := c.overloaded
@@ -78,7 +78,7 @@ const (
 	// earlier.
 	retryEvery    = 20 * time.Millisecond
 	retriesAtOnce = 100
-	// retryWaitMax bounds the wait of one, so that the end of a trouble is noticed soon.
+	// retryWaitMax bounds one wait, so that recovery is noticed soon.
 	retryWaitMax = 4 * time.Second
 )
 
@@ -88,7 +88,7 @@ func (r *retries) take(now time.Duration) time.Duration {
 	return max(0, r.due-now-retriesAtOnce*retryEvery)
 }
 
-// laterBy returns the retry time of a member that refused the call, 0 without one.
+// laterBy returns the retry time from a member that rejected the call, 0 without one.
 func laterBy(err error) time.Duration {
 	var later interface {
 		error
@@ -112,9 +112,9 @@ func passing(err error) bool {
 	return false
 }
 
-// TimedOut reports whether a call ended because its time was over, and for no other
-// reason. Its member then has more to do than it can, or is gone without a sign. Asking
-// for more immediately, of it or of others, would keep an overload alive.
+// TimedOut reports whether a call ended because its time was over, and for no other reason. Its
+// member is then overloaded, or gone without a sign. Sending more requests immediately, to this or
+// other members, would prolong an overload.
 func TimedOut(err error) bool {
 	var timeout interface {
 		error

@@ -76,7 +76,8 @@ func TestOvertakenAnswer(t *testing.T) {
 func TestClaimShowsTheEnd(t *testing.T) {
 	_, h := ready(t)
 	held, _ := h.Control.Held()
-	if c := h.claim(held); c.Until != held.Grant.Until || c.ID != held.ID || c.Node != held.Node || c.Version != 5 || c.Grid.IsZero() {
+	if c := h.claim(held); c.Until != held.Grant.Until || c.ID != held.ID || c.Node != held.Node || c.Version != 5 ||
+		c.Grid.IsZero() {
 		t.Errorf("the claim %+v does not show %+v", c, held)
 	}
 }

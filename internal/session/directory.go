@@ -25,7 +25,7 @@ type Directory struct {
 	Owners  []string // address of each partition's owner, "" while it has none
 }
 
-// StaleAnswer is the age of a request over which the time in its answer is not used.
+// StaleAnswer is the request age above which the time in its answer is not used.
 const StaleAnswer = 2 * time.Second
 
 // Adopt installs a directory requested at asked, and its cluster time. It keeps the newer of two
@@ -68,7 +68,7 @@ func (m *Machine) Owner(name string) string {
 	return m.owners.addrs[m.owners.of[m.Partition(name)]]
 }
 
-// Partition returns the partition of a name, 0 while the directory names none.
+// Partition returns a name's partition, 0 while the directory names none.
 func (m *Machine) Partition(name string) roster.PartitionID {
 	if len(m.owners.of) == 0 {
 		return 0
@@ -80,10 +80,10 @@ func (m *Machine) Partition(name string) roster.PartitionID {
 // a single handle.
 type owners struct {
 	addrs []string // each once
-	of    []uint16 // of each partition, an index of addrs; there are fewer members than that counts
+	of    []uint16 // by partition, an index into addrs; there are fewer members than that counts
 }
 
-// ownersOf returns the owners of partitions by their addresses.
+// ownersOf compacts the partitions' owners into their distinct addresses.
 func ownersOf(partitions []string) owners {
 	out := owners{of: make([]uint16, len(partitions))}
 	index := map[string]uint16{}

@@ -47,7 +47,7 @@ type Loss struct {
 	Handle *Handle
 	ID     sequencer.AttachmentID
 	Try    int           // to replace it, from 1 on
-	Within time.Duration // the limit of that try
+	Within time.Duration // that try's limit
 }
 
 // Empty reports whether there is nothing to do.

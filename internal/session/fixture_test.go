@@ -36,7 +36,8 @@ func newStage() *stage {
 
 // directory is one of four partitions.
 func (s *stage) directory(version uint64, owners ...string) Directory {
-	return Directory{Grid: roster.GridID{1}, Version: roster.Version(version), Window: 20 * time.Second, Members: []string{"a", "b"}, Owners: owners}
+	return Directory{Grid: roster.GridID{1}, Version: roster.Version(version), Window: 20 * time.Second,
+		Members: []string{"a", "b"}, Owners: owners}
 }
 
 func (s *stage) now() Now {

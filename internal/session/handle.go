@@ -21,11 +21,11 @@ type Handle struct {
 	// answered is the stamp of the newest answer about the life.
 	answered Stamp
 	heard    time.Duration // when the newest answer about an attachment came, negative for none
-	// print is the fingerprint of the life with that attachment, bare without one.
+	// print is the life's fingerprint with that attachment, bare without one.
 	print, bare sequencer.Print
 
 	next     time.Duration // when to renew next
-	failures int           // of renewals, in succession
+	failures int           // consecutive failed renewals
 	shorts   int           // replies in succession with short grants
 	failedAt string        // the owner at which the last one failed, "" for none
 	denied   bool          // its renewal was denied, and not renewed since
@@ -62,7 +62,7 @@ type Claim struct {
 	Until   clustertime.Tick
 }
 
-// claim returns the claim on an attachment of the handle.
+// claim returns the claim for one of the handle's attachments.
 func (h *Handle) claim(a sequencer.Attachment) Claim {
 	return Claim{
 		Ref: h.Control.Ref(), ID: a.ID, Preference: sequencer.Preference{Node: a.Node},

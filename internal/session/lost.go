@@ -69,7 +69,8 @@ func (h *Handle) lossDue(now Now, latest time.Duration) time.Duration {
 		latest = min(latest, l.next)
 	}
 	held, has := h.Control.Held()
-	if ahead := held.Grant.Until.Sub(now.Time); has && held.ID == l.id && ahead > 0 && ahead < clustertime.SpanOf(lookAtLeast) {
+	if ahead := held.Grant.Until.Sub(now.Time); has && held.ID == l.id && ahead > 0 &&
+		ahead < clustertime.SpanOf(lookAtLeast) {
 		latest = min(latest, now.Mono+ahead.Duration())
 	}
 	return latest

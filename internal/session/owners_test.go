@@ -27,7 +27,8 @@ func TestOwnersTakeLittleMemory(t *testing.T) {
 		}
 	}
 	if m.directory.Owners != nil || len(m.owners.addrs) != 3 || unsafe.Sizeof(m.owners.of[0]) != 2 {
-		t.Errorf("%d addresses are kept besides %d, of %d bytes each", len(m.directory.Owners), len(m.owners.addrs), unsafe.Sizeof(m.owners.of[0]))
+		t.Errorf("%d addresses are kept besides %d, of %d bytes each", len(m.directory.Owners), len(m.owners.addrs),
+			unsafe.Sizeof(m.owners.of[0]))
 	}
 }
 

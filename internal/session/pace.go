@@ -26,10 +26,10 @@ func (m *Machine) soon(failures int) time.Duration {
 	return m.drawn(RetryAfter<<failures, m.Window()/8)
 }
 
-// slowly returns the pause after a time-out or a short grant, by such answers in succession before
-// this one. The grant has most of a window left, and the members have too much to do. In the end
-// the pause is that between renewals that succeed: members that serve none in time have not more
-// of them to serve than before.
+// slowly returns the pause after a time-out or a short grant, given the number of such answers in
+// succession before this one. Most of the grant's window is left, and the members are overloaded.
+// The pause grows up to the interval between successful renewals: members that serve no renewal in
+// time then have no more to serve than before.
 func (m *Machine) slowly(before int) time.Duration {
 	return m.drawn(m.Window()/16<<before, m.Window()/4)
 }

@@ -38,8 +38,7 @@ const (
 // ErrDenied is matched by the error of a call without permission. The driver maps such errors to it.
 var ErrDenied = errors.New("denied")
 
-// ClaimSet is all of a process's handles of one partition, by their number and
-// combined fingerprint.
+// ClaimSet is all handles of a process in one partition, by their number and combined fingerprint.
 type ClaimSet struct {
 	Partition roster.PartitionID
 	Count     int
@@ -50,7 +49,7 @@ type ClaimSet struct {
 // answer goes to [Machine.Renewed].
 type Renewal struct {
 	Owner  string        // its address
-	Grid   roster.GridID // of the directory that the sets are made by
+	Grid   roster.GridID // the directory from which the sets are computed
 	Sets   []ClaimSet
 	Claims []Claim
 	Used   []Used // for metrics
@@ -77,7 +76,7 @@ type ClaimRenewed struct {
 	Err   error
 }
 
-// group is the handles of one owner's partitions.
+// group is the handles in one owner's partitions.
 type group struct {
 	owner   string // its address, "" for partitions without an owner
 	handles []*Handle
@@ -88,7 +87,7 @@ type set struct {
 	ClaimSet
 	handles []*Handle
 	shown   []sequencer.Attachment // the newest reply about each at the time of the request
-	whole   bool                   // the fingerprint is of answers about all of them
+	whole   bool                   // the fingerprint covers answers about all of them
 }
 
 // byOwner returns the handles by their owners, in an order that follows from the events.
@@ -152,7 +151,7 @@ func (m *Machine) renewDue(now Now, g *group) {
 	m.send(now, r)
 }
 
-// send makes the call of a renewal.
+// send calls the owner for a renewal.
 func (m *Machine) send(now Now, r *Renewal) {
 	r.Used = reportUse(now.Mono, r.all())
 	m.effects.Renew = append(m.effects.Renew, r)
@@ -294,11 +293,11 @@ func (m *Machine) denied(now Now, h *Handle, id sequencer.AttachmentID, err erro
 	}
 }
 
-// extend has a grant added to an attachment. One that does not reach as far ahead as it
-// should is renewed again soon, and the directory is asked for: an owner that was replaced and
-// does not know it grants less and less. It answers without an error and by its old roster, so
-// nothing else would tell. As after failures the pause doubles: without a majority all grants of
-// all processes are short, and members that are asked too often elect no leader.
+// extend adds a grant to an attachment. If the grant ends too early, the attachment is renewed
+// again soon, and the directory is requested: an owner that was replaced without noticing grants
+// less and less. It answers without an error and by its old roster, so there is no other sign. As
+// after failures the pause doubles: without a majority all processes' grants are short, and members
+// that receive too many requests elect no leader.
 func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.AttachmentID, g sequencer.Grant) {
 	m.effects.Extend = append(m.effects.Extend, Extension{Handle: h, ID: id, Grant: g})
 	t := now.Time
@@ -317,12 +316,12 @@ func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.Attachmen
 	h.shorts, h.failedAt = min(h.shorts+1, failuresMax), m.Owner(h.name)
 }
 
-// failed has handles renewed again soon, by the owner that they have then. Each failure
-// in succession doubles the pause, so that an owner with more to do than it can is not
-// called more and more often. It does not wait for the directory: a member that hangs must not
-// hold up renewals. An owner that is overloaded and says when to call again is not called
-// earlier, nor looked up the first time: it has answered. However long it asks for, renewals are
-// tried so often that grants do not end meanwhile.
+// failed schedules an early renewal for handles, by their current owner at that time. Each failure
+// in succession doubles the pause, so that an overloaded owner is not called more and more often.
+// It does not wait for the directory: a member that hangs must not delay renewals. An overloaded
+// owner that gives a retry time is not called earlier, nor looked up the first time: it has
+// answered. However long that time is, renewals are frequent enough that grants do not end
+// meanwhile.
 func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	failures := 0
 	later := min(laterBy(err), m.Window()/4)
@@ -357,10 +356,10 @@ func (m *Machine) lookUpAfter(now Now, tries int) {
 	m.lookUp(now.Mono - every)
 }
 
-// tryNewOwners has handles renewed soon that failed at another owner than theirs is by
-// now. Their pause was for that owner; if owners change one after the other, as in a
-// rolling restart, pauses that keep growing would outlast the grants. All holders of an
-// owner that is gone learn of the new one at about the same time, so they spread.
+// tryNewOwners schedules an early renewal for handles that failed at an owner that has been
+// replaced. Their pause was for that owner; if owners change one after the other, as in a rolling
+// restart, growing pauses would outlast the grants. All holders of a lost owner's partitions learn
+// the new owner at about the same time, so they spread.
 func (m *Machine) tryNewOwners(now Now) {
 	for _, h := range m.handles {
 		if owner := m.Owner(h.name); h.failures+h.shorts > 0 && owner != "" && owner != h.failedAt {

@@ -38,8 +38,8 @@ type Config struct {
 	Rand func(below time.Duration) time.Duration
 }
 
-// Machine is the session of one process. Each method takes an event; [Machine.Take]
-// returns the effects. It is not safe for concurrent use.
+// Machine is one process's session. Each method takes an event; [Machine.Take] returns the effects.
+// It is not safe for concurrent use.
 type Machine struct {
 	cfg Config
 
@@ -50,7 +50,7 @@ type Machine struct {
 	lookUps   int
 
 	handles []*Handle       // by name, see before
-	groups  []*group        // of them by owner; nil after a change of either
+	groups  []*group        // by owner; nil after a change of either
 	calling map[string]bool // owners with a renewal in progress
 	retries retries
 	streams []*Stream
@@ -58,7 +58,7 @@ type Machine struct {
 	effects Effects
 }
 
-// New returns the machine of a process without handles and without a directory.
+// New returns a machine without handles and without a directory.
 func New(cfg Config) *Machine {
 	return &Machine{cfg: cfg, asked: -1, calling: map[string]bool{}}
 }
@@ -168,8 +168,8 @@ func (m *Machine) Window() time.Duration {
 	return cmp.Or(m.directory.Window, roster.DefaultWindow.Duration())
 }
 
-// pause returns the time between two renewals: a quarter of the window less up to a
-// fifth of that, so that the renewals of many processes spread.
+// pause returns the time between two renewals: a quarter of the window, less up to a fifth of that,
+// so that renewals from many processes spread.
 func (m *Machine) pause() time.Duration {
 	quarter := m.Window() / 4
 	return quarter - m.cfg.Rand(quarter/5+1)

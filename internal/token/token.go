@@ -65,7 +65,8 @@ type Signer struct{ key ed25519.PrivateKey }
 func LoadSigner(keyFile string) (*Signer, error) {
 	text, err := os.ReadFile(keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the key that signs tokens: %w; give the directory that snowgrid secure init made", security.ErrInvalid, err)
+		return nil, fmt.Errorf("%w: the key that signs tokens: %w; give the directory that snowgrid secure init made",
+			security.ErrInvalid, err)
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
@@ -101,7 +102,8 @@ func (s *Signer) Sign(r Request, now time.Time) (string, error) {
 	t.Header["kid"] = security.TokenKeyID(s.key.Public().(ed25519.PublicKey))
 	text, err := t.SignedString(s.key)
 	if err == nil && len(text) > maxText {
-		return "", fmt.Errorf("%w: the token would have %d bytes; give fewer or shorter names, for at most %d", security.ErrInvalid, len(text), maxText)
+		return "", fmt.Errorf("%w: the token would have %d bytes; give fewer or shorter names, for at most %d",
+			security.ErrInvalid, len(text), maxText)
 	}
 	return text, err
 }
@@ -109,10 +111,12 @@ func (s *Signer) Sign(r Request, now time.Time) (string, error) {
 // check refuses a token that members would refuse.
 func (r Request) check() error {
 	if r.TTL <= 0 || r.TTL > MaxTTL {
-		return fmt.Errorf("%w: the time to live is %v; give at most %v, since a token cannot be taken back before it ends", security.ErrInvalid, r.TTL, MaxTTL)
+		return fmt.Errorf("%w: the time to live is %v; give at most %v, since a token cannot be taken back before it ends",
+			security.ErrInvalid, r.TTL, MaxTTL)
 	}
 	if r.Name == "" || len(r.Name) > maxName || !utf8.ValidString(r.Name) {
-		return fmt.Errorf("%w: name %.80q has %d bytes; give 1 to %d bytes of UTF-8", security.ErrInvalid, r.Name, len(r.Name), maxName)
+		return fmt.Errorf("%w: name %.80q has %d bytes; give 1 to %d bytes of UTF-8", security.ErrInvalid, r.Name,
+			len(r.Name), maxName)
 	}
 	if r.Grid != "" {
 		if err := security.CheckGrid(r.Grid); err != nil {

@@ -71,16 +71,19 @@ func sign(t *testing.T, s *token.Signer, r token.Request, now time.Time) string 
 
 func TestPeerOfAToken(t *testing.T) {
 	signer, _, keys := issuing(t)
-	text := sign(t, signer, token.Request{Name: "ci", Role: security.Holder, Grid: "g", Names: []security.Pattern{"orders-*"}, TTL: time.Hour}, keys.now)
+	text := sign(t, signer, token.Request{Name: "ci", Role: security.Holder, Grid: "g",
+		Names: []security.Pattern{"orders-*"}, TTL: time.Hour}, keys.now)
 	p, err := token.NewVerifier(keys).Peer(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Role != security.Holder || p.Name != "ci" || !p.MayUse("orders-1") || p.MayUse("bills") || !strings.HasPrefix(p.ID, "token:") ||
+	if p.Role != security.Holder || p.Name != "ci" || !p.MayUse("orders-1") || p.MayUse("bills") ||
+		!strings.HasPrefix(p.ID, "token:") ||
 		p.Expires.Sub(keys.now).Round(time.Minute) != time.Hour {
 		t.Errorf("the peer is %v, until %v", p, p.Expires)
 	}
-	other, err := token.NewVerifier(keys).Peer(sign(t, signer, token.Request{Name: "ci", Role: security.Reader, TTL: time.Hour}, keys.now))
+	other, err := token.NewVerifier(keys).Peer(sign(t, signer,
+		token.Request{Name: "ci", Role: security.Reader, TTL: time.Hour}, keys.now))
 	if err != nil || other.ID == p.ID || !other.MayUse("bills") {
 		t.Errorf("another token: %v, %v", other, err)
 	}
@@ -95,7 +98,8 @@ func TestTokenIsRefused(t *testing.T) {
 	kid := security.TokenKeyID(key.Public().(ed25519.PublicKey))
 	made := func(change func(header, claims map[string]any)) string {
 		claims := jwt.MapClaims{
-			"sub": "ci", "aud": "snowgrid", "jti": "1", "role": "admin", "iat": keys.now.Unix(), "exp": keys.now.Add(time.Hour).Unix(),
+			"sub": "ci", "aud": "snowgrid", "jti": "1", "role": "admin", "iat": keys.now.Unix(),
+			"exp": keys.now.Add(time.Hour).Unix(),
 		}
 		t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
 		t.Header["kid"] = kid
@@ -104,14 +108,17 @@ func TestTokenIsRefused(t *testing.T) {
 		return text
 	}
 	hmac := func() string { // the public key as the secret of another method
-		h := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": "ci", "aud": "snowgrid", "jti": "1", "role": "admin", "exp": keys.now.Add(time.Hour).Unix()})
+		h := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": "ci", "aud": "snowgrid", "jti": "1",
+			"role": "admin", "exp": keys.now.Add(time.Hour).Unix()})
 		h.Header["kid"] = kid
 		text, _ := h.SignedString([]byte(key.Public().(ed25519.PublicKey)))
 		return text
 	}
-	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"`+kid+`"}`)) + "." + strings.Split(good, ".")[1] + "."
+	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"`+kid+`"}`)) + "." +
+		strings.Split(good, ".")[1] + "."
 	_, strange, _ := ed25519.GenerateKey(rand.Reader)
-	foreign := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": "ci", "aud": "snowgrid", "jti": "1", "role": "admin", "exp": keys.now.Add(time.Hour).Unix()})
+	foreign := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": "ci", "aud": "snowgrid", "jti": "1",
+		"role": "admin", "exp": keys.now.Add(time.Hour).Unix()})
 	foreign.Header["kid"] = kid
 	byAnother, _ := foreign.SignedString(strange)
 	parts := strings.Split(good, ".")
@@ -122,17 +129,21 @@ func TestTokenIsRefused(t *testing.T) {
 		{"no signature method", none, "signature"},
 		{"a symmetric method", hmac(), "signature"},
 		{"another key's signature", byAnother, "signature"},
-		{"changed claims", parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"aud":"snowgrid","role":"admin","sub":"x","jti":"1","exp":4000000000}`)) + "." + parts[2], "signature"},
+		{"changed claims", parts[0] + "." +
+			base64.RawURLEncoding.EncodeToString(
+				[]byte(`{"aud":"snowgrid","role":"admin","sub":"x","jti":"1","exp":4000000000}`)) + "." + parts[2], "signature"},
 		{"an unknown key", made(func(h, _ map[string]any) { h["kid"] = "0011223344556677" }), "not in tokens.pub"},
 		{"no key ID", made(func(h, _ map[string]any) { delete(h, "kid") }), "not in tokens.pub"},
-		{"an extension that must be understood", made(func(h, _ map[string]any) { h["crit"] = []string{"x"} }), "not in tokens.pub"},
+		{"an extension that must be understood", made(func(h, _ map[string]any) { h["crit"] = []string{"x"} }),
+			"not in tokens.pub"},
 		{"another audience", made(func(_, c map[string]any) { c["aud"] = "shop" }), "audience"},
 		{"no audience", made(func(_, c map[string]any) { delete(c, "aud") }), "lacks"},
 		{"no end", made(func(_, c map[string]any) { delete(c, "exp") }), "no end"},
 		{"a year", made(func(_, c map[string]any) { c["exp"] = keys.now.Add(365 * 24 * time.Hour).Unix() }), "shorter"},
 		{"ended", made(func(_, c map[string]any) { c["exp"] = keys.now.Add(-2 * time.Minute).Unix() }), "ended at"},
 		{"ended a second ago", made(func(_, c map[string]any) { c["exp"] = keys.now.Add(-time.Second).Unix() }), "ended at"},
-		{"of another grid", made(func(_, c map[string]any) { c["aud"] = []string{"snowgrid", "snowgrid/other"} }), `for the grid "other", and this member is of the grid "g"`},
+		{"of another grid", made(func(_, c map[string]any) { c["aud"] = []string{"snowgrid", "snowgrid/other"} }),
+			`for the grid "other", and this member is of the grid "g"`},
 		{"not yet valid", made(func(_, c map[string]any) { c["nbf"] = keys.now.Add(2 * time.Minute).Unix() }), "clocks"},
 		{"role member", made(func(_, c map[string]any) { c["role"] = "member" }), "no token has the role member"},
 		{"no role", made(func(_, c map[string]any) { delete(c, "role") }), "role"},
@@ -239,7 +250,8 @@ func TestSignRefuses(t *testing.T) {
 }
 
 func TestFromHeader(t *testing.T) {
-	for header, want := range map[string]string{"Bearer abc": "abc", "bearer  abc ": "abc", "Basic abc": "", "abc": "", "": ""} {
+	for header, want := range map[string]string{"Bearer abc": "abc", "bearer  abc ": "abc", "Basic abc": "",
+		"abc": "", "": ""} {
 		if text, found := token.FromHeader(header); found != (want != "") || found && text != want {
 			t.Errorf("%q: %q, %v", header, text, found)
 		}

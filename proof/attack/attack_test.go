@@ -18,10 +18,12 @@ import (
 var (
 	connections = flag.Int("connections", 300, "connections of each attack")
 	lasting     = flag.Duration("for", 0, "how long each attack lasts; 0 = the usual time")
-	ratioMax    = flag.Float64("ratio", 0, "most ratio of the 99th percentile of attaches under attack and calm; 0 = not judged, since a busy machine distorts it")
-	apart       = flag.Bool("apart", false, "attackers have one half of the processors, and members and the honest client the other")
-	only        = flag.String("only", "", "attacks whose name has this; empty = all")
-	rounds      = flag.Int("rounds", 1, "how often each attack is measured; the median of its 99th percentiles is judged")
+	ratioMax    = flag.Float64("ratio", 0,
+		"most ratio of the 99th percentile of attaches under attack and calm; 0 = not judged, since a busy machine distorts it")
+	apart = flag.Bool("apart", false,
+		"attackers have one half of the processors, and members and the honest client the other")
+	only   = flag.String("only", "", "attacks whose name has this; empty = all")
+	rounds = flag.Int("rounds", 1, "how often each attack is measured; the median of its 99th percentiles is judged")
 )
 
 const (
@@ -135,16 +137,19 @@ func judge(t *testing.T, rows []row) {
 	}
 	calm := calms[len(calms)/2]
 	t.Logf("calm: 99th percentile %v, of %v", calm, calms)
-	t.Logf("%-36s %8s %8s %8s %8s %6s %8s %8s %7s %7s %9s", "attack", "calm p50", "p99", "p50", "p99", "ratio", "new: p50", "p99", "livez", "MB", "processors")
+	t.Logf("%-36s %8s %8s %8s %8s %6s %8s %8s %7s %7s %9s", "attack", "calm p50", "p99", "p50", "p99", "ratio", "new: p50",
+		"p99", "livez", "MB", "processors")
 	under := map[string][]time.Duration{}
 	for _, r := range rows {
 		under[r.name] = append(under[r.name], r.under.at(99))
 		ratio := float64(r.under.at(99)) / float64(calm)
-		t.Logf("%-36s %8v %8v %8v %8v %6.1f %8v %8v %3d/%3d %3d>%3d %4.2f>%4.2f", r.name, r.calm.at(50), r.calm.at(99), r.under.at(50), r.under.at(99), ratio,
+		t.Logf("%-36s %8v %8v %8v %8v %6.1f %8v %8v %3d/%3d %3d>%3d %4.2f>%4.2f", r.name, r.calm.at(50), r.calm.at(99),
+			r.under.at(50), r.under.at(99), ratio,
 			percentile(r.under.created, 50), percentile(r.under.created, 99),
 			r.under.alive, r.under.alive+r.under.dead, r.calmMB, r.underMB, r.calmUse, r.use)
 		if r.under.dead > 0 {
-			t.Errorf("%s: %d of %d health checks were not answered: %v", r.name, r.under.dead, r.under.alive+r.under.dead, r.under.why)
+			t.Errorf("%s: %d of %d health checks were not answered: %v", r.name, r.under.dead, r.under.alive+r.under.dead,
+				r.under.why)
 		}
 		if r.under.failed > 0 || len(r.under.took) == 0 {
 			t.Errorf("%s: %d attaches failed, %d did not: %v", r.name, r.under.failed, len(r.under.took), r.under.why)

@@ -42,7 +42,8 @@ func startAgents(t *testing.T, n int) (all []*agent, dir string) {
 	}
 	for _, a := range all {
 		cmd := exec.Command(binary, "agent", "--expect", strconv.Itoa(n), "--join", all[0].gossip+","+all[n-1].gossip, //nolint:gosec // it was built above
-			"--gossip-addr", a.gossip, "--raft-addr", a.raft, "--api-addr", a.api, "--data-dir", t.TempDir(), "--log-level", "error", "--security-dir", dir)
+			"--gossip-addr", a.gossip, "--raft-addr", a.raft, "--api-addr", a.api, "--data-dir", t.TempDir(), "--log-level",
+			"error", "--security-dir", dir)
 		a.cmd = processorsOf(cmd, ours)
 		a.cmd.Stdout, a.cmd.Stderr = &a.log, &a.log
 		if err := a.cmd.Start(); err != nil {

@@ -54,7 +54,8 @@ func newHonest(t *testing.T, dir string, api []string) *honest {
 		t.Fatal(err)
 	}
 	conf := evil.Trusting(by)
-	h := &honest{client: c, api: api, prober: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: conf, DisableKeepAlives: true}}}
+	h := &honest{client: c, api: api, prober: &http.Client{Timeout: 5 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: conf, DisableKeepAlives: true}}}
 	for range names {
 		s, err := h.client.CreateSequencer(ctx, h.newName(), sequencer.Config{})
 		if err == nil {

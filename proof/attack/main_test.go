@@ -76,7 +76,8 @@ func stepBack() error {
 		return nil
 	}
 	runtime.LockOSThread()
-	var priority int32                                                                                                                   // of this policy always 0
+	// of this policy always 0
+	var priority int32
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&priority))); errno != 0 { //nolint:gosec // as sched_setscheduler(2) wants it
 		return fmt.Errorf("sched_setscheduler: %w", errno)
 	}
@@ -107,7 +108,8 @@ const (
 func processorsOf(cmd *exec.Cmd, half int) *exec.Cmd {
 	if *apart {
 		n := runtime.NumCPU() / 2
-		cmd.Args = append([]string{"taskset", "--cpu-list", fmt.Sprintf("%d-%d", half*n, half*n+n-1), cmd.Path}, cmd.Args[1:]...)
+		cmd.Args = append([]string{"taskset", "--cpu-list", fmt.Sprintf("%d-%d", half*n, half*n+n-1), cmd.Path},
+			cmd.Args[1:]...)
 		cmd.Path, cmd.Err = exec.LookPath("taskset")
 	}
 	return cmd
@@ -121,7 +123,8 @@ func stayApart(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Fatal("-apart needs two processors")
 	}
-	args := []string{"--all-tasks", "--pid", "--cpu-list", fmt.Sprintf("0-%d", runtime.NumCPU()/2-1), strconv.Itoa(os.Getpid())}
+	args := []string{"--all-tasks", "--pid", "--cpu-list", fmt.Sprintf("0-%d", runtime.NumCPU()/2-1),
+		strconv.Itoa(os.Getpid())}
 	if out, err := exec.CommandContext(t.Context(), "taskset", args...).CombinedOutput(); err != nil {
 		t.Fatalf("-apart needs taskset, of util-linux: %v: %s", err, out)
 	}

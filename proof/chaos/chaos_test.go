@@ -14,10 +14,11 @@ import (
 var (
 	chaosFor   = flag.Duration("chaos-for", defaultChaos, "how long faults happen")
 	seed       = flag.Uint64("seed", 0, "seed of the faults; 0 takes one")
-	reportFile = flag.String("report", "", "file for the report; left out: one in the test's temporary directory, which is printed")
-	idsMin     = flag.Uint64("ids-min", 1, "IDs that there have to be at least")
-	secure     = flag.Bool("secure", false, "with security on: certificates of an authority of the test, and a gossip key")
-	faultsMin  = flag.Int("faults-min", 1, "faults that there have to be at least")
+	reportFile = flag.String("report", "",
+		"file for the report; left out: one in the test's temporary directory, which is printed")
+	idsMin    = flag.Uint64("ids-min", 1, "IDs that there have to be at least")
+	secure    = flag.Bool("secure", false, "with security on: certificates of an authority of the test, and a gossip key")
+	faultsMin = flag.Int("faults-min", 1, "faults that there have to be at least")
 )
 
 // searchMax is how long the search for an explanation of one name may take.
@@ -75,7 +76,8 @@ func TestSeesRepeatedID(t *testing.T) {
 	}
 	j := w.judge(&faults{w: w})
 	if j.ids.duplicates != 1 || j.ids.disorder != 1 || j.ids.ids == 0 {
-		t.Errorf("found %d duplicates and %d out of order in %d IDs, want 1 and 1", j.ids.duplicates, j.ids.disorder, j.ids.ids)
+		t.Errorf("found %d duplicates and %d out of order in %d IDs, want 1 and 1", j.ids.duplicates,
+			j.ids.disorder, j.ids.ids)
 	}
 	if len(j.complaints()) == 0 {
 		t.Error("the report has no complaint")

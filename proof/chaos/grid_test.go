@@ -75,12 +75,13 @@ func newWorld(t *testing.T, members, holders int, seed uint64, more ...string) *
 		w.members = append(w.members, p)
 	}
 	for i := range holders {
-		w.holders = append(w.holders, newProcess(t, w.net, w.dir, "h"+strconv.Itoa(i), filepath.Join(programs, "holder"), func(p *process) []string {
-			return append([]string{"-addrs", strings.Join(api, ","), "-history", p.file("history"),
-				"-seed", strconv.FormatUint(seed+uint64(1000*p.starts+i), 10),
-				"-load", fmt.Sprintf("load-%d", i%4), "-share", fmt.Sprintf("share-%d", i%5),
-				"-patience", finalPatience.String()}, more...)
-		}))
+		w.holders = append(w.holders, newProcess(t, w.net, w.dir, "h"+strconv.Itoa(i), filepath.Join(programs, "holder"),
+			func(p *process) []string {
+				return append([]string{"-addrs", strings.Join(api, ","), "-history", p.file("history"),
+					"-seed", strconv.FormatUint(seed+uint64(1000*p.starts+i), 10),
+					"-load", fmt.Sprintf("load-%d", i%4), "-share", fmt.Sprintf("share-%d", i%5),
+					"-patience", finalPatience.String()}, more...)
+			}))
 	}
 	w.startAll(w.members)
 	for _, p := range w.members {

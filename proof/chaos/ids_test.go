@@ -64,7 +64,8 @@ func checkIDs(runs []holderRun) idVerdict {
 	}
 	for name, spans := range names {
 		v.duplicates += countDuplicates(spans, func(a, b span, count int64) {
-			v.findings.add("%s: %d IDs from %d on came to %s and to %s", name, count, b.first, runs[a.who].name, runs[b.who].name)
+			v.findings.add("%s: %d IDs from %d on came to %s and to %s", name, count, b.first, runs[a.who].name,
+				runs[b.who].name)
 		})
 	}
 	return v

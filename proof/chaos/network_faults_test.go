@@ -103,11 +103,14 @@ func TestNetworkFaultsBite(t *testing.T) {
 		}, 0, true, false},
 		{"one-way cut out", func() (func() error, error) { return n.drop(rule{at: a, way: out, share: 1}) }, 0, true, false},
 		{"one-way cut in", func() (func() error, error) { return n.drop(rule{at: a, way: in, share: 1}) }, 0, true, false},
-		{"cut of a pair", func() (func() error, error) { return n.drop(rule{at: a, way: out, peer: b, share: 1}) }, 0, false, false},
-		{"cut of a pair, in", func() (func() error, error) { return n.drop(rule{at: a, way: in, peer: b, share: 1}) }, 0, false, false},
+		{"cut of a pair", func() (func() error, error) { return n.drop(rule{at: a, way: out, peer: b, share: 1}) },
+			0, false, false},
+		{"cut of a pair, in", func() (func() error, error) { return n.drop(rule{at: a, way: in, peer: b, share: 1}) }, 0,
+			false, false},
 		{"link down", func() (func() error, error) { return n.unplug(a) }, 0, true, false},
 		{"delay", func() (func() error, error) { return n.delay(a, soon, 2*soon) }, soon, true, false},
-		{"loss of a third", func() (func() error, error) { return n.drop(rule{at: a, way: out, share: 0.3}) }, soon, true, true},
+		{"loss of a third", func() (func() error, error) { return n.drop(rule{at: a, way: out, share: 0.3}) }, soon,
+			true, true},
 		{"narrow line", func() (func() error, error) { return n.slow(a, 100_000) }, soon, true, false},
 	}
 	for _, test := range tests {

@@ -63,7 +63,8 @@ func (j judgement) complaints() (all []string) {
 		all = append(all, fmt.Sprintf("%d overlapping grants: %q", j.grants.overlaps, j.grants.findings))
 	}
 	if j.grants.uses == 0 || j.tables.operations == 0 {
-		all = append(all, fmt.Sprintf("%d uses of logical nodes and %d steps of names: that shows nothing", j.grants.uses, j.tables.operations))
+		all = append(all, fmt.Sprintf("%d uses of logical nodes and %d steps of names: that shows nothing", j.grants.uses,
+			j.tables.operations))
 	}
 	if len(j.tables.broken) > 0 {
 		all = append(all, fmt.Sprintf("not linearizable: %q", j.tables.broken))
@@ -82,7 +83,8 @@ func (j judgement) report() string {
 		verdict = "FAILED"
 	}
 	fmt.Fprintf(&b, "# Chaos report: %s\n\n", verdict)
-	fmt.Fprintf(&b, "%d members, %d holders, %v of faults, seed %d.\nMachine: %s.\n\n", j.members, j.holders, j.length, j.seed, machine())
+	fmt.Fprintf(&b, "%d members, %d holders, %v of faults, seed %d.\nMachine: %s.\n\n", j.members, j.holders, j.length,
+		j.seed, machine())
 	for _, complaint := range j.complaints() {
 		fmt.Fprintf(&b, "- **%s**\n", complaint)
 	}
@@ -90,8 +92,10 @@ func (j judgement) report() string {
 	fmt.Fprintf(&b, "| IDs, in %[2]s runs of consecutive ones | %[1]s | | |\n", grouped(j.ids.ids), grouped(j.ids.spans))
 	fmt.Fprintf(&b, "| duplicates | %d | | 0 |\n", j.ids.duplicates)
 	fmt.Fprintf(&b, "| IDs of a handle out of order | %d | | 0 |\n", j.ids.disorder)
-	fmt.Fprintf(&b, "| overlapping grants, inferred from %d uses of logical nodes | %d | | 0 |\n", j.grants.uses, j.grants.overlaps)
-	fmt.Fprintf(&b, "| linearizable: tables of %d names, %d steps | %s | | yes |\n", j.tables.names, j.tables.operations, j.linearizable())
+	fmt.Fprintf(&b, "| overlapping grants, inferred from %d uses of logical nodes | %d | | 0 |\n", j.grants.uses,
+		j.grants.overlaps)
+	fmt.Fprintf(&b, "| linearizable: tables of %d names, %d steps | %s | | yes |\n", j.tables.names, j.tables.operations,
+		j.linearizable())
 	fmt.Fprintf(&b, "| names in a partition that lost every copy, checked up to the loss | %d | | |\n", j.tables.forgetful)
 	fmt.Fprintf(&b, "| time of the checks | %.2f | s | |\n\n", j.took.Seconds())
 	j.reportFaults(&b)
@@ -131,7 +135,8 @@ func (j judgement) reportFaults(b *strings.Builder) {
 	for _, at := range j.lost {
 		events, all = max(events, len(at)), all+len(at)
 	}
-	fmt.Fprintf(b, "\nLosses of every copy of a partition: %d in total, at most %d of one partition; the start of the grid counts as one.\n\n", all, events)
+	fmt.Fprintf(b,
+		"\nLosses of every copy of a partition: %d in total, at most %d of one partition; the start of the grid counts as one.\n\n", all, events)
 }
 
 // reportOperations counts operations as Jepsen does: those that took effect, those that

@@ -232,13 +232,15 @@ func evidence(name string, ops []porcupine.Operation, limit time.Duration) strin
 	}
 	slices.SortFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: the longest explanation has %d of %d steps; times in ms, place in the explanation first\n\n", name, len(explained), len(ops))
+	fmt.Fprintf(&b, "%s: the longest explanation has %d of %d steps; times in ms, place in the explanation first\n\n",
+		name, len(explained), len(ops))
 	for _, op := range ops {
 		from, till := (op.Call-ops[0].Call)/int64(time.Millisecond), "ever"
 		if op.Return != forever {
 			till = fmt.Sprint((op.Return - ops[0].Call) / int64(time.Millisecond))
 		}
-		fmt.Fprintf(&b, "    %3d  %6d to %6s  process %2d  %s\n", explained[op], from, till, op.ClientId, tableModel.DescribeOperation(op.Input, nil))
+		fmt.Fprintf(&b, "    %3d  %6d to %6s  process %2d  %s\n", explained[op], from, till, op.ClientId,
+			tableModel.DescribeOperation(op.Input, nil))
 	}
 	return b.String()
 }

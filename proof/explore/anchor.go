@@ -139,7 +139,8 @@ const anchorVersion = 8
 func (g *anchorGrid) roster(grid int) *roster.Roster {
 	p := roster.Partition{Floor: anchorTime(g.Roster.Floor)}
 	r := &roster.Roster{
-		Grid: roster.GridID{1}, Version: anchorVersion, Claim: anchorClaims[g.Roster.Claim], Anchored: g.Roster.Claim > 0, Ceiling: anchorTime(g.Roster.Ceiling),
+		Grid: roster.GridID{1}, Version: anchorVersion, Claim: anchorClaims[g.Roster.Claim], Anchored: g.Roster.Claim > 0,
+		Ceiling:  anchorTime(g.Roster.Ceiling),
 		Settings: roster.Settings{Name: "g", Partitions: 1, Window: roster.MinWindow},
 	}
 	if g.Roster.Stop > 0 {
@@ -165,11 +166,13 @@ func (g *anchorGrid) roster(grid int) *roster.Roster {
 func (w *anchorWorld) follow(grid int, r *roster.Roster) {
 	g := &w.Grids[grid]
 	p := r.Partitions[0]
-	if reset := p.LostTerm > anchorVersion && p.Owner == "" || g.Segment == 0 && r.Claim != ""; reset && w.Begun < anchorSegments {
+	if reset := p.LostTerm > anchorVersion && p.Owner == "" || g.Segment == 0 && r.Claim != ""; reset &&
+		w.Begun < anchorSegments {
 		w.Begun++
 		g.Segment = w.Begun
 	}
-	g.Roster = anchorRoster{Ceiling: tickOf(r.Ceiling), Floor: tickOf(p.Floor), Claim: claimNumber(r.Claim), Owned: p.Owner != ""}
+	g.Roster = anchorRoster{Ceiling: tickOf(r.Ceiling), Floor: tickOf(p.Floor), Claim: claimNumber(r.Claim),
+		Owned: p.Owner != ""}
 	if r.Stopped > 0 {
 		g.Roster.Stop = tickOf(r.Stopped) + 1
 	}
@@ -210,7 +213,8 @@ func (l *anchorLeader) authority(self roster.Incarnation) anchor.Authority {
 		a.Ceiling = anchorTime(l.Ceiling)
 	}
 	if t := l.Taken; t.Claim > 0 {
-		a.Taken = anchor.Taken{Claim: anchorClaims[t.Claim], Version: anchorVersion, Found: anchorTime(t.Found), Ceiling: anchorTime(t.Ceiling), Known: t.Known}
+		a.Taken = anchor.Taken{Claim: anchorClaims[t.Claim], Version: anchorVersion, Found: anchorTime(t.Found),
+			Ceiling: anchorTime(t.Ceiling), Known: t.Known}
 		if !t.Current {
 			a.Taken.Version--
 		}
@@ -233,5 +237,6 @@ func (w *anchorWorld) seen() anchor.Seen {
 	if !w.Exists {
 		return anchor.Seen{}
 	}
-	return anchor.Seen{Revision: "now", Record: anchor.Record{Claim: anchorClaims[w.Claim], Ceiling: anchorTime(w.Ceiling)}}
+	return anchor.Seen{Revision: "now", Record: anchor.Record{Claim: anchorClaims[w.Claim],
+		Ceiling: anchorTime(w.Ceiling)}}
 }

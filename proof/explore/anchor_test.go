@@ -22,7 +22,8 @@ func TestAnchorMutants(t *testing.T) {
 			if r.Duplicate == "" {
 				t.Fatalf("rule %s: nothing wrong in %d states, %d steps deep", m.Rule, r.States, r.Steps)
 			}
-			t.Logf("rule %s: %d steps, %d states, %v\n%s", m.Rule, r.Steps, r.States, r.Took.Round(time.Millisecond), strings.Join(r.Trace, "\n"))
+			t.Logf("rule %s: %d steps, %d states, %v\n%s", m.Rule, r.Steps, r.States, r.Took.Round(time.Millisecond),
+				strings.Join(r.Trace, "\n"))
 		})
 	}
 }

@@ -94,7 +94,8 @@ func flagBit(set bool, at int) byte {
 }
 
 func (l anchorLeader) append(b []byte) []byte {
-	b = append(b, flagBit(l.Knows, 0)|flagBit(l.Stopper, 1)|flagBit(l.Taken.Known, 2)|flagBit(l.Taken.Current, 3), l.Claim, l.Ceiling, l.Taken.Claim, l.Taken.Found, l.Taken.Ceiling)
+	b = append(b, flagBit(l.Knows, 0)|flagBit(l.Stopper, 1)|flagBit(l.Taken.Known, 2)|flagBit(l.Taken.Current, 3), l.Claim,
+		l.Ceiling, l.Taken.Claim, l.Taken.Found, l.Taken.Ceiling)
 	for _, s := range l.Swaps {
 		b = append(b, s.State, byte(s.Kind), s.Claim, s.Ceiling)
 	}

@@ -19,7 +19,8 @@ func SearchAnchor(s AnchorScope, weak AnchorWeakness, limits Limits) Result {
 		for i := range x.level {
 			x.at = x.first + uint32(i)
 			x.lab.steps(&x.level[i])
-			if x.result.Duplicate != "" || limits.States > 0 && len(x.from) >= limits.States || limits.Time > 0 && i%1024 == 0 && time.Since(begun) > limits.Time {
+			if x.result.Duplicate != "" || limits.States > 0 && len(x.from) >= limits.States || limits.Time > 0 && i%1024 == 0 &&
+				time.Since(begun) > limits.Time {
 				x.result.States, x.result.Took = len(x.from), time.Since(begun)
 				if x.result.Duplicate != "" {
 					x.result.Trace = x.story()

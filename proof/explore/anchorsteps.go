@@ -89,7 +89,8 @@ func (l *anchorLab) starts(w *anchorWorld) {
 		begin(w.Copy, "from the old copy")
 	}
 	for of := range next {
-		if g := w.Grids[of]; l.scope.Copies && !w.Copied && g.State == anchorRuns && (g.Roster.Ceiling > 0 || g.Roster.Claim > 0) {
+		if g := w.Grids[of]; l.scope.Copies && !w.Copied && g.State == anchorRuns &&
+			(g.Roster.Ceiling > 0 || g.Roster.Claim > 0) {
 			n := *w
 			n.Copied, n.Copy = true, g.Roster
 			l.emit(&n, "the data of grid %d are copied", of)
@@ -141,7 +142,8 @@ func (l *anchorLab) answers(w *anchorWorld, grid, p int) {
 	n := *w
 	n.Grids[grid].Leaders[p].Swaps[0] = anchorSwap{}
 	n.act(grid, p, func(r *roster.Roster, a *anchor.Authority) {
-		a.Landed(r, anchor.Swap{Kind: s.Kind, Record: anchor.Record{Claim: anchorClaims[s.Claim], Ceiling: anchorTime(s.Ceiling)}})
+		a.Landed(r, anchor.Swap{Kind: s.Kind, Record: anchor.Record{Claim: anchorClaims[s.Claim],
+			Ceiling: anchorTime(s.Ceiling)}})
 	})
 	l.emit(&n, "grid %d leader %d is answered: claim %d, ceiling %d", grid, p, s.Claim, s.Ceiling)
 }
@@ -172,7 +174,8 @@ func (l *anchorLab) reads(w *anchorWorld, grid, p int) {
 
 // send has a leader send a swap, in one step with the read for it: one that finds another
 // revision than was read does nothing.
-func (l *anchorLab) send(w *anchorWorld, grid, p int, make func(r *roster.Roster, a *anchor.Authority) (anchor.Swap, error)) {
+func (l *anchorLab) send(w *anchorWorld, grid, p int,
+	make func(r *roster.Roster, a *anchor.Authority) (anchor.Swap, error)) {
 	leader := w.Grids[grid].Leaders[p]
 	if leader.Swaps[0].State != 0 && leader.Swaps[1].State != 0 {
 		return
@@ -188,11 +191,13 @@ func (l *anchorLab) send(w *anchorWorld, grid, p int, make func(r *roster.Roster
 	if first := m.Swaps[0].State; first == anchorFlies || first == anchorStale {
 		m.Swaps[1] = m.Swaps[0]
 	}
-	m.Swaps[0] = anchorSwap{State: anchorFlies, Kind: s.Kind, Claim: claimNumber(s.Record.Claim), Ceiling: tickOf(s.Record.Ceiling)}
+	m.Swaps[0] = anchorSwap{State: anchorFlies, Kind: s.Kind, Claim: claimNumber(s.Record.Claim),
+		Ceiling: tickOf(s.Record.Ceiling)}
 	if s.Kind == anchor.Take {
 		n.Claims++
 	}
-	l.emit(&n, "grid %d leader %d sends a swap (%d): claim %d, ceiling %d", grid, p, s.Kind, m.Swaps[0].Claim, m.Swaps[0].Ceiling)
+	l.emit(&n, "grid %d leader %d sends a swap (%d): claim %d, ceiling %d", grid, p, s.Kind, m.Swaps[0].Claim,
+		m.Swaps[0].Ceiling)
 }
 
 // extends emits every extension.

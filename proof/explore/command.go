@@ -152,7 +152,8 @@ func (l *lab) changes(r *roster.Roster, current []roster.Incarnation, held []hol
 
 // may adds a change if the scope has it: any of its moves at any version, or the
 // one move that its script has for this version.
-func (l *lab) may(out []roster.Change, r *roster.Roster, move rune, to roster.Incarnation, c roster.Change) []roster.Change {
+func (l *lab) may(out []roster.Change, r *roster.Roster, move rune, to roster.Incarnation,
+	c roster.Change) []roster.Change {
 	at := 2 * (int(r.Version) - int(firstTerm))
 	pair := string(move) + string(rune('A'+memberOf(to)))
 	if strings.ContainsRune(l.scope.Moves, move) || at < len(l.scope.Script) && l.scope.Script[at:at+2] == pair {

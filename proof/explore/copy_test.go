@@ -33,13 +33,15 @@ func TestCopies(t *testing.T) {
 
 // TestWorldsAreRead: encoded worlds are decoded without a change.
 func TestWorldsAreRead(t *testing.T) {
-	l := newLab(Scope{InSync: "BC", Nodes: 2, Holders: 3, Attached: 2, Operations: 3, Early: true, Rises: 1, Versions: 2, Moves: "ta"}, None)
+	l := newLab(Scope{InSync: "BC", Nodes: 2, Holders: 3, Attached: 2, Operations: 3, Early: true, Rises: 1, Versions: 2,
+		Moves: "ta"}, None)
 	w, err := l.start()
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := readWorld(w.append(nil))
-	if string(read.append(nil)) != string(w.append(nil)) || !reflect.DeepEqual(read.holders, w.holders) || len(read.letters) == 0 {
+	if string(read.append(nil)) != string(w.append(nil)) || !reflect.DeepEqual(read.holders, w.holders) ||
+		len(read.letters) == 0 {
 		t.Errorf("%+v is read as %+v", w, read)
 	}
 }

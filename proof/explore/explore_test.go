@@ -11,8 +11,9 @@ import (
 )
 
 var (
-	largeFor = flag.Duration("large-for", 0, "for how long the large scopes of all explorations together are explored; 0 = not at all")
-	rewrite  = flag.Bool("rewrite", false, "write testdata again")
+	largeFor = flag.Duration("large-for", 0,
+		"for how long the large scopes of all explorations together are explored; 0 = not at all")
+	rewrite = flag.Bool("rewrite", false, "write testdata again")
 )
 
 // skipLarge skips a search that takes any time that it is given.
@@ -111,7 +112,8 @@ func explore(t *testing.T, s Scope, limits Limits) Result {
 	if r.Exhausted {
 		end = "exhausted"
 	}
-	t.Logf("%d states, %d steps deep, %s; machines run %d times; %v", r.States, r.Steps, end, r.Runs, r.Took.Round(time.Millisecond))
+	t.Logf("%d states, %d steps deep, %s; machines run %d times; %v", r.States, r.Steps, end, r.Runs,
+		r.Took.Round(time.Millisecond))
 	if r.Duplicate != "" {
 		t.Errorf("%s\n%s\n%s", r.Duplicate, Legend, strings.Join(r.Trace, "\n"))
 	}

@@ -24,7 +24,8 @@ func FailoverMutants() []FailoverMutant {
 		{"generation read before the swap", "Q3", GenerationReadBefore, 7, created},
 		{"extended under a new generation", "Q4", FailoversInMachine, 15, exact},
 		// One step less than in the model, where the creation of a record is answered.
-		{"return renews the generation", "Q5", ReturnGrants, 17, FailoverScope{Attachments: 3, Ticks: 1, Servers: 2, Window: 2}},
+		{"return renews the generation", "Q5", ReturnGrants, 17, FailoverScope{Attachments: 3, Ticks: 1, Servers: 2,
+			Window: 2}},
 		{"born with the server's generation", "Q5", BornGranted, 11, skewed},
 		{"whole window in quarantine", "Q6", FailoversInMachine, 10, skewed},
 	}

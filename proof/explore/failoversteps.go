@@ -85,7 +85,8 @@ func (l *failoverLab) takeSteps(w *failoverWorld, u int, emit emitter[failoverWo
 		s := w.slots[v]
 		take := func(b record.Bounds, text string) {
 			next := *w
-			h, err := record.NewHolding(sequencer.AttachmentID{byte(u + 1)}, record.Candidate{Record: *s.record}, s.revision, "task", next.fresh(), b)
+			h, err := record.NewHolding(sequencer.AttachmentID{byte(u + 1)}, record.Candidate{Record: *s.record}, s.revision,
+				"task", next.fresh(), b)
 			if err != nil {
 				return
 			}
@@ -181,7 +182,10 @@ func (l *failoverLab) holderSteps(w *failoverWorld, u int, emit emitter[failover
 	}
 	if want, _, revision := user.holding.Want(); want == record.Swap && user.stopped {
 		for v := int8(1); v <= w.newest; v++ { // a return depends on no generation (Q5)
-			sent := slices.ContainsFunc(user.sent, func(s sentTo) bool { return s.server == v && s.body.Nonce == pendingNonce(user.holding) })
+			sent := slices.ContainsFunc(user.sent, func(s sentTo) bool {
+				return s.server == v &&
+					s.body.Nonce == pendingNonce(user.holding)
+			})
 			if !sent && !l.isDead(w, v) && w.slots[v].revision == revision {
 				next := *w
 				body := l.send(&next, u, v)

@@ -10,7 +10,8 @@ import (
 )
 
 // followStates bounds the search of a mutant's scope.
-var followStates = flag.Int("follow-states", 0, "how many states of a follower mutant's scope are explored with every rule in force; 0 = the usual number")
+var followStates = flag.Int("follow-states", 0,
+	"how many states of a follower mutant's scope are explored with every rule in force; 0 = the usual number")
 
 // TestFollowMutants leaves out one rule for followers of rosters after the other: each must
 // be missed.
@@ -27,7 +28,8 @@ func TestFollowMutants(t *testing.T) {
 			if r.Duplicate == "" {
 				t.Fatalf("rule %s: nothing wrong in %d states, %d steps deep", m.Rule, r.States, r.Steps)
 			}
-			t.Logf("rule %s: %d steps, %d states, %v\n%s", m.Rule, r.Steps, r.States, r.Took.Round(time.Millisecond), strings.Join(r.Trace, "\n"))
+			t.Logf("rule %s: %d steps, %d states, %v\n%s", m.Rule, r.Steps, r.States, r.Took.Round(time.Millisecond),
+				strings.Join(r.Trace, "\n"))
 		})
 	}
 	for w := FollowInMachine + 1; w < followWeaknesses; w++ {

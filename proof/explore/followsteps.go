@@ -49,12 +49,15 @@ func (l *followLab) logSteps(w *followWorld, emit emitter[followWorld]) {
 		next := *w
 		next.log = append(slices.Clone(w.log), followEntry{keep(&l.commands, c), keep(&l.rosters, after)})
 		l.judge(&next, after)
-		emit(&next, "the log: entry %d, v%d with G %d, owner %s", len(w.log)+int(followStart), after.Version, after.Ceiling-base, nameOf(after.Partitions[0].Owner))
+		emit(&next, "the log: entry %d, v%d with G %d, owner %s", len(w.log)+int(followStart), after.Version,
+			after.Ceiling-base, nameOf(after.Partitions[0].Owner))
 		if l.weak == PushBeforeCommit && err == nil {
 			// Proposed and pushed by a leader that is replaced: the entry gets lost.
 			early := *w
-			l.send(&early, followSent{grid: r.Grid, entry: &follow.Entry{After: l.last(w), At: followStart + follow.Position(len(w.log)), Command: c}})
-			emit(&early, "a leader pushes a proposal that is lost: v%d with G %d, owner %s", after.Version, after.Ceiling-base, nameOf(after.Partitions[0].Owner))
+			l.send(&early, followSent{grid: r.Grid,
+				entry: &follow.Entry{After: l.last(w), At: followStart + follow.Position(len(w.log)), Command: c}})
+			emit(&early, "a leader pushes a proposal that is lost: v%d with G %d, owner %s", after.Version, after.Ceiling-base,
+				nameOf(after.Partitions[0].Owner))
 		}
 	}
 	if int(r.Ceiling-base)-1 < l.scope.Rises {
@@ -124,10 +127,11 @@ func (l *followLab) voterSteps(w *followWorld, m int, emit emitter[followWorld])
 			continue
 		}
 		next := *w
-		out := l.run(followWork{w.members[m], followInstalls, uint32(keep(&l.rosters, image.Roster)), image.At}, func(f *follow.Follower) error {
-			f.Install(image)
-			return nil
-		})
+		out := l.run(followWork{w.members[m], followInstalls, uint32(keep(&l.rosters, image.Roster)), image.At},
+			func(f *follow.Follower) error {
+				f.Install(image)
+				return nil
+			})
 		l.become(&next, m, out.follower)
 		emit(&next, "%s installs a snapshot of %s", nameOf(l.self(w, m)), nameOf(l.self(w, other)))
 	}
@@ -145,7 +149,8 @@ func (l *followLab) receiveStep(w *followWorld, m int, id followSentID, emit emi
 		l.become(&next, m, out.follower)
 		emit(&next, "%s gets %s", nameOf(l.self(w, m)), tellSent(message))
 	}
-	if l.weak != CeilingFromElsewhere && l.weak != OwnersFromElsewhere || m < l.scope.Voters || message.entry != nil || message.grid != own {
+	if l.weak != CeilingFromElsewhere && l.weak != OwnersFromElsewhere || m < l.scope.Voters || message.entry != nil ||
+		message.grid != own {
 		return
 	}
 	out = l.run(followWork{w.members[m], followBends, uint32(id), 0}, func(f *follow.Follower) error {
@@ -190,7 +195,8 @@ func positionText(p follow.Position) string { return strconv.FormatUint(uint64(p
 func (l *followLab) become(w *followWorld, m int, to followerID) {
 	before, after := l.followers.get(w.members[m]).Served(), l.followers.get(to).Served()
 	w.members[m] = to
-	if after.At < before.At || after.Roster.Version < before.Roster.Version || after.Roster.Ceiling < before.Roster.Ceiling {
+	if after.At < before.At || after.Roster.Version < before.Roster.Version ||
+		after.Roster.Ceiling < before.Roster.Ceiling {
 		l.breaks(w, "the served roster of %s goes back from %d to %d (R6)", nameOf(l.self(w, m)), before.At, after.At)
 	}
 	l.note(w, m)
@@ -210,7 +216,8 @@ func (l *followLab) restartStep(w *followWorld, m int, emit emitter[followWorld]
 	if m < l.scope.Voters {
 		l.note(&next, m)
 	}
-	emit(&next, "%s is killed and starts again without memory, as %s", nameOf(l.self(w, m)), followProcess{uint8(m), next.started[m]})
+	emit(&next, "%s is killed and starts again without memory, as %s", nameOf(l.self(w, m)),
+		followProcess{uint8(m), next.started[m]})
 }
 
 func (l *followLab) restarts(w *followWorld) (n int) {
@@ -244,7 +251,8 @@ func (l *followLab) ownerSteps(w *followWorld, m int, emit emitter[followWorld])
 	}
 	next := *w
 	next.held = withHolding(w.held, holding{uint8(memberOf(p.Joining)), uint8(r.Version)})
-	if joiner := (followProcess{uint8(memberOf(p.Joining)), w.started[memberOf(p.Joining)]}); len(w.holders) > 0 && !slices.Contains(w.holders, joiner) {
+	if joiner := (followProcess{uint8(memberOf(p.Joining)), w.started[memberOf(p.Joining)]}); len(w.holders) > 0 &&
+		!slices.Contains(w.holders, joiner) {
 		next.holders = append(slices.Clone(w.holders), joiner) // the table has it
 	}
 	emit(&next, "%s at v%d reports that %s holds the table", nameOf(p.Owner), r.Version, nameOf(p.Joining))

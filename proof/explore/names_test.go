@@ -24,9 +24,11 @@ func TestNameMutants(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.Duplicate == "" {
-				t.Fatalf("rule %s: nothing wrong in %d states, %d steps deep\n%s", m.Rule, r.States, r.Steps, strings.Join(r.Trace, "\n"))
+				t.Fatalf("rule %s: nothing wrong in %d states, %d steps deep\n%s", m.Rule, r.States, r.Steps,
+					strings.Join(r.Trace, "\n"))
 			}
-			t.Logf("rule %s: %d steps, %d states, %v\n%s", m.Rule, r.Steps, r.States, r.Took.Round(time.Millisecond), strings.Join(r.Trace, "\n"))
+			t.Logf("rule %s: %d steps, %d states, %v\n%s", m.Rule, r.Steps, r.States, r.Took.Round(time.Millisecond),
+				strings.Join(r.Trace, "\n"))
 		})
 	}
 	for w := NamesInMachine + 1; w < nameWeaknesses; w++ {

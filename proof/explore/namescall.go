@@ -30,7 +30,8 @@ func (l *nameLab) call(w *nameWorld, m int, do func(machine *partition.Machine, 
 	busy := n.busy
 	n.busy = nil
 	for _, b := range busy {
-		n.machine.Delivered(l.view(w, m), partition.Delivery{To: b.to, Update: partition.Update{Keep: b.keep}}, partition.Holds{}, errLost)
+		n.machine.Delivered(l.view(w, m), partition.Delivery{To: b.to, Update: partition.Update{Keep: b.keep}},
+			partition.Holds{}, errLost)
 	}
 	slices.SortFunc(n.busy, func(a, b nameBusy) int { return cmp.Compare(a.to, b.to) })
 	answers := l.answers

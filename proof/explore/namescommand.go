@@ -153,7 +153,10 @@ func (l *nameLab) inherit(c *roster.Change, p roster.Partition, self roster.Inca
 
 // owner returns the member that acts at the newest version, -1 for none.
 func (w *nameWorld) owner() int {
-	return slices.IndexFunc(w.members[:], func(n *nameMember) bool { return n.machine.Acts() && n.version == w.roster().Version })
+	return slices.IndexFunc(w.members[:], func(n *nameMember) bool {
+		return n.machine.Acts() &&
+			n.version == w.roster().Version
+	})
 }
 
 // persistable returns the disks that the owner had named at this version (D4).

@@ -130,7 +130,8 @@ func (l *nameLab) requests(w *nameWorld, m int, emit emitName) {
 }
 
 // request has an owner asked something, if that makes any difference.
-func (l *nameLab) request(w *nameWorld, m, ops int, do func(*partition.Machine, partition.View), emit emitName, format string, args ...any) {
+func (l *nameLab) request(w *nameWorld, m, ops int, do func(*partition.Machine, partition.View), emit emitName,
+	format string, args ...any) {
 	next := w.fork()
 	l.call(next, m, do)
 	next.ops += ops

@@ -32,7 +32,8 @@ func SearchNames(s NameScope, weak NameWeakness, limits Limits) (Result, error) 
 		if at == level {
 			level = len(nodes)
 		}
-		if at%64 == 0 && (limits.States > 0 && len(nodes) >= limits.States || limits.Time > 0 && time.Since(begun) > limits.Time) {
+		if at%64 == 0 && (limits.States > 0 && len(nodes) >= limits.States || limits.Time > 0 &&
+			time.Since(begun) > limits.Time) {
 			break
 		}
 		result.Exhausted = at == len(nodes)-1

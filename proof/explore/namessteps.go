@@ -69,9 +69,13 @@ func (l *nameLab) concerns(w *nameWorld, m int, r *roster.Roster) bool {
 	if _, member := r.Member(n.self); !member && !acts {
 		return false
 	}
-	waits := slices.ContainsFunc(w.members[:], func(o *nameMember) bool { return o.machine.Acts() && !o.machine.Table().Complete() })
+	waits := slices.ContainsFunc(w.members[:], func(o *nameMember) bool {
+		return o.machine.Acts() &&
+			!o.machine.Table().Complete()
+	})
 	sent := w.terms[p.Term].sent[m]
-	return p.Owner == n.self || acts || p.LostTerm == roster.Term(r.Version) && p.Term > n.machine.Holds().Newest && waits ||
+	return p.Owner == n.self || acts || p.LostTerm == roster.Term(r.Version) &&
+		p.Term > n.machine.Holds().Newest && waits ||
 		sent != nil && sent.To == n.self && roster.Term(n.version) < p.Term ||
 		l.inMemory() && slices.Contains(r.Storage(0).Needed, n.self)
 }
@@ -83,7 +87,8 @@ func (l *nameLab) copies(w *nameWorld, m int, emit emitName) {
 		if t := roster.Term(term); l.takes(w, m, t) {
 			next := w.fork()
 			l.deliver(next, m, t)
-			emit(next, "%s is sent %v and holds %v", l.tell(w, m), w.terms[term].sent[m].Update.Position, next.members[m].machine.Position())
+			emit(next, "%s is sent %v and holds %v", l.tell(w, m), w.terms[term].sent[m].Update.Position,
+				next.members[m].machine.Position())
 		}
 		if t := roster.Term(term); l.shows(w, m, t) {
 			next := w.fork()
@@ -101,7 +106,8 @@ func (l *nameLab) copies(w *nameWorld, m int, emit emitName) {
 // takes reports whether the last delivery of a term's owner to a member may have an effect.
 func (l *nameLab) takes(w *nameWorld, m int, term roster.Term) bool {
 	n, d := w.members[m], w.terms[term].sent[m]
-	if d == nil || d.To != n.self || n.machine.Acts() && n.machine.Position().Term == term || term < n.machine.Holds().Newest {
+	if d == nil || d.To != n.self || n.machine.Acts() && n.machine.Position().Term == term ||
+		term < n.machine.Holds().Newest {
 		return false
 	}
 	o := w.actor(term)
@@ -109,7 +115,8 @@ func (l *nameLab) takes(w *nameWorld, m int, term roster.Term) bool {
 	if d.Update.Keep {
 		has = n.machine.Holds().Stored
 	}
-	return has.Compare(d.Update.Position) < 0 || o >= 0 && slices.Contains(w.members[o].busy, nameBusy{n.self, d.Update.Keep})
+	return has.Compare(d.Update.Position) < 0 ||
+		o >= 0 && slices.Contains(w.members[o].busy, nameBusy{n.self, d.Update.Keep})
 }
 
 // shows reports whether a member was asked for its disk by an owner that still waits.

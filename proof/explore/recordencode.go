@@ -13,7 +13,8 @@ import (
 // holdingFields are the fields of a holding, at their places. The encoding leaves out those
 // that change nothing: a cause is for people, and identities follow from the user.
 var holdingFields = placesOf(reflect.TypeFor[record.Holding](),
-	"id", "node", "phase", "cause", "now", "revision", "grant", "landed", "pending", "copies", "read", "refused", "rel", "dropped")
+	"id", "node", "phase", "cause", "now", "revision", "grant", "landed", "pending", "copies", "read", "refused",
+	"rel", "dropped")
 
 // placesOf returns the offsets of a type's fields. It panics if the type has others: then
 // it has to be decided whether they make a difference between states.

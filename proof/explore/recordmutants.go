@@ -57,7 +57,8 @@ func RecordScopes() []RecordScope {
 	return []RecordScope{
 		{Name: "one node, an operator", Nodes: 1, Attachments: 2, Ticks: 2, Lives: 1, Operations: 2},
 		{Name: "one node, two lives, a lost record", Nodes: 1, Attachments: 2, Ticks: 1, Lives: 2, Operations: 1, Deletes: 1},
-		{Name: "one node, repeated requests and late reads", Nodes: 1, Attachments: 2, Ticks: 1, Lives: 1, Resends: true, Looks: true, Late: true},
+		{Name: "one node, repeated requests and late reads", Nodes: 1, Attachments: 2, Ticks: 1, Lives: 1, Resends: true,
+			Looks: true, Late: true},
 		{Name: "one node, three attachments", Nodes: 1, Attachments: 3, Ticks: 1, Lives: 1},
 		{Name: "two nodes, two lives", Nodes: 2, Attachments: 2, Ticks: 1, Lives: 2},
 	}
@@ -66,9 +67,11 @@ func RecordScopes() []RecordScope {
 // LargeRecordScopes returns scopes that are explored as far as time allows.
 func LargeRecordScopes() []RecordScope {
 	return []RecordScope{
-		{Name: "one node, two lives, an operator, a lost record", Nodes: 1, Attachments: 2, Ticks: 3, Lives: 2, Operations: 2, Deletes: 1},
+		{Name: "one node, two lives, an operator, a lost record", Nodes: 1, Attachments: 2, Ticks: 3, Lives: 2, Operations: 2,
+			Deletes: 1},
 		{Name: "one node, three attachments, two lives", Nodes: 1, Attachments: 3, Ticks: 2, Lives: 2, Operations: 1},
-		{Name: "one node, repeated requests and late reads", Nodes: 1, Attachments: 2, Ticks: 3, Lives: 1, Operations: 2, Resends: true, Looks: true, Late: true},
+		{Name: "one node, repeated requests and late reads", Nodes: 1, Attachments: 2, Ticks: 3, Lives: 1, Operations: 2,
+			Resends: true, Looks: true, Late: true},
 		{Name: "two nodes, two lives, an operator", Nodes: 2, Attachments: 2, Ticks: 2, Lives: 2, Operations: 2},
 		{Name: "two nodes, three attachments", Nodes: 2, Attachments: 3, Ticks: 2, Lives: 1},
 	}

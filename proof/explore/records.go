@@ -174,7 +174,8 @@ func (l *recordLab) wrong(w *recordWorld) string {
 		for j := range i {
 			a, b := &w.users[j], &w.users[i]
 			if both := a.rights & b.rights; both != 0 && (a.node == b.node || a.bounds.Life != b.bounds.Life) {
-				return fmt.Sprintf("T%d and T%d may both use %s: T%d of node %d in life %d, T%d of node %d in life %d", j+1, i+1, tellTicks(both),
+				return fmt.Sprintf("T%d and T%d may both use %s: T%d of node %d in life %d, T%d of node %d in life %d", j+1, i+1,
+					tellTicks(both),
 					j+1, a.node, record.LifeNumber(a.bounds.Life), i+1, b.node, record.LifeNumber(b.bounds.Life))
 			}
 		}

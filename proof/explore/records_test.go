@@ -15,7 +15,8 @@ import (
 const recordStates = 400_000
 
 // machineStates bounds that for one inside, by proof/mutants, which asks for more.
-var machineStates = flag.Int("states", 0, "how many states of a record mutant's scope are explored with every rule in force; 0 = the usual number")
+var machineStates = flag.Int("states", 0,
+	"how many states of a record mutant's scope are explored with every rule in force; 0 = the usual number")
 
 // missed requires that a search for a mutant found something, at least as far away as the
 // protocol's model did.
@@ -25,9 +26,11 @@ func missed(t *testing.T, r Result, rule string, steps int) {
 		t.Fatalf("rule %s: no duplicate in %d states, %d steps deep", rule, r.States, r.Steps)
 	}
 	if r.Steps < steps {
-		t.Errorf("rule %s: a duplicate after %d steps, the model needs %d: a step has too many events\n%s", rule, r.Steps, steps, strings.Join(r.Trace, "\n"))
+		t.Errorf("rule %s: a duplicate after %d steps, the model needs %d: a step has too many events\n%s", rule, r.Steps,
+			steps, strings.Join(r.Trace, "\n"))
 	}
-	t.Logf("rule %s: %d steps (%d in the model), %d states, %v\n%s", rule, r.Steps, steps, r.States, r.Took.Round(time.Millisecond), strings.Join(r.Trace, "\n"))
+	t.Logf("rule %s: %d steps (%d in the model), %d states, %v\n%s", rule, r.Steps, steps, r.States,
+		r.Took.Round(time.Millisecond), strings.Join(r.Trace, "\n"))
 }
 
 // clean requires that a scope has no duplicate. limited says that it need not be seen to
@@ -50,7 +53,8 @@ func clean(t *testing.T, r Result, limited bool) {
 // TestRecordFieldsAreKnown: a new field of a record has to be encoded, or known to change
 // nothing.
 func TestRecordFieldsAreKnown(t *testing.T) {
-	placesOf(reflect.TypeFor[record.Record](), "State", "Task", "Version", "Timestamp", "Known", "Attachment", "Life", "From", "Until",
+	placesOf(reflect.TypeFor[record.Record](), "State", "Task", "Version", "Timestamp", "Known", "Attachment", "Life",
+		"From", "Until",
 		"Bound", "LastUsed", "Graceful", "Nonce", "Generation")
 }
 
@@ -130,7 +134,10 @@ func TestRecordScopes(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) { clean(t, SearchRecords(s, RecordsNone, within(smallStates)), !long.Enabled()) })
 	}
 	for _, s := range FailoverScopes() {
-		t.Run(s.Name, func(t *testing.T) { clean(t, SearchFailovers(s, FailoversNone, within(smallStates)), !long.Enabled()) })
+		t.Run(s.Name, func(t *testing.T) {
+			clean(t, SearchFailovers(s, FailoversNone, within(smallStates)),
+				!long.Enabled())
+		})
 	}
 }
 

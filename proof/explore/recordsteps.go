@@ -144,7 +144,8 @@ func (l *recordLab) takeSteps(w *recordWorld, u int, emit emitter[recordWorld]) 
 			user := &next.users[u]
 			b := user.bounds
 			b.Now, b.Window = now, window
-			h, err := record.NewHolding(sequencer.AttachmentID{byte(u + 1)}, record.Candidate{Node: sequencer.NodeID(i), Record: read}, s.revision, "task", l.nonce(&next), b)
+			h, err := record.NewHolding(sequencer.AttachmentID{byte(u + 1)},
+				record.Candidate{Node: sequencer.NodeID(i), Record: read}, s.revision, "task", l.nonce(&next), b)
 			if err != nil {
 				return
 			}
@@ -160,7 +161,10 @@ func (l *recordLab) send(w *recordWorld, u int) *record.Record {
 	_, body, revision := w.users[u].holding.Want()
 	w.change(u, (*record.Holding).Sent)
 	user := &w.users[u]
-	if at := slices.IndexFunc(user.sent, func(s sentRecord) bool { return s.revision == revision && s.body.Nonce == body.Nonce }); at >= 0 {
+	if at := slices.IndexFunc(user.sent, func(s sentRecord) bool {
+		return s.revision == revision &&
+			s.body.Nonce == body.Nonce
+	}); at >= 0 {
 		user.sent[at].copies++
 		return user.sent[at].body
 	}
@@ -251,7 +255,10 @@ func (l *recordLab) holderSteps(w *recordWorld, u int, emit emitter[recordWorld]
 	user := &w.users[u]
 	want, pending, revision := user.holding.Want()
 	if want == record.Swap {
-		again := slices.ContainsFunc(user.sent, func(s sentRecord) bool { return s.revision == revision && s.body.Nonce == pending.Nonce })
+		again := slices.ContainsFunc(user.sent, func(s sentRecord) bool {
+			return s.revision == revision &&
+				s.body.Nonce == pending.Nonce
+		})
 		if !again || l.scope.Resends && copiesOf(user.holding) == 1 {
 			next := *w
 			body := l.send(&next, u)

@@ -90,7 +90,8 @@ func (l *lab) accept(p *process, v partition.View, m letter, out *outcome) bool 
 	if err != nil || holds.NotYet {
 		return false
 	}
-	out.replies = append(out.replies, keep(&l.replies, reply{from: p.self, to: m.from, version: m.update.Version, holds: holds}))
+	out.replies = append(out.replies,
+		keep(&l.replies, reply{from: p.self, to: m.from, version: m.update.Version, holds: holds}))
 	return true
 }
 

@@ -61,7 +61,8 @@ func Explore(s Scope, weak Weakness, limits Limits) (Result, error) {
 				x.finish(begun)
 				return x.result, nil
 			}
-			if limits.States > 0 && len(x.from) >= limits.States || limits.Time > 0 && i%64 == 0 && time.Since(begun) > limits.Time {
+			if limits.States > 0 && len(x.from) >= limits.States || limits.Time > 0 && i%64 == 0 &&
+				time.Since(begun) > limits.Time {
 				x.finish(begun)
 				return x.result, nil
 			}

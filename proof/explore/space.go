@@ -56,7 +56,8 @@ func searchSpace[W any](s space[W], limits Limits) Result {
 // all were visited and nothing was wrong.
 func (x *breadth[W]) expand(level []W, at []uint32, limits Limits, begun time.Time) bool {
 	for i := range level {
-		if limits.States > 0 && len(x.from) >= limits.States || limits.Time > 0 && i%64 == 0 && time.Since(begun) > limits.Time {
+		if limits.States > 0 && len(x.from) >= limits.States || limits.Time > 0 && i%64 == 0 &&
+			time.Since(begun) > limits.Time {
 			x.next = append(x.next, level[i]) // so it is not exhausted
 			return false
 		}

@@ -138,7 +138,9 @@ func withHolding(s []holding, h holding) []holding {
 		return s
 	}
 	s = append(slices.Clone(s), h)
-	slices.SortFunc(s, func(a, b holding) int { return int(a.version)*4 + int(a.member) - int(b.version)*4 - int(b.member) })
+	slices.SortFunc(s, func(a, b holding) int {
+		return int(a.version)*4 + int(a.member) - int(b.version)*4 - int(b.member)
+	})
 	return s
 }
 

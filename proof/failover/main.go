@@ -40,10 +40,11 @@ import (
 var (
 	agentPath = flag.String("agent", "./snowgrid", "the agent to start")
 	rounds    = flag.Int("rounds", 20, "rounds of each case")
-	cases     = flag.String("cases", "owner,leader,stop,stop-leader,roll", "what to do: kill an owner that follows, kill the leader that owns, pause an owner that follows, pause the leader that owns, restart all in turn; or calm: do nothing")
-	calmFor   = flag.Duration("calm-for", time.Hour, "how long nothing is done")
-	loops     = flag.Int("loops", 4, "busy loops beside agents to which nothing is done")
-	verbose   = flag.Bool("v", false, "print the logs of the agents")
+	cases     = flag.String("cases", "owner,leader,stop,stop-leader,roll",
+		"what to do: kill an owner that follows, kill the leader that owns, pause an owner that follows, pause the leader that owns, restart all in turn; or calm: do nothing")
+	calmFor = flag.Duration("calm-for", time.Hour, "how long nothing is done")
+	loops   = flag.Int("loops", 4, "busy loops beside agents to which nothing is done")
+	verbose = flag.Bool("v", false, "print the logs of the agents")
 )
 
 // patience is how long anything may take.
@@ -102,7 +103,8 @@ func (f *fleet) rounds(ctx context.Context, what failure) (over, err error) {
 		if err != nil {
 			return over, err
 		}
-		fmt.Printf("%s: attach answered after %v; removed after %v, copies %v later\n", what.name, one.attach, one.removed, one.copies)
+		fmt.Printf("%s: attach answered after %v; removed after %v, copies %v later\n", what.name, one.attach, one.removed,
+			one.copies)
 		took = append(took, one.attach)
 		if one.removed > 0 {
 			copies = append(copies, one.copies)
@@ -224,7 +226,8 @@ func (f *fleet) awaitSettled(ctx context.Context) error {
 		for i := range f.agents {
 			s, err := f.status(ctx, i)
 			late := func(m grid.MemberInfo) bool { return !m.Settled || m.Partitions == 0 }
-			if err != nil || s.Leader == "" || len(s.Members) != len(f.agents) || slices.ContainsFunc(s.Members, late) || !f.answers(ctx, i, "/v1/settled") {
+			if err != nil || s.Leader == "" || len(s.Members) != len(f.agents) || slices.ContainsFunc(s.Members, late) ||
+				!f.answers(ctx, i, "/v1/settled") {
 				return false
 			}
 		}
@@ -296,7 +299,8 @@ func (f *fleet) nameOf(s grid.Status, i int) string {
 	for {
 		f.names++
 		name := "name-" + strconv.Itoa(f.names)
-		if m := slices.IndexFunc(s.Members, func(m grid.MemberInfo) bool { return m.Incarnation == s.OwnerOf(name) }); m >= 0 && s.Members[m].API == f.api(i) {
+		if m := slices.IndexFunc(s.Members,
+			func(m grid.MemberInfo) bool { return m.Incarnation == s.OwnerOf(name) }); m >= 0 && s.Members[m].API == f.api(i) {
 			return name
 		}
 	}

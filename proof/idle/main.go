@@ -85,7 +85,8 @@ func run(ctx context.Context) (err error) {
 			return err
 		}
 		spent := usage{now.processor - before[i].processor, now.wakes - before[i].wakes}
-		fmt.Printf("agent %d: %.4f cores, %.0f wake-ups/s\n", i, spent.processor.Seconds()/seconds, float64(spent.wakes)/seconds)
+		fmt.Printf("agent %d: %.4f cores, %.0f wake-ups/s\n", i, spent.processor.Seconds()/seconds,
+			float64(spent.wakes)/seconds)
 		sum.processor, sum.wakes = sum.processor+spent.processor, sum.wakes+spent.wakes
 	}
 	counts, err := packets.end()
@@ -95,11 +96,13 @@ func run(ctx context.Context) (err error) {
 	var total count
 	for kind, name := range kinds {
 		c := counts[kind]
-		fmt.Printf("%s: %.0f bytes/s in %.1f packets/s with data\n", name, float64(c.bytes)/seconds, float64(c.packets)/seconds)
+		fmt.Printf("%s: %.0f bytes/s in %.1f packets/s with data\n", name, float64(c.bytes)/seconds,
+			float64(c.packets)/seconds)
 		total.bytes, total.packets = total.bytes+c.bytes, total.packets+c.packets
 	}
 	fmt.Printf("RESULT idle: %.0f bytes/s, %.1f packets/s, %.4f cores, %.0f wake-ups/s\n",
-		float64(total.bytes)/seconds, float64(total.packets)/seconds, sum.processor.Seconds()/seconds, float64(sum.wakes)/seconds)
+		float64(total.bytes)/seconds, float64(total.packets)/seconds, sum.processor.Seconds()/seconds,
+		float64(sum.wakes)/seconds)
 	for i := range agents { // one that had ended would cost nothing
 		if err := awaitSettled(ctx, i); err != nil {
 			return err
@@ -133,7 +136,8 @@ func start(ctx context.Context, dir string, agents *[3]*exec.Cmd) error {
 	for i := range agents {
 		args := append([]string{
 			"agent", "--api-addr", at(i, 0), "--gossip-addr", at(i, 1), "--raft-addr", at(i, 2),
-			"--data-dir", filepath.Join(dir, strconv.Itoa(i)), "--join", strings.Join([]string{at(0, 1), at(1, 1), at(2, 1)}, ","), "--expect", "3",
+			"--data-dir", filepath.Join(dir, strconv.Itoa(i)), "--join", strings.Join([]string{at(0, 1), at(1, 1), at(2, 1)},
+				","), "--expect", "3",
 		}, strings.Fields(*more)...)
 		agents[i] = exec.Command(*agentPath, args...)
 		agents[i].Stderr = os.Stderr
@@ -229,7 +233,8 @@ func listen(first int) (*capture, error) {
 	if err != nil {
 		return nil, fmt.Errorf("idle: reading packets needs root: %w", err)
 	}
-	if err := syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &syscall.Timeval{Usec: 100_000}); err != nil {
+	if err := syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO,
+		&syscall.Timeval{Usec: 100_000}); err != nil {
 		return nil, errors.Join(err, syscall.Close(fd))
 	}
 	c := &capture{fd: fd, done: make(chan struct{})}
@@ -246,7 +251,8 @@ func listen(first int) (*capture, error) {
 				c.err = err
 				return
 			}
-			if link, ok := from.(*syscall.SockaddrLinklayer); ok && link.Pkttype == syscall.PACKET_OUTGOING { // each is seen twice
+			// each is seen twice
+			if link, ok := from.(*syscall.SockaddrLinklayer); ok && link.Pkttype == syscall.PACKET_OUTGOING {
 				continue
 			}
 			c.note(packet[:n], first)
@@ -267,7 +273,10 @@ func (c *capture) note(p []byte, first int) {
 		return
 	}
 	ports := []int{int(p[header])<<8 | int(p[header+1]), int(p[header+2])<<8 | int(p[header+3])}
-	at := slices.IndexFunc(ports, func(port int) bool { return port >= first && port < first+12 && (port-first)%4 < len(kinds) })
+	at := slices.IndexFunc(ports, func(port int) bool {
+		return port >= first && port < first+12 &&
+			(port-first)%4 < len(kinds)
+	})
 	if at < 0 {
 		return
 	}

@@ -127,7 +127,8 @@ func (l *Ledger) run(h Holding, def sequencer.Definition, first, last sequencer.
 	for first <= last {
 		parts := def.Decompose(first)
 		if parts.Node != h.Node {
-			return fmt.Errorf("%w: ID %d is of logical node %d, and its attachment has %d", ErrOutside, first, parts.Node, h.Node)
+			return fmt.Errorf("%w: ID %d is of logical node %d, and its attachment has %d", ErrOutside, first,
+				parts.Node, h.Node)
 		}
 		counters := int64(def.Counters())
 		n := min(int64(last-first)+1, counters-int64(parts.Counter))
@@ -138,7 +139,8 @@ func (l *Ledger) run(h Holding, def sequencer.Definition, first, last sequencer.
 		}
 		slot := at*counters + int64(parts.Counter)
 		if _, overlaps := a.issued.addNew(slot, slot+n); overlaps {
-			return fmt.Errorf("%w: sequencer %q: of %d IDs from %d (%s, logical node %d, counter %d) some were made before", ErrTwice,
+			return fmt.Errorf("%w: sequencer %q: of %d IDs from %d (%s, logical node %d, counter %d) some were made before",
+				ErrTwice,
 				h.Name, n, first, parts.Time, parts.Node, parts.Counter)
 		}
 		first += sequencer.ID(n)

@@ -82,7 +82,8 @@ func TestGob(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out order
-	if err := gob.NewDecoder(&data).Decode(&out); err != nil || text(out) != text(order{ID: id, Items: []sequencer.ID{1}}) {
+	if err := gob.NewDecoder(&data).Decode(&out); err != nil ||
+		text(out) != text(order{ID: id, Items: []sequencer.ID{1}}) {
 		t.Errorf("read as %s, %v", text(out), err)
 	}
 }

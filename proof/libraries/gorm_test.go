@@ -54,7 +54,8 @@ func TestGormNumbersNoRow(t *testing.T) {
 		t.Error("a second row without an ID was stored")
 	}
 	var ddl string
-	if err := db.Raw("select sql from sqlite_master where name = 'orders'").Scan(&ddl).Error; err != nil || strings.Contains(strings.ToUpper(ddl), "AUTOINCREMENT") {
+	if err := db.Raw("select sql from sqlite_master where name = 'orders'").Scan(&ddl).Error; err != nil ||
+		strings.Contains(strings.ToUpper(ddl), "AUTOINCREMENT") {
 		t.Errorf("%s, %v", ddl, err)
 	}
 	s, err := schema.Parse(&Order{}, &sync.Map{}, schema.NamingStrategy{})
@@ -80,7 +81,8 @@ func TestGormReads(t *testing.T) {
 	if err := db.Preload("Items").Order("id").Find(&out, "id in ?", []sequencer.ID{id, id + 1}).Error; err != nil {
 		t.Fatal(err)
 	}
-	if len(out) != 2 || out[0].ID != id || *out[0].Parent != parent || len(out[0].Items) != 2 || out[0].Items[1].OrderID != id || out[1].Parent != nil {
+	if len(out) != 2 || out[0].ID != id || *out[0].Parent != parent || len(out[0].Items) != 2 ||
+		out[0].Items[1].OrderID != id || out[1].Parent != nil {
 		t.Errorf("read %+v", out)
 	}
 }

@@ -38,7 +38,8 @@ func TestRedis(t *testing.T) {
 	}
 	server.mu.Lock()
 	for _, want := range []string{
-		"set last 235067008364840961", "sadd orders 235067008364840961 235067008364840962", "hset order id 235067008364840961",
+		"set last 235067008364840961", "sadd orders 235067008364840961 235067008364840962",
+		"hset order id 235067008364840961",
 		"hset order id 235067008364840961", "zadd by 1 235067008364840961",
 	} {
 		if !slices.Contains(server.seen, want) {

@@ -32,10 +32,14 @@ var licences = []licence{
 	{"SSPL", []string{"server side public license"}},
 	{"BUSL", []string{"business source license"}},
 	{"Apache-2.0", []string{"apache license", "version 2.0"}},
-	{"MIT", []string{"permission is hereby granted, free of charge, to any person obtaining a copy", "without restriction"}},
-	{"ISC", []string{"permission to use, copy, modify, and", "distribute this software for any purpose with or without fee is hereby granted"}},
-	{"BSD-3-Clause", []string{"redistribution and use in source and binary forms", "names of its contributors may", "endorse or promote"}},
-	{"BSD-3-Clause", []string{"redistribution and use in source and binary forms", "neither the name", "endorse or promote"}},
+	{"MIT", []string{"permission is hereby granted, free of charge, to any person obtaining a copy",
+		"without restriction"}},
+	{"ISC", []string{"permission to use, copy, modify, and",
+		"distribute this software for any purpose with or without fee is hereby granted"}},
+	{"BSD-3-Clause", []string{"redistribution and use in source and binary forms", "names of its contributors may",
+		"endorse or promote"}},
+	{"BSD-3-Clause", []string{"redistribution and use in source and binary forms", "neither the name",
+		"endorse or promote"}},
 	{"BSD-2-Clause", []string{"redistribution and use in source and binary forms", "the above copyright notice"}},
 }
 
@@ -92,7 +96,8 @@ func main() {
 // modulesOf returns the modules that the packages and tests of one use, with their
 // directories.
 func modulesOf(dir string) (map[string]string, error) {
-	list := exec.Command("go", "list", "-deps", "-test", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Dir}}{{end}}{{end}}", "./...")
+	list := exec.Command("go", "list", "-deps", "-test", "-f",
+		"{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Dir}}{{end}}{{end}}", "./...")
 	list.Dir, list.Stderr = dir, os.Stderr
 	out, err := list.Output()
 	if err != nil {

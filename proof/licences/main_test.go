@@ -15,13 +15,16 @@ func TestJudge(t *testing.T) {
 		files  map[string]string
 		says   string // "" = accepted
 	}{
-		"MIT":              {"a/b", map[string]string{"LICENSE": "Permission is hereby granted, free of charge, to any\n person obtaining a copy ... without restriction"}, ""},
-		"BSD":              {"a/b", map[string]string{"LICENSE.md": bsd}, ""},
-		"a logo as well":   {"a/b", map[string]string{"COPYING": bsd, "LICENSE-LOGO": "see elsewhere"}, ""},
-		"MPL of raft":      {"github.com/hashicorp/raft", map[string]string{"LICENSE": "Mozilla Public License, version 2.0 ... GNU Affero General Public License"}, ""},
-		"MPL of another":   {"a/b", map[string]string{"LICENSE": "Mozilla Public License, version 2.0"}, "MPL-2.0"},
-		"AGPL":             {"a/b", map[string]string{"LICENSE": "GNU AFFERO GENERAL PUBLIC LICENSE Version 3"}, "AGPL"},
-		"BUSL of raft":     {"github.com/hashicorp/raft", map[string]string{"LICENSE": "Business Source License 1.1"}, "BUSL"},
+		"MIT": {"a/b",
+			map[string]string{"LICENSE": "Permission is hereby granted, free of charge, to any\n person obtaining a copy ... without restriction"}, ""},
+		"BSD":            {"a/b", map[string]string{"LICENSE.md": bsd}, ""},
+		"a logo as well": {"a/b", map[string]string{"COPYING": bsd, "LICENSE-LOGO": "see elsewhere"}, ""},
+		"MPL of raft": {"github.com/hashicorp/raft",
+			map[string]string{"LICENSE": "Mozilla Public License, version 2.0 ... GNU Affero General Public License"}, ""},
+		"MPL of another": {"a/b", map[string]string{"LICENSE": "Mozilla Public License, version 2.0"}, "MPL-2.0"},
+		"AGPL":           {"a/b", map[string]string{"LICENSE": "GNU AFFERO GENERAL PUBLIC LICENSE Version 3"}, "AGPL"},
+		"BUSL of raft": {"github.com/hashicorp/raft",
+			map[string]string{"LICENSE": "Business Source License 1.1"}, "BUSL"},
 		"unknown":          {"a/b", map[string]string{"LICENSE": "ask me"}, "unknown"},
 		"two, one refused": {"a/b", map[string]string{"LICENSE": bsd, "COPYING": "GNU General Public License"}, "GPL"},
 		"none":             {"a/b", map[string]string{"README": bsd}, "no licence file"},

@@ -22,7 +22,8 @@ import (
 )
 
 var (
-	besideHolders   = flag.Int("beside-holders", 200, "holders of TestHoldersBesideBusyLoops, each a client with one handle")
+	besideHolders = flag.Int("beside-holders", 200,
+		"holders of TestHoldersBesideBusyLoops, each a client with one handle")
 	besideProcesses = flag.Int("beside-processes", 2, "processes that they share")
 	besideBusy      = flag.Int("beside-busy", 2, "processes that do nothing but take processor time")
 	besideFor       = flag.Duration("beside-for", 5*time.Second, "how long they do")
@@ -51,7 +52,8 @@ func TestHoldersBesideBusyLoops(t *testing.T) {
 	members1 := memoryOf(t, members)
 	t.Logf("a holder takes %.1f kB of heap and %.1f kB of stacks at its end, %.1f and %.1f kB at the members'",
 		float64(before.Heap)/1e3/float64(before.Handles), float64(before.Stacks)/1e3/float64(before.Handles),
-		float64(members1.heap-empty.heap)/1e3/float64(before.Handles), float64(members1.stacks-empty.stacks)/1e3/float64(before.Handles))
+		float64(members1.heap-empty.heap)/1e3/float64(before.Handles),
+		float64(members1.stacks-empty.stacks)/1e3/float64(before.Handles))
 	if each := (int(before.Heap+before.Stacks) + int(members1.heap+members1.stacks-empty.heap-empty.stacks)) / before.Handles / 1000; *besideBytes > 0 && each > *besideBytes {
 		t.Errorf("a holder takes %d kB of heap and stacks, %d are allowed", each, *besideBytes)
 	}
@@ -60,7 +62,8 @@ func TestHoldersBesideBusyLoops(t *testing.T) {
 	during := all.watch(t, "overload", *besideFor, max(*besideFor/20, time.Second))
 	end()
 	ended := time.Now()
-	t.Logf("%d of %d handles issue IDs at the end; %d renewals failed", during.Issuing, during.Handles, during.Failed-before.Failed)
+	t.Logf("%d of %d handles issue IDs at the end; %d renewals failed", during.Issuing, during.Handles,
+		during.Failed-before.Failed)
 
 	all.awaitAll(t, time.Duration(*within)*(*window))
 	took := time.Since(ended)
@@ -68,7 +71,8 @@ func TestHoldersBesideBusyLoops(t *testing.T) {
 	healed := all.look(t)
 	after := all.watch(t, "after", *window, *window/2)
 	members2 := memoryOf(t, members)
-	t.Logf("all %d handles issue IDs %v after the end; %d dials meanwhile; heap of holders %d -> %d MB, of members %d -> %d MB",
+	t.Logf(
+		"all %d handles issue IDs %v after the end; %d dials meanwhile; heap of holders %d -> %d MB, of members %d -> %d MB",
 		after.Handles, took, after.Dials-before.Dials, before.Heap>>20, after.Heap>>20, members1.heap>>20, members2.heap>>20)
 	if n := after.Failed - healed.Failed; n > 0 {
 		t.Errorf("%d renewals failed later than a window after the end", n)
@@ -137,7 +141,8 @@ func memoryOf(t *testing.T, members []*agent) (sum memory) {
 		_, _ = io.Copy(io.Discard, collected.Body)
 		_ = collected.Body.Close()
 	}
-	sum = memory{heap: metric(t, members, "go_memstats_heap_alloc_bytes"), stacks: metric(t, members, "go_memstats_stack_inuse_bytes")}
+	sum = memory{heap: metric(t, members, "go_memstats_heap_alloc_bytes"),
+		stacks: metric(t, members, "go_memstats_stack_inuse_bytes")}
 	if sum.heap == 0 || sum.stacks == 0 {
 		t.Fatal("the metrics of the members do not tell their memory")
 	}
@@ -295,7 +300,8 @@ func (all holderProcesses) watch(t *testing.T, what string, d, step time.Duratio
 		now, seen := all.look(t), time.Now()
 		seconds := seen.Sub(at).Seconds()
 		t.Logf("%-9s %6.1f s: %6d issue IDs, %6.0f good renewals/s, %5.0f failed/s, %5.0f look-ups/s, %6d dials in all, %6d goroutines, %5d MB",
-			what, seen.Sub(began).Seconds(), now.Issuing, float64(now.Renewed-last.Renewed)/seconds, float64(now.Failed-last.Failed)/seconds,
+			what, seen.Sub(began).Seconds(), now.Issuing, float64(now.Renewed-last.Renewed)/seconds,
+			float64(now.Failed-last.Failed)/seconds,
 			float64(now.Lookup-last.Lookup)/seconds, now.Dials, now.Goroutines, now.Heap>>20)
 		last, at = now, seen
 	}

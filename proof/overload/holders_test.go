@@ -25,7 +25,8 @@ var (
 	spinFor  = flag.Duration("spin-for", 3*time.Second, "how long they do")
 	secure   = flag.Bool("secure", false, "with security on: mutual TLS and a gossip key")
 	window   = flag.Duration("window", 6*time.Second, "how far grants reach ahead")
-	within   = flag.Int("within", 20, "windows after the end within which all handles have to issue IDs; 1 on a machine that does nothing else")
+	within   = flag.Int("within", 20,
+		"windows after the end within which all handles have to issue IDs; 1 on a machine that does nothing else")
 )
 
 // TestSpinningHolders runs members and holders in one process on one processor, in memory, and

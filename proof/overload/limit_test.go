@@ -20,7 +20,8 @@ import (
 )
 
 var (
-	limitStep    = flag.Int("limit-step", 0, "holders that TestLimit adds in each step, in two processes; 0 = it is skipped")
+	limitStep = flag.Int("limit-step", 0,
+		"holders that TestLimit adds in each step, in two processes; 0 = it is skipped")
 	limitSteps   = flag.Int("limit-steps", 8, "its steps at most")
 	limitAttach  = flag.Duration("limit-attach", time.Minute, "within which all holders of a step have to be attached")
 	limitHolders = flag.Int("limit-holders", 10_000, "holders at which no bound may break yet")
@@ -121,7 +122,8 @@ func (l limit) String() string {
 
 // TestFirstBrokenBound: a value at its bound holds.
 func TestFirstBrokenBound(t *testing.T) {
-	if name, broken := firstBroken([]limit{{"a", 1, 1, ""}, {"b", 2, 1, " s"}, {"c", 2, 1, ""}}); !broken || name != "b 2 s (bound 1 s)" {
+	if name, broken := firstBroken([]limit{{"a", 1, 1, ""}, {"b", 2, 1, " s"}, {"c", 2, 1, ""}}); !broken ||
+		name != "b 2 s (bound 1 s)" {
 		t.Errorf("%v %q", broken, name)
 	}
 	if name, broken := firstBroken([]limit{{"a", 0, 0, ""}}); broken {

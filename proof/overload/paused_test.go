@@ -61,7 +61,8 @@ func TestPausedMembers(t *testing.T) {
 		time.Sleep(*running)
 	}
 	ended := u.state()
-	t.Logf("at the end %d of %d handles issue IDs; members' memory: %v MB", u.issuing(t), len(u.handles), resident(t, members))
+	t.Logf("at the end %d of %d handles issue IDs; members' memory: %v MB", u.issuing(t), len(u.handles),
+		resident(t, members))
 	took := u.awaitAll(t, time.Duration(*within)*(*window))
 	after := u.watch(t, "after", *window/2, *window/2)
 	t.Logf("all %d handles issue IDs %v after the end; %d dials in the overload, %d until the end; members' memory: %v MB",
@@ -102,7 +103,8 @@ func startAgents(t *testing.T, n int, secured string) (all []*agent) {
 	for i := range n {
 		a := &agent{api: ports[4*i+2], ops: ports[4*i+3]}
 		a.cmd = exec.Command(binary, "agent", "--expect", strconv.Itoa(n), "--join", strings.Join(join, ","), //nolint:gosec // it was built above
-			"--gossip-addr", ports[4*i], "--raft-addr", ports[4*i+1], "--api-addr", a.api, "--ops-addr", a.ops, "--data-dir", t.TempDir(), "--log-level", "warn", "--pprof", "--window", window.String())
+			"--gossip-addr", ports[4*i], "--raft-addr", ports[4*i+1], "--api-addr", a.api, "--ops-addr", a.ops, "--data-dir",
+			t.TempDir(), "--log-level", "warn", "--pprof", "--window", window.String())
 		if secured != "" {
 			a.cmd.Args = append(a.cmd.Args, "--security-dir", secured)
 		}

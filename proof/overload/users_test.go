@@ -96,7 +96,8 @@ func (u *users) issue(t *testing.T, n int) {
 	parent := t.TempDir()
 	for i := range (n + sharing - 1) / sharing {
 		dir := filepath.Join(parent, fmt.Sprint("service-", i))
-		if err := by.Issue(authority.Request{Name: fmt.Sprintf("service-%d-%d", os.Getpid(), i), Role: security.Holder}, dir, time.Now()); err != nil {
+		if err := by.Issue(authority.Request{Name: fmt.Sprintf("service-%d-%d", os.Getpid(), i), Role: security.Holder}, dir,
+			time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		c, err := security.Load(security.Config{Dir: dir, Role: security.Holder}, security.Holder)
@@ -206,7 +207,8 @@ func (u *users) watch(t *testing.T, what string, d, step time.Duration) state {
 		now := u.state()
 		seconds := now.at.Sub(last.at).Seconds()
 		t.Logf("%-9s %6.1f s: %6.0f good renewals/s, %5.0f failed/s, %5.0f look-ups/s, %6d dials in all, %5d open, %6d goroutines, %5d MB",
-			what, now.at.Sub(began).Seconds(), float64(now.renewed-last.renewed)/seconds, float64(now.failed-last.failed)/seconds,
+			what, now.at.Sub(began).Seconds(), float64(now.renewed-last.renewed)/seconds,
+			float64(now.failed-last.failed)/seconds,
 			float64(now.lookUps-last.lookUps)/seconds, now.dials, now.open, now.goroutines, now.heap)
 		last = now
 	}

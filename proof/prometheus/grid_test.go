@@ -41,7 +41,8 @@ type exporter struct {
 func export(t *testing.T, instance string, c prometheus.Collector) exporter {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(c, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(c, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	t.Cleanup(server.Close)
 	return exporter{instance, server.URL}
@@ -82,7 +83,8 @@ func startGrid(t *testing.T) (exporters []exporter, work func()) {
 		dir := t.TempDir()
 		starting.Go(func() {
 			m, err := grid.Start(ctx, grid.Config{
-				Expect: 3, Join: gossip, GossipAddr: gossip[i], RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0", DataDir: dir, TLS: conf, Anchor: anchor, Window: 3 * time.Second,
+				Expect: 3, Join: gossip, GossipAddr: gossip[i], RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0", DataDir: dir,
+				TLS: conf, Anchor: anchor, Window: 3 * time.Second,
 			})
 			if err != nil {
 				t.Errorf("member %d: %v", i, err)
@@ -120,7 +122,8 @@ func startGrid(t *testing.T) (exporters []exporter, work func()) {
 			t.Fatal(err)
 		}
 		for _, m := range members {
-			if _, err := c.CreateSequencer(t.Context(), fmt.Sprintf("s%d", time.Now().UnixNano()), sequencer.Config{}); err != nil {
+			if _, err := c.CreateSequencer(t.Context(), fmt.Sprintf("s%d", time.Now().UnixNano()),
+				sequencer.Config{}); err != nil {
 				t.Fatal(err)
 			}
 			for path, by := range map[string]*http.Client{"/nothing": browser, "/v1/status": stranger} {
@@ -132,7 +135,8 @@ func startGrid(t *testing.T) (exporters []exporter, work func()) {
 			}
 		}
 		issued := reported
-		await(t, "a report of the IDs of orders", func() bool { reported = reportedIDs(members, "orders"); return reported > issued })
+		await(t, "a report of the IDs of orders",
+			func() bool { reported = reportedIDs(members, "orders"); return reported > issued })
 	}
 }
 
@@ -166,9 +170,11 @@ func certificates(t *testing.T) *tls.Config {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "snowgrid"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "snowgrid"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().AddDate(1, 0, 0),
 		URIs:        security.URIs(security.Member, nil),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -182,6 +188,7 @@ func certificates(t *testing.T) *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AddCert(leaf)
 	return &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, RootCAs: pool, ClientCAs: pool, ClientAuth: tls.VerifyClientCertIfGiven,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, RootCAs: pool, ClientCAs: pool,
+		ClientAuth: tls.VerifyClientCertIfGiven,
 	}
 }

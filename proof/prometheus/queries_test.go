@@ -173,7 +173,8 @@ func promtool(t *testing.T, exporters []exporter) {
 	t.Helper()
 	path, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Log("promtool is not installed (Debian: apt-get install prometheus): its checks of the scrapes and rules are left out")
+		t.Log(
+			"promtool is not installed (Debian: apt-get install prometheus): its checks of the scrapes and rules are left out")
 		return
 	}
 	for _, e := range exporters {

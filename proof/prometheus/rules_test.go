@@ -18,7 +18,8 @@ import (
 // readRules returns the alert rules.
 func readRules(t *testing.T) (out []rulefmt.Rule) {
 	t.Helper()
-	groups, errs := rulefmt.ParseFile(rulesFile, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	groups, errs := rulefmt.ParseFile(rulesFile, false, model.UTF8Validation, parser.NewParser(parser.Options{}),
+		slog.New(slog.DiscardHandler))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -123,7 +124,8 @@ func TestRules(t *testing.T) {
 				return
 			}
 			for _, annotation := range []string{"summary", "description"} {
-				if text := alert.Annotations.Get(annotation); text == "" || strings.Contains(text, "error expanding") || strings.Contains(text, "<no value>") {
+				if text := alert.Annotations.Get(annotation); text == "" || strings.Contains(text, "error expanding") ||
+					strings.Contains(text, "<no value>") {
 					t.Errorf("the %s is %q", annotation, text)
 				}
 			}
@@ -149,7 +151,8 @@ func evaluate(t *testing.T, r rulefmt.Rule, series string) *rules.Alert {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule := rules.NewAlertingRule(r.Alert, expr, time.Duration(r.For), time.Duration(r.KeepFiringFor), labels.FromMap(r.Labels), labels.FromMap(r.Annotations),
+	rule := rules.NewAlertingRule(r.Alert, expr, time.Duration(r.For), time.Duration(r.KeepFiringFor),
+		labels.FromMap(r.Labels), labels.FromMap(r.Annotations),
 		labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler))
 	end := time.Unix(0, 0).Add(400 * interval)
 	for at := time.Unix(0, 0); !at.After(end); at = at.Add(interval) {

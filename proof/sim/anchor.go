@@ -157,12 +157,14 @@ func (g *grid) checkAnchor(before, next *roster.Roster, c roster.Command) error 
 	if c.Reset != nil {
 		found, known := g.anchor.found[c.Reset.Claim]
 		if floor := next.Partitions[0].Floor; !known || floor < found {
-			return fmt.Errorf("a life begins at %d under claim %s, which replaced a limit of %d (taken: %v)", floor, c.Reset.Claim, found, known)
+			return fmt.Errorf("a life begins at %d under claim %s, which replaced a limit of %d (taken: %v)", floor,
+				c.Reset.Claim, found, known)
 		}
 		return nil
 	}
 	if limit := g.anchor.limits[next.Claim]; next.Ceiling > max(before.Ceiling, limit) {
-		return fmt.Errorf("the ceiling rose to %d, and the anchor has never said more than %d under claim %s", next.Ceiling, limit, next.Claim)
+		return fmt.Errorf("the ceiling rose to %d, and the anchor has never said more than %d under claim %s", next.Ceiling,
+			limit, next.Claim)
 	}
 	return nil
 }

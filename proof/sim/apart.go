@@ -77,7 +77,8 @@ func (g *grid) checkApart() {
 		g.w.run(g.w.now + 100*time.Millisecond)
 	}
 	if waiting > 0 {
-		g.fail("%d creates are not answered %v after members %s and %s are cut from each other; leader %s", waiting, apartLimit, a.name, b.name, lead.name)
+		g.fail("%d creates are not answered %v after members %s and %s are cut from each other; leader %s", waiting,
+			apartLimit, a.name, b.name, lead.name)
 	}
 	clear(g.w.net.cut)
 	g.w.run(g.w.now + 30*time.Second)

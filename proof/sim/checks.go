@@ -16,7 +16,8 @@ import (
 // checkRoster wants a committed roster to follow from the one before.
 func (g *grid) checkRoster(before, next *roster.Roster, raise bool) error {
 	if next.Time < before.Time || next.Ceiling < before.Ceiling {
-		return fmt.Errorf("R1: time and ceiling go back from %d, %d to %d, %d", before.Time, before.Ceiling, next.Time, next.Ceiling)
+		return fmt.Errorf("R1: time and ceiling go back from %d, %d to %d, %d", before.Time, before.Ceiling, next.Time,
+			next.Ceiling)
 	}
 	if raise {
 		return nil
@@ -53,7 +54,8 @@ func checkPartition(before *roster.Roster, version roster.Version, was, p roster
 		return fmt.Errorf("R2: it is %s's with term %d at version %d", p.Owner, p.Term, version)
 	case was.Owner == "" && was.LostTerm > 0: // nothing is granted between a reset and the first owner (A5)
 		if p.Floor < was.Floor || p.LostTerm != p.Term {
-			return fmt.Errorf("A5: its floor is %d, and was %d after the reset; term %d, lost %d", p.Floor, was.Floor, p.Term, p.LostTerm)
+			return fmt.Errorf("A5: its floor is %d, and was %d after the reset; term %d, lost %d", p.Floor, was.Floor, p.Term,
+				p.LostTerm)
 		}
 	case p.Floor < before.Ceiling && before.Stopped == 0:
 		return fmt.Errorf("R2: its floor is %d and the ceiling was %d", p.Floor, before.Ceiling)
@@ -87,7 +89,8 @@ func (e *entry) checkEnded() error {
 	if e.h.g.doomed[e.control.Ref().Life] || e.forgotten() {
 		return nil
 	}
-	return fmt.Errorf("O6: holder %s was told that its life of %q has ended, and no user asked for that", e.h.name, e.def.Name())
+	return fmt.Errorf("O6: holder %s was told that its life of %q has ended, and no user asked for that", e.h.name,
+		e.def.Name())
 }
 
 // gone is the end of a life as the first holder heard of it.
@@ -125,7 +128,8 @@ func (g *grid) checkAdmitted(id roster.PartitionID, replica roster.Incarnation) 
 		return nil
 	}
 	if has := o.machine.Position(); has.Compare(least) < 0 {
-		return fmt.Errorf("R5: %s comes into sync of partition %d with %v, and its owner was at %v when it began to join", replica, id, has, least)
+		return fmt.Errorf("R5: %s comes into sync of partition %d with %v, and its owner was at %v when it began to join",
+			replica, id, has, least)
 	}
 	return nil
 }

@@ -134,7 +134,8 @@ func (l *lead) checkCopy(was *seat, in *member) error {
 	answered, known := l.views.reached[was]
 	failed, ever := l.views.failed[m]
 	if known && l.m.w.now-answered < doubtTime && (!ever || answered-failed > 8*time.Second) {
-		return fmt.Errorf("R8: leader %s lets copy %s in, and original %s has answered every probe", l.m.name, in.name, m.name)
+		return fmt.Errorf("R8: leader %s lets copy %s in, and original %s has answered every probe", l.m.name,
+			in.name, m.name)
 	}
 	return nil
 }

@@ -53,8 +53,10 @@ var faultNames = [faultCount]string{
 	changeLeader: "change of leader", crashHolder: "crash of a holder", leaveHolder: "leave of a holder",
 	falseAlarm: "false alarm about a member", stopInOrder: "stop in order",
 	deafMember: "the log comes late to a member", wipeDisk: "loss of a disk",
-	crashTogether: "crash of several, or of a zone", removeMember: "removal by an operator", newSettings: "change of settings by an operator",
-	falseSign: "a false sign about the leader", lateLook: "looks at the leader are late or lost", failedDisk: "a disk that fails",
+	crashTogether: "crash of several, or of a zone", removeMember: "removal by an operator",
+	newSettings: "change of settings by an operator",
+	falseSign:   "a false sign about the leader", lateLook: "looks at the leader are late or lost",
+	failedDisk: "a disk that fails",
 	copiedDisk: "a process from a copied directory", oldDisk: "a start from an older directory",
 	forgetDisk: "a disk given up by an operator", changeVoters: "change of the number of voters by an operator",
 	anchorAway: "the anchor out of reach", anchorTaken: "the anchor taken by a rival",
@@ -78,7 +80,8 @@ const (
 // weights are how often each fault is drawn.
 var weights = [faultCount]int{
 	cutPair: 6, cutOneWay: 8, cutOff: 10, crashMember: 12, crashAll: 3, pauseMember: 10, pauseHolder: 8, stepClock: 4,
-	turnClock: 8, joinMember: 6, leaveGrid: 3, changeLeader: 6, crashHolder: 12, leaveHolder: 4, falseAlarm: 6, stopInOrder: 2, deafMember: 10, wipeDisk: 2,
+	turnClock: 8, joinMember: 6, leaveGrid: 3, changeLeader: 6, crashHolder: 12, leaveHolder: 4, falseAlarm: 6,
+	stopInOrder: 2, deafMember: 10, wipeDisk: 2,
 	crashTogether: 6, removeMember: 3, newSettings: 4,
 	falseSign: 6, lateLook: 5, failedDisk: 4, copiedDisk: 4, oldDisk: 2, forgetDisk: 3, changeVoters: 3,
 	anchorAway: 6, anchorTaken: 2, lostMajority: 12,

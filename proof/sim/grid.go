@@ -114,9 +114,12 @@ func newGrid(cfg Config) *grid {
 	g := &grid{
 		w: newWorld(cfg.Seed), cfg: cfg, members: map[roster.Incarnation]*member{}, expect: cfg.Members, madeIn: map[sequencer.Life]int{},
 		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]clustertime.Span{},
-		alarms: map[roster.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{}, lastAttached: map[string]sequencer.Attachment{},
-		doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[roster.PartitionID]backup.Position{}, lost: map[roster.PartitionID]roster.Version{},
-		current: map[roster.MemberID]*seat{}, voided: map[roster.PartitionID]time.Duration{}, promises: map[string]promise{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
+		alarms: map[roster.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{},
+		lastAttached: map[string]sequencer.Attachment{},
+		doomed:       map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{},
+		began: map[roster.PartitionID]backup.Position{}, lost: map[roster.PartitionID]roster.Version{},
+		current: map[roster.MemberID]*seat{}, voided: map[roster.PartitionID]time.Duration{}, promises: map[string]promise{},
+		ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
 	}
 	if cfg.Anchored {
 		g.anchor = newAnchorStore()
@@ -150,7 +153,8 @@ func newGrid(cfg Config) *grid {
 func (g *grid) form() {
 	formed, err := new(roster.Roster).Apply(roster.Command{Form: &roster.Form{
 		Grid: roster.GridID(g.w.bits()), Ceiling: firstWall, Anchored: g.cfg.Anchored,
-		Settings: roster.Settings{Name: "sim", Partitions: g.cfg.Partitions, Backups: g.cfg.Backups, Window: g.cfg.Window, Voters: g.cfg.Voters},
+		Settings: roster.Settings{Name: "sim", Partitions: g.cfg.Partitions, Backups: g.cfg.Backups, Window: g.cfg.Window,
+			Voters: g.cfg.Voters},
 	}})
 	if err != nil {
 		panic(err)

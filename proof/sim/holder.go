@@ -73,7 +73,8 @@ func (g *grid) newHolder(within *member) *holder {
 	name := fmt.Sprintf("h%d", g.holderCount)
 	h := &holder{
 		process: g.w.process(name, place), g: g, id: sequencer.HolderID(name), within: within,
-		machine: session.New(session.Config{Addrs: addrs, Rand: func(below time.Duration) time.Duration { return g.w.between(0, below) }}),
+		machine: session.New(session.Config{Addrs: addrs,
+			Rand: func(below time.Duration) time.Duration { return g.w.between(0, below) }}),
 		looking: -1, streams: map[*session.Stream]bool{},
 	}
 	for _, n := range g.w.rng.Perm(len(g.names))[:1+g.w.rng.IntN(min(3, len(g.names)))] {

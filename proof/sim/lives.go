@@ -115,7 +115,8 @@ func (g *grid) stop(m *member) bool {
 			return
 		}
 		g.w.note(stopped, m.name, int64(high), int64(m.roster.Version))
-		g.agreed.propose(m, roster.Command{From: r.Version, Claim: r.Claim, Change: &roster.Change{Stop: max(1, high)}}, func(error) { end() })
+		g.agreed.propose(m, roster.Command{From: r.Version, Claim: r.Claim, Change: &roster.Change{Stop: max(1, high)}},
+			func(error) { end() })
 	})
 	g.w.after(10*time.Second, func() { g.stopping = false })
 	return true

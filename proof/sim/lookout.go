@@ -240,7 +240,8 @@ func (s *looking) checkStand() error {
 	if s.refused >= 2 || s.silent {
 		return nil
 	}
-	return fmt.Errorf("R7: voter %s stands against leader %s, which refused %d calls, and most voters hear from it", s.m.name, s.at.name, s.refused)
+	return fmt.Errorf("R7: voter %s stands against leader %s, which refused %d calls, and most voters hear from it",
+		s.m.name, s.at.name, s.refused)
 }
 
 // stand has the member stand for election, unless it has heard from a leader since.

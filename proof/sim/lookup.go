@@ -37,7 +37,8 @@ func (g *grid) at(addr string) (*process, *member) {
 }
 
 // callAt calls the member at an address.
-func callAt[T any](h *holder, addr string, timeout time.Duration, serve func(m *member, reply func(T)), done func(T, error)) {
+func callAt[T any](h *holder, addr string, timeout time.Duration, serve func(m *member, reply func(T)),
+	done func(T, error)) {
 	to, m := h.g.at(addr)
 	call(&h.process, to, timeout, func(reply func(T)) { serve(m, reply) }, done)
 }
@@ -108,19 +109,20 @@ func (h *holder) search() {
 		if addr == "" {
 			return
 		}
-		callAt(h, addr, session.CallTimeout, func(m *member, reply func(directory)) { reply(m.directory()) }, func(d directory, err error) {
-			switch {
-			case over:
-			case err == nil && len(d.Owners) > 0:
-				h.do(func(m *session.Machine, now session.Now) { m.Adopt(now, d.Directory, asked, d.time) })
-				end(nil)
-			case l.Failed():
-				end(sequencer.ErrUnavailable)
-			default:
-				begin()
-				wait()
-			}
-		})
+		callAt(h, addr, session.CallTimeout, func(m *member, reply func(directory)) { reply(m.directory()) },
+			func(d directory, err error) {
+				switch {
+				case over:
+				case err == nil && len(d.Owners) > 0:
+					h.do(func(m *session.Machine, now session.Now) { m.Adopt(now, d.Directory, asked, d.time) })
+					end(nil)
+				case l.Failed():
+					end(sequencer.ErrUnavailable)
+				default:
+					begin()
+					wait()
+				}
+			})
 	}
 	wait = func() { // for an answer, from now on
 		waits++

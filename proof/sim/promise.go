@@ -58,7 +58,10 @@ func (g *grid) sawDisks(before, next *roster.Roster, c roster.Command) {
 // their members are in sync no longer and others that are good stay (D3, D10).
 func checkNamed(next *roster.Roster, was, p roster.Partition, forgotten []roster.MemberID) error {
 	for _, m := range was.Disk {
-		inSync := slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool { return i.Member() == m && slices.Contains(was.InSync, i) })
+		inSync := slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool {
+			return i.Member() == m &&
+				slices.Contains(was.InSync, i)
+		})
 		switch gone := !slices.Contains(p.Disk, m); {
 		case gone && slices.Contains(forgotten, m) && next.Has(m):
 			return fmt.Errorf("D10: the disk of member %s was given up", m)
@@ -87,7 +90,8 @@ func (g *grid) checkOnDisks() error {
 				continue
 			}
 			if has, alive := s.stored(id, name); alive && !g.knows(has, p) {
-				return fmt.Errorf("D4: seat %d is named for partition %d, and of %q it has %+v after %+v was answered", s.place, id, name, has, p)
+				return fmt.Errorf("D4: seat %d is named for partition %d, and of %q it has %+v after %+v was answered", s.place, id,
+					name, has, p)
 			}
 		}
 	}
@@ -147,11 +151,13 @@ func (g *grid) checkTold(ref sequencer.Ref, began time.Duration, s stamp) error 
 	if known {
 		switch newer := g.compareBirths(ref, p.ref); {
 		case newer < 0:
-			return fmt.Errorf("D2: %q is life %v, and life %v was answered %v before that was asked", name, ref.Life, p.ref.Life, began-p.at)
+			return fmt.Errorf("D2: %q is life %v, and life %v was answered %v before that was asked", name, ref.Life, p.ref.Life,
+				began-p.at)
 		case newer == 0 && ref.Life != p.ref.Life:
 			return fmt.Errorf("D2: %q has two lives born at %v", name, ref.Born)
 		case newer > 0 && !g.doomed[p.ref.Life]:
-			return fmt.Errorf("D2: %q is life %v, and life %v was answered %v before and never ended", name, ref.Life, p.ref.Life, began-p.at)
+			return fmt.Errorf("D2: %q is life %v, and life %v was answered %v before and never ended", name, ref.Life,
+				p.ref.Life, began-p.at)
 		case newer == 0 && p.destroyed && p.ended <= began:
 			return fmt.Errorf("D2: %q is life %v, whose end was answered %v before", name, ref.Life, began-p.ended)
 		}
@@ -167,7 +173,8 @@ func (g *grid) checkTold(ref sequencer.Ref, began time.Duration, s stamp) error 
 // end.
 func (g *grid) checkUnknown(name string, began time.Duration, s stamp) error {
 	if p, known := g.promised(name, began); known && g.keeps(name, began, s) && !g.doomed[p.ref.Life] {
-		return fmt.Errorf("D2: %q is unknown, and life %v was answered %v before and never ended", name, p.ref.Life, began-p.at)
+		return fmt.Errorf("D2: %q is unknown, and life %v was answered %v before and never ended", name, p.ref.Life,
+			began-p.at)
 	}
 	return nil
 }

@@ -127,7 +127,8 @@ func (g *grid) leadersViews() (out string) {
 		}
 		m.lead.do(func(machine *leader.Leader, v leader.View) {
 			if s, anchored := machine.AnchorStatus(v); anchored {
-				out += fmt.Sprintf("; leader %s: anchor %s, limit %d, record %+v, cluster time %d, ceiling %d", m.name, s.State, s.Limit, s.Record, v.Roster.Time, v.Roster.Ceiling)
+				out += fmt.Sprintf("; leader %s: anchor %s, limit %d, record %+v, cluster time %d, ceiling %d", m.name, s.State,
+					s.Limit, s.Record, v.Roster.Time, v.Roster.Ceiling)
 			}
 		})
 	}
@@ -142,7 +143,8 @@ func (g *grid) checkLeft() error {
 	})
 	for _, m := range g.running() {
 		if m.leaving && stays {
-			return fmt.Errorf("votes: member %s has not been let go; leader %s, servers %s", m.name, g.agreed.leader.name, g.agreed)
+			return fmt.Errorf("votes: member %s has not been let go; leader %s, servers %s", m.name,
+				g.agreed.leader.name, g.agreed)
 		}
 	}
 	return nil

@@ -26,7 +26,8 @@ func stampOf(v partition.View) stamp {
 }
 
 // askOwner has a name's owner serve a request.
-func askOwner[T any](m *member, name string, request func(o *actor, v partition.View, reply func(T, error)), reply func(answer[T])) {
+func askOwner[T any](m *member, name string, request func(o *actor, v partition.View, reply func(T, error)),
+	reply func(answer[T])) {
 	r := m.roster
 	if len(r.Partitions) == 0 || r.Partitions[roster.PartitionOf(name, len(r.Partitions))].Owner != m.inc {
 		reply(answer[T]{err: roster.ErrWrongOwner})
@@ -45,7 +46,8 @@ func nothing(reply func(struct{}, error)) func(error) {
 
 // claimOf is a claim as it arrives at an owner.
 func claimOf(c session.Claim) partition.Claim {
-	return partition.Claim{Ref: c.Ref, ID: c.ID, Preference: c.Preference, Grid: c.Grid, Version: c.Version, Until: c.Until}
+	return partition.Claim{Ref: c.Ref, ID: c.ID, Preference: c.Preference, Grid: c.Grid, Version: c.Version,
+		Until: c.Until}
 }
 
 // attach serves an attach.
@@ -85,7 +87,8 @@ func (r *renewal) answered(n int) {
 // renew serves a renewal.
 func (m *member) renew(h *holder, in *session.Renewal, reply func(session.Renewed)) {
 	r := &renewal{open: len(in.Sets) + len(in.Claims), send: reply, out: session.Renewed{
-		Stamp: stampOf(m.view()), Sets: make([]clustertime.Tick, len(in.Sets)), Claims: make([]session.ClaimRenewed, len(in.Claims)),
+		Stamp: stampOf(m.view()), Sets: make([]clustertime.Tick, len(in.Sets)),
+		Claims: make([]session.ClaimRenewed, len(in.Claims)),
 	}}
 	for i := range r.out.Claims {
 		r.out.Claims[i].Err = sequencer.ErrUnavailable // until there is an answer
@@ -120,15 +123,16 @@ func (m *member) renewSet(h *holder, grid roster.GridID, set session.ClaimSet, r
 		return
 	}
 	o := m.actorOf(set.Partition)
-	o.machine.RenewSet(m.view(), h.id, partition.ClaimSet{Count: set.Count, Print: set.Print}, func(until clustertime.Tick, err error) {
-		if err != nil {
-			until = 0
-		}
-		if until > 0 {
-			o.showAll(h)
-		}
-		reply(until)
-	})
+	o.machine.RenewSet(m.view(), h.id, partition.ClaimSet{Count: set.Count, Print: set.Print},
+		func(until clustertime.Tick, err error) {
+			if err != nil {
+				until = 0
+			}
+			if until > 0 {
+				o.showAll(h)
+			}
+			reply(until)
+		})
 }
 
 // renewClaims renews claims of one partition.

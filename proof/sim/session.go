@@ -137,7 +137,8 @@ func (h *holder) giveBack(back *session.Return) {
 }
 
 // ask calls a name's owner until it answers or time is up.
-func ask[T any](h *holder, name string, patience time.Duration, serve func(m *member, reply func(answer[T])), done func(T, stamp, error)) {
+func ask[T any](h *holder, name string, patience time.Duration, serve func(m *member, reply func(answer[T])),
+	done func(T, stamp, error)) {
 	end := h.Mono() + patience
 	c := h.machine.NewCall()
 	var try func()
@@ -173,7 +174,8 @@ var errMoved = errors.Join(sequencer.ErrUnavailable, errors.New("sim: another me
 
 // tryOwner calls the owner that the directory names, once. A call that takes long is
 // given up when another owner is named.
-func tryOwner[T any](h *holder, name string, timeout time.Duration, serve func(m *member, reply func(answer[T])), done func(answer[T])) {
+func tryOwner[T any](h *holder, name string, timeout time.Duration, serve func(m *member, reply func(answer[T])),
+	done func(answer[T])) {
 	addr := h.machine.Owner(name)
 	if addr == "" {
 		done(answer[T]{err: sequencer.ErrUnavailable})

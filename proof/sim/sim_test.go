@@ -67,10 +67,13 @@ func (t *total) report(log func(string, ...any)) {
 		faults += n
 		log("%8d  %s", n, sim.FaultName(i))
 	}
-	log("%d grids, %.1f hours, %d faults, %d IDs checked, %d grants checked", t.runs, t.time.Hours(), faults, t.sum.IDs, t.sum.Grants)
-	log("%d takeovers, %d losses, %d joins of replicas, %d admitted, %d clean stops, %d elections", t.sum.Takes, t.sum.Losses,
+	log("%d grids, %.1f hours, %d faults, %d IDs checked, %d grants checked", t.runs, t.time.Hours(), faults, t.sum.IDs,
+		t.sum.Grants)
+	log("%d takeovers, %d losses, %d joins of replicas, %d admitted, %d clean stops, %d elections", t.sum.Takes,
+		t.sum.Losses,
 		t.sum.Joins, t.sum.Admits, t.sum.Stops, t.sum.Elections)
-	log("%d attachments expired, %d lives destroyed, %d changes of the protocol", t.sum.Expired, t.sum.Destroyed, t.sum.Protocols)
+	log("%d attachments expired, %d lives destroyed, %d changes of the protocol", t.sum.Expired, t.sum.Destroyed,
+		t.sum.Protocols)
 	log("%d writes of definitions, %d tables collected from a disk", t.sum.Writes, t.sum.Collected)
 	log("%d grids recovered from directories, %d formed by survivors", t.sum.Recovered, t.sum.Initialized)
 	log("%d candidacies, %d voters stood for election; %d copies refused, %d disks given up", t.sum.Candidacies, t.sum.Stood, t.sum.Copies, t.sum.Forgotten)

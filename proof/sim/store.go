@@ -48,7 +48,8 @@ func DrawStore(seed uint64, length time.Duration) StoreConfig {
 	w := newWorld(seed ^ 0x57025)
 	c := StoreConfig{
 		Seed: seed, Pool: 2 + w.rng.IntN(4), Window: clustertime.Span(pick(w, []int{1000, 2000, 5000, 15000})),
-		Lossy: w.chance(0.3), Lost: 0.1 * w.rng.Float64(), Twice: 0.2 * w.rng.Float64(), Rude: pick(w, []float64{0, 0.05, 0.5}),
+		Lossy: w.chance(0.3), Lost: 0.1 * w.rng.Float64(), Twice: 0.2 * w.rng.Float64(),
+		Rude:   pick(w, []float64{0, 0.05, 0.5}),
 		Faults: w.between(time.Second, 10*time.Second), Detach: 0.02 * w.rng.Float64(), Length: length,
 	}
 	c.Holders = max(2, c.Pool+w.rng.IntN(4)-1)
@@ -153,7 +154,8 @@ func (f *fleet) granted(life sequencer.Life, h ledger.Holding, g sequencer.Grant
 			a, b = b, a
 		}
 		if a.life != b.life && b.grant.From < a.grant.Until {
-			f.check(fmt.Errorf("H7: life %d was granted up to %d, and life %d from %d", record.LifeNumber(a.life), a.grant.Until, record.LifeNumber(b.life), b.grant.From))
+			f.check(fmt.Errorf("H7: life %d was granted up to %d, and life %d from %d", record.LifeNumber(a.life), a.grant.Until,
+				record.LifeNumber(b.life), b.grant.From))
 		}
 	}
 }

@@ -35,7 +35,8 @@ func TestStoreSeeds(t *testing.T) {
 		cfg := sim.DrawStore(seed, storeTime)
 		r := sim.RunStore(cfg, nil)
 		if r.Err != nil {
-			t.Fatalf("seed %d: %v\n%+v\nplay it again: go test -C proof ./sim -run TestStoreSeeds -seed %d", seed, r.Err, cfg, seed)
+			t.Fatalf("seed %d: %v\n%+v\nplay it again: go test -C proof ./sim -run TestStoreSeeds -seed %d", seed,
+				r.Err, cfg, seed)
 		}
 		if cfg.Lossy {
 			lossy++
@@ -52,10 +53,13 @@ func TestStoreSeeds(t *testing.T) {
 		sum.Retired += r.Retired
 		sum.Replaced += r.Replaced
 	}
-	t.Logf("%d stores, %d of them lossy, %.1f hours, %d faults, %d IDs checked, %d grants checked", seeds, lossy, sum.Length.Hours(), sum.Faults, sum.IDs, sum.Grants)
-	t.Logf("%d takes begun, %d records lost, %d returned, %d destroys, %d records deleted, %d retired or restored, %d failovers",
+	t.Logf("%d stores, %d of them lossy, %.1f hours, %d faults, %d IDs checked, %d grants checked", seeds, lossy,
+		sum.Length.Hours(), sum.Faults, sum.IDs, sum.Grants)
+	t.Logf(
+		"%d takes begun, %d records lost, %d returned, %d destroys, %d records deleted, %d retired or restored, %d failovers",
 		sum.Takes, sum.Lost, sum.Returned, sum.Destroyed, sum.Deleted, sum.Retired, sum.Replaced)
-	if seeds >= storesForAll && (sum.IDs == 0 || sum.Lost == 0 || sum.Returned == 0 || sum.Destroyed == 0 || sum.Deleted == 0 || sum.Retired == 0 || sum.Replaced == 0) {
+	if seeds >= storesForAll && (sum.IDs == 0 || sum.Lost == 0 || sum.Returned == 0 || sum.Destroyed == 0 ||
+		sum.Deleted == 0 || sum.Retired == 0 || sum.Replaced == 0) {
 		t.Error("something never happened: this shows nothing")
 	}
 }

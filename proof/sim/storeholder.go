@@ -152,7 +152,8 @@ func (h *storeHolder) take() {
 				return
 			}
 		}
-		machine, err := record.NewHolding(sequencer.AttachmentID(h.w.bits()), order[0], l.revisions[order[0].Node], "task", h.f.nonce(), b)
+		machine, err := record.NewHolding(sequencer.AttachmentID(h.w.bits()), order[0], l.revisions[order[0].Node], "task",
+			h.f.nonce(), b)
 		switch {
 		case errors.Is(err, sequencer.ErrDestroyed):
 			h.ended()
@@ -168,7 +169,8 @@ func (h *storeHolder) take() {
 func (h *storeHolder) renew(s *storeSeat) {
 	generation := h.f.server().generation
 	_ = s.machine.Extend(nil, h.f.nonce(), h.limits(generation))
-	s.renew = h.Mono() + record.RenewAfter(h.f.cfg.Window.Duration(), func(below time.Duration) time.Duration { return h.w.between(0, below) })
+	s.renew = h.Mono() + record.RenewAfter(h.f.cfg.Window.Duration(),
+		func(below time.Duration) time.Duration { return h.w.between(0, below) })
 	h.drive(s)
 }
 
@@ -246,7 +248,8 @@ func (h *storeHolder) install(s *storeSeat, g sequencer.Grant) {
 	}
 	h.arrived, h.lost = nil, sequencer.AttachmentID{}
 	h.w.note(attached, h.label, 0, int64(s.machine.Node()))
-	s.renew = h.Mono() + record.RenewAfter(h.f.cfg.Window.Duration(), func(below time.Duration) time.Duration { return h.w.between(0, below) })
+	s.renew = h.Mono() + record.RenewAfter(h.f.cfg.Window.Duration(),
+		func(below time.Duration) time.Duration { return h.w.between(0, below) })
 }
 
 // lose takes in that a record is no longer the attachment's.

@@ -53,7 +53,8 @@ func (f *fleet) put(s *storeServer, key string, body []byte) string {
 func (f *fleet) failover() {
 	old := f.servers[len(f.servers)-1]
 	old.ends = f.w.now + f.w.between(0, f.cfg.Late)
-	f.servers = append(f.servers, &storeServer{generation: strconv.Itoa(len(f.servers) + 1), entries: maps.Clone(f.replica)})
+	f.servers = append(f.servers, &storeServer{generation: strconv.Itoa(len(f.servers) + 1),
+		entries: maps.Clone(f.replica)})
 	f.result.Replaced++
 }
 

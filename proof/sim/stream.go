@@ -40,15 +40,16 @@ func (h *holder) ping(s *session.Stream) {
 		if !h.streams[s] {
 			return
 		}
-		callAt(h, s.Owner, pingTimeout, func(m *member, reply func(bool)) { reply(m.streams[h.id] == s) }, func(stands bool, err error) {
-			switch {
-			case !h.streams[s]:
-			case err != nil || !stands:
-				h.breakStream(s)
-			default:
-				h.ping(s)
-			}
-		})
+		callAt(h, s.Owner, pingTimeout, func(m *member, reply func(bool)) { reply(m.streams[h.id] == s) },
+			func(stands bool, err error) {
+				switch {
+				case !h.streams[s]:
+				case err != nil || !stands:
+					h.breakStream(s)
+				default:
+					h.ping(s)
+				}
+			})
 	})
 }
 

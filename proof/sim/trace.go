@@ -72,7 +72,8 @@ func newTrace() trace { return trace{hash: 0xcbf29ce484222325} }
 
 // legend says how to read the text.
 func legend(out io.Writer) {
-	_, _ = fmt.Fprintln(out, "# virtual time, event, who, two numbers. m = member, by seat and start; h = holder. Times are in Unix ms.")
+	_, _ = fmt.Fprintln(out,
+		"# virtual time, event, who, two numbers. m = member, by seat and start; h = holder. Times are in Unix ms.")
 	for _, k := range kinds {
 		_, _ = fmt.Fprintf(out, "# %-8s %s; %s\n", k.name, k.a, k.b)
 	}

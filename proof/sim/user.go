@@ -101,7 +101,10 @@ func (e *entry) open() {
 	e.busy = true
 	h, name, began, mono := e.h, e.def.Name(), e.h.w.now, e.h.Mono()
 	ask(h, name, 5*time.Second, func(m *member, reply func(answer[sequencer.Ref])) {
-		askOwner(m, name, func(o *actor, v partition.View, reply func(sequencer.Ref, error)) { o.machine.Open(v, name, reply) }, reply)
+		askOwner(m, name, func(o *actor, v partition.View, reply func(sequencer.Ref, error)) {
+			o.machine.Open(v, name,
+				reply)
+		}, reply)
 	}, func(ref sequencer.Ref, s stamp, err error) {
 		e.busy = false
 		switch {

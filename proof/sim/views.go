@@ -90,7 +90,8 @@ func (l *lead) checkVoters(next []server, c leader.Reconfiguration) error {
 // checkSuccessor wants a leader to pass its lead to a voter that it reaches.
 func (l *lead) checkSuccessor(to *seat) error {
 	if l.awake() && l.m.g.agreed.leader == l.m && !l.reaches(to) {
-		return fmt.Errorf("votes: leader %s passes its lead to seat %d, which it has not reached for %v", l.m.name, to.place, doubtTime)
+		return fmt.Errorf("votes: leader %s passes its lead to seat %d, which it has not reached for %v", l.m.name,
+			to.place, doubtTime)
 	}
 	return nil
 }
@@ -116,8 +117,10 @@ func (l *lead) checkRemoved(c *roster.Change) error {
 			return err
 		}
 		failed, ever := l.views.failed[m]
-		if answered, known := l.views.reached[m.seat]; known && l.awake() && m.alive && !m.leaving && (!ever || answered-failed > doubtTime) {
-			return fmt.Errorf("R7: leader %s takes member %s for dead, which has answered every probe for %v", l.m.name, m.name, answered-failed)
+		if answered, known := l.views.reached[m.seat]; known && l.awake() && m.alive && !m.leaving &&
+			(!ever || answered-failed > doubtTime) {
+			return fmt.Errorf("R7: leader %s takes member %s for dead, which has answered every probe for %v", l.m.name, m.name,
+				answered-failed)
 		}
 	}
 	return nil
@@ -131,10 +134,12 @@ const deadAfter = 4500 * time.Millisecond
 // whatever was known of it before (R7).
 func (l *lead) checkDead(m *member, c *roster.Change) error {
 	replaced := slices.ContainsFunc(c.Join, func(j roster.Member) bool { return j.Incarnation.Member() == m.inc.Member() })
-	if !slices.Contains(c.Remove, m.inc) || !m.alive || m.leaving || replaced || l.views.absent[m] || l.m.Mono()-l.began >= deadAfter {
+	if !slices.Contains(c.Remove, m.inc) || !m.alive || m.leaving || replaced || l.views.absent[m] ||
+		l.m.Mono()-l.began >= deadAfter {
 		return nil
 	}
-	return fmt.Errorf("R7: leader %s removes member %s, which runs, %v after its lead began", l.m.name, m.name, l.m.Mono()-l.began)
+	return fmt.Errorf("R7: leader %s removes member %s, which runs, %v after its lead began", l.m.name, m.name,
+		l.m.Mono()-l.began)
 }
 
 // voters shows the voters among servers, and which of them were reached lately.

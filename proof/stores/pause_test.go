@@ -38,7 +38,8 @@ func loop(pool string) []string {
 // windows another has its node. The first one continues, and takes IDs of another node.
 func TestStoppedInALoop(t *testing.T) {
 	each(t, engines, func(t *testing.T, s *site) {
-		stopped, other, taker := s.newHolder("stopped", loop("2")...), s.newHolder("other", loop("2")...), s.newHolder("taker", loop("2")...)
+		stopped, other, taker := s.newHolder("stopped", loop("2")...), s.newHolder("other", loop("2")...),
+			s.newHolder("taker", loop("2")...)
 		stopped.start()
 		stopped.awaitNode(1, patience)
 		other.start()
@@ -75,7 +76,8 @@ func TestStoppedAndNoOtherNode(t *testing.T) {
 		taker.awaitNode(1, patience)
 		time.Sleep(time.Second) // of the taker's loop
 		stopped.signal(syscall.SIGCONT)
-		stopped.await("reason", patience, func(lines []string) bool { return strings.Contains(strings.Join(lines, "\n"), "error:") })
+		stopped.await("reason", patience,
+			func(lines []string) bool { return strings.Contains(strings.Join(lines, "\n"), "error:") })
 		compare([]*holder{stopped, taker}).judge(t, 100_000)
 		t.Log(strings.Join(stopped.said(), "\n"))
 	})
@@ -111,7 +113,8 @@ func TestServerAwayLongerThanAWindow(t *testing.T) {
 				s.proxies(all, faultproxy.Fault{Lose: 1})
 			}
 			for _, h := range all {
-				h.await("error while the server is "+way, patience, func(lines []string) bool { return strings.Contains(strings.Join(lines, "\n"), "error:") })
+				h.await("error while the server is "+way, patience,
+					func(lines []string) bool { return strings.Contains(strings.Join(lines, "\n"), "error:") })
 				t.Logf("%s: %s", way, strings.Join(h.said(), "\n"))
 			}
 			switch way {
@@ -123,7 +126,8 @@ func TestServerAwayLongerThanAWindow(t *testing.T) {
 				s.proxies(all, faultproxy.Fault{})
 			}
 			for _, h := range all {
-				h.await("IDs after the server was "+way, patience, func(lines []string) bool { return strings.Contains(strings.Join(lines, "\n"), "continues") })
+				h.await("IDs after the server was "+way, patience,
+					func(lines []string) bool { return strings.Contains(strings.Join(lines, "\n"), "continues") })
 			}
 		}
 		finish(t, all, len(all))
@@ -149,7 +153,8 @@ func TestWrongClockIsRefused(t *testing.T) {
 		h.start()
 		h.set(func() { h.meant = true }) // it ends by itself
 		<-h.ended
-		if said := strings.Join(h.said(), "\n"); h.cmd.ProcessState.Success() || !strings.Contains(said, "MaxSkew") || !strings.Contains(said, "set this machine's clock") {
+		if said := strings.Join(h.said(), "\n"); h.cmd.ProcessState.Success() || !strings.Contains(said, "MaxSkew") ||
+			!strings.Contains(said, "set this machine's clock") {
 			t.Errorf("%v: %s", h.cmd.ProcessState, said)
 		}
 	})

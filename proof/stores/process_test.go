@@ -171,7 +171,8 @@ func (h *holder) await(what string, within time.Duration, wanted func([]string) 
 		select {
 		case <-changed:
 		case <-deadline:
-			h.t.Fatalf("%s: no %s within %v; it printed:\n%s\nits log ends:\n%s", h.name, what, within, strings.Join(lines, "\n"), tail(h.file("log")))
+			h.t.Fatalf("%s: no %s within %v; it printed:\n%s\nits log ends:\n%s", h.name, what, within,
+				strings.Join(lines, "\n"), tail(h.file("log")))
 		}
 	}
 }
@@ -217,7 +218,8 @@ func (h *holder) finish(ctx context.Context) error {
 		return fmt.Errorf("%s does not end: %w", h.name, ctx.Err())
 	}
 	if !h.cmd.ProcessState.Success() {
-		return fmt.Errorf("%s: %v; it printed:\n%s\nits log ends:\n%s", h.name, h.cmd.ProcessState, strings.Join(h.said(), "\n"), tail(h.file("log")))
+		return fmt.Errorf("%s: %v; it printed:\n%s\nits log ends:\n%s", h.name, h.cmd.ProcessState,
+			strings.Join(h.said(), "\n"), tail(h.file("log")))
 	}
 	return nil
 }

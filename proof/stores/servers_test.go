@@ -210,7 +210,8 @@ func startEtcd(t *testing.T) (server, string) {
 	d := &daemon{t: t, run: func() *exec.Cmd {
 		return exec.Command(binary, "--name", "s", "--data-dir", dir, "--logger", "zap", "--log-level", "error",
 			"--listen-client-urls", "http://"+addr, "--advertise-client-urls", "http://"+addr,
-			"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "s=http://"+peer)
+			"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster",
+			"s=http://"+peer)
 	}}
 	d.ready = func(ctx context.Context) error {
 		ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/health", nil)
@@ -285,7 +286,8 @@ func startPostgres(t *testing.T) (server, string) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 		return cmd
 	}
-	if out, err := command(initdb, "-D", dir, "-U", "tester", "-A", "trust", "-E", "UTF8", "--no-sync").CombinedOutput(); err != nil {
+	if out, err := command(initdb, "-D", dir, "-U", "tester", "-A", "trust", "-E", "UTF8",
+		"--no-sync").CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	addr := s3test.FreeAddr(t)
@@ -297,7 +299,8 @@ func startPostgres(t *testing.T) (server, string) {
 	t.Cleanup(func() { _ = db.Close() })
 	d := &daemon{t: t, ready: db.PingContext, run: func() *exec.Cmd {
 		// Each holder may have several connections, and the killed ones' linger.
-		return command(postgres, "-D", dir, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=400")
+		return command(postgres, "-D", dir, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+			"-c", "max_connections=400")
 	}}
 	t.Cleanup(d.Kill)
 	d.Restart()

@@ -57,7 +57,8 @@ func TestStarters(t *testing.T) {
 		began := time.Now()
 		var all []*holder
 		for i := range starters {
-			h := s.newHolder(fmt.Sprintf("starter%d", i), "-pool", fmt.Sprint(slots), "-window", "6s", "-create", "2s", "-every", "100ms", "-batch", "16")
+			h := s.newHolder(fmt.Sprintf("starter%d", i), "-pool", fmt.Sprint(slots), "-window", "6s", "-create", "2s", "-every",
+				"100ms", "-batch", "16")
 			all = append(all, h)
 			h.start()
 		}
@@ -66,7 +67,8 @@ func TestStarters(t *testing.T) {
 			h.await("node or answer", patience, func([]string) bool { return len(h.nodes()) > 0 || h.waits() > 0 })
 		}
 		holding, waiting := split(all)
-		for deadline := time.Now().Add(patience); len(holding) < slots && time.Now().Before(deadline); holding, waiting = split(all) {
+		for deadline := time.Now().Add(patience); len(holding) < slots && time.Now().Before(deadline); holding,
+			waiting = split(all) {
 			time.Sleep(100 * time.Millisecond) // any of the waiting may be next
 		}
 		t.Logf("%v: %d hold", time.Since(began).Round(time.Millisecond), len(holding))
@@ -79,7 +81,8 @@ func TestStarters(t *testing.T) {
 				nodes[n] = h
 			}
 		}
-		if len(holding) != slots || len(waiting) != starters-slots || len(nodes) != slots || slices.Max(slices.Collect(maps.Keys(nodes))) != slots-1 {
+		if len(holding) != slots || len(waiting) != starters-slots || len(nodes) != slots ||
+			slices.Max(slices.Collect(maps.Keys(nodes))) != slots-1 {
 			t.Fatalf("%d hold, %d wait, nodes %v", len(holding), len(waiting), slices.Sorted(maps.Keys(nodes)))
 		}
 		before := s.records("orders", slots)
@@ -95,7 +98,8 @@ func TestStarters(t *testing.T) {
 			free[h.nodes()[0]] = true
 		}
 		var next []*holder
-		for deadline := time.Now().Add(patience); len(next) < killed && time.Now().Before(deadline); next, _ = split(waiting) {
+		for deadline := time.Now().Add(patience); len(next) < killed && time.Now().Before(deadline); next,
+			_ = split(waiting) {
 			time.Sleep(100 * time.Millisecond) // any of the waiting may be next
 		}
 		t.Logf("%v: %d of the waiting came up", time.Since(began).Round(time.Millisecond), len(next))

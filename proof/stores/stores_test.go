@@ -36,7 +36,8 @@ const (
 // clocks are those of the first holders; the others are right. A record that one whose clock
 // is ahead returns may be taken by one whose clock is behind, and one whose clock is ahead
 // takes records that their holders still use.
-var clocks = []time.Duration{-3 * time.Second, -time.Second, time.Second, 3 * time.Second, 30 * time.Millisecond, -30 * time.Millisecond}
+var clocks = []time.Duration{-3 * time.Second, -time.Second, time.Second, 3 * time.Second, 30 * time.Millisecond,
+	-30 * time.Millisecond}
 
 // shifts are the clocks of the holders of the second sequencer.
 var shifts = [shifted]time.Duration{0, time.Hour, -time.Hour, 10 * time.Minute}
@@ -80,7 +81,8 @@ func storm(t *testing.T, e engine) row {
 	holders := s.crowd("100")
 	var apart []*holder
 	for i, shift := range shifts {
-		h := s.newHolder(fmt.Sprintf("shifted%d", i), append([]string{"-name", "apart", "-pool", "64", "-clock", shift.String(), "-every", "50ms"}, common...)...)
+		h := s.newHolder(fmt.Sprintf("shifted%d", i),
+			append([]string{"-name", "apart", "-pool", "64", "-clock", shift.String(), "-every", "50ms"}, common...)...)
 		if e.dated {
 			h.args = append(h.args, "-skew", "3h") // else the store refuses the clock: see TestWrongClockIsRefused
 		}
@@ -111,7 +113,8 @@ func storm(t *testing.T, e engine) row {
 			r.lost += h.proxy.Lost()
 		}
 	}
-	t.Logf("%s: %d IDs of %d processes in %v, %d answers lost, faults %v", e.name, r.ids.ids, r.processes, r.took, r.lost, f.done)
+	t.Logf("%s: %d IDs of %d processes in %v, %d answers lost, faults %v", e.name, r.ids.ids, r.processes, r.took,
+		r.lost, f.done)
 	return r
 }
 
@@ -126,7 +129,8 @@ func (s *site) crowd(detach string) (holders []*holder) {
 		if i < len(clocks) {
 			clock = clocks[i]
 		}
-		h := s.newHolder(fmt.Sprintf("h%d", i), append([]string{"-name", "orders", "-pool", fmt.Sprint(slots), "-clock", clock.String(), "-detach", detach}, common...)...)
+		h := s.newHolder(fmt.Sprintf("h%d", i), append([]string{"-name", "orders", "-pool", fmt.Sprint(slots), "-clock",
+			clock.String(), "-detach", detach}, common...)...)
 		if i%3 == 0 {
 			h.args = append(h.args, "-next")
 		}
@@ -157,7 +161,8 @@ func finish(t *testing.T, holders []*holder, atLeast int) {
 		}
 	}
 	if ended < atLeast {
-		t.Errorf("%d of %d holders got IDs after the last fault; the others:\n%s", ended, len(holders), strings.Join(failures, "\n\n"))
+		t.Errorf("%d of %d holders got IDs after the last fault; the others:\n%s", ended, len(holders),
+			strings.Join(failures, "\n\n"))
 	}
 }
 
@@ -279,7 +284,8 @@ func table(rows []row) string {
 		for _, n := range r.faults {
 			faults += n
 		}
-		fmt.Fprintf(&b, "| %s | %v | %d | %d | %d | %d | %d | %d |\n", r.name, r.took, r.processes, faults, r.lost, r.ids.ids, r.ids.duplicates, r.ids.disorder)
+		fmt.Fprintf(&b, "| %s | %v | %d | %d | %d | %d | %d | %d |\n", r.name, r.took, r.processes, faults, r.lost, r.ids.ids,
+			r.ids.duplicates, r.ids.disorder)
 	}
 	return b.String()
 }

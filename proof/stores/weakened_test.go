@@ -24,7 +24,8 @@ func TestMissingRuleIsNoticed(t *testing.T) {
 		t.Fatalf("%s has another line: %s", source, rule)
 	}
 	dir := t.TempDir()
-	changed, overlay, path := filepath.Join(dir, "take.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "holder")
+	changed, overlay, path := filepath.Join(dir, "take.go"), filepath.Join(dir, "overlay.json"),
+		filepath.Join(dir, "holder")
 	must(t, os.WriteFile(changed, []byte(strings.Replace(string(text), rule, weak, 1)), 0o600))
 	list, err := json.Marshal(map[string]any{"Replace": map[string]string{source: changed}})
 	must(t, err)

@@ -31,7 +31,8 @@ func startLoad(t *testing.T, c *cluster, count, batch int, of ...release) *load 
 			args = append(args, "-visit", fmt.Sprintf("visit%d", i))
 		}
 		l.dirs = append(l.dirs, dir)
-		l.holders = append(l.holders, start(t, fmt.Sprintf("holder %d (%s)", i+1, r.name), filepath.Join(dir, "log"), r.holder, args...))
+		l.holders = append(l.holders, start(t, fmt.Sprintf("holder %d (%s)", i+1, r.name), filepath.Join(dir, "log"),
+			r.holder, args...))
 	}
 	for _, h := range l.holders {
 		h.awaitFirst(t)

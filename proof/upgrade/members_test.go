@@ -103,8 +103,9 @@ func (c *cluster) launch(m *member, of release) {
 		join = append(join, other.gossip)
 	}
 	m.runs = of
-	m.process = start(c.t, m.name+" ("+of.name+")", m.log, of.agent, append([]string{"agent", "--gossip-addr", m.gossip, "--raft-addr", m.raft,
-		"--api-addr", m.api, "--data-dir", m.dir, "--join", strings.Join(join, ",")}, c.more...)...)
+	m.process = start(c.t, m.name+" ("+of.name+")", m.log, of.agent,
+		append([]string{"agent", "--gossip-addr", m.gossip, "--raft-addr", m.raft,
+			"--api-addr", m.api, "--data-dir", m.dir, "--join", strings.Join(join, ",")}, c.more...)...)
 }
 
 // change ends the agent of a place and starts one of another release, and returns when
@@ -124,7 +125,8 @@ func (c *cluster) change(m *member, to release, by os.Signal) {
 	for _, other := range c.members {
 		other.await("/v1/settled")
 	}
-	c.t.Logf("%s runs the release %s: ended after %v, all ready and settled after %v", m.name, to.name, ended.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	c.t.Logf("%s runs the release %s: ended after %v, all ready and settled after %v", m.name, to.name,
+		ended.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 }
 
 // apis returns the API addresses of all members, separated by commas.
@@ -171,7 +173,8 @@ func (c *cluster) awaitProtocols(protocol, common int) {
 				break
 			}
 			if time.Now().After(deadline) {
-				c.t.Fatalf("%s shows protocol %d, and %d that all members have (%v); want %d and %d", m.name, s.Protocol, s.CommonProtocol, err, protocol, common)
+				c.t.Fatalf("%s shows protocol %d, and %d that all members have (%v); want %d and %d", m.name, s.Protocol,
+					s.CommonProtocol, err, protocol, common)
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -196,7 +199,8 @@ var client = &http.Client{Timeout: 2 * time.Second}
 
 // status asks a member for what it knows.
 func (m *member) status() (s status, err error) {
-	response, err := client.Post("http://"+m.api+"/v1/status", "application/json", bytes.NewReader([]byte(`{"local":true}`)))
+	response, err := client.Post("http://"+m.api+"/v1/status", "application/json",
+		bytes.NewReader([]byte(`{"local":true}`)))
 	if err != nil {
 		return s, err
 	}

@@ -34,7 +34,8 @@ type process struct {
 // start starts a program. It is killed at the end of the test if it still runs.
 func start(t *testing.T, name, log, program string, args ...string) *process {
 	t.Helper()
-	p := &process{name: name, cmd: exec.Command(program, args...), log: log, first: make(chan struct{}), ended: make(chan struct{})}
+	p := &process{name: name, cmd: exec.Command(program, args...), log: log, first: make(chan struct{}),
+		ended: make(chan struct{})}
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, "SNOWGRID_") {
 			p.cmd.Env = append(p.cmd.Env, kv)

@@ -92,7 +92,8 @@ func TestLostAnswersAreSettled(t *testing.T) {
 			t.Errorf("Swap of %s returned ErrChanged, and it was carried out", nonce)
 		}
 	}
-	t.Logf("%d written, %d changed, %d unknown of %d; %d carried out", len(all.written), len(all.changed), len(all.unknown), writers*writes, len(carriedOut))
+	t.Logf("%d written, %d changed, %d unknown of %d; %d carried out", len(all.written), len(all.changed),
+		len(all.unknown), writers*writes, len(carriedOut))
 	if len(all.written) == 0 || len(all.changed) == 0 {
 		t.Error("the test had no writes of one kind")
 	}

@@ -48,7 +48,8 @@ func read(t *testing.T, cli *awss3.Client, key string) (o object, meta map[strin
 func TestObjectsOfARealServer(t *testing.T) {
 	engines(t, func(t *testing.T, cli *awss3.Client) {
 		open := func(task string) (*store.Client, *sequencer.Sequencer) {
-			c, err := store.Open(t.Context(), s3.New(cli, s3test.Bucket, "ids/"), store.Config{Pool: 2, Task: task, Window: 2 * time.Second})
+			c, err := store.Open(t.Context(), s3.New(cli, s3test.Bucket, "ids/"),
+				store.Config{Pool: 2, Task: task, Window: 2 * time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +63,8 @@ func TestObjectsOfARealServer(t *testing.T) {
 		check := func(task, version string, number uint64) {
 			t.Helper()
 			o, meta := read(t, cli, "ids/orders/0.json")
-			if o.TaskID != task || o.Version != number || meta["taskid"] != task || meta["version"] != version || meta["acquirable"] != "true" {
+			if o.TaskID != task || o.Version != number || meta["taskid"] != task || meta["version"] != version ||
+				meta["acquirable"] != "true" {
 				t.Errorf("%+v, %v", o, meta)
 			}
 		}
@@ -112,7 +114,8 @@ func TestZ15SlowLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer proxy.Close()
-	c, err := store.Open(t.Context(), s3.New(s3test.Client(proxy.Addr()), s3test.Bucket, ""), store.Config{Window: 5 * time.Second, CallTimeout: 2500 * time.Millisecond})
+	c, err := store.Open(t.Context(), s3.New(s3test.Client(proxy.Addr()), s3test.Bucket, ""),
+		store.Config{Window: 5 * time.Second, CallTimeout: 2500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,8 @@ type deleter struct {
 }
 
 func (d deleter) Delete(ctx context.Context, key string) error {
-	_, err := d.cli.DeleteObject(ctx, &awss3.DeleteObjectInput{Bucket: aws.String(s3test.Bucket), Key: aws.String(d.prefix + key)})
+	_, err := d.cli.DeleteObject(ctx, &awss3.DeleteObjectInput{Bucket: aws.String(s3test.Bucket),
+		Key: aws.String(d.prefix + key)})
 	return err
 }
 

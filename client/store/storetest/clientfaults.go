@@ -273,7 +273,7 @@ func damaged(f *fleet) {
 }
 
 // repaired: an operator makes a damaged record usable again, with a floor below which
-// nothing is issued, and cannot do so with one that has a holder.
+// nothing is issued, and cannot do so for a record with a holder.
 func repaired(f *fleet) {
 	f.pool = 1
 	a := f.open()

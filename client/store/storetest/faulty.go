@@ -40,8 +40,8 @@ type Faults struct {
 // Counts are the faults that a Faulty has injected.
 type Counts struct {
 	Calls, LostRequests, LostAnswers, Late, Repeated, Ignored int
-	// Delivered counts the late or repeated swaps that were delivered, and Landed the ones that
-	// were written.
+	// Delivered counts the late or repeated swaps that were delivered, and Landed the written
+	// ones.
 	Delivered, Landed int
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Usual values of a [Config].
+// Usual [Config] values.
 const (
 	// Timeout bounds a new stream's handshake.
 	Timeout = 2 * time.Second
@@ -24,42 +24,41 @@ const (
 const (
 	displacedPerSecond = 100
 	displacedAtOnce    = 64
-	// fewOf is the part of the places below which an address has few. Those may always displace
-	// one of an address that has more.
+	// fewOf is the fraction of places below which an address has few. It may always displace a
+	// handshake from an address that has more.
 	fewOf = 16
-	// slowOf is the part of its time after which a handshake is slow. All others are left to end:
-	// if thousands of honest peers come together, each that displaced another one would have that
-	// come again, and none would get to its end.
+	// slowOf is the fraction of its time after which a handshake is slow. Other handshakes are left
+	// to end: if thousands of honest peers come together, each that displaced another one would
+	// make that one return, and none would finish.
 	slowOf = 10
 )
 
-// delayMax is the longest pause after an error of Accept, for instance when the process is
-// out of file descriptors.
+// delayMax is the longest pause after an Accept error, for instance when the process is out of file
+// descriptors.
 const delayMax = time.Second
 
-// Config has the handshake and the limits of an acceptor.
+// Config has an acceptor's handshake and limits.
 type Config struct {
 	// Greet gets a stream and returns the one to hand out. When the time for it is over, reads
 	// and writes of the stream fail. After an error the stream is closed without an answer.
 	Greet   func(net.Conn) (net.Conn, error)
-	Timeout time.Duration // of Greet, without the time in which this process did not run
+	Timeout time.Duration // for Greet, without the time in which this process did not run
 	// Handshakes limits unfinished streams, and PerAddress those from one address; one more drops the oldest,
 	// from the same address if that has too many.
 	Handshakes, PerAddress int
-	// Wait has finished streams wait until they are taken. Without, they are closed when
-	// Handshakes of them have not been taken.
+	// Wait keeps finished streams until they are taken. Without it, they are closed when Handshakes
+	// of them have not been taken.
 	Wait bool
 	// Failed, if not nil, is called with the reason that a stream was not accepted: the process may be out of
 	// file descriptors. It must not block.
 	Failed func(error)
 }
 
-// Acceptor has finished streams in Streams.
+// Acceptor delivers finished streams through Streams.
 //
-// When too many are unfinished the newest takes the place of the oldest, if that is slow: a process
-// that opens streams and stays silent has to do so faster than an honest peer finishes its
-// handshake. That happens displacedPerSecond times a second at most. Those beyond it wait, see
-// waiting.
+// When too many are unfinished the newest replaces the oldest, if that is slow: a process that
+// opens streams and stays silent has to do so faster than an honest peer finishes its handshake.
+// That happens at most displacedPerSecond times a second. Further streams wait, see waiting.
 type Acceptor struct {
 	Streams chan net.Conn
 
@@ -84,7 +83,7 @@ type Acceptor struct {
 type handshake struct {
 	conn  net.Conn
 	from  string
-	since time.Duration // of ran
+	since time.Duration // as measured by ran
 	over  bool          // its time is
 }
 
@@ -93,7 +92,8 @@ func New(ln net.Listener, cfg Config) *Acceptor {
 	if cfg.PerAddress == 0 {
 		cfg.PerAddress = cfg.Handshakes
 	}
-	a := &Acceptor{Streams: make(chan net.Conn, cfg.Handshakes), cfg: cfg, ln: ln, done: make(chan struct{}), of: map[string]int{}}
+	a := &Acceptor{Streams: make(chan net.Conn, cfg.Handshakes), cfg: cfg, ln: ln, done: make(chan struct{}),
+		of: map[string]int{}}
 	a.waiting.max = waitingMax()
 	if cfg.Wait {
 		a.Streams = make(chan net.Conn)
@@ -202,8 +202,8 @@ func (a *Acceptor) start(conn net.Conn, from string) {
 	a.group.Go(func() { a.handshake(conn) })
 }
 
-// isFull reports whether no place is left for one more handshake of an address. The caller
-// holds mu.
+// isFull reports whether no place is left for one more handshake from an address. The caller holds
+// mu.
 func (a *Acceptor) isFull(from string) bool {
 	return a.of[from] >= a.cfg.PerAddress || len(a.pending) >= a.cfg.Handshakes
 }
@@ -222,7 +222,7 @@ func (a *Acceptor) mayDisplace(now time.Time) bool {
 	return true
 }
 
-// displaced returns the index of the handshake that another one of an address replaces now, -1 for
+// displaced returns the index of the handshake that a new one from an address replaces now, -1 for
 // none. The caller holds mu.
 func (a *Acceptor) displaced(from string) int {
 	own := a.of[from] >= a.cfg.PerAddress
@@ -245,8 +245,8 @@ func (a *Acceptor) displaced(from string) int {
 // few returns the bound below which an address has few handshakes.
 func (a *Acceptor) few() int { return a.cfg.Handshakes / fewOf }
 
-// makeRoom has streams that wait, of addresses with few handshakes, displace others as they would if
-// they came now, and returns the displaced. The caller holds mu.
+// makeRoom lets waiting streams, from addresses with few handshakes, displace others as if they had
+// just arrived, and returns the displaced. The caller holds mu.
 func (a *Acceptor) makeRoom() (displaced []net.Conn) {
 	for a.waiting.count > 0 && len(a.pending) > 0 {
 		from := a.waiting.next(a.of, a.cfg.PerAddress)
@@ -325,9 +325,9 @@ func (a *Acceptor) expireLater() {
 	}
 }
 
-// expire ends overdue handshakes, closes streams that have waited too long, and lets others displace
-// slow handshakes. A process that was stopped or had no processor has delayed its peers itself: of a
-// long pause, only two call periods count.
+// expire ends overdue handshakes, closes streams that have waited too long, and lets others
+// displace slow handshakes. A process that was stopped or had no processor has delayed its peers
+// itself: at most two call periods of a long pause count.
 func (a *Acceptor) expire() {
 	const most = 2
 	a.mu.Lock()
@@ -353,7 +353,7 @@ func (a *Acceptor) expire() {
 	}
 }
 
-// Host returns the host of an address: without its port, if it has one.
+// Host returns an address's host: without its port, if it has one.
 func Host(addr net.Addr) string {
 	if host, _, err := net.SplitHostPort(addr.String()); err == nil {
 		return host

@@ -67,7 +67,8 @@ func TestOldestOfAnAddressIsDropped(t *testing.T) {
 		})
 		defer a.Close()
 		honest := watch(l.open("10.0.0.2:1"))
-		evil := []*watched{watch(l.open("10.0.0.1:1")), watch(l.open("10.0.0.1:2")), watch(l.open("10.0.0.1:3")), watch(l.open("10.0.0.1:4"))}
+		evil := []*watched{watch(l.open("10.0.0.1:1")), watch(l.open("10.0.0.1:2")), watch(l.open("10.0.0.1:3")),
+			watch(l.open("10.0.0.1:4"))}
 		synctest.Wait()
 		if n := closedOf(evil); n != 0 {
 			t.Errorf("%d that are not slow were dropped", n)
@@ -191,7 +192,8 @@ func TestAddressWithFewWaitsForASlowOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const places, timeout = 64, time.Minute
 		l := listener{make(chan net.Conn), make(chan struct{})}
-		a := acceptor.New(l, acceptor.Config{Greet: greetByte, Timeout: timeout, Handshakes: places, PerAddress: places / 2, Wait: true})
+		a := acceptor.New(l, acceptor.Config{Greet: greetByte, Timeout: timeout, Handshakes: places, PerAddress: places / 2,
+			Wait: true})
 		defer a.Close()
 		var evil []*watched
 		for i := range places {

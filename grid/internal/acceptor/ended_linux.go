@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// States of a connection whose other side sends nothing more (RFC 9293, 3.3.2), as Linux counts
-// them (include/net/tcp_states.h).
+// Connection states in which the other side sends nothing more (RFC 9293, 3.3.2), with Linux's
+// numbers (include/net/tcp_states.h).
 const (
 	tcpClose     = 7
 	tcpCloseWait = 8
 )
 
 // Ended reports whether the other side of a connection has ended it, though not all that it sent
-// before may have been read. It reports false if that is not known.
+// before may have been read. It reports false if that cannot be determined.
 func Ended(conn net.Conn) (ended bool) {
 	c, is := conn.(syscall.Conn)
 	if !is {

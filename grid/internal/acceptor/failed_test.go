@@ -31,7 +31,8 @@ func (e exhausted) Close() error { close(e.closed); return nil }
 func TestFailuresAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := make(chan error, 1000)
-		a := New(exhausted{closed: make(chan struct{})}, Config{Handshakes: 1, PerAddress: 1, Failed: func(err error) { failed <- err }})
+		a := New(exhausted{closed: make(chan struct{})},
+			Config{Handshakes: 1, PerAddress: 1, Failed: func(err error) { failed <- err }})
 		time.Sleep(time.Second)
 		a.Close()
 		if len(failed) == 0 || !errors.Is(<-failed, errFiles) {

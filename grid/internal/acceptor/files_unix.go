@@ -4,8 +4,8 @@ package acceptor
 
 import "syscall"
 
-// waitingMax returns how many streams may wait: no more than two fifths of the files that the
-// process may open.
+// waitingMax returns the maximum number of waiting streams: at most two fifths of the files that
+// the process may open.
 func waitingMax() int {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {

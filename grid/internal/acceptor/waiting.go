@@ -38,8 +38,8 @@ type waiter struct {
 	since time.Duration // of Acceptor.ran
 }
 
-// add adds a stream. If there are too many it returns the oldest of the address, which may be
-// the stream itself.
+// add adds a stream. If there are too many it returns the address's oldest, which may be the stream
+// itself.
 func (w *waiting) add(s waiter, from string) (drop net.Conn) {
 	if w.of == nil {
 		w.of = map[string][]waiter{}
@@ -74,7 +74,7 @@ func (w *waiting) next(handshakes map[string]int, most int) (from string) {
 	return from
 }
 
-// take removes the newest stream of an address.
+// take removes an address's newest stream.
 func (w *waiting) take(from string) net.Conn {
 	all := w.of[from]
 	conn := all[len(all)-1].conn
@@ -82,7 +82,7 @@ func (w *waiting) take(from string) net.Conn {
 	return conn
 }
 
-// keep replaces the streams of an address by some of them.
+// keep replaces an address's streams with some of them.
 func (w *waiting) keep(from string, rest []waiter) {
 	w.count -= len(w.of[from]) - len(rest)
 	w.of[from] = rest
@@ -91,7 +91,7 @@ func (w *waiting) keep(from string, rest []waiter) {
 	}
 }
 
-// before removes some of the streams that have waited since a time or longer.
+// before removes some streams that have waited since a time or longer.
 func (w *waiting) before(end time.Duration) (gone []net.Conn) {
 	most := max(expiredLeast, w.count/expiredShare)
 	for from, all := range w.of {

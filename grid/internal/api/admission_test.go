@@ -18,7 +18,8 @@ import (
 // refused: queries first, then creates, then attaches, and renewals only where the answer would
 // come too late.
 func TestAdmissionByTime(t *testing.T) {
-	paths := []string{wire.PathRenew, wire.PathDetach, wire.PathDirectory, wire.PathAttach, wire.PathIDs, wire.PathCreate, wire.PathDestroy, wire.PathStatus, wire.PathSequencers}
+	paths := []string{wire.PathRenew, wire.PathDetach, wire.PathDirectory, wire.PathAttach, wire.PathIDs, wire.PathCreate,
+		wire.PathDestroy, wire.PathStatus, wire.PathSequencers}
 	for _, c := range []struct {
 		delay time.Duration
 		left  time.Duration
@@ -70,7 +71,8 @@ func TestFewRequestsAreServed(t *testing.T) {
 		a := delayed(c.delay, c.requests)
 		leave, err := a.enter(create, 0)
 		var later *wire.LaterError
-		if refused := errors.As(err, &later); refused != c.refused || refused && (!errors.Is(err, wire.ErrOverloaded) || later.RetryAfter() < time.Second) {
+		if refused := errors.As(err, &later); refused != c.refused || refused && (!errors.Is(err, wire.ErrOverloaded) ||
+			later.RetryAfter() < time.Second) {
 			t.Errorf("%v, %d requests: %v", c.delay, c.requests, err)
 		}
 		if err == nil {
@@ -93,7 +95,8 @@ func TestStretch(t *testing.T) {
 		delay    time.Duration
 		requests int
 		want     float64
-	}{{time.Second, 1, 0}, {0, many, 0}, {patience[attach] / 2, many, 0.5}, {patience[attach], many, 1}, {time.Hour, many, 1}} {
+	}{{time.Second, 1, 0}, {0, many, 0}, {patience[attach] / 2, many, 0.5}, {patience[attach], many, 1},
+		{time.Hour, many, 1}} {
 		if got := delayed(c.delay, c.requests).stretch(); got != c.want {
 			t.Errorf("%v, %d requests: %v, want %v", c.delay, c.requests, got, c.want)
 		}

@@ -164,7 +164,8 @@ func (a *Server) Stretch() float64 { return a.load.stretch() }
 
 // newHTTP returns the HTTP server.
 func (a *Server) newHTTP() *http.Server {
-	mux := &routes{handlers: map[string]map[string]http.HandlerFunc{}, local: map[string]bool{}, origins: origins{loopback: a.cfg.Loopback}, authorize: a.authorize, refuse: a.refuseUnread}
+	mux := &routes{handlers: map[string]map[string]http.HandlerFunc{}, local: map[string]bool{},
+		origins: origins{loopback: a.cfg.Loopback}, authorize: a.authorize, refuse: a.refuseUnread}
 	for path, c := range a.calls {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { a.handle(w, r, c) })
 		if c.query != nil {
@@ -257,7 +258,8 @@ func (a *Server) handle(w http.ResponseWriter, r *http.Request, c *Call) {
 	}
 	defer cancel()
 	if c.target || r.Header.Get(wire.HeaderTarget) != "" {
-		if err := a.addressed(r.Header.Get(wire.HeaderTarget), r.Header.Get(wire.HeaderGrid), r.Header.Get(wire.HeaderClaim), c); err != nil {
+		if err := a.addressed(r.Header.Get(wire.HeaderTarget), r.Header.Get(wire.HeaderGrid), r.Header.Get(wire.HeaderClaim),
+			c); err != nil {
 			a.refuseUnread(w, kind, err)
 			return
 		}
@@ -337,13 +339,17 @@ func (a *Server) addressed(target, grid, claim string, c *Call) error {
 		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for grid %.80q, this is %s", grid, id)
 	}
 	if r := a.cfg.State.Roster(); c.members && !c.anyClaim && r.Refuses(a.cfg.Self, roster.Claim(claim)) {
-		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is of claim %.40q of the grid's anchor, this member's is %q", claim, string(r.Claim))
+		return failure.Errorf(wire.ErrNotAddressed,
+			"grid: the call is of claim %.40q of the grid's anchor, this member's is %q", claim, string(r.Claim))
 	}
 	return nil
 }
 
 // opening reads requests for event streams.
-var opening = Typed(wire.PathEvents, func(context.Context, wire.EventsRequest) (wire.Done, error) { return wire.Done{}, nil })
+var opening = Typed(wire.PathEvents, func(context.Context, wire.EventsRequest) (wire.Done,
+	error) {
+	return wire.Done{}, nil
+})
 
 // handleEvents writes a holder's events until one side ends the stream.
 func (a *Server) handleEvents(w http.ResponseWriter, r *http.Request) {

@@ -15,8 +15,10 @@ import (
 
 // TestAPIServerHasDeadlines: no client can hold a connection indefinitely by being slow.
 func TestAPIServerHasDeadlines(t *testing.T) {
-	server := New(Config{Life: tenure.NewLife(), Library: librarylog.New(slog.New(slog.DiscardHandler), nil)}, NewEvents(), nil).http
-	if server.ReadHeaderTimeout <= 0 || server.WriteTimeout <= ServeTimeout || server.IdleTimeout <= 0 || server.MaxHeaderBytes <= 0 ||
+	server := New(Config{Life: tenure.NewLife(), Library: librarylog.New(slog.New(slog.DiscardHandler), nil)},
+		NewEvents(), nil).http
+	if server.ReadHeaderTimeout <= 0 || server.WriteTimeout <= ServeTimeout || server.IdleTimeout <= 0 ||
+		server.MaxHeaderBytes <= 0 ||
 		server.HTTP2.MaxConcurrentStreams <= 0 {
 		t.Errorf("%+v", server)
 	}
@@ -28,7 +30,8 @@ func TestCallOfAnotherTenure(t *testing.T) {
 	life := tenure.NewLife()
 	defer life.Stop()
 	done := func(context.Context, wire.DirectoryRequest) (wire.Done, error) { return wire.Done{}, nil }
-	served := map[string]*Call{"members": Typed("", done).ForMembers().ofTenure(life), "holders": Typed("", done).ofTenure(life)}
+	served := map[string]*Call{"members": Typed("", done).ForMembers().ofTenure(life),
+		"holders": Typed("", done).ofTenure(life)}
 	for what, c := range map[string]struct {
 		path string
 		in   *tenure.Tenure

@@ -43,7 +43,8 @@ func (c Caller) Call(ctx context.Context, addr string, target roster.Incarnation
 }
 
 // CallWithin is call with a bound of its own.
-func (c Caller) CallWithin(ctx context.Context, limit time.Duration, addr string, target roster.Incarnation, path string, in, out any) error {
+func (c Caller) CallWithin(ctx context.Context, limit time.Duration, addr string, target roster.Incarnation,
+	path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if c.Hold != nil {
@@ -57,7 +58,8 @@ func (c Caller) CallWithin(ctx context.Context, limit time.Duration, addr string
 	}
 	err := c.HTTP.CallWith(ctx, addr, path, header, in, out)
 	if librarylog.IsTLS(err) {
-		c.Library.Report(slog.LevelWarn, "member call failed", "certificates of the members do not match", "addr", addr, "error", err.Error())
+		c.Library.Report(slog.LevelWarn, "member call failed", "certificates of the members do not match", "addr", addr,
+			"error", err.Error())
 	}
 	return err
 }
@@ -65,7 +67,8 @@ func (c Caller) CallWithin(ctx context.Context, limit time.Duration, addr string
 // StartCall makes one call to one incarnation of another member, as [Caller.Call] does, and does
 // not wait: done is called once, and must not wait either. It reports false, and calls nothing,
 // if the call would have to wait; Call has to make it then.
-func StartCall[In, Out any](c Caller, addr string, target roster.Incarnation, path string, in In, done func(Out, error)) bool {
+func StartCall[In, Out any](c Caller, addr string, target roster.Incarnation, path string, in In,
+	done func(Out, error)) bool {
 	if c.Open != nil && !c.Open() {
 		return false
 	}

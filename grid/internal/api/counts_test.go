@@ -58,7 +58,8 @@ func TestCountsOfRequests(t *testing.T) {
 	body, _ := io.ReadAll(res.Body)
 	_ = res.Body.Close()
 	empty()
-	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") != "1" || !strings.Contains(string(body), `"retry_after_ms":1000`) {
+	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") != "1" ||
+		!strings.Contains(string(body), `"retry_after_ms":1000`) {
 		t.Errorf("a request too many: %s, Retry-After %q, %s", res.Status, res.Header.Get("Retry-After"), body)
 	}
 	c := a.Counts()

@@ -20,10 +20,12 @@ func withDeadline(r *http.Request) (*http.Request, context.CancelFunc, error) {
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || ms < 1 {
-		return r, func() {}, failure.Errorf(wire.ErrBadRequest, "grid: header %s is %.40q; give a whole number of milliseconds, 1 or more, or omit it",
+		return r, func() {}, failure.Errorf(wire.ErrBadRequest,
+			"grid: header %s is %.40q; give a whole number of milliseconds, 1 or more, or omit it",
 			wire.HeaderTimeout, text)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(min(ms, (bodyTimeout+ServeTimeout).Milliseconds()))*time.Millisecond)
+	ctx, cancel := context.WithTimeout(r.Context(),
+		time.Duration(min(ms, (bodyTimeout+ServeTimeout).Milliseconds()))*time.Millisecond)
 	return r.WithContext(ctx), cancel, nil
 }
 

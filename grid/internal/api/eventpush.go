@@ -25,7 +25,8 @@ type pushed struct {
 // callers with tokens to handleEvents, since their streams end with the token.
 func (f *framedRequests) pushEvents(r *frames.Request) (taken bool) {
 	a, by, length := f.server, f.caller(), int64(r.Head.Length)
-	if c, known := by.(caller); !known || c.token || length > smallBody || f.conn.refusal != nil || !f.conn.takeBody(length) {
+	if c, known := by.(caller); !known || c.token || length > smallBody || f.conn.refusal != nil ||
+		!f.conn.takeBody(length) {
 		return false
 	}
 	q := f.newQuick(r, opening, by)

@@ -70,7 +70,8 @@ func (e *Events) admit(peer string) (leave func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.peers[peer] == peerStreams {
-		return nil, fmt.Errorf("%w: %s has %d event streams to this member already; without one a holder learns of a destroy by its next renewal",
+		return nil, fmt.Errorf(
+			"%w: %s has %d event streams to this member already; without one a holder learns of a destroy by its next renewal",
 			sequencer.ErrUnavailable, peer, peerStreams)
 	}
 	e.peers[peer]++

@@ -65,9 +65,12 @@ func (f *framed) close() {
 func upgradeError(r *http.Request) error {
 	switch {
 	case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "":
-		return failure.Errorf(wire.ErrCrossOrigin, "grid: %s: refused: browser request; only programs may use this path", frame.Path)
-	case r.ProtoMajor != 1 || !strings.EqualFold(r.Header.Get("Connection"), "Upgrade") || r.Header.Get("Upgrade") != frame.Protocol:
-		return failure.Errorf(wire.ErrBadRequest, "grid: %s: send HTTP/1.1 with Connection: Upgrade and Upgrade: %s", frame.Path, frame.Protocol)
+		return failure.Errorf(wire.ErrCrossOrigin, "grid: %s: refused: browser request; only programs may use this path",
+			frame.Path)
+	case r.ProtoMajor != 1 || !strings.EqualFold(r.Header.Get("Connection"), "Upgrade") ||
+		r.Header.Get("Upgrade") != frame.Protocol:
+		return failure.Errorf(wire.ErrBadRequest, "grid: %s: send HTTP/1.1 with Connection: Upgrade and Upgrade: %s",
+			frame.Path, frame.Protocol)
 	case r.ContentLength != 0:
 		return failure.Errorf(wire.ErrBadRequest, "grid: %s: the request has a body; send none", frame.Path)
 	}
@@ -84,7 +87,8 @@ func (a *Server) handleFrames(w http.ResponseWriter, r *http.Request) {
 	}
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		a.refuse(w, answerKind(r), failure.Errorf(wire.ErrBadRequest, "grid: %s: the connection cannot be upgraded: %w", frame.Path, err))
+		a.refuse(w, answerKind(r), failure.Errorf(wire.ErrBadRequest, "grid: %s: the connection cannot be upgraded: %w",
+			frame.Path, err))
 		return
 	}
 	noteCode(w, codeOK)
@@ -104,7 +108,8 @@ func (a *Server) serveFrames(ctx context.Context, conn net.Conn, in io.Reader, f
 	}
 	defer leave()
 	_ = conn.SetWriteDeadline(time.Now().Add(bodyTimeout))
-	_, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+frame.Protocol+"\r\n"+
+	_, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+
+		frame.Protocol+"\r\n"+
 		wire.HeaderRelease+": "+wire.FormatRelease(wire.OwnRelease())+"\r\n\r\n")
 	_ = conn.SetWriteDeadline(time.Time{})
 	if err != nil {
@@ -120,7 +125,9 @@ func (a *Server) serveFrames(ctx context.Context, conn net.Conn, in io.Reader, f
 // tooManyStreams returns the reply to a request beyond the connection's stream limit.
 func (a *Server) tooManyStreams() (status int, body []byte) {
 	a.counts.shedStreams.Add(1)
-	e := wire.ErrorOf(failure.Errorf(sequencer.ErrUnavailable, "grid: this connection has %d requests and event streams in progress, the most that it may have", frames.StreamsMax), 0)
+	e := wire.ErrorOf(failure.Errorf(sequencer.ErrUnavailable,
+		"grid: this connection has %d requests and event streams in progress, the most that it may have",
+		frames.StreamsMax), 0)
 	body, _ = wire.Encode(wire.MsgPack, e) // it always encodes
 	return e.Status(), body
 }
@@ -138,7 +145,8 @@ type framedRequests struct {
 
 func (a *Server) newFramedRequests(r *http.Request) *framedRequests {
 	return &framedRequests{
-		server: a, conn: connectionOf(r), handler: a.http.Handler, log: a.cfg.Log, host: strings.Clone(r.Host), remote: r.RemoteAddr,
+		server: a, conn: connectionOf(r), handler: a.http.Handler, log: a.cfg.Log, host: strings.Clone(r.Host),
+		remote:  r.RemoteAddr,
 		release: cloned(r.Header[wire.HeaderRelease]), authorization: cloned(r.Header["Authorization"]),
 	}
 }
@@ -176,8 +184,10 @@ func (f *framedRequests) serve(w *frames.Writer, r *frames.Request) {
 		stated(wire.HeaderTimeout, strconv.FormatUint(uint64(r.Head.Timeout), 10))
 	}
 	in := &http.Request{
-		Method: http.MethodPost, URL: &url.URL{Path: r.Head.Path}, Host: f.host, RequestURI: r.Head.Path, RemoteAddr: f.remote,
-		Proto: "HTTP/2.0", ProtoMajor: 2, Header: header, Body: io.NopCloser(r.Body), ContentLength: int64(r.Head.Length),
+		Method: http.MethodPost, URL: &url.URL{Path: r.Head.Path}, Host: f.host, RequestURI: r.Head.Path,
+		RemoteAddr: f.remote,
+		Proto:      "HTTP/2.0", ProtoMajor: 2, Header: header, Body: io.NopCloser(r.Body),
+		ContentLength: int64(r.Head.Length),
 	}
 	defer f.recovered(w)
 	f.handler.ServeHTTP(&framedAnswer{Writer: w, body: r.Body}, in.WithContext(r.Context()))

@@ -25,7 +25,8 @@ func TestCloseEndsFramedConnections(t *testing.T) {
 	defer life.Stop()
 	clock := handles.NewClock()
 	a := New(Config{
-		State: state.New(clock, clock), Life: life, Log: slog.New(slog.DiscardHandler), Library: librarylog.New(slog.New(slog.DiscardHandler), clock.Mono),
+		State: state.New(clock, clock), Life: life, Log: slog.New(slog.DiscardHandler),
+		Library:  librarylog.New(slog.New(slog.DiscardHandler), clock.Mono),
 		NotReady: func() error { return nil }, NotSettled: func() error { return nil },
 	}, NewEvents(), nil)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,12 +41,15 @@ func TestCloseEndsFramedConnections(t *testing.T) {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	_, _ = io.WriteString(conn, "GET "+frame.Path+" HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: "+frame.Protocol+"\r\n\r\n")
+	_, _ = io.WriteString(conn, "GET "+frame.Path+" HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: "+
+		frame.Protocol+"\r\n\r\n")
 	in := bufio.NewReader(conn)
 	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("%v, %v", res, err)
 	}
-	for stack, by := make([]byte, 1<<20), time.Now().Add(5*time.Second); strings.Contains(string(stack[:runtime.Stack(stack, true)]), "net/http.(*conn).serve("); {
+	for stack, by := make([]byte, 1<<20),
+		time.Now().Add(5*time.Second); strings.Contains(string(stack[:runtime.Stack(stack, true)]),
+		"net/http.(*conn).serve("); {
 		if time.Now().After(by) {
 			t.Fatal("a goroutine of the HTTP server serves a connection in frames")
 		}

@@ -70,7 +70,8 @@ type handshakeTurn struct {
 
 func newHandshakeTurns() *handshakeTurns {
 	processors := runtime.GOMAXPROCS(0)
-	return &handshakeTurns{atOnce: max(1, processors/2), share: float64(processors) * handshakeShare, late: lullLate, pause: lullMost, waiting: map[string][]*handshakeTurn{}}
+	return &handshakeTurns{atOnce: max(1, processors/2), share: float64(processors) * handshakeShare, late: lullLate,
+		pause: lullMost, waiting: map[string][]*handshakeTurn{}}
 }
 
 // enter waits for a turn, and returns nil if gone is closed before.

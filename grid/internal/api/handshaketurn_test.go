@@ -147,7 +147,8 @@ func TestHandshakesInALull(t *testing.T) {
 		}
 		turns.late = -1
 		if busy := had(turns); busy > bound || busy < bound/2 {
-			t.Errorf("after a lull handshakes had the processor for %v of %v, want at most %v and half of that", busy, during, bound)
+			t.Errorf("after a lull handshakes had the processor for %v of %v, want at most %v and half of that", busy,
+				during, bound)
 		}
 	})
 }

@@ -44,7 +44,8 @@ func identityList(query string) (in wire.IdentityListRequest, err error) {
 		value := all[0]
 		switch {
 		case len(all) > 1:
-			return in, failure.Errorf(wire.ErrBadRequest, "grid: %s: parameter %.40q is given %d times", wire.PathIdentity, name, len(all))
+			return in, failure.Errorf(wire.ErrBadRequest, "grid: %s: parameter %.40q is given %d times", wire.PathIdentity,
+				name, len(all))
 		case name == "cluster":
 			in.Cluster = value
 		case name == "name":
@@ -54,7 +55,8 @@ func identityList(query string) (in wire.IdentityListRequest, err error) {
 				return in, failure.Errorf(wire.ErrBadRequest, "grid: %s: after=%.40q is not a number", wire.PathIdentity, value)
 			}
 		default:
-			return in, failure.Errorf(wire.ErrBadRequest, "grid: %s: unknown parameter %.40q; there are cluster, name and after", wire.PathIdentity, name)
+			return in, failure.Errorf(wire.ErrBadRequest, "grid: %s: unknown parameter %.40q; there are cluster, name and after",
+				wire.PathIdentity, name)
 		}
 	}
 	return in, nil

@@ -133,7 +133,8 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 		a.noteState(conns[3], http.StateActive)
 		time.Sleep(idleTimeout - time.Second)
 		conns = append(conns, open(greedy)) // in place of conns[4]
-		if ended := fmt.Sprint(isClosed(conns[3]), isClosed(conns[4]), isClosed(conns[5]), isClosed(others)); ended != "false true false false" {
+		if ended := fmt.Sprint(isClosed(conns[3]), isClosed(conns[4]), isClosed(conns[5]),
+			isClosed(others)); ended != "false true false false" {
 			t.Errorf("ended: %s", ended)
 		}
 		refused(greedy, "the next one is not idle for long enough")

@@ -35,7 +35,8 @@ type IDs struct {
 
 // NewIDs returns a service with handles on the clients that dial makes. create creates a sequencer as
 // the caller in its context: the handles are the member's own, which may create anything at any rate.
-func NewIDs(dial func(context.Context) (*client.Client, error), create func(context.Context, wire.CreateRequest) error, life *tenure.Life, mono func() time.Duration) *IDs {
+func NewIDs(dial func(context.Context) (*client.Client, error), create func(context.Context, wire.CreateRequest) error,
+	life *tenure.Life, mono func() time.Duration) *IDs {
 	return &IDs{dial: dial, create: create, life: life, mono: mono}
 }
 
@@ -56,7 +57,8 @@ func (i *IDs) make(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, e
 		return wire.IDsResponse{}, err
 	}
 	ids := make([]sequencer.ID, n)
-	if n, err = s.Fill(ctx, ids); n == 0 && (errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)) {
+	if n, err = s.Fill(ctx, ids); n == 0 && (errors.Is(err, sequencer.ErrDestroyed) ||
+		errors.Is(err, sequencer.ErrClosed)) {
 		// Its name may live again, or its handle was ended for being idle.
 		if s, err = i.open(ctx, in, false); err == nil {
 			_, err = s.Fill(ctx, ids)
@@ -150,7 +152,8 @@ func (i *IDs) serve(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, 
 	}
 	i.handles.enter(in.Name)
 	out, err := i.make(ctx, in)
-	found := !errors.Is(err, sequencer.ErrNotFound) && !errors.Is(err, sequencer.ErrInvalidConfig) && !errors.Is(err, wire.ErrBadRequest)
+	found := !errors.Is(err, sequencer.ErrNotFound) && !errors.Is(err, sequencer.ErrInvalidConfig) &&
+		!errors.Is(err, wire.ErrBadRequest)
 	for _, name := range i.handles.leave(in.Name, found, i.mono()) {
 		endIDs(ctx, i.current(), name)
 	}

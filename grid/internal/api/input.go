@@ -66,7 +66,8 @@ func (i *input) note(n int, now time.Time) excess {
 	i.bytes += int64(n)
 	i.setUnread(i.unread + int64(n))
 	switch {
-	case i.refused > 0 && i.bytes > i.refused, i.bytes > unansweredMax+i.declared, i.peer != nil && i.peer.Load() > peerUnread:
+	case i.refused > 0 && i.bytes > i.refused, i.bytes > unansweredMax+i.declared, i.peer != nil &&
+		i.peer.Load() > peerUnread:
 		return misuse
 	case i.all != nil && i.all.Load() > callerUnread && i.unread > unreadFew:
 		return crowded

@@ -169,7 +169,8 @@ func (l *listener) report(from net.Addr, err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &silent) && silent.Timeout() {
 		return
 	}
-	l.server.cfg.Library.Report(slog.LevelWarn, "caller refused", security.Explain(err), "from", acceptor.Host(from), "error", err.Error())
+	l.server.cfg.Library.Report(slog.LevelWarn, "caller refused", security.Explain(err), "from", acceptor.Host(from),
+		"error", err.Error())
 }
 
 // openConn is an accepted connection, under TLS if there is any.

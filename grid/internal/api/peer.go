@@ -39,7 +39,8 @@ type (
 // identified returns the context of a request, with its caller.
 func (a *Server) identified(r *http.Request) context.Context {
 	c := a.callerOf(connectionOf(r), r.Header.Get("Authorization"))
-	return context.WithValue(context.WithValue(r.Context(), callerKey{}, c), whoKey{}, whoIs(RemoteOf(r.Context()), c.peer))
+	return context.WithValue(context.WithValue(r.Context(), callerKey{}, c), whoKey{},
+		whoIs(RemoteOf(r.Context()), c.peer))
 }
 
 // whoIs describes a caller at an address for the audit log.
@@ -79,10 +80,12 @@ func (a *Server) callerOf(conn *connection, header string) caller {
 func (a *Server) peerOfToken(header string) (security.Peer, error) {
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return security.Peer{}, failure.Errorf(security.ErrUnauthenticated, "grid: Authorization: give Bearer and a token (snowgrid secure token)")
+		return security.Peer{}, failure.Errorf(security.ErrUnauthenticated,
+			"grid: Authorization: give Bearer and a token (snowgrid secure token)")
 	}
 	if a.cfg.Tokens == nil {
-		return security.Peer{}, failure.Errorf(security.ErrUnauthenticated, "grid: this member takes no tokens: it has no file of their keys (%s); use a certificate", security.TokensFile)
+		return security.Peer{}, failure.Errorf(security.ErrUnauthenticated,
+			"grid: this member takes no tokens: it has no file of their keys (%s); use a certificate", security.TokensFile)
 	}
 	return a.cfg.Tokens.Peer(strings.TrimSpace(token))
 }

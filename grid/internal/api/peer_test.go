@@ -53,8 +53,10 @@ func TestRelayIsBelievedFromMembers(t *testing.T) {
 	}).ForTarget())
 	for as, believed := range map[string]bool{"admin": false, "member": true} {
 		got = wire.RemoveRequest{}
-		w := a.call(t, as, http.MethodPost, wire.PathRemove, strings.NewReader(`{"member":"m","asked_by":"10.0.0.1:1 forged","forwarded":true}`))
-		if want := (wire.Relay{AskedBy: "10.0.0.1:1 forged", Forwarded: true}); w.Code != 200 || got.Member != "m" || (got.Relay == want) != believed || !believed && got.Relay != (wire.Relay{}) {
+		w := a.call(t, as, http.MethodPost, wire.PathRemove,
+			strings.NewReader(`{"member":"m","asked_by":"10.0.0.1:1 forged","forwarded":true}`))
+		if want := (wire.Relay{AskedBy: "10.0.0.1:1 forged", Forwarded: true}); w.Code != 200 || got.Member != "m" ||
+			(got.Relay == want) != believed || !believed && got.Relay != (wire.Relay{}) {
 			t.Errorf("as %s: %d, %+v", as, w.Code, got)
 		}
 	}
@@ -66,14 +68,18 @@ func TestDenialsAreAudited(t *testing.T) {
 	var text bytes.Buffer
 	a := secured(audit.New(slog.New(slog.NewTextHandler(&text, nil)), func() time.Duration { return 0 }), allCalls()...)
 	for _, test := range []struct{ as, path, body, want string }{
-		{"holder", wire.PathDestroy, `{"name":"orders-1"}`, `action=destroy name="" who="pipe \"holder\" (cert:holder, role holder)" result=denied error="security: denied: destroy needs the role admin`},
-		{"orders", wire.PathAttach, `{"claim":{"sequencer":{"name":"bills-1"}}}`, `action=attach name=bills-1 who="pipe \"orders\" (cert:orders, role holder, names orders-*)" result=denied`},
-		{"", wire.PathAttach, `{}`, `action=attach name="" who=pipe result=denied error="security: not authenticated: attach needs the role holder`},
+		{"holder", wire.PathDestroy, `{"name":"orders-1"}`,
+			`action=destroy name="" who="pipe \"holder\" (cert:holder, role holder)" result=denied error="security: denied: destroy needs the role admin`},
+		{"orders", wire.PathAttach, `{"claim":{"sequencer":{"name":"bills-1"}}}`,
+			`action=attach name=bills-1 who="pipe \"orders\" (cert:orders, role holder, names orders-*)" result=denied`},
+		{"", wire.PathAttach, `{}`,
+			`action=attach name="" who=pipe result=denied error="security: not authenticated: attach needs the role holder`},
 		{"expired", wire.PathDetach, `{}`, `result=denied error="security: not authenticated: certificate of expired"`},
 		{"admin", wire.PathDestroy, `{"name":"orders-1"}`, ""},
 	} {
 		text.Reset()
-		if a.call(t, test.as, http.MethodPost, test.path, strings.NewReader(test.body)); test.want == "" && text.Len() > 0 || !strings.Contains(text.String(), test.want) {
+		if a.call(t, test.as, http.MethodPost, test.path, strings.NewReader(test.body)); test.want == "" && text.Len() > 0 ||
+			!strings.Contains(text.String(), test.want) {
 			t.Errorf("%s as %q: %q, want %s", test.path, test.as, text.String(), test.want)
 		}
 	}

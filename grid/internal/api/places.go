@@ -113,12 +113,15 @@ func (p *places) enter(k placeKey) (share *peerShare, leave func(), err error) {
 	}
 	switch {
 	case out:
-		err = keptOutError{failure.Errorf(sequencer.ErrUnavailable, "grid: %s misused a connection, with calls that it gave up or frames without calls, and is kept out for %v; come again later", k.host, outFor)}
+		err = keptOutError{failure.Errorf(sequencer.ErrUnavailable,
+			"grid: %s misused a connection, with calls that it gave up or frames without calls, and is kept out for %v; come again later", k.host, outFor)}
 	case share != nil && share.connections >= limit.peer:
-		err = failure.Errorf(sequencer.ErrUnavailable, "grid: %s has %d connections to this member, the most for one address and certificate; "+
-			"use one client for each process, or another member", k.host, share.connections)
+		err = failure.Errorf(sequencer.ErrUnavailable,
+			"grid: %s has %d connections to this member, the most for one address and certificate; "+
+				"use one client for each process, or another member", k.host, share.connections)
 	case p.all[k.kind] >= limit.all:
-		err = failure.Errorf(sequencer.ErrUnavailable, "grid: this member has %d connections of %s, the most that it takes; use another member, or come again later",
+		err = failure.Errorf(sequencer.ErrUnavailable,
+			"grid: this member has %d connections of %s, the most that it takes; use another member, or come again later",
 			p.all[k.kind], limit.name)
 	}
 	if err != nil {

@@ -23,7 +23,8 @@ func AlsoGet[In any](c *Call, read func(url.Values) (In, error)) *Call {
 func CheckQuery(q url.Values, known ...string) error {
 	for key := range q {
 		if !slices.Contains(known, key) {
-			return failure.Errorf(wire.ErrBadRequest, "grid: %.40q: unknown key of the query; give %s", key, strings.Join(known, ", "))
+			return failure.Errorf(wire.ErrBadRequest, "grid: %.40q: unknown key of the query; give %s", key,
+				strings.Join(known, ", "))
 		}
 	}
 	return nil

@@ -61,12 +61,14 @@ func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (t *routes) find(r *http.Request) (http.HandlerFunc, error) {
 	methods, known := t.handlers[r.URL.Path]
 	if !known || t.local[r.URL.Path] && !isLocal(r) {
-		return nil, failure.Errorf(wire.ErrUnknownPath, "grid: %.100q: unknown path; GET / lists the paths of the API", r.URL.Path)
+		return nil, failure.Errorf(wire.ErrUnknownPath, "grid: %.100q: unknown path; GET / lists the paths of the API",
+			r.URL.Path)
 	}
 	if h := methods[r.Method]; h != nil {
 		return h, nil
 	}
-	return nil, failure.Errorf(wire.ErrWrongMethod, "grid: %.20q of %s: the method is not served; use %s", r.Method, r.URL.Path, allow(methods))
+	return nil, failure.Errorf(wire.ErrWrongMethod, "grid: %.20q of %s: the method is not served; use %s", r.Method,
+		r.URL.Path, allow(methods))
 }
 
 // allow lists the methods of a path as the Allow header does.
@@ -96,12 +98,15 @@ type origins struct {
 // change nothing, pass.
 func (o *origins) check(r *http.Request) error {
 	if err := o.protection.Check(r); err != nil {
-		return failure.Errorf(wire.ErrCrossOrigin, "grid: %s: %w; call the API from a program, or from a page of the same origin", r.URL.Path, err)
+		return failure.Errorf(wire.ErrCrossOrigin,
+			"grid: %s: %w; call the API from a program, or from a page of the same origin", r.URL.Path, err)
 	}
 	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
 	browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
 	if !safe && browser && o.loopback && !IsLoopback(r.Host) {
-		return failure.Errorf(wire.ErrCrossOrigin, "grid: %s: a browser asks for host %.100q, and this member is on loopback; use localhost or 127.0.0.1", r.URL.Path, r.Host)
+		return failure.Errorf(wire.ErrCrossOrigin,
+			"grid: %s: a browser asks for host %.100q, and this member is on loopback; use localhost or 127.0.0.1",
+			r.URL.Path, r.Host)
 	}
 	return nil
 }

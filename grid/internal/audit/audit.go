@@ -99,7 +99,8 @@ func (l *Log) Write(e Entry, more ...slog.Attr) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("action", e.Action), slog.String("name", bounded(e.Name)), slog.String("who", bounded(e.Who)), slog.String("result", result(e.Err)),
+		slog.String("action", e.Action), slog.String("name", bounded(e.Name)), slog.String("who", bounded(e.Who)),
+		slog.String("result", result(e.Err)),
 	}
 	if e.Err != nil {
 		omitted, admitted := l.admit(e)
@@ -117,7 +118,8 @@ func (l *Log) Write(e Entry, more ...slog.Attr) {
 // undecided reports whether another member decides on an action, or no member yet: programs
 // repeat a create and a destroy by themselves until a member decides.
 func undecided(e Entry) bool {
-	if errors.Is(e.Err, roster.ErrWrongOwner) || errors.Is(e.Err, wire.ErrNotAddressed) || errors.Is(e.Err, refusal.ErrNotLeader) {
+	if errors.Is(e.Err, roster.ErrWrongOwner) || errors.Is(e.Err, wire.ErrNotAddressed) ||
+		errors.Is(e.Err, refusal.ErrNotLeader) {
 		return true
 	}
 	return (e.Action == Create || e.Action == Destroy) && e.Err != nil && result(e.Err) == "failed"

@@ -58,7 +58,8 @@ func TestLineHasActionNameCallerAndResult(t *testing.T) {
 		{Entry{Create, "", "10.0.0.7:5", sequencer.ErrInvalidConfig}, "denied"},
 	} {
 		l.Write(test.entry)
-		want := map[string]any{"level": "INFO", "msg": "audit", "action": test.entry.Action, "name": test.entry.Name, "who": test.entry.Who, "result": test.result}
+		want := map[string]any{"level": "INFO", "msg": "audit", "action": test.entry.Action, "name": test.entry.Name,
+			"who": test.entry.Who, "result": test.result}
 		if test.entry.Err != nil {
 			want["error"] = test.entry.Err.Error()
 		}

@@ -160,7 +160,8 @@ func (w *walk) page(page []byte, id uint64, depth int, least, limit []byte) erro
 		if err != nil {
 			return fmt.Errorf("page %d, entry %d: %w", id, i, err)
 		}
-		if bytes.Compare(e.key, least) < 0 || i > 0 && bytes.Equal(e.key, least) || limit != nil && bytes.Compare(e.key, limit) >= 0 {
+		if bytes.Compare(e.key, least) < 0 || i > 0 && bytes.Equal(e.key, least) || limit != nil &&
+			bytes.Compare(e.key, limit) >= 0 {
 			return Damaged("page %d, entry %d is out of order", id, i)
 		}
 		least = e.key

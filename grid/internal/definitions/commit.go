@@ -14,15 +14,15 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// Write brings one partition to a position, by the whole of its definitions or by what
-// changed since the write before, which this process has to have made.
+// Write brings one partition to a position, with all its definitions or with the changes since the
+// previous write, which this process must have made.
 type Write struct {
 	Partition roster.PartitionID
 	Position  Position
 	partition.DefinitionChange
 }
 
-// Errors of [Store.Commit] that leave the store as it was, and usable.
+// Errors from [Store.Commit] that leave the store unchanged, and usable.
 var (
 	// ErrGap reports that a write does not follow the stored table.
 	ErrGap = errors.New("definitions: the change does not follow a write of this process")
@@ -34,13 +34,11 @@ var (
 // partition, which bounds the memory that one needs.
 const commitMax = 1 << 15
 
-// Commit makes the first of some writes of a grid, as many as one transaction takes,
-// and returns how many those are: at least one without an error. They are on disk
-// then.
+// Commit performs the first of some writes for a grid, as many as one transaction takes, and
+// returns their number: at least one without an error. They are on disk then.
 //
-// After the first error besides [ErrGap] and [ErrOtherGrid] the store takes no other
-// write: what an fsync that failed has left behind is unknown, and one that succeeds
-// later proves nothing about it.
+// After the first error besides [ErrGap] and [ErrOtherGrid] the store accepts no other write: the
+// result of a failed fsync is undetermined, and a later success proves nothing about it.
 func (s *Store) Commit(grid roster.GridID, writes []Write) (done int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +100,7 @@ func (s *Store) writeAll(tx *bolt.Tx, grid roster.GridID, writes []Write) (done 
 	return done, file.Put(keyCount, binary.BigEndian.AppendUint32(nil, count))
 }
 
-// writtenBefore reports whether one of some writes is of a partition.
+// writtenBefore reports whether one of some writes belongs to a partition.
 func writtenBefore(writes []Write, id roster.PartitionID) bool {
 	return slices.ContainsFunc(writes, func(w Write) bool { return w.Partition == id })
 }
@@ -137,7 +135,7 @@ func (w Write) make(partitions *bolt.Bucket) (changes int, err error) {
 	return e.changes, b.Put(keyHead, e.head.encode(key))
 }
 
-// editor changes the records of a partition and keeps count of them.
+// editor changes a partition's records and counts them.
 type editor struct {
 	records *bolt.Bucket
 	head    head
@@ -163,8 +161,8 @@ func (e *editor) apply(removed []string, changed []Record) error {
 	return nil
 }
 
-// replace makes records all there are. It walks them next to those that are stored,
-// and writes only the difference.
+// replace makes records the only ones. It walks them next to the stored ones, and writes only the
+// difference.
 func (e *editor) replace(records []Record) error {
 	type change struct{ key, old, value []byte }
 	var changes []change // made after the walk: a change moves the cursor

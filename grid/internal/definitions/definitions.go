@@ -1,17 +1,14 @@
-// Package definitions keeps, in one file of a data directory, the names of the
-// sequencers that its member has to remember: their definitions, their lives, and
-// the tombstones of those that were destroyed. Logical nodes and grants are not
-// stored.
+// Package definitions keeps, in one file in a data directory, the sequencer names that its member
+// has to remember: their definitions, their lives, and the tombstones of destroyed ones. Logical
+// nodes and grants are not stored.
 //
-// Each partition is stored as the table of one position. [Store.Commit] brings any
-// number of partitions to later ones in one transaction, which is on disk when it
-// returns; only differences to the stored tables are written. No write follows a
-// failed one: see [Store.Commit].
+// Each partition is stored as the table at one position. [Store.Commit] brings any number of
+// partitions to later ones in one transaction, which is on disk when it returns; only differences
+// to the stored tables are written. No write follows a failed one: see [Store.Commit].
 //
-// The file is trusted only as far as it proves itself. [Open] reads all of it: each
-// page, each record, and the sum of each partition's records. A file with other
-// content than was stored is an error that matches [ErrUnusable]; the copies of other
-// members then have to suffice.
+// The file is trusted only as far as it proves itself. [Open] reads all of it: each page, each
+// record, and the sum over each partition's records. A file with other content than was stored is
+// an error that matches [ErrUnusable]; other members' copies then have to suffice.
 package definitions
 
 import (
@@ -30,8 +27,8 @@ import (
 // File is the file's name in the data directory.
 const File = "definitions.db"
 
-// ErrUnusable is matched by every error of [Open] about a missing file or its content: the
-// definitions of this member are lost.
+// ErrUnusable is matched by every [Open] error about a missing file or its content: this member's
+// definitions are lost.
 var ErrUnusable = errors.New("definitions: unusable")
 
 // Position is a stored table's position.
@@ -40,17 +37,17 @@ type Position = backup.Position
 // Term is a partition's tenure under one owner.
 type Term = roster.Term
 
-// Record is one name of a partition.
+// Record is one name in a partition.
 type Record = partition.DefinitionRecord
 
-// Table is the stored part of one partition.
+// Table is one partition's stored part.
 type Table struct {
 	Position Position
 	partition.Definitions
 }
 
-// The buckets of the file: what it is, and one bucket for each partition, by its
-// number, with its head and a bucket of its records, by name.
+// The file's buckets: the identity, and one for each partition, by its number, with its
+// head and a bucket for its records, by name.
 var (
 	bucketFile       = []byte("file")
 	bucketPartitions = []byte("partitions")
@@ -59,10 +56,10 @@ var (
 	keyFormat        = []byte("format")
 	keyMember        = []byte("member")
 	keyGrid          = []byte("grid")
-	keyCount         = []byte("count") // of partitions
+	keyCount         = []byte("count") // partitions
 )
 
-// Store is an open file. Its methods may be called from any number of goroutines.
+// Store is an open file. Its methods are safe for concurrent use.
 type Store struct {
 	path string
 	db   *bolt.DB
@@ -147,8 +144,8 @@ func (s *Store) Load(id roster.PartitionID) (t Table, found bool, err error) {
 	return t, found, nil
 }
 
-// readPartition calls take for each record of a partition, names ascending, and
-// holds them against the partition's head.
+// readPartition calls take for each record in a partition, names ascending, and verifies them
+// against the partition's head.
 func readPartition(key []byte, b *bolt.Bucket, take func(r Record)) (head, error) {
 	h, err := decodeHead(key, b.Get(keyHead))
 	if err != nil {
@@ -174,5 +171,5 @@ func readPartition(key []byte, b *bolt.Bucket, take func(r Record)) (head, error
 	return h, err
 }
 
-// keyOf returns the key of a partition's bucket.
+// keyOf returns the key for a partition's bucket.
 func keyOf(id roster.PartitionID) []byte { return []byte{byte(id >> 8), byte(id)} }

@@ -198,7 +198,8 @@ func TestChangesHaveToFollow(t *testing.T) {
 	change.Changed = []definitions.Record{record(t, "b", 1)}
 	refused := func() {
 		t.Helper()
-		if n, err := s.Commit(aGrid, []definitions.Write{whole(2, at(1, 5)), change}); n != 0 || !errors.Is(err, definitions.ErrGap) {
+		if n, err := s.Commit(aGrid, []definitions.Write{whole(2, at(1, 5)), change}); n != 0 ||
+			!errors.Is(err, definitions.ErrGap) {
 			t.Errorf("%d made, error %v, want ErrGap", n, err)
 		}
 	}
@@ -222,7 +223,8 @@ func TestStoreIsOfOneGrid(t *testing.T) {
 		t.Errorf("an empty store is of grid %s", s.Grid())
 	}
 	commit(t, s, whole(1, at(1, 0)))
-	if _, err := s.Commit(roster.GridID{8}, []definitions.Write{whole(1, at(9, 0))}); !errors.Is(err, definitions.ErrOtherGrid) {
+	if _, err := s.Commit(roster.GridID{8}, []definitions.Write{whole(1, at(9, 0))}); !errors.Is(err,
+		definitions.ErrOtherGrid) {
 		t.Errorf("a write of another grid: %v", err)
 	}
 	_ = s.Close()

@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// Values are lists of fields, each a tag, a length and that many bytes. A reader skips unknown tags,
-// so that a newer version can add some.
+// Values are lists of fields, each a tag, a length and that many bytes. A reader skips unknown
+// tags, so that a newer version can add some.
 
 // fields is a list of fields being written.
 type fields []byte
@@ -34,7 +34,7 @@ type field struct {
 	body []byte
 }
 
-// readFields calls take for each field of a value.
+// readFields calls take for each field in a value.
 func readFields(value []byte, take func(f field) error) error {
 	for len(value) > 0 {
 		tag, n := binary.Uvarint(value)

@@ -16,11 +16,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// format is the format of the file that this version reads and writes.
+// format is the file format that this version reads and writes.
 const format = 1
 
-// Create makes the file of a member that has none yet, as a whole or not at all. It
-// is an error if there is one.
+// Create creates the file for a member without one, as a whole or not at all. It is an error if
+// there is one.
 func Create(dir string, member roster.MemberID) error {
 	path := filepath.Join(dir, File)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -48,14 +48,14 @@ func write(path string, member roster.MemberID) error {
 			return err
 		}
 		_, err = tx.CreateBucket(bucketPartitions)
-		return errors.Join(err, file.Put(keyFormat, binary.BigEndian.AppendUint32(nil, format)), file.Put(keyMember, []byte(member)))
+		return errors.Join(err, file.Put(keyFormat, binary.BigEndian.AppendUint32(nil, format)),
+			file.Put(keyMember, []byte(member)))
 	}), db.Close())
 }
 
-// Open opens the file of a member and reads all of it. An error that matches
-// [ErrUnusable] says that it is missing, empty, damaged, another member's, or of a
-// newer version; it matches fs.ErrNotExist, too, if it is missing. The caller has the
-// data directory to itself.
+// Open opens a member's file and reads all of it. An error that matches [ErrUnusable] means that it
+// is missing, empty, damaged, another member's, or from a newer version; it matches fs.ErrNotExist,
+// too, if it is missing. No other process may use the data directory.
 func Open(dir string, member roster.MemberID) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, File), written: map[roster.PartitionID]bool{}}
 	err := boltfile.Check(s.path)
@@ -73,20 +73,25 @@ func Open(dir string, member roster.MemberID) (*Store, error) {
 		return nil, fmt.Errorf("definitions: open %s: %w", s.path, err)
 	}
 	s.update = s.db.Update
-	if err := boltfile.Guard(func() error { return s.db.View(func(tx *bolt.Tx) error { return s.read(tx, member) }) }); err != nil {
+	if err := boltfile.Guard(func() error {
+		return s.db.View(func(tx *bolt.Tx) error {
+			return s.read(tx,
+				member)
+		})
+	}); err != nil {
 		_ = s.db.Close()
 		return nil, failure.Errorf(ErrUnusable, "%s: %w", s.path, err)
 	}
 	return s, nil
 }
 
-// errMissing says that the file is missing, and matches fs.ErrNotExist.
+// errMissing means that the file is missing, and matches fs.ErrNotExist.
 type errMissing struct{ error }
 
 // Error implements error.
 func (errMissing) Error() string { return "it is missing" }
 
-// Unwrap returns the error of the operating system.
+// Unwrap returns the operating system's error.
 func (e errMissing) Unwrap() error { return e.error }
 
 // read checks everything in the file.
@@ -128,7 +133,7 @@ func (s *Store) read(tx *bolt.Tx, member roster.MemberID) error {
 	return err
 }
 
-// countOf returns how many partitions the file has, as it says.
+// countOf returns the number of partitions recorded in the file.
 func countOf(file *bolt.Bucket) uint32 {
 	if stored := file.Get(keyCount); len(stored) == 4 {
 		return binary.BigEndian.Uint32(stored)
@@ -136,7 +141,7 @@ func countOf(file *bolt.Bucket) uint32 {
 	return 0
 }
 
-// removed removes what an earlier attempt left.
+// removed removes the remains of an earlier attempt.
 func removed(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

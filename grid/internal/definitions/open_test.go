@@ -69,7 +69,8 @@ func TestOpenRefuses(t *testing.T) {
 		"empty":         {truncate(0), "empty (0 bytes)"},
 		"cut in a head": {truncate(100), "damaged"},
 		"cut off":       {truncate(3 * 4096), "cut off"},
-		"a directory":   {func(_ *testing.T, path string) { _ = os.Remove(path); _ = os.Mkdir(path, 0o700) }, "not a regular file"},
+		"a directory": {func(_ *testing.T, path string) { _ = os.Remove(path); _ = os.Mkdir(path, 0o700) },
+			"not a regular file"},
 		"newest description damaged": {func(t *testing.T, path string) {
 			data, err := os.ReadFile(path)
 			if err != nil {
@@ -94,18 +95,20 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "do not follow each other"},
-		"other content": {func(_ *testing.T, path string) { _ = os.WriteFile(path, bytes.Repeat([]byte("x"), 1<<15), 0o600) }, "damaged"},
-		"other member":  {edit("member", []byte("fedcba9876543210")), "belongs to member"},
-		"newer format":  {edit("format", binary.BigEndian.AppendUint32(nil, 2)), "format 2"},
-		"no format":     {edit("format", []byte{1}), "no format number"},
-		"bad grid":      {edit("grid", []byte{1}), "grid ID"},
+		"other content": {func(_ *testing.T, path string) { _ = os.WriteFile(path, bytes.Repeat([]byte("x"), 1<<15), 0o600) },
+			"damaged"},
+		"other member": {edit("member", []byte("fedcba9876543210")), "belongs to member"},
+		"newer format": {edit("format", binary.BigEndian.AppendUint32(nil, 2)), "format 2"},
+		"no format":    {edit("format", []byte{1}), "no format number"},
+		"bad grid":     {edit("grid", []byte{1}), "grid ID"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, _ := filled(t, 5)
 			path := filepath.Join(dir, definitions.File)
 			c.harm(t, path)
 			_, err := definitions.Open(dir, member)
-			if !errors.Is(err, definitions.ErrUnusable) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.want) {
+			if !errors.Is(err, definitions.ErrUnusable) || !strings.Contains(err.Error(), path) ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want ErrUnusable, %s and %q", err, path, c.want)
 			}
 		})

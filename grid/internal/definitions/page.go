@@ -19,10 +19,9 @@ type Page struct {
 	More bool // another page follows
 }
 
-// Page returns the definitions of a partition that follow a name, as many as there are
-// up to some weight in bytes, by estimate, and one at least if any follows. If the
-// table is not of that revision, it returns the first page. It returns false if nothing
-// is stored of the partition.
+// Page returns a partition's definitions after a name, up to an estimated weight in bytes, and at
+// least one if any follows. If the table does not have that revision, it returns the first page. It
+// returns false if nothing is stored for the partition.
 func (s *Store) Page(id roster.PartitionID, after string, revision uint64, weight int) (p Page, found bool, err error) {
 	err = boltfile.Guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
@@ -43,8 +42,8 @@ func (s *Store) Page(id roster.PartitionID, after string, revision uint64, weigh
 	return p, found, nil
 }
 
-// revisionOf returns the revision of a stored table: its head has position, count and
-// sum, so it is another one after every write.
+// revisionOf returns a stored table's revision: its head has position, count and sum, so it differs
+// after every write.
 func revisionOf(id roster.PartitionID, b *bolt.Bucket) uint64 {
 	return max(1, digest(keyOf(id), b.Get(keyHead)))
 }
@@ -76,5 +75,5 @@ func (p *Page) fill(key []byte, b *bolt.Bucket, after []byte, weight int) error 
 	return nil
 }
 
-// RecordWeight is the estimated size of a record on the wire, without its name.
+// RecordWeight is a record's estimated size on the wire, without its name.
 const RecordWeight = 160

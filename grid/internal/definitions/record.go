@@ -10,24 +10,24 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// The fields of a record, whose key is its name.
+// A record's fields. Its key is its name.
 const (
 	tagEpoch  = 1 // Unix milliseconds
 	tagNodes  = 2
 	tagLife   = 3 // 16 bytes
-	tagTerm   = 4 // of the create
-	tagNumber = 5 // of the create
-	tagMark   = 6 // destroyed: the first tick of the next life; absent before the end of the life
+	tagTerm   = 4 // the create's
+	tagNumber = 5 // the create's
+	tagMark   = 6 // destroyed: the next life's first tick; absent before the life's end
 	// The layout: all three, or none for the zero one.
 	tagBits     = 7
 	tagLowBits  = 8
 	tagMaxNodes = 9
 )
 
-// recordMax is the maximum size of a stored record; a larger one is damaged.
+// recordMax is a stored record's maximum size; a larger one is damaged.
 const recordMax = 4096
 
-// encodeRecord returns the value of a record.
+// encodeRecord returns a record's value.
 func encodeRecord(r Record) []byte {
 	f := make(fields, 0, 64)
 	cfg := r.Ref.Definition.Config()
@@ -47,7 +47,7 @@ func encodeRecord(r Record) []byte {
 	return f
 }
 
-// decodeRecord reads the record of a name.
+// decodeRecord decodes a name's record.
 func decodeRecord(name, value []byte) (r Record, err error) {
 	if len(value) > recordMax {
 		return r, boltfile.Damaged("the record of %.80q has %d bytes", name, len(value))
@@ -91,7 +91,7 @@ func decodeRecord(name, value []byte) (r Record, err error) {
 	return r, nil
 }
 
-// digest returns the contribution of one record to the sum of its partition, in any order.
+// digest returns one record's contribution to its partition's sum, in any order.
 func digest(name, value []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(name)
@@ -100,13 +100,13 @@ func digest(name, value []byte) uint64 {
 	return h.Sum64()
 }
 
-// The fields of a partition's head.
+// A partition head's fields.
 const (
 	tagAtTerm   = 1 // position
 	tagAtNumber = 2
 	tagBase     = 3
-	tagCount    = 4 // of records
-	tagSum      = 5 // of the records' digests
+	tagCount    = 4 // records
+	tagSum      = 5 // sum over the records' digests
 )
 
 // head is stored per partition, besides its records. Count and sum detect a record that was
@@ -118,8 +118,8 @@ type head struct {
 	sum   uint64
 }
 
-// encode returns the value of the head of a partition: its fields, and a digest of
-// them and the partition's key.
+// encode returns a partition head's value: its fields, and a digest over them and the partition's
+// key.
 func (h head) encode(key []byte) []byte {
 	f := make(fields, 0, 56)
 	f = f.number(tagAtTerm, uint64(h.Term))

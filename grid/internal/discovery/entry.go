@@ -40,7 +40,8 @@ type entry struct {
 // Check refuses entries that no network state could resolve. The error names the entry and the remedy.
 func Check(entries []string) error {
 	if len(entries) > MaxEntries {
-		return fmt.Errorf("has %d entries; give at most %d, or a file: or a DNS name with all members", len(entries), MaxEntries)
+		return fmt.Errorf("has %d entries; give at most %d, or a file: or a DNS name with all members", len(entries),
+			MaxEntries)
 	}
 	for _, text := range entries {
 		if _, err := parse(text, 1); err != nil {
@@ -107,7 +108,8 @@ func checkName(name string) error {
 // checkSRV refuses a text that is not _service._protocol.domain.
 func checkSRV(name string) error {
 	parts := strings.SplitN(name, ".", 3)
-	ok := len(parts) == 3 && len(parts[0]) > 1 && strings.HasPrefix(parts[0], "_") && len(parts[1]) > 1 && strings.HasPrefix(parts[1], "_")
+	ok := len(parts) == 3 && len(parts[0]) > 1 && strings.HasPrefix(parts[0], "_") && len(parts[1]) > 1 &&
+		strings.HasPrefix(parts[1], "_")
 	if !ok || len(name) > nameMax || checkName(parts[2]) != nil {
 		return errors.New("give srv:_NAME._tcp.DOMAIN, without a port: the records have it")
 	}

@@ -18,8 +18,10 @@ import (
 // of the next.
 func (f *Formation) Abandon(ctx context.Context, in wire.AbandonRequest) (wire.AbandonResponse, error) {
 	next := Attempt{BootstrapMember: in.BootstrapMember, Grid: in.Grid}
-	if in.Old.IsZero() || in.Grid.IsZero() || in.BootstrapMember == "" || in.BootstrapMember == f.id.Member || in.Expect < 2 || in.Expect > 1000 {
-		return wire.AbandonResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a survivor is asked to leave its grid for a new one, with another bootstrap member and 2 to 1000 members")
+	if in.Old.IsZero() || in.Grid.IsZero() || in.BootstrapMember == "" || in.BootstrapMember == f.id.Member ||
+		in.Expect < 2 || in.Expect > 1000 {
+		return wire.AbandonResponse{}, failure.Errorf(wire.ErrBadRequest,
+			"grid: a survivor is asked to leave its grid for a new one, with another bootstrap member and 2 to 1000 members")
 	}
 	if old := f.oldGrid(); old != in.Old {
 		return wire.AbandonResponse{}, failure.Errorf(wire.ErrNotAddressed, "grid: this member is of grid %s", old)
@@ -43,7 +45,8 @@ func (f *Formation) abandonGrid(in wire.AbandonRequest, next Attempt) (wire.Aban
 		return wire.AbandonResponse{}, errElsewhere
 	}
 	if !f.hasLeft() {
-		f.log.Warn("leaving the grid permanently: its survivors form a new one", "old", in.Old.String(), "new", in.Grid.String(),
+		f.log.Warn("leaving the grid permanently: its survivors form a new one", "old", in.Old.String(), "new",
+			in.Grid.String(),
 			"bootstrap_member", string(in.BootstrapMember))
 	}
 	if err := f.leaveGrid(in.Expect); err != nil {

@@ -16,18 +16,23 @@ import (
 // bootstrap member is refused, and this member continues.
 func (f *Formation) Accept(_ context.Context, in wire.AcceptRequest) (wire.AcceptResponse, error) {
 	if err := in.Settings.Differs(f.cfg.Stated); err != nil {
-		if f.boot.hinder(fmt.Sprintf("member %.16s would form it with other settings: %v", in.BootstrapMember, err), f.clock.Mono()) {
-			f.log.Warn("bootstrap member refused: its settings differ", "bootstrap_member", string(in.BootstrapMember), "error", err)
+		if f.boot.hinder(fmt.Sprintf("member %.16s would form it with other settings: %v", in.BootstrapMember, err),
+			f.clock.Mono()) {
+			f.log.Warn("bootstrap member refused: its settings differ", "bootstrap_member", string(in.BootstrapMember),
+				"error", err)
 		}
-		return wire.AcceptResponse{}, failure.Errorf(wire.ErrSettingsConflict, "grid: bootstrap member refused: conflicting settings: %w", err)
+		return wire.AcceptResponse{}, failure.Errorf(wire.ErrSettingsConflict,
+			"grid: bootstrap member refused: conflicting settings: %w", err)
 	}
 	if in.BootstrapMember == "" || in.Grid.IsZero() {
-		return wire.AcceptResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a bootstrap member and a grid ID are required")
+		return wire.AcceptResponse{}, failure.Errorf(wire.ErrBadRequest,
+			"grid: a bootstrap member and a grid ID are required")
 	}
 	if err := f.bindTo(Attempt{BootstrapMember: in.BootstrapMember, Grid: in.Grid}); err != nil {
 		return wire.AcceptResponse{}, err
 	}
-	return wire.AcceptResponse{Member: f.id.Member, Durable: f.cfg.DataDir != "", Wall: clustertime.TickOf(f.cfg.Clock.Now()), Release: wire.OwnRelease()}, nil
+	return wire.AcceptResponse{Member: f.id.Member, Durable: f.cfg.DataDir != "",
+		Wall: clustertime.TickOf(f.cfg.Clock.Now()), Release: wire.OwnRelease()}, nil
 }
 
 // bindTo binds this member to an attempt, on disk before it replies.
@@ -74,7 +79,8 @@ func (f *Formation) releaseAcceptance(ctx context.Context) {
 	}
 	p, alive := f.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == bound.BootstrapMember })
 	if f.attemptLapse.lapsed(bound, alive, f.clock.Mono()) {
-		f.log.Warn("acceptance lapsed: its bootstrap member was not seen", "bootstrap_member", string(bound.BootstrapMember), "for", acceptanceLives)
+		f.log.Warn("acceptance lapsed: its bootstrap member was not seen", "bootstrap_member", string(bound.BootstrapMember),
+			"for", acceptanceLives)
 		f.release(bound)
 	}
 	if !alive {

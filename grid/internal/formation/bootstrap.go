@@ -126,7 +126,8 @@ func canForm(settings roster.Settings, release roster.Release) error {
 	if err := release.Check(); err != nil || release.Reads(needed) {
 		return err
 	}
-	return fmt.Errorf("runs %s, and %s needs protocol %d; upgrade it, or form the grid without that setting", release, part, needed)
+	return fmt.Errorf("runs %s, and %s needs protocol %d; upgrade it, or form the grid without that setting", release,
+		part, needed)
 }
 
 // named returns a peer's member ID and address for messages.

@@ -39,7 +39,8 @@ func OpenDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store,
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return raftlog.Stores{}, nil, nil, refusal.Invalid("DataDir: cannot create %s: %v", dir, err)
 	}
-	if err := registrar.Restrict(dir, []string{IdentityFile, registrar.TempFile, registrar.NodesFile, raftlog.File, definitions.File}, raftlog.SnapshotDir); err != nil {
+	if err := registrar.Restrict(dir, []string{IdentityFile, registrar.TempFile, registrar.NodesFile, raftlog.File,
+		definitions.File}, raftlog.SnapshotDir); err != nil {
 		return raftlog.Stores{}, nil, nil, refusal.Invalid("DataDir: %v", err)
 	}
 	if err := checkLogFile(dir); err != nil { // before opening it makes one
@@ -93,8 +94,9 @@ func checkLogFile(dir string) error {
 func (id *Identity) needsLog() bool { return !id.Grid.IsZero() && !id.Forming }
 
 func logLost(id *Identity, path, what string) error {
-	return refusal.Invalid("DataDir: %s %s, but member %s belongs to grid %s: without its log and its vote it must not return under its ID; "+
-		"put the file back if it was moved, else %s", path, what, id.Member, id.Grid, raftlog.DamageAdvice)
+	return refusal.Invalid(
+		"DataDir: %s %s, but member %s belongs to grid %s: without its log and its vote it must not return under its ID; "+
+			"put the file back if it was moved, else %s", path, what, id.Member, id.Grid, raftlog.DamageAdvice)
 }
 
 // belongsTo refuses a log that is not the identity's, or is not whole, and settles a
@@ -108,7 +110,8 @@ func belongsTo(s raftlog.Stores, id *Identity) error {
 	}
 	switch {
 	case id.isNew && contents.Last > 0:
-		return refusal.Invalid("DataDir: %s is missing beside a log; restore it, or start with an empty directory as a new member",
+		return refusal.Invalid(
+			"DataDir: %s is missing beside a log; restore it, or start with an empty directory as a new member",
 			filepath.Join(l.Dir, IdentityFile))
 	case id.needsLog() && id.Log != l.ID:
 		return logLost(id, path, "is another log than this member's")

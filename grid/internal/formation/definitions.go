@@ -44,8 +44,9 @@ func openDefinitions(id *Identity) (*definitions.Store, error) {
 	}
 	if grid := store.Grid(); !grid.IsZero() && grid != id.Grid {
 		_ = store.Close()
-		return nil, refusal.Invalid("DataDir: %s is of grid %s and %s beside it is of grid %s; put back the files that belong together",
-			filepath.Join(id.dir, definitions.File), grid, IdentityFile, gridName(id.Grid))
+		return nil,
+			refusal.Invalid("DataDir: %s is of grid %s and %s beside it is of grid %s; put back the files that belong together",
+				filepath.Join(id.dir, definitions.File), grid, IdentityFile, gridName(id.Grid))
 	}
 	return store, nil
 }
@@ -53,7 +54,8 @@ func openDefinitions(id *Identity) (*definitions.Store, error) {
 // lostDisk returns the error for a member that lost its definitions.
 func lostDisk(member roster.MemberID, err error) error {
 	return refusal.Invalid("DataDir: %v; the definitions that member %s had are lost with it. If no copy of this directory as it was last can be restored: "+
-		"run `snowgrid forget %s` on the rest of the grid, then start with an empty directory as a new member", err, member, member)
+		"run `snowgrid forget %s` on the rest of the grid, then start with an empty directory as a new member", err,
+		member, member)
 }
 
 // gridName formats a grid's ID for messages.

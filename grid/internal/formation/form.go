@@ -235,7 +235,8 @@ func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
 	}
 	begins.FirstLife, begins.Floor, begins.Anchored = f.cfg.FirstLife, FloorOf(f.cfg.Floor), f.cfg.Anchored
 	f.warnOfBeginning(begins)
-	form := roster.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First(), Durable: accepted.durable, Anchored: f.cfg.Anchored}
+	form := roster.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First(), Durable: accepted.durable,
+		Anchored: f.cfg.Anchored}
 	if err := f.formAs(form, accepted, f.Expect()-1); err != nil {
 		f.state.Fail(err)
 		return err
@@ -277,7 +278,8 @@ func (d *deps) warnOfBeginning(b clustertime.Beginning) {
 // FormAlone forms the grid of a member that runs alone.
 func (f *Formation) FormAlone() error {
 	b := clustertime.Beginning{Median: f.reading().At, Latest: f.reading().At, Durable: true, Floor: FloorOf(f.cfg.Floor)}
-	return f.formAs(roster.Form{Grid: NewGridID(), Settings: f.cfg.Settings, Ceiling: b.First(), Durable: f.cfg.DataDir != "", Anchored: f.cfg.Anchored}, acceptances{}, 0)
+	return f.formAs(roster.Form{Grid: NewGridID(), Settings: f.cfg.Settings, Ceiling: b.First(),
+		Durable: f.cfg.DataDir != "", Anchored: f.cfg.Anchored}, acceptances{}, 0)
 }
 
 // formAs starts a grid with this member as its first server. It writes the roster's first entry once
@@ -349,7 +351,8 @@ func (f *Formation) NotFormed() error {
 		return fmt.Errorf("waiting for member %s to form the grid, until it was not seen for %v; %s%s",
 			bound.BootstrapMember, acceptanceLives, f.gossip.Seen(), f.boot.hindrance())
 	case f.Expect() == 0:
-		return fmt.Errorf("no member of a grid was found at %v, and Expect is 0, so this member forms none; %s", f.cfg.Join, f.gossip.Seen())
+		return fmt.Errorf("no member of a grid was found at %v, and Expect is 0, so this member forms none; %s", f.cfg.Join,
+			f.gossip.Seen())
 	}
 	return fmt.Errorf("%d members are expected to form the grid; %s%s", f.Expect(), f.gossip.Seen(), f.boot.hindrance())
 }

@@ -21,7 +21,8 @@ func FuzzIdentityFile(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	for _, content := range []string{`{}`, `{"format":1}`, `{"format":2}`, `{"format":1,"member":"0123456789abcdef","more":[{}]}`} {
+	for _, content := range []string{`{}`, `{"format":1}`, `{"format":2}`,
+		`{"format":1,"member":"0123456789abcdef","more":[{}]}`} {
 		data, err := json.Marshal(sealed{json.RawMessage(content), crc32.ChecksumIEEE([]byte(content))})
 		if err != nil {
 			f.Fatal(err)

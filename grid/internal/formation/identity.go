@@ -55,7 +55,7 @@ const IdentityFile = registrar.FinalFile
 // must not read the file; a field that an older version may ignore is just added.
 const identityFormat = 1
 
-// storedIdentity is an identity as its file holds it, with the number of its format.
+// storedIdentity is an identity as its file holds it, with its format's number.
 type storedIdentity struct {
 	Format int `json:"format"`
 	Identity

@@ -45,7 +45,8 @@ const (
 )
 
 // errElsewhere ends an operation that was started in another grid.
-var errElsewhere = failure.Errorf(wire.ErrNotNow, "grid: this member has joined another grid meanwhile; check it with `snowgrid status`")
+var errElsewhere = failure.Errorf(wire.ErrNotNow,
+	"grid: this member has joined another grid meanwhile; check it with `snowgrid status`")
 
 // serveInit recovers the grid at an operator's request.
 func (f *Formation) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitResponse, error) {
@@ -54,7 +55,8 @@ func (f *Formation) serveInit(ctx context.Context, in wire.InitRequest) (wire.In
 	if err == nil {
 		formed = append(formed, slog.String("grid", out.Grid.String()))
 	}
-	f.cfg.Audit.Write(audit.Entry{Action: audit.Init, Name: f.gossip.Describe(f.self), Who: api.WhoOf(ctx), Err: err}, formed...)
+	f.cfg.Audit.Write(audit.Entry{Action: audit.Init, Name: f.gossip.Describe(f.self), Who: api.WhoOf(ctx),
+		Err: err}, formed...)
 	return out, err
 }
 
@@ -71,12 +73,13 @@ func (f *Formation) Init(ctx context.Context, in wire.InitRequest) (wire.InitRes
 		return none, failure.Errorf(wire.ErrNotConfirmed, "grid: nothing was done: %s; confirm with --force", f.initPlan())
 	}
 	if in.FirstLife && !f.oldGrid().IsZero() {
-		return none, failure.Errorf(wire.ErrBadRequest, "grid: --first-life does not apply: this member is a survivor of grid %s; omit the flag", f.oldGrid())
+		return none, failure.Errorf(wire.ErrBadRequest,
+			"grid: --first-life does not apply: this member is a survivor of grid %s; omit the flag", f.oldGrid())
 	}
 	return inBackground(ctx, f.life, func() (wire.InitResponse, error) { return f.initGrid(in) })
 }
 
-// outcome is the result of an operation.
+// outcome is an operation's result.
 type outcome[T any] struct {
 	value T
 	err   error
@@ -96,7 +99,8 @@ func inBackground[T any](ctx context.Context, life *tenure.Life, work func() (T,
 	case a := <-answers:
 		return a.value, a.err
 	case <-ctx.Done():
-		return none, fmt.Errorf("the operation continues in the background; check its result with `snowgrid status`: %w", ctx.Err())
+		return none, fmt.Errorf("the operation continues in the background; check its result with `snowgrid status`: %w",
+			ctx.Err())
 	}
 }
 
@@ -130,9 +134,10 @@ func (f *Formation) initPlan() string {
 		return "this member, which is in no grid, would form one with all members seen that are in none either; its IDs would begin " +
 			"after the window and 5 s, or, if that is stated, now (first life) or above a floor; " + f.gossip.Seen()
 	}
-	return fmt.Sprintf("this member would abandon grid %s for good, together with the %d other survivors it sees, and form a new one, "+
-		"whose grants begin above all of the old one's: after the window, 5 s, and %v for a jump of the clocks that no survivor has heard of, "+
-		"or without the latter above a floor, if that is stated; do it at one member only, and only if the missing ones no longer run; %s",
+	return fmt.Sprintf(
+		"this member would abandon grid %s for good, together with the %d other survivors it sees, and form a new one, "+
+			"whose grants begin above all of the old one's: after the window, 5 s, and %v for a jump of the clocks that no survivor has heard of, "+
+			"or without the latter above a floor, if that is stated; do it at one member only, and only if the missing ones no longer run; %s",
 		old, len(f.survivors(old)), clustertime.JumpLimit.Duration(), f.gossip.Seen())
 }
 
@@ -160,7 +165,8 @@ func (f *Formation) Reform(ctx context.Context) error {
 	if err := f.initRefused(); err != nil {
 		return err
 	}
-	_, err := inBackground(ctx, f.life, func() (wire.InitResponse, error) { return f.initGrid(wire.InitRequest{Force: true}) })
+	_, err := inBackground(ctx, f.life,
+		func() (wire.InitResponse, error) { return f.initGrid(wire.InitRequest{Force: true}) })
 	return err
 }
 
@@ -198,10 +204,12 @@ func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err er
 		return res, err
 	}
 	f.log.Warn("recovery started", "old", old.String(), "new", next.Grid.String(), "other_survivors", len(survivors))
-	req := wire.AbandonRequest{Old: old, Grid: next.Grid, BootstrapMember: next.BootstrapMember, Expect: 1 + len(survivors)}
+	req := wire.AbandonRequest{Old: old, Grid: next.Grid, BootstrapMember: next.BootstrapMember,
+		Expect: 1 + len(survivors)}
 	told, err := f.askSurvivors(ctx, survivors, req)
 	if err != nil {
-		return res, fmt.Errorf("grid: recovery aborted: a surviving member refused; fix the cause, or wait until gossip drops stopped members, then retry: %w", err)
+		return res,
+			fmt.Errorf("grid: recovery aborted: a surviving member refused; fix the cause, or wait until gossip drops stopped members, then retry: %w", err)
 	}
 	if err := f.leaveGrid(req.Expect); err != nil {
 		return res, err
@@ -267,9 +275,11 @@ func (b *bindings) formAfter(grid roster.GridID, told []wire.AbandonResponse, fl
 
 // initFirst forms a grid with a member that waits for others that do not come. All
 // others in no grid that it sees have to accept it, and join.
-func (f *Formation) initFirst(ctx context.Context, next Attempt, in wire.InitRequest) (res wire.InitResponse, err error) {
+func (f *Formation) initFirst(ctx context.Context, next Attempt, in wire.InitRequest) (res wire.InitResponse,
+	err error) {
 	if grids := f.gossip.Grids(); len(grids) > 0 {
-		return res, failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is joining a running grid of its name: %s", gridsText(grids))
+		return res, failure.Errorf(wire.ErrNotNow,
+			"grid: recovery refused: this member is joining a running grid of its name: %s", gridsText(grids))
 	}
 	peers := f.gossip.Peers()
 	if err := f.freeAcceptance(); err != nil {

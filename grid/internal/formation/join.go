@@ -32,7 +32,8 @@ func (f *Formation) askToJoin(ctx context.Context) wait {
 		f.behind.Store(false)
 		return inTouch
 	}
-	if err := f.AtLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: f.cfg.Record(), Server: string(node.Server), Name: f.cfg.MemberName}); err != nil {
+	if err := f.AtLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: f.cfg.Record(), Server: string(node.Server),
+		Name: f.cfg.MemberName}); err != nil {
 		f.log.Debug("not let in yet", "error", err)
 		f.noteRefusal(err)
 		if errors.Is(err, wire.ErrOtherClaim) {

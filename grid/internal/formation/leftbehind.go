@@ -30,7 +30,8 @@ func (f *Formation) leftBehind() wait {
 	if time.Since(node.LastContact()) < leftBehindAfter {
 		return nextTick
 	}
-	f.log.Warn("left behind: the grid continues under another claim of its anchor; this member gives up its own and joins again",
+	f.log.Warn(
+		"left behind: the grid continues under another claim of its anchor; this member gives up its own and joins again",
 		"claim", string(r.Claim), "advice", "if a copy of the grid's data was started, stop it")
 	f.idMu.Lock()
 	f.previous.Bounds = f.previous.BoundsAfter(r, f.latestTime())

@@ -49,7 +49,8 @@ func TestIdentityKeepsTheNumber(t *testing.T) {
 			Accepted Attempt         `json:"accepted"`
 		} `json:"identity"`
 	}
-	if err := json.Unmarshal(data, &before); err != nil || before.Identity.Format != 1 || before.Identity.Member != id.Member || before.Identity.Grid != id.Grid {
+	if err := json.Unmarshal(data, &before); err != nil || before.Identity.Format != 1 ||
+		before.Identity.Member != id.Member || before.Identity.Grid != id.Grid {
 		t.Errorf("read as protocol 1: %+v, %v", before, err)
 	}
 }

@@ -25,7 +25,8 @@ func TestSurvivorKeepsTheLargerWindow(t *testing.T) {
 	s := state.New(handles.NewExactClock(), handles.NewExactClock())
 	f := &bindings{deps: &deps{state: s, clock: s.Clock}, id: &Identity{}}
 	f.previous.Bounds = recovery.Bounds{Ceiling: 5, Window: 60_000, Time: 7}
-	form := roster.Form{Grid: roster.GridID{2}, Ceiling: 9, Settings: roster.Settings{Name: "g", Partitions: 1, Window: 15_000}}
+	form := roster.Form{Grid: roster.GridID{2}, Ceiling: 9, Settings: roster.Settings{Name: "g", Partitions: 1,
+		Window: 15_000}}
 	r, err := (&roster.Roster{}).Apply(roster.Command{Form: &form})
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +99,8 @@ func TestVolatileVoterDoesNotCountAsGiven(t *testing.T) {
 	const id = roster.MemberID("0123456789abcdef")
 	inc := NewIncarnation(id)
 	for _, durable := range []bool{true, false} {
-		d := &recoverDir{id: &Identity{Member: id}, roster: &roster.Roster{Settings: roster.Settings{Window: clustertime.Span(15_000)}}}
+		d := &recoverDir{id: &Identity{Member: id},
+			roster: &roster.Roster{Settings: roster.Settings{Window: clustertime.Span(15_000)}}}
 		d.servers = []raft.Server{{ID: raftlog.ServerID(inc, durable), Suffrage: raft.Voter}}
 		_, err := missing(d, map[roster.MemberID]string{id: "dir"}, nil)
 		if errors.Is(err, wire.ErrNotNeeded) != durable {

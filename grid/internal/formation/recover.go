@@ -48,7 +48,8 @@ func Recover(cfg RecoveryConfig, next func() error) (RecoveryPlan, error) {
 		return RecoveryPlan{}, refusal.Invalid("recover: no data directory is given")
 	}
 	if !cfg.Floor.IsZero() && (clustertime.TickOf(cfg.Floor) < 0 || clustertime.TickOf(cfg.Floor) > LatestFloor) {
-		return RecoveryPlan{}, refusal.Invalid("recover: floor %s is not a time from 1970 to 2099", cfg.Floor.Format(time.RFC3339))
+		return RecoveryPlan{}, refusal.Invalid("recover: floor %s is not a time from 1970 to 2099",
+			cfg.Floor.Format(time.RFC3339))
 	}
 	if err := clustertime.CheckClock(clustertime.TickOf(cfg.Clock.Now())); err != nil {
 		return RecoveryPlan{}, fmt.Errorf("grid: recover: %w", err)
@@ -70,7 +71,8 @@ func Recover(cfg RecoveryConfig, next func() error) (RecoveryPlan, error) {
 	if err != nil {
 		return RecoveryPlan{}, err
 	}
-	res := RecoveryPlan{Old: plan.Old, Grid: plan.Grid, Lost: plan.Lost, First: plan.First.Time(), Repeated: repeated, Forgotten: plan.Forgotten, Outdated: plan.Outdated}
+	res := RecoveryPlan{Old: plan.Old, Grid: plan.Grid, Lost: plan.Lost, First: plan.First.Time(), Repeated: repeated,
+		Forgotten: plan.Forgotten, Outdated: plan.Outdated}
 	for _, d := range dirs {
 		res.Members = append(res.Members, d.id.Member)
 	}
@@ -88,7 +90,8 @@ func planOf(dirs []*recoverDir, cfg RecoveryConfig) (plan *recoverPlan, repeated
 		case plan == nil:
 			plan = d.plan
 		case plan.Grid != d.plan.Grid:
-			return nil, false, refusal.Invalid("recover: %s and another directory are in the middle of different recoveries", d.path)
+			return nil, false, refusal.Invalid("recover: %s and another directory are in the middle of different recoveries",
+				d.path)
 		}
 	}
 	if plan != nil {
@@ -104,11 +107,13 @@ func newPlan(dirs []*recoverDir, cfg RecoveryConfig) (*recoverPlan, error) {
 	partitions := 0
 	for _, d := range dirs {
 		if other := seen[d.id.Member]; other != "" {
-			return nil, refusal.Invalid("recover: %s and %s are of the same member, %s; give one of them", other, d.path, d.id.Member)
+			return nil, refusal.Invalid("recover: %s and %s are of the same member, %s; give one of them", other, d.path,
+				d.id.Member)
 		}
 		seen[d.id.Member] = d.path
 		if d.id.Grid != dirs[0].id.Grid {
-			return nil, refusal.Invalid("recover: %s is of grid %s, and %s of grid %s", d.path, d.id.Grid, dirs[0].path, dirs[0].id.Grid)
+			return nil, refusal.Invalid("recover: %s is of grid %s, and %s of grid %s", d.path, d.id.Grid, dirs[0].path,
+				dirs[0].id.Grid)
 		}
 		partitions = max(partitions, len(d.roster.Partitions))
 	}
@@ -122,21 +127,24 @@ func newPlan(dirs []*recoverDir, cfg RecoveryConfig) (*recoverPlan, error) {
 	}
 	newest := dirs[recovery.Newest(contents)]
 	if !newest.roster.Formed() {
-		return nil, refusal.Invalid("recover: no directory holds the roster of grid %s; start with empty directories and a floor", newest.id.Grid)
+		return nil, refusal.Invalid(
+			"recover: no directory holds the roster of grid %s; start with empty directories and a floor", newest.id.Grid)
 	}
 	lost, err := missing(newest, seen, cfg.Lost)
 	if err != nil {
 		return nil, err
 	}
 	in := recovery.Disks{
-		Directories: contents, Old: newest.id.Grid, Grid: NewGridID(), Lost: lost, Floor: FloorOf(cfg.Floor), Now: clustertime.TickOf(cfg.Clock.Now()),
+		Directories: contents, Old: newest.id.Grid, Grid: NewGridID(), Lost: lost, Floor: FloorOf(cfg.Floor),
+		Now:         clustertime.TickOf(cfg.Clock.Now()),
 		Incarnation: NewIncarnation,
 	}
 	decided, err := recovery.FromDisks(in)
 	if err != nil {
 		return nil, fmt.Errorf("grid: recover: %w", err)
 	}
-	plan := &recoverPlan{Old: in.Old, Grid: in.Grid, Lost: lost, First: decided.First, At: in.Now, Logs: map[roster.MemberID]string{}}
+	plan := &recoverPlan{Old: in.Old, Grid: in.Grid, Lost: lost, First: decided.First, At: in.Now,
+		Logs: map[roster.MemberID]string{}}
 	for _, d := range dirs {
 		plan.Members = append(plan.Members, d.id.Member)
 		plan.Logs[d.id.Member] = raftlog.NewID()
@@ -148,7 +156,8 @@ func newPlan(dirs []*recoverDir, cfg RecoveryConfig) (*recoverPlan, error) {
 
 // missing returns the voters and the members with a disk that lack a directory, all of which must be
 // stated as lost.
-func missing(newest *recoverDir, given map[roster.MemberID]string, stated []roster.MemberID) ([]roster.MemberID, error) {
+func missing(newest *recoverDir, given map[roster.MemberID]string,
+	stated []roster.MemberID) ([]roster.MemberID, error) {
 	why := map[roster.MemberID]string{}
 	stored := map[roster.MemberID]int{}
 	for _, p := range newest.roster.Partitions {
@@ -175,9 +184,13 @@ func missing(newest *recoverDir, given map[roster.MemberID]string, stated []rost
 		_, addr, _ := transport.CutRaftAddress(s.Address)
 		why[id] = "a voter, at " + addr
 	}
-	alive, voters := recovery.Directory{Servers: serversOf(newest.servers)}.Votes(func(id roster.MemberID) bool { return given[id] != "" })
+	alive, voters := recovery.Directory{Servers: serversOf(newest.servers)}.Votes(func(id roster.MemberID) bool {
+		return given[id] != ""
+	})
 	if 2*alive > voters {
-		return nil, failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: the given directories hold %d of %d voters, which is a majority; start their members", alive, voters)
+		return nil, failure.Errorf(wire.ErrNotNeeded,
+			"grid: recovery refused: the given directories hold %d of %d voters, which is a majority; start their members",
+			alive, voters)
 	}
 	var lost []roster.MemberID
 	var unstated []string
@@ -192,14 +205,16 @@ func missing(newest *recoverDir, given map[roster.MemberID]string, stated []rost
 	}
 	for _, id := range stated {
 		if !slices.Contains(lost, id) {
-			return nil, refusal.Invalid("recover: --lost %.40q is not a voter or a disk of grid %s whose directory is missing", string(id), newest.id.Grid)
+			return nil, refusal.Invalid("recover: --lost %.40q is not a voter or a disk of grid %s whose directory is missing",
+				string(id), newest.id.Grid)
 		}
 	}
 	slices.Sort(lost)
 	slices.Sort(unstated)
 	if len(unstated) > 0 {
-		return nil, failure.Errorf(wire.ErrNotConfirmed, "grid: nothing was done: directories of members of grid %s are missing. If those members are gone for good, and do not run, confirm with: %s; "+
-			"otherwise start them, or give their directories as well", newest.id.Grid, strings.Join(unstated, " "))
+		return nil, failure.Errorf(wire.ErrNotConfirmed,
+			"grid: nothing was done: directories of members of grid %s are missing. If those members are gone for good, and do not run, confirm with: %s; "+
+				"otherwise start them, or give their directories as well", newest.id.Grid, strings.Join(unstated, " "))
 	}
 	return lost, nil
 }

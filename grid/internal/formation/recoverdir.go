@@ -104,7 +104,8 @@ func (d *recoverDir) load() (err error) {
 		return err
 	}
 	if err := boltfile.Guard(d.read); err != nil {
-		return refusal.Invalid("recover: %s or %s cannot be read: %v; leave the directory out, and state its member %s as lost",
+		return refusal.Invalid(
+			"recover: %s or %s cannot be read: %v; leave the directory out, and state its member %s as lost",
 			filepath.Join(d.path, raftlog.File), filepath.Join(d.path, raftlog.SnapshotDir), err, d.id.Member)
 	}
 	return nil
@@ -169,14 +170,16 @@ func (p *recoverPlan) checkDirs(dirs []*recoverDir) error {
 	var given []roster.MemberID
 	for _, d := range dirs {
 		if d.plan == nil && d.id.Grid != p.Old && d.id.Grid != p.Grid {
-			return refusal.Invalid("recover: %s is of grid %s, and the recovery that was begun is of grid %s", d.path, d.id.Grid, p.Old)
+			return refusal.Invalid("recover: %s is of grid %s, and the recovery that was begun is of grid %s", d.path,
+				d.id.Grid, p.Old)
 		}
 		given = append(given, d.id.Member)
 	}
 	slices.Sort(given)
 	want := slices.Sorted(slices.Values(p.Members))
 	if !slices.Equal(given, want) {
-		return refusal.Invalid("recover: a recovery was begun with the directories of members %v; give exactly those, not %v", want, given)
+		return refusal.Invalid("recover: a recovery was begun with the directories of members %v; give exactly those, not %v",
+			want, given)
 	}
 	return nil
 }
@@ -222,11 +225,12 @@ func (p *recoverPlan) keep(d *recoverDir) error {
 	return nil
 }
 
-// replaceLog replaces the log by the first entries of the new grid.
+// replaceLog replaces the log by the new grid's first entries.
 func (p *recoverPlan) replaceLog(d *recoverDir) error {
 	var entries []*raft.Log
 	for i, e := range p.Entries {
-		entries = append(entries, &raft.Log{Index: uint64(i + 1), Term: 1, Type: e.Type, Data: e.Data, AppendedAt: p.At.Time()})
+		entries = append(entries, &raft.Log{Index: uint64(i + 1), Term: 1, Type: e.Type, Data: e.Data,
+			AppendedAt: p.At.Time()})
 	}
 	return d.stores.Disk.Replace(p.Logs[d.id.Member], 1, entries)
 }

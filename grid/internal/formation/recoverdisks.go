@@ -9,14 +9,15 @@ import (
 
 // A recovery takes the definitions from the directories that are given: see package recovery.
 
-// openDefinitions opens the definitions of a directory.
+// openDefinitions opens a directory's definitions.
 func (d *recoverDir) openDefinitions() (err error) {
 	d.definitions, err = definitions.Open(d.path, d.id.Member)
 	if err != nil {
 		return refusal.Invalid("recover: %v; leave the directory out, and state its member as lost", err)
 	}
 	if grid := d.definitions.Grid(); d.plan == nil && !grid.IsZero() && grid != d.id.Grid {
-		return refusal.Invalid("recover: %s has the definitions of grid %s and the identity of grid %s; put back the files that belong together",
+		return refusal.Invalid(
+			"recover: %s has the definitions of grid %s and the identity of grid %s; put back the files that belong together",
 			d.path, grid, gridName(d.id.Grid))
 	}
 	return nil

@@ -42,7 +42,7 @@ func (d *deps) latestTime() clustertime.Tick {
 	return max(d.clock.Now(), d.state.Handles.Now())
 }
 
-// nextTenure resets this member to one that has never been in a grid, except for its own handles and
+// nextTenure resets this member to a state before its first grid, except for its own handles and
 // its time bounds.
 func (f *Formation) nextTenure() {
 	f.raft.Reset()

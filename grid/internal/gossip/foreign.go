@@ -11,20 +11,20 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Two grids of one name may meet by gossip. Each refuses the members of the other, and
+// Two grids with one name may meet by gossip. Each rejects the other's members, and
 // logs it. The methods that memberlist calls run under its lock and only record.
 
 const (
 	// staleNews is the time after a peer's last message in which an older one may still arrive.
 	staleNews = 10 * time.Second
-	// foreignLoggedAfter is the time that foreign members must be present before they are logged: one that is
+	// foreignLoggedAfter is the time that foreign members must be present before they are logged: a member
 	// just leaving its grid does not count.
 	foreignLoggedAfter = 2 * time.Second
 	// foreignRemembered is the retention of a foreign member after its last message.
 	foreignRemembered = time.Minute
 )
 
-// foreignMember is a member of another grid of the same name.
+// foreignMember is a member of another grid with the same name.
 type foreignMember struct {
 	Grid roster.GridID
 	Addr string // of its gossip
@@ -78,7 +78,7 @@ func (g *Gossip) NotifyMerge(nodes []*memberlist.Node) error {
 	return nil
 }
 
-// isForeign reports whether a peer is of another grid than this member. The caller
+// isForeign reports whether a peer belongs to another grid than this member. The caller
 // holds g.mu.
 func (g *Gossip) isForeign(p Peer) bool {
 	return !g.own.IsZero() && !p.Grid.IsZero() && p.Grid != g.own && p.Incarnation != g.cfg.Self
@@ -149,7 +149,7 @@ func (g *Gossip) newForeign(now time.Time) (own roster.GridID, tell []foreignMem
 	return g.own, tell
 }
 
-// ForeignAdvice is the remedy for two grids of one name.
+// ForeignAdvice is the remedy for two grids with one name.
 const ForeignAdvice = "stop one of them, or give it another Name"
 
 // ForeignMembers describes the foreign members that were logged.
@@ -169,7 +169,7 @@ func (g *Gossip) ForeignMembers() []string {
 	return out
 }
 
-// ForeignCount returns how many members of other grids are remembered.
+// ForeignCount returns the number of remembered foreign members.
 func (g *Gossip) ForeignCount() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -62,7 +62,8 @@ func FuzzGossipNode(f *testing.F) {
 func hearing() *Gossip {
 	clock := handles.NewExactClock()
 	return silent(Config{
-		Self: "aaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb", Grid: roster.GridID{1}, State: state.New(clock, clock), Log: slog.New(slog.DiscardHandler),
+		Self: "aaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb", Grid: roster.GridID{1}, State: state.New(clock, clock),
+		Log: slog.New(slog.DiscardHandler),
 	})
 }
 

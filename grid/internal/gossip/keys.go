@@ -22,9 +22,10 @@ func (g *Gossip) SetKeys(keys [][]byte) error {
 	return g.keys.Set(keys)
 }
 
-// reportRefused logs messages of processes that have another key, or none.
+// reportRefused logs messages from processes that have another key, or none.
 func (g *Gossip) reportRefused(err error) {
-	g.cfg.Library.Report(slog.LevelWarn, "gossip message refused", "a process has another gossip key", "error", err.Error())
+	g.cfg.Library.Report(slog.LevelWarn, "gossip message refused", "a process has another gossip key", "error",
+		err.Error())
 }
 
 // Hindrance returns the reason that this member has no peers, if a dialed process has given one:

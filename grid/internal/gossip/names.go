@@ -10,7 +10,7 @@ import (
 // MaxName bounds a member's name in bytes.
 const MaxName = 63
 
-// rememberedNames bounds how many names of members are kept that are not alive.
+// rememberedNames bounds the number of names kept for members that are not alive.
 const rememberedNames = 1024
 
 // CheckName refuses a name that would not fit tables and log lines: it has 1 to MaxName
@@ -42,7 +42,7 @@ func notInNames(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_", r)
 }
 
-// Name returns the name of a current or past member, "" if unknown.
+// Name returns a current or past member's name, "" if unknown.
 func (g *Gossip) Name(inc roster.Incarnation) string {
 	if g == nil {
 		return ""
@@ -87,7 +87,7 @@ func (g *Gossip) Learn(inc roster.Incarnation, name string) {
 	}
 }
 
-// remember keeps the name of a member, also after its end. mu must be held.
+// remember keeps a member's name, also after its end. mu must be held.
 func (g *Gossip) remember(p Peer) {
 	if p.Name == "" {
 		return

@@ -22,7 +22,8 @@ func TestCheckName(t *testing.T) {
 			t.Errorf("%q: %v, want %q", name, err, reason)
 		}
 	}
-	for host, want := range map[string]string{"web-1": "web-1", "my host\u00e9": "my-host-", strings.Repeat("x", 70): strings.Repeat("x", MaxName)} {
+	for host, want := range map[string]string{"web-1": "web-1", "my host\u00e9": "my-host-",
+		strings.Repeat("x", 70): strings.Repeat("x", MaxName)} {
 		if got := NameOf(host); got != want || CheckName(got) != nil {
 			t.Errorf("host %q is called %q, want %q", host, got, want)
 		}
@@ -71,10 +72,12 @@ func TestNamesOutliveTheirMembers(t *testing.T) {
 // sent without its name.
 func TestLongAddressesLeaveNoRoomForAName(t *testing.T) {
 	g := hearing()
-	about := Peer{Raft: strings.Repeat("r", 253) + ":7947", API: strings.Repeat("a", 150) + ":7948", Name: strings.Repeat("n", MaxName)}
+	about := Peer{Raft: strings.Repeat("r", 253) + ":7947", API: strings.Repeat("a", 150) + ":7948",
+		Name: strings.Repeat("n", MaxName)}
 	g.cfg.About = func() Peer { return about }
 	var got Peer
-	if err := wire.DecodeTolerant(wire.MsgPack, g.NodeMeta(512), &got); err != nil || got.Raft != about.Raft || got.API != about.API || got.Name != "" {
+	if err := wire.DecodeTolerant(wire.MsgPack, g.NodeMeta(512), &got); err != nil || got.Raft != about.Raft ||
+		got.API != about.API || got.Name != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if err := wire.DecodeTolerant(wire.MsgPack, g.NodeMeta(600), &got); err != nil || got.Name != about.Name {

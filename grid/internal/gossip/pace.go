@@ -54,13 +54,18 @@ const (
 func (p Pace) Check() error {
 	var faults []error
 	if p.Interval != 0 && (p.Interval < MinInterval || p.Interval > MaxInterval) {
-		faults = append(faults, refusal.Invalid("Gossip.Interval is %v; give %v to %v, or 0 for %v", p.Interval, MinInterval, MaxInterval, defaultInterval))
+		faults = append(faults, refusal.Invalid("Gossip.Interval is %v; give %v to %v, or 0 for %v", p.Interval, MinInterval,
+			MaxInterval, defaultInterval))
 	}
-	if interval := p.withDefaults().Interval; len(faults) == 0 && p.Timeout != 0 && (p.Timeout < MinTimeout || p.Timeout >= interval) {
-		faults = append(faults, refusal.Invalid("Gossip.Timeout is %v; give %v or more and less than Gossip.Interval (%v), or 0 for half of it", p.Timeout, MinTimeout, interval))
+	if interval := p.withDefaults().Interval; len(faults) == 0 && p.Timeout != 0 &&
+		(p.Timeout < MinTimeout || p.Timeout >= interval) {
+		faults = append(faults,
+			refusal.Invalid("Gossip.Timeout is %v; give %v or more and less than Gossip.Interval (%v), or 0 for half of it",
+				p.Timeout, MinTimeout, interval))
 	}
 	if p.Cycles < 0 || p.Cycles > MaxCycles {
-		faults = append(faults, refusal.Invalid("Gossip.Cycles is %d; give 1 to %d, or 0 for as many as last %v", p.Cycles, MaxCycles, defaultSuspicion))
+		faults = append(faults, refusal.Invalid("Gossip.Cycles is %d; give 1 to %d, or 0 for as many as last %v", p.Cycles,
+			MaxCycles, defaultSuspicion))
 	}
 	return errors.Join(faults...)
 }
@@ -83,7 +88,7 @@ func (p Pace) spreadEvery() time.Duration {
 	return min(2*p.withDefaults().Interval, spreadMax)
 }
 
-// apply sets the pace of memberlist.
+// apply sets memberlist's pace.
 func (p Pace) apply(conf *memberlist.Config) {
 	p = p.withDefaults()
 	conf.ProbeInterval, conf.ProbeTimeout = p.Interval, p.Timeout

@@ -30,7 +30,8 @@ func TestPaceBounds(t *testing.T) {
 		{Pace{Cycles: MaxCycles + 1}, "Gossip.Cycles is 101"},
 	} {
 		err := test.pace.Check()
-		if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), test.want)) {
+		if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, sequencer.ErrInvalidConfig) ||
+			!strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%+v: %v, want %q", test.pace, err, test.want)
 		}
 	}
@@ -48,13 +49,16 @@ func TestPaceOfMemberlist(t *testing.T) {
 		want set
 	}{
 		{Pace{}, set{time.Second, 500 * time.Millisecond, 2 * time.Second, 30 * time.Second, 1, 2}},
-		{Pace{Interval: 300 * time.Millisecond}, set{300 * time.Millisecond, 150 * time.Millisecond, 600 * time.Millisecond, 30 * time.Second, 4, 8}},
-		{Pace{Interval: 3 * time.Second, Timeout: time.Second, Cycles: 5}, set{3 * time.Second, time.Second, 2 * time.Second, 30 * time.Second, 5, 1}},
+		{Pace{Interval: 300 * time.Millisecond}, set{300 * time.Millisecond, 150 * time.Millisecond, 600 * time.Millisecond,
+			30 * time.Second, 4, 8}},
+		{Pace{Interval: 3 * time.Second, Timeout: time.Second, Cycles: 5}, set{3 * time.Second, time.Second, 2 * time.Second,
+			30 * time.Second, 5, 1}},
 		{Pace{Interval: time.Minute}, set{time.Minute, 30 * time.Second, 2 * time.Second, time.Minute, 1, 1}},
 	} {
 		conf := memberlist.DefaultLANConfig()
 		test.pace.apply(conf)
-		got := set{conf.ProbeInterval, conf.ProbeTimeout, conf.GossipInterval, conf.PushPullInterval, conf.SuspicionMult, conf.AwarenessMaxMultiplier}
+		got := set{conf.ProbeInterval, conf.ProbeTimeout, conf.GossipInterval, conf.PushPullInterval, conf.SuspicionMult,
+			conf.AwarenessMaxMultiplier}
 		if got != test.want || conf.SuspicionMaxTimeoutMult != 3 {
 			t.Errorf("%+v: memberlist has %+v, want %+v", test.pace, got, test.want)
 		}

@@ -20,7 +20,8 @@ func node(t *testing.T, n int, of roster.GridID) *memberlist.Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &memberlist.Node{Name: fmt.Sprintf("%016x-%016x", n, 1), Addr: net.IPv4(10, 0, 0, byte(n)), Port: 7946, Meta: meta}
+	return &memberlist.Node{Name: fmt.Sprintf("%016x-%016x", n, 1), Addr: net.IPv4(10, 0, 0, byte(n)), Port: 7946,
+		Meta: meta}
 }
 
 // TestPeersAreOneSliceUntilAChange: the list is made again when a member comes, goes, says
@@ -41,8 +42,10 @@ func TestPeersAreOneSliceUntilAChange(t *testing.T) {
 	}{
 		{"a member", func() { g.NotifyJoin(node(t, 2, g.own)) }, []string{"10.0.0.2:7948"}},
 		{"a member before it", func() { g.NotifyJoin(node(t, 1, g.own)) }, []string{"10.0.0.1:7948", "10.0.0.2:7948"}},
-		{"one without a grid", func() { g.NotifyJoin(node(t, 3, roster.GridID{})) }, []string{"10.0.0.1:7948", "10.0.0.2:7948", "10.0.0.3:7948"}},
-		{"it joins another grid", func() { g.NotifyUpdate(node(t, 3, roster.GridID{9})) }, []string{"10.0.0.1:7948", "10.0.0.2:7948"}},
+		{"one without a grid", func() { g.NotifyJoin(node(t, 3, roster.GridID{})) },
+			[]string{"10.0.0.1:7948", "10.0.0.2:7948", "10.0.0.3:7948"}},
+		{"it joins another grid", func() { g.NotifyUpdate(node(t, 3, roster.GridID{9})) },
+			[]string{"10.0.0.1:7948", "10.0.0.2:7948"}},
 		{"one moves", func() {
 			moved := node(t, 2, g.own)
 			moved.Meta = node(t, 7, g.own).Meta

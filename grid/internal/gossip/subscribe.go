@@ -28,7 +28,8 @@ func (g *Gossip) Subscribe(ctx context.Context, addr string) error {
 	case g.subscribes <- struct{}{}:
 		defer func() { <-g.subscribes }()
 	default:
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: %d members are joined by request already; try again", subscribesMax)
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: %d members are joined by request already; try again",
+			subscribesMax)
 	}
 	addrs, err := transport.Lookup(ctx, g.cfg.Network, addr, g.cfg.JoinPort)
 	failed := []error{err}
@@ -47,7 +48,8 @@ func (g *Gossip) Subscribe(ctx context.Context, addr string) error {
 	}
 	// The caller receives a generic text: the cause describes this host and its network.
 	g.cfg.Log.Info("no member joined by request", "addr", addr, "error", errors.Join(failed...))
-	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member of this grid answers gossip at %.100s; check the address, start the member there, and try again (the log of this member has the cause)", addr)
+	return failure.Errorf(sequencer.ErrUnavailable,
+		"grid: no member of this grid answers gossip at %.100s; check the address, start the member there, and try again (the log of this member has the cause)", addr)
 }
 
 // join exchanges states with the member at an IP:port, unless it is already a peer.
@@ -69,7 +71,8 @@ func (g *Gossip) join(addr string) error {
 		return differs
 	}
 	if strings.Contains(err.Error(), errForeign.Error()) { // memberlist keeps the text alone
-		return failure.Errorf(wire.ErrForeignGrid, "grid: the member at %s belongs to another grid of the same name; %s", addr, ForeignAdvice)
+		return failure.Errorf(wire.ErrForeignGrid, "grid: the member at %s belongs to another grid of the same name; %s",
+			addr, ForeignAdvice)
 	}
 	return fmt.Errorf("%s: %w", addr, err)
 }

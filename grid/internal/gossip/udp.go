@@ -45,7 +45,8 @@ func (g *Gossip) noteTCPOnly(name string) {
 	}
 	g.mu.Unlock()
 	if peer && u.isBlocked() {
-		g.cfg.Library.Report(slog.LevelWarn, "gossip packets not answered; gossip uses TCP, and is slow", "allow UDP and TCP on the gossip ports of all members", "addr", p.Gossip)
+		g.cfg.Library.Report(slog.LevelWarn, "gossip packets not answered; gossip uses TCP, and is slow",
+			"allow UDP and TCP on the gossip ports of all members", "addr", p.Gossip)
 	}
 }
 

@@ -19,7 +19,8 @@ func TestLostPacketIsNoBlockedUDP(t *testing.T) {
 		g.cfg.Library = librarylog.New(slog.New(slog.DiscardHandler), func() time.Duration { return time.Since(began) })
 		p := Peer{Incarnation: fuzzedNode, Gossip: "10.0.0.2:7946"}
 		g.setAlive(p, "")
-		name, found := probedByTCP("[WARN] memberlist: Was able to connect to " + fuzzedNode + " over TCP but UDP probes failed, network may be misconfigured")
+		name, found := probedByTCP("[WARN] memberlist: Was able to connect to " + fuzzedNode +
+			" over TCP but UDP probes failed, network may be misconfigured")
 		if !found || name != fuzzedNode {
 			t.Fatalf("the line names %q", name)
 		}

@@ -94,7 +94,7 @@ func (h *Host) wake(id roster.PartitionID, p roster.Partition) {
 	}
 }
 
-// answer is the result of a request, with its view.
+// answer is a request's result, with its view.
 type answer[T any] struct {
 	value T
 	stamp wire.Stamp
@@ -108,7 +108,8 @@ func look[T any](ctx context.Context, o *actor, at func(v partition.View) (T, er
 }
 
 // askOwner has the owner of a name serve a request and waits for the answer.
-func askOwner[T any](ctx context.Context, h *Host, name string, request func(o *partition.Machine, v partition.View, reply func(T, error))) (T, wire.Stamp, error) {
+func askOwner[T any](ctx context.Context, h *Host, name string, request func(o *partition.Machine, v partition.View,
+	reply func(T, error))) (T, wire.Stamp, error) {
 	o, err := h.ownerOf(name)
 	if err != nil {
 		var none T
@@ -119,7 +120,8 @@ func askOwner[T any](ctx context.Context, h *Host, name string, request func(o *
 }
 
 // startAtOwner is askOwner for callers that must not wait: done is called once (see start).
-func startAtOwner[T any](ctx context.Context, h *Host, name string, request func(o *partition.Machine, v partition.View, reply func(T, error)), done func(T, wire.Stamp, error)) {
+func startAtOwner[T any](ctx context.Context, h *Host, name string, request func(o *partition.Machine, v partition.View,
+	reply func(T, error)), done func(T, wire.Stamp, error)) {
 	o, err := h.ownerOf(name)
 	if err != nil {
 		var none T

@@ -67,7 +67,8 @@ func TestPaceRefuses(t *testing.T) {
 					return
 				}
 				refused++
-				if later := new(wire.LaterError); !errors.Is(err, wire.ErrOverloaded) || !errors.As(err, &later) || later.After < newWait {
+				if later := new(wire.LaterError); !errors.Is(err, wire.ErrOverloaded) || !errors.As(err, &later) ||
+					later.After < newWait {
 					t.Errorf("refused: %v", err)
 				}
 			})

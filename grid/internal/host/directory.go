@@ -27,7 +27,8 @@ func (h *Host) Directory(ctx context.Context, in wire.DirectoryRequest) (wire.Di
 	if in.Known != nil && *in.Known == (wire.DirectoryVersion{Grid: stamp.Grid, Version: stamp.Version}) {
 		return wire.DirectoryResponse{Stamp: stamp, Window: r.Settings.Window, Same: true}, nil
 	}
-	out := wire.DirectoryResponse{Stamp: stamp, Name: r.Settings.Name, Window: r.Settings.Window, Owners: make([]int, len(r.Partitions))}
+	out := wire.DirectoryResponse{Stamp: stamp, Name: r.Settings.Name, Window: r.Settings.Window,
+		Owners: make([]int, len(r.Partitions))}
 	index := map[roster.Incarnation]int{}
 	for i, member := range r.Members {
 		index[member.Incarnation] = i
@@ -46,7 +47,8 @@ func (h *Host) Directory(ctx context.Context, in wire.DirectoryRequest) (wire.Di
 // awaitMove returns when a request for the directory is to be answered.
 func (h *Host) awaitMove(ctx context.Context, in wire.DirectoryRequest) error {
 	if in.Wait < 0 || in.Wait > wire.MaxDirectoryWait {
-		return failure.Errorf(wire.ErrBadRequest, "grid: directory: wait is %d ms; give 0 to %d", in.Wait, wire.MaxDirectoryWait)
+		return failure.Errorf(wire.ErrBadRequest, "grid: directory: wait is %d ms; give 0 to %d", in.Wait,
+			wire.MaxDirectoryWait)
 	}
 	if owner, moved := ownerNow(h.state.Roster(), in); in.NotAt != "" && !moved && h.cfg.Awaited != nil {
 		h.cfg.Awaited(in, owner)
@@ -77,7 +79,7 @@ func (h *Host) awaitMove(ctx context.Context, in wire.DirectoryRequest) error {
 	}
 }
 
-// ownerNow returns the owner of a partition, and reports whether that is not at the address in a
+// ownerNow returns a partition's owner, and reports whether that is not at the address in a
 // request. A partition that there is not has moved, too: the request is about another grid.
 func ownerNow(r *roster.Roster, in wire.DirectoryRequest) (owner roster.Member, moved bool) {
 	if in.Partition < 0 || in.Partition >= len(r.Partitions) {

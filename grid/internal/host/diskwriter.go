@@ -42,7 +42,8 @@ type diskWrite struct {
 }
 
 func newDiskWriter(store committer, grid func() roster.GridID, broken func() bool, failed func(error)) *diskWriter {
-	return &diskWriter{store: store, grid: grid, broken: broken, failed: failed, wake: make(chan struct{}, 1), waiting: map[roster.PartitionID]diskWrite{}}
+	return &diskWriter{store: store, grid: grid, broken: broken, failed: failed, wake: make(chan struct{}, 1),
+		waiting: map[roster.PartitionID]diskWrite{}}
 }
 
 // add hands a write over. done is called once, from another goroutine, unless the
@@ -63,7 +64,8 @@ func (d *diskWriter) add(id roster.PartitionID, w partition.Write, done func(err
 func (d *diskWriter) take() []diskWrite {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	writes := slices.SortedFunc(maps.Values(d.waiting), func(a, b diskWrite) int { return cmp.Compare(a.Partition, b.Partition) })
+	writes := slices.SortedFunc(maps.Values(d.waiting),
+		func(a, b diskWrite) int { return cmp.Compare(a.Partition, b.Partition) })
 	clear(d.waiting)
 	return writes
 }

@@ -52,13 +52,15 @@ func newLonely(t *testing.T) *lonely {
 	raft.SetNode(&raftlog.Node{}) // it takes part, and has no leader
 	m := New(Config{
 		Self: ownerInc, Grid: inGrid, State: known, Life: life, Log: log, Raft: raft, Events: api.NewEvents(),
-		Caller:        api.Caller{HTTP: http, Grid: inGrid, Claim: func() roster.Claim { return "" }, Library: librarylog.New(log, clock.Mono)},
+		Caller: api.Caller{HTTP: http, Grid: inGrid, Claim: func() roster.Claim { return "" },
+			Library: librarylog.New(log, clock.Mono)},
 		ReportEarlier: func(clustertime.Tick) {},
 		ReportHeld:    func(context.Context, wire.HeldRequest) error { return errors.New("cut") },
 		Changed:       func() {},
 	})
 	l := &lonely{t: t, m: m}
-	form := roster.Form{Grid: roster.GridID{1}, Ceiling: 1_000_000, Settings: roster.Settings{Name: "g", Partitions: 1, Backups: 1, Window: 15000}}
+	form := roster.Form{Grid: roster.GridID{1}, Ceiling: 1_000_000, Settings: roster.Settings{Name: "g", Partitions: 1,
+		Backups: 1, Window: 15000}}
 	l.apply(roster.Command{Form: &form})
 	l.change(roster.Change{
 		Join: []roster.Member{{Incarnation: ownerInc, API: "a:1"}, {Incarnation: backupInc, API: "b:1"}},
@@ -270,7 +272,8 @@ func TestAnswersWaitForTheirRecord(t *testing.T) {
 			t.Errorf("the whole set was extended until %d with an unacknowledged one", until)
 		}
 		l.holds(3)
-		for what, call := range map[string]<-chan error{"renewal of the second": early, "second attach": second, "again": again} {
+		for what, call := range map[string]<-chan error{"renewal of the second": early, "second attach": second,
+			"again": again} {
 			l.answered(what, call, true)
 		}
 		if until := l.set(ref); until != l.m.state.Roster().Ceiling {
@@ -291,9 +294,11 @@ func TestAnswersWaitForTheirRecord(t *testing.T) {
 func (l *lonely) set(ref wire.Sequencer) (until clustertime.Tick) {
 	r, _ := ref.Ref()
 	set := wire.ClaimSet{Count: 2}
-	table, _ := look(l.m.ctx, l.o, func(partition.View) (partition.TableState, error) { return l.o.machine.Table().Snapshot(), nil })
+	table, _ := look(l.m.ctx, l.o,
+		func(partition.View) (partition.TableState, error) { return l.o.machine.Table().Snapshot(), nil })
 	for _, s := range table.Records[0].Slots {
-		set.Print = set.Print.With(sequencer.PrintOf(r.Life, sequencer.Attachment{ID: s.ID, Node: s.Node, Grant: sequencer.Grant{From: s.From}}))
+		set.Print = set.Print.With(sequencer.PrintOf(r.Life,
+			sequencer.Attachment{ID: s.ID, Node: s.Node, Grant: sequencer.Grant{From: s.From}}))
 	}
 	done := l.begin(func(ctx context.Context) error {
 		until = l.m.renewSet(ctx, wire.RenewRequest{Holder: "h", Grid: roster.GridID{1}}, set)
@@ -356,7 +361,8 @@ func TestLateRenewalAfterDetachAttachesNothing(t *testing.T) {
 				t.Errorf("a late %s: %v", what, err)
 			}
 		}
-		tenants, _ := look(l.m.ctx, l.o, func(partition.View) ([]partition.Tenant, error) { return l.o.machine.Table().Tenants(), nil })
+		tenants, _ := look(l.m.ctx, l.o,
+			func(partition.View) ([]partition.Tenant, error) { return l.o.machine.Table().Tenants(), nil })
 		if len(tenants) > 0 {
 			t.Errorf("attached again: %v", tenants)
 		}

@@ -136,7 +136,8 @@ func (o *actor) tell(j job) {
 // start puts a request to an actor; done is called once with the answer, or when ctx or the
 // tenure has ended. It is await for callers that must not wait. After an error done has a
 // goroutine of its own, since errors are written to logs.
-func start[T any](ctx context.Context, o *actor, request func(v partition.View, reply func(T, error)), done func(T, wire.Stamp, error)) {
+func start[T any](ctx context.Context, o *actor, request func(v partition.View, reply func(T, error)),
+	done func(T, wire.Stamp, error)) {
 	var answered atomic.Bool
 	finish := func(value T, s wire.Stamp, err error) {
 		switch {

@@ -112,7 +112,8 @@ func TestDetachedNodeStaysReservedUntilExtendedEnd(t *testing.T) {
 					time.Sleep(20 * time.Second)
 				} else {
 					back := l.begin(func(ctx context.Context) error {
-						_, err := l.m.Detach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{1}, LastUsed: ceiling - 1})
+						_, err := l.m.Detach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{1},
+							LastUsed: ceiling - 1})
 						return err
 					})
 					l.holds(3)

@@ -73,7 +73,8 @@ func TestRatesAreBounded(t *testing.T) {
 // TestSite: one IPv6 host may use a whole /64.
 func TestSite(t *testing.T) {
 	for host, want := range map[string]string{
-		"10.1.2.3": "10.1.2.3", "::ffff:10.1.2.3": "10.1.2.3", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64", "pipe": "pipe",
+		"10.1.2.3": "10.1.2.3", "::ffff:10.1.2.3": "10.1.2.3", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64",
+		"fe80::1%eth0": "fe80::/64", "pipe": "pipe",
 	} {
 		if got := site(host); got != want {
 			t.Errorf("%s: %s, want %s", host, got, want)

@@ -45,7 +45,8 @@ func TestNothingLeavesOfAnEarlierOwner(t *testing.T) {
 					return
 				}
 				later := roster.Term(l.m.state.Roster().Version) + 1
-				l.delivered(l.m.state.Roster().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: 1}, Newest: later})
+				l.delivered(l.m.state.Roster().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: 1},
+					Newest: later})
 				l.answered("open, of a term that the roster does not show", open, false)
 				l.answered("open of an unknown name", unknown, false)
 				l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: backupInc}}})

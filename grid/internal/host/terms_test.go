@@ -103,7 +103,8 @@ func TestOwnerHearsOfLaterTerms(t *testing.T) {
 				ref := l.attached(1)
 				later := roster.Term(l.m.state.Roster().Version) + 1
 				attach := l.attach(ref, 2)
-				l.delivered(l.m.state.Roster().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: 3}, Newest: later, Gap: gap})
+				l.delivered(l.m.state.Roster().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: 3},
+					Newest: later, Gap: gap})
 				l.answered("attach", attach, false)
 				if err := <-l.renew(ref, 1, 0); err != nil {
 					t.Errorf("a renewal when a later term was told of: %v", err)
@@ -134,7 +135,8 @@ func TestJoinerIsAskedAtTheVersion(t *testing.T) {
 			number  uint64
 			admits  bool
 		}{{v - 1, 2, false}, {v, 1, false}, {v, 2, true}} {
-			l.delivered(reply.version, partition.Holds{Held: backup.Position{Term: l.term, Number: reply.number}, Newest: l.term})
+			l.delivered(reply.version, partition.Holds{Held: backup.Position{Term: l.term, Number: reply.number},
+				Newest: l.term})
 			var ready bool
 			var h roster.Holding
 			l.do(func(partition.View) { h, ready = l.o.machine.Admission() })

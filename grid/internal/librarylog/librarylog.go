@@ -39,7 +39,8 @@ func New(log *slog.Logger, mono func() time.Duration) *Log {
 // a moment ago. Arguments are keys and values, as slog takes them.
 func (l *Log) Report(level slog.Level, event, detail string, args ...any) {
 	l.mu.Lock()
-	omitted, admitted := l.reports.admit(level.String()+event+kindOf(fmt.Sprint(append([]any{detail}, args...)...)), l.mono())
+	omitted, admitted := l.reports.admit(level.String()+event+kindOf(fmt.Sprint(append([]any{detail}, args...)...)),
+		l.mono())
 	l.mu.Unlock()
 	if !admitted {
 		return

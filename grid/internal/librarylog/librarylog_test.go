@@ -75,9 +75,11 @@ func TestLibraryLevels(t *testing.T) {
 		lines = nil
 	}
 	raft := l.Raft()
-	raft.Error("failed to heartbeat to", "peer", "10.0.0.1:1", "error", errors.New("x509: expired"), "cmd", hclog.Fmt("%d-%d", 1, 2))
+	raft.Error("failed to heartbeat to", "peer", "10.0.0.1:1", "error", errors.New("x509: expired"), "cmd",
+		hclog.Fmt("%d-%d", 1, 2))
 	wants("WARN raft error reported detail=failed to heartbeat to peer=10.0.0.1:1 error=x509: expired cmd=1-2")
-	raft.Error("failed to heartbeat to", "peer", "10.0.0.2:1", "error", errors.New("x509: expired"), "cmd", hclog.Fmt("%d-%d", 3, 4))
+	raft.Error("failed to heartbeat to", "peer", "10.0.0.2:1", "error", errors.New("x509: expired"), "cmd",
+		hclog.Fmt("%d-%d", 3, 4))
 	wants("")
 	raft.Error("failed to heartbeat to", "peer", "10.0.0.2:1", "error", errors.New("connection refused"))
 	wants("WARN raft error reported detail=failed to heartbeat to peer=10.0.0.2:1 error=connection refused")
@@ -90,7 +92,8 @@ func TestLibraryLevels(t *testing.T) {
 	raft.Debug("vote granted")
 	wants("")
 	now = reportEvery
-	raft.Error("failed to heartbeat to", "peer", "10.0.0.1:1", "error", errors.New("x509: expired"), "cmd", hclog.Fmt("%d-%d", 5, 6))
+	raft.Error("failed to heartbeat to", "peer", "10.0.0.1:1", "error", errors.New("x509: expired"), "cmd",
+		hclog.Fmt("%d-%d", 5, 6))
 	wants("WARN raft error reported detail=failed to heartbeat to peer=10.0.0.1:1 error=x509: expired cmd=5-6 similar_omitted=1")
 
 	gossip := l.Lines("gossip")

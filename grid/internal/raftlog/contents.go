@@ -14,7 +14,7 @@ import (
 
 // Contents describes a log.
 type Contents struct {
-	Last    uint64 // index of the last entry, 0 = none
+	Last    uint64 // the last entry's index, 0 = none
 	Command bool   // the log has a command, or there is a snapshot
 }
 
@@ -84,7 +84,8 @@ const DamageAdvice = "start with an empty directory as a new member; if a majori
 	"and run `snowgrid recover` with the directories that can be read, and with --lost for the members of the others"
 
 func snapshotLost(dir string, index uint64) error {
-	return fmt.Errorf("%s has no readable snapshot of the first %d entries, which %s no longer holds; put it back if it was moved, else %s",
+	return fmt.Errorf(
+		"%s has no readable snapshot of the first %d entries, which %s no longer holds; put it back if it was moved, else %s",
 		filepath.Join(dir, SnapshotDir), index, File, DamageAdvice)
 }
 

@@ -33,7 +33,8 @@ func TestRaftLogIsBrokenByItsFirstFailedWrite(t *testing.T) {
 			var tried atomic.Int32
 			l.OnWrite(func(string, func() error) error { tried.Add(1); return raftlogtest.ErrDisk })
 			first := write(l)
-			if !errors.Is(first, raftlogtest.ErrDisk) || !strings.Contains(first.Error(), dir) || !strings.HasSuffix(first.Error(), raftlog.DiskAdvice) {
+			if !errors.Is(first, raftlogtest.ErrDisk) || !strings.Contains(first.Error(), dir) ||
+				!strings.HasSuffix(first.Error(), raftlog.DiskAdvice) {
 				t.Errorf("the error is %v", first)
 			}
 			select {
@@ -81,7 +82,8 @@ type node struct {
 func raftConfig(id raft.ServerID) *raft.Config {
 	conf := raft.DefaultConfig()
 	conf.LocalID = id
-	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = 200*time.Millisecond, 200*time.Millisecond, 100*time.Millisecond
+	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = 200*time.Millisecond, 200*time.Millisecond,
+		100*time.Millisecond
 	conf.CommitTimeout, conf.TrailingLogs = 5*time.Millisecond, 1
 	conf.Logger = hclog.NewNullLogger()
 	return conf
@@ -104,7 +106,8 @@ func startNodes(t *testing.T) []*node {
 	}
 	elected := make(chan raft.Observation, 16)
 	for _, n := range nodes {
-		if err := raft.BootstrapCluster(raftConfig(n.id), n.log, n.log, raft.NewInmemSnapshotStore(), n.trans, servers); err != nil {
+		if err := raft.BootstrapCluster(raftConfig(n.id), n.log, n.log, raft.NewInmemSnapshotStore(), n.trans,
+			servers); err != nil {
 			t.Fatal(err)
 		}
 		var err error

@@ -20,7 +20,7 @@ type followed struct {
 	voided map[roster.Claim]bool // claims under which this process serves no longer
 
 	mu       sync.Mutex            // guards the fields below, and orders the state's rosters
-	claims   map[roster.Claim]bool // of the rosters that were served
+	claims   map[roster.Claim]bool // from the rosters that were served
 	follower *follow.Follower
 	ended    bool // nothing that is pushed counts any longer
 }
@@ -38,7 +38,7 @@ func (f *followed) serve(r *roster.Roster, timed bool) {
 	}
 }
 
-// served returns the claims of rosters served now or earlier.
+// served returns the claims in rosters served now or earlier.
 func (f *followed) served() map[roster.Claim]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,7 +67,7 @@ func (f *followed) commit(at follow.Position, c roster.Command, now bool) (befor
 	return before, after, nil
 }
 
-// install takes over a snapshot of the log.
+// install installs a log snapshot.
 func (f *followed) install(i follow.Image) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *followed) install(i follow.Image) {
 	}
 }
 
-// log returns the roster of the log, which snapshots have.
+// log returns the log's roster, which snapshots have.
 func (f *followed) log() *roster.Roster {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,10 +137,11 @@ func (n *Node) Push(p Push) (at follow.Position, unfollowed bool, err error) {
 	return at, false, err
 }
 
-// Follow has a learner follow a leader that has answered its call with p, which has the key of
-// the call. It reports whether it does.
+// Follow has a learner follow a leader that has answered its call with p, which has the call's key.
+// It reports whether it does.
 func (n *Node) Follow(p Push) (bool, error) {
-	if n == nil || n.followed == nil || p.Key == "" || p.Leader == string(n.Server) || n.diverged.failure() != nil || !n.learned.begin(p) {
+	if n == nil || n.followed == nil || p.Key == "" || p.Leader == string(n.Server) || n.diverged.failure() != nil ||
+		!n.learned.begin(p) {
 		return false, nil
 	}
 	_, err := n.adopt(p)
@@ -156,7 +157,7 @@ func (n *Node) adopt(p Push) (at follow.Position, err error) {
 	return at, err
 }
 
-// Served returns the position of the roster that is served.
+// Served returns the served roster's position.
 func (n *Node) Served() follow.Position {
 	if n == nil || n.followed == nil {
 		return 0

@@ -22,10 +22,12 @@ func TestPushedRaises(t *testing.T) {
 		push := func(after follow.Position, fresh bool) error {
 			t.Helper()
 			raise := roster.Raise{Time: s.Roster().Time + 1000}
-			_, err := f.push([]follow.Entry{{After: after, At: after + 1, Command: roster.Command{From: r.Version, Raise: &raise}}}, follow.Image{}, fresh)
+			_, err := f.push([]follow.Entry{{After: after, At: after + 1,
+				Command: roster.Command{From: r.Version, Raise: &raise}}}, follow.Image{}, fresh)
 			return err
 		}
-		if err := push(5, false); err != nil || s.Roster().Ceiling <= r.Ceiling || s.Clock.Now() != 0 || s.LastRaise() != nil {
+		if err := push(5, false); err != nil || s.Roster().Ceiling <= r.Ceiling || s.Clock.Now() != 0 ||
+			s.LastRaise() != nil {
 			t.Errorf("a raise of unknown age: %v, ceiling %d, time %d", err, s.Roster().Ceiling, s.Clock.Now())
 		}
 		if err := push(6, true); err != nil || s.Clock.Now() == 0 || s.LastRaise() == nil {
@@ -57,7 +59,8 @@ func TestRaiseOfUnknownAgeCountsByTheLog(t *testing.T) {
 		f := newFollowed(r.Grid, s, nil)
 		f.install(follow.Image{At: 5, Roster: r})
 		c := roster.Command{From: r.Version, Raise: &roster.Raise{Time: r.Time + 1000}}
-		if at, err := f.push([]follow.Entry{{After: 5, At: 6, Command: c}}, follow.Image{}, false); at != 6 || err != nil || s.LastRaise() != nil {
+		if at, err := f.push([]follow.Entry{{After: 5, At: 6, Command: c}}, follow.Image{}, false); at != 6 || err != nil ||
+			s.LastRaise() != nil {
 			t.Fatalf("pushed: %d, %v", at, err)
 		}
 		if _, _, err := f.commit(6, c, true); err != nil || s.LastRaise() == nil || s.Clock.Now() == 0 {

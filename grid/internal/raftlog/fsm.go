@@ -16,12 +16,12 @@ import (
 type fsm struct {
 	followed *followed
 	diverged *divergence
-	last     raft.Log      // of the log at the start; the zero value if it was empty
-	term     func() uint64 // of Raft now, 0 while that starts
+	last     raft.Log      // the log's at the start; the zero value if it was empty
+	term     func() uint64 // Raft's current term, 0 while Raft starts
 	changed  func(before, after *roster.Roster)
 }
 
-// lastEntry returns the last entry of a log, the zero value if there is none.
+// lastEntry returns a log's last entry, the zero value if there is none.
 func lastEntry(logs raft.LogStore) (last raft.Log, err error) {
 	index, err := logs.LastIndex()
 	if err == nil && index > 0 {
@@ -100,7 +100,7 @@ type positionedSnapshot struct {
 	at follow.Position
 }
 
-// positionOf returns the position of a snapshot that positioned opened.
+// positionOf returns the position in a snapshot opened by positioned.
 func positionOf(from io.ReadCloser) (follow.Position, bool) {
 	for {
 		if s, ok := from.(positionedSnapshot); ok {

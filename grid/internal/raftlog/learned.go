@@ -15,7 +15,7 @@ type learned struct {
 	lead follow.Lead
 }
 
-// Push is a push of a leader, or its answer to a learner that begins to follow it.
+// Push is a leader's push, or its answer to a learner that begins to follow it.
 type Push struct {
 	follow.Told
 	Entries []follow.Entry

@@ -28,7 +28,7 @@ func (s *Server) noteLowered(before, after *roster.Roster) {
 	}
 }
 
-// DropUnread drops the entries of the log that an older release does not read, each time
+// DropUnread drops the log entries that an older release does not read, each time
 // when the roster no longer needs their protocol. It runs until ctx ends.
 func (s *Server) DropUnread(ctx context.Context) {
 	for {

@@ -27,7 +27,7 @@ type Node struct {
 
 	mu       sync.Mutex     // guards the fields below
 	ended    bool           // no proposal begins any longer
-	halted   bool           // no request of Raft begins any longer
+	halted   bool           // no Raft request begins any longer
 	requests sync.WaitGroup // of Raft, in progress
 	gone     chan struct{}  // closed when Raft ends; nil before the first request
 

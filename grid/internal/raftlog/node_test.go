@@ -31,7 +31,8 @@ func TestEveryShutdownClosesTheTransport(t *testing.T) {
 	node := &raftlog.Node{Raft: inRaft, Server: "a"}
 	node.Stop() // as of a member that steps down, and is closed meanwhile
 	if err := node.Shutdown(); err != nil || trans.closed == 0 || node.Runs() {
-		t.Errorf("after the shutdown: %v, the transport was closed %d times, the node runs: %v", err, trans.closed, node.Runs())
+		t.Errorf("after the shutdown: %v, the transport was closed %d times, the node runs: %v", err, trans.closed,
+			node.Runs())
 	}
 }
 
@@ -57,7 +58,8 @@ func TestPassingTheLeadEnds(t *testing.T) {
 			trans.Connect("b", other)
 			store := &stalling{raft.NewInmemStore(), make(chan struct{}, 1)}
 			servers := []raft.Server{{ID: "a", Address: "a"}, {ID: "b", Address: "b", Suffrage: raft.Nonvoter}}
-			if err := raft.BootstrapCluster(raftConfig("a"), store, store, raft.NewInmemSnapshotStore(), trans, raft.Configuration{Servers: servers}); err != nil {
+			if err := raft.BootstrapCluster(raftConfig("a"), store, store, raft.NewInmemSnapshotStore(), trans,
+				raft.Configuration{Servers: servers}); err != nil {
 				t.Fatal(err)
 			}
 			inRaft, err := raft.NewRaft(raftConfig("a"), machine{}, store, store, raft.NewInmemSnapshotStore(), trans)

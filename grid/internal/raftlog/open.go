@@ -36,7 +36,8 @@ func Open(dir string) (*Log, error) {
 	}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("grid: data directory %s is used by another process: stop it or choose another DataDir: %w", dir, err)
+		return nil, fmt.Errorf("grid: data directory %s is used by another process: stop it or choose another DataDir: %w",
+			dir, err)
 	case errors.Is(err, boltfile.ErrDamaged):
 		return nil, damaged(dir, File, err)
 	}
@@ -92,7 +93,7 @@ func openBolt(path string, options *bolt.Options) (file *os.File, db *bolt.DB, e
 	return file, db, err
 }
 
-// discard releases the file of a database that cannot be used, and its lock.
+// discard releases an unusable database's file, and its lock.
 func discard(f *os.File) {
 	unlock(f)
 	_ = f.Close()
@@ -101,7 +102,7 @@ func discard(f *os.File) {
 // madeByBolt is the transaction of a file that bbolt has made, before the first one of its user.
 const madeByBolt = 1
 
-// prepare creates the buckets of a new log, or verifies the content of one, and reads its ID.
+// prepare creates a new log's buckets, or verifies the content of one, and reads its ID.
 func (l *Log) prepare() error {
 	isNew := false
 	err := boltfile.Guard(func() error {

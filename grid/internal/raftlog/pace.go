@@ -18,7 +18,7 @@ const (
 	restAfter = 5 * time.Second
 )
 
-// pace sets the interval of the heartbeats of a node that leads.
+// pace sets a leading node's heartbeat interval.
 //
 //	          every server answers for restAfter
 //	quick ------------------------------------------> at rest

@@ -17,7 +17,8 @@ func TestLeaderAtRestHasSlowHeartbeats(t *testing.T) {
 		_, trans := raft.NewInmemTransport("a")
 		store := raft.NewInmemStore()
 		conf := raft.DefaultConfig()
-		conf.LocalID, conf.HeartbeatTimeout, conf.ElectionTimeout = "a", transport.HeartbeatTimeout, transport.HeartbeatTimeout
+		conf.LocalID, conf.HeartbeatTimeout, conf.ElectionTimeout = "a", transport.HeartbeatTimeout,
+			transport.HeartbeatTimeout
 		conf.LogLevel = "ERROR"
 		node, err := raft.NewRaft(conf, nil, store, store, raft.NewInmemSnapshotStore(), trans)
 		if err != nil {

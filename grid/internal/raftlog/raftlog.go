@@ -39,7 +39,7 @@ var errKeyNotFound = errors.New("not found")
 // successful one proves nothing about it. Stored entries can still be read.
 type Log struct {
 	Dir    string
-	ID     string // of this log; the member's identity names it
+	ID     string // this log's; the member's identity names it
 	db     *bolt.DB
 	broken chan struct{} // closed when a write has failed
 	writes measure.Histogram
@@ -267,7 +267,7 @@ func indexKey(index uint64) []byte {
 // Broken returns a channel that is closed when a write has failed.
 func (l *Log) Broken() <-chan struct{} { return l.broken }
 
-// NewID draws the name of a log.
+// NewID draws a log's name.
 func NewID() string {
 	b := make([]byte, 8)
 	_, _ = rand.Read(b) // never fails

@@ -144,7 +144,8 @@ func TestRaftLogStable(t *testing.T) {
 		}
 	}
 	value := []byte("value")
-	if err := errors.Join(l.Set([]byte("k"), value), l.SetUint64([]byte("n"), 1<<63+7), l.Set([]byte("empty"), nil)); err != nil {
+	if err := errors.Join(l.Set([]byte("k"), value), l.SetUint64([]byte("n"), 1<<63+7),
+		l.Set([]byte("empty"), nil)); err != nil {
 		t.Fatal(err)
 	}
 	value[0] = 'X'

@@ -52,7 +52,8 @@ func TestTimesOfTheLog(t *testing.T) {
 func formed(t *testing.T) *roster.Roster {
 	t.Helper()
 	const inc = "aaaaaaaaaaaaaaaa-0000000000000001"
-	form := roster.Form{Grid: roster.GridID{1}, Ceiling: 1, Settings: roster.Settings{Name: "g", Partitions: 1, Window: 15000}}
+	form := roster.Form{Grid: roster.GridID{1}, Ceiling: 1, Settings: roster.Settings{Name: "g", Partitions: 1,
+		Window: 15000}}
 	r, err := (&roster.Roster{}).Apply(roster.Command{Form: &form})
 	if err == nil {
 		r, err = r.Apply(roster.Command{From: r.Version, Change: &roster.Change{

@@ -18,9 +18,9 @@ import (
 // majority answers them after leaderTimeout; only a leader with a hanging disk does not.
 const requestsLimit = 2 * transport.HeartbeatTimeout
 
-// await starts a request of Raft and returns its result. All futures of Raft are awaited here: Raft
+// await starts a Raft request and returns its result. All futures of Raft are awaited here: Raft
 // never answers a request that is still in one of its queues when it ends. So none begins after
-// the node has begun to end, Raft ends when none is in progress, and one that is in progress after
+// the node has begun to end, Raft ends when none is in progress, and a request in progress after
 // requestsLimit returns raft.ErrRaftShutdown.
 func (n *Node) await(start func() raft.Future) error {
 	n.mu.Lock()
@@ -53,7 +53,7 @@ func (n *Node) goneLocked() chan struct{} {
 }
 
 // halt lets no request of Raft begin any longer, and returns when none is in progress or
-// requestsLimit has passed. Then those that are left return.
+// requestsLimit has passed. Then the remaining ones return.
 func (n *Node) halt() {
 	n.mu.Lock()
 	n.halted = true

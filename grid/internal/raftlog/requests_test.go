@@ -39,7 +39,8 @@ func startBusy(t *testing.T) (node *raftlog.Node, release func()) {
 	store, fsm := raft.NewInmemStore(), busy{turn: make(chan struct{}, 1)}
 	servers := []raft.Server{{ID: "a", Address: "a"}, {ID: "b", Address: "b", Suffrage: raft.Nonvoter}}
 	snaps := raft.NewInmemSnapshotStore()
-	if err := raft.BootstrapCluster(raftConfig("a"), store, store, snaps, trans, raft.Configuration{Servers: servers}); err != nil {
+	if err := raft.BootstrapCluster(raftConfig("a"), store, store, snaps, trans,
+		raft.Configuration{Servers: servers}); err != nil {
 		t.Fatal(err)
 	}
 	inRaft, err := raft.NewRaft(raftConfig("a"), fsm, store, store, snaps, trans)

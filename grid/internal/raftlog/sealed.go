@@ -13,14 +13,14 @@ import (
 
 // Every value of the file has a checksum of its own, which each read verifies, and one
 // value is the seal: the number of all keys and the sum of their digests. Every transaction
-// updates it, so an open finds a key that was lost, and one that was deleted and is back.
+// updates it, so an open finds a key that was lost, and a deleted key that has returned.
 //
 //	about    id       --> name of the log, checksum
 //	         seal     --> format 1, keys 8, sum of digests 8, checksum 4
 //	entries  index 8  --> entry (entry.go)
 //	stable   key      --> value, checksum 4
 
-// logFormat is the format of the file.
+// logFormat is the file's format.
 const logFormat = 2
 
 var (
@@ -58,7 +58,7 @@ func checksum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
 }
 
-// seal counts the keys of the file, and adds up their digests.
+// seal counts the file's keys, and adds up their digests.
 type seal struct{ keys, sum uint64 }
 
 // digest returns the contribution of one key to the sum, in any order.
@@ -106,7 +106,7 @@ func decodeSeal(stored []byte) (s seal, err error) {
 	return seal{keys: binary.BigEndian.Uint64(b[1:]), sum: binary.BigEndian.Uint64(b[9:])}, nil
 }
 
-// editor makes the changes of one transaction, and keeps the seal.
+// editor makes one transaction's changes, and keeps the seal.
 type editor struct {
 	tx   *bolt.Tx
 	seal seal
@@ -159,7 +159,7 @@ func (e *editor) clear(bucket, first, last []byte) error {
 	return nil
 }
 
-// verify reads everything in the file, and returns the name of the log.
+// verify reads everything in the file, and returns the log's name.
 func verify(tx *bolt.Tx) (id string, err error) {
 	for _, name := range buckets {
 		if tx.Bucket(name) == nil {

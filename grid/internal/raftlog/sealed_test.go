@@ -51,7 +51,8 @@ func refused(t *testing.T, dir string) {
 	if err == nil {
 		_ = l.Close()
 	}
-	if !errors.Is(err, boltfile.ErrDamaged) || !strings.Contains(err.Error(), filepath.Join(dir, raftlog.File)) || !strings.Contains(err.Error(), "empty directory") {
+	if !errors.Is(err, boltfile.ErrDamaged) || !strings.Contains(err.Error(), filepath.Join(dir, raftlog.File)) ||
+		!strings.Contains(err.Error(), "empty directory") {
 		t.Errorf("open: %v, want ErrDamaged, the file and the remedy", err)
 	}
 }
@@ -70,7 +71,8 @@ func TestLostKeyOfTheLogIsDamage(t *testing.T) {
 		"seal lost":     func(tx *bolt.Tx) error { return tx.Bucket([]byte("about")).Delete([]byte("seal")) },
 		"a bucket lost": func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("stable")) },
 		"all buckets lost": func(tx *bolt.Tx) error {
-			return errors.Join(tx.DeleteBucket([]byte("stable")), tx.DeleteBucket([]byte("about")), tx.DeleteBucket([]byte("entries")))
+			return errors.Join(tx.DeleteBucket([]byte("stable")), tx.DeleteBucket([]byte("about")),
+				tx.DeleteBucket([]byte("entries")))
 		},
 		"other entry": func(tx *bolt.Tx) error {
 			other := entry(20)
@@ -258,7 +260,8 @@ func TestSnapshotWithAnyByteChangedIsRefused(t *testing.T) {
 			if err := os.WriteFile(path, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Check(); err == nil || !strings.Contains(err.Error(), filepath.Dir(path)) || !strings.Contains(err.Error(), "snowgrid recover") {
+			if _, err := s.Check(); err == nil || !strings.Contains(err.Error(), filepath.Dir(path)) ||
+				!strings.Contains(err.Error(), "snowgrid recover") {
 				t.Errorf("%s, %s: %v, want an error with the file and the remedy", name, what, err)
 			}
 		}

@@ -69,7 +69,8 @@ type Server struct {
 
 // NewServer returns a server that takes part in no agreement yet.
 func NewServer(cfg ServerConfig) *Server {
-	return &Server{cfg: cfg, stores: cfg.Stores, disk: cfg.Stores.Disk, diverged: newDivergence(), lowered: make(chan struct{}, 1)}
+	return &Server{cfg: cfg, stores: cfg.Stores, disk: cfg.Stores.Disk, diverged: newDivergence(),
+		lowered: make(chan struct{}, 1)}
 }
 
 // Start begins to take part in the agreement of a grid. With bootstrap this is the grid's
@@ -119,7 +120,8 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 	if guarded, ok := trans.(*transport.GuardedRaft); ok {
 		guarded.Begin(func() transport.RaftView { return s.view(node, learned) })
 	}
-	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, learned: learned, diverged: s.diverged, pace: newPace(node, conf.HeartbeatTimeout, s.disk)}
+	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, learned: learned, diverged: s.diverged,
+		pace: newPace(node, conf.HeartbeatTimeout, s.disk)}
 	paced.Store(part.pace)
 	node.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool { return s.observe(part, o) }))
 	part.pace.enter(node.State())

@@ -46,7 +46,7 @@ func (w *writePace) onChange(f func()) {
 	w.changed = f
 }
 
-// Election returns how long the writes of an election may take at present, 0 for a member without a disk.
+// Election returns how long an election's writes may take at present, 0 for a member without a disk.
 func (l *Log) Election() time.Duration {
 	if l == nil {
 		return 0

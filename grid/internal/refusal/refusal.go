@@ -9,7 +9,8 @@ import (
 )
 
 // ErrClosed is the error of every method of a closed member.
-var ErrClosed = failure.Errorf(sequencer.ErrClosed, "grid: the member was closed; start another one and take the handle from there")
+var ErrClosed = failure.Errorf(sequencer.ErrClosed,
+	"grid: the member was closed; start another one and take the handle from there")
 
 // ErrNotLeader is the answer of a member to a call that only the leader serves.
 var ErrNotLeader = failure.Errorf(sequencer.ErrUnavailable, "grid: this member does not lead the grid")

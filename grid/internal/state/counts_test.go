@@ -15,7 +15,8 @@ func TestCountsOfRosterChanges(t *testing.T) {
 	}}
 	owners := func(version roster.Version, unsettled ...roster.Incarnation) *roster.Roster {
 		return &roster.Roster{Version: version, Members: members, Unsettled: unsettled, Partitions: []roster.Partition{
-			{Owner: "b", Term: roster.Term(version)}, {Owner: "a", Term: 1}, {Owner: "b", Term: roster.Term(version), LostTerm: roster.Term(version)},
+			{Owner: "b", Term: roster.Term(version)}, {Owner: "a", Term: 1},
+			{Owner: "b", Term: roster.Term(version), LostTerm: roster.Term(version)},
 			{Owner: "b", Term: roster.Term(version)},
 		}}
 	}
@@ -27,7 +28,8 @@ func TestCountsOfRosterChanges(t *testing.T) {
 		{"the same version", before, Counts{}},
 		{"by plan", owners(2), Counts{Moves: 1, Losses: 1}},
 		{"in doubt", owners(2, "a"), Counts{Takeovers: 1, Losses: 1}},
-		{"a member less", &roster.Roster{Version: 2, Members: members[:1], Partitions: before.Partitions}, Counts{Removals: 1}},
+		{"a member less", &roster.Roster{Version: 2, Members: members[:1], Partitions: before.Partitions},
+			Counts{Removals: 1}},
 		{"another grid", &roster.Roster{Grid: roster.GridID{1}, Version: 2, Partitions: owners(2).Partitions}, Counts{}},
 	}
 	for _, test := range tests {

@@ -30,7 +30,7 @@ func Lookup(ctx context.Context, nw Network, addr string, defaultPort int) ([]st
 	return slices.Compact(addrs), nil
 }
 
-// resolve returns the addresses of a host, by the network's own names if it has any.
+// resolve returns a host's addresses, by the network's own names if it has any.
 func resolve(ctx context.Context, nw Network, host string) ([]string, error) {
 	if net.ParseIP(host) != nil {
 		return []string{host}, nil

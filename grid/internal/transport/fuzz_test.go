@@ -76,7 +76,8 @@ func raftRequest(kind byte, v any) []byte {
 // arrives, and Raft's own decoder finds no long list in an accepted one.
 func FuzzRaftShape(f *testing.F) {
 	entries := func(n int) []byte {
-		return raftRequest(0, &raft.AppendEntriesRequest{Term: 1 << 40, Entries: slices.Repeat([]*raft.Log{{Data: make([]byte, 300)}}, n)})
+		return raftRequest(0, &raft.AppendEntriesRequest{Term: 1 << 40,
+			Entries: slices.Repeat([]*raft.Log{{Data: make([]byte, 300)}}, n)})
 	}
 	f.Add(entries(0), 1)
 	f.Add(entries(RaftListMax), 7)
@@ -94,7 +95,8 @@ func FuzzRaftShape(f *testing.F) {
 			}
 		}
 		var found raft.AppendEntriesRequest
-		if err == nil && len(data) > 0 && codec.NewDecoderBytes(data[1:], &codec.MsgpackHandle{}).Decode(&found) == nil && len(found.Entries) > RaftListMax {
+		if err == nil && len(data) > 0 && codec.NewDecoderBytes(data[1:], &codec.MsgpackHandle{}).Decode(&found) == nil &&
+			len(found.Entries) > RaftListMax {
 			t.Fatalf("%d entries are accepted", len(found.Entries))
 		}
 		if (err == nil) != (inPieces == nil) {
@@ -106,7 +108,8 @@ func FuzzRaftShape(f *testing.F) {
 // TestRaftShapeAcceptsWhatRaftSends, and only so many entries, which its decoder
 // would find.
 func TestRaftShapeAcceptsWhatRaftSends(t *testing.T) {
-	for n, want := range map[int]error{0: nil, 1: nil, RaftListMax: nil, RaftListMax + 1: errRequestTooLong, 1 << 16: errRequestTooLong} {
+	for n, want := range map[int]error{0: nil, 1: nil, RaftListMax: nil, RaftListMax + 1: errRequestTooLong,
+		1 << 16: errRequestTooLong} {
 		var s raftShape
 		entry := &raft.Log{Index: 1 << 60, Term: 3, Data: bytes.Repeat([]byte{0xdd}, 40), AppendedAt: time.Now()}
 		b := raftRequest(0, &raft.AppendEntriesRequest{

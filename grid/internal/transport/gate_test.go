@@ -84,7 +84,8 @@ func TestGate(t *testing.T) {
 		p := pipes{near: near, far: far, sent: make(chan []byte, 1)}
 		var gate transport.Gate
 		nw := transport.Behind(p, &gate)
-		if addrs, err := transport.Lookup(t.Context(), nw, "a:1", 0); err != nil || len(addrs) != 1 || addrs[0] != "10.9.8.7:1" {
+		if addrs, err := transport.Lookup(t.Context(), nw, "a:1", 0); err != nil || len(addrs) != 1 ||
+			addrs[0] != "10.9.8.7:1" {
 			t.Errorf("names are resolved to %v, %v", addrs, err)
 		}
 		conn, ways := passes(t, nw, p)

@@ -96,7 +96,8 @@ func TestGossipTransportRefusesAnotherGrid(t *testing.T) {
 		if !errors.As(err, &refused) || *refused != (transport.NameRefusedError{Addr: b.Addr(), Ours: "A", Theirs: "B"}) {
 			t.Fatalf("dial: %v", err)
 		}
-		want := `grid: a member at ` + b.Addr() + ` belongs to grid "B", this member is configured for grid "A": set the same Name or fix Join`
+		want := `grid: a member at ` + b.Addr() +
+			` belongs to grid "B", this member is configured for grid "A": set the same Name or fix Join`
 		if refused.Error() != want {
 			t.Errorf("message %q, want %q", refused, want)
 		}

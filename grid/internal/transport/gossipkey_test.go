@@ -48,10 +48,12 @@ func keyring(t *testing.T, keys ...string) *transport.Keyring {
 	return k
 }
 
-func keyedGossip(t *testing.T, nw transport.Network, bind string, keys *transport.Keyring) (*transport.Gossip, *refusals) {
+func keyedGossip(t *testing.T, nw transport.Network, bind string, keys *transport.Keyring) (*transport.Gossip,
+	*refusals) {
 	t.Helper()
 	r := &refusals{}
-	tr, err := transport.NewGossip(t.Context(), transport.GossipConfig{Network: nw, Grid: "g", Bind: bind, Keys: keys, Refused: r.report})
+	tr, err := transport.NewGossip(t.Context(), transport.GossipConfig{Network: nw, Grid: "g", Bind: bind, Keys: keys,
+		Refused: r.report})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +161,8 @@ func TestStreamsOfAGossipWithAKey(t *testing.T) {
 			if !c.opens {
 				_, err := conn.Read(make([]byte, 100))
 				var differs *transport.KeyRefusedError
-				if (err == nil) != (ownKeys == nil) || !errors.As(dialer.KeyRefusal(), &differs) || differs.Addr != listener.Addr() || !strings.Contains(differs.Error(), c.why) {
+				if (err == nil) != (ownKeys == nil) || !errors.As(dialer.KeyRefusal(), &differs) ||
+					differs.Addr != listener.Addr() || !strings.Contains(differs.Error(), c.why) {
 					t.Errorf("%v to %v: read %v, refused %v", c.dialer, c.listener, err, dialer.KeyRefusal())
 				}
 			}

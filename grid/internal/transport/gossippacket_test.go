@@ -58,10 +58,11 @@ func TestGossipNumbersThatAreBelieved(t *testing.T) {
 			"an alive too far":           {numbered(gossipAlive, aliveMax+1), false},
 			"a ping":                     {word(0, map[string]any{"SeqNo": 1}), true},
 			"a list":                     {[]byte{gossipDead, 0x93, 0xce, 0xff, 0xff, 0xff, 0xff, 0xa1, 'n', 0xa1, 'f'}, false},
-			"a number twice":             {append([]byte{gossipDead, 0x82}, bytes.Repeat([]byte("\xabIncarnation\xce\xff\xff\xff\xff"), 2)...), false},
-			"nothing":                    {[]byte{gossipDead}, false},
-			"compressed":                 {word(gossipCompressed, map[string]any{"Algo": 0, "Buf": []byte("?")}), false},
-			"one within another":         {several(several(numbered(gossipDead, math.MaxUint32))), false},
+			"a number twice": {append([]byte{gossipDead, 0x82},
+				bytes.Repeat([]byte("\xabIncarnation\xce\xff\xff\xff\xff"), 2)...), false},
+			"nothing":            {[]byte{gossipDead}, false},
+			"compressed":         {word(gossipCompressed, map[string]any{"Algo": 0, "Buf": []byte("?")}), false},
+			"one within another": {several(several(numbered(gossipDead, math.MaxUint32))), false},
 		} {
 			if _, err := checkPacket(wrap(c.message)); (err == nil) != c.believed {
 				t.Errorf("%s, %s: %v", how, what, err)

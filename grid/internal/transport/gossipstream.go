@@ -153,8 +153,8 @@ func checkStates(dec *msgpack.Decoder) (nodes uint64, err error) {
 	return nodes, nil
 }
 
-// fieldName reads the name of a field. DecodeString would first make room for as
-// many bytes as a name announces.
+// fieldName reads a field's name. DecodeString would first make room for as many bytes as a name
+// announces.
 func fieldName(dec *msgpack.Decoder) (string, error) {
 	n, err := dec.DecodeBytesLen()
 	if err != nil || n < 0 || n > len("UserStateLen") {

@@ -161,7 +161,8 @@ func (t *GuardedRaft) answered(err error, own, term uint64) error {
 const slowAnswer = 150 * time.Millisecond
 
 // AppendEntries implements raft.Transport.
-func (t *GuardedRaft) AppendEntries(id raft.ServerID, to raft.ServerAddress, in *raft.AppendEntriesRequest, out *raft.AppendEntriesResponse) error {
+func (t *GuardedRaft) AppendEntries(id raft.ServerID, to raft.ServerAddress, in *raft.AppendEntriesRequest,
+	out *raft.AppendEntriesResponse) error {
 	if t.Unreached != nil {
 		slow := time.AfterFunc(slowAnswer, func() { t.Unreached(id, true) })
 		defer slow.Stop()
@@ -200,13 +201,15 @@ func (t *GuardedRaft) Stand(self raft.ServerID, limit time.Duration) bool {
 }
 
 // RequestVote implements raft.Transport.
-func (t *GuardedRaft) RequestVote(id raft.ServerID, to raft.ServerAddress, in *raft.RequestVoteRequest, out *raft.RequestVoteResponse) error {
+func (t *GuardedRaft) RequestVote(id raft.ServerID, to raft.ServerAddress, in *raft.RequestVoteRequest,
+	out *raft.RequestVoteResponse) error {
 	err := onLiveStream(func() error { return t.NetworkTransport.RequestVote(id, to, in, out) })
 	return t.answered(err, in.Term, out.Term)
 }
 
 // RequestPreVote implements raft.WithPreVote.
-func (t *GuardedRaft) RequestPreVote(id raft.ServerID, to raft.ServerAddress, in *raft.RequestPreVoteRequest, out *raft.RequestPreVoteResponse) error {
+func (t *GuardedRaft) RequestPreVote(id raft.ServerID, to raft.ServerAddress, in *raft.RequestPreVoteRequest,
+	out *raft.RequestPreVoteResponse) error {
 	err := onLiveStream(func() error { return t.NetworkTransport.RequestPreVote(id, to, in, out) })
 	return t.answered(err, in.Term, out.Term)
 }

@@ -111,18 +111,19 @@ func TestSealedPacket(t *testing.T) {
 		return b
 	}
 	bad := map[string][]byte{
-		"another key":      mustKeyring(t, testKey(3)).sealPacket(t, content, "g"),
-		"another label":    mustKeyring(t, testKey(1)).sealPacket(t, content, "h"),
-		"no label":         good[3:],
-		"two labels":       append(labelHeader("g"), good...),
-		"a label of none":  append([]byte{gossipLabel, 0}, good[3:]...),
-		"clear text":       append(labelHeader("g"), content...),
-		"nothing":          {},
-		"a label only":     labelHeader("g"),
-		"the last byte":    altered(len(good)-1, 1),
-		"the nonce":        altered(5, 1),
-		"a later version":  altered(3, 3),
-		"an older version": altered(3, 1), // opens, since the version is not authenticated, and ends in padding that is not there
+		"another key":     mustKeyring(t, testKey(3)).sealPacket(t, content, "g"),
+		"another label":   mustKeyring(t, testKey(1)).sealPacket(t, content, "h"),
+		"no label":        good[3:],
+		"two labels":      append(labelHeader("g"), good...),
+		"a label of none": append([]byte{gossipLabel, 0}, good[3:]...),
+		"clear text":      append(labelHeader("g"), content...),
+		"nothing":         {},
+		"a label only":    labelHeader("g"),
+		"the last byte":   altered(len(good)-1, 1),
+		"the nonce":       altered(5, 1),
+		"a later version": altered(3, 3),
+		// opens, since the version is not authenticated, and ends in padding that is not there
+		"an older version": altered(3, 1),
 	}
 	for n := range good {
 		bad[fmt.Sprintf("cut off at %d", n)] = good[:n]

@@ -46,7 +46,8 @@ func certify(t *testing.T, dir string, a *authority.Authority, role security.Rol
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string][]byte{"ca.crt": a.Certificate(), string(role) + ".crt": cert, string(role) + ".key": key} {
+	for name, text := range map[string][]byte{"ca.crt": a.Certificate(), string(role) + ".crt": cert,
+		string(role) + ".key": key} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -74,13 +75,15 @@ func (d *denials) add(_ net.Addr, _ security.Peer, err error) {
 }
 
 // securedRaft is a server at name:7947.
-func securedRaft(t *testing.T, n *gridtest.Network, name string, creds *security.Credentials, denied transport.Denied) *raft.NetworkTransport {
+func securedRaft(t *testing.T, n *gridtest.Network, name string, creds *security.Credentials,
+	denied transport.Denied) *raft.NetworkTransport {
 	t.Helper()
 	ln, err := n.Host(name).Listen(name + ":7947")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := transport.NewRaftStream(ln, n.Host(name), gridID, transport.NoClaims{}, transport.NoReleases{}, name, name+":7947", creds, denied)
+	s := transport.NewRaftStream(ln, n.Host(name), gridID, transport.NoClaims{}, transport.NoReleases{}, name,
+		name+":7947", creds, denied)
 	r := transport.NewRaft(s, addresses{}, hclog.NewNullLogger())
 	t.Cleanup(func() { _ = r.Close() })
 	return r
@@ -101,7 +104,8 @@ var raftRequests = map[string]func(*raft.NetworkTransport) error{
 		return r.TimeoutNow("b", dialTo("b"), &raft.TimeoutNowRequest{}, &raft.TimeoutNowResponse{})
 	},
 	"InstallSnapshotRequest": func(r *raft.NetworkTransport) error {
-		return r.InstallSnapshot("b", dialTo("b"), &raft.InstallSnapshotRequest{}, &raft.InstallSnapshotResponse{}, bytes.NewReader(nil))
+		return r.InstallSnapshot("b", dialTo("b"), &raft.InstallSnapshotRequest{}, &raft.InstallSnapshotResponse{},
+			bytes.NewReader(nil))
 	},
 }
 
@@ -147,7 +151,8 @@ func answering(r *raft.NetworkTransport, end <-chan struct{}, seen *atomic.Int32
 func TestRaftRequestsAreAuthorized(t *testing.T) {
 	known := guardedRequests(t)
 	if slices.Sort(known); !slices.Equal(known, slices.Sorted(maps.Keys(raftRequests))) {
-		t.Fatalf("the guard lets %q pass, and this test sends %q: give each an action and a row", known, slices.Sorted(maps.Keys(raftRequests)))
+		t.Fatalf("the guard lets %q pass, and this test sends %q: give each an action and a row", known,
+			slices.Sorted(maps.Keys(raftRequests)))
 	}
 	for name, send := range raftRequests {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +172,8 @@ func TestRaftRequestsAreAuthorized(t *testing.T) {
 						t.Errorf("%s: %v", role, err)
 					}
 				}
-				if synctest.Wait(); seen.Load() != 0 || denied.n.Load() != 3 || !errors.Is(*denied.last.Load(), security.ErrDenied) {
+				if synctest.Wait(); seen.Load() != 0 || denied.n.Load() != 3 ||
+					!errors.Is(*denied.last.Load(), security.ErrDenied) {
 					t.Errorf("%d requests of others have reached Raft, %d streams were denied", seen.Load(), denied.n.Load())
 				}
 
@@ -184,8 +190,10 @@ func TestRaftRequestsAreAuthorized(t *testing.T) {
 				if name == "InstallSnapshotRequest" { // it has a stream of its own, which is not opened
 					denied.add(nil, security.Peer{}, security.ErrUnauthenticated)
 				}
-				if err == nil || seen.Load() != 1 || denied.n.Load() < 4 || !errors.Is(*denied.last.Load(), security.ErrUnauthenticated) {
-					t.Errorf("of a member whose authority is trusted no longer: %v; %d have reached Raft, %d were denied", err, seen.Load(), denied.n.Load())
+				if err == nil || seen.Load() != 1 || denied.n.Load() < 4 ||
+					!errors.Is(*denied.last.Load(), security.ErrUnauthenticated) {
+					t.Errorf("of a member whose authority is trusted no longer: %v; %d have reached Raft, %d were denied", err,
+						seen.Load(), denied.n.Load())
 				}
 			})
 		})
@@ -209,7 +217,8 @@ func TestRaftDialsMembersAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		strict, err := security.Load(security.Config{Dir: dir, Rules: []security.Rule{{Match: "subject:*", Role: security.Holder}}}, security.Member)
+		strict, err := security.Load(security.Config{Dir: dir,
+			Rules: []security.Rule{{Match: "subject:*", Role: security.Holder}}}, security.Member)
 		if err != nil {
 			t.Fatal(err)
 		}

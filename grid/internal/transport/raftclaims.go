@@ -3,8 +3,8 @@ package transport
 // Servers in an anchored grid that were started from copied data share a grid ID and server IDs. Their
 // rosters' claims distinguish them (A9): a stream states the claim when it opens.
 
-// Claims compares the claims of a server's roster and of streams to it. Its methods may
-// be called from any goroutine.
+// Claims compares the claims of a server's roster and of streams to it. Its methods are safe for
+// concurrent use.
 type Claims interface {
 	// Own returns the claim of the server's roster, zero for none.
 	Own() [16]byte

@@ -16,7 +16,8 @@ func TestVoteIsAskedForOnALiveStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()
 		server := transport.NewRaft(layer(t, n, "b", gridID, nil), addresses{}, hclog.NewNullLogger())
-		candidate := transport.GuardRaft(transport.NewRaft(layer(t, n, "a", gridID, nil), addresses{}, hclog.NewNullLogger()), func(err error) { t.Error(err) })
+		candidate := transport.GuardRaft(transport.NewRaft(layer(t, n, "a", gridID, nil), addresses{}, hclog.NewNullLogger()),
+			func(err error) { t.Error(err) })
 		end := make(chan struct{})
 		defer close(end)
 		go func() {
@@ -41,7 +42,8 @@ func TestVoteIsAskedForOnALiveStream(t *testing.T) {
 				t.Errorf("no vote: %v", err)
 			}
 			var pre raft.RequestPreVoteResponse
-			if err := candidate.RequestPreVote("b", dialTo("b"), &raft.RequestPreVoteRequest{}, &pre); err != nil || !pre.Granted {
+			if err := candidate.RequestPreVote("b", dialTo("b"), &raft.RequestPreVoteRequest{}, &pre); err != nil ||
+				!pre.Granted {
 				t.Errorf("no vote before an election: %v", err)
 			}
 		}
@@ -54,7 +56,8 @@ func TestVoteIsAskedForOnALiveStream(t *testing.T) {
 			t.Errorf("no vote before an election: %v", err)
 		}
 		n.Crash("b")
-		if err := candidate.RequestVote("b", dialTo("b"), &raft.RequestVoteRequest{}, &raft.RequestVoteResponse{}); err == nil {
+		if err := candidate.RequestVote("b", dialTo("b"), &raft.RequestVoteRequest{},
+			&raft.RequestVoteResponse{}); err == nil {
 			t.Error("a server that has ended voted")
 		}
 		_, _ = candidate.Close(), server.Close()

@@ -54,7 +54,8 @@ func TestRaftGoesOnAfterRefusals(t *testing.T) {
 		follower, other := transport.NewRaft(layer(t, n, "b", gridID, nil), addresses{}, hclog.NewNullLogger()), &refusing{}
 		end := make(chan struct{})
 		go other.serve(follower.Consumer(), end)
-		leader := startRaftOf(t, n, "a", []raft.Server{{ID: "a", Address: "a"}, {ID: "b", Address: "b", Suffrage: raft.Nonvoter}}, nil)
+		leader := startRaftOf(t, n, "a",
+			[]raft.Server{{ID: "a", Address: "a"}, {ID: "b", Address: "b", Suffrage: raft.Nonvoter}}, nil)
 		within(t, 5*time.Second, "a leads", func() bool { return leader.State() == raft.Leader })
 		for range 3000 {
 			leader.Apply([]byte("something"), time.Second)

@@ -11,7 +11,8 @@ import (
 
 // secureDial begins TLS on a stream that this member opened, and checks that a member answers.
 // Without credentials the stream stays as it is.
-func (s *RaftStream) secureDial(ctx context.Context, raw net.Conn, hostPort string) (net.Conn, *security.Remote, error) {
+func (s *RaftStream) secureDial(ctx context.Context, raw net.Conn, hostPort string) (net.Conn,
+	*security.Remote, error) {
 	if s.creds == nil {
 		return raw, nil, nil
 	}

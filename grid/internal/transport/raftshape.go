@@ -20,7 +20,7 @@ type raftShape struct {
 	head  []byte // of the next one, as far as it has come
 }
 
-// feed looks at the next bytes of a request.
+// feed looks at a request's next bytes.
 func (s *raftShape) feed(b []byte) error {
 	if !s.named && len(b) > 0 {
 		s.named, s.open, b = true, 1, b[1:]

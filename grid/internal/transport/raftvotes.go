@@ -57,10 +57,12 @@ const HeartbeatTimeout = 1500 * time.Millisecond
 func RaftViewOf(node *raft.Raft, self, follows raft.ServerID, member func(raft.ServerID) bool) RaftView {
 	_, leader := node.LeaderWithID()
 	servers := node.GetConfiguration().Configuration().Servers
-	v := RaftView{self: self, term: node.CurrentTerm(), leader: leader, empty: len(servers) == 0, learns: leader == "" && follows != ""}
+	v := RaftView{self: self, term: node.CurrentTerm(), leader: leader, empty: len(servers) == 0, learns: leader == "" &&
+		follows != ""}
 	v.inTouch = node.State() == raft.Leader || leader != "" && time.Since(node.LastContact()) < raftTouch
 	v.knows = func(id raft.ServerID) bool {
-		return follows != "" && id == follows || slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id }) || member(id)
+		return follows != "" && id == follows ||
+			slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id }) || member(id)
 	}
 	v.votes = func(id raft.ServerID) bool {
 		return slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id && s.Suffrage == raft.Voter })

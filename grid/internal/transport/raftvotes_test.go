@@ -16,14 +16,16 @@ import (
 // startGuarded starts a Raft server behind the guard. Without servers it knows none.
 func startGuarded(t *testing.T, n *gridtest.Network, name string, servers ...raft.Server) *raft.Raft {
 	t.Helper()
-	transport, begin := transport.GuardForTest(transport.NewRaft(layer(t, n, name, gridID, nil), addresses{}, hclog.NewNullLogger()))
+	transport, begin := transport.GuardForTest(transport.NewRaft(layer(t, n, name, gridID, nil), addresses{},
+		hclog.NewNullLogger()))
 	rc := raft.DefaultConfig()
 	rc.LocalID, rc.Logger = raft.ServerID(name), hclog.NewNullLogger()
 	rc.HeartbeatTimeout, rc.ElectionTimeout = 500*time.Millisecond, 500*time.Millisecond
 	rc.LeaderLeaseTimeout, rc.CommitTimeout = 250*time.Millisecond, 20*time.Millisecond
 	store, snapshots := raft.NewInmemStore(), raft.NewDiscardSnapshotStore()
 	if len(servers) > 0 {
-		if err := raft.BootstrapCluster(rc, store, store, snapshots, transport, raft.Configuration{Servers: servers}); err != nil {
+		if err := raft.BootstrapCluster(rc, store, store, snapshots, transport,
+			raft.Configuration{Servers: servers}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +81,8 @@ func TestVoteWithAnOldConfiguration(t *testing.T) {
 				if err := nodes[leader].Barrier(5 * time.Second).Error(); err != nil { // no later change is possible before
 					t.Fatal(err)
 				}
-				within(t, time.Second, "all entries arrive", func() bool { return nodes[behind].LastIndex() == nodes[leader].LastIndex() })
+				within(t, time.Second, "all entries arrive",
+					func() bool { return nodes[behind].LastIndex() == nodes[leader].LastIndex() })
 				for _, name := range []string{leader, "c", "d"} {
 					n.Cut(name, behind)
 				}

@@ -42,7 +42,8 @@ type serviceResolver interface {
 
 // handshakes returns the limits of a listener for members, and its handshake.
 func handshakes(greet func(net.Conn) (net.Conn, error)) acceptor.Config {
-	return acceptor.Config{Greet: greet, Timeout: acceptor.Timeout, Handshakes: acceptor.Handshakes, PerAddress: acceptor.Handshakes * 3 / 4}
+	return acceptor.Config{Greet: greet, Timeout: acceptor.Timeout, Handshakes: acceptor.Handshakes,
+		PerAddress: acceptor.Handshakes * 3 / 4}
 }
 
 // Sockets is the network of the machine: TCP and UDP.

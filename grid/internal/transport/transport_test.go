@@ -56,7 +56,8 @@ func TestRealNetworkNamesAUsedPort(t *testing.T) {
 	_, errStream := nw.Listen(ln.Addr().String())
 	_, errPacket := nw.ListenPacket(pc.LocalAddr().String())
 	for addr, err := range map[string]error{ln.Addr().String(): errStream, pc.LocalAddr().String(): errPacket} {
-		if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "choose another port") {
+		if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), addr) ||
+			!strings.Contains(err.Error(), "choose another port") {
 			t.Errorf("the error does not name the address and what to do: %v", err)
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// TouchFor is how long a learner counts itself in touch with a leader that does not push.
+// TouchFor is the time for which a learner counts as in touch with a leader that does not push.
 const TouchFor = 3 * time.Second
 
-// Told is the part of a push, or of a leader's answer to a learner, that says who sends it.
+// Told is the part of a push, or of a leader's answer to a learner, that identifies the sender.
 type Told struct {
 	Leader string // its Raft server ID
 	Term   uint64 // in which it leads; 0: it may lead no longer
@@ -16,17 +16,16 @@ type Told struct {
 	Voters []string
 }
 
-// Lead is the leader that a learner follows (F8): by a call to the address that it knows of that
-// one, in which it states a key. A push without the key is not believed, since in clear text any
-// process can call a member, and name a leader. The zero value follows none. It is not safe for
-// concurrent use.
+// Lead is the leader that a learner follows (F8). The learner calls the leader's address and sends
+// a key. A push without the key is not trusted, since in clear text any process can call a member,
+// and name a leader. The zero value follows none. It is not safe for concurrent use.
 type Lead struct {
 	now   Told
 	heard time.Time
 }
 
-// Begin follows a leader that has answered the call, unless one of a later term is followed, or
-// another of the same.
+// Begin follows a leader that has answered the call, unless the learner follows a leader with a
+// later term, or another one with the same term.
 func (l *Lead) Begin(t Told, at time.Time) bool {
 	if t.Term < l.now.Term || t.Term == l.now.Term && t.Leader != l.now.Leader {
 		return false
@@ -45,8 +44,8 @@ func (l *Lead) Takes(t Told, at time.Time) bool {
 	return true
 }
 
-// Worth reports whether a leader that pushes without the key may be one to follow: not one of
-// an earlier term.
+// Worth reports whether a leader that pushes without the key may be one to follow: one without an
+// earlier term.
 func (l *Lead) Worth(t Told) bool {
 	return t.Term > l.now.Term || t.Term == l.now.Term && t.Term > 0 && t.Leader == l.now.Leader
 }
@@ -60,7 +59,8 @@ func (l *Lead) Touch(at time.Time) (leader string, heard time.Time) {
 	return l.now.Leader, l.heard
 }
 
-// VotersSince returns the Raft servers that vote, none if the leader has not told after a time.
+// VotersSince returns the Raft servers that vote, none if the leader has not sent them after a
+// time.
 func (l *Lead) VotersSince(t time.Time) []string {
 	if !l.heard.After(t) {
 		return nil

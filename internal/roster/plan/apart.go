@@ -40,10 +40,11 @@ func (v *view) ownsAlone(p roster.Partition) bool {
 // areApart reports whether two members do not reach each other.
 func (v *view) areApart(a, b roster.Incarnation) bool { return v.apart[PairOf(a, b)] }
 
-// together returns the members on which a partition is placed while some do not reach each other. The owner
-// stays as long as it reaches all members that keep the definitions; the ring has its way when all reach
-// each other again. In place of a backup that the owner does not reach there is another member, as far as
-// there is one; else another of them is the owner, if it reaches all; else there are fewer.
+// together returns the members on which a partition is placed while some do not reach each other.
+// The owner stays as long as it reaches all members that keep the definitions; the ring decides
+// again when all reach each other. A backup that the owner does not reach is replaced by another
+// member, if there is one; else another replica becomes the owner, if it reaches all; else there
+// are fewer.
 func (v *view) together(id roster.PartitionID, want []roster.Incarnation) []roster.Incarnation {
 	if len(v.apart) == 0 || len(want) == 0 {
 		return want
@@ -70,15 +71,15 @@ func (v *view) together(id roster.PartitionID, want []roster.Incarnation) []rost
 	return out
 }
 
-// neededBy returns the members that an owner of a partition has to reach: the present owner, from which it
-// gets the table, and those that keep the definitions, as far as some member reaches them all.
+// neededBy returns the members that a partition's owner has to reach: the current owner, which
+// sends it the table, and the members that keep the definitions, if some member reaches them all.
 func (v *view) neededBy(id roster.PartitionID) []roster.Incarnation {
 	present := v.r.Partitions[id].Owner
 	if present == "" {
 		return nil
 	}
 	must := append([]roster.Incarnation{present}, v.r.Storage(id).Needed...)
-	for _, m := range v.r.Partitions[id].Disk { // answers wait for those that are out of sync, too
+	for _, m := range v.r.Partitions[id].Disk { // answers also wait for replicas out of sync
 		if i, found := v.current[m]; found {
 			must = append(must, i)
 		}
@@ -89,8 +90,8 @@ func (v *view) neededBy(id roster.PartitionID) []roster.Incarnation {
 	return must
 }
 
-// ownedBy returns as many members, with one first that reaches those given: the present owner unless it is
-// silent or leaves, else one that is wanted, else any.
+// ownedBy returns as many members, the first of which reaches must: the current owner unless it is
+// silent or leaves, else a wanted one, else any.
 func (v *view) ownedBy(id roster.PartitionID, want, must []roster.Incarnation) []roster.Incarnation {
 	present := v.r.Partitions[id].Owner
 	if present == "" {
@@ -115,8 +116,8 @@ func (v *view) reachesAll(owner roster.Incarnation, set []roster.Incarnation) bo
 	return !slices.ContainsFunc(set, func(m roster.Incarnation) bool { return v.areApart(owner, m) })
 }
 
-// instead returns a member in place of a backup: one that the owner reaches and that is none of those
-// given, if possible with a disk and a zone like the backup's. "" for none.
+// instead returns a member to replace a backup: the owner reaches it and it is not in given, if
+// possible with a disk and a zone like the backup's. "" for none.
 func (v *view) instead(id roster.PartitionID, owner, backup roster.Incarnation, given []roster.Incarnation) (best roster.Incarnation) {
 	like := func(i roster.Incarnation) int {
 		return 2*like(v.durable[i], v.durable[backup]) + like(v.zone[i], v.zone[backup])

@@ -16,19 +16,18 @@ const (
 	ringLoad   = 1.25
 )
 
-// Place spreads partitions over members by a consistent hash ring with bounded
-// loads. The result lists the replicas of each partition, the owner first, then
-// as many of the copies as there are other members. No member is first more often
-// than a quarter above the average, rounded up. It depends on the set of members
-// alone, not on their order or on repetitions. Without members or partitions it
-// is nil.
+// Place spreads partitions over members by a consistent hash ring with bounded loads. The result
+// lists each partition's replicas, the owner first, then as many of the copies as there are other
+// members. No member is first more often than a quarter above the average, rounded up. It depends
+// only on the set of members, not on their order or on repetitions. Without members or partitions
+// it is nil.
 //
-// Only a leader that plans calls it. The ring's layout is that of one release of
-// the library, so no two processes may be expected to compute the same.
+// Only a leader that plans calls it. The ring's layout depends on the library's release, so two
+// processes need not compute the same.
 func Place(members []roster.MemberID, partitions, copies int) [][]roster.MemberID {
-	// The library takes a count of 0 for its own default and never ends on a
-	// negative one. Should two points of the ring ever collide, the member that
-	// was added last has both, so members are always added in the same order.
+	// The library replaces a count of 0 with its own default and never ends on a negative one. If
+	// two points on the ring collide, the member added last has both, so members are always added
+	// in the same order.
 	if len(members) == 0 || partitions < 1 {
 		return nil
 	}

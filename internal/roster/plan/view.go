@@ -6,8 +6,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// view is a roster as a leader plans on it: who will be a member, and who of
-// them can be relied on.
+// view is a roster as a leader plans on it: the future members, and the reliable ones among them.
 type view struct {
 	r       *roster.Roster
 	s       Sight
@@ -55,8 +54,8 @@ func newView(r *roster.Roster, s Sight, c roster.Change) *view {
 	return v
 }
 
-// placeable returns the members that may have partitions: those that stay, do not leave and are not cut
-// off, or, if there are none, all.
+// placeable returns the members that may have partitions: members that stay, do not leave and are
+// not cut off, or, if there are none, all.
 func (v *view) placeable() []roster.Incarnation {
 	out := slices.DeleteFunc(slices.Clone(v.staying), func(i roster.Incarnation) bool {
 		return slices.Contains(v.s.Leave, i) || slices.Contains(v.cutOff, i)
@@ -90,8 +89,8 @@ func (v *view) step(id roster.PartitionID, c *roster.Change, placed []roster.Mem
 	}
 }
 
-// lose gives a partition to the first of those wanted that can be relied on, with
-// the others of them in sync.
+// lose gives a partition to the first reliable member in want, with the other reliable ones in
+// sync.
 func (v *view) lose(id roster.PartitionID, c *roster.Change, want []roster.Incarnation) {
 	all := slices.DeleteFunc(slices.Clone(want), func(i roster.Incarnation) bool { return !v.up[i] })
 	if len(all) == 0 {
@@ -103,10 +102,9 @@ func (v *view) lose(id roster.PartitionID, c *roster.Change, want []roster.Incar
 	c.Lose = append(c.Lose, roster.Loss{Partition: id, Owner: all[0], With: slices.Clone(all[1:min(len(all), len(want))])})
 }
 
-// replace finds another owner for a partition whose owner does not answer: an
-// in-sync replica that does, wanted ones first. An owner that is gone is followed
-// even by a silent one, which may come back with the table. A merely silent owner
-// keeps a partition without another replica.
+// replace finds another owner for a partition whose owner does not answer: an in-sync replica that
+// does, wanted ones first. An owner that is gone is replaced even by a silent one, which may return
+// with the table. A merely silent owner keeps a partition without another replica.
 func (v *view) replace(id roster.PartitionID, c *roster.Change, want []roster.Incarnation) {
 	p := v.r.Partitions[id]
 	_, stays := v.up[p.Owner]
@@ -164,7 +162,7 @@ func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incar
 		}
 	case p.Owner != want[0] && inSync(want[0]) && v.up[want[0]] && !v.learning(p):
 		c.Take = append(c.Take, roster.Replica{Partition: id, Member: want[0]})
-	case len(surplus) > 0 && len(staying) > len(want): // one that is wanted may be silent
+	case len(surplus) > 0 && len(staying) > len(want): // a wanted one may be silent
 		c.Drop = append(c.Drop, roster.Replica{Partition: id, Member: surplus[0]})
 	}
 }

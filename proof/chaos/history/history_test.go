@@ -30,7 +30,8 @@ func written(t *testing.T) (ops []Op, text []byte, whole []int) {
 	_, err = w.Call(Destroy, "orders", 1)
 	must(err)
 	ops = []Op{
-		{Kind: Create, Name: "orders", Handle: 1, Call: 7 * time.Second, Return: 28 * time.Second, Outcome: HalfDone, Node: 8191},
+		{Kind: Create, Name: "orders", Handle: 1, Call: 7 * time.Second, Return: 28 * time.Second, Outcome: HalfDone,
+			Node: 8191},
 		{Kind: Fill, Name: "ünits", Handle: 2, Call: 14 * time.Second, Return: 21 * time.Second, Outcome: OK, Node: -1,
 			Runs: []Run{{1 << 40, 3}, {1 << 41, 1}, {5, 1}}},
 		{Kind: Destroy, Name: "orders", Handle: 1, Call: 35 * time.Second, Node: -1},

@@ -40,7 +40,8 @@ type settings struct {
 }
 
 func parse() (s settings) {
-	flag.StringVar(&s.store, "store", "", "s3://host:port/bucket/prefix, etcd://host:port/prefix, postgres://..., or file:directory")
+	flag.StringVar(&s.store, "store", "",
+		"s3://host:port/bucket/prefix, etcd://host:port/prefix, postgres://..., or file:directory")
 	flag.StringVar(&s.name, "name", "orders", "name of the sequencer")
 	flag.StringVar(&s.history, "history", "", "file to write; none if empty")
 	flag.StringVar(&s.task, "task", "", "task of the records")

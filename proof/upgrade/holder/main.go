@@ -80,7 +80,8 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Printf("done: %d IDs, slowest Next %v, %d visits\n", counts.ids.Load(), time.Duration(counts.slowest.Load()), counts.visits.Load())
+	fmt.Printf("done: %d IDs, slowest Next %v, %d visits\n", counts.ids.Load(), time.Duration(counts.slowest.Load()),
+		counts.visits.Load())
 	closing, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return c.Leave(closing)

@@ -171,7 +171,8 @@ func Parse(path string, text []byte) (*File, error) {
 		return fault(line, "this is not UTF-8 text without control characters; give a text file")
 	}
 	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBracket {
-		return fault(0, "the file has more than %d opening brackets; write each key and its value on a line of its own", maxBracket)
+		return fault(0, "the file has more than %d opening brackets; write each key and its value on a line of its own",
+			maxBracket)
 	}
 	if f, err := properties(path, text); f != nil {
 		return f, err
@@ -181,8 +182,10 @@ func Parse(path string, text []byte) (*File, error) {
 		var syntax yaml.Error
 		if errors.As(err, &syntax) && syntax.GetToken() != nil {
 			token := syntax.GetToken()
-			return nil, &Error{Path: path, Line: token.Position.Line, Column: token.Position.Column, Value: firstLine(token.Value),
-				Problem: "this is not YAML (" + firstLine(syntax.GetMessage()) + "); write \"key: value\" on each line, without indentation, and quote values with special characters"}
+			return nil, &Error{Path: path, Line: token.Position.Line, Column: token.Position.Column,
+				Value: firstLine(token.Value),
+				Problem: "this is not YAML (" + firstLine(syntax.GetMessage()) +
+					"); write \"key: value\" on each line, without indentation, and quote values with special characters"}
 		}
 		return fault(0, "this is not YAML (%s); write \"key: value\" on each line", firstLine(err.Error()))
 	}
@@ -232,16 +235,19 @@ func entries(path string, body ast.Node) (*File, error) {
 // joined returns the first faults of a file as one error, nil for none.
 func joined(path string, faults []error) error {
 	if more := len(faults) - maxFaults; more > 0 {
-		faults = append(faults[:maxFaults:maxFaults], &Error{Path: path, Problem: fmt.Sprintf("%d more mistakes; correct these first", more)})
+		faults = append(faults[:maxFaults:maxFaults],
+			&Error{Path: path, Problem: fmt.Sprintf("%d more mistakes; correct these first", more)})
 	}
 	return errors.Join(faults...)
 }
 
 // entryOf returns the entry of a key and its value, or its fault.
 func entryOf(path string, pair *ast.MappingValueNode) (Entry, error) {
-	entry := Entry{Line: lineOf(pair.Key), KeyColumn: columnOf(pair.Key), Column: columnOf(pair.Key), Key: firstLine(pair.Key.GetToken().Value)}
+	entry := Entry{Line: lineOf(pair.Key), KeyColumn: columnOf(pair.Key), Column: columnOf(pair.Key),
+		Key: firstLine(pair.Key.GetToken().Value)}
 	if _, plain := pair.Key.(*ast.StringNode); !plain {
-		return entry, &Error{Path: path, Line: entry.Line, Column: entry.Column, Key: entry.Key, Problem: "this is not a key; write \"key: value\" on each line"}
+		return entry, &Error{Path: path, Line: entry.Line, Column: entry.Column, Key: entry.Key,
+			Problem: "this is not a key; write \"key: value\" on each line"}
 	}
 	items := []ast.Node{pair.Value}
 	if list, is := pair.Value.(*ast.SequenceNode); is {
@@ -280,7 +286,8 @@ func scalar(n ast.Node) (value, problem string) {
 	case *ast.SequenceNode:
 		return "", "a list in a list has no meaning; write one list of values"
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-		return firstLine(n.GetToken().Value), "anchors, aliases and tags of YAML are not used here; write the value, in quotes if it begins with & * or !"
+		return firstLine(n.GetToken().Value),
+			"anchors, aliases and tags of YAML are not used here; write the value, in quotes if it begins with & * or !"
 	}
 	return "", "this is not a value; write text, a number, or a list of them"
 }

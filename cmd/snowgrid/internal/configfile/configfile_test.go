@@ -55,7 +55,8 @@ long: |
 func TestParseVariants(t *testing.T) {
 	want := []configfile.Entry{{Key: "a", Values: []string{"1"}}, {Key: "b", Values: []string{"x"}}}
 	for _, text := range []string{
-		"a: 1\nb: x", "a: 1\r\nb: x\r\n", "---\na: 1\nb: x\n", "%YAML 1.2\n---\na: 1\nb: x\n", "{a: 1, b: x}", `{"a": 1, "b": "x"}`, "\ufeffa: 1\nb: x",
+		"a: 1\nb: x", "a: 1\r\nb: x\r\n", "---\na: 1\nb: x\n", "%YAML 1.2\n---\na: 1\nb: x\n", "{a: 1, b: x}",
+		`{"a": 1, "b": "x"}`, "\ufeffa: 1\nb: x",
 	} {
 		f, err := configfile.Parse("f.yaml", []byte(text))
 		if err != nil {
@@ -142,13 +143,15 @@ func TestParseReportsEachFault(t *testing.T) {
 		t.Errorf("%v, want\n%s\nentries %+v", err, want, f)
 	}
 	_, err = configfile.Parse("f.yaml", []byte(strings.Repeat("a: 1\n", 50)))
-	if lines := strings.Split(err.Error(), "\n"); len(lines) != 21 || !strings.HasSuffix(lines[20], "29 more mistakes; correct these first") {
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 21 ||
+		!strings.HasSuffix(lines[20], "29 more mistakes; correct these first") {
 		t.Errorf("%d lines of 49 faults: %v", len(lines), err)
 	}
 }
 
 func TestParseProperties(t *testing.T) {
-	f, err := configfile.Parse("f.properties", []byte("# a comment\n! another\n\naddress.1 = 10.0.0.1\r\n protocol.port.1=7946\nempty=\nurl=a=b: c\n"))
+	f, err := configfile.Parse("f.properties",
+		[]byte("# a comment\n! another\n\naddress.1 = 10.0.0.1\r\n protocol.port.1=7946\nempty=\nurl=a=b: c\n"))
 	want := []configfile.Entry{
 		{Key: "address.1", Line: 4, KeyColumn: 1, Column: 13, Values: []string{"10.0.0.1"}},
 		{Key: "protocol.port.1", Line: 5, KeyColumn: 2, Column: 18, Values: []string{"7946"}},
@@ -219,7 +222,8 @@ func TestParseLargest(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"a: 1\nb: [x, 'y']\n", "a:\n  - 1\n  - |\n    x\n", "{a: &b 1, c: *b}", "? a\n: b\n", "---\n...\n%YAML\n", "a: !!int 'x'"} {
+	for _, seed := range []string{"a: 1\nb: [x, 'y']\n", "a:\n  - 1\n  - |\n    x\n", "{a: &b 1, c: *b}", "? a\n: b\n",
+		"---\n...\n%YAML\n", "a: !!int 'x'"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

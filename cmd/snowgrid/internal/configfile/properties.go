@@ -25,7 +25,8 @@ func properties(path string, text []byte) (*File, error) {
 		if at == nil {
 			return nil, nil //nolint:nilnil // neither a file of this form nor a fault
 		}
-		entry := Entry{Key: string(content[at[2]:at[3]]), Line: line, KeyColumn: at[2] + 1, Column: at[4] + 1, Values: []string{string(content[at[4]:at[5]])}}
+		entry := Entry{Key: string(content[at[2]:at[3]]), Line: line, KeyColumn: at[2] + 1, Column: at[4] + 1,
+			Values: []string{string(content[at[4]:at[5]])}}
 		if earlier, twice := f.Entry(entry.Key); twice {
 			faults = append(faults, &Error{Path: path, Line: line, Column: at[2] + 1, Key: entry.Key,
 				Problem: fmt.Sprintf("the key is on line %d already; remove one of the two", earlier.Line)})

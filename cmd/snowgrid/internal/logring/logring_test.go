@@ -17,10 +17,12 @@ func TestRingKeepsTheLastLines(t *testing.T) {
 	var out strings.Builder
 	n, err := r.WriteTo(&out)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if err != nil || n != 100 || len(lines) != 10 || lines[0] != "line 0990" || lines[9] != "line 0999" || r.Missed() != 990 {
+	if err != nil || n != 100 || len(lines) != 10 || lines[0] != "line 0990" || lines[9] != "line 0999" ||
+		r.Missed() != 990 {
 		t.Errorf("%d bytes, %d missed, %v: %q", n, r.Missed(), err, out.String())
 	}
-	if n, err := r.Write([]byte(strings.Repeat("x", 1000))); n != 1000 || err != nil || r.bytes != 100 || len(r.lines) != 1 {
+	if n, err := r.Write([]byte(strings.Repeat("x", 1000))); n != 1000 || err != nil || r.bytes != 100 ||
+		len(r.lines) != 1 {
 		t.Errorf("a long line: %d, %v; %d bytes in %d lines", n, err, r.bytes, len(r.lines))
 	}
 }
