@@ -72,7 +72,7 @@ func TestAnchorProcesses(t *testing.T) {
 	case <-time.After(6 * time.Second):
 	}
 	if status, _, stderr := command(t, "take-anchor", "--addr", first.api); status != exitFailed ||
-		!strings.Contains(stderr, "is this grid's") {
+		!strings.Contains(stderr, "belongs to this grid") {
 		t.Errorf("take-anchor of the holder: status %d, %q", status, stderr)
 	}
 	first.signal(os.Kill)
