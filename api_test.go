@@ -78,7 +78,7 @@ func apiStrays() (problems []string) {
 	for _, file := range files {
 		dir := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(file), ".txt"), "-", "/")
 		if _, ok := publicPackages[dir]; !ok {
-			problems = append(problems, fmt.Sprintf("%s: %s is no public package; delete the file", file, dir))
+			problems = append(problems, fmt.Sprintf("%s: %s is not a public package; delete the file", file, dir))
 		}
 	}
 	return problems

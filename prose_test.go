@@ -54,7 +54,7 @@ var proseAbove = []proseRates{
 	{"bench", rates{"is-how": 7.5, "human": 5.3, "those-that": 2.65, "of": 45}},
 	{"bench/scale", rates{"somebody": 1.03, "is-how": 5.2, "human": 7.2, "those-that": 3.08, "of": 41}},
 	{"client/s3", rates{"of": 25.61}},
-	{"cmd/snowgrid strings", rates{"human": 4.3, "of": 35.2}},
+	{"cmd/snowgrid strings", rates{"human": 3.78, "of": 35.2}},
 	{"grid strings", rates{"human": 5.7, "those-that": 0.9, "of": 34.7}},
 	{"grid/internal/formation strings", rates{"those-that": 0.83, "of": 37.1}},
 	{"grid/internal/host", rates{"of": 25.1}},

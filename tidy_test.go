@@ -197,7 +197,7 @@ func TestTidy(t *testing.T) {
 				report(t, checkWiring("Member", sources))
 			}
 			if !strings.HasPrefix(p.path(), "proof/") { // a module of its own
-				report(t, checkMethods(p.path(), sources, methodExceptions))
+				report(t, checkMethods(p.path(), sources))
 			}
 			for _, s := range sources {
 				report(t, slices.Concat(checkFileName(s.path), checkSize(s), checkSourceWords(s)))
@@ -307,13 +307,8 @@ func checkSize(s source) (problems []string) {
 // methodsMax is the number of methods that a type may have.
 const methodsMax = 60
 
-// methodExceptions are the types that may have more methods until they are divided, each with its
-// limit. The list only shrinks.
-var methodExceptions = map[string]int{}
-
-// checkMethods bounds the methods of each type of a package. An exception that is no longer needed
-// is a problem, too.
-func checkMethods(pkg string, sources []source, exceptions map[string]int) (problems []string) {
+// checkMethods bounds the methods of each type of a package.
+func checkMethods(pkg string, sources []source) (problems []string) {
 	methods := map[string]int{}
 	for _, s := range sources {
 		for _, decl := range s.file.Decls {
@@ -323,15 +318,8 @@ func checkMethods(pkg string, sources []source, exceptions map[string]int) (prob
 		}
 	}
 	for name, n := range methods {
-		most := methodsMax
-		if exception, ok := exceptions[name]; ok {
-			if n <= methodsMax {
-				problems = append(problems, fmt.Sprintf("%s has %d methods; remove its exception", name, n))
-			}
-			most = max(most, exception)
-		}
-		if n > most {
-			problems = append(problems, fmt.Sprintf("%s has %d methods; at most %d: divide it", name, n, most))
+		if n > methodsMax {
+			problems = append(problems, fmt.Sprintf("%s has %d methods; at most %d: divide it", name, n, methodsMax))
 		}
 	}
 	slices.Sort(problems)
@@ -604,9 +592,7 @@ func TestTidyCanFail(t *testing.T) {
 		{"held wiring", checkWiring("m", []source{parse("package x\ntype m struct{}\ntype room struct{ m *m }")}), checkWiring("m", []source{parse("package x\ntype m struct{ r *room }\ntype room struct{}")})},
 		{"locked wiring", checkWiring("m", []source{parse("package x\ntype m struct{ mu sync.Mutex }")}), checkWiring("m", []source{parse("package x\ntype room struct{ mu sync.Mutex }")})},
 		{"large wiring", checkWiring("m", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 36))}), checkWiring("m", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 35))})},
-		{"many methods", checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 61))}, nil), checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (m[T]) f() {}\n", 60))}, nil)},
-		{"more methods than excepted", checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (m) f() {}\n", 63))}, map[string]int{"x.m": 62}), checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (m) f() {}\n", 62))}, map[string]int{"x.m": 62})},
-		{"needless exception", checkMethods("x", []source{parse("package x\nfunc (m) f() {}\n")}, map[string]int{"x.m": 62}), nil},
+		{"many methods", checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 61))}), checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (m[T]) f() {}\n", 60))})},
 		{"file name", checkFileName("grid/helpers.go"), checkFileName("grid/member.go")},
 		{"comment", checkSourceWords(parse("package x\n\n// f asks the Master.\nfunc f() {}")), checkSourceWords(parse("package x\n\n// f asks the owner.\nfunc f() {}"))},
 		{"name", checkSourceWords(parse("package x\nfunc f() { theMasterMax := 1; _ = theMasterMax }")), checkSourceWords(parse("package x\nfunc release(mastery int) {}"))},

@@ -186,7 +186,7 @@ func (r *bareRenewals) renew(ctx context.Context) (time.Duration, error) {
 func (b *bench) writeEtcd(version string, pairs []*pair, both []generator, spent []cost) {
 	b.report.p(
 		"One holder over etcd %s, %d servers; medians, in turns. An attach is the reads of the marker and of the records, "+
-			"and a claim; its way back is not timed. Bare calls are those that a lease with a key needs at least.\n\n",
+			"and a claim; its release is not timed. Bare calls are the fewest that a lease with a key needs.\n\n",
 		version, gridSize)
 	var rows [][]string
 	for _, p := range pairs {

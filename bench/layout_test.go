@@ -13,9 +13,11 @@ import (
 // TestTwitterLayoutIsThatOfBwmarrin: with their default settings, both take the IDs of the
 // other apart into the same parts.
 func TestTwitterLayoutIsThatOfBwmarrin(t *testing.T) {
-	if snowflake.NodeBits != 10 || snowflake.StepBits != 12 || snowflake.Epoch != epoch.Twitter.UnixMilli() {
-		t.Skipf("another test has changed the globals of bwmarrin/snowflake: %d/%d from %d", snowflake.NodeBits,
-			snowflake.StepBits, snowflake.Epoch)
+	nodes, steps := snowflake.NodeBits, snowflake.StepBits // globals, which other tests change
+	t.Cleanup(func() { snowflake.NodeBits, snowflake.StepBits = nodes, steps })
+	snowflake.NodeBits, snowflake.StepBits = 10, 12
+	if snowflake.Epoch != epoch.Twitter.UnixMilli() {
+		t.Fatalf("the epoch of bwmarrin/snowflake is %d, want Twitter's", snowflake.Epoch)
 	}
 	def, err := sequencer.Define("tweets", sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.Twitter})
 	if err != nil {

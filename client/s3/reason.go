@@ -87,7 +87,7 @@ func (o *objects) fail(op, key string, err error) error {
 			"s3: %s %s: the bucket is in another region; set the client's region: %w", op, where, err)
 	case unsupported:
 		return failure.Errorf(sequencer.ErrInvalidConfig,
-			"s3: %s %s: the server does not carry out conditional writes; use one that does: %w", op, where, err)
+			"s3: %s %s: the server does not carry out conditional writes; use a server with them: %w", op, where, err)
 	}
 	return fmt.Errorf("s3: %s %s: %w", op, where, err)
 }

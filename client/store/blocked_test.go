@@ -17,7 +17,7 @@ func (l blockedLog) WithAttrs([]slog.Attr) slog.Handler        { return l }
 func (l blockedLog) WithGroup(string) slog.Handler             { return l }
 
 // TestBlockedFunctionsStopNothing: while the functions of the configuration and the log do not return, a
-// handle is renewed, a lost logical node is replaced, and Leave returns. What was left out is counted.
+// handle is renewed, a lost logical node is replaced, and Leave returns. Skipped calls are counted.
 func TestBlockedFunctionsStopNothing(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		open := make(chan struct{})

@@ -74,7 +74,7 @@ func (c *Client) Health() Health {
 		h.Ready, h.Reason = false, cmp.Or(h.Reason, c.wall.err.Error())
 	}
 	c.wall.mu.Unlock()
-	h.Skipped = c.calls.left()
+	h.Skipped = c.calls.skips()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.rooms {

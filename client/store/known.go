@@ -21,11 +21,11 @@ const (
 // callbacks calls the functions of the configuration in goroutines of their own.
 type callbacks struct {
 	mu      sync.Mutex     // guards what follows; never held while a function runs
-	known   map[int]uint64 // its last result
-	knowing chan struct{}  // closed when that call returns, nil: none runs
+	known   map[int]uint64 // the last result of Config.Known
+	running chan struct{}  // closed when its call returns, nil: none runs
 	late    bool           // that call has taken longer than knownWait
 	losses  int            // calls of Config.OnLost that have not returned
-	skipped int            // calls that were left out, since earlier ones had not returned
+	skipped int            // calls skipped, since earlier ones had not returned
 }
 
 // known returns the result of Config.Known without impossible nodes (Z19).
@@ -33,30 +33,30 @@ func (c *Client) known() map[sequencer.NodeID]uint64 {
 	if c.cfg.Known == nil {
 		return nil
 	}
-	said := c.calls.said(c.cfg.Known)
+	versions := c.calls.versions(c.cfg.Known)
 	known := map[sequencer.NodeID]uint64{}
-	for _, node := range slices.Sorted(maps.Keys(said)) {
+	for _, node := range slices.Sorted(maps.Keys(versions)) {
 		if node >= 0 && node < 1<<16 && len(known) < record.KnownMax {
-			known[sequencer.NodeID(node)] = said[node]
+			known[sequencer.NodeID(node)] = versions[node]
 		}
 	}
 	return known
 }
 
-// said returns the result of a call, and the one before if it does not return in time. One call runs at a
-// time.
-func (b *callbacks) said(know func() map[int]uint64) map[int]uint64 {
+// versions returns the result of Config.Known, or the one before if the call does not return in
+// time. One call runs at a time.
+func (b *callbacks) versions(known func() map[int]uint64) map[int]uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.late {
 		b.skipped++
 		return b.known
 	}
-	if b.knowing == nil {
-		b.knowing = make(chan struct{})
-		go b.ask(know, b.knowing)
+	if b.running == nil {
+		b.running = make(chan struct{})
+		go b.run(known, b.running)
 	}
-	done := b.knowing
+	done := b.running
 	b.mu.Unlock()
 	timer := time.NewTimer(knownWait)
 	defer timer.Stop()
@@ -65,19 +65,19 @@ func (b *callbacks) said(know func() map[int]uint64) map[int]uint64 {
 	case <-timer.C:
 	}
 	b.mu.Lock()
-	if b.knowing == done {
+	if b.running == done {
 		b.late = true
 		b.skipped++
 	}
 	return b.known
 }
 
-// ask makes the call, and records its result.
-func (b *callbacks) ask(know func() map[int]uint64, done chan struct{}) {
-	said := maps.Clone(know())
+// run makes the call, and records its result.
+func (b *callbacks) run(known func() map[int]uint64, done chan struct{}) {
+	versions := maps.Clone(known())
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.known, b.knowing, b.late = said, nil, false
+	b.known, b.running, b.late = versions, nil, false
 	close(done)
 }
 
@@ -100,8 +100,8 @@ func (b *callbacks) lost(onLost func(Loss), loss Loss) {
 	}()
 }
 
-// left returns how many calls were left out.
-func (b *callbacks) left() int {
+// skips returns the number of skipped calls.
+func (b *callbacks) skips() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.skipped

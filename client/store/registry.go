@@ -34,7 +34,7 @@ func (g *registry) seatOf(id sequencer.AttachmentID) *seat {
 }
 
 // seatsFor returns the seats that end with a handle's attachment: its own, and, if its record was
-// lost, the next one that the handle does not have yet.
+// lost, the next seat that the handle lacks.
 func (g *registry) seatsFor(h *holder, id sequencer.AttachmentID) (all []*seat) {
 	for _, s := range g.allSeats() {
 		if s.id == id || s.h == h {

@@ -205,7 +205,7 @@ func TestCallersNeedCertificates(t *testing.T) {
 		"reader":            {own.of(security.Reader), 403, 403, 200, codes.PermissionDenied},
 		"holder":            {own.of(security.Holder), 200, 200, 200, codes.OK},
 		"holder of orders":  {own.of(security.Holder, "orders-*"), 403, 200, 200, codes.PermissionDenied},
-		"holder of the own": {own.of(security.Holder, "default"), 200, 403, 200, codes.OK},
+		"holder of default": {own.of(security.Holder, "default"), 200, 403, 200, codes.OK},
 		"without a role":    {own.stating(), 200, 200, 200, codes.OK},
 		"of another scheme": {own.stating("spiffe://example.org/web"), 200, 200, 200, codes.OK},
 		"with two roles": {own.stating("spiffe://snowgrid/role/admin", "spiffe://snowgrid/role/reader"), 403, 403, 403,

@@ -224,7 +224,7 @@ func (d *demo) loseOwner(ctx context.Context) {
 	if heir < 0 {
 		return
 	}
-	knows := "It was a backup in sync, so it knows every attachment."
+	knows := "It was a backup in sync, so it has every attachment."
 	if !slices.Contains(before.InSync, after.Owner) {
 		knows = "It had no copy, so holders register their attachments with it again."
 	}

@@ -57,8 +57,8 @@ func (d *destroyCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// exists returns an error if there is no sequencer to ask about. A caller that may not list
-// sequencers, and a list that is not complete, are no reason against the question.
+// exists returns an error if the sequencer does not exist. It returns nil if the caller may not
+// list sequencers, or the list is incomplete.
 func (d *destroyCommand) exists(ctx context.Context) error {
 	var list wire.SequencersResponse
 	err := d.ask(ctx, func(ctx context.Context) error {

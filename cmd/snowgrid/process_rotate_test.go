@@ -32,7 +32,7 @@ import (
 
 var rotations = flag.Int("rotations", 1, "how often TestRotationUnderLoad replaces everything")
 
-// refusedMost is how long a caller over HTTP may get nothing but refusals with -judge, and
+// refusedMost bounds the time in which a caller over HTTP gets only refusals with -judge, and
 // refusedEver without it: a busy machine delays whole calls.
 const (
 	refusedMost = time.Second

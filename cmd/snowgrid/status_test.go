@@ -136,7 +136,7 @@ func TestStatusOfAGridThatIsNotWell(t *testing.T) {
 	}
 }
 
-// TestStatusNamesUnresolvedSeeds: of each member, and of one that is in no grid yet.
+// TestStatusNamesUnresolvedSeeds: for each member, and for a member without a grid.
 func TestStatusNamesUnresolvedSeeds(t *testing.T) {
 	s := exampleStatus()
 	s.UnresolvedJoin = []string{"ids.internal (no such host)"}

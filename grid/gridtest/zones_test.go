@@ -249,8 +249,9 @@ func TestMembersRemove(t *testing.T) {
 // awaitMembers waits until the roster has as many members.
 func awaitMembers(t *testing.T, g *gridtest.Grid, by string, want int) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); len(g.Member(by).Status().Members) != want; time.Sleep(
-		100 * time.Millisecond) {
+	end := time.Now().Add(time.Minute)
+	for len(g.Member(by).Status().Members) != want {
+		time.Sleep(100 * time.Millisecond)
 		if time.Now().After(end) {
 			t.Fatalf("%d members, want %d", len(g.Member(by).Status().Members), want)
 		}
