@@ -27,7 +27,7 @@ check: lint ## format, vet, lint, short tests: before each commit (under three m
 api: ## write the exported API of each public package to api/, after a change that is meant
 	$(GO) test . -run '^TestAPI$$' -count 1 -update-api
 
-test: ## run every test once, in its usual form (three minutes)
+test: ## run every test once, in its usual form (four minutes)
 	$(GO) test ./...
 
 # The packages whose tests have the flag -long.
