@@ -15,7 +15,7 @@ import (
 type firstAttach struct {
 	id       sequencer.AttachmentID
 	seat     *registrar.Seat // nil for none
-	answer   *wire.Attached  // nil from an owner with an earlier release
+	answer   *wire.Attached  // nil: the reply has none
 	identity *wire.Identity  // sent with the request, nil for none
 	stamp    wire.Stamp
 	began    time.Duration

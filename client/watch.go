@@ -12,8 +12,7 @@ import (
 
 // A call whose owner has ended waits for another owner. A member watches for the move and replies
 // to a long request, so the wait ends as soon as there is an owner. A client has one such request
-// in progress, however many calls wait. Members with the previous release reply immediately, and
-// the pauses between two tries remain as without it.
+// in progress, however many calls wait.
 
 // watch is the request in progress, and the channel for the calls that wait for it.
 type watch struct {

@@ -39,9 +39,6 @@ func checkQuorum(s Status) (Severity, string) {
 	if s.Advice != "" {
 		return Critical, strings.TrimPrefix(s.Advice, quorumLostPrefix) // the alert's name says it
 	}
-	if s.Voters == 0 && s.Leader != "" { // earlier releases do not count them
-		return "", ""
-	}
 	if s.Voters == 0 {
 		return Critical, fmt.Sprintf("member %s knows no voters: it is in no grid yet; check its addresses to join, and that the expected members run", s.Answering)
 	}
@@ -365,7 +362,7 @@ func checkReleases(s Status) (Severity, string) {
 			continue
 		}
 		releases = append(releases, *m.Release)
-		told = append(told, fmt.Sprintf("%s runs %s", m.who(), cmp.Or(m.Release.Build, "an earlier release")))
+		told = append(told, fmt.Sprintf("%s runs %s", m.who(), cmp.Or(m.Release.Build, "an unnamed build")))
 	}
 	if len(releases) < 2 {
 		return "", ""

@@ -28,7 +28,6 @@ func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.Hello
 		Incarnation: m.self, Grid: m.formation.Grid(), Version: r.Version, Settings: r.Settings,
 		Wall: clustertime.TickOf(m.cfg.Clock.Now()), Time: m.clock.Now(),
 		Record: m.record(), Leaving: m.state.Leaving(), DiskFailed: m.raft.Failure() != nil, Release: wire.OwnRelease(),
-		Learns: true, Waits: true,
 	}
 	if _, registered := r.Member(m.self); registered {
 		res.Claim = r.Claim

@@ -188,10 +188,7 @@ func (k *keyringCalls) at(ctx context.Context, m roster.Member, in wire.SetKeysR
 	}
 	out := wire.KeyringMember{Incarnation: m.Incarnation, Name: k.gossip.Name(m.Incarnation), API: m.API, Keys: done.Keys,
 		Unsaved: done.Unsaved}
-	switch {
-	case errors.Is(err, wire.ErrUnknownPath):
-		out.Error = "it runs an earlier release, which has one key; upgrade it"
-	case err != nil:
+	if err != nil {
 		out.Error = refusal.Unprefixed(err)
 	}
 	return out

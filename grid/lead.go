@@ -208,7 +208,6 @@ func (l *lead) step(ctx context.Context) {
 	l.do(func(machine *leader.Leader, v leader.View) {
 		machine.Step(v)
 		l.noteAnchor(machine, v)
-		l.node.LetRest(machine.MayRest(v))
 	})
 }
 
@@ -279,7 +278,7 @@ func (l *lead) answered(of roster.Incarnation, hello wire.HelloResponse, began t
 	l.noteClock(of, hello.Wall, began)
 	return leader.Answer{
 		Record: hello.Record, Grid: hello.Grid, Version: hello.Version, Wall: hello.Wall, Time: hello.Time,
-		Leaving: hello.Leaving, DiskFailed: hello.DiskFailed, Claim: hello.Claim, Release: hello.Release, Learns: hello.Learns, Waits: hello.Waits,
+		Leaving: hello.Leaving, DiskFailed: hello.DiskFailed, Claim: hello.Claim, Release: hello.Release,
 	}
 }
 

@@ -65,14 +65,13 @@ type pushes struct {
 
 // pushed is one process of a member. Its release is constant for the life of the process.
 type pushed struct {
-	at      follow.Position    // position of the roster that it serves
-	echo    int64              // its clock in the last answer
-	view    wire.HelloResponse // its last answer, if it takes pushes
-	takes   bool               // it takes pushes
-	key     string             // that it stated as a learner, "" if it did not
-	refuses bool               // its release has no pushes
-	busy    bool               // a change is being pushed to it
-	again   bool               // there is another one
+	at    follow.Position    // position of the roster that it serves
+	echo  int64              // its clock in the last answer
+	view  wire.HelloResponse // its last answer, if it takes pushes
+	takes bool               // it takes pushes
+	key   string             // that it stated as a learner, "" if it did not
+	busy  bool               // a change is being pushed to it
+	again bool               // there is another one
 }
 
 // get returns a member's record. The caller has the lock.
@@ -86,24 +85,16 @@ func (p *pushes) get(of roster.Incarnation) *pushed {
 	return p.of[of]
 }
 
-// ask requests a member's view, and pushes every command that it lacks. A member that takes no push
-// only gets the request. The error matches leader.ErrAbsent as in hello.
+// ask requests a member's view, and pushes every command that it lacks. If the push fails, it only
+// makes the request. The error matches leader.ErrAbsent as in hello.
 func (l *lead) ask(ctx context.Context, api string, to roster.Incarnation) (wire.HelloResponse, error) {
 	l.pushes.mu.Lock()
 	known := *l.pushes.get(to)
 	l.pushes.mu.Unlock()
-	if known.refuses {
-		return l.hello(ctx, api, to)
-	}
 	view, err := l.push(ctx, to, api, known)
 	err = markAbsent(err)
 	if err == nil || errors.Is(err, leader.ErrAbsent) || ctx.Err() != nil {
 		return view, err
-	}
-	if errors.Is(err, wire.ErrUnknownPath) {
-		l.pushes.mu.Lock()
-		l.pushes.get(to).refuses = true
-		l.pushes.mu.Unlock()
 	}
 	return l.hello(ctx, api, to)
 }
@@ -211,15 +202,12 @@ func (l *lead) pushAll(r *roster.Roster) {
 			targets = append(targets, m)
 		}
 	}
-	untold := 0
 	for _, m := range targets {
 		among[m.Incarnation] = true
 		if m.Incarnation == l.of.self {
 			continue
 		}
 		switch p := l.pushes.get(m.Incarnation); {
-		case p.refuses:
-			untold++
 		case p.busy:
 			p.again = true
 		default:
@@ -233,9 +221,6 @@ func (l *lead) pushAll(r *roster.Roster) {
 		}
 	}
 	l.pushes.was = r.Members
-	if untold > 0 {
-		l.calls.Go(l.tellByRaft)
-	}
 }
 
 // inform brings one member up to date. Its answer counts like one to a probe; a failure is
@@ -254,9 +239,6 @@ func (l *lead) inform(m roster.Member) {
 		}
 		now, over := l.pushes.end(m.Incarnation, l.node, err)
 		switch {
-		case over && now.refuses && err == nil:
-			l.tellByRaft()
-			return
 		case over:
 			return
 		case before.takes && now.at == before.at: // its Raft server does not follow this one yet
@@ -287,10 +269,6 @@ func (p *pushes) end(of roster.Incarnation, node *raftlog.Node, err error) (now 
 	r.busy = !over
 	return *r, over
 }
-
-// tellByRaft makes Raft announce the last commit to its servers now: with an entry without a
-// command, for members that take no pushes.
-func (l *lead) tellByRaft() { _ = l.node.Barrier() }
 
 const (
 	// timeToTell bounds the push of one change to one member.

@@ -2,7 +2,6 @@ package grid
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 
@@ -26,14 +25,7 @@ func (o *leadership) serveSettings(ctx context.Context, in wire.SettingsRequest)
 	if in.IsEmpty() && o.raft.Node() != nil {
 		return o.settingsNow(ctx), nil
 	}
-	res, err := serveOperator(ctx, o, wire.PathSettings, &in, func() (wire.SettingsResponse, error) { return o.setSettings(ctx, in) })
-	if errors.Is(err, wire.ErrUnknownPath) {
-		err = failure.Errorf(wire.ErrNotNow, "grid: the leader runs an earlier release, which cannot change settings; upgrade it and try again")
-	}
-	if err == nil && in.EditsQuotas() && res.Quotas == nil {
-		err = failure.Errorf(wire.ErrNotNow, "grid: the leader runs an earlier release, which has no quotas; upgrade it and try again")
-	}
-	return res, err
+	return serveOperator(ctx, o, wire.PathSettings, &in, func() (wire.SettingsResponse, error) { return o.setSettings(ctx, in) })
 }
 
 // setSettings changes settings, at the leader.

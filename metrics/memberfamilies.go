@@ -62,7 +62,7 @@ var (
 	sequencerExhausted = newFamily(gauge, "sequencer_exhausted_timestamp_seconds",
 		"When the epoch ends, in Unix seconds; of the others the earliest.", "sequencer")
 	sequencerIDs = newFamily(counter, "sequencer_ids_total",
-		"IDs that holders have reported to this member as the owner. Holders of earlier releases report none.", "sequencer")
+		"IDs that holders have reported to this member as the owner.", "sequencer")
 	sequencerWaits = newFamily(counter, "sequencer_grant_waits_total",
 		"Calls that had to wait for a grant, as holders have reported them to this member as the owner.", "sequencer")
 

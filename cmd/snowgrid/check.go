@@ -27,11 +27,8 @@ func (s *statusCommand) check(to streams, status grid.Status) error {
 		if !result.Healthy {
 			return nil
 		}
-		voters := ""
-		if status.Voters > 0 { // members of earlier releases do not count them
-			voters = fmt.Sprintf(", %d of %d voters alive", status.VotersAlive, status.Voters)
-		}
-		_, err := fmt.Fprintf(w, "healthy: grid %s, %d members%s\n", status.Name, len(status.Members), voters)
+		_, err := fmt.Fprintf(w, "healthy: grid %s, %d members, %d of %d voters alive\n", status.Name, len(status.Members),
+			status.VotersAlive, status.Voters)
 		return err
 	})
 	if err != nil || result.Healthy {

@@ -30,7 +30,7 @@ type sequencersCommand struct {
 func (sequencersCommand) Help() string {
 	return `The sequencers of the whole grid in the order of their names. If there are more than --limit, the last line
 has the name to continue with. IDS/S is about the rate of the last minutes, as the holders have reported it
-with their renewals; holders of earlier releases report none.
+with their renewals.
 
     snowgrid sequencers list
     snowgrid sequencers --prefix shop/ --limit 20

@@ -102,17 +102,13 @@ func (c *removeSequencersCommand) Run(ctx context.Context, to streams) error {
 // page fetches one page.
 func (c *removeSequencersCommand) page(ctx context.Context, in wire.UnusedRequest) (page wire.UnusedResponse,
 	err error) {
-	err = c.ask(ctx, func(ctx context.Context) error {
+	return page, c.ask(ctx, func(ctx context.Context) error {
 		_, addr, err := fetchStatusOfAny(ctx, c.Addr)
 		if err != nil {
 			return err
 		}
 		return postTo(ctx, addr, "", wire.PathUnused, in, &page)
 	})
-	if errors.Is(err, wire.ErrUnknownPath) {
-		err = errors.New("the member runs an earlier release, which cannot do this; upgrade it and try again")
-	}
-	return page, err
 }
 
 // add adds a page.

@@ -26,7 +26,7 @@ func printZones(table io.Writer, s grid.Status) {
 	}
 	for i, id := range s.AbsentVoters {
 		who := string(id)
-		if i < len(s.Absent) && (s.Absent[i].Name != "" || s.Absent[i].Raft != "") { // earlier releases omit it
+		if i < len(s.Absent) && (s.Absent[i].Name != "" || s.Absent[i].Raft != "") {
 			who = named(s.Absent[i].Name, who) + " at " + orNone(s.Absent[i].Raft)
 		}
 		fmt.Fprintf(table,

@@ -2,12 +2,12 @@ package leader
 
 import "github.com/snowgrid/snowgrid/internal/roster"
 
-// addsPerStep bounds the servers that are added between two steps: each takes an
-// agreement, and the ceiling has to rise meanwhile.
+// addsPerStep bounds the additions between two steps, also if they fail: each takes an agreement,
+// and the ceiling has to rise meanwhile.
 const addsPerStep = 16
 
 // additions adds Raft servers one after the other: up to ServersMost for joining
-// members and learners, and for every member that cannot be a learner.
+// members and learners.
 type additions struct {
 	admission *admission
 	detector  *detector
@@ -39,14 +39,14 @@ func (x *additions) next(v View) {
 		return true
 	}
 	for _, j := range x.admission.joining(v) {
-		if add(j.member, !full || !j.learns) {
+		if add(j.member, !full) {
 			return
 		}
 	}
 	replaces := x.voters.replacing(v)
 	for _, m := range v.Roster.Members {
 		c := x.detector.contacts[m.Incarnation]
-		if c != nil && c.said && !c.failing && !x.admission.isLeaving(v, m.Incarnation) && add(m, !full || !c.learns || replaces(m)) {
+		if c != nil && c.said && !c.failing && !x.admission.isLeaving(v, m.Incarnation) && add(m, !full || replaces(m)) {
 			return
 		}
 	}
@@ -58,7 +58,7 @@ func (x *additions) admitted(v View) []roster.Member {
 	var out []roster.Member
 	full := x.voters.full(v)
 	for _, j := range x.admission.joining(v) {
-		if v.serves(j.server()) || j.learns && full {
+		if v.serves(j.server()) || full {
 			out = append(out, j.member)
 		}
 	}

@@ -36,7 +36,6 @@ type join struct {
 	// instead is the member's registered incarnation, which did not answer.
 	instead roster.Incarnation
 	release roster.Release
-	learns  bool // it needs no server
 }
 
 func (j join) server() ServerID { return ServerOf(j.member.Incarnation, j.member.Durable) }
@@ -66,7 +65,7 @@ func (q *admission) joining(v View) []join {
 	var out []join
 	for inc, j := range q.joins {
 		_, in := v.Roster.Member(inc)
-		if v.Mono-j.at > joinKept || q.isLeaving(v, inc) || in && (j.learns || v.serves(j.server())) || j.replaces(v.Roster) || !j.release.Reads(v.Roster.InUse()) {
+		if v.Mono-j.at > joinKept || q.isLeaving(v, inc) || in || j.replaces(v.Roster) || !j.release.Reads(v.Roster.InUse()) {
 			delete(q.joins, inc)
 		} else {
 			out = append(out, j)

@@ -165,17 +165,23 @@ func TestCloneIsRefused(t *testing.T) {
 	}
 }
 
-// TestJoinersAreServersFirst: a member is in the roster once it is a Raft server, so that
-// it learns that it is.
-func TestJoinersAreServersFirst(t *testing.T) {
-	o := lead(t, 3, true)
-	o.assign()
-	for i := range addsPerStep + 1 {
+// joiners has n members request to join.
+func (o *office) joiners(n int) {
+	for i := range n {
 		m := record(10+i, true)
 		o.l.admission.joins[m.Incarnation] = join{member: m, at: o.v.Mono}
 	}
+}
+
+// TestJoinersAreServersFirst: while there are too few servers, a member is in the roster once it is
+// a Raft server, so that it learns that it is.
+func TestJoinersAreServersFirst(t *testing.T) {
+	o := lead(t, 3, true)
+	o.assign()
+	joining := ServersMost - 3
+	o.joiners(joining)
 	o.step(0)
-	for i := range addsPerStep {
+	for i := range joining {
 		if len(o.changes) != i+1 || o.changes[i].Do != AddServer {
 			t.Fatalf("reconfigurations %+v", o.changes)
 		}
@@ -185,13 +191,27 @@ func TestJoinersAreServersFirst(t *testing.T) {
 		o.v.Servers = append(o.v.Servers, Server{ID: o.changes[i].Server})
 		o.l.Reconfigured(o.v, o.changes[i])
 	}
-	if len(o.changes) != addsPerStep {
-		t.Errorf("%d servers are added in one step", len(o.changes))
+	if len(o.changes) != joining {
+		t.Errorf("%d servers are added", len(o.changes))
 	}
 	o.l.Proposed(o.v, o.commands[0], context.DeadlineExceeded)
 	o.step(StepEvery)
-	if len(o.commands) != 2 || len(o.commands[1].Change.Join) != addsPerStep {
+	if len(o.commands) != 2 || len(o.commands[1].Change.Join) != joining {
 		t.Errorf("commands %+v", o.commands)
+	}
+}
+
+// TestAdditionsOfAStepAreBounded: also if each fails.
+func TestAdditionsOfAStepAreBounded(t *testing.T) {
+	o := lead(t, 3, true)
+	o.assign()
+	o.joiners(addsPerStep + 1)
+	o.step(0)
+	for i := 0; i < len(o.changes); i++ {
+		o.l.Reconfigured(o.v, o.changes[i])
+	}
+	if len(o.changes) != addsPerStep {
+		t.Errorf("%d additions in one step", len(o.changes))
 	}
 }
 

@@ -43,8 +43,6 @@ type contact struct {
 	absent   bool          // if failing: the last probe proved that the member is not there
 	refused  Refusals
 	said     bool // release and zone are set
-	learns   bool // it needs no Raft server
-	waits    bool // it starts no election within a second
 	release  roster.Release
 	zone     string
 }

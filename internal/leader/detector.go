@@ -255,18 +255,6 @@ func (d *detector) answeredSince(inc roster.Incarnation, since time.Duration) bo
 	return inc == d.self || c != nil && !c.failing && c.answered >= since
 }
 
-// learns reports whether a member has stated that it needs no Raft server.
-func (d *detector) learns(inc roster.Incarnation) bool {
-	c := d.contacts[inc]
-	return c != nil && c.learns
-}
-
-// waits reports whether a member has stated that it starts no election within a second.
-func (d *detector) waits(inc roster.Incarnation) bool {
-	c := d.contacts[inc]
-	return c != nil && c.waits
-}
-
 // calm reports whether every other member has answered its last probe.
 func (d *detector) calm(v View) bool {
 	for _, m := range v.Roster.Members {

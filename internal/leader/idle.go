@@ -63,18 +63,6 @@ func (l *Leader) rests(v View) bool {
 	return v.Mono-l.activity.stirred >= restAfter && !l.inProgress(v)
 }
 
-// MayRest reports whether Raft's heartbeats may be so far apart that servers of earlier releases would
-// start elections: every other server has stated that it waits longer.
-func (l *Leader) MayRest(v View) bool {
-	for _, s := range v.Servers {
-		m, member := v.memberOf(s.ID)
-		if s.ID != l.server && (!member || !l.detector.waits(m.Incarnation)) {
-			return false
-		}
-	}
-	return true
-}
-
 // inProgress reports whether anything except raises and answered probes is in progress or awaited.
 func (l *Leader) inProgress(v View) bool {
 	r := v.Roster

@@ -2,7 +2,6 @@ package leader
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -123,34 +122,5 @@ func TestLeaderThatHasSomethingToDoDoesNotRest(t *testing.T) {
 				t.Errorf("the next step is due in %v", wait)
 			}
 		})
-	}
-}
-
-// TestHeartbeatsRestWhenEveryServerWaits: servers of earlier releases begin elections sooner, and one
-// that is in no roster has not said what it does.
-func TestHeartbeatsRestWhenEveryServerWaits(t *testing.T) {
-	o := resting(t)
-	answer := func(but int) {
-		o.v.Mono += 2 * probeMany
-		o.l.Step(o.v)
-		for _, p := range o.take(forDetection) {
-			a := Answer{Grid: o.v.Roster.Grid, Version: o.v.Roster.Version, Waits: memberOf(p.To) != but}
-			a.Record, _ = o.v.Roster.Member(p.To)
-			o.l.Probed(o.v, p, a, nil)
-		}
-	}
-	if o.l.MayRest(o.v) {
-		t.Error("although no server has said that it waits")
-	}
-	if answer(0); !o.l.MayRest(o.v) {
-		t.Error("although every server has said that it waits, they do not rest")
-	}
-	servers := o.v.Servers
-	if o.v.Servers = append(slices.Clone(servers), Server{ID: "stranger"}); o.l.MayRest(o.v) {
-		t.Error("with a server that is no member's")
-	}
-	o.v.Servers = servers
-	if answer(3); o.l.MayRest(o.v) {
-		t.Error("with a server that says so no longer")
 	}
 }

@@ -27,7 +27,7 @@ func (q *admission) join(v View, in roster.Member, reply func(error)) {
 		if err := q.checkRelease(v.Roster, in, a); err != nil {
 			return true, err
 		}
-		return q.checkClone(v, join{member: in, release: a.Release, learns: a.Learns}, round)
+		return q.checkClone(v, join{member: in, release: a.Release}, round)
 	}})
 }
 

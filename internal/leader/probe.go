@@ -46,8 +46,6 @@ type Answer struct {
 	DiskFailed bool         // its disk failed, or it cannot read the roster
 	Claim      roster.Claim // its roster's claim, empty if that does not list this incarnation
 	Release    roster.Release
-	Learns     bool // it receives rosters by pushes, and needs no Raft server for them
-	Waits      bool // it starts no election within a second without a heartbeat
 }
 
 // foreign reports whether the member is registered under another claim than the leader's: one

@@ -33,7 +33,7 @@ func (d *detector) notePushAnswer(v View, c *contact, to roster.Incarnation, beg
 // noteAnswer records an answer to a call that began at a time, and reports whether the member
 // is up to date, which ends its failure. A lagging member is not absent.
 func (d *detector) noteAnswer(c *contact, began time.Duration, a Answer) bool {
-	c.said, c.learns, c.waits, c.release, c.zone = true, a.Learns, a.Waits, a.Release, a.Record.Zone
+	c.said, c.release, c.zone = true, a.Release, a.Record.Zone
 	c.absent = false
 	c.refused.Note(began, nil)
 	if len(d.versions) > 0 && a.Version < d.versions[0].version {

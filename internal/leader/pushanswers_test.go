@@ -81,10 +81,10 @@ func TestToldByAnOldRoster(t *testing.T) {
 	o := failover(t)
 	c := o.l.detector.contacts[inc(3, 1)]
 	next, answered := c.next, c.answered
-	old := Answer{Version: o.l.detector.versions[0].version - 1, Learns: true}
+	old := Answer{Version: o.l.detector.versions[0].version - 1}
 	o.v.Mono += probeMany / 2
 	o.l.PushAnswered(o.v, inc(3, 1), o.v.Mono, old)
-	if c.failing || c.next != next || c.answered != answered || !c.learns {
+	if c.failing || c.next != next || c.answered != answered {
 		t.Errorf("%+v after an answer with an old roster", c)
 	}
 	p, _ := o.probed()

@@ -13,21 +13,19 @@ func (o *office) serve(members ...int) {
 	o.v.Servers = slices.DeleteFunc(slices.Clone(o.v.Servers), func(s Server) bool { return !slices.Contains(members, memberOf(roster.Incarnation(s.ID))) })
 }
 
-// heed has every member answer the probes of the detector. Some are of a release whose members
-// cannot be learners.
-func (o *office) heed(old ...int) {
+// heed has every member answer the probes of the detector.
+func (o *office) heed() {
 	for _, p := range o.take(forDetection) {
-		a := Answer{Grid: o.v.Roster.Grid, Version: o.v.Roster.Version, Wall: o.v.Wall, Learns: !slices.Contains(old, memberOf(p.To))}
-		o.l.Probed(o.v, p, a, nil)
+		o.l.Probed(o.v, p, Answer{Grid: o.v.Roster.Grid, Version: o.v.Roster.Version, Wall: o.v.Wall}, nil)
 	}
 }
 
 // serverChanges has reconfigurations made until none follows, and returns the operations and their
 // members.
-func (o *office) serverChanges(old ...int) (done [][2]int) {
+func (o *office) serverChanges() (done [][2]int) {
 	for range 20 {
 		o.step(StepEvery)
-		o.heed(old...)
+		o.heed()
 		o.answer(forVoters, func(int) error { return nil })
 		changes := o.changes
 		o.changes = nil
@@ -36,7 +34,7 @@ func (o *office) serverChanges(old ...int) (done [][2]int) {
 			switch at := slices.IndexFunc(o.v.Servers, func(s Server) bool { return s.ID == c.Server }); c.Do {
 			case AddServer:
 				o.v.Servers = append(slices.Clone(o.v.Servers), Server{ID: c.Server})
-				if n := len(o.v.Servers); n > ServersMost+1+len(old) {
+				if n := len(o.v.Servers); n > ServersMost+1 {
 					o.t.Errorf("%d servers", n)
 				}
 			case Remove:
@@ -58,25 +56,22 @@ func TestServers(t *testing.T) {
 	for what, c := range map[string]struct {
 		members int
 		serve   []int
-		old     []int
 		change  func(o *office)
 		want    [][2]int
 	}{
-		"seven of nine":               {9, []int{1, 2, 3, 4, 5, 6, 7}, nil, func(*office) {}, nil},
-		"too few":                     {9, []int{1, 2, 3, 4}, nil, func(*office) {}, [][2]int{{add, 5}, {add, 6}, {add, 7}}},
-		"too many":                    {9, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, nil, func(*office) {}, [][2]int{{remove, 9}, {remove, 8}}},
-		"members of an old release":   {9, []int{1, 2, 3, 4, 5, 6, 7}, []int{8, 9}, func(*office) {}, [][2]int{{add, 8}, {add, 9}, {remove, 7}, {remove, 6}}},
-		"all of an old release":       {9, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{2, 3, 4, 5, 6, 7, 8, 9}, func(*office) {}, nil},
-		"one with a server leaves":    {9, []int{1, 2, 3, 4, 5, 6, 7}, nil, func(o *office) { o.l.admission.leaves[inc(7, 1)] = true }, [][2]int{{add, 8}}},
-		"a learner leaves":            {9, []int{1, 2, 3, 4, 5, 6, 7}, nil, func(o *office) { o.l.admission.leaves[inc(9, 1)] = true }, nil},
-		"seven votes are asked for":   {9, []int{1, 2, 3, 4, 5, 6, 7}, nil, func(o *office) { o.votesAsked(7) }, [][2]int{{int(Promote), 4}, {int(Promote), 5}, {int(Promote), 6}, {int(Promote), 7}}},
-		"fewer servers than the most": {5, []int{1, 2, 3, 4, 5}, nil, func(*office) {}, nil},
+		"seven of nine":               {9, []int{1, 2, 3, 4, 5, 6, 7}, func(*office) {}, nil},
+		"too few":                     {9, []int{1, 2, 3, 4}, func(*office) {}, [][2]int{{add, 5}, {add, 6}, {add, 7}}},
+		"too many":                    {9, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, func(*office) {}, [][2]int{{remove, 9}, {remove, 8}}},
+		"one with a server leaves":    {9, []int{1, 2, 3, 4, 5, 6, 7}, func(o *office) { o.l.admission.leaves[inc(7, 1)] = true }, [][2]int{{add, 8}}},
+		"a learner leaves":            {9, []int{1, 2, 3, 4, 5, 6, 7}, func(o *office) { o.l.admission.leaves[inc(9, 1)] = true }, nil},
+		"seven votes are asked for":   {9, []int{1, 2, 3, 4, 5, 6, 7}, func(o *office) { o.votesAsked(7) }, [][2]int{{int(Promote), 4}, {int(Promote), 5}, {int(Promote), 6}, {int(Promote), 7}}},
+		"fewer servers than the most": {5, []int{1, 2, 3, 4, 5}, func(*office) {}, nil},
 	} {
 		o := lead(t, c.members, true)
 		o.assign()
 		o.serve(c.serve...)
 		c.change(o)
-		if got := o.serverChanges(c.old...); !slices.Equal(got, c.want) {
+		if got := o.serverChanges(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", what, got, c.want)
 		}
 	}
@@ -103,17 +98,14 @@ func TestSilentLearnerGetsNoServer(t *testing.T) {
 	}
 }
 
-// TestLearnersJoinWithoutAServer: when there are enough of them, one that can be a learner is
-// admitted without; one that cannot has a server first.
+// TestLearnersJoinWithoutAServer: a joining member gets a server only while there are too few.
 func TestLearnersJoinWithoutAServer(t *testing.T) {
 	for what, c := range map[string]struct {
 		serve  []int
-		learns bool
 		server bool // first
 	}{
-		"full":                        {[]int{1, 2, 3, 4, 5, 6, 7}, true, false},
-		"full, of an earlier release": {[]int{1, 2, 3, 4, 5, 6, 7}, false, true},
-		"not full":                    {[]int{1, 2, 3, 4, 5, 6}, true, true},
+		"full":     {[]int{1, 2, 3, 4, 5, 6, 7}, false},
+		"not full": {[]int{1, 2, 3, 4, 5, 6}, true},
 	} {
 		o := lead(t, len(c.serve), true)
 		o.assign()
@@ -122,7 +114,7 @@ func TestLearnersJoinWithoutAServer(t *testing.T) {
 		o.step(StepEvery)
 		o.commands = nil
 		m := record(20, true)
-		o.l.admission.joins[m.Incarnation] = join{member: m, at: o.v.Mono, learns: c.learns}
+		o.l.admission.joins[m.Incarnation] = join{member: m, at: o.v.Mono}
 		o.l.changes.pending = false
 		o.step(StepEvery)
 		added := slices.ContainsFunc(o.changes, func(c Reconfiguration) bool { return c.Do == AddServer && c.Server == ServerOf(m.Incarnation, true) })

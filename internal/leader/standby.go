@@ -8,7 +8,6 @@ import "github.com/snowgrid/snowgrid/internal/roster"
 // are such members, because votes go to them.
 
 // ServersMost is the number of Raft servers of staying members, voters and standby servers.
-// A member that cannot be a learner has a server in any case.
 const ServersMost = roster.MaxVoters
 
 // serversMost returns how many servers there should be: enough for every voter.
@@ -53,10 +52,6 @@ func (m *voters) replacing(v View) func(roster.Member) bool {
 func (m *voters) spareServer(v View, e electorate) (goes Server, found bool) {
 	servers := e.servers()
 	for _, s := range e.idle {
-		of, _ := v.memberOf(s.ID)
-		if !m.live.learns(of.Incarnation) {
-			continue
-		}
 		if !found || rank(s) > rank(goes) || rank(s) == rank(goes) && servers[e.zone[s.ID]] >= servers[e.zone[goes.ID]] {
 			goes, found = s, true
 		}

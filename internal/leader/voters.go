@@ -26,7 +26,6 @@ type membership interface {
 // liveness is the part of [detector] that [voters] depends on.
 type liveness interface {
 	failing(inc roster.Incarnation) bool
-	learns(inc roster.Incarnation) bool
 	answeredSince(inc roster.Incarnation, since time.Duration) bool
 	refresh(now time.Duration)
 }

@@ -127,13 +127,13 @@ func TestVotersAreSpreadOverZones(t *testing.T) {
 	}
 }
 
-// TestVotersComeToRest: with any members, disks, zones and voters, the
+// TestVotersComeToRest: with any members that have servers, disks, zones and voters, the
 // votes come to rest within a few steps, as many as they should be, with disks and spread
 // as far as that is possible.
 func TestVotersComeToRest(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		n, most := 1+rng.IntN(9), 1+2*rng.IntN(4)
+		n, most := 1+rng.IntN(ServersMost), 1+2*rng.IntN(4)
 		o := lead(t, n, true)
 		r := *o.v.Roster
 		r.Members = slices.Clone(r.Members)

@@ -1,7 +1,6 @@
 package registrar
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// ReadTemp returns the application stored in a data directory, nil for none. Earlier releases wrote
-// a member's identity through a file with this name; a leftover is not an application.
+// ReadTemp returns the application stored in a data directory, nil for none.
 //
 // Errors: sequencer.ErrInvalidConfig if the file cannot be read.
 func ReadTemp(dir string) (*registration.Number, error) {
@@ -24,7 +22,7 @@ func ReadTemp(dir string) (*registration.Number, error) {
 	if err != nil || data == nil {
 		return nil, err
 	}
-	if len(data) == 0 || bytes.HasPrefix(data, []byte(`{"identity":`)) {
+	if len(data) == 0 {
 		return nil, nil
 	}
 	n, err := decode(data, true)

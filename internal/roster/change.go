@@ -38,8 +38,8 @@ type Change struct {
 	// the disks of those replicas become the partition's (D4).
 	Persist []PartitionID `json:"persist,omitempty"`
 	// Strike are dead members. Where this change ends their being in sync, their disks
-	// are named no longer, if an in-sync replica's disk is (D3). Only leaders of earlier
-	// releases have disks struck.
+	// are named no longer, if an in-sync replica's disk is (D3). Leaders do not use it: see
+	// DESIGN.md, "Why leaders strike no disks".
 	Strike []MemberID `json:"strike,omitempty"`
 	// Forget are members whose disks are given up for good, also where no other disk
 	// is named. They may not be members of the grid (D10).

@@ -73,8 +73,7 @@ var (
 )
 
 // ErrOverloaded reports that a member has more requests than it can serve in time, and refused this
-// one before any effect. The reply has a retry time. It matches sequencer.ErrUnavailable, as which
-// earlier releases decode it.
+// one before any effect. The reply has a retry time. It matches sequencer.ErrUnavailable.
 var ErrOverloaded = fmt.Errorf("wire: overloaded: %w", sequencer.ErrUnavailable)
 
 // Error is the body of every answer that is not 200 OK.

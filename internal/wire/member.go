@@ -8,7 +8,7 @@ import (
 // HelloRequest requests a member's view.
 type HelloRequest struct {
 	// Doubts is the Raft server ID of a leader that does not answer the caller: the receiver probes that
-	// leader, too. Members of earlier releases refuse it.
+	// leader, too.
 	Doubts string `json:"doubts,omitempty"`
 }
 
@@ -29,14 +29,8 @@ type HelloResponse struct {
 	Release       roster.Release     `json:"release,omitempty,omitzero"` // zero: of protocol 1
 	// LeaderAt is the leader's address, empty while unknown: gossip may not list it.
 	LeaderAt Address `json:"leader_at"`
-	// Learns means that the member can receive rosters without a Raft server: see [PathFollow]. Earlier
-	// releases omit it.
-	Learns bool `json:"learns,omitempty"`
-	// Waits means that the member starts no election within a second without a heartbeat. Earlier releases
-	// do, and omit it.
-	Waits bool `json:"waits,omitempty"`
 	// Unheard is the time since this Raft server's last contact with the leader that it names, by Raft or as
-	// a reply to its own call. Earlier releases omit it.
+	// a reply to its own call.
 	Unheard clustertime.Span `json:"unheard_ms,omitempty"`
 }
 
@@ -59,7 +53,7 @@ type AcceptResponse struct {
 type JoinRequest struct {
 	Member roster.Member `json:"member"`
 	Server string        `json:"server"` // Raft server ID
-	// Name is the member's display name. Members of earlier releases ignore it.
+	// Name is the member's display name.
 	Name string `json:"name,omitempty"`
 }
 
@@ -89,8 +83,7 @@ type HeldRequest struct {
 	Held  []roster.Holding   `json:"held"`
 	// Persisted lists the owner's partitions with tables on disk at every durable in-sync replica.
 	Persisted []roster.Persisted `json:"persisted,omitempty"`
-	// Unreached are all members that do not answer the owner. A leader of an earlier release
-	// ignores them.
+	// Unreached are all members that do not answer the owner.
 	Unreached []roster.Incarnation `json:"unreached,omitempty"`
 }
 

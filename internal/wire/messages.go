@@ -52,8 +52,7 @@ type CreateRequest struct {
 	Nodes  int              `json:"nodes"`                     // 0 = the layout's
 	Layout sequencer.Layout `json:"layout,omitempty,omitzero"` // zero = 63/23/8192
 	// Attach also requests a logical node of that generation, so that a process needs one call for its first
-	// ID. A member that does not own the name relays the request to the owner. Members of earlier releases
-	// ignore it, and their replies have no Attached.
+	// ID. A member that does not own the name relays the request to the owner.
 	Attach *CreateAttach `json:"attach,omitempty"`
 }
 
@@ -99,8 +98,7 @@ type OpenRequest struct {
 type SequencerResponse struct {
 	Stamp
 	Sequencer Sequencer `json:"sequencer"`
-	// Attached answers CreateRequest.Attach. It is nil if that was not given, or the owner runs
-	// an earlier release.
+	// Attached answers CreateRequest.Attach. It is nil if that was not given.
 	Attached *Attached `json:"attached,omitempty"`
 }
 
@@ -133,7 +131,7 @@ type AttachRequest struct {
 	Previous *sequencer.AttachmentID `json:"previous,omitempty"`
 	// Identity is the identity of a holder with a number. The owner refuses a replaced one.
 	Identity *Identity `json:"identity,omitempty"`
-	// About is informational: members of earlier releases ignore it, and no decision uses it.
+	// About is informational: no decision uses it.
 	About *About `json:"about,omitempty"`
 }
 
@@ -153,8 +151,7 @@ type RenewRequest struct {
 	Claims []Claim            `json:"claims,omitempty"`
 	// Identity is the identity of a holder with a number. The owner refuses a replaced one.
 	Identity *Identity `json:"identity,omitempty"`
-	// Used is for metrics alone: members of earlier releases ignore it, and nothing is
-	// decided by it. Entries after the first MaxUsed are ignored.
+	// Used is for metrics alone. Entries after the first MaxUsed are ignored.
 	Used []Used `json:"used,omitempty"`
 	// About is as in AttachRequest. One that exceeds a limit is ignored here.
 	About *About `json:"about,omitempty"`
@@ -234,8 +231,7 @@ type DirectoryRequest struct {
 	Partition int              `json:"partition,omitempty"`
 	NotAt     string           `json:"not_at,omitempty"`
 	Wait      clustertime.Span `json:"wait,omitempty"` // ms, at most MaxDirectoryWait
-	// Known is the caller's directory. A member with the same one replies only with Same. Members of the
-	// previous release reply with all of it.
+	// Known is the caller's directory. A member with the same one replies only with Same.
 	Known *DirectoryVersion `json:"known,omitempty"`
 }
 

@@ -6,8 +6,7 @@ import (
 )
 
 // PathPush is the call by which the leader pushes committed commands to a member (package
-// internal/roster/follow). The reply resembles [PathHello]'s. A member of an older release does not
-// serve it, and receives commands by Raft alone.
+// internal/roster/follow). The reply resembles [PathHello]'s.
 const PathPush = "/v1/member/push"
 
 // PathFollow is the call by which a learner, a member with a Raft server outside the configuration,

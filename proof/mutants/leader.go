@@ -86,7 +86,7 @@ var leaderMutants = []mutant{
 	{"votes", "a leader that leaves keeps the lead", "internal/leader/succession.go", "if v.Leaving && s.attempt == nil {", "if v.Mono < 0 && s.attempt == nil {", leaderTests},
 	{"S1", "a voter that leaves loses its vote immediately", "internal/leader/departures.go", "return leaves && now-since < voteKept", "return leaves && now < since", leaderTests},
 	{"B2", "a server that forgot its votes comes back", "internal/leader/servers.go", "	if durable {\n		return ServerID(i.Member())", "	if durable || i != \"\" {\n		return ServerID(i.Member())", leaderTests},
-	{"joins", "a member joins that is no Raft server", "internal/leader/additions.go", "		if v.serves(j.server()) || j.learns && full {\n			out", "		if j.at >= 0 || full {\n			out", leaderTests},
+	{"joins", "a member joins that is no Raft server", "internal/leader/additions.go", "		if v.serves(j.server()) || full {\n			out", "		if j.at >= 0 || full {\n			out", leaderTests},
 
 	{"clone", "another incarnation is let in while the registered one answers", "internal/leader/join.go", "case !found || other.Incarnation == j.member.Incarnation:", "case !found || j.member.Incarnation != \"\":", leaderTests},
 	{"clone", "an incarnation that does not answer keeps its place", "internal/leader/join.go", "		j.instead = other.Incarnation\n		return true, q.admit(v, j)\n", "		return true, inUse(other)\n", leaderTests},

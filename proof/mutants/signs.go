@@ -38,8 +38,6 @@ var signMutants = []mutant{
 	{"R7", "a voter does not count the answer to its own look", "internal/leader/monitor.go", "		return min(sinceHeartbeat, now-m.probed.ended)\n", "", reachTests},
 	{"signs", "a raise that does not come is no sign", "grid/lookout.go", "		late.Reset(wait)\n", "		late.Stop()\n", []string{"./grid/gridtest", "-run", "TestSilentLeaderIsReplacedBefore"}},
 	{"signs", "a leader that leads no longer is taken for well", "internal/leader/candidacy.go", "k.Err == nil && !k.Leads {", "k.Err == nil && k.Leads && !k.Leads {", []string{"./internal/leader", "./grid", "-run", "Candidacy|TestLeaderWithAFailedDisk"}},
-	{"upgrade", "heartbeats rest while a server of an earlier release misses them", "internal/leader/idle.go", "(!member || !l.detector.waits(m.Incarnation))", "!member", []string{"./internal/leader", "-run", "TestHeartbeatsRest"}},
-	{"upgrade", "a leader rests that may not", "grid/internal/raftlog/pace.go", "	case p.may:\n", "	case p.may || p.leads:\n", []string{"./grid/internal/raftlog", "-run", "AtRest"}},
 	{"signs", "a new leader does not know of the silence", "internal/leader/monitor.go", "func (m *Monitor) RecordSilence(s Silence) { m.silence = s }", "func (m *Monitor) RecordSilence(s Silence) { _ = s }", candidacyTests},
 	{"signs", "a leader that is awaited is not looked at", "grid/signs.go", "	case at == string(id):\n		o.lookout.sign()\n", "	case at == string(id):\n", awaitedTests},
 	{"signs", "the leader is not told of a member that is awaited", "grid/signs.go", "		o.life.Background(func(ctx context.Context) { o.passOn(ctx, at, in) })\n", "", signTests},

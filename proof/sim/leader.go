@@ -127,7 +127,7 @@ func (l *lead) announce() {
 		switch {
 		case l.m.g.cfg.Baseline == Quorum:
 			l.m.w.net.send(&l.m.process, &r.process, func() { r.follow(known) })
-		case news && !r.old: // one that reads no pushes hears of it by Raft
+		case news:
 			l.push(r)
 		default:
 			l.m.w.net.send(&l.m.process, &r.process, func() { r.heardLeader(from, term, index) })
@@ -178,7 +178,7 @@ func (l *lead) view() leader.View {
 // answer returns a member's description of itself.
 func (m *member) answer() leader.Answer {
 	a := leader.Answer{
-		Record: m.record(), Grid: m.of(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving, DiskFailed: m.broken, Release: m.release(), Learns: !m.old,
+		Record: m.record(), Grid: m.of(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving, DiskFailed: m.broken, Release: m.release(),
 	}
 	if _, registered := m.roster.Member(m.inc); registered {
 		a.Claim = m.roster.Claim

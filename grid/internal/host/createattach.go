@@ -98,8 +98,7 @@ func (h *Host) passOn(ctx context.Context, owner roster.Member, in wire.CreateRe
 	})
 	defer slow.Stop()
 	err = h.caller.CallWithin(within, api.ServeTimeout, owner.API, owner.Incarnation, wire.PathRelayCreate, wire.RelayCreateRequest{Caller: api.CallerOf(ctx), Create: in}, &res)
-	if errors.Is(err, wire.ErrUnknownPath) || errors.Is(err, wire.ErrNotAddressed) {
-		// The owner runs an earlier release, or is of another start or grid by now.
+	if errors.Is(err, wire.ErrNotAddressed) { // another start or grid has the address by now
 		return res, failure.Errorf(roster.ErrWrongOwner, "sequencer %q: this member is not the owner, and %s takes no calls of other members for it: %w", in.Name, owner.Incarnation, err)
 	}
 	return res, err

@@ -65,9 +65,6 @@ func (n *Node) Stop() raft.Future {
 	return n.stopped
 }
 
-// LetRest allows this node, as a leader, to have slow heartbeats at rest, or forbids it.
-func (n *Node) LetRest(may bool) { n.pace.allow(may) }
-
 // Runs reports whether the member takes part by this node.
 func (n *Node) Runs() bool {
 	if n == nil {

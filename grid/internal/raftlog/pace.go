@@ -22,9 +22,9 @@ const (
 //
 //	          every server answers for restAfter
 //	quick ------------------------------------------> at rest
-//	  ^              if it is allowed                    |
+//	  ^                                                  |
 //	  +--------------------------------------------------+
-//	    a server fails or is slow, the lead is passed on, or ends, or it is forbidden
+//	    a server fails or is slow, the lead is passed on, or ends
 type pace struct {
 	node  *raft.Raft
 	quick time.Duration // the timeout of heartbeats but at rest
@@ -32,7 +32,6 @@ type pace struct {
 
 	mu    sync.Mutex  // guards the fields below
 	leads bool        // the node does
-	may   bool        // it is allowed to rest: no server is of a release that misses slow heartbeats
 	rest  *time.Timer // ends with a rest; nil before the first lead
 }
 
@@ -101,23 +100,9 @@ func (p *pace) quicken() {
 func (p *pace) slacken() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case !p.leads:
-	case p.may:
+	if p.leads {
 		p.set(restFactor * p.quick)
-	default:
-		p.rest = time.AfterFunc(restAfter, p.slacken)
 	}
-}
-
-// allow allows rests, or forbids them.
-func (p *pace) allow(may bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.may && !may && p.leads {
-		p.quicken()
-	}
-	p.may = may
 }
 
 // set sets the timeout of heartbeats. An election, which a node at rest does not begin, may
