@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -53,7 +54,7 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 		case retry.LookUp:
 			c.awaitMove(ctx, name, addr, retry.Pause)
 		default:
-			_ = sleep(ctx, retry.Pause)
+			signal.Sleep(ctx, retry.Pause)
 		}
 		if ctx.Err() != nil {
 			return c.gaveUp(ctx, name, err)
@@ -124,16 +125,4 @@ func oneLine(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	slices.Sort(lines)
 	return strings.Join(slices.Compact(lines), "; ")
-}
-
-// sleep waits for d, or returns ctx's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

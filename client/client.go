@@ -30,6 +30,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -158,7 +159,7 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 			log.Warn("no member answers yet; retrying", "addrs", strings.Join(cfg.Addrs, ", "), "error", oneLine(last))
 		}
 		retry, _ := c.tried(call, sequencer.ErrUnavailable)
-		_ = sleep(ctx, retry.Pause)
+		signal.Sleep(ctx, retry.Pause)
 		if ctx.Err() != nil {
 			return failure.Errorf(sequencer.ErrUnavailable,
 				"client: no member answered at %s: %w; last error: %s; check the addresses, and that members run there",

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
-	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/snowgrid/snowgrid/internal/durable"
 )
 
 // MaxGossipKeys is the maximum number of gossip keys.
@@ -66,15 +68,11 @@ func replaceFile(path, text string) error {
 		return err
 	}
 	_, err = temp.WriteString(text)
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), path)
+	if err = errors.Join(err, durable.Sync(temp)); err == nil {
+		err = durable.Rename(temp.Name(), path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
+		_ = os.Remove(temp.Name()) // it may have its new name
 	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return err
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
 // server is an S3 server in memory, of one bucket. It answers requests of the SDK without
@@ -94,10 +95,8 @@ func (s *server) Do(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	if d := time.Duration(s.delay.Load()); d > 0 {
-		if err := sleep(r.Context(), d); err != nil {
-			return nil, err
-		}
+	if !signal.Sleep(r.Context(), time.Duration(s.delay.Load())) {
+		return nil, r.Context().Err()
 	}
 	w := httptest.NewRecorder()
 	w.Header().Set("Date", s.now().UTC().Format(http.TimeFormat))

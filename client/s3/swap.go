@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
 const (
@@ -68,8 +69,8 @@ func (o *objects) Swap(ctx context.Context, e store.Entry) (store.Revision, erro
 		default:
 			return "", o.fail("swap", e.Key, err)
 		}
-		if err := sleep(ctx, conflictDelay(tries)); err != nil {
-			return "", o.fail("swap", e.Key, err)
+		if !signal.Sleep(ctx, conflictDelay(tries)) {
+			return "", o.fail("swap", e.Key, ctx.Err())
 		}
 	}
 }
@@ -130,16 +131,4 @@ func (o *objects) settle(ctx context.Context, e store.Entry, write string, repea
 func conflictDelay(tries int) time.Duration {
 	d := min(conflictPause<<(tries-1), conflictMost)
 	return d/2 + mathrand.N(d/2)
-}
-
-// sleep waits, or returns the context's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

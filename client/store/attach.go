@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -115,7 +116,7 @@ func (c *Client) tryTake(ctx context.Context, h *holder, f found, generation str
 	s := newSeat(h, machine)
 	for try := 1; ; try++ {
 		err = s.drive(ctx)
-		if err == nil || try == takeTries || pause(ctx, record.RetryAfter(try, c.cfg.Window)) != nil {
+		if err == nil || try == takeTries || !signal.Sleep(ctx, record.RetryAfter(try, c.cfg.Window)) {
 			break
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -70,7 +71,7 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 			return nil, err
 		}
 		c.log.Warn("store not reachable; retrying", "store", nameOf(s), "error", err)
-		if pause(ctx, record.RetryAfter(try, 8*time.Second)) != nil {
+		if !signal.Sleep(ctx, record.RetryAfter(try, 8*time.Second)) {
 			tasks.Close()
 			return nil, failure.Errorf(sequencer.ErrUnavailable, "store: open: %s could not be used: %w; last error: %s%s", nameOf(s), ctx.Err(), err.Error(), reachAdvice(err))
 		}
@@ -174,16 +175,4 @@ func (c *Client) Leave(ctx context.Context) error {
 func (c *Client) Close() error {
 	c.handles.Close()
 	return nil
-}
-
-// pause waits for d, or returns ctx's error.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

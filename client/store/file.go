@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -83,7 +84,7 @@ func openRoot(dir string) (*os.Root, error) {
 	}
 	for made := dir; made != existing; {
 		made = filepath.Dir(made)
-		if err := syncPath(made); err != nil {
+		if err := durable.SyncDir(made); err != nil {
 			return nil, err
 		}
 	}
@@ -277,10 +278,7 @@ func (f *File) writeTemp(stripe string, text []byte) error {
 		return err
 	}
 	_, err = file.Write(text)
-	if err == nil {
-		err = file.Sync()
-	}
-	return errors.Join(err, file.Close())
+	return errors.Join(err, durable.Sync(file))
 }
 
 // makeDir makes a directory for keys, durably.
@@ -331,12 +329,4 @@ func (f *File) persist(dir string) error {
 		f.failed = err
 	}
 	return err
-}
-
-func syncPath(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -2,10 +2,14 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path"
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/durable"
 )
 
 // fileLock is the lock of a stripe. It belongs to one open file, so it excludes other
@@ -38,7 +42,10 @@ func (f *File) tryLock(stripe string) (*fileLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken, err := flock(file)
+	taken, err := durable.TryLock(file)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = fmt.Errorf("%w; use etcd, S3 or a database", err)
+	}
 	if err != nil || !taken {
 		_ = file.Close() // Nothing was written.
 		return nil, err
@@ -49,6 +56,6 @@ func (f *File) tryLock(stripe string) (*fileLock, error) {
 // release ends the lock. A child process that is being started may share the open file
 // for a moment, so closing it would not suffice.
 func (l *fileLock) release() {
-	funlock(l.file)
+	durable.Unlock(l.file)
 	_ = l.file.Close() // Nothing was written.
 }

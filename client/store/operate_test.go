@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -333,7 +334,8 @@ func TestSlowStoreIsNotReady(t *testing.T) {
 		var slow atomic.Bool
 		b.store = &hooked{Memory: NewMemory(), before: func(ctx context.Context, _, _ string) error {
 			if slow.Load() {
-				return pause(ctx, 10*time.Second)
+				signal.Sleep(ctx, 10*time.Second)
+				return ctx.Err()
 			}
 			return nil
 		}}

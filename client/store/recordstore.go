@@ -9,6 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -105,7 +106,7 @@ func (rs *recordStore) persist(ctx context.Context, name string, f func() error)
 		case errors.Is(err, ErrChanged):
 			wait = jitter(20 * time.Millisecond)
 		}
-		if pause(ctx, wait) == nil && rs.tasks.Err() == nil {
+		if signal.Sleep(ctx, wait) && rs.tasks.Err() == nil {
 			continue
 		}
 		return rs.gaveUp(ctx, name, err)

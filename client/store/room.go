@@ -8,6 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -26,7 +27,8 @@ func (c *Client) await(ctx context.Context, d time.Duration, wake <-chan struct{
 	case <-timer.C:
 		return nil
 	case <-wake:
-		return pause(ctx, jitter(wakeSpread))
+		signal.Sleep(ctx, jitter(wakeSpread))
+		return ctx.Err()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

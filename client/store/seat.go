@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -252,7 +253,7 @@ func (s *seat) finish(ctx context.Context) error {
 			s.h.client.remove(s)
 			return nil
 		}
-		if s.h.client.tasks.Err() != nil || pause(ctx, record.RetryAfter(try, s.h.client.cfg.Window)) != nil {
+		if s.h.client.tasks.Err() != nil || !signal.Sleep(ctx, record.RetryAfter(try, s.h.client.cfg.Window)) {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -217,10 +218,7 @@ func writeSynced(dir *os.Root, name string, mode fs.FileMode, from io.Reader) er
 		return err
 	}
 	_, err = io.Copy(file, from)
-	if err == nil {
-		err = file.Sync()
-	}
-	return errors.Join(err, file.Close())
+	return errors.Join(err, durable.Sync(file))
 }
 
 // syncIn makes the names in a directory durable.
@@ -229,5 +227,5 @@ func syncIn(dir *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.Sync(d)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
 // watch follows the changes that a store reports, until ctx ends. It only triggers reads earlier: a
@@ -15,7 +16,7 @@ func (c *Client) watch(ctx context.Context, w Watcher) {
 		keys, err := w.Watch(ctx, c.cfg.Prefix)
 		if err != nil {
 			c.log.Info("watch failed; retrying", "error", err)
-			if pause(ctx, record.RetryAfter(try, 8*c.cfg.Window)) != nil {
+			if !signal.Sleep(ctx, record.RetryAfter(try, 8*c.cfg.Window)) {
 				return
 			}
 			continue
@@ -24,7 +25,7 @@ func (c *Client) watch(ctx context.Context, w Watcher) {
 			try = 0
 			c.changed(key)
 		}
-		if pause(ctx, record.RetryAfter(1, 8*c.cfg.Window)) != nil {
+		if !signal.Sleep(ctx, record.RetryAfter(1, 8*c.cfg.Window)) {
 			return
 		}
 	}

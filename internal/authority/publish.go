@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -46,14 +47,17 @@ func publish(dir string, files []file) (err error) {
 		}
 	}()
 	for _, f := range files {
-		if err := write(filepath.Join(beside, f.name), f); err != nil {
+		if err := f.write(filepath.Join(beside, f.name)); err != nil {
 			return err
 		}
+	}
+	if err := durable.SyncDir(beside); err != nil {
+		return err
 	}
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: the empty directory %s cannot be replaced: %w; give a directory that does not exist, such as %s", security.ErrInvalid, dir, err, filepath.Join(dir, "security"))
 	}
-	return os.Rename(beside, dir)
+	return durable.Rename(beside, dir)
 }
 
 // checkFree refuses a path with anything in it.
@@ -69,30 +73,20 @@ func checkFree(dir string) error {
 	return nil
 }
 
-// write writes one file and its content to the disk.
-func write(path string, f file) (err error) {
-	mode := os.FileMode(publicMode)
+// write writes the file and its content to the disk.
+func (f file) write(path string) error {
 	if IsSecret(f.name) {
-		mode = secretMode
+		return durable.Write(path, f.content, secretMode)
 	}
-	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(f.content)
-	return errors.Join(err, out.Sync(), out.Close())
+	return durable.Write(path, f.content, publicMode)
 }
 
-// replace replaces a file in an existing directory. A reader sees either the earlier content or the
+// replace replaces the file in an existing directory. A reader sees either the earlier content or the
 // complete new content.
-func replace(dir string, f file) error {
-	path := filepath.Join(dir, f.name)
+func (f file) replace(dir string) error {
 	temporary := filepath.Join(dir, "."+f.name+".new")
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := write(temporary, f); err != nil {
+	if err := f.write(temporary); err != nil {
 		return errors.Join(err, os.Remove(temporary))
 	}
-	return os.Rename(temporary, path)
+	return durable.Rename(temporary, filepath.Join(dir, f.name))
 }

@@ -171,7 +171,7 @@ func (d *Directory) trusted() ([]*x509.Certificate, error) {
 // replaceAll writes files in the directory, one after the other.
 func (d *Directory) replaceAll(files ...file) error {
 	for _, f := range files {
-		if err := replace(d.path, f); err != nil {
+		if err := f.replace(d.path); err != nil {
 			return fmt.Errorf("security: %s is not written: %w; correct the cause and run the command again", f.name, err)
 		}
 	}

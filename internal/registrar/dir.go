@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/internal/registration"
 )
 
@@ -32,7 +33,7 @@ func OpenDir(path string) (*Dir, error) {
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
-	taken, err := flock(lock)
+	taken, err := durable.TryLock(lock)
 	if err == nil && !taken {
 		err = errors.New("another process uses it; end that one, or give this one a directory of its own")
 	}
@@ -86,5 +87,5 @@ func (d *Dir) WriteFinal(n registration.Number) error {
 	if err != nil {
 		return err
 	}
-	return ReplaceFile(filepath.Join(d.path, FinalFile), data, func() { AtCrashPoint(BeforeRename) })
+	return durable.Replace(filepath.Join(d.path, FinalFile), data, func() { AtCrashPoint(BeforeRename) })
 }

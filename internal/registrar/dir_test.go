@@ -123,37 +123,6 @@ func TestEmptyApplication(t *testing.T) {
 	}
 }
 
-// TestReplaceFile: until the new content is whole under another name, and after a write that
-// failed, the file has the old content.
-func TestReplaceFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	content := func() string {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
-	}
-	if err := ReplaceFile(path, []byte("old"), nil); err != nil {
-		t.Fatal(err)
-	}
-	err := ReplaceFile(path, []byte("new"), func() {
-		written, err := os.ReadFile(path + scratch)
-		if content() != "old" || string(written) != "new" || err != nil {
-			t.Errorf("before the rename the file has %q, and the other one %q, %v", content(), written, err)
-		}
-	})
-	if err != nil || content() != "new" {
-		t.Errorf("after the rename the file has %q, %v", content(), err)
-	}
-	if err := os.Mkdir(path+scratch, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := ReplaceFile(path, []byte("newer"), nil); err == nil || content() != "new" {
-		t.Errorf("after a failed write the file has %q, %v", content(), err)
-	}
-}
-
 func FuzzDecode(f *testing.F) {
 	for _, application := range []bool{false, true} {
 		data, err := encode(three, application)

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -161,7 +162,7 @@ func (n *Nodes) rewrite() error {
 		_ = n.file.Close()
 		n.file = nil
 	}
-	if err := ReplaceFile(n.path, out.Bytes(), nil); err != nil {
+	if err := durable.Replace(n.path, out.Bytes(), nil); err != nil {
 		return err
 	}
 	var err error

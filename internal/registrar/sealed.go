@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"os"
-	"path/filepath"
 
 	"github.com/snowgrid/snowgrid/internal/registration"
 )
@@ -19,45 +17,11 @@ const (
 	TempFile  = ".member.meta.temp"
 )
 
-// scratch is added to a file's name while its new content is written.
-const scratch = ".new"
-
 // format is the file format's version. It grows when an earlier release must not read the files.
 const format = 1
 
 // maxFile bounds a file that is read.
 const maxFile = 1 << 20
-
-// ReplaceFile replaces a file's content atomically, and has it on disk when it returns:
-// afterwards, and after a crash at any moment, the file has either the old content or the
-// new one. ready is called when all is written and the name still has the old content; nil
-// is nothing.
-func ReplaceFile(path string, data []byte, ready func()) error {
-	f, err := os.OpenFile(path+scratch, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if ready != nil {
-		ready()
-	}
-	if err := os.Rename(path+scratch, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir flushes a directory's entries to disk.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
 
 // sealedNumber is the part of a file that the checksum covers.
 type sealedNumber struct {

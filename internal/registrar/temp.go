@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/registration"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -41,7 +42,7 @@ func WriteTemp(dir string, n registration.Number) error {
 	AtCrashPoint(BeforeTemp)
 	data, err := encode(n, true)
 	if err == nil {
-		err = ReplaceFile(filepath.Join(dir, TempFile), data, nil)
+		err = durable.Replace(filepath.Join(dir, TempFile), data, nil)
 	}
 	if err == nil {
 		AtCrashPoint(AfterTemp)
@@ -54,7 +55,7 @@ func RemoveTemp(dir string) error {
 	if err := os.Remove(filepath.Join(dir, TempFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return syncDir(dir)
+	return durable.SyncDir(dir)
 }
 
 // readFile reads a file of limited size, nil if there is none.

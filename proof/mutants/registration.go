@@ -20,7 +20,7 @@ var registrationMutants = []mutant{
 	{"P1", "the application is removed before the number is stored", "internal/registration/registration.go", "	case m.state == TempDone && m.accepted:\n		return WriteFinal", "	case m.state == TempDone && m.accepted && m.hasTemp:\n		return RemoveTemp", machineTests},
 	{"P1", "an application that is stored is not repeated", "internal/registration/registration.go", "		m.state, m.number = TempDone, *files.Temp", "		m.number = Number{}", machineTests},
 	{"P1", "the application wins over the number", "internal/registration/registration.go", "	case files.Final != nil:", "	case files.Final != nil && files.Temp == nil:", machineTests},
-	{"P1", "a crash leaves half a file", "internal/registrar/sealed.go", "os.OpenFile(path+scratch, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)", "os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)", registrarTests},
+	{"P1", "a crash leaves half a file", "internal/durable/durable.go", "Write(path+scratch, data, 0o600)", "Write(path, data, 0o600)", []string{"./internal/durable"}},
 	{"P2", "any failure removes the application", "internal/registration/registration.go", "action == Apply && r.Refusal == Taken:", "action == Apply:", machineTests},
 	{"P2", "a refused application is sent again", "internal/registration/registration.go", "	case m.state == TempDone && m.refused:\n		return RemoveTemp\n", "", machineTests},
 	{"P2", "an unavailable leader counts as a refusal", "internal/registrar/registrar.go", "	return registration.None\n", "	if err != nil {\n		return registration.Taken\n	}\n	return registration.None\n", registrarTests},

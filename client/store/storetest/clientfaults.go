@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -84,7 +85,7 @@ func paused(f *fleet) {
 		defer close(done)
 		a.run(running, sa)
 	}()
-	_ = sleep(f.ctx, f.window)
+	signal.Sleep(f.ctx, f.window)
 	a.faulty.Freeze()
 	stop() // The loop is stopped, and so is everything that it would call.
 	<-done
@@ -97,7 +98,7 @@ func paused(f *fleet) {
 		f.Errorf("the second client has node %d", f.node(sb))
 	}
 	if rest := 3*f.window - time.Since(frozen); rest > 0 {
-		_ = sleep(f.ctx, rest)
+		signal.Sleep(f.ctx, rest)
 	}
 	b.take(sb, 1000)
 	// A stopped machine's clock jumps at its next time synchronization.

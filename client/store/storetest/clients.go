@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -40,7 +41,7 @@ func starters(f *fleet) {
 	}
 	f.awaitGroup("10 clients have a node", &attached)
 	// Each other client has read the records once more than necessary.
-	_ = sleep(f.ctx, time.Second)
+	signal.Sleep(f.ctx, time.Second)
 	cancel()
 	all.Wait()
 	var nodes []sequencer.NodeID
@@ -128,7 +129,7 @@ func killed(f *fleet) {
 		}
 	}
 	// The third still waits, while the living renew.
-	_ = sleep(f.ctx, f.window+f.window/2)
+	signal.Sleep(f.ctx, f.window+f.window/2)
 	cancel()
 	p := <-got
 	f.mustWait(p.c, p.err)

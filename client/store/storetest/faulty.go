@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
 // ErrLost is the error of a call after a Faulty has lost its request or reply: the outcome is
@@ -203,8 +204,8 @@ func (f *Faulty) pass(ctx context.Context, call string, deliver func() error) er
 	if down || f.draw(func() (float64, *int) { return f.faults.LoseRequest, &f.counts.LostRequests }) {
 		return fmt.Errorf("%w: %s", ErrLost, call)
 	}
-	if err := sleep(ctx, delay); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrLost, call, err)
+	if !signal.Sleep(ctx, delay) {
+		return fmt.Errorf("%w: %s: %w", ErrLost, call, ctx.Err())
 	}
 	f.waitGate()
 	err := deliver()
@@ -212,8 +213,8 @@ func (f *Faulty) pass(ctx context.Context, call string, deliver func() error) er
 	if f.draw(func() (float64, *int) { return f.faults.LoseAnswer, &f.counts.LostAnswers }) {
 		return fmt.Errorf("%w: %s", ErrLost, call)
 	}
-	if slow := sleep(ctx, delay); slow != nil {
-		return fmt.Errorf("%w: %s: %w", ErrLost, call, slow)
+	if !signal.Sleep(ctx, delay) {
+		return fmt.Errorf("%w: %s: %w", ErrLost, call, ctx.Err())
 	}
 	return err
 }
@@ -290,17 +291,5 @@ func (f *Faulty) waitGate() {
 			return
 		}
 		<-gate
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

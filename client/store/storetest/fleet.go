@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -208,7 +209,7 @@ func (c *client) run(ctx context.Context, s *sequencer.Sequencer) (n int) {
 			n++
 		}
 		cancel()
-		_ = sleep(ctx, batchRest) // ctx is looked at above.
+		signal.Sleep(ctx, batchRest) // ctx is looked at above.
 	}
 	return n
 }
@@ -257,7 +258,7 @@ func (f *fleet) record(node sequencer.NodeID) record.Record {
 func (f *fleet) await(what string, holds func() bool) {
 	f.Helper()
 	for ctx := f.within(soon); !holds(); {
-		if sleep(ctx, 20*time.Millisecond) != nil {
+		if !signal.Sleep(ctx, 20*time.Millisecond) {
 			f.Fatalf("within %v not: %s", soon, what)
 		}
 	}

@@ -3,8 +3,8 @@ package api
 import (
 	"sync"
 
-	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/signal"
 
 	"context"
 	"errors"

@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
+	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -30,7 +31,7 @@ func Create(dir string, member roster.MemberID) error {
 	if err := errors.Join(removed(temp), boltfile.Guard(func() error { return write(temp, member) })); err != nil {
 		return fmt.Errorf("definitions: create %s: %w", path, err)
 	}
-	if err := errors.Join(os.Rename(temp, path), syncDir(dir)); err != nil {
+	if err := durable.Rename(temp, path); err != nil {
 		return fmt.Errorf("definitions: create %s: %w", path, err)
 	}
 	return nil
@@ -147,12 +148,4 @@ func removed(path string) error {
 		return err
 	}
 	return nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

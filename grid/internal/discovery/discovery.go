@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
-	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
 // Bounds of the entries and of their addresses.

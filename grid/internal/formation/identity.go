@@ -14,6 +14,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/internal/registrar"
 	"github.com/snowgrid/snowgrid/internal/registration"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -157,7 +158,7 @@ func (id *Identity) save(ready func()) error {
 	if err := os.MkdirAll(id.dir, 0o700); err != nil {
 		return fmt.Errorf("grid: keep the member's identity: %w", err)
 	}
-	if err := registrar.ReplaceFile(filepath.Join(id.dir, IdentityFile), data, ready); err != nil {
+	if err := durable.Replace(filepath.Join(id.dir, IdentityFile), data, ready); err != nil {
 		return fmt.Errorf("grid: keep the member's identity: %w", err)
 	}
 	id.isNew = false

@@ -18,7 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/registrar"
+	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -218,7 +218,7 @@ func (p *recoverPlan) keep(d *recoverDir) error {
 		return err
 	}
 	path := filepath.Join(d.path, recoverFile)
-	if err := registrar.ReplaceFile(path, data, nil); err != nil {
+	if err := durable.Replace(path, data, nil); err != nil {
 		return err
 	}
 	d.plan = p
@@ -244,7 +244,7 @@ func (p *recoverPlan) replaceIdentity(d *recoverDir) error {
 // finish removes the plan, after which members may start. Snapshots of the old log are
 // no longer read; they only take space.
 func (p *recoverPlan) finish(d *recoverDir) error {
-	if err := errors.Join(os.Remove(filepath.Join(d.path, recoverFile)), raftlog.SyncDir(d.path)); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(d.path, recoverFile)), durable.SyncDir(d.path)); err != nil {
 		return err
 	}
 	old, err := filepath.Glob(filepath.Join(d.path, raftlog.SnapshotDir, "*"))

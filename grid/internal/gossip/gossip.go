@@ -21,10 +21,10 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/discovery"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
-	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
 // memberlist looks for news to pass on at a fixed interval. While nothing happens that is in

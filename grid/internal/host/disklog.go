@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
 // Partitions collect their definitions by the hundred, and wait for the same few disks.

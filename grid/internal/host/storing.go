@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"

@@ -11,6 +11,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
+	"github.com/snowgrid/snowgrid/internal/durable"
 )
 
 // Open opens or creates the log in dir, and dir itself, and reads all of it: an error that wraps
@@ -70,7 +71,7 @@ func openLog(dir, path string) (*Log, error) {
 	l.write = func(_ string, change func(*bolt.Tx) error) error {
 		return boltfile.Guard(func() error { return db.Update(change) })
 	}
-	if err := errors.Join(l.prepare(), SyncDir(dir)); err != nil {
+	if err := errors.Join(l.prepare(), durable.SyncDir(dir)); err != nil {
 		discard(file) // db may not be able to close itself
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func openBolt(path string, options *bolt.Options) (file *os.File, db *bolt.DB, e
 
 // discard releases an unusable database's file, and its lock.
 func discard(f *os.File) {
-	unlock(f)
+	durable.Unlock(f)
 	_ = f.Close()
 }
 

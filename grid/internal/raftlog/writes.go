@@ -1,8 +1,6 @@
 package raftlog
 
 import (
-	"errors"
-	"os"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -31,12 +29,3 @@ func (l *Log) OnWrite(f func(doing string, write func() error) error) {
 
 // SlowWrites has every later write take so much longer: for tests of slow disks.
 func (l *Log) SlowWrites(by time.Duration) { l.slowed.Store(int64(by)) }
-
-// SyncDir has the entries of a directory on disk when it returns.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

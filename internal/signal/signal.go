@@ -1,5 +1,5 @@
-// Package signal has the few ways in which goroutines of a member wait for each other: a
-// signal for one of them, a broadcast for all, and a pause that a context ends.
+// Package signal has the few ways in which goroutines wait: for a signal to one of them, for a
+// broadcast to all, and for a time or the end of a context.
 package signal
 
 import (
@@ -33,15 +33,17 @@ func (s Signal) Wait(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// Sleep waits for d or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) {
+// Sleep waits for d, and returns false if ctx ends earlier or has ended.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
-		return
+		return ctx.Err() == nil
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package store
+package durable
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// flock takes the exclusive lock of an open file. taken is false if another open file
-// has it.
-func flock(file *os.File) (taken bool, err error) {
+// TryLock takes the exclusive lock of an open file, which ends with the process. taken is false if
+// another open file has it.
+func TryLock(file *os.File) (taken bool, err error) {
 	for {
 		switch err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 		case err == nil:
@@ -24,6 +24,5 @@ func flock(file *os.File) (taken bool, err error) {
 	}
 }
 
-func funlock(file *os.File) {
-	_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN) // Fails only for a file that is not open.
-}
+// Unlock ends the lock. Closing the file is not enough while a mapping or a child process has it.
+func Unlock(file *os.File) { _ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN) }
