@@ -66,7 +66,7 @@ var importMap = map[string]imports{
 	"security":                            {internal: []string{"internal/durable", "internal/pattern"}},
 	"internal/authority":                  {internal: []string{"internal/durable", "internal/visible", "security"}},
 	"internal/token":                      {internal: []string{"security"}, modules: []string{"github.com/golang-jwt/jwt/v5"}},
-	"internal/wire":                       {internal: []string{"epoch", "internal/clustertime", "sequencer", "internal/roster", "security", "internal/buildinfo", "internal/failure"}, modules: []string{"github.com/vmihailenco/msgpack/v5"}},
+	"internal/wire":                       {internal: []string{"epoch", "internal/clustertime", "sequencer", "internal/pattern", "internal/roster", "security", "internal/buildinfo", "internal/failure"}, modules: []string{"github.com/vmihailenco/msgpack/v5"}},
 	"internal/wire/frame":                 {pure: true},
 	"internal/wire/member":                {internal: []string{"internal/clustertime", "sequencer", "internal/roster", "backup", "partition", "internal/failure", "internal/wire"}},
 	"internal/frames":                     {internal: []string{"internal/failure", "internal/wire", "internal/wire/frame"}},

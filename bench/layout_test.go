@@ -19,7 +19,7 @@ func TestTwitterLayoutIsThatOfBwmarrin(t *testing.T) {
 	if snowflake.Epoch != epoch.Twitter.UnixMilli() {
 		t.Fatalf("the epoch of bwmarrin/snowflake is %d, want Twitter's", snowflake.Epoch)
 	}
-	def, err := sequencer.Define("tweets", sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.Twitter})
+	def, err := sequencer.Define("tweets", sequencer.Config{Layout: sequencer.Twitter(), Epoch: epoch.Twitter})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@
 //	epoch.Twitter, epoch.Discord        // origins of other systems
 //
 // The presets [Twitter] and [Discord] are only origins. IDs that look like those of the
-// other system need its layout, too: sequencer.Twitter and sequencer.Discord.
+// other system need its layout, too: sequencer.Twitter.
 //
 // An epoch is neither valid nor invalid by itself. Whether it lies in the future,
 // or so far back that no IDs are left, depends on the time, and this package

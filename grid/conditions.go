@@ -2,12 +2,25 @@ package grid
 
 import "github.com/snowgrid/snowgrid/internal/wire"
 
-// Condition is one readiness condition.
-type Condition = wire.Condition
+// Condition is one of the conditions under which a member is ready.
+type Condition struct {
+	Name string
+	Met  bool
+	// Reason is the reason that the condition is unmet; "" if it is met, or was skipped after an
+	// earlier unmet one.
+	Reason string
+}
 
 // Conditions returns this member's readiness conditions, in the order in which they become true at
 // a start. The member is ready if all are met; see [Member.Ready]. GET /readyz?verbose lists them.
-func (m *Member) Conditions() []Condition { return m.health.conditions() }
+func (m *Member) Conditions() []Condition {
+	conditions := m.health.conditions()
+	out := make([]Condition, len(conditions))
+	for i, c := range conditions {
+		out[i] = Condition{Name: c.Name, Met: c.Met, Reason: c.Reason}
+	}
+	return out
+}
 
 // condition is one readiness condition.
 type condition struct {
@@ -27,8 +40,8 @@ func firstUnmet(conditions []condition) error {
 
 // conditions returns the readiness conditions. A member that does not serve yet gives the first
 // reason alone: the conditions after it follow from that one.
-func (h *health) conditions() []Condition {
-	var out []Condition
+func (h *health) conditions() []wire.Condition {
+	var out []wire.Condition
 	serves := true
 	for _, c := range h.serving() {
 		out = append(out, lookAt(c, serves))
@@ -41,12 +54,12 @@ func (h *health) conditions() []Condition {
 }
 
 // lookAt looks at a condition if it makes sense.
-func lookAt(c condition, sensible bool) Condition {
+func lookAt(c condition, sensible bool) wire.Condition {
 	if !sensible {
-		return Condition{Name: c.name}
+		return wire.Condition{Name: c.name}
 	}
 	if err := c.unmet(); err != nil {
-		return Condition{Name: c.name, Reason: err.Error()}
+		return wire.Condition{Name: c.name, Reason: err.Error()}
 	}
-	return Condition{Name: c.name, Met: true}
+	return wire.Condition{Name: c.name, Met: true}
 }

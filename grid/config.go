@@ -31,12 +31,15 @@ const NoBackups = -1
 // MaxBackups is the largest Config.Backups.
 const MaxBackups = roster.MaxBackups
 
-// GossipPace is the pace of gossip: Interval (100 ms to 60 s; 0 = 1 s), Timeout (10 ms or
-// more and less than Interval; 0 = half of it) and Cycles (1 to 100; 0 = as many as last a
-// second). A member probes one other in each Interval, and suspects it when neither it nor others
-// for it answer. A suspected member that stays silent is removed Cycles intervals later, up to
-// three times as many if Cycles is 3 or more, times log10 of the number of members beyond ten.
-type GossipPace = gossip.Pace
+// GossipPace is the pace of gossip. A member probes one other in each Interval, and suspects it when
+// neither it nor others for it answer. A suspected member that stays silent is removed Cycles
+// intervals later, up to three times as many if Cycles is 3 or more, times log10 of the number of
+// members beyond ten.
+type GossipPace struct {
+	Interval time.Duration // 100 ms to 60 s; 0 = 1 s
+	Timeout  time.Duration // of a direct probe: 10 ms or more, less than Interval; 0 = half of Interval
+	Cycles   int           // 1 to 100; 0 = as many as last a second
+}
 
 // Bounds for a GossipPace.
 const (
@@ -278,7 +281,7 @@ func (c Config) checkLimits() (faults []error) {
 	} else if c.AnchorAhead > 0 && c.Anchor == nil {
 		refuse("AnchorAhead is %v and Anchor is nil; give the store, or omit it", c.AnchorAhead)
 	}
-	return append(faults, c.Gossip.Check())
+	return append(faults, gossip.Pace(c.Gossip).Check())
 }
 
 // checkAddresses returns the mistakes in the listen addresses and in the addresses to join.

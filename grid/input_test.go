@@ -366,7 +366,7 @@ func TestAPIValues(t *testing.T) {
 		{"half a layout", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)),
 			Layout: sequencer.Layout{Bits: 53}}},
 		{"15 nodes of a layout", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: 15,
-			Layout: sequencer.Twitter}},
+			Layout: sequencer.Twitter()}},
 		{"an epoch to come", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(now.Add(time.Hour).UnixMilli())}},
 		{"an epoch that is exhausted", wire.PathCreate,
 			wire.CreateRequest{Name: "n", Epoch: new(now.UnixMilli() - 1<<40 - 1)}},

@@ -303,7 +303,7 @@ func (m *Member) newAPI() *api.Server {
 func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
 		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
-		Join: m.cfg.Join, JoinPort: GossipPort, Keys: m.creds.gossipKeys(), Pace: m.cfg.Gossip, State: m.state, Log: m.log, Library: m.library, About: m.about,
+		Join: m.cfg.Join, JoinPort: GossipPort, Keys: m.creds.gossipKeys(), Pace: gossip.Pace(m.cfg.Gossip), State: m.state, Log: m.log, Library: m.library, About: m.about,
 		Unanswered: m.leadership.unanswered, NotAccepted: m.files.failed("gossip"),
 	}
 }

@@ -21,9 +21,6 @@ type Network interface {
 	Dial(ctx context.Context, addr string) (net.Conn, error)
 }
 
-// NameRefusedError reports that an address given in Join belongs to a grid with another name.
-type NameRefusedError = transport.NameRefusedError
-
 // Clock provides a member's wall clock; nil in Config is the real one. Durations are never measured
 // with it.
 type Clock interface {

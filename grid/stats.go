@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
@@ -27,8 +26,9 @@ type Stats struct {
 	// Holders is the use of the sequencers that this member owned, as reported by their holders.
 	Holders Usage
 
-	// Refused counts rejections of holders by quotas, by kind; see [Refusals].
-	Refused map[Refusal]uint64
+	// Refused counts rejections of holders by limits. It has every kind: names and memory (new
+	// sequencers), holder-nodes and peer-nodes (logical nodes of a process or a credential), calls.
+	Refused map[string]uint64
 
 	Requests    RequestStats
 	Partitions  PartitionStats
@@ -49,13 +49,26 @@ type Stats struct {
 // Usage is the use of the sequencers that a member owned since it started, as their holders
 // have reported it: IDs issued, and calls that had to wait for a grant. Holders of earlier
 // releases report nothing, and a report that gets lost is not repeated.
-type Usage = host.Usage
+type Usage struct {
+	IDs, Waits uint64          // of all sequencers
+	Sequencers []SequencerUsed // the busiest, those with the most IDs lately first
+}
 
-// Refusal is a kind of limit that rejects holders.
-type Refusal = host.Refusal
+// SequencerUsed is the reported use of one sequencer: IDs issued, and calls that had to wait for a
+// grant.
+type SequencerUsed struct {
+	Name       string
+	IDs, Waits uint64
+}
 
-// Refusals are all kinds: names, memory, holder-nodes, peer-nodes and calls.
-var Refusals = host.Refusals
+// usageOf converts the use that the holders reported.
+func usageOf(used host.Usage) Usage {
+	out := Usage{IDs: used.IDs, Waits: used.Waits, Sequencers: make([]SequencerUsed, len(used.Sequencers))}
+	for i, u := range used.Sequencers {
+		out.Sequencers[i] = SequencerUsed{Name: u.Name, IDs: u.IDs, Waits: u.Waits}
+	}
+	return out
+}
 
 // RequestStats are the requests and connections of the member's API.
 type RequestStats struct {
@@ -77,7 +90,10 @@ type RequestStats struct {
 // RequestCount is the number of requests by path and result code: "ok", an error's code, "unready"
 // for a failed health check, or "none" without a reply. The path of requests for others than the
 // API is "other".
-type RequestCount = api.RequestCount
+type RequestCount struct {
+	Path, Code string
+	Count      uint64
+}
 
 // PartitionStats are changes of the roster that this member has seen agreed on.
 type PartitionStats struct {
@@ -118,9 +134,9 @@ func (m *Member) Stats() Stats {
 	changes, requests, hosted := m.state.Counts(), m.api.Counts(), m.host.Counts()
 	s := Stats{
 		Incarnation: m.self, Leads: m.raft.Node().Leads(), Protocol: m.state.Roster().InUse(), Handles: m.handles.Stats(),
-		Holders: m.host.Usage(), Refused: hosted.Refused,
+		Holders: usageOf(m.host.Usage()), Refused: map[string]uint64{},
 		Requests: RequestStats{
-			ByCode: requests.Requests, InProgress: requests.InProgress, ShedRequests: requests.ShedRequests,
+			InProgress: requests.InProgress, ShedRequests: requests.ShedRequests,
 			ShedStreams:        requests.ShedStreams,
 			RefusedConnections: requests.RefusedConnections, DroppedHandshakes: requests.DroppedHandshakes,
 			Streams: requests.Streams, Connections: requests.Connections, Accepted: requests.Accepted, Attaches: distributionOf(hosted.Attaches),
@@ -132,6 +148,12 @@ func (m *Member) Stats() Stats {
 		Replication: ReplicationStats{Calls: distributionOf(hosted.Replications), Lag: hosted.ReplicationLag},
 		Disk:        DiskStats{Durable: m.cfg.DataDir != "", Raft: distributionOf(m.stores.Disk.Writes()), Definitions: distributionOf(hosted.DefinitionWrites)},
 		VoterClocks: m.leadership.voterClocks(), CertificateExpiry: m.creds.expiry(),
+	}
+	for kind, n := range hosted.Refused {
+		s.Refused[string(kind)] = n
+	}
+	for _, r := range requests.Requests {
+		s.Requests.ByCode = append(s.Requests.ByCode, RequestCount(r))
 	}
 	s.Dials, s.DialFailures = m.http.Dials()
 	if err := m.raft.DiskFailure(); err != nil {

@@ -48,8 +48,8 @@ func (c *memberCollector) Collect(ch chan<- prometheus.Metric) {
 	collectPartitions(to, status, stats)
 	c.collectSequencers(to, status, stats.Holders)
 	collectRequests(to, stats.Requests)
-	for _, kind := range grid.Refusals {
-		to.send(refused, float64(stats.Refused[kind]), string(kind))
+	for kind, n := range stats.Refused {
+		to.send(refused, float64(n), kind)
 	}
 	to.sendHistogram(replication, stats.Replication.Calls)
 	to.send(replicationLag, stats.Replication.Lag.Seconds())

@@ -50,7 +50,7 @@ func newFakeMember() *fakeMember {
 		},
 		stats: grid.Stats{
 			Incarnation: "a", Leads: true, Protocol: 1, Handles: fakeHandles(), Holders: grid.Usage{IDs: 7},
-			Refused:     map[grid.Refusal]uint64{"peer-nodes": 3},
+			Refused:     map[string]uint64{"peer-nodes": 3},
 			VoterClocks: []grid.VoterClock{{Member: "a", Offset: time.Second}}, ClockOffset: -time.Second,
 			Requests: grid.RequestStats{ByCode: []grid.RequestCount{{Path: "/v1/renew", Code: "ok", Count: 9}}, ShedRequests: 2,
 				Attaches: distribution()},

@@ -20,11 +20,11 @@ type Peer struct {
 	Grid    string    // the name of the grid that the credential is for; "" if it names none
 }
 
-// Everyone is a caller at a member that runs without security: it has all permissions.
-var Everyone = Peer{Role: Member, Name: "anyone"}
+// Everyone returns the caller that a member without security has: it has all permissions.
+func Everyone() Peer { return Peer{Role: Member, Name: "anyone"} }
 
-// Self is the member's own process.
-var Self = Peer{Role: Member, Name: "this process"}
+// Self returns the member's own process as a caller.
+func Self() Peer { return Peer{Role: Member, Name: "this process"} }
 
 // MayUse reports whether the peer's names allow a sequencer.
 func (p Peer) MayUse(name string) bool {

@@ -20,19 +20,22 @@ const (
 	Member Role = "member" // belongs to the grid: Raft, gossip, calls between members
 )
 
-// Roles are all roles.
-var Roles = []Role{Member, Admin, Holder, Reader}
+// Roles returns all roles.
+func Roles() []Role { return []Role{Member, Admin, Holder, Reader} }
 
 // ParseRole returns the role with this name.
 func ParseRole(name string) (Role, error) {
-	if r := Role(name); slices.Contains(Roles, r) {
+	if r := Role(name); slices.Contains(Roles(), r) {
 		return r, nil
 	}
 	return NoRole, fmt.Errorf("%w: role %.40q; give member, admin, holder or reader", ErrInvalid, name)
 }
 
 // Pattern matches sequencer names: each * matches any number of bytes, every other byte itself.
-type Pattern = pattern.Pattern
+type Pattern string
+
+// Matches reports whether the pattern matches a name.
+func (p Pattern) Matches(name string) bool { return pattern.Pattern(p).Matches(name) }
 
 // CheckPattern refuses a pattern that no name matches.
 func CheckPattern(p Pattern) error {

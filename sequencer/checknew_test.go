@@ -49,7 +49,7 @@ func TestCheckNewRefusesNamesThatLookLikeOthers(t *testing.T) {
 }
 
 func TestCheckNewRefusesEpochsInSeconds(t *testing.T) {
-	layouts := map[string]sequencer.Layout{"default": {}, "twitter": sequencer.Twitter, "jssafe": sequencer.JSSafe,
+	layouts := map[string]sequencer.Layout{"default": {}, "twitter": sequencer.Twitter(), "jssafe": sequencer.JSSafe(),
 		"longest": {Bits: 63, LowBits: 17, Nodes: 1024}}
 	for name, layout := range layouts {
 		for _, ms := range []int64{100_000_000, 1_288_834_974, 1_767_225_600, 9_999_999_999} {

@@ -24,7 +24,7 @@ import (
 //
 // A layout does not include the epoch, which has to be given with it:
 //
-//	sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.Twitter}
+//	sequencer.Config{Layout: sequencer.Twitter(), Epoch: epoch.Twitter}
 //
 // A layout is part of the definition and never changes. Two sequencers with different
 // layouts or epochs can have equal IDs, and so can two lives of one name if the name is
@@ -42,24 +42,18 @@ type Layout struct {
 	Nodes int `json:"nodes"`
 }
 
-// The layouts of other systems.
-var (
-	// Twitter has 41 timestamp bits, 10 node bits and 12 counter bits. Twitter's IDs have this
-	// layout, with [epoch.Twitter], and so do bwmarrin/snowflake and most other systems called
-	// Snowflake. 1,024 nodes with 4,096 IDs per millisecond last for 69.7 years: from epoch.Twitter
-	// until 2080, from the Unix epoch until 2039.
-	Twitter = Layout{Bits: 63, LowBits: 22, Nodes: 1024}
+// Twitter returns the layout of Twitter's IDs, with [epoch.Twitter], and of Discord's, with
+// [epoch.Discord]; bwmarrin/snowflake and most other systems called Snowflake have it too. It has 41
+// timestamp bits, 10 node bits and 12 counter bits; Discord calls the upper five node bits worker
+// and the lower five process. 1,024 nodes with 4,096 IDs per millisecond last for 69.7 years: from
+// epoch.Twitter until 2080, from epoch.Discord until 2084, when Discord's own IDs begin to use bit
+// 63, and from the Unix epoch until 2039.
+func Twitter() Layout { return Layout{Bits: 63, LowBits: 22, Nodes: 1024} }
 
-	// Discord is the layout of Discord's IDs, with [epoch.Discord]. It equals Twitter; Discord
-	// calls the upper five node bits worker and the lower five process. It ends in 2084, when
-	// Discord's own IDs begin to use bit 63.
-	Discord = Layout{Bits: 63, LowBits: 22, Nodes: 1024}
-
-	// JSSafe has IDs below 2^53, which JavaScript and JSON numbers represent exactly: 41 timestamp
-	// bits, 6 node bits and 6 counter bits. 64 nodes with 64 IDs per millisecond last for 69.7
-	// years, from the default epoch until 2095.
-	JSSafe = Layout{Bits: 53, LowBits: 12, Nodes: 64}
-)
+// JSSafe returns a layout with IDs below 2^53, which JavaScript and JSON numbers represent exactly:
+// 41 timestamp bits, 6 node bits and 6 counter bits. 64 nodes with 64 IDs per millisecond last for
+// 69.7 years, from the default epoch until 2095.
+func JSSafe() Layout { return Layout{Bits: 53, LowBits: 12, Nodes: 64} }
 
 // wholeLayout is the meaning of the zero Layout.
 var wholeLayout = Layout{Bits: 63, LowBits: 23, Nodes: 8192}
@@ -100,12 +94,10 @@ func ParseLayout(text string) (Layout, error) {
 	switch text {
 	case "default":
 		return Layout{}, nil
-	case "twitter":
-		return Twitter, nil
-	case "discord":
-		return Discord, nil
+	case "twitter", "discord":
+		return Twitter(), nil
 	case "jssafe":
-		return JSSafe, nil
+		return JSSafe(), nil
 	}
 	parts := strings.Split(text, "/")
 	var numbers [3]int

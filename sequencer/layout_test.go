@@ -184,7 +184,7 @@ func allLayouts(t *testing.T) []layout {
 	t.Helper()
 	var all []layout
 	for _, stated := range []Layout{
-		{}, Twitter, Discord, JSSafe,
+		{}, Twitter(), JSSafe(),
 		{Bits: 37, LowBits: 5, Nodes: 16}, {Bits: 51, LowBits: 5, Nodes: 16},
 		{Bits: 56, LowBits: 24, Nodes: 16}, {Bits: 63, LowBits: 24, Nodes: 8192},
 		{Bits: 63, LowBits: 17, Nodes: 8192}, {Bits: 46, LowBits: 14, Nodes: 8192},

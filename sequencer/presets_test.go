@@ -20,13 +20,13 @@ func TestPresetsDecodePublishedIDs(t *testing.T) {
 		id   sequencer.ID
 		want sequencer.Parts
 	}{
-		{"a tweet of Wikipedia", sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.Twitter}, 1541815603606036480,
+		{"a tweet of Wikipedia", sequencer.Config{Layout: sequencer.Twitter(), Epoch: epoch.Twitter}, 1541815603606036480,
 			sequencer.Parts{Time: time.Date(2022, time.June, 28, 16, 7, 40, 105e6, time.UTC), Node: 378}},
-		{"the example of Discord's documentation", sequencer.Config{Layout: sequencer.Discord, Epoch: epoch.Discord},
+		{"the example of Discord's documentation", sequencer.Config{Layout: sequencer.Twitter(), Epoch: epoch.Discord},
 			175928847299117063,
 			sequencer.Parts{Time: time.Date(2016, time.April, 30, 11, 18, 25, 796e6, time.UTC), Node: 1 << 5, Counter: 7}},
 		{"the Unix epoch, 10 worker bits, 12 sequence bits",
-			sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.UnixMilli(0)}, 1_763_769_600_123<<22 | 1023<<12 | 4095,
+			sequencer.Config{Layout: sequencer.Twitter(), Epoch: epoch.UnixMilli(0)}, 1_763_769_600_123<<22 | 1023<<12 | 4095,
 			sequencer.Parts{Time: time.UnixMilli(1_763_769_600_123).UTC(), Node: 1023, Counter: 4095}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -50,10 +50,10 @@ func TestPresetsEnd(t *testing.T) {
 		end  string
 		last sequencer.ID
 	}{
-		{sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.Twitter}, "2080-07-10", 1<<63 - 1},
-		{sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.UnixMilli(0)}, "2039-09-07", 1<<63 - 1},
-		{sequencer.Config{Layout: sequencer.Discord, Epoch: epoch.Discord}, "2084-09-06", 1<<63 - 1},
-		{sequencer.Config{Layout: sequencer.JSSafe}, "2095-09-07", 1<<53 - 1},
+		{sequencer.Config{Layout: sequencer.Twitter(), Epoch: epoch.Twitter}, "2080-07-10", 1<<63 - 1},
+		{sequencer.Config{Layout: sequencer.Twitter(), Epoch: epoch.UnixMilli(0)}, "2039-09-07", 1<<63 - 1},
+		{sequencer.Config{Layout: sequencer.Twitter(), Epoch: epoch.Discord}, "2084-09-06", 1<<63 - 1},
+		{sequencer.Config{Layout: sequencer.JSSafe()}, "2095-09-07", 1<<53 - 1},
 	} {
 		d := define(t, "tweets", tc.cfg)
 		if got := d.Exhausted().Format(time.DateOnly); got != tc.end {
@@ -71,7 +71,7 @@ func TestPresetsEnd(t *testing.T) {
 // IDs of JSSafe are numbers that JavaScript represents exactly: what JSON.parse makes of
 // their digits prints as the same digits. Larger IDs do not survive.
 func TestJSSafeIDsSurviveJSONParse(t *testing.T) {
-	d := define(t, "clicks", sequencer.Config{Layout: sequencer.JSSafe})
+	d := define(t, "clicks", sequencer.Config{Layout: sequencer.JSSafe()})
 	last := d.MaxID(d.Exhausted())
 	var ids []string
 	for _, id := range []sequencer.ID{0, 1, d.MinID(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)), last - 1, last} {
@@ -95,12 +95,12 @@ func TestJSSafeIDsSurviveJSONParse(t *testing.T) {
 }
 
 func TestDefineLayouts(t *testing.T) {
-	twitter := define(t, "tweets", sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.Twitter})
+	twitter := define(t, "tweets", sequencer.Config{Layout: sequencer.Twitter(), Epoch: epoch.Twitter})
 	if got, want := twitter.String(),
 		`"tweets" (epoch 2010-11-04T01:42:54.657Z, 1024 nodes, layout 63/22/1024)`; got != want {
 		t.Errorf("String() = %s, want %s", got, want)
 	}
-	if twitter.Layout() != sequencer.Twitter || twitter.Nodes() != 1024 || twitter.Counters() != 4096 {
+	if twitter.Layout() != sequencer.Twitter() || twitter.Nodes() != 1024 || twitter.Counters() != 4096 {
 		t.Errorf("%v has layout %v, %d nodes, %d counters", twitter, twitter.Layout(), twitter.Nodes(), twitter.Counters())
 	}
 	plain := define(t, "tweets", sequencer.Config{})
@@ -112,7 +112,7 @@ func TestDefineLayouts(t *testing.T) {
 		t.Errorf("the zero layout is %v, in a Config %v", plain.Layout(), plain.Config().Layout)
 	}
 	for _, cfg := range []sequencer.Config{
-		{Layout: sequencer.Twitter}, {Layout: sequencer.Twitter, Nodes: 16}, {Layout: sequencer.JSSafe, Nodes: 50},
+		{Layout: sequencer.Twitter()}, {Layout: sequencer.Twitter(), Nodes: 16}, {Layout: sequencer.JSSafe(), Nodes: 50},
 		{Layout: sequencer.Layout{Bits: 63, LowBits: 22, Nodes: 512}},
 		{Layout: sequencer.Layout{Bits: 62, LowBits: 22, Nodes: 1024}},
 		{Nodes: 128, Epoch: epoch.UnixMilli(5)},
@@ -162,8 +162,8 @@ func TestDefineRefusesLayouts(t *testing.T) {
 
 func TestParseLayout(t *testing.T) {
 	for text, want := range map[string]sequencer.Layout{
-		"default": {}, "twitter": sequencer.Twitter, "discord": sequencer.Discord, "jssafe": sequencer.JSSafe,
-		"63/22/1024": sequencer.Twitter, "53/12/64": sequencer.JSSafe, "63/23/8192": {Bits: 63, LowBits: 23, Nodes: 8192},
+		"default": {}, "twitter": sequencer.Twitter(), "discord": sequencer.Twitter(), "jssafe": sequencer.JSSafe(),
+		"63/22/1024": sequencer.Twitter(), "53/12/64": sequencer.JSSafe(), "63/23/8192": {Bits: 63, LowBits: 23, Nodes: 8192},
 	} {
 		got, err := sequencer.ParseLayout(text)
 		if err != nil || got != want {
@@ -183,7 +183,7 @@ func TestParseLayout(t *testing.T) {
 
 // A small sequencer keeps half of its nodes from one process.
 func TestCheckStripesOfASmallLayout(t *testing.T) {
-	d := define(t, "tweets", sequencer.Config{Layout: sequencer.Twitter, Nodes: 16})
+	d := define(t, "tweets", sequencer.Config{Layout: sequencer.Twitter(), Nodes: 16})
 	if err := d.CheckStripes(8); err != nil {
 		t.Error(err)
 	}

@@ -38,7 +38,7 @@ func TestNamesThatLookEqualAreNotCreated(t *testing.T) {
 
 func TestEpochsInSecondsAreNotCreated(t *testing.T) {
 	inBubble(t, func(b *bench) {
-		cfg := sequencer.Config{Epoch: epoch.UnixMilli(1_767_225_600), Layout: sequencer.JSSafe}
+		cfg := sequencer.Config{Epoch: epoch.UnixMilli(1_767_225_600), Layout: sequencer.JSSafe()}
 		_, err := b.client().CreateSequencer(b.Context(), "orders", cfg)
 		b.wants(err, sequencer.ErrInvalidConfig)
 	})

@@ -85,7 +85,7 @@ func (s *serveCommand) config(log *slog.Logger) (store.Config, error) {
 // definition returns the definition for the command line's sequencer.
 func (s *serveCommand) definition() (sequencer.Definition, error) {
 	def, err := sequencer.Define(s.Sequencer, s.Config())
-	if err == nil && s.Etcd.CompatMixed && (def.Layout() != sequencer.Twitter || def.Epoch() != epoch.UnixMilli(0)) {
+	if err == nil && s.Etcd.CompatMixed && (def.Layout() != sequencer.Twitter() || def.Epoch() != epoch.UnixMilli(0)) {
 		err = fmt.Errorf("--etcd-compat-mixed: the IDs of %v can be equal to those of the original's workers; add --layout 63/22/1024 --epoch 1970-01-01, which are theirs", def)
 	}
 	return def, err

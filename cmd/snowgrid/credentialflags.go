@@ -87,7 +87,7 @@ func (f *accessFlags) security() (*security.Config, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case f.Role != "" && !slices.Contains(security.Roles, security.Role(f.Role)):
+	case f.Role != "" && !slices.Contains(security.Roles(), security.Role(f.Role)):
 		return nil, badValue("role", f.Role, "give admin, holder, reader or member")
 	case cfg == nil && f.Token != "":
 		return nil, badValue("token", "",

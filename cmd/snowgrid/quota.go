@@ -7,9 +7,9 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/security"
 )
 
 // quotaCommands are about limits for holders.
@@ -89,7 +89,7 @@ func (quotaSetCommand) Help() string {
 
 // Run sets the limits.
 func (c *quotaSetCommand) Run(ctx context.Context, to streams) error {
-	edit := roster.QuotaEdit{Pattern: security.Pattern(c.Pattern), Names: c.Names, HolderNodes: c.HolderNodes,
+	edit := roster.QuotaEdit{Pattern: pattern.Pattern(c.Pattern), Names: c.Names, HolderNodes: c.HolderNodes,
 		PeerNodes: c.PeerNodes, Calls: c.Calls}
 	err := edit.Of(roster.Quota{}).Check()
 	if err == nil && c.Names == nil && c.HolderNodes == nil && c.PeerNodes == nil && c.Calls == nil {
@@ -123,7 +123,7 @@ func (quotaRemoveCommand) Help() string {
 func (c *quotaRemoveCommand) Run(ctx context.Context, to streams) error {
 	var in wire.SettingsRequest
 	for _, p := range c.Patterns {
-		in.DropQuotas = append(in.DropQuotas, security.Pattern(p))
+		in.DropQuotas = append(in.DropQuotas, pattern.Pattern(p))
 	}
 	out, err := c.request(ctx, in)
 	if err != nil {

@@ -80,7 +80,7 @@ func TestSecureInit(t *testing.T) {
 	if len(files) != 13 {
 		t.Errorf("%d files: %v", len(files), files)
 	}
-	for _, role := range security.Roles {
+	for _, role := range security.Roles() {
 		c, err := security.Load(security.Config{Dir: dir, Role: role}, role)
 		if err != nil || c.Role() != role || time.Until(c.Expiry()) < 364*24*time.Hour {
 			t.Errorf("%s: %v", role, err)

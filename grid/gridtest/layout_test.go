@@ -17,7 +17,7 @@ func TestLayoutsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Logger: logger()})
 		ids := newChecker(t)
-		cfg := sequencer.Config{Layout: sequencer.Twitter, Epoch: epoch.UnixMilli(0), Nodes: 16}
+		cfg := sequencer.Config{Layout: sequencer.Twitter(), Epoch: epoch.UnixMilli(0), Nodes: 16}
 		take := func(host string) {
 			t.Helper()
 			c := g.Client(host)
@@ -42,7 +42,7 @@ func TestLayoutsAreKept(t *testing.T) {
 		ok(t, "create", err)
 		take("c1")
 		for _, q := range statusOf(t, g, "m2").Sequencers {
-			if q.Layout != sequencer.Twitter || q.Nodes != 16 {
+			if q.Layout != sequencer.Twitter() || q.Nodes != 16 {
 				t.Errorf("the status has layout %v and %d nodes", q.Layout, q.Nodes)
 			}
 		}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -44,7 +43,7 @@ func setQuotas(t *testing.T, g *gridtest.Grid, member, edits string) {
 }
 
 // refusalsAt sums the refusals of a kind over all members.
-func refusalsAt(g *gridtest.Grid, kind grid.Refusal) (n uint64) {
+func refusalsAt(g *gridtest.Grid, kind string) (n uint64) {
 	for _, name := range g.Running() {
 		n += g.Member(name).Stats().Refused[kind]
 	}

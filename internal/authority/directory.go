@@ -51,7 +51,7 @@ func Create(dir string, o Options, now time.Time) error {
 		{security.AuthorityFile, a.Certificate()}, {security.AuthorityKeyFile, key},
 		{security.GossipKeysFile, newGossipKey()}, {security.TokensFile, tokens}, {security.TokensKeyFile, tokensKey},
 	}
-	for _, role := range security.Roles {
+	for _, role := range security.Roles() {
 		r := Request{Name: string(role), Role: role, TTL: o.TTL}
 		if role == security.Member {
 			r.Hosts = o.Hosts

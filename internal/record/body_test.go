@@ -156,7 +156,7 @@ func FuzzDecode(f *testing.F) {
 
 // TestDocumentCarriesTheLayout: another layout of the name would make equal IDs.
 func TestDocumentCarriesTheLayout(t *testing.T) {
-	def, err := sequencer.Define("tweets", sequencer.Config{Layout: sequencer.Twitter, Nodes: 16})
+	def, err := sequencer.Define("tweets", sequencer.Config{Layout: sequencer.Twitter(), Nodes: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestDocumentCarriesTheLayout(t *testing.T) {
 }
 
 func FuzzDecodeDocument(f *testing.F) {
-	small, err := sequencer.Define("small", sequencer.Config{Layout: sequencer.JSSafe})
+	small, err := sequencer.Define("small", sequencer.Config{Layout: sequencer.JSSafe()})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func messages() []any {
 		wire.IdentityImportResponse{Next: 9, Members: 2},
 		wire.IdentityListRequest{Cluster: "c", Name: "web", After: 7}, wire.IdentityListRequest{},
 		wire.IdentityListResponse{Sets: []wire.IdentitySet{{Cluster: "c", Name: "web", Next: 9, Count: 2, Members: []wire.IdentityMember{someNumbered()}, More: true}, {}}},
-		wire.CreateRequest{Name: "orders", Epoch: new(int64(-5)), Nodes: 128}, wire.CreateRequest{Name: "orders", Layout: sequencer.JSSafe}, wire.CreateRequest{Name: "orders"}, wire.OpenRequest{Name: "orders"},
+		wire.CreateRequest{Name: "orders", Epoch: new(int64(-5)), Nodes: 128}, wire.CreateRequest{Name: "orders", Layout: sequencer.JSSafe()}, wire.CreateRequest{Name: "orders"}, wire.OpenRequest{Name: "orders"},
 		wire.CreateRequest{Name: "orders", Attach: &wire.CreateAttach{Holder: "h", ID: claim.ID, Node: claim.Node, Previous: &claim.ID, Identity: pointer(someIdentity())}},
 		wire.RelayCreateRequest{
 			Caller: &wire.Caller{Role: security.Holder, Names: []security.Pattern{"orders-*"}, Name: "web", ID: "cert:12", Remote: "10.0.0.1:1"},
@@ -85,7 +85,7 @@ func messages() []any {
 		wire.EventsRequest{Holder: "h"}, wire.Event{Name: "orders", Life: sequencer.Life{5}}, wire.Event{},
 		wire.DirectoryRequest{}, wire.DirectoryRequest{Partition: 7, NotAt: "a:1", Wait: 400, Known: &wire.DirectoryVersion{Grid: roster.GridID{1}, Version: 7}},
 		wire.DirectoryResponse{Stamp: stamp, Window: 15000, Members: []wire.Address{{Incarnation: incarnation, API: "a:1"}}, Owners: []int{0, -1, 0}},
-		wire.IDsRequest{Name: "orders", N: new(1000)}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter}}, wire.IDsResponse{IDs: []sequencer.ID{0, 1<<63 - 1}},
+		wire.IDsRequest{Name: "orders", N: new(1000)}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter()}}, wire.IDsResponse{IDs: []sequencer.ID{0, 1<<63 - 1}},
 		wire.StatusRequest{Local: true},
 		wire.SettledResponse{Settled: true, Reason: "r", Version: 3},
 		wire.HelloRequest{},
@@ -115,7 +115,7 @@ func someDefinitions() member.Definitions {
 	return member.Definitions{Base: 4, Records: []member.Definition{
 		{Sequencer: someClaim().Sequencer},
 		{Sequencer: wire.Sequencer{Name: "z", Nodes: 128, Life: sequencer.Life{6}}, Destroyed: true, Mark: 9},
-		{Sequencer: wire.Sequencer{Name: "zz", Nodes: 16, Layout: sequencer.JSSafe, Life: sequencer.Life{8}}},
+		{Sequencer: wire.Sequencer{Name: "zz", Nodes: 16, Layout: sequencer.JSSafe(), Life: sequencer.Life{8}}},
 	}}
 }
 
@@ -188,7 +188,7 @@ func TestSequencerRef(t *testing.T) {
 	if got, err := wire.SequencerOf(ref).Ref(); err != nil || got != ref {
 		t.Errorf("%+v became %+v, %v", ref, got, err)
 	}
-	ref.Definition, err = sequencer.Define("orders", sequencer.Config{Layout: sequencer.JSSafe, Nodes: 17})
+	ref.Definition, err = sequencer.Define("orders", sequencer.Config{Layout: sequencer.JSSafe(), Nodes: 17})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestSequencerRef(t *testing.T) {
 			t.Errorf("%s: the zero layout takes room in %q, %v", kind, plain, err)
 		}
 	}
-	for _, s := range []wire.Sequencer{{}, {Name: "a\n"}, {Name: "a", Nodes: -1}, {Name: "a", Nodes: 8193}, {Name: "a", Nodes: 15, Layout: sequencer.Twitter}, {Name: "a", Layout: sequencer.Layout{Bits: 53}}, {Name: "a", Epoch: -1}, {Name: "a", Epoch: 1 << 62}} {
+	for _, s := range []wire.Sequencer{{}, {Name: "a\n"}, {Name: "a", Nodes: -1}, {Name: "a", Nodes: 8193}, {Name: "a", Nodes: 15, Layout: sequencer.Twitter()}, {Name: "a", Layout: sequencer.Layout{Bits: 53}}, {Name: "a", Epoch: -1}, {Name: "a", Epoch: 1 << 62}} {
 		if _, err := s.Ref(); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}

@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/security"
 )
 
 // QuotaUse is a row of the quotas, and how much of it is used.
@@ -38,6 +38,6 @@ type CountResponse struct {
 
 // RowCount is the number of sequencers that a row counts.
 type RowCount struct {
-	Pattern security.Pattern `json:"pattern"`
-	Names   int              `json:"names"`
+	Pattern pattern.Pattern `json:"pattern"`
+	Names   int             `json:"names"`
 }

@@ -2,8 +2,8 @@ package wire
 
 import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/security"
 )
 
 // PathSettings reads and changes the grid's settings. Any member serves it; changes are forwarded to
@@ -21,7 +21,7 @@ type SettingsRequest struct {
 	WindowStated bool `json:"window_stated,omitempty"`
 	// Quotas set limits of rows, by pattern; DropQuotas are the patterns of rows to remove.
 	Quotas     []roster.QuotaEdit `json:"quotas,omitempty"`
-	DropQuotas []security.Pattern `json:"drop_quotas,omitempty"`
+	DropQuotas []pattern.Pattern  `json:"drop_quotas,omitempty"`
 	roster.Upcoming
 	Relay
 }

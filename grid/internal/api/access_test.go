@@ -46,7 +46,7 @@ func (c certificate) Peer() (security.Peer, error) {
 	if p, known := callers[string(c)]; known || c == "" {
 		return p, nil
 	}
-	return security.Everyone, fmt.Errorf("%w: certificate of %s", security.ErrUnauthenticated, string(c))
+	return security.Everyone(), fmt.Errorf("%w: certificate of %s", security.ErrUnauthenticated, string(c))
 }
 
 // tokens are the names of callers.
@@ -56,7 +56,7 @@ func (tokens) Peer(token string) (security.Peer, error) {
 	if p, known := callers[token]; known {
 		return p, nil
 	}
-	return security.Everyone, fmt.Errorf("%w: token %q", security.ErrUnauthenticated, token)
+	return security.Everyone(), fmt.Errorf("%w: token %q", security.ErrUnauthenticated, token)
 }
 
 // secured returns a server with security, which serves the calls.
@@ -318,7 +318,7 @@ func TestEveryActionIsUsed(t *testing.T) {
 	for action := range used {
 		t.Errorf("%s: not an action of package security", action)
 	}
-	if !errors.Is(security.Authorize(security.Everyone, "new", ""), security.ErrDenied) {
+	if !errors.Is(security.Authorize(security.Everyone(), "new", ""), security.ErrDenied) {
 		t.Error("an action that is not in the table is allowed")
 	}
 }

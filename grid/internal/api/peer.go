@@ -55,7 +55,7 @@ func whoIs(remote string, p security.Peer) string {
 // the Authorization header.
 func (a *Server) callerOf(conn *connection, header string) caller {
 	if a.cfg.Security == nil {
-		return caller{peer: security.Everyone}
+		return caller{peer: security.Everyone()}
 	}
 	if who := conn.who; who != nil {
 		peer, err := who.Peer()
@@ -121,12 +121,12 @@ func callerIn(ctx context.Context) caller {
 	if _, remote := ctx.Value(connectionKey{}).(*connection); remote {
 		return caller{}
 	}
-	return caller{peer: security.Self}
+	return caller{peer: security.Self()}
 }
 
 // asSelf returns the context of a call that this process makes, for whichever caller.
 func asSelf(ctx context.Context) context.Context {
-	return context.WithValue(ctx, callerKey{}, caller{peer: security.Self})
+	return context.WithValue(ctx, callerKey{}, caller{peer: security.Self()})
 }
 
 // Authorize returns nil if a request's caller may perform an action on the named sequencer; name is ""

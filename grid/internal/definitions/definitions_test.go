@@ -26,7 +26,7 @@ var aGrid = roster.GridID{7}
 func record(tb rapid.TB, name string, seed int64) definitions.Record {
 	cfg := sequencer.Config{Epoch: epoch.UnixMilli(seed), Nodes: 128 << (seed % 7)}
 	if seed%5 == 0 {
-		cfg.Layout, cfg.Nodes = sequencer.Twitter, 16<<(seed%7)
+		cfg.Layout, cfg.Nodes = sequencer.Twitter(), 16<<(seed%7)
 	}
 	d, err := sequencer.Define(name, cfg)
 	if err != nil {

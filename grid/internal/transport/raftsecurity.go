@@ -47,7 +47,7 @@ func (s *RaftStream) secureAccept(raw net.Conn) (net.Conn, *security.Remote, err
 // authorize returns nil if the other end of an accepted stream may do an action; remote is nil
 // in clear text.
 func (s *RaftStream) authorize(raw net.Conn, remote *security.Remote, action security.Action) error {
-	peer, err := security.Everyone, error(nil)
+	peer, err := security.Everyone(), error(nil)
 	if remote != nil {
 		peer, err = remote.Peer()
 	}
