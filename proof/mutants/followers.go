@@ -30,9 +30,9 @@ var followMutants = []mutant{
 	{"F5", "the time of an old raise is believed", "internal/roster/follow/follow.go", "return age >= 0 && age < FreshWithin", "return age >= 0", followTests},
 	{"F4", "a snapshot has the learned roster", "grid/internal/raftlog/followed.go", "	return f.follower.Log().Roster\n", "	return f.follower.Served().Roster\n", pushTests},
 	{"F5", "the time of every pushed raise is believed", "grid/internal/raftlog/followed.go", "fresh && served.Roster.Time >", "served.Roster.Time >", pushTests},
-	{"F5", "a pushed raise is of no age", "grid/pushed.go", "answered <= 0 || answered > mono", "answered > mono", []string{"./grid", "-run", "TestAgeOfAPush"}},
-	{"F5", "the sender's time with a raise is not part of its age", "grid/pushed.go", "return mono - answered + time.Duration(p.Age)*time.Millisecond", "return mono - answered", []string{"./grid", "-run", "TestAgeOfAPush"}},
+	{"F5", "a pushed raise is of no age", "grid/pushmessages.go", "answered <= 0 || answered > mono", "answered > mono", []string{"./grid", "-run", "TestAgeOfAPush"}},
+	{"F5", "the sender's time with a raise is not part of its age", "grid/pushmessages.go", "return mono - answered + time.Duration(p.Age)*time.Millisecond", "return mono - answered", []string{"./grid", "-run", "TestAgeOfAPush"}},
 	{"F6", "a push counts after the member has left the grid", "grid/internal/raftlog/followed.go", "	if f.ended {\n", "	if false {\n", pushTests},
 	{"F1", "a push of a server that is not the leader counts", "grid/internal/raftlog/followed.go", " || id != \"\" && string(id) != p.Leader:", ":", []string{"./grid/gridtest", "-run", "TestPushOfAnotherThanTheLeader"}},
-	{"F1", "nothing is pushed", "grid/lead.go", "		l.calls.Go(l.pushChanges)\n", "", []string{"./grid/gridtest", "-run", "TestChangesArePushed"}},
+	{"F1", "nothing is pushed", "grid/leadership.go", "		l.calls.Go(l.pushChanges)\n", "", []string{"./grid/gridtest", "-run", "TestChangesArePushed"}},
 }

@@ -50,7 +50,7 @@ var leaderMutants = []mutant{
 	{"R7", "members of a large grid are probed as seldom as it is large", "internal/leader/detector.go", "min(probeMany, max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost))", "max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost)", leaderTests},
 	{"R7", "a suspect that answers a push is replaced", "internal/leader/pushanswers.go", "	return d.judgeAgain(v, to, c, func() { d.notePushAnswer(v, c, to, began, a) })", "	d.notePushAnswer(v, c, to, began, a)\n	return false", leaderTests},
 	{"R7", "answers to pushes do not count", "grid/push.go", "return machine.PushAnswered(v, m.Incarnation, began, answer)", "return answer.Version > 0 && machine == nil", []string{"./grid/gridtest", "-run", "TestPushesPutProbesOff"}},
-	{"R7", "the leader keeps the first list of peers", "grid/leadview.go", "&from[0] == &s.from[0]", "from[0].Incarnation == s.from[0].Incarnation", []string{"./grid", "-run", "TestSeenPeers"}},
+	{"R7", "the leader keeps the first list of peers", "grid/leaderview.go", "&from[0] == &s.from[0]", "from[0].Incarnation == s.from[0].Incarnation", []string{"./grid", "-run", "TestSeenPeers"}},
 	{"R8", "a leader is not in its own roster", "internal/leader/admission.go", "if _, in := v.Roster.Member(self); !in {", "if _, in := v.Roster.Member(self); !in && v.Mono < 0 {", []string{"./grid", "-run", "TestAnswers$"}},
 
 	{"votes", "a vote is given to a dead member", "internal/leader/voters.go", "if i := slices.IndexFunc(e.idle, answers); i >= 0 {", "if i := 0; i >= 0 {", leaderTests},
@@ -92,7 +92,7 @@ var leaderMutants = []mutant{
 	{"clone", "an incarnation that does not answer keeps its place", "internal/leader/join.go", "		j.instead = other.Incarnation\n		return true, q.admit(v, j)\n", "		return true, inUse(other)\n", leaderTests},
 	{"clone", "a request to join counts against another incarnation than was asked", "internal/leader/admission.go", "other.Incarnation != j.instead", "false", leaderTests},
 
-	{"votes", "a leader that was replaced lets a member leave", "grid/leadcalls.go", "			if err := o.confirm(); err != nil {", "			if err := o.confirm(); err != nil && ctx.Err() != nil {", []string{"./grid", "-run", "TestDeposedLeaderLets"}},
+	{"votes", "a leader that was replaced lets a member leave", "grid/joinleave.go", "			if err := o.confirm(); err != nil {", "			if err := o.confirm(); err != nil && ctx.Err() != nil {", []string{"./grid", "-run", "TestDeposedLeaderLets"}},
 	{"votes", "a voter that has crashed a moment ago counts as one that stays", "internal/leader/detector.go", "c != nil && !c.failing && c.answered >= since", "c == nil || !c.failing", leaderTests},
 	{"votes", "a voter that leaves waits for the next round of probes", "internal/leader/departures.go", "		m.live.refresh(v.Mono)\n", "", leaderTests},
 	{"R11", "a member leaves on any word", "internal/leader/leave.go", "		if err := confirmsLeave(inc, failed, a); err != nil {", "		if err := confirmsLeave(inc, failed, a); err != nil && a.Wall < 0 {", []string{"./grid", "-run", "TestOnlyTheSender"}},

@@ -50,7 +50,7 @@ var strangerMutants = []mutant{
 
 	{"S2", "a durable grid believes in earlier lives for good", "partition/earlierrun.go", "	if r.KeepsLog && now > r.Began.Add(ahead) {", "	if r.KeepsLog && now < 0 {", earlierTests},
 	{"S2", "any grant of an earlier life moves the floors", "partition/earlierrun.go", "	case until <= bound:\n		return believed", "	case until > 0:\n		return believed", earlierTests},
-	{"S2", "a member tells of any grant", "grid/earlier.go", "	if in.Until > limit {", "	if in.Until < 0 {", earlierTests},
+	{"S2", "a member tells of any grant", "grid/leaderreports.go", "	if in.Until > limit {", "	if in.Until < 0 {", earlierTests},
 	{"S2", "a logical node that another life shows is given to others", "partition/record.go", "s.id.IsZero() && s.shown <= now && (best", "s.id.IsZero() && (best", tableTests},
 	{"S2", "a grant begins below what another life shows", "partition/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.free, b.Now,", tableTests},
 	{"S2", "as many logical nodes are kept as holders like", "partition/record.go", "r.kept(b.Now) < min(keptMax, r.ref.Definition.Nodes()/4)", "true", tableTests},

@@ -34,7 +34,7 @@ const (
 // listener accepts the API's connections. It leaves none in the system's backlog: it refuses the
 // surplus. Under TLS it identifies the peer.
 //
-//	accept --> handshake (package acceptor) --> places.go --> HTTP server
+//	accept --> handshake (package acceptor) --> connectionlimits.go --> HTTP server
 //	                                                     \-> one answer: 503, and the end
 type listener struct {
 	net.Listener

@@ -26,7 +26,7 @@ import (
 )
 
 // leadership is this member's part as a leader of its grid, now and then. Every member may
-// become the leader, and brings the leader's calls to it (leadcalls.go).
+// become the leader, and brings the leader's calls to it (joinleave.go).
 type leadership struct {
 	self      roster.Incarnation
 	lone      bool
