@@ -83,10 +83,12 @@ func (s Status) missingVoters() string {
 }
 
 func checkMissing(s Status) (Severity, string) {
-	expect := 0
+	expect := s.Settings.Expect // agreed: members that state a number may be gone, or state a smaller one since
+	var state []string
 	for _, m := range s.Members {
-		if m.Report != nil {
+		if m.Report != nil && m.Report.Expect > len(s.Members) {
 			expect = max(expect, m.Report.Expect)
+			state = append(state, m.who())
 		}
 	}
 	if len(s.Members) == 0 || len(s.Members) >= expect {
@@ -96,8 +98,15 @@ func checkMissing(s Status) (Severity, string) {
 	if len(s.Absent) > 0 {
 		gone = " Gone, and its vote counts: " + s.missingVoters() + "."
 	}
-	return Warning, fmt.Sprintf("the grid has %d members, and %d are expected (Config.Expect, --expect).%s Start the others again, or set expect to %d in the configuration of the members that stay",
-		len(s.Members), expect, gone, len(s.Members))
+	lower := ""
+	if s.Settings.Expect > len(s.Members) {
+		lower = fmt.Sprintf(" run `snowgrid settings set expect=%d`;", len(s.Members))
+	}
+	if len(state) > 0 {
+		lower += fmt.Sprintf(" set expect to %d in the configuration of %s;", len(s.Members), subjects(state))
+	}
+	return Warning, fmt.Sprintf("the grid has %d members, and %d are expected.%s Start the others again; if fewer are meant to run:%s",
+		len(s.Members), expect, gone, strings.TrimSuffix(lower, ";"))
 }
 
 func checkCeiling(s Status) (Severity, string) {

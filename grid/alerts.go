@@ -50,7 +50,7 @@ var alertKinds = []AlertKind{
 	{"member_down", []Severity{Warning}, "Gossip does not see a member alive, or it did not answer.", checkDown},
 	{"member_not_ready", []Severity{Warning}, "A member answers and is not ready.", checkReadiness},
 	{"members_apart", []Severity{Warning}, "Two members do not reach each other, while the leader reaches both.", checkApart},
-	{"members_missing", []Severity{Warning}, "The grid has fewer members than a member's configuration expects.", checkMissing},
+	{"members_missing", []Severity{Warning}, "The grid has fewer members than it was formed with, or than a member's configuration expects.", checkMissing},
 	{"mixed_versions", []Severity{Info}, "Members run different releases.", checkReleases},
 	{"nodes_used", []Severity{Critical, Warning}, "More than 80 % of a sequencer's logical nodes are attached (critical: all).", checkNodes},
 	{"partitions_unowned", []Severity{Critical}, "Partitions have no owner: nothing is attached or created in them.", checkOwners},

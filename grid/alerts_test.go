@@ -56,7 +56,11 @@ func TestAlerts(t *testing.T) {
 			s.VotersAlive, s.Absent = 2, []AbsentVoter{{ID: "d", Name: "host-d", Raft: "10.0.0.4:7947"}}
 		}, "quorum_at_risk warning",
 			[]string{"start host-d (d, 10.0.0.4:7947) again"}},
-		{func(s *Status) { s.Members[0].Report.Expect, s.Members[1].Report.Expect = 3, 5 }, "members_missing warning", []string{"3 members", "5 are expected", "set expect to 3"}},
+		{func(s *Status) { s.Members[0].Report.Expect, s.Members[1].Report.Expect = 3, 5 }, "members_missing warning", []string{"3 members", "5 are expected", "to run: set expect to 3 in the configuration of host-b (b)"}},
+		{func(s *Status) { s.Settings.Expect = 4 }, "members_missing warning",
+			[]string{"3 members", "4 are expected", "to run: run `snowgrid settings set expect=3`"}},
+		{func(s *Status) { s.Settings.Expect, s.Members[0].Report.Expect = 6, 5 }, "members_missing warning",
+			[]string{"6 are expected", "set expect=3`; set expect to 3 in the configuration of"}},
 		{func(s *Status) { s.Voters, s.VotersAlive = 5, 3 }, "quorum_at_risk warning", []string{"3 of 5 voters"}},
 		{func(s *Status) { s.Voters, s.VotersAlive = 1, 1 }, "quorum_at_risk warning", []string{"3 members and 1 voter", "at least 3"}},
 		{func(s *Status) { s.Ceiling = s.ClusterTime.Add(4999 * time.Millisecond) }, "ceiling_low warning", []string{"4.999s", "5s", "leader"}},

@@ -267,8 +267,8 @@ func (c Config) checkSettings() (faults []error) {
 // checkLimits returns the mistakes in numbers and times that are this member's own.
 func (c Config) checkLimits() (faults []error) {
 	refuse := func(format string, args ...any) { faults = append(faults, refusal.Invalid(format, args...)) }
-	if c.Expect < 0 || c.Expect > 1000 {
-		refuse("Expect is %d; give the number of members that form the grid, 1 to 1000, or 0", c.Expect)
+	if c.Expect < 0 || c.Expect > roster.MaxExpect {
+		refuse("Expect is %d; give the number of members that form the grid, 1 to %d, or 0", c.Expect, roster.MaxExpect)
 	}
 	if f := c.Floor; !f.IsZero() && (clustertime.TickOf(f) < 0 || clustertime.TickOf(f) > formation.LatestFloor) {
 		refuse("Floor is %s; give a time from 1970 to 2099", f.Format(time.RFC3339))
@@ -302,7 +302,7 @@ func (c Config) checkAddresses() (faults []error) {
 func (c Config) settings() roster.Settings {
 	s := roster.Settings{
 		Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: clustertime.SpanOf(c.Window),
-		Voters: roster.StoredVoters(c.Voters),
+		Voters: roster.StoredVoters(c.Voters), Expect: c.Expect,
 	}
 	if s.Partitions == 0 {
 		s.Partitions = roster.DefaultPartitions

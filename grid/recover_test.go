@@ -133,6 +133,8 @@ func TestRecover(t *testing.T) {
 						s.Ceiling.Before(res.First) {
 						t.Errorf("%s is in grid %s with ceiling %v and members %+v; recovered %+v", name, s.Grid, s.Ceiling,
 							s.Members, res)
+					} else if s.Settings.Expect != members {
+						t.Errorf("%s expects %d members, and %d formed the first grid", name, s.Settings.Expect, members)
 					}
 				}
 				l.take(1000)

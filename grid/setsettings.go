@@ -34,7 +34,8 @@ func (o *leadership) serveSettings(ctx context.Context, in wire.SettingsRequest)
 // setSettings changes settings, at the leader.
 func (o *leadership) setSettings(ctx context.Context, in wire.SettingsRequest) (wire.SettingsResponse, error) {
 	before := wire.SettingsOf(o.state.Roster())
-	request := leader.SettingsRequest{Backups: in.Backups, Window: in.Window, Voters: in.Voters, WindowStated: in.WindowStated, Quotas: in.Quotas, DropQuotas: in.DropQuotas, Upcoming: in.Upcoming}
+	request := leader.SettingsRequest{Backups: in.Backups, Window: in.Window, Voters: in.Voters, Expect: in.Expect,
+		WindowStated: in.WindowStated, Quotas: in.Quotas, DropQuotas: in.DropQuotas, Upcoming: in.Upcoming}
 	protocol, part, err := leader.NewsOfSettings(o.state.Roster(), request)
 	if err = refusalOf(err); err == nil && protocol > o.state.Roster().InUse() {
 		err = o.need(ctx, protocol, part)
@@ -50,6 +51,7 @@ func (o *leadership) setSettings(ctx context.Context, in wire.SettingsRequest) (
 	after := wire.SettingsOf(o.state.Roster())
 	o.log.Warn("settings changed", "set", changes, "backups", after.Backups, "backups_before", before.Backups, "window", after.Window.Duration(),
 		"window_before", before.Window.Duration(), "voters", after.Voters, "voters_before", before.Voters,
+		"expect", after.Expect, "expect_before", before.Expect,
 		"asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", api.RemoteOf(ctx))
 	return o.settingsNow(ctx), nil
 }
@@ -64,6 +66,9 @@ func changesOf(in wire.SettingsRequest) (out string) {
 	}
 	if in.Voters != 0 {
 		out += fmt.Sprintf("voters=%d ", in.Voters)
+	}
+	if in.Expect != 0 {
+		out += fmt.Sprintf("expect=%d ", in.Expect)
 	}
 	for _, edit := range in.Quotas {
 		out += fmt.Sprintf("quota %.100s ", edit)

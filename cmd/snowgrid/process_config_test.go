@@ -82,6 +82,7 @@ func TestGridFromFiles(t *testing.T) {
 		{"status -o json", `"name": "example"`},
 		{"settings", "backups     1"},
 		{"settings set window=20s", "window      20s"},
+		{"settings set expect=3", "expect      3\n"},
 		{"config print", file + ":3"},
 		{"members", agents[0].api},
 		{"sequencers", "orders"},

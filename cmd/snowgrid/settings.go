@@ -63,12 +63,13 @@ func printGridSettings(w io.Writer, s wire.SettingsResponse) error {
 	fmt.Fprintf(table, "backups\t%d\n", s.Backups)
 	fmt.Fprintf(table, "window\t%v\n", s.Window.Duration())
 	fmt.Fprintf(table, "voters\t%d\n", s.Voters)
+	fmt.Fprintf(table, "expect\t%d\n", s.Expect)
 	return table.Flush()
 }
 
 // settingsSetCommand changes settings.
 type settingsSetCommand struct {
-	Assignments  []string `arg:"" name:"setting" help:"New values: backups=COUNT, window=DURATION or voters=COUNT."`
+	Assignments  []string `arg:"" name:"setting" help:"New values: backups=N, window=DURATION, voters=N, expect=N."`
 	WindowStated bool     `help:"Confirm that the configuration of every member has the new window. Needed in a grid with neither data directories nor an anchor."`
 	gridFlags
 	outputFlag
@@ -86,6 +87,9 @@ member that states another value than the grid's does not start.
                  holders continue for longer without a majority. New IDs of a partition that lost all its
                  copies wait for as long, as does a logical node of a crashed process.
     voters=5     members that vote, 1, 3, 5 or 7: so many less one, divided by two, may fail at the same time.
+    expect=2     members that are meant to run, 1 to 1000: the alert members_missing warns of fewer. It is the
+                 number that formed the grid, and snowgrid members remove lowers it. A member that states
+                 another number starts; the larger one counts.
 
 A change of backups or voters needs every member to run a release that knows it; the error names the members
 that do not. The leader logs the caller and the values.
@@ -109,17 +113,22 @@ func (c *settingsSetCommand) Run(ctx context.Context, to streams) error {
 		if err := printGridSettings(w, out); err != nil {
 			return err
 		}
+		stated := slices.DeleteFunc(slices.Clone(c.Assignments),
+			func(s string) bool { return strings.HasPrefix(s, "expect=") }) // a member may state another number
+		if len(stated) == 0 {
+			return nil
+		}
 		_,
 			err := fmt.Fprintf(w,
 			"A member whose configuration states other values than %s does not start again: change it there.\n",
-			strings.Join(c.Assignments, " "))
+			strings.Join(stated, " "))
 		return err
 	})
 }
 
 // changeable lists the settings that a running grid can change, and fixed the others.
 var (
-	changeable    = []string{"backups", "window", "voters"}
+	changeable    = []string{"backups", "window", "voters", "expect"}
 	fixedSettings = []string{"name", "partitions"}
 )
 
@@ -165,8 +174,12 @@ func assign(in *wire.SettingsRequest, name, value string) error {
 		return fmt.Errorf("backups=%.40s: give 0 for none, or 1 to %d", value, roster.MaxBackups)
 	case name == "voters" && (err != nil || n < 1 || n > roster.MaxVoters || n%2 == 0):
 		return fmt.Errorf("voters=%.40s: give 1, 3, 5 or 7", value)
+	case name == "expect" && (err != nil || n < 1 || n > roster.MaxExpect):
+		return fmt.Errorf("expect=%.40s: give 1 to %d", value, roster.MaxExpect)
 	case name == "backups":
 		in.Backups = &n
+	case name == "expect":
+		in.Expect = n
 	default:
 		in.Voters = n
 	}

@@ -10,8 +10,8 @@ import (
 
 func TestParseAssignments(t *testing.T) {
 	two := 2
-	got, err := parseAssignments([]string{"backups=2", "window=30s", "voters=5"})
-	if want := (wire.SettingsRequest{Backups: &two, Window: 30_000, Voters: 5}); err != nil ||
+	got, err := parseAssignments([]string{"backups=2", "window=30s", "voters=5", "expect=4"})
+	if want := (wire.SettingsRequest{Backups: &two, Window: 30_000, Voters: 5, Expect: 4}); err != nil ||
 		!reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, error %v", got, err)
 	}
@@ -27,6 +27,9 @@ func TestParseAssignments(t *testing.T) {
 		"window=1500us":       "whole milliseconds",
 		"voters=4":            "give 1, 3, 5 or 7",
 		"voters=9":            "give 1, 3, 5 or 7",
+		"expect=0":            "give 1 to 1000",
+		"expect=1001":         "give 1 to 1000",
+		"expect=all":          "give 1 to 1000",
 		"partitions=31":       "partitions is fixed when the grid is formed",
 		"name=x":              "name is fixed",
 		"backup=1":            `"backup" is not a setting of the grid; did you mean backups?`,

@@ -8,6 +8,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // alertText returns the text of an alert of a status, "" if it is not there.
@@ -53,6 +55,75 @@ func TestMissingMembersAreNamed(t *testing.T) {
 		if text := alertText(s, "members_missing"); len(s.Members) != 1 ||
 			!strings.Contains(text, "1 members, and 3 are expected") || !grid.Degraded(grid.Alerts(s)) {
 			t.Errorf("alone it says %q: %v", text, grid.Alerts(s))
+		}
+	})
+}
+
+// missing returns the alert about missing members, at the first running member.
+func missing(g *gridtest.Grid) string {
+	return alertText(g.Member(g.Running()[0]).Status(), "members_missing")
+}
+
+// TestFormedNumberSurvives: a grid of three is started again with no Expect, and without one of the
+// members: it still misses that one. Members that join and stop change nothing; the operator does.
+func TestFormedNumberSurvives(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		formed := false
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) {
+			if formed {
+				c.Expect = 0
+			}
+		}})
+		formed = true
+		g.StartMembers("m4")
+		g.Leave("m4")
+		g.Crash(g.Running()...)
+		g.StartMembers("m1", "m2")
+		time.Sleep(time.Minute)
+		if text := missing(g); !strings.Contains(text, "2 members, and 3 are expected") ||
+			!strings.Contains(text, "`snowgrid settings set expect=2`") {
+			t.Errorf("of two of three: %q", text)
+		}
+		g.StartMembers("m3")
+		time.Sleep(30 * time.Second)
+		if text := missing(g); text != "" {
+			t.Errorf("of all: %s", text)
+		}
+		removeMember(t, g, "m1", "m3")
+		time.Sleep(time.Minute)
+		if text := missing(g); text != "" || g.Member("m1").Status().Settings.Expect != 2 {
+			t.Errorf("after m3 was removed: %q", text)
+		}
+		if got := setSettings(t, g, "m2", `{"expect":4}`); got.Expect != 4 {
+			t.Errorf("%+v", got)
+		}
+		if text := missing(g); !strings.Contains(text, "2 members, and 4 are expected") {
+			t.Errorf("after it was set to 4: %q", text)
+		}
+	})
+}
+
+// removeMember has an operator remove a member, asked at another one.
+func removeMember(t *testing.T, g *gridtest.Grid, at, name string) {
+	t.Helper()
+	var out wire.RemoveResponse
+	id := roster.Incarnation(g.Member(name).Status().Answering).Member()
+	ok(t, "remove "+name, callMember(t, g, at, wire.PathRemove, wire.RemoveRequest{Member: id}, &out))
+}
+
+// TestFormedNumberSurvivesInit: the survivors of a grid without data directories form another one,
+// which misses the lost members.
+func TestFormedNumberSurvivesInit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 5})
+		loseMajority(t, g, 2)
+		_, err := initAt(t, g, g.Running()[0], time.Time{})
+		ok(t, "init", err)
+		time.Sleep(time.Minute)
+		if text := missing(g); !strings.Contains(text, "2 members, and 5 are expected") {
+			t.Errorf("%q", text)
 		}
 	})
 }

@@ -130,7 +130,7 @@ func New(cfg Config, m Member) *Leader {
 	l.protocols = protocols{self: self, own: cfg.Release, detector: &l.detector, claimant: &l.anchoring, changes: &l.changes}
 	l.forgets = forgets{self: self, claimant: &l.anchoring, changes: &l.changes, out: m}
 	l.settings = settingsChanges{claimant: &l.anchoring, changes: &l.changes}
-	l.removals = removals{self: self, admission: &l.admission, detector: &l.detector, voters: &l.voters, out: m}
+	l.removals = removals{self: self, admission: &l.admission, detector: &l.detector, voters: &l.voters, settings: &l.settings, out: m}
 	l.numbers = newNumbers(&l.anchoring, m)
 	return l
 }

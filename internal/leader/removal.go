@@ -68,6 +68,7 @@ type removals struct {
 	admission *admission
 	detector  *detector
 	voters    *voters
+	settings  *settingsChanges
 	out       removalOutput
 
 	open   []*removal
@@ -155,7 +156,34 @@ func (x *removals) dismissed(v View, d Dismissal, err error) {
 	} else if d.To != x.self {
 		x.admission.leaves[d.To] = true
 	}
-	x.answer(x.open[i], err)
+	if err != nil {
+		x.answer(x.open[i], err)
+		return
+	}
+	x.complete(v, x.open[i])
+}
+
+// complete lowers the number of members that are meant to run, and answers a request that was
+// carried out.
+func (x *removals) complete(v View, r *removal) {
+	remaining := 0
+	for _, m := range v.Roster.Members {
+		if m.Incarnation.Member() != r.id && !x.admission.isLeaving(v, m.Incarnation) {
+			remaining++
+		}
+	}
+	if expectWithout(v.Roster.Settings.Expect, remaining) == 0 {
+		x.answer(r, nil)
+		return
+	}
+	x.open = slices.DeleteFunc(x.open, func(other *removal) bool { return other == r })
+	x.settings.request(v, SettingsRequest{removed: true, remaining: remaining}, func(err error) {
+		if err != nil {
+			err = failure.Errorf(err, "grid: %s; the number of expected members may be as before, see `snowgrid settings`: %w", r.out, err)
+			r.out = Removed{}
+		}
+		r.reply(r.out, err)
+	})
 }
 
 // answer answers a request.
@@ -173,7 +201,7 @@ func (x *removals) step(v View) {
 		switch {
 		case r.server == "":
 		case !v.serves(r.server):
-			x.answer(r, nil)
+			x.complete(v, r)
 		case v.Mono >= r.until:
 			x.answer(r, failure.Errorf(ErrUnavailable, "grid: the vote of member %s is given up, and its removal is not agreed on yet; check with `snowgrid status`", r.id))
 		}

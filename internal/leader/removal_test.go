@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -149,5 +150,87 @@ func TestRemovalIsNotAwaitedForLong(t *testing.T) {
 	}
 	if !errors.Is(last, ErrUnavailable) || len(o.l.removals.open) != removalsMax {
 		t.Errorf("%d requests, %v", len(o.l.removals.open), last)
+	}
+}
+
+// expecting returns a leader of members of which so many are meant to run.
+func expecting(t *testing.T, members, expect int) *office {
+	o := lead(t, members, true)
+	o.assign()
+	o.agree()
+	r := *o.v.Roster
+	r.Settings.Expect = expect
+	o.v.Roster = &r
+	return o
+}
+
+// TestRemovalLowersExpect: an operator's removal lowers the number of members that are meant to run by
+// one, unless as many run without the removed one.
+func TestRemovalLowersExpect(t *testing.T) {
+	for _, c := range []struct{ members, expect, want int }{{3, 3, 2}, {4, 3, 3}, {3, 5, 4}, {3, 0, 0}, {2, 1, 1}} {
+		o := expecting(t, c.members, c.expect)
+		got := o.remove(2)
+		if len(o.dismiss) != 1 {
+			t.Fatalf("%+v: %+v", c, got)
+		}
+		o.l.Dismissed(o.v, o.dismiss[0], nil)
+		if got.done != (c.want == c.expect) {
+			t.Errorf("%+v: answered before the change is agreed on: %v", c, got.done)
+		}
+		o.agree()
+		if !got.done || got.err != nil || got.out.Leaving != inc(2, 1) || o.v.Roster.Settings.Expect != c.want {
+			t.Errorf("%+v: %+v, expect %d", c, got, o.v.Roster.Settings.Expect)
+		}
+	}
+}
+
+// TestRemovalsLowerExpect: each of two removals lowers the number, also while the first member is
+// still leaving. A refused one does not.
+func TestRemovalsLowerExpect(t *testing.T) {
+	o := expecting(t, 6, 5)
+	for i, want := range []int{5, 4, 3, 3} {
+		got := o.remove(6 - i)
+		if len(o.dismiss) != i+1 {
+			t.Fatalf("%+v", got)
+		}
+		var err error
+		if i == 3 {
+			err = context.DeadlineExceeded
+		}
+		o.l.Dismissed(o.v, o.dismiss[i], err)
+		o.agree()
+		if n := o.v.Roster.Settings.Expect; n != want {
+			t.Errorf("expect %d after removal %d, want %d", n, i, want)
+		}
+	}
+}
+
+// TestRemovalOfADeadVoterLowersExpect: the vote of a member that is gone is given up, and then the
+// number is lowered. The request is answered once that is agreed on.
+func TestRemovalOfADeadVoterLowersExpect(t *testing.T) {
+	o := expecting(t, 3, 3)
+	o.without(3)
+	o.unseen(3)
+	o.disk(2, 3)
+	got := o.remove(3)
+	o.settle()
+	if got.done {
+		t.Errorf("%+v before the number is lowered", got)
+	}
+	o.agree()
+	if n := o.v.Roster.Settings.Expect; n != 2 || !got.done || got.err != nil || got.out.Member != inc(3, 1).Member() {
+		t.Errorf("expect %d: %+v", n, got)
+	}
+}
+
+// TestRemovalNamesALostChange: the lead ends before the lower number is agreed on.
+func TestRemovalNamesALostChange(t *testing.T) {
+	o := expecting(t, 3, 3)
+	got := o.remove(2)
+	o.l.Dismissed(o.v, o.dismiss[0], nil)
+	o.l.Resign()
+	if !errors.Is(got.err, errNotLeading) || got.out != (Removed{}) ||
+		!strings.Contains(got.err.Error(), "leaves the grid; the number of expected members may be as before") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -25,6 +25,7 @@ type SettingsRequest struct {
 	Backups *int
 	Window  clustertime.Span
 	Voters  int
+	Expect  int
 	// WindowStated confirms that every member of a memory-only grid is configured with the
 	// window: the next run of the grid has no other source for it.
 	WindowStated bool
@@ -32,6 +33,9 @@ type SettingsRequest struct {
 	Quotas     []roster.QuotaEdit
 	DropQuotas []pattern.Pattern
 	roster.Upcoming
+
+	removed   bool // an operator has removed a member
+	remaining int  // members without it
 }
 
 // settingsChange is a request without an answer.
@@ -76,6 +80,15 @@ func SettingsChange(r *roster.Roster, in SettingsRequest) (roster.Change, error)
 		}
 		c.Voters = in.Voters
 	}
+	if in.Expect != 0 && in.Expect != r.Settings.Expect {
+		if in.Expect < 1 || in.Expect > roster.MaxExpect {
+			return c, failure.Errorf(ErrBadRequest, "grid: expect=%d: give 1 to %d", in.Expect, roster.MaxExpect)
+		}
+		c.Expect = in.Expect
+	}
+	if in.removed {
+		c.Expect = expectWithout(r.Settings.Expect, in.remaining)
+	}
 	if err := quotasChange(r, in, &c); err != nil {
 		return roster.Change{}, err
 	}
@@ -94,6 +107,15 @@ func SettingsChange(r *roster.Roster, in SettingsRequest) (roster.Change, error)
 		c.Window = in.Window
 	}
 	return c, nil
+}
+
+// expectWithout returns the expected number of members after a removal, 0 to leave it: one less,
+// unless another member has replaced the removed one.
+func expectWithout(expect, remaining int) int {
+	if remaining >= expect || expect < 2 {
+		return 0
+	}
+	return expect - 1
 }
 
 // propose proposes the first request that is due, unless a change is proposed.

@@ -41,6 +41,7 @@ func TestSetSettings(t *testing.T) {
 		"window":     {SettingsRequest{Window: 3 * window}, roster.Settings{Backups: 1, Window: 3 * window}},
 		"voters":     {SettingsRequest{Voters: 5}, roster.Settings{Backups: 1, Window: window, Voters: 5}},
 		"all":        {SettingsRequest{Backups: number(2), Window: 2 * window, Voters: 1}, roster.Settings{Backups: 2, Window: 2 * window, Voters: 1}},
+		"expect":     {SettingsRequest{Expect: 5}, roster.Settings{Backups: 1, Window: window, Expect: 5}},
 		"as it is":   {SettingsRequest{Backups: number(1), Window: window, Voters: 3}, roster.Settings{Backups: 1, Window: window}},
 		"nothing":    {SettingsRequest{}, roster.Settings{Backups: 1, Window: window}},
 	} {
@@ -70,6 +71,8 @@ func TestSetSettingsRefused(t *testing.T) {
 		"too many":         {SettingsRequest{Backups: number(40000)}, ErrBadRequest, "1 to 32767"},
 		"even voters":      {SettingsRequest{Voters: 4}, ErrBadRequest, "voters=4: give 1, 3, 5 or 7"},
 		"negative voters":  {SettingsRequest{Voters: -1}, ErrBadRequest, "give 1, 3, 5 or 7"},
+		"negative expect":  {SettingsRequest{Expect: -1}, ErrBadRequest, "expect=-1: give 1 to 1000"},
+		"large expect":     {SettingsRequest{Expect: 1001}, ErrBadRequest, "give 1 to 1000"},
 		"smaller window":   {SettingsRequest{Window: window / 2}, ErrNotNow, "window=5s: the window of a grid only grows, and it is 10s"},
 		"tiny window":      {SettingsRequest{Window: 10}, ErrBadRequest, "window=10ms: give 1s to 1h0m0s"},
 		"huge window":      {SettingsRequest{Window: roster.MaxWindow + 1}, ErrBadRequest, "give 1s to 1h0m0s"},

@@ -168,7 +168,7 @@ func drawReplicas(t *rapid.T, most int) []roster.Replica {
 // drawUnsound gives one part, drawn without a look at the roster.
 func drawUnsound(t *rapid.T) roster.Change {
 	var c roster.Change
-	switch rapid.IntRange(0, 13).Draw(t, "part") {
+	switch rapid.IntRange(0, 14).Draw(t, "part") {
 	case 0:
 		c.Join = drawMembers(t, 2)
 	case 1:
@@ -195,6 +195,8 @@ func drawUnsound(t *rapid.T) roster.Change {
 		c.Granted, c.Stop = drawTick(t), drawTick(t)
 	case 11:
 		c.Voters = rapid.IntRange(-1, 9).Draw(t, "voters")
+	case 14:
+		c.Expect = rapid.SampledFrom([]int{-1, 0, 1, 3, roster.MaxExpect, roster.MaxExpect + 1}).Draw(t, "expect")
 	case 13:
 		n := rapid.IntRange(-1, 3).Draw(t, "backups")
 		c.Backups = &n
@@ -291,6 +293,11 @@ func soundMembers(t *rapid.T, r *roster.Roster, sound map[string][]roster.Change
 	for _, n := range []int{1, 3, 5, 7} {
 		if n != r.Settings.MostVoters() {
 			sound["voters"] = append(sound["voters"], roster.Change{Voters: n})
+		}
+	}
+	for _, n := range []int{1, 2, roster.MaxExpect} {
+		if n != r.Settings.Expect {
+			sound["expect"] = append(sound["expect"], roster.Change{Expect: n})
 		}
 	}
 	for _, n := range []int{0, 1, 2} {

@@ -20,6 +20,8 @@ const (
 	DefaultVoters = 3
 	MaxVoters     = 7
 
+	MaxExpect = 1000
+
 	// LoneWindow is the window of a member that was started with nothing
 	// configured, in milliseconds. Its only holders die with it, so a short one
 	// costs nothing and lets it restart soon.
@@ -46,6 +48,11 @@ type Settings struct {
 	// Voters is how many members vote if there are as many: 1, 3, 5 or 7; 0 is
 	// DefaultVoters. See [Settings.MostVoters].
 	Voters int `json:"voters,omitempty"`
+	// Expect is the number of members that are meant to run, at most MaxExpect; 0 if it was never
+	// stated. It is the number that formed the grid, until an operator changes it or
+	// removes a member. A member that joins, stops or ends does not change it: the status warns
+	// while there are fewer members.
+	Expect int `json:"expect,omitempty"`
 	Upcoming
 }
 
@@ -95,6 +102,8 @@ func (s Settings) fault() string {
 		return outOfBounds("backups", int64(s.Backups), 0, MaxBackups)
 	case s.Window < MinWindow || s.Window > MaxWindow:
 		return outOfBounds("window in ms", int64(s.Window), int64(MinWindow), int64(MaxWindow))
+	case s.Expect < 0 || s.Expect > MaxExpect:
+		return outOfBounds("expect", int64(s.Expect), 0, MaxExpect)
 	}
 	return votersFault(s.Voters)
 }

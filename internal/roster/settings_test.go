@@ -33,6 +33,10 @@ func TestSettingsCheck(t *testing.T) {
 		{func(s *Settings) { s.Voters = -1 }, "voters"},
 		{func(s *Settings) { s.Voters = 4 }, "voters is 4, must be 1, 3, 5 or 7"},
 		{func(s *Settings) { s.Voters = 9 }, "voters"},
+		{func(s *Settings) { s.Expect = 1 }, ""},
+		{func(s *Settings) { s.Expect = MaxExpect }, ""},
+		{func(s *Settings) { s.Expect = -1 }, "expect is -1, must be 0 to 1000"},
+		{func(s *Settings) { s.Expect = MaxExpect + 1 }, "expect"},
 		{func(s *Settings) { s.Window = 999 }, "window"},
 		{func(s *Settings) { s.Window = 1000 }, ""},
 		{func(s *Settings) { s.Window = 3_600_000 }, ""},
@@ -64,6 +68,7 @@ func TestSettingsDiffers(t *testing.T) {
 		{Settings{Window: 5_000, Backups: 1}, "window is 15s in the grid and 5s here; drop the setting, or state the grid's value"},
 		{Settings{Partitions: 53, Window: 5_000}, "partitions is"},
 		{Settings{Backups: UnsetBackups, Voters: 3}, ""},
+		{Settings{Backups: UnsetBackups, Expect: 5}, ""}, // a member may state any number
 		{Settings{Backups: UnsetBackups, Voters: 5}, "voters is 3 in the grid and 5 here; drop the setting, or state the grid's value, or change the grid with `snowgrid settings set voters=5`"},
 	} {
 		err := sound.Differs(c.stated)

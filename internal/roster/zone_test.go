@@ -45,6 +45,38 @@ func TestVotersAndZonesChange(t *testing.T) {
 	}
 }
 
+// TestExpectChanges: the number of members that are meant to run is that of the form until a
+// change of it, and members that join or are removed leave it.
+func TestExpectChanges(t *testing.T) {
+	r := rostertest.Formed(t, 1, roster.DefaultWindow)
+	form := roster.Form{Grid: r.Grid, Settings: r.Settings}
+	form.Settings.Expect = 3
+	r, err := new(roster.Roster).Apply(roster.Command{Form: &form})
+	if err != nil || r.Settings.Expect != 3 {
+		t.Fatalf("%+v: %v", r, err)
+	}
+	r = rostertest.Apply(t, r, roster.Change{Join: rostertest.Records([]string{"a1", "b1", "c1", "d1"})})
+	r = rostertest.Apply(t, r, roster.Change{Remove: rostertest.Incarnations([]string{"b1", "c1"})})
+	if r.Settings.Expect != 3 {
+		t.Errorf("members that come and go made it %d", r.Settings.Expect)
+	}
+	for _, n := range []int{-1, 3, roster.MaxExpect + 1} {
+		next, err := r.Apply(roster.Command{From: r.Version, Change: &roster.Change{Expect: n}})
+		if want := "must be 1 to 1000, and another number than the grid's, 3"; !errors.Is(err, roster.ErrRefused) || next != r || !strings.Contains(err.Error(), want) {
+			t.Errorf("expect %d: %v", n, err)
+		}
+	}
+	for _, n := range []int{1, roster.MaxExpect} {
+		if r = rostertest.Apply(t, r, roster.Change{Expect: n}); r.Settings.Expect != n || r.Check() != nil {
+			t.Errorf("expect %d: %+v", n, r.Settings)
+		}
+	}
+	form.Settings.Expect = roster.MaxExpect + 1
+	if _, err := new(roster.Roster).Apply(roster.Command{Form: &form}); !errors.Is(err, roster.ErrRefused) {
+		t.Errorf("a grid of %d members: %v", form.Settings.Expect, err)
+	}
+}
+
 // TestInOneZone: a partition with several copies, all in one zone.
 func TestInOneZone(t *testing.T) {
 	join := rostertest.Records([]string{"a1", "b1", "c1"})

@@ -16,6 +16,7 @@ type SettingsRequest struct {
 	Backups *int             `json:"backups,omitempty"`
 	Window  clustertime.Span `json:"window_ms,omitempty"`
 	Voters  int              `json:"voters,omitempty"`
+	Expect  int              `json:"expect,omitempty"`
 	// WindowStated confirms that the configuration of every member has the window, in a
 	// grid with neither disks nor an anchor.
 	WindowStated bool `json:"window_stated,omitempty"`
@@ -28,7 +29,7 @@ type SettingsRequest struct {
 
 // IsEmpty reports whether a request changes nothing.
 func (r SettingsRequest) IsEmpty() bool {
-	return r.Backups == nil && r.Window == 0 && r.Voters == 0 && !r.EditsQuotas() && r.Upcoming == (roster.Upcoming{})
+	return r.Backups == nil && r.Window == 0 && r.Voters == 0 && r.Expect == 0 && !r.EditsQuotas() && r.Upcoming == (roster.Upcoming{})
 }
 
 // EditsQuotas reports whether a request changes quotas.
@@ -41,6 +42,7 @@ type SettingsResponse struct {
 	Backups    int              `json:"backups"`
 	Window     clustertime.Span `json:"window_ms"`
 	Voters     int              `json:"voters"`
+	Expect     int              `json:"expect,omitempty"` // members that are meant to run, 0 if not stated
 	// Quotas are all rows, by pattern.
 	Quotas  []QuotaUse     `json:"quotas"`
 	Version roster.Version `json:"version"` // of the roster that they are in
@@ -50,7 +52,7 @@ type SettingsResponse struct {
 func SettingsOf(r *roster.Roster) SettingsResponse {
 	s := r.Settings
 	return SettingsResponse{
-		Name: s.Name, Partitions: s.Partitions, Backups: s.Backups, Window: s.Window, Voters: s.MostVoters(), Version: r.Version,
-		Quotas: QuotasOf(r.Quotas),
+		Name: s.Name, Partitions: s.Partitions, Backups: s.Backups, Window: s.Window, Voters: s.MostVoters(), Expect: s.Expect,
+		Version: r.Version, Quotas: QuotasOf(r.Quotas),
 	}
 }

@@ -5,6 +5,10 @@ import "slices"
 var (
 	settingsRosterTests = []string{"./internal/roster", "-run", "BackupsChange"}
 	settingsLeaderTests = []string{"./internal/leader", "-run", "SetSettings|SetWindow|SetBackups"}
+	expectTests         = []string{"./internal/roster", "-run", "ExpectChanges|TestSettingsCheck"}
+	expectRemovalTests  = []string{"./internal/leader", "-run", "TestRemoval"}
+	missingTests        = []string{"./grid/gridtest", "-run", "FormedNumber"}
+	alertTests          = []string{"./grid", "-run", "^TestAlerts$"}
 	settingsFileTests   = []string{"./cmd/snowgrid", "-run", "Config|Secrets|Reload|EveryKey"}
 )
 
@@ -20,6 +24,35 @@ var settingsMutants = slices.Concat(quotaMutants, []mutant{
 	{"settings", "the end of a lead answers no change of settings", "internal/leader/leader.go", "	l.settings.resign()\n", "", settingsLeaderTests},
 	{"settings", "any number of changes of settings waits", "internal/leader/settings.go", "len(x.open) >= settingsPending", "len(x.open) < 0", settingsLeaderTests},
 	{"settings", "a restart forgets changes of settings", "grid/internal/raftlog/stores.go", "		known, _ = known.Apply(c)\n", "		if c.Form != nil {\n			known, _ = known.Apply(c)\n		}\n", []string{"./grid/gridtest", "-run", "SettingsAfterRestart"}},
+
+	{"expect", "a grid does not store how many members formed it", "grid/config.go",
+		"Voters: roster.StoredVoters(c.Voters), Expect: c.Expect,",
+		"Voters: roster.StoredVoters(c.Voters),", missingTests},
+	{"expect", "a grid misses only the members that others state", "grid/alertchecks.go",
+		"	expect := s.Settings.Expect //", "	expect := min(0, s.Settings.Expect) //", missingTests},
+	{"expect", "members that a member states are not missed", "grid/alertchecks.go",
+		"			expect = max(expect, m.Report.Expect)\n", "", alertTests},
+	{"expect", "a change of the expected members changes nothing", "internal/roster/change.go",
+		"		next.Settings.Expect = c.Expect\n", "", expectTests},
+	{"expect", "a negative number of members is agreed on", "internal/roster/change.go",
+		"c.Expect < 0 || c.Expect > MaxExpect ||", "c.Expect > MaxExpect ||", expectTests},
+	{"expect", "a grid is formed with any number of members", "internal/roster/settings.go",
+		"s.Expect < 0 || s.Expect > MaxExpect", "s.Expect < 0", expectTests},
+	{"expect", "an operator's negative number is proposed", "internal/leader/settings.go",
+		"in.Expect < 1 || in.Expect > roster.MaxExpect", "in.Expect > roster.MaxExpect", settingsLeaderTests},
+	{"expect", "a removal leaves the number of expected members", "internal/leader/settings.go",
+		"	return expect - 1\n", "	return 0\n", expectRemovalTests},
+	{"expect", "a removal lowers the number although another member has come", "internal/leader/settings.go",
+		"remaining >= expect || expect < 2", "remaining > expect || expect < 2", expectRemovalTests},
+	{"expect", "a second removal counts the member that leaves by the first", "internal/leader/removal.go",
+		"m.Incarnation.Member() != r.id && !x.admission.isLeaving(v, m.Incarnation)",
+		"m.Incarnation.Member() != r.id", expectRemovalTests},
+	{"expect", "a removal of a dead voter leaves the number", "internal/leader/removal.go",
+		"		case !v.serves(r.server):\n			x.complete(v, r)\n",
+		"		case !v.serves(r.server):\n			x.answer(r, nil)\n", expectRemovalTests},
+	{"expect", "a removal whose lower number is lost is a success", "internal/leader/removal.go",
+		"		r.reply(r.out, err)\n	})\n}\n\n// answer",
+		"		r.reply(r.out, nil)\n	})\n}\n\n// answer", expectRemovalTests},
 
 	{"file", "a file that any user may change sets a secret", "cmd/snowgrid/sourcefile.go", "	case k.secret && file.Writable:", "	case k.secret && file.Writable && file.Path == \"\":", settingsFileTests},
 	{"file", "a secret is printed", "cmd/snowgrid/config.go", "	case k.secret:\n", "	case k.secret && value == hiddenValue:\n", settingsFileTests},

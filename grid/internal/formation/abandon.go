@@ -19,9 +19,9 @@ import (
 func (f *Formation) Abandon(ctx context.Context, in wire.AbandonRequest) (wire.AbandonResponse, error) {
 	next := Attempt{BootstrapMember: in.BootstrapMember, Grid: in.Grid}
 	if in.Old.IsZero() || in.Grid.IsZero() || in.BootstrapMember == "" || in.BootstrapMember == f.id.Member ||
-		in.Expect < 2 || in.Expect > 1000 {
+		in.Expect < 2 || in.Expect > roster.MaxExpect {
 		return wire.AbandonResponse{}, failure.Errorf(wire.ErrBadRequest,
-			"grid: a survivor is asked to leave its grid for a new one, with another bootstrap member and 2 to 1000 members")
+			"grid: a survivor is asked to leave its grid for a new one, with another bootstrap member and 2 to %d members", roster.MaxExpect)
 	}
 	if old := f.oldGrid(); old != in.Old {
 		return wire.AbandonResponse{}, failure.Errorf(wire.ErrNotAddressed, "grid: this member is of grid %s", old)

@@ -66,6 +66,9 @@ func settingsAfter(s roster.Settings, c roster.Change) roster.Settings {
 	if c.Backups != nil {
 		s.Backups = *c.Backups
 	}
+	if c.Expect != 0 {
+		s.Expect = c.Expect
+	}
 	switch c.Voters {
 	case 0:
 	case 3:
