@@ -94,14 +94,21 @@ func (v View) has(inc roster.Incarnation) bool {
 	return member || v.serves(ServerOf(inc, true)) || v.serves(ServerOf(inc, false))
 }
 
-// peerOf returns the peer behind a server, if gossip sees it.
-func (v View) peerOf(id ServerID) (Peer, bool) {
+// peerOf returns the peer behind a server, if gossip sees it. Of two processes with one member's data
+// Raft sends to the one in the roster, if gossip sees that, and so peerOf returns it.
+func (v View) peerOf(id ServerID) (peer Peer, found bool) {
 	for _, p := range v.Peers {
-		if p.server() == id {
+		if p.server() != id {
+			continue
+		}
+		if _, member := v.Roster.Member(p.Incarnation); member {
 			return p, true
 		}
+		if !found {
+			peer, found = p, true
+		}
 	}
-	return Peer{}, false
+	return peer, found
 }
 
 // sees reports whether gossip sees an incarnation alive.

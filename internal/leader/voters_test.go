@@ -207,6 +207,29 @@ func TestLeadIsPassedToOneThatAnswers(t *testing.T) {
 	}
 }
 
+// TestLeadIsNotPassedByACopy: a process from a copy of a voter's directory answers for the voter, which
+// Raft sends to, only if gossip does not see the voter.
+func TestLeadIsNotPassedByACopy(t *testing.T) {
+	for _, seen := range []bool{true, false} {
+		o := lead(t, 3, true)
+		o.assign()
+		o.v.Leaving = true
+		o.unseen(3)
+		twin := Peer{Incarnation: inc(2, 0), API: "twin:1", Durable: true}
+		o.v.Peers = append([]Peer{twin}, o.v.Peers...)
+		if !seen {
+			o.unseen(2)
+			o.v.Peers = append(o.v.Peers, twin)
+		}
+		o.step(0)
+		o.step(StepEvery)
+		asked := o.take(forSuccession)
+		if want := map[bool]roster.Incarnation{true: inc(2, 1), false: twin.Incarnation}[seen]; len(asked) != 1 || asked[0].To != want {
+			t.Errorf("the voter is seen: %v; asked %+v, want %s", seen, asked, want)
+		}
+	}
+}
+
 // TestForgetDisk: a disk is given up once its member is gone for good, and the last one
 // of a partition once that is confirmed (D10).
 func TestForgetDisk(t *testing.T) {

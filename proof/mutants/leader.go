@@ -64,6 +64,8 @@ var leaderMutants = []mutant{
 	{"votes", "a voter is removed without a majority of the rest", "internal/leader/electorate.go", "return s, !s.Voter || e.agreesWithout(s, reached)", "return s, true", leaderTests},
 	{"votes", "a dead voter with a disk is removed before another takes its place", "internal/leader/electorate.go", "if e.absent == 0 || e.voting >= e.want {", "if true {", leaderTests},
 	{"idle", "a leader at rest does not raise in time", "internal/leader/idle.go", "min(l.activity.stepped+restStep, l.ceiling.due(), l.detector.due())", "min(l.activity.stepped+10*restStep, l.detector.due()+10*restStep)", leaderTests},
+	{"votes", "a copy of a voter's directory answers for the voter", "internal/leader/view.go",
+		"; member {\n			return p, true", "; !member {\n			return p, true", leaderTests},
 	{"votes", "a new leader that leaves passes its lead on immediately", "internal/leader/succession.go", "	if v.Mono-began < StepEvery {", "	if v.Mono < began {", leaderTests},
 	{"idle", "a leader never rests", "internal/leader/idle.go", "	if l.rests(v) {", "	if l.rests(v) && v.Mono < 0 {", leaderTests},
 	{"idle", "a leader rests while something is in progress", "internal/leader/idle.go", ">= restAfter && !l.inProgress(v)", ">= restAfter", leaderTests},

@@ -87,13 +87,25 @@ func (l *lead) checkVoters(next []server, c leader.Reconfiguration) error {
 		l.m.name, l.voters(l.servers), l.voters(next), c.Do, c.Server)
 }
 
-// checkSuccessor wants a leader to pass its lead to a voter that it reaches.
+// checkSuccessor wants a leader to pass its lead to a voter that it reaches. A process from a copy of the
+// voter's directory answers for a voter that gossip does not see: Raft sends to the copy then.
 func (l *lead) checkSuccessor(to *seat) error {
-	if l.awake() && l.m.g.agreed.leader == l.m && !l.reaches(to) {
+	if l.awake() && l.m.g.agreed.leader == l.m && !l.reaches(to) && !l.reachesCopy(to) {
 		return fmt.Errorf("votes: leader %s passes its lead to seat %d, which it has not reached for %v", l.m.name,
 			to.place, doubtTime)
 	}
 	return nil
+}
+
+// reachesCopy reports whether gossip did not see a seat's member, and another process with its identity
+// answered lately.
+func (l *lead) reachesCopy(of *seat) bool {
+	m := of.running
+	sees := func(p leader.Peer) bool { return p.Incarnation == m.inc }
+	if m != nil && slices.ContainsFunc(l.stepped.Peers, sees) {
+		return false
+	}
+	return slices.ContainsFunc(l.m.g.seats, func(s *seat) bool { return s != of && s.id == of.id && l.reaches(s) })
 }
 
 // checkRemoved wants no member to be removed or suspected that has answered every probe of
