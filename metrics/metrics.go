@@ -5,8 +5,8 @@
 //	registry.MustRegister(metrics.ForMember(member))
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 //
-// The agent serves the same at /metrics on its --ops-addr. docs/metrics.md lists every metric. A
-// program with several members or clients registers each under separate labels
+// The agent serves the same at /metrics on its --ops-addr. docs/metrics.md and docs/member-metrics.md list
+// every metric. A program with several members or clients registers each under separate labels
 // (prometheus.WrapRegistererWith).
 //
 // A collector counts nothing by itself: at each scrape it reads [grid.Member.Status] and

@@ -11,36 +11,37 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of docs/metrics.md")
+var update = flag.Bool("update", false, "rewrite the tables of the pages in docs")
 
-const page = "../docs/metrics.md"
+// TestPagesListEveryMetric: the tables of docs are those of the collectors and of the alerts. -update
+// rewrites them.
+func TestPagesListEveryMetric(t *testing.T) {
+	checkPage(t, "../docs/metrics.md", "handles", familyTable(holderFamilies))
+	checkPage(t, "../docs/member-metrics.md", "member", familyTable(memberFamilies))
+	checkPage(t, "../docs/alerts.md", "alerts", alertTable())
+}
 
-// TestPageListsEveryMetric: the tables of docs/metrics.md are those of the collectors and of
-// the alerts. -update rewrites them.
-func TestPageListsEveryMetric(t *testing.T) {
+// checkPage compares the table of a page with the one that the code makes.
+func checkPage(t *testing.T, page, name, table string) {
+	t.Helper()
 	data, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(data)
-	for name, table := range map[string]string{"member": familyTable(memberFamilies),
-		"handles": familyTable(holderFamilies), "alerts": alertTable()} {
-		begin, end := "<!-- "+name+": generated -->\n", "<!-- end -->\n"
-		head, rest, found := strings.Cut(text, begin)
-		old, tail, ended := strings.Cut(rest, end)
-		if !found || !ended {
-			t.Fatalf("%s has no table %q", page, name)
-		}
-		if old != table && !*update {
-			t.Errorf("the table %q of %s is not that of the code; run go test ./metrics -run TestPage -update\nwant:\n%s", name,
-				page, table)
-		}
-		text = head + begin + table + end + tail
+	begin, end := "<!-- "+name+": generated -->\n", "<!-- end -->\n"
+	head, rest, found := strings.Cut(string(data), begin)
+	old, tail, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no table %q", page, name)
 	}
-	if *update {
-		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if old == table {
+		return
+	}
+	if !*update {
+		t.Fatalf("the table of %s is not that of the code; run go test ./metrics -run TestPages -update\nwant:\n%s", page, table)
+	}
+	if err := os.WriteFile(page, []byte(head+begin+table+end+tail), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // agentFlags holds the agent's flags in groups, each in its own file (agentflags_*.go). A field XY is
 // the flag --x-y, the variable SNOWGRID_X_Y and the configuration key x-y. After a change: a row in
-// keyRows of keys_test.go, and go run ./cmd/snowgrid config reference > docs/configuration.md.
+// keyRows of keys_test.go, and go run ./cmd/snowgrid config reference > docs/configuration-keys.md.
 type agentFlags struct {
 	settingsFlags
 	memberFlags

@@ -324,15 +324,15 @@ func TestConfigCheckStartsNothing(t *testing.T) {
 	}
 }
 
-// TestConfigReferenceIsCurrent: docs/configuration.md is the page that this program prints.
+// TestConfigReferenceIsCurrent: docs/configuration-keys.md is the page that this program prints.
 func TestConfigReferenceIsCurrent(t *testing.T) {
 	_, page, _ := runCommand(t, "config", "reference")
-	file, err := os.ReadFile("../../docs/configuration.md")
+	file, err := os.ReadFile("../../docs/configuration-keys.md")
 	if err != nil || page == "" {
 		t.Fatal(err)
 	}
 	if string(file) != page {
-		t.Error("docs/configuration.md is stale; run: go run ./cmd/snowgrid config reference > docs/configuration.md")
+		t.Error("docs/configuration-keys.md is stale; run: go run ./cmd/snowgrid config reference > docs/configuration-keys.md")
 	}
 	for _, k := range allKeys(t) {
 		if !strings.Contains(page, "| `"+k.name+"` | `"+k.variable()+"` |") {

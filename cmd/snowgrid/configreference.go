@@ -8,19 +8,19 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// configReferenceCommand prints docs/configuration.md.
+// configReferenceCommand prints docs/configuration-keys.md.
 type configReferenceCommand struct{}
 
 // Help returns the --help text between the usage and the flags.
 func (configReferenceCommand) Help() string {
-	return `The page is docs/configuration.md of the source. It is made from the flags, so it has every key.
+	return `The page is docs/configuration-keys.md of the source. It is made from the flags, so it has every key.
 
-    snowgrid config reference > docs/configuration.md`
+    snowgrid config reference > docs/configuration-keys.md`
 }
 
 // referencePage is the page without the key tables.
 //
-//go:embed configuration.md.in
+//go:embed configurationkeys.md.in
 var referencePage string
 
 // Run prints the page.
@@ -29,8 +29,6 @@ func (configReferenceCommand) Run(ctx *kong.Context, to streams) error {
 	page := strings.NewReplacer(
 		"{{agent}}\n", keyTable(keys, false),
 		"{{client}}\n", keyTable(keys, true),
-		"{{secrets}}", "`"+strings.Join(names(keys, func(k key) bool { return k.secret }), "`, `")+"`",
-		"{{reloaded}}", "`"+strings.Join(reloadedKeys, "`, `")+"`",
 	).Replace(referencePage)
 	_, err := fmt.Fprint(to.out, page)
 	return err
