@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/etcd"
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -132,7 +133,7 @@ func (r *renewals) extend(ctx context.Context) (time.Duration, error) {
 		if _, err := r.swap(ctx, record.Born(life, rand.Text())); err != nil {
 			return 0, err
 		}
-		taken, err := r.record.Take(sequencer.AttachmentID{1}, "bench", rand.Text(), b)
+		taken, err := r.record.Take(attachment.ID{1}, "bench", rand.Text(), b)
 		if err != nil {
 			return 0, err
 		}
@@ -140,7 +141,7 @@ func (r *renewals) extend(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	next, err := r.record.Extend(sequencer.AttachmentID{1}, nil, rand.Text(), b)
+	next, err := r.record.Extend(attachment.ID{1}, nil, rand.Text(), b)
 	if err != nil {
 		return 0, err
 	}

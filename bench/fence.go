@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -17,14 +18,14 @@ import (
 // lone is the backend of one handle, without a grid.
 type lone struct{ until clustertime.Tick }
 
-func (l lone) Attach(context.Context, sequencer.Ref, sequencer.Preference) (sequencer.Attachment, error) {
-	a := sequencer.Attachment{ID: sequencer.AttachmentID{1}}
-	a.Grant = sequencer.Grant{From: wall{}.Now(), Until: l.until}
+func (l lone) Attach(context.Context, attachment.Ref, attachment.Preference) (attachment.Attachment, error) {
+	a := attachment.Attachment{ID: attachment.ID{1}}
+	a.Grant = attachment.Grant{From: wall{}.Now(), Until: l.until}
 	return a, nil
 }
 
-func (lone) Detach(context.Context, sequencer.Ref, sequencer.Release) error { return nil }
-func (lone) Destroy(context.Context, sequencer.Ref) error                   { return nil }
+func (lone) Detach(context.Context, attachment.Ref, attachment.Release) error { return nil }
+func (lone) Destroy(context.Context, attachment.Ref) error                    { return nil }
 
 // wall is this machine's time.
 type wall struct{}
@@ -51,13 +52,13 @@ func (w wall) Wait(ctx context.Context, until clustertime.Tick, wake <-chan stru
 }
 
 // attached returns a handle of 65,536 IDs a millisecond, whose grant ends after that.
-func attached(ctx context.Context, last time.Duration) (*sequencer.Sequencer, *sequencer.Control, error) {
+func attached(ctx context.Context, last time.Duration) (*sequencer.Sequencer, *attachment.Control, error) {
 	d, err := sequencer.Define("fence", sequencer.Config{Nodes: 128})
 	if err != nil {
 		return nil, nil, err
 	}
 	backend := lone{until: wall{}.Now().Add(clustertime.SpanOf(last))}
-	s, control := sequencer.New(sequencer.Ref{Definition: d, Life: sequencer.Life{1}}, backend, wall{})
+	s, control := attachment.New(attachment.Ref{Definition: d, Life: attachment.Life{1}}, backend, wall{})
 	return s, control, s.AttachLogicalNode(ctx)
 }
 
@@ -81,7 +82,8 @@ func measureFence(ctx context.Context, b *bench) error {
 		if time.Since(renewed) >= renewal {
 			renewed = time.Now()
 			held, _ := control.Held()
-			control.Renewed(held.ID, sequencer.Grant{From: held.Grant.From, Until: wall{}.Now().Add(clustertime.SpanOf(window))})
+			until := wall{}.Now().Add(clustertime.SpanOf(window))
+			control.Renewed(held.ID, attachment.Grant{From: held.Grant.From, Until: until})
 		}
 		first := rand.IntN(2) // the first one runs on a slower processor
 		var took [2]float64

@@ -5,13 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/sequencer"
 	"os"
 	"path/filepath"
 	"time"
@@ -67,8 +67,8 @@ type side struct {
 	creds     *security.Credentials
 	http      *calls.HTTP
 	directory wire.DirectoryResponse
-	holder    sequencer.HolderID // of the renewals
-	visitor   sequencer.HolderID // of the attaches and detaches
+	holder    attachment.HolderID // of the renewals
+	visitor   attachment.HolderID // of the attaches and detaches
 	one, many wire.RenewRequest
 	sequencer wire.Sequencer
 	end       func()
@@ -145,14 +145,14 @@ func (s *side) hold(ctx context.Context, n int, name string) (wire.RenewRequest,
 		if err != nil {
 			return wire.RenewRequest{}, err
 		}
-		set.Print = set.Print.With(sequencer.PrintOf(made.Sequencer.Life, sequencer.Attachment{ID: claim.ID, Node: res.Node,
-			Grant: res.Grant}))
+		got := attachment.Attachment{ID: claim.ID, Node: res.Node, Grant: res.Grant}
+		set.Print = set.Print.With(attachment.FingerprintOf(made.Sequencer.Life, got))
 	}
 	return wire.RenewRequest{Holder: s.holder, Grid: s.directory.Grid, Sets: []wire.ClaimSet{set}}, nil
 }
 
 // take attaches one logical node.
-func (s *side) take(ctx context.Context, holder sequencer.HolderID, q wire.Sequencer) (wire.Claim,
+func (s *side) take(ctx context.Context, holder attachment.HolderID, q wire.Sequencer) (wire.Claim,
 	wire.AttachResponse, error) {
 	claim := wire.Claim{Sequencer: q}
 	_, _ = rand.Read(claim.ID[:])

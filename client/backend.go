@@ -6,23 +6,25 @@ import (
 	"errors"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// backend implements sequencer.Backend for one handle, by calls to the grid.
+// backend implements attachment.Backend for one handle, by calls to the grid.
 type backend struct {
 	client *Client
 	entry  *entry
 	first  *firstAttach // nil when the handle has attached; the handle calls Attach in turns
 }
 
-// Attach implements sequencer.Backend. Every call makes a fresh attachment ID, which all its tries
+// Attach implements attachment.Backend. Every call makes a fresh attachment ID, which all its tries
 // carry, so a lost reply costs no second logical node. The call that created the sequencer may have
 // been the first try.
-func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Preference) (sequencer.Attachment, error) {
+func (b *backend) Attach(ctx context.Context, ref attachment.Ref, p attachment.Preference) (attachment.Attachment,
+	error) {
 	c := b.client
 	id, first := newAttachmentID(), b.first
 	b.first = nil
@@ -35,7 +37,7 @@ func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Pre
 	p, previous := c.memory.wanted(b.entry.Control, p)
 	identity, err := c.identity()
 	if err != nil {
-		return sequencer.Attachment{}, err
+		return attachment.Attachment{}, err
 	}
 	claim := ask(c.session, func(*session.Machine) session.Claim { return b.entry.State.AttachClaim(id, p) })
 	began := c.clock.Mono()
@@ -45,17 +47,17 @@ func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Pre
 	err = c.callOwner(ctx, ref.Definition.Name(), wire.PathAttach, req, &res)
 	c.counts.attached(c.clock.Mono()-began, err)
 	if err != nil {
-		return sequencer.Attachment{}, c.identified(identity, err)
+		return attachment.Attachment{}, c.identified(identity, err)
 	}
-	return b.attached(ref, sequencer.Attachment{ID: id, Node: res.Node, Grant: res.Grant}, res.Stamp, began)
+	return b.attached(ref, attachment.Attachment{ID: id, Node: res.Node, Grant: res.Grant}, res.Stamp, began)
 }
 
 // attached applies an attachment from the reply to a request sent at began.
-func (b *backend) attached(ref sequencer.Ref, a sequencer.Attachment, s wire.Stamp,
-	began time.Duration) (sequencer.Attachment, error) {
+func (b *backend) attached(ref attachment.Ref, a attachment.Attachment, s wire.Stamp,
+	began time.Duration) (attachment.Attachment, error) {
 	c := b.client
 	if int(a.Node) >= ref.Definition.Nodes() {
-		return sequencer.Attachment{}, failure.Errorf(sequencer.ErrUnavailable,
+		return attachment.Attachment{}, failure.Errorf(sequencer.ErrUnavailable,
 			"sequencer %q: the owner answered logical node %d of %d", ref.Definition.Name(), a.Node, ref.Definition.Nodes())
 	}
 	c.memory.attached(b.entry.Control, a)
@@ -66,14 +68,14 @@ func (b *backend) attached(ref sequencer.Ref, a sequencer.Attachment, s wire.Sta
 }
 
 // newAttachmentID returns a random ID.
-func newAttachmentID() (id sequencer.AttachmentID) {
+func newAttachmentID() (id attachment.ID) {
 	_, _ = crand.Read(id[:])
 	return id
 }
 
-// Detach implements sequencer.Backend. If ctx ends first, the detach is retried in the background,
+// Detach implements attachment.Backend. If ctx ends first, the detach is retried in the background,
 // until the session would have ended anyway.
-func (b *backend) Detach(ctx context.Context, ref sequencer.Ref, rel sequencer.Release) error {
+func (b *backend) Detach(ctx context.Context, ref attachment.Ref, rel attachment.Release) error {
 	used := ask(b.client.session, func(m *session.Machine) session.Used { return m.TakeUsed(b.entry.State) })
 	err := b.client.release(ctx, ref, rel, used)
 	if errors.Is(err, sequencer.ErrUnavailable) && ctx.Err() != nil {
@@ -82,13 +84,13 @@ func (b *backend) Detach(ctx context.Context, ref sequencer.Ref, rel sequencer.R
 	return err
 }
 
-// Destroy implements sequencer.Backend.
-func (b *backend) Destroy(ctx context.Context, ref sequencer.Ref) error {
+// Destroy implements attachment.Backend.
+func (b *backend) Destroy(ctx context.Context, ref attachment.Ref) error {
 	return b.client.destroy(ctx, ref)
 }
 
 // release releases an attachment and reports the sequencer's use since the last report.
-func (c *Client) release(ctx context.Context, ref sequencer.Ref, rel sequencer.Release, used session.Used) error {
+func (c *Client) release(ctx context.Context, ref attachment.Ref, rel attachment.Release, used session.Used) error {
 	req := wire.DetachRequest{
 		Holder: c.holder, Sequencer: wire.SequencerOf(ref),
 		ID: rel.ID, Node: rel.Node, LastUsed: rel.LastUsed, IDs: used.IDs, Waits: used.Waits,
@@ -97,7 +99,7 @@ func (c *Client) release(ctx context.Context, ref sequencer.Ref, rel sequencer.R
 }
 
 // ended ends all handles on a life, because the life has ended.
-func (c *Client) ended(name string, life sequencer.Life) {
+func (c *Client) ended(name string, life attachment.Life) {
 	c.session.do(func(m *session.Machine, _ session.Now) { m.Ended(name, life) })
 }
 

@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -79,7 +80,7 @@ func (c Config) With(p calls.Parts) Config {
 // Client is a process's connection to a grid. All methods may be called from any
 // number of goroutines.
 type Client struct {
-	holder    sequencer.HolderID
+	holder    attachment.HolderID
 	about     *wire.About // read only
 	addrs     []string
 	log       *slog.Logger

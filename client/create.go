@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -81,7 +82,7 @@ func (c *Client) Forget(ctx context.Context, name string) error {
 }
 
 // destroy ends one life. It returns nil if the life has ended already.
-func (c *Client) destroy(ctx context.Context, ref sequencer.Ref) error {
+func (c *Client) destroy(ctx context.Context, ref attachment.Ref) error {
 	name := ref.Definition.Name()
 	err := c.callOwner(ctx, name, wire.PathDestroy, wire.DestroyRequest{Name: name, Life: ref.Life}, &wire.Done{})
 	if err != nil && !errors.Is(err, sequencer.ErrDestroyed) && !errors.Is(err, sequencer.ErrNotFound) {
@@ -101,11 +102,11 @@ func (c *Client) find(ctx context.Context, name, path string, in any, owed bool)
 }
 
 // life requests a name's life from its owner.
-func (c *Client) life(ctx context.Context, name, path string, in any) (sequencer.Ref, wire.Stamp, error) {
+func (c *Client) life(ctx context.Context, name, path string, in any) (attachment.Ref, wire.Stamp, error) {
 	began := c.clock.Mono()
 	var res wire.SequencerResponse
 	if err := c.callOwner(ctx, name, path, in, &res); err != nil {
-		return sequencer.Ref{}, wire.Stamp{}, err
+		return attachment.Ref{}, wire.Stamp{}, err
 	}
 	c.stamped(res.Stamp, began)
 	ref, err := res.Sequencer.Ref()
@@ -115,8 +116,8 @@ func (c *Client) life(ctx context.Context, name, path string, in any) (sequencer
 // keep makes a handle for an entry on a life from a reply with a stamp, and adds it to the session.
 // A handle that is owed no attachment is registered with the owner, which then reports a destroy.
 // first is the attachment in the reply, nil for none.
-func (c *Client) keep(ref sequencer.Ref, s wire.Stamp, e *entry, first *firstAttach) (*entry, error) {
-	_, e.Control = sequencer.New(ref, &backend{client: c, entry: e, first: first}, c.clock)
+func (c *Client) keep(ref attachment.Ref, s wire.Stamp, e *entry, first *firstAttach) (*entry, error) {
+	_, e.Control = attachment.New(ref, &backend{client: c, entry: e, first: first}, c.clock)
 	if first != nil {
 		c.memory.bind(e.Control, first.seat)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -149,7 +150,7 @@ func TestLostAttachAnswer(t *testing.T) {
 		if err := h.AttachLogicalNode(t.Context()); err != nil {
 			t.Error(err)
 		}
-		var ids []sequencer.AttachmentID
+		var ids []attachment.ID
 		for _, m := range f.made(wire.PathAttach) {
 			ids = append(ids, m.in.(wire.AttachRequest).Claim.ID)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/registrar"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -13,7 +14,7 @@ import (
 // firstAttach is the attachment part of the reply to a create with an attach. The handle's first
 // attach consumes it.
 type firstAttach struct {
-	id       sequencer.AttachmentID
+	id       attachment.ID
 	seat     *registrar.Seat // nil for none
 	answer   *wire.Attached  // nil: the reply has none
 	identity *wire.Identity  // sent with the request, nil for none
@@ -35,7 +36,7 @@ func (c *Client) createAttached(ctx context.Context, def sequencer.Definition) (
 		Identity: identity, About: c.about}
 	var res wire.SequencerResponse
 	err = c.callOwner(ctx, name, wire.PathCreate, req, &res)
-	var ref sequencer.Ref
+	var ref attachment.Ref
 	if err == nil {
 		c.stamped(res.Stamp, first.began)
 		ref, err = res.Sequencer.Ref()
@@ -51,7 +52,7 @@ func (c *Client) createAttached(ctx context.Context, def sequencer.Definition) (
 // takeFirst returns the attachment that came with the create, or an error if the grid has none
 // free. done is false if the handle has to make a call of its own, under the same ID, which the
 // owner may have recorded.
-func (b *backend) takeFirst(ref sequencer.Ref, first *firstAttach) (a sequencer.Attachment, done bool, err error) {
+func (b *backend) takeFirst(ref attachment.Ref, first *firstAttach) (a attachment.Attachment, done bool, err error) {
 	c, answer := b.client, first.answer
 	if answer == nil {
 		return a, false, nil
@@ -64,13 +65,13 @@ func (b *backend) takeFirst(ref sequencer.Ref, first *firstAttach) (a sequencer.
 		return a, true, c.identified(first.identity, err)
 	}
 	c.counts.attached(c.clock.Mono()-first.began, nil)
-	a, err = b.attached(ref, sequencer.Attachment{ID: first.id, Node: answer.Node, Grant: answer.Grant}, first.stamp,
+	a, err = b.attached(ref, attachment.Attachment{ID: first.id, Node: answer.Node, Grant: answer.Grant}, first.stamp,
 		first.began)
 	return a, true, err
 }
 
 // nodeOnWire returns a preferred logical node for a request, nil for any.
-func nodeOnWire(p sequencer.Preference) *sequencer.NodeID {
+func nodeOnWire(p attachment.Preference) *sequencer.NodeID {
 	if p.Any {
 		return nil
 	}

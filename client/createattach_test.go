@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -93,7 +94,7 @@ func TestLostCreateAnswer(t *testing.T) {
 		})
 		h := create(t, c, "orders")
 		works(t, h)
-		seen := map[sequencer.AttachmentID]bool{}
+		seen := map[attachment.ID]bool{}
 		for _, m := range f.made(wire.PathCreate) {
 			seen[m.in.(wire.CreateRequest).Attach.ID] = true
 		}

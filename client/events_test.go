@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -65,7 +66,7 @@ func TestManyDestroyedAtOnce(t *testing.T) {
 		synctest.Wait() // until the stream stands: without it, renewals tell of the ends, later
 		f.set(func() {
 			for i := range many {
-				if err := f.destroy("s"+strconv.Itoa(i), sequencer.Life{}); err != nil {
+				if err := f.destroy("s"+strconv.Itoa(i), attachment.Life{}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -88,7 +89,7 @@ func TestMissedDestroy(t *testing.T) {
 		var deaf map[string]*fakeStream
 		f.set(func() {
 			deaf, f.streams = f.streams, map[string]*fakeStream{} // events go nowhere
-			if err := f.destroy("orders", sequencer.Life{}); err != nil {
+			if err := f.destroy("orders", attachment.Life{}); err != nil {
 				t.Error(err)
 			}
 		})

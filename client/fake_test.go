@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -34,7 +35,7 @@ type fake struct {
 	down          map[string]bool
 	table         *partition.Table
 	sessions      map[roster.PartitionID]*partition.Sessions
-	given         map[sequencer.AttachmentID]bool // released: messages in transit come too late
+	given         map[attachment.ID]bool // released: messages in transit come too late
 	calls         []made
 	streams       map[string]*fakeStream // by address and holder
 	skew          time.Duration          // added to cluster time
@@ -80,7 +81,7 @@ func newFake() *fake {
 		stamp: wire.Stamp{Grid: roster.GridID{1}, Version: 5}, window: 15000,
 		members: []string{"a:1", "b:1", "c:1"}, owners: []int{0, 1, 2, 0, 1, 2},
 		down: map[string]bool{}, table: partition.NewTable(),
-		sessions: map[roster.PartitionID]*partition.Sessions{}, given: map[sequencer.AttachmentID]bool{},
+		sessions: map[roster.PartitionID]*partition.Sessions{}, given: map[attachment.ID]bool{},
 		streams: map[string]*fakeStream{},
 	}
 }
@@ -268,9 +269,9 @@ func (f *fake) serve(addr, path string, in any) (any, error) {
 		ref, err := in.Sequencer.Ref()
 		if err = errors.Join(err, f.owns(addr, in.Sequencer.Name)); err == nil {
 			f.given[in.ID] = true
-			f.table.Detach(ref, sequencer.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed})
+			f.table.Detach(ref, attachment.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed})
 			f.session(f.of(in.Sequencer.Name)).Drop(in.Sequencer.Name, in.ID)
-			f.show(in.Holder, ref, sequencer.Attachment{})
+			f.show(in.Holder, ref, attachment.Attachment{})
 		}
 		return wire.Done{Stamp: stamp}, err
 	case wire.DestroyRequest:
@@ -286,19 +287,19 @@ func (f *fake) owns(addr, name string) error {
 	return nil
 }
 
-func (f *fake) attach(addr string, h sequencer.HolderID, in wire.Claim, renew bool) (sequencer.Attachment, error) {
+func (f *fake) attach(addr string, h attachment.HolderID, in wire.Claim, renew bool) (attachment.Attachment, error) {
 	ref, err := in.Sequencer.Ref()
 	if err = errors.Join(err, f.owns(addr, in.Sequencer.Name)); err != nil {
-		return sequencer.Attachment{}, err
+		return attachment.Attachment{}, err
 	}
 	if f.given[in.ID] {
-		return sequencer.Attachment{}, sequencer.ErrDetached
+		return attachment.Attachment{}, sequencer.ErrDetached
 	}
-	claim := partition.Claim{Ref: ref, ID: in.ID, Preference: sequencer.Preference{Any: in.Node == nil}}
+	claim := partition.Claim{Ref: ref, ID: in.ID, Preference: attachment.Preference{Any: in.Node == nil}}
 	if in.Node != nil {
 		claim.Node = *in.Node
 	}
-	var a sequencer.Attachment
+	var a attachment.Attachment
 	switch {
 	case in.ID.IsZero():
 		_, err = f.table.Known(claim)
@@ -325,14 +326,14 @@ func (f *fake) session(id roster.PartitionID) *partition.Sessions {
 func (f *fake) of(name string) roster.PartitionID { return roster.PartitionOf(name, len(f.owners)) }
 
 // show records an attachment that a holder shows.
-func (f *fake) show(h sequencer.HolderID, ref sequencer.Ref, a sequencer.Attachment) {
+func (f *fake) show(h attachment.HolderID, ref attachment.Ref, a attachment.Attachment) {
 	f.session(f.of(ref.Definition.Name())).Show(partition.Tenant{
-		ID: a.ID, Holder: h, Name: ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(ref.Life, a),
+		ID: a.ID, Holder: h, Name: ref.Definition.Name(), Node: a.Node, Print: attachment.FingerprintOf(ref.Life, a),
 	}, 0)
 }
 
 // destroy ends a life and notifies all holders.
-func (f *fake) destroy(name string, life sequencer.Life) error {
+func (f *fake) destroy(name string, life attachment.Life) error {
 	ref, err := f.table.Open(name)
 	if err != nil {
 		return err

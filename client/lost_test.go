@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
@@ -22,8 +23,8 @@ func takeAll(t *testing.T, f *fake, c *Client, name string) {
 		f.table.Expire(name, held.Node, held.ID, 0)
 		f.session(f.of(name)).Drop(name, held.ID)
 		for i := range e.Control.Ref().Definition.Nodes() {
-			claim := partition.Claim{Ref: e.Control.Ref(), ID: sequencer.AttachmentID{1, byte(i), byte(i >> 8)},
-				Preference: sequencer.Preference{Node: held.Node}}
+			claim := partition.Claim{Ref: e.Control.Ref(), ID: attachment.ID{1, byte(i), byte(i >> 8)},
+				Preference: attachment.Preference{Node: held.Node}}
 			if _, _, err := f.table.Attach(claim, f.bounds()); err != nil {
 				t.Error(i, err)
 			}

@@ -3,8 +3,8 @@ package client
 import (
 	"sync"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/registrar"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // memory keeps the logical nodes of a client's handles for its next process. Without a data
@@ -13,15 +13,15 @@ type memory struct {
 	nodes *registrar.Nodes // nil for none
 
 	mu    sync.Mutex // guards seats
-	seats map[*sequencer.Control]*registrar.Seat
+	seats map[*attachment.Control]*registrar.Seat
 }
 
 func newMemory(nodes *registrar.Nodes) *memory {
-	return &memory{nodes: nodes, seats: map[*sequencer.Control]*registrar.Seat{}}
+	return &memory{nodes: nodes, seats: map[*attachment.Control]*registrar.Seat{}}
 }
 
 // seat returns the handle's seat, or nil.
-func (m *memory) seat(control *sequencer.Control) *registrar.Seat {
+func (m *memory) seat(control *attachment.Control) *registrar.Seat {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.seats[control]
@@ -42,7 +42,7 @@ func (m *memory) take(name string) *registrar.Seat {
 }
 
 // bind assigns a taken seat to a handle.
-func (m *memory) bind(control *sequencer.Control, s *registrar.Seat) {
+func (m *memory) bind(control *attachment.Control, s *registrar.Seat) {
 	if s == nil {
 		return
 	}
@@ -60,8 +60,8 @@ func (m *memory) give(s *registrar.Seat) {
 
 // wanted returns the logical node that a handle requests: its own, or an earlier process's, with
 // that process's attachment.
-func (m *memory) wanted(control *sequencer.Control, own sequencer.Preference) (sequencer.Preference,
-	*sequencer.AttachmentID) {
+func (m *memory) wanted(control *attachment.Control, own attachment.Preference) (attachment.Preference,
+	*attachment.ID) {
 	if m.nodes == nil || !own.Any {
 		return own, nil
 	}
@@ -69,22 +69,22 @@ func (m *memory) wanted(control *sequencer.Control, own sequencer.Preference) (s
 }
 
 // remembered returns an earlier process's logical node, any if there is none, and its attachment.
-func (m *memory) remembered(s *registrar.Seat) (sequencer.Preference, *sequencer.AttachmentID) {
+func (m *memory) remembered(s *registrar.Seat) (attachment.Preference, *attachment.ID) {
 	if s == nil {
-		return sequencer.Preference{Any: true}, nil
+		return attachment.Preference{Any: true}, nil
 	}
 	node, previous, known := m.nodes.Wanted(s)
 	switch {
 	case !known:
-		return sequencer.Preference{Any: true}, nil
+		return attachment.Preference{Any: true}, nil
 	case previous.IsZero():
-		return sequencer.Preference{Node: node}, nil
+		return attachment.Preference{Node: node}, nil
 	}
-	return sequencer.Preference{Node: node}, &previous
+	return attachment.Preference{Node: node}, &previous
 }
 
 // attached remembers a handle's attachment.
-func (m *memory) attached(control *sequencer.Control, a sequencer.Attachment) {
+func (m *memory) attached(control *attachment.Control, a attachment.Attachment) {
 	if m.nodes == nil {
 		return
 	}
@@ -94,7 +94,7 @@ func (m *memory) attached(control *sequencer.Control, a sequencer.Attachment) {
 }
 
 // gone records that a handle was given up; ended means that its life has ended.
-func (m *memory) gone(control *sequencer.Control, ended bool) {
+func (m *memory) gone(control *attachment.Control, ended bool) {
 	m.mu.Lock()
 	s := m.seats[control]
 	delete(m.seats, control)

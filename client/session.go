@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/session"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // runner drives the client's session machine, which makes the decisions; see package session. One
@@ -201,7 +201,7 @@ func (r *runner) AttachFailed(e *entry) {
 }
 
 // Return implements handles.Keeper.
-func (r *runner) Return(ref sequencer.Ref, rel sequencer.Release) {
+func (r *runner) Return(ref attachment.Ref, rel attachment.Release) {
 	r.do(func(m *session.Machine, now session.Now) { m.Return(now, ref, rel) })
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/session"
@@ -235,7 +236,7 @@ func TestLostNode(t *testing.T) {
 			ref := c.handles.Live("orders").Control.Ref()
 			f.table.Expire("orders", held.Node, held.ID, 0)
 			f.session(f.of("orders")).Drop("orders", held.ID)
-			claim := partition.Claim{Ref: ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: held.Node}}
+			claim := partition.Claim{Ref: ref, ID: attachment.ID{1}, Preference: attachment.Preference{Node: held.Node}}
 			if _, _, err := f.table.Attach(claim, f.bounds()); err != nil {
 				t.Error(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -16,14 +17,14 @@ import (
 // and a handle that is forgotten keeps counting.
 func TestStatsOfHandles(t *testing.T) {
 	c := statsClient(t)
-	add := func(stripe bool) *sequencer.Control {
+	add := func(stripe bool) *attachment.Control {
 		t.Helper()
 		def, err := sequencer.Define("orders", sequencer.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		e := &entry{Stripe: stripe}
-		_, e.Control = sequencer.New(sequencer.Ref{Definition: def}, fixedBackend{}, fixedClock{})
+		_, e.Control = attachment.New(attachment.Ref{Definition: def}, fixedBackend{}, fixedClock{})
 		if err := c.handles.Put(e); err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +34,7 @@ func TestStatsOfHandles(t *testing.T) {
 		return e.Control
 	}
 	one, two := add(false), add(true)
-	for _, control := range []*sequencer.Control{one, two, two} {
+	for _, control := range []*attachment.Control{one, two, two} {
 		if _, err := control.Handle().Next(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -79,16 +80,16 @@ func statsClient(t *testing.T) *Client {
 	return c
 }
 
-var fixedGrant = sequencer.Grant{From: 1_800_000_000_000, Until: 1_800_000_010_000}
+var fixedGrant = attachment.Grant{From: 1_800_000_000_000, Until: 1_800_000_010_000}
 
 // fixedBackend attaches to logical node 0, and fixedClock never advances.
 type fixedBackend struct{}
 
-func (fixedBackend) Attach(context.Context, sequencer.Ref, sequencer.Preference) (sequencer.Attachment, error) {
-	return sequencer.Attachment{ID: sequencer.AttachmentID{1}, Grant: fixedGrant}, nil
+func (fixedBackend) Attach(context.Context, attachment.Ref, attachment.Preference) (attachment.Attachment, error) {
+	return attachment.Attachment{ID: attachment.ID{1}, Grant: fixedGrant}, nil
 }
-func (fixedBackend) Detach(context.Context, sequencer.Ref, sequencer.Release) error { return nil }
-func (fixedBackend) Destroy(context.Context, sequencer.Ref) error                   { return nil }
+func (fixedBackend) Detach(context.Context, attachment.Ref, attachment.Release) error { return nil }
+func (fixedBackend) Destroy(context.Context, attachment.Ref) error                    { return nil }
 
 type fixedClock struct{}
 

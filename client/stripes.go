@@ -3,12 +3,13 @@ package client
 import (
 	"context"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // CreateStriped returns one new handle over several logical nodes of a named sequencer, 1 to
-// sequencer.MaxStripes, and creates the sequencer if the grid has none with that name. It serves a
+// 64, and creates the sequencer if the grid has none with that name. It serves a
 // process that needs more IDs than one node has; order is per node, see [sequencer.Striped].
 //
 // Each call returns another handle with its own logical nodes, independent of the handle that
@@ -27,7 +28,7 @@ func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.C
 	if err != nil {
 		return nil, err
 	}
-	if err := def.CheckStripes(stripes); err != nil {
+	if err := attachment.CheckStripes(def, stripes); err != nil {
 		return nil, err
 	}
 	req := wire.CreateRequestOf(def)

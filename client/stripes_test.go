@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -91,13 +92,13 @@ func TestDestroyEndsEveryStripe(t *testing.T) {
 		"event": func(f *fake, _ *Client, _ *sequencer.Striped) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			return f.destroy("orders", sequencer.Life{})
+			return f.destroy("orders", attachment.Life{})
 		},
 		"answer": func(f *fake, _ *Client, _ *sequencer.Striped) error {
 			f.cutStreams()
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			return f.destroy("orders", sequencer.Life{})
+			return f.destroy("orders", attachment.Life{})
 		},
 		"handle": func(_ *fake, _ *Client, s *sequencer.Striped) error { return s.Destroy(context.Background()) },
 		"client": func(_ *fake, c *Client, _ *sequencer.Striped) error {
@@ -183,7 +184,7 @@ func TestStripedRefused(t *testing.T) {
 		create(t, f.dial(t), "orders")
 		calls := func() int { return len(f.made(wire.PathCreate)) + len(f.made(wire.PathAttach)) }
 		before := calls()
-		for _, stripes := range []int{-1, 0, sequencer.MaxStripes + 1} {
+		for _, stripes := range []int{-1, 0, attachment.MaxStripes + 1} {
 			_, err := c.CreateStriped(t.Context(), "orders", sequencer.Config{Nodes: 128}, stripes)
 			wants(t, err, sequencer.ErrInvalidConfig)
 		}

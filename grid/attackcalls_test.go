@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	pki "github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/evil"
@@ -46,9 +47,9 @@ func (b *besieged) renewBlow(c wire.Claim) blow {
 func (b *besieged) earlierLife(name string, node *sequencer.NodeID) wire.AttachRequest {
 	until := clustertime.TickOf(b.g.Member("m1").Status().ClusterTime.Add(25*time.Hour - 5*time.Second))
 	return wire.AttachRequest{Holder: "x", Claim: wire.Claim{
-		Sequencer: wire.Sequencer{Name: name, Epoch: epoch.Default.UnixMilli(), Nodes: 8192, Life: sequencer.Life{1},
-			Born: sequencer.Birth{Term: math.MaxUint64}},
-		ID: sequencer.AttachmentID{3}, Node: node, Grid: roster.GridID{1}, Version: 1, Until: until,
+		Sequencer: wire.Sequencer{Name: name, Epoch: epoch.Default.UnixMilli(), Nodes: 8192, Life: attachment.Life{1},
+			Born: attachment.Revision{Term: math.MaxUint64}},
+		ID: attachment.ID{3}, Node: node, Grid: roster.GridID{1}, Version: 1, Until: until,
 	}}
 }
 
@@ -69,7 +70,7 @@ func TestAttackAnothersName(t *testing.T) {
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		q := b.honest()
 		node, _ := b.ids.ids.LogicalNode()
-		claim := wire.Claim{Sequencer: q, ID: sequencer.AttachmentID{7}, Grid: b.g.Member("m1").Status().Grid}
+		claim := wire.Claim{Sequencer: q, ID: attachment.ID{7}, Grid: b.g.Member("m1").Status().Grid}
 		b.attack("calls about another's name",
 			b.namedBlow(security.Attach, victimName, wire.PathAttach, b.earlierLife(victimName, nil)),
 			b.namedBlow(security.Attach, victimName, wire.PathAttach, b.earlierLife(victimName, &node)),
@@ -119,10 +120,10 @@ func TestAttackManyAttaches(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		nodes := long.Or(512, 8192)
-		claim := wire.Claim{Sequencer: b.honest(), ID: sequencer.AttachmentID{7}, Grid: b.g.Member("m1").Status().Grid}
+		claim := wire.Claim{Sequencer: b.honest(), ID: attachment.ID{7}, Grid: b.g.Member("m1").Status().Grid}
 		owner, a := b.target(b.g.OwnerOf(victimName)), b.identified(security.Holder)
 		for i := range nodes {
-			in := wire.AttachRequest{Holder: sequencer.HolderID(fmt.Sprint("evil-", i)), Claim: claim}
+			in := wire.AttachRequest{Holder: attachment.HolderID(fmt.Sprint("evil-", i)), Claim: claim}
 			if err := a.Call(t.Context(), owner, wire.PathAttach, in); !a.IsRefusal(err) {
 				t.Fatalf("attach %d by %s: %v", i, a.Name, err)
 			}

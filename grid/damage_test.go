@@ -21,6 +21,7 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/registrar"
 	"github.com/snowgrid/snowgrid/internal/registration"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -281,7 +282,7 @@ func damagedClient(t *testing.T, dir string) func(t *testing.T, dir, file string
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes.Attached(nodes.Take("orders"), 5, sequencer.AttachmentID{9})
+	nodes.Attached(nodes.Take("orders"), 5, attachment.ID{9})
 	nodes.Close()
 	if err := d.Close(); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	certificates "github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/faultproxy"
@@ -119,13 +120,13 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 		"of another grid":         {wire.PathHeld, toMember(self, "another"), wire.Done{}},
 		"no holder of a stream":   {wire.PathEvents, nil, wire.EventsRequest{}},
 		"a stream of a number":    {wire.PathEvents, nil, 7},
-		"no such attach":          {wire.PathAttach, nil, wire.AttachRequest{Holder: "h", Claim: wire.Claim{Sequencer: sequencerNamed("none"), ID: sequencer.AttachmentID{1}}}},
+		"no such attach":          {wire.PathAttach, nil, wire.AttachRequest{Holder: "h", Claim: wire.Claim{Sequencer: sequencerNamed("none"), ID: attachment.ID{1}}}},
 		"an attach of nothing":    {wire.PathAttach, nil, wire.AttachRequest{}},
 		"an attach of number 7":   {wire.PathAttach, nil, 7},
 		"a detach of nothing":     {wire.PathDetach, nil, wire.DetachRequest{}},
-		"a detach":                {wire.PathDetach, nil, wire.DetachRequest{Holder: "h", Sequencer: sequencerNamed("none"), ID: sequencer.AttachmentID{1}}},
+		"a detach":                {wire.PathDetach, nil, wire.DetachRequest{Holder: "h", Sequencer: sequencerNamed("none"), ID: attachment.ID{1}}},
 		"a detach to another":     {wire.PathDetach, toMember("another", ours), wire.DetachRequest{}},
-		"a large detach":          {wire.PathDetach, nil, wire.DetachRequest{Holder: sequencer.HolderID(strings.Repeat("x", 4400))}},
+		"a large detach":          {wire.PathDetach, nil, wire.DetachRequest{Holder: attachment.HolderID(strings.Repeat("x", 4400))}},
 		"replicate":               {wire.PathReplicate, toMember(self, ours), member.ReplicateRequest{}},
 		"replicate to another":    {wire.PathReplicate, toMember("another", ours), member.ReplicateRequest{}},
 		"replicate elsewhere":     {wire.PathReplicate, toMember(self, "another"), member.ReplicateRequest{}},
@@ -162,7 +163,7 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 }
 
 func sequencerNamed(name string) wire.Sequencer {
-	return wire.Sequencer{Name: name, Epoch: 1, Nodes: 128, Life: sequencer.Life{1}}
+	return wire.Sequencer{Name: name, Epoch: 1, Nodes: 128, Life: attachment.Life{1}}
 }
 
 // TestFramesThroughFaults: a client whose framed connections are cut, slowed and lose answers

@@ -21,6 +21,7 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -152,7 +153,7 @@ func serves(t *testing.T, m *grid.Member) {
 var valid = map[string]any{
 	wire.PathCreate:    wire.CreateRequest{Name: "orders", Epoch: new(epoch.Default.UnixMilli())},
 	wire.PathOpen:      wire.OpenRequest{Name: "orders"},
-	wire.PathAttach:    wire.AttachRequest{Holder: "h", Claim: wire.Claim{ID: sequencer.AttachmentID{1}}},
+	wire.PathAttach:    wire.AttachRequest{Holder: "h", Claim: wire.Claim{ID: attachment.ID{1}}},
 	wire.PathRenew:     wire.RenewRequest{Holder: "h", Claims: []wire.Claim{{}, {}}},
 	wire.PathDetach:    wire.DetachRequest{Holder: "h", Sequencer: wire.Sequencer{Name: "orders"}},
 	wire.PathDestroy:   wire.DestroyRequest{Name: "orders"},
@@ -351,7 +352,7 @@ func TestAPIValues(t *testing.T) {
 	}
 	seq := wire.Sequencer{Name: name, Epoch: base, Nodes: 8192}
 	node := func(n sequencer.NodeID) *sequencer.NodeID { return &n }
-	id := sequencer.AttachmentID{7}
+	id := attachment.ID{7}
 	type request struct {
 		what, path string
 		in         any
@@ -376,17 +377,17 @@ func TestAPIValues(t *testing.T) {
 		{"n 0", wire.PathIDs, wire.IDsRequest{Name: name, N: new(0)}},
 		{"n 1025", wire.PathIDs, wire.IDsRequest{Name: name, N: new(1025)}},
 		{"no holder", wire.PathAttach, wire.AttachRequest{Claim: wire.Claim{Sequencer: seq, ID: id}}},
-		{"a long holder", wire.PathAttach, wire.AttachRequest{Holder: sequencer.HolderID(strings.Repeat("h", 65)),
+		{"a long holder", wire.PathAttach, wire.AttachRequest{Holder: attachment.HolderID(strings.Repeat("h", 65)),
 			Claim: wire.Claim{Sequencer: seq, ID: id}}},
 		{"no attachment", wire.PathAttach, wire.AttachRequest{Holder: "h", Claim: wire.Claim{Sequencer: seq}}},
 		{"no holder", wire.PathRenew, wire.RenewRequest{}},
-		{"a long holder", wire.PathRenew, wire.RenewRequest{Holder: sequencer.HolderID(strings.Repeat("h", 65))}},
+		{"a long holder", wire.PathRenew, wire.RenewRequest{Holder: attachment.HolderID(strings.Repeat("h", 65))}},
 		{"too many claims", wire.PathRenew, wire.RenewRequest{Holder: "h", Claims: make([]wire.Claim, wire.MaxClaims+1)}},
 		{"no holder", wire.PathDetach, wire.DetachRequest{Sequencer: seq, ID: id}},
-		{"a long holder", wire.PathDetach, wire.DetachRequest{Holder: sequencer.HolderID(strings.Repeat("h", 65)),
+		{"a long holder", wire.PathDetach, wire.DetachRequest{Holder: attachment.HolderID(strings.Repeat("h", 65)),
 			Sequencer: seq, ID: id}},
 		{"no holder", wire.PathEvents, wire.EventsRequest{}},
-		{"a long holder", wire.PathEvents, wire.EventsRequest{Holder: sequencer.HolderID(strings.Repeat("h", 65))}},
+		{"a long holder", wire.PathEvents, wire.EventsRequest{Holder: attachment.HolderID(strings.Repeat("h", 65))}},
 		{"no bootstrap member", wire.PathAccept, wire.AcceptRequest{Settings: m.Status().Settings}},
 		{"no member", wire.PathJoin, wire.JoinRequest{}},
 		{"no member", wire.PathLeave, wire.LeaveRequest{}},
@@ -471,7 +472,7 @@ func TestAPIPreferredNodeOutOfRange(t *testing.T) {
 	}
 	for _, wish := range []sequencer.NodeID{128, 65535} {
 		status, answer := b.post(wire.PathAttach, wire.JSON, wire.AttachRequest{
-			Holder: "h", Claim: wire.Claim{Sequencer: created.Sequencer, ID: sequencer.AttachmentID{byte(wish), 1}, Node: &wish,
+			Holder: "h", Claim: wire.Claim{Sequencer: created.Sequencer, ID: attachment.ID{byte(wish), 1}, Node: &wish,
 				Grid: created.Grid, Version: created.Version},
 		})
 		var attached wire.AttachResponse

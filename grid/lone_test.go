@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
@@ -87,7 +88,7 @@ func TestNoEndWhileAttached(t *testing.T) {
 // gets none, by attach or by renewal, before all floors are above it (S2). No floor
 // follows what no earlier life can have granted if the clocks are right.
 func TestEarlierGrantIsNotServed(t *testing.T) {
-	ref := wire.Sequencer{Name: "orders", Epoch: 1, Nodes: 128, Life: sequencer.Life{1}}
+	ref := wire.Sequencer{Name: "orders", Epoch: 1, Nodes: 128, Life: attachment.Life{1}}
 	for what, show := range map[string]func(m *Member, c wire.Claim) error{
 		"attach": func(m *Member, c wire.Claim) error {
 			_, err := m.host.Attach(m.ctx, wire.AttachRequest{Holder: "h", Claim: c})
@@ -104,7 +105,7 @@ func TestEarlierGrantIsNotServed(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := startAlone(t)
-				c := wire.Claim{Sequencer: ref, ID: sequencer.AttachmentID{1}, Node: new(sequencer.NodeID)}
+				c := wire.Claim{Sequencer: ref, ID: attachment.ID{1}, Node: new(sequencer.NodeID)}
 				c.Grid = roster.GridID{9}
 				before := m.state.Roster()
 				c.Until = partition.EarlierBound(before, m.clock.Now()) + 1
@@ -114,7 +115,7 @@ func TestEarlierGrantIsNotServed(t *testing.T) {
 					t.Errorf("a grant that is not believed: %v, and the roster changes from version %d to %d", err,
 						before.Version, now)
 				}
-				c.ID = sequencer.AttachmentID{7}
+				c.ID = attachment.ID{7}
 				c.Node = new(sequencer.NodeID(9))
 				c.Until = partition.EarlierBound(before, m.clock.Now())
 				if err := show(m, c); !errors.Is(err, sequencer.ErrUnavailable) {

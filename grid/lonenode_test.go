@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -54,9 +55,9 @@ func TestLoneMemberUsesAllNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = m.Close() }()
-	s, err := m.CreateStriped(t.Context(), "orders", sequencer.Config{Nodes: 128}, sequencer.MaxStripes)
+	s, err := m.CreateStriped(t.Context(), "orders", sequencer.Config{Nodes: 128}, attachment.MaxStripes)
 	if err == nil {
-		_, err = m.CreateStriped(t.Context(), "orders", sequencer.Config{Nodes: 128}, 128-sequencer.MaxStripes)
+		_, err = m.CreateStriped(t.Context(), "orders", sequencer.Config{Nodes: 128}, 128-attachment.MaxStripes)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 
@@ -310,8 +311,8 @@ func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
 				for _, node := range []*sequencer.NodeID{nil, new(sequencer.NodeID(0)), new(sequencer.NodeID(5))} {
 					for _, name := range g.Running() {
 						_ = evil.call(name, wire.PathAttach, wire.AttachRequest{Holder: "x", Claim: wire.Claim{
-							Sequencer: wire.Sequencer{Name: "orders", Epoch: 1767225600000, Nodes: 8192, Life: sequencer.Life{1}, Born: sequencer.Birth{Term: math.MaxUint64}},
-							ID:        sequencer.AttachmentID{3}, Node: node, Grid: roster.GridID{1}, Version: 1, Until: until,
+							Sequencer: wire.Sequencer{Name: "orders", Epoch: 1767225600000, Nodes: 8192, Life: attachment.Life{1}, Born: attachment.Revision{Term: math.MaxUint64}},
+							ID:        attachment.ID{3}, Node: node, Grid: roster.GridID{1}, Version: 1, Until: until,
 						}}, &wire.AttachResponse{})
 						_ = evil.call(name, wire.PathEarlier, wire.EarlierRequest{Until: until}, &wire.MemberResponse{})
 					}

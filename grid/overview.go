@@ -13,6 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/leader"
@@ -193,7 +194,7 @@ func (o *overview) sequencers(ctx context.Context) []SequencerInfo {
 }
 
 // describeSequencer returns a table's information about one sequencer.
-func describeSequencer(table *partition.Table, ref sequencer.Ref, now clustertime.Tick) SequencerInfo {
+func describeSequencer(table *partition.Table, ref attachment.Ref, now clustertime.Tick) SequencerInfo {
 	d := ref.Definition
 	info := SequencerInfo{
 		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Layout: d.Layout(), Life: ref.Life,

@@ -19,7 +19,7 @@ func (m *Member) CreateSequencer(ctx context.Context, name string, cfg sequencer
 }
 
 // CreateStriped returns one new handle over several logical nodes of a named sequencer, 1 to
-// sequencer.MaxStripes, and creates the sequencer if the grid has none with that name. It serves a
+// 64, and creates the sequencer if the grid has none with that name. It serves a
 // process that needs more IDs than one node has; order is per node, see [sequencer.Striped].
 //
 // Each call makes another handle with its own logical nodes, besides the handle that

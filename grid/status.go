@@ -3,6 +3,7 @@ package grid
 import (
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -166,7 +167,7 @@ type SequencerInfo struct {
 	Exhausted time.Time          `json:"exhausted"` // when its IDs end
 	Nodes     int                `json:"nodes"`
 	Layout    sequencer.Layout   `json:"layout"`
-	Life      sequencer.Life     `json:"life"`
+	Life      attachment.Life    `json:"life"`
 	Partition roster.PartitionID `json:"partition"`
 	Owner     roster.Incarnation `json:"owner"`
 	Attached  int                `json:"attached"`

@@ -3,20 +3,21 @@ package partition
 import (
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Attach gives a holder a logical node: the preferred one if that is free, unless
 // any will do.
-func (m *Machine) Attach(v View, h sequencer.HolderID, c Claim, reply func(sequencer.Attachment, error)) {
-	serve(m, v, func(b Bounds) (sequencer.Attachment, dependency, error) {
+func (m *Machine) Attach(v View, h attachment.HolderID, c Claim, reply func(attachment.Attachment, error)) {
+	serve(m, v, func(b Bounds) (attachment.Attachment, dependency, error) {
 		a, err := m.attach(v, b, h, c)
 		return a, onTable, err
-	}, replyFunc[sequencer.Attachment](reply))
+	}, replyFunc[attachment.Attachment](reply))
 }
 
-func (m *Machine) attach(v View, b Bounds, h sequencer.HolderID, c Claim) (a sequencer.Attachment, err error) {
+func (m *Machine) attach(v View, b Bounds, h attachment.HolderID, c Claim) (a attachment.Attachment, err error) {
 	name := c.Ref.Definition.Name()
 	if m.ending[name] != nil {
 		return a, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
@@ -35,7 +36,7 @@ func (m *Machine) attach(v View, b Bounds, h sequencer.HolderID, c Claim) (a seq
 	life := m.table.lifeOf(name)
 	a, changed, err := m.table.Attach(c, b)
 	if err != nil {
-		return sequencer.Attachment{}, err
+		return attachment.Attachment{}, err
 	}
 	m.took(v, h, c, a, life, changed)
 	return a, nil

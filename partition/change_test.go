@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -141,7 +142,7 @@ func (f *followed) promote(t *rapid.T, lost bool) {
 
 // checkKept holds the new owner's view of a node against the old owner's: as free
 // or later, and with the same attachment, whose next grant contains all it had.
-func (f *followed) checkKept(t *rapid.T, ref sequencer.Ref, had SlotState) {
+func (f *followed) checkKept(t *rapid.T, ref attachment.Ref, had SlotState) {
 	got := f.copied.records[ref.Definition.Name()].slot(had.Node)
 	if got == nil || got.id != had.ID || got.from != had.From || got.free < had.Free {
 		t.Fatalf("node %d of %v was %+v and is %+v after the takeover", had.Node, ref.Definition, had, got)
@@ -151,7 +152,7 @@ func (f *followed) checkKept(t *rapid.T, ref sequencer.Ref, had SlotState) {
 	}
 	twin := NewTable()
 	twin.Restore(f.copied.Snapshot())
-	a, changed, err := twin.Renew(Claim{Ref: ref, ID: had.ID, Preference: sequencer.Preference{Node: had.Node}}, Bounds{Now: f.now, Ceiling: f.ceiling})
+	a, changed, err := twin.Renew(Claim{Ref: ref, ID: had.ID, Preference: attachment.Preference{Node: had.Node}}, Bounds{Now: f.now, Ceiling: f.ceiling})
 	if err != nil || changed || a.Node != had.Node || a.Grant.From != had.From {
 		t.Fatalf("%+v is renewed after the takeover with %+v, %v, %v", had, a, changed, err)
 	}
@@ -172,7 +173,7 @@ func (f *followed) createAgain(t *rapid.T) {
 // pair is an original and its copy.
 type pair struct {
 	original, copied *Table
-	ref              sequencer.Ref
+	ref              attachment.Ref
 }
 
 func newPair(t *testing.T) *pair {
@@ -181,7 +182,7 @@ func newPair(t *testing.T) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &pair{NewTable(), NewTable(), sequencer.Ref{Definition: def, Life: sequencer.Life(identity("first")), Born: sequencer.Birth{Term: 1, Number: 1}}}
+	return &pair{NewTable(), NewTable(), attachment.Ref{Definition: def, Life: attachment.Life(identity("first")), Born: attachment.Revision{Term: 1, Number: 1}}}
 }
 
 func (p *pair) create(t *testing.T) {
@@ -193,7 +194,7 @@ func (p *pair) create(t *testing.T) {
 
 func (p *pair) attach(t *testing.T, letters string, node sequencer.NodeID, ceiling clustertime.Tick) {
 	t.Helper()
-	c := Claim{Ref: p.ref, ID: attachmentID(letters), Preference: sequencer.Preference{Node: node}, Trust: Trust{Forgotten: true, Before: true}}
+	c := Claim{Ref: p.ref, ID: attachmentID(letters), Preference: attachment.Preference{Node: node}, Trust: Trust{Forgotten: true, Before: true}}
 	if _, changed, err := p.original.Attach(c, Bounds{Ceiling: ceiling}); err != nil || !changed {
 		t.Fatal(changed, err)
 	}
@@ -226,7 +227,7 @@ func TestChangeReplacesARecord(t *testing.T) {
 		{"destroyed and folded", func(t *testing.T, p *pair) { p.destroy(t); p.original.Fold(100) }},
 		{"created again", func(t *testing.T, p *pair) {
 			p.destroy(t)
-			p.ref.Life = sequencer.Life(identity("second"))
+			p.ref.Life = attachment.Life(identity("second"))
 			p.create(t)
 			p.attach(t, "c", 3, 200)
 		}},
@@ -241,7 +242,7 @@ func TestChangeReplacesARecord(t *testing.T) {
 			p.original.Fold(100)
 			p.attach(t, "c", 2, 200) // an adopted life can be replaced
 			p.same(t)
-			p.ref.Life, p.ref.Born = sequencer.Life(identity("second")), sequencer.Birth{Term: 2}
+			p.ref.Life, p.ref.Born = attachment.Life(identity("second")), attachment.Revision{Term: 2}
 			p.attach(t, "c", 2, 200)
 		}},
 	} {
@@ -266,7 +267,7 @@ func TestChangeHoldsWhatWasTouched(t *testing.T) {
 		p.attach(t, fmt.Sprint("h", i), node, 100)
 	}
 	p.same(t)
-	release := sequencer.Release{ID: attachmentID("h2"), Node: 7, LastUsed: 50}
+	release := attachment.Release{ID: attachmentID("h2"), Node: 7, LastUsed: 50}
 	if !p.original.Detach(p.ref, release) || !p.original.Expire("orders", 4, attachmentID("h1"), 0) {
 		t.Fatal("not detached")
 	}
@@ -279,7 +280,7 @@ func TestChangeHoldsWhatWasTouched(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("changed\n%+v, want\n%+v", got, want)
 	}
-	c := Claim{Ref: p.ref, ID: attachmentID("h3"), Preference: sequencer.Preference{Node: 7}}
+	c := Claim{Ref: p.ref, ID: attachmentID("h3"), Preference: attachment.Preference{Node: 7}}
 	if _, changed, err := p.original.Renew(c, Bounds{Ceiling: 300}); changed || err != nil {
 		t.Fatal(changed, err)
 	}
@@ -333,7 +334,7 @@ func TestHigh(t *testing.T) {
 	expect("two attached", 100, false)
 	p.original.Extend(Bounds{Ceiling: 110})
 	expect("extended", 110, false)
-	p.original.Detach(p.ref, sequencer.Release{ID: attachmentID("a"), Node: 2, LastUsed: 59})
+	p.original.Detach(p.ref, attachment.Release{ID: attachmentID("a"), Node: 2, LastUsed: 59})
 	expect("one detached", 110, false)
 	p.original.Expire("orders", 1, attachmentID("b"), 105)
 	expect("the other expired", 105, true)

@@ -1,25 +1,25 @@
 package partition
 
 import (
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Claim is an attachment as presented by its holder; with a zero ID, a handle without one. Grid,
 // Version and Until identify the newest grant, or the last reply about the life if there is no
 // grant.
 type Claim struct {
-	Ref sequencer.Ref
-	ID  sequencer.AttachmentID
-	sequencer.Preference
+	Ref attachment.Ref
+	ID  attachment.ID
+	attachment.Preference
 	Grid    roster.GridID
 	Version roster.Version
 	Until   clustertime.Tick
 	// Previous is the attachment that an earlier process of the same holder had on Node,
 	// zero for none; see expirePrevious. Only an attach has one.
-	Previous sequencer.AttachmentID
+	Previous attachment.ID
 	// Limit is the holder's limit; its caller has checked that the name is within it.
 	Limit Limit
 	// Peer is the credential behind the claim, and Quota its quota; see [Machine.withinQuota].
@@ -54,7 +54,7 @@ func (c Claim) names() error {
 
 // took performs the effects of a claim that the table has accepted: before is the name's earlier
 // life.
-func (m *Machine) took(v View, h sequencer.HolderID, c Claim, a sequencer.Attachment, before sequencer.Life, changed bool) {
+func (m *Machine) took(v View, h attachment.HolderID, c Claim, a attachment.Attachment, before attachment.Life, changed bool) {
 	name := c.Ref.Definition.Name()
 	if !before.IsZero() && m.table.lifeOf(name) != before {
 		// That life has given way to a later one: its attachments are not recorded
@@ -73,8 +73,8 @@ func (m *Machine) took(v View, h sequencer.HolderID, c Claim, a sequencer.Attach
 }
 
 // show records that a holder presented a handle on a life, with the reply.
-func (m *Machine) show(v View, h sequencer.HolderID, c Claim, a sequencer.Attachment) {
+func (m *Machine) show(v View, h attachment.HolderID, c Claim, a attachment.Attachment) {
 	m.sessions.Show(Tenant{
-		ID: a.ID, Holder: h, Name: c.Ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(c.Ref.Life, a), Limit: c.Limit,
+		ID: a.ID, Holder: h, Name: c.Ref.Definition.Name(), Node: a.Node, Print: attachment.FingerprintOf(c.Ref.Life, a), Limit: c.Limit,
 	}, v.Mono)
 }

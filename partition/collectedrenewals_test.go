@@ -3,9 +3,9 @@ package partition_test
 import (
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestRenewalsWaitForACollectedTable: a renewal, alone or with all of its holder, is answered
@@ -22,7 +22,7 @@ func TestRenewalsWaitForACollectedTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Preference = sequencer.Preference{Node: a.Node}
+	c.Preference = attachment.Preference{Node: a.Node}
 	n.lose(1, 2)
 	n.learn(n.all()...)
 	n.carry("deliver", "answer")

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 )
 
 // A table is complete if it has every name for which a reply was ever sent: it began where no disk
@@ -26,7 +26,7 @@ func (t *Table) CompleteAlone() bool {
 // that a holder has presented in the meantime stays, with its logical nodes, only if the disk has
 // that very life alive. Collect returns the other presented lives, which have ended, sorted by
 // name. Their holders' grants still count: a later life of the name begins above them.
-func (t *Table) Collect(d Definitions) (ended []sequencer.Ref) {
+func (t *Table) Collect(d Definitions) (ended []attachment.Ref) {
 	shown := t.records
 	t.census = census{}
 	t.records = make(map[string]*record, len(d.Records))
@@ -62,6 +62,6 @@ func (t *Table) Collect(d Definitions) (ended []sequencer.Ref) {
 		}
 	}
 	t.complete, t.touched, t.disk = true, nil, unstored{}
-	slices.SortFunc(ended, func(a, b sequencer.Ref) int { return cmp.Compare(a.Definition.Name(), b.Definition.Name()) })
+	slices.SortFunc(ended, func(a, b attachment.Ref) int { return cmp.Compare(a.Definition.Name(), b.Definition.Name()) })
 	return ended
 }

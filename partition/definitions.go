@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Definitions is the part of a table that survives the loss of every replica: which
@@ -18,7 +18,7 @@ type Definitions struct {
 
 // DefinitionRecord is one name: a life, or the tombstone of an ended life.
 type DefinitionRecord struct {
-	Ref       sequencer.Ref    `json:"ref"`
+	Ref       attachment.Ref   `json:"ref"`
 	Destroyed bool             `json:"destroyed,omitempty"`
 	Mark      clustertime.Tick `json:"mark,omitempty"` // tombstone: the start of a later life's grants
 }

@@ -9,16 +9,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-func lifeOf(t testing.TB, name string, life byte) sequencer.Ref {
+func lifeOf(t testing.TB, name string, life byte) attachment.Ref {
 	d, err := sequencer.Define(name, sequencer.Config{Epoch: epoch.UnixMilli(1), Nodes: 128})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sequencer.Ref{Definition: d, Life: sequencer.Life{life}, Born: sequencer.Birth{Term: 1, Number: uint64(life)}}
+	return attachment.Ref{Definition: d, Life: attachment.Life{life}, Born: attachment.Revision{Term: 1, Number: uint64(life)}}
 }
 
 // stored is a disk to which a table's changes are brought.
@@ -61,16 +62,16 @@ func TestUnstored(t *testing.T) {
 				t.Fatalf("table %d: disk %v, want %v", i, disks[i], want)
 			}
 		}
-		d := func(n string) sequencer.Ref {
+		d := func(n string) attachment.Ref {
 			life++
-			return sequencer.Ref{Definition: must(sequencer.Define(n, sequencer.Config{Epoch: epoch.UnixMilli(1)})), Life: sequencer.Life{life}}
+			return attachment.Ref{Definition: must(sequencer.Define(n, sequencer.Config{Epoch: epoch.UnixMilli(1)})), Life: attachment.Life{life}}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"create": func(*rapid.T) { _, _, _ = tables[0].Create(d(name()), now) },
 			"attach": func(*rapid.T) {
 				if ref, err := tables[0].Open(name()); err == nil {
 					life++
-					_, _, _ = tables[0].Attach(Claim{Ref: ref, ID: sequencer.AttachmentID{life}, Preference: sequencer.Preference{Any: true}}, Bounds{now, now + 10})
+					_, _, _ = tables[0].Attach(Claim{Ref: ref, ID: attachment.ID{life}, Preference: attachment.Preference{Any: true}}, Bounds{now, now + 10})
 				}
 			},
 			"destroy": func(*rapid.T) {
@@ -134,7 +135,7 @@ func TestCollect(t *testing.T) {
 	table.BecomeOwner(1000, true, false)
 	b := Bounds{Now: 900, Ceiling: 2000}
 	for i, name := range []string{"same", "replaced", "ended", "unknown"} {
-		claim := Claim{Ref: lifeOf(t, name, 1), ID: sequencer.AttachmentID{byte(i + 1)}, Preference: sequencer.Preference{Node: 5}, Trust: Trust{Forgotten: true}}
+		claim := Claim{Ref: lifeOf(t, name, 1), ID: attachment.ID{byte(i + 1)}, Preference: attachment.Preference{Node: 5}, Trust: Trust{Forgotten: true}}
 		if _, _, err := table.Attach(claim, b); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +150,7 @@ func TestCollect(t *testing.T) {
 		{Ref: lifeOf(t, "replaced", 2)},
 		{Ref: lifeOf(t, "same", 1)},
 	}})
-	if want := []sequencer.Ref{lifeOf(t, "ended", 1), lifeOf(t, "replaced", 1), lifeOf(t, "unknown", 1)}; !slices.Equal(ended, want) {
+	if want := []attachment.Ref{lifeOf(t, "ended", 1), lifeOf(t, "replaced", 1), lifeOf(t, "unknown", 1)}; !slices.Equal(ended, want) {
 		t.Errorf("these have ended: %v, want %v", ended, want)
 	}
 	if !table.Complete() {
@@ -171,7 +172,7 @@ func TestCollect(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		a, _, err := table.Attach(Claim{Ref: ref, ID: sequencer.AttachmentID{99}, Preference: sequencer.Preference{Node: 5}}, b)
+		a, _, err := table.Attach(Claim{Ref: ref, ID: attachment.ID{99}, Preference: attachment.Preference{Node: 5}}, b)
 		if err != nil || a.Grant.From != from {
 			t.Errorf("%s begins at %d, want %d: %v", name, a.Grant.From, from, err)
 		}
@@ -188,7 +189,7 @@ func TestCollectOtherDefinition(t *testing.T) {
 	table.BecomeOwner(1000, true, false)
 	shown := lifeOf(t, "orders", 1)
 	shown.Definition = must(sequencer.Define("orders", sequencer.Config{Epoch: epoch.UnixMilli(2), Nodes: 8192}))
-	if _, _, err := table.Attach(Claim{Ref: shown, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: 8000}, Trust: Trust{Forgotten: true}}, Bounds{900, 2000}); err != nil {
+	if _, _, err := table.Attach(Claim{Ref: shown, ID: attachment.ID{1}, Preference: attachment.Preference{Node: 8000}, Trust: Trust{Forgotten: true}}, Bounds{900, 2000}); err != nil {
 		t.Fatal(err)
 	}
 	table.Collect(Definitions{Records: []DefinitionRecord{{Ref: lifeOf(t, "orders", 1)}}})
@@ -216,13 +217,13 @@ func TestDetachCountsWhatWasExtended(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim := Claim{Ref: ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: 5}}
+	claim := Claim{Ref: ref, ID: attachment.ID{1}, Preference: attachment.Preference{Node: 5}}
 	if _, _, err := table.Attach(claim, Bounds{Now: 200, Ceiling: 300}); err != nil {
 		t.Fatal(err)
 	}
 	table.Extend(Bounds{Now: 900, Ceiling: 1000})
-	table.Detach(ref, sequencer.Release{ID: sequencer.AttachmentID{1}, Node: 5, LastUsed: 850})
-	claim.ID = sequencer.AttachmentID{2}
+	table.Detach(ref, attachment.Release{ID: attachment.ID{1}, Node: 5, LastUsed: 850})
+	claim.ID = attachment.ID{2}
 	a, _, err := table.Attach(claim, Bounds{Now: 200, Ceiling: 300})
 	if err != nil || a.Grant.From != 851 {
 		t.Errorf("the next attachment begins at %d, want 851: %v", a.Grant.From, err)

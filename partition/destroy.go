@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -18,7 +19,7 @@ const answerTime = time.Second
 // releases its logical node with the last timestamp it used. When all have, or
 // time is up, the life ends.
 type ending struct {
-	ref      sequencer.Ref
+	ref      attachment.Ref
 	deadline time.Duration
 	waiting  []*begun
 }
@@ -56,7 +57,7 @@ func (e endings) fail(err error) {
 
 // Destroy ends a life, the current one if life is zero. It replies when the life has ended; the
 // machine continues to serve in the meantime.
-func (m *Machine) Destroy(v View, name string, life sequencer.Life, reply func(error)) {
+func (m *Machine) Destroy(v View, name string, life attachment.Life, reply func(error)) {
 	b := &begun{to: reply}
 	serveNames(m, v, destroy{name: name, life: life, begun: b}, b)
 }
@@ -71,7 +72,7 @@ func (m *Machine) DestroyUnused(v View, name string, unused time.Duration, reply
 // destroy is the request of [Machine.Destroy].
 type destroy struct {
 	name string
-	life sequencer.Life
+	life attachment.Life
 	// unused is for how long the sequencer has to be unused, 0 if that does not matter.
 	unused time.Duration
 	begun  *begun
@@ -126,7 +127,7 @@ type end struct {
 func (e end) send(notAcked error) { e.begun.ended(cmp.Or(e.err, notAcked)) }
 
 // destroy begins to end a life, or joins the requests that already wait for its end.
-func (m *Machine) destroy(v View, name string, life sequencer.Life, b *begun) {
+func (m *Machine) destroy(v View, name string, life attachment.Life, b *begun) {
 	if e := m.ending[name]; e != nil {
 		e.waiting = append(e.waiting, b)
 		return
@@ -145,7 +146,7 @@ func (m *Machine) destroy(v View, name string, life sequencer.Life, b *begun) {
 }
 
 // tellEnded notifies every holder with a handle on a life of its end.
-func (m *Machine) tellEnded(ref sequencer.Ref) {
+func (m *Machine) tellEnded(ref attachment.Ref) {
 	m.member.TellEnded(m.sessions.Holders(ref.Definition.Name()), ref)
 }
 
@@ -172,7 +173,7 @@ func (m *Machine) end(name string, now time.Duration) {
 	delete(m.ending, name)
 	err := m.table.Destroy(e.ref)
 	if err == nil {
-		m.changed(name, sequencer.AttachmentID{})
+		m.changed(name, attachment.ID{})
 		m.tellEnded(e.ref)
 		m.sessions.DropName(name)
 	}

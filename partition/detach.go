@@ -3,19 +3,20 @@ package partition
 import (
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Detach takes a logical node back (O3).
-func (m *Machine) Detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel sequencer.Release, reply func(error)) {
+func (m *Machine) Detach(v View, h attachment.HolderID, ref attachment.Ref, rel attachment.Release, reply func(error)) {
 	serve(m, v, func(Bounds) (struct{}, dependency, error) {
 		m.detach(v, h, ref, rel)
 		return struct{}{}, onTable, nil
 	}, errorFunc(reply))
 }
 
-func (m *Machine) detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel sequencer.Release) {
+func (m *Machine) detach(v View, h attachment.HolderID, ref attachment.Ref, rel attachment.Release) {
 	name := ref.Definition.Name()
 	if m.table.Detach(ref, rel) {
 		m.changed(name, rel.ID)
@@ -25,7 +26,7 @@ func (m *Machine) detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel se
 	limit := m.sessions.LimitOf(h)
 	m.sessions.Drop(name, rel.ID)
 	if m.ending[name] == nil {
-		m.show(v, h, Claim{Ref: ref, Limit: limit}, sequencer.Attachment{}) // the handle is still there, Detached
+		m.show(v, h, Claim{Ref: ref, Limit: limit}, attachment.Attachment{}) // the handle is still there, Detached
 	} else {
 		m.endIfSilent(name, v.Mono)
 	}
@@ -34,21 +35,21 @@ func (m *Machine) detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel se
 // released remembers released attachments for a window. A renewal or attach that was sent before
 // the release and arrives after it would attach the node again, and no holder would use or renew it
 // until its session had ended.
-type released map[sequencer.AttachmentID]time.Duration
+type released map[attachment.ID]time.Duration
 
 // releasedMax limits the remembered attachments; beyond it such a node is unused for a
 // window.
 const releasedMax = 16384
 
 // note remembers an attachment that is given back.
-func (r released) note(id sequencer.AttachmentID, now time.Duration) {
+func (r released) note(id attachment.ID, now time.Duration) {
 	if len(r) < releasedMax {
 		r[id] = now
 	}
 }
 
 // refuse returns ErrDetached for an attachment that was given back.
-func (r released) refuse(name string, id sequencer.AttachmentID) error {
+func (r released) refuse(name string, id attachment.ID) error {
 	if _, gone := r[id]; !gone {
 		return nil
 	}

@@ -10,10 +10,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // machines are members' machines of one partition with their disks, and everything
@@ -250,7 +250,7 @@ func (m *diskMember) ReportHeld(roster.Holding)                                 
 func (m *diskMember) ReportEarlier(clustertime.Tick)                                {}
 func (m *diskMember) BecameOwner(roster.PartitionID, roster.Term)                   {}
 func (m *diskMember) Expired(roster.PartitionID, partition.Tenant)                  {}
-func (m *diskMember) TellEnded(_ []sequencer.HolderID, r sequencer.Ref) {
+func (m *diskMember) TellEnded(_ []attachment.HolderID, r attachment.Ref) {
 	m.told = append(m.told, r.Definition.Name())
 }
 
@@ -309,11 +309,11 @@ type outcome struct {
 	t       rapid.TB
 	what    string
 	replied bool
-	ref     sequencer.Ref
+	ref     attachment.Ref
 	err     error
 }
 
-func (o *outcome) reply(r sequencer.Ref, err error) {
+func (o *outcome) reply(r attachment.Ref, err error) {
 	if o.replied {
 		o.t.Errorf("%s has a second reply", o.what)
 	}
@@ -346,7 +346,7 @@ func (n *machines) open(i int, name string) *outcome {
 func (n *machines) destroy(i int, name string) *outcome {
 	m := n.members[i]
 	o := &outcome{t: n.t, what: "destroy " + name}
-	m.machine.Destroy(m.view(), name, sequencer.Life{}, func(err error) { o.reply(sequencer.Ref{}, err) })
+	m.machine.Destroy(m.view(), name, attachment.Life{}, func(err error) { o.reply(attachment.Ref{}, err) })
 	return o
 }
 

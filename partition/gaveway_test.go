@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -11,22 +12,22 @@ import (
 
 // shownLives is a partition after a loss, in a grid without disks, and two lives of a
 // name: the second began when the first had ended.
-func shownLives(t *testing.T) (n *machines, first, second sequencer.Ref) {
+func shownLives(t *testing.T) (n *machines, first, second attachment.Ref) {
 	n = newMachines(t, false, false)
 	n.begin(0, 1)
 	n.carry()
 	first, second = ref(t, "orders", 1), ref(t, "orders", 2)
-	first.Born, second.Born = sequencer.Birth{Term: 1, Number: 1}, sequencer.Birth{Term: 1, Number: 5}
+	first.Born, second.Born = attachment.Revision{Term: 1, Number: 1}, attachment.Revision{Term: 1, Number: 5}
 	return n, first, second
 }
 
 // set is all that a holder has: one attachment of a life.
-func set(r sequencer.Ref, a sequencer.Attachment) partition.ClaimSet {
-	return partition.ClaimSet{Count: 1, Print: sequencer.PrintOf(r.Life, a)}
+func set(r attachment.Ref, a attachment.Attachment) partition.ClaimSet {
+	return partition.ClaimSet{Count: 1, Print: attachment.FingerprintOf(r.Life, a)}
 }
 
 // renewSet shows a set and returns where its grants end.
-func (n *machines) renewSet(h sequencer.HolderID, s partition.ClaimSet) (until clustertime.Tick) {
+func (n *machines) renewSet(h attachment.HolderID, s partition.ClaimSet) (until clustertime.Tick) {
 	n.t.Helper()
 	m := n.members[0]
 	m.machine.RenewSet(m.view(), h, s, func(end clustertime.Tick, err error) {
@@ -39,7 +40,7 @@ func (n *machines) renewSet(h sequencer.HolderID, s partition.ClaimSet) (until c
 }
 
 // hold attaches a holder to node 5 of a life.
-func (n *machines) hold(h sequencer.HolderID, r sequencer.Ref, id byte) sequencer.Attachment {
+func (n *machines) hold(h attachment.HolderID, r attachment.Ref, id byte) attachment.Attachment {
 	n.t.Helper()
 	c := claimOf(n, r, id, 1)
 	c.Any, c.Node = false, 5
@@ -52,11 +53,11 @@ func (n *machines) hold(h sequencer.HolderID, r sequencer.Ref, id byte) sequence
 }
 
 // show has a holder show that it has node 5 of a life.
-func (n *machines) show(h sequencer.HolderID, r sequencer.Ref, id byte) sequencer.Attachment {
+func (n *machines) show(h attachment.HolderID, r attachment.Ref, id byte) attachment.Attachment {
 	n.t.Helper()
 	c := claimOf(n, r, id, 1)
 	c.Any, c.Node = false, 5
-	a := sequencer.Attachment{ID: c.ID, Node: 5}
+	a := attachment.Attachment{ID: c.ID, Node: 5}
 	n.members[0].machine.Renew(n.members[0].view(), h, []partition.Claim{c}, func(out []partition.Renewed, err error) {
 		if err != nil || out[0].Err != nil {
 			n.t.Fatal(err, out)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -106,7 +107,7 @@ func TestVotersGetDefinitionsAlone(t *testing.T) {
 	n.carry()
 	m := n.members[0]
 	attached := false
-	m.machine.Attach(m.view(), "holder", claim(o.ref, 1), func(_ sequencer.Attachment, err error) { attached = err == nil })
+	m.machine.Attach(m.view(), "holder", claim(o.ref, 1), func(_ attachment.Attachment, err error) { attached = err == nil })
 	if !attached || len(n.mail) > 0 {
 		t.Errorf("attached: %v, and %d messages are on their way", attached, len(n.mail))
 	}

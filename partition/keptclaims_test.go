@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
@@ -34,7 +35,7 @@ func TestKeptNamesOfAnEarlierClaim(t *testing.T) {
 	n.run()
 	gone.is(true, nil)
 	first := n.roster.Identity()
-	shown := func(r sequencer.Ref, grid roster.GridID, until clustertime.Tick) partition.Claim {
+	shown := func(r attachment.Ref, grid roster.GridID, until clustertime.Tick) partition.Claim {
 		return partition.Claim{Ref: r, Grid: grid, Version: n.roster.Version, Until: until}
 	}
 	if replied, err := n.renew(0, "holder", shown(ref(t, "idle", 9), roster.GridID{9}, 0)); !replied || err != nil {

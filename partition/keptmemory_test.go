@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -23,7 +24,7 @@ func TestMemoryOfKeepers(t *testing.T) {
 			if k.records == nil {
 				k.apply(backup.Position{Term: 1}, DefinitionChange{Whole: &Definitions{}})
 			}
-			k.apply(backup.Position{Term: 1, Number: uint64(i)}, DefinitionChange{Changed: []DefinitionRecord{{Ref: sequencer.Ref{Definition: def, Life: sequencer.Life{1}}}}})
+			k.apply(backup.Position{Term: 1, Number: uint64(i)}, DefinitionChange{Changed: []DefinitionRecord{{Ref: attachment.Ref{Definition: def, Life: attachment.Life{1}}}}})
 		}
 		return all
 	}) / names

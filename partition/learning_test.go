@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // created asks a member to create a name that it does not know.
 func (p *pair) created(member int, name string) (err error) {
-	p.machines[member].Create(p.view(), ref(p.t.(*testing.T), name, 1), func(_ sequencer.Ref, e error) { err = e })
+	p.machines[member].Create(p.view(), ref(p.t.(*testing.T), name, 1), func(_ attachment.Ref, e error) { err = e })
 	p.deliver()
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -19,64 +20,64 @@ var errNoTime = failure.Errorf(sequencer.ErrUnavailable, "grid: this member has 
 
 // Create replies with a name's life: the one there is, if it is defined so, or a new
 // one. The caller gives the new one's Life, which is random.
-func (m *Machine) Create(v View, ref sequencer.Ref, reply func(sequencer.Ref, error)) {
+func (m *Machine) Create(v View, ref attachment.Ref, reply func(attachment.Ref, error)) {
 	m.CreateUnless(v, ref, nil, reply)
 }
 
 // CreateUnless is Create, which replies with an error, if it is not nil, in place of a new
 // life.
-func (m *Machine) CreateUnless(v View, ref sequencer.Ref, full error, reply func(sequencer.Ref, error)) {
-	serveNames(m, v, create{ref, full}, replyFunc[sequencer.Ref](reply))
+func (m *Machine) CreateUnless(v View, ref attachment.Ref, full error, reply func(attachment.Ref, error)) {
+	serveNames(m, v, create{ref, full}, replyFunc[attachment.Ref](reply))
 }
 
 // create is the request of [Machine.Create].
 type create struct {
-	ref  sequencer.Ref
+	ref  attachment.Ref
 	full error // why there may be no new life; nil if there may
 }
 
-func (c create) serve(m *Machine, v View, b Bounds) (sequencer.Ref, error) {
+func (c create) serve(m *Machine, v View, b Bounds) (attachment.Ref, error) {
 	ref, name := c.ref, c.ref.Definition.Name()
 	if err := m.ending.check(name); err != nil {
-		return sequencer.Ref{}, err
+		return attachment.Ref{}, err
 	}
 	if b.Now == 0 {
-		return sequencer.Ref{}, errNoTime
+		return attachment.Ref{}, errNoTime
 	}
 	if v.Time > v.Roster.Ceiling {
-		return sequencer.Ref{}, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: this member has applied no raise of the ceiling for a window of %v; it may be cut off from the majority of the voters", name, v.window())
+		return attachment.Ref{}, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: this member has applied no raise of the ceiling for a window of %v; it may be cut off from the majority of the voters", name, v.window())
 	}
 	if err := m.learner.check(v, name); err != nil {
-		return sequencer.Ref{}, err
+		return attachment.Ref{}, err
 	}
 	if _, err := m.table.Open(name); err != nil && c.full != nil {
-		return sequencer.Ref{}, c.full
+		return attachment.Ref{}, c.full
 	}
 	at := m.replica.Position()
-	ref.Born = sequencer.Birth{Term: uint64(at.Term), Number: at.Number + 1}
+	ref.Born = attachment.Revision{Term: uint64(at.Term), Number: at.Number + 1}
 	ref, changed, err := m.table.Create(ref, b.Now)
 	if err != nil {
-		return sequencer.Ref{}, err
+		return attachment.Ref{}, err
 	}
 	if changed {
-		m.changed(name, sequencer.AttachmentID{})
+		m.changed(name, attachment.ID{})
 	}
 	m.table.use(name, v.Mono)
 	return ref, nil
 }
 
 // Open replies with a name's life.
-func (m *Machine) Open(v View, name string, reply func(sequencer.Ref, error)) {
-	serveNames(m, v, open{name}, replyFunc[sequencer.Ref](reply))
+func (m *Machine) Open(v View, name string, reply func(attachment.Ref, error)) {
+	serveNames(m, v, open{name}, replyFunc[attachment.Ref](reply))
 }
 
 // open is the request of [Machine.Open].
 type open struct{ name string }
 
-func (o open) serve(m *Machine, v View, _ Bounds) (sequencer.Ref, error) {
+func (o open) serve(m *Machine, v View, _ Bounds) (attachment.Ref, error) {
 	m.table.use(o.name, v.Mono)
 	if err := cmp.Or(m.ending.check(o.name), m.learner.check(v, o.name)); err != nil {
-		return sequencer.Ref{}, err
+		return attachment.Ref{}, err
 	}
 	return m.table.Open(o.name)
 }
@@ -143,7 +144,7 @@ func (l *learner) mayRecreate(v View) bool {
 }
 
 // lifeOf returns a name's life, zero for none.
-func (t *Table) lifeOf(name string) sequencer.Life {
+func (t *Table) lifeOf(name string) attachment.Life {
 	ref, _ := t.Open(name) // a zero Ref with an error
 	return ref.Life
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -40,20 +41,20 @@ func (t *Table) Attached(name string) (attached int) {
 // Attached is a logical node that is attached, and its holder.
 type Attached struct {
 	Node   sequencer.NodeID
-	Holder sequencer.HolderID // "" = its holder has not presented it at this owner yet
-	Ago    time.Duration      // since it was last presented, or since this member became the owner
+	Holder attachment.HolderID // "" = its holder has not presented it at this owner yet
+	Ago    time.Duration       // since it was last presented, or since this member became the owner
 }
 
 // Holders returns the attached logical nodes of a name, ascending, and the definition.
 //
 // Errors: sequencer.ErrNotFound, roster.ErrWrongOwner.
-func (m *Machine) Holders(v View, name string) (sequencer.Ref, []Attached, error) {
+func (m *Machine) Holders(v View, name string) (attachment.Ref, []Attached, error) {
 	if _, err := m.act(v); err != nil {
-		return sequencer.Ref{}, nil, err
+		return attachment.Ref{}, nil, err
 	}
 	ref, err := m.table.Open(name)
 	if err != nil {
-		return sequencer.Ref{}, nil, err
+		return attachment.Ref{}, nil, err
 	}
 	known := m.sessions.shownBy(name)
 	var out []Attached
@@ -68,8 +69,8 @@ func (m *Machine) Holders(v View, name string) (sequencer.Ref, []Attached, error
 }
 
 // shownBy returns the attachments of a name as their holders showed them.
-func (s *Sessions) shownBy(name string) map[sequencer.AttachmentID]shown {
-	out := map[sequencer.AttachmentID]shown{}
+func (s *Sessions) shownBy(name string) map[attachment.ID]shown {
+	out := map[attachment.ID]shown{}
 	for _, t := range s.names[name] {
 		if !t.id.IsZero() {
 			out[t.id] = t

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -43,7 +44,7 @@ func TestMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := tables[at].Create(sequencer.Ref{Definition: def, Life: sequencer.Life{1}}, now); err != nil {
+			if _, _, err := tables[at].Create(attachment.Ref{Definition: def, Life: attachment.Life{1}}, now); err != nil {
 				t.Fatal(err)
 			}
 			tables[at].Change()
@@ -55,19 +56,19 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := sequencer.Ref{Definition: def, Life: sequencer.Life{1}}
+	ref := attachment.Ref{Definition: def, Life: attachment.Life{1}}
 	if _, _, err := attached.Create(ref, clustertime.TickOf(ref.Definition.Epoch().Time())); err != nil {
 		t.Fatal(err)
 	}
 	perNode := heapOf(func() any {
 		for i := range nodes {
-			c := Claim{Ref: ref, Preference: sequencer.Preference{Any: true}}
+			c := Claim{Ref: ref, Preference: attachment.Preference{Any: true}}
 			binary.BigEndian.PutUint64(c.ID[:], uint64(i+1))
 			a, _, err := attached.Attach(c, Bounds{Now: 2000, Ceiling: 3000})
 			if err != nil {
 				t.Fatal(err)
 			}
-			session.Show(Tenant{ID: a.ID, Holder: "h", Name: ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(ref.Life, a)}, 0)
+			session.Show(Tenant{ID: a.ID, Holder: "h", Name: ref.Definition.Name(), Node: a.Node, Print: attachment.FingerprintOf(ref.Life, a)}, 0)
 			attached.Change()
 		}
 		return []any{attached, session}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -56,14 +57,14 @@ func (n *machines) restart(replicas ...int) {
 	n.lose(replicas...)
 }
 
-func claimOf(n *machines, r sequencer.Ref, id byte, v roster.Version) partition.Claim {
+func claimOf(n *machines, r attachment.Ref, id byte, v roster.Version) partition.Claim {
 	c := claim(r, id)
 	c.Version, c.Grid = v, n.roster.Grid
 	return c
 }
 
 // renew shows an attachment to a member and returns what became of it.
-func (n *machines) renew(i int, h sequencer.HolderID, c partition.Claim) (replied bool, err error) {
+func (n *machines) renew(i int, h attachment.HolderID, c partition.Claim) (replied bool, err error) {
 	m := n.members[i]
 	m.machine.Renew(m.view(), h, []partition.Claim{c}, func(out []partition.Renewed, e error) {
 		if replied, err = true, e; e == nil {
@@ -75,9 +76,9 @@ func (n *machines) renew(i int, h sequencer.HolderID, c partition.Claim) (replie
 }
 
 // attach gives a holder a logical node.
-func (n *machines) attach(i int, h sequencer.HolderID, c partition.Claim) (a sequencer.Attachment, err error) {
+func (n *machines) attach(i int, h attachment.HolderID, c partition.Claim) (a attachment.Attachment, err error) {
 	m := n.members[i]
-	m.machine.Attach(m.view(), h, c, func(got sequencer.Attachment, e error) { a, err = got, e })
+	m.machine.Attach(m.view(), h, c, func(got attachment.Attachment, e error) { a, err = got, e })
 	n.carry("deliver", "answer")
 	return a, err
 }

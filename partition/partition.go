@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -47,7 +48,7 @@ type Member interface {
 	// Send sends an update to a replica; the result goes to [Machine.Delivered].
 	Send(d Delivery)
 	// TellEnded notifies holders of a life's end.
-	TellEnded(holders []sequencer.HolderID, ref sequencer.Ref)
+	TellEnded(holders []attachment.HolderID, ref attachment.Ref)
 	// ReportHeld reports to the leader, until it is moot, that a joining replica has the table
 	// (R5).
 	ReportHeld(h roster.Holding)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
@@ -52,7 +53,7 @@ type seat struct {
 func (s seat) Send(d partition.Delivery) {
 	s.p.mail = append(s.p.mail, letter{owner: s.i, delivery: d})
 }
-func (s seat) TellEnded([]sequencer.HolderID, sequencer.Ref)     { s.p.told++ }
+func (s seat) TellEnded([]attachment.HolderID, attachment.Ref)   { s.p.told++ }
 func (s seat) ReportHeld(roster.Holding)                         {}
 func (s seat) ReportEarlier(clustertime.Tick)                    {}
 func (s seat) BecameOwner(roster.PartitionID, roster.Term)       {}
@@ -143,16 +144,16 @@ func (p *pair) pass(d time.Duration) {
 	}
 }
 
-func ref(t rapid.TB, name string, life byte) sequencer.Ref {
+func ref(t rapid.TB, name string, life byte) attachment.Ref {
 	d, err := sequencer.Define(name, sequencer.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sequencer.Ref{Definition: d, Life: sequencer.Life{life}}
+	return attachment.Ref{Definition: d, Life: attachment.Life{life}}
 }
 
-func claim(r sequencer.Ref, id byte) partition.Claim {
-	return partition.Claim{Ref: r, ID: sequencer.AttachmentID{id}, Preference: sequencer.Preference{Any: true}, Grid: roster.GridID{1}}
+func claim(r attachment.Ref, id byte) partition.Claim {
+	return partition.Claim{Ref: r, ID: attachment.ID{id}, Preference: attachment.Preference{Any: true}, Grid: roster.GridID{1}}
 }
 
 // TestHolderOfALaterClaim: an owner under an anchor that hears of no raises says nothing of
@@ -162,7 +163,7 @@ func claim(r sequencer.Ref, id byte) partition.Claim {
 func TestHolderOfALaterClaim(t *testing.T) {
 	p := newPair(t)
 	m := p.machines[0]
-	m.Create(p.view(), ref(t, "orders", 1), func(sequencer.Ref, error) {})
+	m.Create(p.view(), ref(t, "orders", 1), func(attachment.Ref, error) {})
 	p.deliver()
 	anchored := *p.roster
 	anchored.Claim, anchored.Version = "01", p.roster.Version+1
@@ -177,7 +178,7 @@ func TestHolderOfALaterClaim(t *testing.T) {
 		other := claim(ref(t, "orders", 2), 7)
 		other.Grid = roster.GridID{2}
 		var attach, renewal error
-		m.Attach(view, "h", other, func(_ sequencer.Attachment, err error) { attach = err })
+		m.Attach(view, "h", other, func(_ attachment.Attachment, err error) { attach = err })
 		m.Renew(view, "h", []partition.Claim{other}, func(out []partition.Renewed, err error) { renewal = errors.Join(err, out[0].Err) })
 		p.deliver()
 		if !errors.Is(attach, c.want) || !errors.Is(renewal, c.want) {
@@ -201,17 +202,17 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 			"create": func(t *rapid.T) {
 				m, v := at()
 				done := p.begun("create")
-				m.Create(v, r, func(_ sequencer.Ref, err error) { done(err) })
+				m.Create(v, r, func(_ attachment.Ref, err error) { done(err) })
 			},
 			"open": func(t *rapid.T) {
 				m, v := at()
 				done := p.begun("open")
-				m.Open(v, "orders", func(_ sequencer.Ref, err error) { done(err) })
+				m.Open(v, "orders", func(_ attachment.Ref, err error) { done(err) })
 			},
 			"attach": func(t *rapid.T) {
 				m, v := at()
 				done := p.begun("attach")
-				m.Attach(v, "h", claim(r, id()), func(_ sequencer.Attachment, err error) { done(err) })
+				m.Attach(v, "h", claim(r, id()), func(_ attachment.Attachment, err error) { done(err) })
 			},
 			"renew": func(t *rapid.T) {
 				m, v := at()
@@ -225,11 +226,11 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 			},
 			"detach": func(t *rapid.T) {
 				m, v := at()
-				m.Detach(v, "h", r, sequencer.Release{ID: sequencer.AttachmentID{id()}, LastUsed: 1_800_000_010_000}, p.begun("detach"))
+				m.Detach(v, "h", r, attachment.Release{ID: attachment.ID{id()}, LastUsed: 1_800_000_010_000}, p.begun("detach"))
 			},
 			"destroy": func(t *rapid.T) {
 				m, v := at()
-				m.Destroy(v, "orders", sequencer.Life{}, p.begun("destroy"))
+				m.Destroy(v, "orders", attachment.Life{}, p.begun("destroy"))
 			},
 			"carry": func(t *rapid.T) {
 				if len(p.mail) == 0 {
@@ -291,9 +292,9 @@ func TestExpiry(t *testing.T) {
 	p := newPair(t)
 	r := ref(t, "orders", 1)
 	m := p.machines[0]
-	m.Create(p.view(), r, func(have sequencer.Ref, err error) { r = have })
+	m.Create(p.view(), r, func(have attachment.Ref, err error) { r = have })
 	p.deliver()
-	m.Attach(p.view(), "h", claim(r, 1), func(sequencer.Attachment, error) {})
+	m.Attach(p.view(), "h", claim(r, 1), func(attachment.Attachment, error) {})
 	p.deliver()
 	p.pass((window - 500) * time.Millisecond)
 	if n := len(m.Table().Tenants()); n != 1 || p.expired != 0 {
@@ -314,8 +315,8 @@ func TestDestroyEndsInTime(t *testing.T) {
 	p := newPair(t)
 	r := ref(t, "orders", 1)
 	m := p.machines[0]
-	m.Create(p.view(), r, func(have sequencer.Ref, err error) { r = have })
-	m.Attach(p.view(), "h", claim(r, 1), func(sequencer.Attachment, error) {})
+	m.Create(p.view(), r, func(have attachment.Ref, err error) { r = have })
+	m.Attach(p.view(), "h", claim(r, 1), func(attachment.Attachment, error) {})
 	p.deliver()
 	var outcome error
 	replied := false
@@ -333,7 +334,7 @@ func TestDestroyEndsInTime(t *testing.T) {
 	if !replied || outcome != nil || p.told != 2 {
 		t.Errorf("answered: %v with %v, holders told %d times", replied, outcome, p.told)
 	}
-	m.Open(p.view(), "orders", func(_ sequencer.Ref, err error) { outcome = err })
+	m.Open(p.view(), "orders", func(_ attachment.Ref, err error) { outcome = err })
 	p.deliver()
 	if !errors.Is(outcome, sequencer.ErrNotFound) {
 		t.Errorf("open after it: %v", outcome)
@@ -346,7 +347,7 @@ func TestDestroyEndsInTime(t *testing.T) {
 func TestClaimOfALaterVersionIsRejected(t *testing.T) {
 	p := newPair(t)
 	m := p.machines[0]
-	m.Create(p.view(), ref(t, "orders", 1), func(sequencer.Ref, error) {})
+	m.Create(p.view(), ref(t, "orders", 1), func(attachment.Ref, error) {})
 	p.deliver()
 	for _, c := range []struct {
 		known roster.Version
@@ -355,7 +356,7 @@ func TestClaimOfALaterVersionIsRejected(t *testing.T) {
 		later := claim(ref(t, "orders", 2), 7)
 		later.Version = c.known
 		var attach, renewal error
-		m.Attach(p.view(), "h", later, func(_ sequencer.Attachment, err error) { attach = err })
+		m.Attach(p.view(), "h", later, func(_ attachment.Attachment, err error) { attach = err })
 		m.Renew(p.view(), "h", []partition.Claim{later}, func(out []partition.Renewed, err error) { renewal = errors.Join(err, out[0].Err) })
 		p.deliver()
 		if !errors.Is(attach, c.want) || !errors.Is(renewal, c.want) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -203,7 +204,7 @@ func (r *replies) unconfirmed(h pendingReply) error {
 }
 
 // changed numbers a change to a name, and to an attachment unless it is zero.
-func (m *Machine) changed(name string, id sequencer.AttachmentID) {
+func (m *Machine) changed(name string, id attachment.ID) {
 	if number := m.replica.Changed().Number; !m.replica.AllAcknowledged(number) {
 		m.unacked.note(name, id, number)
 	}
@@ -213,19 +214,19 @@ func (m *Machine) changed(name string, id sequencer.AttachmentID) {
 // to a record by attachment. Other renewals need not wait.
 type unacked struct {
 	names      map[string]uint64
-	ids        map[sequencer.AttachmentID]uint64
+	ids        map[attachment.ID]uint64
 	everything uint64 // number of a change to the whole table; 0 for none
 }
 
 func newUnacked() unacked {
-	return unacked{names: map[string]uint64{}, ids: map[sequencer.AttachmentID]uint64{}}
+	return unacked{names: map[string]uint64{}, ids: map[attachment.ID]uint64{}}
 }
 
 // none reports whether every replica is known to have acknowledged everything.
 func (u unacked) none() bool { return len(u.names)+len(u.ids) == 0 && u.everything == 0 }
 
 // note records a change's number.
-func (u unacked) note(name string, id sequencer.AttachmentID, number uint64) {
+func (u unacked) note(name string, id attachment.ID, number uint64) {
 	if id.IsZero() {
 		u.names[name] = number
 	} else {
@@ -235,7 +236,7 @@ func (u unacked) note(name string, id sequencer.AttachmentID, number uint64) {
 
 // of returns the number that all have to acknowledge before an attachment's renewal may
 // be answered; 0 is the table as the term began with it.
-func (u unacked) of(name string, id sequencer.AttachmentID) uint64 {
+func (u unacked) of(name string, id attachment.ID) uint64 {
 	return max(u.names[name], u.ids[id], u.everything)
 }
 

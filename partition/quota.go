@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -28,7 +29,7 @@ type Quota struct {
 // holder has renewed, within a window. A logical node reserved for a holder from an earlier run of
 // the grid counts against no limit: if it were rejected, the node would be granted to another
 // holder below the end of that holder's grant (S2).
-func (m *Machine) withinQuota(h sequencer.HolderID, c Claim) error {
+func (m *Machine) withinQuota(h attachment.HolderID, c Claim) error {
 	name := c.Ref.Definition.Name()
 	if c.Quota.Holder <= 0 && (c.Quota.Peer <= 0 || c.Peer == "") || m.table.hasNode(name, c.ID) || c.Shown != 0 {
 		return nil
@@ -46,7 +47,7 @@ func (m *Machine) withinQuota(h sequencer.HolderID, c Claim) error {
 // quotaOnRenewal is withinQuota for a holder that renews an attachment without a record at this
 // owner. It returns the error for a node that another holder has: the granted time stays usable,
 // and the holder attaches again, which returns the limit.
-func (m *Machine) quotaOnRenewal(h sequencer.HolderID, c Claim) error {
+func (m *Machine) quotaOnRenewal(h attachment.HolderID, c Claim) error {
 	if c.ID.IsZero() {
 		return nil
 	}
@@ -75,14 +76,14 @@ func (e *QuotaError) Error() string { return e.text }
 func (e *QuotaError) Unwrap() error { return sequencer.ErrQuota }
 
 // hasNode reports whether an attachment is recorded on some node of a name.
-func (t *Table) hasNode(name string, id sequencer.AttachmentID) bool {
+func (t *Table) hasNode(name string, id attachment.ID) bool {
 	r := t.records[name]
 	return r != nil && !id.IsZero() && r.assigned(id) != nil
 }
 
 // attached returns the number of a name's logical nodes that a holder, and all holders with a peer,
 // have presented to this owner.
-func (s *Sessions) attached(name string, h sequencer.HolderID, p Peer) (ofHolder, ofPeer int) {
+func (s *Sessions) attached(name string, h attachment.HolderID, p Peer) (ofHolder, ofPeer int) {
 	for _, t := range s.names[name] {
 		if t.id.IsZero() {
 			continue
@@ -98,7 +99,7 @@ func (s *Sessions) attached(name string, h sequencer.HolderID, p Peer) (ofHolder
 }
 
 // seenFrom records a holder's latest credential.
-func (s *Sessions) seenFrom(h sequencer.HolderID, p Peer) {
+func (s *Sessions) seenFrom(h attachment.HolderID, p Peer) {
 	if known := s.holders[h]; known != nil && p != "" && h != "" {
 		known.peer = p
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -17,7 +18,7 @@ import (
 type limitedPair struct {
 	*pair
 	m   *partition.Machine
-	ref sequencer.Ref
+	ref attachment.Ref
 }
 
 func newLimitedPair(t *testing.T) *limitedPair {
@@ -31,7 +32,7 @@ func newLimitedPair(t *testing.T) *limitedPair {
 
 // create creates the sequencer, or opens it.
 func (p *limitedPair) create(full error) (err error) {
-	p.m.CreateUnless(p.view(), ref(p.t, "orders", 1), full, func(have sequencer.Ref, reply error) {
+	p.m.CreateUnless(p.view(), ref(p.t, "orders", 1), full, func(have attachment.Ref, reply error) {
 		if err = reply; err == nil {
 			p.ref = have
 		}
@@ -46,13 +47,13 @@ func (p *limitedPair) claim(id byte, peer partition.Peer, l partition.Quota) par
 	return c
 }
 
-func (p *limitedPair) attach(h sequencer.HolderID, id byte, peer partition.Peer, l partition.Quota) (a sequencer.Attachment, err error) {
-	p.m.Attach(p.view(), h, p.claim(id, peer, l), func(got sequencer.Attachment, reply error) { a, err = got, reply })
+func (p *limitedPair) attach(h attachment.HolderID, id byte, peer partition.Peer, l partition.Quota) (a attachment.Attachment, err error) {
+	p.m.Attach(p.view(), h, p.claim(id, peer, l), func(got attachment.Attachment, reply error) { a, err = got, reply })
 	p.deliver()
 	return a, err
 }
 
-func (p *limitedPair) renew(h sequencer.HolderID, c partition.Claim) (err error) {
+func (p *limitedPair) renew(h attachment.HolderID, c partition.Claim) (err error) {
 	p.m.Renew(p.view(), h, []partition.Claim{c}, func(out []partition.Renewed, reply error) { err = errors.Join(reply, out[0].Err) })
 	p.deliver()
 	return err
@@ -77,7 +78,7 @@ func TestHolderLimit(t *testing.T) {
 	if _, err := p.attach("other", 4, "", two); err != nil {
 		t.Errorf("another holder: %v", err)
 	}
-	p.m.Detach(p.view(), "h", p.ref, sequencer.Release{ID: first.ID, Node: first.Node}, func(error) {})
+	p.m.Detach(p.view(), "h", p.ref, attachment.Release{ID: first.ID, Node: first.Node}, func(error) {})
 	p.deliver()
 	if _, err := p.attach("h", 5, "", two); err != nil {
 		t.Errorf("after a detach: %v", err)
@@ -88,7 +89,7 @@ func TestHolderLimit(t *testing.T) {
 func TestPeerLimit(t *testing.T) {
 	p := newLimitedPair(t)
 	two := partition.Quota{Peer: 2, PeerBy: "the default"}
-	for i, h := range []sequencer.HolderID{"h1", "h2"} {
+	for i, h := range []attachment.HolderID{"h1", "h2"} {
 		if _, err := p.attach(h, byte(i+1), "cert:a", two); err != nil {
 			t.Fatal(err)
 		}
@@ -102,14 +103,14 @@ func TestPeerLimit(t *testing.T) {
 		}
 	}
 	// A renewal by another certificate, after a rotation, moves the count there.
-	prints := sequencer.Print{}
+	prints := attachment.Fingerprint{}
 	for _, tenant := range p.m.Table().TenantsOf("orders") {
-		if tenant.ID == (sequencer.AttachmentID{1}) {
-			a := sequencer.Attachment{ID: tenant.ID, Node: tenant.Node}
-			p.m.Renew(p.view(), "h1", []partition.Claim{{Ref: p.ref, ID: tenant.ID, Preference: sequencer.Preference{Node: tenant.Node}, Grid: roster.GridID{1}, Peer: "cert:a", Quota: two}},
+		if tenant.ID == (attachment.ID{1}) {
+			a := attachment.Attachment{ID: tenant.ID, Node: tenant.Node}
+			p.m.Renew(p.view(), "h1", []partition.Claim{{Ref: p.ref, ID: tenant.ID, Preference: attachment.Preference{Node: tenant.Node}, Grid: roster.GridID{1}, Peer: "cert:a", Quota: two}},
 				func(out []partition.Renewed, _ error) { a.Grant = out[0].Grant })
 			p.deliver()
-			prints = sequencer.PrintOf(p.ref.Life, a)
+			prints = attachment.FingerprintOf(p.ref.Life, a)
 		}
 	}
 	var until clustertime.Tick
@@ -132,12 +133,12 @@ func TestLimitsAfterTakeover(t *testing.T) {
 	p.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: incarnations[1]}}})
 	p.m = p.machines[1]
 	held := p.claim(1, "", one)
-	held.Preference = sequencer.Preference{Node: a.Node}
+	held.Preference = attachment.Preference{Node: a.Node}
 	if err := p.renew("h", held); err != nil {
 		t.Errorf("the inherited attachment: %v", err)
 	}
 	forged := p.claim(9, "", one)
-	forged.Preference = sequencer.Preference{Node: 100}
+	forged.Preference = attachment.Preference{Node: 100}
 	if err := p.renew("h", forged); !errors.Is(err, sequencer.ErrDetached) || errors.Is(err, sequencer.ErrQuota) || !strings.Contains(err.Error(), "allows 1") {
 		t.Errorf("an attachment beyond the limit by a renewal: %v", err)
 	}
@@ -156,15 +157,15 @@ func TestReservedNodeCountsAgainstNoLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := p.claim(9, "", one)
-	shown.Preference = sequencer.Preference{Node: 100}
+	shown.Preference = attachment.Preference{Node: 100}
 	shown.Grid, shown.Until = roster.GridID{9}, p.roster.Time.Add(clustertime.SpanOf(time.Hour))
 	if err := p.renew("h", shown); err != nil {
 		t.Fatalf("the shown attachment: %v", err)
 	}
 	for n := range p.ref.Definition.Nodes() {
 		c := p.claim(0, "", partition.Quota{})
-		c.ID = sequencer.AttachmentID{2, byte(n >> 8), byte(n)}
-		p.m.Attach(p.view(), "other", c, func(a sequencer.Attachment, err error) {
+		c.ID = attachment.ID{2, byte(n >> 8), byte(n)}
+		p.m.Attach(p.view(), "other", c, func(a attachment.Attachment, err error) {
 			if err == nil && a.Node == 100 && a.Grant.From < shown.Until {
 				t.Errorf("another holder has logical node 100 from %d, and the grant that was shown ends at %d", a.Grant.From, shown.Until)
 			}
@@ -181,7 +182,7 @@ func TestCreateUnless(t *testing.T) {
 		t.Errorf("a sequencer that exists: %v", err)
 	}
 	var err error
-	p.m.CreateUnless(p.view(), ref(t, "others", 2), full, func(_ sequencer.Ref, reply error) { err = reply })
+	p.m.CreateUnless(p.view(), ref(t, "others", 2), full, func(_ attachment.Ref, reply error) { err = reply })
 	p.deliver()
 	if _, open := p.m.Table().Open("others"); !errors.Is(err, full) || open == nil {
 		t.Errorf("a new one: %v", err)
@@ -213,14 +214,14 @@ func TestDestroyUnused(t *testing.T) {
 		t.Errorf("while it is attached: %v", err)
 	}
 	p.later(5 * time.Second)
-	p.m.Detach(p.view(), "h", p.ref, sequencer.Release{ID: a.ID, Node: a.Node, LastUsed: p.roster.Time}, func(error) {})
+	p.m.Detach(p.view(), "h", p.ref, attachment.Release{ID: a.ID, Node: a.Node, LastUsed: p.roster.Time}, func(error) {})
 	p.deliver()
 	p.later(time.Minute - time.Second)
 	if err := p.destroyUnused(time.Minute); !errors.Is(err, failure.ErrInUse) || !strings.Contains(err.Error(), "it is unused for at least 59s") && !strings.Contains(err.Error(), "58.999s") {
 		t.Errorf("59 s after the detach: %v", err)
 	}
 	p.later(2 * time.Second)
-	p.m.Open(p.view(), "orders", func(sequencer.Ref, error) {})
+	p.m.Open(p.view(), "orders", func(attachment.Ref, error) {})
 	p.deliver()
 	if err := p.destroyUnused(time.Minute); !errors.Is(err, failure.ErrInUse) {
 		t.Errorf("just after it was opened: %v", err)
@@ -239,13 +240,13 @@ func TestDestroyUnused(t *testing.T) {
 func TestUnusedAfterTakeover(t *testing.T) {
 	p := newLimitedPair(t)
 	var err error
-	p.m.Create(p.view(), ref(t, "never", 2), func(_ sequencer.Ref, reply error) { err = reply })
+	p.m.Create(p.view(), ref(t, "never", 2), func(_ attachment.Ref, reply error) { err = reply })
 	p.deliver()
 	a, attached := p.attach("h", 1, "", partition.Quota{})
 	if err != nil || attached != nil {
 		t.Fatal(err, attached)
 	}
-	p.m.Detach(p.view(), "h", p.ref, sequencer.Release{ID: a.ID, Node: a.Node, LastUsed: p.roster.Time}, func(error) {})
+	p.m.Detach(p.view(), "h", p.ref, attachment.Release{ID: a.ID, Node: a.Node, LastUsed: p.roster.Time}, func(error) {})
 	p.deliver()
 	p.later(time.Hour)
 	p.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: incarnations[1]}}})

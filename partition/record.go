@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -11,7 +12,7 @@ import (
 
 // record is one life of one name.
 type record struct {
-	ref       sequencer.Ref
+	ref       attachment.Ref
 	destroyed bool
 	adopted   bool             // recreated from a claim since the last loss, without another source
 	mark      clustertime.Tick // destroyed: a new life grants from here
@@ -28,9 +29,9 @@ type record struct {
 // slot is one logical node that was attached at least once.
 type slot struct {
 	node sequencer.NodeID
-	id   sequencer.AttachmentID // zero: unassigned
-	from clustertime.Tick       // assigned: where the attachment's grant begins
-	free clustertime.Tick       // the first tick that was not granted
+	id   attachment.ID    // zero: unassigned
+	from clustertime.Tick // assigned: where the attachment's grant begins
+	free clustertime.Tick // the first tick that was not granted
 	// shown is the end of the node's grant as claimed by a holder from an earlier run of the grid:
 	// nothing below it is granted to another holder. It has no other effect, since only that holder
 	// vouches for it.
@@ -72,7 +73,7 @@ func (r *record) agrees(def sequencer.Definition) error {
 }
 
 // assigned returns the slot that an attachment holds.
-func (r *record) assigned(id sequencer.AttachmentID) *slot {
+func (r *record) assigned(id attachment.ID) *slot {
 	for i := range r.slots {
 		if r.slots[i].id == id {
 			return &r.slots[i]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -15,7 +16,7 @@ const RenewTime = time.Second
 // handles, and the replies about them.
 type ClaimSet struct {
 	Count int
-	Print sequencer.Print
+	Print attachment.Fingerprint
 	Limit Limit // that the holder is under now
 	Peer  Peer  // the credential behind the claim
 }
@@ -23,14 +24,14 @@ type ClaimSet struct {
 // RenewSet extends every grant of a holder's attachments in this partition and
 // replies with their end, if the holder's fingerprint of them equals the owner's; else with
 // 0. It checks none of them individually.
-func (m *Machine) RenewSet(v View, h sequencer.HolderID, set ClaimSet, reply func(clustertime.Tick, error)) {
+func (m *Machine) RenewSet(v View, h attachment.HolderID, set ClaimSet, reply func(clustertime.Tick, error)) {
 	serve(m, v, func(b Bounds) (clustertime.Tick, dependency, error) {
 		// The reply depends on no pending change: all are acknowledged, or it is 0.
 		return m.renewSet(v, b, h, set), dependency{}, nil
 	}, replyFunc[clustertime.Tick](reply))
 }
 
-func (m *Machine) renewSet(v View, b Bounds, h sequencer.HolderID, set ClaimSet) clustertime.Tick {
+func (m *Machine) renewSet(v View, b Bounds, h attachment.HolderID, set ClaimSet) clustertime.Tick {
 	if len(m.ending) > 0 || !m.unacked.none() || !m.sessions.Confirm(h, set, b.Ceiling, v.Mono) {
 		return 0
 	}
@@ -41,12 +42,12 @@ func (m *Machine) renewSet(v View, b Bounds, h sequencer.HolderID, set ClaimSet)
 
 // Renewed is the result of one claim.
 type Renewed struct {
-	Grant sequencer.Grant
+	Grant attachment.Grant
 	Err   error
 }
 
 // Renew extends the grants of claims one by one. The reply waits until all of them may be sent.
-func (m *Machine) Renew(v View, h sequencer.HolderID, claims []Claim, reply func([]Renewed, error)) {
+func (m *Machine) Renew(v View, h attachment.HolderID, claims []Claim, reply func([]Renewed, error)) {
 	serve(m, v, func(b Bounds) ([]Renewed, dependency, error) {
 		var after uint64
 		out := make([]Renewed, len(claims))
@@ -63,21 +64,21 @@ func (m *Machine) Renew(v View, h sequencer.HolderID, claims []Claim, reply func
 	}, replyFunc[[]Renewed](reply))
 }
 
-func (m *Machine) renew(v View, b Bounds, h sequencer.HolderID, c Claim) (sequencer.Grant, error) {
+func (m *Machine) renew(v View, b Bounds, h attachment.HolderID, c Claim) (attachment.Grant, error) {
 	name := c.Ref.Definition.Name()
 	c, err := m.judge(v, c)
 	if err != nil {
-		return sequencer.Grant{}, err
+		return attachment.Grant{}, err
 	}
 	if e := m.ending[name]; e != nil && e.ref.Life == c.Ref.Life {
 		// The holder missed the event; this error replaces it, and the holder releases its node.
-		return sequencer.Grant{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
+		return attachment.Grant{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
 	if err := m.quotaOnRenewal(h, c); err != nil {
-		return sequencer.Grant{}, err
+		return attachment.Grant{}, err
 	}
 	life := m.table.lifeOf(name)
-	var a sequencer.Attachment
+	var a attachment.Attachment
 	var changed bool
 	if c.ID.IsZero() {
 		changed, err = m.table.Known(c)
@@ -85,7 +86,7 @@ func (m *Machine) renew(v View, b Bounds, h sequencer.HolderID, c Claim) (sequen
 		a, changed, err = m.table.Renew(c, b)
 	}
 	if err != nil {
-		return sequencer.Grant{}, err
+		return attachment.Grant{}, err
 	}
 	m.took(v, h, c, a, life, changed)
 	return a.Grant, nil

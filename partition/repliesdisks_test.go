@@ -7,9 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // asked is a request and the process that it was put to.
@@ -84,10 +84,10 @@ func TestRepliesOnceWithDisks(t *testing.T) {
 	})
 }
 
-func claims(n *machines, r sequencer.Ref) []partition.Claim {
+func claims(n *machines, r attachment.Ref) []partition.Claim {
 	return []partition.Claim{claimOf(n, r, r.Life[0], 1), claimOf(n, r, 0, n.roster.Version)}
 }
 
 func renewed(o *outcome) func([]partition.Renewed, error) {
-	return func(_ []partition.Renewed, err error) { o.reply(sequencer.Ref{}, err) }
+	return func(_ []partition.Renewed, err error) { o.reply(attachment.Ref{}, err) }
 }

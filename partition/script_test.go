@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/script"
@@ -27,12 +28,12 @@ func TestTableScripts(t *testing.T) {
 type stage struct {
 	table  *Table
 	bounds Bounds
-	birth  sequencer.Birth
-	lives  map[string]sequencer.Ref // by name and number, such as orders.2
+	birth  attachment.Revision
+	lives  map[string]attachment.Ref // by name and number, such as orders.2
 }
 
 func newStage() *stage {
-	return &stage{table: NewTable(), birth: sequencer.Birth{Term: 1}, lives: map[string]sequencer.Ref{}}
+	return &stage{table: NewTable(), birth: attachment.Revision{Term: 1}, lives: map[string]attachment.Ref{}}
 }
 
 // verbs of the scripts. A life is written orders.1: the name, and which of its
@@ -94,16 +95,16 @@ func refused(err error) string {
 func (s *stage) life(a []string) string {
 	term, num, _ := strings.Cut(a[1], ".")
 	ref := s.define(a[0], a[2:])
-	ref.Born = sequencer.Birth{Term: uint64(script.Number(term)), Number: uint64(script.Number(num))}
+	ref.Born = attachment.Revision{Term: uint64(script.Number(term)), Number: uint64(script.Number(num))}
 	s.lives[a[0]] = ref
 	return ""
 }
 
 // define returns a life with the given definition, 128 nodes from epoch 0.
-func (s *stage) define(life string, options []string) sequencer.Ref {
+func (s *stage) define(life string, options []string) attachment.Ref {
 	name, _, _ := strings.Cut(life, ".")
 	cfg := sequencer.Config{Nodes: 128, Epoch: epoch.UnixMilli(0)}
-	ref := sequencer.Ref{Life: sequencer.Life(identity(life))}
+	ref := attachment.Ref{Life: attachment.Life(identity(life))}
 	for _, option := range options {
 		key, value, _ := strings.Cut(option, "=")
 		switch key {
@@ -132,7 +133,7 @@ func (s *stage) define(life string, options []string) sequencer.Ref {
 // create LIFE [nodes=N] [epoch=MS]
 func (s *stage) create(a []string) string {
 	ref := s.define(a[0], a[1:])
-	ref.Born = sequencer.Birth{Term: s.birth.Term, Number: s.birth.Number + 1}
+	ref.Born = attachment.Revision{Term: s.birth.Term, Number: s.birth.Number + 1}
 	got, changed, err := s.table.Create(ref, s.bounds.Now)
 	if err != nil {
 		return refused(err)
@@ -159,7 +160,7 @@ func (s *stage) claim(a []string) Claim {
 	if !found {
 		panic("no life " + a[0])
 	}
-	c := Claim{Ref: ref, Preference: sequencer.Preference{Any: true}}
+	c := Claim{Ref: ref, Preference: attachment.Preference{Any: true}}
 	for i, word := range a[1:] {
 		switch {
 		case strings.HasPrefix(word, "shown="):
@@ -171,7 +172,7 @@ func (s *stage) claim(a []string) Claim {
 		case i == 0 && word != "-":
 			c.ID = attachmentID(word)
 		case i == 1:
-			c.Preference = sequencer.Preference{Node: sequencer.NodeID(script.Number(word))}
+			c.Preference = attachment.Preference{Node: sequencer.NodeID(script.Number(word))}
 		}
 	}
 	return c
@@ -184,7 +185,7 @@ func (s *stage) attach(a []string) string { return answered(s.table.Attach(s.cla
 func (s *stage) renew(a []string) string { return answered(s.table.Renew(s.claim(a), s.bounds)) }
 
 // answered prints an attachment: "same" if nothing but its until can have changed.
-func answered(a sequencer.Attachment, changed bool, err error) string {
+func answered(a attachment.Attachment, changed bool, err error) string {
 	if err != nil {
 		return refused(err)
 	}
@@ -226,7 +227,7 @@ func done(changed bool) string {
 
 // detach LIFE ID NODE LASTUSED
 func (s *stage) detach(a []string) string {
-	rel := sequencer.Release{ID: attachmentID(a[1]), Node: sequencer.NodeID(script.Number(a[2])), LastUsed: clustertime.Tick(script.Number(a[3]))}
+	rel := attachment.Release{ID: attachmentID(a[1]), Node: sequencer.NodeID(script.Number(a[2])), LastUsed: clustertime.Tick(script.Number(a[3]))}
 	return done(s.table.Detach(s.lives[a[0]], rel))
 }
 
@@ -256,7 +257,7 @@ func (s *stage) lost(a []string) string {
 
 func (s *stage) becomeOwner(floor clustertime.Tick, lost bool) string {
 	s.table.BecomeOwner(floor, lost, true)
-	s.birth = sequencer.Birth{Term: s.birth.Term + 1}
+	s.birth = attachment.Revision{Term: s.birth.Term + 1}
 	return ""
 }
 
@@ -301,11 +302,11 @@ func identity(word string) (out [16]byte) {
 	return out
 }
 
-func attachmentID(word string) sequencer.AttachmentID { return sequencer.AttachmentID(identity(word)) }
+func attachmentID(word string) attachment.ID { return attachment.ID(identity(word)) }
 
 func letters[T ~[16]byte](v T) string {
 	b := [16]byte(v)
 	return string(bytes.TrimRight(b[:], "\x00"))
 }
 
-func lifeName(r sequencer.Ref) string { return letters(r.Life) }
+func lifeName(r attachment.Ref) string { return letters(r.Life) }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -12,12 +13,12 @@ import (
 // Tenant is one attachment in its owner's sessions, or, with a zero ID, a holder with a Detached
 // handle that needs the notification of a destroy.
 type Tenant struct {
-	ID     sequencer.AttachmentID
-	Holder sequencer.HolderID // "" = inherited, its holder has not presented it yet
+	ID     attachment.ID
+	Holder attachment.HolderID // "" = inherited, its holder has not presented it yet
 	Name   string
 	Node   sequencer.NodeID
-	Print  sequencer.Print // fingerprint of the replies to its holder
-	Limit  Limit           // that the holder was under when it showed this
+	Print  attachment.Fingerprint // fingerprint of the replies to its holder
+	Limit  Limit                  // that the holder was under when it showed this
 	// Until is the end of its holder's latest joint extension; set by Expired only.
 	Until clustertime.Tick
 }
@@ -34,17 +35,17 @@ type Sessions struct {
 	next    time.Duration // no session expires before
 	count   int           // number of tenants
 	names   map[string][]shown
-	holders map[sequencer.HolderID]*session
+	holders map[attachment.HolderID]*session
 }
 
 // session is one holder.
 type session struct {
-	holder sequencer.HolderID
+	holder attachment.HolderID
 	peer   Peer // latest credential, "" for none
 	count  int
-	print  sequencer.Print  // combined fingerprint of its tenants
-	at     time.Duration    // last joint renewal of all tenants
-	until  clustertime.Tick // where their grants were extended to then
+	print  attachment.Fingerprint // combined fingerprint of its tenants
+	at     time.Duration          // last joint renewal of all tenants
+	until  clustertime.Tick       // where their grants were extended to then
 
 	limit Limit  // limit of its newest tenant
 	turn  uint32 // counts the changes of limit
@@ -57,8 +58,8 @@ type Limit uint64
 
 // shown is one tenant of a name; there may be millions.
 type shown struct {
-	id    sequencer.AttachmentID
-	print sequencer.Print
+	id    attachment.ID
+	print attachment.Fingerprint
 	of    *session
 	at    time.Duration
 	node  sequencer.NodeID
@@ -79,7 +80,7 @@ const gapLimit = time.Second
 
 // NewSessions returns no sessions, at the owner's time now.
 func NewSessions(window, now time.Duration) *Sessions {
-	return &Sessions{window: window, ran: now, next: now, names: map[string][]shown{}, holders: map[sequencer.HolderID]*session{}}
+	return &Sessions{window: window, ran: now, next: now, names: map[string][]shown{}, holders: map[attachment.HolderID]*session{}}
 }
 
 // Len returns the number of tenants.
@@ -112,7 +113,7 @@ func (s *Sessions) Show(t Tenant, now time.Duration) {
 // fingerprint, and the end up to which its grants were extended. It reports whether the claim
 // equals the owner's state; if not, nothing is recorded. A holder under a limit has to present each
 // attachment under that limit first, since a set names none.
-func (s *Sessions) Confirm(h sequencer.HolderID, set ClaimSet, until clustertime.Tick, now time.Duration) bool {
+func (s *Sessions) Confirm(h attachment.HolderID, set ClaimSet, until clustertime.Tick, now time.Duration) bool {
 	s.run(now)
 	known := s.holders[h]
 	if h == "" || known == nil || known.count != set.Count || known.print != set.Print {
@@ -126,7 +127,7 @@ func (s *Sessions) Confirm(h sequencer.HolderID, set ClaimSet, until clustertime
 }
 
 // LimitOf returns the limit that a holder was under when it showed something last.
-func (s *Sessions) LimitOf(h sequencer.HolderID) Limit {
+func (s *Sessions) LimitOf(h attachment.HolderID) Limit {
 	if known := s.holders[h]; known != nil {
 		return known.limit
 	}
@@ -135,7 +136,7 @@ func (s *Sessions) LimitOf(h sequencer.HolderID) Limit {
 
 // Until returns the end of the latest joint extension for an attachment's holder, 0 if there was
 // none, and false if no holder has presented the attachment.
-func (s *Sessions) Until(name string, id sequencer.AttachmentID) (clustertime.Tick, bool) {
+func (s *Sessions) Until(name string, id attachment.ID) (clustertime.Tick, bool) {
 	for _, t := range s.names[name] {
 		if t.id == id {
 			return t.of.until, true
@@ -145,7 +146,7 @@ func (s *Sessions) Until(name string, id sequencer.AttachmentID) (clustertime.Ti
 }
 
 // Drop removes an attachment of a name.
-func (s *Sessions) Drop(name string, id sequencer.AttachmentID) {
+func (s *Sessions) Drop(name string, id attachment.ID) {
 	s.remove(name, func(t shown) bool { return t.id == id && !id.IsZero() })
 }
 
@@ -194,8 +195,8 @@ func (s *Sessions) subtract(t shown) {
 }
 
 // Holders returns who is concerned when something happens to a name, ascending.
-func (s *Sessions) Holders(name string) []sequencer.HolderID {
-	var out []sequencer.HolderID
+func (s *Sessions) Holders(name string) []attachment.HolderID {
+	var out []attachment.HolderID
 	for _, t := range s.names[name] {
 		if t.of.holder != "" {
 			out = append(out, t.of.holder)

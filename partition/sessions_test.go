@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 func tenant(id, holder, name string, node sequencer.NodeID) Tenant {
-	return Tenant{ID: attachmentID(id), Holder: sequencer.HolderID(holder), Name: name, Node: node}
+	return Tenant{ID: attachmentID(id), Holder: attachment.HolderID(holder), Name: name, Node: node}
 }
 
 // lookUntil looks every half second until the given time and returns who expired, and
@@ -98,7 +99,7 @@ func TestSessionsWatchers(t *testing.T) {
 	s.Show(tenant("a", "h", "orders", 1), 0)
 	s.Show(tenant("b", "h", "orders", 2), 0)
 	s.Show(tenant("c", "", "orders", 3), 0) // inherited
-	if got := s.Holders("orders"); !slices.Equal(got, []sequencer.HolderID{"h", "v", "w"}) || s.Len() != 6 {
+	if got := s.Holders("orders"); !slices.Equal(got, []attachment.HolderID{"h", "v", "w"}) || s.Len() != 6 {
 		t.Errorf("%v of %d", got, s.Len())
 	}
 	if got := s.Holders("none"); len(got) != 0 {
@@ -107,9 +108,9 @@ func TestSessionsWatchers(t *testing.T) {
 	s.Drop("orders", attachmentID("a"))
 	s.Drop("orders", attachmentID("a"))
 	s.Drop("bills", attachmentID("b"))
-	s.Drop("orders", sequencer.AttachmentID{})
+	s.Drop("orders", attachment.ID{})
 	s.Show(tenant("c", "g", "orders", 3), 0)
-	if got := s.Holders("orders"); !slices.Equal(got, []sequencer.HolderID{"g", "h", "v", "w"}) {
+	if got := s.Holders("orders"); !slices.Equal(got, []attachment.HolderID{"g", "h", "v", "w"}) {
 		t.Errorf("%v", got)
 	}
 	_, out := s.lookUntil(0, 20*time.Second)
@@ -121,11 +122,11 @@ func TestSessionsWatchers(t *testing.T) {
 // TestConfirm: a holder's set is identified by its whole content, and extends all its
 // sessions together; a different set extends none.
 func TestConfirm(t *testing.T) {
-	life := sequencer.Life{1}
-	a := sequencer.Attachment{ID: attachmentID("a"), Node: 1, Grant: sequencer.Grant{From: 100, Until: 200}}
-	b := sequencer.Attachment{ID: attachmentID("b"), Node: 2, Grant: sequencer.Grant{From: 300, Until: 400}}
-	show := func(s *Sessions, name string, a sequencer.Attachment) {
-		s.Show(Tenant{ID: a.ID, Holder: "h", Name: name, Node: a.Node, Print: sequencer.PrintOf(life, a)}, 0)
+	life := attachment.Life{1}
+	a := attachment.Attachment{ID: attachmentID("a"), Node: 1, Grant: attachment.Grant{From: 100, Until: 200}}
+	b := attachment.Attachment{ID: attachmentID("b"), Node: 2, Grant: attachment.Grant{From: 300, Until: 400}}
+	show := func(s *Sessions, name string, a attachment.Attachment) {
+		s.Show(Tenant{ID: a.ID, Holder: "h", Name: name, Node: a.Node, Print: attachment.FingerprintOf(life, a)}, 0)
 	}
 	later, elsewhere := a, a
 	later.Grant.From++
@@ -133,33 +134,33 @@ func TestConfirm(t *testing.T) {
 	longer := a
 	longer.Grant.Until++
 	for what, c := range map[string]struct {
-		shown []sequencer.Attachment
-		life  sequencer.Life
+		shown []attachment.Attachment
+		life  attachment.Life
 		known bool
 	}{
-		"all":                   {[]sequencer.Attachment{a, b, {}}, life, true},
-		"in another order":      {[]sequencer.Attachment{{}, b, a}, life, true},
-		"until another tick":    {[]sequencer.Attachment{longer, b, {}}, life, true},
-		"one less":              {[]sequencer.Attachment{a, b}, life, false},
-		"one twice":             {[]sequencer.Attachment{a, b, {}, a, a}, life, false},
-		"the same number":       {[]sequencer.Attachment{a, a, a}, life, false},
-		"from another tick":     {[]sequencer.Attachment{later, b, {}}, life, false},
-		"another node":          {[]sequencer.Attachment{elsewhere, b, {}}, life, false},
-		"another life":          {[]sequencer.Attachment{a, b, {}}, sequencer.Life{2}, false},
+		"all":                   {[]attachment.Attachment{a, b, {}}, life, true},
+		"in another order":      {[]attachment.Attachment{{}, b, a}, life, true},
+		"until another tick":    {[]attachment.Attachment{longer, b, {}}, life, true},
+		"one less":              {[]attachment.Attachment{a, b}, life, false},
+		"one twice":             {[]attachment.Attachment{a, b, {}, a, a}, life, false},
+		"the same number":       {[]attachment.Attachment{a, a, a}, life, false},
+		"from another tick":     {[]attachment.Attachment{later, b, {}}, life, false},
+		"another node":          {[]attachment.Attachment{elsewhere, b, {}}, life, false},
+		"another life":          {[]attachment.Attachment{a, b, {}}, attachment.Life{2}, false},
 		"nothing":               {nil, life, false},
-		"from the next, both":   {[]sequencer.Attachment{later, {ID: b.ID, Node: 2, Grant: sequencer.Grant{From: 301}}, {}}, life, false},
-		"grants changed places": {[]sequencer.Attachment{{ID: a.ID, Node: 1, Grant: b.Grant}, {ID: b.ID, Node: 2, Grant: a.Grant}, {}}, life, false},
+		"from the next, both":   {[]attachment.Attachment{later, {ID: b.ID, Node: 2, Grant: attachment.Grant{From: 301}}, {}}, life, false},
+		"grants changed places": {[]attachment.Attachment{{ID: a.ID, Node: 1, Grant: b.Grant}, {ID: b.ID, Node: 2, Grant: a.Grant}, {}}, life, false},
 	} {
 		s := NewSessions(15*time.Second, 0)
-		show(s, "x", sequencer.Attachment{}) // Detached, before it was attached
+		show(s, "x", attachment.Attachment{}) // Detached, before it was attached
 		show(s, "x", a)
 		show(s, "y", b)
-		show(s, "z", sequencer.Attachment{})
+		show(s, "z", attachment.Attachment{})
 		s.Show(tenant("o", "other", "x", 7), 0)
 		s.Show(tenant("i", "", "x", 8), 0)
-		var print sequencer.Print
+		var print attachment.Fingerprint
 		for _, a := range c.shown {
-			print = print.With(sequencer.PrintOf(c.life, a))
+			print = print.With(attachment.FingerprintOf(c.life, a))
 		}
 		s.lookUntil(0, 10*time.Second)
 		if got := s.Confirm("h", ClaimSet{Count: len(c.shown), Print: print}, 900, 10*time.Second); got != c.known {
@@ -175,7 +176,7 @@ func TestConfirm(t *testing.T) {
 		if _, out := s.lookUntil(20*time.Second, 30*time.Second); c.known && (len(out) != 2 || out[0].Until != 900) {
 			t.Errorf("%s: then %v ended", what, out)
 		}
-		if s.Confirm("", ClaimSet{Count: 1, Print: sequencer.PrintOf(life, sequencer.Attachment{})}, 900, 30*time.Second) {
+		if s.Confirm("", ClaimSet{Count: 1, Print: attachment.FingerprintOf(life, attachment.Attachment{})}, 900, 30*time.Second) {
 			t.Error("a set that was never shown is confirmed")
 		}
 	}
@@ -184,20 +185,20 @@ func TestConfirm(t *testing.T) {
 // TestSessionsUnderALimit: a holder under a limit confirms a set only of attachments that it has shown
 // under that limit. One without a limit confirms anything, and a Detached handle changes nothing.
 func TestSessionsUnderALimit(t *testing.T) {
-	var life sequencer.Life
+	var life attachment.Life
 	s := NewSessions(15*time.Second, 0)
 	names := []string{"x", "y"}
-	of := func(name string) sequencer.Attachment {
-		return sequencer.Attachment{ID: sequencer.AttachmentID{name[0]}, Node: sequencer.NodeID(name[0])}
+	of := func(name string) attachment.Attachment {
+		return attachment.Attachment{ID: attachment.ID{name[0]}, Node: sequencer.NodeID(name[0])}
 	}
 	show := func(name string, limit Limit) {
 		a := of(name)
-		s.Show(Tenant{ID: a.ID, Holder: "h", Name: name, Node: a.Node, Print: sequencer.PrintOf(life, a), Limit: limit}, 0)
+		s.Show(Tenant{ID: a.ID, Holder: "h", Name: name, Node: a.Node, Print: attachment.FingerprintOf(life, a), Limit: limit}, 0)
 	}
 	confirm := func(limit Limit) bool {
-		var print sequencer.Print
+		var print attachment.Fingerprint
 		for _, name := range names {
-			print = print.With(sequencer.PrintOf(life, of(name)))
+			print = print.With(attachment.FingerprintOf(life, of(name)))
 		}
 		return s.Confirm("h", ClaimSet{Count: len(names), Print: print, Limit: limit}, 900, 0)
 	}

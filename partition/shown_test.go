@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -15,7 +16,7 @@ func TestReservedNodesAreBounded(t *testing.T) {
 	p.create(t)
 	b := Bounds{Now: 100, Ceiling: 500}
 	show := func(node sequencer.NodeID, id byte) error {
-		c := Claim{Ref: p.ref, ID: sequencer.AttachmentID{1, id}, Preference: sequencer.Preference{Node: node}, Trust: Trust{Forgotten: true, Shown: 1 << 50}}
+		c := Claim{Ref: p.ref, ID: attachment.ID{1, id}, Preference: attachment.Preference{Node: node}, Trust: Trust{Forgotten: true, Shown: 1 << 50}}
 		_, _, err := p.original.Renew(c, b)
 		return err
 	}
@@ -34,7 +35,7 @@ func TestReservedNodesAreBounded(t *testing.T) {
 	if err := show(0, 0); err != nil {
 		t.Errorf("the first is shown again: %v", err)
 	}
-	a, _, err := p.original.Attach(Claim{Ref: p.ref, ID: sequencer.AttachmentID{2}, Preference: sequencer.Preference{Any: true}}, b)
+	a, _, err := p.original.Attach(Claim{Ref: p.ref, ID: attachment.ID{2}, Preference: attachment.Preference{Any: true}}, b)
 	if err != nil || a.Grant.From >= 1<<50 {
 		t.Errorf("a newcomer: %+v, %v", a, err)
 	}
@@ -53,15 +54,15 @@ func TestKeptNodeIsNotGivenAway(t *testing.T) {
 	p := newPair(t)
 	p.create(t)
 	const until = 5000
-	shown := Claim{Ref: p.ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: 7}, Trust: Trust{Forgotten: true, Shown: until}}
+	shown := Claim{Ref: p.ref, ID: attachment.ID{1}, Preference: attachment.Preference{Node: 7}, Trust: Trust{Forgotten: true, Shown: until}}
 	if _, _, err := p.original.Renew(shown, Bounds{Now: 100, Ceiling: 500}); err != nil {
 		t.Fatal(err)
 	}
-	if !p.original.Detach(p.ref, sequencer.Release{ID: shown.ID, Node: 7}) {
+	if !p.original.Detach(p.ref, attachment.Release{ID: shown.ID, Node: 7}) {
 		t.Fatal("not detached")
 	}
-	attach := func(n int, now clustertime.Tick) (sequencer.Attachment, error) {
-		c := Claim{Ref: p.ref, ID: sequencer.AttachmentID{2, byte(n >> 8), byte(n)}, Preference: sequencer.Preference{Any: true}}
+	attach := func(n int, now clustertime.Tick) (attachment.Attachment, error) {
+		c := Claim{Ref: p.ref, ID: attachment.ID{2, byte(n >> 8), byte(n)}, Preference: attachment.Preference{Any: true}}
 		a, _, err := p.original.Attach(c, Bounds{Now: now, Ceiling: now + 500})
 		return a, err
 	}

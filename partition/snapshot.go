@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -19,7 +20,7 @@ type TableState struct {
 
 // RecordState is one name of a table.
 type RecordState struct {
-	Ref       sequencer.Ref    `json:"ref"`
+	Ref       attachment.Ref   `json:"ref"`
 	Destroyed bool             `json:"destroyed,omitempty"`
 	Adopted   bool             `json:"adopted,omitempty"` // known from a claim alone
 	Mark      clustertime.Tick `json:"mark,omitempty"`
@@ -29,10 +30,10 @@ type RecordState struct {
 
 // SlotState is one logical node that was ever attached.
 type SlotState struct {
-	Node sequencer.NodeID       `json:"node"`
-	ID   sequencer.AttachmentID `json:"id"` // zero: unassigned
-	From clustertime.Tick       `json:"from"`
-	Free clustertime.Tick       `json:"free"`
+	Node sequencer.NodeID `json:"node"`
+	ID   attachment.ID    `json:"id"` // zero: unassigned
+	From clustertime.Tick `json:"from"`
+	Free clustertime.Tick `json:"free"`
 	// Shown is the end of the node's grant as claimed by a holder from an earlier run of the grid,
 	// 0 for none.
 	Shown clustertime.Tick `json:"shown,omitempty"`
@@ -132,8 +133,8 @@ func (t *Table) Kept(name string, now clustertime.Tick) int {
 }
 
 // Lives returns up to n lives that have not ended, names ascending.
-func (t *Table) Lives(n int) []sequencer.Ref {
-	var out []sequencer.Ref
+func (t *Table) Lives(n int) []attachment.Ref {
+	var out []attachment.Ref
 	for _, name := range slices.Sorted(maps.Keys(t.records)) {
 		if r := t.records[name]; !r.destroyed && len(out) < n {
 			out = append(out, r.ref)

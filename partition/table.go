@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -73,20 +74,20 @@ func (t *Table) BecomeOwner(floor clustertime.Tick, lost, complete bool) {
 // Create returns the life of def's name, and begins one, with the life and
 // birth that ref brings, if there is none. A definition with which no sequencer
 // may be created at now is refused with ErrInvalidConfig, another definition with ErrConflict.
-func (t *Table) Create(ref sequencer.Ref, now clustertime.Tick) (sequencer.Ref, bool, error) {
+func (t *Table) Create(ref attachment.Ref, now clustertime.Tick) (attachment.Ref, bool, error) {
 	r := t.records[ref.Definition.Name()]
 	if r != nil && !r.destroyed {
 		return r.ref, false, r.agrees(ref.Definition)
 	}
-	if err := ref.Definition.CheckNew(now); err != nil {
-		return sequencer.Ref{}, false, err
+	if err := attachment.CheckNew(ref.Definition, now); err != nil {
+		return attachment.Ref{}, false, err
 	}
 	t.begin(ref, r)
 	return ref, true, nil
 }
 
 // begin starts a life; ended is the record of the name's earlier life, if any.
-func (t *Table) begin(ref sequencer.Ref, ended *record) {
+func (t *Table) begin(ref attachment.Ref, ended *record) {
 	free := t.base
 	if ended != nil {
 		free = max(free, ended.mark)
@@ -98,11 +99,11 @@ func (t *Table) begin(ref sequencer.Ref, ended *record) {
 }
 
 // Open returns a name's life, or ErrNotFound.
-func (t *Table) Open(name string) (sequencer.Ref, error) {
+func (t *Table) Open(name string) (attachment.Ref, error) {
 	if r := t.records[name]; r != nil && !r.destroyed {
 		return r.ref, nil
 	}
-	return sequencer.Ref{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrNotFound)
+	return attachment.Ref{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrNotFound)
 }
 
 // Attach gives attachment c.ID a logical node: the one it has, else the
@@ -112,23 +113,23 @@ func (t *Table) Open(name string) (sequencer.Ref, error) {
 //
 // Errors: ErrDestroyed, ErrConflict, ErrNoFreeNode, and failure.ErrBadClaim if
 // c.ID is zero, which names no attachment.
-func (t *Table) Attach(c Claim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
+func (t *Table) Attach(c Claim, b Bounds) (a attachment.Attachment, changed bool, err error) {
 	if err := c.names(); err != nil {
-		return sequencer.Attachment{}, false, err
+		return attachment.Attachment{}, false, err
 	}
 	r, adopted, err := t.life(c)
 	if err != nil {
-		return sequencer.Attachment{}, false, err
+		return attachment.Attachment{}, false, err
 	}
 	if s := r.assigned(c.ID); s != nil {
 		return s.grant(b), adopted, nil
 	}
 	if err := r.mayKeep(c, b); err != nil {
-		return sequencer.Attachment{}, false, err
+		return attachment.Attachment{}, false, err
 	}
 	s := r.choose(c, b.Now)
 	if s == nil {
-		return sequencer.Attachment{}, false, failure.Errorf(sequencer.ErrNoFreeNode, "sequencer %q: no free logical node: all %d are attached; detach one, share them by DetachWhenIdle, or define a sequencer with more nodes",
+		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrNoFreeNode, "sequencer %q: no free logical node: all %d are attached; detach one, share them by DetachWhenIdle, or define a sequencer with more nodes",
 			c.Ref.Definition.Name(), c.Ref.Definition.Nodes())
 	}
 	s.id = c.ID
@@ -146,24 +147,24 @@ func (t *Table) Attach(c Claim, b Bounds) (a sequencer.Attachment, changed bool,
 // Errors: ErrDestroyed, ErrConflict, and ErrDetached if the node has another attachment or c.ID is
 // recorded on another node: the holder uses up its grants and attaches again. failure.ErrBadClaim if c.ID
 // is zero or the node does not exist.
-func (t *Table) Renew(c Claim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
+func (t *Table) Renew(c Claim, b Bounds) (a attachment.Attachment, changed bool, err error) {
 	if nodes := c.Ref.Definition.Nodes(); int(c.Node) >= nodes {
-		return sequencer.Attachment{}, false, failure.Errorf(failure.ErrBadClaim, "sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
+		return attachment.Attachment{}, false, failure.Errorf(failure.ErrBadClaim, "sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
 	}
 	if err := c.names(); err != nil {
-		return sequencer.Attachment{}, false, err
+		return attachment.Attachment{}, false, err
 	}
 	r, adopted, err := t.life(c)
 	if err != nil {
-		return sequencer.Attachment{}, false, err
+		return attachment.Attachment{}, false, err
 	}
 	if s := r.slot(c.Node); s != nil && !s.id.IsZero() && s.id != c.ID {
-		return sequencer.Attachment{}, false, failure.Errorf(sequencer.ErrDetached, "sequencer %q: logical node %d was given to another holder; attach again",
+		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrDetached, "sequencer %q: logical node %d was given to another holder; attach again",
 			c.Ref.Definition.Name(), c.Node)
 	}
 	if s := r.assigned(c.ID); s != nil && s.node != c.Node {
 		// A late attach with c.ID got that node. Its grant proves nothing about c.Node.
-		return sequencer.Attachment{}, false, failure.Errorf(sequencer.ErrDetached, "sequencer %q: the attachment has logical node %d, not %d; attach again",
+		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrDetached, "sequencer %q: the attachment has logical node %d, not %d; attach again",
 			c.Ref.Definition.Name(), s.node, c.Node)
 	}
 	c.Any = false
@@ -181,7 +182,7 @@ func (t *Table) Known(c Claim) (changed bool, err error) {
 
 // Detach unassigns rel's logical node if rel.ID is recorded on it, and reports
 // whether it was. The node is free again just above the last used timestamp.
-func (t *Table) Detach(ref sequencer.Ref, rel sequencer.Release) bool {
+func (t *Table) Detach(ref attachment.Ref, rel attachment.Release) bool {
 	r := t.records[ref.Definition.Name()]
 	if r == nil || r.destroyed || r.ref.Life != ref.Life {
 		return false
@@ -193,7 +194,7 @@ func (t *Table) Detach(ref sequencer.Ref, rel sequencer.Release) bool {
 	t.count(s)
 	used := min(rel.LastUsed, s.free) // never more than was granted
 	s.free = min(s.free, max(s.from, used+1))
-	s.id = sequencer.AttachmentID{}
+	s.id = attachment.ID{}
 	t.touch(ref.Definition.Name(), int(s.node))
 	return true
 }
@@ -201,7 +202,7 @@ func (t *Table) Detach(ref sequencer.Ref, rel sequencer.Release) bool {
 // Expire unassigns a silent holder's logical node. Its usable grants stay counted: the node is free
 // again above all of them. until is the end to which [Table.Extend] extended its grant, 0 if it
 // never did.
-func (t *Table) Expire(name string, node sequencer.NodeID, id sequencer.AttachmentID, until clustertime.Tick) bool {
+func (t *Table) Expire(name string, node sequencer.NodeID, id attachment.ID, until clustertime.Tick) bool {
 	r := t.records[name]
 	if r == nil || r.destroyed {
 		return false
@@ -211,7 +212,7 @@ func (t *Table) Expire(name string, node sequencer.NodeID, id sequencer.Attachme
 		return false
 	}
 	s.free = max(s.free, until)
-	s.id = sequencer.AttachmentID{}
+	s.id = attachment.ID{}
 	t.touch(name, int(node))
 	return true
 }
@@ -227,7 +228,7 @@ func (t *Table) count(s *slot) {
 // last use; every other attachment counts as used up to the end of its grant.
 //
 // Errors: ErrNotFound for an unknown name, ErrDestroyed if the name has another life.
-func (t *Table) Destroy(ref sequencer.Ref) error {
+func (t *Table) Destroy(ref attachment.Ref) error {
 	r := t.records[ref.Definition.Name()]
 	switch {
 	case r == nil:
@@ -298,7 +299,7 @@ func (t *Table) life(c Claim) (r *record, adopted bool, err error) {
 }
 
 // adopt begins a life that nothing but a holder's word vouches for.
-func (t *Table) adopt(ref sequencer.Ref, ended *record) *record {
+func (t *Table) adopt(ref attachment.Ref, ended *record) *record {
 	t.begin(ref, ended)
 	r := t.records[ref.Definition.Name()]
 	r.adopted = true
@@ -306,7 +307,7 @@ func (t *Table) adopt(ref sequencer.Ref, ended *record) *record {
 }
 
 // grant extends the slot's grant to the ceiling and returns all of it.
-func (s *slot) grant(b Bounds) sequencer.Attachment {
+func (s *slot) grant(b Bounds) attachment.Attachment {
 	s.free = max(s.free, b.Ceiling)
-	return sequencer.Attachment{ID: s.id, Node: s.node, Grant: sequencer.Grant{From: s.from, Until: max(s.from, b.Ceiling)}}
+	return attachment.Attachment{ID: s.id, Node: s.node, Grant: attachment.Grant{From: s.from, Until: max(s.from, b.Ceiling)}}
 }

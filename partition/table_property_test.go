@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -26,7 +27,7 @@ type world struct {
 	births       uint64
 	owners       []*owner // the last one is the newest
 	holders      []*holder
-	lives        []sequencer.Ref
+	lives        []attachment.Ref
 	ledger       map[place][]right
 }
 
@@ -39,7 +40,7 @@ type place struct {
 // right is a rectangle and who has it.
 type right struct {
 	holder *holder
-	sequencer.Grant
+	attachment.Grant
 }
 
 // owner is an owner with its table, and what its backups hold of it: the table as
@@ -67,12 +68,12 @@ const (
 
 // holder is one attachment.
 type holder struct {
-	id      sequencer.AttachmentID
-	ref     sequencer.Ref
+	id      attachment.ID
+	ref     attachment.Ref
 	node    sequencer.NodeID
 	placed  bool
-	told    sequencer.Attachment // the last whole answer
-	gone    bool                 // detached: answers are ignored
+	told    attachment.Attachment // the last whole answer
+	gone    bool                  // detached: answers are ignored
 	version uint64
 }
 
@@ -202,9 +203,9 @@ func (w *world) create(t *rapid.T) {
 		t.Fatal(err)
 	}
 	w.births++
-	ref := sequencer.Ref{Definition: def, Life: sequencer.Life(identity(fmt.Sprint(w.births)))}
+	ref := attachment.Ref{Definition: def, Life: attachment.Life(identity(fmt.Sprint(w.births)))}
 	w.on(t, func(o *owner, b Bounds) (bool, error) {
-		ref.Born = sequencer.Birth{Term: o.term, Number: w.births}
+		ref.Born = attachment.Revision{Term: o.term, Number: w.births}
 		got, changed, err := o.table.Create(ref, b.Now)
 		if err == nil && !slices.Contains(w.lives, got) {
 			w.lives = append(w.lives, got)
@@ -247,14 +248,14 @@ func (h *holder) claim(o *owner) Claim {
 	return Claim{
 		Ref:        h.ref,
 		ID:         h.id,
-		Preference: sequencer.Preference{Node: h.node},
+		Preference: attachment.Preference{Node: h.node},
 		Trust:      Trust{Forgotten: h.version < o.lostTerm, Before: h.ref.Born.Term < o.lostTerm},
 	}
 }
 
 func (w *world) ask(t *rapid.T, h *holder) {
-	p := sequencer.Preference{Node: sequencer.NodeID(rapid.IntRange(0, 2).Draw(t, "node")), Any: rapid.Bool().Draw(t, "any")}
-	var a sequencer.Attachment
+	p := attachment.Preference{Node: sequencer.NodeID(rapid.IntRange(0, 2).Draw(t, "node")), Any: rapid.Bool().Draw(t, "any")}
+	var a attachment.Attachment
 	var version uint64
 	if !w.on(t, func(o *owner, b Bounds) (changed bool, err error) {
 		c := h.claim(o)
@@ -282,7 +283,7 @@ func (w *world) renew(t *rapid.T) {
 	if h == nil || !h.placed {
 		return
 	}
-	var a sequencer.Attachment
+	var a attachment.Attachment
 	var version uint64
 	if w.on(t, func(o *owner, b Bounds) (changed bool, err error) {
 		a, changed, err = o.table.Renew(h.claim(o), b)
@@ -298,7 +299,7 @@ func (w *world) renew(t *rapid.T) {
 }
 
 // granted enters an answer into the ledger, unless the holder ignores it.
-func (w *world) granted(t *rapid.T, h *holder, a sequencer.Attachment, version uint64) {
+func (w *world) granted(t *rapid.T, h *holder, a attachment.Attachment, version uint64) {
 	if h.gone || h.node != a.Node || a.ID != h.id {
 		return
 	}
@@ -357,7 +358,7 @@ func (w *world) detach(t *rapid.T) {
 	if rapid.IntRange(0, 5).Draw(t, "word lost") > 0 {
 		w.on(t, func(o *owner, _ Bounds) (bool, error) {
 			o.sessions.Drop(h.ref.Definition.Name(), h.id)
-			return o.table.Detach(h.ref, sequencer.Release{ID: h.id, Node: h.node, LastUsed: last}), nil
+			return o.table.Detach(h.ref, attachment.Release{ID: h.id, Node: h.node, LastUsed: last}), nil
 		})
 	}
 }
@@ -403,7 +404,7 @@ func (w *world) check(t *rapid.T) {
 		t.Fatalf("a copy differs:\n%+v\n%+v", table.Snapshot(), copied.Snapshot())
 	}
 	for at, rights := range w.ledger {
-		below, recorded := table.base, sequencer.AttachmentID{}
+		below, recorded := table.base, attachment.ID{}
 		free := below
 		if r := table.records[at.name]; r != nil {
 			below, free = r.free, r.free

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // emptyTable is a forged whole table of a term.
@@ -57,7 +57,7 @@ func TestUpdateOfAnUnknownTermWaitsForTheRoster(t *testing.T) {
 				}
 			}
 			created := p.begun("create")
-			p.machines[0].Create(p.view(), ref(t, "orders", 1), func(_ sequencer.Ref, err error) {
+			p.machines[0].Create(p.view(), ref(t, "orders", 1), func(_ attachment.Ref, err error) {
 				if err != nil {
 					t.Errorf("create: %v", err)
 				}
@@ -84,7 +84,7 @@ func TestReplyOfAnUnknownTermIsNotBelieved(t *testing.T) {
 			t.Run(what+", "+field, func(t *testing.T) {
 				p := bumped(t)
 				created := p.begun("create")
-				p.machines[0].Create(p.view(), ref(t, "orders", 1), func(_ sequencer.Ref, err error) {
+				p.machines[0].Create(p.view(), ref(t, "orders", 1), func(_ attachment.Ref, err error) {
 					if err != nil {
 						t.Errorf("create: %v", err)
 					}

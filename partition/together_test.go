@@ -5,28 +5,28 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // All attachments of the world are of one process, whose sessions each owner
 // keeps. An owner does the following with them, besides its table.
 
-const process sequencer.HolderID = "process"
+const process attachment.HolderID = "process"
 
 // shown records the reply to an attachment's holder.
-func (o *owner) shown(ref sequencer.Ref, a sequencer.Attachment, err error) {
+func (o *owner) shown(ref attachment.Ref, a attachment.Attachment, err error) {
 	if err != nil {
 		return
 	}
 	o.replaced(ref)
 	o.sessions.Show(Tenant{
-		ID: a.ID, Holder: process, Name: ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(ref.Life, a),
+		ID: a.ID, Holder: process, Name: ref.Definition.Name(), Node: a.Node, Print: attachment.FingerprintOf(ref.Life, a),
 	}, 0)
 }
 
 // replaced drops the sessions of a name that has another life now.
-func (o *owner) replaced(ref sequencer.Ref) {
+func (o *owner) replaced(ref attachment.Ref) {
 	name := ref.Definition.Name()
 	for _, t := range o.sessions.names[name] {
 		if r := o.table.records[name]; r != nil && r.assigned(t.id) == nil {
@@ -66,11 +66,11 @@ func (w *world) renewTogether(t *rapid.T) {
 	var until clustertime.Tick
 	var version uint64
 	if !w.on(t, func(o *owner, b Bounds) (bool, error) {
-		var print sequencer.Print
+		var print attachment.Fingerprint
 		for _, h := range w.holders {
 			if o.session(h) != nil && h.placed && !h.gone {
 				all = append(all, h)
-				print = print.With(sequencer.PrintOf(h.ref.Life, h.told))
+				print = print.With(attachment.FingerprintOf(h.ref.Life, h.told))
 			}
 		}
 		if o.unacked || !o.sessions.Confirm(process, ClaimSet{Count: len(all), Print: print}, b.Ceiling, 0) {
@@ -83,6 +83,6 @@ func (w *world) renewTogether(t *rapid.T) {
 		return
 	}
 	for _, h := range all {
-		w.granted(t, h, sequencer.Attachment{ID: h.id, Node: h.node, Grant: sequencer.Grant{From: h.told.Grant.From, Until: until}}, version)
+		w.granted(t, h, attachment.Attachment{ID: h.id, Node: h.node, Grant: attachment.Grant{From: h.told.Grant.From, Until: until}}, version)
 	}
 }

@@ -41,7 +41,7 @@ func (s *Sequencer) Destroy(ctx context.Context) error {
 		}
 		return s.named(t.final)
 	}
-	err := s.backend.Destroy(ctx, s.ref)
+	err := s.backend.Destroy(ctx)
 	if err == nil || errors.Is(err, ErrDestroyed) || errors.Is(err, ErrNotFound) {
 		s.end(Destroyed, ErrDestroyed)
 		return nil
@@ -80,7 +80,7 @@ func (s *Sequencer) attach(ctx context.Context) error {
 	case t.state == Attached:
 		return s.named(ErrAttached)
 	}
-	a, err := s.backend.Attach(ctx, s.ref, t.node)
+	a, err := s.backend.Attach(ctx, t.node)
 	if err != nil {
 		return s.ended(err)
 	}
@@ -89,7 +89,7 @@ func (s *Sequencer) attach(ctx context.Context) error {
 
 // install replaces the handle's attachment. Only the owner of the turn calls it. If the handle has
 // ended in between, the new attachment is not renewed and expires.
-func (s *Sequencer) install(a Attachment) error {
+func (s *Sequencer) install(a attachment) error {
 	for {
 		t := s.now.Load()
 		if t.final != nil {
@@ -99,8 +99,8 @@ func (s *Sequencer) install(a Attachment) error {
 		if t.gen != nil {
 			last = max(last, t.gen.stop())
 		}
-		gen := newGenerator(s.ref.Definition, a, last, &s.counts)
-		if s.swap(t, &tenure{state: Attached, gen: gen, last: last, node: Preference{Node: a.Node}}) {
+		gen := newGenerator(s.def, a, last, &s.counts)
+		if s.swap(t, &tenure{state: Attached, gen: gen, last: last, node: preference{Node: a.Node}}) {
 			return nil
 		}
 	}
@@ -156,28 +156,28 @@ func (s *Sequencer) detach(ctx context.Context, by detachment) error {
 		}
 		rel := t.release()
 		if s.swap(t, &tenure{last: t.lastUsed(), node: t.node, by: by}) {
-			return s.ended(s.backend.Detach(ctx, s.ref, rel))
+			return s.ended(s.backend.Detach(ctx, rel))
 		}
 	}
 }
 
 // release stops the generator and returns the last timestamp that it used.
-func (t *tenure) release() Release {
-	return Release{ID: t.gen.id, Node: t.gen.node, LastUsed: t.gen.stop()}
+func (t *tenure) release() release {
+	return release{ID: t.gen.id, Node: t.gen.node, LastUsed: t.gen.stop()}
 }
 
 // end ends the handle, immediately and permanently. It returns the release of an attached
 // handle.
-func (s *Sequencer) end(state State, final error) (Release, bool) {
+func (s *Sequencer) end(state State, final error) (release, bool) {
 	for {
 		t := s.now.Load()
 		if t.final != nil {
-			return Release{}, false
+			return release{}, false
 		}
 		next := &tenure{state: state, final: final, node: t.node}
 		if t.gen == nil {
 			if s.swap(t, next) {
-				return Release{}, false
+				return release{}, false
 			}
 			continue
 		}

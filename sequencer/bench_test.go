@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
@@ -42,8 +43,8 @@ func benchmarkHandles(b *testing.B, run func(*testing.B, *Sequencer)) {
 				b.Fatal(err)
 			}
 			clock := hastyClock{started: time.Now()}
-			backend := &fakeBackend{grant: Grant{From: 0, Until: 1 << 41}}
-			s, _ := New(Ref{Definition: def}, backend, clock)
+			backend := &fakeBackend{grant: bridge.Grant{From: 0, Until: 1 << 41}}
+			s, _ := newSequencer(def, bridge.Life{1}, backend, clock)
 			if err := s.AttachLogicalNode(b.Context()); err != nil {
 				b.Fatal(err)
 			}

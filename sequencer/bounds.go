@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/cycles"
 	"github.com/snowgrid/snowgrid/internal/fork"
 )
@@ -107,7 +108,7 @@ func (g *generator) fresh() bool {
 
 // publish sets the bounds after a clock reading: from the beginning of a grant to the end of this
 // millisecond, or to the grant's end if that is earlier.
-func (g *generator) publish(r reading, grant Grant) {
+func (g *generator) publish(r reading, grant bridge.Grant) {
 	limit := g.slotAt(min(r.now+1, grant.Until, g.epoch.Add(g.layout.end())).Sub(g.epoch))
 	if limit > g.limit.Load() {
 		g.low.Store(max(g.low.Load(), g.slotAt(grant.From.Sub(g.epoch))))

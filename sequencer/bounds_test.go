@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/cycles"
 )
@@ -42,10 +43,10 @@ func (c steadyClock) Wait(ctx context.Context, until clustertime.Tick, wake <-ch
 }
 
 // steady is an attached handle by a clock that runs.
-func steady(t testing.TB, nodes int, grant Grant) (*Sequencer, *Control, *fakeBackend) {
+func steady(t testing.TB, nodes int, grant bridge.Grant) (*Sequencer, *control, *fakeBackend) {
 	t.Helper()
 	backend := &fakeBackend{grant: grant}
-	s, control := New(Ref{Definition: define(t, nodes), Life: Life{1}}, backend, steadyClock{time.Now()})
+	s, control := newSequencer(define(t, nodes), bridge.Life{1}, backend, steadyClock{time.Now()})
 	if err := s.AttachLogicalNode(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -56,10 +57,10 @@ func steady(t testing.TB, nodes int, grant Grant) (*Sequencer, *Control, *fakeBa
 // TestSlotReservedBeforeAGapIsNotIssued: who reserved a slot beyond the end of a grant, and is slow,
 // does not take it for one of the next grant when that has been published.
 func TestSlotReservedBeforeAGapIsNotIssued(t *testing.T) {
-	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2001}}, 0, new(counts))
+	g := newGenerator(define(t, 8192), attachment{Grant: bridge.Grant{From: 2000, Until: 2001}}, 0, new(counts))
 	takeAt(g, 2000, 1024)
 	slow := g.next.Add(1) - 1
-	g.extend(Grant{From: 2003, Until: 2010})
+	g.extend(bridge.Grant{From: 2003, Until: 2010})
 	if _, _, at, out := takeAt(g, 2003, 1); out != taken || at != 2003 {
 		t.Fatalf("outcome %d at %d", out, at)
 	}
@@ -84,7 +85,7 @@ func TestSlotReservedBeforeAGapIsNotIssued(t *testing.T) {
 // TestLimitIsWithinTheGrant: slots of the trail are handed out up to the end of their
 // grant, though the present lies beyond it.
 func TestLimitIsWithinTheGrant(t *testing.T) {
-	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2002}}, 0, new(counts))
+	g := newGenerator(define(t, 8192), attachment{Grant: bridge.Grant{From: 2000, Until: 2002}}, 0, new(counts))
 	takeAt(g, 2000, 1024)
 	takeAt(g, 2000, 1) // there is none left
 	if _, _, at, out := takeAt(g, 2003, 1); out != taken || at != 2001 {
@@ -138,7 +139,7 @@ func (l *load) get(t *testing.T, s *Sequencer, batch []ID) (n int, err error) {
 
 // check wants every ID once, each caller's ascending, none of a time to come, and
 // all of timestamps that some grant holds.
-func (l *load) check(t *testing.T, def Definition, held []Grant) {
+func (l *load) check(t *testing.T, def Definition, held []bridge.Grant) {
 	t.Helper()
 	var ids []ID
 	for i := range callers {
@@ -162,12 +163,12 @@ func (l *load) check(t *testing.T, def Definition, held []Grant) {
 // others begin after a gap.
 func TestGrantsEndAndBeginUnderLoad(t *testing.T) {
 	for nodes, worth := range map[int]int{128: 4, 8192: 40} { // ms of IDs for each caller
-		held := []Grant{{From: 2000, Until: 2020}}
+		held := []bridge.Grant{{From: 2000, Until: 2020}}
 		s, control, _ := steady(t, nodes, held[0])
 		for at := clustertime.Tick(2030); at < 2400; at += 30 {
-			held = append(held, Grant{From: at, Until: at + 20})
+			held = append(held, bridge.Grant{From: at, Until: at + 20})
 		}
-		held = append(held, Grant{From: 2430, Until: 1 << 40})
+		held = append(held, bridge.Grant{From: 2430, Until: 1 << 40})
 		renewals := make(chan struct{})
 		go func() {
 			defer close(renewals)
@@ -194,7 +195,7 @@ func TestGrantsEndAndBeginUnderLoad(t *testing.T) {
 // caller's ID, also of callers that reserved a slot just before.
 func TestDetachUnderLoad(t *testing.T) {
 	for round := range 50 {
-		s, _, backend := steady(t, []int{128, 8192}[round%2], Grant{From: 2000, Until: 1 << 40})
+		s, _, backend := steady(t, []int{128, 8192}[round%2], bridge.Grant{From: 2000, Until: 1 << 40})
 		var l load
 		done := make(chan struct{})
 		go func() { defer close(done); l.run(t, s, 1<<30, ErrDetached) }()
@@ -204,7 +205,7 @@ func TestDetachUnderLoad(t *testing.T) {
 		}
 		<-done
 		used := backend.released[0].LastUsed
-		l.check(t, s.Definition(), []Grant{{From: 2000, Until: used + 1}})
+		l.check(t, s.Definition(), []bridge.Grant{{From: 2000, Until: used + 1}})
 		if used > s.clock.Now() {
 			t.Fatalf("used %d, and it is %d", used, s.clock.Now())
 		}
@@ -213,7 +214,7 @@ func TestDetachUnderLoad(t *testing.T) {
 
 // TestFresh: below the limit a timestamp is not older than the call.
 func TestFresh(t *testing.T) {
-	s, _, _ := steady(t, 128, Grant{From: 2000, Until: 1 << 40})
+	s, _, _ := steady(t, 128, bridge.Grant{From: 2000, Until: 1 << 40})
 	for i := range 200_000 {
 		before := s.clock.Now()
 		id, err := s.Next(t.Context())
@@ -230,7 +231,7 @@ func TestFresh(t *testing.T) {
 // timestamps old, without any other effect.
 func TestWrongCounter(t *testing.T) {
 	for _, deadline := range []int64{1<<63 - 1, -1 << 63, 0, 1} {
-		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2003}}, 0, new(counts))
+		g := newGenerator(define(t, 8192), attachment{Grant: bridge.Grant{From: 2000, Until: 2003}}, 0, new(counts))
 		takeAt(g, 2000, 1)
 		g.deadline.Store(deadline)
 		g.saturated.Store(true) // few check the clock
@@ -249,7 +250,7 @@ func TestWrongCounter(t *testing.T) {
 
 // TestContended: who adds alone never backs off, and who was followed by another does.
 func TestContended(t *testing.T) {
-	g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: 2000, Until: 2003}}, 0, new(counts))
+	g := newGenerator(define(t, 128), attachment{Grant: bridge.Grant{From: 2000, Until: 2003}}, 0, new(counts))
 	takeAt(g, 2000, 1)
 	for range 100 {
 		if slot, ok := g.reserve(); !ok || g.contended(slot) {
@@ -264,7 +265,7 @@ func TestContended(t *testing.T) {
 
 // TestIdleGeneratorHasNoTimer: some time after the last call the timer has ended.
 func TestIdleGeneratorHasNoTimer(t *testing.T) {
-	s, _, _ := steady(t, 128, Grant{From: 2000, Until: 1 << 40})
+	s, _, _ := steady(t, 128, bridge.Grant{From: 2000, Until: 1 << 40})
 	buffer := make([]ID, 1000)
 	for !s.now.Load().gen.saturated.Load() {
 		if _, err := s.Fill(t.Context(), buffer); err != nil {
@@ -295,7 +296,7 @@ func TestNewGeneratorKnowsThePace(t *testing.T) {
 		g.take(r, 1, -1, false)
 		return g.perMilli.Load()
 	}
-	attached := Attachment{Grant: Grant{From: 2000, Until: 1 << 40}}
+	attached := attachment{Grant: bridge.Grant{From: 2000, Until: 1 << 40}}
 	first := newGenerator(define(t, 128), attached, 0, new(counts))
 	if pace := look(first); pace != 0 {
 		t.Errorf("%d cycles a millisecond after one look", pace)
@@ -310,7 +311,7 @@ func TestNewGeneratorKnowsThePace(t *testing.T) {
 // TestLateReadingChangesNoBounds: a caller that waited for the lock while another one read the
 // clock takes its slot, and does not change the state of the present millisecond.
 func TestLateReadingChangesNoBounds(t *testing.T) {
-	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2100}}, 0, new(counts))
+	g := newGenerator(define(t, 8192), attachment{Grant: bridge.Grant{From: 2000, Until: 2100}}, 0, new(counts))
 	calibrated(g)
 	early := reading{now: 2000, lasts: time.Microsecond, cycles: cycles.Now()}
 	sooner := reading{now: 2001, lasts: time.Millisecond, cycles: early.cycles + 1}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 )
 
 // TestBoundsExcludeGaps: one goroutine reserves slots all the time while another one
@@ -17,11 +19,11 @@ func TestBoundsExcludeGaps(t *testing.T) {
 		t.Skip("needs two processors: the moment between two stores is seen from another one only")
 	}
 	const rounds, nodes = 20_000, 128
-	def, first, later := define(t, nodes), Grant{From: 2000, Until: 2001}, Grant{From: 2002, Until: 3000}
+	def, first, later := define(t, nodes), bridge.Grant{From: 2000, Until: 2001}, bridge.Grant{From: 2002, Until: 3000}
 	gap := int64(first.Until-1000) * def.layout.counters() // of the one millisecond between them
 	var current atomic.Pointer[generator]
 	renew := func() *generator {
-		g := newGenerator(def, Attachment{Grant: first}, 0, new(counts))
+		g := newGenerator(def, attachment{Grant: first}, 0, new(counts))
 		g.take(reading{now: 2000}, 1, -1, false)
 		g.next.Store(gap) // all of the first grant is used
 		current.Store(g)

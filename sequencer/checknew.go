@@ -13,11 +13,11 @@ const (
 	maxSecondsLike = 10_000_000_000
 )
 
-// CheckNew reports whether a sequencer may be created with this definition at now. It has more
+// checkNew reports whether a sequencer may be created with this definition at now. It has more
 // rules than [Define], which also reads the definitions of existing sequencers: besides the errors
-// of [Definition.CheckAt], it returns ErrInvalidConfig for a name that prints like another one (a
-// space at either end, a format or separator character), and for an epoch that looks like seconds.
-func (d Definition) CheckNew(now clustertime.Tick) error {
+// of checkAt, it returns ErrInvalidConfig for a name that prints like another one (a space at either
+// end, a format or separator character), and for an epoch that looks like seconds.
+func (d Definition) checkNew(now clustertime.Tick) error {
 	if fault := visible.Fault(d.name); fault != "" {
 		return failure.Errorf(ErrInvalidConfig, "sequencer: name %s %s: leave it out", excerpt(d.name), fault)
 	}
@@ -25,5 +25,5 @@ func (d Definition) CheckNew(now clustertime.Tick) error {
 		return failure.Errorf(ErrInvalidConfig, "sequencer %q: epoch %v: give it in milliseconds; %d looks like seconds",
 			d.name, d.epoch, ms)
 	}
-	return d.CheckAt(now)
+	return d.checkAt(now)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -36,13 +37,14 @@ func TestCheckNewRefusesNamesThatLookLikeOthers(t *testing.T) {
 			t.Errorf("Define(%q) = %v, so that a stored name cannot be read", name, err)
 			continue
 		}
-		if err := d.CheckNew(newAt); !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), part) {
+		err = attachment.CheckNew(d, newAt)
+		if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), part) {
 			t.Errorf("CheckNew of %q = %v, want ErrInvalidConfig with %q", name, err, part)
 		}
 	}
 	for _, name := range []string{"orders", "a b", "größe", "注文", "заказы", "shop/eu-1:orders", "🛒"} {
 		d, err := sequencer.Define(name, sequencer.Config{})
-		if err = errors.Join(err, d.CheckNew(newAt)); err != nil {
+		if err = errors.Join(err, attachment.CheckNew(d, newAt)); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -57,7 +59,7 @@ func TestCheckNewRefusesEpochsInSeconds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = d.CheckNew(newAt)
+			err = attachment.CheckNew(d, newAt)
 			if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "in milliseconds") ||
 				!strings.Contains(err.Error(), "looks like seconds") {
 				t.Errorf("layout %s: CheckNew with epoch %d = %v, want ErrInvalidConfig that speaks of seconds", name, ms, err)
@@ -66,7 +68,7 @@ func TestCheckNewRefusesEpochsInSeconds(t *testing.T) {
 	}
 	for _, ms := range []int64{0, 86_400_000, 10_000_000_000, 946_684_800_000, 1_767_225_600_000} {
 		d, err := sequencer.Define("orders", sequencer.Config{Epoch: epoch.UnixMilli(ms), Layout: layouts["longest"]})
-		if err = errors.Join(err, d.CheckNew(newAt)); err != nil {
+		if err = errors.Join(err, attachment.CheckNew(d, newAt)); err != nil {
 			t.Errorf("epoch %d: %v", ms, err)
 		}
 	}
@@ -77,7 +79,8 @@ func TestCheckNewChecksTheTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.CheckNew(newAt); !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "future") {
+	err = attachment.CheckNew(d, newAt)
+	if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "future") {
 		t.Errorf("CheckNew with an epoch in the future = %v", err)
 	}
 }

@@ -4,26 +4,20 @@ import (
 	"context"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// Control is the backend's side of a handle: it delivers renewals and events of the grid,
-// and reads the state that the grid needs. Users of a Sequencer do not need it.
-type Control struct{ s *Sequencer }
-
-// Handle returns the handle that the control belongs to.
-func (c *Control) Handle() *Sequencer { return c.s }
-
-// Ref returns the life that the handle is on.
-func (c *Control) Ref() Ref { return c.s.ref }
+// control is the backend's side of a handle. It implements bridge.Control.
+type control struct{ s *Sequencer }
 
 // Held returns the current attachment with its newest grant, false if none.
-func (c *Control) Held() (Attachment, bool) {
+func (c *control) Held() (attachment, bool) {
 	g := c.s.now.Load().gen
 	if g == nil {
-		return Attachment{}, false
+		return attachment{}, false
 	}
-	a := Attachment{ID: g.id, Node: g.node}
+	a := attachment{ID: g.id, Node: g.node}
 	if grants := g.rights.Load().grants; len(grants) > 0 {
 		a.Grant = grants[len(grants)-1]
 	}
@@ -32,7 +26,7 @@ func (c *Control) Held() (Attachment, bool) {
 
 // Renewed adds a grant to the attachment id. It does nothing if the handle has another attachment
 // or none: replies for a released attachment are ignored.
-func (c *Control) Renewed(id AttachmentID, g Grant) {
+func (c *control) Renewed(id bridge.ID, g bridge.Grant) {
 	if gen := c.s.now.Load().gen; gen != nil && gen.id == id {
 		gen.extend(g)
 	}
@@ -40,7 +34,7 @@ func (c *Control) Renewed(id AttachmentID, g Grant) {
 
 // Refuse records cause as the reason why the attachment id is not renewed: once its grants have
 // ended, calls return cause in place of waiting. A later grant clears it.
-func (c *Control) Refuse(id AttachmentID, cause error) {
+func (c *control) Refuse(id bridge.ID, cause error) {
 	if gen := c.s.now.Load().gen; gen != nil && gen.id == id {
 		gen.refuse(cause)
 	}
@@ -48,18 +42,18 @@ func (c *Control) Refuse(id AttachmentID, cause error) {
 
 // Destroy ends the handle because its life has ended. It returns the handle's release,
 // false if it had no logical node.
-func (c *Control) Destroy() (Release, bool) { return c.s.end(Destroyed, ErrDestroyed) }
+func (c *control) Destroy() (release, bool) { return c.s.end(Destroyed, ErrDestroyed) }
 
 // Close ends the handle because its member or client was closed. It returns the handle's
 // release, false if it had no logical node.
-func (c *Control) Close() (Release, bool) { return c.s.end(Detached, ErrClosed) }
+func (c *control) Close() (release, bool) { return c.s.end(Detached, ErrClosed) }
 
 // Fence ends the handle because another process has replaced this one: its calls return cause,
 // which matches ErrFenced. It returns the handle's release, false if it had no logical node.
-func (c *Control) Fence(cause error) (Release, bool) { return c.s.end(Detached, cause) }
+func (c *control) Fence(cause error) (release, bool) { return c.s.end(Detached, cause) }
 
 // Idle reports whether DetachWhenIdle requires a detach at cluster time now.
-func (c *Control) Idle(now clustertime.Tick) bool {
+func (c *control) Idle(now clustertime.Tick) bool {
 	limit := time.Duration(c.s.idle.Load())
 	g := c.s.now.Load().gen
 	if limit == 0 || g == nil || c.s.waitsOpen.Load() > 0 {
@@ -71,7 +65,7 @@ func (c *Control) Idle(now clustertime.Tick) bool {
 
 // LastUsed returns the largest timestamp taken under the attachment id, 0 if none was, or
 // if the handle holds another attachment or none.
-func (c *Control) LastUsed(id AttachmentID) clustertime.Tick {
+func (c *control) LastUsed(id bridge.ID) clustertime.Tick {
 	if g := c.s.now.Load().gen; g != nil && g.id == id {
 		return g.lastUsed()
 	}
@@ -79,7 +73,7 @@ func (c *Control) LastUsed(id AttachmentID) clustertime.Tick {
 }
 
 // Detaches reports whether DetachWhenIdle is set.
-func (c *Control) Detaches() bool { return c.s.idle.Load() > 0 }
+func (c *control) Detaches() bool { return c.s.idle.Load() > 0 }
 
 // DetachIdle releases the logical node; Next attaches again by itself.
-func (c *Control) DetachIdle(ctx context.Context) error { return c.s.detach(ctx, byIdle) }
+func (c *control) DetachIdle(ctx context.Context) error { return c.s.detach(ctx, byIdle) }

@@ -68,9 +68,10 @@ type Parts struct {
 }
 
 // Define returns the definition of a sequencer. The name has 1 to 255 bytes of valid UTF-8 without
-// control characters; new names have more rules ([Definition.CheckNew]). Define returns
+// control characters. A new name also has no space at either end, and no character that is invisible
+// or looks like a line break: members, clients and stores refuse to create one. Define returns
 // ErrInvalidConfig for a name, epoch, node count or layout outside its limits. It reads no clock;
-// [Definition.CheckAt] reports whether IDs can be issued now.
+// IDs can be issued from the epoch to [Definition.Exhausted].
 func Define(name string, cfg Config) (Definition, error) {
 	if err := checkName(name); err != nil {
 		return Definition{}, err
@@ -106,10 +107,10 @@ func checkName(name string) error {
 	return nil
 }
 
-// CheckAt reports whether the sequencer has IDs at now. It returns ErrInvalidConfig if the epoch is
+// checkAt reports whether the sequencer has IDs at now. It returns ErrInvalidConfig if the epoch is
 // later than now, and an error that matches both ErrInvalidConfig and ErrEpochExhausted if the last
 // ID's millisecond has passed.
-func (d Definition) CheckAt(now clustertime.Tick) error {
+func (d Definition) checkAt(now clustertime.Tick) error {
 	start := d.start()
 	switch {
 	case start > now:

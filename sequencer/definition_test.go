@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -130,13 +131,13 @@ func TestCheckAt(t *testing.T) {
 		{"largest time", math.MaxInt64, true, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := d.CheckAt(tc.now)
+			err := attachment.CheckNew(d, tc.now)
 			if errors.Is(err, sequencer.ErrInvalidConfig) != tc.invalid ||
 				errors.Is(err, sequencer.ErrEpochExhausted) != tc.exhausted {
-				t.Errorf("CheckAt(%d) = %v", tc.now, err)
+				t.Errorf("CheckNew(%d) = %v", tc.now, err)
 			}
 			if (err != nil) != tc.invalid {
-				t.Errorf("CheckAt(%d) = %v", tc.now, err)
+				t.Errorf("CheckNew(%d) = %v", tc.now, err)
 			}
 			if err != nil && (!strings.Contains(err.Error(), `"orders"`) ||
 				!strings.Contains(err.Error(), epoch.Twitter.String())) {
@@ -151,8 +152,8 @@ func TestExhausted(t *testing.T) {
 	if got, want := d.Exhausted(), time.Date(2060, time.November, 3, 19, 53, 47, 776_000_000, time.UTC); got != want {
 		t.Errorf("Exhausted() = %v, want %v", got, want)
 	}
-	if err := d.CheckAt(clustertime.TickOf(d.Exhausted()) - 1); err != nil {
-		t.Errorf("CheckAt just before Exhausted() = %v", err)
+	if err := attachment.CheckNew(d, clustertime.TickOf(d.Exhausted())-1); err != nil {
+		t.Errorf("CheckNew just before Exhausted() = %v", err)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/epoch"
-	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -36,17 +35,6 @@ func ExampleDefine_invalid() {
 	// Output:
 	// true
 	// sequencer: 10 nodes are fewer than 128: give 128 to 8192, or 0 for 8192
-}
-
-func ExampleDefinition_CheckAt() {
-	orders, err := sequencer.Define("orders", sequencer.Config{Epoch: epoch.Default})
-	if err != nil {
-		log.Fatal(err)
-	}
-	tooEarly := time.Date(2025, time.December, 31, 0, 0, 0, 0, time.UTC)
-	fmt.Println(orders.CheckAt(clustertime.TickOf(tooEarly)))
-	// Output:
-	// sequencer "orders": epoch 2026-01-01T00:00:00.000Z is in the future, it is now 2025-12-31T00:00:00.000Z; give an epoch in the past, or check the clocks
 }
 
 func ExampleDefinition_Decompose() {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
@@ -116,21 +117,21 @@ func (c *runningClock) Wait(ctx context.Context, until clustertime.Tick, wake <-
 // fakeBackend is a backend that returns attachments 1, 2, 3 ... and records its calls. A
 // field that is set answers instead.
 type fakeBackend struct {
-	grant   Grant
-	attach  func(Preference) (Attachment, error)
-	detach  func(Release) error
+	grant   bridge.Grant
+	attach  func(preference) (attachment, error)
+	detach  func(release) error
 	destroy func() error
 
 	mu       sync.Mutex
-	asked    []Preference
-	released []Release
+	asked    []preference
+	released []release
 	ended    int
 }
 
-func (h *fakeBackend) Attach(_ context.Context, _ Ref, p Preference) (Attachment, error) {
+func (h *fakeBackend) Attach(_ context.Context, p preference) (attachment, error) {
 	h.mu.Lock()
 	h.asked = append(h.asked, p)
-	a := Attachment{ID: numbered(len(h.asked)), Node: p.Node, Grant: h.grant}
+	a := attachment{ID: numbered(len(h.asked)), Node: p.Node, Grant: h.grant}
 	h.mu.Unlock()
 	if h.attach != nil {
 		return h.attach(p)
@@ -138,7 +139,7 @@ func (h *fakeBackend) Attach(_ context.Context, _ Ref, p Preference) (Attachment
 	return a, nil
 }
 
-func (h *fakeBackend) Detach(_ context.Context, _ Ref, rel Release) error {
+func (h *fakeBackend) Detach(_ context.Context, rel release) error {
 	h.mu.Lock()
 	h.released = append(h.released, rel)
 	h.mu.Unlock()
@@ -148,7 +149,7 @@ func (h *fakeBackend) Detach(_ context.Context, _ Ref, rel Release) error {
 	return nil
 }
 
-func (h *fakeBackend) Destroy(context.Context, Ref) error {
+func (h *fakeBackend) Destroy(context.Context) error {
 	h.mu.Lock()
 	h.ended++
 	h.mu.Unlock()
@@ -158,7 +159,7 @@ func (h *fakeBackend) Destroy(context.Context, Ref) error {
 	return nil
 }
 
-func numbered(n int) (id AttachmentID) {
+func numbered(n int) (id bridge.ID) {
 	copy(id[:], fmt.Sprint("attachment", n))
 	return id
 }
@@ -167,15 +168,15 @@ func numbered(n int) (id AttachmentID) {
 // epoch 1000, time stands at 2000, and the backend grants 2000 to 3000.
 type handle struct {
 	*Sequencer
-	control *Control
+	control *control
 	backend *fakeBackend
 	clock   *manualClock
 }
 
 func newHandle(t testing.TB) *handle {
-	h := &handle{backend: &fakeBackend{grant: Grant{From: 2000, Until: 3000}}, clock: newManualClock(2000)}
-	ref := Ref{Definition: define(t, 8192), Life: Life{1}}
-	h.Sequencer, h.control = New(ref, h.backend, h.clock)
+	h := &handle{backend: &fakeBackend{grant: bridge.Grant{From: 2000, Until: 3000}}, clock: newManualClock(2000)}
+	def := define(t, 8192)
+	h.Sequencer, h.control = newSequencer(def, bridge.Life{1}, h.backend, h.clock)
 	return h
 }
 

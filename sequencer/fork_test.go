@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 )
 
 // TestForkIssuesNothing: the child of a fork without exec has the handle of its parent, and
@@ -37,7 +39,8 @@ func forkAndCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := New(Ref{Definition: def}, &fakeBackend{grant: Grant{From: 0, Until: 1 << 41}}, hastyClock{started: time.Now()})
+	s, _ := newSequencer(def, bridge.Life{1}, &fakeBackend{grant: bridge.Grant{From: 0, Until: 1 << 41}},
+		hastyClock{started: time.Now()})
 	if err := s.AttachLogicalNode(t.Context()); err != nil {
 		t.Fatal(err)
 	}

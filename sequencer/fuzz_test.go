@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -118,14 +119,14 @@ func FuzzIdentityText(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var attachment sequencer.AttachmentID
-		var life sequencer.Life
-		err := attachment.UnmarshalText(text)
+		var id bridge.ID
+		var life bridge.Life
+		err := id.UnmarshalText(text)
 		if lifeErr := life.UnmarshalText(text); (err == nil) != (lifeErr == nil) {
 			t.Fatalf("%q: attachment ID %v, life %v", text, err, lifeErr)
 		}
-		if err == nil && (attachment.String() != string(text) || life.String() != string(text)) {
-			t.Errorf("%q is written as %v and %v", text, attachment, life)
+		if err == nil && (id.String() != string(text) || life.String() != string(text)) {
+			t.Errorf("%q is written as %v and %v", text, id, life)
 		}
 	})
 }

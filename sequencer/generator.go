@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/cycles"
 	"github.com/snowgrid/snowgrid/internal/fork"
@@ -31,7 +32,7 @@ type generator struct {
 	layout layout
 	line   line
 	epoch  clustertime.Tick // Unix ms
-	id     AttachmentID
+	id     bridge.ID
 	node   NodeID
 	start  int64 // the first slot this generator may issue
 	counts *counts
@@ -104,7 +105,7 @@ const (
 )
 
 // newGenerator starts a generator whose first ID has a timestamp above after.
-func newGenerator(def Definition, a Attachment, after clustertime.Tick, c *counts) *generator {
+func newGenerator(def Definition, a attachment, after clustertime.Tick, c *counts) *generator {
 	g := &generator{layout: def.layout, line: def.layout.line(a.Node), epoch: def.start(), id: a.ID,
 		node: a.Node, counts: c}
 	first := max(a.Grant.From, after+1, g.epoch)
@@ -124,7 +125,7 @@ type reading struct {
 }
 
 // read reads a clock.
-func read(c Clock) reading {
+func read(c bridge.Clock) reading {
 	r := reading{cycles: cycles.Now()}
 	r.now, r.lasts, r.mono = c.Read()
 	r.after = cycles.Now()
@@ -277,7 +278,7 @@ func (g *generator) fill(dst []ID, slot int64) {
 }
 
 // extend adds a grant and wakes all callers that wait for one.
-func (g *generator) extend(grant Grant) {
+func (g *generator) extend(grant bridge.Grant) {
 	for {
 		have := g.rights.Load()
 		more := have.with(grant, g.lastUsed())

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/cycles"
 )
@@ -30,7 +31,7 @@ type taker struct {
 	g      *generator
 	bits   int // of a counter
 	now    clustertime.Tick
-	held   []Grant
+	held   []bridge.Grant
 	last   int64
 	lastAt clustertime.Tick
 	looked clustertime.Tick // the time of the last look that found slots
@@ -136,17 +137,17 @@ func calibrated(g *generator) {
 // most, and then only while callers are faster than the slots.
 func TestGeneratorProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		first := Grant{From: 1000, Until: clustertime.Tick(1000 + rapid.Int64Range(0, 9).Draw(rt, "length"))}
+		first := bridge.Grant{From: 1000, Until: clustertime.Tick(1000 + rapid.Int64Range(0, 9).Draw(rt, "length"))}
 		bits := rapid.SampledFrom([]int{10, 13}).Draw(rt, "bits") // where each call checks the clock, and where few do
 		w := &taker{
-			g:    newGenerator(define(t, 1<<(23-bits)), Attachment{Node: 5, Grant: first}, 0, new(counts)),
-			bits: bits, now: 1000, held: []Grant{first}, last: -1, kept: -1, full: math.MinInt64 / 2,
+			g:    newGenerator(define(t, 1<<(23-bits)), attachment{Node: 5, Grant: first}, 0, new(counts)),
+			bits: bits, now: 1000, held: []bridge.Grant{first}, last: -1, kept: -1, full: math.MinInt64 / 2,
 		}
 		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
 			w.now += rapid.SampledFrom([]clustertime.Tick{0, 0, 0, 1, 1, 2, 7}).Draw(rt, "elapsed")
 			if rapid.IntRange(0, 7).Draw(rt, "renewed") == 0 {
 				from := max(w.now, w.held[len(w.held)-1].Until) + clustertime.Tick(rapid.Int64Range(-3, 5).Draw(rt, "from"))
-				more := Grant{From: from, Until: from + clustertime.Tick(rapid.Int64Range(0, 12).Draw(rt, "length"))}
+				more := bridge.Grant{From: from, Until: from + clustertime.Tick(rapid.Int64Range(0, 12).Draw(rt, "length"))}
 				w.held = append(w.held, more)
 				w.g.extend(more)
 			}
@@ -162,7 +163,7 @@ func TestGeneratorProperties(t *testing.T) {
 	})
 }
 
-func anyHolds(grants []Grant, at clustertime.Tick) bool {
+func anyHolds(grants []bridge.Grant, at clustertime.Tick) bool {
 	for _, g := range grants {
 		if g.Holds(at) {
 			return true
@@ -180,7 +181,7 @@ func TestAdjacentNodesShareNoID(t *testing.T) {
 			counters := 1 << 23 / nodes
 			seen := make(map[ID]bool, 2*counters)
 			for _, node := range []NodeID{NodeID(nodes - 2), NodeID(nodes - 1)} {
-				g := newGenerator(def, Attachment{Node: node, Grant: Grant{From: 1007, Until: 2000}}, 0, new(counts))
+				g := newGenerator(def, attachment{Node: node, Grant: bridge.Grant{From: 1007, Until: 2000}}, 0, new(counts))
 				for i := range counters + 3 {
 					now := clustertime.Tick(1007 + i/counters)
 					slot, _, _, out := takeAt(g, now, 1)
@@ -217,7 +218,7 @@ func TestTrail(t *testing.T) {
 		{1024, 50, 2050}, // so long that no caller was waiting
 		{1023, 2, 2002},  // not used up
 	} {
-		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
+		g := newGenerator(define(t, 8192), attachment{Grant: bridge.Grant{From: 1000, Until: 9000}}, 0, new(counts))
 		takeAt(g, 2000, c.use)
 		if c.use == 1024 {
 			takeAt(g, 2000, 1) // there is none left
@@ -240,7 +241,7 @@ func TestTrailLasts(t *testing.T) {
 		{768, false},
 		{100, false},
 	} {
-		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
+		g := newGenerator(define(t, 8192), attachment{Grant: bridge.Grant{From: 1000, Until: 9000}}, 0, new(counts))
 		takeAt(g, 2000, 1024)
 		takeAt(g, 2000, 1) // there is none left
 		var at, now clustertime.Tick
@@ -258,7 +259,7 @@ func TestTrailLasts(t *testing.T) {
 // TestWaitingCallerKeepsItsSlot: a caller that waits for the next millisecond has a slot of it, which no later
 // caller takes. No slot is kept of a millisecond after that.
 func TestWaitingCallerKeepsItsSlot(t *testing.T) {
-	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 2002}}, 0, new(counts))
+	g := newGenerator(define(t, 8192), attachment{Grant: bridge.Grant{From: 1000, Until: 2002}}, 0, new(counts))
 	wait := func(now clustertime.Tick, waits bool) int64 {
 		got := g.take(reading{now: now}, 1, -1, waits)
 		if got.out != aheadTime {
@@ -291,7 +292,7 @@ func TestWaitingCallerKeepsItsSlot(t *testing.T) {
 // when they run out, so that a stall of the machine makes no timestamp old.
 func TestFewSlotsAlwaysCheckTheClock(t *testing.T) {
 	for nodes, saturated := range map[int]bool{8192: false, 2048: false, 1024: true, 128: true} {
-		g := newGenerator(define(t, nodes), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
+		g := newGenerator(define(t, nodes), attachment{Grant: bridge.Grant{From: 1000, Until: 9000}}, 0, new(counts))
 		calibrated(g)
 		all := 1 << 23 / nodes
 		for now := clustertime.Tick(2000); now < 2010; now++ {
@@ -311,7 +312,7 @@ func TestFewSlotsAlwaysCheckTheClock(t *testing.T) {
 // may also have gone back, as that of another grid.
 func TestFailingCallersDoNotAdvanceSlots(t *testing.T) {
 	for now, out := range map[clustertime.Tick]outcome{2003: noGrant, 1999: aheadTime, 1500: noGrant} {
-		g := newGenerator(define(t, 1024), Attachment{Grant: Grant{From: 1999, Until: 2002}}, 0, new(counts))
+		g := newGenerator(define(t, 1024), attachment{Grant: bridge.Grant{From: 1999, Until: 2002}}, 0, new(counts))
 		takeAt(g, 2000, 8192)
 		takeAt(g, 2000, 1) // there is none left
 		late := reading{now: 2003, lasts: time.Millisecond, cycles: cycles.Now()}
@@ -338,9 +339,9 @@ func TestFailingCallersDoNotAdvanceSlots(t *testing.T) {
 // TestTrailSkipsGap: the trail reaches back behind a grant's end; the wait must
 // not be for a grant that is there.
 func TestTrailSkipsGap(t *testing.T) {
-	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2001}}, 0, new(counts))
+	g := newGenerator(define(t, 8192), attachment{Grant: bridge.Grant{From: 2000, Until: 2001}}, 0, new(counts))
 	takeAt(g, 2000, 1024)
-	g.extend(Grant{From: 2003, Until: 2010})
+	g.extend(bridge.Grant{From: 2003, Until: 2010})
 	for _, c := range []struct {
 		now, at clustertime.Tick
 		out     outcome
@@ -357,12 +358,12 @@ func TestNewAttachmentStartsAboveTheLast(t *testing.T) {
 	for _, c := range []struct{ from, after, want clustertime.Tick }{
 		{2000, 0, 2000}, {2000, 1999, 2000}, {2000, 2000, 2001}, {2000, 2500, 2501}, {10, 0, 1000},
 	} {
-		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: c.from, Until: 9000}}, c.after, new(counts))
+		g := newGenerator(define(t, 128), attachment{Grant: bridge.Grant{From: c.from, Until: 9000}}, c.after, new(counts))
 		if slot, _, at, out := takeAt(g, c.want, 1); out != taken || at != c.want || slot != int64(c.want-1000)<<16 {
 			t.Errorf("grant from %d after %d: slot %d at %d, outcome %d", c.from, c.after, slot, at, out)
 		}
 		if c.want > 1000 {
-			g = newGenerator(define(t, 128), Attachment{Grant: Grant{From: c.from, Until: 9000}}, c.after, new(counts))
+			g = newGenerator(define(t, 128), attachment{Grant: bridge.Grant{From: c.from, Until: 9000}}, c.after, new(counts))
 			if _, _, _, out := takeAt(g, c.want-1, 1); out == taken {
 				t.Errorf("grant from %d after %d: taken a millisecond early", c.from, c.after)
 			}
@@ -374,7 +375,7 @@ func TestNewAttachmentStartsAboveTheLast(t *testing.T) {
 // however late it is.
 func TestEpochEnds(t *testing.T) {
 	end := clustertime.Tick(1000 + 1<<40)
-	g := newGenerator(define(t, 8192), Attachment{Node: 8191, Grant: Grant{From: end - 10, Until: end + 100}}, 0,
+	g := newGenerator(define(t, 8192), attachment{Node: 8191, Grant: bridge.Grant{From: end - 10, Until: end + 100}}, 0,
 		new(counts))
 	slot, k, at, out := takeAt(g, end-1, 5000)
 	if out != taken || at != end-1 || k != 1024 || g.expand(slot+1023) != maxID {
@@ -386,7 +387,7 @@ func TestEpochEnds(t *testing.T) {
 		}
 	}
 	for _, from := range []clustertime.Tick{end, end + 1<<47} {
-		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: from, Until: from + 10}}, from, new(counts))
+		g := newGenerator(define(t, 128), attachment{Grant: bridge.Grant{From: from, Until: from + 10}}, from, new(counts))
 		if _, _, _, out := takeAt(g, from+1, 1); out != exhausted {
 			t.Errorf("granted from %d: outcome %d", from, out)
 		}
@@ -395,19 +396,19 @@ func TestEpochEnds(t *testing.T) {
 
 // TestStoppedGeneratorIgnoresGrants: a grant that arrives late does not revive a generator.
 func TestStoppedGeneratorIgnoresGrants(t *testing.T) {
-	g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: 1000, Until: 2000}}, 0, new(counts))
+	g := newGenerator(define(t, 128), attachment{Grant: bridge.Grant{From: 1000, Until: 2000}}, 0, new(counts))
 	for range 2 {
 		if used := g.stop(); used != 0 {
 			t.Errorf("unused, and %d is the last used", used)
 		}
 	}
-	g = newGenerator(define(t, 128), Attachment{Grant: Grant{From: 1000, Until: 2000}}, 0, new(counts))
+	g = newGenerator(define(t, 128), attachment{Grant: bridge.Grant{From: 1000, Until: 2000}}, 0, new(counts))
 	takeAt(g, 1500, 1)
 	for range 2 {
 		if used := g.stop(); used != 1500 {
 			t.Errorf("last used %d", used)
 		}
-		g.extend(Grant{From: 1500, Until: 3000})
+		g.extend(bridge.Grant{From: 1500, Until: 3000})
 		g.wake()
 		if _, _, _, out := takeAt(g, 1600, 1); out != stopped {
 			t.Errorf("outcome %d", out)
@@ -418,7 +419,7 @@ func TestStoppedGeneratorIgnoresGrants(t *testing.T) {
 // TestFillExpands: a batch has the IDs of its slots one by one, also across the end of a
 // millisecond.
 func TestFillExpands(t *testing.T) {
-	g := newGenerator(define(t, 8192), Attachment{Node: 77, Grant: Grant{From: 2000, Until: 2100}}, 0, new(counts))
+	g := newGenerator(define(t, 8192), attachment{Node: 77, Grant: bridge.Grant{From: 2000, Until: 2100}}, 0, new(counts))
 	for _, first := range []int64{0, 1, 1023, 1024, 5000} {
 		dst := make([]ID, 2500)
 		g.fill(dst, first)

@@ -1,26 +1,15 @@
 package sequencer
 
-import "github.com/snowgrid/snowgrid/internal/clustertime"
-
-// Grant is the right to use one logical node's timestamps From <= t < Until,
-// both Unix milliseconds. A grant belongs to one attachment; the grid never
-// gives overlapping grants of one logical node to two attachments.
-type Grant struct {
-	From  clustertime.Tick `json:"from"`
-	Until clustertime.Tick `json:"until"`
-}
-
-// Empty reports whether no timestamp lies inside the grant.
-func (g Grant) Empty() bool { return g.Until <= g.From }
-
-// Holds reports whether timestamp t lies inside the grant.
-func (g Grant) Holds(t clustertime.Tick) bool { return g.From <= t && t < g.Until }
+import (
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+)
 
 // rights are all grants that one attachment received: disjoint, not touching, in ascending
 // order, immutable. The gap between two grants must not be used, since it may belong to
 // another attachment.
 type rights struct {
-	grants []Grant
+	grants []bridge.Grant
 	// replaced is closed when a newer rights value takes this one's place or
 	// the generator was stopped; callers that wait for a grant wait on it.
 	replaced chan struct{}
@@ -29,7 +18,7 @@ type rights struct {
 }
 
 // newRights returns rights with these grants.
-func newRights(grants []Grant) *rights {
+func newRights(grants []bridge.Grant) *rights {
 	return &rights{grants: grants, replaced: make(chan struct{})}
 }
 
@@ -37,13 +26,13 @@ func newRights(grants []Grant) *rights {
 func (r *rights) hold(t clustertime.Tick) bool { return !r.around(t).Empty() }
 
 // around returns the grant that holds timestamp t, or an empty one.
-func (r *rights) around(t clustertime.Tick) Grant {
+func (r *rights) around(t clustertime.Tick) bridge.Grant {
 	for _, g := range r.grants {
 		if g.Holds(t) {
 			return g
 		}
 	}
-	return Grant{}
+	return bridge.Grant{}
 }
 
 // after returns the first timestamp above t that lies inside a grant.
@@ -75,11 +64,11 @@ func (r *rights) until() clustertime.Tick {
 
 // with returns rights with g added, without the grants that end at or below used, which are no
 // longer needed.
-func (r *rights) with(g Grant, used clustertime.Tick) *rights {
+func (r *rights) with(g bridge.Grant, used clustertime.Tick) *rights {
 	if g.Empty() {
 		return r
 	}
-	merged := make([]Grant, 0, len(r.grants)+1)
+	merged := make([]bridge.Grant, 0, len(r.grants)+1)
 	placed := false
 	for _, have := range r.grants {
 		switch {
@@ -93,7 +82,7 @@ func (r *rights) with(g Grant, used clustertime.Tick) *rights {
 			}
 			merged = append(merged, have)
 		default:
-			g = Grant{From: min(g.From, have.From), Until: max(g.Until, have.Until)}
+			g = bridge.Grant{From: min(g.From, have.From), Until: max(g.Until, have.Until)}
 		}
 	}
 	if !placed {

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
@@ -15,7 +16,7 @@ func TestRightsAreTheUnion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, set, used := newRights(nil), map[clustertime.Tick]bool{}, clustertime.Tick(0)
 		for range rapid.IntRange(1, 12).Draw(t, "grants") {
-			g := Grant{From: clustertime.Tick(rapid.Int64Range(0, 30).Draw(t, "from"))}
+			g := bridge.Grant{From: clustertime.Tick(rapid.Int64Range(0, 30).Draw(t, "from"))}
 			g.Until = g.From + clustertime.Tick(rapid.Int64Range(-2, 8).Draw(t, "length"))
 			used = max(used, clustertime.Tick(rapid.Int64Range(0, 30).Draw(t, "used")))
 			before := slices.Clone(r.grants)

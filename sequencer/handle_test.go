@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
@@ -80,7 +81,7 @@ func TestStates(t *testing.T) {
 func TestFailedAttachLeavesDetached(t *testing.T) {
 	h := newHandle(t)
 	for _, fault := range []error{ErrNoFreeNode, ErrUnavailable} {
-		h.backend.attach = func(Preference) (Attachment, error) { return Attachment{}, fault }
+		h.backend.attach = func(preference) (attachment, error) { return attachment{}, fault }
 		is(t, "attach", h.AttachLogicalNode(t.Context()), fault)
 		_, err := h.Next(t.Context())
 		is(t, "next", err, ErrDetached)
@@ -91,7 +92,7 @@ func TestFailedAttachLeavesDetached(t *testing.T) {
 	h.backend.attach = nil
 	is(t, "attach", h.AttachLogicalNode(t.Context()), nil)
 	_ = h.DetachLogicalNode(t.Context())
-	h.backend.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrDestroyed }
+	h.backend.attach = func(preference) (attachment, error) { return attachment{}, ErrDestroyed }
 	is(t, "attach", h.AttachLogicalNode(t.Context()), ErrDestroyed)
 	if h.State() != Destroyed {
 		t.Errorf("%v", h.State())
@@ -101,7 +102,7 @@ func TestFailedAttachLeavesDetached(t *testing.T) {
 // TestFailedDetachDetaches: the node is given up whatever the backend answers.
 func TestFailedDetachDetaches(t *testing.T) {
 	h := attachedHandle(t)
-	h.backend.detach = func(Release) error { return ErrUnavailable }
+	h.backend.detach = func(release) error { return ErrUnavailable }
 	is(t, "detach", h.DetachLogicalNode(t.Context()), ErrUnavailable)
 	is(t, "detach", h.DetachLogicalNode(t.Context()), ErrDetached)
 	if h.State() != Detached || len(h.backend.released) != 1 {
@@ -129,18 +130,18 @@ func TestFailedDestroyChangesNothing(t *testing.T) {
 // TestEndDuringAttach: the handle ends permanently while an attach is in progress.
 func TestEndDuringAttach(t *testing.T) {
 	h := newHandle(t)
-	h.backend.attach = func(Preference) (Attachment, error) {
+	h.backend.attach = func(preference) (attachment, error) {
 		h.control.Close()
-		return Attachment{ID: numbered(1), Grant: h.backend.grant}, nil
+		return attachment{ID: numbered(1), Grant: h.backend.grant}, nil
 	}
 	is(t, "attach", h.AttachLogicalNode(t.Context()), ErrClosed)
 	if a, held := h.control.Held(); held || h.State() != Detached {
 		t.Errorf("%v, %v", a, h.State())
 	}
 	h = attachedHandle(t)
-	h.backend.attach = func(Preference) (Attachment, error) {
+	h.backend.attach = func(preference) (attachment, error) {
 		h.control.Destroy()
-		return Attachment{ID: numbered(2), Grant: h.backend.grant}, nil
+		return attachment{ID: numbered(2), Grant: h.backend.grant}, nil
 	}
 	is(t, "replace", h.control.Replace(t.Context(), numbered(1)), ErrDestroyed)
 	if a, held := h.control.Held(); held || h.State() != Destroyed {
@@ -156,26 +157,26 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the first attach prefers %v", got)
 	}
 	is(t, "detach", h.DetachLogicalNode(t.Context()), nil)
-	if got := h.backend.released[0]; got != (Release{ID: numbered(1)}) {
+	if got := h.backend.released[0]; got != (release{ID: numbered(1)}) {
 		t.Errorf("unused: %v", got)
 	}
-	h.backend.attach = func(p Preference) (Attachment, error) {
-		return Attachment{ID: numbered(2), Node: 7, Grant: Grant{From: 1500, Until: 3000}}, nil
+	h.backend.attach = func(p preference) (attachment, error) {
+		return attachment{ID: numbered(2), Node: 7, Grant: bridge.Grant{From: 1500, Until: 3000}}, nil
 	}
 	_ = h.AttachLogicalNode(t.Context())
 	h.clock.set(2100)
 	h.next(t)
 	h.clock.set(2200)
 	_ = h.control.DetachIdle(t.Context())
-	if got := h.backend.released[1]; got != (Release{ID: numbered(2), Node: 7, LastUsed: 2100}) {
+	if got := h.backend.released[1]; got != (release{ID: numbered(2), Node: 7, LastUsed: 2100}) {
 		t.Errorf("used up to 2100: %v", got)
 	}
 	h.clock.set(2100)
 	_ = h.AttachLogicalNode(t.Context())
-	if got := h.backend.asked[2]; got != (Preference{Node: 7}) {
+	if got := h.backend.asked[2]; got != (preference{Node: 7}) {
 		t.Errorf("the next attach prefers %v", got)
 	}
-	if rel, held := h.control.Close(); !held || rel != (Release{ID: numbered(2), Node: 7}) {
+	if rel, held := h.control.Close(); !held || rel != (release{ID: numbered(2), Node: 7}) {
 		t.Errorf("unused since: %v, %v", rel, held)
 	}
 	if rel, held := h.control.Close(); held {
@@ -230,14 +231,14 @@ func ended(t testing.TB) context.Context {
 func TestAnswersForEarlierAttachmentsAreIgnored(t *testing.T) {
 	h := attachedHandle(t)
 	_ = h.DetachLogicalNode(t.Context())
-	h.control.Renewed(numbered(1), Grant{From: 2000, Until: 9000})
+	h.control.Renewed(numbered(1), bridge.Grant{From: 2000, Until: 9000})
 	_ = h.AttachLogicalNode(t.Context())
-	h.control.Renewed(numbered(1), Grant{From: 2000, Until: 9000})
+	h.control.Renewed(numbered(1), bridge.Grant{From: 2000, Until: 9000})
 	is(t, "replace", h.control.Replace(t.Context(), numbered(1)), nil)
 	if a, _ := h.control.Held(); a.ID != numbered(2) || a.Grant != h.backend.grant || len(h.backend.asked) != 2 {
 		t.Errorf("%v is held after %d attaches", a, len(h.backend.asked))
 	}
-	h.control.Renewed(numbered(2), Grant{From: 2000, Until: 9000})
+	h.control.Renewed(numbered(2), bridge.Grant{From: 2000, Until: 9000})
 	if a, _ := h.control.Held(); a.Grant.Until != 9000 {
 		t.Errorf("%v is held", a)
 	}
@@ -263,15 +264,15 @@ func TestReleaseDuringNextIssuesNoID(t *testing.T) {
 	} {
 		h := attachedHandle(t)
 		h.next(t)
-		h.backend.attach = func(Preference) (Attachment, error) {
-			return Attachment{ID: numbered(2), Node: 9, Grant: h.backend.grant}, nil
+		h.backend.attach = func(preference) (attachment, error) {
+			return attachment{ID: numbered(2), Node: 9, Grant: h.backend.grant}, nil
 		}
 		h.clock.set(2100)
 		now := h.clock.reads.Load() + 1
 		h.clock.onRead = func(n int64) {
 			if n == now {
 				c.giveUp(h)
-				h.control.Renewed(numbered(1), Grant{From: 2000, Until: 9000})
+				h.control.Renewed(numbered(1), bridge.Grant{From: 2000, Until: 9000})
 			}
 		}
 		id, err := h.Next(t.Context())
@@ -327,7 +328,7 @@ func TestLastUsed(t *testing.T) {
 	if used := h.control.LastUsed(a.ID); used != 2040 {
 		t.Errorf("used %d, not 2040", used)
 	}
-	if used := h.control.LastUsed(AttachmentID{9}); used != 0 {
+	if used := h.control.LastUsed(bridge.ID{9}); used != 0 {
 		t.Errorf("another attachment used %d", used)
 	}
 }
@@ -377,7 +378,7 @@ func TestFill(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 	h.clock.set(1000 + 1<<40)
-	h.control.Renewed(numbered(1), Grant{From: 2000, Until: 1 << 41})
+	h.control.Renewed(numbered(1), bridge.Grant{From: 2000, Until: 1 << 41})
 	n, err = h.Fill(t.Context(), dst)
 	is(t, "fill", err, ErrEpochExhausted)
 	_, err = h.Next(t.Context())
@@ -390,7 +391,8 @@ func TestFill(t *testing.T) {
 func TestNextDoesNotAllocate(t *testing.T) {
 	clock := &runningClock{}
 	clock.now.Store(2000)
-	s, _ := New(Ref{Definition: define(t, 8192)}, &fakeBackend{grant: Grant{From: 2000, Until: 1 << 40}}, clock)
+	s, _ := newSequencer(define(t, 8192), bridge.Life{1},
+		&fakeBackend{grant: bridge.Grant{From: 2000, Until: 1 << 40}}, clock)
 	if err := s.AttachLogicalNode(t.Context()); err != nil {
 		t.Fatal(err)
 	}

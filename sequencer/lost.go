@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
@@ -14,7 +15,7 @@ import (
 
 // Lost reports whether the handle still needs a logical node to replace attachment id, whose node
 // the grid gave to another holder.
-func (c *Control) Lost(id AttachmentID) bool {
+func (c *control) Lost(id bridge.ID) bool {
 	t := c.s.now.Load()
 	return t.gen != nil && t.gen.id == id || t.lost != nil
 }
@@ -22,7 +23,7 @@ func (c *Control) Lost(id AttachmentID) bool {
 // Replace tries once to get an attachment in place of id, whose logical node the grid gave to
 // another holder. The grants of id stay usable until the new attachment is installed. After a
 // failure, Next returns the reason.
-func (c *Control) Replace(ctx context.Context, id AttachmentID) error {
+func (c *control) Replace(ctx context.Context, id bridge.ID) error {
 	s := c.s
 	if err := s.takeTurn(ctx); err != nil {
 		return err
@@ -31,7 +32,7 @@ func (c *Control) Replace(ctx context.Context, id AttachmentID) error {
 	if !c.Lost(id) {
 		return nil
 	}
-	a, err := s.backend.Attach(ctx, s.ref, s.now.Load().node)
+	a, err := s.backend.Attach(ctx, s.now.Load().node)
 	if err != nil {
 		s.stillLost(err)
 		return s.ended(err)
@@ -42,7 +43,7 @@ func (c *Control) Replace(ctx context.Context, id AttachmentID) error {
 // ReplaceAtEnd is Replace for a backend that renews attachments before a handle has them: the new
 // attachment replaces id when its own grant has begun, or the grants of id have ended. Until then,
 // or until ctx ends, the handle uses up the grants of id.
-func (c *Control) ReplaceAtEnd(ctx context.Context, id AttachmentID) error {
+func (c *control) ReplaceAtEnd(ctx context.Context, id bridge.ID) error {
 	s := c.s
 	if err := s.takeTurn(ctx); err != nil {
 		return err
@@ -51,7 +52,7 @@ func (c *Control) ReplaceAtEnd(ctx context.Context, id AttachmentID) error {
 		s.giveTurn()
 		return nil
 	}
-	a, err := s.backend.Attach(ctx, s.ref, s.now.Load().node)
+	a, err := s.backend.Attach(ctx, s.now.Load().node)
 	s.giveTurn() // let a caller detach the handle without waiting
 	if err != nil {
 		s.stillLost(err)
@@ -74,7 +75,7 @@ func (c *Control) ReplaceAtEnd(ctx context.Context, id AttachmentID) error {
 	}
 	defer s.giveTurn()
 	if !c.Lost(id) {
-		return s.ended(s.backend.Detach(unbound, s.ref, Release{ID: a.ID, Node: a.Node}))
+		return s.ended(s.backend.Detach(unbound, release{ID: a.ID, Node: a.Node}))
 	}
 	return s.install(a)
 }
@@ -82,7 +83,7 @@ func (c *Control) ReplaceAtEnd(ctx context.Context, id AttachmentID) error {
 // Lapse detaches the handle if its attachment is id, whose logical node the grid has given to
 // another holder, and all grants of id have ended. It returns the end of the last grant, or false
 // if id is not the handle's attachment.
-func (c *Control) Lapse(id AttachmentID) (until clustertime.Tick, held bool) {
+func (c *control) Lapse(id bridge.ID) (until clustertime.Tick, held bool) {
 	s := c.s
 	for {
 		t := s.now.Load()

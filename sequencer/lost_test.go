@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
@@ -15,8 +16,8 @@ import (
 func lostHandle(t *testing.T) *handle {
 	t.Helper()
 	h := attachedHandle(t)
-	h.backend.attach = func(Preference) (Attachment, error) {
-		return Attachment{}, errors.Join(errors.New("all 128 are attached"), ErrNoFreeNode)
+	h.backend.attach = func(preference) (attachment, error) {
+		return attachment{}, errors.Join(errors.New("all 128 are attached"), ErrNoFreeNode)
 	}
 	is(t, "replace", h.control.Replace(t.Context(), numbered(1)), ErrNoFreeNode)
 	return h
@@ -33,8 +34,8 @@ func (h *handle) lapse(t *testing.T) {
 
 // found has the backend give the attachment with a number, on node 9, from a time on.
 func (h *handle) found(n int, from clustertime.Tick) {
-	h.backend.attach = func(Preference) (Attachment, error) {
-		return Attachment{ID: numbered(n), Node: 9, Grant: Grant{From: from, Until: 9000}}, nil
+	h.backend.attach = func(preference) (attachment, error) {
+		return attachment{ID: numbered(n), Node: 9, Grant: bridge.Grant{From: from, Until: 9000}}, nil
 	}
 }
 
@@ -54,7 +55,7 @@ func TestLostNodeIsUsableUntilItsGrantsEnd(t *testing.T) {
 			t.Errorf("at %d it is %v with node %d, %v", now, h.State(), node, held)
 		}
 	}
-	h.control.Renewed(numbered(1), Grant{From: 2000, Until: 3100}) // an answer from before the loss
+	h.control.Renewed(numbered(1), bridge.Grant{From: 2000, Until: 3100}) // an answer from before the loss
 	h.clock.set(3000)
 	if until, held := h.control.Lapse(numbered(1)); until != 3100 || !held {
 		t.Errorf("after a late answer it lasts until %d, %v", until, held)
@@ -110,8 +111,8 @@ func TestNextWaitsForALostNodesReplacement(t *testing.T) {
 		if n, err := h.Fill(ended(t), make([]ID, 5)); n != 0 || !errors.Is(err, ErrNoFreeNode) {
 			t.Errorf("fill: %d, %v", n, err)
 		}
-		h.backend.attach = func(Preference) (Attachment, error) {
-			return Attachment{}, errors.Join(ErrUnavailable, context.DeadlineExceeded)
+		h.backend.attach = func(preference) (attachment, error) {
+			return attachment{}, errors.Join(ErrUnavailable, context.DeadlineExceeded)
 		}
 		is(t, "replace", h.control.Replace(t.Context(), numbered(1)), ErrUnavailable)
 		_, err = h.Next(ended(t))
@@ -149,7 +150,7 @@ func TestLostNodeIsGivenUp(t *testing.T) {
 			is(t, "attach", h.AttachLogicalNode(t.Context()), nil)
 		}, nil},
 		"replaced by a destroyed life": {func(t *testing.T, h *handle) {
-			h.backend.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrDestroyed }
+			h.backend.attach = func(preference) (attachment, error) { return attachment{}, ErrDestroyed }
 			is(t, "replace", h.control.Replace(t.Context(), numbered(1)), ErrDestroyed)
 		}, ErrDestroyed},
 	} {
@@ -204,7 +205,7 @@ func TestLostStripes(t *testing.T) {
 			}
 		}
 		lose(0)
-		s.handles[1].control.Renewed(s.handles[1].now.Load().gen.id, Grant{From: 2000, Until: 4000})
+		s.handles[1].control.Renewed(s.handles[1].now.Load().gen.id, bridge.Grant{From: 2000, Until: 4000})
 		if _, err := s.Next(t.Context()); err != nil || s.State() != Attached || len(s.LogicalNodes()) != 1 {
 			t.Fatalf("with one stripe left: %v, %v", s.State(), err)
 		}
@@ -246,8 +247,8 @@ func TestLapseUnderLoad(t *testing.T) {
 		if until, held := s.control.Lapse(numbered(1)); held {
 			t.Fatalf("it lasts until %d", until)
 		}
-		s.backend.attach = func(Preference) (Attachment, error) {
-			return Attachment{ID: numbered(2), Node: 9, Grant: Grant{From: 2000, Until: end + 900}}, nil
+		s.backend.attach = func(preference) (attachment, error) {
+			return attachment{ID: numbered(2), Node: 9, Grant: bridge.Grant{From: 2000, Until: end + 900}}, nil
 		}
 		is(t, "replace", s.control.Replace(t.Context(), numbered(1)), nil)
 		synctest.Wait() // until all is used

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -184,10 +185,10 @@ func TestParseLayout(t *testing.T) {
 // A small sequencer keeps half of its nodes from one process.
 func TestCheckStripesOfASmallLayout(t *testing.T) {
 	d := define(t, "tweets", sequencer.Config{Layout: sequencer.Twitter(), Nodes: 16})
-	if err := d.CheckStripes(8); err != nil {
+	if err := attachment.CheckStripes(d, 8); err != nil {
 		t.Error(err)
 	}
-	if err := d.CheckStripes(9); !errors.Is(err, sequencer.ErrInvalidConfig) ||
+	if err := attachment.CheckStripes(d, 9); !errors.Is(err, sequencer.ErrInvalidConfig) ||
 		!strings.Contains(err.Error(), "1 to "+strconv.Itoa(8)) {
 		t.Errorf("9 stripes of 16 nodes: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
@@ -17,7 +18,7 @@ const callers = 8
 // Each reservation has a timestamp of its own, so one that comes too late shows.
 type storm struct {
 	*Sequencer
-	control *Control
+	control *control
 	backend *fakeBackend
 	clock   *runningClock
 	ids     [callers][]ID
@@ -27,9 +28,9 @@ type storm struct {
 
 // newStorm returns a storm once every caller has issued IDs.
 func newStorm(t *testing.T) *storm {
-	s := &storm{backend: &fakeBackend{grant: Grant{From: 2000, Until: 1 << 40}}, clock: &runningClock{}}
+	s := &storm{backend: &fakeBackend{grant: bridge.Grant{From: 2000, Until: 1 << 40}}, clock: &runningClock{}}
 	s.clock.now.Store(2000)
-	s.Sequencer, s.control = New(Ref{Definition: define(t, 8192)}, s.backend, s.clock)
+	s.Sequencer, s.control = newSequencer(define(t, 8192), bridge.Life{1}, s.backend, s.clock)
 	if err := s.AttachLogicalNode(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -110,18 +111,18 @@ func rounds(t *testing.T, n int, f func(t *testing.T)) {
 // caller has an ID above the reported last timestamp, and the reported one was used.
 func TestReleaseReportsTheLastUsedTimestamp(t *testing.T) {
 	for name, c := range map[string]struct {
-		end  func(t *testing.T, s *storm) Release
+		end  func(t *testing.T, s *storm) release
 		want error
 	}{
-		"detach": {func(t *testing.T, s *storm) Release {
+		"detach": {func(t *testing.T, s *storm) release {
 			is(t, "detach", s.DetachLogicalNode(t.Context()), nil)
 			return s.backend.released[0]
 		}, ErrDetached},
-		"close": {func(t *testing.T, s *storm) Release {
+		"close": {func(t *testing.T, s *storm) release {
 			rel, _ := s.control.Close()
 			return rel
 		}, ErrClosed},
-		"destroy": {func(t *testing.T, s *storm) Release {
+		"destroy": {func(t *testing.T, s *storm) release {
 			rel, _ := s.control.Destroy()
 			return rel
 		}, ErrDestroyed},
@@ -130,7 +131,7 @@ func TestReleaseReportsTheLastUsedTimestamp(t *testing.T) {
 			rounds(t, 100, func(t *testing.T) {
 				s := newStorm(t)
 				rel := c.end(t, s)
-				s.control.Renewed(rel.ID, Grant{From: 2000, Until: 1 << 41})
+				s.control.Renewed(rel.ID, bridge.Grant{From: 2000, Until: 1 << 41})
 				s.check(t, c.want)
 				if _, high := s.span(0); rel.LastUsed != high {
 					t.Fatalf("said to have used %d, an ID is at %d", rel.LastUsed, high)
@@ -145,8 +146,8 @@ func TestReleaseReportsTheLastUsedTimestamp(t *testing.T) {
 func TestReplaceKeepsNodesApart(t *testing.T) {
 	rounds(t, 100, func(t *testing.T) {
 		s := newStorm(t)
-		s.backend.attach = func(Preference) (Attachment, error) {
-			return Attachment{ID: numbered(2), Node: 9, Grant: s.backend.grant}, nil
+		s.backend.attach = func(preference) (attachment, error) {
+			return attachment{ID: numbered(2), Node: 9, Grant: s.backend.grant}, nil
 		}
 		is(t, "replace", s.control.Replace(t.Context(), numbered(1)), nil)
 		for range 10 {
@@ -200,7 +201,7 @@ func TestConcurrentEnds(t *testing.T) {
 func TestNoWakeupIsLost(t *testing.T) {
 	rounds(t, 20, func(t *testing.T) {
 		h := newHandle(t)
-		h.backend.grant = Grant{From: 2000, Until: 2001}
+		h.backend.grant = bridge.Grant{From: 2000, Until: 2001}
 		if err := h.AttachLogicalNode(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +218,7 @@ func TestNoWakeupIsLost(t *testing.T) {
 		}
 		for step := range clustertime.Tick(steps) {
 			h.clock.set(2000 + 2*step)
-			h.control.Renewed(numbered(1), Grant{From: 2000 + 2*step, Until: 2001 + 2*step})
+			h.control.Renewed(numbered(1), bridge.Grant{From: 2000 + 2*step, Until: 2001 + 2*step})
 		}
 		all.Wait()
 		if st := h.Stats(); st.IDs != callers*steps || st.WaitingNow != 0 {
@@ -231,7 +232,7 @@ func TestNoWakeupIsLost(t *testing.T) {
 func TestTakesAreDistinct(t *testing.T) {
 	def := define(t, 128)
 	for range 5 {
-		g := newGenerator(def, Attachment{Grant: Grant{From: 2000, Until: 3000}}, 0, new(counts))
+		g := newGenerator(def, attachment{Grant: bridge.Grant{From: 2000, Until: 3000}}, 0, new(counts))
 		var times [1 << 16]atomic.Int32
 		var all sync.WaitGroup
 		for i := range callers {
@@ -261,7 +262,7 @@ func TestTakesAreDistinct(t *testing.T) {
 // nothing taken after.
 func TestStopReturnsTheLastTimestamp(t *testing.T) {
 	for range 2000 {
-		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: 2000, Until: 1 << 40}}, 0, new(counts))
+		g := newGenerator(define(t, 128), attachment{Grant: bridge.Grant{From: 2000, Until: 1 << 40}}, 0, new(counts))
 		var now, begun atomic.Int64
 		now.Store(2000)
 		var highest [2]clustertime.Tick

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 )
 
 // TestRefusedRenewal: a handle whose renewals are refused uses what it was granted; then its
@@ -29,7 +31,7 @@ func TestRefusedRenewal(t *testing.T) {
 		if n, err := h.Fill(ctx, make([]ID, 3)); n != 0 || !errors.Is(err, cause) {
 			t.Errorf("Fill after the grant: %d, %v", n, err)
 		}
-		h.control.Renewed(numbered(1), Grant{From: 3100, Until: 4000})
+		h.control.Renewed(numbered(1), bridge.Grant{From: 3100, Until: 4000})
 		waiting = h.goNext(ctx)
 		waits(t, waiting) // for the beginning of the grant
 		h.clock.set(3100)
@@ -40,7 +42,7 @@ func TestRefusedRenewal(t *testing.T) {
 		if _, err := h.Next(ctx); err != nil {
 			t.Errorf("within the grant: %v", err)
 		}
-		h.control.Renewed(numbered(1), Grant{From: 5000, Until: 6000})
+		h.control.Renewed(numbered(1), bridge.Grant{From: 5000, Until: 6000})
 		h.control.Refuse(numbered(1), cause)
 		h.clock.set(4500)
 		waiting = h.goNext(ctx)
@@ -66,7 +68,7 @@ func TestRefusedStripes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("denied")
 		a, b := attachedHandle(t), attachedHandle(t)
-		s, err := NewStriped([]*Sequencer{a.Sequencer, b.Sequencer}, nil)
+		s, err := newStripedOver([]*Sequencer{a.Sequencer, b.Sequencer}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +76,7 @@ func TestRefusedStripes(t *testing.T) {
 			h.clock.set(3000)
 		}
 		a.control.Refuse(numbered(1), cause)
-		b.control.Renewed(numbered(1), Grant{From: 3000, Until: 4000})
+		b.control.Renewed(numbered(1), bridge.Grant{From: 3000, Until: 4000})
 		for range 4 {
 			if _, err := s.Next(t.Context()); err != nil {
 				t.Fatalf("one of two is refused: %v", err)

@@ -15,7 +15,7 @@
 // # Why IDs are unique
 //
 // A handle generates IDs only for a logical node that the grid has attached to
-// it, and only for timestamps inside the [Grant] it was given. The grid never gives
+// it, and only for timestamps inside the grant it was given, a span of time. The grid never gives
 // overlapping grants of one logical node to two attachments (package partition).
 // Since every ID carries its timestamp and node, two attachments cannot make the
 // same ID, and a [Sequencer] uses each (timestamp, counter) once. This does not
@@ -32,6 +32,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
@@ -77,9 +78,10 @@ func (s State) String() string {
 // Sequencer is a process's handle on a named sequencer. All methods may be
 // called from any number of goroutines.
 type Sequencer struct {
-	ref     Ref
-	backend Backend
-	clock   Clock
+	def     Definition
+	life    bridge.Life
+	backend bridge.Backend[NodeID]
+	clock   bridge.Clock
 
 	now  atomic.Pointer[tenure] // the current state
 	turn chan struct{}          // has one token: attach, detach and destroy run one at a time
@@ -99,7 +101,7 @@ type tenure struct {
 	by    detachment       // the reason for Detached
 	final error            // ErrDestroyed or ErrClosed: permanent
 	last  clustertime.Tick // a later attachment starts above it
-	node  Preference       // the last logical node
+	node  preference       // the last logical node
 	lost  *loss            // not nil exactly when it is Detached byLoss
 }
 
@@ -119,20 +121,21 @@ const (
 	byLoss                     // the grid gave its logical node to another holder: the backend attaches again
 )
 
-// New returns a handle in state Detached on the life ref, and the control through which its backend
-// renews, ends and observes it.
-func New(ref Ref, backend Backend, clock Clock) (*Sequencer, *Control) {
-	s := &Sequencer{ref: ref, backend: backend, clock: clock, turn: make(chan struct{}, 1)}
+// newSequencer returns a handle in state Detached on a life of the sequencer, and the control through
+// which its backend renews, ends and observes it.
+func newSequencer(def Definition, life bridge.Life, backend bridge.Backend[NodeID], clock bridge.Clock) (*Sequencer,
+	*control) {
+	s := &Sequencer{def: def, life: life, backend: backend, clock: clock, turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{}
-	s.now.Store(&tenure{node: Preference{Any: true}})
-	return s, &Control{s: s}
+	s.now.Store(&tenure{node: preference{Any: true}})
+	return s, &control{s: s}
 }
 
 // Name returns the sequencer's name.
-func (s *Sequencer) Name() string { return s.ref.Definition.Name() }
+func (s *Sequencer) Name() string { return s.def.Name() }
 
 // Definition returns the sequencer's definition, which decomposes IDs.
-func (s *Sequencer) Definition() Definition { return s.ref.Definition }
+func (s *Sequencer) Definition() Definition { return s.def }
 
 // State returns the handle's state, which may change at any time.
 func (s *Sequencer) State() State { return s.now.Load().state }

@@ -7,12 +7,13 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
-// MaxStripes is the largest number of logical nodes in one [Striped]. If a sequencer has fewer than
+// maxStripes is the largest number of logical nodes in one Striped. If a sequencer has fewer than
 // 128 nodes, the limit is half of them, so one process cannot take all nodes by mistake.
-const MaxStripes = 64
+const maxStripes = bridge.MaxStripes
 
 // Striped is one handle over several logical nodes of a sequencer, its stripes. A process needs it
 // for more IDs per millisecond than one logical node has, or if its goroutines contend for one
@@ -23,7 +24,8 @@ const MaxStripes = 64
 // millisecond or by a few milliseconds. Use a Sequencer if the order within one goroutine matters.
 // IDs are unique in both cases.
 //
-// It has its stripes from the beginning to [Striped.Leave], without attach and idle detach.
+// It has 1 to 64 stripes, and at most half of the sequencer's logical nodes, so that one process cannot
+// take all of them by mistake. It has them from the beginning to [Striped.Leave], without attach and idle detach.
 type Striped struct {
 	stripes []*Sequencer // at least one, all on one life
 	leave   func(context.Context) error
@@ -49,22 +51,16 @@ func (c *cell) move(stripe int) {
 	}
 }
 
-// NewStriped returns one handle over several, which must not be used otherwise. A stripe that is
-// Detached is skipped until its backend attaches it again. [Striped.Leave] calls leave, which ends
-// the stripes and releases their logical nodes. Backends call NewStriped; users get a Striped from
-// a grid member or client.
-//
-// Errors: ErrInvalidConfig for a number of stripes that [Definition.CheckStripes] rejects, for
-// stripes of different lives, and for a duplicate stripe.
-func NewStriped(stripes []*Sequencer, leave func(context.Context) error) (*Striped, error) {
+// newStripedOver returns one handle over several; see package attachment.
+func newStripedOver(stripes []*Sequencer, leave func(context.Context) error) (*Striped, error) {
 	if len(stripes) == 0 {
-		return nil, failure.Errorf(ErrInvalidConfig, "sequencer: no stripes: give 1 to %d", MaxStripes)
+		return nil, failure.Errorf(ErrInvalidConfig, "sequencer: no stripes: give 1 to %d", maxStripes)
 	}
-	if err := stripes[0].Definition().CheckStripes(len(stripes)); err != nil {
+	if err := stripes[0].def.checkStripes(len(stripes)); err != nil {
 		return nil, err
 	}
 	for i, h := range stripes {
-		if h.ref != stripes[0].ref {
+		if h.def != stripes[0].def || h.life != stripes[0].life {
 			return nil, failure.Errorf(ErrInvalidConfig,
 				"sequencer %q: stripe %d is of another sequencer or another life: give handles of one", h.Name(), i)
 		}
@@ -80,12 +76,10 @@ func NewStriped(stripes []*Sequencer, leave func(context.Context) error) (*Strip
 	return s, nil
 }
 
-// CheckStripes returns nil if one process may have n logical nodes of the sequencer in one
-// [Striped]: 1 to [MaxStripes], and at most half of its nodes.
-//
-// Errors: ErrInvalidConfig.
-func (d Definition) CheckStripes(n int) error {
-	most := min(MaxStripes, d.Nodes()/2)
+// checkStripes returns nil if one process may have n logical nodes of the sequencer in one Striped: 1
+// to maxStripes, and at most half of its nodes. Errors: ErrInvalidConfig.
+func (d Definition) checkStripes(n int) error {
+	most := min(maxStripes, d.Nodes()/2)
 	switch {
 	case n < 1:
 		return failure.Errorf(ErrInvalidConfig, "sequencer %q: %d stripes are fewer than 1: give 1 to %d", d.Name(), n, most)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
@@ -30,7 +31,7 @@ func newStriped(t testing.TB, stripes int) *striped {
 }
 
 // stripedOn is one on a clock of any kind.
-func stripedOn(t testing.TB, stripes int, clock Clock) *striped {
+func stripedOn(t testing.TB, stripes int, clock bridge.Clock) *striped {
 	s := &striped{}
 	var all []*Sequencer
 	for i := range stripes {
@@ -38,7 +39,7 @@ func stripedOn(t testing.TB, stripes int, clock Clock) *striped {
 		s.handles, all = append(s.handles, h), append(all, h.Sequencer)
 	}
 	var err error
-	s.Striped, err = NewStriped(all, func(context.Context) error { s.left++; return ErrUnavailable })
+	s.Striped, err = newStripedOver(all, func(context.Context) error { s.left++; return ErrUnavailable })
 	is(t, "new", err, nil)
 	return s
 }
@@ -52,19 +53,19 @@ func (s *striped) forever() *striped {
 }
 
 // stripe is an attached handle on a clock.
-func stripe(t testing.TB, i int, clock Clock) *handle {
+func stripe(t testing.TB, i int, clock bridge.Clock) *handle {
 	h := &handle{backend: &fakeBackend{}}
-	h.backend.attach = func(Preference) (Attachment, error) {
-		return Attachment{ID: numbered(i), Node: NodeID(10 - i), Grant: Grant{From: 2000, Until: 3000}}, nil
+	h.backend.attach = func(preference) (attachment, error) {
+		return attachment{ID: numbered(i), Node: NodeID(10 - i), Grant: bridge.Grant{From: 2000, Until: 3000}}, nil
 	}
-	h.Sequencer, h.control = New(Ref{Definition: define(t, 8192), Life: Life{1}}, h.backend, clock)
+	h.Sequencer, h.control = newSequencer(define(t, 8192), bridge.Life{1}, h.backend, clock)
 	is(t, "attach", h.AttachLogicalNode(t.Context()), nil)
 	return h
 }
 
 // renew gives a stripe a grant until a tick.
 func (s *striped) renew(i int, until clustertime.Tick) {
-	s.handles[i].control.Renewed(numbered(i), Grant{From: 2000, Until: until})
+	s.handles[i].control.Renewed(numbered(i), bridge.Grant{From: 2000, Until: until})
 }
 
 // tally checks IDs: none twice, and those of one caller ascend for each node.
@@ -257,18 +258,18 @@ func TestStripedDestroy(t *testing.T) {
 func TestNewStripedRejectsMixedHandles(t *testing.T) {
 	clock := newManualClock(2000)
 	one, other := stripe(t, 1, clock).Sequencer, stripe(t, 2, clock).Sequencer
-	later, _ := New(Ref{Definition: define(t, 8192), Life: Life{2}}, &fakeBackend{}, clock)
-	few, _ := New(Ref{Definition: define(t, 128), Life: Life{1}}, &fakeBackend{}, clock)
+	later, _ := newSequencer(define(t, 8192), bridge.Life{2}, &fakeBackend{}, clock)
+	few, _ := newSequencer(define(t, 128), bridge.Life{1}, &fakeBackend{}, clock)
 	for what, stripes := range map[string][]*Sequencer{
 		"nothing": {}, "another life": {one, later}, "another definition": {one, few}, "one twice": {one, other, one},
-		"too many": slices.Repeat([]*Sequencer{one}, MaxStripes+1),
+		"too many": slices.Repeat([]*Sequencer{one}, maxStripes+1),
 	} {
-		if s, err := NewStriped(stripes, nil); s != nil || !errors.Is(err, ErrInvalidConfig) {
+		if s, err := newStripedOver(stripes, nil); s != nil || !errors.Is(err, ErrInvalidConfig) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for n, valid := range map[int]bool{-1: false, 0: false, 1: true, MaxStripes: true, MaxStripes + 1: false} {
-		if err := define(t, 128).CheckStripes(n); (err == nil) != valid || err != nil && !errors.Is(err, ErrInvalidConfig) {
+	for n, valid := range map[int]bool{-1: false, 0: false, 1: true, maxStripes: true, maxStripes + 1: false} {
+		if err := define(t, 128).checkStripes(n); (err == nil) != valid || err != nil && !errors.Is(err, ErrInvalidConfig) {
 			t.Errorf("%d stripes: %v", n, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
@@ -28,7 +29,7 @@ func TestStripeThatCannotServe(t *testing.T) {
 		"no grant": func(s *striped) { s.clock.set(3000); s.renew(1, 9000) },
 		"a grant ahead": func(s *striped) {
 			s.clock.set(3000)
-			s.handles[0].control.Renewed(numbered(0), Grant{From: 4000, Until: 9000})
+			s.handles[0].control.Renewed(numbered(0), bridge.Grant{From: 4000, Until: 9000})
 			s.renew(1, 9000)
 		},
 		"detached":  func(s *striped) { _ = s.handles[0].DetachLogicalNode(t.Context()) },
@@ -120,7 +121,7 @@ func TestStripedWaitsForTheFirst(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newStriped(t, 3)
 			s.clock.set(3000)
-			s.handles[ahead].control.Renewed(numbered(ahead), Grant{From: 3010, Until: 9000})
+			s.handles[ahead].control.Renewed(numbered(ahead), bridge.Grant{From: 3010, Until: 9000})
 			out := s.goNext(t.Context())
 			s.clock.set(3009)
 			waits(t, out)
@@ -202,8 +203,8 @@ func TestStripedUnderCallers(t *testing.T) {
 			running.Go(func() { ids[i] = untilRefused(t, s.Striped, i%2 == 0, begun.Done) })
 		}
 		begun.Wait()
-		s.handles[0].backend.attach = func(Preference) (Attachment, error) {
-			return Attachment{ID: numbered(20), Node: 20, Grant: Grant{From: 2000, Until: 1 << 40}}, nil
+		s.handles[0].backend.attach = func(preference) (attachment, error) {
+			return attachment{ID: numbered(20), Node: 20, Grant: bridge.Grant{From: 2000, Until: 1 << 40}}, nil
 		}
 		is(t, "replace", s.handles[0].control.Replace(t.Context(), numbered(0)), nil)
 		for _, h := range s.handles {

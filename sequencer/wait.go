@@ -218,7 +218,7 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 func (s *Sequencer) exhausted() error {
 	return failure.Errorf(ErrEpochExhausted,
 		"sequencer %q: epoch exhausted: its last ID was at %s; create one of another name with a later epoch",
-		s.Name(), s.ref.Definition.Exhausted().Format(time.RFC3339))
+		s.Name(), s.def.Exhausted().Format(time.RFC3339))
 }
 
 // refused returns the error of a handle whose grant has ended and will not be renewed.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
@@ -54,14 +55,14 @@ func TestWaitEndsWithContext(t *testing.T) {
 			1, "IDs begin at 1970-01-01T00:00:02Z (in 500ms)"},
 		{"no time known", func(h *handle) { h.clock.set(0) }, ErrGrantExpired, 1, "not known here yet"},
 		{"between two grants", func(h *handle) {
-			h.control.Renewed(numbered(1), Grant{From: 3100, Until: 4000})
+			h.control.Renewed(numbered(1), bridge.Grant{From: 3100, Until: 4000})
 			h.clock.set(3050)
 		}, ErrGrantExpired, 1, "(in 50ms)"},
 		{"millisecond used up", func(h *handle) { _, _ = h.Fill(t.Context(), make([]ID, 1024)) }, context.DeadlineExceeded,
 			0, "in this millisecond"},
 		{"no free node", func(h *handle) {
 			_ = h.control.DetachIdle(t.Context())
-			h.backend.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrNoFreeNode }
+			h.backend.attach = func(preference) (attachment, error) { return attachment{}, ErrNoFreeNode }
 		}, ErrNoFreeNode, 0, "no free"},
 		{"turn taken", func(h *handle) {
 			_ = h.control.DetachIdle(t.Context())
@@ -137,9 +138,9 @@ func TestGrantWaitStats(t *testing.T) {
 		h.clock.set(3000)
 		out := h.goNext(t.Context())
 		h.clock.set(3250)
-		h.control.Renewed(numbered(1), Grant{From: 2000, Until: 3100}) // not enough
+		h.control.Renewed(numbered(1), bridge.Grant{From: 2000, Until: 3100}) // not enough
 		waits(t, out)
-		h.control.Renewed(numbered(1), Grant{From: 2000, Until: 4000})
+		h.control.Renewed(numbered(1), bridge.Grant{From: 2000, Until: 4000})
 		if r := <-out; r.at != 3250 || r.err != nil {
 			t.Errorf("%+v", r)
 		}
@@ -215,7 +216,7 @@ func TestNothingIsIssuedInAGap(t *testing.T) {
 		}
 		h.clock.set(3000)
 		out := h.goNext(t.Context())
-		h.control.Renewed(numbered(1), Grant{From: 3500, Until: 4000})
+		h.control.Renewed(numbered(1), bridge.Grant{From: 3500, Until: 4000})
 		for _, now := range []clustertime.Tick{3001, 3200, 3499} {
 			h.clock.set(now)
 			waits(t, out)
@@ -235,11 +236,11 @@ func TestNothingIsIssuedInAGap(t *testing.T) {
 func TestGrantAheadIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandle(t)
-		h.backend.grant = Grant{From: 2500, Until: 2500}
+		h.backend.grant = bridge.Grant{From: 2500, Until: 2500}
 		is(t, "attach", h.AttachLogicalNode(t.Context()), nil)
 		out := h.goNext(t.Context())
 		h.clock.set(2400)
-		h.control.Renewed(numbered(1), Grant{From: 2500, Until: 3000})
+		h.control.Renewed(numbered(1), bridge.Grant{From: 2500, Until: 3000})
 		h.clock.set(2499)
 		waits(t, out)
 		h.clock.set(2600)
@@ -264,12 +265,12 @@ func TestEndOfHandleEndsWaits(t *testing.T) {
 		"told":    {func(h *handle) { h.control.Destroy() }, ErrDestroyed},
 		"close":   {func(h *handle) { h.control.Close() }, ErrClosed},
 		"replace": {func(h *handle) {
-			h.backend.grant = Grant{From: 2000, Until: 9000}
+			h.backend.grant = bridge.Grant{From: 2000, Until: 9000}
 			_ = h.control.Replace(t.Context(), numbered(1))
 			h.clock.set(3001)
 		}, nil},
 		"idle": {func(h *handle) {
-			h.backend.grant = Grant{From: 2000, Until: 9000}
+			h.backend.grant = bridge.Grant{From: 2000, Until: 9000}
 			_ = h.control.DetachIdle(t.Context())
 			h.clock.set(3001)
 		}, nil},
@@ -294,7 +295,7 @@ func TestReviveWaitsForANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandle(t)
 		h.DetachWhenIdle(time.Second)
-		full := func(Preference) (Attachment, error) { return Attachment{}, ErrNoFreeNode }
+		full := func(preference) (attachment, error) { return attachment{}, ErrNoFreeNode }
 		h.backend.attach = full
 		out := h.goNext(t.Context())
 		h.clock.set(2049)
@@ -323,9 +324,9 @@ func TestAttachesGoOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandle(t)
 		answer := make(chan struct{})
-		h.backend.attach = func(p Preference) (Attachment, error) {
+		h.backend.attach = func(p preference) (attachment, error) {
 			<-answer
-			return Attachment{ID: numbered(1), Grant: h.backend.grant}, nil
+			return attachment{ID: numbered(1), Grant: h.backend.grant}, nil
 		}
 		errs := make(chan error, 2)
 		for range 2 {
@@ -356,7 +357,7 @@ func TestChangeBeforeAWaitIsNotMissed(t *testing.T) {
 		change func(*handle)
 		want   error
 	}{
-		"renewed": {func(h *handle) { h.control.Renewed(numbered(1), Grant{From: 2000, Until: 9000}) }, nil},
+		"renewed": {func(h *handle) { h.control.Renewed(numbered(1), bridge.Grant{From: 2000, Until: 9000}) }, nil},
 		"closed":  {func(h *handle) { h.control.Close() }, ErrClosed},
 		"detach":  {func(h *handle) { _ = h.DetachLogicalNode(t.Context()) }, ErrDetached},
 	} {
@@ -386,12 +387,12 @@ func TestReviveReturnsTheLastAttachError(t *testing.T) {
 		h := newHandle(t)
 		h.DetachWhenIdle(time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
-		h.backend.attach = func(Preference) (Attachment, error) {
+		h.backend.attach = func(preference) (attachment, error) {
 			if len(h.backend.asked) == 1 {
-				return Attachment{}, ErrNoFreeNode
+				return attachment{}, ErrNoFreeNode
 			}
 			<-ctx.Done()
-			return Attachment{}, errors.Join(ErrUnavailable, ctx.Err())
+			return attachment{}, errors.Join(ErrUnavailable, ctx.Err())
 		}
 		out := h.goNext(ctx)
 		h.clock.set(2050)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -60,7 +61,7 @@ func nameOf(i int) string { return fmt.Sprintf("sequencer%07d", i) }
 type remote struct {
 	http      *calls.HTTP
 	directory atomic.Pointer[wire.DirectoryResponse] // it changes when the grid moves a partition
-	holder    sequencer.HolderID
+	holder    attachment.HolderID
 
 	mu   sync.Mutex
 	sets map[roster.PartitionID]*wire.ClaimSet // what it holds
@@ -127,7 +128,7 @@ func (r *remote) attach(ctx context.Context, s wire.Sequencer) error {
 	if err := r.call(ctx, id, wire.PathAttach, wire.AttachRequest{Holder: r.holder, Claim: claim}, &res); err != nil {
 		return err
 	}
-	print := sequencer.PrintOf(s.Life, sequencer.Attachment{ID: claim.ID, Node: res.Node, Grant: res.Grant})
+	print := attachment.FingerprintOf(s.Life, attachment.Attachment{ID: claim.ID, Node: res.Node, Grant: res.Grant})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	set := r.sets[id]

@@ -16,6 +16,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/etcd"
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/faultproxy"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -55,7 +56,7 @@ func TestClaimWithoutAnAnswer(t *testing.T) {
 	n := newNode(t, etcd.Config{})
 	var l losing
 	n.cli = l.client(t)
-	s, id := n.store(), attachment()
+	s, id := n.store(), newAttachment()
 	e, r := n.load(s)
 	claim := n.taken(e, r, id)
 	l.code.Store(uint32(codes.Unavailable))
@@ -83,12 +84,12 @@ func TestRepetitionByTheClient(t *testing.T) {
 	n := newNode(t, etcd.Config{})
 	var l losing
 	n.cli = l.client(t)
-	s, id := n.store(), attachment()
+	s, id := n.store(), newAttachment()
 	for _, step := range []func(store.Entry, record.Record) store.Entry{
 		func(e store.Entry, r record.Record) store.Entry { return n.taken(e, r, id) },
 		func(e store.Entry, r record.Record) store.Entry { return n.extended(e, r, id) },
 		func(e store.Entry, r record.Record) store.Entry {
-			free, _ := r.Return(sequencer.Release{ID: id}, nonce())
+			free, _ := r.Return(attachment.Release{ID: id}, nonce())
 			return n.next(e, free, nil)
 		},
 	} {
@@ -123,7 +124,7 @@ func TestAbandonedClaimEnds(t *testing.T) {
 	n.cli = l.client(t)
 	s := n.store()
 	e, r := n.load(s)
-	if _, err := s.Swap(t.Context(), n.taken(e, r, attachment())); err == nil {
+	if _, err := s.Swap(t.Context(), n.taken(e, r, newAttachment())); err == nil {
 		t.Fatal("the answer was not lost")
 	}
 	if n.lease() == 0 {

@@ -8,8 +8,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/record"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 // holding is an attachment's hold on a record, by the record's key in etcd.
 type holding struct {
 	path string
-	id   sequencer.AttachmentID
+	id   attachment.ID
 }
 
 // lease is the lease on a holding's live key.

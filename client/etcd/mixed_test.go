@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/etcd"
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -42,12 +43,12 @@ func TestNodesOfTheOriginalAreSkipped(t *testing.T) {
 	if err := w.start(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	n.refused(s, n.taken(before, free, attachment()), "a claim computed before the worker's")
+	n.refused(s, n.taken(before, free, newAttachment()), "a claim computed before the worker's")
 	e, r := n.load(s)
 	if r.State != record.Held || r.Acquirable(tick(time.Now())) {
 		t.Errorf("the record is %+v", r)
 	}
-	n.refused(s, n.taken(e, r, attachment()), "a claim in spite of the worker")
+	n.refused(s, n.taken(e, r, newAttachment()), "a claim in spite of the worker")
 	list, err := s.List(t.Context(), "default/")
 	if err != nil || len(list) != 1 || list[0].Revision != e.Revision {
 		t.Fatalf("listed %+v, %v", list, err)
@@ -82,7 +83,7 @@ func TestRecentReportIsSkipped(t *testing.T) {
 			if !r.Acquirable(tick(last.Add(3001 * time.Millisecond))) {
 				t.Errorf("still not acquirable 3 s after the report: %+v", r)
 			}
-			n.swap(s, n.taken(e, r, attachment())) // a clock ahead of ours would do that
+			n.swap(s, n.taken(e, r, newAttachment())) // a clock ahead of ours would do that
 			if _, now := n.load(s); now.From < tick(last.Add(4*time.Second)) {
 				t.Errorf("the grant begins %d ms after the report", now.From-tick(last))
 			}
@@ -107,9 +108,9 @@ func TestClaimSeesALaterReport(t *testing.T) {
 	}
 	w.stop(t.Context())
 	n.now = time.Now()
-	n.refused(s, n.taken(before, free, attachment()), "a claim that does not know of the report")
+	n.refused(s, n.taken(before, free, newAttachment()), "a claim that does not know of the report")
 	e, r := n.load(s)
-	n.swap(s, n.taken(e, r, attachment()))
+	n.swap(s, n.taken(e, r, newAttachment()))
 	if _, now := n.load(s); int64(now.From) <= used {
 		t.Errorf("the grant begins at %d, and the worker used %d", now.From, used)
 	}
@@ -181,7 +182,7 @@ func TestReturnAfterTheOriginalTookOver(t *testing.T) {
 	if err := w.start(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	free, _ := held.Return(sequencer.Release{ID: id}, nonce())
+	free, _ := held.Return(attachment.Release{ID: id}, nonce())
 	n.refused(s, n.next(e, free, nil), "a return while the worker has the node")
 	if err := w.report(t.Context()); err != nil {
 		t.Errorf("the worker of the original: %v", err)
@@ -216,7 +217,7 @@ func TestMixedWindow(t *testing.T) {
 	s := n.store()
 	n.window = 15 * time.Second
 	e, r := n.load(s)
-	if _, err := s.Swap(t.Context(), n.taken(e, r, attachment())); !errors.Is(err, sequencer.ErrInvalidConfig) {
+	if _, err := s.Swap(t.Context(), n.taken(e, r, newAttachment())); !errors.Is(err, sequencer.ErrInvalidConfig) {
 		t.Errorf("a window of 15 s: %v", err)
 	}
 	n.window = 9 * time.Second

@@ -12,9 +12,9 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/etcd"
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // aNode is one record in etcd, with the clock that its holders have.
@@ -80,14 +80,14 @@ func (n *aNode) refused(s store.Store, e store.Entry, why string) {
 }
 
 // taken returns the entry with which an attachment takes the record.
-func (n *aNode) taken(e store.Entry, r record.Record, id sequencer.AttachmentID) store.Entry {
+func (n *aNode) taken(e store.Entry, r record.Record, id attachment.ID) store.Entry {
 	n.t.Helper()
 	next, err := r.Take(id, "task", nonce(), n.bounds())
 	return n.next(e, next, err)
 }
 
 // extended returns the entry with which an attachment extends the record.
-func (n *aNode) extended(e store.Entry, r record.Record, id sequencer.AttachmentID) store.Entry {
+func (n *aNode) extended(e store.Entry, r record.Record, id attachment.ID) store.Entry {
 	n.t.Helper()
 	next, err := r.Extend(id, nil, nonce(), n.bounds())
 	return n.next(e, next, err)
@@ -102,26 +102,26 @@ func (n *aNode) next(e store.Entry, r record.Record, err error) store.Entry {
 }
 
 // take takes the record for a new attachment.
-func (n *aNode) take(s store.Store) sequencer.AttachmentID {
+func (n *aNode) take(s store.Store) attachment.ID {
 	n.t.Helper()
-	id := attachment()
+	id := newAttachment()
 	e, r := n.load(s)
 	n.swap(s, n.taken(e, r, id))
 	return id
 }
 
 // extend extends the record.
-func (n *aNode) extend(s store.Store, id sequencer.AttachmentID) {
+func (n *aNode) extend(s store.Store, id attachment.ID) {
 	n.t.Helper()
 	e, r := n.load(s)
 	n.swap(s, n.extended(e, r, id))
 }
 
 // giveBack returns the record, with the last time that was used.
-func (n *aNode) giveBack(s store.Store, id sequencer.AttachmentID, used clustertime.Tick) {
+func (n *aNode) giveBack(s store.Store, id attachment.ID, used clustertime.Tick) {
 	n.t.Helper()
 	e, r := n.load(s)
-	next, held := r.Return(sequencer.Release{ID: id, LastUsed: used}, nonce())
+	next, held := r.Return(attachment.Release{ID: id, LastUsed: used}, nonce())
 	if !held {
 		n.t.Fatalf("%v does not hold the record: %+v", id, r)
 	}
@@ -166,7 +166,7 @@ func (n *aNode) lease() clientv3.LeaseID {
 	return clientv3.LeaseID(got.Kvs[0].Lease)
 }
 
-func attachment() (id sequencer.AttachmentID) {
+func newAttachment() (id attachment.ID) {
 	_, _ = rand.Read(id[:])
 	return id
 }

@@ -48,7 +48,7 @@ func TestClaimsOfOneNodeHaveOneWinner(t *testing.T) {
 	for i := range racers {
 		s := n.store()
 		e, r := n.load(s)
-		want := n.taken(e, r, attachment())
+		want := n.taken(e, r, newAttachment())
 		all.Go(func() { _, errs[i] = s.Swap(t.Context(), want) })
 	}
 	all.Wait()
@@ -106,7 +106,7 @@ func TestReturnEndsTheLease(t *testing.T) {
 	if r.State != record.Free || !r.Graceful || r.Bound != used+1 {
 		t.Errorf("the record is %+v", r)
 	}
-	next, err := r.Take(attachment(), "", nonce(), n.bounds())
+	next, err := r.Take(newAttachment(), "", nonce(), n.bounds())
 	if err != nil || next.Version != 2 || !next.Graceful {
 		t.Errorf("the next holder has %+v, %v", next, err)
 	}
@@ -139,7 +139,7 @@ func TestEndedLeaseFreesTheNode(t *testing.T) {
 	if r.State != record.Free || r.Bound != held.Bound || r.Graceful || r.Nonce == held.Nonce {
 		t.Fatalf("the record is %+v, and was %+v", r, held)
 	}
-	other := attachment()
+	other := newAttachment()
 	n.swap(second, n.taken(e, r, other))
 	_, now := n.load(second)
 	if now.From < held.Until || now.Version != 2 || now.Graceful {
@@ -237,7 +237,7 @@ func TestOldRevisionIsRefused(t *testing.T) {
 	first, second := n.store(), n.store()
 	e, r := n.load(first)
 	n.giveBack(second, n.take(second), 0)
-	n.refused(first, n.taken(e, r, attachment()), "a claim with the old revision")
+	n.refused(first, n.taken(e, r, newAttachment()), "a claim with the old revision")
 	n.refused(first, store.Entry{Key: n.key, Body: e.Body}, "a creation of an existing record")
 	n.refused(first, store.Entry{Key: n.key, Body: e.Body, Revision: "1"}, "a revision of another kind")
 	n.refused(first, store.Entry{Key: n.key, Body: e.Body, Revision: "0.0.0"}, "a revision of nothing")
@@ -248,7 +248,7 @@ func TestOldRevisionIsRefused(t *testing.T) {
 func TestRepeatedTransactionSucceeds(t *testing.T) {
 	n := newNode(t, etcd.Config{})
 	s := n.store()
-	id := attachment()
+	id := newAttachment()
 	e, r := n.load(s)
 	claim := n.taken(e, r, id)
 	claimed := n.swap(s, claim)

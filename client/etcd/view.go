@@ -9,9 +9,9 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // foreignHold is the duration for which a node appears as held by an original worker. The worker's
@@ -102,13 +102,13 @@ func held(r record.Record, until clustertime.Tick, at int64, task string) record
 // mistakes it for its own.
 func released(r record.Record, at int64) record.Record {
 	r.State, r.Graceful, r.Known = record.Free, false, nil
-	r.Attachment, r.From, r.Until, r.Timestamp = sequencer.AttachmentID{}, 0, 0, 0
+	r.Attachment, r.From, r.Until, r.Timestamp = attachment.ID{}, 0, 0, 0
 	r.Nonce = fmt.Sprintf("etcd-%d", at)
 	return r
 }
 
 // stranger returns an attachment that no holder draws, for an etcd revision.
-func stranger(at int64) (id sequencer.AttachmentID) {
+func stranger(at int64) (id attachment.ID) {
 	binary.BigEndian.PutUint64(id[len(id)-8:], uint64(at)) //nolint:gosec // revisions are positive
 	return id
 }

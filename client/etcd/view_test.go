@@ -7,9 +7,9 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // noon is the time in these tests.
@@ -20,7 +20,7 @@ func bodies(t testing.TB) map[record.State]record.Record {
 	t.Helper()
 	life := record.NewLife(1, [8]byte{1})
 	b := record.Bounds{Now: noon, Window: 1000, Life: life}
-	held, err := record.Born(life, "n1").Take(sequencer.AttachmentID{1}, "task", "n2", b)
+	held, err := record.Born(life, "n1").Take(attachment.ID{1}, "task", "n2", b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/internal/signal"
@@ -31,7 +32,7 @@ func (c *Client) ahead() time.Duration {
 // take makes one round over the records, and returns the seat for the record that it took.
 //
 // Errors: a *fullError; sequencer.ErrDestroyed, ErrDamaged; and the store's errors.
-func (c *Client) take(ctx context.Context, h *holder, p sequencer.Preference) (*seat, error) {
+func (c *Client) take(ctx context.Context, h *holder, p attachment.Preference) (*seat, error) {
 	if err := c.sample(); err != nil {
 		return nil, fmt.Errorf("sequencer %q: no logical node is taken while the clock is wrong: %s", h.name(), err.Error())
 	}
@@ -66,14 +67,14 @@ func (c *Client) take(ctx context.Context, h *holder, p sequencer.Preference) (*
 // candidates returns the records to try, in order, and the problems with the others.
 //
 // Errors: sequencer.ErrDestroyed, and the store's errors.
-func (c *Client) candidates(h *holder, p sequencer.Preference, records []found, generation string) ([]found, *fullError, error) {
+func (c *Client) candidates(h *holder, p attachment.Preference, records []found, generation string) ([]found, *fullError, error) {
 	b := h.bounds(generation)
 	full := &fullError{name: h.name(), slots: len(records)}
 	byNode := make(map[sequencer.NodeID]found, len(records))
 	var all []record.Candidate
 	for _, f := range records {
 		if f.err == nil {
-			_, f.err = f.Record.Take(sequencer.AttachmentID{1}, "", newNonce(), b)
+			_, f.err = f.Record.Take(attachment.ID{1}, "", newNonce(), b)
 		}
 		switch {
 		case f.err == nil, errors.Is(f.err, record.ErrAhead):
@@ -132,7 +133,7 @@ func (c *Client) tryTake(ctx context.Context, h *holder, f found, generation str
 		return nil, nil
 	}
 	// The outcome is unknown. No ID was issued, so the node is returned if the take lands.
-	s.stop(sequencer.Release{ID: id, Node: f.Node})
+	s.stop(attachment.Release{ID: id, Node: f.Node})
 	c.finishLater(s)
 	return nil, err
 }

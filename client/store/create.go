@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -52,7 +53,7 @@ func (c *Client) OpenSequencer(ctx context.Context, name string) (*sequencer.Seq
 }
 
 // CreateStriped returns one new handle over several logical nodes of a named sequencer, 1 to
-// sequencer.MaxStripes, and creates the sequencer if the store has none with that name. It serves a
+// 64, and creates the sequencer if the store has none with that name. It serves a
 // process that needs more IDs than one node has; order is per node, see [sequencer.Striped].
 //
 // Each call returns another handle with its own logical nodes. [sequencer.Striped.Leave] returns
@@ -65,7 +66,7 @@ func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.C
 	if err != nil {
 		return nil, err
 	}
-	if err := def.CheckStripes(stripes); err != nil {
+	if err := attachment.CheckStripes(def, stripes); err != nil {
 		return nil, err
 	}
 	d, err := c.ensure(ctx, def)
@@ -88,7 +89,7 @@ func (c *Client) Forget(ctx context.Context, name string) error { return c.handl
 // keep makes a handle on a life.
 func (c *Client) keep(d record.Document, e *entry) (*entry, error) {
 	e.State = &holder{client: c, ref: d.Ref(), mark: d.Mark}
-	_, e.Control = sequencer.New(d.Ref(), e.State, c.clock)
+	_, e.Control = attachment.New(d.Ref(), e.State, c.clock)
 	e.State.control = e.Control
 	if err := c.handles.Put(e); err != nil {
 		return nil, err
@@ -143,7 +144,7 @@ func (c *Client) ensureOnce(ctx context.Context, def sequencer.Definition) (reco
 		}
 		return d, orAgain(err)
 	case d.Phase == record.Destroyed:
-		if err := def.CheckNew(c.clock.Now()); err != nil {
+		if err := attachment.CheckNew(def, c.clock.Now()); err != nil {
 			return d, err
 		}
 		next, err := d.Recreate(def, randomBytes(), newNonce())
@@ -167,7 +168,7 @@ func (rs *recordStore) begin(ctx context.Context, d record.Document, revision Re
 // checkNew returns an error if a name without a document cannot be created: it may not be new
 // (sequencer.Definition.CheckNew), or the store has records of it, so that its document was deleted.
 func (c *Client) checkNew(ctx context.Context, def sequencer.Definition) error {
-	if err := def.CheckNew(c.clock.Now()); err != nil {
+	if err := attachment.CheckNew(def, c.clock.Now()); err != nil {
 		return err
 	}
 	keys := record.KeysOf(c.cfg.Prefix, def.Name())

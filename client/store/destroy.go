@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -35,7 +36,7 @@ func (c *Client) DestroySequencer(ctx context.Context, name string) error {
 }
 
 // destroy ends one life; that it has ended already is not an error.
-func (c *Client) destroy(ctx context.Context, ref sequencer.Ref) error {
+func (c *Client) destroy(ctx context.Context, ref attachment.Ref) error {
 	name := ref.Definition.Name()
 	err := c.persist(ctx, name, func() error { return c.destroyLife(ctx, ref) })
 	if err != nil && !errors.Is(err, sequencer.ErrDestroyed) && !errors.Is(err, sequencer.ErrNotFound) {
@@ -47,7 +48,7 @@ func (c *Client) destroy(ctx context.Context, ref sequencer.Ref) error {
 
 // endAll ends this client's handles on a life, and returns their records, so that the next
 // life need not count them as used up.
-func (c *Client) endAll(ref sequencer.Ref) {
+func (c *Client) endAll(ref attachment.Ref) {
 	for _, e := range c.handles.All() {
 		if e.Control.Ref().Life == ref.Life && e.Control.Handle().Name() == ref.Definition.Name() {
 			c.end(e.State)
@@ -60,7 +61,7 @@ func (c *Client) endAll(ref sequencer.Ref) {
 //
 // Errors: sequencer.ErrNotFound, ErrDestroyed if the life has ended, ErrDamaged; errAgain and
 // ErrChanged if it has to be called again; and the store's errors.
-func (c *Client) destroyLife(ctx context.Context, ref sequencer.Ref) error {
+func (c *Client) destroyLife(ctx context.Context, ref attachment.Ref) error {
 	name := ref.Definition.Name()
 	d, revision, err := c.document(ctx, name)
 	switch {
@@ -101,7 +102,7 @@ func (c *Client) destroyLife(ctx context.Context, ref sequencer.Ref) error {
 
 // returnAll ends this client's handles on a life and waits for the return of their
 // records, once.
-func (c *Client) returnAll(ctx context.Context, ref sequencer.Ref) {
+func (c *Client) returnAll(ctx context.Context, ref attachment.Ref) {
 	c.endAll(ref)
 	var seats []*seat
 	for _, s := range c.allSeats() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/record"
@@ -15,9 +16,9 @@ import (
 // was opened with (H8).
 type holder struct {
 	client    *Client
-	ref       sequencer.Ref
+	ref       attachment.Ref
 	mark      clustertime.Tick
-	control   *sequencer.Control
+	control   *attachment.Control
 	detaching atomic.Bool
 	attaching atomic.Int32 // attaches in progress
 	owed      atomic.Bool  // its create could not attach it
@@ -25,7 +26,7 @@ type holder struct {
 
 // wanted reports whether a handle without a logical node should have one.
 func (h *holder) wanted() bool {
-	return h.attaching.Load() > 0 || h.owed.Load() || h.control.Lost(sequencer.AttachmentID{})
+	return h.attaching.Load() > 0 || h.owed.Load() || h.control.Lost(attachment.ID{})
 }
 
 func (h *holder) name() string { return h.ref.Definition.Name() }
@@ -33,9 +34,9 @@ func (h *holder) name() string { return h.ref.Definition.Name() }
 // onceKey marks a context whose attach makes one round.
 type onceKey struct{}
 
-// Attach implements [sequencer.Backend]: it takes a record, and waits for a free one until
+// Attach implements [attachment.Backend]: it takes a record, and waits for a free one until
 // ctx ends.
-func (h *holder) Attach(ctx context.Context, _ sequencer.Ref, p sequencer.Preference) (sequencer.Attachment, error) {
+func (h *holder) Attach(ctx context.Context, _ attachment.Ref, p attachment.Preference) (attachment.Attachment, error) {
 	c := h.client
 	h.attaching.Add(1)
 	defer h.attaching.Add(-1)
@@ -48,7 +49,7 @@ func (h *holder) Attach(ctx context.Context, _ sequencer.Ref, p sequencer.Prefer
 			return c.attached(s), nil
 		}
 		if isFinal(err) || ctx.Value(onceKey{}) != nil {
-			return sequencer.Attachment{}, err
+			return attachment.Attachment{}, err
 		}
 		wait := record.AcquireAfter(try, c.cfg.AcquireMaxDelay, jitter)
 		var full *fullError
@@ -56,13 +57,13 @@ func (h *holder) Attach(ctx context.Context, _ sequencer.Ref, p sequencer.Prefer
 			wait = full.wait(wait, c.cfg.Window, c.clock.Now())
 		}
 		if e := c.await(ctx, wait, wake); e != nil {
-			return sequencer.Attachment{}, c.notAttached(h.name(), e, err)
+			return attachment.Attachment{}, c.notAttached(h.name(), e, err)
 		}
 	}
 }
 
 // attached puts a seat that was taken into use.
-func (c *Client) attached(s *seat) sequencer.Attachment {
+func (c *Client) attached(s *seat) attachment.Attachment {
 	s.h.owed.Store(false)
 	c.add(s)
 	s.mu.Lock()
@@ -72,7 +73,7 @@ func (c *Client) attached(s *seat) sequencer.Attachment {
 	c.tasks.Go(s.keep)
 	c.tasks.Go(s.becomeReady)
 	g, _ := s.machine.Grant()
-	return sequencer.Attachment{ID: s.id, Node: s.node, Grant: g}
+	return attachment.Attachment{ID: s.id, Node: s.node, Grant: g}
 }
 
 // notAttached returns the error of an attach after its context ended.
@@ -87,8 +88,8 @@ func (c *Client) notAttached(name string, ended, last error) error {
 	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no logical node in time: %w; last error: %s; check that the store is reachable, then try again", name, ended, last.Error())
 }
 
-// Detach implements [sequencer.Backend].
-func (h *holder) Detach(ctx context.Context, _ sequencer.Ref, rel sequencer.Release) error {
+// Detach implements [attachment.Backend].
+func (h *holder) Detach(ctx context.Context, _ attachment.Ref, rel attachment.Release) error {
 	c := h.client
 	var failed error
 	for _, s := range c.seatsFor(h, rel.ID) {
@@ -101,8 +102,8 @@ func (h *holder) Detach(ctx context.Context, _ sequencer.Ref, rel sequencer.Rele
 	return failed // nil too if it was lost before
 }
 
-// Destroy implements [sequencer.Backend].
-func (h *holder) Destroy(ctx context.Context, ref sequencer.Ref) error {
+// Destroy implements [attachment.Backend].
+func (h *holder) Destroy(ctx context.Context, ref attachment.Ref) error {
 	return h.client.destroy(ctx, ref)
 }
 
@@ -113,7 +114,7 @@ type keeper struct{ c *Client }
 func (keeper) AttachFailed(e *entry) { e.State.owed.Store(true) }
 
 // Return implements handles.Keeper.
-func (k keeper) Return(_ sequencer.Ref, rel sequencer.Release) {
+func (k keeper) Return(_ attachment.Ref, rel attachment.Release) {
 	if s := k.c.seatOf(rel.ID); s != nil {
 		for _, s := range k.c.seatsFor(s.h, rel.ID) {
 			s.stop(releaseOf(s, rel))
@@ -127,11 +128,11 @@ func (keeper) Remove([]*entry) {}
 
 // releaseOf returns the release of a seat that ends with an attachment: a handle has used nothing
 // under another one.
-func releaseOf(s *seat, rel sequencer.Release) sequencer.Release {
+func releaseOf(s *seat, rel attachment.Release) attachment.Release {
 	if s.id == rel.ID {
 		return rel
 	}
-	return sequencer.Release{ID: s.id, Node: s.node}
+	return attachment.Release{ID: s.id, Node: s.node}
 }
 
 // finishLater returns a seat's record in the background, for as long as a window: then

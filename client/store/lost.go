@@ -50,7 +50,7 @@ func (c *Client) lost(ctx context.Context, s *seat, cause error) {
 }
 
 // replace tries once to take another record. Its grant may begin where the lost one ends, for which
-// the handle does not wait; see [sequencer.Control.ReplaceAtEnd].
+// the handle does not wait; see [attachment.Control.ReplaceAtEnd].
 func (c *Client) replace(ctx context.Context, s *seat) error {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, onceKey{}, true), c.cfg.Window+4*c.cfg.CallTimeout)
 	defer cancel()

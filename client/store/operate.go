@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/record"
@@ -151,7 +152,7 @@ func (c *Client) Restore(ctx context.Context, name string, node sequencer.NodeID
 	return c.alterNode(ctx, name, node, record.Record.Restore)
 }
 
-func (c *Client) alterNode(ctx context.Context, name string, node sequencer.NodeID, rule func(record.Record, sequencer.Life, string) (record.Record, bool, error)) error {
+func (c *Client) alterNode(ctx context.Context, name string, node sequencer.NodeID, rule func(record.Record, attachment.Life, string) (record.Record, bool, error)) error {
 	d, err := c.existing(ctx, name)
 	if err != nil {
 		return err

@@ -6,14 +6,14 @@ import (
 	mathrand "math/rand/v2"
 	"time"
 
-	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 )
 
 // newNonce returns a text that no other body has.
 func newNonce() string { return rand.Text() }
 
 // newAttachmentID returns a random attachment ID.
-func newAttachmentID() (id sequencer.AttachmentID) {
+func newAttachmentID() (id attachment.ID) {
 	_, _ = rand.Read(id[:])
 	return id
 }

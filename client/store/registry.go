@@ -3,20 +3,20 @@ package store
 import (
 	"sync"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/record"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // registry has a client's seats, and the attaches that wait for a node.
 type registry struct {
 	mu    sync.Mutex // never held while waiting
-	seats map[sequencer.AttachmentID]*seat
+	seats map[attachment.ID]*seat
 	rooms map[string]*room // waiting attaches and counts, by name
 	moved chan struct{}    // closed when a seat was renewed, lost or replaced
 }
 
 func newRegistry() *registry {
-	return &registry{seats: map[sequencer.AttachmentID]*seat{}, rooms: map[string]*room{}, moved: make(chan struct{})}
+	return &registry{seats: map[attachment.ID]*seat{}, rooms: map[string]*room{}, moved: make(chan struct{})}
 }
 
 // add has a seat from now on.
@@ -27,7 +27,7 @@ func (g *registry) add(s *seat) {
 }
 
 // seatOf returns the seat of an attachment, nil if there is none.
-func (g *registry) seatOf(id sequencer.AttachmentID) *seat {
+func (g *registry) seatOf(id attachment.ID) *seat {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.seats[id]
@@ -35,7 +35,7 @@ func (g *registry) seatOf(id sequencer.AttachmentID) *seat {
 
 // seatsFor returns the seats that end with a handle's attachment: its own, and, if its record was
 // lost, the next seat that the handle lacks.
-func (g *registry) seatsFor(h *holder, id sequencer.AttachmentID) (all []*seat) {
+func (g *registry) seatsFor(h *holder, id attachment.ID) (all []*seat) {
 	for _, s := range g.allSeats() {
 		if s.id == id || s.h == h {
 			all = append(all, s)

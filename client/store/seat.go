@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -15,7 +16,7 @@ import (
 // seat is one attachment of a handle: its machine, and the calls that the machine requires.
 type seat struct {
 	h    *holder
-	id   sequencer.AttachmentID
+	id   attachment.ID
 	node sequencer.NodeID
 	made time.Duration // on the monotonic clock
 
@@ -234,7 +235,7 @@ func (s *seat) dropped() bool {
 }
 
 // stop ends the use of the attachment permanently (H5).
-func (s *seat) stop(rel sequencer.Release) {
+func (s *seat) stop(rel attachment.Release) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.machine.Stop(rel, newNonce())

@@ -20,6 +20,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
@@ -29,7 +30,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 	memberwire "github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // siege is a secured grid of processes under attack by one with a holder's certificate.
@@ -229,8 +229,8 @@ func (s *siege) forgeJoin() error {
 func (s *siege) claimEarlierLife() error {
 	until := clustertime.TickOf(s.status.ClusterTime.Add(25*time.Hour - 5*time.Second))
 	claim := wire.Claim{
-		Sequencer: wire.Sequencer{Name: "bills-0", Epoch: epoch.Default.UnixMilli(), Nodes: 8192, Life: sequencer.Life{1}, Born: sequencer.Birth{Term: math.MaxUint64}},
-		ID:        sequencer.AttachmentID{3}, Grid: roster.GridID{1}, Version: 1, Until: until,
+		Sequencer: wire.Sequencer{Name: "bills-0", Epoch: epoch.Default.UnixMilli(), Nodes: 8192, Life: attachment.Life{1}, Born: attachment.Revision{Term: math.MaxUint64}},
+		ID:        attachment.ID{3}, Grid: roster.GridID{1}, Version: 1, Until: until,
 	}
 	if err := s.call(s.owner("bills-0"), wire.PathAttach, wire.AttachRequest{Holder: "x", Claim: claim}); err != nil {
 		return err
@@ -248,8 +248,8 @@ func many(n int) int { return long.Or(n/16, n) }
 func (s *siege) attachMany() error {
 	to := s.owner("bills-1")
 	for i := range many(8192) {
-		claim := wire.Claim{Sequencer: wire.Sequencer{Name: "bills-1", Epoch: epoch.Default.UnixMilli(), Nodes: 8192}, ID: sequencer.AttachmentID{byte(i), byte(i >> 8), 1}}
-		if err := s.call(to, wire.PathAttach, wire.AttachRequest{Holder: sequencer.HolderID(fmt.Sprint("evil-", i)), Claim: claim}); err != nil {
+		claim := wire.Claim{Sequencer: wire.Sequencer{Name: "bills-1", Epoch: epoch.Default.UnixMilli(), Nodes: 8192}, ID: attachment.ID{byte(i), byte(i >> 8), 1}}
+		if err := s.call(to, wire.PathAttach, wire.AttachRequest{Holder: attachment.HolderID(fmt.Sprint("evil-", i)), Claim: claim}); err != nil {
 			return err
 		}
 	}

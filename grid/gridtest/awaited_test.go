@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -121,7 +122,7 @@ func TestCreateIsServedByTheNextOwner(t *testing.T) {
 			g.Network.Pause(owner)
 			began := time.Now()
 			in := wire.CreateRequest{Name: name, Nodes: 128,
-				Attach: &wire.CreateAttach{Holder: "h", ID: sequencer.AttachmentID{byte(i + 1)}}}
+				Attach: &wire.CreateAttach{Holder: "h", ID: attachment.ID{byte(i + 1)}}}
 			var out wire.SequencerResponse
 			err := roster.ErrWrongOwner
 			for errors.Is(err, roster.ErrWrongOwner) { // the next owner may hear of it after the member that was asked

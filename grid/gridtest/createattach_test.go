@@ -3,6 +3,7 @@ package gridtest_test
 import (
 	"errors"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -28,7 +29,7 @@ func otherThan(g *gridtest.Grid, name string) string {
 // createAttach returns a request to create and attach under an ID.
 func createAttach(name string, id byte) wire.CreateRequest {
 	return wire.CreateRequest{Name: name, Nodes: 128,
-		Attach: &wire.CreateAttach{Holder: "h", ID: sequencer.AttachmentID{id}}}
+		Attach: &wire.CreateAttach{Holder: "h", ID: attachment.ID{id}}}
 }
 
 // TestCreateAttachAtAnyMember: the member that is asked passes the request on to the owner. The

@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/security"
@@ -42,8 +43,8 @@ type crowd struct {
 	names   []string
 	paused  []string // members that are cut off and do not know it
 	holders []*holder
-	lives   map[string]sequencer.Life // that the names began with
-	probe   *sequencer.Sequencer      // attached and detached again to see how long that takes
+	lives   map[string]attachment.Life // that the names began with
+	probe   *sequencer.Sequencer       // attached and detached again to see how long that takes
 }
 
 // several names lie on different partitions, owned by different members.
@@ -66,7 +67,7 @@ func newCrowd(t *testing.T, n int, change func(c *grid.Config)) *crowd {
 		}
 	}})
 	ids := newChecker(t)
-	return &crowd{t: t, g: g, ids: ids, load: ids.load(time.Second), lives: map[string]sequencer.Life{}}
+	return &crowd{t: t, g: g, ids: ids, load: ids.load(time.Second), lives: map[string]attachment.Life{}}
 }
 
 // use has clients and all members take IDs of names. The probe is a handle of the

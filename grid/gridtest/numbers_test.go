@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"os"
@@ -280,7 +281,7 @@ func TestOwnersRefuseReplacedProcesses(t *testing.T) {
 			err := h.Call(t.Context(), "m1:7948", wire.PathRenew, wire.RenewRequest{Holder: "h", Identity: id},
 				&wire.RenewResponse{})
 			want(t, fmt.Sprintf("renewal of %+v", test), err, test.want)
-			claim := wire.Claim{Sequencer: found.Sequencer, ID: sequencer.AttachmentID{byte(test.id), byte(test.incarnation)},
+			claim := wire.Claim{Sequencer: found.Sequencer, ID: attachment.ID{byte(test.id), byte(test.incarnation)},
 				Grid: found.Grid, Version: found.Version}
 			err = h.Call(t.Context(), "m1:7948", wire.PathAttach, wire.AttachRequest{Holder: "h", Claim: claim, Identity: id},
 				&wire.AttachResponse{})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -232,10 +233,10 @@ func TestReplacedProcessGetsNoGrant(t *testing.T) {
 		time.Sleep(10 * time.Second) // the grid knows that it has no holders of before
 		var made wire.SequencerResponse
 		ok(t, "create", c.at(g.OwnerOf("orders"), wire.PathCreate, wire.CreateRequest{Name: "orders"}, &made))
-		attach := func(member string, attachment byte, incarnation uint64) error {
+		attach := func(member string, id byte, incarnation uint64) error {
 			return c.at(member, wire.PathAttach, wire.AttachRequest{
 				Holder:   "h",
-				Claim:    wire.Claim{Sequencer: made.Sequencer, ID: sequencer.AttachmentID{attachment}},
+				Claim:    wire.Claim{Sequencer: made.Sequencer, ID: attachment.ID{id}},
 				Identity: &wire.Identity{Cluster: "c", Set: "web", ID: n, Incarnation: incarnation},
 			}, new(wire.AttachResponse))
 		}

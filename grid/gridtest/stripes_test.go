@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -90,7 +91,7 @@ func TestStripes(t *testing.T) {
 		if n := heldOf(t, g, "orders"); n != 124 {
 			t.Errorf("%d logical nodes are held after that", n)
 		}
-		_, err = late.CreateStriped(t.Context(), "orders", cfg, sequencer.MaxStripes+1)
+		_, err = late.CreateStriped(t.Context(), "orders", cfg, attachment.MaxStripes+1)
 		want(t, "too many stripes", err, sequencer.ErrInvalidConfig)
 
 		ok(t, "leave", ofWeb.Leave(t.Context()))

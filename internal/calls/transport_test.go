@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
@@ -268,7 +269,7 @@ func TestCallEndsWithItsContext(t *testing.T) {
 func TestEventStream(t *testing.T) {
 	ended := make(chan struct{})
 	addr, h := serving(t, func(w http.ResponseWriter, r *http.Request) {
-		for _, e := range []wire.Event{{}, {Name: "orders", Life: sequencer.Life{1}}} {
+		for _, e := range []wire.Event{{}, {Name: "orders", Life: attachment.Life{1}}} {
 			if err := wire.WriteEvent(w, e); err != nil {
 				t.Error(err)
 			}

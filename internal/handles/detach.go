@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -69,8 +70,8 @@ func (r *Registry[S]) detachAll(ctx context.Context) error {
 }
 
 // DetachIdle gives an idle handle's logical node back and logs a failure. The caller
-// looks for idle handles by [sequencer.Control.Idle], and looks again after a failure.
-func DetachIdle(ctx context.Context, control *sequencer.Control, within time.Duration, log *slog.Logger) {
+// looks for idle handles by [attachment.Control.Idle], and looks again after a failure.
+func DetachIdle(ctx context.Context, control *attachment.Control, within time.Duration, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if err := control.DetachIdle(ctx); err != nil && !Settled(err) {

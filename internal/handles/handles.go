@@ -17,6 +17,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -37,7 +38,7 @@ type Registry[S any] struct {
 
 // Entry is one handle.
 type Entry[S any] struct {
-	Control *sequencer.Control
+	Control *attachment.Control
 	State   S    // the client's; the registry does not access it
 	Stripe  bool // the handle belongs to a Striped
 	// Owed reports that Create has yet to attach the handle. The name's turn guards it.
@@ -49,7 +50,7 @@ type Keeper[S any] interface {
 	// AttachFailed records that the handle's user has no attachment for now.
 	AttachFailed(e *Entry[S])
 	// Return gives an attachment back in the background.
-	Return(ref sequencer.Ref, rel sequencer.Release)
+	Return(ref attachment.Ref, rel attachment.Release)
 	// Remove forgets handles that their user has given up.
 	Remove(gone []*Entry[S])
 }
@@ -175,7 +176,7 @@ func (r *Registry[S]) Put(e *Entry[S]) error {
 }
 
 // Drop forgets a handle.
-func (r *Registry[S]) Drop(control *sequencer.Control) {
+func (r *Registry[S]) Drop(control *attachment.Control) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := control.Handle().Name()

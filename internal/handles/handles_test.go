@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -48,7 +49,7 @@ func (f *fake) make(t *testing.T, name string, stripe bool) func() (*Entry[strin
 	return func() (*Entry[string], error) {
 		time.Sleep(f.slow)
 		e := &Entry[string]{State: name, Stripe: stripe, Owed: !stripe}
-		_, e.Control = sequencer.New(sequencer.Ref{Definition: def}, f, NewExactClock())
+		_, e.Control = attachment.New(attachment.Ref{Definition: def}, f, NewExactClock())
 		return e, f.registry.Put(e)
 	}
 }
@@ -68,8 +69,8 @@ func (f *fake) set(change func()) {
 	change()
 }
 
-// Attach implements sequencer.Backend.
-func (f *fake) Attach(ctx context.Context, _ sequencer.Ref, _ sequencer.Preference) (sequencer.Attachment, error) {
+// Attach implements attachment.Backend.
+func (f *fake) Attach(ctx context.Context, _ attachment.Ref, _ attachment.Preference) (attachment.Attachment, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.attaching++
@@ -79,28 +80,28 @@ func (f *fake) Attach(ctx context.Context, _ sequencer.Ref, _ sequencer.Preferen
 	f.mu.Lock()
 	f.attaching--
 	if f.refuses != nil && f.attached >= f.allowed {
-		return sequencer.Attachment{}, f.refuses
+		return attachment.Attachment{}, f.refuses
 	}
 	f.attached++
-	id := sequencer.AttachmentID{byte(f.attached)}
-	return sequencer.Attachment{ID: id, Node: sequencer.NodeID(f.attached % 128),
-		Grant: sequencer.Grant{From: 1, Until: 1 << 50}}, ctx.Err()
+	id := attachment.ID{byte(f.attached)}
+	return attachment.Attachment{ID: id, Node: sequencer.NodeID(f.attached % 128),
+		Grant: attachment.Grant{From: 1, Until: 1 << 50}}, ctx.Err()
 }
 
-// Detach implements sequencer.Backend.
-func (f *fake) Detach(ctx context.Context, _ sequencer.Ref, _ sequencer.Release) error {
+// Detach implements attachment.Backend.
+func (f *fake) Detach(ctx context.Context, _ attachment.Ref, _ attachment.Release) error {
 	f.set(func() { f.detached++ })
 	return ctx.Err()
 }
 
-// Destroy implements sequencer.Backend.
-func (f *fake) Destroy(context.Context, sequencer.Ref) error { return nil }
+// Destroy implements attachment.Backend.
+func (f *fake) Destroy(context.Context, attachment.Ref) error { return nil }
 
 // AttachFailed implements Keeper.
 func (f *fake) AttachFailed(e *Entry[string]) { f.set(func() { f.failed = append(f.failed, e.State) }) }
 
 // Return implements Keeper.
-func (f *fake) Return(sequencer.Ref, sequencer.Release) { f.set(func() { f.returned++ }) }
+func (f *fake) Return(attachment.Ref, attachment.Release) { f.set(func() { f.returned++ }) }
 
 // Remove implements Keeper.
 func (f *fake) Remove(gone []*Entry[string]) { f.set(func() { f.removed += len(gone) }) }

@@ -4,12 +4,12 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 
-	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 )
 
 // NewHolder returns a random holder ID.
-func NewHolder() sequencer.HolderID {
+func NewHolder() attachment.HolderID {
 	var b [16]byte
 	_, _ = rand.Read(b[:])
-	return sequencer.HolderID(hex.EncodeToString(b[:]))
+	return attachment.HolderID(hex.EncodeToString(b[:]))
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -34,7 +35,7 @@ func (r *Registry[S]) Striped(ctx context.Context, stripes int,
 		_ = r.giveBack(ctx, made) // a failure is retried in the background
 		return nil, fmt.Errorf("%s: not all of %d stripes have a logical node: %w", r.tasks.pkg, stripes, err)
 	}
-	return sequencer.NewStriped(handles, r.leaver(made))
+	return attachment.NewStriped(handles, r.leaver(made))
 }
 
 // leaver returns a function that ends stripes, once.

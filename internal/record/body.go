@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -42,16 +43,16 @@ type body struct {
 }
 
 type grantBody struct {
-	State      State                  `json:"state"`
-	Attachment sequencer.AttachmentID `json:"attachment"`
-	Life       sequencer.Life         `json:"life"`
-	From       clustertime.Tick       `json:"from"`
-	Until      clustertime.Tick       `json:"until"`
-	Bound      clustertime.Tick       `json:"bound"`
-	LastUsed   clustertime.Tick       `json:"lastUsed"`
-	Graceful   bool                   `json:"graceful"`
-	Nonce      string                 `json:"nonce"`
-	Generation string                 `json:"generation"`
+	State      State            `json:"state"`
+	Attachment attachment.ID    `json:"attachment"`
+	Life       attachment.Life  `json:"life"`
+	From       clustertime.Tick `json:"from"`
+	Until      clustertime.Tick `json:"until"`
+	Bound      clustertime.Tick `json:"bound"`
+	LastUsed   clustertime.Tick `json:"lastUsed"`
+	Graceful   bool             `json:"graceful"`
+	Nonce      string           `json:"nonce"`
+	Generation string           `json:"generation"`
 }
 
 // MarshalText returns the state's name.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -16,7 +17,7 @@ const wholeBody = `{"taskId":"web-1","version":7,"timestamp":1795334415000,"know
 func whole() Record {
 	return Record{
 		State: Held, Task: "web-1", Version: 7, Timestamp: 1795334415000, Known: map[sequencer.NodeID]uint64{1: 3, 0: 7},
-		Attachment: sequencer.AttachmentID{1}, Life: NewLife(1, [8]byte{2}), From: 1795334400000, Until: 1795334415000,
+		Attachment: attachment.ID{1}, Life: NewLife(1, [8]byte{2}), From: 1795334400000, Until: 1795334415000,
 		Bound: 1795334415000, LastUsed: 1795334399120, Nonce: "n1",
 	}
 }
@@ -93,12 +94,12 @@ func TestEmptyBodyIsFreeWithTheVersionOfItsMetadata(t *testing.T) {
 	}
 	// It shows no bound, so the first grant begins where none of an earlier holder can end.
 	b := Bounds{Now: 1000, Window: 15, Quarantine: 20, Life: NewLife(1, [8]byte{})}
-	taken, err := r.Take(sequencer.AttachmentID{1}, "t", "n", b)
+	taken, err := r.Take(attachment.ID{1}, "t", "n", b)
 	if err != nil || taken.Version != 8 || taken.From != 1020 || !taken.Grant().Empty() {
 		t.Errorf("got %+v, %v", taken, err)
 	}
 	b.Life = NewLife(2, [8]byte{})
-	if _, err := r.Take(sequencer.AttachmentID{1}, "t", "n", b); !errors.Is(err, ErrDamaged) {
+	if _, err := r.Take(attachment.ID{1}, "t", "n", b); !errors.Is(err, ErrDamaged) {
 		t.Errorf("in a later life: %v", err)
 	}
 }
@@ -109,7 +110,7 @@ func TestRecordOfAnEmptiedStoresLifeIsDamaged(t *testing.T) {
 	for _, r := range []Record{Born(NewLife(1, [8]byte{1}), "n"),
 		{State: Closed, Life: NewLife(1, [8]byte{1}), Nonce: "n"}} {
 		b := Bounds{Now: 1000, Window: 15, Life: NewLife(1, [8]byte{2})}
-		if got, err := r.Take(sequencer.AttachmentID{1}, "t", "m", b); !errors.Is(err, ErrDamaged) {
+		if got, err := r.Take(attachment.ID{1}, "t", "m", b); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%v: got %+v, %v", r.State, got, err)
 		}
 	}
@@ -136,12 +137,12 @@ func FuzzDecode(f *testing.F) {
 		}
 		// No record that is read makes a rule panic or write a body that cannot be read.
 		b := Bounds{Now: 1_790_000_000_000, Window: 15000, Quarantine: 20000, Life: r.Life}
-		id := sequencer.AttachmentID{9}
+		id := attachment.ID{9}
 		for _, next := range []func() (Record, error){
 			func() (Record, error) { return r.Take(id, "task", "m", b) },
 			func() (Record, error) { return r.Extend(r.Attachment, nil, "m", b) },
 			func() (Record, error) {
-				n, _ := r.Return(sequencer.Release{ID: r.Attachment, LastUsed: r.From}, "m")
+				n, _ := r.Return(attachment.Release{ID: r.Attachment, LastUsed: r.From}, "m")
 				return n, nil
 			},
 			func() (Record, error) { n, _, err := r.Retire(r.Life, "m"); return n, err },

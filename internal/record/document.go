@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -59,7 +60,7 @@ func (p *Phase) UnmarshalText(text []byte) error {
 //	                 Recreate, with the next life
 type Document struct {
 	Definition sequencer.Definition
-	Life       sequencer.Life
+	Life       attachment.Life
 	Phase      Phase
 	// Mark is the first tick that was never granted in the lives before, and in
 	// this one too once it is Destroyed.
@@ -128,8 +129,8 @@ func (d Document) Recreate(def sequencer.Definition, random [8]byte, nonce strin
 }
 
 // Ref returns the life for a handle.
-func (d Document) Ref() sequencer.Ref {
-	return sequencer.Ref{Definition: d.Definition, Life: d.Life, Born: sequencer.Birth{Term: LifeNumber(d.Life)}}
+func (d Document) Ref() attachment.Ref {
+	return attachment.Ref{Definition: d.Definition, Life: d.Life, Born: attachment.Revision{Term: LifeNumber(d.Life)}}
 }
 
 // documentBody is a document as JSON.
@@ -138,7 +139,7 @@ type documentBody struct {
 	Epoch       int64            `json:"epoch"` // Unix ms
 	Nodes       int              `json:"nodes"`
 	Layout      sequencer.Layout `json:"layout,omitzero"`
-	Life        sequencer.Life   `json:"life"`
+	Life        attachment.Life  `json:"life"`
 	State       Phase            `json:"state"`
 	Mark        clustertime.Tick `json:"mark"`
 	Initialized bool             `json:"initialized"`

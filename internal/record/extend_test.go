@@ -3,15 +3,15 @@ package record
 import (
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestExtensionReportsUse: an extension records the last tick that its holder used, which
 // never falls, and is never one that was not granted.
 func TestExtensionReportsUse(t *testing.T) {
 	b := Bounds{Now: 1000, Window: 15, Life: NewLife(1, [8]byte{})}
-	id := sequencer.AttachmentID{1}
+	id := attachment.ID{1}
 	r, err := Born(b.Life, "n0").Take(id, "task", "n1", b)
 	for _, c := range []struct{ used, want clustertime.Tick }{{0, 0}, {1003, 1003}, {0, 1003}, {1002, 1003},
 		{9999, 1014}} {

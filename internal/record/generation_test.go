@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Of the world with servers that lose writes. The rule rests on time, so it has a real
@@ -37,7 +37,7 @@ type server struct {
 }
 
 type lossyHolder struct {
-	id      sequencer.AttachmentID
+	id      attachment.ID
 	machine *Holding
 	stopped bool
 	used    clustertime.Tick
@@ -107,7 +107,7 @@ func (l *lossy) take(t *dice) {
 	if s.state.revision == "" {
 		return
 	}
-	id := sequencer.AttachmentID{byte(len(l.holders) + 1), byte(len(l.holders) >> 8), 1}
+	id := attachment.ID{byte(len(l.holders) + 1), byte(len(l.holders) >> 8), 1}
 	m, err := NewHolding(id, Candidate{Record: s.state.record}, s.state.revision, "task", l.nonce(), l.bounds(t, s))
 	if err == nil {
 		l.holders = append(l.holders, &lossyHolder{id: id, machine: m})
@@ -156,7 +156,7 @@ func (l *lossy) stop(t *dice) {
 	}
 	g, _ := h.machine.Grant()
 	h.stopped, h.used = true, g.From
-	rel := sequencer.Release{ID: h.id}
+	rel := attachment.Release{ID: h.id}
 	if !g.Empty() {
 		rel.LastUsed = g.From + clustertime.Tick(t.between(0, int(g.Until-g.From)-1))
 		h.used = rel.LastUsed + 1
@@ -185,7 +185,7 @@ func TestNoTickIsGrantedTwiceByServersThatLoseWrites(t *testing.T) {
 	}
 }
 
-func (l *lossy) rights() (all []sequencer.Grant) {
+func (l *lossy) rights() (all []attachment.Grant) {
 	for _, h := range l.holders {
 		g, _ := h.machine.Grant()
 		if h.stopped {
@@ -200,7 +200,7 @@ func (l *lossy) rights() (all []sequencer.Grant) {
 
 func (l *lossy) check(t *dice) {
 	all := l.rights()
-	slices.SortFunc(all, func(a, b sequencer.Grant) int { return int(a.From - b.From) })
+	slices.SortFunc(all, func(a, b attachment.Grant) int { return int(a.From - b.From) })
 	for i := range all[:max(len(all)-1, 0)] {
 		if all[i].Until > all[i+1].From {
 			t.Fatalf("granted %v and %v", all[i], all[i+1])

@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -42,14 +43,14 @@ func (p HoldingPhase) String() string { return holdingNames[min(int(p), len(hold
 //
 // After Stop no answer changes the grant (H5).
 type Holding struct {
-	id    sequencer.AttachmentID
+	id    attachment.ID
 	node  sequencer.NodeID
 	phase HoldingPhase
 	cause error // Lost: why
 
 	now      Record // the body that the next one is computed from
 	revision string // its revision
-	grant    sequencer.Grant
+	grant    attachment.Grant
 	landed   bool // a body from this attachment was confirmed in the store before Stop
 
 	pending *Record // replaces now; nil if there is none
@@ -57,7 +58,7 @@ type Holding struct {
 	read    bool    // the record has to be read before anything else is sent
 	refused bool    // the last answer for pending was a refusal
 	// rel has the timestamps used, since Stop.
-	rel sequencer.Release
+	rel attachment.Release
 	// dropped is the nonce of a body with an unresolved outcome at Stop.
 	dropped string
 }
@@ -65,7 +66,7 @@ type Holding struct {
 // NewHolding begins to take a record, read at revision, for a new attachment.
 //
 // Errors: see [Record.Take].
-func NewHolding(id sequencer.AttachmentID, c Candidate, revision, task, nonce string, b Bounds) (*Holding, error) {
+func NewHolding(id attachment.ID, c Candidate, revision, task, nonce string, b Bounds) (*Holding, error) {
 	want, err := c.Record.Take(id, task, nonce, b)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func NewHolding(id sequencer.AttachmentID, c Candidate, revision, task, nonce st
 }
 
 // ID returns the attachment.
-func (h *Holding) ID() sequencer.AttachmentID { return h.id }
+func (h *Holding) ID() attachment.ID { return h.id }
 
 // Node returns the logical node.
 func (h *Holding) Node() sequencer.NodeID { return h.node }
@@ -91,7 +92,7 @@ func (h *Holding) Record() Record { return h.now }
 
 // Grant returns the grant from this attachment's newest body confirmed before Stop, or false if
 // there is none. It stays when the record is lost.
-func (h *Holding) Grant() (sequencer.Grant, bool) { return h.grant, h.landed }
+func (h *Holding) Grant() (attachment.Grant, bool) { return h.grant, h.landed }
 
 // Request is the read or swap that a Holding requires from the store.
 type Request uint8
@@ -137,7 +138,7 @@ func (h *Holding) Extend(known map[sequencer.NodeID]uint64, nonce string, b Boun
 
 // Stop ends the attachment's use permanently; rel has the timestamps it used. The record is
 // returned if it names the attachment, or may yet do so.
-func (h *Holding) Stop(rel sequencer.Release, nonce string) {
+func (h *Holding) Stop(rel attachment.Release, nonce string) {
 	switch h.phase {
 	case Returning, Done:
 		return

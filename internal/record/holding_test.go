@@ -4,14 +4,14 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 )
 
 // TestExtensionThatLandsBeforeTheReturnIsReturned: a stopped holding does not know whether
 // its last extension lands; when it does so before the return, the return follows it.
 func TestExtensionThatLandsBeforeTheReturnIsReturned(t *testing.T) {
 	b := Bounds{Now: 1000, Window: 15, Life: NewLife(1, [8]byte{})}
-	id := sequencer.AttachmentID{1}
+	id := attachment.ID{1}
 	h, err := NewHolding(id, Candidate{Record: Born(b.Life, "n0")}, "r0", "task", "n1", b)
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestExtensionThatLandsBeforeTheReturnIsReturned(t *testing.T) {
 	}
 	_, extended, _ := h.Want()
 	h.Sent()
-	h.Stop(sequencer.Release{ID: id, LastUsed: 1003}, "n3")
+	h.Stop(attachment.Release{ID: id, LastUsed: 1003}, "n3")
 	h.Read(Seen{Record: h.Record(), Revision: "r1"}, "n4") // not landed yet
 	h.Sent()                                               // the return
 	h.Swapped("n4", Refused, "", "unused")
@@ -47,7 +47,7 @@ func TestExtensionThatLandsBeforeTheReturnIsReturned(t *testing.T) {
 // the same attachment that it has not written, and goes no further.
 func TestForkedAttachmentStops(t *testing.T) {
 	b := Bounds{Now: 1000, Window: 15, Life: NewLife(1, [8]byte{})}
-	one, err := NewHolding(sequencer.AttachmentID{1}, Candidate{Record: Born(b.Life, "n0")}, "r0", "task", "n1", b)
+	one, err := NewHolding(attachment.ID{1}, Candidate{Record: Born(b.Life, "n0")}, "r0", "task", "n1", b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestForkedAttachmentStops(t *testing.T) {
 // asked for, change nothing.
 func TestAnswersOutOfPlaceAreIgnored(t *testing.T) {
 	b := Bounds{Now: 1000, Window: 15, Life: NewLife(1, [8]byte{})}
-	h, err := NewHolding(sequencer.AttachmentID{1}, Candidate{Record: Born(b.Life, "n0")}, "r0", "task", "n1", b)
+	h, err := NewHolding(attachment.ID{1}, Candidate{Record: Born(b.Life, "n0")}, "r0", "task", "n1", b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestRefusalByAnotherServerLosesTheRecord(t *testing.T) {
 	b := Bounds{Now: 1000, Window: 15, Life: NewLife(1, [8]byte{}), Generation: "one"}
 	for generation, want := range map[string]HoldingPhase{"one": Lost, "": Taking} {
 		b.Generation = generation
-		h, err := NewHolding(sequencer.AttachmentID{1}, Candidate{Record: Born(b.Life, "n0")}, "r0", "task", "n1", b)
+		h, err := NewHolding(attachment.ID{1}, Candidate{Record: Born(b.Life, "n0")}, "r0", "task", "n1", b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestRefusedTakeOfAnUnchangedRecordIsLost(t *testing.T) {
 	b := Bounds{Now: 1000, Window: 15, Life: NewLife(1, [8]byte{})}
 	for unknown, want := range []HoldingPhase{Lost, Taking} {
 		free := Born(b.Life, "n0")
-		h, err := NewHolding(sequencer.AttachmentID{1}, Candidate{Record: free}, "r0", "task", "n1", b)
+		h, err := NewHolding(attachment.ID{1}, Candidate{Record: free}, "r0", "task", "n1", b)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -17,15 +18,15 @@ type Marker struct {
 	Made int `json:"made"`
 	// Sealed is the last life that began to end, zero if none has: for it and the
 	// lives before no more records are made (H10).
-	Sealed sequencer.Life `json:"sealed"`
-	Nonce  string         `json:"nonce"` // different in every body
+	Sealed attachment.Life `json:"sealed"`
+	Nonce  string          `json:"nonce"` // different in every body
 }
 
 // Seal returns the marker sealed for a life that is being destroyed: records created for it later
 // do not count. It returns false if the marker is already sealed.
 //
 // Errors: sequencer.ErrDestroyed if a later life was sealed.
-func (m Marker) Seal(life sequencer.Life, nonce string) (Marker, bool, error) {
+func (m Marker) Seal(life attachment.Life, nonce string) (Marker, bool, error) {
 	switch {
 	case m.Sealed == life:
 		return m, false, nil
@@ -39,7 +40,7 @@ func (m Marker) Seal(life sequencer.Life, nonce string) (Marker, bool, error) {
 // Resize returns the marker with a new slot count. The records below slots must exist.
 //
 // Errors: sequencer.ErrDestroyed if the life is sealed.
-func (m Marker) Resize(life sequencer.Life, slots int, nonce string) (Marker, error) {
+func (m Marker) Resize(life attachment.Life, slots int, nonce string) (Marker, error) {
 	if !earlier(m.Sealed, life) {
 		return Marker{}, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
 	}

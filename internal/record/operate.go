@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -12,7 +13,7 @@ import (
 // and version stay. It returns false if the record is already retired.
 //
 // Errors: sequencer.ErrDestroyed if the life has ended; ErrDamaged.
-func (r Record) Retire(life sequencer.Life, nonce string) (Record, bool, error) {
+func (r Record) Retire(life attachment.Life, nonce string) (Record, bool, error) {
 	if r.State == Retired && r.Life == life {
 		return r, false, nil
 	}
@@ -29,7 +30,7 @@ func (r Record) Retire(life sequencer.Life, nonce string) (Record, bool, error) 
 // in use already.
 //
 // Errors: sequencer.ErrDestroyed if the life has ended; ErrDamaged.
-func (r Record) Restore(life sequencer.Life, nonce string) (Record, bool, error) {
+func (r Record) Restore(life attachment.Life, nonce string) (Record, bool, error) {
 	if r.State != Retired || r.Life != life {
 		return r, false, r.takeable(life)
 	}
@@ -40,7 +41,7 @@ func (r Record) Restore(life sequencer.Life, nonce string) (Record, bool, error)
 // restored when the slots have grown (H10). No attachment can have held it.
 //
 // Errors: sequencer.ErrDestroyed if the life has ended.
-func (r Record) Enlist(life sequencer.Life, nonce string) (Record, error) {
+func (r Record) Enlist(life attachment.Life, nonce string) (Record, error) {
 	if r.endOf(life) {
 		return Record{}, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
 	}
@@ -55,7 +56,7 @@ func (r Record) Enlist(life sequencer.Life, nonce string) (Record, error) {
 //
 // Errors: sequencer.ErrDestroyed if a later life has the record; ErrDamaged if it is in use in an
 // earlier one.
-func (r Record) Close(life sequencer.Life, nonce string) (Record, bool, error) {
+func (r Record) Close(life attachment.Life, nonce string) (Record, bool, error) {
 	switch {
 	case r.State == Closed && r.Life == life:
 		return r, false, nil
@@ -75,7 +76,7 @@ func (r Record) Close(life sequencer.Life, nonce string) (Record, bool, error) {
 // the record has had, or 0 if none can be determined.
 //
 // Errors: sequencer.ErrInvalidConfig if floor is outside the sequencer's time range.
-func Repaired(life sequencer.Life, floor, epoch clustertime.Tick, version uint64, nonce string) (Record, error) {
+func Repaired(life attachment.Life, floor, epoch clustertime.Tick, version uint64, nonce string) (Record, error) {
 	if floor < epoch || floor > clustertime.Latest {
 		return Record{}, failure.Errorf(sequencer.ErrInvalidConfig,
 			"record: repair: floor %s is outside %s to %s; give a time at or above which nothing was granted, such as one window after the present",

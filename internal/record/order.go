@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -22,7 +23,7 @@ const soon clustertime.Span = 100
 // preferred node; records that are usable immediately, free before expired; records granted to a
 // future time, the earliest first; each group by node. It omits records that are held, retired,
 // damaged, destroyed or too far ahead. ahead counts the last kind.
-func Order(all []Candidate, p sequencer.Preference, b Bounds) (order []Candidate, ahead int) {
+func Order(all []Candidate, p attachment.Preference, b Bounds) (order []Candidate, ahead int) {
 	type rank struct {
 		Candidate
 		class int
@@ -30,7 +31,7 @@ func Order(all []Candidate, p sequencer.Preference, b Bounds) (order []Candidate
 	}
 	var ranked []rank
 	for _, c := range all {
-		taken, err := c.Record.Take(sequencer.AttachmentID{1}, "", "-", b)
+		taken, err := c.Record.Take(attachment.ID{1}, "", "-", b)
 		switch {
 		case err != nil:
 			if c.Record.farAhead(b) {

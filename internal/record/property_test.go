@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -41,7 +42,7 @@ type holder struct {
 	ref     Document
 	stopped bool
 	used    clustertime.Tick // stopped: the first tick that it did not use
-	final   sequencer.Grant  // stopped: its grant then
+	final   attachment.Grant // stopped: its grant then
 }
 
 // flight is a swap that was sent and may land, any number of times.
@@ -160,7 +161,7 @@ func (w *world) take(t *dice) {
 	}
 	node := t.between(0, worldNodes-1)
 	seen := newest(t, w.history[node], 3)
-	id := sequencer.AttachmentID{byte(len(w.holders)), byte(w.nonces), byte(w.nonces >> 8), 1}
+	id := attachment.ID{byte(len(w.holders)), byte(w.nonces), byte(w.nonces >> 8), 1}
 	m, err := NewHolding(id, Candidate{Node: sequencer.NodeID(node), Record: seen.record}, seen.revision, "task",
 		w.nonce(), w.bounds(t, h.ref))
 	switch {
@@ -238,7 +239,7 @@ func (w *world) stop(t *dice) {
 	}
 	g, _ := h.machine.Grant()
 	h.stopped, h.used, h.final = true, g.From, g
-	rel := sequencer.Release{ID: h.machine.ID(), Node: h.machine.Node()}
+	rel := attachment.Release{ID: h.machine.ID(), Node: h.machine.Node()}
 	if !g.Empty() && t.between(0, 1) == 0 {
 		rel.LastUsed = g.From + clustertime.Tick(t.between(0, int(g.Until-g.From)-1))
 		h.used = rel.LastUsed + 1
@@ -300,7 +301,7 @@ func (w *world) operate(t *dice) {
 }
 
 // rights returns the ticks that a holder has used or may use.
-func (h *holder) rights() (g sequencer.Grant) {
+func (h *holder) rights() (g attachment.Grant) {
 	if h.machine == nil {
 		return g
 	}

@@ -29,6 +29,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -84,8 +85,8 @@ type Record struct {
 	// Known has other records' versions as seen by the holder, by node.
 	Known map[sequencer.NodeID]uint64
 
-	Attachment sequencer.AttachmentID // the holder's, zero unless Held
-	Life       sequencer.Life         // the life in which it was last changed; zero in an empty body
+	Attachment attachment.ID   // the holder's, zero unless Held
+	Life       attachment.Life // the life in which it was last changed; zero in an empty body
 	// From and Until are the attachment's grant, zero unless Held.
 	From, Until clustertime.Tick
 	// Bound is the first tick that was never granted.
@@ -104,10 +105,10 @@ type Record struct {
 }
 
 // Grant returns the record's grant to its attachment.
-func (r Record) Grant() sequencer.Grant { return sequencer.Grant{From: r.From, Until: r.Until} }
+func (r Record) Grant() attachment.Grant { return attachment.Grant{From: r.From, Until: r.Until} }
 
 // HeldBy reports whether the record is held by exactly this attachment.
-func (r Record) HeldBy(id sequencer.AttachmentID) bool {
+func (r Record) HeldBy(id attachment.ID) bool {
 	return r.State == Held && r.Attachment == id && !id.IsZero()
 }
 
@@ -125,6 +126,6 @@ func (r Record) Acquirable(now clustertime.Tick) bool {
 
 // Born returns the record for a logical node without earlier attachments, in the life that creates
 // it. It has no generation, so that its first Take waits (Q5).
-func Born(life sequencer.Life, nonce string) Record {
+func Born(life attachment.Life, nonce string) Record {
 	return Record{State: Free, Life: life, Graceful: true, Nonce: nonce}
 }

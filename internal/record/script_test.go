@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/script"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -59,7 +60,7 @@ var verbs = map[string]func(*stage, []string) string{
 		return s.put(a, r, true, err)
 	},
 	"return": func(s *stage, a []string) string {
-		r, done := s.records[node(a)].Return(sequencer.Release{ID: attachmentOf(a[1]), LastUsed: tickOf(a[2])}, s.nonce())
+		r, done := s.records[node(a)].Return(attachment.Release{ID: attachmentOf(a[1]), LastUsed: tickOf(a[2])}, s.nonce())
 		return s.put(a, r, done, nil)
 	},
 	"retire": func(s *stage, a []string) string {
@@ -96,11 +97,11 @@ func (s *stage) do(words []string) string {
 	return verb(s, words[1:])
 }
 
-func (s *stage) nonce() string                     { s.writes++; return fmt.Sprint("n", s.writes) }
-func tickOf(word string) clustertime.Tick          { return clustertime.Tick(script.Number(word)) }
-func node(a []string) int                          { return int(script.Number(a[0])) }
-func lifeOf(word string) sequencer.Life            { return NewLife(uint64(script.Number(word)), [8]byte{}) }
-func attachmentOf(w string) sequencer.AttachmentID { return sequencer.AttachmentID{w[0]} }
+func (s *stage) nonce() string            { s.writes++; return fmt.Sprint("n", s.writes) }
+func tickOf(word string) clustertime.Tick { return clustertime.Tick(script.Number(word)) }
+func node(a []string) int                 { return int(script.Number(a[0])) }
+func lifeOf(word string) attachment.Life  { return NewLife(uint64(script.Number(word)), [8]byte{}) }
+func attachmentOf(w string) attachment.ID { return attachment.ID{w[0]} }
 
 // put stores the result of a rule, and prints it.
 func (s *stage) put(a []string, r Record, done bool, err error) string {
@@ -154,7 +155,7 @@ func refused(err error) string {
 
 // order [NODE] prints the nodes in the order in which they are tried.
 func (s *stage) order(a []string) string {
-	p := sequencer.Preference{Any: len(a) == 0}
+	p := attachment.Preference{Any: len(a) == 0}
 	if len(a) > 0 {
 		p.Node = sequencer.NodeID(script.Number(a[0]))
 	}
@@ -253,7 +254,7 @@ func (s *stage) hold(a []string) string {
 	case "giveup":
 		h.GiveUp()
 	case "stop":
-		h.Stop(sequencer.Release{ID: h.ID(), LastUsed: tickOf(a[1])}, fresh)
+		h.Stop(attachment.Release{ID: h.ID(), LastUsed: tickOf(a[1])}, fresh)
 	}
 	request, want, _ := h.Want()
 	g, _ := h.Grant()

@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -17,7 +18,7 @@ type Bounds struct {
 	Ahead  clustertime.Span // how far beyond Now a taken grant may begin; 0 = any distance
 	// Life and Mark come from the document that the holder has read: no earlier life granted
 	// anything at or above Mark.
-	Life  sequencer.Life
+	Life  attachment.Life
 	Mark  clustertime.Tick
 	Epoch clustertime.Tick
 	// Used is the last tick that the holder has used, 0 if none; for Extend.
@@ -37,7 +38,7 @@ type Bounds struct {
 //
 // Errors: sequencer.ErrDestroyed if b's life has ended; ErrRetired; ErrAhead; ErrDamaged if b's
 // life excludes the record's.
-func (r Record) Take(id sequencer.AttachmentID, task, nonce string, b Bounds) (Record, error) {
+func (r Record) Take(id attachment.ID, task, nonce string, b Bounds) (Record, error) {
 	if err := r.takeable(b.Life); err != nil {
 		return Record{}, err
 	}
@@ -62,7 +63,7 @@ func (r Record) Take(id sequencer.AttachmentID, task, nonce string, b Bounds) (R
 }
 
 // takeable returns the error if an attachment in this life cannot take the record (H2, H8).
-func (r Record) takeable(life sequencer.Life) error {
+func (r Record) takeable(life attachment.Life) error {
 	switch {
 	case r.endOf(life):
 		return fmt.Errorf("record: %w", sequencer.ErrDestroyed)
@@ -78,7 +79,7 @@ func (r Record) takeable(life sequencer.Life) error {
 }
 
 // endOf reports whether the record proves that a life has ended.
-func (r Record) endOf(life sequencer.Life) bool {
+func (r Record) endOf(life attachment.Life) bool {
 	return r.State == Closed && r.Life == life || earlier(life, r.Life)
 }
 
@@ -99,7 +100,7 @@ func (r Record) farAhead(b Bounds) bool {
 //
 // Errors: sequencer.ErrDestroyed if the record was closed; sequencer.ErrDetached if id is not its
 // holder, or its server was replaced (Q4); ErrExpired if others may take it already.
-func (r Record) Extend(id sequencer.AttachmentID, known map[sequencer.NodeID]uint64, nonce string,
+func (r Record) Extend(id attachment.ID, known map[sequencer.NodeID]uint64, nonce string,
 	b Bounds) (Record, error) {
 	switch {
 	case r.HeldBy(id):
@@ -129,7 +130,7 @@ func (r Record) Extend(id sequencer.AttachmentID, known map[sequencer.NodeID]uin
 // Return returns the record without its holder (H5). false: it is not held by rel.ID,
 // and nothing is to be done. The holder has stopped for good; it used nothing above
 // rel.LastUsed.
-func (r Record) Return(rel sequencer.Release, nonce string) (Record, bool) {
+func (r Record) Return(rel attachment.Release, nonce string) (Record, bool) {
 	if !r.HeldBy(rel.ID) {
 		return Record{}, false
 	}
@@ -145,7 +146,7 @@ func (r Record) Return(rel sequencer.Release, nonce string) (Record, bool) {
 // unheld returns the record without its holder, in another state.
 func (r Record) unheld(s State, nonce string) Record {
 	r.State, r.Nonce = s, nonce
-	r.Attachment, r.From, r.Until, r.Timestamp, r.Known = sequencer.AttachmentID{}, 0, 0, 0, nil
+	r.Attachment, r.From, r.Until, r.Timestamp, r.Known = attachment.ID{}, 0, 0, 0, nil
 	return r
 }
 

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -53,15 +54,15 @@ type Seat struct {
 	known bool // node and id belong to an attachment, from this process or an earlier one
 	early bool // from an earlier one
 	node  sequencer.NodeID
-	id    sequencer.AttachmentID
+	id    attachment.ID
 }
 
 // line is one line in the file, after its checksum. A line without an attachment removes the seat.
 type line struct {
-	Name string                  `json:"name"`
-	Seat int                     `json:"seat"`
-	Node sequencer.NodeID        `json:"node"`
-	ID   *sequencer.AttachmentID `json:"id,omitempty"`
+	Name string           `json:"name"`
+	Seat int              `json:"seat"`
+	Node sequencer.NodeID `json:"node"`
+	ID   *attachment.ID   `json:"id,omitempty"`
 }
 
 // OpenNodes reads the file in a data directory.
@@ -130,7 +131,7 @@ func decodeLine(text []byte) (l line, err error) {
 	if err := json.Unmarshal(rest, &l); err != nil {
 		return l, err
 	}
-	if l.Name == "" || l.Seat < 0 || l.Seat >= sequencer.MaxStripes*4 {
+	if l.Name == "" || l.Seat < 0 || l.Seat >= attachment.MaxStripes*4 {
 		return l, errors.New("no such seat")
 	}
 	return l, nil
@@ -176,7 +177,7 @@ func (n *Nodes) Take(name string) *Seat {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i := slices.IndexFunc(n.seats[name], func(s *Seat) bool { return !s.taken })
-	if i < 0 && (n.count >= MaxNodes || len(n.seats[name]) >= sequencer.MaxStripes*4) {
+	if i < 0 && (n.count >= MaxNodes || len(n.seats[name]) >= attachment.MaxStripes*4) {
 		return nil
 	}
 	if i < 0 {
@@ -200,7 +201,7 @@ func (n *Nodes) Give(s *Seat, ended bool) {
 
 // Wanted returns the preferred logical node, and the earlier process's attachment on it, zero if
 // this process has attached since.
-func (n *Nodes) Wanted(s *Seat) (node sequencer.NodeID, previous sequencer.AttachmentID, known bool) {
+func (n *Nodes) Wanted(s *Seat) (node sequencer.NodeID, previous attachment.ID, known bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if s.early {
@@ -211,7 +212,7 @@ func (n *Nodes) Wanted(s *Seat) (node sequencer.NodeID, previous sequencer.Attac
 
 // Attached remembers an attachment. The file has it when Attached returns, unless writing
 // fails, which is logged.
-func (n *Nodes) Attached(s *Seat, node sequencer.NodeID, id sequencer.AttachmentID) {
+func (n *Nodes) Attached(s *Seat, node sequencer.NodeID, id attachment.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s.known, s.early, s.node, s.id = true, false, node, id

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -20,7 +21,7 @@ func openNodes(t *testing.T, dir string) *Nodes {
 	return n
 }
 
-func wants(t *testing.T, n *Nodes, s *Seat, node sequencer.NodeID, previous sequencer.AttachmentID, known bool) {
+func wants(t *testing.T, n *Nodes, s *Seat, node sequencer.NodeID, previous attachment.ID, known bool) {
 	t.Helper()
 	gotNode, gotPrevious, gotKnown := n.Wanted(s)
 	if gotKnown != known || known && (gotNode != node || gotPrevious != previous) {
@@ -32,23 +33,23 @@ func wants(t *testing.T, n *Nodes, s *Seat, node sequencer.NodeID, previous sequ
 // with its last attachment.
 func TestNodesSurviveTheProcess(t *testing.T) {
 	dir := t.TempDir()
-	one, two := sequencer.AttachmentID{1}, sequencer.AttachmentID{2}
+	one, two := attachment.ID{1}, attachment.ID{2}
 	n := openNodes(t, dir)
 	a, b, other := n.Take("orders"), n.Take("orders"), n.Take("bills")
-	wants(t, n, a, 0, sequencer.AttachmentID{}, false)
-	n.Attached(a, 5, sequencer.AttachmentID{9})
+	wants(t, n, a, 0, attachment.ID{}, false)
+	n.Attached(a, 5, attachment.ID{9})
 	n.Attached(a, 17, one)
 	n.Attached(b, 4, two)
 	n.Attached(other, 3, one)
 	n.Give(other, true)
-	wants(t, n, a, 17, sequencer.AttachmentID{}, true) // its own attachment is not an earlier one
+	wants(t, n, a, 17, attachment.ID{}, true) // its own attachment is not an earlier one
 
 	n = openNodes(t, dir) // the first one was not closed
 	a, b = n.Take("orders"), n.Take("orders")
 	wants(t, n, a, 17, one, true)
 	wants(t, n, b, 4, two, true)
-	wants(t, n, n.Take("orders"), 0, sequencer.AttachmentID{}, false)
-	wants(t, n, n.Take("bills"), 0, sequencer.AttachmentID{}, false)
+	wants(t, n, n.Take("orders"), 0, attachment.ID{}, false)
+	wants(t, n, n.Take("bills"), 0, attachment.ID{}, false)
 	n.Give(b, false)
 	if again := n.Take("orders"); again != b {
 		t.Error("a seat that was given up is not taken again")
@@ -60,7 +61,7 @@ func TestDamagedNodesAreNoError(t *testing.T) {
 	dir := t.TempDir()
 	n := openNodes(t, dir)
 	for i := range 3 {
-		n.Attached(n.Take(fmt.Sprint("s", i)), sequencer.NodeID(i), sequencer.AttachmentID{1})
+		n.Attached(n.Take(fmt.Sprint("s", i)), sequencer.NodeID(i), attachment.ID{1})
 	}
 	path := filepath.Join(dir, NodesFile)
 	data, err := os.ReadFile(path)
@@ -73,9 +74,9 @@ func TestDamagedNodesAreNoError(t *testing.T) {
 		t.Fatal(err)
 	}
 	n = openNodes(t, dir)
-	wants(t, n, n.Take("s0"), 0, sequencer.AttachmentID{1}, true)
-	wants(t, n, n.Take("s1"), 0, sequencer.AttachmentID{}, false)
-	wants(t, n, n.Take("s2"), 0, sequencer.AttachmentID{}, false)
+	wants(t, n, n.Take("s0"), 0, attachment.ID{1}, true)
+	wants(t, n, n.Take("s1"), 0, attachment.ID{}, false)
+	wants(t, n, n.Take("s2"), 0, attachment.ID{}, false)
 }
 
 // TestNodesFileIsBounded: the file does not grow with the attaches, nor with the handles.
@@ -84,7 +85,7 @@ func TestNodesFileIsBounded(t *testing.T) {
 	n := openNodes(t, dir)
 	s := n.Take("orders")
 	for i := range 10 * slack {
-		n.Attached(s, sequencer.NodeID(i%100), sequencer.AttachmentID{byte(i)})
+		n.Attached(s, sequencer.NodeID(i%100), attachment.ID{byte(i)})
 	}
 	info, err := os.Stat(filepath.Join(dir, NodesFile))
 	if err != nil || info.Size() > 2*slack*100 {
@@ -98,5 +99,5 @@ func TestNodesFileIsBounded(t *testing.T) {
 	}
 	n = openNodes(t, dir)
 	wants(t, n, n.Take("orders"), sequencer.NodeID((10*slack-1)%100),
-		sequencer.AttachmentID{byte((10*slack - 1) & 255)}, true)
+		attachment.ID{byte((10*slack - 1) & 255)}, true)
 }

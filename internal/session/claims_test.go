@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestLateAnswerExtendsNothing: the answer to a claim is about the attachment that was
@@ -20,7 +20,7 @@ func TestLateAnswerExtendsNothing(t *testing.T) {
 	}
 	s.attached(h, 4)
 	held, _ := h.Control.Held()
-	late := ClaimRenewed{Grant: sequencer.Grant{From: held.Grant.From - 10_000, Until: held.Grant.Until + 10_000}}
+	late := ClaimRenewed{Grant: attachment.Grant{From: held.Grant.From - 10_000, Until: held.Grant.Until + 10_000}}
 	if err := s.m.claimRenewed(s.now(), h, shown, s.stamp(5), late); err != nil {
 		t.Fatal(err)
 	}
@@ -39,10 +39,10 @@ func TestSetsRestOnAnswers(t *testing.T) {
 	shown, print, known := h.shown()
 	sets := setsOf([]*Handle{h}, 4)
 	if !known || len(sets) != 1 || !sets[0].whole || sets[0].Count != 1 || sets[0].Print != print ||
-		print != sequencer.PrintOf(h.Control.Ref().Life, shown) {
+		print != attachment.FingerprintOf(h.Control.Ref().Life, shown) {
 		t.Fatalf("sets of one handle: %+v", sets)
 	}
-	want := sequencer.Grant{From: shown.Grant.From, Until: shown.Grant.Until + 5000}
+	want := attachment.Grant{From: shown.Grant.From, Until: shown.Grant.Until + 5000}
 	s.m.extendSet(s.now(), sets[0], s.stamp(5), want.Until)
 	for _, x := range s.m.Take().Extend {
 		x.Handle.Control.Renewed(x.ID, x.Grant)
@@ -50,7 +50,7 @@ func TestSetsRestOnAnswers(t *testing.T) {
 	if held, _ := h.Control.Held(); held.Grant != want {
 		t.Errorf("extended to %+v, want %+v", held.Grant, want)
 	}
-	h.told(sequencer.Attachment{})
+	h.told(attachment.Attachment{})
 	if sets = setsOf([]*Handle{h}, 4); sets[0].whole {
 		t.Error("a set is whole with an attachment that no answer was about")
 	}
@@ -62,11 +62,11 @@ func TestOvertakenAnswer(t *testing.T) {
 	s, h := ready(t)
 	h.saw(s.stamp(7), Now{})
 	h.saw(s.stamp(6), Now{})
-	if got := h.claim(sequencer.Attachment{}).Version; got != 7 {
+	if got := h.claim(attachment.Attachment{}).Version; got != 7 {
 		t.Errorf("the claim is of version %d", got)
 	}
 	h.saw(Stamp{Grid: roster.GridID{2}, Version: 1}, Now{})
-	if got := h.claim(sequencer.Attachment{}).Version; got != 1 {
+	if got := h.claim(attachment.Attachment{}).Version; got != 1 {
 		t.Errorf("the claim in another grid is of version %d", got)
 	}
 }

@@ -3,8 +3,8 @@ package session
 import (
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Effects are a driver's tasks after an event: first those on the clock, then those on
@@ -31,21 +31,21 @@ type Effects struct {
 // Extension is a grant for a handle's attachment.
 type Extension struct {
 	Handle *Handle
-	ID     sequencer.AttachmentID
-	Grant  sequencer.Grant
+	ID     attachment.ID
+	Grant  attachment.Grant
 }
 
 // Refusal is the reason that a handle's attachment is not renewed.
 type Refusal struct {
 	Handle *Handle
-	ID     sequencer.AttachmentID
+	ID     attachment.ID
 	Err    error // matches ErrDenied
 }
 
 // Loss is an attachment with a logical node that the grid gave to another holder.
 type Loss struct {
 	Handle *Handle
-	ID     sequencer.AttachmentID
+	ID     attachment.ID
 	Try    int           // to replace it, from 1 on
 	Within time.Duration // that try's limit
 }

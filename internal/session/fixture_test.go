@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -20,8 +21,8 @@ type stage struct {
 	skew    clustertime.Span
 	names   []string // of handles, in the order of their making
 	handles map[string]*Handle
-	answer  sequencer.Attachment // of the next attach
-	refuses error                // or why there is none
+	answer  attachment.Attachment // of the next attach
+	refuses error                 // or why there is none
 	attach  uint8
 
 	renewals []*Renewal // calls without an answer
@@ -61,14 +62,14 @@ func (s *stage) make(name string, life byte, attaches, stripe bool) *Handle {
 	if err != nil {
 		panic(err)
 	}
-	_, control := sequencer.New(sequencer.Ref{Definition: def, Life: sequencer.Life{life}}, s, s)
+	_, control := attachment.New(attachment.Ref{Definition: def, Life: attachment.Life{life}}, s, s)
 	return s.m.Add(s.now(), control, s.stamp(5), attaches, stripe)
 }
 
 // attached attaches a handle to a node, under a grant of a window.
-func (s *stage) attached(h *Handle, node sequencer.NodeID) sequencer.Attachment {
+func (s *stage) attached(h *Handle, node sequencer.NodeID) attachment.Attachment {
 	s.attach++
-	s.answer = sequencer.Attachment{ID: sequencer.AttachmentID{s.attach}, Node: node, Grant: s.grant()}
+	s.answer = attachment.Attachment{ID: attachment.ID{s.attach}, Node: node, Grant: s.grant()}
 	s.refuses = nil
 	s.m.Attached(s.now(), h, s.answer, s.stamp(5), s.mono)
 	if err := h.Control.Handle().AttachLogicalNode(context.Background()); err != nil {
@@ -77,22 +78,22 @@ func (s *stage) attached(h *Handle, node sequencer.NodeID) sequencer.Attachment 
 	return s.answer
 }
 
-func (s *stage) grant() sequencer.Grant {
-	return sequencer.Grant{From: s.tick(), Until: s.tick() + 20_000}
+func (s *stage) grant() attachment.Grant {
+	return attachment.Grant{From: s.tick(), Until: s.tick() + 20_000}
 }
 
-// Attach implements sequencer.Backend.
-func (s *stage) Attach(context.Context, sequencer.Ref, sequencer.Preference) (sequencer.Attachment, error) {
+// Attach implements attachment.Backend.
+func (s *stage) Attach(context.Context, attachment.Ref, attachment.Preference) (attachment.Attachment, error) {
 	return s.answer, s.refuses
 }
 
-// Detach implements sequencer.Backend.
-func (s *stage) Detach(context.Context, sequencer.Ref, sequencer.Release) error { return nil }
+// Detach implements attachment.Backend.
+func (s *stage) Detach(context.Context, attachment.Ref, attachment.Release) error { return nil }
 
-// Destroy implements sequencer.Backend.
-func (s *stage) Destroy(context.Context, sequencer.Ref) error { return nil }
+// Destroy implements attachment.Backend.
+func (s *stage) Destroy(context.Context, attachment.Ref) error { return nil }
 
-// Now, Read and Wait implement sequencer.Clock.
+// Now, Read and Wait implement attachment.Clock.
 func (s *stage) Now() clustertime.Tick { return s.now().Time }
 func (s *stage) Read() (now clustertime.Tick, lasts, mono time.Duration) {
 	return s.Now(), 0, 0

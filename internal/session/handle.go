@@ -3,26 +3,26 @@ package session
 import (
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Handle is the machine's record of one handle. The machine reads the control and
 // changes the handle by effects only.
 type Handle struct {
-	Control *sequencer.Control
+	Control *attachment.Control
 
 	name    string
 	stripe  bool
 	removed bool
 
-	seen sequencer.Attachment // the newest answer about an attachment
+	seen attachment.Attachment // the newest answer about an attachment
 	// answered is the stamp of the newest answer about the life.
 	answered Stamp
 	heard    time.Duration // when the newest answer about an attachment came, negative for none
 	// print is the life's fingerprint with that attachment, bare without one.
-	print, bare sequencer.Print
+	print, bare attachment.Fingerprint
 
 	next     time.Duration // when to renew next
 	failures int           // consecutive failed renewals
@@ -34,11 +34,11 @@ type Handle struct {
 	reported use           // the use reported to owners
 }
 
-func newHandle(control *sequencer.Control, s Stamp, stripe bool) *Handle {
+func newHandle(control *attachment.Control, s Stamp, stripe bool) *Handle {
 	ref := control.Ref()
 	return &Handle{
 		Control: control, name: ref.Definition.Name(), stripe: stripe, answered: s, heard: -1,
-		bare: sequencer.PrintOf(ref.Life, sequencer.Attachment{}),
+		bare: attachment.FingerprintOf(ref.Life, attachment.Attachment{}),
 	}
 }
 
@@ -54,31 +54,31 @@ func (h *Handle) before(o *Handle) bool {
 // Claim is a handle as presented to an owner; with a zero ID it has no attachment. Grid, Version and
 // Until identify its newest grant, or the newest reply about the generation without one.
 type Claim struct {
-	Ref sequencer.Ref
-	ID  sequencer.AttachmentID
-	sequencer.Preference
+	Ref attachment.Ref
+	ID  attachment.ID
+	attachment.Preference
 	Grid    roster.GridID
 	Version roster.Version
 	Until   clustertime.Tick
 }
 
 // claim returns the claim for one of the handle's attachments.
-func (h *Handle) claim(a sequencer.Attachment) Claim {
+func (h *Handle) claim(a attachment.Attachment) Claim {
 	return Claim{
-		Ref: h.Control.Ref(), ID: a.ID, Preference: sequencer.Preference{Node: a.Node},
+		Ref: h.Control.Ref(), ID: a.ID, Preference: attachment.Preference{Node: a.Node},
 		Grid: h.answered.Grid, Version: h.answered.Version, Until: a.Grant.Until,
 	}
 }
 
 // AttachClaim returns the claim for a logical node, under a fresh attachment ID.
-func (h *Handle) AttachClaim(id sequencer.AttachmentID, p sequencer.Preference) Claim {
-	c := h.claim(sequencer.Attachment{ID: id})
+func (h *Handle) AttachClaim(id attachment.ID, p attachment.Preference) Claim {
+	c := h.claim(attachment.Attachment{ID: id})
 	c.Preference = p
 	return c
 }
 
 // Attached applies the reply to an attach sent at began: the handle receives a logical node.
-func (m *Machine) Attached(now Now, h *Handle, a sequencer.Attachment, s Stamp, began time.Duration) {
+func (m *Machine) Attached(now Now, h *Handle, a attachment.Attachment, s Stamp, began time.Duration) {
 	m.Stamped(now, s, began)
 	h.saw(s, now)
 	h.told(a)
@@ -100,16 +100,16 @@ func (h *Handle) saw(s Stamp, now Now) {
 }
 
 // told records the owner's newest full reply about an attachment.
-func (h *Handle) told(a sequencer.Attachment) {
-	h.seen, h.print = a, sequencer.PrintOf(h.Control.Ref().Life, a)
+func (h *Handle) told(a attachment.Attachment) {
+	h.seen, h.print = a, attachment.FingerprintOf(h.Control.Ref().Life, a)
 }
 
 // shown returns the newest full reply about the handle's attachment, or a zero Attachment without one,
 // and its fingerprint; false if there was no reply yet.
-func (h *Handle) shown() (sequencer.Attachment, sequencer.Print, bool) {
+func (h *Handle) shown() (attachment.Attachment, attachment.Fingerprint, bool) {
 	held, has := h.Control.Held()
 	if !has {
-		return sequencer.Attachment{}, h.bare, true
+		return attachment.Attachment{}, h.bare, true
 	}
 	return h.seen, h.print, h.seen.ID == held.ID
 }

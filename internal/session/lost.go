@@ -3,14 +3,14 @@ package session
 import (
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // loss tracks a handle's move to another logical node after the grid gave its own to another holder.
 // Its grant stays usable until it ends; then it lapses.
 type loss struct {
-	id     sequencer.AttachmentID
+	id     attachment.ID
 	trying bool
 	try    int
 	pause  time.Duration // after the next failure
@@ -18,7 +18,7 @@ type loss struct {
 }
 
 // lost begins to replace an attachment, unless that is in progress.
-func (m *Machine) lost(h *Handle, id sequencer.AttachmentID) {
+func (m *Machine) lost(h *Handle, id attachment.ID) {
 	if !h.busy {
 		h.busy = true
 		h.loss = &loss{id: id, pause: RetryAfter}

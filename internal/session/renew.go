@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -42,7 +43,7 @@ var ErrDenied = errors.New("denied")
 type ClaimSet struct {
 	Partition roster.PartitionID
 	Count     int
-	Print     sequencer.Print
+	Print     attachment.Fingerprint
 }
 
 // Renewal is one call that renews handles at an owner, by sets or by claims. Its
@@ -56,9 +57,9 @@ type Renewal struct {
 
 	began   time.Duration
 	sets    []set
-	handles []*Handle              // the claims' handles
-	shown   []sequencer.Attachment // by the claims
-	rest    []*Handle              // to present as claims after this call
+	handles []*Handle               // the claims' handles
+	shown   []attachment.Attachment // by the claims
+	rest    []*Handle               // to present as claims after this call
 }
 
 // Renewed is the answer to a renewal.
@@ -72,7 +73,7 @@ type Renewed struct {
 
 // ClaimRenewed is the answer to one claim.
 type ClaimRenewed struct {
-	Grant sequencer.Grant
+	Grant attachment.Grant
 	Err   error
 }
 
@@ -86,8 +87,8 @@ type group struct {
 type set struct {
 	ClaimSet
 	handles []*Handle
-	shown   []sequencer.Attachment // the newest reply about each at the time of the request
-	whole   bool                   // the fingerprint covers answers about all of them
+	shown   []attachment.Attachment // the newest reply about each at the time of the request
+	whole   bool                    // the fingerprint covers answers about all of them
 }
 
 // byOwner returns the handles by their owners, in an order that follows from the events.
@@ -252,20 +253,20 @@ func (m *Machine) extendSet(now Now, s set, stamp Stamp, until clustertime.Tick)
 		}
 		h.saw(stamp, now)
 		if shown := s.shown[i]; !shown.ID.IsZero() {
-			m.extend(now, h, stamp, shown.ID, sequencer.Grant{From: shown.Grant.From, Until: until})
+			m.extend(now, h, stamp, shown.ID, attachment.Grant{From: shown.Grant.From, Until: until})
 		}
 	}
 }
 
 // claimRenewed applies the reply to one claim, about the attachment as presented. An error leads to a
 // retry.
-func (m *Machine) claimRenewed(now Now, h *Handle, shown sequencer.Attachment, stamp Stamp, a ClaimRenewed) error {
+func (m *Machine) claimRenewed(now Now, h *Handle, shown attachment.Attachment, stamp Stamp, a ClaimRenewed) error {
 	switch {
 	case h.removed:
 	case a.Err == nil:
 		h.saw(stamp, now)
 		if !shown.ID.IsZero() {
-			h.told(sequencer.Attachment{ID: shown.ID, Node: shown.Node, Grant: a.Grant})
+			h.told(attachment.Attachment{ID: shown.ID, Node: shown.Node, Grant: a.Grant})
 			m.extend(now, h, stamp, shown.ID, a.Grant)
 		}
 	case errors.Is(a.Err, sequencer.ErrDestroyed), errors.Is(a.Err, sequencer.ErrConflict):
@@ -282,7 +283,7 @@ func (m *Machine) claimRenewed(now Now, h *Handle, shown sequencer.Attachment, s
 
 // denied records that the process may not renew an attachment, a zero one if the handle has none. Its
 // grant stays, and renewal is retried slowly.
-func (m *Machine) denied(now Now, h *Handle, id sequencer.AttachmentID, err error) {
+func (m *Machine) denied(now Now, h *Handle, id attachment.ID, err error) {
 	if h.removed {
 		return
 	}
@@ -298,7 +299,7 @@ func (m *Machine) denied(now Now, h *Handle, id sequencer.AttachmentID, err erro
 // less and less. It answers without an error and by its old roster, so there is no other sign. As
 // after failures the pause doubles: without a majority all processes' grants are short, and members
 // that receive too many requests elect no leader.
-func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.AttachmentID, g sequencer.Grant) {
+func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id attachment.ID, g attachment.Grant) {
 	m.effects.Extend = append(m.effects.Extend, Extension{Handle: h, ID: id, Grant: g})
 	t := now.Time
 	if m.effects.Time > 0 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/script"
@@ -42,7 +43,7 @@ var verbs = map[string]func(*stage, []string) string{
 	"detached": func(s *stage, a []string) string { s.m.Detached(s.handles[a[0]]); return "" },
 	"forget":   func(s *stage, a []string) string { s.m.Remove(s.handles[a[0]]); return "" },
 	"ended": func(s *stage, a []string) string {
-		s.m.Ended(a[0], sequencer.Life{byte(script.Number(a[1]))})
+		s.m.Ended(a[0], attachment.Life{byte(script.Number(a[1]))})
 		return ""
 	},
 	"answer":   (*stage).answered,
@@ -111,7 +112,7 @@ func (s *stage) detachNode(a []string) string {
 	if err := h.Control.Handle().DetachLogicalNode(context.Background()); err != nil {
 		return err.Error() + "\n"
 	}
-	s.m.Return(s.now(), h.Control.Ref(), sequencer.Release{ID: held.ID, Node: held.Node})
+	s.m.Return(s.now(), h.Control.Ref(), attachment.Release{ID: held.ID, Node: held.Node})
 	return ""
 }
 
@@ -169,8 +170,8 @@ func (s *stage) replaced(a []string) string {
 	s.refuses = sequencer.ErrUnavailable
 	if a[1] != "lost" {
 		s.attach++
-		s.answer, s.refuses = sequencer.Attachment{
-			ID: sequencer.AttachmentID{s.attach}, Node: sequencer.NodeID(script.Number(a[1])), Grant: s.grant(),
+		s.answer, s.refuses = attachment.Attachment{
+			ID: attachment.ID{s.attach}, Node: sequencer.NodeID(script.Number(a[1])), Grant: s.grant(),
 		}, nil
 		s.m.Attached(s.now(), h, s.answer, s.stamp(5), s.mono)
 	}

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 const (
@@ -66,7 +66,7 @@ func New(cfg Config) *Machine {
 // Add registers a handle made by a reply with a stamp. attaches means that its user attaches it now:
 // until then it need not be presented to the owner. stripe means that it may share its name with
 // others.
-func (m *Machine) Add(now Now, control *sequencer.Control, s Stamp, attaches, stripe bool) *Handle {
+func (m *Machine) Add(now Now, control *attachment.Control, s Stamp, attaches, stripe bool) *Handle {
 	h := newHandle(control, s, stripe)
 	h.next = now.Mono
 	if attaches || stripe {
@@ -98,7 +98,7 @@ func (m *Machine) Remove(gone ...*Handle) {
 }
 
 // Ended records a generation's end: its handles end and are removed.
-func (m *Machine) Ended(name string, life sequencer.Life) {
+func (m *Machine) Ended(name string, life attachment.Life) {
 	first, _ := slices.BinarySearchFunc(m.handles, name, func(h *Handle, name string) int {
 		return cmp.Or(cmp.Compare(h.name, name), 1)
 	})

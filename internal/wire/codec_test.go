@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // refused wants an error of Decode into the type of v, little memory, and no panic,
@@ -182,7 +182,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestEvents(t *testing.T) {
 	var stream bytes.Buffer
-	sent := []wire.Event{{}, {Name: strings.Repeat("✓", 85), Life: sequencer.Life{9}}, {Name: "b"}}
+	sent := []wire.Event{{}, {Name: strings.Repeat("✓", 85), Life: attachment.Life{9}}, {Name: "b"}}
 	for _, e := range sent {
 		if err := wire.WriteEvent(&stream, e); err != nil {
 			t.Fatal(err)

@@ -5,13 +5,13 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 )
 
 // TestCutEvent: events are taken from a stream that is cut anywhere, and one that is too long or
 // cannot be decoded is an error.
 func TestCutEvent(t *testing.T) {
-	events := []Event{{}, {Name: "orders", Life: sequencer.Life{1}}, {Name: "bills", Life: sequencer.Life{2}}}
+	events := []Event{{}, {Name: "orders", Life: attachment.Life{1}}, {Name: "bills", Life: attachment.Life{2}}}
 	var stream bytes.Buffer
 	for _, e := range events {
 		if err := WriteEvent(&stream, e); err != nil {

@@ -3,6 +3,7 @@ package wire
 import (
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/security"
@@ -126,7 +127,7 @@ type HolderRow struct {
 	Node sequencer.NodeID `json:"node"`
 	// Holder is the beginning of the random ID of the process, "" until it has renewed at this
 	// owner. All of the ID is a secret of the process.
-	Holder sequencer.HolderID `json:"holder"`
+	Holder attachment.HolderID `json:"holder"`
 	// Shown is the time since the holder's last attach or renewal, in milliseconds.
 	Shown  int64             `json:"shown_ms"`
 	Addr   string            `json:"addr,omitempty"` // where its last request came from

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -11,16 +12,16 @@ import (
 // Sequencer is one life of a sequencer: its definition, and, unless the life is
 // zero, which life of the name is meant.
 type Sequencer struct {
-	Name   string           `json:"name"`
-	Epoch  int64            `json:"epoch"` // Unix ms
-	Nodes  int              `json:"nodes"`
-	Layout sequencer.Layout `json:"layout,omitempty,omitzero"`
-	Life   sequencer.Life   `json:"life"`
-	Born   sequencer.Birth  `json:"born"`
+	Name   string              `json:"name"`
+	Epoch  int64               `json:"epoch"` // Unix ms
+	Nodes  int                 `json:"nodes"`
+	Layout sequencer.Layout    `json:"layout,omitempty,omitzero"`
+	Life   attachment.Life     `json:"life"`
+	Born   attachment.Revision `json:"born"`
 }
 
 // SequencerOf returns ref's wire form.
-func SequencerOf(ref sequencer.Ref) Sequencer {
+func SequencerOf(ref attachment.Ref) Sequencer {
 	d := ref.Definition
 	return Sequencer{
 		Name: d.Name(), Epoch: d.Epoch().UnixMilli(), Nodes: d.Nodes(), Layout: d.Config().Layout,
@@ -29,12 +30,12 @@ func SequencerOf(ref sequencer.Ref) Sequencer {
 }
 
 // Ref validates and converts the wire form. Errors match sequencer.ErrInvalidConfig.
-func (s Sequencer) Ref() (sequencer.Ref, error) {
+func (s Sequencer) Ref() (attachment.Ref, error) {
 	def, err := sequencer.Define(s.Name, sequencer.Config{Epoch: epoch.UnixMilli(s.Epoch), Nodes: s.Nodes, Layout: s.Layout})
 	if err != nil {
-		return sequencer.Ref{}, err
+		return attachment.Ref{}, err
 	}
-	return sequencer.Ref{Definition: def, Life: s.Life, Born: s.Born}, nil
+	return attachment.Ref{Definition: def, Life: s.Life, Born: s.Born}, nil
 }
 
 // Stamp is part of every owner's reply: its roster version and the cluster time.
@@ -59,12 +60,12 @@ type CreateRequest struct {
 // CreateAttach is the part of a [CreateRequest] that requests a logical node for attachment ID, Node
 // if it is given and free. Its fields are those in AttachRequest.
 type CreateAttach struct {
-	Holder   sequencer.HolderID      `json:"holder"`
-	ID       sequencer.AttachmentID  `json:"id"`
-	Node     *sequencer.NodeID       `json:"node"`
-	Previous *sequencer.AttachmentID `json:"previous,omitempty"`
-	Identity *Identity               `json:"identity,omitempty"`
-	About    *About                  `json:"about,omitempty"`
+	Holder   attachment.HolderID `json:"holder"`
+	ID       attachment.ID       `json:"id"`
+	Node     *sequencer.NodeID   `json:"node"`
+	Previous *attachment.ID      `json:"previous,omitempty"`
+	Identity *Identity           `json:"identity,omitempty"`
+	About    *About              `json:"about,omitempty"`
 }
 
 // Request returns the request to attach to the life in an answer to the create.
@@ -106,7 +107,7 @@ type SequencerResponse struct {
 // exists in either case.
 type Attached struct {
 	Node  sequencer.NodeID `json:"node"`
-	Grant sequencer.Grant  `json:"grant"`
+	Grant attachment.Grant `json:"grant"`
 	Error *Error           `json:"error,omitempty"`
 }
 
@@ -114,21 +115,21 @@ type Attached struct {
 // Version and Until identify its newest grant, or the last reply about the generation if there is no
 // grant.
 type Claim struct {
-	Sequencer Sequencer              `json:"sequencer"`
-	ID        sequencer.AttachmentID `json:"id"`
-	Node      *sequencer.NodeID      `json:"node"`
-	Grid      roster.GridID          `json:"grid"`
-	Version   roster.Version         `json:"version"`
-	Until     clustertime.Tick       `json:"until"`
+	Sequencer Sequencer         `json:"sequencer"`
+	ID        attachment.ID     `json:"id"`
+	Node      *sequencer.NodeID `json:"node"`
+	Grid      roster.GridID     `json:"grid"`
+	Version   roster.Version    `json:"version"`
+	Until     clustertime.Tick  `json:"until"`
 }
 
 // AttachRequest requests a logical node for attachment Claim.ID, Claim.Node if it is given and free.
 type AttachRequest struct {
-	Holder sequencer.HolderID `json:"holder"`
-	Claim  Claim              `json:"claim"`
+	Holder attachment.HolderID `json:"holder"`
+	Claim  Claim               `json:"claim"`
 	// Previous is the attachment that an earlier process of the holder had on Claim.Node,
 	// which the node is taken from if it has it still.
-	Previous *sequencer.AttachmentID `json:"previous,omitempty"`
+	Previous *attachment.ID `json:"previous,omitempty"`
 	// Identity is the identity of a holder with a number. The owner refuses a replaced one.
 	Identity *Identity `json:"identity,omitempty"`
 	// About is informational: no decision uses it.
@@ -139,16 +140,16 @@ type AttachRequest struct {
 type AttachResponse struct {
 	Stamp
 	Node  sequencer.NodeID `json:"node"`
-	Grant sequencer.Grant  `json:"grant"`
+	Grant attachment.Grant `json:"grant"`
 }
 
 // RenewRequest renews a holder's attachments at one owner: by partition in Sets, and individually in
 // Claims if a reply did not recognize the set.
 type RenewRequest struct {
-	Holder sequencer.HolderID `json:"holder"`
-	Grid   roster.GridID      `json:"grid"` // of the replies that Sets is based on
-	Sets   []ClaimSet         `json:"sets,omitempty"`
-	Claims []Claim            `json:"claims,omitempty"`
+	Holder attachment.HolderID `json:"holder"`
+	Grid   roster.GridID       `json:"grid"` // of the replies that Sets is based on
+	Sets   []ClaimSet          `json:"sets,omitempty"`
+	Claims []Claim             `json:"claims,omitempty"`
 	// Identity is the identity of a holder with a number. The owner refuses a replaced one.
 	Identity *Identity `json:"identity,omitempty"`
 	// Used is for metrics alone. Entries after the first MaxUsed are ignored.
@@ -167,9 +168,9 @@ type Used struct {
 
 // ClaimSet is all of a holder's handles of one partition.
 type ClaimSet struct {
-	Partition roster.PartitionID `json:"partition"`
-	Count     int                `json:"count"`
-	Print     sequencer.Print    `json:"print"` // theirs, combined
+	Partition roster.PartitionID     `json:"partition"`
+	Count     int                    `json:"count"`
+	Print     attachment.Fingerprint `json:"print"` // theirs, combined
 }
 
 // RenewResponse answers each set and each claim, in the same order.
@@ -185,17 +186,17 @@ type RenewResponse struct {
 
 // RenewResult is a grant or the error that ends it.
 type RenewResult struct {
-	Grant sequencer.Grant `json:"grant"`
-	Error *Error          `json:"error,omitempty"`
+	Grant attachment.Grant `json:"grant"`
+	Error *Error           `json:"error,omitempty"`
 }
 
 // DetachRequest gives an attachment back.
 type DetachRequest struct {
-	Holder    sequencer.HolderID     `json:"holder"`
-	Sequencer Sequencer              `json:"sequencer"`
-	ID        sequencer.AttachmentID `json:"id"`
-	Node      sequencer.NodeID       `json:"node"`
-	LastUsed  clustertime.Tick       `json:"last_used"` // Unix ms of the last ID, 0 = none was made
+	Holder    attachment.HolderID `json:"holder"`
+	Sequencer Sequencer           `json:"sequencer"`
+	ID        attachment.ID       `json:"id"`
+	Node      sequencer.NodeID    `json:"node"`
+	LastUsed  clustertime.Tick    `json:"last_used"` // Unix ms of the last ID, 0 = none was made
 	// IDs and Waits are as in [Used], for metrics only.
 	IDs   uint64 `json:"ids,omitempty"`
 	Waits uint64 `json:"waits,omitempty"`
@@ -203,8 +204,8 @@ type DetachRequest struct {
 
 // DestroyRequest ends a name's life; with a zero life, whichever it has.
 type DestroyRequest struct {
-	Name string         `json:"name"`
-	Life sequencer.Life `json:"life"`
+	Name string          `json:"name"`
+	Life attachment.Life `json:"life"`
 }
 
 // Done is the response of a call without a result.
@@ -214,14 +215,14 @@ type Done struct {
 
 // EventsRequest opens the stream of a holder's events at one owner.
 type EventsRequest struct {
-	Holder sequencer.HolderID `json:"holder"`
+	Holder attachment.HolderID `json:"holder"`
 }
 
 // Event reports a generation's end to a holder, which gives up its attachment, if any, by
 // DetachRequest. An event with an empty name only confirms the stream.
 type Event struct {
-	Name string         `json:"name"`
-	Life sequencer.Life `json:"life"`
+	Name string          `json:"name"`
+	Life attachment.Life `json:"life"`
 }
 
 // DirectoryRequest requests the owners. With Wait the reply is sent once Partition has an owner at an
@@ -277,7 +278,7 @@ type SettledResponse struct {
 }
 
 // CheckHolder refuses, with ErrBadRequest, a holder ID that is empty or too long.
-func CheckHolder(h sequencer.HolderID) error {
+func CheckHolder(h attachment.HolderID) error {
 	if len(h) == 0 || len(h) > MaxHolder {
 		return failure.Errorf(ErrBadRequest, "grid: holder is %d bytes long; give a random name of 1 to %d bytes, one per process", len(h), MaxHolder)
 	}

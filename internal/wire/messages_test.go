@@ -8,6 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -23,8 +24,8 @@ func pointer[T any](v T) *T { return &v }
 
 func someClaim() wire.Claim {
 	return wire.Claim{
-		Sequencer: wire.Sequencer{Name: "orders ✓", Epoch: 1767225600000, Nodes: 8192, Life: sequencer.Life{1, 255}, Born: sequencer.Birth{Term: 3, Number: 1 << 60}},
-		ID:        sequencer.AttachmentID{9: 7}, Node: pointer(sequencer.NodeID(8191)),
+		Sequencer: wire.Sequencer{Name: "orders ✓", Epoch: 1767225600000, Nodes: 8192, Life: attachment.Life{1, 255}, Born: attachment.Revision{Term: 3, Number: 1 << 60}},
+		ID:        attachment.ID{9: 7}, Node: pointer(sequencer.NodeID(8191)),
 		Grid: roster.GridID{2, 3}, Version: 12, Until: 1767225615000,
 	}
 }
@@ -72,17 +73,17 @@ func messages() []any {
 			Create: wire.CreateRequest{Name: "orders", Attach: &wire.CreateAttach{Holder: "h", ID: claim.ID}},
 		}, wire.RelayCreateRequest{},
 		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer},
-		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer, Attached: &wire.Attached{Node: 8191, Grant: sequencer.Grant{From: 5, Until: 9}}},
+		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer, Attached: &wire.Attached{Node: 8191, Grant: attachment.Grant{From: 5, Until: 9}}},
 		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer, Attached: &wire.Attached{Error: &wire.Error{Code: "no_free_node", Message: "all taken"}}},
 		wire.AttachRequest{Holder: "h", Claim: claim}, wire.AttachRequest{},
-		wire.AttachResponse{Stamp: stamp, Node: 8191, Grant: sequencer.Grant{From: 5, Until: 9}},
+		wire.AttachResponse{Stamp: stamp, Node: 8191, Grant: attachment.Grant{From: 5, Until: 9}},
 		wire.RenewRequest{Holder: "h", Claims: []wire.Claim{claim, {}}}, wire.RenewRequest{},
 		wire.RenewResponse{Stamp: stamp, Results: []wire.RenewResult{
-			{Grant: sequencer.Grant{From: -1, Until: 1 << 62}}, {Error: &wire.Error{Code: "destroyed", Message: "gone"}},
+			{Grant: attachment.Grant{From: -1, Until: 1 << 62}}, {Error: &wire.Error{Code: "destroyed", Message: "gone"}},
 		}},
 		wire.DetachRequest{Holder: "h", Sequencer: claim.Sequencer, ID: claim.ID, Node: 300, LastUsed: 77},
 		wire.DestroyRequest{Name: "orders", Life: claim.Sequencer.Life}, wire.Done{Stamp: stamp},
-		wire.EventsRequest{Holder: "h"}, wire.Event{Name: "orders", Life: sequencer.Life{5}}, wire.Event{},
+		wire.EventsRequest{Holder: "h"}, wire.Event{Name: "orders", Life: attachment.Life{5}}, wire.Event{},
 		wire.DirectoryRequest{}, wire.DirectoryRequest{Partition: 7, NotAt: "a:1", Wait: 400, Known: &wire.DirectoryVersion{Grid: roster.GridID{1}, Version: 7}},
 		wire.DirectoryResponse{Stamp: stamp, Window: 15000, Members: []wire.Address{{Incarnation: incarnation, API: "a:1"}}, Owners: []int{0, -1, 0}},
 		wire.IDsRequest{Name: "orders", N: new(1000)}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter()}}, wire.IDsResponse{IDs: []sequencer.ID{0, 1<<63 - 1}},
@@ -94,7 +95,7 @@ func messages() []any {
 		wire.AcceptResponse{Member: "00112233445566aa", Durable: true},
 		wire.JoinRequest{Member: someMember(incarnation), Server: "s"}, wire.LeaveRequest{Incarnation: incarnation, Server: "s"},
 		wire.EarlierRequest{Until: 99}, wire.MemberResponse{Version: 8},
-		wire.RenewRequest{Holder: "h", Grid: stamp.Grid, Sets: []wire.ClaimSet{{Partition: 3, Count: 2, Print: sequencer.Print{}}, {}}},
+		wire.RenewRequest{Holder: "h", Grid: stamp.Grid, Sets: []wire.ClaimSet{{Partition: 3, Count: 2, Print: attachment.Fingerprint{}}, {}}},
 		wire.RenewResponse{Sets: []clustertime.Tick{5, 0}},
 		member.ReplicateRequest{Partition: 7, Version: 9, Position: backup.Position{Term: 8, Number: 3}, Pages: 2, Page: 1, Table: pointer(someTable())},
 		member.ReplicateRequest{Since: 2, Changes: []member.Table{{Forgotten: []string{"gone"}}, someTable()}},
@@ -114,15 +115,15 @@ func messages() []any {
 func someDefinitions() member.Definitions {
 	return member.Definitions{Base: 4, Records: []member.Definition{
 		{Sequencer: someClaim().Sequencer},
-		{Sequencer: wire.Sequencer{Name: "z", Nodes: 128, Life: sequencer.Life{6}}, Destroyed: true, Mark: 9},
-		{Sequencer: wire.Sequencer{Name: "zz", Nodes: 16, Layout: sequencer.JSSafe(), Life: sequencer.Life{8}}},
+		{Sequencer: wire.Sequencer{Name: "z", Nodes: 128, Life: attachment.Life{6}}, Destroyed: true, Mark: 9},
+		{Sequencer: wire.Sequencer{Name: "zz", Nodes: 16, Layout: sequencer.JSSafe(), Life: attachment.Life{8}}},
 	}}
 }
 
 func someTable() member.Table {
 	return member.Table{Base: 4, Complete: true, Records: []member.Record{{
 		Sequencer: someClaim().Sequencer, Destroyed: true, Mark: 3, Free: 5,
-		Slots: []partition.SlotState{{Node: 1, ID: sequencer.AttachmentID{7}, From: 2, Free: 6}, {Node: 8191}},
+		Slots: []partition.SlotState{{Node: 1, ID: attachment.ID{7}, From: 2, Free: 6}, {Node: 8191}},
 	}}}
 }
 
@@ -156,7 +157,7 @@ func TestMessagesRoundTrip(t *testing.T) {
 // TestFieldsAreTheSameInBothEncodings: the embedded Stamp is part of the message
 // itself, identities are text, IDs are text in JSON.
 func TestFieldsAreTheSameInBothEncodings(t *testing.T) {
-	v := wire.AttachResponse{Stamp: wire.Stamp{Grid: roster.GridID{0xab}, Version: 1, Time: 2}, Node: 3, Grant: sequencer.Grant{From: 4, Until: 5}}
+	v := wire.AttachResponse{Stamp: wire.Stamp{Grid: roster.GridID{0xab}, Version: 1, Time: 2}, Node: 3, Grant: attachment.Grant{From: 4, Until: 5}}
 	grid := "ab" + strings.Repeat("0", 30)
 	inJSON, err := wire.Encode(wire.JSON, v)
 	if want := `{"grid":"` + grid + `","version":1,"time":2,"node":3,"grant":{"from":4,"until":5}}`; err != nil || string(inJSON) != want {
@@ -184,7 +185,7 @@ func TestSequencerRef(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := sequencer.Ref{Definition: def, Life: sequencer.Life{4}, Born: sequencer.Birth{Term: 1, Number: 2}}
+	ref := attachment.Ref{Definition: def, Life: attachment.Life{4}, Born: attachment.Revision{Term: 1, Number: 2}}
 	if got, err := wire.SequencerOf(ref).Ref(); err != nil || got != ref {
 		t.Errorf("%+v became %+v, %v", ref, got, err)
 	}
@@ -221,7 +222,7 @@ func TestSequencerRef(t *testing.T) {
 
 func TestCheckHolder(t *testing.T) {
 	for n, ok := range map[int]bool{0: false, 1: true, wire.MaxHolder: true, wire.MaxHolder + 1: false} {
-		if err := wire.CheckHolder(sequencer.HolderID(strings.Repeat("h", n))); (err == nil) != ok {
+		if err := wire.CheckHolder(attachment.HolderID(strings.Repeat("h", n))); (err == nil) != ok {
 			t.Errorf("a holder of %d bytes: %v", n, err)
 		}
 	}
@@ -240,7 +241,7 @@ func TestLargestMessagesFit(t *testing.T) {
 	for i := range claims {
 		claims[i] = claim
 	}
-	for _, v := range []any{wire.RenewRequest{Holder: sequencer.HolderID(strings.Repeat("h", wire.MaxHolder)), Claims: claims}, directory} {
+	for _, v := range []any{wire.RenewRequest{Holder: attachment.HolderID(strings.Repeat("h", wire.MaxHolder)), Claims: claims}, directory} {
 		data, err := wire.Encode(wire.MsgPack, v)
 		if err != nil || len(data) > wire.MaxBody {
 			t.Errorf("%T has %d bytes, %v", v, len(data), err)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -32,11 +33,11 @@ func (r AttachRequest) Pack(p *Packer) {
 func (r *AttachRequest) Unpack(u *Unpacker) {
 	left := u.Fields()
 	u.Must(&left, "holder")
-	r.Holder = sequencer.HolderID(u.Text())
+	r.Holder = attachment.HolderID(u.Text())
 	u.Must(&left, "claim")
 	r.Claim.unpackFields(u)
 	if u.Has(&left, "previous") {
-		r.Previous = new(sequencer.AttachmentID(u.ID()))
+		r.Previous = new(attachment.ID(u.ID()))
 	}
 	if u.Has(&left, "identity") {
 		r.Identity = &Identity{}
@@ -196,7 +197,7 @@ func (r DetachRequest) Pack(p *Packer) {
 func (r *DetachRequest) Unpack(u *Unpacker) {
 	left := u.Fields()
 	u.Must(&left, "holder")
-	r.Holder = sequencer.HolderID(u.Text())
+	r.Holder = attachment.HolderID(u.Text())
 	u.Must(&left, "sequencer")
 	r.Sequencer.Unpack(u)
 	u.Must(&left, "id")

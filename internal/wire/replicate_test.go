@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"errors"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"reflect"
 	"testing"
@@ -14,13 +15,13 @@ import (
 // TestTablesAreCarriedWhole: a replica gets all that the owner's table holds, as
 // pages and as changes (O3).
 func TestTablesAreCarriedWhole(t *testing.T) {
-	ref, err := wire.Sequencer{Name: "orders", Epoch: 1, Nodes: 128, Life: sequencer.Life{7}, Born: sequencer.Birth{Term: 2, Number: 3}}.Ref()
+	ref, err := wire.Sequencer{Name: "orders", Epoch: 1, Nodes: 128, Life: attachment.Life{7}, Born: attachment.Revision{Term: 2, Number: 3}}.Ref()
 	if err != nil {
 		t.Fatal(err)
 	}
 	records := []partition.RecordState{{
 		Ref: ref, Destroyed: true, Mark: 11, Free: 12,
-		Slots: []partition.SlotState{{Node: 5, ID: sequencer.AttachmentID{9}, From: 13, Free: 14}},
+		Slots: []partition.SlotState{{Node: 5, ID: attachment.ID{9}, From: 13, Free: 14}},
 	}}
 	table := partition.TableState{Base: 10, Complete: true, Records: records}
 	pages := member.PagesOf(table)
@@ -49,7 +50,7 @@ func TestDefinitionsAreCarriedWhole(t *testing.T) {
 		"a negative base":           func(d *member.Definitions) { d.Base = -1 },
 		"a negative mark":           func(d *member.Definitions) { d.Records[1].Mark = -1 },
 		"a mark of a life":          func(d *member.Definitions) { d.Records[0].Mark = 1 },
-		"no life":                   func(d *member.Definitions) { d.Records[0].Sequencer.Life = sequencer.Life{} },
+		"no life":                   func(d *member.Definitions) { d.Records[0].Sequencer.Life = attachment.Life{} },
 		badName:                     func(d *member.Definitions) { d.Records[0].Sequencer.Name = "" },
 		"a name twice":              func(d *member.Definitions) { d.Records[1].Sequencer.Name = d.Records[0].Sequencer.Name },
 		"names that are not sorted": func(d *member.Definitions) { d.Records[1].Sequencer.Name = "a" },

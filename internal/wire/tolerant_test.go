@@ -10,9 +10,9 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // extended encodes v as a later version may: with a field more in every object.
@@ -84,7 +84,7 @@ func TestAddedFields(t *testing.T) {
 
 // TestAddedFieldsOfEvents: an event stream does not end by an event of a later version.
 func TestAddedFieldsOfEvents(t *testing.T) {
-	want := wire.Event{Name: "orders", Life: sequencer.Life{5}}
+	want := wire.Event{Name: "orders", Life: attachment.Life{5}}
 	data := extended(t, wire.MsgPack, want)
 	framed := append([]byte{0, 0, 0, byte(len(data))}, data...)
 	if got, err := wire.ReadEvent(bytes.NewReader(framed)); err != nil || got != want {

@@ -3,8 +3,8 @@ package explore
 import (
 	"slices"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // do makes a step, and reports false if nothing comes of it.
@@ -95,7 +95,7 @@ func (l *lab) stop(w world, m int, in input) (world, bool) {
 }
 
 // lifeAt returns the name's life at a process, zero for none.
-func (l *lab) lifeAt(id processID) sequencer.Life {
+func (l *lab) lifeAt(id processID) attachment.Life {
 	ref, _ := l.processes.get(id).machine.Table().Open(name) // a zero Ref with an error
 	return ref.Life
 }

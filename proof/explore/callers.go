@@ -4,9 +4,9 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // functions are the functions that requests give for their answers, each under its request.
@@ -60,8 +60,8 @@ func newCallers(l *lab) *callers {
 	return c
 }
 
-func (c *callers) attachments(told answer) func(sequencer.Attachment, error) {
-	return functionFor(&c.functions, caller{inAttach, told}, func(a sequencer.Attachment, err error) {
+func (c *callers) attachments(told answer) func(attachment.Attachment, error) {
+	return functionFor(&c.functions, caller{inAttach, told}, func(a attachment.Attachment, err error) {
 		if err == nil {
 			told := told
 			told.node = int8(a.Node)
@@ -82,18 +82,18 @@ func (c *callers) renewals(told answer) func([]partition.Renewed, error) {
 func (c *callers) ends(told answer) func(clustertime.Tick, error) {
 	return functionFor(&c.functions, caller{inRenewSet, told}, func(until clustertime.Tick, err error) {
 		if err == nil && until > 0 {
-			c.grant(told, sequencer.Grant{From: told.from, Until: until})
+			c.grant(told, attachment.Grant{From: told.from, Until: until})
 		}
 	})
 }
 
-func (c *callers) grant(told answer, g sequencer.Grant) {
+func (c *callers) grant(told answer, g attachment.Grant) {
 	told.from, told.until = g.From, g.Until
 	c.lab.effects.answered(told)
 }
 
-func (c *callers) lives(told answer) func(sequencer.Ref, error) {
-	return functionFor(&c.functions, caller{inCreate, told}, func(ref sequencer.Ref, err error) {
+func (c *callers) lives(told answer) func(attachment.Ref, error) {
+	return functionFor(&c.functions, caller{inCreate, told}, func(ref attachment.Ref, err error) {
 		if err == nil {
 			told := told
 			told.life = keep(&c.lab.refs, ref)

@@ -6,10 +6,10 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // effects receives the effects of machines. It belongs to the process that runs at the
@@ -49,7 +49,7 @@ func (*effects) ReportEarlier(until clustertime.Tick) {
 
 // TellEnded implements partition.Member. Holders hear of an end at any time, or never: what
 // they do then, they may always do.
-func (*effects) TellEnded([]sequencer.HolderID, sequencer.Ref) {}
+func (*effects) TellEnded([]attachment.HolderID, attachment.Ref) {}
 
 // Expired implements partition.Member.
 func (*effects) Expired(roster.PartitionID, partition.Tenant) {}

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // FailoverScope bounds an exploration of one record in a store whose server may be replaced
@@ -73,7 +73,7 @@ type failoverLab struct {
 	scope   FailoverScope
 	weak    FailoverWeakness
 	encoder recordEncoder
-	life    sequencer.Life
+	life    attachment.Life
 }
 
 // SearchFailovers tries everything that a scope allows, with a rule left out if weak says

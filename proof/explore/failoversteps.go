@@ -5,9 +5,9 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 func (l *failoverLab) steps(w *failoverWorld, emit emitter[failoverWorld]) {
@@ -85,7 +85,7 @@ func (l *failoverLab) takeSteps(w *failoverWorld, u int, emit emitter[failoverWo
 		s := w.slots[v]
 		take := func(b record.Bounds, text string) {
 			next := *w
-			h, err := record.NewHolding(sequencer.AttachmentID{byte(u + 1)}, record.Candidate{Record: *s.record}, s.revision,
+			h, err := record.NewHolding(attachment.ID{byte(u + 1)}, record.Candidate{Record: *s.record}, s.revision,
 				"task", next.fresh(), b)
 			if err != nil {
 				return
@@ -198,7 +198,7 @@ func (l *failoverLab) holderSteps(w *failoverWorld, u int, emit emitter[failover
 	}
 	for _, used := range []int{-1, bits.Len16(user.rights) - 1} {
 		next := *w
-		rel := sequencer.Release{ID: user.holding.ID()}
+		rel := attachment.Release{ID: user.holding.ID()}
 		if used >= 0 {
 			rel.LastUsed = base + clustertime.Tick(used)
 		}

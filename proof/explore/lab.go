@@ -6,6 +6,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
@@ -49,7 +50,7 @@ type lab struct {
 	processes shelf[processID, *process]
 	letters   shelf[letterID, letter]
 	replies   shelf[replyID, reply]
-	refs      shelf[refID, sequencer.Ref]
+	refs      shelf[refID, attachment.Ref]
 	outcomes  map[work]*outcome
 	views     []view // of each process
 	entriesOf map[entriesKey][]entry
@@ -71,8 +72,8 @@ func newLab(s Scope, weak Weakness) *lab {
 	l.effects, l.callers = &effects{lab: l}, newCallers(l)
 	l.encoder = l.machineEncoder()
 	for n := range max(1, s.Lives) {
-		life := sequencer.Life{byte(n + 1)}
-		l.births = append(l.births, keep(&l.refs, sequencer.Ref{Definition: definition(), Life: life}))
+		life := attachment.Life{byte(n + 1)}
+		l.births = append(l.births, keep(&l.refs, attachment.Ref{Definition: definition(), Life: life}))
 	}
 	return l
 }
@@ -146,13 +147,13 @@ func definition() sequencer.Definition {
 }
 
 // attachmentID is the random ID of a holder's attachment.
-func (l *lab) attachmentID(holder int) sequencer.AttachmentID {
+func (l *lab) attachmentID(holder int) attachment.ID {
 	if l.weak == AttachmentReused {
 		holder = 0
 	}
-	return sequencer.AttachmentID{byte(holder + 1)}
+	return attachment.ID{byte(holder + 1)}
 }
 
-func holderName(holder int) sequencer.HolderID {
-	return sequencer.HolderID(fmt.Sprintf("holder %d", holder+1))
+func holderName(holder int) attachment.HolderID {
+	return attachment.HolderID(fmt.Sprintf("holder %d", holder+1))
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // NameScope bounds an exploration of definitions: the processes and disks that know a
@@ -109,7 +109,7 @@ type nameShown struct {
 // nameLife is a life that was begun: the one it replaced, -1 none, and the version at
 // which it was answered first.
 type nameLife struct {
-	ref      sequencer.Ref
+	ref      attachment.Ref
 	replaced int
 	answered roster.Version
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // nameNews is a member's report to an owner that a table is on its disk.
@@ -136,7 +136,7 @@ func (*nameLab) ReportEarlier(until clustertime.Tick) {
 }
 
 // TellEnded implements partition.Member. No holder has an attachment here.
-func (*nameLab) TellEnded([]sequencer.HolderID, sequencer.Ref) {}
+func (*nameLab) TellEnded([]attachment.HolderID, attachment.Ref) {}
 
 // Expired implements partition.Member.
 func (*nameLab) Expired(roster.PartitionID, partition.Tenant) {}

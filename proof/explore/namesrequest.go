@@ -3,6 +3,7 @@ package explore
 import (
 	"errors"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -47,8 +48,8 @@ func newNameCallers(l *nameLab) *nameCallers {
 }
 
 // lives takes the answer to a create or an open.
-func (c *nameCallers) lives(asked nameAsked) func(sequencer.Ref, error) {
-	return functionFor(&c.functions, asked, func(ref sequencer.Ref, err error) {
+func (c *nameCallers) lives(asked nameAsked) func(attachment.Ref, error) {
+	return functionFor(&c.functions, asked, func(ref attachment.Ref, err error) {
 		l := c.lab
 		if asked.kind == nameOpen {
 			l.world.members[l.member].opens--
@@ -106,7 +107,7 @@ func (l *nameLab) requests(w *nameWorld, m int, emit emitName) {
 		}, emit, "is asked to destroy life %d", ref.Life[0])
 	case len(w.lives) < l.scope.Lives:
 		asked.kind, asked.life = nameCreate, len(w.lives)
-		ref = sequencer.Ref{Definition: definition(), Life: sequencer.Life{byte(len(w.lives) + 1)}}
+		ref = attachment.Ref{Definition: definition(), Life: attachment.Life{byte(len(w.lives) + 1)}}
 		l.request(w, m, 1, func(machine *partition.Machine, v partition.View) {
 			l.world.begin(m, ref)
 			machine.Create(v, ref, l.callers.lives(asked))
@@ -144,7 +145,7 @@ func (l *nameLab) request(w *nameWorld, m, ops int, do func(*partition.Machine, 
 }
 
 // begin records a life that is about to begin in place of the one in a member's table.
-func (w *nameWorld) begin(m int, ref sequencer.Ref) {
+func (w *nameWorld) begin(m int, ref attachment.Ref) {
 	replaced := -1
 	if r := w.members[m].record(); !r.Ref.Life.IsZero() {
 		replaced = w.lifeOf(r.Ref)
@@ -176,7 +177,7 @@ func (m *nameMember) record() partition.DefinitionRecord {
 	return partition.DefinitionRecord{}
 }
 
-func (w *nameWorld) lifeOf(ref sequencer.Ref) int {
+func (w *nameWorld) lifeOf(ref attachment.Ref) int {
 	for i, l := range w.lives {
 		if l.ref.Life == ref.Life {
 			return i

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // holdingFields are the fields of a holding, at their places. The encoding leaves out those
@@ -93,7 +93,7 @@ func (e *recordEncoder) holding(b []byte, h *record.Holding) []byte {
 	}
 	b = e.name(e.name(b, peek[string](h, "revision")), peek[string](h, "dropped"))
 	if h.Phase() == record.Returning {
-		b = tick(b, peek[sequencer.Release](h, "rel").LastUsed)
+		b = tick(b, peek[attachment.Release](h, "rel").LastUsed)
 	} else if g, landed := h.Grant(); landed {
 		b = tick(tick(b, g.From), g.Until)
 	}

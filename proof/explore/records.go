@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -164,7 +165,7 @@ func (w *recordWorld) matters(user *recordUser, s sentRecord) bool {
 }
 
 // grantTicks returns the ticks of a grant as bits.
-func grantTicks(g sequencer.Grant) uint16 { return below(g.Until) &^ below(g.From) }
+func grantTicks(g attachment.Grant) uint16 { return below(g.Until) &^ below(g.From) }
 
 // below returns the ticks below one as bits.
 func below(t clustertime.Tick) uint16 { return 1<<max(0, t-base) - 1 }

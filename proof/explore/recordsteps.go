@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -74,7 +75,7 @@ func (l *recordLab) lifeSteps(w *recordWorld, emit emitter[recordWorld]) {
 }
 
 // closeStep has a destroy of a life close a record; the destroy may be one of long ago.
-func (l *recordLab) closeStep(w *recordWorld, i int, life sequencer.Life, emit emitter[recordWorld]) {
+func (l *recordLab) closeStep(w *recordWorld, i int, life attachment.Life, emit emitter[recordWorld]) {
 	if w.slots[i].record == nil {
 		return
 	}
@@ -144,7 +145,7 @@ func (l *recordLab) takeSteps(w *recordWorld, u int, emit emitter[recordWorld]) 
 			user := &next.users[u]
 			b := user.bounds
 			b.Now, b.Window = now, window
-			h, err := record.NewHolding(sequencer.AttachmentID{byte(u + 1)},
+			h, err := record.NewHolding(attachment.ID{byte(u + 1)},
 				record.Candidate{Node: sequencer.NodeID(i), Record: read}, s.revision, "task", l.nonce(&next), b)
 			if err != nil {
 				return
@@ -276,7 +277,7 @@ func (l *recordLab) holderSteps(w *recordWorld, u int, emit emitter[recordWorld]
 			continue
 		}
 		next := *w
-		rel := sequencer.Release{ID: user.holding.ID(), Node: user.node}
+		rel := attachment.Release{ID: user.holding.ID(), Node: user.node}
 		if t >= 0 {
 			rel.LastUsed = base + t
 		}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
@@ -100,7 +101,7 @@ func (l *lab) holderAsks(p *process, v partition.View, in input) {
 	h, ref := holderName(int(in.holder)), l.refs.get(in.life)
 	told := answer{version: v.Roster.Version, holder: in.holder, node: in.node, from: in.tick, life: in.life}
 	c := partition.Claim{
-		Ref: ref, ID: l.attachmentID(int(in.holder)), Preference: sequencer.Preference{Node: sequencer.NodeID(in.node)},
+		Ref: ref, ID: l.attachmentID(int(in.holder)), Preference: attachment.Preference{Node: sequencer.NodeID(in.node)},
 		Grid: v.Roster.Identity(), Version: in.version,
 	}
 	switch in.kind {
@@ -111,11 +112,11 @@ func (l *lab) holderAsks(p *process, v partition.View, in input) {
 		told.from = 0 // the answer has it
 		p.machine.Renew(v, h, []partition.Claim{c}, l.callers.renewals(told))
 	case inRenewSet:
-		a := sequencer.Attachment{ID: c.ID, Node: c.Node, Grant: sequencer.Grant{From: in.tick}}
-		set := partition.ClaimSet{Count: 1, Print: sequencer.PrintOf(ref.Life, a)}
+		a := attachment.Attachment{ID: c.ID, Node: c.Node, Grant: attachment.Grant{From: in.tick}}
+		set := partition.ClaimSet{Count: 1, Print: attachment.FingerprintOf(ref.Life, a)}
 		p.machine.RenewSet(v, h, set, l.callers.ends(told))
 	default:
-		rel := sequencer.Release{ID: c.ID, Node: c.Node, LastUsed: in.tick}
+		rel := attachment.Release{ID: c.ID, Node: c.Node, LastUsed: in.tick}
 		p.machine.Detach(v, h, ref, rel, l.callers.nothing)
 	}
 }

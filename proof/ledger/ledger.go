@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -25,7 +26,7 @@ var (
 type Holding struct {
 	Name string
 	Node sequencer.NodeID
-	ID   sequencer.AttachmentID
+	ID   attachment.ID
 }
 
 // Ledger is everything that was granted and issued. The zero value is not one;
@@ -45,7 +46,7 @@ type node struct {
 
 // account is one node's past.
 type account struct {
-	granted spans[sequencer.AttachmentID]
+	granted spans[attachment.ID]
 	issued  spans[struct{}]
 }
 
@@ -72,7 +73,7 @@ func (l *Ledger) account(name string, id sequencer.NodeID) *account {
 
 // Granted notes a grant that a holder may use from now on. It is an error if any
 // of its timestamps is another attachment's.
-func (l *Ledger) Granted(h Holding, g sequencer.Grant) error {
+func (l *Ledger) Granted(h Holding, g attachment.Grant) error {
 	if g.Empty() {
 		return nil
 	}

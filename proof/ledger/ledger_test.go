@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/proof/ledger"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -22,11 +23,11 @@ func define(t *testing.T) sequencer.Definition {
 }
 
 func holding(node sequencer.NodeID, id byte) ledger.Holding {
-	return ledger.Holding{Name: "a", Node: node, ID: sequencer.AttachmentID{id}}
+	return ledger.Holding{Name: "a", Node: node, ID: attachment.ID{id}}
 }
 
-func grant(from, until int64) sequencer.Grant {
-	return sequencer.Grant{From: clustertime.Tick(begin + from), Until: clustertime.Tick(begin + until)}
+func grant(from, until int64) attachment.Grant {
+	return attachment.Grant{From: clustertime.Tick(begin + from), Until: clustertime.Tick(begin + until)}
 }
 
 // ids returns count IDs from a counter of a millisecond on; they may reach into
@@ -54,7 +55,7 @@ func TestGranted(t *testing.T) {
 	steps := []struct {
 		what   string
 		h      ledger.Holding
-		g      sequencer.Grant
+		g      attachment.Grant
 		refuse bool
 	}{
 		{"the first", holding(1, 1), grant(0, 10), false},

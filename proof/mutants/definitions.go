@@ -14,7 +14,7 @@ var definitionMutants = []mutant{
 	{"D1", "a name that a backup was sent is not written", "partition/change.go", "		delete(t.records, name)\n		t.disk.note(name)\n", "		delete(t.records, name)\n", definitionTests},
 	{"D1", "changes by a whole table are not written", "partition/snapshot.go", "		t.disk.compare(before.records, t.records)\n", "", definitionTests},
 	{"D2", "memory is enough", "partition/pending.go", "(!h.persistent || r.table.Complete() && r.replica.Persistent(h.number))", "true", definitionTests},
-	{"D2", "an open is answered from memory", "partition/life.go", "	serveNames(m, v, open{name}, ", "	serve(m, v, func(b Bounds) (sequencer.Ref, dependency, error) { ref, err := open{name}.serve(m, v, b); return ref, onTable, err }, ", definitionTests},
+	{"D2", "an open is answered from memory", "partition/life.go", "	serveNames(m, v, open{name}, ", "	serve(m, v, func(b Bounds) (attachment.Ref, dependency, error) { ref, err := open{name}.serve(m, v, b); return ref, onTable, err }, ", definitionTests},
 	{"D2", "the end of a destroy is answered from memory", "partition/destroy.go", "persistent: true, deadline", "deadline", definitionTests},
 	{"D2", "any number on disk is enough", "backup/disk.go", "return !said || had < number", "return !said || had < 0*number", definitionTests},
 	{"D2", "one disk is enough", "backup/disk.go", "	return !slices.ContainsFunc(r.storage.Needed, func(i roster.Incarnation) bool { return r.lacks(i, number) })", "	return slices.ContainsFunc(r.storage.Needed, func(i roster.Incarnation) bool { return !r.lacks(i, number) })", definitionTests},

@@ -15,7 +15,7 @@ var (
 // operatorMutants are the rules of listings, audit lines and names, each without one line.
 var operatorMutants = []mutant{
 	{"audit", "a refused action has no line", "grid/forget.go", "	o.audit.Write(audit.Entry{Action: audit.Forget", "	if err == nil {\n		return wire.ForgetResponse{}, nil\n	}\n	(*audit.Log)(nil).Write(audit.Entry{Action: audit.Forget", auditedTests},
-	{"audit", "a create that opens has a line", "grid/internal/host/calls.go", "if err != nil || res.Sequencer.Life == ref.Life {", "if err != nil || res.Sequencer.Life != (sequencer.Life{}) {", auditedTests},
+	{"audit", "a create that opens has a line", "grid/internal/host/calls.go", "if err != nil || res.Sequencer.Life == ref.Life {", "if err != nil || res.Sequencer.Life != (attachment.Life{}) {", auditedTests},
 	{"audit", "a member that leaves counts as removed", "grid/joinleave.go", "o.removals.ask(in.Incarnation, audit.Leave, api.WhoOf(ctx))", "_ = api.WhoOf(ctx)", auditedTests},
 	{"audit", "a member that does not decide writes a line", "grid/internal/audit/audit.go", "if l == nil || undecided(e) {", "if l == nil {", auditTests},
 	{"audit", "a retrying program is many actions", "grid/internal/audit/audit.go", "known && now-last < repeatAfter", "known && now-last < 0", auditTests},

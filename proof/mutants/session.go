@@ -12,7 +12,7 @@ var sessionMutants = []mutant{
 	{"session", "the pace that a member wants is ignored", "internal/session/pace.go", "	if pace <= 0 {\n		return", "	if pace >= 0 {\n		return", sessionTests},
 	{"session", "a process repeats any number of calls", "internal/session/call.go", "max(half+c.rand(half+1), c.spent.take(now))", "half + c.rand(half+1)", sessionTests},
 	{"session", "a call waits for the budget without end", "internal/session/call.go", "min(max(r.due, now)+retryEvery, now+retriesAtOnce*retryEvery+retryWaitMax)", "max(r.due, now) + retryEvery", sessionTests},
-	{"session", "the end of a life ends the handles on all lives of its name", "internal/session/session.go", "h.Control.Ref().Life == life {", "h.Control.Ref().Life != (sequencer.Life{}) {", sessionTests},
+	{"session", "the end of a life ends the handles on all lives of its name", "internal/session/session.go", "h.Control.Ref().Life == life {", "h.Control.Ref().Life != (attachment.Life{}) {", sessionTests},
 	{"session", "a claim on a destroyed life ends no handle", "internal/session/renew.go", "		m.Ended(h.name, h.Control.Ref().Life)\n", "		h.failures = 0\n", sessionTests},
 	{"session", "what an owner does not know is not shown to it", "internal/session/renew.go", "		if a.Sets[i] == 0 {\n			r.rest = append(r.rest, s.handles...)\n", "		if a.Sets[i] == 0 {\n			h := s.handles[0]\n			h.failures = 0\n", sessionTests},
 	{"session", "a renewal that failed is the last at its owner", "internal/session/renew.go", "		delete(m.calling, r.Owner)\n		m.failed(", "		m.failed(", sessionTests},

@@ -1,8 +1,6 @@
 package main
 
-import (
-	"slices"
-)
+import "slices"
 
 // The tests that guard a rule are beside it, and quick.
 var (
@@ -62,7 +60,7 @@ var protocolMutants = []mutant{
 	{"O4", "a repeated attach is answered from the table", "partition/pending.go", "number: min(on.number, m.replica.Position().Number), answer", "number: min(on.number, before.Number), answer", memberTests},
 	{"O4", "an inherited record is answered before the term is held", "partition/pending.go", "return r.replica.AllAcknowledged(h.number) &&", "return (h.number == 0 || r.replica.AllAcknowledged(h.number)) &&", memberTests},
 	{"O5", "a grant begins below earlier grants", "partition/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.shown, b.Now,", tableTests},
-	{"O5", "the high-water mark goes down", "partition/table.go", "	s.free = max(s.free, b.Ceiling)\n	return sequencer.Attachment", "	s.free = b.Ceiling\n	return sequencer.Attachment", tableTests},
+	{"O5", "the high-water mark goes down", "partition/table.go", "	s.free = max(s.free, b.Ceiling)\n	return attachment.Attachment", "	s.free = b.Ceiling\n	return attachment.Attachment", tableTests},
 	{"O6", "a node that is another's is renewed", "partition/table.go", "!s.id.IsZero() && s.id != c.ID {", "!s.id.IsZero() && s.id != c.ID && b.Now < 0 {", tableTests},
 	{"O6", "an unknown name is always made again", "partition/table.go", "case r == nil && !c.Forgotten, r != nil", "case r != nil", tableTests},
 	{"O6", "an adopted attachment is not sent to the replicas", "partition/renew.go", "m.took(v, h, c, a, life, changed)", "m.took(v, h, c, a, life, changed && v.Mono < 0)", memberTests},

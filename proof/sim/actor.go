@@ -3,10 +3,10 @@ package sim
 import (
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // actor drives a member's machine of one partition, as the actor of package grid
@@ -15,13 +15,13 @@ type actor struct {
 	m       *member
 	id      roster.PartitionID
 	machine *partition.Machine
-	shown   map[sequencer.AttachmentID]shown // for the baseline Reuse
+	shown   map[attachment.ID]shown // for the baseline Reuse
 }
 
 func newActor(m *member, id roster.PartitionID) *actor {
 	o := &actor{m: m, id: id}
 	if m.g.cfg.Baseline == Reuse {
-		o.shown = map[sequencer.AttachmentID]shown{}
+		o.shown = map[attachment.ID]shown{}
 	}
 	o.machine = partition.New(id, m.inc, m.Mono(), o)
 	return o
@@ -110,7 +110,7 @@ func (o *actor) part(u partition.Update) partition.Update {
 }
 
 // TellEnded implements partition.Member.
-func (o *actor) TellEnded(holders []sequencer.HolderID, ref sequencer.Ref) {
+func (o *actor) TellEnded(holders []attachment.HolderID, ref attachment.Ref) {
 	for _, id := range holders {
 		o.m.tellEnded(id, ref)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
@@ -101,9 +102,9 @@ func (g *grid) createApart(id roster.PartitionID, done func()) {
 			return
 		}
 		if m := g.members[g.agreed.newest().Partitions[id].Owner]; m != nil && m.alive {
-			askOwner(m, name, func(o *actor, v partition.View, reply func(sequencer.Ref, error)) {
-				o.machine.Create(v, sequencer.Ref{Definition: def, Life: g.newLife(m)}, reply)
-			}, func(a answer[sequencer.Ref]) {
+			askOwner(m, name, func(o *actor, v partition.View, reply func(attachment.Ref, error)) {
+				o.machine.Create(v, attachment.Ref{Definition: def, Life: g.newLife(m)}, reply)
+			}, func(a answer[attachment.Ref]) {
 				if a.err == nil && !answered {
 					answered = true
 					done()

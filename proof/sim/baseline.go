@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -77,14 +78,14 @@ func (m *member) follow(r *roster.Roster) {
 
 // shown is an attachment as its holder showed it last.
 type shown struct {
-	holder sequencer.HolderID
-	ref    sequencer.Ref
+	holder attachment.HolderID
+	ref    attachment.Ref
 	node   sequencer.NodeID
 	at     time.Duration
 }
 
 // show records an attachment that a holder showed, for this baseline only.
-func (o *actor) show(h sequencer.HolderID, ref sequencer.Ref, a sequencer.Attachment) {
+func (o *actor) show(h attachment.HolderID, ref attachment.Ref, a attachment.Attachment) {
 	if o.shown != nil && !a.ID.IsZero() {
 		o.shown[a.ID] = shown{h, ref, a.Node, o.m.Mono()}
 	}
@@ -103,7 +104,7 @@ func (o *actor) showAll(h *holder) {
 func (o *actor) reuse() {
 	v := o.m.view()
 	silence := v.Roster.Settings.Window.Duration() / 2
-	byID := func(a, b sequencer.AttachmentID) int { return bytes.Compare(a[:], b[:]) }
+	byID := func(a, b attachment.ID) int { return bytes.Compare(a[:], b[:]) }
 	for _, id := range slices.SortedFunc(maps.Keys(o.shown), byID) {
 		s := o.shown[id]
 		if v.Mono-s.at <= silence {
@@ -111,7 +112,7 @@ func (o *actor) reuse() {
 		}
 		delete(o.shown, id)
 		name := s.ref.Definition.Name()
-		rel := sequencer.Release{ID: id, Node: s.node, LastUsed: v.Bounds().Now - 1}
+		rel := attachment.Release{ID: id, Node: s.node, LastUsed: v.Bounds().Now - 1}
 		o.machine.Detach(v, s.holder, s.ref, rel, func(err error) {
 			if err == nil {
 				o.m.g.freed(name, s.node)

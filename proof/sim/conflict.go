@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -35,9 +36,9 @@ func (g *grid) createOther(def sequencer.Definition) (err error) {
 	id := roster.PartitionOf(def.Name(), g.cfg.Partitions)
 	m := g.members[g.agreed.newest().Partitions[id].Owner]
 	err = errTimeout
-	askOwner(m, def.Name(), func(o *actor, v partition.View, reply func(sequencer.Ref, error)) {
-		o.machine.Create(v, sequencer.Ref{Definition: other, Life: g.newLife(m)}, reply)
-	}, func(a answer[sequencer.Ref]) { err = a.err })
+	askOwner(m, def.Name(), func(o *actor, v partition.View, reply func(attachment.Ref, error)) {
+		o.machine.Create(v, attachment.Ref{Definition: other, Life: g.newLife(m)}, reply)
+	}, func(a answer[attachment.Ref]) { err = a.err })
 	g.w.run(g.w.now + 2*time.Second)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -28,25 +29,25 @@ type grid struct {
 	holders []*holder
 	names   []sequencer.Definition
 
-	expect     int                    // members that the grid begins with
-	recovering bool                   // an operator is to begin another grid
-	lives      []gridLife             // of earlier grids and the present one
-	madeIn     map[sequencer.Life]int // the grid in which a life was drawn
+	expect     int                     // members that the grid begins with
+	recovering bool                    // an operator is to begin another grid
+	lives      []gridLife              // of earlier grids and the present one
+	madeIn     map[attachment.Life]int // the grid in which a life was drawn
 
-	holderOf    map[sequencer.HolderID]*holder
+	holderOf    map[attachment.HolderID]*holder
 	holderCount int
 	skew        map[int]clustertime.Span // of each machine's wall clock
 	alarms      map[roster.Incarnation]alarm
 	lingering   []*member                   // that have ended, and that gossip may still see
 	lastFreed   map[string]sequencer.NodeID // by name
 	// lastAttached is the newest attachment of each name, whose holder runs or has ended.
-	lastAttached map[string]sequencer.Attachment
+	lastAttached map[string]attachment.Attachment
 	stopping     bool          // the last member stops in order
 	calm         bool          // no more faults
 	stepped      time.Duration // when a wall clock was stepped first
 
-	doomed  map[sequencer.Life]bool                // lives with a requested end
-	gone    map[sequencer.Life]gone                // those whose end was reported
+	doomed  map[attachment.Life]bool               // lives with a requested end
+	gone    map[attachment.Life]gone               // those whose end was reported
 	began   map[roster.PartitionID]backup.Position // of the owner, when a replica began to join
 	lost    map[roster.PartitionID]roster.Version  // at which a partition was lost last
 	current map[roster.MemberID]*seat              // that has the identity of a copied directory
@@ -112,11 +113,11 @@ func Run(cfg Config, out io.Writer) Result {
 
 func newGrid(cfg Config) *grid {
 	g := &grid{
-		w: newWorld(cfg.Seed), cfg: cfg, members: map[roster.Incarnation]*member{}, expect: cfg.Members, madeIn: map[sequencer.Life]int{},
-		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]clustertime.Span{},
+		w: newWorld(cfg.Seed), cfg: cfg, members: map[roster.Incarnation]*member{}, expect: cfg.Members, madeIn: map[attachment.Life]int{},
+		holderOf: map[attachment.HolderID]*holder{}, skew: map[int]clustertime.Span{},
 		alarms: map[roster.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{},
-		lastAttached: map[string]sequencer.Attachment{},
-		doomed:       map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{},
+		lastAttached: map[string]attachment.Attachment{},
+		doomed:       map[attachment.Life]bool{}, gone: map[attachment.Life]gone{},
 		began: map[roster.PartitionID]backup.Position{}, lost: map[roster.PartitionID]roster.Version{},
 		current: map[roster.MemberID]*seat{}, voided: map[roster.PartitionID]time.Duration{}, promises: map[string]promise{},
 		ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/session"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
@@ -17,7 +18,7 @@ import (
 type holder struct {
 	process
 	g       *grid
-	id      sequencer.HolderID
+	id      attachment.HolderID
 	within  *member // whose process it is part of; nil for none
 	machine *session.Machine
 	entries []*entry
@@ -36,7 +37,7 @@ type entry struct {
 	def     sequencer.Definition
 	stripe  bool                 // a second handle on the name
 	handle  *sequencer.Sequencer // nil until the name's life is known
-	control *sequencer.Control
+	control *attachment.Control
 	session *session.Handle
 	label   string
 	lives   int
@@ -48,7 +49,7 @@ type entry struct {
 
 // arrived is the answer to an attach, on its way into the handle.
 type arrived struct {
-	attachment sequencer.Attachment
+	attachment attachment.Attachment
 	stamp      stamp
 	began      time.Duration
 	err        error
@@ -72,7 +73,7 @@ func (g *grid) newHolder(within *member) *holder {
 	}
 	name := fmt.Sprintf("h%d", g.holderCount)
 	h := &holder{
-		process: g.w.process(name, place), g: g, id: sequencer.HolderID(name), within: within,
+		process: g.w.process(name, place), g: g, id: attachment.HolderID(name), within: within,
 		machine: session.New(session.Config{Addrs: addrs,
 			Rand: func(below time.Duration) time.Duration { return g.w.between(0, below) }}),
 		looking: -1, streams: map[*session.Stream]bool{},
@@ -110,7 +111,7 @@ func (g *grid) endHolder(h *holder) {
 
 // entryOf returns the entry whose handle a control belongs to, nil if the user has
 // dropped that.
-func (h *holder) entryOf(c *sequencer.Control) *entry {
+func (h *holder) entryOf(c *attachment.Control) *entry {
 	for _, e := range h.entries {
 		if e.control == c {
 			return e
@@ -119,15 +120,15 @@ func (h *holder) entryOf(c *sequencer.Control) *entry {
 	return nil
 }
 
-// Attach implements sequencer.Backend: the grid has answered already.
-func (e *entry) Attach(context.Context, sequencer.Ref, sequencer.Preference) (sequencer.Attachment, error) {
+// Attach implements attachment.Backend: the grid has answered already.
+func (e *entry) Attach(context.Context, attachment.Ref, attachment.Preference) (attachment.Attachment, error) {
 	got := e.arrived
 	e.arrived = nil
 	switch {
 	case got == nil:
-		return sequencer.Attachment{}, sequencer.ErrUnavailable
+		return attachment.Attachment{}, sequencer.ErrUnavailable
 	case got.err != nil:
-		return sequencer.Attachment{}, got.err
+		return attachment.Attachment{}, got.err
 	}
 	e.h.do(func(m *session.Machine, now session.Now) {
 		m.Attached(now, e.session, got.attachment, got.stamp, got.began)
@@ -135,20 +136,20 @@ func (e *entry) Attach(context.Context, sequencer.Ref, sequencer.Preference) (se
 	return got.attachment, nil
 }
 
-// Detach implements sequencer.Backend: its context has ended, so the session gives back.
-func (e *entry) Detach(_ context.Context, ref sequencer.Ref, rel sequencer.Release) error {
+// Detach implements attachment.Backend: its context has ended, so the session gives back.
+func (e *entry) Detach(_ context.Context, ref attachment.Ref, rel attachment.Release) error {
 	e.released(rel)
 	e.h.do(func(m *session.Machine, now session.Now) { m.Return(now, ref, rel) })
 	return sequencer.ErrUnavailable
 }
 
-// Destroy implements sequencer.Backend. Destroys do not go by the handle here.
-func (e *entry) Destroy(context.Context, sequencer.Ref) error { return nil }
+// Destroy implements attachment.Backend. Destroys do not go by the handle here.
+func (e *entry) Destroy(context.Context, attachment.Ref) error { return nil }
 
-// Read implements sequencer.Clock: it does not say how long a time lasts.
+// Read implements attachment.Clock: it does not say how long a time lasts.
 func (h *holder) Read() (now clustertime.Tick, lasts, mono time.Duration) { return h.Now(), 0, 0 }
 
-// Wait implements sequencer.Clock: it ends as its context does, immediately.
+// Wait implements attachment.Clock: it ends as its context does, immediately.
 func (h *holder) Wait(ctx context.Context, until clustertime.Tick, _ <-chan struct{}) error {
 	if h.Now() >= until {
 		return nil
@@ -157,12 +158,12 @@ func (h *holder) Wait(ctx context.Context, until clustertime.Tick, _ <-chan stru
 }
 
 // holding names the entry's present attachment in the ledger.
-func (e *entry) holding(a sequencer.Attachment) ledger.Holding {
+func (e *entry) holding(a attachment.Attachment) ledger.Holding {
 	return ledger.Holding{Name: e.def.Name(), Node: a.Node, ID: a.ID}
 }
 
 // granted tells the ledger of a grant, if the handle still holds the attachment.
-func (e *entry) granted(id sequencer.AttachmentID, g sequencer.Grant) {
+func (e *entry) granted(id attachment.ID, g attachment.Grant) {
 	a, has := e.control.Held()
 	if !has || a.ID != id {
 		return
@@ -172,9 +173,9 @@ func (e *entry) granted(id sequencer.AttachmentID, g sequencer.Grant) {
 }
 
 // released records in the ledger an attachment that the handle gave up.
-func (e *entry) released(rel sequencer.Release) {
+func (e *entry) released(rel attachment.Release) {
 	e.h.w.note(released, e.label, int64(rel.Node), int64(rel.LastUsed))
-	e.h.g.ledger.Released(e.holding(sequencer.Attachment{ID: rel.ID, Node: rel.Node}), rel.LastUsed)
+	e.h.g.ledger.Released(e.holding(attachment.Attachment{ID: rel.ID, Node: rel.Node}), rel.LastUsed)
 }
 
 // emit makes IDs whenever cluster time comes to a round number: attachments that

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // member is one start of a member: the state of a process of package grid.
@@ -25,7 +25,7 @@ type member struct {
 	raised raised
 	actors map[roster.PartitionID]*actor
 
-	streams map[sequencer.HolderID]*session.Stream // of events
+	streams map[attachment.HolderID]*session.Stream // of events
 
 	reach    *leader.Reach // of members that do not acknowledge updates
 	reported time.Duration // when the leader was told of those that are apart
@@ -66,7 +66,7 @@ func (g *grid) startAs(s *seat, inc roster.Incarnation) *member {
 	m := &member{
 		process: g.w.process(fmt.Sprintf("m%d.%d", s.place, s.starts), s.place),
 		g:       g, seat: s, inc: inc, roster: &roster.Roster{}, actors: map[roster.PartitionID]*actor{},
-		streams: map[sequencer.HolderID]*session.Stream{}, old: g.startsOld(s), reach: leader.NewReach(),
+		streams: map[attachment.HolderID]*session.Stream{}, old: g.startsOld(s), reach: leader.NewReach(),
 	}
 	m.wall = g.wallAt(s.place)
 	if s.durable && s.index >= 0 {

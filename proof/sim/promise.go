@@ -6,16 +6,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // promise is the newest life of a name that a holder was told of. While some disk has
 // everything (and the partition was not lost without one) every later answer has to know
 // it: a create that was answered is not forgotten, and a destroy is not undone.
 type promise struct {
-	ref       sequencer.Ref
+	ref       attachment.Ref
 	at        time.Duration // when it was answered
 	destroyed bool          // its end was answered
 	ended     time.Duration // ... and when
@@ -142,7 +142,7 @@ func (g *grid) keeps(name string, began time.Duration, s stamp) bool {
 
 // checkTold wants the answer to a create or an open that began at some time to know
 // every life that was answered before, and keeps what it says.
-func (g *grid) checkTold(ref sequencer.Ref, began time.Duration, s stamp) error {
+func (g *grid) checkTold(ref attachment.Ref, began time.Duration, s stamp) error {
 	name := ref.Definition.Name()
 	if !g.keeps(name, began, s) {
 		return nil
@@ -180,7 +180,7 @@ func (g *grid) checkUnknown(name string, began time.Duration, s stamp) error {
 }
 
 // toldEnded keeps that the end of a life was answered to a request that began at some time.
-func (g *grid) toldEnded(ref sequencer.Ref, began time.Duration, s stamp) {
+func (g *grid) toldEnded(ref attachment.Ref, began time.Duration, s stamp) {
 	name := ref.Definition.Name()
 	if p := g.promises[name]; p.at > 0 && p.ref.Life == ref.Life && g.keeps(name, began, s) {
 		p.destroyed, p.ended = true, g.w.now

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // A grid may lose a majority of its voters for good. An operator then has the rest begin another grid: from
@@ -28,14 +28,14 @@ type gridLife struct {
 }
 
 // newLife draws the life of a name for a member, and notes in which grid.
-func (g *grid) newLife(m *member) sequencer.Life {
-	life := sequencer.Life(g.w.bits())
+func (g *grid) newLife(m *member) attachment.Life {
+	life := attachment.Life(g.w.bits())
 	g.madeIn[life] = slices.IndexFunc(g.lives, func(l gridLife) bool { return l.grid == m.of() })
 	return life
 }
 
 // compareBirths compares the lives of a name. Each grid from memory counts versions from the start.
-func (g *grid) compareBirths(a, b sequencer.Ref) int {
+func (g *grid) compareBirths(a, b attachment.Ref) int {
 	return cmp.Or(cmp.Compare(g.madeIn[a.Life], g.madeIn[b.Life]), a.Born.Compare(b.Born))
 }
 

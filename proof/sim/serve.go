@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/session"
 
@@ -51,9 +52,9 @@ func claimOf(c session.Claim) partition.Claim {
 }
 
 // attach serves an attach.
-func (m *member) attach(h sequencer.HolderID, c partition.Claim, reply func(answer[sequencer.Attachment])) {
-	askOwner(m, c.Ref.Definition.Name(), func(o *actor, v partition.View, reply func(sequencer.Attachment, error)) {
-		o.machine.Attach(v, h, c, func(a sequencer.Attachment, err error) {
+func (m *member) attach(h attachment.HolderID, c partition.Claim, reply func(answer[attachment.Attachment])) {
+	askOwner(m, c.Ref.Definition.Name(), func(o *actor, v partition.View, reply func(attachment.Attachment, error)) {
+		o.machine.Attach(v, h, c, func(a attachment.Attachment, err error) {
 			if err == nil {
 				o.show(h, c.Ref, a)
 			}
@@ -63,7 +64,7 @@ func (m *member) attach(h sequencer.HolderID, c partition.Claim, reply func(answ
 }
 
 // detach serves a detach.
-func (m *member) detach(h sequencer.HolderID, back *session.Return, reply func(answer[struct{}])) {
+func (m *member) detach(h attachment.HolderID, back *session.Return, reply func(answer[struct{}])) {
 	askOwner(m, back.Ref.Definition.Name(), func(o *actor, v partition.View, reply func(struct{}, error)) {
 		o.machine.Detach(v, h, back.Ref, back.Release, nothing(reply))
 	}, reply)
@@ -136,7 +137,7 @@ func (m *member) renewSet(h *holder, grid roster.GridID, set session.ClaimSet, r
 }
 
 // renewClaims renews claims of one partition.
-func (m *member) renewClaims(h sequencer.HolderID, shown []session.Claim, reply func([]session.ClaimRenewed)) {
+func (m *member) renewClaims(h attachment.HolderID, shown []session.Claim, reply func([]session.ClaimRenewed)) {
 	claims := make([]partition.Claim, len(shown))
 	for i, c := range shown {
 		claims[i] = claimOf(c)
@@ -146,7 +147,7 @@ func (m *member) renewClaims(h sequencer.HolderID, shown []session.Claim, reply 
 		o.machine.Renew(v, h, claims, func(out []partition.Renewed, err error) {
 			for i := range out {
 				if out[i].Err == nil {
-					o.show(h, claims[i].Ref, sequencer.Attachment{ID: claims[i].ID, Node: claims[i].Node})
+					o.show(h, claims[i].Ref, attachment.Attachment{ID: claims[i].ID, Node: claims[i].Node})
 				}
 			}
 			reply(out, err)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/proof/ledger"
@@ -74,15 +75,15 @@ type fleet struct {
 	holders []*storeHolder
 	started int
 	ledger  *ledger.Ledger
-	rights  map[sequencer.AttachmentID]lifeGrant
+	rights  map[attachment.ID]lifeGrant
 	buffer  []sequencer.ID
 	result  StoreResult
 }
 
 // lifeGrant is the range that an attachment may have used, in its life.
 type lifeGrant struct {
-	life  sequencer.Life
-	grant sequencer.Grant
+	life  attachment.Life
+	grant attachment.Grant
 }
 
 // RunStore runs holders over a store, and writes what happened to out unless that is nil.
@@ -96,7 +97,7 @@ func RunStore(cfg StoreConfig, out io.Writer) StoreResult {
 	f := &fleet{
 		w: w, cfg: cfg, def: def, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
 		bounds: map[sequencer.NodeID]clustertime.Tick{}, replica: map[string]stored{},
-		rights: map[sequencer.AttachmentID]lifeGrant{},
+		rights: map[attachment.ID]lifeGrant{},
 	}
 	f.initialise()
 	for range cfg.Holders {
@@ -142,7 +143,7 @@ func (f *fleet) initialise() {
 
 // granted gives the ledger what an attachment may use, and compares it with the ticks of
 // other lives: another definition could make equal IDs of them on any node.
-func (f *fleet) granted(life sequencer.Life, h ledger.Holding, g sequencer.Grant) {
+func (f *fleet) granted(life attachment.Life, h ledger.Holding, g attachment.Grant) {
 	f.check(f.ledger.Granted(h, g))
 	if g.Empty() {
 		return

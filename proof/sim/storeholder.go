@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/proof/ledger"
@@ -19,15 +20,15 @@ type storeHolder struct {
 	f       *fleet
 	cut     time.Duration // it reaches no server until then
 	handle  *sequencer.Sequencer
-	control *sequencer.Control
-	ref     sequencer.Ref
+	control *attachment.Control
+	ref     attachment.Ref
 	mark    clustertime.Tick
 	label   string
 	lives   int
 	seat    *storeSeat
 	stopped []*storeSeat           // on their way back
-	lost    sequencer.AttachmentID // the handle's, whose record is another's
-	arrived *sequencer.Attachment  // the next answer of the handle's backend
+	lost    attachment.ID          // the handle's, whose record is another's
+	arrived *attachment.Attachment // the next answer of the handle's backend
 	busy    bool                   // the document or the list of records is being read
 	idle    time.Duration
 }
@@ -145,14 +146,14 @@ func (h *storeHolder) take() {
 			return
 		}
 		b := h.limits(s.generation)
-		order, _ := record.Order(l.candidates, sequencer.Preference{Any: true}, b)
+		order, _ := record.Order(l.candidates, attachment.Preference{Any: true}, b)
 		if len(order) == 0 || h.w.chance(h.f.cfg.Rude) {
 			order = []record.Candidate{pick(h.w, l.candidates)}
 			if held := order[0].Record; held.State == record.Held && held.Life == b.Life && !h.w.chance(h.f.cfg.Rude) {
 				return
 			}
 		}
-		machine, err := record.NewHolding(sequencer.AttachmentID(h.w.bits()), order[0], l.revisions[order[0].Node], "task",
+		machine, err := record.NewHolding(attachment.ID(h.w.bits()), order[0], l.revisions[order[0].Node], "task",
 			h.f.nonce(), b)
 		switch {
 		case errors.Is(err, sequencer.ErrDestroyed):
@@ -239,14 +240,14 @@ func (h *storeHolder) told(s *storeSeat, answer func()) {
 }
 
 // install puts a new attachment into the handle.
-func (h *storeHolder) install(s *storeSeat, g sequencer.Grant) {
-	h.arrived = &sequencer.Attachment{ID: s.machine.ID(), Node: s.machine.Node(), Grant: g}
+func (h *storeHolder) install(s *storeSeat, g attachment.Grant) {
+	h.arrived = &attachment.Attachment{ID: s.machine.ID(), Node: s.machine.Node(), Grant: g}
 	if h.lost.IsZero() || !h.control.Lost(h.lost) {
 		_ = h.handle.AttachLogicalNode(ended)
 	} else {
 		_ = h.control.Replace(ended, h.lost)
 	}
-	h.arrived, h.lost = nil, sequencer.AttachmentID{}
+	h.arrived, h.lost = nil, attachment.ID{}
 	h.w.note(attached, h.label, 0, int64(s.machine.Node()))
 	s.renew = h.Mono() + record.RenewAfter(h.f.cfg.Window.Duration(),
 		func(below time.Duration) time.Duration { return h.w.between(0, below) })
@@ -271,19 +272,19 @@ func (h *storeHolder) ended() {
 		h.released(rel)
 	}
 	h.f.ledger.Forget(h.label)
-	h.handle, h.control, h.seat, h.lost, h.busy = nil, nil, nil, sequencer.AttachmentID{}, false
+	h.handle, h.control, h.seat, h.lost, h.busy = nil, nil, nil, attachment.ID{}, false
 }
 
-// Attach implements sequencer.Backend: the record has been taken already.
-func (h *storeHolder) Attach(context.Context, sequencer.Ref, sequencer.Preference) (sequencer.Attachment, error) {
+// Attach implements attachment.Backend: the record has been taken already.
+func (h *storeHolder) Attach(context.Context, attachment.Ref, attachment.Preference) (attachment.Attachment, error) {
 	if h.arrived == nil {
-		return sequencer.Attachment{}, sequencer.ErrUnavailable
+		return attachment.Attachment{}, sequencer.ErrUnavailable
 	}
 	return *h.arrived, nil
 }
 
-// Detach implements sequencer.Backend: the record is returned in the background.
-func (h *storeHolder) Detach(_ context.Context, _ sequencer.Ref, rel sequencer.Release) error {
+// Detach implements attachment.Backend: the record is returned in the background.
+func (h *storeHolder) Detach(_ context.Context, _ attachment.Ref, rel attachment.Release) error {
 	h.released(rel)
 	if s := h.seat; s != nil && s.machine.ID() == rel.ID {
 		h.seat = nil
@@ -299,13 +300,13 @@ func (h *storeHolder) Detach(_ context.Context, _ sequencer.Ref, rel sequencer.R
 	return nil
 }
 
-// Destroy implements sequencer.Backend. Destroys do not go by the handle here.
-func (h *storeHolder) Destroy(context.Context, sequencer.Ref) error { return nil }
+// Destroy implements attachment.Backend. Destroys do not go by the handle here.
+func (h *storeHolder) Destroy(context.Context, attachment.Ref) error { return nil }
 
-// Read implements sequencer.Clock: it does not say how long a time lasts.
+// Read implements attachment.Clock: it does not say how long a time lasts.
 func (h *storeHolder) Read() (now clustertime.Tick, lasts, mono time.Duration) { return h.Now(), 0, 0 }
 
-// Wait implements sequencer.Clock: it ends as its context does, immediately.
+// Wait implements attachment.Clock: it ends as its context does, immediately.
 func (h *storeHolder) Wait(ctx context.Context, until clustertime.Tick, _ <-chan struct{}) error {
 	if h.Now() >= until {
 		return nil
@@ -313,11 +314,11 @@ func (h *storeHolder) Wait(ctx context.Context, until clustertime.Tick, _ <-chan
 	return ctx.Err()
 }
 
-func (h *storeHolder) holding(id sequencer.AttachmentID, node sequencer.NodeID) ledger.Holding {
+func (h *storeHolder) holding(id attachment.ID, node sequencer.NodeID) ledger.Holding {
 	return ledger.Holding{Name: h.f.def.Name(), Node: node, ID: id}
 }
 
-func (h *storeHolder) released(rel sequencer.Release) {
+func (h *storeHolder) released(rel attachment.Release) {
 	h.w.note(released, h.label, int64(rel.Node), int64(rel.LastUsed))
 	h.f.released(h.holding(rel.ID, rel.Node), rel.LastUsed)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -43,7 +44,7 @@ func (h *storeHolder) open() {
 			h.lives++
 			h.label = fmt.Sprintf("%s.%d", h.name, h.lives)
 			h.ref, h.mark = d.Ref(), d.Mark
-			h.handle, h.control = sequencer.New(h.ref, h, h)
+			h.handle, h.control = attachment.New(h.ref, h, h)
 		case record.Destroying:
 			h.finish(d, revision)
 		case record.Destroyed:

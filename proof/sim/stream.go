@@ -3,8 +3,8 @@ package sim
 import (
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/session"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Event streams: a holder hears of destroys by them, and notices after a while that one
@@ -70,7 +70,7 @@ func (h *holder) closeStream(s *session.Stream) {
 }
 
 // tellEnded sends an event to a holder that has a stream to the member.
-func (m *member) tellEnded(id sequencer.HolderID, ref sequencer.Ref) {
+func (m *member) tellEnded(id attachment.HolderID, ref attachment.Ref) {
 	h, s := m.g.holderOf[id], m.streams[id]
 	if h == nil || s == nil {
 		return

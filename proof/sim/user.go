@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/session"
 
 	"github.com/snowgrid/snowgrid/partition"
@@ -40,7 +41,7 @@ func (e *entry) want() {
 	case e.control == nil:
 		e.create()
 	case e.handle.State() == sequencer.Destroyed:
-		e.drop(sequencer.Release{}, false)
+		e.drop(attachment.Release{}, false)
 	case e.handle.State() == sequencer.Detached:
 		e.attach()
 	case calm:
@@ -71,12 +72,12 @@ func (e *entry) rest() {
 func (e *entry) create() {
 	e.busy = true
 	h, name, began, mono := e.h, e.def.Name(), e.h.w.now, e.h.Mono()
-	ask(h, name, 5*time.Second, func(m *member, reply func(answer[sequencer.Ref])) {
-		askOwner(m, name, func(o *actor, v partition.View, reply func(sequencer.Ref, error)) {
+	ask(h, name, 5*time.Second, func(m *member, reply func(answer[attachment.Ref])) {
+		askOwner(m, name, func(o *actor, v partition.View, reply func(attachment.Ref, error)) {
 			// The owner's member draws it, so a request that comes twice has two.
-			o.machine.Create(v, sequencer.Ref{Definition: e.def, Life: h.g.newLife(o.m)}, reply)
+			o.machine.Create(v, attachment.Ref{Definition: e.def, Life: h.g.newLife(o.m)}, reply)
 		}, reply)
-	}, func(ref sequencer.Ref, s stamp, err error) {
+	}, func(ref attachment.Ref, s stamp, err error) {
 		e.busy = false
 		if err != nil {
 			return
@@ -87,7 +88,7 @@ func (e *entry) create() {
 		if e.stripe {
 			e.label += "s"
 		}
-		e.handle, e.control = sequencer.New(ref, e, h)
+		e.handle, e.control = attachment.New(ref, e, h)
 		h.w.note(created, e.label, int64(e.name), int64(s.Version))
 		h.do(func(m *session.Machine, now session.Now) {
 			m.Stamped(now, s, mono)
@@ -100,12 +101,12 @@ func (e *entry) create() {
 func (e *entry) open() {
 	e.busy = true
 	h, name, began, mono := e.h, e.def.Name(), e.h.w.now, e.h.Mono()
-	ask(h, name, 5*time.Second, func(m *member, reply func(answer[sequencer.Ref])) {
-		askOwner(m, name, func(o *actor, v partition.View, reply func(sequencer.Ref, error)) {
+	ask(h, name, 5*time.Second, func(m *member, reply func(answer[attachment.Ref])) {
+		askOwner(m, name, func(o *actor, v partition.View, reply func(attachment.Ref, error)) {
 			o.machine.Open(v, name,
 				reply)
 		}, reply)
-	}, func(ref sequencer.Ref, s stamp, err error) {
+	}, func(ref attachment.Ref, s stamp, err error) {
 		e.busy = false
 		switch {
 		case err == nil:
@@ -134,24 +135,24 @@ func (e *entry) attach() {
 // askNode asks for a logical node, one of few, so that they soon come to other holders.
 func (e *entry) askNode(patience time.Duration, done func(*arrived)) {
 	w, g := e.h.w, e.h.g
-	p := sequencer.Preference{Any: true}
+	p := attachment.Preference{Any: true}
 	if w.chance(0.8) {
-		p = sequencer.Preference{Node: sequencer.NodeID(w.rng.IntN(g.cfg.Nodes))}
+		p = attachment.Preference{Node: sequencer.NodeID(w.rng.IntN(g.cfg.Nodes))}
 		if node, found := g.lastFreed[e.def.Name()]; found && w.chance(0.5) {
 			p.Node = node
 		}
 	}
-	c := claimOf(e.session.AttachClaim(sequencer.AttachmentID(w.bits()), p))
+	c := claimOf(e.session.AttachClaim(attachment.ID(w.bits()), p))
 	if last, found := g.lastAttached[e.def.Name()]; found && !g.calm && w.chance(0.05) {
 		// As the next process of its holder, which has crashed, or is alive: its data
 		// directory may have been copied.
-		c.Preference, c.Previous = sequencer.Preference{Node: last.Node}, last.ID
+		c.Preference, c.Previous = attachment.Preference{Node: last.Node}, last.ID
 	}
 	began, mono := w.now, e.h.Mono()
 	control := e.control
-	ask(e.h, e.def.Name(), patience, func(m *member, reply func(answer[sequencer.Attachment])) {
+	ask(e.h, e.def.Name(), patience, func(m *member, reply func(answer[attachment.Attachment])) {
 		m.attach(e.h.id, c, reply)
-	}, func(a sequencer.Attachment, s stamp, err error) {
+	}, func(a attachment.Attachment, s stamp, err error) {
 		if err == nil && e.control == control {
 			g.check(e.checkAlive(began, s))
 		}
@@ -160,7 +161,7 @@ func (e *entry) askNode(patience time.Duration, done func(*arrived)) {
 }
 
 // install gives a handle the answer to an attach, by a method that asks its backend.
-func (e *entry) install(control *sequencer.Control, got *arrived, attach func() error) {
+func (e *entry) install(control *attachment.Control, got *arrived, attach func() error) {
 	if e.control != control {
 		return // its life has ended; the attachment expires
 	}
@@ -179,7 +180,7 @@ func (e *entry) install(control *sequencer.Control, got *arrived, attach func() 
 
 // drop forgets a handle that has ended, and what it gave up. The user creates the name
 // again.
-func (e *entry) drop(rel sequencer.Release, held bool) {
+func (e *entry) drop(rel attachment.Release, held bool) {
 	node := int64(-1)
 	if held {
 		node = int64(rel.Node)

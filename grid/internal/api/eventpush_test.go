@@ -3,10 +3,10 @@ package api
 import (
 	"context"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/sequencer"
 	"testing"
 	"time"
 )
@@ -39,7 +39,7 @@ func TestPushedEvents(t *testing.T) {
 			t.Errorf("%s: the stream is pushed: %v", how, direct)
 		}
 		for i := range 3 {
-			q.events.Publish([]sequencer.HolderID{"h", "other"}, wire.Event{Name: fmt.Sprint("event ", i)})
+			q.events.Publish([]attachment.HolderID{"h", "other"}, wire.Event{Name: fmt.Sprint("event ", i)})
 		}
 		for range 3 {
 			next(first)
@@ -57,14 +57,14 @@ func TestPushedEvents(t *testing.T) {
 		for range 4 { // those of before, too
 			next(early)
 		}
-		for _, bad := range []wire.EventsRequest{{}, {Holder: sequencer.HolderID(make([]byte, 200))}} {
+		for _, bad := range []wire.EventsRequest{{}, {Holder: attachment.HolderID(make([]byte, 200))}} {
 			_, err = h.Events(ctx, q.addr, bad)
 			said[how] += fmt.Sprintln(err != nil)
 		}
 		var more []calls.Stream
 		for err = nil; err == nil; {
 			var s calls.Stream
-			if s, err = h.Events(ctx, q.addr, wire.EventsRequest{Holder: sequencer.HolderID(fmt.Sprint(len(more)))}); err == nil {
+			if s, err = h.Events(ctx, q.addr, wire.EventsRequest{Holder: attachment.HolderID(fmt.Sprint(len(more)))}); err == nil {
 				more = append(more, s)
 			}
 			if len(more) > peerStreams {
@@ -97,7 +97,7 @@ func TestPushedEventsAreOfACaller(t *testing.T) {
 }
 
 // outletOf returns where a holder's events go.
-func (e *Events) outletOf(h sequencer.HolderID) outlet {
+func (e *Events) outletOf(h attachment.HolderID) outlet {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.streams[h]

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -25,14 +26,14 @@ const (
 // Events is the member's open event streams, one per holder.
 type Events struct {
 	mu      sync.Mutex // never held while waiting
-	streams map[sequencer.HolderID]outlet
+	streams map[attachment.HolderID]outlet
 	peers   map[string]int // streams by the address that they come from, with the certificate or token
 	early   []earlyEvent   // oldest first
 }
 
 // earlyEvent is an event for a holder that had no stream.
 type earlyEvent struct {
-	holder sequencer.HolderID
+	holder attachment.HolderID
 	event  wire.Event
 	at     time.Time
 }
@@ -62,7 +63,7 @@ type stream struct {
 
 // NewEvents returns events of no holder.
 func NewEvents() *Events {
-	return &Events{streams: map[sequencer.HolderID]outlet{}, peers: map[string]int{}}
+	return &Events{streams: map[attachment.HolderID]outlet{}, peers: map[string]int{}}
 }
 
 // admit counts a stream of a peer in; leave counts it out.
@@ -93,7 +94,7 @@ func (e *Events) len() int {
 
 // open begins a holder's stream, ending an earlier one of the same holder. It ends with ctx,
 // and frees its place then.
-func (e *Events) open(ctx context.Context, h sequencer.HolderID) *stream {
+func (e *Events) open(ctx context.Context, h attachment.HolderID) *stream {
 	ctx, stop := context.WithCancel(ctx)
 	s := &stream{more: make(chan struct{}, 1), ctx: ctx, stop: stop}
 	e.enter(h, s)
@@ -102,7 +103,7 @@ func (e *Events) open(ctx context.Context, h sequencer.HolderID) *stream {
 }
 
 // enter sets a holder's outlet, and ends an earlier one. The first event confirms the stream.
-func (e *Events) enter(h sequencer.HolderID, s outlet) {
+func (e *Events) enter(h attachment.HolderID, s outlet) {
 	e.mu.Lock()
 	old := e.streams[h]
 	s.put(wire.Event{})
@@ -117,7 +118,7 @@ func (e *Events) enter(h sequencer.HolderID, s outlet) {
 }
 
 // leave forgets a holder's outlet, unless it has another one.
-func (e *Events) leave(h sequencer.HolderID, s outlet) {
+func (e *Events) leave(h attachment.HolderID, s outlet) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.streams[h] == s {
@@ -126,7 +127,7 @@ func (e *Events) leave(h sequencer.HolderID, s outlet) {
 }
 
 // keepEarly keeps an event for a holder that may be opening its stream. mu must be held.
-func (e *Events) keepEarly(h sequencer.HolderID, event wire.Event) {
+func (e *Events) keepEarly(h attachment.HolderID, event wire.Event) {
 	if len(e.early) == earlyMax {
 		e.early = slices.Delete(e.early, 0, 1)
 	}
@@ -135,7 +136,7 @@ func (e *Events) keepEarly(h sequencer.HolderID, event wire.Event) {
 
 // takeEarly returns the events that preceded a holder's stream, and drops expired ones of other
 // holders. mu must be held.
-func (e *Events) takeEarly(h sequencer.HolderID) (out []wire.Event) {
+func (e *Events) takeEarly(h attachment.HolderID) (out []wire.Event) {
 	since := time.Now().Add(-earlyKept)
 	e.early = slices.DeleteFunc(e.early, func(k earlyEvent) bool {
 		late := k.at.Before(since)
@@ -149,7 +150,7 @@ func (e *Events) takeEarly(h sequencer.HolderID) (out []wire.Event) {
 
 // Publish sends an event to holders. One without a stream gets it when it opens one within
 // earlyKept.
-func (e *Events) Publish(holders []sequencer.HolderID, event wire.Event) {
+func (e *Events) Publish(holders []attachment.HolderID, event wire.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, h := range holders {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -20,7 +21,7 @@ func TestEventsInOrder(t *testing.T) {
 	e := NewEvents()
 	s := e.open(t.Context(), "h")
 	for i := range eventQueue - 1 {
-		e.Publish([]sequencer.HolderID{"h", "other"}, wire.Event{Name: fmt.Sprint(i)})
+		e.Publish([]attachment.HolderID{"h", "other"}, wire.Event{Name: fmt.Sprint(i)})
 	}
 	for i := -1; i < eventQueue-1; i++ {
 		want := fmt.Sprint(i)
@@ -32,7 +33,7 @@ func TestEventsInOrder(t *testing.T) {
 		}
 	}
 	for range eventQueue + 1 {
-		e.Publish([]sequencer.HolderID{"h"}, wire.Event{Name: "more"})
+		e.Publish([]attachment.HolderID{"h"}, wire.Event{Name: "more"})
 	}
 	if _, err := s.Next(); !errors.Is(err, context.Canceled) {
 		t.Errorf("a stream with too many events waiting: %v", err)
@@ -46,7 +47,7 @@ func TestEventQueueTakesMemoryOnDemand(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for i := range streams {
-		s := e.open(t.Context(), sequencer.HolderID(fmt.Sprint(i)))
+		s := e.open(t.Context(), attachment.HolderID(fmt.Sprint(i)))
 		if _, err := s.Next(); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +114,7 @@ func TestEventStreamsOfOnePeer(t *testing.T) {
 func TestEventsBeforeTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := NewEvents()
-		names := func(h sequencer.HolderID) (out []string) {
+		names := func(h attachment.HolderID) (out []string) {
 			s := e.open(t.Context(), h)
 			defer func() { _ = s.Close() }()
 			for event, found := s.take(); found; event, found = s.take() {
@@ -121,11 +122,11 @@ func TestEventsBeforeTheStream(t *testing.T) {
 			}
 			return out
 		}
-		e.Publish([]sequencer.HolderID{"h"}, wire.Event{Name: "old"})
+		e.Publish([]attachment.HolderID{"h"}, wire.Event{Name: "old"})
 		time.Sleep(earlyKept + time.Second)
-		e.Publish([]sequencer.HolderID{"other", "h"}, wire.Event{Name: "a"})
+		e.Publish([]attachment.HolderID{"other", "h"}, wire.Event{Name: "a"})
 		time.Sleep(earlyKept - time.Second)
-		e.Publish([]sequencer.HolderID{"h"}, wire.Event{Name: "b"})
+		e.Publish([]attachment.HolderID{"h"}, wire.Event{Name: "b"})
 		if got := names("h"); !slices.Equal(got, []string{"", "a", "b"}) {
 			t.Errorf("the stream begins with %q", got)
 		}
@@ -134,7 +135,7 @@ func TestEventsBeforeTheStream(t *testing.T) {
 			t.Errorf("the next one begins with %q", got)
 		}
 		for i := range 2 * earlyMax {
-			e.Publish([]sequencer.HolderID{"full"}, wire.Event{Name: strconv.Itoa(i)})
+			e.Publish([]attachment.HolderID{"full"}, wire.Event{Name: strconv.Itoa(i)})
 		}
 		if got := names("full"); len(got) != 1+earlyMax || got[1] != strconv.Itoa(earlyMax) {
 			t.Errorf("%d events, the first %q", len(got), got[:min(len(got), 2)])

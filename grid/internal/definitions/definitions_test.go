@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
@@ -32,8 +33,8 @@ func record(tb rapid.TB, name string, seed int64) definitions.Record {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := definitions.Record{Ref: sequencer.Ref{
-		Definition: d, Life: sequencer.Life{1, byte(seed)}, Born: sequencer.Birth{Term: 3, Number: uint64(seed)},
+	r := definitions.Record{Ref: attachment.Ref{
+		Definition: d, Life: attachment.Life{1, byte(seed)}, Born: attachment.Revision{Term: 3, Number: uint64(seed)},
 	}}
 	if seed%3 == 0 {
 		r.Destroyed, r.Mark = true, clustertime.Tick(1_000_000+seed)

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // actor runs this member's part in one partition: its machine performs one job after another, each
@@ -93,7 +93,7 @@ func (o *actor) end() {
 }
 
 // TellEnded implements partition.Member.
-func (o *actor) TellEnded(holders []sequencer.HolderID, ref sequencer.Ref) {
+func (o *actor) TellEnded(holders []attachment.HolderID, ref attachment.Ref) {
 	o.host.events.Publish(holders, wire.Event{Name: ref.Definition.Name(), Life: ref.Life})
 }
 

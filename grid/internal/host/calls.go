@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
@@ -33,7 +34,7 @@ func (h *Host) createHere(ctx context.Context, in wire.CreateRequest) (wire.Sequ
 		h.cfg.Audit.Write(audit.Entry{Action: audit.Create, Name: in.Name, Who: api.WhoOf(ctx), Err: err})
 		return wire.SequencerResponse{}, err
 	}
-	ref := sequencer.Ref{Definition: def}
+	ref := attachment.Ref{Definition: def}
 	_, _ = rand.Read(ref.Life[:])
 	res, err := h.create(ctx, ref)
 	if err != nil || res.Sequencer.Life == ref.Life { // else it was there
@@ -44,7 +45,7 @@ func (h *Host) createHere(ctx context.Context, in wire.CreateRequest) (wire.Sequ
 
 // create makes the name's owner create it, if quotas leave room, or returns its current generation.
 // Only a new sequencer needs a turn under the caller's pace.
-func (h *Host) create(ctx context.Context, ref sequencer.Ref) (wire.SequencerResponse, error) {
+func (h *Host) create(ctx context.Context, ref attachment.Ref) (wire.SequencerResponse, error) {
 	peer := h.pacedPeer(ctx, ref.Definition.Name())
 	if peer == "" {
 		return h.createUnless(ctx, ref, nil)
@@ -68,7 +69,7 @@ func (h *Host) create(ctx context.Context, ref sequencer.Ref) (wire.SequencerRes
 
 // createUnless is create, which answers with an error, if it is not nil, in place of a new
 // sequencer.
-func (h *Host) createUnless(ctx context.Context, ref sequencer.Ref, instead error) (wire.SequencerResponse, error) {
+func (h *Host) createUnless(ctx context.Context, ref attachment.Ref, instead error) (wire.SequencerResponse, error) {
 	name := ref.Definition.Name()
 	o, err := h.ownerOf(name)
 	if err != nil {
@@ -79,7 +80,7 @@ func (h *Host) createUnless(ctx context.Context, ref sequencer.Ref, instead erro
 	if room.full == nil {
 		room.full = instead
 	}
-	a := await(ctx, o, func(v partition.View, reply func(sequencer.Ref, error)) {
+	a := await(ctx, o, func(v partition.View, reply func(attachment.Ref, error)) {
 		o.machine.CreateUnless(v, ref, room.full, reply)
 		o.count(v)
 		room.end()
@@ -98,13 +99,13 @@ func (h *Host) Open(ctx context.Context, in wire.OpenRequest) (wire.SequencerRes
 	if err := api.CheckName(in.Name); err != nil {
 		return wire.SequencerResponse{}, err
 	}
-	return askForLife(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error)) {
+	return askForLife(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(attachment.Ref, error)) {
 		o.Open(v, in.Name, reply)
 	})
 }
 
 // askForLife sends the name's owner a request that returns a generation.
-func askForLife(ctx context.Context, h *Host, name string, request func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error))) (wire.SequencerResponse, error) {
+func askForLife(ctx context.Context, h *Host, name string, request func(o *partition.Machine, v partition.View, reply func(attachment.Ref, error))) (wire.SequencerResponse, error) {
 	ref, stamp, err := askOwner(ctx, h, name, request)
 	if err != nil {
 		return wire.SequencerResponse{}, err
@@ -119,7 +120,7 @@ func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachRe
 		return wire.AttachResponse{}, err
 	}
 	began := h.clock.Mono()
-	a, stamp, err := askOwner(ctx, h, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Attachment, error)) {
+	a, stamp, err := askOwner(ctx, h, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(attachment.Attachment, error)) {
 		o.Attach(v, in.Holder, claim, reply)
 	})
 	return h.attached(ctx, in, claim, began, a, stamp, err)
@@ -133,9 +134,9 @@ func (h *Host) startAttach(ctx context.Context, in wire.AttachRequest, reply fun
 		return
 	}
 	began := h.clock.Mono()
-	startAtOwner(ctx, h, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Attachment, error)) {
+	startAtOwner(ctx, h, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(attachment.Attachment, error)) {
 		o.Attach(v, in.Holder, claim, reply)
-	}, func(a sequencer.Attachment, stamp wire.Stamp, err error) {
+	}, func(a attachment.Attachment, stamp wire.Stamp, err error) {
 		reply(h.attached(ctx, in, claim, began, a, stamp, err))
 	})
 }
@@ -153,14 +154,14 @@ func (h *Host) attachClaim(ctx context.Context, in wire.AttachRequest) (partitio
 		claim.Previous = *in.Previous
 	}
 	if h.cfg.Alone && claim.Any { // two lone members that are not to run side by side do not both use node 0
-		claim.Preference = sequencer.Preference{Node: sequencer.NodeID(mathrand.IntN(claim.Ref.Definition.Nodes()))}
+		claim.Preference = attachment.Preference{Node: sequencer.NodeID(mathrand.IntN(claim.Ref.Definition.Nodes()))}
 	}
 	h.setQuota(ctx, &claim)
 	return claim, nil
 }
 
 // attached returns the answer to a request to attach that was served from began on.
-func (h *Host) attached(ctx context.Context, in wire.AttachRequest, claim partition.Claim, began time.Duration, a sequencer.Attachment, stamp wire.Stamp, err error) (wire.AttachResponse, error) {
+func (h *Host) attached(ctx context.Context, in wire.AttachRequest, claim partition.Claim, began time.Duration, a attachment.Attachment, stamp wire.Stamp, err error) (wire.AttachResponse, error) {
 	if quota, refused := errors.AsType[*partition.QuotaError](err); refused {
 		h.refusedByQuota(ctx, Refusal(quota.Kind), security.Attach, in.Claim.Sequencer.Name, err)
 	}
@@ -235,7 +236,7 @@ func detaching(in wire.DetachRequest) (func(o *partition.Machine, v partition.Vi
 	if err == nil {
 		err = wire.CheckHolder(in.Holder)
 	}
-	rel := sequencer.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed}
+	rel := attachment.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed}
 	return func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
 		o.Detach(v, in.Holder, ref, rel, nothing(reply))
 	}, err

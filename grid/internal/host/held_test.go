@@ -9,6 +9,7 @@ import (
 
 	"context"
 	"errors"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -169,7 +170,7 @@ func (l *lonely) attach(ref wire.Sequencer, id byte) <-chan error {
 }
 
 func claim(ref wire.Sequencer, id byte) wire.Claim {
-	return wire.Claim{Sequencer: ref, ID: sequencer.AttachmentID{id}, Node: new(sequencer.NodeID), Grid: roster.GridID{1}}
+	return wire.Claim{Sequencer: ref, ID: attachment.ID{id}, Node: new(sequencer.NodeID), Grid: roster.GridID{1}}
 }
 
 // renew shows one attachment on a node, for as long as the caller likes to wait.
@@ -281,7 +282,7 @@ func TestAnswersWaitForTheirRecord(t *testing.T) {
 		}
 
 		detach := l.begin(func(ctx context.Context) error {
-			_, err := l.m.Detach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{2}, Node: 1})
+			_, err := l.m.Detach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: attachment.ID{2}, Node: 1})
 			return err
 		})
 		l.answered("detach", detach, false)
@@ -297,8 +298,8 @@ func (l *lonely) set(ref wire.Sequencer) (until clustertime.Tick) {
 	table, _ := look(l.m.ctx, l.o,
 		func(partition.View) (partition.TableState, error) { return l.o.machine.Table().Snapshot(), nil })
 	for _, s := range table.Records[0].Slots {
-		set.Print = set.Print.With(sequencer.PrintOf(r.Life,
-			sequencer.Attachment{ID: s.ID, Node: s.Node, Grant: sequencer.Grant{From: s.From}}))
+		set.Print = set.Print.With(attachment.FingerprintOf(r.Life,
+			attachment.Attachment{ID: s.ID, Node: s.Node, Grant: attachment.Grant{From: s.From}}))
 	}
 	done := l.begin(func(ctx context.Context) error {
 		until = l.m.renewSet(ctx, wire.RenewRequest{Holder: "h", Grid: roster.GridID{1}}, set)
@@ -349,7 +350,7 @@ func TestLateRenewalAfterDetachAttachesNothing(t *testing.T) {
 		l.holds(2)
 		l.answered("attach", attach, true)
 		detach := l.begin(func(ctx context.Context) error {
-			_, err := l.m.Detach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{1}})
+			_, err := l.m.Detach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: attachment.ID{1}})
 			return err
 		})
 		l.holds(3)

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 // decision uses them. The zero value is ready.
 type holderBook struct {
 	mu      sync.Mutex // never held while waiting
-	holders map[sequencer.HolderID]holder
+	holders map[attachment.HolderID]holder
 	bytes   int
 	swept   time.Duration
 }
@@ -34,7 +34,7 @@ type holder struct {
 }
 
 // size returns about how much memory a holder takes.
-func (h holder) size(id sequencer.HolderID) int {
+func (h holder) size(id attachment.HolderID) int {
 	n := holderBytes + len(id) + len(h.addr) + len(h.about.Build)
 	for key, value := range h.about.Labels {
 		n += len(key) + len(value) + 32
@@ -43,11 +43,11 @@ func (h holder) size(id sequencer.HolderID) int {
 }
 
 // note keeps a holder's latest statement.
-func (b *holderBook) note(now time.Duration, id sequencer.HolderID, h holder) {
+func (b *holderBook) note(now time.Duration, id attachment.HolderID, h holder) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.holders == nil {
-		b.holders = map[sequencer.HolderID]holder{}
+		b.holders = map[attachment.HolderID]holder{}
 	}
 	if now-b.swept > bookKeeps {
 		b.sweep(now)
@@ -75,7 +75,7 @@ func (b *holderBook) sweep(now time.Duration) {
 }
 
 // of returns a holder's description.
-func (b *holderBook) of(id sequencer.HolderID) (holder, bool) {
+func (b *holderBook) of(id attachment.HolderID) (holder, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h, known := b.holders[id]

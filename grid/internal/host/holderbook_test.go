@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestHolderBookIsBounded: what holders state takes bounded memory, and is forgotten when
 // they are silent.
 func TestHolderBookIsBounded(t *testing.T) {
 	var b holderBook
-	id := func(i int) sequencer.HolderID { return sequencer.HolderID(fmt.Sprintf("%032d", i)) }
+	id := func(i int) attachment.HolderID { return attachment.HolderID(fmt.Sprintf("%032d", i)) }
 	h := holder{about: wire.About{Build: "v1", Labels: map[string]string{"host": "web"}}, addr: "10.0.0.1:1"}
 	fits := bookBytes / h.size(id(0))
 	for i := range fits + 100 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -21,7 +22,7 @@ func TestPagesOfKeptDefinitions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept.Records = append(kept.Records, definitions.Record{Ref: sequencer.Ref{Definition: def}})
+		kept.Records = append(kept.Records, definitions.Record{Ref: attachment.Ref{Definition: def}})
 	}
 	var got partition.Definitions
 	req := member.CollectRequest{Term: 4, Lost: 4}

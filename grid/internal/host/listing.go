@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Sequencers returns a page of the sequencers in partitions owned by this member, and the name before
@@ -68,7 +68,7 @@ func (h *Host) rows(ctx context.Context, names []string) []wire.SequencerRow {
 }
 
 // row returns the row of one sequencer from its table.
-func (b *useBook) row(id roster.PartitionID, table *partition.Table, ref sequencer.Ref) wire.SequencerRow {
+func (b *useBook) row(id roster.PartitionID, table *partition.Table, ref attachment.Ref) wire.SequencerRow {
 	d := ref.Definition
 	used, recent := b.usage.recent(d.Name(), b.clock.Mono(), max(time.Minute, b.state.Roster().Settings.Window.Duration()))
 	return wire.SequencerRow{
@@ -82,7 +82,7 @@ func (b *useBook) row(id roster.PartitionID, table *partition.Table, ref sequenc
 // Errors: sequencer.ErrNotFound, roster.ErrWrongOwner, and sequencer.ErrUnavailable.
 func (h *Host) Holders(ctx context.Context, in wire.HoldersRequest) (wire.HoldersResponse, error) {
 	type found struct {
-		ref      sequencer.Ref
+		ref      attachment.Ref
 		attached []partition.Attached
 	}
 	f, _, err := askOwner(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(found, error)) {
@@ -117,7 +117,7 @@ type useBook struct {
 }
 
 // noteHolder keeps the description that a holder gives of itself, unless it breaks a limit.
-func (b *useBook) noteHolder(ctx context.Context, id sequencer.HolderID, about *wire.About) {
+func (b *useBook) noteHolder(ctx context.Context, id attachment.HolderID, about *wire.About) {
 	if about == nil || about.Check() != nil {
 		about = &wire.About{}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -67,8 +68,8 @@ func TestDestroyWaitsForItsMark(t *testing.T) {
 // one shows a holder's only attachment, on node 0, as it was answered but for life.
 func (l *lonely) one(ref wire.Sequencer, id byte, grid roster.GridID) (until clustertime.Tick) {
 	r, _ := ref.Ref()
-	a := sequencer.Attachment{ID: sequencer.AttachmentID{id}, Grant: sequencer.Grant{From: l.record().Slots[0].From}}
-	set := wire.ClaimSet{Count: 1, Print: sequencer.PrintOf(r.Life, a)}
+	a := attachment.Attachment{ID: attachment.ID{id}, Grant: attachment.Grant{From: l.record().Slots[0].From}}
+	set := wire.ClaimSet{Count: 1, Print: attachment.FingerprintOf(r.Life, a)}
 	<-l.begin(func(ctx context.Context) error {
 		until = l.m.renewSet(ctx, wire.RenewRequest{Holder: "h", Grid: grid}, set)
 		return nil
@@ -112,7 +113,7 @@ func TestDetachedNodeStaysReservedUntilExtendedEnd(t *testing.T) {
 					time.Sleep(20 * time.Second)
 				} else {
 					back := l.begin(func(ctx context.Context) error {
-						_, err := l.m.Detach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{1},
+						_, err := l.m.Detach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: attachment.ID{1},
 							LastUsed: ceiling - 1})
 						return err
 					})

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/security"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Renew answers each set and each claim separately: a failed one has its error, and the others are
@@ -120,7 +120,7 @@ func (h *Host) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []
 			err = denied
 		}
 		if err != nil {
-			results[i] = h.renewResult(sequencer.Grant{}, err)
+			results[i] = h.renewResult(attachment.Grant{}, err)
 			continue
 		}
 		h.setQuota(ctx, &claim)
@@ -135,7 +135,7 @@ func (h *Host) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []
 	})
 	for i, at := range asked {
 		if err != nil {
-			results[at] = h.renewResult(sequencer.Grant{}, err)
+			results[at] = h.renewResult(attachment.Grant{}, err)
 			continue
 		}
 		h.noteEarlier(ctx, claims[i], renewed[i].Err)
@@ -144,7 +144,7 @@ func (h *Host) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []
 	return results
 }
 
-func (d *deps) renewResult(grant sequencer.Grant, err error) wire.RenewResult {
+func (d *deps) renewResult(grant attachment.Grant, err error) wire.RenewResult {
 	if err != nil {
 		return wire.RenewResult{Error: wire.ErrorOf(err, d.state.Roster().Version)}
 	}

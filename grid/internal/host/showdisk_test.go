@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
@@ -39,7 +40,7 @@ func TestMemberShowsItsDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		record := partition.DefinitionRecord{Ref: sequencer.Ref{Definition: definition, Life: sequencer.Life{7}}}
+		record := partition.DefinitionRecord{Ref: attachment.Ref{Definition: definition, Life: attachment.Life{7}}}
 		whole := partition.Definitions{Base: 5, Records: []partition.DefinitionRecord{record}}
 		write := definitions.Write{Position: backup.Position{Term: 1}, DefinitionChange: partition.DefinitionChange{Whole: &whole}}
 		if _, err := store.Commit(roster.GridID{1}, []definitions.Write{write}); err != nil {

@@ -3,6 +3,7 @@ package member
 import (
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -16,15 +17,15 @@ func TestPagesFitABody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := sequencer.Ref{Definition: def, Life: sequencer.Life{1}}
+	ref := attachment.Ref{Definition: def, Life: attachment.Life{1}}
 	const now = 1_800_000_000_000
 	if _, _, err := table.Create(ref, now); err != nil {
 		t.Fatal(err)
 	}
 	change := 0
 	for i := range def.Nodes() {
-		id := sequencer.AttachmentID{1, byte(i), byte(i >> 8)}
-		claim := partition.Claim{Ref: ref, ID: id, Preference: sequencer.Preference{Any: true}}
+		id := attachment.ID{1, byte(i), byte(i >> 8)}
+		claim := partition.Claim{Ref: ref, ID: id, Preference: attachment.Preference{Any: true}}
 		if _, _, err := table.Attach(claim, partition.Bounds{Now: now, Ceiling: now + 15000}); err != nil {
 			t.Fatal(err)
 		}

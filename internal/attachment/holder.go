@@ -1,4 +1,4 @@
-package sequencer
+package attachment
 
 import (
 	"crypto/sha256"
@@ -13,14 +13,14 @@ type HolderID string
 // may renew in the holder's place.
 func (h HolderID) Short() HolderID { return h[:min(len(h), 8)] }
 
-// Print is a fingerprint of one handle; its holder and its owner compute the same one. [Print.With]
+// Fingerprint is a fingerprint of one handle; its holder and its owner compute the same one. [Fingerprint.With]
 // combines several in any order.
-type Print [16]byte
+type Fingerprint [16]byte
 
-// PrintOf returns the print of a handle: its life, and its attachment with the start of the newest
+// FingerprintOf returns the fingerprint of a handle: its life, and its attachment with the start of the newest
 // grant, or a zero Attachment while it is Detached. Two handles, or one before and after a gap in
-// its grant, have different prints.
-func PrintOf(life Life, a Attachment) (p Print) {
+// its grant, have different fingerprints.
+func FingerprintOf(life Life, a Attachment) (p Fingerprint) {
 	text := slices.Concat(life[:], a.ID[:])
 	text = binary.BigEndian.AppendUint16(text, uint16(a.Node))
 	text = binary.BigEndian.AppendUint64(text, uint64(a.Grant.From))
@@ -29,8 +29,8 @@ func PrintOf(life Life, a Attachment) (p Print) {
 	return p
 }
 
-// With adds a print to the combination, or removes it if it is included already.
-func (p Print) With(q Print) Print {
+// With adds a fingerprint to the combination, or removes it if it is included already.
+func (p Fingerprint) With(q Fingerprint) Fingerprint {
 	for i := range p {
 		p[i] ^= q[i]
 	}

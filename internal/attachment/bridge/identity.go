@@ -1,27 +1,27 @@
-package sequencer
+package bridge
 
 import (
 	"encoding/hex"
 	"fmt"
 )
 
-// AttachmentID names an attachment: one holder's tenure of one logical node. The holder draws it at
+// ID names an attachment: one holder's tenure of one logical node. The holder draws it at
 // random and never reuses it, so a late request from an earlier tenure cannot be mistaken for a
 // present one. The zero value stands for no attachment.
-type AttachmentID [16]byte
+type ID [16]byte
 
 // String returns 32 lowercase hexadecimal digits.
-func (a AttachmentID) String() string { return hex.EncodeToString(a[:]) }
+func (a ID) String() string { return hex.EncodeToString(a[:]) }
 
 // IsZero reports whether a is zero, which names no attachment.
-func (a AttachmentID) IsZero() bool { return a == AttachmentID{} }
+func (a ID) IsZero() bool { return a == ID{} }
 
-// MarshalText returns [AttachmentID.String]. The error is nil.
-func (a AttachmentID) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, a[:]), nil }
+// MarshalText returns [ID.String]. The error is nil.
+func (a ID) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, a[:]), nil }
 
 // UnmarshalText reads the result of MarshalText: exactly 32 lowercase hexadecimal digits. An error
 // leaves a unchanged.
-func (a *AttachmentID) UnmarshalText(text []byte) error {
+func (a *ID) UnmarshalText(text []byte) error {
 	return decodeIdentity((*[16]byte)(a), text, "attachment ID")
 }
 
@@ -58,12 +58,11 @@ func decodeIdentity(dst *[16]byte, text []byte, what string) error {
 		}
 	}
 	if _, err := hex.Decode(dst[:], text); err != nil {
-		panic("sequencer: hexadecimal digits do not decode: " + err.Error())
+		panic("attachment: hexadecimal digits do not decode: " + err.Error())
 	}
 	return nil
 }
 
 func identityError(text []byte, what string) error {
-	return fmt.Errorf("sequencer: %s is not the text of a %s: give exactly 32 lowercase hexadecimal digits",
-		excerpt(text), what)
+	return fmt.Errorf("attachment: %.40q is not the text of a %s: give exactly 32 lowercase hexadecimal digits", text, what)
 }

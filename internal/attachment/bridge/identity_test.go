@@ -1,4 +1,4 @@
-package sequencer_test
+package bridge_test
 
 import (
 	"encoding"
@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/internal/attachment/bridge"
 )
 
-// identity is the common interface of AttachmentID and Life.
+// identity is the common interface of ID and Life.
 type identity interface {
 	fmt.Stringer
 	encoding.TextMarshaler
@@ -18,8 +18,8 @@ type identity interface {
 }
 
 var identities = map[string]func() identity{
-	"attachment ID": func() identity { return new(sequencer.AttachmentID) },
-	"life":          func() identity { return new(sequencer.Life) },
+	"attachment ID": func() identity { return new(bridge.ID) },
+	"life":          func() identity { return new(bridge.Life) },
 }
 
 func TestIdentityText(t *testing.T) {
