@@ -22,7 +22,8 @@ const leaveEvery = 50 * time.Millisecond
 //
 // Without a majority nothing can be handed over. Then Leave ends by itself when the grants have
 // ended, at most a window after the last agreement, with an error that matches
-// sequencer.ErrUnavailable. A context with a deadline bounds it in any case.
+// sequencer.ErrUnavailable. A voter that the others need for a majority, because another voter is
+// silent, is held back for 10 s. A context with a deadline bounds Leave in any case.
 //
 // A call while another one is in progress, and one after it, waits for that and returns its result.
 // If Close ends it, or came before it, the error matches sequencer.ErrClosed.

@@ -1,6 +1,7 @@
 package grid_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,9 +31,23 @@ type shutdownState struct {
 	durable bool
 	// prepare brings a grid that has just started into the state, and returns the member to end.
 	prepare func(t *testing.T, g *gridtest.Grid) string
-	// alone says that nothing can be agreed on.
-	alone bool
+	// open bounds a Leave without a deadline; 0 = shutdownMost.
+	open time.Duration
 }
+
+// Bounds of calls that end a member.
+const (
+	// shutdownMost bounds Close in every state, and Leave wherever the others can agree at once.
+	shutdownMost = 5 * time.Second
+	// withoutMajority bounds a Leave without a deadline that no majority can agree on: a window, and
+	// the time of Close.
+	withoutMajority = 15*time.Second + closeMost
+	// voteNeeded bounds a Leave without a deadline of a voter that the others need for a majority, because
+	// a voter beside it is silent. The leader holds such a member back for 10 s.
+	voteNeeded = 12 * time.Second
+	// closeMost is the time that Close takes at most: memberlist and Raft wait for calls that have begun.
+	closeMost = 2500 * time.Millisecond
+)
 
 // follower returns a running member that does not lead.
 func follower(g *gridtest.Grid) string {
@@ -57,18 +72,27 @@ var shutdownStates = map[string]shutdownState{
 		t.Fatal("no learner")
 		return ""
 	}},
-	"without a majority": {members: 3, durable: true, alone: true, prepare: func(_ *testing.T, g *gridtest.Grid) string {
-		stays := follower(g)
-		g.Crash(slices.DeleteFunc(g.Running(), func(name string) bool { return name == stays })...)
-		return stays
-	}},
-	"leader that lost its majority": {members: 3, durable: true, alone: true,
+	"without a majority": {members: 3, durable: true, open: withoutMajority,
+		prepare: func(_ *testing.T, g *gridtest.Grid) string {
+			stays := follower(g)
+			g.Crash(slices.DeleteFunc(g.Running(), func(name string) bool { return name == stays })...)
+			return stays
+		}},
+	// The other one stays, so that the member does not leave as the last one does.
+	"without a majority of five": {members: 5, durable: true, open: withoutMajority,
+		prepare: func(_ *testing.T, g *gridtest.Grid) string {
+			victim := follower(g)
+			others := slices.DeleteFunc(g.Running(), func(name string) bool { return name == victim })
+			g.Crash(others[:3]...)
+			return victim
+		}},
+	"leader that lost its majority": {members: 3, durable: true, open: withoutMajority,
 		prepare: func(_ *testing.T, g *gridtest.Grid) string {
 			stays := g.Leader()
 			g.Crash(slices.DeleteFunc(g.Running(), func(name string) bool { return name == stays })...)
 			return stays
 		}},
-	"cut off": {members: 3, alone: true, prepare: func(_ *testing.T, g *gridtest.Grid) string {
+	"cut off": {members: 3, open: withoutMajority, prepare: func(_ *testing.T, g *gridtest.Grid) string {
 		victim := follower(g)
 		for _, name := range g.Running() {
 			if name != victim {
@@ -77,13 +101,13 @@ var shutdownStates = map[string]shutdownState{
 		}
 		return victim
 	}},
-	"disk failed": {members: 3, durable: true, alone: true, prepare: func(t *testing.T, g *gridtest.Grid) string {
+	"disk failed": {members: 3, durable: true, open: withoutMajority, prepare: func(t *testing.T, g *gridtest.Grid) string {
 		victim := follower(g)
 		raftlogtest.FailWrites(g.Member(victim).Disk(), raftlogtest.Append)
 		raftlogtest.AwaitBroken(t, g.Member(victim).Disk())
 		return victim
 	}},
-	"disk of the leader failed": {members: 3, durable: true, alone: true,
+	"disk of the leader failed": {members: 3, durable: true, open: withoutMajority,
 		prepare: func(t *testing.T, g *gridtest.Grid) string {
 			victim := g.Leader()
 			raftlogtest.FailWrites(g.Member(victim).Disk(), raftlogtest.Append)
@@ -117,13 +141,13 @@ var shutdownStates = map[string]shutdownState{
 		}
 		return victim
 	}},
-	"electing": {members: 3, durable: true, prepare: func(_ *testing.T, g *gridtest.Grid) string {
+	"electing": {members: 3, durable: true, open: voteNeeded, prepare: func(_ *testing.T, g *gridtest.Grid) string {
 		victim := follower(g)
 		g.Network.Pause(g.Leader())
 		time.Sleep(1200 * time.Millisecond)
 		return victim
 	}},
-	"pushing": {members: 3, durable: true, prepare: func(_ *testing.T, g *gridtest.Grid) string {
+	"pushing": {members: 3, durable: true, open: voteNeeded, prepare: func(_ *testing.T, g *gridtest.Grid) string {
 		g.Network.Pause(follower(g))
 		time.Sleep(1500 * time.Millisecond) // a raise is pushed to it
 		return g.Leader()
@@ -156,27 +180,33 @@ func post(g *gridtest.Grid, member, path, body string) error {
 // shutdownCall ends a member, or begins to, and returns within limit.
 type shutdownCall struct {
 	do func(g *gridtest.Grid, name string, m *grid.Member) error
-	// limit is how long the call may take.
+	// limit is how long the call may take; 0 = the state's bound of a Leave without a deadline.
 	limit time.Duration
 }
 
-var (
-	callClose = shutdownCall{func(_ *gridtest.Grid, _ string, m *grid.Member) error { return m.Close() }, 5 * time.Second}
-	callLeave = shutdownCall{func(_ *gridtest.Grid, _ string, m *grid.Member) error {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+// leaveWithin is a Leave whose context ends after d; then the member is closed.
+func leaveWithin(d time.Duration) shutdownCall {
+	return shutdownCall{func(_ *gridtest.Grid, _ string, m *grid.Member) error {
+		ctx, cancel := context.WithTimeout(context.Background(), d)
 		defer cancel()
 		return m.Leave(ctx)
-	}, 5100 * time.Millisecond}
-	// callLeaveOpen has no deadline. It takes a window without answers, and the time of Close.
-	callLeaveOpen = shutdownCall{func(_ *gridtest.Grid, _ string,
-		m *grid.Member) error {
+	}, d + closeMost}
+}
+
+var (
+	callClose = shutdownCall{func(_ *gridtest.Grid, _ string, m *grid.Member) error { return m.Close() }, shutdownMost}
+	callLeave = leaveWithin(shutdownMost)
+	// callLeaveShort has little time.
+	callLeaveShort = leaveWithin(300 * time.Millisecond)
+	// callLeaveOpen has no deadline.
+	callLeaveOpen = shutdownCall{func(_ *gridtest.Grid, _ string, m *grid.Member) error {
 		return m.Leave(context.Background())
-	}, 18 * time.Second}
+	}, 0}
 	// callUnsubscribe has the member leave in the background.
 	callUnsubscribe = shutdownCall{func(g *gridtest.Grid, name string, _ *grid.Member) error {
 		_ = post(g, name, wire.PathMembershipUnsubscribe, "") // refused once the member has ended
 		return nil
-	}, 5 * time.Second}
+	}, shutdownMost}
 )
 
 // shutdowns are the combinations of calls, in the order in which they begin.
@@ -184,6 +214,7 @@ var shutdowns = map[string][]shutdownCall{
 	"close":                        {callClose},
 	"leave":                        {callLeave},
 	"leave, no deadline":           {callLeaveOpen},
+	"leave, little time":           {callLeaveShort},
 	"leave twice":                  {callLeave, callLeaveOpen},
 	"leave, close":                 {callLeaveOpen, callClose},
 	"close, leave":                 {callClose, callLeave},
@@ -235,13 +266,12 @@ func shutDown(t *testing.T, state shutdownState, calls []shutdownCall, pause tim
 	m := g.Member(victim)
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	began, background := time.Now(), true
+	open := cmp.Or(state.open, shutdownMost)
 	for i, call := range calls {
-		limit := call.limit
-		for _, later := range calls[i+1:] { // it ends the ones before
-			limit = min(limit, later.limit+time.Since(began)+pause)
+		limit := cmp.Or(call.limit, open)
+		for j, later := range calls[i+1:] { // it ends the ones before
+			limit = min(limit, cmp.Or(later.limit, open)+time.Duration(j+1)*pause)
 		}
-		background = background && call.limit == callUnsubscribe.limit
 		all.Go(func() {
 			began := time.Now()
 			err := call.do(g, victim, m)
@@ -257,10 +287,18 @@ func shutDown(t *testing.T, state shutdownState, calls []shutdownCall, pause tim
 		})
 		time.Sleep(pause)
 	}
-	all.Wait()
+	returned := make(chan struct{})
+	go func() { all.Wait(); close(returned) }()
+	select {
+	case <-returned:
+	case <-time.After(time.Minute):
+		t.Error("a call has not returned")
+		_ = m.Close()
+		<-returned
+	}
 	select {
 	case <-m.Done():
-	case <-time.After(25 * time.Second):
+	case <-time.After(open + closeMost):
 		t.Error("the member has not ended")
 	}
 	g.Network.HealAll()
