@@ -59,13 +59,16 @@ func TestDisksWithTheLatestDefinitions(t *testing.T) {
 	r := formed(t, false)
 	first := directory(r, 0, 9, map[roster.PartitionID]backup.Position{0: {Term: 2, Number: 5}, 1: {Term: 2, Number: 7}})
 	second := directory(r, 1, 4, map[roster.PartitionID]backup.Position{0: {Term: 2, Number: 6}, 1: {Term: 2, Number: 7}})
-	got, err := recovery.FromDisks(recovery.Disks{Directories: []recovery.Directory{first, second}, Old: r.Grid,
-		Grid: roster.GridID{2}, Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := got.Roster.Partitions; !slices.Equal(p[0].Disk, []roster.MemberID{second.Member}) || len(p[1].Disk) != 2 {
-		t.Errorf("the disks are %v and %v", p[0].Disk, p[1].Disk)
+	var got recovery.Decision
+	for _, dirs := range [][]recovery.Directory{{second, first}, {first, second}} {
+		var err error
+		got, err = recovery.FromDisks(recovery.Disks{Directories: dirs, Old: r.Grid, Grid: roster.GridID{2}, Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := got.Roster.Partitions; !slices.Equal(p[0].Disk, []roster.MemberID{second.Member}) || len(p[1].Disk) != 2 {
+			t.Errorf("the disks are %v and %v", p[0].Disk, p[1].Disk)
+		}
 	}
 	if got.Roster.Grid == r.Grid || got.Roster.Version <= r.Version+recovery.VersionsApart ||
 		got.Roster.Partitions[0].LostTerm == 0 {

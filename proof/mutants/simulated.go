@@ -16,5 +16,9 @@ var simulatedMutants = []mutant{
 	{"R7", "one refused call is proof", "internal/leader/refusals.go", "return r.refused && r.last-r.first >= refusedApart", "return r.refused", simTests},
 	{"R8", "a copy is let in beside its original", "internal/leader/join.go", "		if err == nil && !a.foreign(v.Roster) {\n			return true, inUse", "		if err == nil && a.foreign(v.Roster) {\n			return true, inUse", simTests},
 	{"S1", "a grid from directories begins at what they show", "internal/clustertime/beginning.go", "return highest.Add(window + ClockMargin + JumpLimit)", "return highest", recoveredTests},
+	{"S2", "survivors begin below a jump that they did not see", "internal/clustertime/beginning.go",
+		"		jump = JumpLimit\n", "		jump = 0\n", recoveredTests},
+	{"S1", "a grid from directories names any disk of them", "internal/recovery/recovery.go",
+		"			case !found || c < 0:", "			case !found:", []string{"./internal/recovery"}},
 	{"S1", "a grid from directories names no disk", "internal/recovery/recovery.go", "		Disks:    latest(in.Directories, old, record),\n", "		Disks:    latest(nil, old, record),\n", recoveredTests},
 }

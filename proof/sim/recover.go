@@ -64,28 +64,64 @@ func (m *member) of() roster.GridID {
 func (s *seat) wipe() { s.durable, s.index, s.disk, s.at, s.older = false, -1, nil, nil, nil }
 
 // loseMajority ends so many voters for good that the rest cannot agree. An operator acts after a while.
+// At times the others miss the log before, while the clocks of those that end jump ahead: what these grant
+// then is known to no survivor.
 func (g *grid) loseMajority() bool {
 	if g.recovering || g.stopping || len(g.lives) > g.cfg.Recoveries || !g.agreed.newest().Assigned() {
 		return false
 	}
-	var gone []*seat
+	gone := g.majority(nil)
+	if !g.isLostWithout(gone) {
+		return false
+	}
+	g.recovering = true
+	if !g.w.chance(0.5) {
+		g.endMajority(gone)
+		return true
+	}
+	after := g.w.between(4*time.Second, 20*time.Second)
+	for _, m := range g.running() {
+		if !slices.Contains(gone, m.seat) {
+			m.deaf = max(m.deaf, g.w.now+after+time.Second)
+			continue
+		}
+		step := skewMost - g.skew[m.place]
+		m.wall, g.skew[m.place] = m.wall.Add(step), skewMost
+	}
+	g.w.after(after, func() {
+		gone := g.majority(gone)
+		if g.recovering = g.isLostWithout(gone); g.recovering {
+			g.endMajority(gone)
+		}
+	})
+	return true
+}
+
+// majority returns seats of voters without which the rest cannot agree, some of them given.
+func (g *grid) majority(gone []*seat) []*seat {
 	for _, i := range g.w.rng.Perm(len(g.agreed.servers)) {
-		if s := g.agreed.servers[i]; s.Voter && g.agreed.expendable(gone...) {
+		if s := g.agreed.servers[i]; s.Voter && !slices.Contains(gone, s.seat) && g.agreed.expendable(gone...) {
 			gone = append(gone, s.seat)
 		}
 	}
+	return gone
+}
+
+// isLostWithout reports whether the grid has lost its majority when the members of some seats are gone, and
+// an operator has members or directories from which another grid can begin.
+func (g *grid) isLostWithout(gone []*seat) bool {
 	stays := slices.ContainsFunc(g.seats, func(s *seat) bool {
 		return !slices.Contains(gone, s) && !g.stale(s) && (s.hasLog(g.agreed.first) || !s.durable && s.running != nil && s.running.survives() && !s.running.leaving)
 	})
-	if !stays || g.agreed.expendable(gone...) {
-		return false
-	}
+	return stays && !g.agreed.expendable(gone...)
+}
+
+// endMajority ends the members of some seats for good, and calls the operator.
+func (g *grid) endMajority(gone []*seat) {
 	for _, s := range gone {
 		g.lose(s)
 	}
-	g.recovering = true
 	g.w.after(g.span(), g.operate)
-	return true
 }
 
 // lose ends a member for good, with its data. A new one takes its place later.

@@ -99,7 +99,7 @@ func (m *member) bounds() recovery.Bounds {
 // formAgain forms a grid of survivors.
 func (g *grid) formAgain(m *member, next roster.GridID, told []recovery.Bounds) {
 	before, floor := g.agreed.newest(), clustertime.Tick(0)
-	if g.w.chance(0.5) { // the operator states truly what was granted
+	if g.w.chance(0.3) { // the operator states truly what was granted
 		floor = before.Ceiling
 	}
 	m = m.abandon(next)
