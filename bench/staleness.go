@@ -183,7 +183,7 @@ func saturated(ctx context.Context, s aged, window time.Duration) (ages, error) 
 }
 
 // perMilli is how many IDs the logical node has in a millisecond.
-func (s aged) perMilli() int { return s.Definition().Counters() }
+func (s aged) perMilli() int { return 1 << s.Definition().Layout().LowBits / s.Definition().Nodes() }
 
 // beginning is where a look at the number of IDs began.
 type beginning struct {

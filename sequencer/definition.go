@@ -134,9 +134,6 @@ func (d Definition) Epoch() epoch.Epoch { return d.epoch }
 // Nodes returns the number of logical nodes, a power of two from 16 to 8192.
 func (d Definition) Nodes() int { return d.layout.nodes() }
 
-// Counters returns the number of IDs that a logical node has in each millisecond.
-func (d Definition) Counters() int { return int(d.layout.counters()) }
-
 // Layout returns the division of the ID bits; 63/23/8192 if none was given.
 func (d Definition) Layout() Layout { return d.layout.whole() }
 
@@ -150,16 +147,13 @@ func (d Definition) Config() Config {
 	return cfg
 }
 
-// IsZero reports whether d is the zero value, which defines nothing.
-func (d Definition) IsZero() bool { return d == Definition{} }
-
 // String returns a readable form of the definition:
 //
 //	"orders" (epoch 2026-01-01T00:00:00.000Z, 8192 nodes)
 //	"tweets" (epoch 2010-11-04T01:42:54.657Z, 1024 nodes, layout 63/22/1024)
 func (d Definition) String() string {
 	layout := ""
-	if l := d.Layout(); l != wholeLayout && !d.IsZero() {
+	if l := d.Layout(); l != wholeLayout && d != (Definition{}) {
 		layout = ", layout " + l.String()
 	}
 	return fmt.Sprintf("%q (epoch %v, %d nodes%s)", d.name, d.epoch, d.Nodes(), layout)
@@ -185,22 +179,22 @@ func (d Definition) Decompose(id ID) Parts {
 }
 
 // Compose builds the ID with these parts. It issues nothing: the same parts give the same ID. The
-// time is truncated to a millisecond. Compose returns an error for a time before the epoch, a node
-// that is not below [Definition.Nodes], or a counter too large for a millisecond, and
-// ErrEpochExhausted for a time not before [Definition.Exhausted].
+// time is truncated to a millisecond. Compose returns ErrInvalidID for a time before the epoch, a node
+// that is not below [Definition.Nodes], or a counter too large for a millisecond, and an error that
+// matches both ErrInvalidID and ErrEpochExhausted for a time not before [Definition.Exhausted].
 func (d Definition) Compose(p Parts) (ID, error) {
 	switch {
 	case p.Time.Before(d.epoch.Time()):
-		return 0, fmt.Errorf("sequencer: time %s is before the epoch %v of %q: give a later time",
+		return 0, failure.Errorf(ErrInvalidID, "sequencer: time %s is before the epoch %v of %q: give a later time",
 			p.Time.UTC().Format(time.RFC3339Nano), d.epoch, d.name)
 	case !p.Time.Before(d.Exhausted()):
-		return 0, failure.Errorf(ErrEpochExhausted, "sequencer: time %s is not before %v, the end of %q",
-			p.Time.UTC().Format(time.RFC3339Nano), epoch.At(d.Exhausted()), d.name)
+		return 0, failure.Errorf(errors.Join(ErrInvalidID, ErrEpochExhausted),
+			"sequencer: time %s is not before %v, the end of %q", p.Time.UTC().Format(time.RFC3339Nano), epoch.At(d.Exhausted()), d.name)
 	case int(p.Node) >= d.Nodes():
-		return 0, fmt.Errorf("sequencer: node %d is not a logical node of %q: give 0 to %d",
+		return 0, failure.Errorf(ErrInvalidID, "sequencer: node %d is not a logical node of %q: give 0 to %d",
 			p.Node, d.name, d.Nodes()-1)
 	case int64(p.Counter) >= d.layout.counters():
-		return 0, fmt.Errorf("sequencer: counter %d does not fit into a millisecond of %q: give 0 to %d",
+		return 0, failure.Errorf(ErrInvalidID, "sequencer: counter %d does not fit into a millisecond of %q: give 0 to %d",
 			p.Counter, d.name, d.layout.counters()-1)
 	}
 	return d.layout.compose(d.offset(p.Time), p.Node, p.Counter), nil
@@ -256,7 +250,7 @@ func (d Definition) CompareTime(a, b ID) int {
 
 // CompareSequence compares two IDs of this sequencer by their milliseconds, then by their counters,
 // and ignores the nodes. It returns -1 if a comes first, 0 if neither does and +1 if b comes first.
-// IDs of different nodes can compare as equal; under [ID.Compare], only equal IDs do.
+// IDs of different nodes can compare as equal; as integers, only equal IDs do.
 func (d Definition) CompareSequence(a, b ID) int {
 	aOffset, _, aCounter := d.layout.decompose(a)
 	bOffset, _, bCounter := d.layout.decompose(b)

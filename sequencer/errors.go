@@ -45,6 +45,10 @@ var (
 	// names the value and the limits.
 	ErrInvalidConfig = errors.New("invalid configuration")
 
+	// ErrInvalidID means that a value is not an ID: a text, a number or bytes outside the range
+	// of IDs, or parts that no ID of the sequencer has.
+	ErrInvalidID = errors.New("invalid ID")
+
 	// ErrUnavailable means that the sequencer's owner, the grid or the store did not
 	// answer in time. The request may have been carried out nevertheless.
 	ErrUnavailable = errors.New("unavailable: check that the grid or the store is reachable, then try again")

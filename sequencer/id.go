@@ -1,7 +1,6 @@
 package sequencer
 
 import (
-	"cmp"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -17,8 +16,8 @@ import (
 //
 // IDs are never negative. Each has one text: its decimal digits without sign or leading zero.
 // Encoding and decoding both reject a negative ID, so each side can read everything that the other
-// writes. The zero value is a possible ID, the first of node 0; use *ID or [database/sql.Null]
-// where an ID may be missing.
+// writes; the error matches ErrInvalidID. The zero value is a possible ID, the first of node 0; use
+// *ID or [database/sql.Null] where an ID may be missing.
 //
 //	fmt, encoding/json, XML, YAML, flags   decimal digits; in JSON in quotes
 //	database/sql, pgx, gorm, BSON          a 64-bit integer
@@ -35,8 +34,8 @@ type ID int64
 const maxID ID = math.MaxInt64
 
 // Parse reads an ID's text: the decimal digits of a number from 0 to 9223372036854775807, without
-// sign, space or leading zero. The error matches [strconv.ErrRange] for a number that is too large,
-// [strconv.ErrSyntax] for anything else.
+// sign, space or leading zero. The error matches ErrInvalidID, and [strconv.ErrRange] for a number
+// that is too large, [strconv.ErrSyntax] for anything else.
 func Parse(s string) (ID, error) {
 	if !isCanonical(s) {
 		return 0, parseError(s, strconv.ErrSyntax)
@@ -62,7 +61,7 @@ func isCanonical(s string) bool {
 }
 
 func parseError(s string, cause error) error {
-	return failure.Errorf(cause,
+	return failure.Errorf(errors.Join(ErrInvalidID, cause),
 		"sequencer: %s is not an ID; give a decimal number from 0 to %d without sign, space or leading zero",
 		excerpt(s), maxID)
 }
@@ -79,20 +78,16 @@ func excerpt[T ~string | ~[]byte](value T) string {
 // String returns the ID's decimal digits.
 func (id ID) String() string { return strconv.FormatInt(int64(id), 10) }
 
-// Compare returns -1 if id is smaller than other, 0 if they are equal and +1 if
-// id is larger. It suits [slices.SortFunc].
-func (id ID) Compare(other ID) int { return cmp.Compare(id, other) }
-
 // check returns an error for an ID that no sequencer can have issued.
 func (id ID) check() error {
 	if id < 0 {
-		return fmt.Errorf("sequencer: %d is not an ID: IDs are not negative", int64(id))
+		return failure.Errorf(ErrInvalidID, "sequencer: %d is not an ID: IDs are not negative", int64(id))
 	}
 	return nil
 }
 
-// AppendText appends the ID's decimal digits to dst. A negative ID is an error.
-func (id ID) AppendText(dst []byte) ([]byte, error) {
+// appendText appends the ID's decimal digits to dst.
+func (id ID) appendText(dst []byte) ([]byte, error) {
 	if err := id.check(); err != nil {
 		return dst, err
 	}
@@ -100,7 +95,7 @@ func (id ID) AppendText(dst []byte) ([]byte, error) {
 }
 
 // MarshalText returns the ID's decimal digits. A negative ID is an error.
-func (id ID) MarshalText() ([]byte, error) { return id.AppendText(nil) }
+func (id ID) MarshalText() ([]byte, error) { return id.appendText(nil) }
 
 // UnmarshalText reads the ID's text, with the rules and errors of [Parse]. An error leaves id
 // unchanged.
@@ -111,7 +106,7 @@ func (id *ID) UnmarshalText(text []byte) error { return id.set(Parse(string(text
 // does not contain its layout: a program that needs numbers encodes int64(id). A negative ID is an
 // error.
 func (id ID) MarshalJSON() ([]byte, error) {
-	dst, err := id.AppendText([]byte{'"'})
+	dst, err := id.appendText([]byte{'"'})
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +119,7 @@ func (id ID) MarshalJSON() ([]byte, error) {
 func (id *ID) UnmarshalJSON(data []byte) error {
 	text := string(data)
 	if text == "null" {
-		return errors.New("sequencer: JSON null is not an ID: decode into a *ID where an ID may be missing")
+		return failure.Errorf(ErrInvalidID, "sequencer: JSON null is not an ID: decode into a *ID where an ID may be missing")
 	}
 	if n := len(text); n >= 2 && text[0] == '"' && text[n-1] == '"' {
 		text = text[1 : n-1]

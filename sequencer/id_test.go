@@ -17,10 +17,8 @@ import (
 )
 
 var (
-	_ encoding.TextAppender      = sequencer.ID(0)
 	_ encoding.TextMarshaler     = sequencer.ID(0)
 	_ encoding.TextUnmarshaler   = (*sequencer.ID)(nil)
-	_ encoding.BinaryAppender    = sequencer.ID(0)
 	_ encoding.BinaryMarshaler   = sequencer.ID(0)
 	_ encoding.BinaryUnmarshaler = (*sequencer.ID)(nil)
 	_ json.Marshaler             = sequencer.ID(0)
@@ -220,15 +218,6 @@ func TestNegativeIDsAreNotEncoded(t *testing.T) {
 		if id.String() != strconv.FormatInt(int64(id), 10) {
 			t.Errorf("String of %d = %q", int64(id), id)
 		}
-	}
-}
-
-func TestIDAppendKeepsThePrefix(t *testing.T) {
-	if got, err := sequencer.ID(42).AppendText([]byte("id=")); err != nil || string(got) != "id=42" {
-		t.Errorf("AppendText = %q, %v", got, err)
-	}
-	if got, err := sequencer.ID(42).AppendBinary([]byte("id=")); err != nil || string(got) != "id=42" {
-		t.Errorf("AppendBinary = %q, %v", got, err)
 	}
 }
 

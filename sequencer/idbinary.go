@@ -3,7 +3,8 @@ package sequencer
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // Bytes returns the ID as 8 bytes, the highest first, so that [bytes.Compare] orders them like the
@@ -14,11 +15,11 @@ func (id ID) Bytes() [8]byte {
 	return b
 }
 
-// FromBytes reads the result of [ID.Bytes]. A length other than 8 bytes is an error, and so is a
-// negative ID.
+// FromBytes reads the result of [ID.Bytes]. It returns ErrInvalidID for a length other than 8 bytes,
+// and for a negative ID.
 func FromBytes(data []byte) (ID, error) {
 	if len(data) != 8 {
-		return 0, fmt.Errorf("sequencer: %d bytes are not the bytes of an ID: give exactly 8", len(data))
+		return 0, failure.Errorf(ErrInvalidID, "sequencer: %d bytes are not the bytes of an ID: give exactly 8", len(data))
 	}
 	id := ID(binary.BigEndian.Uint64(data))
 	if err := id.check(); err != nil {
@@ -30,10 +31,7 @@ func FromBytes(data []byte) (ID, error) {
 // MarshalBinary returns the ID's decimal digits, as MarshalText does: libraries that use this
 // method, such as go-redis, then store the same digits that other clients of the data read and
 // write. A negative ID is an error.
-func (id ID) MarshalBinary() ([]byte, error) { return id.AppendText(nil) }
-
-// AppendBinary appends the result of MarshalBinary to dst.
-func (id ID) AppendBinary(dst []byte) ([]byte, error) { return id.AppendText(dst) }
+func (id ID) MarshalBinary() ([]byte, error) { return id.appendText(nil) }
 
 // UnmarshalBinary reads the result of MarshalBinary, with the rules and errors of [Parse]. An error
 // leaves id unchanged.
@@ -68,7 +66,7 @@ func (id *ID) UnmarshalCBOR(data []byte) error {
 			return id.set(unsigned(v))
 		}
 	}
-	return fmt.Errorf("sequencer: CBOR %.16x is not an ID: encode an unsigned integer", data)
+	return failure.Errorf(ErrInvalidID, "sequencer: CBOR %.16x is not an ID: encode an unsigned integer", data)
 }
 
 // MarshalMsgpack returns the ID as a MessagePack integer in its shortest form. A negative ID is an
@@ -104,7 +102,7 @@ func (id *ID) UnmarshalMsgpack(data []byte) error {
 			return id.set(unsigned(v))
 		}
 	}
-	return fmt.Errorf("sequencer: MessagePack %.16x is not an ID: encode an integer that is not negative", data)
+	return failure.Errorf(ErrInvalidID, "sequencer: MessagePack %.16x is not an ID: encode an integer that is not negative", data)
 }
 
 // bigEndian decodes exactly size bytes, the highest first.

@@ -32,9 +32,6 @@ func TestIDBytesAreInTheOrderOfIDs(t *testing.T) {
 		if got := bytes.Compare(aBytes[:], bBytes[:]); got != want {
 			t.Fatalf("bytes of %d and %d compare as %d", a, b, got)
 		}
-		if got := a.Compare(b); got != want {
-			t.Fatalf("%d.Compare(%d) = %d", a, b, got)
-		}
 		if got, err := sequencer.FromBytes(aBytes[:]); err != nil || got != a {
 			t.Fatalf("FromBytes of %d = %d, %v", a, got, err)
 		}

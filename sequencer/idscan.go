@@ -1,10 +1,10 @@
 package sequencer
 
 import (
-	"errors"
-	"fmt"
 	"reflect"
 	"strconv"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // Scan reads the ID from a database: an integer of any size from 0 to 9223372036854775807, from
@@ -22,7 +22,7 @@ func (id *ID) Scan(src any) error {
 	case []byte:
 		return id.set(Parse(string(v)))
 	case nil:
-		return errors.New("sequencer: NULL is not an ID: scan into a sql.Null[sequencer.ID] where an ID may be missing")
+		return failure.Errorf(ErrInvalidID, "sequencer: NULL is not an ID: scan into a sql.Null[sequencer.ID] where an ID may be missing")
 	}
 	switch v := reflect.ValueOf(src); { // int32, sql.RawBytes, json.Number and the like
 	case v.CanInt():
@@ -34,7 +34,7 @@ func (id *ID) Scan(src any) error {
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
 		return id.set(Parse(string(v.Bytes())))
 	}
-	return fmt.Errorf("sequencer: cannot scan a %T as an ID: use a column of integers or of decimal text", src)
+	return failure.Errorf(ErrInvalidID, "sequencer: cannot scan a %T as an ID: use a column of integers or of decimal text", src)
 }
 
 // unsigned converts an unsigned number to an ID. The error matches [strconv.ErrRange] if it is too

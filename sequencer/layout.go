@@ -19,7 +19,8 @@ import (
 //	+----------------------------------+------------+-----------------------+
 //
 // The bits above Bits are 0. n follows from the sequencer's node count, which is at most
-// Nodes; the fewer nodes, the more IDs each has in a millisecond. IDs end 2^(Bits-LowBits)
+// Nodes; the fewer nodes, the more IDs each has in a millisecond: 2^LowBits divided by the node count.
+// IDs end 2^(Bits-LowBits)
 // milliseconds after the epoch.
 //
 // A layout does not include the epoch, which has to be given with it:
@@ -71,7 +72,8 @@ const (
 	minWholeNodes = 128
 )
 
-// IsZero reports whether l is the zero value, which stands for 63/23/8192.
+// IsZero reports whether l is the zero value, which stands for 63/23/8192. Encoders leave such a
+// field out.
 func (l Layout) IsZero() bool { return l == Layout{} }
 
 // orWhole returns l, or the layout that the zero value stands for.

@@ -190,7 +190,7 @@ func allLayouts(t *testing.T) []layout {
 		{Bits: 63, LowBits: 17, Nodes: 8192}, {Bits: 46, LowBits: 14, Nodes: 8192},
 	} {
 		whole, least := stated.orWhole(), minNodes
-		if stated.IsZero() {
+		if stated == (Layout{}) {
 			least = minWholeNodes
 		}
 		for nodes := least; nodes <= whole.Nodes; nodes *= 2 {

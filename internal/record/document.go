@@ -187,7 +187,7 @@ func DecodeDocument(text []byte) (Document, error) {
 // check returns an error if the rules cannot produce the document.
 func (d Document) check() error {
 	switch {
-	case d.Definition.IsZero():
+	case d.Definition == (sequencer.Definition{}):
 		return fmt.Errorf("it has no definition")
 	case LifeNumber(d.Life) == 0:
 		return fmt.Errorf("life %v has number 0", d.Life)
