@@ -7,20 +7,18 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
 // seat is a member's place: addresses and a data directory, in which an agent is
@@ -67,7 +65,11 @@ func (g *seats) add() *seat {
 // move gives a seat other addresses.
 func (s *seat) move(t *testing.T) {
 	t.Helper()
-	s.gossip, s.raft, s.api = steadyAddr(t), steadyAddr(t), steadyAddr(t)
+	addrs, err := loopback.FreeAddrs(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.gossip, s.raft, s.api = addrs[0], addrs[1], addrs[2]
 }
 
 // start starts an agent in a seat; it serves when start has returned.
@@ -196,32 +198,4 @@ func (g *seats) full(replicas int) func(grid.Status) string {
 		}
 		return ""
 	}
-}
-
-// lastPort is the port of the address that steadyAddr returned last.
-var lastPort atomic.Int64
-
-// steadyAddr returns a loopback address that is free, and stays so while an agent
-// is started again: its port is below those that systems give to connections and
-// to listeners that want any port, and it is returned once only.
-func steadyAddr(t *testing.T) string {
-	t.Helper()
-	const lowest, count = 12_000, 20_000
-	lastPort.CompareAndSwap(0, rand.Int64N(count))
-	for range count {
-		addr := "127.0.0.1:" + strconv.FormatInt(lowest+lastPort.Add(1)%count, 10)
-		tcp, err := net.Listen("tcp", addr)
-		if err != nil {
-			continue
-		}
-		_ = tcp.Close()
-		udp, err := net.ListenPacket("udp", addr)
-		if err != nil {
-			continue
-		}
-		_ = udp.Close()
-		return addr
-	}
-	t.Fatal("no free ports on 127.0.0.1")
-	return ""
 }

@@ -42,6 +42,32 @@ func TestFreeAddrs(t *testing.T) {
 	}
 }
 
+// TestProcessesGetDifferentAddrs: processes that look for addresses before any of them listens get different
+// ones, and none is returned twice.
+func TestProcessesGetDifferentAddrs(t *testing.T) {
+	const processes, each = 4, 600
+	freeAddrs, end := loopback.Processes(processes)
+	defer end()
+	seen := map[string]bool{}
+	for range each / 3 {
+		for i := range processes {
+			addrs, err := freeAddrs[i](3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, addr := range addrs {
+				if seen[addr] {
+					t.Errorf("%s was returned twice", addr)
+				}
+				seen[addr] = true
+			}
+		}
+	}
+	if len(seen) != processes*each {
+		t.Errorf("%d addresses, want %d", len(seen), processes*each)
+	}
+}
+
 // TestTakenAddrsAreNotFree: an address that is listened at by either protocol is not returned, and
 // too many are refused.
 func TestTakenAddrsAreNotFree(t *testing.T) {
