@@ -47,7 +47,7 @@ race: ## run every test under the race detector
 	$(GO) test -race -timeout 19m ./...
 
 proof-kills: ## kill, stop and restart agents as processes, 20 times each (ten minutes)
-	$(GO) test -timeout 60m -count 1 -v -run '^Test(AgentKilled|AllAgentsKilled|RollingRestart|StoppedOwner|RotationUnderLoad)' ./cmd/snowgrid -long \
+	$(GO) test -timeout 60m -count 1 -v -run '^Test(AgentKilled|AllAgentsKilled|RollingRestart|StoppedOwner|StoppedQuorum|RotationUnderLoad)' ./cmd/snowgrid -long \
 		-kills 20 -outages 20 -window 15s -rolls 20 -stop 60s -judge $(secure)
 
 proof-mutants: ## weaken each rule, one line at a time, and see that its tests notice (an hour)

@@ -46,6 +46,7 @@ func TestAddressTemplates(t *testing.T) {
 
 // TestAddressTemplatesRefused: errors name the flag, the template and the remedy.
 func TestAddressTemplatesRefused(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ flag, value, word string }{
 		{"gossip-addr", "{{ GetPrivateIPs", "not a template"},
 		{"raft-addr", "{{ GetNoSuchThing }}:7947", "GetNoSuchThing"},

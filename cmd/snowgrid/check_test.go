@@ -12,6 +12,7 @@ import (
 // TestStatusCheck: the exit status and the output of status --check, for a healthy grid, one
 // that needs attention, and one that does not answer.
 func TestStatusCheck(t *testing.T) {
+	t.Parallel()
 	healthy := exampleStatus()
 	healthy.Voters, healthy.VotersAlive, healthy.Disks = 3, 3, nil
 	for i := range healthy.Members {

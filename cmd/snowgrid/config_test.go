@@ -28,6 +28,7 @@ func writeConfig(t *testing.T, text string) string {
 // TestConfigFileErrors: a mistake in a file is one line with the file, the line, the key,
 // the value and the remedy, in the agent and in config check, and exit status 2.
 func TestConfigFileErrors(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"expct: 3\n":                     `f.yaml:1: expct: "3": unknown key; did you mean expect?`,
 		"name: a\nlog_level: debug\n":    `f.yaml:2: log_level: "debug": unknown key; did you mean log-level?`,

@@ -27,6 +27,7 @@ func startLone(t *testing.T) string {
 
 // TestIdentityCommands goes through the life of a set on the command line.
 func TestIdentityCommands(t *testing.T) {
+	t.Parallel()
 	const code = "0123456789abcdef0123456789abcdef"
 	addr := startLone(t)
 	saved := filepath.Join(t.TempDir(), "numbers.json")

@@ -174,7 +174,7 @@ func printSettingErrors(w io.Writer, err error) {
 
 // newParser returns a command line parser with flags that also take values from the environment and a
 // configuration file.
-func newParser(into *commands, from *sources, options ...kong.Option) (*kong.Kong, error) {
+func newParser(into any, from *sources, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(into, append(options, kong.Name("snowgrid"), kong.Resolvers(from), kong.Bind(from))...)
 }
 

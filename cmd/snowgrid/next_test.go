@@ -62,6 +62,7 @@ func TestImpatience(t *testing.T) {
 // TestNextBeforeIDsBegin: next ends in time, and says when IDs begin and why, as do status and status
 // --check.
 func TestNextBeforeIDsBegin(t *testing.T) {
+	t.Parallel()
 	a := startAgent(t, "127.0.0.1:0", "--expect", "1", "--window", "60s", "--data-dir=")
 	began := time.Now()
 	status, _, stderr := command(t, "next", "orders", "--addr", a.api, "--timeout", "1s", "--nodes", "128")

@@ -26,6 +26,7 @@ func startFirst(t *testing.T) (m *grid.Member, api string) {
 // TestTypingErrorsAreSeen: a name that did not exist is said to be created, and none is
 // destroyed without a word.
 func TestTypingErrorsAreSeen(t *testing.T) {
+	t.Parallel()
 	m, addr := startFirst(t)
 	for _, step := range []struct {
 		args           string

@@ -30,6 +30,7 @@ func fetch(t *testing.T, url string) (status int, body string) {
 // TestOpsListener: an agent serves health checks while it waits for its grid, and metrics
 // without a problem of form when it serves; profiles only where that was asked for.
 func TestOpsListener(t *testing.T) {
+	t.Parallel()
 	addrs, err := loopback.FreeAddrs(3)
 	if err != nil {
 		t.Fatal(err)

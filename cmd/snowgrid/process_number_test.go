@@ -36,6 +36,7 @@ func number(t *testing.T, api, dir string) int {
 // TestNumberCommand: ten processes at the same time get 1 to 10, each directory keeps its
 // number, and the next directory gets the next one.
 func TestNumberCommand(t *testing.T) {
+	t.Parallel()
 	a := startAgent(t, "127.0.0.1:0", "--expect", "1")
 	dirs, got := make([]string, 10), make([]int, 10)
 	var all sync.WaitGroup

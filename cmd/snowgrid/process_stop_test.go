@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,13 +15,11 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// With a minute, a third grid has all its agents stopped meanwhile:
-//
-//	go test ./cmd/snowgrid -run TestStoppedOwner -stop 60s
-var stopped = flag.Duration("stop", 20*time.Second, "how long TestStoppedOwner stops an owner, at least")
+var stopped = flag.Duration("stop", 0, "how long TestStoppedOwner stops an owner, at least; 0 is 20s with -long")
 
 const (
 	backMost  = 15 * time.Second // until a resumed member is ready
@@ -64,12 +63,7 @@ func TestStoppedOwner(t *testing.T) {
 	}
 	c.hire(2, made)
 	c.hire(1, made)
-	ends := began.Add(*stopped)
-	t.Run("meanwhile all but one stop", func(t *testing.T) { testStoppedOthers(t, true) })
-	if time.Until(ends) > reachMost {
-		t.Run("meanwhile all stop", func(t *testing.T) { testStoppedOthers(t, false) })
-	}
-	<-time.After(time.Until(ends))
+	<-time.After(time.Until(began.Add(cmp.Or(*stopped, long.Or(0, 20*time.Second)))))
 	took, stood := took.Round(time.Millisecond), time.Since(began).Round(time.Second)
 	c.calm("while an owner is stopped")
 
@@ -135,9 +129,17 @@ func (c *crew) askFirst(api, doomed, made string) time.Duration {
 	return took
 }
 
-// testStoppedOthers stops all agents of a grid, or all but the owner of a name.
-// The quorum is lost, and holders continue with their grants.
-func testStoppedOthers(t *testing.T, butOwner bool) {
+// TestStoppedQuorum stops all agents of a grid but the owner of a name, and with -long all of
+// another grid. The quorum is lost, and holders continue with their grants.
+func TestStoppedQuorum(t *testing.T) {
+	t.Parallel()
+	t.Run("all but one", func(t *testing.T) { t.Parallel(); testStoppedQuorum(t, true) })
+	if long.Enabled() {
+		t.Run("all", func(t *testing.T) { t.Parallel(); testStoppedQuorum(t, false) })
+	}
+}
+
+func testStoppedQuorum(t *testing.T, butOwner bool) {
 	g := startSeats(t, 3, "--backups", "1")
 	c := newCrew(t, newChecker(), g.apisBut(), 2, 5)
 	owner := g.owner(g.status(), c.hands[0].Name())

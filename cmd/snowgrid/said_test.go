@@ -41,6 +41,7 @@ func TestClosedOutputIsNoError(t *testing.T) {
 // TestErrorsAreOneLine: an error is one line that begins with the program's name and
 // repeats nothing.
 func TestErrorsAreOneLine(t *testing.T) {
+	t.Parallel()
 	refusing := member(t, http.StatusServiceUnavailable,
 		wire.ErrorOf(fmt.Errorf("sequencer %q: %w", "orders", sequencer.ErrUnavailable), 1))
 	tests := map[string]string{

@@ -14,6 +14,7 @@ import (
 // TestAgentBeyondLoopback: an agent that other machines reach says by which command it gets
 // certificates, and names the address and where it was set.
 func TestAgentBeyondLoopback(t *testing.T) {
+	t.Parallel()
 	dir := secureDir(t)
 	noGossip := filepath.Join(t.TempDir(), "no-gossip")
 	if err := os.Mkdir(noGossip, 0o700); err != nil {
@@ -68,6 +69,7 @@ func TestAgentBeyondLoopback(t *testing.T) {
 // TestConfigCheckOfCertificates: what cannot work is an error with the key and its line, and
 // what needs attention is a warning.
 func TestConfigCheckOfCertificates(t *testing.T) {
+	t.Parallel()
 	good := secureDir(t)
 	changed := func(change func(dir string)) string {
 		dir := secureDir(t)
