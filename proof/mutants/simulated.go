@@ -14,6 +14,8 @@ var simulatedMutants = []mutant{
 	{"R7", "a grid removes a member for its silence before a lead", "internal/leader/candidacy.go", "max(s.Since, now-suspectAfter)", "s.Since", simTests},
 	{"R7", "a grid suspects any leader before", "internal/leader/candidacy.go", "of == s.Member && s.Calls > 0", "s.Calls > 0", simTests},
 	{"R7", "one refused call is proof", "internal/leader/refusals.go", "return r.refused && r.last-r.first >= refusedApart", "return r.refused", simTests},
+	{"R4", "creates wait for a replica that their owner does not reach", "internal/roster/plan/apart.go",
+		"return v.apart[PairOf(a, b)]", "return v.apart[PairOf(a, b)] && a == b", simTests},
 	{"R8", "a copy is let in beside its original", "internal/leader/join.go", "		if err == nil && !a.foreign(v.Roster) {\n			return true, inUse", "		if err == nil && a.foreign(v.Roster) {\n			return true, inUse", simTests},
 	{"S1", "a grid from directories begins at what they show", "internal/clustertime/beginning.go", "return highest.Add(window + ClockMargin + JumpLimit)", "return highest", recoveredTests},
 	{"S2", "survivors begin below a jump that they did not see", "internal/clustertime/beginning.go",
