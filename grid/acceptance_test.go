@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -22,7 +23,7 @@ func beginMember(t *testing.T, network *gridtest.Network, change func(*grid.Conf
 	cfg := grid.Config{
 		GossipAddr: "m1:7946", RaftAddr: "m1:7947", APIAddr: "m1:7948",
 		Join: []string{"m1:7946", "m2:7946", "m3:7946"}, Expect: 3,
-		Network: network.Host("m1"), Clock: bubbleClock{}, Insecure: true,
+		Network: network.Host("m1"), Clock: bubbleClock{}, Security: &security.Config{Insecure: true},
 	}
 	if change != nil {
 		change(&cfg)

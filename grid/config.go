@@ -1,7 +1,6 @@
 package grid
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -133,18 +132,10 @@ type Config struct {
 	// docs/http.md. For tests of a grid, not for production.
 	Debug bool
 	// Security has this member's credentials and the authorities that it trusts: a directory made
-	// by `snowgrid secure init`, or files, or a tls.Config. Files are watched, so certificates and
-	// keys are replaced without a restart. nil = clear text, for loopback addresses. See package
-	// security.
+	// by `snowgrid secure init`, or files, or a tls.Config; and a gossip key. Files are watched, so
+	// certificates and keys are replaced without a restart. nil = clear text, for loopback
+	// addresses; clear text on others has to be stated by Security.Insecure. See package security.
 	Security *security.Config
-	// Insecure lets the member listen beyond loopback without certificates and a gossip key:
-	// any process that reaches it can do everything.
-	Insecure bool
-	// TLS, if not nil, is short for a Security with it alone.
-	TLS *tls.Config
-	// GossipKey, 16, 24 or 32 bytes, encrypts the gossip, in place of a key file in Security; nil =
-	// the file's keys, or clear text.
-	GossipKey []byte
 	// Logger receives events for the operator; nil = none, but for the warning of a lone
 	// member, which slog.Default receives then.
 	Logger *slog.Logger

@@ -103,18 +103,28 @@ func TestConfigRefused(t *testing.T) {
 		{"RaftAddr|127.0.0.1:http-ish", func(c *grid.Config) { c.RaftAddr = "127.0.0.1:http-ish" }},
 		{"GossipAddr|127.0.0.1:-1", func(c *grid.Config) { c.GossipAddr = "127.0.0.1:-1" }},
 		// not of this machine
-		{"APIAddr|192.0.2.1:0|AdvertiseHost", func(c *grid.Config) { c.APIAddr, c.Insecure = "192.0.2.1:0", true }},
-		{"GossipKey|5 bytes|16, 24 or 32", func(c *grid.Config) { c.GossipKey = []byte("short") }},
+		{"APIAddr|192.0.2.1:0|AdvertiseHost", func(c *grid.Config) {
+			c.APIAddr, c.Security = "192.0.2.1:0", &security.Config{Insecure: true}
+		}},
+		{"GossipKey|5 bytes|16, 24 or 32", func(c *grid.Config) {
+			c.Security = &security.Config{GossipKey: []byte("short")}
+		}},
 		{"Security|APIAddr|0.0.0.0:0|snowgrid secure init|Insecure", func(c *grid.Config) { c.APIAddr = "0.0.0.0:0" }},
 		{"Security|GossipAddr|m1.example:7946|snowgrid secure init",
-			func(c *grid.Config) { c.GossipAddr, c.GossipKey = "m1.example:7946", make([]byte, 32) }},
+			func(c *grid.Config) {
+				c.GossipAddr, c.Security = "m1.example:7946", &security.Config{GossipKey: make([]byte, 32)}
+			}},
 		{"Security|RaftAddr", func(c *grid.Config) { c.RaftAddr = ":0" }},
 		{"GossipKey|0.0.0.0:0|gossip.keys|Insecure", func(c *grid.Config) {
-			c.GossipAddr, c.TLS = "0.0.0.0:0",
-				newAuthority(t).mutual()
+			c.GossipAddr, c.Security = "0.0.0.0:0", &security.Config{TLS: newAuthority(t).mutual()}
 		}},
-		{"TLS|Security", func(c *grid.Config) { c.TLS, c.Security = newAuthority(t).mutual(), &security.Config{Dir: "x"} }},
-		{"TLS|ClientCAs", func(c *grid.Config) { c.TLS = &tls.Config{MinVersion: tls.VersionTLS13} }},
+		{"Security|neither Dir", func(c *grid.Config) { c.Security = &security.Config{Insecure: true, Token: "a.b.c"} }},
+		{"Security|neither Dir", func(c *grid.Config) {
+			c.Security = &security.Config{GossipKey: make([]byte, 32), GossipKeysFile: "keys"}
+		}},
+		{"TLS|ClientCAs", func(c *grid.Config) {
+			c.Security = &security.Config{TLS: &tls.Config{MinVersion: tls.VersionTLS13}}
+		}},
 		{"Security|neither Dir", func(c *grid.Config) { c.Security = &security.Config{} }},
 		{"Security|no such file: nowhere/member.crt|secure init",
 			func(c *grid.Config) { c.Security = &security.Config{Dir: "nowhere"} }},
@@ -350,7 +360,8 @@ func TestConfigOtherAddressWarns(t *testing.T) {
 	for addr, want := range map[string]int{"127.0.0.1:0": 0, "0.0.0.0:0": 1} {
 		log := &recorder{level: slog.LevelWarn}
 		cfg := alone(t)
-		cfg.APIAddr, cfg.AdvertiseHost, cfg.Logger, cfg.Insecure = addr, "127.0.0.1", slog.New(log), true
+		cfg.APIAddr, cfg.AdvertiseHost, cfg.Logger = addr, "127.0.0.1", slog.New(log)
+		cfg.Security = &security.Config{Insecure: true}
 		m, err := grid.Start(testContext(t), cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -375,7 +386,8 @@ func TestNoKeyOnLoopbackGossip(t *testing.T) {
 	t.Parallel()
 	log := &recorder{level: slog.LevelWarn}
 	cfg := alone(t)
-	cfg.APIAddr, cfg.AdvertiseHost, cfg.TLS, cfg.Logger = "0.0.0.0:0", "127.0.0.1", newAuthority(t).mutual(), slog.New(log)
+	cfg.APIAddr, cfg.AdvertiseHost, cfg.Logger = "0.0.0.0:0", "127.0.0.1", slog.New(log)
+	cfg.Security = &security.Config{TLS: newAuthority(t).mutual()}
 	m, err := grid.Start(testContext(t), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -439,7 +451,9 @@ func TestConfigGossipKey(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	key := func(b byte, n int) func(*grid.Config) {
-		return func(c *grid.Config) { c.GossipKey = []byte(strings.Repeat(string(b), n)) }
+		return func(c *grid.Config) {
+			c.Security = &security.Config{GossipKey: []byte(strings.Repeat(string(b), n))}
+		}
 	}
 	none := func(*grid.Config) {}
 	members, errs := tryPair(t, time.Minute, key('a', 32), key('a', 32))
@@ -525,7 +539,9 @@ func TestConfigTLS(t *testing.T) {
 	ctx := testContext(t)
 	ours, foreign := newAuthority(t), newAuthority(t)
 	theirs := foreign.mutual()
-	with := func(conf *tls.Config) func(*grid.Config) { return func(c *grid.Config) { c.TLS = conf } }
+	with := func(conf *tls.Config) func(*grid.Config) {
+		return func(c *grid.Config) { c.Security = &security.Config{TLS: conf} }
+	}
 	members, errs := tryPair(t, time.Minute, with(ours.mutual()), with(ours.mutual()))
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatalf("mutual TLS: %v", err)

@@ -181,7 +181,9 @@ func lookAt(m *grid.Member) (s seenBy) {
 
 // keyedGrid starts three members whose gossip has a key, and a process without it.
 func keyedGrid(t *testing.T) (*gridtest.Grid, forger) {
-	g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) { c.GossipKey = gossipKey }})
+	g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) {
+		c.Security.GossipKey = gossipKey
+	}})
 	return g, forger{t, g.Network.Host("evil"), g.Member("m1").Addrs().Gossip}
 }
 

@@ -258,7 +258,7 @@ func TestEveryMessageWithTheKey(t *testing.T) {
 func TestGreetingsEndNoMemberWithAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.New(t, gridtest.Config{Members: 1, Change: func(name string, c *grid.Config) {
-			c.GossipKey = gossipKey
+			c.Security.GossipKey = gossipKey
 			if name == "m2" {
 				c.Expect, c.Join = 0, []string{"evil:7946", "m1:7946"}
 			}

@@ -15,11 +15,11 @@ import (
 )
 
 // keyring has this member's gossip keys: either the keys in the security directory, which it
-// watches, or Config.GossipKey. Operators change them by calls, which any member forwards to all
+// watches, or Security.GossipKey. Operators change them by calls, which any member forwards to all
 // (keyringcalls.go).
 type keyring struct {
 	source keySource // nil: clear text but for the configuration's key
-	single []byte    // Config.GossipKey
+	single []byte    // Security.GossipKey
 	gossip *gossip.Gossip
 	log    *slog.Logger
 
@@ -179,7 +179,7 @@ func (k *keyring) save(keys [][]byte) {
 func (k *keyring) unsaved(keys [][]byte) string {
 	switch file := k.file(); {
 	case file == "" && !sameKeys(keys, [][]byte{k.single}):
-		return "the change is only in memory: the key of this member is in its configuration (GossipKey); change it there, too"
+		return "the change is only in memory: the key of this member is in its configuration (Security.GossipKey); change it there, too"
 	case file != "" && !sameKeys(keys, k.known):
 		return fmt.Sprintf("the change is only in memory: %s could not be written; change it there, too", file)
 	}

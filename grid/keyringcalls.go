@@ -40,7 +40,7 @@ type keyringCalls struct {
 // newKeyringCalls returns the keyring for a member that is being opened; its gossip is set
 // before anything is served.
 func newKeyringCalls(m *Member) *keyringCalls {
-	ring := &keyring{single: m.cfg.GossipKey, log: m.log}
+	ring := &keyring{single: m.cfg.gossipKey(), log: m.log}
 	clear := m.creds.Credentials == nil
 	if !clear {
 		ring.source, ring.known = m.creds, m.creds.GossipKeys()

@@ -19,6 +19,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -252,7 +253,8 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 			go func() {
 				m, err := grid.Start(t.Context(), grid.Config{
 					GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948", AdvertiseHost: name,
-					Join: []string{"m1:7946", "m2:7946"}, Expect: 2, Window: window, Network: n.Host(name), Clock: bubbleClock{}, FirstLife: true, Insecure: true,
+					Join: []string{"m1:7946", "m2:7946"}, Expect: 2, Window: window, Network: n.Host(name), Clock: bubbleClock{}, FirstLife: true,
+					Security: &security.Config{Insecure: true},
 				})
 				if err == nil {
 					t.Cleanup(func() { _ = m.Close() })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 // warnings keeps the lines that are logged at WARN and above, and counts the connections
@@ -83,9 +84,11 @@ func TestMismatchIsLogged(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	key := func(b byte) func(*grid.Config) {
-		return func(c *grid.Config) { c.GossipKey = bytes.Repeat([]byte{b}, 32) }
+		return func(c *grid.Config) { c.Security = &security.Config{GossipKey: bytes.Repeat([]byte{b}, 32)} }
 	}
-	with := func(conf *tls.Config) func(*grid.Config) { return func(c *grid.Config) { c.TLS = conf } }
+	with := func(conf *tls.Config) func(*grid.Config) {
+		return func(c *grid.Config) { c.Security = &security.Config{TLS: conf} }
+	}
 	ours, foreign := newAuthority(t), newAuthority(t)
 	none := func(*grid.Config) {}
 	var handshakes atomic.Int32

@@ -19,25 +19,40 @@ type credentials struct {
 	log                   *slog.Logger
 }
 
-// security returns the configured certificates and keys, nil for none.
+// security returns the configured certificates and keys, nil for a member in clear text.
 func (c Config) security() *security.Config {
-	if c.Security == nil && c.TLS != nil {
-		return &security.Config{TLS: c.TLS}
+	if c.Security == nil || inClear(*c.Security) {
+		return nil
 	}
 	return c.Security
 }
 
+// inClear reports whether the settings are those of a member without certificates: that it is
+// insecure, or its gossip key, and nothing else.
+func inClear(s security.Config) bool {
+	return (s.Insecure || len(s.GossipKey) > 0) && s.Dir == "" && s.CertFile == "" && s.KeyFile == "" && s.CAFile == "" &&
+		s.TLS == nil && s.GossipKeysFile == "" && s.TokensFile == "" && s.Token == "" && len(s.Rules) == 0
+}
+
+// gossipKey returns the configured key of the gossip, nil for none.
+func (c Config) gossipKey() []byte {
+	if c.Security == nil {
+		return nil
+	}
+	return c.Security.GossipKey
+}
+
+// insecure reports whether the member may listen beyond loopback without certificates or keys.
+func (c Config) insecure() bool { return c.Security != nil && c.Security.Insecure }
+
 // checkSecurity rejects contradictory settings for certificates and keys.
 func (c Config) checkSecurity() error {
-	if n := len(c.GossipKey); n != 0 && n != 16 && n != 24 && n != 32 {
-		return refusal.Invalid("GossipKey has %d bytes; give 16, 24 or 32", n)
-	}
-	if c.TLS != nil && c.Security != nil {
-		return refusal.Invalid("TLS and Security are both set; give one of them")
+	if n := len(c.gossipKey()); n != 0 && n != 16 && n != 24 && n != 32 {
+		return refusal.Invalid("Security.GossipKey has %d bytes; give 16, 24 or 32", n)
 	}
 	conf := c.security()
-	if setting, addr := c.beyondLoopback(); conf == nil && setting != "" && !c.Insecure {
-		return refusal.Invalid("%s %q is reached from other machines, and Security is not set: give certificates and a gossip key (`snowgrid secure init` makes a directory of them), or set Insecure for a network on which everything is trusted", setting, addr)
+	if setting, addr := c.beyondLoopback(); conf == nil && setting != "" && !c.insecure() {
+		return refusal.Invalid("%s %q is reached from other machines, and Security is not set: give certificates and a gossip key (`snowgrid secure init` makes a directory of them), or set Security.Insecure for a network on which everything is trusted", setting, addr)
 	}
 	if conf == nil {
 		return nil
@@ -47,9 +62,9 @@ func (c Config) checkSecurity() error {
 	}
 	if conf.TLS != nil && conf.TLS.ClientCAs == nil {
 		return refusal.Invalid(
-			"TLS has no ClientCAs, so that no other member could prove its identity; set the authorities of the grid")
+			"Security.TLS has no ClientCAs, so that no other member could prove its identity; set the authorities of the grid")
 	}
-	if conf.Dir == "" && conf.GossipKeysFile == "" && len(c.GossipKey) == 0 {
+	if conf.Dir == "" && conf.GossipKeysFile == "" && len(c.gossipKey()) == 0 {
 		return c.clearGossip()
 	}
 	return nil
@@ -75,7 +90,7 @@ func (c Config) isExposed(keyed bool) bool {
 
 // loadCredentials reads the certificates and keys that a configuration names.
 func loadCredentials(cfg Config) (*credentials, error) {
-	c := &credentials{gossipKey: cfg.GossipKey, log: cfg.Logger}
+	c := &credentials{gossipKey: cfg.gossipKey(), log: cfg.Logger}
 	conf := cfg.security()
 	if conf == nil {
 		return c, nil // checkSecurity allows it
@@ -88,9 +103,9 @@ func loadCredentials(cfg Config) (*credentials, error) {
 	if err != nil {
 		return nil, refusal.Invalid("Security: %v", err)
 	}
-	if len(cfg.GossipKey) > 0 && len(loaded.GossipKeys()) > 0 {
+	if len(cfg.gossipKey()) > 0 && len(loaded.GossipKeys()) > 0 {
 		_, _, file, _ := loaded.Files()
-		return nil, refusal.Invalid("GossipKey is set, and %s has keys, too; omit GossipKey", file)
+		return nil, refusal.Invalid("Security.GossipKey is set, and %s has keys, too; omit it", file)
 	}
 	c.Credentials = loaded
 	if len(c.gossipKeys()) == 0 {
@@ -122,10 +137,10 @@ func (c *credentials) grid() string {
 
 // clearGossip refuses a gossip without a key that other machines reach.
 func (c Config) clearGossip() error {
-	if c.Insecure || !c.isExposed(false) {
+	if c.insecure() || !c.isExposed(false) {
 		return nil
 	}
-	return refusal.Invalid("GossipAddr %q is reached from other machines, GossipKey is not set, and Security has no gossip.keys: give a key (`snowgrid secure init` makes a file of one), or set Insecure for a network on which everything is trusted", c.GossipAddr)
+	return refusal.Invalid("GossipAddr %q is reached from other machines, and Security has neither a GossipKey nor gossip.keys: give a key (`snowgrid secure init` makes a file of one), or set Security.Insecure for a network on which everything is trusted", c.GossipAddr)
 }
 
 // gossipKeys returns the gossip keys; the first one encrypts; nil = clear text.

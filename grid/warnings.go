@@ -28,7 +28,7 @@ func (m *Member) warn() {
 		log.Warn("this member runs alone and no other can join it: other processes that do the same can issue equal IDs; set Expect or Join to form a grid")
 	}
 	if !m.lone && m.cfg.isExposed(len(m.creds.gossipKeys()) > 0) {
-		m.log.Warn("Insecure is set: the member listens beyond loopback without certificates or without a gossip key, and any process that reaches it can take " +
+		m.log.Warn("Security.Insecure is set: the member listens beyond loopback without certificates or without a gossip key, and any process that reaches it can take " +
 			"logical nodes, destroy sequencers and end the grid; make certificates with `snowgrid secure init`")
 	}
 }

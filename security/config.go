@@ -7,7 +7,8 @@ import (
 )
 
 // Config selects a process's credentials, and the authorities it trusts. Set Dir, or another
-// authority's files, or TLS.
+// authority's files, or TLS. A member needs none of them if it is Insecure, or has a GossipKey and
+// listens on loopback alone: it then speaks clear text.
 type Config struct {
 	// Dir is a directory made by snowgrid secure init or snowgrid secure issue.
 	Dir string
@@ -23,6 +24,13 @@ type Config struct {
 	// TLS, if not nil, replaces certificates and authorities. A member needs ClientCAs in it.
 	// It does not follow files by itself, and its GetConfigForClient is not used.
 	TLS *tls.Config
+
+	// GossipKey, 16, 24 or 32 bytes, encrypts a member's gossip in place of the key file; nil = the
+	// file's keys, or clear text. It does not follow a file; operators change it with snowgrid keyring.
+	GossipKey []byte
+	// Insecure lets a member listen beyond loopback without certificates, or without a gossip key:
+	// any process that reaches it can do everything.
+	Insecure bool
 
 	// Token comes from `snowgrid secure token`; a client sends it instead of a certificate. Only
 	// the authorities' certificates are read then. A token expires and is not reloaded:

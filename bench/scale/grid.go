@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/security"
 	"math"
 	"path/filepath"
 	"runtime"
@@ -86,7 +87,8 @@ func memberName(i int) string { return fmt.Sprintf("m%d", i+1) }
 func (w *world) config(name string) grid.Config {
 	cfg := grid.Config{
 		GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948",
-		Insecure: true, Expect: w.size, Backups: 1, FirstLife: true, Window: w.window, Voters: w.voters, Zone: w.zone(name),
+		Security: &security.Config{Insecure: true},
+		Expect:   w.size, Backups: 1, FirstLife: true, Window: w.window, Voters: w.voters, Zone: w.zone(name),
 		Network: countedHost{w.network.Host(name), &w.traffic},
 	}
 	if w.dirs != "" {

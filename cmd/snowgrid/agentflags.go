@@ -85,7 +85,7 @@ func (a *agentFlags) checkConfig(cfg grid.Config) error {
 	reach := a.checkReach(cfg)
 	_, files := a.checkFiles(cfg)
 	if reach != nil || files != nil { // the grid refuses them as well, in the words of its configuration
-		cfg.Security, cfg.Insecure = nil, true
+		cfg.Security = &security.Config{Insecure: true}
 	}
 	return errors.Join(reach, cfg.Check(), files)
 }
@@ -258,24 +258,32 @@ type securityFlags struct {
 func (f *securityFlags) apply(cfg *grid.Config) error {
 	secured, err := f.security()
 	faults := []error{err}
-	cfg.Security, cfg.Insecure = secured, f.Insecure || err != nil
+	insecure := f.Insecure || err != nil
 	switch {
 	case secured != nil:
 		secured.Role, secured.GossipKeysFile, secured.TokensFile = security.Member, f.GossipKeys, f.TokenKeys
 	case err == nil:
 		faults = append(faults, needsCertificates("gossip-keys", f.GossipKeys), needsCertificates("token-keys", f.TokenKeys))
 	}
+	var key []byte
 	if f.GossipKey != "" {
 		raw, err := base64.StdEncoding.DecodeString(f.GossipKey)
 		if err != nil || security.CheckGossipKey(raw) != nil {
 			err = badValue("gossip-key", "",
 				"this is not a key; give 16, 24 or 32 random bytes in base64, such as from openssl rand -base64 32")
 		}
-		cfg.GossipKey, faults = raw, append(faults, err)
+		key, faults = raw, append(faults, err)
 		if err != nil {
-			cfg.GossipKey = nil
+			key = nil
 		}
 	}
+	if secured == nil && (insecure || key != nil) {
+		secured = &security.Config{}
+	}
+	if secured != nil {
+		secured.Insecure, secured.GossipKey = insecure, key
+	}
+	cfg.Security = secured
 	return errors.Join(faults...)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -135,7 +136,8 @@ func TestAgentConfig(t *testing.T) {
 		{args: "", want: base},
 		{args: "--name shop --gossip-addr a:1 --raft-addr b:2 --api-addr c:3 --advertise-host d --insecure",
 			want: with(func(c *grid.Config) {
-				c.Name, c.GossipAddr, c.RaftAddr, c.APIAddr, c.AdvertiseHost, c.Insecure = "shop", "a:1", "b:2", "c:3", "d", true
+				c.Name, c.GossipAddr, c.RaftAddr, c.APIAddr, c.AdvertiseHost = "shop", "a:1", "b:2", "c:3", "d"
+				c.Security = &security.Config{Insecure: true}
 			})},
 		{args: "--join a:1,b:2 --expect 3",
 			want: with(func(c *grid.Config) { c.Join, c.Expect = []string{"a:1", "b:2"}, 3 })},
@@ -151,7 +153,7 @@ func TestAgentConfig(t *testing.T) {
 		{env: [2]string{"SNOWGRID_JOIN", "a:1,b:2"}, want: with(func(c *grid.Config) { c.Join = []string{"a:1", "b:2"} })},
 		{env: [2]string{"SNOWGRID_BACKUPS", "0"}, want: with(func(c *grid.Config) { c.Backups = grid.NoBackups })},
 		{env: [2]string{"SNOWGRID_API_ADDR", "a:1"}, args: "--api-addr b:2 --insecure",
-			want: with(func(c *grid.Config) { c.APIAddr, c.Insecure = "b:2", true })},
+			want: with(func(c *grid.Config) { c.APIAddr, c.Security = "b:2", &security.Config{Insecure: true} })},
 	}
 	for _, test := range tests {
 		t.Run(test.env[0]+" "+test.args, func(t *testing.T) {

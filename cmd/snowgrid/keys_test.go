@@ -74,7 +74,7 @@ func keyRows(t *testing.T) map[string]keyRow {
 			want: isFloor},
 		"anchor":       {text: "file:" + dir, field: "Anchor", want: isStore},
 		"anchor-ahead": {text: "40s", with: "anchor: file:" + dir + "\n", field: "AnchorAhead", want: 40 * time.Second},
-		"gossip-key":   {text: testKey, field: "GossipKey", want: key},
+		"gossip-key":   {text: testKey, field: "Security.GossipKey", want: key},
 		"security-dir": {text: "/etc/snowgrid/security", field: "Security.Dir", want: "/etc/snowgrid/security"},
 		"tls-cert": {text: "/c.crt", with: "tls-key: /c.key\ntls-ca: /ca.crt\n", field: "Security.CertFile",
 			want: "/c.crt"},
@@ -86,7 +86,7 @@ func keyRows(t *testing.T) map[string]keyRow {
 		"identity-rules": {text: rules, with: "security-dir: /d\n", field: "Security.Rules", want: wantRules},
 		"gossip-keys":    {text: "/g.keys", with: "security-dir: /d\n", field: "Security.GossipKeysFile", want: "/g.keys"},
 		"token-keys":     {text: "/t.pub", with: "security-dir: /d\n", field: "Security.TokensFile", want: "/t.pub"},
-		"insecure":       {text: "true", field: "Insecure", want: true},
+		"insecure":       {text: "true", field: "Security.Insecure", want: true},
 		"role":           {text: "reader"},
 		"token":          {text: "a.b.c"},
 		"ops-addr":       {text: "127.0.0.2:6"},
@@ -101,7 +101,7 @@ func keyRows(t *testing.T) map[string]keyRow {
 
 // programOnly are the fields of grid.Config without a key: values of a program that
 // embeds a member.
-var programOnly = []string{"FirstLife", "TLS", "Logger", "Network", "Clock"}
+var programOnly = []string{"FirstLife", "Logger", "Network", "Clock"}
 
 // allKeys returns the keys of the command line.
 func allKeys(t *testing.T) []key {

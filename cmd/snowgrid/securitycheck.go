@@ -17,7 +17,7 @@ import (
 // checkReach refuses a member that other machines reach without having to prove anything. The
 // grid refuses it as well, in the words of its configuration.
 func (f *securityFlags) checkReach(cfg grid.Config) error {
-	if cfg.Insecure {
+	if cfg.Security != nil && cfg.Security.Insecure {
 		return nil
 	}
 	for _, listener := range []struct{ flag, addr string }{
@@ -26,7 +26,7 @@ func (f *securityFlags) checkReach(cfg grid.Config) error {
 		_, _, err := net.SplitHostPort(listener.addr)
 		switch {
 		case err != nil || isLoopback(listener.addr): // the grid refuses the former
-		case cfg.Security == nil:
+		case !f.isSet():
 			return badValue(listener.flag, listener.addr,
 				"other machines reach it, and the member has no certificates, so any process there could end the grid; "+
 					"run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure if every machine of the network is trusted")
@@ -53,8 +53,8 @@ func (f *securityFlags) hasGossipKeys(cfg *security.Config) bool {
 
 // checkFiles reads a member's certificates and keys as its start does.
 func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, error) {
-	if cfg.Security == nil {
-		return nil, nil
+	if c := cfg.Security; c == nil || c.Dir == "" && c.CertFile == "" && c.CAFile == "" {
+		return nil, nil // in clear text, or the flags have faults
 	}
 	if err := f.checkModes(); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, erro
 	if err != nil {
 		return nil, f.fault(err)
 	}
-	if len(cfg.GossipKey) > 0 && len(creds.GossipKeys()) > 0 {
+	if len(cfg.Security.GossipKey) > 0 && len(creds.GossipKeys()) > 0 {
 		_, _, file, _ := creds.Files()
 		return nil, badValue("gossip-key", "", "%s has keys of the gossip as well; omit this one", file)
 	}

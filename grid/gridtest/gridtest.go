@@ -151,7 +151,7 @@ func (g *Grid) config(name string) grid.Config {
 		MemberName: name,
 		GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948",
 		Expect: g.cfg.Members, Network: g.Network.Host(name), Clock: g.clocks[name],
-		Insecure: g.secrets == nil, Partitions: partitionsOfAll,
+		Partitions: partitionsOfAll, Security: &security.Config{Insecure: true},
 	}
 	if g.secrets != nil {
 		cfg.Security = &security.Config{Dir: g.secrets.Issue(name, security.Member), Time: cfg.Clock.Now}

@@ -364,7 +364,7 @@ func TestKeyringOfAnInsecureGrid(t *testing.T) {
 			{nil, `{"operation":"use","fingerprint":"00000000"}`, "the gossip of this member has no key"},
 		} {
 			g := gridtest.Start(t, gridtest.Config{Members: 1, InClear: true,
-				Change: func(_ string, cfg *grid.Config) { cfg.GossipKey = c.key }})
+				Change: func(_ string, cfg *grid.Config) { cfg.Security.GossipKey = c.key }})
 			if _, answer := request(t, g, "operator", http.MethodPost, "m1:7948", wire.PathKeyring,
 				c.body); !strings.Contains(answer, c.want) {
 				t.Errorf("%s: %s, want %q", c.body, answer, c.want)

@@ -221,8 +221,8 @@ func TestShortPauseRemovesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 4, Change: debugging(func(_ string, c *grid.Config) {
 			c.FirstLife, c.Gossip = true, grid.GossipPace{Interval: time.Second, Timeout: 300 * time.Millisecond, Cycles: 6}
-			if c.Security == nil {
-				c.GossipKey = []byte(strings.Repeat("k", 32))
+			if c.Security.Insecure {
+				c.Security.GossipKey = []byte(strings.Repeat("k", 32))
 			}
 		})})
 		others := []string{"m1", "m3", "m4"}

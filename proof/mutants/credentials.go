@@ -24,7 +24,7 @@ var credentialMutants = []mutant{
 	{"authority", "a rotation ends with certificates of the earlier authority", "internal/authority/rotate.go", "cert.CheckSignatureFrom(d.authority.cert) != nil {", "cert.CheckSignatureFrom(d.authority.cert) != nil && cert == nil {", authorityTests},
 	{"authority", "a new key of the gossip encrypts before members have it", "internal/authority/gossipkeys.go", "f.write(d, f.keys[0], nextMark, strings.TrimSpace(string(newGossipKey())))", "f.write(d, strings.TrimSpace(string(newGossipKey())), earlierMark, f.keys[0])", authorityTests},
 	{"authority", "tokens of the earlier key end immediately", "internal/authority/rotate.go", "both := append(public, earlier...)", "both := append(public, earlier[:0]...)", authorityTests},
-	{"agent", "an agent beyond loopback without certificates", "cmd/snowgrid/securitycheck.go", "case cfg.Security == nil:", "case false:", secureTests},
+	{"agent", "an agent beyond loopback without certificates", "cmd/snowgrid/securitycheck.go", "case !f.isSet():", "case false:", secureTests},
 	{"agent", "an agent beyond loopback without a gossip key", "cmd/snowgrid/securitycheck.go", "case !f.hasGossipKeys(cfg.Security):", "case false:", secureTests},
 	{"agent", "an agent does not know the memory of its container", "cmd/snowgrid/agent.go", "	limitMemory(ctx, logger, memlimit.FromCgroup)\n", "	_ = memlimit.FromCgroup\n", []string{"./cmd/snowgrid", "-run", "TestAgentInACgroup"}},
 	{"agent", "an expired certificate passes config check", "cmd/snowgrid/securitycheck.go", "!ends.IsZero() && ends.Before(now)", "false", secureTests},

@@ -98,10 +98,7 @@ func startMembers(t *testing.T, network *gridtest.Network, secured string) (addr
 		cfg := grid.Config{
 			GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948", Join: []string{"m1:7946", "m2:7946"},
 			Expect: len(names), Backups: 1, FirstLife: true, Window: *window, Network: network.Host(name),
-			Insecure: secured == "",
-		}
-		if secured != "" {
-			cfg.Security = &security.Config{Dir: secured}
+			Security: &security.Config{Dir: secured, Insecure: secured == ""},
 		}
 		addrs = append(addrs, name+":7948")
 		all.Go(func() {

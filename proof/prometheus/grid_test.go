@@ -84,7 +84,7 @@ func startGrid(t *testing.T) (exporters []exporter, work func()) {
 		starting.Go(func() {
 			m, err := grid.Start(ctx, grid.Config{
 				Expect: 3, Join: gossip, GossipAddr: gossip[i], RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0", DataDir: dir,
-				TLS: conf, Anchor: anchor, Window: 3 * time.Second,
+				Security: &security.Config{TLS: conf}, Anchor: anchor, Window: 3 * time.Second,
 			})
 			if err != nil {
 				t.Errorf("member %d: %v", i, err)

@@ -44,10 +44,7 @@ func run() error {
 		GossipAddr: *host + ":7946", RaftAddr: *host + ":7947", APIAddr: *host + ":7948",
 		Join: strings.Split(*join, ","), Expect: *expect, DataDir: *dir,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Clock:  shiftedClock(*shift), Insecure: *credentials == "",
-	}
-	if *credentials != "" {
-		cfg.Security = &security.Config{Dir: *credentials}
+		Clock:  shiftedClock(*shift), Security: &security.Config{Dir: *credentials, Insecure: *credentials == ""},
 	}
 	member, err := grid.Start(ctx, cfg)
 	if err != nil {
