@@ -83,5 +83,7 @@ func TestSlowKnown(t *testing.T) {
 		known(1)
 		time.Sleep(1200 * time.Millisecond)
 		known(2)
+		took.Store(0)
+		time.Sleep(600 * time.Millisecond) // no call that is slow runs when the bubble ends
 	})
 }

@@ -17,8 +17,12 @@ const handshakeTimeout = upgradeTimeout
 
 // isCut reports whether a connection ended in the middle of a call, or right after it was opened.
 func isCut(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
-		strings.HasSuffix(err.Error(), notEstablished)
+	for _, cut := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, cut) {
+			return true
+		}
+	}
+	return strings.HasSuffix(err.Error(), notEstablished)
 }
 
 // explainCut adds the likely cause and its remedy to the error of a connection in clear text that
