@@ -104,7 +104,7 @@ func dialOwn(ctx context.Context, cfg grid.Config, clock *handles.Clock) (c *cli
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err = client.Dial(ctx, client.Config{Addrs: []string{member.Addrs().API}}.With(calls.Parts{Clock: clock}))
+	c, err = client.Dial(ctx, calls.With(client.Config{Addrs: []string{member.Addrs().API}}, calls.Parts{Clock: clock}))
 	if err != nil {
 		return nil, nil, errors.Join(err, member.Close())
 	}

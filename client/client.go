@@ -70,11 +70,12 @@ type Config struct {
 	parts calls.Parts
 }
 
-// With returns the configuration with parts of other packages of this module: members and
-// package gridtest replace the transport, the clock and the identity of their clients.
-func (c Config) With(p calls.Parts) Config {
-	c.parts = p
-	return c
+// init lets members and package gridtest replace parts of a client.
+func init() {
+	calls.Configurable(func(c Config, p calls.Parts) Config {
+		c.parts = p
+		return c
+	})
 }
 
 // Client is a process's connection to a grid. All methods may be called from any

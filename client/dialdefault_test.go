@@ -24,10 +24,10 @@ func TestDialWithoutLoggerIsNotSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		_, err := client.Dial(ctx, client.Config{
+		_, err := client.Dial(ctx, calls.With(client.Config{
 			Addrs: []string{"a:7948"},
 			Dial:  func(context.Context, string) (net.Conn, error) { return nil, errors.New("no route") },
-		}.With(calls.Parts{Clock: handles.NewExactClock()}))
+		}, calls.Parts{Clock: handles.NewExactClock()}))
 		if err == nil {
 			t.Error("a client of no member")
 		}

@@ -91,9 +91,9 @@ func TestAttackAnsweringAsAMember(t *testing.T) {
 		go func() { served <- server.ServeTLS(ln, "", "") }()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		c, err := client.Dial(ctx, client.Config{
+		c, err := client.Dial(ctx, calls.With(client.Config{
 			Addrs: []string{"evil:7948"}, Dial: b.g.Network.Host("web").Dial, Security: b.g.Credentials(security.Holder, victimName),
-		}.With(calls.Parts{Clock: handles.NewExactClock()}))
+		}, calls.Parts{Clock: handles.NewExactClock()}))
 		if err == nil {
 			_ = c.Close()
 			t.Error("a holder was taken for a member")

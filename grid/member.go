@@ -370,11 +370,11 @@ func (m *Member) Addrs() Addrs {
 
 // newClient returns a client that speaks to this member by function calls.
 func (m *Member) newClient(ctx context.Context, process *registrar.Process) (*client.Client, error) {
-	return client.Dial(ctx, client.Config{
+	return client.Dial(ctx, calls.With(client.Config{
 		Addrs:  []string{m.addrs.API},
 		Logger: m.log,
 		Labels: map[string]string{"member": m.cfg.MemberName},
-	}.With(calls.Parts{
+	}, calls.Parts{
 		Transport: m.api.Local(m.addrs.API, m.http),
 		Clock:     m.holds,
 		Process:   process,

@@ -212,7 +212,8 @@ func (g *Grid) Client(host string) *client.Client {
 // after two minutes. It ends with the test.
 func (g *Grid) TryClient(host string, conf *security.Config) (*client.Client, error) {
 	g.tb.Helper()
-	cfg := client.Config{Dial: g.Network.Host(host).Dial, Security: conf}.With(calls.Parts{Clock: handles.NewExactClock()})
+	cfg := calls.With(client.Config{Dial: g.Network.Host(host).Dial, Security: conf},
+		calls.Parts{Clock: handles.NewExactClock()})
 	for _, name := range g.Running() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")
 	}

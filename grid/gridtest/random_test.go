@@ -138,7 +138,7 @@ func elsewhere(member string) string { return member + "-b" }
 // dial puts a client on a host, which keeps taking IDs until it is closed, if
 // a member answers it.
 func (s *storm) dial(host string) {
-	cfg := client.Config{Dial: s.g.Network.Host(host).Dial, Security: s.g.Credentials(security.Admin)}.With(calls.Parts{Clock: handles.NewExactClock()})
+	cfg := calls.With(client.Config{Dial: s.g.Network.Host(host).Dial, Security: s.g.Credentials(security.Admin)}, calls.Parts{Clock: handles.NewExactClock()})
 	for _, name := range s.allNames() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948", elsewhere(name)+":7948")
 	}

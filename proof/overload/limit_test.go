@@ -140,7 +140,7 @@ func firstIDs(t *testing.T, addrs []string, secured string, step, n int) (took [
 	defer cancel()
 	http := calls.NewHTTP(calls.TCP, u.credentials(0))
 	defer http.Close()
-	c, err := client.Dial(ctx, client.Config{Addrs: addrs}.With(calls.Parts{Transport: http}))
+	c, err := client.Dial(ctx, calls.With(client.Config{Addrs: addrs}, calls.Parts{Transport: http}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func (u *users) add(t *testing.T, n int, addrs []string, dial func(i int) dialer
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				http := calls.NewHTTP(u.counted(dial(i)), u.credentials(i))
-				c, err := client.Dial(ctx, client.Config{Addrs: addrs}.With(calls.Parts{Transport: userCalls{http, u}}))
+				c, err := client.Dial(ctx, calls.With(client.Config{Addrs: addrs}, calls.Parts{Transport: userCalls{http, u}}))
 				if err != nil {
 					t.Error(err)
 					cancel()
