@@ -3,7 +3,7 @@ package main
 var (
 	shutdownTests      = []string{"./grid", "-run", "TestShutdown$/^(follower|without_a_majority|removed_by_an_operator)", "-long"}
 	clientLeaveTests   = []string{"./client", "./client/store", "-run", "TestLeaveEnds"}
-	storeCallbackTests = []string{"./client/store", "-run", "TestBlockedFunctions", "-timeout", "60s"}
+	storeCallbackTests = []string{"./client/store", "-run", "TestBlockedFunctions"}
 )
 
 var raftRequestTests = []string{"./grid/internal/raftlog", "-run", "TestRequest|PassingTheLead"}
