@@ -59,7 +59,6 @@ var proseAbove = []proseRates{
 	{"grid/internal/formation strings", rates{"those-that": 0.83, "of": 37.1}},
 	{"grid/internal/host", rates{"of": 25.1}},
 	{"internal/leader/anchor", rates{"is-how": 3.09, "human": 9.3, "those-that": 3.09, "of": 37.8}},
-	{"internal/roster", rates{"is-how": 1.20, "human": 4.29, "those-that": 3.60, "of": 33.47}},
 	{"internal/roster strings", rates{"those-that": 0.75, "of": 43.55}},
 	{"internal/roster/plan", rates{"is-how": 0.99, "human": 6.38, "those-that": 3.52, "of": 27.62}},
 	{"internal/wire", rates{"of": 37.3}},

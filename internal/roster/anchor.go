@@ -9,12 +9,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// An anchored grid keeps a limit of its ceiling in a record of a store outside the grid
-// (package internal/leader/anchor). Each take of that record has a claim, and the roster rises no
-// further than the limit of the record under the roster's claim (A2).
+// An anchored grid stores a limit for its ceiling in a record outside the grid (package
+// internal/leader/anchor). Each take of the record draws a new claim. The ceiling rises at most to
+// the limit that the record has under the roster's claim (A2).
 
-// Claim names one take of the record of an anchored grid: 128 random bits as 32 lower-case
-// hex digits, "" for no anchor.
+// Claim identifies one take of an anchored grid's record: 128 random bits as 32 lower-case hex
+// digits, "" for no anchor.
 type Claim string
 
 const claimDigits = 32
@@ -27,9 +27,9 @@ func (c Claim) Check() error {
 	return fmt.Errorf("%w: claim %.40q is not %d lower-case hex digits", ErrInvalid, string(c), claimDigits)
 }
 
-// Of returns the ID by which messages name a grid under this claim: that of the grid if
-// there is none, else another one for each claim. Two grids that were started from copies
-// of one another's data have one grid ID, and versions that cannot be compared (A9).
+// Of returns the ID that messages use for a grid under this claim. Without a claim it is the grid's
+// ID; each claim gives another ID. Two grids that were started from copies of the same data share a
+// grid ID, but their versions cannot be compared (A9).
 func (c Claim) Of(g GridID) GridID {
 	bits, err := hex.DecodeString(string(c))
 	if err != nil || len(bits) != len(g) {
@@ -41,26 +41,26 @@ func (c Claim) Of(g GridID) GridID {
 	return g
 }
 
-// Identity returns the ID by which messages name the grid: answers, grants and what
-// holders show carry it.
+// Identity returns the ID that messages use for the grid. Replies, grants and holders' claims carry
+// it.
 func (r *Roster) Identity() GridID { return r.Claim.Of(r.Grid) }
 
-// Refuses reports whether a member takes no message of a roster of another claim: not if it is
-// registered under its own (A9). A new member holds nothing, and catches up under the
-// claim that its grid has by now; so does a member of a roster from before the first claim.
+// Refuses reports whether a member rejects messages with a roster under another claim. It does if
+// it is registered under its own claim (A9). A new member has no state and catches up under the
+// grid's current claim, and so does a member with a roster from before the first claim.
 func (r *Roster) Refuses(self Incarnation, of Claim) bool {
 	_, registered := r.Member(self)
 	return registered && r.Claim != "" && of != r.Claim
 }
 
-// Reset begins the time of a new claim, by a leader that has taken the record (A5): every
-// partition is lost and has no owner, with a floor above everything that was granted
-// under any claim before. The disks that are named stay named.
+// Reset starts a new claim; a leader that has taken the record proposes it (A5). Every partition is
+// lost and has no owner, and its floor is above everything granted under any earlier claim. Named
+// disks stay named.
 type Reset struct {
 	Claim Claim `json:"claim"`
-	// Found is the limit in the very revision of the record that the take replaced.
+	// Found is the limit in exactly the revision that the take replaced.
 	Found clustertime.Tick `json:"found_ms"`
-	// Leader is the member that took the record. It is registered (R8).
+	// Leader is the member that took the record. The reset registers it (R8).
 	Leader Member `json:"leader"`
 }
 
@@ -97,8 +97,8 @@ func (r *Roster) reset(c Reset) (*Roster, error) {
 	return &next, nil
 }
 
-// granted is above everything that was granted so far: the ceiling, or, right after an
-// orderly stop, where grants really ended (S1).
+// granted returns an upper bound on everything granted so far: the ceiling, or, right after an
+// orderly stop, the actual end of grants (S1).
 func (r *Roster) granted() clustertime.Tick {
 	if r.Stopped > 0 {
 		return r.Stopped
@@ -106,9 +106,9 @@ func (r *Roster) granted() clustertime.Tick {
 	return r.Ceiling
 }
 
-// checkClaim refuses a command of another claim (A2, A9), and, after an orderly stop of an
-// anchored grid, everything but a reset: the record may say by then that nothing more is
-// granted (A8).
+// checkClaim refuses a command under another claim (A2, A9). After an orderly stop of an anchored
+// grid it refuses everything except a reset: by then the record may declare that grants have ended
+// (A8).
 func (r *Roster) checkClaim(c Command) error {
 	switch {
 	case c.Claim != r.Claim:
@@ -121,8 +121,8 @@ func (r *Roster) checkClaim(c Command) error {
 	return nil
 }
 
-// raised returns the ceiling after a raise: the window ahead of its time, and in an
-// anchored grid no further than its limit (A2).
+// raised returns the ceiling after a raise: one window ahead of the raise's time, but in an
+// anchored grid at most the limit (A2).
 func (r *Roster) raised(t Raise) clustertime.Tick {
 	ceiling := t.Time.Add(r.Settings.Window)
 	if r.Claim != "" {
@@ -131,8 +131,8 @@ func (r *Roster) raised(t Raise) clustertime.Tick {
 	return max(r.Ceiling, ceiling)
 }
 
-// checkLimit refuses a limit without an anchor, and grants of an earlier grid beyond it
-// with one.
+// checkLimit refuses a limit in a grid without an anchor. With an anchor it refuses grants of an
+// earlier grid beyond the limit.
 func (r *Roster) checkLimit(limit, granted clustertime.Tick) error {
 	switch {
 	case limit < 0 || limit > clustertime.Latest:
@@ -145,8 +145,8 @@ func (r *Roster) checkLimit(limit, granted clustertime.Tick) error {
 	return nil
 }
 
-// raiseUnowned raises the floors of partitions without an owner: nothing is granted in
-// them below, so they need no loss.
+// raiseUnowned raises the floors of partitions without an owner. They need no loss, because nothing
+// has been granted in them.
 func (r *Roster) raiseUnowned(granted clustertime.Tick) {
 	unowned := func(p Partition) bool { return p.Owner == "" && p.LostTerm > 0 && p.Floor < granted }
 	if !slices.ContainsFunc(r.Partitions, unowned) {

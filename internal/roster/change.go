@@ -7,119 +7,113 @@ import (
 	"github.com/snowgrid/snowgrid/internal/pattern"
 )
 
-// Change is one step of the roster from a version to the next. All its parts
-// take effect together. A partition is in at most one of Lose, Take, Add, Admit
-// and Drop.
+// Change moves the roster from one version to the next. All its parts take effect together. A
+// partition is in at most one list among Lose, Take, Add, Admit and Drop.
 type Change struct {
-	// Join are new members. A new incarnation of a known member takes the older
-	// one out of everything (R8). One that is a member already, with the same
-	// record, is left as it is.
+	// Join lists new members. A new incarnation of a known member replaces the older one everywhere
+	// (R8). An existing member with the same record is unchanged.
 	Join []Member `json:"join,omitempty"`
-	// Remove are members that are dead or leave. They also leave the in-sync
-	// sets, where term and floor stay (R4).
+	// Remove lists members that are dead or leave. They also leave the in-sync sets; terms and
+	// floors stay (R4).
 	Remove []Incarnation `json:"remove,omitempty"`
-	// Lose names new owners of partitions without a replica that can continue:
-	// those without an earlier owner, and those whose replicas are gone (R3).
+	// Lose assigns new owners to partitions without a replica that can continue: they have had no
+	// owner, or their replicas are gone (R3).
 	Lose []Loss `json:"lose,omitempty"`
-	// Take makes an in-sync replica the owner (R2). The others stay in sync.
+	// Take makes an in-sync replica the owner (R2). The other replicas stay in sync.
 	Take []Replica `json:"take,omitempty"`
-	// Add begins to make a member a replica: the owner needs it in every
-	// acknowledgement from now on (R5).
+	// Add starts a join: from now on the owner needs the joining member in every acknowledgement
+	// (R5).
 	Add []Replica `json:"add,omitempty"`
-	// Admit puts a joining replica into the in-sync set, because the owner, at
-	// exactly the version this change is computed from, said that it holds the
-	// table (R5).
+	// Admit moves a joining replica into the in-sync set. The owner has reported, at exactly the
+	// version this change is computed from, that the replica holds the table (R5).
 	Admit []Replica `json:"admit,omitempty"`
-	// Drop takes a replica that is not the owner out of the in-sync set (R4), or
-	// gives a join up.
+	// Drop removes a replica other than the owner from the in-sync set (R4), or cancels a join.
 	Drop []Replica `json:"drop,omitempty"`
-	// Persist are partitions of which every durable in-sync replica has the table on
-	// disk, as their owner said at exactly the version this change is computed from:
-	// the disks of those replicas become the partition's (D4).
+	// Persist lists partitions with a table on the disk of every durable in-sync replica. The owner
+	// reported it at exactly the version this change is computed from. The change names those disks
+	// for the partition (D4).
 	Persist []PartitionID `json:"persist,omitempty"`
-	// Strike are dead members. Where this change ends their being in sync, their disks
-	// are named no longer, if an in-sync replica's disk is (D3). Leaders do not use it: see
-	// DESIGN.md, "Why leaders strike no disks".
+	// Strike lists dead members. Where this change removes them from an in-sync set, their disks
+	// are no longer named, if an in-sync replica's disk stays named (D3). Leaders do not use it:
+	// see DESIGN.md, "Why leaders strike no disks".
 	Strike []MemberID `json:"strike,omitempty"`
-	// Forget are members whose disks are given up for good, also where no other disk
-	// is named. They may not be members of the grid (D10).
+	// Forget lists members with disks that are given up permanently, even if no other disk is
+	// named. They must not be in the grid (D10).
 	Forget []MemberID `json:"forget,omitempty"`
-	// Keepers are the voters of a grid without data directories, if they are others than
-	// before.
+	// Keepers replaces the voters of a grid without data directories; empty leaves them.
 	Keepers []Incarnation `json:"keepers,omitempty"`
-	// Settle are members that have every replica they are meant to have in sync.
+	// Settle lists members that now have all their replicas in sync.
 	Settle []Incarnation `json:"settle,omitempty"`
-	// Doubt are members that do not answer: they are settled no longer.
+	// Doubt lists members that do not reply; they are no longer settled.
 	Doubt []Incarnation `json:"doubt,omitempty"`
 	// Window is the new window in milliseconds, larger than before; 0 leaves it.
 	Window clustertime.Span `json:"window_ms,omitempty"`
-	// Backups is the new number of backups, another than before: 0 to MaxBackups; nil
-	// leaves it. The leader then adds or drops replicas, as after a join.
+	// Backups is the new number of backups, 0 to MaxBackups; it must differ from the current
+	// number, and nil leaves it. The leader then adds or drops replicas, as after a join.
 	Backups *int `json:"backups,omitempty"`
-	// Voters is the new number of voters, another than before: 1, 3, 5 or 7; 0 leaves it.
+	// Voters is the new number of voters: 1, 3, 5 or 7. It must differ from the current number; 0
+	// leaves it.
 	Voters int `json:"voters,omitempty"`
-	// Expect is the new number of members that are meant to run, another than before: 1 to
-	// MaxExpect; 0 leaves it.
+	// Expect is the new number of expected members, 1 to MaxExpect. It must differ from the current
+	// number; 0 leaves it.
 	Expect int `json:"expect,omitempty"`
-	// Quotas are added rows, or replace the rows with their patterns; DropQuotas are the
-	// patterns of removed rows.
+	// Quotas lists rows to add, or to replace by pattern; DropQuotas lists the patterns of rows to
+	// remove.
 	Quotas     []Quota           `json:"quotas,omitempty"`
 	DropQuotas []pattern.Pattern `json:"drop_quotas,omitempty"`
-	// Zones are the zones of members that joined without them, or with others.
+	// Zones sets the zones of members that joined without one, or with another one.
 	Zones []Zoning `json:"zones,omitempty"`
-	// Granted is the end of grants of an earlier grid that a holder still has. The
-	// ceiling rises there before floors are taken from it, so that partitions lost
-	// in the same change start above those grants (S2); 0 leaves it.
+	// Granted is the end of grants of an earlier grid that a holder still has. The ceiling rises to
+	// it before floors are computed, so that partitions lost in the same change start above those
+	// grants (S2); 0 leaves it.
 	Granted clustertime.Tick `json:"granted_ms,omitempty"`
-	// Limit is the limit that the leader has seen in the record of an anchored grid under the
-	// roster's claim, at least Granted (A2); 0 without an anchor.
+	// Limit is the limit in an anchored grid's record under the roster's claim, as read by the
+	// leader. It is at least Granted (A2); 0 without an anchor.
 	Limit clustertime.Tick `json:"limit_ms,omitempty"`
-	// Stop is the first tick that was not granted, stated by the last member of a
-	// durable or anchored grid at a clean stop (S1); 0 states nothing.
+	// Stop is the first tick that was not granted. The last member of a durable or anchored grid
+	// sets it at a clean stop (S1); 0 leaves it unset.
 	Stop clustertime.Tick `json:"stop_ms,omitempty"`
-	// Protocol is the roster's protocol from this change on, because every member has it;
-	// 0 leaves it. A lower one is refused while something that needs the higher is in use.
+	// Protocol is the roster's protocol from this change on; every member supports it. 0 leaves it.
+	// A lower protocol is refused while the roster uses a part that needs the higher one.
 	Protocol Protocol `json:"protocol,omitempty"`
 	Upcoming
 }
 
-// Replica names one member's copy of one partition.
+// Replica identifies one member's copy of one partition.
 type Replica struct {
 	Partition PartitionID `json:"partition"`
 	Member    Incarnation `json:"member"`
 }
 
-// Loss gives a partition to an owner that starts it afresh: the new version is
-// its term and the term of its last loss, its floor is the ceiling at this
-// place of the log. The owner and those with it are in sync from the start: they
-// all hold nothing (R3).
+// Loss gives a partition to an owner that starts it empty. The new version becomes the partition's
+// term and its term of last loss; the floor is the ceiling at this log entry. The owner and the
+// other members in InSync start in sync, because all of their tables are empty (R3).
 type Loss struct {
 	Partition PartitionID   `json:"partition"`
 	Owner     Incarnation   `json:"owner"`
 	With      []Incarnation `json:"with,omitempty"`
 }
 
-// IsEmpty reports whether the change changes nothing.
+// IsEmpty reports whether the change has no effect.
 func (c Change) IsEmpty() bool {
 	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Settle) == 0 && len(c.Doubt) == 0 &&
 		len(c.Keepers) == 0 &&
 		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Backups == nil && c.Voters == 0 && c.Expect == 0 && len(c.Quotas)+len(c.DropQuotas) == 0 && len(c.Zones) == 0 && c.Granted == 0 && c.Stop == 0 && c.Protocol == 0 && c.Upcoming == (Upcoming{})
 }
 
-// isStop reports whether the change states an orderly stop and nothing else.
+// isStop reports whether the change is an orderly stop and nothing else.
 func (c Change) isStop() bool {
 	stop := c.Stop
 	c.Stop = 0
 	return stop > 0 && c.IsEmpty()
 }
 
-// moves counts the moves of named partitions in the change.
+// moves returns the number of partition moves in the change.
 func (c Change) moves() int {
 	return len(c.Lose) + len(c.Take) + len(c.Add) + len(c.Admit) + len(c.Drop)
 }
 
-// change applies a change in independent parts: who is a member, who has which
-// partition, and the window.
+// change applies a change in independent parts: members, partitions and settings.
 func (r *Roster) change(c Change) (*Roster, error) {
 	if err := r.checkChange(c); err != nil {
 		return nil, err
@@ -171,7 +165,7 @@ func (r *Roster) change(c Change) (*Roster, error) {
 	return &next, nil
 }
 
-// checkChange looks at what needs no look at members and partitions.
+// checkChange checks the parts that do not depend on members or partitions.
 func (r *Roster) checkChange(c Change) error {
 	switch {
 	case c.IsEmpty():
@@ -206,13 +200,12 @@ func (r *Roster) checkChange(c Change) error {
 	return r.checkForget(c.Forget)
 }
 
-// lossFloor is the floor of a loss: the ceiling, or, right after an orderly stop,
-// where grants really ended (S1).
+// lossFloor returns the floor after a loss: the ceiling, or, right after an orderly stop, the
+// actual end of grants (S1).
 func (r *Roster) lossFloor(c Change) clustertime.Tick { return max(r.granted(), c.Granted) }
 
-// leaving checks the joining and the removed members, and returns all that are not
-// members after the change: the removed and the older incarnations of those who
-// join (R8).
+// leaving checks the joining and the removed members. It returns every incarnation that is not a
+// member after the change: the removed ones, and older incarnations of joining members (R8).
 func (r *Roster) leaving(c Change) (map[Incarnation]bool, error) {
 	out := make(map[Incarnation]bool)
 	for _, i := range c.Remove {
@@ -255,8 +248,8 @@ func (r *Roster) checkJoin(m Member, joining map[MemberID]Incarnation, removed m
 	return nil
 }
 
-// membersAfter gives the sorted members without those that are out and with
-// those that join; the same slice if these are the same.
+// membersAfter returns the members, sorted, without out and with join. If nothing changes it
+// returns the same slice.
 func membersAfter(members, join []Member, out map[Incarnation]bool) []Member {
 	isOut := func(m Member) bool { return out[m.Incarnation] }
 	isKnown := func(m Member) bool {
@@ -272,8 +265,8 @@ func membersAfter(members, join []Member, out map[Incarnation]bool) []Member {
 	return after
 }
 
-// unsettledAfter gives, sorted, the members whose replicas are not in sync: those
-// that were so and those that join or are in doubt, less the settled and the gone.
+// unsettledAfter returns, sorted, the members with replicas that are not in sync: the previously
+// unsettled, the joining and the doubted, without the settled and the removed.
 func (r *Roster) unsettledAfter(c Change, members []Member) ([]Incarnation, error) {
 	unsettled := slices.Clone(r.Unsettled)
 	for _, m := range c.Join {

@@ -9,9 +9,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// Check reports, as an [ErrInvalid], a roster that no sequence of commands can give. Every
-// member checks a roster that it reads, and [Roster.Apply] what a command has changed, so
-// no command leads to a roster that a member cannot read.
+// Check returns an [ErrInvalid] for a roster that no sequence of commands produces. Every member
+// checks a roster that it reads. [Roster.Apply] checks the parts that a command has changed, so no
+// command leads to a roster that a member rejects.
 func (r *Roster) Check() error { return r.checkSince(&Roster{}) }
 
 // checkSince checks r, except for the parts that it shares with an earlier roster.
@@ -69,12 +69,12 @@ func (r *Roster) checkSince(before *Roster) error {
 	return nil
 }
 
-// isShared reports whether two slices are one.
+// isShared reports whether two slices have the same backing array and length.
 func isShared[T any](a, b []T) bool {
 	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
 }
 
-// checkNumbers checks the parts of a roster that are no lists.
+// checkNumbers checks the scalar parts of a roster.
 func (r *Roster) checkNumbers() error {
 	switch {
 	case r.Grid.IsZero():
@@ -102,7 +102,7 @@ func (r *Roster) checkNumbers() error {
 	return r.Settings.Check()
 }
 
-// maxVersion is far below the greatest number, so that versions cannot begin again.
+// maxVersion is far below the type's maximum, so that versions cannot wrap around.
 const maxVersion = 1 << 62
 
 // checkUnformed requires the zero roster.
@@ -119,7 +119,7 @@ func checkMembers(members []Member) error {
 		if err := m.Check(); err != nil {
 			return err
 		}
-		// Incarnations begin with the member ID, so two of one member are neighbours.
+		// Incarnations begin with the member ID, so two incarnations of a member are adjacent.
 		if i > 0 && cmp.Compare(members[i-1].Incarnation.Member(), m.Incarnation.Member()) >= 0 {
 			return invalidf("member %s is out of order or there twice", m.Incarnation)
 		}

@@ -2,9 +2,9 @@ package roster
 
 import "github.com/snowgrid/snowgrid/internal/visible"
 
-// CheckNew reports, as an [ErrInvalid], a step with a text that makes two entries look equal when
+// CheckNew returns an [ErrInvalid] for a step with a text that makes two entries look equal when
 // printed: a new set's name, or a process's new address. The leader checks it before it proposes
-// the step. [Roster.Apply] reads texts that earlier releases accepted, and an import restores the
+// the step. [Roster.Apply] accepts texts that earlier releases accepted, and an import restores the
 // grid's former texts.
 func (c Identity) CheckNew(r *Roster) error {
 	set, found := r.Set(c.Cluster, c.Name)

@@ -6,11 +6,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// Command is one entry of the roster's log. Exactly one of Form, Raise, Change, Reset and
-// Identity is set. A leader computes it from one version of the roster, and it
-// counts only while that is still the version: conditions in an older roster need not
-// hold in this one. Only an identity is of no version, and From is 0 in it. The claim is
-// that of the roster that the command was computed from.
+// Command is one entry in the roster's log. Exactly one part is set: Form, Raise, Change, Reset or
+// Identity. A leader computes it from one roster version, and it applies only at that version:
+// conditions that held in an older roster need not hold in this one. An Identity is independent of
+// the version and has From 0. Claim is the claim of the roster that the command was computed from.
 type Command struct {
 	From     Version   `json:"from"`
 	Claim    Claim     `json:"claim,omitempty"`
@@ -21,48 +20,47 @@ type Command struct {
 	Identity *Identity `json:"identity,omitempty"`
 }
 
-// Form makes a grid of the unformed roster. It has no members yet and its
-// partitions have no owners.
+// Form makes a grid from the unformed roster. The new grid has no members, and its partitions have
+// no owners.
 type Form struct {
 	Grid     GridID           `json:"grid"`
 	Settings Settings         `json:"settings"`
-	Ceiling  clustertime.Tick `json:"ceiling_ms"` // where the ceiling, and so the first floors, begin
-	// Version is where the versions of a grid begin that was recovered from another
-	// one's data, above all of that one's; 0 is the first.
+	Ceiling  clustertime.Tick `json:"ceiling_ms"` // the initial ceiling, and so the first floors
+	// Version is the first version of a recovered grid, above every version of the old grid; 0
+	// means the default.
 	Version Version `json:"version,omitempty"`
-	// Disks are, for each partition of a grid that was recovered, the members whose
-	// disks have its definitions; empty in a new grid.
+	// Disks lists, for each partition of a recovered grid, the members that have its definitions on
+	// disk; empty in a new grid.
 	Disks [][]MemberID `json:"disks,omitempty"`
-	// Durable says that every member that forms the grid keeps its log on disk, so that
-	// the grid knows its own grants, and only holders of an earlier grid can have others.
+	// Durable reports that every member that forms the grid keeps its log on disk. The log then
+	// covers the grid's own grants, and only holders of an earlier grid can have other grants.
 	Durable bool `json:"durable,omitempty"`
-	// Anchored says that Ceiling rests on the grid's anchor: nothing but a reset is
-	// accepted before the anchor is taken.
+	// Anchored reports that Ceiling depends on the grid's anchor: until the anchor is taken, only a
+	// reset is accepted.
 	Anchored bool `json:"anchored,omitempty"`
-	// Sets are those of the grid from whose data this one is recovered.
+	// Sets lists the sets of the grid from whose data this one is recovered.
 	Sets []Set `json:"sets,omitempty"`
-	// Dropped are those sets of it that were dropped.
+	// Dropped lists the dropped sets of that grid.
 	Dropped []DroppedSet `json:"dropped,omitempty"`
-	// Quotas are likewise.
+	// Quotas lists the quotas of that grid.
 	Quotas []Quota `json:"quotas,omitempty"`
 	// Recovered records the recovery that forms the grid, nil for none.
 	Recovered *Recovery `json:"recovered,omitempty"`
 }
 
-// Raise tells the cluster time and moves the ceiling to the window ahead of it
-// (R1). Neither ever moves back. Like [Identity] it keeps the version, so it disturbs
-// no pending command.
+// Raise advances the cluster time and moves the ceiling to one window ahead of it (R1). Neither
+// ever decreases. Like [Identity], a raise keeps the version, so it does not invalidate pending
+// commands.
 type Raise struct {
 	Time clustertime.Tick `json:"time_ms"`
-	// Limit is the limit that the leader has seen in the record of an anchored grid under the
-	// roster's claim (A1): the ceiling rises no further. 0 without an anchor.
+	// Limit is the limit in an anchored grid's record under the roster's claim, as read by the
+	// leader (A1): the ceiling rises no further. 0 without an anchor.
 	Limit clustertime.Tick `json:"limit_ms,omitempty"`
 }
 
-// Apply gives the roster after a command. A command that is refused changes
-// nothing: Apply then returns r itself, with an error that is [ErrStale] if the
-// command was computed from another version, and [ErrRefused] with the reason
-// otherwise.
+// Apply returns the roster after a command. For a refused command it returns r itself and an error:
+// [ErrStale] if the command was computed from another version, otherwise [ErrRefused] with the
+// reason.
 func (r *Roster) Apply(c Command) (*Roster, error) {
 	next, err := r.apply(c)
 	if err != nil {
@@ -106,7 +104,7 @@ func (r *Roster) apply(c Command) (*Roster, error) {
 	return r.change(*c.Change)
 }
 
-// Parts counts the parts of the command. One without a part, or with two, is refused.
+// Parts returns the number of parts that are set; a valid command has one.
 func (c Command) Parts() int {
 	n := 0
 	for _, set := range [...]bool{c.Form != nil, c.Raise != nil, c.Change != nil, c.Reset != nil, c.Identity != nil} {

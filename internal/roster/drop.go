@@ -8,11 +8,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/hash"
 )
 
-// MaxDropped bounds the sets that a grid remembers after they were dropped.
+// MaxDropped is the maximum number of dropped sets that a grid records.
 const MaxDropped = 4096
 
-// DroppedSet is what remains of a dropped set: the number at which a set with its name continues,
-// so that no number is given twice (N2). Sets with one hash share it, which only costs numbers.
+// DroppedSet records the next number of a dropped set. A new set with the same name continues
+// there, so that no number is given twice (N2). Sets with equal hashes share one record, which only
+// skips numbers.
 type DroppedSet struct {
 	Set     uint64 `json:"set"` // hash of its names
 	Next    uint64 `json:"next"`
@@ -36,7 +37,7 @@ func (r *Roster) NextNumber(cluster, name string) uint64 {
 	return r.newSet(cluster, name).Next
 }
 
-// dropSet removes a set without numbers. A set that was dropped before stays so.
+// dropSet removes a set without numbers. Dropping a dropped set again has no effect.
 func (r *Roster) dropSet(cluster, name string) (*Roster, error) {
 	at, found := searchSet(r.Sets, cluster, name)
 	_, dropped := searchDropped(r.Dropped, hashOf(cluster, name))

@@ -6,8 +6,8 @@ import (
 )
 
 var (
-	// ErrStale means that a command was computed from a roster that has been
-	// replaced since. Compute it again from the newest one.
+	// ErrStale means that a command was computed from a roster that has been replaced since.
+	// Compute it again from the newest one.
 	ErrStale = errors.New("roster: command is from another roster version")
 
 	// ErrRefused means that a command breaks a rule of the roster. The message names the rule;
@@ -35,10 +35,10 @@ var (
 	// imports the number again, or removes the file.
 	ErrNotRegistered = errors.New("roster: the number is not registered")
 
-	// ErrUnknownSet means that no process ever applied for a number in the set.
+	// ErrUnknownSet means that no process has ever applied for a number in the set.
 	ErrUnknownSet = errors.New("roster: unknown set")
 
-	// ErrCleanUnknownSet is [ErrUnknownSet] as the answer to a clean.
+	// ErrCleanUnknownSet is the [ErrUnknownSet] reply to a clean.
 	ErrCleanUnknownSet = fmt.Errorf("%w, so nothing is removed", ErrUnknownSet)
 
 	// ErrFenced means that a later process has registered with the same number. The

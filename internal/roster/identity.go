@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Identity is one step of a set. Exactly one of Apply, Register, Clean, Import and Drop is set.
-// Whether it is accepted depends on the set alone, when it is applied. It therefore carries
-// no version and keeps the roster's, and is repeated safely: an answer that is lost costs no
-// number. It grants nothing, so it leaves all that grants rest on, Stopped included.
+// Identity is one step on a set. Exactly one part is set: Apply, Register, Clean, Import or Drop.
+// Its conditions depend only on the set at the time it is applied. It therefore carries no version,
+// keeps the roster's version, and can be repeated: a lost reply costs no number. It grants nothing,
+// so it leaves the basis for grants unchanged, including Stopped.
 type Identity struct {
 	Cluster  string        `json:"cluster"`
 	Name     string        `json:"name"`
@@ -16,46 +16,46 @@ type Identity struct {
 	Register *Registration `json:"register,omitempty"`
 	Clean    []Cleaned     `json:"clean,omitempty"`
 	Import   *Imported     `json:"import,omitempty"`
-	// Drop removes the set, which has no numbers any longer.
+	// Drop removes the set, which must have no numbers.
 	Drop bool `json:"drop,omitempty"`
 }
 
-// Application asks for a number. It is accepted for the set's next number, and for a number
-// that was given for the same code. Any other is a [*RefusedID].
+// Application requests a number. It is accepted for the set's next number, and for a number already
+// given with the same code. Any other number is refused with a [*RefusedID].
 type Application struct {
 	ID   uint64 `json:"id"`
 	Code Code   `json:"code"` // not zero
 	Addr string `json:"addr,omitempty"`
 }
 
-// Registration begins the time of a process that has a number. With the start of the
-// process that has the incarnation it only updates the address. The error is
-// [ErrNotRegistered] or [ErrFenced].
+// Registration registers a process that has a number. If the process already has the incarnation
+// (same Start), only the address changes. The error is [ErrNotRegistered] or [ErrFenced].
 type Registration struct {
 	ID     uint64   `json:"id"`
 	Code   Code     `json:"code"`
 	Addr   string   `json:"addr,omitempty"`
 	Start  Code     `json:"start"` // not zero
 	Member MemberID `json:"member,omitempty"`
-	// Incarnation is the one that the process has, 0 for none. An earlier one than the
-	// registered is fenced; after a later one, which the grid has lost, the next is greater.
+	// Incarnation is the process's current incarnation, 0 for none. If it is earlier than the
+	// registered one, the process is fenced. If it is later, the grid has lost registrations, and
+	// the next incarnation is above it.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
-// Cleaned is a number to remove. It stays if its process has another incarnation by now.
+// Cleaned is a number to remove. The number stays if its process has another incarnation by then.
 type Cleaned struct {
 	ID          uint64 `json:"id"`
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
-// Imported restores numbers that were lost with the data of a grid. Numbers that the set
-// has stay, unless they are of another code, which refuses the whole import.
+// Imported restores numbers that a grid lost with its data. Numbers that the set still has stay. If
+// one has another code, the whole import is refused.
 type Imported struct {
-	Next    uint64        `json:"next,omitempty"` // the least next number, 0 = unstated
+	Next    uint64        `json:"next,omitempty"` // minimum for the next number; 0 if not stated
 	Numbers []Application `json:"numbers,omitempty"`
 }
 
-// Check reports, as an [ErrInvalid], a step that no set can take.
+// Check returns an [ErrInvalid] for a malformed step.
 func (c Identity) Check() error {
 	if fault := c.fault(); fault != "" {
 		return invalidf("%s", fault)
@@ -63,7 +63,7 @@ func (c Identity) Check() error {
 	return nil
 }
 
-// fault returns the error in a step, "" for none.
+// fault describes the error in a step, "" for none.
 func (c Identity) fault() string {
 	steps := 0
 	for _, set := range [...]bool{c.Apply != nil, c.Register != nil, len(c.Clean) > 0, c.Import != nil, c.Drop} {
@@ -98,7 +98,7 @@ func (c Identity) fault() string {
 	return ""
 }
 
-// fault returns the error in an application, "" for none.
+// fault describes the error in an application, "" for none.
 func (a Application) fault(coded bool) string {
 	if a.ID < 1 || a.ID >= MaxNumber {
 		return outOfBounds("number", int64(a.ID), 1, MaxNumber-1)
@@ -109,7 +109,7 @@ func (a Application) fault(coded bool) string {
 	return Numbered{Addr: a.Addr}.fault()
 }
 
-// identify applies a step of a set.
+// identify applies a step to its set.
 func (r *Roster) identify(c Identity) (*Roster, error) {
 	if fault := c.fault(); fault != "" {
 		return nil, refused("%s", fault)
@@ -142,7 +142,7 @@ func (r *Roster) identify(c Identity) (*Roster, error) {
 	return &next, nil
 }
 
-// step returns the set after a step. found says that it exists already.
+// step returns the set after a step; found reports that the set already exists.
 func (s Set) step(c Identity, found bool) (Set, error) {
 	switch {
 	case c.Apply != nil:
@@ -170,7 +170,7 @@ func (s Set) apply(a Application) (Set, error) {
 	return s, nil
 }
 
-// refuse returns the refusal of an application.
+// refuse returns the error for a refused application.
 func (s Set) refuse(id uint64, given bool) error {
 	reason := "it is not the next one"
 	if given {

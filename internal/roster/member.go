@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// MemberID names a member across restarts: 16 lower-case hex digits.
+// MemberID identifies a member across restarts: 16 lower-case hex digits.
 type MemberID string
 
-// Incarnation names one process: its member's ID, a dash, and 16 hex digits
-// drawn at its start. The roster names owners and replicas by incarnation, for
-// a process that restarts has lost its tables and is no longer a replica (R8, B2).
+// Incarnation identifies one process: the member ID, a dash, and 16 hex digits drawn at its start.
+// The roster names owners and replicas by incarnation, because a restarted process has lost its
+// tables and is no longer a replica (R8, B2).
 type Incarnation string
 
 const idDigits = 16
@@ -22,7 +22,7 @@ func (i Incarnation) Member() MemberID {
 	return MemberID(id)
 }
 
-// Check reports a malformed incarnation as an [ErrInvalid].
+// Check returns an [ErrInvalid] for a malformed incarnation.
 func (i Incarnation) Check() error {
 	if fault := i.fault(); fault != "" {
 		return fmt.Errorf("%w: %s", ErrInvalid, fault)
@@ -30,7 +30,7 @@ func (i Incarnation) Check() error {
 	return nil
 }
 
-// Check reports a malformed member ID as an [ErrInvalid].
+// Check returns an [ErrInvalid] for a malformed member ID.
 func (id MemberID) Check() error {
 	if isHex(string(id)) {
 		return nil
@@ -38,7 +38,7 @@ func (id MemberID) Check() error {
 	return fmt.Errorf("%w: member ID %.40q is not %d lower-case hex digits", ErrInvalid, string(id), idDigits)
 }
 
-// fault returns the error in the incarnation, "" for none.
+// fault describes the error in the incarnation, "" for none.
 func (i Incarnation) fault() string {
 	id, start, found := strings.Cut(string(i), "-")
 	if found && isHex(id) && isHex(start) {
@@ -51,20 +51,20 @@ func isHex(s string) bool {
 	return len(s) == idDigits && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Member is one process's record in the roster. The addresses are host:port and are hints to find
-// it; a member without a listener has none.
+// Member is one process's record in the roster. The addresses are host:port and only hints for
+// finding the process; a member without a listener has none.
 type Member struct {
 	Incarnation Incarnation `json:"incarnation"`
 	API         string      `json:"api"`
 	Raft        string      `json:"raft"`
 	Gossip      string      `json:"gossip"`
 	Durable     bool        `json:"durable"` // keeps its log in a data directory
-	// Zone names a group of members that fail together, such as a rack or an availability zone; ""
-	// if none is stated, which is a zone like any other. At most 255 UTF-8 bytes.
+	// Zone identifies a failure domain, such as a rack or an availability zone, in at most 255
+	// UTF-8 bytes. Members with "" form one zone.
 	Zone string `json:"zone,omitempty"`
 }
 
-// Check reports a malformed record as an [ErrInvalid].
+// Check returns an [ErrInvalid] for a malformed record.
 func (m Member) Check() error {
 	if fault := m.fault(); fault != "" {
 		return fmt.Errorf("%w: %s", ErrInvalid, fault)
@@ -72,7 +72,7 @@ func (m Member) Check() error {
 	return nil
 }
 
-// fault returns the error in the record, "" for none.
+// fault describes the error in the record, "" for none.
 func (m Member) fault() string {
 	if fault := m.Incarnation.fault(); fault != "" {
 		return fault
@@ -86,14 +86,14 @@ func (m Member) fault() string {
 	return m.zoneFault()
 }
 
-// GridID names one life of one grid: random bits drawn when it is formed. A message with another
-// grid's ID is not for this grid.
+// GridID identifies one generation of a grid: random bits drawn when the grid is formed. A message
+// with another grid's ID belongs to another grid.
 type GridID [16]byte
 
-// IsZero reports whether no grid is named.
+// IsZero reports whether the ID is unset.
 func (g GridID) IsZero() bool { return g == GridID{} }
 
-// String gives 32 lower-case hex digits.
+// String returns 32 lower-case hex digits.
 func (g GridID) String() string { return hex.EncodeToString(g[:]) }
 
 // MarshalText returns the same text as [GridID.String]. It never fails.

@@ -10,13 +10,14 @@ const (
 	CurrentProtocol = Protocol2
 )
 
-// Upcoming has the parts of [Settings] and [Change] that protocol 2 adds.
+// Upcoming has the parts that protocol 2 adds to [Settings] and [Change].
 type Upcoming struct {
 	// Note is any text. In a change "" leaves it, and "-" removes it.
 	Note string `json:"note,omitempty"`
 }
 
-// needs returns the protocol that a member needs to read the parts, and the first of them.
+// needs returns the protocol that is required to read the parts, and the first part that requires
+// it.
 func (u Upcoming) needs() (Protocol, string) {
 	if u.Note != "" {
 		return Protocol2, "the note"
@@ -24,7 +25,7 @@ func (u Upcoming) needs() (Protocol, string) {
 	return Protocol1, ""
 }
 
-// After returns the parts after a change, of which c has the new values.
+// After returns the parts after a change with the new values c.
 func (u Upcoming) After(c Upcoming) Upcoming {
 	switch c.Note {
 	case "":
@@ -35,7 +36,7 @@ func (u Upcoming) After(c Upcoming) Upcoming {
 	return c
 }
 
-// Beyond returns the parts that change those of a roster.
+// Beyond returns the parts that differ from the current ones.
 func (u Upcoming) Beyond(now Upcoming) Upcoming {
 	if now.After(u) == now {
 		return Upcoming{}

@@ -6,11 +6,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/hash"
 )
 
-// PartitionID is a partition's number, from 0 to the grid's partition count less one.
+// PartitionID is a partition number, from 0 to the partition count minus one.
 type PartitionID uint16
 
-// PartitionOf returns a name's partition in a grid with this partition count. The result depends on
-// nothing else and never changes between releases: every holder and every member must look for a
+// PartitionOf maps a name to its partition in a grid with this partition count. The result depends
+// on nothing else and never changes between releases: every holder and every member must look for a
 // name in the same place. A count below 1 gives 0.
 func PartitionOf(name string, partitions int) PartitionID {
 	if partitions < 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/pattern"
 )
 
-// Bounds on quotas. They are part of the roster, which every member has in memory and copies as a
+// Bounds on quotas. They are in the roster, which every member keeps in memory and copies as a
 // whole.
 const (
 	MaxQuotas     = 64            // rows in one grid
@@ -42,7 +42,7 @@ type QuotaEdit struct {
 	Calls       *int            `json:"calls,omitempty"`
 }
 
-// String describes the edit for messages.
+// String formats the edit for messages.
 func (e QuotaEdit) String() string {
 	out := fmt.Sprintf("%q", string(e.Pattern))
 	for _, limit := range []struct {
@@ -79,7 +79,7 @@ func QuotaOf(rows []Quota, name string) int {
 	return best
 }
 
-// Quota returns the row that counts for a name; the zero row limits nothing.
+// Quota returns the row that applies to a name; the zero row sets no limits.
 func (r *Roster) Quota(name string) Quota {
 	if i := QuotaOf(r.Quotas, name); i >= 0 {
 		return r.Quotas[i]
@@ -100,10 +100,10 @@ func searchQuota(rows []Quota, p pattern.Pattern) (int, bool) {
 	return slices.BinarySearchFunc(rows, p, func(q Quota, p pattern.Pattern) int { return cmp.Compare(q.Pattern, p) })
 }
 
-// CompareQuotas orders rows as a roster has them, by pattern.
+// CompareQuotas orders rows by pattern, the order in a roster.
 func CompareQuotas(a, b Quota) int { return cmp.Compare(a.Pattern, b.Pattern) }
 
-// CheckQuotas reports the first error in a roster's quotas, as an [ErrInvalid].
+// CheckQuotas returns the first error in a roster's quotas, as an [ErrInvalid].
 func CheckQuotas(rows []Quota) error {
 	if len(rows) > MaxQuotas {
 		return invalidf("%d quotas; a grid has at most %d: remove one first", len(rows), MaxQuotas)
@@ -124,7 +124,7 @@ func CheckQuotas(rows []Quota) error {
 	return nil
 }
 
-// Check reports the first error in a row, as an [ErrInvalid].
+// Check returns the first error in a row, as an [ErrInvalid].
 func (q Quota) Check() error {
 	if len(q.Pattern) == 0 || !isPlain(string(q.Pattern)) {
 		return invalidf("quota pattern %.80q has %d bytes: give 1 to %d bytes of UTF-8 without control characters, such as orders-*", string(q.Pattern), len(q.Pattern), pattern.Max)

@@ -6,9 +6,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// reassign gives partitions to their new owners and replicas, and takes those
-// who are out from the in-sync sets. The roster has its new version and members
-// already and still shares its partitions with the old one.
+// reassign gives partitions to their new owners and replicas, and removes the members in out from
+// the in-sync sets. The roster already has its new version and members and still shares its
+// partitions with the previous one.
 func (r *Roster) reassign(c Change, lossFloor clustertime.Tick, out map[Incarnation]bool) error {
 	if c.moves() == 0 && len(out) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func (r *Roster) reassign(c Change, lossFloor clustertime.Tick, out map[Incarnat
 	return nil
 }
 
-// reassignment carries out the moves of one change on the next roster.
+// reassignment applies the moves of one change to the next roster.
 type reassignment struct {
 	*Roster
 	before    []Partition
@@ -42,7 +42,7 @@ type reassignment struct {
 	moved     map[PartitionID]bool
 }
 
-// all does each of the change's moves, at most one to a partition.
+// all applies each move in the change, at most one per partition.
 func (r *reassignment) all(c Change) error {
 	for _, l := range c.Lose {
 		if err := r.begin(l.Partition, append(slices.Clone(l.With), l.Owner)...); err != nil {
@@ -68,8 +68,8 @@ func (r *reassignment) all(c Change) error {
 	return nil
 }
 
-// begin checks the conditions of every move: the partition exists and is moved once, and
-// the replicas in the move are members.
+// begin checks the conditions common to all moves: the partition exists and is moved once, and the
+// replicas in the move are members.
 func (r *reassignment) begin(id PartitionID, members ...Incarnation) error {
 	if int(id) >= len(r.Partitions) {
 		return refused("partition %d does not exist; the grid has %d", id, len(r.Partitions))
@@ -104,8 +104,8 @@ func (r *reassignment) lose(l Loss, granted clustertime.Tick) error {
 	return nil
 }
 
-// take applies R2. The set is the old one without the removed members, so every replica in
-// it has every answered operation.
+// take applies R2. The in-sync set is the old one without the removed members, so every replica in
+// it has every acknowledged operation.
 func (r *reassignment) take(p *Partition, m Replica, before Partition) error {
 	switch {
 	case !slices.Contains(before.InSync, m.Member):
@@ -117,7 +117,7 @@ func (r *reassignment) take(p *Partition, m Replica, before Partition) error {
 	return nil
 }
 
-// add begins R5.
+// add starts a join (R5).
 func (r *reassignment) add(p *Partition, m Replica, _ Partition) error {
 	if p.Owner == "" || slices.Contains(p.InSync, m.Member) || p.Joining == m.Member {
 		return refused("partition %d has no owner, or %s is its replica already", m.Partition, m.Member)
@@ -126,7 +126,7 @@ func (r *reassignment) add(p *Partition, m Replica, _ Partition) error {
 	return nil
 }
 
-// admit ends R5.
+// admit completes a join (R5).
 func (r *reassignment) admit(p *Partition, m Replica, _ Partition) error {
 	if p.Joining != m.Member {
 		return refused("%s is to be admitted to partition %d and does not join it", m.Member, m.Partition)
@@ -150,7 +150,7 @@ func (r *reassignment) drop(p *Partition, m Replica, _ Partition) error {
 	return nil
 }
 
-// without gives the set less those who are out; the same slice if none is in it.
+// without returns the set without the members in out; the same slice if it contains none of them.
 func without(set []Incarnation, out map[Incarnation]bool) []Incarnation {
 	isOut := func(i Incarnation) bool { return out[i] }
 	if !slices.ContainsFunc(set, isOut) {

@@ -6,28 +6,28 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// Recovery records that a grid was formed from another one's data directories, and the loss from
-// missing directories. It never changes.
+// Recovery records that a grid was formed from another grid's data directories, and the loss caused
+// by missing directories. It never changes.
 type Recovery struct {
-	Old GridID           `json:"old"`   // the grid whose data it was
+	Old GridID           `json:"old"`   // the grid whose data was recovered
 	At  clustertime.Tick `json:"at_ms"` // by the wall clock of the machine that recovered it
-	// Lost are the old grid's voters and disks that were given up, by ID.
+	// Lost lists the old grid's voters and disks that were given up, by ID.
 	Lost []LostMember `json:"lost,omitempty"`
-	// Forgotten are the partitions with definitions in no directory: their former names are lost,
+	// Forgotten lists the partitions with definitions in no directory. Their former names are lost,
 	// and a name that is created with another epoch can repeat IDs.
 	Forgotten []PartitionID `json:"forgotten,omitempty"`
-	// Outdated are the partitions without a directory that certainly has every definition: the
+	// Outdated lists the partitions for which no directory is certain to have every definition: the
 	// latest names may be missing.
 	Outdated []PartitionID `json:"outdated,omitempty"`
 }
 
-// LostMember is a member that was given up by a recovery.
+// LostMember is a member that a recovery gave up.
 type LostMember struct {
 	ID  MemberID `json:"id"`
-	API string   `json:"api,omitempty"` // its address in the old roster, "" if that is not known
+	API string   `json:"api,omitempty"` // its address in the old roster, "" if unknown
 }
 
-// CheckRecovery reports an error in a recovery record as an [ErrInvalid], for a grid with this
+// CheckRecovery returns an [ErrInvalid] for a malformed recovery record, for a grid with this
 // partition count. A nil record has no error.
 func CheckRecovery(r *Recovery, partitions int) error {
 	if r == nil {

@@ -5,15 +5,15 @@ import "fmt"
 // MaxBuild is the maximum length of a build's version in bytes.
 const MaxBuild = 64
 
-// Release describes a process's release: the protocols that it reads, and its build, which is only
-// for display. The zero value is a release with protocol 1 and no description.
+// Release describes a process's release: its protocols, and its build, which is only for display.
+// The zero value is a release with protocol 1 and no description.
 type Release struct {
 	Min   Protocol `json:"min,omitempty"`
 	Max   Protocol `json:"max,omitempty"`
 	Build string   `json:"build,omitempty"` // a version or a commit, at most MaxBuild bytes
 }
 
-// Check reports a release that none can be as an [ErrInvalid].
+// Check returns an [ErrInvalid] for an impossible release.
 func (r Release) Check() error {
 	const most = 255 // the number is the first byte of an entry
 	switch {
@@ -25,11 +25,11 @@ func (r Release) Check() error {
 	return nil
 }
 
-// Reads reports whether the release reads a protocol.
+// Reads reports whether the release supports a protocol.
 func (r Release) Reads(p Protocol) bool { return r.Min.Known() <= p && p <= r.Max.Known() }
 
-// Meets reports, as an [ErrInvalid], that two releases have no protocol in common. Their members
-// cannot be in one grid.
+// Meets returns an [ErrInvalid] if two releases have no protocol in common. Their members cannot be
+// in one grid.
 func (r Release) Meets(other Release) error {
 	if max(r.Min.Known(), other.Min.Known()) <= min(r.Max.Known(), other.Max.Known()) {
 		return nil
@@ -42,7 +42,7 @@ func (r Release) Meets(other Release) error {
 		ErrInvalid, older, newer, newer.Min.Known())
 }
 
-// String gives the build and the protocols.
+// String returns the build and the protocols.
 func (r Release) String() string {
 	build := r.Build
 	if build == "" {

@@ -7,54 +7,53 @@ import (
 	"slices"
 )
 
-// Bounds of the sets. They are part of the roster, which every member has in memory and
-// copies as a whole.
+// Bounds on sets. They are in the roster, which every member keeps in memory and copies as a whole.
 const (
-	MaxSets     = 256     // sets of one grid
-	MaxNumbered = 8192    // numbered processes of all sets together
-	MaxSetName  = 63      // bytes of a cluster's or set's name
-	MaxNumber   = 1 << 53 // above every number and incarnation, so that every JSON reader has it exactly
+	MaxSets     = 256     // sets per grid
+	MaxNumbered = 8192    // numbered processes in all sets together
+	MaxSetName  = 63      // bytes in a cluster's or set's name
+	MaxNumber   = 1 << 53 // exceeds every number and incarnation; every JSON reader represents it exactly
 
-	// maxLost is how many incarnations of a number a grid can have lost with its data. A
-	// registration that states a later one would use the incarnations up.
+	// maxLost is the maximum number of incarnations that a grid can have lost with its data. It
+	// prevents a registration that states a later incarnation from exhausting them.
 	maxLost = 1 << 20
 )
 
-// Set gives the processes of one purpose persistent numbers 1, 2, 3 and so on. Next never goes
-// down, also where the set is dropped and made again, so no number is given to a second process.
+// Set gives the processes with one purpose persistent numbers 1, 2, 3 and so on. Next never
+// decreases, even if the set is dropped and created again, so no number is given to two processes.
 type Set struct {
 	Cluster string `json:"cluster"` // 1 to MaxSetName bytes
 	Name    string `json:"name"`    // 1 to MaxSetName bytes, unique in its cluster
-	// Next is the number of the next process, above all that were ever given.
+	// Next is the next process's number, above all numbers given so far.
 	Next uint64 `json:"next"`
-	// Removed is the greatest incarnation of the processes that were removed: one that is
-	// restored under a removed number begins above it.
+	// Removed is the greatest incarnation among removed processes. A process that is restored under
+	// a removed number starts above it.
 	Removed uint64 `json:"removed,omitempty"`
-	// Members are the processes that have a number, by ID.
+	// Members lists the processes that have a number, by ID.
 	Members []Numbered `json:"members,omitempty"`
 }
 
-// Numbered is a process with a persistent number: a member of the grid or a client, across
-// its restarts and addresses.
+// Numbered is a process with a persistent number: a member of the grid or a client, across its
+// restarts and addresses.
 type Numbered struct {
 	ID uint64 `json:"id"`
-	// Code is the random value with which the process applied for its number. It proves
-	// in each registration that the number is its own. Zero for a number that an operator
-	// imported without it: the first registration sets it.
+	// Code is the random value with which the process applied for its number. Each registration
+	// presents it as proof. It is zero for a number that an operator imported without it; the first
+	// registration sets it.
 	Code Code   `json:"code"`
-	Addr string `json:"addr,omitempty"` // its last known address, for people
-	// Incarnation grows with each registration of another process, 0 before the first.
-	// A process with an older one is fenced.
+	Addr string `json:"addr,omitempty"` // its last address, for display
+	// Incarnation increases with each registration of another process; it is 0 before the first. A
+	// process with an older incarnation is fenced.
 	Incarnation uint64 `json:"incarnation,omitempty"`
-	// Start is the random value of the process that has Incarnation, so that its repeated
-	// registration is known as such. Before is that of the process before it.
+	// Start is the random value of the process with Incarnation; it identifies a repeated
+	// registration. Before is the previous process's value.
 	Start  Code `json:"start"`
 	Before Code `json:"before"`
-	// Member is the member of the grid that has the number, "" for a client.
+	// Member is the grid member that has the number, "" for a client.
 	Member MemberID `json:"member,omitempty"`
 }
 
-// Set gives the set of a name, if any process ever applied for one of its numbers.
+// Set returns a set by name, if any process has ever applied for one of its numbers.
 func (r *Roster) Set(cluster, name string) (Set, bool) {
 	at, found := searchSet(r.Sets, cluster, name)
 	if !found {
@@ -63,7 +62,7 @@ func (r *Roster) Set(cluster, name string) (Set, bool) {
 	return r.Sets[at], true
 }
 
-// Numbered gives the process that has a number.
+// Numbered returns the process that has a number.
 func (s Set) Numbered(id uint64) (Numbered, bool) {
 	at, found := searchNumbered(s.Members, id)
 	if !found {
@@ -72,24 +71,24 @@ func (s Set) Numbered(id uint64) (Numbered, bool) {
 	return s.Members[at], true
 }
 
-// WithNext returns sets, with the next numbers at least those of others. A set that there
-// is in others alone has no members.
+// WithNext returns sets with their next numbers raised to at least the ones in others. A set that
+// exists only in others is added without members.
 func WithNext(sets, others []Set) []Set {
 	out := slices.Clone(sets)
 	for _, other := range others {
 		at, found := searchSet(out, other.Cluster, other.Name)
 		if !found {
-			out = slices.Insert(out, at, Set{Cluster: other.Cluster, Name: other.Name}) // without members
+			out = slices.Insert(out, at, Set{Cluster: other.Cluster, Name: other.Name})
 		}
 		out[at].Next, out[at].Removed = max(out[at].Next, other.Next), max(out[at].Removed, other.Removed)
 	}
 	return out
 }
 
-// CheckIdentity returns nil for the registered incarnation of a number, and for a later
-// one, which this roster lacks because it is older. The error is [ErrFenced] for an earlier
-// incarnation, [ErrNotRegistered] for a number that was removed, and [ErrUnknownSet] for one
-// that was not given yet as far as this roster knows.
+// CheckIdentity returns nil for a number's registered incarnation, and for a later incarnation,
+// which this older roster lacks. The error is [ErrFenced] for an earlier incarnation,
+// [ErrNotRegistered] for a removed number, and [ErrUnknownSet] for a number that was not yet given
+// as far as this roster shows.
 func (r *Roster) CheckIdentity(cluster, name string, id, incarnation uint64) error {
 	s, exists := r.Set(cluster, name)
 	if !exists {
@@ -108,7 +107,7 @@ func (r *Roster) CheckIdentity(cluster, name string, id, incarnation uint64) err
 	return nil
 }
 
-// CheckSets reports, as an [ErrInvalid], sets that no sequence of commands can give.
+// CheckSets returns an [ErrInvalid] for sets that no sequence of commands produces.
 func CheckSets(sets []Set) error {
 	if len(sets) > MaxSets || countNumbered(sets) > MaxNumbered {
 		return invalidf("%d sets with %d numbers, there may be %d with %d", len(sets), countNumbered(sets), MaxSets, MaxNumbered)
@@ -124,7 +123,7 @@ func CheckSets(sets []Set) error {
 	return nil
 }
 
-// fault returns the error in a set, "" for none.
+// fault describes the error in a set, "" for none.
 func (s Set) fault() string {
 	if fault := nameFault(s.Cluster, s.Name); fault != "" {
 		return fault
@@ -143,7 +142,7 @@ func (s Set) fault() string {
 	return ""
 }
 
-// fault returns the error in a numbered process, "" for none.
+// fault describes the error in a numbered process, "" for none.
 func (m Numbered) fault() string {
 	switch {
 	case !isPlain(m.Addr):
@@ -158,7 +157,7 @@ func (m Numbered) fault() string {
 	return ""
 }
 
-// CheckSetName reports names that no set can have, as an [ErrInvalid].
+// CheckSetName returns an [ErrInvalid] for a malformed set name.
 func CheckSetName(cluster, name string) error {
 	if fault := nameFault(cluster, name); fault != "" {
 		return invalidf("%s", fault)
@@ -166,7 +165,7 @@ func CheckSetName(cluster, name string) error {
 	return nil
 }
 
-// nameFault returns the error in the names of a set, "" for none.
+// nameFault describes the error in a set's names, "" for none.
 func nameFault(cluster, name string) string {
 	for _, n := range [...]struct{ of, text string }{{"cluster", cluster}, {"name", name}} {
 		if n.text == "" || len(n.text) > MaxSetName || !isPlain(n.text) {
@@ -199,7 +198,7 @@ func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// Code is 128 random bits, as text 32 lower-case hex digits.
+// Code is 128 random bits; its text is 32 lower-case hex digits.
 type Code [16]byte
 
 // IsZero reports whether c is unset.
@@ -208,11 +207,11 @@ func (c Code) IsZero() bool { return c == Code{} }
 // String returns 32 lower-case hex digits.
 func (c Code) String() string { return hex.EncodeToString(c[:]) }
 
-// MarshalText returns the text of [Code.String]. It never fails.
+// MarshalText returns the output of [Code.String]. It never fails.
 func (c Code) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, c[:]), nil }
 
-// UnmarshalText accepts exactly the text of [Code.MarshalText]. Anything else is an
-// [ErrInvalid] and leaves the code as it was.
+// UnmarshalText accepts exactly the output of [Code.MarshalText]. Anything else is an [ErrInvalid]
+// and leaves the code unchanged.
 func (c *Code) UnmarshalText(text []byte) error {
 	var read Code
 	if len(text) == hex.EncodedLen(len(read)) {

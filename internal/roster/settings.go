@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// Bounds and defaults of the settings. The partition count is bounded because
-// the roster travels and is copied as a whole.
+// Bounds and defaults for the settings. The partition count is bounded because the roster is sent
+// and copied as a whole.
 const (
 	DefaultPartitions = 271
 	MaxPartitions     = 8191
@@ -22,41 +22,40 @@ const (
 
 	MaxExpect = 1000
 
-	// LoneWindow is the window of a member that was started with nothing
-	// configured, in milliseconds. Its only holders die with it, so a short one
-	// costs nothing and lets it restart soon.
+	// LoneWindow is the window, in milliseconds, for a member started without configuration. Its
+	// only holders end with it, so a short window costs nothing and allows an early restart.
 	LoneWindow clustertime.Span = 3_000
-	// DefaultWindow is the window of every other grid, in milliseconds.
+	// DefaultWindow is the window for every other grid, in milliseconds.
 	DefaultWindow clustertime.Span = 15_000
 	MinWindow     clustertime.Span = 1_000
 	MaxWindow     clustertime.Span = 3_600_000
 
-	// UnsetBackups stands for no stated number of backups in [Settings.Differs],
-	// where 0 states that there shall be none.
+	// UnsetBackups means in [Settings.Differs] that no number of backups is stated; 0 states that
+	// there are none.
 	UnsetBackups = -1
 
-	maxText = 255 // bytes, of a grid name or an address
+	maxText = 255 // bytes in a grid name or an address
 )
 
-// Settings are common to all members of a grid. They are agreed when the grid is formed.
-// Later the numbers of backups and voters can change, and the window, which only grows.
+// Settings are common to all members and are fixed when the grid is formed. Later the numbers of
+// backups and voters can change, and the window, which only grows.
 type Settings struct {
-	Name       string           `json:"name"`       // of the grid: 1 to 255 bytes of UTF-8 without control characters
+	Name       string           `json:"name"`       // the grid's name: 1 to 255 bytes of UTF-8 without control characters
 	Partitions int              `json:"partitions"` // 1 to MaxPartitions
-	Backups    int              `json:"backups"`    // copies wanted besides the owner's: 0 (none) to MaxBackups
-	Window     clustertime.Span `json:"window_ms"`  // how far the ceiling runs ahead of cluster time: MinWindow to MaxWindow
-	// Voters is how many members vote if there are as many: 1, 3, 5 or 7; 0 is
-	// DefaultVoters. See [Settings.MostVoters].
+	Backups    int              `json:"backups"`    // copies in addition to the owner's: 0 (none) to MaxBackups
+	Window     clustertime.Span `json:"window_ms"`  // the distance from cluster time to the ceiling: MinWindow to MaxWindow
+	// Voters is the number of voting members if there are enough: 1, 3, 5 or 7; 0 is DefaultVoters.
+	// See [Settings.MostVoters].
 	Voters int `json:"voters,omitempty"`
-	// Expect is the number of members that are meant to run, at most MaxExpect; 0 if it was never
-	// stated. It is the number that formed the grid, until an operator changes it or
-	// removes a member. A member that joins, stops or ends does not change it: the status warns
+	// Expect is the expected number of running members, at most MaxExpect; 0 if it was never
+	// stated. Initially it is the number that formed the grid; it changes when an operator sets it
+	// or removes a member. A member that joins, stops or fails does not change it. The status warns
 	// while there are fewer members.
 	Expect int `json:"expect,omitempty"`
 	Upcoming
 }
 
-// MostVoters returns how many members vote if there are as many.
+// MostVoters returns the number of voting members if there are enough.
 func (s Settings) MostVoters() int {
 	if s.Voters == 0 {
 		return DefaultVoters
@@ -64,7 +63,7 @@ func (s Settings) MostVoters() int {
 	return s.Voters
 }
 
-// StoredVoters returns a number of voters as settings have it: 0 for the default.
+// StoredVoters returns a number of voters as settings store it: 0 for the default.
 func StoredVoters(n int) int {
 	if n == DefaultVoters {
 		return 0
@@ -72,10 +71,10 @@ func StoredVoters(n int) int {
 	return n
 }
 
-// IsVoters reports whether settings may have a number of voters: 1, 3, 5, 7, or 0.
+// IsVoters reports whether n is a valid number of voters: 1, 3, 5, 7, or 0.
 func IsVoters(n int) bool { return n == 0 || n >= 1 && n <= MaxVoters && n%2 == 1 }
 
-// votersFault returns the error in a number of voters, "" for none.
+// votersFault describes the error in a number of voters, "" for none.
 func votersFault(n int) string {
 	if IsVoters(n) {
 		return ""
@@ -83,7 +82,7 @@ func votersFault(n int) string {
 	return fmt.Sprintf("voters is %d, must be 1, 3, 5 or 7", n)
 }
 
-// Check reports the first setting that is out of bounds, as an [ErrInvalid].
+// Check returns the first error in the settings, as an [ErrInvalid].
 func (s Settings) Check() error {
 	if fault := s.fault(); fault != "" {
 		return fmt.Errorf("%w: %s", ErrInvalid, fault)
@@ -91,7 +90,7 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// fault returns the error in the settings, "" for none.
+// fault describes the error in the settings, "" for none.
 func (s Settings) fault() string {
 	switch {
 	case s.Name == "" || !isPlain(s.Name):
@@ -108,10 +107,9 @@ func (s Settings) fault() string {
 	return votersFault(s.Voters)
 }
 
-// Differs compares the grid's settings with those a member was started with. A
-// zero field of stated, or [UnsetBackups], is unset and agrees with anything.
-// The first stated setting that is another than the grid's is named, with both
-// values, in an [ErrDiffers].
+// Differs compares the grid's settings with the settings a member was started with. A zero field in
+// stated, or [UnsetBackups], is unset and agrees with anything. The [ErrDiffers] names the first
+// stated setting that differs, with both values.
 func (s Settings) Differs(stated Settings) error {
 	switch {
 	case stated.Name != "" && stated.Name != s.Name:
@@ -141,12 +139,12 @@ func differs(setting, grid, stated string) error {
 		ErrDiffers, setting, grid, stated)
 }
 
-// changeable adds the command that gives the grid the stated value.
+// changeable appends the command that sets the grid to the stated value.
 func changeable(err error, assignment string) error {
 	return fmt.Errorf("%w, or change the grid with `snowgrid settings set %s`", err, assignment)
 }
 
-// countOrNone is a number of backups in words.
+// countOrNone formats a number of backups.
 func countOrNone(n int) string {
 	if n == 0 {
 		return "0 (none)"
@@ -154,7 +152,7 @@ func countOrNone(n int) string {
 	return fmt.Sprint(n)
 }
 
-// isPlain reports whether s is UTF-8 of bounded length that is safe to print.
+// isPlain reports whether s is bounded UTF-8 text that is safe to print.
 func isPlain(s string) bool {
 	if len(s) > maxText || !utf8.ValidString(s) {
 		return false

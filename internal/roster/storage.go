@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// Storage lists the members that store a partition's definitions, by one version of the roster: the
-// durable in-sync replicas on disk, or, in a grid without data directories, a majority of the
-// voters in memory. In the zero value no member does.
+// Storage lists the members that store a partition's definitions at one roster version: the durable
+// in-sync replicas on disk, or, in a grid without data directories, a majority of the voters in
+// memory. In the zero value no member does.
 type Storage struct {
-	// Memory reports that they store them in memory.
+	// Memory reports that the definitions are stored in memory.
 	Memory bool
-	// Next are the members to be named when all of them have the definitions (D4). Sorted.
+	// Next lists the members to be named when all of them have the definitions (D4). Sorted.
 	Next []Incarnation
-	// Needed are the members that must acknowledge before an answer about a name (D2): Next, and in
-	// memory also the named ones that are members. Sorted.
+	// Needed lists the members that must acknowledge before a reply about a name (D2): Next, and in
+	// memory also the named members that are in the grid. Sorted.
 	Needed []Incarnation
-	// Durable are all members with a data directory, in any partition.
+	// Durable lists all members with a data directory, in any partition.
 	Durable []Incarnation
 }
 
-// Used reports whether answers about names wait until a member is named.
+// Used reports whether replies about names wait until a member is named.
 func (s Storage) Used() bool { return s.Memory || len(s.Durable) > 0 }
 
 // Members returns the member IDs in Next, sorted.
@@ -83,10 +83,11 @@ func (r *Roster) keepersOf(id PartitionID) []Incarnation {
 	return out
 }
 
-// keepersMost bounds the voters, which are more than wanted while one is replaced.
+// keepersMost bounds the number of keepers. It exceeds MaxVoters because there are extra voters
+// while one is being replaced.
 const keepersMost = 2 * MaxVoters
 
-// checkKeepers refuses a change to keepers that no leader names.
+// checkKeepers refuses keepers that no leader proposes.
 func (r *Roster) checkKeepers(keepers []Incarnation) error {
 	if len(keepers) > 0 && slices.Equal(keepers, r.Keepers) {
 		return refused("the voters that keep definitions are the same as before")
@@ -97,7 +98,7 @@ func (r *Roster) checkKeepers(keepers []Incarnation) error {
 	return nil
 }
 
-// CheckKeepers reports, as an [ErrInvalid], keepers that no roster can have.
+// CheckKeepers returns an [ErrInvalid] for keepers that no roster can have.
 func CheckKeepers(keepers []Incarnation) error {
 	if len(keepers) > keepersMost {
 		return invalidf("%d voters keep definitions; at most %d", len(keepers), keepersMost)

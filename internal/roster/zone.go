@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Zoning gives a member its zone. A member that joined while the grid had an older
-// protocol is in the roster without one.
+// Zoning sets a member's zone. A member that joined while the grid had an older protocol has no
+// zone in the roster.
 type Zoning struct {
 	Member Incarnation `json:"member"`
 	Zone   string      `json:"zone"`
 }
 
-// zoneFault returns the error in the member's zone, "" for none.
+// zoneFault describes the error in the member's zone, "" for none.
 func (m Member) zoneFault() string {
 	if isPlain(m.Zone) {
 		return ""
@@ -20,7 +20,7 @@ func (m Member) zoneFault() string {
 	return fmt.Sprintf("zone %.40q of member %s must be at most %d bytes of UTF-8 without control characters", m.Zone, m.Incarnation, maxText)
 }
 
-// zoned returns the members with the zones that a change gives them.
+// zoned returns the members with the zones that a change sets.
 func zoned(members []Member, zones []Zoning) ([]Member, error) {
 	if len(zones) == 0 {
 		return members, nil
@@ -42,7 +42,7 @@ func zoned(members []Member, zones []Zoning) ([]Member, error) {
 	return members, nil
 }
 
-// Zones returns the members' zones, sorted; "" is one if a member states none.
+// Zones returns the members' zones, sorted; "" is included if a member has none.
 func (r *Roster) Zones() []string {
 	var out []string
 	for _, m := range r.Members {
