@@ -1,0 +1,62 @@
+package check
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestReleaseCanBeTaken: the go command takes each module of a release that .ci/release makes, from git alone,
+// and installs both programs.
+func TestReleaseCanBeTaken(t *testing.T) {
+	const root, version = "github.com/snowgrid/snowgrid", "v0.1.0"
+	temp := t.TempDir()
+	repository := filepath.Join(temp, "repository")
+	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOPROXY", "file://"+strings.TrimSpace(string(cache))+"/cache/download") // what others made
+	for key, value := range map[string]string{
+		"GOMODCACHE": filepath.Join(temp, "modules"), "GOFLAGS": "-modcacherw", "GOPRIVATE": root, "GOWORK": "off",
+		"GONOSUMDB":        "*",
+		"GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_0": "url.file://" + repository + ".insteadOf",
+		"GIT_CONFIG_VALUE_0": "https://" + root, "GIT_CONFIG_KEY_1": "advice.detachedHead", "GIT_CONFIG_VALUE_1": "false",
+		"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.org",
+		"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.org",
+	} {
+		t.Setenv(key, value)
+	}
+	run := func(dir string, command ...string) {
+		t.Helper()
+		c := exec.Command(command[0], command[1:]...)
+		c.Dir = dir
+		if out, err := c.CombinedOutput(); err != nil {
+			if strings.Contains(string(out), "file:///") && strings.Contains(string(out), "no such file") {
+				t.Skipf("a module is not in the cache: go mod download in each module: %s", out)
+			}
+			t.Fatalf("%s: %v: %s", strings.Join(command, " "), err, out)
+		}
+	}
+	if err := exec.Command("git", "-C", "../..", "rev-parse", "HEAD").Run(); err != nil {
+		t.Skipf("this is not a checkout: %v", err)
+	}
+	run(".", "git", "clone", "-q", "../..", repository)
+	run(repository, filepath.Join(repository, ".ci", "release"), version)
+	run(repository, "git", "diff", "--exit-code", "HEAD") // the branch is as it was
+	for _, imported := range []string{"/grid", "/client", "/client/etcd", "/client/s3", "/client/sql"} {
+		user := t.TempDir()
+		run(user, "go", "mod", "init", "example.org/user")
+		run(user, "go", "get", root+imported+"@"+version)
+		source := "package main\n\nimport _ \"" + root + imported + "\"\n\nfunc main() {}\n"
+		if err := os.WriteFile(filepath.Join(user, "main.go"), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(user, "go", "list", "-deps", ".")
+	}
+	for _, command := range []string{"/cmd/snowgrid", "/cmd/snowgrid-serve"} {
+		run(temp, "go", "install", "-n", root+command+"@"+version) // found and planned, not built
+	}
+}
