@@ -107,6 +107,20 @@ func TestSetWindowWithoutDisks(t *testing.T) {
 	}
 }
 
+// TestSetSettingsThatNoRosterTakes: a change that the roster refuses is answered, and not proposed.
+func TestSetSettingsThatNoRosterTakes(t *testing.T) {
+	o := durably(t)
+	o.agree()
+	last := *o.v.Roster
+	last.Version = 1 << 62 // versions end here
+	o.v.Roster = &last
+	before := len(o.commands)
+	answers := o.set(SettingsRequest{Backups: number(2)})
+	if len(*answers) != 1 || !errors.Is((*answers)[0], ErrNotNow) || len(o.commands) != before {
+		t.Errorf("answers %v, %d commands", *answers, len(o.commands)-before)
+	}
+}
+
 // TestSetSettingsWaits: a request waits for the change that is proposed, is proposed again
 // if that one came first, and is answered when the lead ends.
 func TestSetSettingsWaits(t *testing.T) {

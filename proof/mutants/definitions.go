@@ -1,7 +1,7 @@
 package main
 
 // definitionTests guard what becomes of definitions on disk.
-var definitionTests = []string{"./partition", "./backup", "./roster/..."}
+var definitionTests = []string{"./partition", "./backup", "./internal/roster/..."}
 
 // definitionMutants weaken the rules by which definitions survive the loss of every replica.
 var definitionMutants = []mutant{

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -182,6 +184,27 @@ func TestMutantsApply(t *testing.T) {
 		for _, e := range m.edits(true) {
 			if err := e.apply(e.file, t.TempDir()+"/weak.go"); err != nil {
 				t.Errorf("%s, %s: %v", m.rule, m.what, err)
+			}
+		}
+	}
+}
+
+// TestMutantsNameTests: the packages of every row are there, and no flag is one that go test alone has.
+func TestMutantsNameTests(t *testing.T) {
+	t.Chdir("../..")
+	seen := map[string]bool{}
+	for _, m := range mutants {
+		s := suiteOf(m.tests)
+		for _, of := range s.packages {
+			dir := filepath.Join(s.module, strings.TrimSuffix(of, "/..."))
+			if files, err := os.ReadDir(dir); !seen[dir] && (err != nil || len(files) == 0) {
+				t.Errorf("%s, %s: no package %s", m.rule, m.what, dir)
+			}
+			seen[dir] = true
+		}
+		for _, flag := range s.flags {
+			if flag == "-timeout" || flag == "-count" {
+				t.Errorf("%s, %s: the test program has no %s", m.rule, m.what, flag)
 			}
 		}
 	}

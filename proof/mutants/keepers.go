@@ -1,7 +1,7 @@
 package main
 
 // keeperTests guard what voters keep in memory.
-var keeperTests = []string{"./partition", "./backup", "./roster/...", "./internal/leader"}
+var keeperTests = []string{"./partition", "./backup", "./internal/roster/...", "./internal/leader"}
 
 // keeperMutants weaken the rules by which the definitions of a grid without data directories
 // survive the loss of every replica, in the memory of a majority of its voters.

@@ -4,7 +4,7 @@ import "slices"
 
 // The tests that guard a rule are beside it, and quick.
 var (
-	rosterTests  = []string{"./roster/...", "./internal/clustertime"}
+	rosterTests  = []string{"./internal/roster/...", "./internal/clustertime"}
 	replicaTests = []string{"./backup"}
 	tableTests   = []string{"./partition"}
 	idTests      = []string{"./sequencer"}
