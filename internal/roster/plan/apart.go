@@ -6,13 +6,13 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Two members may not reach each other while the leader reaches both. An owner waits for its replicas in
-// sync, so a partition whose owner is either one and whose replica is the other would answer no
-// create. The roster decides (R4): the replica is dropped, and the partition is placed so that its owner
-// reaches every other replica.
+// Two members may be unable to reach each other while the leader reaches both. An owner waits for
+// its in-sync replicas, so a partition with one such member as owner and the other as replica would
+// complete no create. The roster decides (R4): the replica is dropped, and the partition is placed
+// so that its owner reaches every other replica.
 
-// cutOff returns the members that do not reach most others: the fault is theirs. Their partitions go to
-// members that reach the others.
+// cutOff returns the members that cannot reach most others; they count as faulty. Their partitions
+// move to members that reach the others.
 func (s Sight) cutOff(r *roster.Roster) (out []roster.Incarnation) {
 	if len(s.Apart) == 0 {
 		return nil
@@ -30,21 +30,21 @@ func (s Sight) cutOff(r *roster.Roster) (out []roster.Incarnation) {
 	return out
 }
 
-// ownsAlone reports whether a partition's owner answers, but is cut off, and no replica can take its
-// place: it keeps the partition until one can.
+// ownsAlone reports whether a partition's owner replies, but is cut off, and no replica can replace
+// it: it keeps the partition until one can.
 func (v *view) ownsAlone(p roster.Partition) bool {
 	return slices.Contains(v.cutOff, p.Owner) && !slices.Contains(v.s.Silent, p.Owner) && !slices.Contains(v.s.Gone, p.Owner) &&
 		!slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool { return v.up[i] })
 }
 
-// areApart reports whether two members do not reach each other.
+// areApart reports whether two members cannot reach each other.
 func (v *view) areApart(a, b roster.Incarnation) bool { return v.apart[PairOf(a, b)] }
 
-// together returns the members on which a partition is placed while some do not reach each other.
-// The owner stays as long as it reaches all members that keep the definitions; the ring decides
-// again when all reach each other. A backup that the owner does not reach is replaced by another
-// member, if there is one; else another replica becomes the owner, if it reaches all; else there
-// are fewer.
+// together returns the members for a partition while some cannot reach each other. The owner stays
+// as long as it reaches all members that keep the definitions; the ring decides again when all
+// reach each other. A backup that the owner cannot reach is replaced by another member. If there is
+// none, another replica becomes the owner, if it reaches all; otherwise the partition has fewer
+// replicas.
 func (v *view) together(id roster.PartitionID, want []roster.Incarnation) []roster.Incarnation {
 	if len(v.apart) == 0 || len(want) == 0 {
 		return want
@@ -79,7 +79,7 @@ func (v *view) neededBy(id roster.PartitionID) []roster.Incarnation {
 		return nil
 	}
 	must := append([]roster.Incarnation{present}, v.r.Storage(id).Needed...)
-	for _, m := range v.r.Partitions[id].Disk { // answers also wait for replicas out of sync
+	for _, m := range v.r.Partitions[id].Disk { // replies also wait for replicas out of sync
 		if i, found := v.current[m]; found {
 			must = append(must, i)
 		}
@@ -90,8 +90,8 @@ func (v *view) neededBy(id roster.PartitionID) []roster.Incarnation {
 	return must
 }
 
-// ownedBy returns as many members, the first of which reaches must: the current owner unless it is
-// silent or leaves, else a wanted one, else any.
+// ownedBy returns the same number of members, starting with an owner that reaches must: the current
+// owner unless it is silent or leaves, else a wanted one, else any.
 func (v *view) ownedBy(id roster.PartitionID, want, must []roster.Incarnation) []roster.Incarnation {
 	present := v.r.Partitions[id].Owner
 	if present == "" {
@@ -106,24 +106,24 @@ func (v *view) ownedBy(id roster.PartitionID, want, must []roster.Incarnation) [
 		return want
 	}
 	rest := slices.DeleteFunc(slices.Clone(want), func(i roster.Incarnation) bool { return i == all[at] })
-	// One with a disk is the last to make room.
+	// A member with a disk is the last to make room.
 	slices.SortStableFunc(rest, func(a, b roster.Incarnation) int { return like(v.durable[b], true) - like(v.durable[a], true) })
 	return append([]roster.Incarnation{all[at]}, rest[:min(len(rest), len(want)-1)]...)
 }
 
-// reachesAll reports whether a member reaches all others in a set.
+// reachesAll reports whether a member reaches all members in a set.
 func (v *view) reachesAll(owner roster.Incarnation, set []roster.Incarnation) bool {
 	return !slices.ContainsFunc(set, func(m roster.Incarnation) bool { return v.areApart(owner, m) })
 }
 
-// instead returns a member to replace a backup: the owner reaches it and it is not in given, if
-// possible with a disk and a zone like the backup's. "" for none.
+// instead returns a member to replace a backup: the owner reaches it and it is not in given. A
+// member with a disk and a zone like the backup's is preferred. "" for none.
 func (v *view) instead(id roster.PartitionID, owner, backup roster.Incarnation, given []roster.Incarnation) (best roster.Incarnation) {
 	like := func(i roster.Incarnation) int {
 		return 2*like(v.durable[i], v.durable[backup]) + like(v.zone[i], v.zone[backup])
 	}
 	all := v.placeable()
-	for n := range all { // each partition begins at another one, so that the load is spread
+	for n := range all { // each partition starts at another member, to spread the load
 		i := all[(n+int(id))%len(all)]
 		if !v.up[i] || v.areApart(owner, i) || slices.Contains(given, i) {
 			continue

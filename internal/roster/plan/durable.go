@@ -6,8 +6,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// placeDurably places partitions on members, on a durable one each at least if there is
-// one (D11): where the ring names none, one takes the last place.
+// placeDurably places partitions on members, each on at least one durable member if there is one
+// (D11): where the ring selects none, a durable member takes the last place.
 func placeDurably(members, durable []roster.MemberID, partitions, copies int) [][]roster.MemberID {
 	placed := Place(members, partitions, copies)
 	if len(durable) == 0 || len(durable) == len(members) {
@@ -24,9 +24,9 @@ func placeDurably(members, durable []roster.MemberID, partitions, copies int) []
 	return placed
 }
 
-// keepsDisk reports whether a replica is not to be dropped yet because of its disk: no
-// other in-sync replica has one, or one that is named if this one's is, and some other
-// durable member can become such a replica.
+// keepsDisk reports whether a replica must not be dropped yet because of its disk: no other in-sync
+// replica has a disk (a named one, if this one's is named), and some other durable member can
+// become such a replica.
 func (v *view) keepsDisk(p roster.Partition, i roster.Incarnation) bool {
 	named := slices.Contains(p.Disk, i.Member())
 	if !v.durable[i] || slices.ContainsFunc(p.InSync, func(other roster.Incarnation) bool {
@@ -39,7 +39,7 @@ func (v *view) keepsDisk(p roster.Partition, i roster.Incarnation) bool {
 	})
 }
 
-// rekeep names the voters that keep definitions in memory, where no member has a disk.
+// rekeep updates the voters that keep definitions in memory, if no member has a disk.
 func rekeep(r *roster.Roster, s Sight, c *roster.Change) {
 	durable := func(m roster.Member) bool { return m.Durable }
 	if len(s.Keepers) == 0 || slices.Equal(s.Keepers, r.Keepers) || slices.ContainsFunc(r.Members, durable) || slices.ContainsFunc(c.Join, durable) {
@@ -48,8 +48,8 @@ func rekeep(r *roster.Roster, s Sight, c *roster.Change) {
 	c.Keepers = s.Keepers
 }
 
-// persisted gives, in order, the partitions whose disks are to be named, as their owners
-// said at this version.
+// persisted returns, in order, the partitions whose disks are to be named, as reported by their
+// owners at this version.
 func (v *view) persisted(c roster.Change) []roster.PartitionID {
 	var out []roster.PartitionID
 	for _, s := range v.s.Persisted {
@@ -62,7 +62,8 @@ func (v *view) persisted(c roster.Change) []roster.PartitionID {
 	return slices.Compact(out)
 }
 
-// renames reports whether members store a partition's definitions and others are named.
+// renames reports whether the members that store a partition's definitions differ from the named
+// ones.
 func (v *view) renames(id roster.PartitionID) bool {
 	if int(id) >= len(v.r.Partitions) {
 		return false

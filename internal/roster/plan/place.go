@@ -9,25 +9,25 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// The ring: how many points a member has on it, and how many times the average
-// a member may be given to own.
+// The ring: the number of points per member, and the maximum number of partitions a member may own,
+// relative to the average.
 const (
 	ringPoints = 20
 	ringLoad   = 1.25
 )
 
 // Place spreads partitions over members by a consistent hash ring with bounded loads. The result
-// lists each partition's replicas, the owner first, then as many of the copies as there are other
-// members. No member is first more often than a quarter above the average, rounded up. It depends
-// only on the set of members, not on their order or on repetitions. Without members or partitions
-// it is nil.
+// lists each partition's replicas, the owner first, then up to the given number of copies on other
+// members. Each member owns at most 1.25 times the average, rounded up. The result depends only on
+// the set of members; order and repetitions have no effect. Without members or partitions it is
+// nil.
 //
-// Only a leader that plans calls it. The ring's layout depends on the library's release, so two
-// processes need not compute the same.
+// Only a planning leader calls it. The ring's layout depends on the library's release, so two
+// processes may compute different results.
 func Place(members []roster.MemberID, partitions, copies int) [][]roster.MemberID {
-	// The library replaces a count of 0 with its own default and never ends on a negative one. If
-	// two points on the ring collide, the member added last has both, so members are always added
-	// in the same order.
+	// The library replaces a count of 0 with its own default and never returns for a negative one.
+	// If two points on the ring collide, the member added last has both, so members are always
+	// added in the same order.
 	if len(members) == 0 || partitions < 1 {
 		return nil
 	}

@@ -1,12 +1,12 @@
 // Package plan computes the next roster command that a leader proposes.
 //
-// A [Planner] compares the roster with the leader's view of the members, a [Sight],
-// and with a placement: a consistent hash ring ([Place]) spreads the owners over the
-// members, and the backups of each owner are spread over all others and over zones. Placement is computed by the leader alone and is recorded in the roster: no other
-// member computes it again to find an owner. Package roster does not depend on the ring,
-// and neither do the clients.
+// A [Planner] compares the roster with the leader's view of the members, a [Sight], and with a
+// placement. A consistent hash ring ([Place]) spreads the owners over the members; each owner's
+// backups are spread over all other members and over zones. Only the leader computes the placement,
+// and the roster records it: to find an owner, members read the roster. Neither package roster nor
+// the clients depend on the ring.
 //
-// The package is pure. The letters in comments (R3, D11) are the rules of proof/RULES.md.
+// The package is pure. The codes in comments (R3, D11) refer to rules in proof/RULES.md.
 package plan
 
 import (
@@ -18,26 +18,26 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Sight is the view of a leader at some moment, from gossip and from its own
-// calls. It may be wrong or late: uniqueness does not depend on it (R7).
+// Sight is a leader's current view, from gossip and its own calls. It may be wrong or late:
+// uniqueness does not depend on it (R7).
 type Sight struct {
-	Join   []roster.Member      // members that ask to join
-	Leave  []roster.Incarnation // members that want to leave
-	Silent []roster.Incarnation // members that do not answer: replaced where another replica is in sync
-	Gone   []roster.Incarnation // incarnations that are confirmed dead, also where that is a loss
-	Apart  []Pair               // members that do not reach each other, ascending, while the leader reaches both
-	Held   []roster.Holding     // joining replicas that hold their tables, as their owners say
-	// Persisted are partitions whose tables are on the disks of all durable in-sync
-	// replicas, as their owners say.
+	Join   []roster.Member      // members that request to join
+	Leave  []roster.Incarnation // members that request to leave
+	Silent []roster.Incarnation // members that do not reply: replaced where another replica is in sync
+	Gone   []roster.Incarnation // incarnations confirmed dead: replaced even if that is a loss
+	Apart  []Pair               // pairs that cannot reach each other, ascending, while the leader reaches both
+	Held   []roster.Holding     // joining replicas that hold their tables, as reported by owners
+	// Persisted lists the partitions with tables on the disks of all durable in-sync replicas, as
+	// reported by their owners.
 	Persisted []roster.Persisted
-	Assign    bool // partitions without an earlier owner may get one now
+	Assign    bool // partitions without an earlier owner may get one
 	Patient   bool // only urgent changes are due: joins in progress need the version a little longer
-	// Zones are the zones that members state, of those that have answered.
+	// Zones has the stated zones of members that have replied.
 	Zones map[roster.Incarnation]string
-	// Keepers are the voters of a grid without data directories, sorted.
+	// Keepers lists the voters of a grid without data directories, sorted.
 	Keepers []roster.Incarnation
-	// Granted is the latest end of a grant of an earlier life of the grid that
-	// a holder has shown; 0 if none has.
+	// Granted is the latest end of a grant, from an earlier generation of the grid, that a holder
+	// has presented; 0 for none.
 	Granted clustertime.Tick
 	// Limit bounds the ceiling in an anchored grid, at least Granted; 0 in
 	// other grids.
@@ -47,17 +47,18 @@ type Sight struct {
 // Pair is two members, A before B.
 type Pair struct{ A, B roster.Incarnation }
 
-// PairOf returns two members as a pair.
+// PairOf returns the pair of two members.
 func PairOf(a, b roster.Incarnation) Pair { return Pair{min(a, b), max(a, b)} }
 
-// maxJoining is how many partitions copy their table to a new replica at a time.
+// maxJoining is the maximum number of partitions that copy their table to a new replica
+// concurrently.
 const maxJoining = 64
 
-// Planner computes commands. It keeps nothing but the last placement, and what it has seen
-// when nothing was due; its zero value is ready.
+// Planner computes commands. It keeps only the last placement and the last input for which nothing
+// was due. Its zero value is ready.
 type Planner struct {
-	calm struct { // when nothing was due
-		roster  *roster.Roster // nil since something was
+	calm struct { // the last input without a due change
+		roster  *roster.Roster // nil after a change
 		sight   Sight
 		command roster.Command
 	}
@@ -68,36 +69,34 @@ type Planner struct {
 	placed     [][]roster.MemberID
 }
 
-// Plan returns the next command that brings the roster in line with the leader's view, or
-// false if there is nothing to do. The command is always applicable to r.
+// Plan returns the next command that brings the roster in line with the leader's view, or false if
+// there is nothing to do. The command always applies to r.
 //
-//   - A process that asks to join becomes a member, unless it is gone or has a
-//     malformed record. Of two incarnations of one member the lower joins, since
-//     their order is unknown.
-//   - A member that is gone is removed; one that leaves is removed when no partition
-//     needs it any longer. A newer incarnation that joins removes the older (R8).
-//   - A partition whose owner is silent, gone or replaced goes to another in-sync
-//     replica (R2). If there is none and the owner is not merely silent, the
-//     partition is lost (R3), as are partitions without an earlier owner once they may
-//     be assigned.
-//   - A replica that its owner does not reach is dropped, and no partition is placed on two members of
-//     which one would own it and not reach the other. A member that does not reach most others is silent.
-//   - Then partitions move, a bounded number at a time, to where the ring places
-//     them: a replica joins, is admitted, becomes the owner if it is placed first, and
-//     replicas that the ring does not name are dropped. Every step starts from the
-//     roster alone, so the next leader continues with it.
-//   - Disks that have everything are named, and those of the dead stay named until then: a
-//     power failure may look like one death after the other, and each of the disks is good.
-//     No replica in sync is dropped before a disk is named that stays. Where the grid has durable members, each partition is
-//     placed on one at least.
-//   - If an earlier grid granted beyond a floor, the assumption about clocks at the
-//     start of the grid was wrong, and every partition is lost again, above those
-//     grants (S2).
+//   - A process that requests to join becomes a member, unless it is gone or has a malformed
+//     record. If two incarnations of one member request it, the lower joins, since their order is
+//     unknown.
+//   - A member that is gone is removed. One that leaves is removed when no partition needs it any
+//     longer. A newer incarnation that joins replaces the older one (R8).
+//   - A partition moves to another in-sync replica if its owner is silent, gone or replaced (R2).
+//     If there is none and the owner is not merely silent, the partition is lost (R3). So are
+//     partitions without an earlier owner once they may be assigned.
+//   - A replica that its owner cannot reach is dropped, and no partition is placed on an owner and
+//     a replica that cannot reach each other. A member that cannot reach most others counts as
+//     silent.
+//   - Then partitions move to their placement, a bounded number at a time: a replica joins, is
+//     admitted, and becomes the owner if it is placed first; replicas that are not placed are
+//     dropped. Every step depends only on the roster, so the next leader continues with it.
+//   - Disks with every definition are named, and dead members' disks stay named until then: a power
+//     failure may look like one death after another, and each disk is complete. No in-sync replica
+//     is dropped before another disk is named. If the grid has durable members, each partition is
+//     placed on at least one.
+//   - If an earlier grid granted beyond a floor, the assumption about clocks at the start of the
+//     grid was wrong. Every partition is lost again, above those grants (S2).
 //
 // If no member would be left, nothing is done.
 //
-// The caller changes neither r nor s afterwards: a leader plans ten times a second, and
-// nothing is due for a roster and a sight that equal those of the last plan without a change.
+// The caller must not change r or s afterwards: a leader plans ten times a second, and Plan returns
+// early if r and s equal the last input without a due change.
 func (p *Planner) Plan(r *roster.Roster, s Sight) (roster.Command, bool) {
 	if !r.Formed() {
 		return roster.Command{}, false
@@ -116,7 +115,7 @@ func (p *Planner) Plan(r *roster.Roster, s Sight) (roster.Command, bool) {
 	return command, false
 }
 
-// change plans everything but who is settled by it.
+// change plans everything except Settle.
 func (p *Planner) change(r *roster.Roster, s Sight) roster.Change {
 	c := roster.Change{Join: joiners(r, s), Remove: removed(r, s)}
 	rezone(r, s, &c)
@@ -138,7 +137,7 @@ func (p *Planner) change(r *roster.Roster, s Sight) roster.Change {
 	return c
 }
 
-// place computes the placement if the members that may have partitions changed.
+// place computes the placement if the set of placeable members has changed.
 func (p *Planner) place(v *view) {
 	var members []candidate
 	for _, i := range v.placeable() {
@@ -151,8 +150,8 @@ func (p *Planner) place(v *view) {
 	}
 }
 
-// settled returns the members whose replicas are all in sync after c: all unsettled ones,
-// if nothing is left to do and all members answer.
+// settled returns the members whose replicas are all in sync after c: all unsettled ones, if no
+// further change is due and all members reply.
 func (p *Planner) settled(r *roster.Roster, s Sight, c roster.Change) []roster.Incarnation {
 	next := r
 	if !c.IsEmpty() {
@@ -174,7 +173,7 @@ func (p *Planner) settled(r *roster.Roster, s Sight, c roster.Change) []roster.I
 	return ready
 }
 
-// joiners gives those who ask to join and may, sorted, one for each member ID.
+// joiners returns the members that request to join and may, sorted, one per member ID.
 func joiners(r *roster.Roster, s Sight) []roster.Member {
 	join := slices.DeleteFunc(slices.Clone(s.Join), func(m roster.Member) bool {
 		_, known := r.Member(m.Incarnation)
@@ -186,8 +185,8 @@ func joiners(r *roster.Roster, s Sight) []roster.Member {
 	})
 }
 
-// compareRecords orders all records, so that even of two that name one
-// incarnation the same is chosen whatever order they were seen in.
+// compareRecords is a total order on records: if two records have the same incarnation, every input
+// order selects the same one.
 func compareRecords(a, b roster.Member) int {
 	return cmp.Or(
 		cmp.Compare(a.Incarnation, b.Incarnation),
@@ -199,7 +198,7 @@ func compareRecords(a, b roster.Member) int {
 	)
 }
 
-// compareFlags puts false before true.
+// compareFlags orders false before true.
 func compareFlags(a, b bool) int {
 	switch {
 	case a == b:
@@ -210,8 +209,8 @@ func compareFlags(a, b bool) int {
 	return 1
 }
 
-// removed returns, sorted, the members that are gone, and those that leave and that no
-// partition needs any longer.
+// removed returns, sorted, the members that are gone, and the leaving members that no partition
+// needs any longer.
 func removed(r *roster.Roster, s Sight) []roster.Incarnation {
 	needed := make(map[roster.Incarnation]bool)
 	for _, p := range r.Partitions {
@@ -230,8 +229,7 @@ func removed(r *roster.Roster, s Sight) []roster.Incarnation {
 	return out
 }
 
-// lowestFloor gives the smallest floor of an owned partition, or the ceiling if
-// none is owned.
+// lowestFloor returns the lowest floor among owned partitions, or the ceiling if none is owned.
 func lowestFloor(r *roster.Roster) clustertime.Tick {
 	floor := r.Ceiling
 	for _, p := range r.Partitions {

@@ -9,14 +9,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// candidate is a member that replicas may be placed on.
+// candidate is a member that may be given replicas.
 type candidate struct {
 	member  roster.MemberID
 	durable bool
-	zone    string // "" is a zone like any other
+	zone    string // members with "" form one zone
 }
 
-// idsOf returns the IDs of members, and of the durable ones among them.
+// idsOf returns the members' IDs, and separately the durable ones.
 func idsOf(members []candidate) (all, durable []roster.MemberID) {
 	for _, m := range members {
 		all = append(all, m.member)
@@ -27,33 +27,32 @@ func idsOf(members []candidate) (all, durable []roster.MemberID) {
 	return all, durable
 }
 
-// spreading is the placement of backups while it is computed. Owners are those of the
-// ring. The backups of one owner are spread over all other members, so that the
-// partitions of an owner that dies go to many members and not to one: each partition
-// ranks the members by a hash of both (rendezvous hashing), which moves few backups when
-// a member comes or goes, and takes the first that has less than its share of that
-// owner's backups.
+// spreading is a placement of backups in progress. The ring has placed the owners. Each owner's
+// backups are spread over all other members, so that a dead owner's partitions go to many members
+// instead of one. Each partition ranks the members by a hash of both (rendezvous hashing), which
+// moves few backups after a join or leave. It takes the first member with less than its share of
+// that owner's backups.
 type spreading struct {
 	members []candidate // sorted by ID
-	placed  [][]int     // of each partition the indexes of its replicas, the owner first
-	owned   []int       // partitions of each member
-	backups [][]int     // backups[o][b] is how many of o's partitions b has a backup of
-	last    int         // the last place of a partition
+	placed  [][]int     // by partition: indexes of its replicas, the owner first
+	owned   []int       // by member: number of partitions it owns
+	backups [][]int     // backups[o][b] is the number of o's partitions with a backup on b
+	last    int         // a partition's last place
 	durable bool        // some member is durable
 }
 
-// spread places partitions on members: the owner first, then as many of the copies as
-// there are other members.
+// spread places partitions on members: the owner first, then up to the given number of copies on
+// other members.
 //
-//   - Copies of one partition are in different zones as far as there are zones, and
-//     otherwise in as many as there are. This is more important than even numbers: of two
-//     zones with one member and with many, the one has a backup of everything.
-//   - One replica of each partition is on a durable member, if there is one (D11): if the
-//     others are not, the last place is taken by the best of these.
-//   - No member has more of one owner's backups than a quarter above its share, rounded
-//     up, unless zones or disks leave no other.
+//   - The copies of a partition are in different zones if there are enough zones, and otherwise in
+//     as many as possible. Zones take precedence over even distribution: with one member in one
+//     zone and many in another, the one member has a backup of every partition.
+//   - At least one replica of each partition is on a durable member, if there is one (D11). If no
+//     earlier place is durable, the best durable member takes the last place.
+//   - A member has at most 1.25 times its share of one owner's backups, rounded up, unless zones or
+//     disks leave no other member.
 //
-// It depends on the set of members alone, not on their order or on repetitions.
+// The result depends only on the set of members; order and repetitions have no effect.
 func spread(members []candidate, partitions, copies int) [][]roster.MemberID {
 	if len(members) == 0 || partitions < 1 {
 		return nil
@@ -97,7 +96,7 @@ func newSpreading(members []candidate, partitions, copies int) *spreading {
 	return s
 }
 
-// add places one more backup of a partition.
+// add places the next backup of a partition.
 func (s *spreading) add(id roster.PartitionID, place int) {
 	owner := s.placed[id][0]
 	eligible := s.eligible(id, place)
@@ -119,9 +118,8 @@ func (s *spreading) add(id roster.PartitionID, place int) {
 	s.placed[id] = append(s.placed[id], best)
 }
 
-// eligible returns the members that may have the next backup of a partition: those in the
-// zones with the fewest of its replicas, and, in the last place, durable ones if it has no
-// durable replica.
+// eligible returns the candidates for a partition's next backup: members in the zones with the
+// fewest replicas, and, in the last place, durable ones if no replica is durable yet.
 func (s *spreading) eligible(id roster.PartitionID, place int) (out []int) {
 	replicas := s.placed[id]
 	isDurable := func(i int) bool { return s.members[i].durable }
@@ -147,7 +145,7 @@ func (s *spreading) eligible(id roster.PartitionID, place int) (out []int) {
 	return out
 }
 
-// rendezvous is the rank of a member for a partition. It never changes, so that leaders of
+// rendezvous returns a member's rank for a partition. It never changes, so that leaders with
 // different releases agree.
 func rendezvous(id roster.PartitionID, m roster.MemberID) uint64 {
 	return hash.Sum64(binary.BigEndian.AppendUint16([]byte(m), uint16(id)))

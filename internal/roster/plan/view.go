@@ -6,7 +6,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// view is a roster as a leader plans on it: the future members, and the reliable ones among them.
+// view is the roster as a planning leader sees it: with the future members, and the reliable ones
+// among them.
 type view struct {
 	r       *roster.Roster
 	s       Sight
@@ -17,9 +18,9 @@ type view struct {
 	zone    map[roster.Incarnation]string
 	current map[roster.MemberID]roster.Incarnation
 	held    map[roster.Replica]bool // joins that may be admitted at this version
-	joining int                     // partitions that copy their table
+	joining int                     // number of partitions with a joining replica
 	apart   map[Pair]bool
-	cutOff  []roster.Incarnation // members that do not reach most others
+	cutOff  []roster.Incarnation // members that cannot reach most others
 }
 
 func newView(r *roster.Roster, s Sight, c roster.Change) *view {
@@ -54,8 +55,8 @@ func newView(r *roster.Roster, s Sight, c roster.Change) *view {
 	return v
 }
 
-// placeable returns the members that may have partitions: members that stay, do not leave and are
-// not cut off, or, if there are none, all.
+// placeable returns the members that may have partitions: they stay, do not leave and are not cut
+// off. If there are none, it returns all staying members.
 func (v *view) placeable() []roster.Incarnation {
 	out := slices.DeleteFunc(slices.Clone(v.staying), func(i roster.Incarnation) bool {
 		return slices.Contains(v.s.Leave, i) || slices.Contains(v.cutOff, i)
@@ -89,8 +90,8 @@ func (v *view) step(id roster.PartitionID, c *roster.Change, placed []roster.Mem
 	}
 }
 
-// lose gives a partition to the first reliable member in want, with the other reliable ones in
-// sync.
+// lose assigns a lost partition to the first reliable member in want, with the other reliable ones
+// in sync.
 func (v *view) lose(id roster.PartitionID, c *roster.Change, want []roster.Incarnation) {
 	all := slices.DeleteFunc(slices.Clone(want), func(i roster.Incarnation) bool { return !v.up[i] })
 	if len(all) == 0 {
@@ -102,9 +103,9 @@ func (v *view) lose(id roster.PartitionID, c *roster.Change, want []roster.Incar
 	c.Lose = append(c.Lose, roster.Loss{Partition: id, Owner: all[0], With: slices.Clone(all[1:min(len(all), len(want))])})
 }
 
-// replace finds another owner for a partition whose owner does not answer: an in-sync replica that
-// does, wanted ones first. An owner that is gone is replaced even by a silent one, which may return
-// with the table. A merely silent owner keeps a partition without another replica.
+// replace selects another owner if a partition's owner does not reply: an in-sync replica that
+// replies, wanted ones first. An owner that is gone is replaced even by a silent replica, which may
+// return with the table. A merely silent owner keeps a partition without another replica.
 func (v *view) replace(id roster.PartitionID, c *roster.Change, want []roster.Incarnation) {
 	p := v.r.Partitions[id]
 	_, stays := v.up[p.Owner]
@@ -125,7 +126,8 @@ func (v *view) replace(id roster.PartitionID, c *roster.Change, want []roster.In
 	}
 }
 
-// silent gives a replica that stays a member and does not answer, or not its owner, "" for none.
+// silent returns a replica that stays a member but does not reply, or cannot reach the owner; ""
+// for none.
 func (v *view) silent(p roster.Partition) roster.Incarnation {
 	for _, i := range append(slices.Clone(p.InSync), p.Joining) {
 		if up, stays := v.up[i]; stays && i != p.Owner && (!up || v.areApart(p.Owner, i)) {
@@ -135,8 +137,8 @@ func (v *view) silent(p roster.Partition) roster.Incarnation {
 	return ""
 }
 
-// move takes one step towards the wanted replicas: all of them are in sync before the owner
-// changes, and the owner has changed before a replica is dropped.
+// move takes one step towards the wanted replicas. All of them are in sync before the owner
+// changes, and the owner changes before a replica is dropped.
 func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incarnation) {
 	p := v.r.Partitions[id]
 	inSync := func(i roster.Incarnation) bool { return slices.Contains(p.InSync, i) }
@@ -162,19 +164,19 @@ func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incar
 		}
 	case p.Owner != want[0] && inSync(want[0]) && v.up[want[0]] && !v.learning(p):
 		c.Take = append(c.Take, roster.Replica{Partition: id, Member: want[0]})
-	case len(surplus) > 0 && len(staying) > len(want): // a wanted one may be silent
+	case len(surplus) > 0 && len(staying) > len(want): // a wanted replica may be silent
 		c.Drop = append(c.Drop, roster.Replica{Partition: id, Member: surplus[0]})
 	}
 }
 
-// learning reports whether a partition was lost so recently that its owner may
-// still learn its attachments from holders. It is not moved meanwhile, unless its
-// owner leaves: then the next owner, which was in sync, learns the rest.
+// learning reports whether a partition was lost so recently that its owner may still receive
+// attachments from holders. Until then the partition does not move, unless its owner leaves: then
+// the next owner, which was in sync, receives the rest.
 func (v *view) learning(p roster.Partition) bool {
 	return p.Term == p.LostTerm && v.r.Time < p.Floor && !slices.Contains(v.s.Leave, p.Owner)
 }
 
-// doubted gives, sorted, the silent members that count as settled.
+// doubted returns, sorted, the silent members that count as settled.
 func (v *view) doubted() []roster.Incarnation {
 	var out []roster.Incarnation
 	for _, i := range v.staying {

@@ -6,8 +6,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// rezone has a change state the zones of members that are in the roster with another zone
-// than they state.
+// rezone adds to a change the zones of members whose stated zone differs from the roster.
 func rezone(r *roster.Roster, s Sight, c *roster.Change) {
 	for _, m := range r.Members {
 		zone, known := s.Zones[m.Incarnation]
