@@ -1,13 +1,13 @@
-// Package follow decides which committed roster a member serves. A roster reaches a member
-// in two ways: by the log of its Raft server, if it has one, and by commands and whole
-// rosters that other members send it after they were committed.
+// Package follow decides which committed roster a member serves. A roster reaches a member in two
+// ways: by the log of its Raft server, if it has one, and by commands and whole rosters that other
+// members send after they were committed.
 //
 //	Raft log ---- Commit, Install ----> log image --+
 //	                                                +-- the later one --> served roster
 //	other members ---- Push, Adopt ---> learned ----+
 //
-// The package is pure: it does not wait, log or read a clock. Its rules are in DESIGN.md;
-// the letters in comments are those of proof/RULES.md and of that file.
+// The package is pure: it does not wait, log or read a clock. DESIGN.md has its rules (F1 to F8);
+// other codes in comments refer to proof/RULES.md.
 package follow
 
 import (
@@ -19,30 +19,31 @@ import (
 )
 
 const (
-	// Kept is how many commands a member keeps for others that lack them.
+	// Kept is the maximum number of recent commands that a member keeps for members that lack them.
 	Kept = 64
-	// FreshWithin is how old a pushed raise may be whose time counts.
+	// FreshWithin is the age below which a pushed raise advances cluster time.
 	FreshWithin = 2 * time.Second
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrForeign means that a message is of another grid.
+	// ErrForeign means that a message belongs to another grid.
 	ErrForeign = errors.New("follow: of another grid")
-	// ErrGap means that commands are missing before the one that was sent: pull them.
+	// ErrGap means that commands before the received one are missing: pull them.
 	ErrGap = errors.New("follow: commands are missing")
-	// ErrBackward means that a later roster has a lower version or ceiling than the served
-	// one, which no committed roster has.
+	// ErrBackward means that a later roster has a lower version or ceiling than the served one. No
+	// committed roster has.
 	ErrBackward = errors.New("follow: a later roster goes back")
 )
 
-// Position counts the entries of a grid's roster log: it is the index in the log of the last
-// entry that a roster contains. The same position is the same roster at every member, which
-// version and ceiling are not: a command may keep both.
+// Position is the log index of the last entry that a roster contains. All members have the same
+// roster at a position. Version and ceiling do not identify a roster, because a command may keep
+// both.
 type Position uint64
 
-// Entry is a command that was committed and applied. Between After and At no other command
-// changed the roster, so it takes any roster from After to before At to the one at At.
+// Entry is a committed and applied command. No other command between After and At changed the
+// roster, so it applies to the roster at any position from After to before At and produces the
+// roster at At.
 type Entry struct {
 	After, At Position
 	Command   roster.Command
@@ -54,31 +55,30 @@ type Image struct {
 	Roster *roster.Roster
 }
 
-// Follower is one member's knowledge of the roster of one grid. It is forgotten with the
-// process and with the grid (F6). It is not safe for concurrent use.
+// Follower tracks the committed roster of one grid for one member. It is discarded with the process
+// and with the grid (F6). It is not safe for concurrent use.
 type Follower struct {
 	grid   roster.GridID
-	log    Image // input of the next command of the log, and of snapshots (F4)
+	log    Image // changed only by the log's commands and by snapshots (F4)
 	last   Position
 	served Image
-	recent []Entry // ends at the served roster; each begins where the one before it ends
+	recent []Entry // ends at the served roster; each entry starts at the end of the previous one
 }
 
-// New returns a follower of a grid that knows no roster of it yet.
+// New returns a follower without a roster.
 func New(grid roster.GridID) *Follower {
 	unformed := Image{Roster: &roster.Roster{}}
 	return &Follower{grid: grid, log: unformed, served: unformed}
 }
 
-// Served returns the newest committed roster that the member knows.
+// Served returns the newest committed roster.
 func (f *Follower) Served() Image { return f.served }
 
-// Log returns the roster of the log alone.
+// Log returns the roster from the log alone.
 func (f *Follower) Log() Image { return f.log }
 
-// Commit applies the next command of the log, which is at a position, and reports whether
-// the served roster is another now. A command that the roster refuses changes nothing; the
-// error is that of [roster.Roster.Apply].
+// Commit applies the next command in the log, at a position, and reports whether the served roster
+// has changed. A refused command changes nothing; the error comes from [roster.Roster.Apply].
 func (f *Follower) Commit(at Position, c roster.Command) (news bool, err error) {
 	next, err := f.log.Roster.Apply(c)
 	if err != nil {
@@ -94,8 +94,8 @@ func (f *Follower) Commit(at Position, c roster.Command) (news bool, err error) 
 	return true, nil
 }
 
-// Install replaces the roster of the log by a snapshot, and reports whether the served
-// roster is another now.
+// Install replaces the log's roster with a snapshot, and reports whether the served roster has
+// changed.
 func (f *Follower) Install(i Image) (news bool) {
 	f.log, f.last = i, i.At
 	if i.At < f.served.At {
@@ -105,8 +105,8 @@ func (f *Follower) Install(i Image) (news bool) {
 	return true
 }
 
-// Push takes a committed command that another member sent. One that is known already
-// changes nothing; news reports whether the served roster is another now.
+// Push applies a committed command received from another member. An old command has no effect; news
+// reports whether the served roster has changed.
 func (f *Follower) Push(grid roster.GridID, e Entry) (news bool, err error) {
 	switch {
 	case grid != f.grid:
@@ -128,8 +128,8 @@ func (f *Follower) Push(grid roster.GridID, e Entry) (news bool, err error) {
 	return true, nil
 }
 
-// Adopt takes a whole committed roster that another member sent. One that is not later
-// changes nothing; news reports whether the served roster is another now.
+// Adopt installs a whole committed roster received from another member. An older roster has no
+// effect; news reports whether the served roster has changed.
 func (f *Follower) Adopt(grid roster.GridID, i Image) (news bool, err error) {
 	if grid != f.grid {
 		return false, ErrForeign
@@ -144,7 +144,7 @@ func (f *Follower) Adopt(grid roster.GridID, i Image) (news bool, err error) {
 	return true, nil
 }
 
-// check refuses what cannot be a later committed roster of this grid (F2).
+// check rejects a roster that cannot be a later committed one of this grid (F2).
 func (f *Follower) check(i Image) error {
 	switch r := i.Roster; {
 	case r.Formed() && r.Grid != f.grid:
@@ -156,7 +156,7 @@ func (f *Follower) check(i Image) error {
 	return nil
 }
 
-// serve takes one step: version, ceiling, owners, floors and terms all together (F2).
+// serve replaces version, ceiling, owners, floors and terms together (F2).
 func (f *Follower) serve(i Image, by Entry) {
 	if n := len(f.recent); n > 0 && f.recent[n-1].At < by.After {
 		f.recent = nil
@@ -168,8 +168,8 @@ func (f *Follower) serve(i Image, by Entry) {
 	}
 }
 
-// Since returns the commands that take a roster at a position to the served one, and false
-// if they are not known: then only the whole roster helps. The result is not written to.
+// Since returns the commands from a roster at a position to the served one, and false if some are
+// missing: then only the whole roster helps. The result must not be modified.
 func (f *Follower) Since(at Position) ([]Entry, bool) {
 	if at >= f.served.At {
 		return nil, true
@@ -182,6 +182,6 @@ func (f *Follower) Since(at Position) ([]Entry, bool) {
 	return nil, false
 }
 
-// Fresh reports whether the time of a raise that was sent counts (F5). age is at most how
-// old it is, negative if that is not known.
+// Fresh reports whether a received raise advances cluster time (F5). age is an upper bound on its
+// age, negative if unknown.
 func Fresh(age time.Duration) bool { return age >= 0 && age < FreshWithin }
