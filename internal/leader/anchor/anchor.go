@@ -1,15 +1,15 @@
-// Package anchor keeps the ceiling of a grid below a limit in a record of a store outside
-// the grid. A leader that takes the record begins above everything that was granted below its
-// limit, so two grids of one name, from copies of one another's data or from nothing, wait
-// for each other instead of issuing equal IDs.
+// Package anchor keeps a grid's ceiling below a limit that is stored in a record outside the grid.
+// A leader that takes the record starts above everything granted below the previous limit. Two
+// grids with one name, whether from copies of the same data or from nothing, therefore wait for
+// each other instead of issuing equal IDs.
 //
-//	Machine    decides when the record is read, taken, extended and lowered, for a leader
-//	Authority  the rules of one leader's rights under the record (A1 to A8)
+//	Machine    decides for a leader when to read, take, extend and lower the record
+//	Authority  the rules for one leader's rights under the record (A1 to A8)
 //	Record     the record and its format
 //
-// The package is pure: time, random claims and nonces are arguments, and reads and swaps
-// are results that a caller carries out. Package leader drives a [Machine], proof/explore
-// every order of the steps of an [Authority].
+// The package is pure: time, random claims and nonces are arguments, and reads and swaps are
+// results that the caller executes. Package leader drives a [Machine]; proof/explore runs an
+// [Authority] through every order of steps.
 package anchor
 
 import (
@@ -23,36 +23,36 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Record is the record of one grid name.
+// Record is the anchor record for one grid name.
 type Record struct {
-	// Claim is drawn for each take. The grid whose roster has it may raise its ceiling
-	// up to Ceiling.
+	// Claim is drawn for each take. The grid with this claim in its roster may raise its ceiling up
+	// to Ceiling.
 	Claim   roster.Claim       `json:"claim"`
 	Ceiling clustertime.Tick   `json:"ceiling_ms"`
-	Grid    roster.GridID      `json:"grid"`   // for people
-	Holder  roster.Incarnation `json:"holder"` // the leader that wrote it, for people
-	Nonce   string             `json:"nonce"`  // new in each body, so that no two are equal
+	Grid    roster.GridID      `json:"grid"`   // for display
+	Holder  roster.Incarnation `json:"holder"` // the leader that wrote it, for display
+	Nonce   string             `json:"nonce"`  // new in each body, so that all bodies differ
 }
 
-// format is the format of a record's body.
+// format is the version of the record's encoding.
 const format = 1
 
-// body is a record as it is stored.
+// body is the stored form of a record.
 type body struct {
 	Format int `json:"format"`
 	Record
 }
 
-// BodyMax bounds the body of a record, in bytes.
+// BodyMax is the maximum size of a record's body in bytes.
 const BodyMax = 4096
 
-// ErrDamaged says that a body is not a record.
+// ErrDamaged means that a body is not a record.
 var ErrDamaged = errors.New("anchor: the record is damaged")
 
-// Encode returns the body of a record.
+// Encode returns the record's body.
 func (r Record) Encode() ([]byte, error) { return json.Marshal(body{format, r}) }
 
-// Decode reads a body. Errors: ErrDamaged for anything that [Record.Encode] does not write.
+// Decode reads a body. It returns ErrDamaged for anything that [Record.Encode] does not write.
 func Decode(data []byte) (Record, error) {
 	if len(data) > BodyMax {
 		return Record{}, fmt.Errorf("%w: it has %d bytes, at most %d are expected", ErrDamaged, len(data), BodyMax)
@@ -86,16 +86,16 @@ func (r Record) check() error {
 	return nil
 }
 
-// Seen is the result of a read: a record with its revision, or that there is none.
+// Seen is the result of a read: a record and its revision, or no record.
 type Seen struct {
 	Record   Record
 	Revision string // "" without a record
 }
 
-// Absent reports whether there was no record.
+// Absent reports whether the record does not exist.
 func (s Seen) Absent() bool { return s.Revision == "" }
 
-// Draw has fresh random values for one swap. A claim is never drawn twice.
+// Draw contains fresh random values for one swap. A claim is never drawn twice.
 type Draw struct {
 	Claim roster.Claim
 	Nonce string
@@ -104,16 +104,16 @@ type Draw struct {
 // Kind is the purpose of a swap.
 type Kind int
 
-// The purposes.
+// The kinds.
 const (
-	Take   Kind = iota + 1 // a new claim (A4)
-	Extend                 // a higher ceiling under the same claim (A6)
-	Lower                  // the end of the grants after an orderly stop (A8)
+	Take   Kind = iota + 1 // writes a new claim (A4)
+	Extend                 // raises the ceiling under the same claim (A6)
+	Lower                  // records the end of grants after an orderly stop (A8)
 )
 
-// Swap writes a record in place of exactly one revision.
+// Swap replaces exactly one revision with a record.
 type Swap struct {
 	Kind     Kind
 	Record   Record
-	Revision string // that is replaced; "" if there must be no record
+	Revision string // the revision to replace; "" to require that there is no record
 }

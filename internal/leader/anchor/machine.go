@@ -8,33 +8,33 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// DefaultAhead is how far ahead of cluster time the limit is kept if nothing is stated.
+// DefaultAhead is the default distance from cluster time to the limit.
 const DefaultAhead = 30 * time.Second
 
 const (
-	// Timeout is how long a read or a swap may take; its outcome is unknown then.
+	// Timeout bounds a read or a swap; after it the outcome is unknown.
 	Timeout = 5 * time.Second
 
-	retryFirst = 200 * time.Millisecond // after a failure, doubling
+	retryFirst = 200 * time.Millisecond // the first pause after a failure; it doubles
 	retryMost  = 2 * time.Second
-	watchEvery = 2 * time.Second  // how often a record that others hold is read
-	settling   = 10 * time.Second // in which one that has taken the record extends it
-	// jumpLimit is how far the limit goes beyond the ceiling besides Ahead: a clock that
-	// is far ahead must not move it for all lives to come.
+	watchEvery = 2 * time.Second  // the interval between reads while other grids hold the record
+	settling   = 10 * time.Second // the time in which a new holder extends the record
+	// jumpLimit bounds the limit's distance from the ceiling, in addition to Ahead: a clock that is
+	// far ahead must not move the limit for all later generations.
 	jumpLimit = 10 * time.Minute
 )
 
-// State is how the leader stands to the record.
+// State is the leader's relation to the record.
 type State string
 
 // The states.
 const (
-	Unread  State = "unread"       // it was not read yet, or not since the store is away
-	Held    State = "held"         // it is the grid's
-	Taking  State = "taking"       // it is being taken
-	Waiting State = "waiting"      // another life may hold it; it is taken when that life is over
-	Lost    State = "anchor_taken" // another grid has taken it: this one grants no further
-	Missing State = "deleted"      // it is gone; a person has to decide
+	Unread  State = "unread"       // not read yet, or not since the store became unavailable
+	Held    State = "held"         // this grid holds it
+	Taking  State = "taking"       // a take is in progress
+	Waiting State = "waiting"      // another generation may hold it; taken when that one is over
+	Lost    State = "anchor_taken" // another grid has taken it; this one stops granting
+	Missing State = "deleted"      // it is gone; an operator has to decide
 	Damaged State = "damaged"      // its body is not a record
 )
 
@@ -43,11 +43,11 @@ type View struct {
 	Roster *roster.Roster
 	Mono   time.Duration    // its monotonic clock
 	Wall   clustertime.Tick // its wall clock
-	Need   clustertime.Tick // a limit that is needed at least, 0 for none
-	Draw   Draw             // fresh in each call
+	Need   clustertime.Tick // the minimum limit, 0 for none
+	Draw   Draw             // fresh for each call
 }
 
-// Step is a request of the machine: a read, a swap, or nothing.
+// Step is a request from the machine: a read, a swap, or nothing.
 type Step struct {
 	Read bool
 	Swap *Swap
@@ -55,47 +55,46 @@ type Step struct {
 
 // Outcome is the result of a step.
 type Outcome struct {
-	Seen Seen // of a read, and of a swap that happened its revision
-	// Err is nil, or the reason of a missing result: ErrRefused, ErrDamaged, or any other for a
-	// store that did not answer.
+	Seen Seen // after a read; after a successful swap only the revision
+	// Err is nil, or the reason for a missing result: ErrRefused, ErrDamaged, or any other error
+	// for a store that did not reply.
 	Err error
 }
 
-// Result returns the result of a read, or why there is none.
+// Result returns the result of a read, or its error.
 func (o Outcome) Result() (Seen, error) { return o.Seen, o.Err }
 
-// ErrRefused is the outcome of a swap that has surely not happened: the record was not at
-// its revision.
+// ErrRefused is the outcome of a swap that has certainly not happened: the record had another
+// revision.
 var ErrRefused = errors.New("anchor: the record has changed")
 
-// Machine decides about the record during one lead. One step at a time is being carried
-// out.
+// Machine manages the record during one leadership. At most one step is in progress.
 //
 //	          not a member, or no claim             the take has happened, and the reset
 //	unread ------------------------------> waiting, taking -------------------> held <--+
 //	   |                                      ^                                  |      | extended
-//	   |  a member                            | its taker is gone, or a person   +------+
+//	   |  a member                            | its holder is gone, or forced    +------+
 //	   +-----------------> held ----------> lost
 //	                            other claim
 type Machine struct {
 	Authority
 	ahead time.Duration
 
-	busy  bool          // a step is being carried out
+	busy  bool          // a step is in progress
 	known bool          // seen is the result of the last step
-	seen  Seen          // the newest state of the record
-	first time.Duration // when this revision was seen first
-	// changes counts the revisions that were seen.
+	seen  Seen          // the newest observed state
+	first time.Duration // when this revision was first observed
+	// changes is the number of observed revisions.
 	changes int
 	next    time.Duration // when the record is read again
 	retry   time.Duration // the pause after the next failure
 
-	forced    bool  // a person says that it is to be taken
-	failure   error // of the last step
-	extending bool  // the limit was extended in this lead
+	forced    bool  // an operator requested a take
+	failure   error // the last step's error
+	extending bool  // the limit was extended during this leadership
 }
 
-// New returns the machine of a leader; 0 is the default of ahead.
+// New returns a leader's machine; ahead 0 means [DefaultAhead].
 func New(self roster.Incarnation, ahead time.Duration) *Machine {
 	if ahead == 0 {
 		ahead = DefaultAhead
@@ -103,12 +102,12 @@ func New(self roster.Incarnation, ahead time.Duration) *Machine {
 	return &Machine{Authority: Authority{Self: self}, ahead: ahead, retry: retryFirst}
 }
 
-// Ahead returns how far ahead of cluster time the limit is kept: two windows at least.
+// Ahead returns the distance from cluster time to the limit: at least two windows.
 func (m *Machine) Ahead(r *roster.Roster) clustertime.Span {
 	return max(clustertime.SpanOf(m.ahead), 2*r.Settings.Window)
 }
 
-// Take has the record taken on a person's request, from any present holder.
+// Take requests a take on behalf of an operator, regardless of the current holder.
 func (m *Machine) Take() { m.forced = true }
 
 // Step returns the next request.
@@ -130,7 +129,7 @@ func (m *Machine) Step(v View) Step {
 	return Step{}
 }
 
-// swap returns the swap that is due, nil for none.
+// swap returns the due swap, nil for none.
 func (m *Machine) swap(v View) *Swap {
 	var s Swap
 	var err error
@@ -167,23 +166,23 @@ func (m *Machine) swap(v View) *Swap {
 	return &s
 }
 
-// mayTake reports whether the life that holds the record is over, as far as this leader
-// can know (A7). Safety does not depend on it.
+// mayTake reports whether the generation that holds the record appears to be over (A7). Safety does
+// not depend on it.
 func (m *Machine) mayTake(v View) bool {
 	switch {
 	case m.forced || m.seen.Absent() || m.seen.Record.Holder == m.Self:
 		return true
-	case v.Mono-m.first >= m.Ahead(v.Roster).Duration()*3/2: // its holder would have extended it
+	case v.Mono-m.first >= m.Ahead(v.Roster).Duration()*3/2: // a live holder would have extended it
 		return true
 	}
-	// A life that begins waits only as long as it has to anyway: a holder that runs keeps
-	// the limit ahead of the clock. One that has just taken the record needs a moment.
+	// A new generation waits no longer than the limit requires: a live holder keeps the limit ahead
+	// of the clock. A holder that has just taken the record needs time to extend it.
 	settled := m.changes <= 1 || v.Mono-m.first >= settling
 	return !m.Registered(v.Roster) && v.Wall >= m.seen.Record.Ceiling && settled
 }
 
-// target returns the limit that the record is to have. It follows the agreed time alone
-// (R1), and is moved when half of the distance is left.
+// target returns the new limit for the record. It follows agreed time alone (R1), and advances when
+// half the distance is left.
 func (m *Machine) target(v View) clustertime.Tick {
 	r, ahead, have := v.Roster, m.Ahead(v.Roster), m.seen.Record.Ceiling
 	to := r.Time.Add(ahead)
@@ -196,10 +195,10 @@ func (m *Machine) target(v View) clustertime.Tick {
 	return max(to, v.Need)
 }
 
-// Seen returns the record as it was seen last, and why the last step has no result.
+// Seen returns the last observed record, and the last step's error.
 func (m *Machine) Seen() (Record, error) { return m.seen.Record, m.failure }
 
-// Done takes the outcome of the step that was asked for.
+// Done processes a step's outcome.
 func (m *Machine) Done(v View, step Step, out Outcome) {
 	m.busy = false
 	if out.Err == nil && step.Swap != nil {
@@ -209,15 +208,15 @@ func (m *Machine) Done(v View, step Step, out Outcome) {
 	switch {
 	case out.Err == nil:
 		m.note(v, out.Seen)
-	case errors.Is(out.Err, ErrRefused): // read the present record
+	case errors.Is(out.Err, ErrRefused): // read the current record
 		m.known, m.next = false, v.Mono
-	default: // also unknown: only a read tells
+	default: // the outcome may be unknown; only a read determines it
 		m.known, m.next, m.failure = false, v.Mono+m.retry, out.Err
 		m.retry = min(2*m.retry, retryMost)
 	}
 }
 
-// note takes a state of the record.
+// note stores an observed state of the record.
 func (m *Machine) note(v View, seen Seen) {
 	if seen.Revision != m.seen.Revision {
 		m.first = v.Mono
@@ -233,7 +232,7 @@ func (m *Machine) note(v View, seen Seen) {
 	}
 }
 
-// State returns how this leader stands to the record.
+// State returns the leader's relation to the record.
 func (m *Machine) State(v View) State {
 	_, reset := m.Reset(v.Roster, roster.Member{})
 	switch {
