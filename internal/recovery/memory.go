@@ -5,23 +5,23 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Bounds are the upper limits that a survivor has of the grants of the grids that it left.
+// Bounds are a survivor's upper limits on grants in the grids that it has left.
 type Bounds struct {
 	Ceiling clustertime.Tick
 	Time    clustertime.Tick // cluster time, 0 = unknown
-	Window  clustertime.Span // the largest of any of them
+	Window  clustertime.Span // the largest one
 	Wall    clustertime.Tick // the survivor's wall clock
-	// Sets are the survivor's known sets, without their members.
+	// Sets are the survivor's sets, without their members.
 	Sets []roster.Set
 	// Dropped are the dropped sets.
 	Dropped []roster.DroppedSet
 }
 
-// Left is a survivor's record of the grid that it has left. The zero value is of a member that has
-// left none.
+// Left is a survivor's record of the grid that it has left. The zero value means that it has left
+// none.
 type Left struct {
 	Grid     roster.GridID
-	Claim    roster.Claim // of its anchor, "" for none
+	Claim    roster.Claim // the anchor's claim, "" for none
 	Settings roster.Settings
 	Sets     []roster.Set
 	Dropped  []roster.DroppedSet
@@ -29,9 +29,9 @@ type Left struct {
 	Bounds   Bounds
 }
 
-// Leave returns the record after a member has left a grid as well, with the last roster that it has of
-// that grid, at a cluster time. A member without a roster has the settings of the grid that it left
-// before, or else the configured ones.
+// Leave returns the record after a member has also left this grid, with its last roster and the
+// cluster time. A member without a roster keeps the settings from the grid that it left before, or
+// else the configured ones.
 func (l Left) Leave(grid roster.GridID, r *roster.Roster, now clustertime.Tick, configured roster.Settings) Left {
 	next := Left{Grid: grid, Claim: r.Claim, Settings: r.Settings, Sets: r.Sets, Dropped: r.Dropped, Quotas: r.Quotas,
 		Bounds: l.BoundsAfter(r, now)}
@@ -45,7 +45,7 @@ func (l Left) Leave(grid roster.GridID, r *roster.Roster, now clustertime.Tick, 
 	return next
 }
 
-// BoundsAfter returns the bounds of a member that leaves a grid, and of earlier grids.
+// BoundsAfter returns a member's bounds after it leaves a grid, including its earlier bounds.
 func (l Left) BoundsAfter(r *roster.Roster, now clustertime.Tick) Bounds {
 	return Bounds{
 		Ceiling: max(r.Ceiling, l.Bounds.Ceiling),
@@ -54,10 +54,10 @@ func (l Left) BoundsAfter(r *roster.Roster, now clustertime.Tick) Bounds {
 	}
 }
 
-// FromMemory returns the first entry of a grid that the survivors of another one form, and the
-// allowance for clock jumps in its ceiling: its grants start above every survivor's bound, and above
-// any grant that a missing member can have made after a raise that no survivor received. own is the
-// bootstrap member's record, with its wall clock, and told are the bounds of the others.
+// FromMemory returns the first entry for a grid formed by another grid's survivors, and the
+// allowance for clock jumps in its ceiling. Its grants start above every survivor's bound, and
+// above any grant that a missing member can have made after a raise that no survivor received. own
+// is the bootstrap member's record, with its wall clock, and told are the other survivors' bounds.
 func FromMemory(grid roster.GridID, own Left, told []Bounds, anchored bool, floor clustertime.Tick) (roster.Form,
 	clustertime.Span) {
 	var bounds []clustertime.Bound

@@ -1,8 +1,10 @@
-// Package recovery decides how a grid begins that follows one which lost the majority of its voters
-// for good: from the data directories that are left ([FromDisks]), or from the members that are left
-// ([FromMemory]). Either grid begins above everything that the lost members can have granted.
+// Package recovery decides the initial state of a grid that replaces a grid with a permanently lost
+// majority of voters. The input is the remaining data directories ([FromDisks]) or the remaining
+// members ([FromMemory]). Either grid starts above everything that the lost members can have
+// granted.
 //
-// It reads no file and calls no member. Package grid does, and so does the simulation in proof/sim.
+// It reads no files and calls no members. Package grid does, and so does the simulation in
+// proof/sim.
 package recovery
 
 import (
@@ -14,37 +16,37 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// VersionsApart separates a recovered grid's versions from the latest known version of the old one,
-// which may have had later ones.
+// VersionsApart separates a recovered grid's versions from the old grid's latest recorded version,
+// because the old grid may have had later ones.
 const VersionsApart = 1 << 20
 
-// Directory is the content of a member's data directory.
+// Directory describes a member's data directory.
 type Directory struct {
 	Member      roster.MemberID
-	Roster      *roster.Roster // at the end of its log, committed or not
+	Roster      *roster.Roster // after the last log entry, committed or not
 	Servers     []leader.Server
-	Term, Index uint64 // of the last entry of its log
-	// Definitions are the positions of the stored tables.
+	Term, Index uint64 // its last log entry
+	// Definitions has the position of each stored table.
 	Definitions map[roster.PartitionID]backup.Position
 }
 
-// Disks are directories to recover a grid from.
+// Disks lists the directories for a recovery.
 type Disks struct {
 	Directories []Directory
 	Old, Grid   roster.GridID
-	Lost        []roster.MemberID // voters and disks of the old grid without a directory
-	Floor, Now  clustertime.Tick  // Floor is 0 if none is stated
-	// Incarnation returns a new incarnation of a member that the old roster does not have.
+	Lost        []roster.MemberID // the old grid's voters and disks without a directory
+	Floor, Now  clustertime.Tick  // Floor 0 means unset
+	// Incarnation returns a new incarnation for a member; the old roster does not have it.
 	Incarnation func(roster.MemberID) roster.Incarnation
 }
 
-// Decision is the beginning of a recovered grid.
+// Decision is a recovered grid's initial state.
 type Decision struct {
 	Members  []roster.Member // in the order of the directories
-	Servers  []leader.Server // of Members, in their order
+	Servers  []leader.Server // for Members, in their order
 	Commands []roster.Command
 	Roster   *roster.Roster   // after the commands
-	First    clustertime.Tick // where grants begin
+	First    clustertime.Tick // the start of grants
 }
 
 // Newest returns the index of the directory with the longest log.
@@ -58,8 +60,8 @@ func Newest(dirs []Directory) int {
 	return newest
 }
 
-// Votes returns the number of voters in the log of a directory, and how many of them have a directory
-// among those given. A process that voted without one is another server.
+// Votes returns the number of voters in a directory's log, and how many of them have a given
+// directory. A process that voted without a directory counts as a separate server.
 func (d Directory) Votes(given func(roster.MemberID) bool) (alive, voters int) {
 	for _, s := range d.Servers {
 		if !s.Voter {
@@ -73,10 +75,10 @@ func (d Directory) Votes(given func(roster.MemberID) bool) (alive, voters int) {
 	return alive, voters
 }
 
-// FromDisks decides how the grid of some directories continues: with their members, the first of
-// which vote, and a roster in which every partition was lost, with the disks that have its
-// definitions. The roster of an anchored grid stays anchored, so it accepts nothing before a member
-// has taken the anchor; the reset then loses every partition.
+// FromDisks decides how a grid continues from some directories. Their members form the new grid,
+// and the first ones vote. Every partition is lost, with the disks that have its definitions. An
+// anchored grid's roster stays anchored and accepts no command before a member has taken the
+// anchor; the reset then loses every partition.
 func FromDisks(in Disks) (Decision, error) {
 	old := in.Directories[Newest(in.Directories)].Roster
 	d := Decision{First: first(in)}
@@ -113,7 +115,7 @@ func FromDisks(in Disks) (Decision, error) {
 	return d, nil
 }
 
-// first returns where the grants of a grid begin that is recovered from disks.
+// first returns the start of grants for a grid recovered from disks.
 func first(in Disks) clustertime.Tick {
 	bounds := []clustertime.Bound{{Wall: in.Now}}
 	for _, d := range in.Directories {
@@ -123,7 +125,7 @@ func first(in Disks) clustertime.Tick {
 	return clustertime.Recovered(bounds, in.Floor)
 }
 
-// memberOf returns the record of a member in the old roster, or a new one.
+// memberOf returns a member's record in the old roster, or a new one.
 func memberOf(id roster.MemberID, old *roster.Roster,
 	incarnation func(roster.MemberID) roster.Incarnation) roster.Member {
 	for _, m := range old.Members {
@@ -134,7 +136,7 @@ func memberOf(id roster.MemberID, old *roster.Roster,
 	return roster.Member{Incarnation: incarnation(id), Durable: true}
 }
 
-// lostMembers returns the records of lost members, in order.
+// lostMembers returns the lost members' records, in order.
 func lostMembers(lost []roster.MemberID, old *roster.Roster) (out []roster.LostMember) {
 	for _, id := range lost {
 		m := roster.LostMember{ID: id}
@@ -152,15 +154,15 @@ func lostMembers(lost []roster.MemberID, old *roster.Roster) (out []roster.LostM
 // records the partitions that have none although a member's disk has, or had, them, and partitions
 // with possibly later definitions on a missing disk.
 //
-// The latest versions of the old roster, and so the disks that it names, may be lost with the
-// majority. But a stored table is complete, and of two the one of the later position has every name
-// that was answered before the other.
+// The old roster's latest versions, and so the disks that it names, may be lost with the majority.
+// But every stored table is complete, and a table at a later position has every name acknowledged
+// at an earlier one.
 func latest(dirs []Directory, old *roster.Roster, record *roster.Recovery) (disks [][]roster.MemberID) {
 	disks = make([][]roster.MemberID, len(old.Partitions))
 	for i, p := range old.Partitions {
 		id := roster.PartitionID(i)
 		var latest backup.Position
-		complete := false // a disk is given that the old roster names
+		complete := false // a directory is given for a disk that the old roster names
 		for _, d := range dirs {
 			at, found := d.Definitions[id]
 			complete = complete || found && slices.Contains(p.Disk, d.Member)
