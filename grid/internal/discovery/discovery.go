@@ -1,13 +1,13 @@
-// Package discovery turns the entries by which a member finds others into addresses, and
-// keeps them current:
+// Package discovery resolves the entries by which a member finds others, and keeps the addresses
+// current:
 //
 //	10.0.0.1:7946                 an address; without a port the default one
 //	ids.internal[:7946]           a DNS name: all its A and AAAA records
-//	srv:_gossip._tcp.ids.internal the targets and ports of the SRV records of a name
-//	file:/etc/ids/members         a file with one address or DNS name a line
+//	srv:_gossip._tcp.ids.internal a name with SRV records: their targets and ports
+//	file:/etc/ids/members         a file with one address or DNS name per line
 //
-// Addresses are hints: a member that is not listed may still be found by gossip, and one
-// that is listed need not run. While an entry cannot be resolved, its last addresses stay.
+// Addresses are hints: gossip may find a member that is not listed, and a listed member need not
+// run. While an entry cannot be resolved, its last addresses stay.
 package discovery
 
 import (
@@ -23,14 +23,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
-// Bounds of the entries and of their addresses.
+// Bounds on entries and their addresses.
 const (
 	MaxEntries   = 256
-	maxAddrs     = 256 // of one entry
+	maxAddrs     = 256 // per entry
 	maxAllAddrs  = 1024
 	lookupLimit  = 5 * time.Second
-	refreshEvery = 5 * time.Second // of DNS names, and of the names in a file
-	rereadEvery  = time.Second     // of files
+	refreshEvery = 5 * time.Second // for DNS names, and for names in a file
+	rereadEvery  = time.Second     // for files
 	retryFirst   = time.Second
 	retryMost    = 5 * time.Second
 )
@@ -38,22 +38,22 @@ const (
 // Config configures a Finder.
 type Config struct {
 	Names Names
-	Port  int // of entries without one
+	Port  int // for entries without one
 	Log   *slog.Logger
 }
 
-// Finder resolves entries. Its methods may be called on any goroutine.
+// Finder resolves entries. Its methods are safe for concurrent use.
 type Finder struct {
 	cfg     Config
 	sources []*source
 	changed signal.Signal
 
-	mu      sync.Mutex // guards what follows; never held while waiting
+	mu      sync.Mutex // guards the fields below; never held while waiting
 	found   map[*source][]string
 	failing map[*source]Unresolved
 }
 
-// New returns a finder of entries, each of which Check accepts.
+// New returns a finder for entries that Check accepts.
 func New(entries []string, cfg Config) (*Finder, error) {
 	f := &Finder{cfg: cfg, changed: signal.New(), found: map[*source][]string{}, failing: map[*source]Unresolved{}}
 	for _, text := range entries {
@@ -70,8 +70,8 @@ func New(entries []string, cfg Config) (*Finder, error) {
 	return f, nil
 }
 
-// Run resolves the entries until ctx ends, each again and again with jitter, so that members
-// that were started together do not ask together.
+// Run resolves the entries until ctx ends. Each is repeated with jitter, so that members started
+// together do not send queries together.
 func (f *Finder) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, s := range f.sources {
@@ -95,14 +95,14 @@ func (f *Finder) Addrs() []string {
 	return out[:min(len(out), maxAllAddrs)]
 }
 
-// Complete reports whether every entry has led to its addresses, or to none, at least once.
+// Complete reports whether every entry has been resolved at least once, to addresses or to none.
 func (f *Finder) Complete() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.found) == len(f.sources)
 }
 
-// Changed is sent to when there are other addresses than before.
+// Changed receives a value when the addresses have changed.
 func (f *Finder) Changed() <-chan struct{} { return f.changed }
 
 // follow keeps the addresses of one source current.
@@ -135,7 +135,7 @@ func (f *Finder) resolve(ctx context.Context, s *source) ([]string, error) {
 	return s.resolve(ctx, time.Now())
 }
 
-// replace stores the addresses of a source, and reports whether they are others.
+// replace stores a source's addresses, and reports whether they have changed.
 func (f *Finder) replace(s *source, addrs []string) bool {
 	slices.Sort(addrs)
 	addrs = slices.Compact(addrs)
@@ -151,12 +151,12 @@ func (f *Finder) replace(s *source, addrs []string) bool {
 	return true
 }
 
-// pace decides when an entry is resolved again. Its zero value is ready.
+// pace determines when an entry is resolved again. Its zero value is ready.
 type pace struct{ failures int }
 
-// next returns the wait after a result, given the usual interval of the entry and a random
-// number of 0 to 1. A success is followed by 80 to 120 % of the interval; failures by half
-// to all of a wait that doubles up to a bound.
+// next returns the wait after a result, given the entry's usual interval and a random number from 0
+// to 1. After a success it is 80 to 120 % of the interval. After failures it is half to all of a
+// backoff that doubles up to a bound.
 func (p *pace) next(every time.Duration, err error, random float64) time.Duration {
 	if err == nil {
 		p.failures = 0

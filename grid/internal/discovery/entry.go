@@ -26,18 +26,18 @@ const (
 	filePrefix = "file:"
 )
 
-// nameMax is the length of a DNS name.
+// nameMax is the maximum length of a DNS name.
 const nameMax = 253
 
-// entry is one entry, taken apart.
+// entry is a parsed entry.
 type entry struct {
 	kind entryKind
-	text string // of an address IP:port, of others as it was given
+	text string // for an address IP:port, for others the input
 	name string // the DNS name, or the path
-	port string // of a name
+	port string // for a name
 }
 
-// Check refuses entries that no network state could resolve. The error names the entry and the remedy.
+// Check rejects entries that can never be resolved. The error names the entry and the remedy.
 func Check(entries []string) error {
 	if len(entries) > MaxEntries {
 		return fmt.Errorf("has %d entries; give at most %d, or a file: or a DNS name with all members", len(entries),
@@ -51,7 +51,7 @@ func Check(entries []string) error {
 	return nil
 }
 
-// parse takes an entry apart.
+// parse parses an entry.
 func parse(text string, defaultPort int) (entry, error) {
 	if name, srv := strings.CutPrefix(text, srvPrefix); srv {
 		if err := checkSRV(name); err != nil {
@@ -68,7 +68,7 @@ func parse(text string, defaultPort int) (entry, error) {
 	return parseHost(text, defaultPort)
 }
 
-// parseHost takes an address or a DNS name apart, with a port or without.
+// parseHost parses an address or a DNS name, with a port or without.
 func parseHost(text string, defaultPort int) (entry, error) {
 	host, port := text, strconv.Itoa(defaultPort)
 	if h, p, err := net.SplitHostPort(text); err == nil {
@@ -88,7 +88,7 @@ func parseHost(text string, defaultPort int) (entry, error) {
 	return entry{kind: nameEntry, text: text, name: host, port: port}, nil
 }
 
-// checkName refuses a text that no DNS name can be.
+// checkName rejects a text that cannot be a DNS name.
 func checkName(name string) error {
 	switch {
 	case name == "":
@@ -105,7 +105,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkSRV refuses a text that is not _service._protocol.domain.
+// checkSRV rejects a text that is not _service._protocol.domain.
 func checkSRV(name string) error {
 	parts := strings.SplitN(name, ".", 3)
 	ok := len(parts) == 3 && len(parts[0]) > 1 && strings.HasPrefix(parts[0], "_") && len(parts[1]) > 1 &&

@@ -19,19 +19,19 @@ type Names interface {
 	LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error)
 }
 
-// maxFile is the size of a file of addresses.
+// maxFile is the maximum size of a file with addresses.
 const maxFile = 64 << 10
 
-// source is an entry with its last result. One goroutine uses it.
+// source is an entry with its last result. Only one goroutine uses it.
 type source struct {
 	entry entry
 	names Names
-	port  int // of entries without one
+	port  int // for entries without one
 
-	content  []byte    // of a file, as it was last read
-	resolved time.Time // when its names were; zero: never, or not without an error
+	content  []byte    // the file as last read
+	resolved time.Time // when the file's names were resolved; zero: never, or not without an error
 	addrs    []string  // the result
-	failed   error     // of the names that were left out of the last result, nil for none
+	failed   error     // for names left out of the last result, nil for none
 }
 
 // every returns the resolve interval after a success.
@@ -42,7 +42,7 @@ func (s *source) every() time.Duration {
 	return refreshEvery
 }
 
-// resolve returns the addresses of the source, IP:port. The error names the entry.
+// resolve returns the source's addresses, IP:port. The error names the entry.
 func (s *source) resolve(ctx context.Context, now time.Time) ([]string, error) {
 	switch s.entry.kind {
 	case nameEntry:
@@ -55,8 +55,7 @@ func (s *source) resolve(ctx context.Context, now time.Time) ([]string, error) {
 	return []string{s.entry.text}, nil
 }
 
-// host returns the addresses of a DNS name, with a port. A name without addresses is an
-// error.
+// host returns a DNS name's addresses with a port. A name without addresses is an error.
 func (s *source) host(ctx context.Context, name, port string) ([]string, error) {
 	ips, err := s.names.LookupHost(ctx, name)
 	if err != nil {
@@ -72,8 +71,8 @@ func (s *source) host(ctx context.Context, name, port string) ([]string, error) 
 	return out, nil
 }
 
-// srv returns the addresses of the targets of a name. Targets that cannot be resolved are
-// left out while another one can.
+// srv returns the addresses of a name's SRV targets. Targets that cannot be resolved are left out
+// if at least one can.
 func (s *source) srv(ctx context.Context) ([]string, error) {
 	_, records, err := s.names.LookupSRV(ctx, "", "", s.entry.name)
 	if err != nil {
@@ -92,9 +91,9 @@ func (s *source) srv(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// file returns the addresses in the file. It is read each time; its DNS names are resolved
-// when it has changed, and now and then. A file with a line that cannot be an address is
-// refused as a whole: it may be incomplete.
+// file returns the addresses in the file. It is read each time; its DNS names are resolved when it
+// has changed, and periodically. A file with a malformed line is rejected as a whole: it may be
+// incomplete.
 func (s *source) file(ctx context.Context, now time.Time) ([]string, error) {
 	content, err := readFile(s.entry.name)
 	if err != nil {
@@ -126,7 +125,7 @@ func (s *source) file(ctx context.Context, now time.Time) ([]string, error) {
 	return out, nil
 }
 
-// readFile reads a file of addresses.
+// readFile reads a file with addresses.
 func readFile(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err

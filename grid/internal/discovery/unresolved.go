@@ -9,18 +9,19 @@ import (
 	"time"
 )
 
-// Unresolved is an entry that does not lead to an address, or one of whose names does not.
+// Unresolved is an entry that does not resolve to an address, or that contains a name that does
+// not.
 type Unresolved struct {
 	Entry string
-	Since time.Time // of the first failure after the last success
-	Error string    // without the address of the server that was asked
+	Since time.Time // the first failure after the last success
+	Error string    // without the DNS server's address
 }
 
 // String returns the entry and the error.
 func (u Unresolved) String() string { return u.Entry + " (" + u.Error + ")" }
 
-// Unresolved returns the entries that cannot be resolved, sorted. An entry that once had addresses
-// keeps them meanwhile.
+// Unresolved returns the entries that cannot be resolved, sorted. An entry keeps the addresses that
+// it had before.
 func (f *Finder) Unresolved() []Unresolved {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -32,7 +33,7 @@ func (f *Finder) Unresolved() []Unresolved {
 	return out
 }
 
-// note records the result of a source, nil for a success.
+// note records a source's result, nil for a success.
 func (f *Finder) note(s *source, err error, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,16 +49,16 @@ func (f *Finder) note(s *source, err error, now time.Time) {
 	f.failing[s] = u
 }
 
-// reasonMax is the length of a reason, in bytes.
+// reasonMax is the maximum length of a reason in bytes.
 const reasonMax = 200
 
-// reason returns the text of an entry's error, without the address of the server that was asked.
+// reason returns the text of an entry's error, without the DNS server's address.
 func reason(entry string, err error) string {
 	text := err.Error()
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
 		text = dns.Err
-		if !strings.Contains(entry, dns.Name) { // one of several names
+		if !strings.Contains(entry, dns.Name) { // one among several names
 			text = dns.Name + ": " + text
 		}
 	}
