@@ -75,7 +75,7 @@ type Planner struct {
 //   - A process that requests to join becomes a member, unless it is gone or has a malformed
 //     record. If two incarnations of one member request it, the lower joins, since their order is
 //     unknown.
-//   - A member that is gone is removed. One that leaves is removed when no partition needs it any
+//   - A member that is gone is removed. A leaving member is removed when no partition needs it any
 //     longer. A newer incarnation that joins replaces the older one (R8).
 //   - A partition moves to another in-sync replica if its owner is silent, gone or replaced (R2).
 //     If there is none and the owner is not merely silent, the partition is lost (R3). So are
