@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -24,11 +25,12 @@ func (c *Client) lost(ctx context.Context, s *seat, cause error) {
 	r := c.enter(s.h.name())
 	defer c.exit(s.h.name())
 	again := c.clock.Mono() + c.cfg.Window/3
-	for try := 1; control.Lost(s.id); try++ {
+	id := s.id
+	for try := 1; ; try++ {
 		wake := c.wakeOf(r)
-		err := c.replace(ctx, s)
+		err := c.replace(ctx, s.h, id) // the first call also waits until a handle that is attaching has s
 		c.announce()
-		if !control.Lost(s.id) || ctx.Err() != nil {
+		if id = c.lostIn(control, id); !control.Lost(id) || ctx.Err() != nil {
 			break
 		}
 		if try == 1 {
@@ -39,7 +41,7 @@ func (c *Client) lost(ctx context.Context, s *seat, cause error) {
 			c.report(s, cause)
 		}
 		wait := min(record.AcquireAfter(try, c.cfg.AcquireMaxDelay, jitter), c.cfg.Window/3)
-		if until, held := control.Lapse(s.id); held {
+		if until, held := control.Lapse(id); held {
 			wait = min(wait, max(until.Sub(c.clock.Now()).Duration(), time.Millisecond))
 		}
 		if c.await(ctx, wait, wake) != nil {
@@ -49,13 +51,30 @@ func (c *Client) lost(ctx context.Context, s *seat, cause error) {
 	c.log.Info("logical node no longer awaited", "sequencer", s.h.name(), "state", control.Handle().State().String())
 }
 
+// lostIn returns the attachment of a handle that another record has to replace: the one in place of
+// id if its record was lost before the handle had it, else id.
+func (c *Client) lostIn(control *attachment.Control, id attachment.ID) attachment.ID {
+	held, there := control.Held()
+	if !there || held.ID == id {
+		return id
+	}
+	if next := c.seatOf(held.ID); next != nil {
+		next.mu.Lock()
+		defer next.mu.Unlock()
+		if next.machine.Phase() != record.Lost {
+			return id
+		}
+	}
+	return held.ID
+}
+
 // replace tries once to take another record. Its grant may begin where the lost one ends, for which
 // the handle does not wait; see [attachment.Control.ReplaceAtEnd].
-func (c *Client) replace(ctx context.Context, s *seat) error {
+func (c *Client) replace(ctx context.Context, h *holder, id attachment.ID) error {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, onceKey{}, true), c.cfg.Window+4*c.cfg.CallTimeout)
 	defer cancel()
-	err := s.h.control.ReplaceAtEnd(ctx, s.id)
-	if held, there := s.h.control.Held(); there && held.ID != s.id {
+	err := h.control.ReplaceAtEnd(ctx, id)
+	if held, there := h.control.Held(); there && held.ID != id {
 		if next := c.seatOf(held.ID); next != nil {
 			next.mu.Lock()
 			next.settled() // it may have been renewed before the handle had it

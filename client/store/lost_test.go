@@ -109,6 +109,42 @@ func TestTakenNodeIsReplaced(t *testing.T) {
 	})
 }
 
+// TestReplacementIsLost: a record taken in place of a lost one is lost as well, before its grant has
+// begun, so that the handle does not have it yet. The handle takes a third.
+func TestReplacementIsLost(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		c := b.client()
+		h := b.create(c)
+		b.next(h)
+		if err := c.Scale(b.Context(), "orders", 2); err != nil {
+			b.Fatal(err)
+		}
+		repair := func(node sequencer.NodeID, from time.Duration) {
+			b.Helper()
+			if err := c.Repair(b.Context(), "orders", node, bubbleClock().Add(from)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.remove("orders/1.json")
+		repair(1, 2*time.Second)
+		b.remove("orders/0.json")
+		for b.record(1).State != record.Held {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if node(b, h) != 0 {
+			b.Error("the handle has the other node before its grant begins")
+		}
+		b.remove("orders/1.json")
+		repair(0, time.Second)
+		for range 10 {
+			if _, err := h.Next(b.within(10 * time.Second)); err != nil {
+				b.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
 // TestABA is ZH2: a record that was free, taken and returned is not the free one.
 func TestABA(t *testing.T) {
 	inBubble(t, func(b *bench) {

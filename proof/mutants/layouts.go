@@ -33,7 +33,7 @@ var layoutMutants = []mutant{
 	{"new", "an owner creates names that look equal", "partition/table.go", "attachment.CheckNew(ref.Definition, now)", "error(nil)", tableTests},
 	{"new", "a store client creates names that look equal", "client/store/create.go", "if err := attachment.CheckNew(def, c.clock.Now()); err != nil {\n\t\treturn err\n", "if err := error(nil); err != nil {\n\t\treturn err\n", newStoreTests},
 	{"new", "a store client creates names that look equal after a destroy", "client/store/create.go", "if err := attachment.CheckNew(def, c.clock.Now()); err != nil {\n\t\t\treturn d, err\n", "if err := error(nil); err != nil {\n\t\t\treturn d, err\n", newStoreTests},
-	{"H3", "a holder whose record was lost waits although it has a grant", "client/store/lost.go", "s.h.control.ReplaceAtEnd(ctx, s.id)", "s.h.control.Replace(ctx, s.id)", []string{"./client/store", "-run", "LostRecord"}},
+	{"H3", "a holder whose record was lost waits although it has a grant", "client/store/lost.go", "h.control.ReplaceAtEnd(ctx, id)", "h.control.Replace(ctx, id)", []string{"./client/store", "-run", "LostRecord"}},
 	{"H3", "a record waits for a handle that was detached", "client/store/registry.go", "if s.id == id || s.h == h {", "if s.id == id {", []string{"./client/store", "-run", "WatchHears"}},
 	{"fork", "the child of a fork issues IDs", "internal/fork/fork.go", "return *page == 0", "return false", []string{"./sequencer", "-run", "Fork"}},
 	{"fork", "a slot of before the fork is issued", "sequencer/bounds.go", "slot >= g.low.Load() && !fork.Copied()", "slot >= g.low.Load()", []string{"./sequencer", "-run", "Fork"}},

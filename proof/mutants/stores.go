@@ -12,6 +12,7 @@ var (
 var storeMutants = []mutant{
 	{"store", "a file is replaced at any revision", "client/store/file.go", "if have.Revision != e.Revision {", "if have.Revision != e.Revision && e.Revision == \"\" {", fileTests},
 	{"store", "a file is created over another", "client/store/file.go", "if have.Revision != e.Revision {", "if have.Revision != e.Revision && e.Revision != \"\" {", suiteTests},
+	{"store", "a record that is lost before its handle has it is not replaced", "client/store/lost.go", "	return held.ID\n", "	return id\n", []string{"./client/store", "-run", "TestReplacementIsLost"}},
 	{"store", "writers do not exclude each other", "internal/durable/lock_unix.go", "syscall.LOCK_EX|syscall.LOCK_NB", "syscall.LOCK_SH|syscall.LOCK_NB", fileTests},
 	{"store", "the revision is of the body alone", "client/store/fileformat.go", "header{Nonce: rand.Text(), Meta", "header{Nonce: rand.Text()[:0], Meta", fileTests},
 	{"store", "the digest of a file is not compared", "client/store/fileformat.go", "have != digest {", "have == \"\" {", fileTests},
