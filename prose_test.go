@@ -59,7 +59,6 @@ var proseAbove = []proseRates{
 	{"grid/internal/formation strings", rates{"those-that": 0.83, "of": 37.1}},
 	{"grid/internal/host", rates{"of": 25.1}},
 	{"internal/roster strings", rates{"those-that": 0.75, "of": 43.55}},
-	{"internal/wire", rates{"of": 37.3}},
 	{"proof/explore", rates{"human": 14.9, "those-that": 4, "of": 39.8}},
 	{"proof/explore strings", rates{"human": 17, "those-that": 1.06, "of": 29.7}},
 	{"proof/mutants", rates{"is-how": 0.94, "human": 3.8, "those-that": 5.2, "of": 55}},

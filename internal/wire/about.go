@@ -11,18 +11,18 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
-// Limits of the description that a holder gives of itself.
+// Limits for a holder's description of itself.
 const (
-	MaxLabels     = 16  // of a holder
+	MaxLabels     = 16  // per holder
 	MaxLabelKey   = 63  // bytes
 	MaxLabelValue = 128 // bytes
-	MaxLabelBytes = 512 // of all keys and values of a holder
+	MaxLabelBytes = 512 // all keys and values together, per holder
 	MaxBuild      = 64  // bytes
 )
 
 // About is a holder's self-description, for display only.
 type About struct {
-	Build  string            `json:"build,omitempty"`  // version of its client
+	Build  string            `json:"build,omitempty"`  // its client's version
 	Labels map[string]string `json:"labels,omitempty"` // such as host, pid and service
 }
 
@@ -63,7 +63,7 @@ func CheckLabels(labels map[string]string) error {
 	return nil
 }
 
-// notInKeys reports whether a character has no place in the name of a label.
+// notInKeys reports whether a character is forbidden in a label's name.
 func notInKeys(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-/", r)
 }

@@ -38,7 +38,7 @@ func Encode(kind string, v any) ([]byte, error) {
 	return AppendMsgPack(nil, v)
 }
 
-// quickSize is the room for a message with an encoder of its own: most fit into it.
+// quickSize is the initial buffer size for a message with its own encoder: most fit into it.
 const quickSize = 448
 
 // AppendMsgPack appends v in msgpack.
@@ -159,8 +159,9 @@ func decodeMsgPack(data []byte, v any, strict bool) error {
 // ReadBody reads at most MaxBody bytes; a longer body is an error.
 func ReadBody(r io.Reader) ([]byte, error) { return ReadBodyOf(r, 0) }
 
-// ReadBodyOf is ReadBody of a body with a stated length. It takes the memory for that immediately,
-// where a body that grows takes several times as much one after the other. 0 or less = not stated.
+// ReadBodyOf is ReadBody for a body with a stated length. It allocates the memory at once, where a
+// growing buffer allocates several times as much. A length of 0 or less means that it is not
+// stated.
 func ReadBodyOf(r io.Reader, length int64) ([]byte, error) {
 	var data bytes.Buffer
 	if length > 0 && length <= MaxBody {
@@ -185,8 +186,8 @@ func WriteEvent(w io.Writer, e Event) error {
 	return err
 }
 
-// CutEvent takes the first of the events that WriteEvent wrote into data, and returns the rest.
-// whole is false if not all of it is there yet.
+// CutEvent takes the first event written by WriteEvent from data, and returns the rest. whole is
+// false if the event is not complete yet.
 func CutEvent(data []byte) (e Event, rest []byte, whole bool, err error) {
 	if len(data) < 4 {
 		return e, data, false, nil

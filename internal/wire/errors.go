@@ -14,9 +14,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Errors of a request that the API does not carry out. Each kind has another remedy: a
-// bad request is corrected in the program that sends it; an operator confirms an
-// operation, or changes the state that forbids it, and tries again.
+// Errors for requests that the API does not execute. Each kind has another remedy: a bad request is
+// corrected in the program that sends it; an operator confirms an operation, or changes the state
+// that forbids it, and tries again.
 var (
 	// ErrBadRequest reports that a message is malformed, exceeds a limit, or states an impossible value.
 	// Retrying does not help. Damaged stored rosters and commands match it too.
@@ -39,7 +39,7 @@ var (
 	// ErrNotAddressed reports that a call between members was for another grid or another incarnation.
 	ErrNotAddressed = errors.New("wire: the call was addressed to another grid or member")
 
-	// ErrForeignGrid reports that a join address belongs to a member of another grid.
+	// ErrForeignGrid reports that a join address belongs to another grid's member.
 	ErrForeignGrid = errors.New("wire: a member of another grid")
 
 	// ErrUnknownPath reports that a request's path is not served.
@@ -59,7 +59,7 @@ var (
 // alive.
 var ErrIdentityInUse = errors.New("wire: another process has this member's identity")
 
-// ErrOtherClaim reports that a joining process is registered under another claim of the grid's anchor.
+// ErrOtherClaim reports that a joining process is registered under another anchor claim.
 var ErrOtherClaim = errors.New("wire: the process is registered under another claim of the anchor")
 
 // Errors from the number calls, besides those in package roster.
@@ -67,8 +67,9 @@ var (
 	// ErrAlive reports that a process is running, or may be, so that its number cannot be removed.
 	ErrAlive = errors.New("wire: a process with the number is alive")
 
-	// ErrProtocol reports that the grid's processes, or the caller, run a version of snowgrid that is too old
-	// for the call. The message names the versions. The same call succeeds once they are upgraded.
+	// ErrProtocol reports that the grid's processes, or the caller, run a snowgrid version that is
+	// too old for the call. The message names the versions. The same call succeeds once they are
+	// upgraded.
 	ErrProtocol = errors.New("wire: protocol version too old")
 )
 
@@ -76,7 +77,7 @@ var (
 // one before any effect. The reply has a retry time. It matches sequencer.ErrUnavailable.
 var ErrOverloaded = fmt.Errorf("wire: overloaded: %w", sequencer.ErrUnavailable)
 
-// Error is the body of every answer that is not 200 OK.
+// Error is the body of every reply except 200 OK.
 type Error struct {
 	Code    string         `json:"code"`
 	Message string         `json:"message"`
@@ -98,7 +99,7 @@ type code struct {
 	legacy int // [Error.CodeLegacy], 0 for none
 }
 
-// codes is in order of precedence: an error that matches two travels as the first.
+// codes is in order of precedence: an error that matches two is sent as the first.
 var codes = []code{
 	{"wrong_owner", http.StatusMisdirectedRequest, roster.ErrWrongOwner, 0},
 	{"not_addressed", http.StatusMisdirectedRequest, ErrNotAddressed, 0},
@@ -140,8 +141,8 @@ var codes = []code{
 	{"unavailable", http.StatusServiceUnavailable, sequencer.ErrUnavailable, 0},
 }
 
-// ErrorOf converts err to its form on the wire. An error without a code of its own travels
-// as unavailable: the caller may try again.
+// ErrorOf converts err to its wire form. An error without its own code is sent as unavailable: the
+// caller may try again.
 func ErrorOf(err error, v roster.Version) *Error {
 	for _, c := range codes {
 		if errors.Is(err, c.err) {
@@ -161,7 +162,7 @@ func ErrorOf(err error, v roster.Version) *Error {
 	return &Error{Code: "unavailable", Message: err.Error(), Version: v}
 }
 
-// Status returns the HTTP status of an error.
+// Status returns the error's HTTP status.
 func (e *Error) Status() int {
 	for _, c := range codes {
 		if c.name == e.Code {
@@ -189,15 +190,15 @@ func (e *Error) Unwire() error {
 	return &remoteError{message: e.Message, cause: cause}
 }
 
-// IsAnswer reports whether an error is the answer of another process, not the lack of one.
+// IsAnswer reports whether an error is another process's reply, as opposed to a missing reply.
 func IsAnswer(err error) bool {
 	_, remote := errors.AsType[*remoteError](err)
 	_, later := errors.AsType[*LaterError](err)
 	return remote || later
 }
 
-// row returns the index of the row of codes that e was made from, -1 for none. Rows of one code
-// differ in the legacy code, which a member that passes the error on has to keep.
+// row returns the index in codes from which e was made, -1 for none. Rows with one code differ in
+// the legacy code, which a member that forwards the error has to keep.
 func (e *Error) row() int {
 	last := -1
 	for i, c := range codes {
@@ -218,7 +219,7 @@ type retryAfter interface {
 	RetryAfter() time.Duration
 }
 
-// LaterError is the refusal of a call that may succeed after some time.
+// LaterError refuses a call that may succeed after some time.
 type LaterError struct {
 	Message string
 	After   time.Duration
@@ -234,7 +235,7 @@ func (e *LaterError) Unwrap() error { return e.Of }
 // RetryAfter returns the time until the same call may succeed.
 func (e *LaterError) RetryAfter() time.Duration { return e.After }
 
-// remoteError keeps the words of the other side and the sentinel of this one.
+// remoteError keeps the remote side's text and the local sentinel.
 type remoteError struct {
 	message string
 	cause   error

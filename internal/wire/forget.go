@@ -5,7 +5,7 @@ import "github.com/snowgrid/snowgrid/internal/roster"
 // ForgetRequest requests, at any member, that a member's disk be given up permanently.
 type ForgetRequest struct {
 	Member roster.MemberID `json:"member"`
-	// LoseDefinitions confirms the loss of definitions in partitions without another named disk.
+	// LoseDefinitions confirms that definitions are lost in partitions without another named disk.
 	LoseDefinitions bool `json:"lose_definitions,omitempty"`
 	Relay
 }
@@ -20,5 +20,5 @@ type TakeRequest struct {
 type ForgetResponse struct {
 	Partitions int            `json:"partitions"` // that rested on the disk
 	Lost       int            `json:"lost"`       // the ones without another disk
-	Version    roster.Version `json:"version"`    // of the roster with this change
+	Version    roster.Version `json:"version"`    // the roster's version with this change
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// A FormatError reports stored data of another format than this version of snowgrid
-// reads. It is not damage: a version that reads the format can use the data.
+// A FormatError reports stored data in a format that this version of snowgrid does not read. The
+// data is not damaged: a version that reads the format can use it.
 type FormatError struct {
 	Got, Reads int
 }

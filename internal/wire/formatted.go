@@ -10,7 +10,7 @@ import (
 // and does not mistake it for damage. Content that an older release supports is written in its exact
 // format.
 
-// formatted encodes v with the number of its format in front.
+// formatted encodes v, preceded by its format number.
 func formatted(needed roster.Protocol, v any) ([]byte, error) {
 	data, err := Encode(MsgPack, v)
 	if err != nil {
@@ -69,8 +69,8 @@ func EncodeRoster(r *roster.Roster) ([]byte, error) {
 	return formatted(needed, r)
 }
 
-// DecodeRoster decodes a roster encoded by EncodeRoster. A roster that no sequence of commands can
-// produce is an error, so that a damaged snapshot is not served.
+// DecodeRoster decodes a roster encoded by EncodeRoster. It rejects a roster that no sequence of
+// commands can produce, so that a damaged snapshot is not served.
 func DecodeRoster(data []byte) (*roster.Roster, error) {
 	r := new(roster.Roster)
 	format, err := readFormatted(data, r)
@@ -87,8 +87,8 @@ func DecodeRoster(data []byte) (*roster.Roster, error) {
 	return r, nil
 }
 
-// rosterNeeds returns the protocol that a member needs to read a roster, with the number
-// of its protocol, and the part that needs it.
+// rosterNeeds returns the protocol that is required to read a roster, including its protocol
+// number, and the part that requires it.
 func rosterNeeds(r *roster.Roster) (roster.Protocol, string) {
 	if r.Protocol != 0 {
 		return r.Protocol, "the number of the protocol"

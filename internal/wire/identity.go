@@ -16,15 +16,15 @@ import (
 //
 // clean, import and list are for operators.
 
-// Limits of the calls for numbers.
+// Limits for the number calls.
 const (
 	MaxNumbers        = 1000 // numbers in one clean or import, and members in one answer
 	MaxPreferredNodes = 32   // logical nodes that one registration names
 )
 
-// Identity is the registered identity of a process in its requests to owners of partitions,
-// which refuse an earlier incarnation than the registered one (roster.ErrFenced) and a
-// number without a registration (roster.ErrNotRegistered).
+// Identity is a process's registered identity in requests to partition owners. They refuse an
+// incarnation before the registered one (roster.ErrFenced) and a number without a registration
+// (roster.ErrNotRegistered).
 type Identity struct {
 	Cluster     string `json:"cluster"`
 	Set         string `json:"set"`
@@ -35,13 +35,13 @@ type Identity struct {
 // Relay is set by a member that passes a call on to the leader. A member takes it from other
 // members only.
 type Relay struct {
-	AskedBy   string `json:"asked_by,omitempty"`  // the caller of the member that forwards it
+	AskedBy   string `json:"asked_by,omitempty"`  // the forwarding member's caller
 	Forwarded bool   `json:"forwarded,omitempty"` // to the leader
-	// Caller is that caller, for the limits of its credential; nil for a process of the member itself.
+	// Caller is that caller, for its credential's limits; nil for the member's own process.
 	Caller *Caller `json:"caller,omitempty"`
 }
 
-// Via returns the part of a request that the member sets which passes it on.
+// Via returns the part that a forwarding member sets.
 func (r *Relay) Via() *Relay { return r }
 
 // Relayed is a pointer to a request that members pass on to the leader.
@@ -50,11 +50,11 @@ type Relayed interface{ Via() *Relay }
 // IdentityNextRequest requests a set's next number.
 type IdentityNextRequest struct {
 	Cluster string `json:"cluster"`
-	Name    string `json:"name"` // of the set
+	Name    string `json:"name"` // the set's name
 	Relay
 }
 
-// IdentityNextResponse has the next number of a set: 1 if the set is unknown.
+// IdentityNextResponse has a set's next number: 1 if the set is unknown.
 type IdentityNextResponse struct {
 	Next uint64 `json:"next"`
 }
@@ -84,7 +84,7 @@ type IdentityRegisterRequest struct {
 	ID      uint64      `json:"id"`
 	Code    roster.Code `json:"code"`
 	Addr    string      `json:"addr,omitempty"` // where the process is now
-	// Protocol is the protocol version of the process, 0 = unstated.
+	// Protocol is the process's protocol version, 0 = unstated.
 	Protocol int `json:"protocol,omitempty"`
 	// Start is random and drawn once by the process, so that repeating the request does
 	// not hand out another incarnation. Zero: each request is another process's.
@@ -92,7 +92,7 @@ type IdentityRegisterRequest struct {
 	// Incarnation comes from this process's first registration, 0 in that one. With it the request is a sign
 	// of life, and fails as fenced if a later incarnation exists.
 	Incarnation uint64 `json:"incarnation,omitempty"`
-	// Member is the member ID of a member of the grid, "" for a client.
+	// Member is the member ID if the process is a grid member, "" for a client.
 	Member roster.MemberID `json:"member,omitempty"`
 	// Nodes are the logical nodes that the process has now, by sequencer, at most
 	// MaxPreferredNodes. The leader returns them to a later start.
@@ -102,22 +102,22 @@ type IdentityRegisterRequest struct {
 
 // IdentityRegisterResponse is the registration.
 type IdentityRegisterResponse struct {
-	// Incarnation exceeds that of every earlier process with the number. The process puts it into its
-	// requests ([Identity]).
+	// Incarnation exceeds every earlier process's incarnation under the number. The process sends
+	// it in its requests ([Identity]).
 	Incarnation uint64 `json:"incarnation"`
 	// AgainMS is after how many milliseconds the process registers again, with its
 	// incarnation, to count as alive.
 	AgainMS int64 `json:"again_ms"`
-	// Members are the first MaxNumbers processes of the set, by ID, this one among them.
-	// Empty in the answer to a sign of life.
+	// Members lists the set's first MaxNumbers processes, by ID, including this one. Empty in the
+	// reply to a sign of life.
 	Members []IdentityMember `json:"members,omitempty"`
 	// Nodes maps sequencers to the logical nodes last held by the earlier process with this number: preferred
 	// in attaches. Empty if the leader has no record.
 	Nodes map[string]sequencer.NodeID `json:"nodes,omitempty"`
 }
 
-// IdentityCleanRequest removes the numbers of terminated processes. The numbers are not reused.
-// Errors: ErrAlive, roster.ErrUnknownSet.
+// IdentityCleanRequest removes terminated processes' numbers. The numbers are not reused. Errors:
+// ErrAlive, roster.ErrUnknownSet.
 type IdentityCleanRequest struct {
 	Cluster string   `json:"cluster"`
 	Name    string   `json:"name"`
@@ -131,16 +131,16 @@ type IdentityCleanResponse struct {
 	Removed []uint64 `json:"removed"`
 }
 
-// IdentityDropRequest removes a set that has no numbers any longer, to make room for others. A
-// set of its name that is made later continues with its next number. Errors:
-// roster.ErrUnknownSet, ErrNotNow while it has numbers.
+// IdentityDropRequest removes a set without numbers, to make room for others. A later set with the
+// same name continues with its next number. Errors: roster.ErrUnknownSet, ErrNotNow while it has
+// numbers.
 type IdentityDropRequest struct {
 	Cluster string `json:"cluster"`
 	Name    string `json:"name"`
 	Relay
 }
 
-// IdentityDropResponse has the number with which a set of the name would continue.
+// IdentityDropResponse has the number with which a later set with the name would continue.
 type IdentityDropResponse struct {
 	Next uint64 `json:"next"`
 }
@@ -168,14 +168,14 @@ type IdentityImport struct {
 // IdentityImportResponse is the set after an import.
 type IdentityImportResponse struct {
 	Next    uint64 `json:"next"`
-	Members int    `json:"members"` // of the set
+	Members int    `json:"members"` // in the set
 }
 
 // IdentityListRequest requests sets: one by Cluster and Name, a cluster's, or all.
 type IdentityListRequest struct {
 	Cluster string `json:"cluster,omitempty"`
 	Name    string `json:"name,omitempty"`
-	After   uint64 `json:"after,omitempty"` // of one set, members with a larger ID only
+	After   uint64 `json:"after,omitempty"` // with a single set: only members with a larger ID
 	Relay
 }
 
@@ -195,7 +195,7 @@ type IdentitySet struct {
 	More    bool             `json:"more,omitempty"`
 }
 
-// States of a numbered process in the grid's view.
+// A numbered process's states in the grid's view.
 const (
 	StateImported   = "imported"   // by an operator, no process has registered yet
 	StateApplied    = "applied"    // it has the number and has not registered yet
@@ -210,7 +210,7 @@ type IdentityMember struct {
 	State       string `json:"state"` // StateImported, StateApplied or StateRegistered
 	// Alive reports whether the process runs, nil if the leader has only just been elected.
 	Alive *bool `json:"alive"`
-	// Member is the member ID of a member of the grid, "" for a client.
+	// Member is the member ID if the process is a grid member, "" for a client.
 	Member roster.MemberID `json:"member,omitempty"`
 	// Role is "leader" for the member that leads the grid. The number stays its own.
 	Role string `json:"role,omitempty"`

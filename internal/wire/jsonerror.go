@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// jsonFault returns the error of a JSON decoder in the words of JSON, for callers who do not
-// write Go.
+// jsonFault returns a JSON decoder's error in JSON terms, for callers who do not write Go.
 func jsonFault(err error) error {
 	var kind *json.UnmarshalTypeError
 	var syntax *json.SyntaxError

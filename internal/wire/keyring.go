@@ -8,7 +8,7 @@ const (
 	PathSetKeys = "/v1/member/keyring"
 )
 
-// Operations of the gossip's keys.
+// Operations on the gossip keys.
 const (
 	KeyringList    = "list"
 	KeyringInstall = "install"
@@ -54,7 +54,7 @@ type SetKeysRequest struct {
 	AskedBy string `json:"asked_by,omitempty"` // the caller at the first member
 }
 
-// SetKeysResponse has the keys of a member after the operation.
+// SetKeysResponse has a member's keys after the operation.
 type SetKeysResponse struct {
 	Keys    []string `json:"keys"`
 	Unsaved string   `json:"unsaved,omitempty"`

@@ -10,13 +10,13 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Paths of the pages that list the sequencers and holders of the whole grid.
+// Paths for pages that list the whole grid's sequencers and holders.
 const (
-	PathSequencers = "/v1/sequencers" // also served for GET, with the fields of the request
+	PathSequencers = "/v1/sequencers" // also served for GET, with the request's fields
 	PathHolders    = "/v1/holders"    // likewise
 )
 
-// Limits of a page. Every page, in each encoding, has less than MaxBody bytes.
+// Limits for a page. Every page, in each encoding, has less than MaxBody bytes.
 const (
 	MaxPage     = 1000 // rows
 	DefaultPage = 100
@@ -30,20 +30,20 @@ type IndexResponse struct {
 	Paths []PathInfo `json:"paths"`
 }
 
-// PathInfo is one path of the API.
+// PathInfo is one API path.
 type PathInfo struct {
 	Path    string   `json:"path"`
 	Methods []string `json:"methods"`
 	About   string   `json:"about"`
 }
 
-// SequencersRequest requests a page of the sequencers of the grid.
+// SequencersRequest requests a page with the grid's sequencers.
 type SequencersRequest struct {
-	Prefix string `json:"prefix,omitempty"` // of the names
+	Prefix string `json:"prefix,omitempty"` // a name prefix
 	After  string `json:"after,omitempty"`  // the page begins with the first name above it
 	Limit  int    `json:"limit,omitempty"`  // rows, at most MaxPage; 0 = DefaultPage
-	// Busiest lists the sequencers with the most IDs in the last minutes, at most 200 of each
-	// member, in place of all by name. It has no further page.
+	// Busiest lists the sequencers with the most IDs in the last minutes, at most 200 per member,
+	// instead of all by name. It has no further page.
 	Busiest bool `json:"busiest,omitempty"`
 	Local   bool `json:"local,omitempty"` // only sequencers owned by the member itself
 	// Names restricts the names by patterns, if there are any: the caller's, passed on by the relaying
@@ -65,7 +65,7 @@ func (r *SequencersRequest) Check() error {
 	return checkPage(&r.Limit)
 }
 
-// SequencersResponse is a page of the sequencers of the grid: by name, or the busiest first.
+// SequencersResponse is a page with the grid's sequencers: by name, or the busiest first.
 type SequencersResponse struct {
 	Sequencers []SequencerRow `json:"sequencers"`
 	// Next is the name to give as After for the next page, "" if there is none.
@@ -93,8 +93,7 @@ type SequencerRow struct {
 	Recent float64 `json:"ids_per_second"`
 }
 
-// HoldersRequest requests a page of the holders of a sequencer, in ascending order of
-// logical nodes.
+// HoldersRequest requests a page with a sequencer's holders, in ascending order by logical node.
 type HoldersRequest struct {
 	Name      string `json:"name"`
 	After     *int   `json:"after,omitempty"` // the page begins with the first node above it; nil: with the first
@@ -111,12 +110,12 @@ func (r *HoldersRequest) Check() error {
 	return checkPage(&r.Limit)
 }
 
-// HoldersResponse is a page of the holders of a sequencer.
+// HoldersResponse is a page with a sequencer's holders.
 type HoldersResponse struct {
 	Sequencer string             `json:"sequencer"`
-	Owner     roster.Incarnation `json:"owner"` // of its partition
+	Owner     roster.Incarnation `json:"owner"` // the partition's owner
 	OwnerName string             `json:"owner_name,omitempty"`
-	Nodes     int                `json:"nodes"`    // of the sequencer
+	Nodes     int                `json:"nodes"`    // the sequencer's logical nodes
 	Attached  int                `json:"attached"` // logical nodes that are attached, on all pages
 	Holders   []HolderRow        `json:"holders"`  // by node
 	More      bool               `json:"more"`     // there are further nodes
@@ -125,8 +124,8 @@ type HoldersResponse struct {
 // HolderRow is one attached logical node and its holder.
 type HolderRow struct {
 	Node sequencer.NodeID `json:"node"`
-	// Holder is the beginning of the random ID of the process, "" until it has renewed at this
-	// owner. All of the ID is a secret of the process.
+	// Holder is the beginning of the process's random ID, "" until it has renewed at this owner.
+	// The whole ID is a secret of the process.
 	Holder attachment.HolderID `json:"holder"`
 	// Shown is the time since the holder's last attach or renewal, in milliseconds.
 	Shown  int64             `json:"shown_ms"`
@@ -135,7 +134,7 @@ type HolderRow struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// checkPage refuses a number of rows out of range, and fills in the default.
+// checkPage rejects a row count out of range, and fills in the default.
 func checkPage(limit *int) error {
 	if *limit < 0 || *limit > MaxPage {
 		return failure.Errorf(ErrBadRequest, "grid: limit %d: give 1 to %d rows, or 0 for %d", *limit, MaxPage, DefaultPage)

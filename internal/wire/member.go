@@ -25,8 +25,8 @@ type HelloResponse struct {
 	Record        roster.Member      `json:"record"` // its record in the roster, or the future one
 	Leaving       bool               `json:"leaving,omitempty"`
 	DiskFailed    bool               `json:"disk_failed,omitempty"`      // or it cannot read the roster
-	Claim         roster.Claim       `json:"claim,omitempty"`            // of its roster, if that has this incarnation
-	Release       roster.Release     `json:"release,omitempty,omitzero"` // zero: of protocol 1
+	Claim         roster.Claim       `json:"claim,omitempty"`            // its roster's, if that has this incarnation
+	Release       roster.Release     `json:"release,omitempty,omitzero"` // zero for protocol 1
 	// LeaderAt is the leader's address, empty while unknown: gossip may not list it.
 	LeaderAt Address `json:"leader_at"`
 	// Unheard is the time since this Raft server's last contact with the leader that it names, by Raft or as
@@ -46,7 +46,7 @@ type AcceptResponse struct {
 	Member  roster.MemberID  `json:"member"`
 	Durable bool             `json:"durable"`
 	Wall    clustertime.Tick `json:"wall"`                       // the member's wall clock
-	Release roster.Release   `json:"release,omitempty,omitzero"` // zero: of protocol 1
+	Release roster.Release   `json:"release,omitempty,omitzero"` // zero for protocol 1
 }
 
 // JoinRequest asks the leader to admit a member to the grid.
@@ -67,7 +67,7 @@ type LeaveRequest struct {
 	Failed bool `json:"failed,omitempty"`
 }
 
-// EarlierRequest reports to the leader a grant from an earlier life of the grid, which ends at Until.
+// EarlierRequest reports to the leader a grant from the grid's previous run, which ends at Until.
 type EarlierRequest struct {
 	Until clustertime.Tick `json:"until"`
 }
@@ -91,11 +91,11 @@ type HeldRequest struct {
 // with every survivor in its view.
 type InitRequest struct {
 	Force bool `json:"force"` // false: the answer is an error that describes the effect
-	// Floor asserts that no ID has a timestamp above it and that no holder of an
-	// earlier run is running; 0 asserts nothing.
+	// Floor asserts that no ID has a timestamp above it and that no holder from an earlier run is
+	// active; 0 asserts nothing.
 	Floor clustertime.Tick `json:"floor_ms"`
-	// FirstLife asserts that no holder of an earlier run is running. It is refused if
-	// survivors of an earlier grid recover it.
+	// FirstLife asserts that no holder from an earlier run is active. It is refused if survivors of
+	// an earlier grid recover it.
 	FirstLife bool `json:"first_life,omitempty"`
 }
 
@@ -118,7 +118,7 @@ type AbandonRequest struct {
 	Expect          int             `json:"expect"` // survivors that form the new grid
 }
 
-// AbandonResponse has the upper limits of the grants of the grid that was left.
+// AbandonResponse has the upper limits on grants in the grid that was left.
 type AbandonResponse struct {
 	Ceiling clustertime.Tick `json:"ceiling_ms"`
 	Time    clustertime.Tick `json:"time_ms"`   // cluster time, 0 = unknown

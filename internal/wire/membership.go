@@ -12,8 +12,7 @@ const (
 	PathMembershipShutdown    = "/membership/debug/shutdown"
 )
 
-// MembershipNode is one member: its incarnation, its IP, and the ports of its gossip and of
-// its API.
+// MembershipNode is one member: its incarnation, its IP, and its gossip and API ports.
 type MembershipNode struct {
 	ID           string `json:"id"`
 	Address      string `json:"address"`

@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Sequencer is one life of a sequencer: its definition, and, unless the life is
-// zero, which life of the name is meant.
+// Sequencer is one generation of a sequencer: its definition, and, unless it is zero, the
+// generation that is meant.
 type Sequencer struct {
 	Name   string              `json:"name"`
 	Epoch  int64               `json:"epoch"` // Unix ms
@@ -45,8 +45,8 @@ type Stamp struct {
 	Time    clustertime.Tick `json:"time"`
 }
 
-// CreateRequest requests the life of a name, and starts one if there is none. Omitted
-// fields have the defaults of sequencer.Config.
+// CreateRequest requests a name's current generation, and starts one if there is none. Omitted
+// fields have the defaults from sequencer.Config.
 type CreateRequest struct {
 	Name   string           `json:"name"`
 	Epoch  *int64           `json:"epoch,omitempty"`           // Unix ms; nil = epoch.Default, 2026
@@ -127,10 +127,10 @@ type Claim struct {
 type AttachRequest struct {
 	Holder attachment.HolderID `json:"holder"`
 	Claim  Claim               `json:"claim"`
-	// Previous is the attachment that an earlier process of the holder had on Claim.Node,
-	// which the node is taken from if it has it still.
+	// Previous is the attachment that an earlier process with the same holder had on Claim.Node.
+	// The node is taken from it if it still has the node.
 	Previous *attachment.ID `json:"previous,omitempty"`
-	// Identity is the identity of a holder with a number. The owner refuses a replaced one.
+	// Identity is set by a holder with a number. The owner refuses a replaced one.
 	Identity *Identity `json:"identity,omitempty"`
 	// About is informational: no decision uses it.
 	About *About `json:"about,omitempty"`
@@ -147,10 +147,10 @@ type AttachResponse struct {
 // Claims if a reply did not recognize the set.
 type RenewRequest struct {
 	Holder attachment.HolderID `json:"holder"`
-	Grid   roster.GridID       `json:"grid"` // of the replies that Sets is based on
+	Grid   roster.GridID       `json:"grid"` // from the replies that Sets is based on
 	Sets   []ClaimSet          `json:"sets,omitempty"`
 	Claims []Claim             `json:"claims,omitempty"`
-	// Identity is the identity of a holder with a number. The owner refuses a replaced one.
+	// Identity is set by a holder with a number. The owner refuses a replaced one.
 	Identity *Identity `json:"identity,omitempty"`
 	// Used is for metrics alone. Entries after the first MaxUsed are ignored.
 	Used []Used `json:"used,omitempty"`
@@ -166,7 +166,7 @@ type Used struct {
 	Waits uint64 `json:"waits,omitempty"`
 }
 
-// ClaimSet is all of a holder's handles of one partition.
+// ClaimSet has all of a holder's handles in one partition.
 type ClaimSet struct {
 	Partition roster.PartitionID     `json:"partition"`
 	Count     int                    `json:"count"`
@@ -176,7 +176,7 @@ type ClaimSet struct {
 // RenewResponse answers each set and each claim, in the same order.
 type RenewResponse struct {
 	Stamp
-	// Sets holds the new ends of the sets' grants. Their starts are unchanged. 0 means that the owner has a
+	// Sets holds the new grant ends by set. The starts are unchanged. 0 means that the owner has a
 	// different set: present it by claims.
 	Sets    []clustertime.Tick `json:"sets,omitempty"`
 	Results []RenewResult      `json:"results,omitempty"`
@@ -208,12 +208,12 @@ type DestroyRequest struct {
 	Life attachment.Life `json:"life"`
 }
 
-// Done is the response of a call without a result.
+// Done is the response to a call without a result.
 type Done struct {
 	Stamp
 }
 
-// EventsRequest opens the stream of a holder's events at one owner.
+// EventsRequest opens the stream with a holder's events at one owner.
 type EventsRequest struct {
 	Holder attachment.HolderID `json:"holder"`
 }
@@ -225,9 +225,9 @@ type Event struct {
 	Life attachment.Life `json:"life"`
 }
 
-// DirectoryRequest requests the owners. With Wait the reply is sent once Partition has an owner at an
-// API address other than NotAt in the member's view, or when Wait is over. Members of the previous
-// release reply immediately.
+// DirectoryRequest requests the owners. With Wait the reply is sent once Partition has an owner at
+// an API address other than NotAt in the member's view, or when Wait is over. Members with the
+// previous release reply immediately.
 type DirectoryRequest struct {
 	Partition int              `json:"partition,omitempty"`
 	NotAt     string           `json:"not_at,omitempty"`
@@ -252,7 +252,7 @@ type DirectoryResponse struct {
 	Window clustertime.Span `json:"window"` // ms
 	// Same means that the caller's directory matches the stamp. Members and Owners are empty then.
 	Same bool `json:"same,omitempty"`
-	// Name is the grid's. Members of protocol 1 leave it empty.
+	// Name is the grid's. Members with protocol 1 leave it empty.
 	Name    string    `json:"name,omitempty"`
 	Members []Address `json:"members"`
 	Owners  []int     `json:"owners"`
@@ -274,7 +274,7 @@ type StatusRequest struct {
 type SettledResponse struct {
 	Settled bool           `json:"settled"`
 	Reason  string         `json:"reason,omitempty"` // why not
-	Version roster.Version `json:"version"`          // of the roster
+	Version roster.Version `json:"version"`          // the roster's version
 }
 
 // CheckHolder refuses, with ErrBadRequest, a holder ID that is empty or too long.

@@ -10,7 +10,7 @@ import "encoding/hex"
 // the reflection decoder decides. So they accept nothing that it refuses, which TestQuickAgrees and
 // FuzzQuick check.
 
-// Codes of msgpack.
+// Msgpack codes.
 const (
 	packMap    = 0x80
 	packArray  = 0x90
@@ -24,7 +24,7 @@ const (
 	packList16 = 0xdc
 	packMap16  = 0xde
 
-	hexSize = 32 // bytes of an ID of 16 bytes as text
+	hexSize = 32 // bytes in the text of a 16-byte ID
 )
 
 // Packer appends values in msgpack, each in its shortest form.
@@ -33,7 +33,7 @@ type Packer []byte
 // Fields begins a struct with n fields.
 func (p *Packer) Fields(n int) { *p = append(*p, packMap|byte(n)) }
 
-// Name appends the name of a field, which is short.
+// Name appends a field's name, which is short.
 func (p *Packer) Name(s string) { *p = append(append(*p, packString|byte(len(s))), s...) }
 
 // Uint appends a number that is not negative.

@@ -16,18 +16,18 @@ const PathFollow = "/v1/member/follow"
 
 // FollowRequest requests pushes from the leader.
 type FollowRequest struct {
-	Incarnation roster.Incarnation `json:"incarnation"` // of the learner
+	Incarnation roster.Incarnation `json:"incarnation"` // the learner's
 	Key         string             `json:"key"`         // that it drew for this leader, see [MaxKey]
-	At          uint64             `json:"at"`          // of the roster that it serves
+	At          uint64             `json:"at"`          // the position of its served roster
 }
 
-// MaxKey is the most characters that the key of a learner has.
+// MaxKey is the maximum length of a learner's key, in characters.
 const MaxKey = 64
 
 // PushRequest has the commands that the member lacks, the roster if the leader no longer has
 // those, or neither.
 type PushRequest struct {
-	Leader string `json:"leader"` // Raft server ID of the sender
+	Leader string `json:"leader"` // the sender's Raft server ID
 	// Term is the sender's term as leader, 0 if it may have lost the lead.
 	Term uint64 `json:"term,omitempty"`
 	// Key is the key stated by the member when it started to follow this leader, "" if it did not.
@@ -36,12 +36,12 @@ type PushRequest struct {
 	Voters   []string        `json:"voters,omitempty"`
 	Commands []PushedCommand `json:"commands,omitempty"`
 	Roster   []byte          `json:"roster,omitempty"` // as in a snapshot; instead of commands
-	At       uint64          `json:"at,omitempty"`     // of the roster
+	At       uint64          `json:"at,omitempty"`     // the roster's position
 	// Offset is the position of Roster within Size bytes if it is sent in several pages, in order. The last
 	// page has the effect of a push; Size is 0 for a single page.
 	Offset int `json:"offset,omitempty"`
 	Size   int `json:"size,omitempty"`
-	// Echo is Mono of the member's last answer, 0 for none.
+	// Echo is Mono from the member's last reply, 0 for none.
 	Echo int64 `json:"echo_ms,omitempty"`
 	// Age is the newest raise's age at the sender, -1 if unknown.
 	Age int64 `json:"age_ms"`
@@ -49,7 +49,7 @@ type PushRequest struct {
 	Brief bool `json:"brief,omitempty"`
 }
 
-// Bounds of a roster that is pushed in pages.
+// Bounds for a roster that is pushed in pages.
 const (
 	PushPage  = MaxBody / 2
 	MaxRoster = 64 << 20
@@ -62,7 +62,7 @@ type PushedCommand struct {
 	Command []byte `json:"command"`
 }
 
-// PushResponse has the member's view, and the position of the roster that it serves.
+// PushResponse has the member's view, and the position of its served roster.
 type PushResponse struct {
 	Hello *HelloResponse `json:"hello,omitempty"` // nil in a brief answer
 	Brief *BriefView     `json:"brief,omitempty"` // nil in another
@@ -70,7 +70,7 @@ type PushResponse struct {
 	Mono  int64          `json:"mono_ms"` // the member's monotonic clock, above 0
 }
 
-// BriefView has the parts of a member's view that may change from one answer to the next.
+// BriefView has the parts in a member's view that may change from one reply to the next.
 type BriefView struct {
 	Version    roster.Version   `json:"version"`
 	Wall       clustertime.Tick `json:"wall"`
@@ -85,7 +85,7 @@ func (h HelloResponse) Brief() *BriefView {
 	return &BriefView{Version: h.Version, Wall: h.Wall, Time: h.Time, Leaving: h.Leaving, DiskFailed: h.DiskFailed, Claim: h.Claim}
 }
 
-// With returns an earlier view of the same process as it is now.
+// With returns an earlier view of the same process with its current values.
 func (h HelloResponse) With(b BriefView) HelloResponse {
 	h.Version, h.Wall, h.Time, h.Leaving, h.DiskFailed, h.Claim = b.Version, b.Wall, b.Time, b.Leaving, b.DiskFailed, b.Claim
 	return h

@@ -14,8 +14,8 @@ type packs interface{ Pack(p *Packer) }
 // unpacks is a pointer to a message that reads itself.
 type unpacks interface{ Unpack(u *Unpacker) }
 
-// DecodeQuick reads a message that has a decoder of its own into v. If ok is false, v is as
-// before and the decoder by reflection has to read it.
+// DecodeQuick reads a message that has its own decoder into v. If ok is false, v is as before and
+// the decoder by reflection has to read it.
 func DecodeQuick[T any, P interface {
 	*T
 	unpacks
@@ -30,7 +30,7 @@ func DecodeQuick[T any, P interface {
 	return true
 }
 
-// quickly has DecodeQuick read a message of the types that have a decoder.
+// quickly calls DecodeQuick for a message that has a decoder.
 func quickly(data []byte, v any) (ok bool) {
 	switch v := v.(type) {
 	case *AttachRequest:
@@ -47,7 +47,7 @@ func quickly(data []byte, v any) (ok bool) {
 	return false
 }
 
-// SizeOf returns the size of a value in memory as a list counts it (shape.go).
+// SizeOf returns a value's size in memory as a list counts it (shape.go).
 func SizeOf[T any]() int {
 	var none T
 	return int(unsafe.Sizeof(none))
@@ -113,7 +113,7 @@ func (s *Sequencer) Unpack(u *Unpacker) {
 	u.End(left)
 }
 
-// pack appends the fields of a stamp: it is part of other messages.
+// packFields appends a stamp's fields: it is part of other messages.
 func (s *Stamp) packFields(p *Packer) {
 	p.Name("grid")
 	p.ID(s.Grid)

@@ -5,7 +5,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// QuotaUse is a row of the quotas, and how much of it is used.
+// QuotaUse is a quota row and its current use.
 type QuotaUse struct {
 	roster.Quota
 
@@ -22,10 +22,10 @@ func QuotasOf(rows []roster.Quota) []QuotaUse {
 	return out
 }
 
-// PathCount is the call between members for the number of sequencers that each owns.
+// PathCount is the call between members that counts the sequencers that each owns.
 const PathCount = "/v1/member/count"
 
-// CountRequest requests the number of sequencers.
+// CountRequest requests the sequencer counts.
 type CountRequest struct{}
 
 // CountResponse counts the sequencers in partitions owned by the member: per quota row in the roster

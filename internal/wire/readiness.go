@@ -7,7 +7,7 @@ type ReadyResponse struct {
 	Conditions []Condition `json:"conditions"`
 }
 
-// Condition is one of the conditions under which a member is ready.
+// Condition is one condition for a member's readiness.
 type Condition struct {
 	Name string `json:"name"`
 	Met  bool   `json:"met"`

@@ -11,7 +11,7 @@ const PathRelayCreate = "/v1/member/create"
 
 // RelayCreateRequest is a request that was made to another member.
 type RelayCreateRequest struct {
-	// Caller is nil if the member makes the request for a handle of its own.
+	// Caller is nil if the member makes the request for its own handle.
 	Caller *Caller       `json:"caller,omitempty"`
 	Create CreateRequest `json:"create"`
 }
@@ -27,7 +27,7 @@ type Caller struct {
 	Remote string `json:"remote"`
 }
 
-// Bounds of a Caller. A certificate has fewer patterns than callerNames.
+// Bounds for a Caller. A certificate has fewer patterns than callerNames.
 const (
 	callerNames = 1024
 	callerText  = 1 << 10

@@ -13,7 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// OwnRelease returns the release of this process: its protocols and its build.
+// OwnRelease returns this process's release: its protocols and its build.
 func OwnRelease() roster.Release {
 	return roster.Release{Min: roster.OldestProtocol, Max: roster.CurrentProtocol, Build: buildinfo.Read().Short()}
 }
@@ -22,10 +22,10 @@ func OwnRelease() roster.Release {
 // release reads, and its build. A release of protocol 1 has none and ignores it.
 const HeaderRelease = "Snowgrid-Release"
 
-// ownHeader is the value of [HeaderRelease] of this process.
+// ownHeader is this process's value for [HeaderRelease].
 var ownHeader = sync.OnceValue(func() string { return FormatRelease(OwnRelease()) })
 
-// SetRelease sets the header of this process.
+// SetRelease sets this process's header.
 func SetRelease(h http.Header) { h[HeaderRelease] = []string{ownHeader()} }
 
 // CheckRelease returns an ErrProtocol if the process that sent the headers has no protocol

@@ -13,7 +13,7 @@ type RemoveResponse struct {
 	Member roster.MemberID `json:"member"`
 	// Leaving is the incarnation that is leaving on request, "" if the member did not run and is removed.
 	Leaving roster.Incarnation `json:"leaving,omitempty"`
-	API     string             `json:"api,omitempty"` // of Leaving
+	API     string             `json:"api,omitempty"` // Leaving's address
 	Disks   int                `json:"disks"`         // partitions with definitions on its disk, besides other disks
 }
 

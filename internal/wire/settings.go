@@ -10,8 +10,8 @@ import (
 // the leader.
 const PathSettings = "/v1/settings"
 
-// SettingsRequest has new values of settings; omitted ones stay. An empty request reads the present
-// values.
+// SettingsRequest has new values for settings; omitted ones stay. An empty request reads the
+// current values.
 type SettingsRequest struct {
 	Backups *int             `json:"backups,omitempty"`
 	Window  clustertime.Span `json:"window_ms,omitempty"`
@@ -20,7 +20,7 @@ type SettingsRequest struct {
 	// WindowStated confirms that the configuration of every member has the window, in a
 	// grid with neither disks nor an anchor.
 	WindowStated bool `json:"window_stated,omitempty"`
-	// Quotas set limits of rows, by pattern; DropQuotas are the patterns of rows to remove.
+	// Quotas set limits in rows, by pattern; DropQuotas lists the patterns of rows to remove.
 	Quotas     []roster.QuotaEdit `json:"quotas,omitempty"`
 	DropQuotas []pattern.Pattern  `json:"drop_quotas,omitempty"`
 	roster.Upcoming
@@ -35,7 +35,7 @@ func (r SettingsRequest) IsEmpty() bool {
 // EditsQuotas reports whether a request changes quotas.
 func (r SettingsRequest) EditsQuotas() bool { return len(r.Quotas)+len(r.DropQuotas) > 0 }
 
-// SettingsResponse has the settings of the grid.
+// SettingsResponse has the grid's settings.
 type SettingsResponse struct {
 	Name       string           `json:"name"`
 	Partitions int              `json:"partitions"`
@@ -45,10 +45,10 @@ type SettingsResponse struct {
 	Expect     int              `json:"expect,omitempty"` // members that are meant to run, 0 if not stated
 	// Quotas are all rows, by pattern.
 	Quotas  []QuotaUse     `json:"quotas"`
-	Version roster.Version `json:"version"` // of the roster that they are in
+	Version roster.Version `json:"version"` // the roster version that they are from
 }
 
-// SettingsOf returns the settings of a roster.
+// SettingsOf returns a roster's settings.
 func SettingsOf(r *roster.Roster) SettingsResponse {
 	s := r.Settings
 	return SettingsResponse{

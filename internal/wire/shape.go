@@ -35,13 +35,13 @@ var (
 	errNumber = errors.New("a number is out of its field's range")
 )
 
-// shapes are the bytes that checkJSON looks at: a body of a megabyte has few of them.
+// shapes has the bytes that checkJSON examines: a body of a megabyte has few.
 var shapes = [256]bool{'"': true, '\\': true, '[': true, '{': true, ']': true, '}': true, ',': true}
 
-// checkJSON checks the depth and the length of lists and objects. Whether it is
-// JSON at all, and whether numbers fit, the decoder finds out.
+// checkJSON checks the depth and the length of lists and objects. The decoder checks whether the
+// body is valid JSON, and whether numbers fit.
 func checkJSON(data []byte) error {
-	var elements [maxDepth + 1]int // by depth, of the innermost open ones
+	var elements [maxDepth + 1]int // by depth, for the innermost open list
 	var list [maxDepth + 1]bool    // by depth, whether that is a list
 	depth, quoted, listed := 0, false, 0
 	for i := 0; i < len(data); i++ {
@@ -93,7 +93,7 @@ func checkMsgPack(data []byte, t reflect.Type) error {
 // scan walks through msgpack.
 type scan struct {
 	rest []byte
-	room int // bytes that the elements of lists may still take in memory
+	room int // bytes that list elements may still take in memory
 }
 
 // kind is the type in a msgpack header.
@@ -163,7 +163,7 @@ func (s *scan) array(t reflect.Type, n, depth int) error {
 
 func (s *scan) pairs(t reflect.Type, n, depth int) error {
 	var fields map[string]reflect.Type
-	var elem reflect.Type // of a map
+	var elem reflect.Type // a map's
 	switch {
 	case t != nil && t.Kind() == reflect.Struct:
 		fields = fieldsOf(t)
@@ -229,7 +229,7 @@ func (s *scan) header() (k kind, n uint64, err error) {
 		return isUnsigned, n, err
 	case 0xd0 <= c && c <= 0xd3:
 		return s.signed(1 << (c - 0xd0))
-	case 0xd4 <= c && c <= 0xd8: // extension of a fixed size
+	case 0xd4 <= c && c <= 0xd8: // extension with a fixed size
 		return isOther, 1<<(c-0xd4) + 1, nil
 	case 0xd9 <= c && c <= 0xdb: // string
 		n, err = s.number(1 << (c - 0xd9))

@@ -2,7 +2,7 @@ package wire
 
 import "math"
 
-// Unpacker reads the output of a Packer. After any other input bad is set, and every value is zero.
+// Unpacker reads a Packer's output. After any other input bad is set, and every value is zero.
 type Unpacker struct {
 	rest []byte
 	room int // as in scan
@@ -41,7 +41,7 @@ func (u *Unpacker) Fields() int {
 	return int(c & 0x0f)
 }
 
-// Has reports whether the field of a name is next, of left that are, and reads the name.
+// Has reports whether the named field is next, given left remaining fields, and reads the name.
 func (u *Unpacker) Has(left *int, name string) bool {
 	n := 1 + len(name)
 	if *left == 0 || len(u.rest) < n || u.rest[0] != packString|byte(len(name)) || string(u.rest[1:n]) != name {
@@ -52,7 +52,7 @@ func (u *Unpacker) Has(left *int, name string) bool {
 	return true
 }
 
-// Must is Has of a field that is never omitted.
+// Must is Has for a field that is never omitted.
 func (u *Unpacker) Must(left *int, name string) {
 	if !u.Has(left, name) {
 		u.fail()
@@ -99,7 +99,7 @@ func (u *Unpacker) Int() int { return int(u.Uint(math.MaxInt)) }
 // Uint64 reads a number.
 func (u *Unpacker) Uint64() uint64 { return u.Uint(math.MaxUint64) }
 
-// Uint16 reads a number of 16 bits.
+// Uint16 reads a 16-bit number.
 func (u *Unpacker) Uint16() uint16 { return uint16(u.Uint(math.MaxUint16)) }
 
 // Text reads a string.
@@ -157,7 +157,7 @@ func (u *Unpacker) ID() (id [16]byte) {
 	return id
 }
 
-// hexDigits has the value of each digit, and 0xff for other bytes.
+// hexDigits has each digit's value, and 0xff for other bytes.
 var hexDigits = func() (digits [256]byte) {
 	for i := range digits {
 		digits[i] = 0xff

@@ -11,19 +11,20 @@ import (
 // sequencers. Any member serves it; owners destroy.
 const PathUnused = "/v1/sequencers/unused"
 
-// MaxUnusedPage limits a page of unused sequencers: all of them may be destroyed while the caller
+// MaxUnusedPage limits a page with unused sequencers: all of them may be destroyed while the caller
 // waits.
 const MaxUnusedPage = 500
 
-// UnusedRequest requests a page of sequencers without attached logical nodes, unused for a time.
+// UnusedRequest requests a page with sequencers that have no attached logical nodes and were unused
+// for a time.
 type UnusedRequest struct {
-	Prefix string `json:"prefix,omitempty"` // of the names
+	Prefix string `json:"prefix,omitempty"` // a name prefix
 	After  string `json:"after,omitempty"`  // the page begins with the first name above it
 	Limit  int    `json:"limit,omitempty"`  // rows, at most MaxUnusedPage; 0 = DefaultPage
 	// UnusedFor is the time in milliseconds, at least 1000.
 	UnusedFor int64 `json:"unused_for_ms"`
-	// Remove destroys the sequencers of the page. Each owner does so only if the sequencer is
-	// still unused for the time when its turn comes.
+	// Remove destroys the sequencers in the page. Each owner does so only if the sequencer is still
+	// unused for the time when its turn comes.
 	Remove bool `json:"remove,omitempty"`
 	// Names are those to remove that the member owns; of a call that a member forwards.
 	Names []string `json:"names,omitempty"`
@@ -58,7 +59,7 @@ func (r *UnusedRequest) Check() error {
 	return nil
 }
 
-// UnusedResponse is a page of unused sequencers, by name.
+// UnusedResponse is a page with unused sequencers, by name.
 type UnusedResponse struct {
 	Sequencers []UnusedRow `json:"sequencers"`
 	// Next is the name to give as After for the next page, "" if there is none.

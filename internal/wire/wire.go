@@ -6,7 +6,7 @@
 // same in both. Times are Unix milliseconds.
 package wire
 
-// Paths of the API.
+// API paths.
 const (
 	PathCreate    = "/v1/create"
 	PathOpen      = "/v1/open"
@@ -34,7 +34,7 @@ const (
 	PathIdentityImport   = "/v1/identity/import"
 )
 
-// Paths of the calls between members.
+// Paths for calls between members.
 const (
 	PathHello     = "/v1/member/hello"
 	PathAccept    = "/v1/member/accept"
@@ -53,12 +53,12 @@ const (
 	PathAbandon   = "/v1/member/abandon"
 )
 
-// Headers with the address of a call between members: a member refuses calls for another
-// grid or another incarnation.
+// Headers with the address in a call between members: a member refuses calls for another grid or
+// another incarnation.
 const (
 	HeaderGrid   = "Snowgrid-Grid"
 	HeaderTarget = "Snowgrid-Target"
-	HeaderClaim  = "Snowgrid-Claim" // of an anchored grid, by the roster of the caller
+	HeaderClaim  = "Snowgrid-Claim" // an anchored grid's, by the caller's roster
 )
 
 // HeaderTimeout is the caller's time limit in milliseconds. A member drops requests that it could not
@@ -71,20 +71,20 @@ const (
 	JSON    = "application/json"
 )
 
-// Limits of received messages.
+// Limits for received messages.
 const (
-	MaxBody    = 1 << 20 // bytes of one request or answer
-	MaxEvent   = 4 << 10 // bytes of one event
+	MaxBody    = 1 << 20 // bytes in one request or reply
+	MaxEvent   = 4 << 10 // bytes in one event
 	MaxClaims  = 2048    // attachments in one renewal
 	MaxIDs     = 1024    // IDs in one POST /v1/ids
 	MaxUsed    = 64      // sequencers with usage in one renewal
-	MaxHolder  = 64      // bytes of a holder ID
+	MaxHolder  = 64      // bytes in a holder ID
 	MaxMembers = 10000   // members in one directory
 
 	// MaxElements limits the elements in any list or map, so that a small body does not become a large value.
 	MaxElements = 10000
 )
 
-// MaxCalls is the number of concurrent calls that a member allows on one connection; a
+// MaxCalls is the maximum number of concurrent calls that a member allows on one connection; a
 // client with more opens another.
 const MaxCalls = 8
