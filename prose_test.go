@@ -61,7 +61,6 @@ var proseAbove = []proseRates{
 	{"internal/roster strings", rates{"those-that": 0.75, "of": 43.55}},
 	{"proof/explore", rates{"human": 14.9, "those-that": 4, "of": 39.8}},
 	{"proof/explore strings", rates{"human": 17, "those-that": 1.06, "of": 29.7}},
-	{"proof/mutants", rates{"is-how": 0.94, "human": 3.8, "those-that": 5.2, "of": 55}},
 	{"proof/sim", rates{"somebody": 0.13, "is-how": 2.14, "human": 16.3, "those-that": 3.4, "of": 36}},
 }
 

@@ -1,15 +1,13 @@
 package main
 
-// anchorRosterTests guard the commands of anchored grids, and anchorTests the machine of
-// the record.
+// anchorRosterTests guard the commands for anchored grids, and anchorTests the record's machine.
 var (
 	anchorRosterTests = []string{"./internal/roster", "-run", "Anchor|Reset|Claim|Limit"}
 	anchorTests       = []string{"./internal/leader/anchor"}
 	survivorTests     = []string{"./internal/leader/anchor", "-run", "Registered|EarlierClaim|AfterARefusal"}
 )
 
-// anchorMutants weaken the rules of anchored grids: a record of a store outside the grid
-// limits the ceiling.
+// anchorMutants weaken the rules for anchored grids: a record outside the grid limits the ceiling.
 var anchorMutants = []mutant{
 	{"A2", "a raise goes beyond the limit of the record", "internal/roster/anchor.go", "ceiling = min(ceiling, t.Limit)", "_ = t.Limit", anchorRosterTests},
 	{"A2", "a command of another claim counts", "internal/roster/anchor.go", "	case c.Claim != r.Claim:\n		return refused", "	case c.Claim != r.Claim && c.Reset != nil:\n		return refused", anchorRosterTests},

@@ -12,8 +12,7 @@ var (
 	refusalTests       = []string{"./grid", "-run", "TestConfigRefused"}
 )
 
-// attackMutants take away checks of the caller: a process with another role or other names is
-// served.
+// attackMutants remove checks on the caller: a process with another role or other names is served.
 var attackMutants = []mutant{
 	{"C1", "Raft of any role", "grid/internal/transport/raftsecurity.go", "err = security.Authorize(peer, action, \"\")", "err = nil", raftRoleTests},
 	{"C1", "a denied Raft stream has no audit line", "grid/internal/transport/raftsecurity.go", "	if s.denied != nil {", "	if s.denied != nil && s == nil {", attackTests},

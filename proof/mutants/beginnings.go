@@ -1,6 +1,6 @@
 package main
 
-// The tests that guard how lives of a grid begin.
+// Tests that guard the formation and recovery of grids.
 var (
 	beginTests     = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|AttemptBegunAgain|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
 	voidTests      = []string{"./grid/internal/raftlog", "-run", "VoidedClaims"}
@@ -8,8 +8,8 @@ var (
 	clockTests     = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
 )
 
-// beginningMutants weaken the rules of beginnings: data directories, forming, the first
-// timestamp, forming a grid again, and recovering one.
+// beginningMutants weaken the rules for data directories, forming, the first timestamp, forming a
+// grid again, and recovery.
 var beginningMutants = []mutant{
 	{"B2", "a log of another life is taken for the member's", "grid/internal/formation/datadir.go", "case id.needsLog() && id.Log != l.ID:", "case id.Forming && id.Log != l.ID:", beginTests},
 	{"B2", "an identity that names a grid needs no log", "grid/internal/formation/datadir.go", "return !id.Grid.IsZero() && !id.Forming }", "return id.Member == \"\" }", beginTests},

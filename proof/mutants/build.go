@@ -14,15 +14,15 @@ import (
 	"sync"
 )
 
-// suite is the arguments of go test that name tests, taken apart.
+// suite is a parsed go test command line.
 type suite struct {
-	module   string   // the folder of a nested module, "" for this one
-	tags     string   // of the build
+	module   string   // the folder of a nested module, "" for the root module
+	tags     string   // build tags
 	packages []string // patterns
-	flags    []string // of the test programs
+	flags    []string // for the test programs
 }
 
-// ofGoTest are the flags of go test that test programs know by another name.
+// ofGoTest lists the go test flags that have another name in test programs.
 var ofGoTest = []string{"-run", "-skip", "-short", "-v"}
 
 func suiteOf(tests []string) (s suite) {
@@ -46,14 +46,14 @@ func suiteOf(tests []string) (s suite) {
 	return s
 }
 
-// program is a test program and the folder of its package, in which it runs.
+// program is a test program and its package's folder, in which it runs.
 type program struct {
 	path, dir string
 	long      bool // it has the flag -long
 }
 
-// builds compiles test programs, each once: to compile and link takes most of the time of
-// a mutant, and a verdict needs several runs. Its methods may be called concurrently.
+// builds compiles test programs, each once: compiling and linking take most of a mutant's time, and
+// a verdict needs several runs. Its methods may be called concurrently.
 type builds struct {
 	dir string
 
@@ -66,13 +66,13 @@ func newBuilds(dir string) *builds {
 	return &builds{dir: dir, known: map[string]func() ([]program, error){}}
 }
 
-// unbuiltError is the output of a compiler.
+// unbuiltError is compiler output.
 type unbuiltError string
 
 func (e unbuiltError) Error() string { return string(e) }
 
-// programs returns the test programs of a suite, of the code with some lines weakened.
-// An error of the compiler is an [unbuiltError].
+// programs returns a suite's test programs for code with some lines weakened. A compiler error is
+// an [unbuiltError].
 func (b *builds) programs(ctx context.Context, s suite, weak []edit) ([]program, error) {
 	b.mu.Lock()
 	k := key(s, weak)
@@ -87,7 +87,7 @@ func (b *builds) programs(ctx context.Context, s suite, weak []edit) ([]program,
 	return build()
 }
 
-// forget removes the programs of weakened code.
+// forget removes the programs for weakened code.
 func (b *builds) forget(s suite, weak []edit) {
 	b.mu.Lock()
 	k := key(s, weak)
@@ -106,13 +106,13 @@ func key(s suite, weak []edit) string {
 	return fmt.Sprintf("%q %q %q %q", s.module, s.tags, s.packages, weak)
 }
 
-// compile writes the test programs of a suite to a new folder.
+// compile writes a suite's test programs to a new folder.
 func compile(ctx context.Context, dir string, s suite, weak []edit) ([]program, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	var first []string
-	if s.module != "" { // go wants it first
+	if s.module != "" { // go requires it first
 		first = []string{"-C", s.module}
 	}
 	const form = "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}\t{{.TestImports}}{{.XTestImports}}{{end}}"
@@ -142,7 +142,7 @@ func compile(ctx context.Context, dir string, s suite, weak []edit) ([]program, 
 	return out, nil
 }
 
-// goCommand returns the output of the go command.
+// goCommand returns the go command's output.
 func goCommand(ctx context.Context, args []string) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
@@ -151,7 +151,7 @@ func goCommand(ctx context.Context, args []string) (string, error) {
 	return string(out), errors.Join(err, ctx.Err())
 }
 
-// overlay writes the weakened files, and the list of them for the compiler.
+// overlay writes the weakened files, and the compiler's list of them.
 func overlay(dir string, edits []edit) (string, error) {
 	replace := map[string]string{}
 	for _, e := range edits {
@@ -164,7 +164,7 @@ func overlay(dir string, edits []edit) (string, error) {
 			weak = filepath.Join(dir, fmt.Sprintf("%d-%s", len(replace), filepath.Base(e.file)))
 			replace[path] = weak
 		} else {
-			source = weak // it has lost a line already
+			source = weak // an earlier edit has changed the file
 		}
 		if err := e.apply(source, weak); err != nil {
 			return "", err

@@ -6,8 +6,8 @@ var (
 	secureTests    = []string{"./cmd/snowgrid", "-run", "TestSecure|TestAgentBeyondLoopback|TestConfigCheckOfCertificates|TestIdentityRules"}
 )
 
-// credentialMutants weaken the rules of certificates, keys and tokens where they are made,
-// read and replaced.
+// credentialMutants weaken the rules for creating, reading and replacing certificates, keys and
+// tokens.
 var credentialMutants = []mutant{
 	{"token", "a token without an end", "internal/token/verifier.go", "jwt.WithExpirationRequired(), ", "", tokenTests},
 	{"token", "a token for another audience", "internal/token/verifier.go", "jwt.WithAudience(audience)", "jwt.WithAudience()", tokenTests},

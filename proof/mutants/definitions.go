@@ -1,9 +1,9 @@
 package main
 
-// definitionTests guard what becomes of definitions on disk.
+// definitionTests guard definitions on disk.
 var definitionTests = []string{"./partition", "./backup", "./internal/roster/..."}
 
-// definitionMutants weaken the rules by which definitions survive the loss of every replica.
+// definitionMutants weaken the rules by which definitions survive when all replicas are lost.
 var definitionMutants = []mutant{
 	{"D1", "a table that a loss has emptied is stored", "partition/disk.go", "!s.replica.IsDurable() || !s.table.Complete() {", "!s.replica.IsDurable() {", definitionTests},
 	{"D1", "a write is acknowledged in a later term", "backup/disk.go", "	if p.Term != r.newest {\n		return false\n	}\n", "", definitionTests},
@@ -61,7 +61,7 @@ var definitionMutants = []mutant{
 	{"O1", "sessions outlive the term", "partition/partition.go", "		if m.sessions.Len() > 0 {\n", "		if m.sessions.Len() < 0 {\n", definitionTests},
 }
 
-// definitionsUnseen are those that the simulation cannot kill, and why.
+// definitionsUnseen are the mutants that the simulation cannot kill, with the reason.
 var definitionsUnseen = map[string]string{
 	"a write is acknowledged in a later term":                       "the report goes to the owner of its own term, which the roster no longer names",
 	"the position on disk is reported to an owner of a later term":  "that owner counts numbers of its own term only",

@@ -1,6 +1,6 @@
 package main
 
-// storeTests guard the file of definitions, and diskTests its use by a member.
+// storeTests guard the definitions file, and diskTests a member's use of it.
 var (
 	storeTests    = []string{"./grid/internal/definitions"}
 	raftFileTests = []string{"./grid/internal/raftlog", "-run", "Damage|Flipped|Changed|Snapshot|Entries|Stable"}

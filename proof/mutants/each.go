@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// each calls do for all values, a number of them at a time, and then done with each outcome,
-// in the order of the values. The first error ends it.
+// each calls do for all values, up to at concurrently, and then done with each outcome, in the
+// values' order. The first error ends it.
 func each[V, R any](ctx context.Context, at int, values []V, do func(context.Context, V) (R, error), done func(V, R)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

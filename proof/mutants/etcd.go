@@ -1,6 +1,6 @@
 package main
 
-// etcdMutants weaken the store in etcd. E and EH are facts about workers of the original.
+// etcdMutants weaken the store in etcd. E and EH are facts about workers in the original model.
 var etcdMutants = []mutant{
 	{"H1", "the record may have changed since it was read", "client/etcd/revision.go", `		clientv3.Compare(clientv3.ModRevision(p.path), "=", r.record),`, "", etcdTests},
 	{"E6", "last_reported_time may have changed since it was read", "client/etcd/revision.go", `		clientv3.Compare(clientv3.ModRevision(p.reported), "=", r.reported),`, "", etcdTests},

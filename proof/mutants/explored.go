@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// exploreTests has the explorer search the scope of a mutant, in which it has to find
-// a timestamp that two attachments may use.
+// exploreTests runs the explorer on a mutant's scope, in which it has to find a timestamp that two
+// attachments may use.
 func exploreTests(scope string) []string {
 	return scopeTests("TestMutantScopes", scope)
 }
 
-// nameTests does so for definitions: the explorer has to find an answer that must not be.
+// nameTests runs it for definitions: the explorer has to find a forbidden reply.
 func nameTests(scope string) []string { return scopeTests("TestNameMutantScopes", scope) }
 
-// anchoredTests does so for anchored grids: the explorer has to find a tick that two lives
+// anchoredTests runs it for anchored grids: the explorer has to find a tick that two generations
 // may grant.
 func anchoredTests(scope string) []string { return scopeTests("TestAnchorMutantScopes", scope) }
 
-// recordScope does so for records in a store, and failoverScope for their quarantine.
+// recordScope runs it for records in a store, and failoverScope for their quarantine.
 func recordScope(scope string) []string {
 	return append(scopeTests("TestRecordMutantScopes", scope), "-states", "1000000")
 }
@@ -31,14 +31,13 @@ func scopeTests(test, scope string) []string {
 	return []string{"-C", "proof", "./explore", "-run", "^" + test + "$/^" + regexp.QuoteMeta(strings.ReplaceAll(scope, " ", "_")) + "$"}
 }
 
-// isExplored reports whether a mutant is one of exploreMutants, which are not run
-// against anything else.
+// isExplored reports whether a mutant is in exploreMutants, which run only against the explorer.
 func (m mutant) isExplored() bool {
 	return len(m.tests) > 2 && m.tests[1] == "proof" && m.tests[2] == "./explore"
 }
 
-// exploreMutants weaken the rules of machines that proof/explore runs in every order of
-// events. Each has a scope of its name there (explore.Mutants, explore.NameMutants).
+// exploreMutants weaken the rules in machines that proof/explore runs in every order of events.
+// Each has a scope with its name there (explore.Mutants, explore.NameMutants).
 var exploreMutants = []mutant{
 	{"O2", "floor not raised for assigned nodes", "partition/table.go", "s.free = max(s.free, floor)", "_ = floor", exploreTests("floor not raised for assigned nodes")},
 	{"O4", "no acknowledgements", "partition/pending.go", "return r.replica.AllAcknowledged(h.number) &&", "return", exploreTests("no acknowledgements")},

@@ -7,9 +7,8 @@ const (
 	endFile     = "internal/record/document.go"
 )
 
-// exploreRecordMutants weaken the machine of one record, which proof/explore runs in every
-// order of events. Each has a scope of its name there (explore.RecordMutants,
-// explore.FailoverMutants).
+// exploreRecordMutants weaken the record machine, which proof/explore runs in every order of
+// events. Each has a scope with its name there (explore.RecordMutants, explore.FailoverMutants).
 var exploreRecordMutants = []mutant{
 	{"H2", "bound ignored by a take", takeFile, "max(b.Now, r.Bound, b.Mark, b.Epoch)", "max(b.Now, b.Mark, b.Epoch)", recordScope("bound ignored by a take")},
 	{"H4", "used before the swap is known", holdingFile, "case a == Landed:", "case a != Refused:", recordScope("used before the swap is known")},
@@ -30,11 +29,11 @@ var exploreRecordMutants = []mutant{
 	{"Q6", "whole window in quarantine", takeFile, "until := max(from, b.Now.Add(b.Window))", "until := from.Add(b.Window)", failoverScope("whole window in quarantine")},
 }
 
-// foundRecord has an attachment continue with a record that it finds in place of its own,
-// which rules beside it forbid as well (H4).
+// foundRecord lets an attachment continue with a record found in place of its own, which other
+// rules forbid as well (H4).
 var foundRecord = edit{holdingFile, "	default:\n		h.lose(h.takenBy(s.Record))", "	case h.phase == Holds && !s.Record.Attachment.IsZero():\n		h.now, h.revision, h.pending, h.copies = s.Record, s.Revision, nil, 0\n	default:\n		h.lose(h.takenBy(s.Record))"}
 
-// recordUnseen are mutants of records that the simulation cannot kill, and why.
+// recordUnseen are record mutants that the simulation cannot kill, with the reason.
 var recordUnseen = map[string]string{
 	"a grant begins before the epoch":                               "the time of the simulation is long after it",
 	"an extension reports more than was granted":                    "it costs ticks, and makes no ID twice",

@@ -1,7 +1,7 @@
 package main
 
-// followed has the explorer search the scope of a mutant about followers of committed
-// rosters, in which it has to find a broken rule, or a tick that two owners may grant.
+// followed runs the explorer on the scope of a mutant about followers, in which it has to find a
+// broken rule, or a tick that two owners may grant.
 func followed(scope string) []string {
 	return append(scopeTests("TestFollowMutantScopes", scope), "-follow-states", "500000")
 }
@@ -11,7 +11,7 @@ var (
 	pushTests   = []string{"./grid/internal/raftlog", "-run", "Push|UnknownAge"}
 )
 
-// followMutants weaken the rules of members that follow committed rosters.
+// followMutants weaken the rules for members that follow committed rosters.
 var followMutants = []mutant{
 	{"F2", "a roster of another grid is adopted", "internal/roster/follow/follow.go", "	if grid != f.grid {\n		return false, ErrForeign\n	}\n	if i.At <= f.served.At {\n		return false, nil\n	}\n	if err := f.check(i); err != nil {\n		return false, err\n	}", "	if i.At <= f.served.At {\n		return false, nil\n	}", followed("a roster of another grid is adopted")},
 	{"F2", "a command of another grid is adopted", "internal/roster/follow/follow.go", "	case grid != f.grid:\n		return false, ErrForeign\n	case e.At", "	case e.At", followTests},

@@ -9,7 +9,7 @@ var (
 	frameServerTests = []string{"./grid", "-run", "^Test(Frames(Are|End|Follow)|Upgrade)"}
 )
 
-// quickMutants take away checks of the decoders by hand.
+// quickMutants remove checks from hand-written decoders.
 var quickMutants = []mutant{
 	{"quick", "a decoder by hand reads capital digits", "internal/wire/unpack.go", "	for i, c := range \"0123456789abcdef\" {", "	for i, c := range \"0123456789Abcdef\" {", quickTests},
 	{"quick", "a decoder by hand reads a number that its field cannot hold", "internal/wire/unpack.go", "	if n > most {\n", "	if n > most && most == 0 {\n", quickTests},
@@ -19,7 +19,7 @@ var quickMutants = []mutant{
 	{"quick", "a number is encoded in fewer bytes than it has", "internal/wire/pack.go", "	case n < 1<<16:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)", "	case n < 1<<17:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)", quickTests},
 }
 
-// quickRequestMutants take away checks of the requests that need no goroutine.
+// quickRequestMutants remove checks from requests that need no goroutine.
 var quickRequestMutants = []mutant{
 	{"quick", "a quick request needs no role", "grid/internal/api/quick.go", "if err := Authorize(q, a.cfg.Audit, row.action, \"\"); err != nil {", "if err := Authorize(q, a.cfg.Audit, row.action, \"\"); err != nil && head.Length == 1 {", frameServerTests},
 	{"quick", "a quick call for another member counts", "grid/internal/api/quick.go", "if c.target || head.Target != \"\" {", "if c.target && head.Target == \"\" {", quickServerTests},
@@ -40,7 +40,7 @@ var quickRequestMutants = []mutant{
 	{"quick", "a started call has no time limit", "internal/frames/client.go", "	c.late.note(by)\n	c.link.force", "	c.link.force", framesTests},
 }
 
-// framingMutants take away limits and rules of connections in frames.
+// framingMutants remove limits and rules from framed connections.
 var framingMutants = []mutant{
 	{"frames", "a payload of any length is read", "internal/wire/frame/frame.go", "case h.Length > longest[h.Kind]:", "case h.Length > 1<<31:", frameTests},
 	{"frames", "a frame of an unknown kind is read", "internal/wire/frame/frame.go", "h.Kind < Request || h.Kind > Pong", "h.Kind < Request || h.Kind > Pong+1", frameTests},

@@ -8,7 +8,7 @@ var (
 	alteredReplay = []string{"./grid/gridtest", "-run", "TestAlteredReplay"}
 )
 
-// gossipKeyMutants weaken the keys of the gossip, and the checks of its messages.
+// gossipKeyMutants weaken the gossip keys and the checks on gossip messages.
 var gossipKeyMutants = []mutant{
 	{"K1", "a datagram in clear text is believed with a key", "grid/internal/transport/gossip.go", "		if plain, err = t.keys.openPacket(b, t.grid); err != nil {", "		if plain, err = t.keys.openPacket(b, t.grid); err != nil && len(b) == 0 {", sealedTests},
 	{"K1", "a datagram with the label of another grid is opened", "grid/internal/transport/keyring.go", "	return k.open(sealed, []byte(label))", "	return k.open(sealed, nil)", sealedTests},

@@ -1,6 +1,6 @@
 package main
 
-// holderMutants weaken the use of grants and contexts by a holder's handle and client.
+// holderMutants weaken the use of grants and contexts in a holder's handle and client.
 var holderMutants = []mutant{
 	{"H2", "the limit is stored before the beginning of its grant", "sequencer/bounds.go",
 		"		g.low.Store(max(g.low.Load(), g.slotAt(grant.From.Sub(g.epoch))))\n		g.limit.Store(limit)\n",
@@ -14,7 +14,7 @@ var holderMutants = []mutant{
 
 var handleTests = []string{"./internal/handles"}
 
-// handleMutants weaken how the handles of a process are kept.
+// handleMutants weaken the management of a process's handles.
 var handleMutants = []mutant{
 	{"handles", "two creates of a name run concurrently", "internal/handles/turns.go", "token: make(chan struct{}, 1)", "token: make(chan struct{}, 1000)", handleTests},
 	{"handles", "a free turn is not taken when ctx has ended", "internal/handles/turns.go", "	case mine.token <- struct{}{}: // Also if ctx has ended.\n		return give, nil\n	default:", "	default:", handleTests},
@@ -27,10 +27,10 @@ var handleMutants = []mutant{
 	{"overload", "any number of attachments are given back concurrently", "internal/handles/releases.go", "	if r.running == ReleasesMax {\n", "	if r.running < 0 {\n", handleTests},
 }
 
-// overloadTests guard the recovery from an overload.
+// overloadTests guard the recovery after an overload.
 var overloadTests = []string{"./grid/internal/api", "./grid", "-run", "Event|Expired|IDsHandles|Deadline"}
 
-// overloadMutants weaken what keeps an overload from staying.
+// overloadMutants weaken the rules that end an overload.
 var overloadMutants = []mutant{
 	{"overload", "dials to an address are not one at a time", "internal/calls/calls.go", "limitKey{addr: addr}, 1, false)", "limitKey{addr: addr}, 1000, false)", clientTests},
 	{"overload", "a dial has no limit", "internal/calls/calls.go", "	ctx, cancel := context.WithTimeout(ctx, dialTimeout)\n	defer cancel()\n	_, done", "	ctx, cancel := context.WithTimeout(ctx, 1000*dialTimeout)\n	defer cancel()\n	_, done", clientTests},

@@ -9,7 +9,7 @@ var (
 	replacedTests = []string{"./grid/gridtest", "-run", "TestReplacedProcessGetsNoGrant"}
 )
 
-// identityMutants weaken the rules of persistent numbers:
+// identityMutants weaken the rules for persistent numbers:
 //
 //	N1  a number is given once: for the next one, or again for the same code
 //	N2  next never goes down, and a set is never dropped

@@ -9,22 +9,22 @@ import (
 	"sync"
 )
 
-// judge decides whether a mutant is killed. A single failure proves little: the test
-// may be flaky. So the test that failed is repeated alone, without the mutant, where it
-// has to pass, and with it, where it has to fail again.
+// judge decides whether a mutant is killed. A single failure proves little, because the test may be
+// flaky. The failed test is therefore repeated alone: without the mutant it has to pass, and with
+// it it has to fail again.
 type judge struct {
 	run func(ctx context.Context, m mutant, tests []string) (verdict, error)
 
 	mu       sync.Mutex
-	baseline map[string]func() (verdict, error) // of the unchanged code, by test command
+	baseline map[string]func() (verdict, error) // for the unchanged code, by test command
 }
 
 func newJudge(run func(ctx context.Context, m mutant, tests []string) (verdict, error)) *judge {
 	return &judge{run: run, baseline: map[string]func() (verdict, error){}}
 }
 
-// repeats is how often a kill is repeated at most: a property that draws its values
-// at random may miss a mutant in one run.
+// repeats is the maximum number of repetitions for a kill: a property that draws random values may
+// miss a mutant in one run.
 const repeats = 3
 
 // unchanged runs a test command on the unchanged code, once per command.
@@ -66,8 +66,7 @@ func (j *judge) verdict(ctx context.Context, m mutant) (verdict, error) {
 	return v, nil
 }
 
-// alone returns a test command that runs one test of it only. Of two -run flags go
-// test takes the last.
+// alone returns a test command that runs only one test. If -run is repeated, go test uses the last.
 func alone(command []string, test string) []string {
 	if test == unknownTest {
 		return command

@@ -1,10 +1,10 @@
 package main
 
-// keeperTests guard what voters keep in memory.
+// keeperTests guard the definitions in voters' memory.
 var keeperTests = []string{"./partition", "./backup", "./internal/roster/...", "./internal/leader"}
 
-// keeperMutants weaken the rules by which the definitions of a grid without data directories
-// survive the loss of every replica, in the memory of a majority of its voters.
+// keeperMutants weaken the rules by which a majority of the voters keeps definitions in memory, in
+// a grid without data directories, so that they survive when all replicas are lost.
 var keeperMutants = []mutant{
 	{"D2", "an answer does not wait for voters", "partition/pending.go", "(!h.persistent || r.table.Complete() && r.replica.Persistent(h.number))", "true", nameTests("an answer does not wait for voters")},
 	{"D5", "the next owner asks no voter", "backup/term.go", "r.machine.BecomeOwner(r.floor(lost), lost, len(r.entry.Disk) == 0)", "r.machine.BecomeOwner(r.floor(lost), lost, true)", nameTests("the next owner asks no voter")},

@@ -1,6 +1,6 @@
 package main
 
-// layoutTests guard the layouts of IDs, and layoutHTTPTests those of the HTTP API.
+// layoutTests guard ID layouts, and layoutHTTPTests their use in the HTTP API.
 var (
 	layoutTests     = []string{"./sequencer", "-run", "Layout|Expand|Preset|Define|Decompose|MinID|Exhausted|CheckStripes|CheckAt"}
 	layoutHTTPTests = []string{"./grid", "-run", "TestAPIIDsCreate"}
@@ -9,7 +9,7 @@ var (
 	newStoreTests   = []string{"./client/store", "-run", "NotCreated"}
 )
 
-// layoutMutants divide the bits of IDs differently from the layout, or lose it on the way.
+// layoutMutants divide an ID's bits differently from the layout, or lose the layout on the way.
 var layoutMutants = []mutant{
 	{"layout", "the node's bits overlap the timestamp", "sequencer/layout.go", "(slot^counter)<<(l.shift&63)", "(slot^counter)<<((l.shift-1)&63)", layoutTests},
 	{"layout", "every layout ends like the zero one", "sequencer/layout.go", "{ return 1 << (l.bits - l.lowBits) }", "{ return 1 << 40 }", layoutTests},

@@ -1,9 +1,9 @@
 package main
 
-// leaderTests are beside the rules of the leader.
+// leaderTests are next to the leader's rules.
 var leaderTests = []string{"./internal/leader"}
 
-// leaderMutants weaken the decisions of the grid's leader.
+// leaderMutants weaken the leader's decisions.
 var leaderMutants = []mutant{
 	{"R1", "the rounds of a raise are missing from cluster time", "internal/leader/ceiling.go", "	case v.Raised.Time == c.last.Time:\n", "	case v.Raised.Time < 0:\n", []string{"./grid/gridtest", "-run", "MostClocksAreBehind"}},
 	{"R1", "a leader that has just started ignores the cluster time of before", "internal/leader/ceiling.go", "return max(t, v.Roster.Time, read.known)", "return max(t, read.known)", leaderTests},
@@ -109,7 +109,7 @@ var leaderMutants = []mutant{
 	{"D10", "the last disk is given up without confirmation", "internal/leader/forget.go", "case f.out.Lost > 0 && !f.in.LoseDefinitions:", "case f.out.Lost > f.out.Partitions:", leaderTests},
 }
 
-// leaderUnseen are those that the simulation cannot kill, and why.
+// leaderUnseen are the mutants that the simulation cannot kill, with the reason.
 var leaderUnseen = map[string]string{
 	"one refused call makes a member suspect that gossip sees":             "a suspect costs a move, and only replicas in sync take over",
 	"refusals of before an answer count":                                   "a suspect costs a move, and only replicas in sync take over",

@@ -7,8 +7,8 @@ var (
 	strangerTests = []string{"./grid/internal/transport", "-run", "TestRaftSenders"}
 )
 
-// learnerMutants weaken the rules by which a member without a Raft server follows a leader, and
-// by which a leader decides who has one.
+// learnerMutants weaken two sets of rules: a member without a Raft server follows a leader, and a
+// leader decides which members have a server.
 var learnerMutants = []mutant{
 	{"F8", "a push without the key is believed", "internal/roster/follow/lead.go", "[]byte(t.Key), []byte(l.now.Key)", "[]byte(l.now.Key), []byte(l.now.Key)", learnedTests},
 	{"F8", "a push of another leader with the key is believed", "internal/roster/follow/lead.go", "t.Leader != l.now.Leader || subtle", "subtle", learnedTests},

@@ -8,7 +8,7 @@ var (
 	refusedTests   = []string{"./grid", "-run", "^TestTooManyConnectionsAreRefused$"}
 )
 
-// limitMutants take away limits of connections, handshakes and bytes of one caller.
+// limitMutants remove limits on connections, handshakes and bytes per caller.
 var limitMutants = []mutant{
 	{"limits", "an idle connection ends before a load balancer's", "grid/internal/api/idle.go", "t = t.Add(c.idleFor - idleTimeout)", "t = t.Add(0)", idleTests},
 	{"limits", "a slow request has the time of an idle connection", "grid/internal/api/idle.go", "c.waits.CompareAndSwap(true, false)", "c.idleFor > 0", idleTests},

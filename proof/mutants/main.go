@@ -1,21 +1,19 @@
-// Command mutants weakens the rules that unique IDs rest on, one line of the real
-// code at a time, and runs the tests that should notice. A mutant that survives is
-// a rule that no test guards.
+// Command mutants weakens the rules that unique IDs depend on, one line of the real code at a time,
+// and runs the tests that should fail. A surviving mutant is a rule that no test guards.
 //
 //	go run -C proof ./mutants                    # each mutant against the tests next to its rule
-//	go run -C proof ./mutants -rule O4           # only those of some rules, by a regular expression
-//	go run -C proof ./mutants -only 'R9.*stream' # only those whose rule, text or file matches
+//	go run -C proof ./mutants -rule O4           # only the rules that match a regular expression
+//	go run -C proof ./mutants -only 'R9.*stream' # only mutants with a matching rule, text or file
 //	go run -C proof ./mutants -list              # print the mutants and run nothing
-//	go run -C proof ./mutants -j 2               # two beside each other
+//	go run -C proof ./mutants -j 2               # two concurrently
 //	go run -C proof ./mutants -in '^(internal/roster|backup|partition)/' -by '-C proof ./sim -run TestSeeds -seeds 80'
 //
-// A mutant is killed only by a test that passes on the unchanged code and fails
-// again when it is repeated with the mutant: a flaky test kills nothing, and neither
-// does a mutant that does not compile.
+// A mutant is killed only by a test that passes on the unchanged code and fails again when it is
+// repeated with the mutant: a flaky test kills nothing, and neither does a mutant that does not
+// compile.
 //
-// The source is not touched: a mutant is compiled by way of go test -overlay. The
-// command prints a Markdown table and ends with status 1 if a mutant was not killed
-// that should have been.
+// The source is not changed: a mutant is compiled with go test -overlay. The command prints a
+// Markdown table and exits with status 1 if a mutant survived that should have been killed.
 package main
 
 import (
@@ -72,8 +70,8 @@ func main() {
 	}
 }
 
-// chdirToRoot changes the working directory to that of the root module, whose paths the mutants
-// have. The program starts there or in a folder of the module proof.
+// chdirToRoot changes to the root module's directory; the mutants' paths are relative to it. The
+// program starts there or in a folder of the module proof.
 func chdirToRoot() error {
 	out, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
@@ -86,7 +84,7 @@ func chdirToRoot() error {
 	return os.Chdir(dir)
 }
 
-// choose returns the mutants whose rule, file and text match.
+// choose returns the mutants with a matching rule, file and text.
 func choose(rules, files, texts string) ([]mutant, error) {
 	rule, err := regexp.Compile("^(" + rules + ")")
 	if err != nil {
@@ -109,8 +107,7 @@ func choose(rules, files, texts string) ([]mutant, error) {
 	return chosen, nil
 }
 
-// tally counts the mutants that were run and killed, and those that should have been
-// killed and were not.
+// tally counts the mutants: run, killed, and survived although they should have been killed.
 type tally struct{ run, killed, amiss int }
 
 // sweep runs mutants and prints a row for each.
@@ -155,15 +152,15 @@ func (t *tally) print(m mutant, v verdict) {
 	fmt.Printf("| %s | %s | %s | %s |\n", m.rule, m.what, v.noticed(), cell(v.said))
 }
 
-// isEquivalent reports whether a mutant changes nothing that a grid could show.
+// isEquivalent reports whether a mutant has no effect that a grid could reveal.
 func (m mutant) isEquivalent() bool { return *by != "" && equivalents[m.what] != "" }
 
-// unseen returns why the simulation cannot kill a mutant, "" if it should.
+// unseen returns the reason why the simulation cannot kill a mutant, "" if it should.
 func (m mutant) unseen() string {
 	return unseen[m.what] + definitionsUnseen[m.what] + leaderUnseen[m.what] + sessionUnseen[m.what] + recordUnseen[m.what]
 }
 
-// noticed is the verdict in the table's third column.
+// noticed returns the verdict for the table's third column.
 func (v verdict) noticed() string {
 	switch v.outcome {
 	case survived:
@@ -177,7 +174,7 @@ func (v verdict) noticed() string {
 	}
 }
 
-// command returns the arguments of go test that a mutant is run against.
+// command returns the go test arguments for a mutant.
 func (m mutant) command() []string {
 	if *by != "" {
 		return strings.Fields(*by)
@@ -185,7 +182,7 @@ func (m mutant) command() []string {
 	return m.tests
 }
 
-// cell makes text fit a cell of a table.
+// cell makes text fit a table cell.
 func cell(s string) string {
 	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", "/")
 	if r := []rune(s); len(r) > 160 {

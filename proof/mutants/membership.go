@@ -7,7 +7,7 @@ var (
 	peersTests      = []string{"./grid/internal/gossip", "-run", "TestPeersAre"}
 )
 
-// membershipMutants weaken the paths under /membership, the pace of gossip, and discovery.
+// membershipMutants weaken the paths under /membership, the gossip rate, and discovery.
 var membershipMutants = []mutant{
 	{"G11", "a member that answers again stays failing", "grid/internal/gossip/suspects.go", "	delete(g.failing, roster.Incarnation(n.Name))\n}", "}", membershipTests},
 	{"G11", "a probe that failed is not noted", "grid/internal/gossip/suspects.go", "		g.failing[inc] = struct{}{}\n", "", membershipTests},

@@ -1,6 +1,6 @@
 package main
 
-// objectMutants weaken the store in objects of a bucket.
+// objectMutants weaken the store in a bucket's objects.
 var objectMutants = []mutant{
 	{"H1", "a record is created whether or not it exists", "client/s3/swap.go", `		in.IfNoneMatch = aws.String("*")`, `		in.IfMatch = nil`, objectTests},
 	{"H1", "a record is replaced at whichever revision it is", "client/s3/swap.go", `		in.IfMatch = aws.String(string(e.Revision))`, `		in.IfNoneMatch = nil`, objectTests},

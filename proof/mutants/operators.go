@@ -1,6 +1,6 @@
 package main
 
-// Tests that guard what operators see.
+// Tests that guard operators' output.
 var (
 	auditTests      = []string{"./grid/internal/audit"}
 	auditedTests    = []string{"./grid/gridtest", "-run", "TestEveryActionIsAudited"}
@@ -12,7 +12,7 @@ var (
 	ringTests       = []string{"./cmd/snowgrid/internal/logring"}
 )
 
-// operatorMutants are the rules of listings, audit lines and names, each without one line.
+// operatorMutants each remove one line from the rules for listings, audit lines and names.
 var operatorMutants = []mutant{
 	{"audit", "a refused action has no line", "grid/forget.go", "	o.audit.Write(audit.Entry{Action: audit.Forget", "	if err == nil {\n		return wire.ForgetResponse{}, nil\n	}\n	(*audit.Log)(nil).Write(audit.Entry{Action: audit.Forget", auditedTests},
 	{"audit", "a create that opens has a line", "grid/internal/host/calls.go", "if err != nil || res.Sequencer.Life == ref.Life {", "if err != nil || res.Sequencer.Life != (attachment.Life{}) {", auditedTests},

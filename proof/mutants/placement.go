@@ -1,14 +1,13 @@
 package main
 
-// placementTests are beside the rules of placement, and zoneTests beside those of the
-// number of voters and of zones in the roster.
+// placementTests are next to the placement rules, and zoneTests next to the roster's rules for
+// voters and zones.
 var (
 	placementTests = []string{"./internal/roster/plan", "-run", "Spread|PlanWalk"}
 	zoneTests      = []string{"./internal/roster", "-run", "VotersAndZones|InOneZone"}
 )
 
-// placementMutants weaken the placement of backups, and the roster's settings of voters and
-// zones.
+// placementMutants weaken the placement of backups, and the roster's settings for voters and zones.
 var placementMutants = []mutant{
 	{"zones", "copies are placed without regard to zones", "internal/roster/plan/spread.go", "if s.members[r].zone == m.zone {", "if s.members[r].zone == m.zone && id == 0 {", placementTests},
 	{"zones", "the last place is not kept for a disk", "internal/roster/plan/spread.go", "disk := s.durable && place == s.last", "disk := s.durable && place > s.last", placementTests},

@@ -10,7 +10,7 @@ var (
 	quotaSessionTests   = []string{"./internal/session", "-run", "Call"}
 )
 
-// quotaMutants weaken the limits of holders, and the removal of unused names.
+// quotaMutants weaken the limits on holders, and the removal of unused names.
 var quotaMutants = []mutant{
 	{"quota", "the least specific row counts", "internal/roster/quota.go", "q.Pattern.Literal() > rows[best].Pattern.Literal()", "q.Pattern.Literal() < rows[best].Pattern.Literal()", quotaRosterTests},
 	{"quota", "any number of rows is agreed on", "internal/roster/quota.go", "	if len(rows) > MaxQuotas {", "	if len(rows) > 99*MaxQuotas {", quotaRosterTests},

@@ -1,12 +1,12 @@
 package main
 
-// readinessTests guard a member's answers about itself and the grid.
+// readinessTests guard a member's replies about itself and the grid.
 var (
 	readinessTests = []string{"./grid", "-run", "TestStanding|TestAnswers$|TestClone|TestCrashedMember|TestJoinReplaces"}
 	settingsTests  = []string{"./grid", "-run", "TestRestartWithOtherSettings"}
 )
 
-// readinessMutants are the rules of readiness, each without one line.
+// readinessMutants each remove one line from the readiness rules.
 var readinessMutants = []mutant{
 	{"ready", "a member without an agreement is ready", "grid/readiness.go", "case s.raised > limit:", "case false:", readinessTests},
 	{"ready", "a member that has seen no agreement is ready", "grid/readiness.go", "case s.raised < 0:", "case false:", readinessTests},

@@ -48,7 +48,7 @@ var recordMutants = []mutant{
 	{"Z20", "metadata that disagrees is ignored", "internal/record/body.go", "there && have != want[key]", "there && have == \"\"", recordTests},
 }
 
-// storeClientMutants weaken the part of the rules that the client of a store keeps.
+// storeClientMutants weaken the rules that a store's client enforces.
 var storeClientMutants = []mutant{
 	{"H4", "a swap without an answer counts as landed", "client/store/seat.go", "	answer := record.Unknown\n", "	answer := record.Landed\n", storeClientTests},
 	{"H5", "a node is returned while it is used", "client/store/seat.go", "	s.machine.Stop(rel, newNonce())\n", "	rel.LastUsed = 0\n	s.machine.Stop(rel, newNonce())\n", storeClientTests},

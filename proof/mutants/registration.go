@@ -8,7 +8,7 @@ var (
 	restartTests   = []string{"./grid/gridtest", "-run", "TestRestartedClient|TestCopiedDirectory|TestOwnersRefuse"}
 )
 
-// registrationMutants weaken the rules of a process that has a number, or gets one:
+// registrationMutants weaken the rules for a process that has a number, or gets one:
 //
 //	P1  an application is stored before it is sent, and removed after the number is stored
 //	P2  only an explicit refusal removes an application

@@ -1,6 +1,6 @@
 package main
 
-// The tests of decoding, of the HTTP API and of its error messages.
+// Tests for decoding, the HTTP API and its error messages.
 var (
 	wireTests   = []string{"./internal/wire"}
 	answerTests = []string{"./internal/calls", "-run", "OfALater"}
@@ -9,7 +9,7 @@ var (
 	httpTests   = []string{"./grid", "-run", "TestAPI(UnknownPath|RefusesOther|WantsContent|CreateWithout|IDsCreate|SlowClients)"}
 )
 
-// requestMutants weaken the promises about requests, answers and stored files.
+// requestMutants weaken the promises about requests, replies and stored files.
 var requestMutants = []mutant{
 	{"decoding", "an added field of an answer is refused", "internal/calls/calls.go", "wire.DecodeTolerant(wire.MsgPack, data, out)", "wire.Decode(wire.MsgPack, data, out)", answerTests},
 	{"decoding", "an added field of an error is refused", "internal/calls/calls.go", "wire.DecodeTolerant(wire.MsgPack, body, &e)", "wire.Decode(wire.MsgPack, body, &e)", answerTests},

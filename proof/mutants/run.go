@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// mutant is one weakening of one rule: new takes the place of old in a file.
+// mutant weakens one rule: new replaces old in a file.
 type mutant struct {
 	rule, what string
 	file       string
 	old, new   string
-	tests      []string // arguments of go test: those that guard the rule; -C and a folder first for a nested module
+	tests      []string // go test arguments for the tests that guard the rule; -C and a folder first for a nested module
 }
 
-// edit is a line that is weakened.
+// edit weakens one line.
 type edit struct{ file, old, new string }
 
-// edits returns the lines that are weakened, of a whole grid or beside the rule.
+// edits returns the edits: for a whole grid, or for the tests next to the rule.
 func (m mutant) edits(whole bool) []edit {
 	if m.file == "" {
 		return nil
@@ -34,17 +34,17 @@ func (m mutant) edits(whole bool) []edit {
 	return out
 }
 
-// outcome is how a mutant's tests ended.
+// outcome is the result of a mutant's tests.
 type outcome int
 
 const (
 	survived outcome = iota // every test passed
 	killed                  // a test failed
 	unbuilt                 // the mutant does not compile
-	flaky                   // a test failed that fails without the mutant too, or not again with it
+	flaky                   // a test failed that also fails without the mutant, or does not fail again with it
 )
 
-// verdict is the outcome for a mutant and the test it rests on.
+// verdict is a mutant's outcome and the test that decided it.
 type verdict struct {
 	outcome outcome
 	test    string // the first that failed, unknownTest if the output does not name it
@@ -54,7 +54,7 @@ type verdict struct {
 // unknownTest stands for a failure that the output attributes to no test.
 const unknownTest = "?"
 
-// runner runs the tests of mutants.
+// runner runs mutants' tests.
 type runner struct{ builds *builds }
 
 // run tests a mutant; the zero mutant is the unchanged code.
@@ -76,14 +76,14 @@ func (r runner) run(ctx context.Context, m mutant, tests []string) (verdict, err
 	return verdict{}, err
 }
 
-// forget removes the test programs of a mutant.
+// forget removes a mutant's test programs.
 func (r runner) forget(m mutant) {
 	r.builds.forget(suiteOf(m.command()), m.edits(*by != ""))
 }
 
-// run runs a test program as go test does, with the long tests: some rules have no other.
+// run runs a test program as go test does, with the long tests: some rules have no other tests.
 func (p program) run(ctx context.Context, flags []string) (verdict, error) {
-	ctx, cancel := context.WithTimeout(ctx, *limit+time.Minute) // one that hangs ends itself at the limit
+	ctx, cancel := context.WithTimeout(ctx, *limit+time.Minute) // a program that hangs ends itself at the limit
 	defer cancel()
 	args := []string{"-test.paniconexit0", "-test.count=1", "-test.failfast", "-test.timeout=" + limit.String()}
 	if p.long && !slices.Contains(flags, "-test.short") {
@@ -91,8 +91,8 @@ func (p program) run(ctx context.Context, flags []string) (verdict, error) {
 	}
 	cmd := exec.CommandContext(ctx, p.path, slices.Concat(args, flags)...)
 	cmd.Dir = p.dir
-	cmd.WaitDelay = time.Second // processes that it started may have its output open
-	// Properties draw new values in each run, and leave no file that a later run would try first.
+	cmd.WaitDelay = time.Second // processes that it started may still have its output open
+	// Properties draw new values in each run, and write no file that a later run would try first.
 	cmd.Env = append(os.Environ(), "RAPID_NOFAILFILE=1")
 	out, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
@@ -111,7 +111,7 @@ var (
 	says   = regexp.MustCompile(`(?m)^\s+\S+_test\.go:\d+: (.*(?:\n\s{8,}.*)?)`)
 )
 
-// verdictOf reads the output of a go test that failed.
+// verdictOf reads the output of a failed go test.
 func verdictOf(out string) verdict {
 	v := verdict{outcome: killed, test: unknownTest}
 	if all := failed.FindAllStringSubmatch(out, -1); len(all) > 0 {

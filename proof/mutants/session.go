@@ -1,7 +1,6 @@
 package main
 
-// sessionMutants weaken the machine that renews, replaces and gives back the logical
-// nodes of a process.
+// sessionMutants weaken the machine that renews, replaces and returns a process's logical nodes.
 var sessionMutants = []mutant{
 	{"H5", "an answer to a claim extends the attachment held now", "internal/session/renew.go",
 		"m.extend(now, h, stamp, shown.ID, a.Grant)", "held, _ := h.Control.Held()\n			m.extend(now, h, stamp, held.ID, a.Grant)", sessionTests},
@@ -57,7 +56,8 @@ var sessionMutants = []mutant{
 	{"overload", "a refusal for overload has no code of its own", "internal/wire/errors.go", "	{\"overloaded\", http.StatusServiceUnavailable, ErrOverloaded, 0},\n", "", []string{"./internal/wire", "-run", "Overloaded"}},
 }
 
-// sessionUnseen are those that the simulation may not kill in its usual time, and why.
+// sessionUnseen are mutants that the simulation may fail to kill in its usual time, with the
+// reason.
 var sessionUnseen = map[string]string{
 	"a claim does not show how far it was granted":                              "no grid of the simulation has had an earlier life",
 	"an answer that was overtaken makes a life look older":                      "an overtaken answer, a loss and a destroy would have to coincide",

@@ -12,8 +12,8 @@ var (
 	settingsFileTests   = []string{"./cmd/snowgrid", "-run", "Config|Secrets|Reload|EveryKey"}
 )
 
-// settingsMutants weaken the rules of settings that change while the grid runs, and those
-// of the configuration file.
+// settingsMutants weaken the rules for settings that change while the grid runs, and for the
+// configuration file.
 var settingsMutants = slices.Concat(quotaMutants, []mutant{
 	{"settings", "a negative number of backups is agreed on", "internal/roster/change.go", "(*c.Backups < 0 || *c.Backups > MaxBackups", "(*c.Backups > MaxBackups", settingsRosterTests},
 	{"settings", "a change of backups changes nothing", "internal/roster/change.go", "		next.Settings.Backups = *c.Backups\n", "		_ = c.Backups\n", settingsRosterTests},

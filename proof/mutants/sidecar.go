@@ -1,9 +1,9 @@
 package main
 
-// sidecarTests guard snowgrid-serve. Only the tests in their own process see a mutant.
+// sidecarTests guard snowgrid-serve. A mutant affects only tests in their own process.
 var sidecarTests = []string{"-C", "cmd/snowgrid-serve", ".", "-run", "Limit|Limited|Origins|StartFails|Config|Precedence|StoreURLs|Table|Certificates|Encryption"}
 
-// sidecarMutants weaken the promises of snowgrid-serve about requests and configurations.
+// sidecarMutants weaken snowgrid-serve's promises about requests and configurations.
 var sidecarMutants = []mutant{
 	{"sidecar", "a request may ask for any number of IDs", "internal/wire/ids.go", "case *r.N < 1 || *r.N > MaxIDs:", "case *r.N < 1:", sidecarTests},
 	{"sidecar", "a gRPC call may ask for any number of IDs", "cmd/snowgrid-serve/grpcserver.go", "if n.GetValue() > maxIDs {", "if n.GetValue() > 1<<20 {", sidecarTests},

@@ -1,6 +1,6 @@
 package main
 
-// Tests that guard how soon a member that has ended or is silent is looked at.
+// Tests that guard the time to detect an ended or silent member.
 var (
 	candidacyTests = []string{"./internal/leader", "-run", "Candidacy|Silence|Monitor"}
 	awaitedTests   = []string{"./grid/gridtest", "-run", "TestSilentMemberIsReplacedWhenAwaited"}
@@ -13,7 +13,7 @@ var (
 	signTests      = []string{"./grid", "./grid/gridtest", "-run", "TestSigns|TestCreateIsServedByTheNextOwner"}
 )
 
-// signMutants are the rules of signs and of what they lead to, each without one line.
+// signMutants each remove one line from the failure detection rules.
 var signMutants = []mutant{
 	{"elections", "no election waits for slow disks", "grid/internal/raftlog/pace.go", "	if writes <= p.quick {", "	if writes >= 0 {", slowDiskTests},
 	{"elections", "a vote is awaited no longer than other answers", "grid/internal/transport/raftstream.go", "limit > RaftCallTimeout {", "limit < 0 {", slowDiskTests},

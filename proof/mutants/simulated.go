@@ -1,13 +1,14 @@
 package main
 
-// simTests plays whole grids: what no test beside a rule shows alone.
+// simTests simulates whole grids, for failures that no test next to a rule can find.
 var simTests = []string{"-C", "proof", "./sim", "-run", "TestSeeds", "-seeds", "16"}
 
-// recoveredTests plays grids that lose a majority for good, and go on from directories or survivors.
+// recoveredTests simulates grids that permanently lose a majority and continue from directories or
+// survivors.
 var recoveredTests = []string{"-C", "proof", "./sim", "-run", "TestRecoveredSeeds", "-seeds", "12"}
 
-// simulatedMutants weaken rules that show in a grid with candidacies, copied directories, failed disks
-// and recoveries.
+// simulatedMutants weaken rules with effects in a grid with candidacies, copied directories, failed
+// disks and recoveries.
 var simulatedMutants = []mutant{
 	{"R7", "a grid deposes a leader that one voter does not reach", "internal/leader/candidacy.go", "silent <= all/2 {", "silent <= all*0 {", simTests},
 	{"R7", "a grid counts a voter that has just heard the leader against it", "internal/leader/candidacy.go", "		if d >= suspectAfter {\n			silent++", "		if d >= 0 {\n			silent++", simTests},

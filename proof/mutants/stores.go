@@ -1,14 +1,14 @@
 package main
 
-// The tests that guard stores in a directory, and directories of versions.
+// Tests that guard stores in a directory, and versioned directories.
 var (
 	fileTests    = []string{"./client/store", "-run", "File"}
 	versionTests = []string{"./client/store", "-run", "VersionedDir"}
 	suiteTests   = []string{"./client/store/storetest", "-run", "TestFile$"}
 )
 
-// storeMutants weaken the rules by which a directory is a store, and by which each
-// version of a logical node has a data directory.
+// storeMutants weaken the rules for a store in a directory, and for the data directories of each
+// version of a logical node.
 var storeMutants = []mutant{
 	{"store", "a file is replaced at any revision", "client/store/file.go", "if have.Revision != e.Revision {", "if have.Revision != e.Revision && e.Revision == \"\" {", fileTests},
 	{"store", "a file is created over another", "client/store/file.go", "if have.Revision != e.Revision {", "if have.Revision != e.Revision && e.Revision != \"\" {", suiteTests},

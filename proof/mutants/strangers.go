@@ -10,7 +10,7 @@ var (
 	beliefTests  = []string{"./partition", "-run", "RosterShows"}
 )
 
-// strangerMutants weaken a member's requirements for messages whose sender it cannot
+// strangerMutants weaken a member's requirements for messages from senders that it cannot
 // authenticate.
 var strangerMutants = []mutant{
 	{"R10", "any Raft term is believed", "grid/internal/transport/raftguard.go", "	if term > limit {", "	if term > limit && limit == 0 {", guardTests},

@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// The tests that guard a rule are beside it, and quick.
+// Tests that guard a rule are next to it, and fast.
 var (
 	rosterTests  = []string{"./internal/roster/...", "./internal/clustertime"}
 	replicaTests = []string{"./backup"}
@@ -15,11 +15,11 @@ var (
 		"Forgetting|Addressed|Witness|Earlier|Known|Pages|Stay|Backups"}
 )
 
-// mutants are all rules, each without one line. The letters
-// of the protocol's rules are those in the comments of the code.
+// mutants lists all rules, each with one line removed. Rule names are the ones in the code's
+// comments.
 var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginningMutants, definitionMutants, keeperMutants, diskMutants, requestMutants, holderMutants, handleMutants, sessionMutants, objectMutants, etcdMutants, overloadMutants, readinessMutants, strangerMutants, anchorMutants, recordMutants, storeClientMutants, storeMutants, layoutMutants, exploreRecordMutants, sidecarMutants, exploreMutants, upgradeMutants, placementMutants, voterMutants, identityMutants, registrationMutants, membershipMutants, settingsMutants, operatorMutants, gossipKeyMutants, attackMutants, limitMutants, credentialMutants, togetherMutants, followMutants, learnerMutants, framingMutants, quickMutants, quickRequestMutants, signMutants, shutdownMutants, simulatedMutants)
 
-// protocolMutants weaken the rules of the protocol.
+// protocolMutants weaken the protocol's rules.
 var protocolMutants = []mutant{
 	{"R1", "agreement on a jump is counted from the last raise in every round", "internal/clustertime/timekeeper.go", "elapsed-k.counted(prev)", "elapsed", rosterTests},
 	{"R1", "the slower pace of an outage is a jump of the clocks", "internal/clustertime/timekeeper.go", "median.Sub(max(onward, prev.Add(SpanOf(elapsed))))", "median.Sub(onward)", rosterTests},
@@ -99,14 +99,14 @@ var protocolMutants = []mutant{
 	{"H6", "timestamps wrap at the end of the epoch", "sequencer/generator.go", "		case offset >= g.layout.end():\n", "		case r.now < 0:\n", idTests},
 }
 
-// secondLines do the same as the first in a whole grid, where a rule is gone only with
-// all of them. The tests beside a rule have to miss the first alone.
+// secondLines have the same effect as the first line in a whole grid, where a rule is gone only if
+// all of them are. The tests next to a rule have to detect the first alone.
 var secondLines = map[string][]edit{
 	"an owner from outside the in-sync set": {{"internal/roster/plan/view.go", "&& next == \"\") && slices.Contains(p.InSync, i) {", "&& next == \"\") {"}},
 	"the owner is dropped like a backup":    {{"internal/roster/plan/view.go", "slices.Contains(want, i) || i == p.Owner || v.keepsDisk(p, i)", "slices.Contains(want, i) || v.keepsDisk(p, i)"}},
-	"a replica goes back to an older roster": { // which Raft's order forbids as well
+	"a replica goes back to an older roster": { // Raft's order forbids it as well
 		{"proof/sim/member.go", "	if index <= m.index {\n		return\n	}\n", ""}},
-	"an owner uses the ceiling of a version it has not looked at": { // the shell shows it each roster as well
+	"an owner uses the ceiling of a version it has not looked at": { // the shell passes each roster as well
 		{"proof/sim/member.go", "			o.machine.Observe(m.view())\n", ""}},
 	"shown names are answered": {
 		{"partition/pending.go", "(!h.persistent || r.table.Complete() && r.replica.Persistent(h.number))", "(!h.persistent || !r.table.Complete() || r.replica.Persistent(h.number))"}},
@@ -114,7 +114,7 @@ var secondLines = map[string][]edit{
 		{"partition/collect.go", "	named := c.replica.Disks(0).Named\n", "	named := c.replica.Disks(0).Named\n	if len(named) > 0 {\n		named = nil\n		for _, one := range v.Roster.Members {\n			named = append(named, one.Incarnation.Member())\n		}\n	}\n"}},
 	"older term accepted": {
 		{"backup/update.go", "if u.Position.Compare(r.position) <= 0 {", "if u.Position.Term == r.position.Term && u.Position.Number <= r.position.Number {"}},
-	"difference applied to an older term's table": { // the owner does not know that it has to send a whole one
+	"difference applied to an older term's table": { // the owner does not detect that it has to send a whole one
 		{"backup/update.go", "	case said && r.position.Number-p.number <=", "	case r.position.Number-p.number <="},
 		{"backup/update.go", "		for _, c := range u.Changes[r.position.Number-u.Since:] {", "		if r.position.Term != u.Position.Term {\n			r.position.Number = u.Since\n		}\n		for _, c := range u.Changes[r.position.Number-u.Since:] {"}},
 	"record of another of its task extended": {foundRecord},
@@ -125,13 +125,13 @@ var secondLines = map[string][]edit{
 		{"backup/update.go", "if u.Position.Compare(r.position) <= 0 {", "if u.Position.Term == r.position.Term && u.Position.Number <= r.position.Number {"}},
 }
 
-// equivalents change nothing that a whole grid could show, so they do not count there.
+// equivalents have no effect that a whole grid could reveal, so they do not count there.
 var equivalents = map[string]string{
 	"the high-water mark goes down":         "an owner's ceiling never goes down (R1, R6), so its mark does not either",
 	"a stop is stated with a node attached": "the stated tick includes attached nodes, too",
 }
 
-// unseen are mutants that the simulation cannot kill, and why.
+// unseen are mutants that the simulation cannot kill, with the reason.
 var unseen = map[string]string{
 	"a replica that answers is dropped beside one that is removed":  "a partition has one copy less for a while, and loses nothing",
 	"a detach does not stop the IDs":                                "a race between goroutines, and the simulation has one",

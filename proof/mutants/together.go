@@ -9,7 +9,7 @@ var (
 )
 
 // togetherMutants weaken the call that creates and attaches, the stream that follows it, and the
-// pace of a join.
+// pace of joins.
 var togetherMutants = []mutant{
 	{"create-attach", "a request that was passed on is the member's", "grid/internal/host/createattach.go", "		ctx = api.OnBehalf(ctx, *in.Caller)\n", "		_ = api.OnBehalf(ctx, *in.Caller)\n", relayTests},
 	{"create-attach", "the owner does not authorize the first caller", "grid/internal/host/createattach.go", "api.Authorize(ctx, h.cfg.Audit, action, name); err != nil {", "api.Authorize(ctx, h.cfg.Audit, action, name); err != nil && h == nil {", relayTests},

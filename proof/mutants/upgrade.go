@@ -9,7 +9,7 @@ var (
 	loweredTests  = []string{"-tags", "nextrelease", "./grid", "-run", "TestProtocolOfAGrid"}
 )
 
-// upgradeMutants weaken the rules by which members of two releases work together.
+// upgradeMutants weaken the rules by which members with two releases work together.
 var upgradeMutants = []mutant{
 	{"U1", "a new part is written as an older release does not expect it", "internal/wire/formatted.go", "	needed, _ := c.Needs()\n	return formatted(needed, c)", "	return formatted(roster.Protocol1, c)", protocolTests},
 	{"U1", "a roster with a new part is written as an older release does not expect it", "internal/wire/formatted.go", "	needed, _ := rosterNeeds(r)\n	return formatted(needed, r)", "	return formatted(roster.Protocol1, r)", protocolTests},

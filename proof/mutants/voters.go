@@ -1,10 +1,10 @@
 package main
 
-// removalTests are those of a member that an operator takes out, in a whole grid.
+// removalTests cover a member that an operator removes, in a whole grid.
 var removalTests = []string{"./grid/gridtest", "-run", "TestMembersRemove"}
 
-// voterMutants weaken the rules by which the number of voters changes, votes are spread
-// over zones, and an operator takes a member out.
+// voterMutants weaken the rules for changes to the number of voters, for spreading votes over
+// zones, and for removing a member.
 var voterMutants = []mutant{
 	{"votes", "a grid of five voters begins with three", "internal/leader/planning.go", "voters >= VotersFor(want, v.Roster.Settings.MostVoters())", "voters >= VotersFor(want, 3)", leaderTests},
 	{"votes", "there are never more than three voters", "internal/leader/voters.go", "VotersFor(len(stays)+e.absent, v.Roster.Settings.MostVoters())", "VotersFor(len(stays)+e.absent, 3)", leaderTests},
