@@ -51,8 +51,6 @@ type proseRates struct {
 // proseAbove lists the rates above a target that are accepted for now: by text. A rate may
 // fall below its listed value, but may not exceed it.
 var proseAbove = []proseRates{
-	{"bench", rates{"is-how": 7.5, "human": 5.3, "those-that": 2.65, "of": 45}},
-	{"bench/scale", rates{"somebody": 1.03, "is-how": 5.2, "human": 7.2, "those-that": 3.08, "of": 41}},
 	{"client/s3", rates{"of": 25.61}},
 	{"cmd/snowgrid strings", rates{"human": 3.78, "of": 35.2}},
 	{"grid strings", rates{"human": 5.7, "those-that": 0.9, "of": 34.7}},

@@ -17,25 +17,24 @@ const callers = 64
 // keeper is a system that assigns logical nodes: a grid, or etcd.
 type keeper struct {
 	name string
-	// steps are the calls by which a process comes to hold something, one after the
-	// other; giveBack is the way back.
+	// steps are the calls, in order, by which a process acquires a logical node; giveBack returns
+	// it.
 	steps    []step
 	giveBack func(ctx context.Context, caller int) error
-	toAndFro string // what these calls are, in words
-	// creates are ways to make something that can be held, and clean removes what a
-	// caller has made.
+	toAndFro string // these calls in words
+	// creates are ways to create something to acquire, and clean removes a caller's creations.
 	creates []step
 	clean   func(ctx context.Context, caller int) error
 	end     func()
 }
 
-// step is a call, by one of so many callers; each number of a caller comes once.
+// step is a call by one caller; a caller uses each number once.
 type step struct {
 	name string
 	call func(ctx context.Context, caller, number int) error
 }
 
-// hold takes all steps.
+// hold executes all steps.
 func (k *keeper) hold(ctx context.Context, caller, number int) error {
 	for _, s := range k.steps {
 		if err := s.call(ctx, caller, number); err != nil {
@@ -45,7 +44,7 @@ func (k *keeper) hold(ctx context.Context, caller, number int) error {
 	return nil
 }
 
-// holdAndGiveBack takes all steps and the way back.
+// holdAndGiveBack executes all steps and then giveBack.
 func (k *keeper) holdAndGiveBack(ctx context.Context, caller, number int) error {
 	if err := k.hold(ctx, caller, number); err != nil {
 		return err
@@ -85,8 +84,8 @@ func measureControl(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// startKeepers starts the systems to compare; absent names the missing ones. With an
-// error, the ones that were started are returned too.
+// startKeepers starts the systems to compare; absent names the missing ones. With an error, the
+// ones already started are returned too.
 func startKeepers(ctx context.Context) (out []*keeper, absent string, err error) {
 	starts := []func() (*keeper, error){
 		func() (*keeper, error) { return gridKeeper(ctx, "snowgrid, 3 processes", startClearProcesses) },
@@ -106,19 +105,19 @@ func startKeepers(ctx context.Context) (out []*keeper, absent string, err error)
 	return out, "", nil
 }
 
-// attachTimes are how long the steps of holding took, and all of them together.
+// attachTimes has the durations of the acquiring steps, and of all steps together.
 type attachTimes struct {
 	keeper *keeper
 	steps  []histogram
 	whole  histogram
 }
 
-// attachAlone lets one caller attach at a time, in turns of all keepers.
+// attachAlone attaches with one caller at a time, in turns over all keepers.
 func attachAlone(ctx context.Context, keepers []*keeper, size size) ([]*attachTimes, error) {
 	var out []*attachTimes
 	for _, k := range keepers {
 		out = append(out, &attachTimes{keeper: k, steps: make([]histogram, len(k.steps))})
-		for caller := range callers { // connections are open then
+		for caller := range callers { // opens the connections
 			if err := k.holdAndGiveBack(ctx, caller, 0); err != nil {
 				return nil, err
 			}
@@ -140,7 +139,7 @@ func attachAlone(ctx context.Context, keepers []*keeper, size size) ([]*attachTi
 	return out, nil
 }
 
-// attach times one attach; the way back is not timed.
+// attach times one attach; giveBack is not timed.
 func (t *attachTimes) attach(ctx context.Context, caller int) error {
 	began := time.Now()
 	last := began
@@ -156,24 +155,24 @@ func (t *attachTimes) attach(ctx context.Context, caller int) error {
 	return t.keeper.giveBack(ctx, caller)
 }
 
-// load is many callers that make one kind of call, again and again.
+// load is one kind of call, repeated by many callers.
 type load struct {
 	keeper     int
 	name, what string
 	call       func(ctx context.Context, caller, number int) error
 
-	rates  []float64 // a second, by round
+	rates  []float64 // per second, by round
 	times  histogram
-	number [callers]int // of each caller's next call
+	number [callers]int // each caller's next number
 }
 
-// rate is the median of all rounds, a second.
+// rate returns the median over all rounds, per second.
 func (l *load) rate() float64 {
 	slices.Sort(l.rates)
 	return l.rates[len(l.rates)/2]
 }
 
-// runLoads lets loads take turns.
+// runLoads runs the loads in turns.
 func runLoads(ctx context.Context, keepers []*keeper, loads []load, size size) error {
 	for range size.rounds {
 		for i := range loads {
@@ -191,7 +190,7 @@ func runLoads(ctx context.Context, keepers []*keeper, loads []load, size size) e
 	return nil
 }
 
-// run lets all callers call for a window.
+// run repeats the call with all callers for a window.
 func (l *load) run(ctx context.Context, window time.Duration) error {
 	var stop, calls atomic.Int64
 	timer := time.AfterFunc(window, func() { stop.Store(1) })
@@ -229,8 +228,7 @@ func each(call func(caller int) error) error {
 	return errors.Join(errs[:]...)
 }
 
-// syncTime is how long it takes, in the median, to get a small write onto the disk
-// that etcd writes to.
+// syncTime returns the median time for a small synced write to the disk that etcd uses.
 func syncTime() (time.Duration, error) {
 	file, err := os.CreateTemp("", "bench-sync-")
 	if err != nil {

@@ -47,7 +47,7 @@ func theirsOf(alone []*attachTimes) *attachTimes {
 	return alone[2]
 }
 
-// controlHeadlines compares with the grid whose members are processes, as etcd's are.
+// controlHeadlines compares etcd with the grid that runs its members as processes, like etcd.
 func (b *bench) controlHeadlines(ours, etcd *attachTimes, loads []load) {
 	for _, q := range []struct {
 		name  string
@@ -104,7 +104,7 @@ func loadRows(loads []load) (rows [][]string) {
 	return rows
 }
 
-// rateOf returns the rate of a keeper's load of a kind: 0 attaches, 1 creates.
+// rateOf returns a keeper's rate for a kind of load: 0 attaches, 1 creates.
 func rateOf(loads []load, keeper, kind int) float64 {
 	for i := range loads {
 		if loads[i].keeper != keeper {

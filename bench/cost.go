@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// cost is the cost of a call far from the limit.
+// cost is a call's cost far from the limit.
 type cost struct {
-	ns     float64 // an ID, median of batches
+	ns     float64 // per ID, median over batches
 	low    float64 // tenth percentile
-	allocs float64 // an ID
+	allocs float64 // per ID
 }
 
-// batchShare is the part of a millisecond's IDs that a batch takes at most, so that
-// calls do not wait for the limit.
+// batchShare is the maximum share of a millisecond's IDs in a batch, so that calls do not wait for
+// the limit.
 const batchShare = 0.25
 
 func measureCosts(ctx context.Context, b *bench) error {
@@ -28,7 +28,7 @@ func measureCosts(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// costs measures all in turn, batch by batch.
+// costs measures all generators in turn, batch by batch.
 func costs(ctx context.Context, all []generator, batches int) ([]cost, error) {
 	samples := make([][]float64, len(all))
 	for range batches {
@@ -50,14 +50,14 @@ func costs(ctx context.Context, all []generator, batches int) ([]cost, error) {
 	return out, nil
 }
 
-// batch returns the ns per ID of up to a thousand consecutive calls, after a warm-up of a
-// tenth as many, which fills the processor's caches again.
+// batch returns the ns per ID over up to a thousand consecutive calls. A warm-up with a tenth as
+// many fills the processor's caches first.
 func batch(g generator) float64 {
 	calls := 1000
 	if g.perMilli > 0 {
 		calls = min(calls, max(1, int(g.perMilli*batchShare)/g.ids()))
 	}
-	time.Sleep(200 * time.Microsecond) // IDs that were used up before are available again
+	time.Sleep(200 * time.Microsecond) // until used IDs are available again
 	for range calls / 10 {
 		g.next()
 	}

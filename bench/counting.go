@@ -13,15 +13,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// counting is a way to get numbers from Redis, and what came out.
+// counting is a way to get numbers from Redis, and its results.
 type counting struct {
 	name        string
 	connections int
-	pipelined   int // calls in one round trip
+	pipelined   int // calls per round trip
 
 	client *redis.Client
-	rates  []float64 // numbers a second, by round
-	times  histogram // of round trips
+	rates  []float64 // numbers per second, by round
+	times  histogram // round trips
 }
 
 func (c *counting) rate() float64 {
@@ -44,7 +44,7 @@ func (c *counting) incr(ctx context.Context) error {
 	return err
 }
 
-// run counts for a window, with a goroutine a connection.
+// run counts for a window, with one goroutine per connection.
 func (c *counting) run(ctx context.Context, window time.Duration) error {
 	var stop atomic.Bool
 	timer := time.AfterFunc(window, func() { stop.Store(true) })
@@ -71,7 +71,7 @@ func (c *counting) run(ctx context.Context, window time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// made is the result of Next in the same run.
+// made has the results for Next in the same run.
 type made struct {
 	generator
 	costs []float64 // ns, by batch
@@ -111,8 +111,8 @@ func measureRedis(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// countAll gives each way and each sequencer a turn. Turns of the first round, which
-// opens connections, do not count.
+// countAll runs each way and each sequencer in turn. The first round opens connections and does not
+// count.
 func countAll(ctx context.Context, ways []*counting, ours []*made, size size, counts bool) error {
 	for _, w := range ways {
 		if err := w.run(ctx, size.window); err != nil {

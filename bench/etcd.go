@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
-// holdSeconds is the TTL of a lease: as long as a grid's window.
+// holdSeconds is the lease TTL, equal to a grid's window.
 const holdSeconds = 15
 
 // etcdKeeper starts three etcd servers that assign logical nodes by leases and keys. The
@@ -37,8 +37,8 @@ func etcdKeeper(ctx context.Context) (*keeper, error) {
 	}, nil
 }
 
-// startEtcd starts three etcd servers, and returns a client of them. The error matches
-// exec.ErrNotFound if PATH has no etcd.
+// startEtcd starts three etcd servers, and returns a client. The error matches exec.ErrNotFound if
+// PATH has no etcd.
 func startEtcd(ctx context.Context) (c *clientv3.Client, version string, end func(), err error) {
 	path, err := exec.LookPath("etcd")
 	if err != nil {
@@ -77,7 +77,7 @@ func startEtcd(ctx context.Context) (c *clientv3.Client, version string, end fun
 	return c, version, end, nil
 }
 
-// etcdArgs are the arguments of a server.
+// etcdArgs returns a server's arguments.
 func etcdArgs(dir string, clients, peers []string, i int) []string {
 	var all []string
 	for j, addr := range peers {
@@ -92,7 +92,7 @@ func etcdArgs(dir string, clients, peers []string, i int) []string {
 	}
 }
 
-// awaitEtcd returns the servers' version once each knows a leader.
+// awaitEtcd returns the servers' version once each has a leader.
 func awaitEtcd(ctx context.Context, c *clientv3.Client, servers []*process) (version string, err error) {
 	for i, p := range servers {
 		err := p.await(ctx, func(ctx context.Context) error {
@@ -113,7 +113,7 @@ func awaitEtcd(ctx context.Context, c *clientv3.Client, servers []*process) (ver
 	return version, nil
 }
 
-// etcdCalls are the calls of an etcd client, by caller.
+// etcdCalls has an etcd client's calls, by caller.
 type etcdCalls struct {
 	client  *clientv3.Client
 	held    []clientv3.LeaseID
@@ -128,7 +128,7 @@ func (e *etcdCalls) grant(ctx context.Context, caller, _ int) error {
 	return err
 }
 
-// acquire takes a free key.
+// acquire acquires a free key.
 func (e *etcdCalls) acquire(ctx context.Context, caller, _ int) error {
 	return e.put(ctx, fmt.Sprintf("held/%d", caller), clientv3.WithLease(e.held[caller]))
 }
@@ -138,7 +138,7 @@ func (e *etcdCalls) giveBack(ctx context.Context, caller int) error {
 	return err
 }
 
-// put creates a key; that it exists is an error.
+// put creates a key; an existing key is an error.
 func (e *etcdCalls) put(ctx context.Context, key string, opts ...clientv3.OpOption) error {
 	res, err := e.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.Version(key), "=", 0)).
@@ -154,7 +154,7 @@ func (e *etcdCalls) create(ctx context.Context, caller, number int) error {
 	return e.put(ctx, fmt.Sprintf("created/%d/%d", caller, number))
 }
 
-// createAndAttach creates a key, and takes one of its logical nodes.
+// createAndAttach creates a key, and acquires one of its logical nodes.
 func (e *etcdCalls) createAndAttach(ctx context.Context, caller, number int) error {
 	if err := e.create(ctx, caller, number); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (e *etcdCalls) createAndAttach(ctx context.Context, caller, number int) err
 	return e.put(ctx, fmt.Sprintf("created/%d/%d/0", caller, number), clientv3.WithLease(granted.ID))
 }
 
-// clean removes the keys of a caller.
+// clean removes a caller's keys.
 func (e *etcdCalls) clean(ctx context.Context, caller int) error {
 	for _, id := range e.created[caller] {
 		if _, err := e.client.Revoke(ctx, id); err != nil {

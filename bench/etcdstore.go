@@ -18,15 +18,15 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// pair is one thing to do with etcd: by the store, and with the fewest calls that a lease
-// and a key need.
+// pair is one operation on etcd: by the store, and with the minimum number of calls for a lease and
+// a key.
 type pair struct {
 	name, what  string
 	ours, bare  func(ctx context.Context) (time.Duration, error)
 	oursT, barT histogram
 }
 
-// measureEtcd compares package store over etcd with bare calls of etcd, and with a grid.
+// measureEtcd compares package store over etcd with bare etcd calls, and with a grid.
 func measureEtcd(ctx context.Context, b *bench) error {
 	cli, version, end, err := startEtcd(ctx)
 	if errors.Is(err, exec.ErrNotFound) {
@@ -82,8 +82,8 @@ func (p *pair) run(ctx context.Context, times int) error {
 	return nil
 }
 
-// attachPair compares an attach with a lease and a transaction that creates a key. The way
-// back is not timed.
+// attachPair compares an attach with a lease and a transaction that creates a key. Detaching is not
+// timed.
 func attachPair(ctx context.Context, cli *clientv3.Client, c *store.Client) *pair {
 	h, err := c.CreateSequencer(ctx, "attached", sequencer.Config{})
 	if err == nil {
@@ -108,8 +108,8 @@ func attachPair(ctx context.Context, cli *clientv3.Client, c *store.Client) *pai
 	}
 }
 
-// renewalPair compares the write of a renewal with a lease that is kept alive and a
-// transaction that writes a key if another is on the lease.
+// renewalPair compares a renewal's write with a lease keepalive and a transaction that writes a key
+// if the lease has another.
 func renewalPair(cli *clientv3.Client, s store.Store) *pair {
 	return &pair{
 		name: "renewal", what: "keep-alive, transaction",
@@ -118,7 +118,7 @@ func renewalPair(cli *clientv3.Client, s store.Store) *pair {
 	}
 }
 
-// renewals extend one record again and again.
+// renewals extends one record repeatedly.
 type renewals struct {
 	store  store.Store
 	entry  store.Entry
@@ -156,7 +156,7 @@ func (r *renewals) swap(ctx context.Context, next record.Record) (time.Duration,
 	return time.Since(began), err
 }
 
-// bareRenewals are the heartbeats of one lease.
+// bareRenewals sends one lease's heartbeats.
 type bareRenewals struct {
 	cli   *clientv3.Client
 	lease clientv3.LeaseID

@@ -12,10 +12,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// What it costs that a handle uses nothing beyond its grants: one whose grants end soon
-// and are extended takes turns with one whose only grant has no end that matters.
+// The cost of never using IDs beyond a grant: a handle with short grants that are extended, in
+// turns with a handle whose only grant ends after the measurement.
 
-// lone is the backend of one handle, without a grid.
+// lone is a single handle's backend, without a grid.
 type lone struct{ until clustertime.Tick }
 
 func (l lone) Attach(context.Context, attachment.Ref, attachment.Preference) (attachment.Attachment, error) {
@@ -51,7 +51,7 @@ func (w wall) Wait(ctx context.Context, until clustertime.Tick, wake <-chan stru
 	}
 }
 
-// attached returns a handle of 65,536 IDs a millisecond, whose grant ends after that.
+// attached returns a handle with 65,536 IDs per millisecond and a grant that ends after last.
 func attached(ctx context.Context, last time.Duration) (*sequencer.Sequencer, *attachment.Control, error) {
 	d, err := sequencer.Define("fence", sequencer.Config{Nodes: 128})
 	if err != nil {
@@ -85,7 +85,7 @@ func measureFence(ctx context.Context, b *bench) error {
 			until := wall{}.Now().Add(clustertime.SpanOf(window))
 			control.Renewed(held.ID, attachment.Grant{From: held.Grant.From, Until: until})
 		}
-		first := rand.IntN(2) // the first one runs on a slower processor
+		first := rand.IntN(2) // the first may run on a slower processor
 		var took [2]float64
 		for i := range handles {
 			took[first^i] = batch(handles[first^i])

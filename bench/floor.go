@@ -6,21 +6,21 @@ import (
 	"github.com/snowgrid/snowgrid/internal/cycles"
 )
 
-// Lower bounds for a generator with one line of IDs on this machine: a shared atomic
-// addition, and a reading of the fastest clock.
+// Lower bounds for a generator with one ID sequence on this machine: a shared atomic addition, and
+// a reading of the fastest clock.
 const (
 	sharedAddition = "one shared atomic addition"
 	withCycles     = "the same plus the cycle counter"
 )
 
-// alone is a counter on a cache line of its own.
+// alone is a counter on its own cache line.
 type alone struct {
 	_ [128]byte
 	n atomic.Int64
 	_ [128]byte
 }
 
-// floors returns the lower bounds, in the form of generators.
+// floors returns the lower bounds as generators.
 func floors() []generator {
 	var a, b alone
 	return []generator{

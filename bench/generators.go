@@ -21,27 +21,26 @@ import (
 // generator is one way to make IDs.
 type generator struct {
 	name string
-	// perMilli is how many IDs a millisecond has in its ID space, 0 for as many as
-	// one likes.
+	// perMilli is the number of IDs per millisecond in its ID space, 0 for unlimited.
 	perMilli float64
 	next     func()
-	// each is how many IDs a call of next makes; 0 stands for 1.
+	// each is the number of IDs per call of next; 0 means 1.
 	each int
 }
 
-// ids is how many IDs a call makes.
+// ids returns the number of IDs per call.
 func (g generator) ids() int { return max(g.each, 1) }
 
-// rival is the fastest of the others that has as large an ID space as snowgrid's
-// largest; ratios are to it.
+// rival is the fastest alternative with an ID space as large as snowgrid's largest; ratios refer to
+// it.
 const rival = "bwmarrin/snowflake 6/16"
 
-// find returns where a generator is.
+// find returns a generator's index.
 func find(all []generator, name string) int {
 	return slices.IndexFunc(all, func(g generator) bool { return g.name == name })
 }
 
-// pickNamed returns those of all that have one of the names, in the names' order.
+// pickNamed returns the generators with the given names, in the names' order.
 func pickNamed(all []generator, names ...string) (out []generator) {
 	for _, name := range names {
 		out = append(out, all[find(all, name)])
@@ -49,7 +48,7 @@ func pickNamed(all []generator, names ...string) (out []generator) {
 	return out
 }
 
-// snowgrid returns handles of a member of its own, as a service has them.
+// snowgrid returns handles from a member started for the measurement, as in a service.
 func snowgrid(ctx context.Context) (out []generator, end func(), err error) {
 	member, err := grid.Start(ctx, grid.Config{})
 	if err != nil {
@@ -82,8 +81,8 @@ func snowgrid(ctx context.Context) (out []generator, end func(), err error) {
 	return out, end, nil
 }
 
-// peers returns the alternatives of a user, with their defaults and, where possible, with
-// an ID space as large as snowgrid's largest.
+// peers returns a user's alternatives, with their defaults and, where possible, with an ID space as
+// large as snowgrid's largest.
 func peers() ([]generator, error) {
 	marrin, err := snowflake.NewNode(1) // 10 and 12 bits
 	if err != nil {

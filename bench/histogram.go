@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// fineBits is how many bits after the highest one a bucket tells apart, so that a
+// fineBits is the number of bits after the highest one that a bucket distinguishes, so that a
 // bucket is at most a 32nd as wide as its values.
 const fineBits = 5
 
-// buckets is how many there are, for all durations.
+// buckets is the number of buckets for all durations.
 const buckets = (65 - fineBits) << fineBits
 
-// histogram counts durations, so that percentiles need not keep all of them. Its zero
-// value is empty.
+// histogram counts durations, so that percentiles need not keep every value. Its zero value is
+// empty.
 type histogram struct {
 	counts  [buckets]uint64
 	count   uint64
 	longest time.Duration
 }
 
-// bucketOf returns the bucket of a duration in ns. Up to 63 each has its own.
+// bucketOf returns the bucket for a duration in ns. Up to 63 each has its own.
 func bucketOf(ns uint64) int {
 	shift := max(bits.Len64(ns)-fineBits-1, 0)
 	return shift<<fineBits + int(ns>>shift)
 }
 
-// endOf returns the longest duration in ns that is in a bucket.
+// endOf returns the longest duration, in ns, in a bucket.
 func endOf(bucket int) uint64 {
 	shift := max(bucket>>fineBits-1, 0)
 	return (uint64(bucket-shift<<fineBits)+1)<<shift - 1
@@ -40,7 +40,7 @@ func (h *histogram) add(d time.Duration) {
 	h.longest = max(h.longest, d)
 }
 
-// merge counts all that another one has counted.
+// merge adds another histogram's counts.
 func (h *histogram) merge(o *histogram) {
 	for i, n := range o.counts {
 		h.counts[i] += n
@@ -49,8 +49,8 @@ func (h *histogram) merge(o *histogram) {
 	h.longest = max(h.longest, o.longest)
 }
 
-// percentile returns a duration that the share q of all does not exceed, at most a
-// 32nd too long. It is 0 if there are none.
+// percentile returns a duration that the share q of all values does not exceed, at most a 32nd too
+// long. It is 0 for an empty histogram.
 func (h *histogram) percentile(q float64) time.Duration {
 	rank := max(uint64(math.Ceil(q*float64(h.count))), 1)
 	var seen uint64

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// percentiles are those that the report shows.
+// percentiles are the ones in the report.
 var percentiles = []float64{0.5, 0.99, 0.999, 0.9999}
 
-// manner is a way of calling.
+// manner is a calling pattern.
 type manner struct {
 	title      string
 	goroutines int
-	pace       time.Duration // from one call of a goroutine to its next; 0 = immediately
+	pace       time.Duration // the time between a goroutine's calls; 0 = none
 }
 
 var manners = []manner{
@@ -25,19 +25,19 @@ var manners = []manner{
 	{title: "2 goroutines, one call per 20 µs each", goroutines: 2, pace: 20 * time.Microsecond},
 }
 
-// latency is how long a generator's calls took.
+// latency has the durations of a generator's calls.
 type latency struct {
 	name  string
 	times histogram
 }
 
-// latencies are those of all generators, called in one manner.
+// latencies has the results for all generators under one calling pattern.
 type latencies struct {
 	manner
 	rows []*latency
 }
 
-// clockAlone is the row of a call that does nothing.
+// clockAlone names the row for a call that does nothing.
 const clockAlone = "clock readings alone"
 
 func measureLatency(ctx context.Context, b *bench) error {
@@ -65,7 +65,7 @@ func measureLatency(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// timeCalls times every call of a window.
+// timeCalls times every call in a window.
 func timeCalls(g generator, m manner, window time.Duration) *histogram {
 	var stop atomic.Bool
 	var all sync.WaitGroup
@@ -91,7 +91,7 @@ func timeCalls(g generator, m manner, window time.Duration) *histogram {
 	return &each[0]
 }
 
-// pacer keeps calls apart. It spins, since a sleep is far longer than what it waits.
+// pacer spaces calls. It spins, since a sleep is far longer than the wait.
 type pacer struct {
 	base time.Time
 	pace time.Duration

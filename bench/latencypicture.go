@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// The latencies that the picture's axis reaches from and to.
+// The range of the picture's latency axis.
 const (
 	axisFrom = 10 * time.Nanosecond
 	axisTo   = time.Second
 )
 
-// across returns where a duration is on the axis, whose scale is logarithmic.
+// across returns a duration's position on the logarithmic axis.
 func across(d time.Duration) float64 {
 	d = min(max(d, axisFrom), axisTo)
 	return left + width*math.Log(float64(d)/float64(axisFrom))/math.Log(float64(axisTo)/float64(axisFrom))
 }
 
-// drawLatency draws, for each way of calling, a line a generator from the median to
-// the 99.99th percentile, with a dot at each percentile between.
+// drawLatency draws, for each calling pattern, one line per generator from the median to the
+// 99.99th percentile, with a dot at each percentile between.
 func drawLatency(measured []latencies) []byte {
 	rows := 1
 	for _, m := range measured {

@@ -1,13 +1,13 @@
-// Command bench measures snowgrid beside other ID generators, in one run, and writes
-// a report with pictures.
+// Command bench compares snowgrid with other ID generators, in one run, and writes a report with
+// pictures.
 //
 //	cd bench && go run . -out .
 //	cd bench && go run . -out /tmp -quick -only cost,latency
 //
-// Machines are noisy, so the candidates take turns, and the results are medians and
-// ratios of one run. Servers to compare with, etcd and Redis, are started
-// when they are in PATH, and stopped. It is a module of its own, so that the compared
-// modules are not in the go.sum of snowgrid's users.
+// Machines are noisy, so the candidates take turns, and the results are medians and ratios within
+// one run. The servers to compare with, etcd and Redis, are started if they are in PATH, and
+// stopped. The command is a separate module, so that the compared modules are not in the go.sum
+// files of snowgrid's users.
 package main
 
 import (
@@ -28,10 +28,10 @@ var (
 	quick = flag.Bool("quick", false, "small samples: shows in less than a minute that everything works, and no more")
 )
 
-// section is one part of the report.
+// section is one part in the report.
 type section struct {
 	name, title string
-	// run measures first and writes then, so a section that fails has written nothing.
+	// run measures first and then writes, so a section that fails has written nothing.
 	run func(ctx context.Context, b *bench) error
 }
 
@@ -57,7 +57,7 @@ func titleOf(name string) string {
 	return all[slices.IndexFunc(all, func(s section) bool { return s.name == name })].title
 }
 
-// names are those of all sections.
+// names returns all sections' names.
 func names() string {
 	var out []string
 	for _, s := range sections() {
@@ -93,7 +93,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(*out, 0o750); err != nil { // now, not when all is measured
+	if err := os.MkdirAll(*out, 0o750); err != nil { // before measuring
 		return err
 	}
 	ours, end, err := snowgrid(ctx)
@@ -116,8 +116,8 @@ func run(ctx context.Context) error {
 	return errors.Join(failed, b.report.save(*out))
 }
 
-// runAll runs sections one after the other. A failed one is marked in the report, and
-// the next one runs.
+// runAll runs the sections in order. A failed section is marked in the report, and the next one
+// runs.
 func (b *bench) runAll(ctx context.Context, picked []section) error {
 	var failed []error
 	for _, s := range picked {
@@ -135,7 +135,7 @@ func (b *bench) runAll(ctx context.Context, picked []section) error {
 	return errors.Join(failed...)
 }
 
-// pick returns the sections that a list names, all for an empty one.
+// pick returns the listed sections, all for an empty list.
 func pick(list string) ([]section, error) {
 	if list == "" {
 		return sections(), nil

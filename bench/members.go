@@ -18,11 +18,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// gridSize is how many members a grid has that is measured; etcd has as many servers.
+// gridSize is the number of members in a measured grid; etcd has the same number of servers.
 const gridSize = 3
 
-// memberConfig is the configuration of a member of a grid whose members listen for
-// gossip at the given addresses.
+// memberConfig returns the configuration for a member in a grid with the given gossip addresses.
 func memberConfig(gossip []string, i int) grid.Config {
 	cfg := grid.Config{
 		Name: "bench", GossipAddr: gossip[i], RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0",
@@ -34,8 +33,7 @@ func memberConfig(gossip []string, i int) grid.Config {
 	return cfg
 }
 
-// startMembers starts a grid whose members are in this process, and returns where
-// their API is.
+// startMembers starts a grid with members in this process, and returns their API addresses.
 func startMembers(ctx context.Context) (apis []string, end func(), err error) {
 	gossip, err := loopback.FreeAddrs(gridSize)
 	if err != nil {
@@ -48,7 +46,7 @@ func startMembers(ctx context.Context) (apis []string, end func(), err error) {
 	for i := range members {
 		starting.Go(func() {
 			if members[i], errs[i] = grid.Start(ctx, memberConfig(gossip, i)); errs[i] != nil {
-				cancel() // the others would wait for this one in vain
+				cancel() // the others would wait for this member until they time out
 			}
 		})
 	}
@@ -70,12 +68,12 @@ func startMembers(ctx context.Context) (apis []string, end func(), err error) {
 	return apis, end, nil
 }
 
-// memberVar is the variable that makes this program a member: its number, and where
-// all members gossip.
+// memberVar is the environment variable that makes this program a member: its number, and all
+// members' gossip addresses.
 const memberVar = "SNOWGRID_BENCH_MEMBER"
 
-// beMember is a member in a process of its own. It says where its API is, and ends
-// when its input does, so that it never outlives who started it.
+// beMember runs a member in its own process. It prints the API address, and stops when its input
+// ends, so that it never outlives its parent.
 func beMember(ctx context.Context) error {
 	var i int
 	var gossip string
@@ -101,8 +99,8 @@ func beMember(ctx context.Context) error {
 	return member.Close()
 }
 
-// startMemberProcesses starts a grid of members in processes of their own, with security if
-// there is a directory of certificates.
+// startMemberProcesses starts a grid with one process per member, with security if secured is a
+// directory of certificates.
 func startMemberProcesses(ctx context.Context, secured string) (apis []string, end func(), err error) {
 	gossip, err := loopback.FreeAddrs(gridSize)
 	if err != nil {
@@ -141,7 +139,7 @@ func startClearProcesses(ctx context.Context) ([]string, func(), error) {
 	return startMemberProcesses(ctx, "")
 }
 
-// startMemberProcess starts one member, whose input lasts as long as this process.
+// startMemberProcess starts one member; its input stays open as long as this process runs.
 func startMemberProcess(cmd *exec.Cmd) (*process, io.Reader, error) {
 	if _, err := cmd.StdinPipe(); err != nil {
 		return nil, nil, err
@@ -152,14 +150,14 @@ func startMemberProcess(cmd *exec.Cmd) (*process, io.Reader, error) {
 	}
 	cmd.Stdout = input
 	p, err := startProcess(cmd)
-	_ = input.Close() // the member has its own
+	_ = input.Close() // the member has its own copy
 	if err != nil {
 		return nil, nil, errors.Join(err, output.Close())
 	}
 	return p, output, nil
 }
 
-// gridKeeper is a grid as those see it who attach to it through one client.
+// gridKeeper is a grid as seen by handles that attach through one client.
 func gridKeeper(ctx context.Context, name string, start func(ctx context.Context) ([]string, func(), error)) (k *keeper,
 	err error) {
 	apis, end, err := start(ctx)
@@ -195,7 +193,7 @@ func gridKeeper(ctx context.Context, name string, start func(ctx context.Context
 	return k, nil
 }
 
-// gridCalls are the calls of a client, by caller.
+// gridCalls has a client's calls, by caller.
 type gridCalls struct {
 	client  *client.Client
 	held    []*sequencer.Sequencer
@@ -218,7 +216,7 @@ func (g *gridCalls) create(ctx context.Context, caller, number int) error {
 	return err
 }
 
-// clean destroys the sequencers of a caller.
+// clean destroys a caller's sequencers.
 func (g *gridCalls) clean(ctx context.Context, caller int) error {
 	for _, s := range g.created[caller] {
 		if err := s.Destroy(ctx); err != nil {

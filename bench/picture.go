@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Colours of pictures, and how far apart their rows are.
+// Colours in pictures, and the distance between their rows.
 const (
 	oursColor, othersColor = "#2b6cb0", "#8a94a3"
 	row, left, width       = 24, 220, 420
 )
 
-// colorOf tells snowgrid from others.
+// colorOf returns another colour for snowgrid than for the alternatives.
 func colorOf(name string) string {
 	if strings.HasPrefix(name, "snowgrid") {
 		return oursColor
@@ -20,7 +20,7 @@ func colorOf(name string) string {
 	return othersColor
 }
 
-// canvas begins a picture of some rows, with a title.
+// canvas begins a picture with rows and a title.
 func canvas(rows int, title string) *strings.Builder {
 	var b strings.Builder
 	fmt.Fprintf(&b,

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// measurePortable measures how old timestamps are in a build without the cycle counter,
-// by a run of this command that is built so.
+// measurePortable measures the age of timestamps in a build without the cycle counter, by running
+// this command in such a build.
 func measurePortable(ctx context.Context, b *bench) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		b.report.p("Not measured: go is not in PATH.\n")

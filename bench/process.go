@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// process is a server that runs beside this program, and is ended by it.
+// process is a server that this program starts and stops.
 type process struct {
 	cmd  *exec.Cmd
 	said tail
 	over chan struct{} // closed when it has ended
 }
 
-// patience is how long a server may take to start, and to end by itself.
+// patience is the maximum time for a server to start, and to stop by itself.
 const (
 	startPatience = 60 * time.Second
 	endPatience   = 5 * time.Second
 )
 
-// startProcess starts a program; what it says is kept for the message when it fails.
+// startProcess starts a program; its output is kept for the error message.
 func startProcess(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, over: make(chan struct{})}
 	if cmd.Stdout == nil {
@@ -40,8 +40,8 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// await asks again and again until ready returns nil. It gives up when the process has
-// ended or time is up.
+// await calls ready repeatedly until it returns nil. It gives up when the process has ended or time
+// is up.
 func (p *process) await(ctx context.Context, ready func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
@@ -62,7 +62,7 @@ func (p *process) await(ctx context.Context, ready func(ctx context.Context) err
 	}
 }
 
-// end asks the process to end, and kills it when it does not.
+// end signals the process to stop, and kills it if it does not.
 func (p *process) end() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {

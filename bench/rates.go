@@ -14,8 +14,8 @@ import (
 // rate is a sustained rate.
 type rate struct {
 	perMilli float64 // IDs
-	share    float64 // of the ID space, 0 if that has no limit
-	cores    float64 // of CPU burnt
+	share    float64 // share of the ID space, 0 if that is unlimited
+	cores    float64 // CPU use
 }
 
 // goroutines are the numbers of concurrent callers.
@@ -30,8 +30,7 @@ func measureRates(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// rates measures each generator with each number of goroutines; windows of all take
-// turns.
+// rates measures each generator with each number of goroutines; their windows take turns.
 func rates(ctx context.Context, all []generator, size size) ([][]rate, error) {
 	samples := make([][][]rate, len(all))
 	for i := range samples {
@@ -56,13 +55,13 @@ func rates(ctx context.Context, all []generator, size size) ([][]rate, error) {
 	return out, nil
 }
 
-// middle returns the median of rates.
+// middle returns the median rate.
 func middle(samples []rate) rate {
 	slices.SortFunc(samples, func(a, b rate) int { return int(a.perMilli - b.perMilli) })
 	return samples[len(samples)/2]
 }
 
-// sustained runs goroutines for a window, after a while to warm up.
+// sustained runs goroutines for a window, after a warm-up.
 func sustained(g generator, n int, window time.Duration) rate {
 	var calls, stop atomic.Int64
 	var all sync.WaitGroup
@@ -93,7 +92,7 @@ func sustained(g generator, n int, window time.Duration) rate {
 	return r
 }
 
-// cpu is the processor time that this process has used.
+// cpu returns the processor time used by this process.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

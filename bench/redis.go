@@ -14,7 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
-// counter is a Redis server, started for this.
+// counter is a Redis server started for the measurement.
 type counter struct {
 	server  *process
 	dir     string
@@ -54,7 +54,7 @@ func startRedis(ctx context.Context) (c *counter, err error) {
 	return c, nil
 }
 
-// await returns once the server answers.
+// await returns once the server replies.
 func (c *counter) await(ctx context.Context) error {
 	client := c.dial(1)
 	defer func() { _ = client.Close() }()
@@ -72,7 +72,7 @@ func (c *counter) await(ctx context.Context) error {
 	})
 }
 
-// dial returns a client with so many connections.
+// dial returns a client with the given number of connections.
 func (c *counter) dial(connections int) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr: c.addr, PoolSize: connections, MinIdleConns: connections,

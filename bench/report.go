@@ -16,8 +16,8 @@ type report struct {
 	body      strings.Builder
 	headlines [][]string
 	pictures  map[string][]byte // by file name
-	load      string            // of the machine when it began
-	stolen    float64           // seconds of the machine's processors that went to others, until it began
+	load      string            // the machine's load at the start
+	stolen    float64           // the machine's processor seconds used by others, until the start
 	began     time.Time
 }
 
@@ -83,7 +83,7 @@ func table(head []string, rows [][]string) string {
 	return b.String()
 }
 
-// times writes a ratio.
+// times formats a ratio.
 func times(ratio float64) string {
 	switch {
 	case ratio >= 1000:
@@ -94,7 +94,7 @@ func times(ratio float64) string {
 	return fmt.Sprintf("%.2f times", ratio)
 }
 
-// rounded writes a large number with commas and three digits that are not 0.
+// rounded formats a large number with commas and three significant digits.
 func rounded(v float64) string {
 	unit := 1.0
 	for v/unit >= 1000 {
@@ -103,7 +103,7 @@ func rounded(v float64) string {
 	return thousands(math.Round(v/unit) * unit)
 }
 
-// thousands writes a large number with commas.
+// thousands formats a large number with commas.
 func thousands(v float64) string {
 	digits := fmt.Sprintf("%.0f", v)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -112,7 +112,7 @@ func thousands(v float64) string {
 	return digits
 }
 
-// short writes a duration with two or three digits.
+// short formats a duration with two or three digits.
 func short(d time.Duration) string {
 	for _, unit := range []struct {
 		of   time.Duration
@@ -128,7 +128,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%d ns", d.Nanoseconds())
 }
 
-// machine says where this runs.
+// machine describes this machine.
 func machine() string {
 	model := runtime.GOARCH
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -142,7 +142,8 @@ func machine() string {
 	return fmt.Sprintf("%d cores of %s, %s", runtime.NumCPU(), model, runtime.Version())
 }
 
-// loadAverage is how many processes want a core, averaged over the last minute.
+// loadAverage returns the number of processes that compete for a core, averaged over the last
+// minute.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	first, _, found := strings.Cut(string(text), " ")
@@ -152,10 +153,10 @@ func loadAverage() string {
 	return first
 }
 
-// stolen returns the processor seconds that other virtual machines used since the start
-// of this one, 0 where that is not counted.
+// stolen returns the processor seconds used by other virtual machines since this one started, 0
+// where they are not counted.
 func stolen() float64 {
-	const ticks = 100 // a second, on Linux
+	const ticks = 100 // per second, on Linux
 	text, _ := os.ReadFile("/proc/stat")
 	first, _, _ := strings.Cut(string(text), "\n")
 	fields := strings.Fields(first)

@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// manyHeld is how many logical nodes the larger renewal is of.
+// manyHeld is the number of logical nodes in the larger renewal.
 const manyHeld = 100
 
-// securityVar is the variable with a member's directory of certificates.
+// securityVar is the environment variable with a member's certificate directory.
 const securityVar = "SNOWGRID_BENCH_SECURITY"
 
-// measureSecurity compares calls of a grid with mutual TLS and a gossip key with those of a
-// grid without, in turns.
+// measureSecurity compares calls to a grid with mutual TLS and a gossip key with calls to a grid
+// without, in turns.
 func measureSecurity(ctx context.Context, b *bench) error {
 	parent, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -62,20 +62,20 @@ func measureSecurity(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// side is a holder of one of the grids, which makes its calls one at a time.
+// side is a holder in one grid; it makes its calls one at a time.
 type side struct {
 	creds     *security.Credentials
 	http      *calls.HTTP
 	directory wire.DirectoryResponse
-	holder    attachment.HolderID // of the renewals
-	visitor   attachment.HolderID // of the attaches and detaches
+	holder    attachment.HolderID // renews
+	visitor   attachment.HolderID // attaches and detaches
 	one, many wire.RenewRequest
 	sequencer wire.Sequencer
 	end       func()
 }
 
-// newSide starts a grid of processes, with security if there is a directory, and attaches the
-// logical nodes that are renewed.
+// newSide starts a grid with one process per member, with security if there is a directory, and
+// attaches the logical nodes to renew.
 func newSide(ctx context.Context, dir string) (s *side, err error) {
 	apis, end, err := startMemberProcesses(ctx, dir)
 	if err != nil {
@@ -111,7 +111,7 @@ func newSide(ctx context.Context, dir string) (s *side, err error) {
 	return s, err
 }
 
-// create asks a member for the directory, and the owner of a name to create it.
+// create requests the directory from a member, and creates a name at its owner.
 func (s *side) create(ctx context.Context, api, name string) (wire.Sequencer, error) {
 	if err := s.http.Call(ctx, api, wire.PathDirectory, wire.DirectoryRequest{}, &s.directory); err != nil {
 		return wire.Sequencer{}, err
@@ -133,7 +133,7 @@ func (s *side) owner(name string) string {
 	return s.directory.Members[at].API
 }
 
-// hold attaches n logical nodes of a name, and returns the renewal of all of them.
+// hold attaches n logical nodes in a sequencer, and returns the renewal for all of them.
 func (s *side) hold(ctx context.Context, n int, name string) (wire.RenewRequest, error) {
 	set := wire.ClaimSet{Partition: s.partition(name), Count: n}
 	var made wire.SequencerResponse
@@ -161,7 +161,7 @@ func (s *side) take(ctx context.Context, holder attachment.HolderID, q wire.Sequ
 	return claim, res, err
 }
 
-// attach times one attach. The way back is not timed.
+// attach times one attach. Detaching is not timed.
 func (s *side) attach(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
 	claim, res, err := s.take(ctx, s.visitor, s.sequencer)

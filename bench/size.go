@@ -2,16 +2,16 @@ package main
 
 import "time"
 
-// size is how much is measured.
+// size is the amount to measure.
 type size struct {
-	batches  int           // of calls, for each generator's cost
-	rounds   int           // in which all take a turn, for each rate and latency
-	window   time.Duration // how long a turn is
-	paced    int           // IDs at a steady pace, to see how old they are
+	batches  int           // batches of calls, for each generator's cost
+	rounds   int           // rounds of turns, for each rate and latency
+	window   time.Duration // a turn's length
+	paced    int           // IDs at a steady pace, for their age
 	sparse   int           // IDs some milliseconds apart
-	bursts   int           // of IDs
+	bursts   int           // bursts of IDs
 	attaches int           // turns of attaching one after the other
-	turn     int           // attaches in such a turn
+	turn     int           // attaches in a turn
 }
 
 var whole = size{

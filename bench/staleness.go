@@ -17,23 +17,23 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// ages are how old the timestamps of a scenario's IDs were.
+// ages has the ages of the timestamps in a scenario's IDs.
 type ages struct {
 	scenario string
 	ids      int
-	share    float64 // of the ID space that went while it was looked at
+	share    float64 // the share of the ID space used during the scenario
 	future   int     // timestamps after the call
 	old      int     // 1 ms or more before the call
 	oldest   clustertime.Span
 }
 
-// aged is a sequencer, and the clock that its handle goes by.
+// aged is a sequencer, and its handle's clock.
 type aged struct {
 	*sequencer.Sequencer
 	clock *handles.Clock
 }
 
-// see makes an ID and notes how old it is.
+// see makes an ID and records its timestamp's age.
 func (s aged) see(ctx context.Context, a *ages) error {
 	before := s.clock.Now()
 	id, err := s.Next(ctx)
@@ -79,8 +79,8 @@ func measureStaleness(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// dialAged returns sequencers of a client with a clock that can be asked. Their IDs
-// have 7, 10 and 13 bits of logical node.
+// dialAged returns sequencers from a client with an accessible clock. Their IDs have 7, 10 and 13
+// bits of logical node.
 func dialAged(ctx context.Context) (out []aged, end func() error, err error) {
 	clock := handles.NewClock()
 	c, end, err := dialOwn(ctx, grid.Config{}, clock)
@@ -97,7 +97,7 @@ func dialAged(ctx context.Context) (out []aged, end func() error, err error) {
 	return out, end, nil
 }
 
-// dialOwn returns a client, which goes by clock, of a member that is started for it.
+// dialOwn returns a client with the given clock, and starts a member for it.
 func dialOwn(ctx context.Context, cfg grid.Config, clock *handles.Clock) (c *client.Client, end func() error, err error) {
 	cfg.GossipAddr, cfg.RaftAddr, cfg.APIAddr, cfg.FirstLife = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
 	member, err := grid.Start(ctx, cfg)
@@ -111,7 +111,7 @@ func dialOwn(ctx context.Context, cfg grid.Config, clock *handles.Clock) (c *cli
 	return c, func() error { return errors.Join(c.Close(), member.Close()) }, nil
 }
 
-// hogs spins so many goroutines until stop.
+// hogs starts n spinning goroutines; stop ends them.
 func hogs(n int) (stop func()) {
 	var ended atomic.Bool
 	var all sync.WaitGroup
@@ -159,7 +159,7 @@ func (b *bench) unsaturated(ctx context.Context, s aged, suffix string) ([]ages,
 // burst is the number of IDs in a burst.
 const burst = 20_000
 
-// saturated looks at the IDs of one goroutine while another takes as many as there are.
+// saturated measures one goroutine's IDs while another takes as many as possible.
 func saturated(ctx context.Context, s aged, window time.Duration) (ages, error) {
 	var stop atomic.Bool
 	var taking sync.WaitGroup
@@ -182,10 +182,10 @@ func saturated(ctx context.Context, s aged, window time.Duration) (ages, error) 
 	return a, err
 }
 
-// perMilli is how many IDs the logical node has in a millisecond.
+// perMilli returns the logical node's IDs per millisecond.
 func (s aged) perMilli() int { return 1 << s.Definition().Layout().LowBits / s.Definition().Nodes() }
 
-// beginning is where a look at the number of IDs began.
+// beginning is the start of a measurement of the number of IDs.
 type beginning struct {
 	of  aged
 	ids uint64
@@ -194,7 +194,7 @@ type beginning struct {
 
 func (s aged) began() beginning { return beginning{of: s, ids: s.Stats().IDs, at: time.Now()} }
 
-// share is the part of the ID space that went since the beginning.
+// share returns the share of the ID space used since the beginning.
 func (b beginning) share() float64 {
 	took := float64(time.Since(b.at)) / float64(time.Millisecond)
 	return float64(b.of.Stats().IDs-b.ids) / took / float64(b.of.perMilli())

@@ -17,12 +17,12 @@ type stepped struct{ by atomic.Int64 }
 
 func (s *stepped) Now() time.Time { return time.Now().Add(time.Duration(s.by.Load())) }
 
-// stepTurns is how many windows a step lasts: long enough that the grid agrees on
-// ceilings by the clock as it is then, which it does each 1.5 s.
+// stepTurns is a step's length in windows: long enough for the grid to agree on ceilings by the
+// changed clock, which it does every 1.5 s.
 const stepTurns = 8
 
-// measureSteps looks at what IDs cost while the wall clock of the grid's only member is
-// right, an hour slow and an hour fast.
+// measureSteps measures the cost of IDs while the only member's wall clock is right, an hour slow
+// and an hour fast.
 func measureSteps(ctx context.Context, b *bench) (err error) {
 	clock := &stepped{}
 	c, end, err := dialOwn(ctx, grid.Config{Clock: clock}, handles.NewClock())

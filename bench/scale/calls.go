@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// countedCalls is a transport whose renewals are counted.
+// countedCalls is a transport that counts renewals.
 type countedCalls struct {
 	*calls.HTTP
 	renewed *atomic.Int64
@@ -33,10 +33,10 @@ func (t countedCalls) Call(ctx context.Context, addr, path string, in, out any) 
 // callers is the number of concurrent calls.
 const callers = 64
 
-// each calls f for 0 to n-1 from many goroutines, and returns how long all took.
+// each calls f for 0 to n-1 from many goroutines, and returns the total time.
 func each(n int, f func(i int) error) (time.Duration, error) { return eachBy(callers, n, f) }
 
-// eachBy calls f for 0 to n-1 from so many goroutines, and returns how long all took.
+// eachBy calls f for 0 to n-1 from the given number of goroutines, and returns the total time.
 func eachBy(callers, n int, f func(i int) error) (time.Duration, error) {
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -53,28 +53,28 @@ func eachBy(callers, n int, f func(i int) error) (time.Duration, error) {
 	return time.Since(began), errors.Join(failed...)
 }
 
-// nameOf gives names of 16 bytes.
+// nameOf returns a 16-byte name.
 func nameOf(i int) string { return fmt.Sprintf("sequencer%07d", i) }
 
-// remote is a holder that makes its own calls to owners, as a process in another
-// language would. It keeps little, so the growth of the heap is that of the members.
+// remote is a holder that makes its own calls to owners, as a process in another language would. It
+// stores little, so the growth of the heap is due to the members.
 type remote struct {
 	http      *calls.HTTP
 	directory atomic.Pointer[wire.DirectoryResponse] // it changes when the grid moves a partition
 	holder    attachment.HolderID
 
 	mu   sync.Mutex
-	sets map[roster.PartitionID]*wire.ClaimSet // what it holds
+	sets map[roster.PartitionID]*wire.ClaimSet // its attachments
 }
 
-// remote returns a holder that knows who owns what.
+// remote returns a holder with a directory.
 func (w *world) remote(ctx context.Context) (*remote, error) {
 	h := countedHost{w.network.Host("remote"), &w.traffic}
 	r := &remote{http: calls.NewHTTP(h.Dial, nil), holder: handles.NewHolder(), sets: map[roster.PartitionID]*wire.ClaimSet{}}
 	return r, r.lookUp(ctx)
 }
 
-// lookUp asks a member for the directory.
+// lookUp requests the directory from a member.
 func (r *remote) lookUp(ctx context.Context) error {
 	var d wire.DirectoryResponse
 	err := r.http.Call(ctx, memberName(0)+":7948", wire.PathDirectory, wire.DirectoryRequest{}, &d)
@@ -84,7 +84,7 @@ func (r *remote) lookUp(ctx context.Context) error {
 	return err
 }
 
-// owner is where the owner of a partition is.
+// owner returns the address of a partition's owner.
 func (r *remote) owner(id roster.PartitionID) string {
 	d := r.directory.Load()
 	return d.Members[d.Owners[id]].API
@@ -94,8 +94,8 @@ func (r *remote) partition(name string) roster.PartitionID {
 	return roster.PartitionOf(name, len(r.directory.Load().Owners))
 }
 
-// call calls the owner of a name until it can answer: a grid that has just begun asks
-// for a moment whether it had an earlier life, and a busy one may move a partition.
+// call repeats a call to a name's owner until it succeeds: a new grid briefly checks for an earlier
+// generation, and a busy one may move a partition.
 func (r *remote) call(ctx context.Context, id roster.PartitionID, path string, in, out any) error {
 	for {
 		err := r.http.Call(ctx, r.owner(id), path, in, out)
@@ -119,7 +119,7 @@ func (r *remote) create(ctx context.Context, name string) (wire.Sequencer, error
 	return res.Sequencer, err
 }
 
-// attach attaches a logical node of a sequencer.
+// attach attaches a logical node in a sequencer.
 func (r *remote) attach(ctx context.Context, s wire.Sequencer) error {
 	id := r.partition(s.Name)
 	claim := wire.Claim{Sequencer: s}
@@ -141,8 +141,8 @@ func (r *remote) attach(ctx context.Context, s wire.Sequencer) error {
 	return nil
 }
 
-// renew shows each owner everything that is attached there, in one call, and says how
-// many attachments were renewed, and by how many bytes.
+// renew presents to each owner everything that is attached there, in one call, and returns the
+// number of renewed attachments.
 func (r *remote) renew(ctx context.Context) (renewed int, err error) {
 	byOwner := map[string]*wire.RenewRequest{}
 	r.mu.Lock()
@@ -175,7 +175,7 @@ func (r *remote) renewUntil(ctx context.Context, stop <-chan struct{}) {
 		case <-stop:
 			return
 		case <-time.After(2 * time.Second):
-			_, _ = r.renew(ctx) // what failed is tried again, long before it would expire
+			_, _ = r.renew(ctx) // a failed renewal is repeated, long before it would expire
 		}
 	}
 }

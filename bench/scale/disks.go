@@ -17,10 +17,10 @@ start until a create is answered in every partition, when each owner has collect
 disk. Heap is the memory of all three members together per name and copy (two copies), with the memory of
 bbolt; file is the size of the three definitions.db per name and copy.`
 
-// oneCaller is how many creates are measured with one caller.
+// oneCaller is the number of creates measured with one caller.
 const oneCaller = 1000
 
-// measureDisks measures what so many definitions on disk cost.
+// measureDisks measures the cost of size definitions on disk.
 func measureDisks(ctx context.Context, size int) (p point, err error) {
 	p = point{size: size}
 	dirs, err := os.MkdirTemp("", "scale")
@@ -77,8 +77,8 @@ func measureMemory(ctx context.Context, size int) (rates [2]float64, err error) 
 	return w.creates(ctx, size)
 }
 
-// creates creates so many names, and some more one after the other, and returns how
-// many that were a second.
+// creates creates size names concurrently, and then some more one after the other, and returns both
+// rates per second.
 func (w *world) creates(ctx context.Context, size int) (rates [2]float64, err error) {
 	r, err := w.remote(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (w *world) creates(ctx context.Context, size int) (rates [2]float64, err er
 	return rates, err
 }
 
-// createEverywhere creates a name in each partition, those of before again.
+// createEverywhere creates a name in each partition, or opens the existing one.
 func (w *world) createEverywhere(ctx context.Context) error {
 	r, err := w.remote(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (w *world) createEverywhere(ctx context.Context) error {
 	return err
 }
 
-// storedBytes returns how large the definitions of all members are on disk.
+// storedBytes returns the size of all members' definitions on disk.
 func storedBytes(dirs string) (bytes float64, err error) {
 	files, err := filepath.Glob(filepath.Join(dirs, "*", "definitions.db"))
 	for _, f := range files {

@@ -19,7 +19,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 )
 
-// world is one grid and those who use it.
+// world is one grid and its users.
 type world struct {
 	network *gridtest.Network
 	traffic traffic
@@ -28,18 +28,18 @@ type world struct {
 	window  time.Duration
 	members map[string]*grid.Member
 	users   []*client.Client
-	dirs    string                     // the members' data directories are in it; "" = they have none
-	voters  int                        // 0 = by default
-	zone    func(member string) string // states the zone of a member
+	dirs    string                     // holds the members' data directories; "" = they have none
+	voters  int                        // 0 = the default
+	zone    func(member string) string // returns a member's zone
 }
 
-// startWorld forms a grid with one backup of everything, and waits until all its
-// replicas are in sync. A window of 0 is the grid's own.
+// startWorld forms a grid with one backup per partition, and waits until all its replicas are in
+// sync. A window of 0 is the grid's default.
 func startWorld(ctx context.Context, size int, window time.Duration) (*world, error) {
 	return startOn(ctx, size, window, "")
 }
 
-// startOn is startWorld for members that have data directories in one.
+// startOn is startWorld with data directories in dirs.
 func startOn(ctx context.Context, size int, window time.Duration, dirs string) (*world, error) {
 	w := newWorld(size)
 	w.window, w.dirs = window, dirs
@@ -134,7 +134,7 @@ func poll(ctx context.Context, ok func() bool) error {
 	return nil
 }
 
-// client returns a new user of the grid on a host of its own.
+// client returns a new client on its own host.
 func (w *world) client(ctx context.Context, host string) (*client.Client, error) {
 	h := countedHost{w.network.Host(host), &w.traffic}
 	cfg := calls.With(client.Config{}, calls.Parts{Transport: countedCalls{calls.NewHTTP(h.Dial, nil), &w.renewed}})
@@ -148,7 +148,7 @@ func (w *world) client(ctx context.Context, host string) (*client.Client, error)
 	return c, err
 }
 
-// crash ends a member's machine.
+// crash stops a member's machine.
 func (w *world) crash(name string) {
 	w.network.Crash(name)
 	_ = w.members[name].Close()
@@ -183,7 +183,7 @@ func (w *world) end() {
 	all.Wait()
 }
 
-// heap is how much of the process's heap is in use.
+// heap returns the size of the process's heap in use.
 func heap() float64 {
 	runtime.GC()
 	runtime.GC() // frees objects that finalizers and pools released in the first run
@@ -192,14 +192,14 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// settle waits until the heap shrinks no more: what ended before goes little by little.
+// settle waits until the heap stops shrinking: earlier objects are freed gradually.
 func settle() {
 	for last, now := math.Inf(1), heap(); now < last*0.99; last, now = now, heap() {
 		time.Sleep(2 * time.Second)
 	}
 }
 
-// idle is the cost per second of a grid without calls.
+// idle is the cost per second for a grid without calls.
 type idle struct{ bytes, packets, renewals, cores float64 }
 
 func (w *world) observe() idle {
@@ -215,7 +215,7 @@ func (w *world) observe() idle {
 	}
 }
 
-// cpu is the processor time that this process has used.
+// cpu returns the processor time used by this process.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -14,10 +14,10 @@ and holders run in this process, so heap and cores are those of both ends; traff
 end sends, with renewals. The window is 30 s here, so that ten thousand clients do not saturate two cores: a
 holder renews every fifth to quarter of it, and with the default of 15 s there are twice as many renewals.`
 
-// holdersWindow is how far grants reach ahead.
+// holdersWindow is the grid's window.
 const holdersWindow = 30 * time.Second
 
-// measureHolders measures what so many clients cost.
+// measureHolders measures the cost of size clients.
 func measureHolders(ctx context.Context, size int) (point, error) {
 	w, err := startWorld(ctx, 3, holdersWindow)
 	if err != nil {

@@ -1,13 +1,13 @@
-// Command scale runs grids of real members and holders in one process, on a network
-// in memory, and measures what they cost as they grow.
+// Command scale runs grids with real members and holders in one process, on an in-memory network,
+// and measures their cost as they grow.
 //
 //	cd bench && go run ./scale -out .
 //	cd bench && go run ./scale -out . -sequencers "" -attachments "" -holders "" -stored "" -regions ""
 //
-// The second measures members only; the other sections of SCALE.md stay.
+// The second measures members only; the other sections in SCALE.md stay.
 //
-// Everything runs on one machine, so the cost of a member is measured, but not the
-// speed of a hundred machines.
+// Everything runs on one machine, so the results include a member's cost, but not the speed of a
+// hundred machines.
 package main
 
 import (
@@ -38,7 +38,7 @@ var (
 
 func main() {
 	flag.Parse()
-	// Thousands of processes are one here, and their garbage is one heap's.
+	// Thousands of processes run as one here, and their garbage is in one heap.
 	debug.SetGCPercent(200)
 	debug.SetMemoryLimit(16 << 30)
 	if err := run(context.Background()); err != nil {
@@ -47,16 +47,16 @@ func main() {
 	}
 }
 
-// experiment is a quantity that grows, and the measurement at each size.
+// experiment is a growing quantity, and the measurement at each size.
 type experiment struct {
 	title, about string
 	sizes        []int
 	measure      func(ctx context.Context, size int) (point, error)
-	paper        int    // a size to which the growth is drawn on, 0 for none
-	after        string // what there is to say about it
+	paper        int    // a size to extrapolate the growth to, 0 for none
+	after        string // text after the table
 }
 
-// experiments returns all, each with the sizes that its flag lists.
+// experiments returns all experiments, each with its flag's sizes.
 func experiments() ([]experiment, error) {
 	all := []experiment{
 		{title: "Sequencers", about: aboutNames, measure: measureNames},
@@ -81,7 +81,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(*out, 0o750); err != nil { // now, not when all is measured
+	if err := os.MkdirAll(*out, 0o750); err != nil { // before measuring
 		return err
 	}
 	var results []result

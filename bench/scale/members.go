@@ -9,7 +9,7 @@ const aboutMembers = `This number of members in one process, one backup, no atta
 sum of the bytes that they send at rest, a quarter of a minute after that: at first each newcomer exchanges everything with several
 others.`
 
-// membersSettle is how long members that have joined together exchange what they know.
+// membersSettle is the time for members that joined together to exchange their state.
 const membersSettle = 15 * time.Second
 
 const breaksFirst = `Limits with a thousand members. First the partitions: a grid has 271 unless it is formed with more
@@ -19,7 +19,7 @@ which is most of the traffic and of the processor time of a thousand members. Th
 the roster, and the others are told of each raise by one small call, whose answer is also a probe's, 670 in a second
 (proof/RESULTS.md, Many members). More than some hundred processes are better run as clients of a few members.`
 
-// measureMembers measures what so many members cost.
+// measureMembers measures the cost of size members.
 func measureMembers(ctx context.Context, size int) (point, error) {
 	before := heap()
 	began := time.Now()

@@ -13,7 +13,7 @@ const aboutNames = `Three members, one backup, names of 16 bytes, one client wit
 three members together, per name and copy (two copies). Then a fourth member joins and takes over its share
 of all tables; then the process of an owner ends, and a new client attaches to one of its names.`
 
-// startThree forms a grid of three, and returns a holder that makes its own calls.
+// startThree forms a grid with three members, and returns a holder that makes its own calls.
 func startThree(ctx context.Context) (*world, *remote, error) {
 	w, err := startWorld(ctx, 3, 0)
 	if err != nil {
@@ -27,7 +27,7 @@ func startThree(ctx context.Context) (*world, *remote, error) {
 	return w, r, nil
 }
 
-// measureNames measures what so many sequencers cost.
+// measureNames measures the cost of size sequencers.
 func measureNames(ctx context.Context, size int) (point, error) {
 	w, r, err := startThree(ctx)
 	if err != nil {
@@ -70,8 +70,7 @@ func measureNames(ctx context.Context, size int) (point, error) {
 	return p, err
 }
 
-// failOver ends the owner of a name, and returns how long a new client waits then for
-// its first ID.
+// failOver crashes a name's owner, and returns a new client's wait for its first ID.
 func (w *world) failOver(ctx context.Context, name string) (time.Duration, error) {
 	owner := w.ownerOf(name)
 	if owner == "" {
@@ -95,7 +94,7 @@ const aboutNodes = `Three members, one backup; one holder attaches this number o
 of 8,192 nodes each. Heap is the growth of all three members together, per attachment and copy (two copies).
 The holder renews all of them with one call to each owner.`
 
-// measureNodes measures what so many attachments cost.
+// measureNodes measures the cost of size attachments.
 func measureNodes(ctx context.Context, size int) (point, error) {
 	w, r, err := startThree(ctx)
 	if err != nil {
@@ -114,7 +113,7 @@ func measureNodes(ctx context.Context, size int) (point, error) {
 	p := point{size: size}
 	before := heap()
 	took, err := each(size, func(i int) error {
-		// One sequencer after the other: while one is changed, it is not renewed.
+		// One sequencer after the other: a sequencer is not renewed while it changes.
 		return r.attach(ctx, sequencers[i*len(sequencers)/size])
 	})
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 )
 
-// traffic counts the bytes and packets of a network, at the sender.
+// traffic counts a network's bytes and packets, at the sender.
 type traffic struct{ bytes, packets atomic.Int64 }
 
-// countedHost is a host whose traffic is counted.
+// countedHost is a host that counts its traffic.
 type countedHost struct {
 	*gridtest.Host
 	traffic *traffic

@@ -18,11 +18,11 @@ both members of the smaller region fall silent, and a client in the larger one w
 such grid the process of an owner in the larger region ends.`
 
 const (
-	regionsTook  = 21  // first IDs, of which the median is taken
-	regionsFirst = 900 // the first name that nobody has used
+	regionsTook  = 21  // first IDs per median
+	regionsFirst = 900 // the first unused name
 )
 
-// regionOf returns the region of a member: the first three are in the larger one.
+// regionOf returns a member's region: the first three are in the larger one.
 func regionOf(member string) string {
 	if member == memberName(3) || member == memberName(4) {
 		return "there"
@@ -30,7 +30,7 @@ func regionOf(member string) string {
 	return "here"
 }
 
-// measureRegions measures a grid in two regions with a round trip of so many milliseconds.
+// measureRegions measures a grid in two regions with a round trip of trip milliseconds.
 func measureRegions(ctx context.Context, trip int) (point, error) {
 	p := point{size: trip}
 	began := time.Now()
@@ -75,7 +75,7 @@ func measureRegions(ctx context.Context, trip int) (point, error) {
 	return p, err
 }
 
-// startRegions starts members in two regions with a round trip of so many milliseconds.
+// startRegions starts members in two regions with a round trip of trip milliseconds.
 func startRegions(ctx context.Context, trip int) (*world, error) {
 	w := newWorld(5)
 	w.zone, w.voters = regionOf, w.size
@@ -89,7 +89,7 @@ func startRegions(ctx context.Context, trip int) (*world, error) {
 	return w, w.start(ctx)
 }
 
-// firstIDs returns how long the first ID of a new name takes whose owner is in a region.
+// firstIDs returns the time for a new name's first ID, if its owner is in a region.
 func (w *world) firstIDs(ctx context.Context, region string, next *int) (time.Duration, error) {
 	user, err := w.client(ctx, "user")
 	if err != nil {
@@ -115,7 +115,7 @@ func (w *world) firstIDs(ctx context.Context, region string, next *int) (time.Du
 	return all[len(all)/2], nil
 }
 
-// loseRegion has both members of the other region fall silent, and return.
+// loseRegion disconnects both members in the other region, and reconnects them.
 func (w *world) loseRegion(ctx context.Context, p *point, next int) error {
 	name, err := w.ownedIn("there", next)
 	if err != nil {
@@ -148,7 +148,7 @@ func (w *world) eachThere(f func(member string)) {
 	}
 }
 
-// ownedIn returns a name, of those from a number on, whose owner is in a region.
+// ownedIn returns a name with an owner in a region; it tries the numbers in order.
 func (w *world) ownedIn(region string, from int) (string, error) {
 	for i := range 1000 {
 		if owner := w.ownerOf(nameOf(from + i)); owner != "" && regionOf(owner) == region {
@@ -158,7 +158,7 @@ func (w *world) ownedIn(region string, from int) (string, error) {
 	return "", fmt.Errorf("nobody in the region %q owns a name", region)
 }
 
-// anyMember returns a member that runs.
+// anyMember returns a running member.
 func (w *world) anyMember() *grid.Member {
 	for _, m := range w.members {
 		return m

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// result is the result of an experiment.
+// result is an experiment's result.
 type result struct {
 	experiment
 	points []point
@@ -32,13 +32,13 @@ func (p *point) add(name string, value float64, unit string) {
 	p.figures = append(p.figures, figure{name, value, unit})
 }
 
-// String gives three digits and the unit.
+// String returns three digits and the unit.
 func (f figure) String() string { return fmt.Sprintf("%s %s%s", f.name, digits(f.value), f.unit) }
 
-// digits writes a number with three digits that count.
+// digits formats a number with three significant digits.
 func digits(v float64) string {
 	switch {
-	case math.IsNaN(v), math.IsInf(v, 0), v < 0: // less than what else changed meanwhile
+	case math.IsNaN(v), math.IsInf(v, 0), v < 0: // below the noise
 		return "-"
 	case v == 0:
 		return "0"
@@ -47,11 +47,11 @@ func digits(v float64) string {
 	return strconv.FormatFloat(v, 'f', places, 64)
 }
 
-// growth is the straight line through the logarithms of all points: the size to the
-// power of exponent, times factor.
+// growth is the fitted straight line through the logarithms of all points: size to the power
+// exponent, times factor.
 type growth struct{ exponent, factor float64 }
 
-// grows gives the growth of a figure.
+// grows returns a figure's growth.
 func grows(points []point, at int) growth {
 	var n, sx, sy, sxx, sxy float64
 	for _, p := range points {
@@ -65,7 +65,7 @@ func grows(points []point, at int) growth {
 	return growth{exponent, math.Exp((sy - exponent*sx) / n)}
 }
 
-// at returns the value of the line for a size.
+// at returns the line's value for a size.
 func (g growth) at(size int) float64 { return g.factor * math.Pow(float64(size), g.exponent) }
 
 // report writes all tables. Experiments that did not run are copied from the old report.
@@ -83,7 +83,7 @@ func report(results []result, old string) []byte {
 	return b.Bytes()
 }
 
-// section returns the section of a report with a title, "" if it has none.
+// section returns a report's section by title, "" if it is missing.
 func section(report, title string) string {
 	_, rest, found := strings.Cut(report, "\n## "+title+"\n")
 	if !found {
@@ -93,7 +93,7 @@ func section(report, title string) string {
 	return "## " + title + "\n" + strings.TrimRight(body, "\n")
 }
 
-// write writes one experiment's table.
+// write formats one experiment's table.
 func (r result) write(p func(format string, args ...any)) {
 	p("\n## %s\n\n%s\n\n|", r.title, r.about)
 	for _, point := range r.points {
@@ -123,7 +123,7 @@ func (r result) write(p func(format string, args ...any)) {
 	}
 }
 
-// decimals writes an exponent, none if there is one point only.
+// decimals formats an exponent, "-" if there is only one point.
 func decimals(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "-"
