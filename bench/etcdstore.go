@@ -109,7 +109,7 @@ func attachPair(ctx context.Context, cli *clientv3.Client, c *store.Client) *pai
 }
 
 // renewalPair compares a renewal's write with a lease keepalive and a transaction that writes a key
-// if the lease has another.
+// if another key has the lease.
 func renewalPair(cli *clientv3.Client, s store.Store) *pair {
 	return &pair{
 		name: "renewal", what: "keep-alive, transaction",
