@@ -57,7 +57,6 @@ var proseAbove = []proseRates{
 	{"grid/internal/formation strings", rates{"those-that": 0.83, "of": 37.1}},
 	{"grid/internal/host", rates{"of": 25.1}},
 	{"internal/roster strings", rates{"those-that": 0.75, "of": 43.55}},
-	{"proof/explore", rates{"human": 14.9, "those-that": 4, "of": 39.8}},
 	{"proof/explore strings", rates{"human": 17, "those-that": 1.06, "of": 29.7}},
 	{"proof/sim", rates{"somebody": 0.13, "is-how": 2.14, "human": 16.3, "those-that": 3.4, "of": 36}},
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// AnchorScope bounds an exploration of anchored grids: several grids of one name, started
-// empty or from one another's data, under one record of a store. It has no time: a
-// leader may act at any moment on anything that was ever true, and a swap that was sent
-// may land at any time later, or never.
+// AnchorScope bounds an exploration of anchored grids: several grids with one name, started empty
+// or from another grid's data, under one record in a store. There is no time: a leader may act at
+// any moment on anything that was ever true, and a swap in transit may be applied at any later
+// time, or never.
 type AnchorScope struct {
 	Name    string
 	Grids   int  // 1 to 3; the first is running
-	Leaders int  // of each grid, 1 or 2: any of them may believe that it leads
-	Ticks   int  // up to which limits may be written
-	Takes   int  // of the record, all together
-	Copies  bool // data of a grid are copied, and a grid is started from the old copy
-	Stops   bool // the last member stops in order
-	Earlier bool // a life without an anchor granted before, and the first grid has its data
-	Keep    bool // states differ also by what no leader can use: for rules that are left out
+	Leaders int  // per grid, 1 or 2: any of them may act as leader
+	Ticks   int  // the highest limit that may be written
+	Takes   int  // of the record, in total
+	Copies  bool // a grid's data is copied, and a grid is started from the old copy
+	Stops   bool // the last member stops in an orderly way
+	Earlier bool // an earlier generation granted without an anchor, and the first grid has its data
+	Keep    bool // states also differ by parts that no leader can use: for omitted rules
 }
 
 const (
@@ -31,36 +31,35 @@ const (
 	anchorTick     = clustertime.Tick(10_000) // tick 0
 )
 
-// anchorWorld is a state. Its parts are small numbers, from which the real rosters and
-// authorities are made for each step.
+// anchorWorld is a state. Its parts are small numbers; each step builds the real rosters and
+// authorities from them.
 type anchorWorld struct {
 	Exists  bool // the record
 	Claim   uint8
 	Ceiling uint8
 	Claims  uint8 // drawn so far
 	Begun   uint8 // segments
-	Top     uint8 // the highest claim in the state, after claims are numbered again
+	Top     uint8 // the highest claim in the state, after renumbering
 	Rights  [anchorSegments]uint8
 	Copied  bool
 	Copy    anchorRoster // of the old copy
 	Grids   [anchorGrids]anchorGrid
 }
 
-// anchorRoster is the content of a roster, with ticks from anchorTick.
+// anchorRoster is a roster's content, with ticks relative to anchorTick.
 type anchorRoster struct {
 	Ceiling, Floor, Claim uint8
 	Stop                  uint8 // + 1
 	Owned                 bool
 }
 
-// anchorGrid is a group of processes with one log: everything in it was started for it.
-// What it may grant between two losses of all partitions is a segment: every tick from
-// the floor to the highest ceiling. Inside a segment the grid's own rules keep grants
-// apart.
+// anchorGrid is a group of processes with one log: everything in it was started for this grid. A
+// segment is everything that the grid may grant between two losses of all partitions: every tick
+// from the floor to the highest ceiling. Inside a segment the grid's own rules keep grants apart.
 type anchorGrid struct {
 	State   uint8 // anchorIdle and so on
 	Segment uint8 // + 1
-	Members uint8 // leaders that the roster has, as bits
+	Members uint8 // leaders in the roster, as bits
 	Roster  anchorRoster
 	Leaders [anchorLeaders]anchorLeader
 }
@@ -71,14 +70,14 @@ const (
 	anchorStopped
 )
 
-// anchorLeader is a process that believes that it leads.
+// anchorLeader is a process that acts as leader.
 type anchorLeader struct {
-	Knows   bool  // the newest version of the roster
-	Claim   uint8 // of the highest ceiling that it has seen
+	Knows   bool  // it has the newest roster version
+	Claim   uint8 // claim of the highest observed ceiling
 	Ceiling uint8
 	Taken   anchorTaken
 	Stopper bool
-	Swaps   [2]anchorSwap // the newest one, and one that was given up
+	Swaps   [2]anchorSwap // the newest, and an abandoned one
 }
 
 type anchorTaken struct {
@@ -95,8 +94,8 @@ type anchorSwap struct {
 
 const (
 	anchorFlies  = iota + 1
-	anchorLanded // and its answer is on the way
-	anchorStale  // the record has changed since; it lands only in a store without conditions
+	anchorLanded // and its reply is in transit
+	anchorStale  // the record has changed since; it is applied only in a store without conditions
 )
 
 func anchorTime(tick uint8) clustertime.Tick { return anchorTick + clustertime.Tick(tick) }
@@ -120,7 +119,7 @@ func claimNumber(c roster.Claim) uint8 {
 	return 0
 }
 
-// anchorProcesses are the processes of the leaders, by grid.
+// anchorProcesses are the leaders' processes, by grid.
 var anchorProcesses = func() (out [anchorGrids][anchorLeaders]roster.Incarnation) {
 	for grid := range out {
 		for leader := range out[grid] {
@@ -132,10 +131,10 @@ var anchorProcesses = func() (out [anchorGrids][anchorLeaders]roster.Incarnation
 
 func anchorProcess(grid, leader int) roster.Incarnation { return anchorProcesses[grid][leader] }
 
-// anchorVersion is the version of every roster before a step.
+// anchorVersion is every roster's version before a step.
 const anchorVersion = 8
 
-// roster makes the real roster of a grid.
+// roster builds a grid's real roster.
 func (g *anchorGrid) roster(grid int) *roster.Roster {
 	p := roster.Partition{Floor: anchorTime(g.Roster.Floor)}
 	r := &roster.Roster{
@@ -162,7 +161,7 @@ func (g *anchorGrid) roster(grid int) *roster.Roster {
 	return r
 }
 
-// follow takes over the roster after a command. A loss begins a segment.
+// follow stores the roster after a command. A loss starts a segment.
 func (w *anchorWorld) follow(grid int, r *roster.Roster) {
 	g := &w.Grids[grid]
 	p := r.Partitions[0]
@@ -187,14 +186,14 @@ func (w *anchorWorld) follow(grid int, r *roster.Roster) {
 	}
 }
 
-// grant notes that a grid may grant the ticks from a floor to a ceiling.
+// grant records that a grid may grant the ticks from a floor to a ceiling.
 func (w *anchorWorld) grant(grid int, from, to uint8) {
 	if s := w.Grids[grid].Segment; s > 0 && to > from {
 		w.Rights[s-1] |= uint8((uint16(1)<<to - 1) &^ (uint16(1)<<from - 1))
 	}
 }
 
-// twice names a tick that two segments may grant, "" if there is none.
+// twice describes a tick that two segments may grant, "" if there is none.
 func (w *anchorWorld) twice() string {
 	var all uint8
 	for _, r := range w.Rights {
@@ -206,7 +205,7 @@ func (w *anchorWorld) twice() string {
 	return ""
 }
 
-// authority makes the real authority of a leader.
+// authority builds a leader's real authority.
 func (l *anchorLeader) authority(self roster.Incarnation) anchor.Authority {
 	a := anchor.Authority{Self: self, Claim: anchorClaims[l.Claim]}
 	if l.Claim > 0 {
@@ -222,7 +221,7 @@ func (l *anchorLeader) authority(self roster.Incarnation) anchor.Authority {
 	return a
 }
 
-// keep takes over the authority after a step.
+// keep stores the authority after a step.
 func (l *anchorLeader) keep(a anchor.Authority) {
 	l.Claim, l.Ceiling = claimNumber(a.Claim), tickOf(a.Ceiling)
 	t := a.Taken
@@ -232,7 +231,7 @@ func (l *anchorLeader) keep(a anchor.Authority) {
 	}
 }
 
-// seen is the record as a read shows it.
+// seen returns the record as the result of a read.
 func (w *anchorWorld) seen() anchor.Seen {
 	if !w.Exists {
 		return anchor.Seen{}

@@ -2,8 +2,8 @@ package explore
 
 import "bytes"
 
-// forget takes out of a state whatever no leader can use any longer, and numbers claims
-// in the order in which they stand in it, so that states that behave alike are one.
+// forget removes from a state everything that no leader can use any longer, and renumbers claims in
+// order of occurrence, so that states with the same behaviour are equal.
 func (w *anchorWorld) forget(s AnchorScope) {
 	for grid := range w.Grids {
 		g := &w.Grids[grid]
@@ -34,7 +34,7 @@ func (w *anchorWorld) forget(s AnchorScope) {
 	w.number()
 }
 
-// forget takes out of a leader what it cannot use.
+// forget removes from a leader everything that it cannot use.
 func (l *anchorLeader) forget(w *anchorWorld, g *anchorGrid) {
 	s := &l.Swaps[0]
 	useless := s.Kind == 3 || s.Kind == 2 && (s.Claim != g.Roster.Claim || s.Ceiling <= g.Roster.Ceiling) ||
@@ -47,7 +47,7 @@ func (l *anchorLeader) forget(w *anchorWorld, g *anchorGrid) {
 		alive = alive || s.State != 0 && s.Kind == 1 && s.Claim == l.Taken.Claim
 	}
 	if l.Taken.Known && l.Taken.Claim == g.Roster.Claim && l.Claim != g.Roster.Claim {
-		l.Claim, l.Ceiling = l.Taken.Claim, l.Taken.Ceiling // it means the same
+		l.Claim, l.Ceiling = l.Taken.Claim, l.Taken.Ceiling // it has the same meaning
 	}
 	if !l.Taken.Current || !alive {
 		l.Taken = anchorTaken{}
@@ -57,7 +57,7 @@ func (l *anchorLeader) forget(w *anchorWorld, g *anchorGrid) {
 	}
 }
 
-// number gives the claims new numbers.
+// number renumbers the claims.
 func (w *anchorWorld) number() {
 	var to [len(anchorClaims)]uint8
 	w.Top = 0

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// SearchAnchor tries everything that a scope of anchored grids allows, with a rule left
-// out if weak says so, and ends at the first tick that two lives may grant.
+// SearchAnchor tries every step that a scope of anchored grids allows, with the rule weak omitted.
+// It ends at the first tick that two generations may grant.
 func SearchAnchor(s AnchorScope, weak AnchorWeakness, limits Limits) Result {
 	begun := time.Now()
 	x := &anchorSearch{lab: anchorLab{scope: s, weak: weak}}
@@ -38,10 +38,10 @@ func SearchAnchor(s AnchorScope, weak AnchorWeakness, limits Limits) Result {
 type anchorSearch struct {
 	lab    anchorLab
 	known  seen
-	from   []uint32 // of each state, the one before
+	from   []uint32 // by state: the previous state
 	level  []anchorWorld
-	first  uint32 // the number of the first state of the level
-	at     uint32 // the number of the state whose steps are tried
+	first  uint32 // the number of the level's first state
+	at     uint32 // the number of the state being expanded
 	next   []anchorWorld
 	buffer []byte
 	result Result
@@ -52,7 +52,7 @@ func (x *anchorSearch) advance() {
 	x.first = uint32(len(x.from) - len(x.level))
 }
 
-// visit notes a state that was not seen before.
+// visit records a new state.
 func (x *anchorSearch) visit(w *anchorWorld, _ string, _ ...any) {
 	if x.result.Duplicate != "" {
 		return
@@ -67,7 +67,7 @@ func (x *anchorSearch) visit(w *anchorWorld, _ string, _ ...any) {
 	x.result.Duplicate = w.twice()
 }
 
-// story takes the way to the last state once more, and tells its steps.
+// story repeats the path to the last state, and describes its steps.
 func (x *anchorSearch) story() []string {
 	way := []uint32{uint32(len(x.from) - 1)}
 	for way[0] > 0 {

@@ -5,7 +5,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// anchorEmit takes a state one step away, and a text of the step.
+// anchorEmit receives a state one step away, and the step's text.
 type anchorEmit func(next *anchorWorld, format string, args ...any)
 
 // anchorLab runs a scope.
@@ -15,7 +15,7 @@ type anchorLab struct {
 	emit  anchorEmit
 }
 
-// start is the first grid, running, before the record exists.
+// start returns the first grid, running, before the record exists.
 func (l *anchorLab) start() *anchorWorld {
 	w := &anchorWorld{}
 	w.begin(l.scope, 0, anchorRoster{})
@@ -26,7 +26,7 @@ func (l *anchorLab) start() *anchorWorld {
 	return w
 }
 
-// begin starts a grid from the data of a roster. None of its processes is a member.
+// begin starts a grid from a roster's data. None of its processes is a member.
 func (w *anchorWorld) begin(s AnchorScope, grid int, data anchorRoster) {
 	data.Owned = false
 	g := anchorGrid{State: anchorRuns, Roster: data}
@@ -57,13 +57,13 @@ func (l *anchorLab) steps(w *anchorWorld) {
 				l.commands(w, grid, p)
 			case anchorStopped:
 				l.lowers(w, grid, p)
-				l.raises(w, grid, p) // not after the stop, says the roster
+				l.raises(w, grid, p) // the roster refuses it after the stop
 			}
 		}
 	}
 }
 
-// starts emits the next grid that is started: empty, or from data of the others.
+// starts emits the start of the next grid: empty, or from another grid's data.
 func (l *anchorLab) starts(w *anchorWorld) {
 	next := 1
 	for next < l.scope.Grids && w.Grids[next].State != anchorIdle {
@@ -77,7 +77,7 @@ func (l *anchorLab) starts(w *anchorWorld) {
 		n.begin(l.scope, next, data)
 		l.emit(&n, "grid %d is started %s", next, how)
 	}
-	if !l.scope.Earlier || w.Exists { // else the first life under the anchor has the data that there are
+	if !l.scope.Earlier || w.Exists { // else the first generation under the anchor has the existing data
 		begin(anchorRoster{}, "empty")
 	}
 	for of := range next {
@@ -98,7 +98,7 @@ func (l *anchorLab) starts(w *anchorWorld) {
 	}
 }
 
-// lands emits the landing of each swap that flies.
+// lands applies each swap in transit.
 func (l *anchorLab) lands(w *anchorWorld, grid, p int) {
 	for at, s := range w.Grids[grid].Leaders[p].Swaps {
 		if s.State != anchorFlies && s.State != anchorStale {
@@ -117,7 +117,7 @@ func (l *anchorLab) lands(w *anchorWorld, grid, p int) {
 	}
 }
 
-// overtake has the swaps that fly find another revision.
+// overtake makes the swaps in transit find another revision.
 func (l *anchorLab) overtake(w *anchorWorld) {
 	for grid := range w.Grids {
 		for p := range w.Grids[grid].Leaders {
@@ -133,7 +133,7 @@ func (l *anchorLab) overtake(w *anchorWorld) {
 	}
 }
 
-// answers emits the answer to a swap that landed.
+// answers emits the reply to an applied swap.
 func (l *anchorLab) answers(w *anchorWorld, grid, p int) {
 	s := w.Grids[grid].Leaders[p].Swaps[0]
 	if s.State != anchorLanded {
@@ -148,7 +148,7 @@ func (l *anchorLab) answers(w *anchorWorld, grid, p int) {
 	l.emit(&n, "grid %d leader %d is answered: claim %d, ceiling %d", grid, p, s.Claim, s.Ceiling)
 }
 
-// act has the real authority of a leader do something.
+// act runs a function on a leader's real authority.
 func (w *anchorWorld) act(grid, p int, do func(r *roster.Roster, a *anchor.Authority)) {
 	leader := &w.Grids[grid].Leaders[p]
 	a := leader.authority(anchorProcess(grid, p))
@@ -156,7 +156,7 @@ func (w *anchorWorld) act(grid, p int, do func(r *roster.Roster, a *anchor.Autho
 	leader.keep(a)
 }
 
-// reads emits a read, and that the leader learns the newest roster.
+// reads emits a read, and the leader's update to the newest roster.
 func (l *anchorLab) reads(w *anchorWorld, grid, p int) {
 	if w.Exists {
 		n := *w
@@ -172,8 +172,8 @@ func (l *anchorLab) reads(w *anchorWorld, grid, p int) {
 	}
 }
 
-// send has a leader send a swap, in one step with the read for it: one that finds another
-// revision than was read does nothing.
+// send sends a leader's swap, in one step with the read for it: a swap that finds another revision
+// has no effect.
 func (l *anchorLab) send(w *anchorWorld, grid, p int,
 	make func(r *roster.Roster, a *anchor.Authority) (anchor.Swap, error)) {
 	leader := w.Grids[grid].Leaders[p]
@@ -210,10 +210,10 @@ func (l *anchorLab) extends(w *anchorWorld, grid, p int) {
 			return a.Extend(r, w.seen(), anchorTime(to), anchor.Draw{})
 		})
 	}
-	l.lowers(w, grid, p) // not before the stop, says the authority
+	l.lowers(w, grid, p) // the authority refuses it before the stop
 }
 
-// takes emits every take. The limit that is written may lie higher than it has to.
+// takes emits every take. The written limit may be higher than necessary.
 func (l *anchorLab) takes(w *anchorWorld, grid, p int) {
 	if !w.Grids[grid].Leaders[p].Knows || int(w.Claims) >= l.scope.Takes {
 		return
@@ -247,7 +247,7 @@ func (l *anchorLab) takes(w *anchorWorld, grid, p int) {
 	}
 }
 
-// lowers emits the end of the grants, written by the last member.
+// lowers emits the end of grants, written by the last member.
 func (l *anchorLab) lowers(w *anchorWorld, grid, p int) {
 	g := w.Grids[grid]
 	to := g.Roster.Ceiling
@@ -264,7 +264,7 @@ func (l *anchorLab) lowers(w *anchorWorld, grid, p int) {
 	})
 }
 
-// commands emits every command that the grid's roster accepts of a leader.
+// commands emits every command that the grid's roster accepts from a leader.
 func (l *anchorLab) commands(w *anchorWorld, grid, p int) {
 	g := w.Grids[grid]
 	if !g.Leaders[p].Knows {
@@ -310,7 +310,7 @@ func (l *anchorLab) raises(w *anchorWorld, grid, p int) {
 	}
 }
 
-// agree emits a command that is agreed on, if the real roster accepts it.
+// agree emits a committed command, if the real roster accepts it.
 func (l *anchorLab) agree(w *anchorWorld, grid, p int, c roster.Command, what string) {
 	before := w.Grids[grid].roster(grid)
 	next, err := before.Apply(c)

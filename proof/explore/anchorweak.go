@@ -1,20 +1,20 @@
 package explore
 
-// AnchorWeakness is one rule of anchored grids left out.
+// AnchorWeakness is one omitted rule for anchored grids.
 type AnchorWeakness int
 
 // The weaknesses.
 const (
 	AnchorNone           AnchorWeakness = iota
-	AnchorInMachine                     // none here: a line of the source, by proof/mutants
-	ClaimDrawnAgain                     // A4: a claim of another grid is drawn
+	AnchorInMachine                     // none here: a source line, by proof/mutants
+	ClaimDrawnAgain                     // A4: another grid's claim is drawn
 	Unconditional                       // A4, A6: the store ignores conditions
-	EarlierRead                         // A4: the limit is of an earlier read than the revision
+	EarlierRead                         // A4: the limit is from an earlier read than the revision
 	StopsWithAttachments                // S1: an orderly stop with an attachment left
 	RecordDeleted                       // A10: the record is deleted
 )
 
-// AnchorMutant is a rule left out, and a scope that is just wide enough to notice.
+// AnchorMutant is an omitted rule, and a minimal scope that detects it.
 type AnchorMutant struct {
 	Name  string
 	Rule  string
@@ -22,7 +22,7 @@ type AnchorMutant struct {
 	Scope AnchorScope
 }
 
-// AnchorMutants returns every rule of anchored grids.
+// AnchorMutants returns every rule for anchored grids.
 func AnchorMutants() []AnchorMutant {
 	two := AnchorScope{Grids: 2, Leaders: 1, Ticks: 2, Takes: 3}
 	stops := AnchorScope{Grids: 2, Leaders: 1, Ticks: 2, Takes: 3, Stops: true}
@@ -48,7 +48,7 @@ func AnchorMutants() []AnchorMutant {
 	}
 }
 
-// AnchorScopes returns the scopes that are explored to their end in every test run.
+// AnchorScopes returns the scopes that every test run explores completely.
 func AnchorScopes() []AnchorScope {
 	return []AnchorScope{
 		{Name: "two grids, copies", Grids: 2, Leaders: 1, Ticks: 2, Takes: 3, Copies: true},

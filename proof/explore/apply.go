@@ -7,7 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// do makes a step, and reports false if nothing comes of it.
+// do executes a step, and reports false if it has no effect.
 func (l *lab) do(w world, s step) (world, bool) {
 	switch s.kind {
 	case stepEntry:
@@ -26,7 +26,7 @@ func (l *lab) do(w world, s step) (world, bool) {
 	case stepReceive:
 		h := &w.holders[s.holder]
 		h.node = s.node
-		h.rights[1-s.node] = 0 // no answer for another node counts (H1)
+		h.rights[1-s.node] = 0 // replies for another node do not count (H1)
 		return w, true
 	case stepGiveBack:
 		l.giveBack(&w, s)
@@ -37,7 +37,7 @@ func (l *lab) do(w world, s step) (world, bool) {
 	panic("explore: unknown step")
 }
 
-// ask gives an input, and starts its attachment, with the first request, or its life.
+// ask delivers an input; the first request also starts its attachment or its life.
 func (l *lab) ask(w world, s step) (world, bool) {
 	if s.input.kind == inAttach {
 		h := &w.holders[s.input.holder]
@@ -56,8 +56,8 @@ func (l *lab) ask(w world, s step) (world, bool) {
 	return w, done
 }
 
-// restart puts an empty process in the place of a member's: a new incarnation,
-// which is in no set (B2).
+// restart replaces a member's process with an empty one: a new incarnation, which is in no in-sync
+// set (B2).
 func (l *lab) restart(w world, m int) (world, bool) {
 	w.started[m]++
 	nth := int(w.started[m])
@@ -68,7 +68,7 @@ func (l *lab) restart(w world, m int) (world, bool) {
 	return l.tidy(w), true
 }
 
-// giveBack is a holder's last word: it used nothing after a tick (H5).
+// giveBack is a holder's final statement: it used nothing after a tick (H5).
 func (l *lab) giveBack(w *world, s step) {
 	h := &w.holders[s.holder]
 	h.gone, h.used = true, s.tick
@@ -77,8 +77,8 @@ func (l *lab) giveBack(w *world, s step) {
 	}
 }
 
-// stop has the last member state where grants ended. The entry counts if the
-// roster is still the one that the member knew when it began.
+// stop lets the last member state the end of grants. The entry applies if the roster has not
+// changed since the member began.
 func (l *lab) stop(w world, m int, in input) (world, bool) {
 	out := l.run(w.processes[m], in)
 	if out == nil {
@@ -94,7 +94,7 @@ func (l *lab) stop(w world, m int, in input) (world, bool) {
 	return w, true
 }
 
-// lifeAt returns the name's life at a process, zero for none.
+// lifeAt returns the name's life in a process, zero for none.
 func (l *lab) lifeAt(id processID) attachment.Life {
 	ref, _ := l.processes.get(id).machine.Table().Open(name) // a zero Ref with an error
 	return ref.Life

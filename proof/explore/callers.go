@@ -9,9 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// functions are the functions that requests give for their answers, each under its request.
-// One that says the same is the same function, so the answers that machines hold back can be
-// compared; none of them knows of a process.
+// functions maps requests to the reply functions that they pass. Equal requests get the same
+// function, so the machines' pending replies can be compared; no function refers to a process.
 type functions[K comparable] struct {
 	known   map[K]any
 	numbers map[unsafe.Pointer]uint64
@@ -21,7 +20,7 @@ func newFunctions[K comparable]() functions[K] {
 	return functions[K]{known: map[K]any{}, numbers: map[unsafe.Pointer]uint64{}}
 }
 
-// functionFor returns the function of a request, which is f if there is none yet.
+// functionFor returns a request's function, which is f if there is none yet.
 func functionFor[K comparable, F any](s *functions[K], request K, f F) F {
 	if known, found := s.known[request]; found {
 		return known.(F)
@@ -31,7 +30,7 @@ func functionFor[K comparable, F any](s *functions[K], request K, f F) F {
 	return f
 }
 
-// number tells functions apart.
+// number distinguishes functions.
 func (s *functions[K]) number(f unsafe.Pointer) uint64 {
 	n, known := s.numbers[f]
 	if !known {
@@ -40,15 +39,15 @@ func (s *functions[K]) number(f unsafe.Pointer) uint64 {
 	return n
 }
 
-// callers are the functions of the requests in a lab.
+// callers are the reply functions in a lab.
 type callers struct {
 	functions[caller]
 	lab     *lab
-	nothing func(error) // of requests whose answer does not matter
+	nothing func(error) // for requests with an irrelevant reply
 }
 
-// caller identifies a function: the kind of request, and the part of the answer that is
-// known at the request.
+// caller identifies a function: the kind of request, and the part of the reply that is determined
+// by the request.
 type caller struct {
 	kind inputKind
 	told answer
@@ -78,7 +77,7 @@ func (c *callers) renewals(told answer) func([]partition.Renewed, error) {
 	})
 }
 
-// ends takes where the grants of a whole set end, 0 if it was not extended.
+// ends receives the end of a whole set's grants, 0 if it was not extended.
 func (c *callers) ends(told answer) func(clustertime.Tick, error) {
 	return functionFor(&c.functions, caller{inRenewSet, told}, func(until clustertime.Tick, err error) {
 		if err == nil && until > 0 {

@@ -8,8 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// apply is Roster.Apply, changed by a weakness. older is the ceiling that
-// the command's author read.
+// apply is Roster.Apply, changed by a weakness. older is the ceiling read by the command's author.
 func (l *lab) apply(r *roster.Roster, c roster.Command, older clustertime.Tick) (*roster.Roster, error) {
 	from := r
 	if l.weak == OwnerOutsideSync && c.Change != nil && len(c.Change.Take) == 1 {
@@ -39,7 +38,7 @@ func (l *lab) apply(r *roster.Roster, c roster.Command, older clustertime.Tick) 
 	return next, nil
 }
 
-// withEntry returns a roster with another entry for its one partition.
+// withEntry returns a roster with a changed entry for its one partition.
 func withEntry(r *roster.Roster, edit func(*roster.Partition)) *roster.Roster {
 	bent := *r
 	bent.Partitions = slices.Clone(r.Partitions)
@@ -47,13 +46,13 @@ func withEntry(r *roster.Roster, edit func(*roster.Partition)) *roster.Roster {
 	return &bent
 }
 
-// entry is a command that the log may get, and the roster that it makes.
+// entry is a possible command, and the roster after it.
 type entry struct {
 	change *roster.Change // nil for a raise
 	next   rosterID
 }
 
-// entriesKey is all that the next commands depend on.
+// entriesKey has everything that the next commands depend on.
 type entriesKey struct {
 	newest  rosterID
 	started [maxMembers]uint8
@@ -61,7 +60,7 @@ type entriesKey struct {
 	older   string // the rosters before the newest, for OldFloor
 }
 
-// entries returns what may come next in the log.
+// entries returns the possible next log entries.
 func (l *lab) entries(w *world) []entry {
 	key := entriesKey{newest: w.log[len(w.log)-1], started: w.started}
 	for _, h := range w.held {
@@ -107,18 +106,17 @@ func (l *lab) findEntries(w *world) []entry {
 	return out
 }
 
-// mayRise reports whether the scope allows the ceiling to rise once more. It begins
-// one tick above base.
+// mayRise reports whether the scope allows the ceiling to rise again. It starts one tick above
+// base.
 func (l *lab) mayRise(r *roster.Roster) bool { return int(r.Ceiling-base)-1 < l.scope.Rises }
 
-// raise is the command that moves the ceiling up by one tick.
+// raise returns the command that moves the ceiling up by one tick.
 func raise(r *roster.Roster) roster.Command {
 	return roster.Command{From: r.Version, Raise: &roster.Raise{Time: (r.Ceiling + 1).Add(-r.Settings.Window)}}
 }
 
-// changes returns the changes that the roster may get next. A proposal from an older
-// version is refused, so only the newest matters. current are the
-// processes that run, by member.
+// changes returns the possible next changes to the roster. A proposal from an older version is
+// refused, so only the newest matters. current are the running processes, by member.
 func (l *lab) changes(r *roster.Roster, current []roster.Incarnation, held []holding) []roster.Change {
 	p := r.Partitions[0]
 	var out []roster.Change
@@ -150,8 +148,8 @@ func (l *lab) changes(r *roster.Roster, current []roster.Incarnation, held []hol
 	return append(out, l.registrations(r, current)...)
 }
 
-// may adds a change if the scope has it: any of its moves at any version, or the
-// one move that its script has for this version.
+// may appends a change if the scope has it: any of its moves at any version, or the script's move
+// for this version.
 func (l *lab) may(out []roster.Change, r *roster.Roster, move rune, to roster.Incarnation,
 	c roster.Change) []roster.Change {
 	at := 2 * (int(r.Version) - int(firstTerm))
@@ -162,16 +160,16 @@ func (l *lab) may(out []roster.Change, r *roster.Roster, move rune, to roster.In
 	return out
 }
 
-// admissible is the leader's rule (grid's serveHeld): the owner said at exactly
-// the version that the command is computed from that the joiner holds the table.
+// admissible is the leader's rule (grid's serveHeld): at exactly the version that the command is
+// computed from, the owner reported that the joiner holds the table.
 func (l *lab) admissible(r *roster.Roster, i roster.Incarnation, held []holding) bool {
 	return l.weak == JoinerAdmittedEarly || slices.ContainsFunc(held, func(h holding) bool {
 		return int(h.member) == memberOf(i) && (h.version == uint8(r.Version) || l.weak == AdmissionRebased)
 	})
 }
 
-// registrations are the entries by which processes that are no members become
-// such, a new incarnation in the place of the older one (R8).
+// registrations returns the entries that register processes, where a new incarnation replaces the
+// older one (R8).
 func (l *lab) registrations(r *roster.Roster, current []roster.Incarnation) []roster.Change {
 	var out []roster.Change
 	for _, i := range current {
@@ -201,7 +199,7 @@ func member(i roster.Incarnation) roster.Member {
 	return roster.Member{Incarnation: i, Durable: true}
 }
 
-// others returns the members but one.
+// others returns the members except one.
 func others(r *roster.Roster, i roster.Incarnation) []roster.Incarnation {
 	var out []roster.Incarnation
 	for _, m := range r.Members {
@@ -212,7 +210,7 @@ func others(r *roster.Roster, i roster.Incarnation) []roster.Incarnation {
 	return out
 }
 
-// begin returns the roster of a scope's start: A owns the partition.
+// begin returns the roster at a scope's start: A owns the partition.
 func (l *lab) begin() (*roster.Roster, error) {
 	change := roster.Change{Lose: []roster.Loss{{Owner: incarnation(0, 0)}}}
 	for m := range l.members() {

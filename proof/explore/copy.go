@@ -8,23 +8,22 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// The machines under test have private fields and no need to be copied anywhere
-// else, so they are copied from outside. A copy that is made by looking at the
-// types cannot forget a field that is added later.
+// The machines under test have private fields and are copied nowhere else, so they are copied from
+// outside. A copy by reflection cannot miss a field that is added later.
 
-// deepCopy returns a copy of the value that p points to. It shares with the original only
-// values that never change: rosters, errors, the exploration's own functions, which refer
-// to no process, and the sink of effects. A value with two pointers to it is copied once.
+// deepCopy returns a copy of the value that p points to. It shares with the original only immutable
+// values: rosters, errors, the exploration's own functions, which refer to no process, and the
+// effects sink. A value with two pointers to it is copied once.
 func deepCopy[T any](p *T) *T {
 	c := copier{}
 	return c.copyOf(reflect.ValueOf(p)).Interface().(*T)
 }
 
-// copier maps pointers to the copies of their values.
+// copier maps pointers to their values' copies.
 type copier map[unsafe.Pointer]reflect.Value
 
-// copyOf returns a copy of a value. Fields are read and written through their
-// addresses, since Go's reflection refuses to write to private ones.
+// copyOf returns a copy. It reads and writes fields through their addresses, because Go's
+// reflection refuses to write private ones.
 func (c copier) copyOf(v reflect.Value) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
@@ -32,7 +31,7 @@ func (c copier) copyOf(v reflect.Value) reflect.Value {
 	return out
 }
 
-// isShared reports whether values of a type never change, or are the exploration's own.
+// isShared reports whether a type's values are immutable, or the exploration's own.
 func isShared(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[*roster.Roster](), reflect.TypeFor[error](), reflect.TypeFor[partition.Member]():
@@ -104,12 +103,12 @@ func (c copier) mapCopy(v reflect.Value) reflect.Value {
 	return fresh
 }
 
-// writable gives an addressable field without the mark of a private one.
+// writable returns an addressable field without the private flag.
 func writable(field reflect.Value) reflect.Value {
 	return reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
 }
 
-// isFlat reports whether values of a type share nothing when they are assigned.
+// isFlat reports whether assignment copies a type's values completely.
 func isFlat(t reflect.Type) bool {
 	flat, known := flatTypes[t]
 	if !known {
@@ -119,7 +118,7 @@ func isFlat(t reflect.Type) bool {
 	return flat
 }
 
-// flatTypes remembers what isFlat returned. An exploration has one goroutine.
+// flatTypes caches isFlat. An exploration has one goroutine.
 var flatTypes = map[reflect.Type]bool{}
 
 func lookFlat(t reflect.Type) bool {

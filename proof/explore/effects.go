@@ -12,8 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// effects receives the effects of machines. It belongs to the process that runs at the
-// moment, one at a time, so all machines share it.
+// effects receives the machines' effects. It belongs to the running process, one at a time, so all
+// machines share it.
 type effects struct {
 	lab     *lab
 	process *process
@@ -22,10 +22,10 @@ type effects struct {
 
 func (e *effects) begin(p *process, out *outcome) { e.process, e.out = p, out }
 
-// answered notes an answer that has left.
+// answered records a reply that has left.
 func (e *effects) answered(a answer) { e.out.answers = append(e.out.answers, a) }
 
-// Send implements partition.Member: the letter can be brought at any time from here on.
+// Send implements partition.Member: the letter can be delivered at any time from here on.
 func (e *effects) Send(d partition.Delivery) {
 	p := e.process
 	if !slices.Contains(p.busy, d.To) {
@@ -38,23 +38,23 @@ func (e *effects) Send(d partition.Delivery) {
 // ReportHeld implements partition.Member.
 func (e *effects) ReportHeld(h roster.Holding) { e.out.admission = []roster.Holding{h} }
 
-// BecameOwner implements partition.Member. Until the owner no longer waits for what holders
-// show after a loss it is not asked anything.
+// BecameOwner implements partition.Member. The owner gets no request until it has stopped waiting
+// for holders' claims after a loss.
 func (e *effects) BecameOwner(roster.PartitionID, roster.Term) { e.process.clock += learningPause }
 
-// ReportEarlier implements partition.Member. No grid here has had an earlier life.
+// ReportEarlier implements partition.Member. No grid here has an earlier generation.
 func (*effects) ReportEarlier(until clustertime.Tick) {
 	panic(fmt.Sprintf("explore: an owner takes a grant that ends at %d for one of an earlier life of the grid", until))
 }
 
-// TellEnded implements partition.Member. Holders hear of an end at any time, or never: what
-// they do then, they may always do.
+// TellEnded implements partition.Member. Holders receive an end at any time, or never: their
+// reaction is possible at any time anyway.
 func (*effects) TellEnded([]attachment.HolderID, attachment.Ref) {}
 
 // Expired implements partition.Member.
 func (*effects) Expired(roster.PartitionID, partition.Tenant) {}
 
-// Store implements partition.Member, and so do the others: no member has a disk.
+// Store implements partition.Member, like the methods below: no member has a disk.
 func (*effects) Store(partition.Write) { panic("explore: a machine without a disk writes") }
 
 // ReportStored implements partition.Member.

@@ -9,23 +9,23 @@ import (
 	"unsafe"
 )
 
-// encoder appends canonical encodings: equal contents have equal encodings, and
-// others have others. Of a machine it leaves out what makes no difference, by the
-// hooks of its types (machine.go).
+// encoder appends canonical encodings: equal contents have equal encodings, and different contents
+// have different ones. It omits the parts of a machine without an effect, by the hooks for its
+// types (machine.go).
 type encoder struct {
 	hooks map[reflect.Type]hook
-	// number numbers the functions that requests gave for their answers.
+	// number numbers the reply functions passed by requests.
 	number func(f unsafe.Pointer) uint64
-	now    time.Duration // of the process that is encoded
-	// What requests of the scope can make a difference.
+	now    time.Duration // in the encoded process
+	// What requests in the scope can affect.
 	sets, silence, late bool
-	names               bool // it is an exploration of definitions
+	names               bool // an exploration of definitions
 }
 
-// hook encodes the values of one type.
+// hook encodes one type's values.
 type hook func(e *encoder, b []byte, v reflect.Value) []byte
 
-// plain encodes everything, and knows no functions.
+// plain encodes everything, and has no function numbers.
 var plain = &encoder{}
 
 // append appends the encoding of everything reachable from a value.
@@ -36,7 +36,7 @@ func (e *encoder) append(b []byte, v reflect.Value) []byte {
 	return e.contents(b, v)
 }
 
-// contents appends a value without regard to a hook of its own type.
+// contents appends a value, ignoring its own type's hook.
 func (e *encoder) contents(b []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -72,7 +72,7 @@ func (e *encoder) contents(b []byte, v reflect.Value) []byte {
 	panic(fmt.Sprintf("explore: a machine has a %v, which cannot be encoded", v.Kind()))
 }
 
-// fields appends a struct without the fields that are named.
+// fields appends a struct without the excepted fields.
 func (e *encoder) fields(b []byte, v reflect.Value, except ...string) []byte {
 	v = addressable(v)
 	for i := range v.NumField() {
@@ -83,7 +83,7 @@ func (e *encoder) fields(b []byte, v reflect.Value, except ...string) []byte {
 	return b
 }
 
-// mapEntries appends the entries in the order of their encodings.
+// mapEntries appends the entries sorted by their encodings.
 func (e *encoder) mapEntries(b []byte, v reflect.Value) []byte {
 	var entries []string
 	for i := v.MapRange(); i.Next(); {
@@ -92,7 +92,7 @@ func (e *encoder) mapEntries(b []byte, v reflect.Value) []byte {
 	return appendSet(b, entries)
 }
 
-// appendSet appends encodings in their order, each once.
+// appendSet appends encodings sorted, each once.
 func appendSet(b []byte, entries []string) []byte {
 	slices.Sort(entries)
 	entries = slices.Compact(entries)
@@ -104,8 +104,7 @@ func appendSet(b []byte, entries []string) []byte {
 	return b
 }
 
-// addressable returns a value whose fields can be reached by their addresses, a copy
-// if need be.
+// addressable returns the value with addressable fields, a copy if necessary.
 func addressable(v reflect.Value) reflect.Value {
 	if v.CanAddr() {
 		return v
@@ -115,13 +114,13 @@ func addressable(v reflect.Value) reflect.Value {
 	return out
 }
 
-// field returns a private field of a struct.
+// field returns a struct's private field.
 func field(v reflect.Value, name string) reflect.Value { return writable(v.FieldByName(name)) }
 
-// part returns a part of a machine that a private field points to.
+// part returns the part of a machine that a private field points to.
 func part(v reflect.Value, name string) reflect.Value { return field(v, name).Elem() }
 
-// functionOf tells functions of the same code with different contexts apart.
+// functionOf distinguishes functions with the same code and different contexts.
 func functionOf(v reflect.Value) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(addressable(v).UnsafeAddr()))
 }

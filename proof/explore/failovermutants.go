@@ -1,7 +1,7 @@
 package explore
 
-// FailoverMutant is a rule of the quarantine left out, and a scope that is just wide
-// enough to notice. Steps is as in RecordMutant.
+// FailoverMutant is an omitted quarantine rule, and a minimal scope that detects it. Steps is as in
+// RecordMutant.
 type FailoverMutant struct {
 	Name  string
 	Rule  string
@@ -10,7 +10,7 @@ type FailoverMutant struct {
 	Scope FailoverScope
 }
 
-// FailoverMutants returns every row of the protocol's table about the quarantine.
+// FailoverMutants returns every row about the quarantine in the protocol's table.
 func FailoverMutants() []FailoverMutant {
 	exact := FailoverScope{Attachments: 2, Ticks: 2, Servers: 2, Window: 2, Late: 1}
 	skewed := FailoverScope{Attachments: 2, Ticks: 1, Servers: 2, Window: 2, Skew: 1}
@@ -23,7 +23,7 @@ func FailoverMutants() []FailoverMutant {
 		{"quarantine without the window", "Q2", WithoutWindow, 15, both},
 		{"generation read before the swap", "Q3", GenerationReadBefore, 7, created},
 		{"extended under a new generation", "Q4", FailoversInMachine, 15, exact},
-		// One step less than in the model, where the creation of a record is answered.
+		// One step less than in the model, where a record's creation gets a reply.
 		{"return renews the generation", "Q5", ReturnGrants, 17, FailoverScope{Attachments: 3, Ticks: 1, Servers: 2,
 			Window: 2}},
 		{"born with the server's generation", "Q5", BornGranted, 11, skewed},
@@ -31,7 +31,7 @@ func FailoverMutants() []FailoverMutant {
 	}
 }
 
-// FailoverScopes returns the scopes that are explored to their end in every test run.
+// FailoverScopes returns the scopes that every test run explores completely.
 func FailoverScopes() []FailoverScope {
 	return []FailoverScope{
 		{Name: "exact clocks", Attachments: 2, Ticks: 2, Servers: 2, Window: 1, Late: 1, Created: true},

@@ -10,52 +10,52 @@ import (
 	"github.com/snowgrid/snowgrid/internal/record"
 )
 
-// FailoverScope bounds an exploration of one record in a store whose server may be replaced
-// by another one that lacks acknowledged writes. Time is a number that all share; each
-// reading of a clock is up to Skew ahead of it.
+// FailoverScope bounds an exploration of one record in a store with a server that may be replaced
+// by another one that lacks acknowledged writes. Time is a common number; each reading of a clock
+// is up to Skew ahead of it.
 type FailoverScope struct {
 	Name        string
 	Attachments int // 1 to 3
-	Ticks       int // of time
-	Servers     int // one after the other, at most 3
-	Window      int // of grants
-	Skew        int // of a clock
+	Ticks       int // time values
+	Servers     int // one after another, at most 3
+	Window      int // the grant window
+	Skew        int // a clock's maximum error
 	Late        int // D: the longest time that a replaced server acknowledges writes
 	Created     bool
 }
 
 const maxServers = 3
 
-// FailoverWeakness is one rule of the quarantine left out.
+// FailoverWeakness is one omitted quarantine rule.
 type FailoverWeakness int
 
-// The weaknesses outside of the record machine. The others are lines of its source.
+// The weaknesses outside the record machine. The others are lines in its source.
 const (
 	FailoversNone        FailoverWeakness = iota
-	FailoversInMachine                    // none here: a line of package record, by proof/mutants
+	FailoversInMachine                    // none here: a line in package record, by proof/mutants
 	WithoutLate                           // Q2: the quarantine is shorter by D
 	WithoutSkew                           // Q2: ... by the clocks' error
 	WithoutWindow                         // Q2: ... by the window
-	GenerationReadBefore                  // Q3: the generation is not compared by the server
+	GenerationReadBefore                  // Q3: the server does not compare the generation
 	ReturnGrants                          // Q5: a return writes the server's generation
 	BornGranted                           // Q5: a new record has the server's generation
 
-	failoverWeaknesses // how many there are
+	failoverWeaknesses // their number
 )
 
-// failoverWorld is one state. What it points to is never changed.
+// failoverWorld is one state. The values it points to are immutable.
 type failoverWorld struct {
 	now     int8
 	newest  int8                           // server, from 1 on
 	off     [maxServers + 1]int8           // 1 + when a server was replaced
-	slots   [maxServers + 1]recordSlot     // of each server
-	replica recordSlot                     // the content that the next server would begin with
-	making  [maxServers + 1]*record.Record // a new record on its way
+	slots   [maxServers + 1]recordSlot     // by server
+	replica recordSlot                     // the next server's initial content
+	making  [maxServers + 1]*record.Record // a new record in transit
 	users   [maxUsers]failoverUser
 	named   int
 }
 
-// failoverUser is one attachment, its holding and the requests that it sent.
+// failoverUser is one attachment, its holding and its sent requests.
 type failoverUser struct {
 	holding *record.Holding
 	stopped bool
@@ -63,7 +63,7 @@ type failoverUser struct {
 	sent    []sentTo
 }
 
-// sentTo is a body on its way to a server.
+// sentTo is a body in transit to a server.
 type sentTo struct {
 	sentRecord
 	server int8
@@ -76,8 +76,8 @@ type failoverLab struct {
 	life    attachment.Life
 }
 
-// SearchFailovers tries everything that a scope allows, with a rule left out if weak says
-// so, and ends at the first state in which something may be used twice.
+// SearchFailovers tries every step that a scope allows, with the rule weak omitted. It ends at the
+// first state in which a tick may be used twice.
 func SearchFailovers(s FailoverScope, weak FailoverWeakness, limits Limits) Result {
 	return searchSpace(&failoverLab{scope: s, weak: weak, life: record.NewLife(1, [8]byte{})}, limits)
 }
@@ -100,7 +100,7 @@ func (l *failoverLab) start() failoverWorld {
 	return w
 }
 
-// isDead reports whether a server acknowledges nothing any longer.
+// isDead reports whether a server no longer acknowledges anything.
 func (l *failoverLab) isDead(w *failoverWorld, v int8) bool {
 	return w.off[v] != 0 && (l.scope.Late == 0 || int(w.now) > int(w.off[v])-1+l.scope.Late)
 }
@@ -116,7 +116,7 @@ func (l *failoverLab) wrong(w *failoverWorld) string {
 	return ""
 }
 
-// change lets an attachment do something, and counts what it may use from then on.
+// change runs a function on an attachment's holding, and counts what it may use from then on.
 func (l *failoverLab) change(w *failoverWorld, u int, do func(h *record.Holding)) {
 	user := &w.users[u]
 	h := *user.holding
@@ -129,7 +129,7 @@ func (l *failoverLab) change(w *failoverWorld, u int, do func(h *record.Holding)
 	l.prune(w, u)
 }
 
-// prune forgets bodies that can neither land nor say anything.
+// prune removes bodies that can neither be applied nor get a relevant reply.
 func (l *failoverLab) prune(w *failoverWorld, u int) {
 	user := &w.users[u]
 	user.sent = slices.DeleteFunc(slices.Clone(user.sent), func(s sentTo) bool {
@@ -139,7 +139,7 @@ func (l *failoverLab) prune(w *failoverWorld, u int) {
 	})
 }
 
-// settle forgets what can have no effect any longer, after a step of the servers.
+// settle removes everything without a possible effect, after a step by the servers.
 func (l *failoverLab) settle(w *failoverWorld) {
 	for u := range w.users {
 		if w.users[u].holding != nil && len(w.users[u].sent) > 0 {
@@ -189,8 +189,8 @@ func (l *failoverLab) append(b []byte, w *failoverWorld) []byte {
 	return b
 }
 
-// isOver reports whether an attachment has no more effect: it may use what it was granted,
-// and nothing that it wants can land.
+// isOver reports whether an attachment has no further effect: it may use its grants, and no write
+// that it attempts can be applied.
 func (l *failoverLab) isOver(w *failoverWorld, u *failoverUser) bool {
 	if len(u.sent) > 0 {
 		return false
@@ -222,7 +222,7 @@ func (l *failoverLab) lowest(w *failoverWorld) clustertime.Tick {
 	return low
 }
 
-// quarantine returns the span of Q2.
+// quarantine returns the time span in Q2.
 func (l *failoverLab) quarantine() clustertime.Span {
 	span := l.scope.Window + l.scope.Skew + l.scope.Late
 	switch l.weak {

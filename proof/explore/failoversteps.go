@@ -14,7 +14,7 @@ func (l *failoverLab) steps(w *failoverWorld, emit emitter[failoverWorld]) {
 	l.serverSteps(w, emit)
 	for u := range l.scope.Attachments {
 		if w.users[u].holding == nil {
-			if u == 0 || w.users[u-1].holding != nil { // they differ in nothing else
+			if u == 0 || w.users[u-1].holding != nil { // they are otherwise equal
 				l.takeSteps(w, u, emit)
 			}
 			continue
@@ -25,7 +25,7 @@ func (l *failoverLab) steps(w *failoverWorld, emit emitter[failoverWorld]) {
 	}
 }
 
-// serverSteps are those of time and of the servers.
+// serverSteps emits the steps of time and of the servers.
 func (l *failoverLab) serverSteps(w *failoverWorld, emit emitter[failoverWorld]) {
 	if int(w.now) < l.scope.Ticks {
 		next := *w
@@ -66,7 +66,7 @@ func (l *failoverLab) serverSteps(w *failoverWorld, emit emitter[failoverWorld])
 	}
 }
 
-// each calls f with every server that answers and every reading of a clock.
+// each calls f with every server that replies and every clock reading.
 func (l *failoverLab) each(w *failoverWorld, f func(v int8, b record.Bounds)) {
 	for v := int8(1); v <= w.newest; v++ {
 		for ahead := range l.scope.Skew + 1 {
@@ -102,7 +102,7 @@ func (l *failoverLab) takeSteps(w *failoverWorld, u int, emit emitter[failoverWo
 	})
 }
 
-// send has an attachment send what it wants to write.
+// send sends an attachment's pending write.
 func (l *failoverLab) send(w *failoverWorld, u int, to int8) *record.Record {
 	_, body, revision := w.users[u].holding.Want()
 	if l.weak == ReturnGrants && body.State == record.Free {
@@ -114,7 +114,7 @@ func (l *failoverLab) send(w *failoverWorld, u int, to int8) *record.Record {
 	return &body
 }
 
-// landSteps have servers receive what an attachment sent.
+// landSteps delivers an attachment's requests to servers.
 func (l *failoverLab) landSteps(w *failoverWorld, u int, emit emitter[failoverWorld]) {
 	for at, s := range w.users[u].sent {
 		if s.landed != "" || l.isDead(w, s.server) || w.slots[s.server].revision != s.revision {
@@ -129,7 +129,7 @@ func (l *failoverLab) landSteps(w *failoverWorld, u int, emit emitter[failoverWo
 	}
 }
 
-// answerSteps have an attachment learn what became of its requests.
+// answerSteps delivers the outcomes of an attachment's requests.
 func (l *failoverLab) answerSteps(w *failoverWorld, u int, emit emitter[failoverWorld]) {
 	user := &w.users[u]
 	for _, s := range user.sent {
@@ -164,7 +164,7 @@ func (l *failoverLab) answerSteps(w *failoverWorld, u int, emit emitter[failover
 	}
 }
 
-// holderSteps are those of an attachment alone.
+// holderSteps emits an attachment's own steps.
 func (l *failoverLab) holderSteps(w *failoverWorld, u int, emit emitter[failoverWorld]) {
 	user := &w.users[u]
 	if user.holding.Phase() == record.Holds && user.holding.Idle() {
@@ -174,7 +174,7 @@ func (l *failoverLab) holderSteps(w *failoverWorld, u int, emit emitter[failover
 			var err error
 			l.change(&next, u, func(h *record.Holding) { err = h.Extend(nil, fresh, b) })
 			if err != nil {
-				return // it would do nothing more
+				return // it would have no effect
 			}
 			body := l.send(&next, u, v)
 			emit(&next, "T%d, whose clock shows %d, sends an extension to server %d: %s", u+1, b.Now-base, v, tellLater{body})

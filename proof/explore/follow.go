@@ -11,23 +11,23 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster/follow"
 )
 
-// FollowScope bounds an exploration of members that follow committed rosters. Everything
-// that was ever sent stays deliverable, in any order, once or again.
+// FollowScope bounds an exploration of members that follow committed rosters. Everything sent stays
+// deliverable, in any order, once or repeatedly.
 type FollowScope struct {
 	Name     string
-	Voters   int    // of A, B, C, from A on: the members with a log
-	Entries  int    // of the log after the start
+	Voters   int    // in ABC, starting with A: the members with a log
+	Entries  int    // in the log after the start
 	Rises    int    // of the ceiling
-	Stale    bool   // raises of an earlier version are committed too, and refused
-	Restarts int    // of processes
+	Stale    bool   // raises from an earlier version are committed too, and refused
+	Restarts int    // process restarts
 	Foreign  bool   // another grid's roster is sent too
 	Answers  bool   // the owner answers an operation
-	Grants   bool   // only ticks that two owners may grant count, and not the rules alone
-	Moves    string // of the roster, by the letters of Scope.Moves
-	Script   string // instead: one move and its member for each version
+	Grants   bool   // only ticks that two owners may grant count, without the other rules
+	Moves    string // roster moves, by the letters of Scope.Moves
+	Script   string // instead: one move and its member per version
 }
 
-// followStart is the position of the roster that every member knows at the start.
+// followStart is the position of every member's roster at the start.
 const followStart follow.Position = 3
 
 // followWorld is a state. Slices are shared and never written to.
@@ -42,13 +42,13 @@ type followWorld struct {
 	broken  string
 }
 
-// followEntry is one entry of the log, and the roster after it.
+// followEntry is one log entry, and the roster after it.
 type followEntry struct {
 	command followCommandID
 	roster  rosterID
 }
 
-// followProcess is a process of a member: an incarnation may have two if a rule is left out.
+// followProcess is a member's process: an incarnation may have two if a rule is omitted.
 type followProcess struct{ member, nth uint8 }
 
 // followRights are the ticks that a process may grant in a term, as bits.
@@ -58,7 +58,7 @@ type followRights struct {
 	ticks uint8
 }
 
-// followSent is a command or a whole roster that was sent.
+// followSent is a command or a whole roster in transit.
 type followSent struct {
 	grid  roster.GridID
 	entry *follow.Entry // else image
@@ -71,11 +71,11 @@ type (
 	followCommandID uint32
 )
 
-// followLab is the space of a scope.
+// followLab explores a scope.
 type followLab struct {
 	scope     FollowScope
 	weak      FollowWeakness
-	rules     *lab // for the changes that a roster may get
+	rules     *lab // for possible changes to a roster
 	rosters   shelf[rosterID, *roster.Roster]
 	commands  shelf[followCommandID, roster.Command]
 	followers shelf[followerID, *follow.Follower]
@@ -83,7 +83,7 @@ type followLab struct {
 	outcomes  map[followWork]followOutcome
 }
 
-// followWork is an input to a follower, which has an outcome.
+// followWork is an input to a follower; it determines the outcome.
 type followWork struct {
 	follower followerID
 	kind     uint8
@@ -96,8 +96,8 @@ type followOutcome struct {
 	refused  bool
 }
 
-// SearchFollow tries everything that a scope allows, with a rule left out if weak says so,
-// and ends at the first tick that two owners may grant, and at the first broken rule.
+// SearchFollow tries every step that a scope allows, with the rule weak omitted. It ends at the
+// first tick that two owners may grant, or at the first broken rule.
 func SearchFollow(s FollowScope, weak FollowWeakness, limits Limits) Result {
 	rules := newLab(Scope{InSync: "BC", Nodes: 1, Holders: 1, Moves: s.Moves, Script: s.Script}, None)
 	if s.Script != "" {
@@ -133,7 +133,7 @@ func (l *followLab) start() followWorld {
 	return w
 }
 
-// self is the incarnation of a member's process.
+// self returns the incarnation for a member's process.
 func (l *followLab) self(w *followWorld, m int) roster.Incarnation {
 	if l.weak == RestartKeepsName {
 		return incarnation(m, 0)
@@ -141,7 +141,7 @@ func (l *followLab) self(w *followWorld, m int) roster.Incarnation {
 	return incarnation(m, int(w.started[m]))
 }
 
-// newest is the committed roster after the last entry.
+// newest returns the committed roster after the last entry.
 func (l *followLab) newest(w *followWorld) *roster.Roster {
 	return l.rosters.get(w.log[len(w.log)-1].roster)
 }
@@ -160,8 +160,8 @@ func (l *followLab) send(w *followWorld, m followSent) {
 	w.sent = with(w.sent, keep(&l.messages, m))
 }
 
-// note records the present knowledge of a member: what it sends to those that ask, what it may grant,
-// and whether its rosters are such as the rules allow.
+// note records a member's current state: the messages it sends on request, the ticks it may grant,
+// and whether its rosters obey the rules.
 func (l *followLab) note(w *followWorld, m int) {
 	f := l.followers.get(w.members[m])
 	served, log := f.Served(), f.Log()
@@ -181,15 +181,15 @@ func (l *followLab) note(w *followWorld, m int) {
 	}
 }
 
-// breaks notes a broken rule; the first one counts.
+// breaks records a broken rule; the first one counts.
 func (l *followLab) breaks(w *followWorld, format string, args ...any) {
 	if w.broken == "" && !l.scope.Grants {
 		w.broken = fmt.Sprintf(format, args...)
 	}
 }
 
-// grant notes that a process may grant the ticks from a floor to a ceiling. What it grants
-// in one term it keeps apart by its table.
+// grant records that a process may grant the ticks from a floor to a ceiling. Within one term its
+// table keeps grants apart.
 func (w *followWorld) grant(term uint8, by followProcess, from, to clustertime.Tick) {
 	var ticks uint8
 	for t := from; t < to; t++ {
@@ -259,7 +259,7 @@ func (l *followLab) append(b []byte, w *followWorld) []byte {
 	return append(b, bit(w.broken != ""))
 }
 
-// run has a copy of a follower do something, once for each input.
+// run runs a function on a copy of a follower, once per input.
 func (l *followLab) run(work followWork, do func(f *follow.Follower) error) followOutcome {
 	known, found := l.outcomes[work]
 	if !found {

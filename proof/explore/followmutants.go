@@ -1,24 +1,24 @@
 package explore
 
-// FollowWeakness is one rule for followers of committed rosters left out.
+// FollowWeakness is one omitted rule for followers.
 type FollowWeakness int
 
 // The weaknesses.
 const (
 	FollowNone              FollowWeakness = iota
-	FollowInMachine                        // none here: a line of the source, by proof/mutants
+	FollowInMachine                        // none here: a source line, by proof/mutants
 	PushBeforeCommit                       // F1: a leader pushes a command that is only proposed
 	CeilingFromElsewhere                   // F2: a ceiling without its version
 	OwnersFromElsewhere                    // F2: owners and floors without their version
 	ApplyOnServed                          // F4: the log's commands are applied to the learned roster
 	SnapshotOfServed                       // F4: a snapshot has the learned roster
-	RestartKeepsName                       // F6: a process keeps the partitions of the one before it
-	AdmissionOfOtherVersion                // F7: the report of another version admits a joiner
+	RestartKeepsName                       // F6: a process keeps the previous one's partitions
+	AdmissionOfOtherVersion                // F7: a report at another version admits a joiner
 
-	followWeaknesses // how many there are
+	followWeaknesses // their number
 )
 
-// FollowMutant is a rule left out, and a scope that is just wide enough to notice.
+// FollowMutant is an omitted rule, and a minimal scope that detects it.
 type FollowMutant struct {
 	Name  string
 	Rule  string
@@ -56,7 +56,7 @@ func FollowMutants() []FollowMutant {
 	}
 }
 
-// FollowScopes returns the scopes that are explored to their end in every test run.
+// FollowScopes returns the scopes that every test run explores completely.
 func FollowScopes() []FollowScope {
 	return []FollowScope{
 		{Name: "one voter and two learners", Voters: 1, Entries: 3, Rises: 2, Stale: true, Moves: "t"},

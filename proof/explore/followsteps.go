@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster/follow"
 )
 
-// The inputs of a follower.
+// A follower's inputs.
 const (
 	followCommits = iota
 	followInstalls
@@ -34,8 +34,8 @@ func (l *followLab) steps(w *followWorld, emit emitter[followWorld]) {
 	}
 }
 
-// logSteps commit any command that a leader may propose, from the newest roster or, to be
-// refused, from an earlier one.
+// logSteps commits any command that a leader may propose, from the newest roster or, to be refused,
+// from an earlier one.
 func (l *followLab) logSteps(w *followWorld, emit emitter[followWorld]) {
 	if len(w.log) > l.scope.Entries {
 		return
@@ -52,7 +52,7 @@ func (l *followLab) logSteps(w *followWorld, emit emitter[followWorld]) {
 		emit(&next, "the log: entry %d, v%d with G %d, owner %s", len(w.log)+int(followStart), after.Version,
 			after.Ceiling-base, nameOf(after.Partitions[0].Owner))
 		if l.weak == PushBeforeCommit && err == nil {
-			// Proposed and pushed by a leader that is replaced: the entry gets lost.
+			// Proposed and pushed by a leader that is replaced: the entry is lost.
 			early := *w
 			l.send(&early, followSent{grid: r.Grid,
 				entry: &follow.Entry{After: l.last(w), At: followStart + follow.Position(len(w.log)), Command: c}})
@@ -80,7 +80,7 @@ func (l *followLab) logSteps(w *followWorld, emit emitter[followWorld]) {
 	}
 }
 
-// last is the position of the last command that changed the roster.
+// last returns the position of the last command that changed the roster.
 func (l *followLab) last(w *followWorld) follow.Position {
 	i := len(w.log) - 1
 	for i > 0 && w.log[i-1].roster == w.log[i].roster {
@@ -89,7 +89,7 @@ func (l *followLab) last(w *followWorld) follow.Position {
 	return followStart + follow.Position(i)
 }
 
-// judge wants every replica that is in sync to hold the operation that was answered.
+// judge requires that every in-sync replica has the acknowledged operation.
 func (l *followLab) judge(w *followWorld, r *roster.Roster) {
 	if len(w.holders) == 0 {
 		return
@@ -101,7 +101,7 @@ func (l *followLab) judge(w *followWorld, r *roster.Roster) {
 	}
 }
 
-// voterSteps are those of a member's own Raft server.
+// voterSteps emits the steps of a member's own Raft server.
 func (l *followLab) voterSteps(w *followWorld, m int, emit emitter[followWorld]) {
 	own := l.followers.get(w.members[m])
 	if at := own.Log().At + 1; int(at-followStart) < len(w.log) {
@@ -191,7 +191,7 @@ func tellSent(m followSent) string {
 
 func positionText(p follow.Position) string { return strconv.FormatUint(uint64(p), 10) }
 
-// become replaces the knowledge of a process. The served roster never goes back.
+// become replaces a process's state. The served roster never goes back.
 func (l *followLab) become(w *followWorld, m int, to followerID) {
 	before, after := l.followers.get(w.members[m]).Served(), l.followers.get(to).Served()
 	w.members[m] = to
@@ -202,8 +202,8 @@ func (l *followLab) become(w *followWorld, m int, to followerID) {
 	l.note(w, m)
 }
 
-// restartStep kills a process. The next one is another incarnation with an empty table; a
-// voter has the log on its disk.
+// restartStep kills a process. The next one is another incarnation with an empty table; a voter has
+// the log on its disk.
 func (l *followLab) restartStep(w *followWorld, m int, emit emitter[followWorld]) {
 	next := *w
 	next.started[m]++
@@ -227,9 +227,8 @@ func (l *followLab) restarts(w *followWorld) (n int) {
 	return n
 }
 
-// ownerSteps are those of a process that serves a roster in which it is the owner: it answers
-// an operation that every replica it knows of holds, and reports that its joiner has the
-// table.
+// ownerSteps emits the steps of a process that is the owner in its served roster. It acknowledges
+// an operation that all replicas in that roster have, and reports that its joiner has the table.
 func (l *followLab) ownerSteps(w *followWorld, m int, emit emitter[followWorld]) {
 	r := l.followers.get(w.members[m]).Served().Roster
 	p := r.Partitions[0]

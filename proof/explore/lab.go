@@ -13,7 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// name is the one name of every scope.
+// name is the one name in every scope.
 const name = "s"
 
 type (
@@ -30,17 +30,16 @@ type letter struct {
 	update   partition.Update
 }
 
-// reply is a replica's answer to a letter.
+// reply is a replica's reply to a letter.
 type reply struct {
 	from, to roster.Incarnation
-	version  roster.Version // at which the owner asked
+	version  roster.Version // when the owner sent the question
 	holds    partition.Holds
 }
 
-// lab keeps every roster, process and message that was ever met, each once and
-// under a number, so that a state of the whole grid is a handful of numbers. What
-// a process does with an input depends on nothing else, so the real machines run
-// once for each pair and the result is remembered.
+// lab stores every roster, process and message that occurred, each once and under a number, so that
+// a grid's state is a handful of numbers. A process's result depends only on its state and the
+// input, so the real machines run once for each pair and the result is cached.
 type lab struct {
 	scope Scope
 	weak  Weakness
@@ -52,12 +51,12 @@ type lab struct {
 	replies   shelf[replyID, reply]
 	refs      shelf[refID, attachment.Ref]
 	outcomes  map[work]*outcome
-	views     []view // of each process
+	views     []view // by process
 	entriesOf map[entriesKey][]entry
 	effects   *effects
 	callers   *callers
 	encoder   *encoder
-	births    []refID // each life's reference before it is born
+	births    []refID // each life's reference before it begins
 	runs      int
 }
 
@@ -78,7 +77,7 @@ func newLab(s Scope, weak Weakness) *lab {
 	return l
 }
 
-// shelf gives equal things the same number.
+// shelf gives equal values the same number.
 type shelf[K ~uint32, V any] struct {
 	all    []V
 	number map[string]K
@@ -112,32 +111,30 @@ func (l *lab) keepProcess(p *process) processID {
 	return id
 }
 
-// view caches properties of a process that are read often.
+// view caches frequently read properties of a process.
 type view struct {
 	newest roster.Term
 	acts   bool
 }
 
-// base is the tick that is printed as 0: a window, so that cluster time
-// begins at 0.
+// base is the tick that is printed as 0: one window, so that cluster time begins at 0.
 const base = clustertime.Tick(window)
 
 // window is longer than a machine's pauses.
 const window clustertime.Span = 2000
 
-// firstTerm is that of A at the start: the grid is formed at version 1.
+// firstTerm is A's term at the start: the grid is formed at version 1.
 const firstTerm roster.Term = 2
 
-// incarnation names the nth process of a member, 0 to 2.
+// incarnation returns a member's nth process, 0 to 2.
 func incarnation(member, nth int) roster.Incarnation {
 	return roster.Incarnation(fmt.Sprintf("%016x-%016x", member+1, nth))
 }
 
-// memberOf is the number of an incarnation's member, which is the last digit of its
-// member ID.
+// memberOf returns an incarnation's member number, the last digit of its member ID.
 func memberOf(i roster.Incarnation) int { return int(i[15] - '1') }
 
-// definition is that of the name in every life. Its epoch is before all ticks.
+// definition returns the name's definition in every life. Its epoch is before all ticks.
 func definition() sequencer.Definition {
 	d, err := sequencer.Define(name, sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: 128})
 	if err != nil {
@@ -146,7 +143,7 @@ func definition() sequencer.Definition {
 	return d
 }
 
-// attachmentID is the random ID of a holder's attachment.
+// attachmentID returns the random ID for a holder's attachment.
 func (l *lab) attachmentID(holder int) attachment.ID {
 	if l.weak == AttachmentReused {
 		holder = 0

@@ -6,9 +6,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-// take records an answer that has left its owner. Its holder may receive it from then on,
-// so it counts immediately, unless the holder would ignore it: it has
-// given the attachment back (H5), or has another node by now (H1).
+// take records a reply that has left its owner. Its holder may receive it from then on, so it
+// counts immediately, unless the holder would ignore it: the holder has returned the attachment
+// (H5), or has another node by now (H1).
 func (l *lab) take(w world, a answer) world {
 	if a.holder == noHolder {
 		return w.told(a)
@@ -27,7 +27,7 @@ func (l *lab) take(w world, a answer) world {
 	return w
 }
 
-// told notes that a life is known outside the grid.
+// told records that a life is known outside the grid.
 func (w world) told(a answer) world {
 	for i, f := range w.lives {
 		if f.ref == a.life {
@@ -40,7 +40,7 @@ func (w world) told(a answer) world {
 	return w
 }
 
-// ticks is the set of ticks of a grant.
+// ticks returns a grant's set of ticks.
 func ticks(from, until clustertime.Tick) uint8 {
 	var set uint8
 	for t := from; t < until; t++ {
@@ -49,8 +49,8 @@ func ticks(from, until clustertime.Tick) uint8 {
 	return set
 }
 
-// duplicate says which attachments have a node's tick in common, or which lives of
-// the name have a tick in common on whatever nodes; "" if none have.
+// duplicate describes two attachments with a common tick in a node, or two lives of the name with a
+// common tick in any nodes; "" if there are none.
 func (w *world) duplicate(holders int) string {
 	for i := range holders {
 		for j := range i {
@@ -68,7 +68,7 @@ func (w *world) duplicate(holders int) string {
 	return ""
 }
 
-// tickText lists the ticks of a set.
+// tickText lists a set's ticks.
 func tickText(set uint8) string {
 	text := "tick"
 	for t := range 8 {

@@ -14,10 +14,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Two machines are the same state if they behave the same from then on. So clocks count by
-// the time left until something is due, and fields that no rule reads again are left out.
+// Two machines are the same state if they behave the same from then on. The encoding therefore
+// stores clocks as the time left until something is due, and omits fields that no rule reads again.
 
-// machineEncoder returns an encoder of processes.
+// machineEncoder returns an encoder for processes.
 func (l *lab) machineEncoder() *encoder {
 	e := newEncoder(l.callers.number)
 	e.sets = l.asks(requestSet)
@@ -26,7 +26,7 @@ func (l *lab) machineEncoder() *encoder {
 	return e
 }
 
-// newEncoder returns an encoder of machines, for which number numbers callers.
+// newEncoder returns an encoder for machines; number numbers callers.
 func newEncoder(number func(unsafe.Pointer) uint64) *encoder {
 	machine, table := reflect.TypeFor[partition.Machine](), reflect.TypeFor[partition.Table]()
 	collection := fieldType(machine, "collection")
@@ -54,7 +54,7 @@ func fieldType(t reflect.Type, name string) reflect.Type {
 	return f.Type
 }
 
-// process appends what makes a difference between two processes.
+// process appends the parts that distinguish two processes.
 func (e *encoder) process(b []byte, p *process) []byte {
 	e.now = p.clock
 	b = e.append(b, reflect.ValueOf(p.self))
@@ -63,9 +63,8 @@ func (e *encoder) process(b []byte, p *process) []byte {
 	return e.append(b, reflect.ValueOf(p.machine))
 }
 
-// encodeMachine leaves out what an owner keeps if the machine is none: it never acts
-// again without forgetting it. Of the deliveries it leaves out everything: they are
-// ended with each step.
+// encodeMachine omits an owner's state if the machine is not an owner: it clears that state before
+// it acts again. It omits all deliveries, because each step ends them.
 func encodeMachine(e *encoder, b []byte, v reflect.Value) []byte {
 	keepers, collection := part(v, "keepers"), part(v, "collection")
 	b = e.append(e.append(b, field(v, "replica")), field(v, "table"))
@@ -89,16 +88,16 @@ func encodeMachine(e *encoder, b []byte, v reflect.Value) []byte {
 	return b
 }
 
-// encodeRecord leaves out when a name was used last: only the removal of unused names, which
-// no scope has, reads it.
+// encodeRecord omits a name's last use: only the removal of unused names, which no scope has, reads
+// it.
 func encodeRecord(e *encoder, b []byte, v reflect.Value) []byte { return e.fields(b, v, "used") }
 
-// encodeNothing is for counts that follow from the rest.
+// encodeNothing is for counts that follow from other fields.
 func encodeNothing(_ *encoder, b []byte, _ reflect.Value) []byte { return b }
 
 func acts(v reflect.Value) bool { return v.Addr().Interface().(interface{ Acts() bool }).Acts() }
 
-// encodeReplica leaves out what its machine has already, and what an owner knew of the
+// encodeReplica omits the parts that its machine has already, and an owner's state about the
 // others.
 func encodeReplica(e *encoder, b []byte, v reflect.Value) []byte {
 	except := []string{"partition", "self", "machine"}
@@ -108,7 +107,7 @@ func encodeReplica(e *encoder, b []byte, v reflect.Value) []byte {
 	return e.fields(b, v, except...)
 }
 
-// encodePending appends the pending replies that tell anything, in any order.
+// encodePending appends the relevant pending replies, in any order.
 func encodePending(e *encoder, b []byte, machine reflect.Value) []byte {
 	pending := field(part(machine, "replies"), "pending")
 	var entries []string
@@ -128,7 +127,7 @@ func encodePending(e *encoder, b []byte, machine reflect.Value) []byte {
 	return appendSet(b, entries)
 }
 
-// appendUnanswered appends the replicas that have not answered a question.
+// appendUnanswered appends the replicas that have not replied to a question.
 func appendUnanswered(b []byte, machine reflect.Value, question uint64) []byte {
 	replica := field(machine, "replica").Interface().(interface {
 		Needed() []roster.Incarnation
@@ -149,8 +148,7 @@ func appendUnanswered(b []byte, machine reflect.Value, question uint64) []byte {
 	return append(b, 0)
 }
 
-// tellsNothing reports whether an answer is an error, or of a kind that the exploration
-// does not look at.
+// tellsNothing reports whether a reply is an error, or has a kind that the exploration ignores.
 func (e *encoder) tellsNothing(answer reflect.Value) bool {
 	value := answer.FieldByName("value")
 	if !value.IsValid() { // the end of a life
@@ -170,7 +168,7 @@ func (e *encoder) tellsNothing(answer reflect.Value) bool {
 	return false
 }
 
-// encodeAsks appends what an owner knows of the disks that it asks for definitions.
+// encodeAsks appends an owner's state about the disks that it requests definitions from.
 func encodeAsks(e *encoder, b []byte, machine reflect.Value) []byte {
 	if machine.Addr().Interface().(*partition.Machine).Table().Complete() {
 		return b
@@ -196,7 +194,7 @@ func encodeError(_ *encoder, b []byte, v reflect.Value) []byte {
 	return append(append(b, 1), v.Interface().(error).Error()...)
 }
 
-// encodeReleased appends for how long attachments have been given back.
+// encodeReleased appends the time since attachments were returned.
 func encodeReleased(e *encoder, b []byte, v reflect.Value) []byte {
 	var entries []string
 	for i := v.MapRange(); i.Next(); {
@@ -206,14 +204,14 @@ func encodeReleased(e *encoder, b []byte, v reflect.Value) []byte {
 	return appendSet(b, entries)
 }
 
-// encodeEnding appends a destroy in progress, without those that wait for it.
+// encodeEnding appends a destroy in progress, without the requests that wait for it.
 func encodeEnding(e *encoder, b []byte, v reflect.Value) []byte {
 	b = e.append(b, field(v, "ref"))
 	return e.duration(b, max(0, time.Duration(field(v, "deadline").Int())-e.now))
 }
 
-// encodeSessions appends which attachment was shown last how long ago, and for sets what
-// their fingerprints rest on. What passes while no holder could be heard does not count.
+// encodeSessions appends each attachment's time since it was last presented, and for sets the basis
+// of their fingerprints. Time in which no holder could reach the owner does not count.
 func encodeSessions(e *encoder, b []byte, v reflect.Value) []byte {
 	now := e.now
 	if ran := time.Duration(field(v, "ran").Int()); now-ran > time.Second {

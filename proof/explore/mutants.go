@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// Mutant is a rule left out, and a scope that is just wide enough to notice.
+// Mutant is an omitted rule, and a minimal scope that detects it.
 type Mutant struct {
 	Name  string
 	Rule  string
@@ -12,8 +12,8 @@ type Mutant struct {
 	Scope Scope
 }
 
-// Mutants returns every row of the protocol's table of weakenings, in its order,
-// and behind them weakenings of the rules that the table does not have.
+// Mutants returns every row in the protocol's table of weakenings, in its order, followed by
+// weakenings of rules outside the table.
 func Mutants() []Mutant {
 	return slices.Concat(agreementMutants(), replicaMutants(), tableMutants(), addedMutants())
 }
@@ -39,7 +39,7 @@ func agreementMutants() []Mutant {
 	}
 }
 
-// replicaMutants are about acknowledged positions, and the answers that rest on them.
+// replicaMutants are about acknowledged positions, and the replies that depend on them.
 func replicaMutants() []Mutant {
 	return []Mutant{
 		{"no acknowledgements", "O4", InMachine,
@@ -104,7 +104,7 @@ func tableMutants() []Mutant {
 	}
 }
 
-// addedMutants are about rules that are not in the protocol's table.
+// addedMutants are about rules outside the protocol's table.
 func addedMutants() []Mutant {
 	return []Mutant{
 		{"a later life replaces an earlier one from 0", "O6", InMachine,

@@ -12,31 +12,31 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// NameScope bounds an exploration of definitions: the processes and disks that know a
-// name, and the answers about it.
+// NameScope bounds an exploration of definitions: the processes and disks that have a name, and the
+// replies about it.
 type NameScope struct {
 	Name    string
-	Durable string // members with a disk, of "ABC"
-	InSync  string // replicas beside the owner A at the start
-	Voters  string // without disks: the voters at the start, of which a majority keeps definitions
+	Durable string // members with a disk, in "ABC"
+	InSync  string // replicas besides the owner A at the start
+	Voters  string // without disks: the voters at the start; a majority of them keeps definitions
 
-	Versions   int    // of the roster, the one at the start included
+	Versions   int    // roster versions, including the first one
 	Script     string // one command for each later version, as in "lBs": see the letters below
 	Moves      string // instead: commands that may come at any version and for any member
-	Operations int    // creates, destroys, adoptions and folds, all together
+	Operations int    // creates, destroys, adoptions and folds, in total
 	Lives      int    // creates among them
-	Restarts   int    // of processes
-	Wipes      int    // of disks, or of memories without disks
-	Show       bool   // holders show lives that a loss made an owner forget (O6)
-	Fold       bool   // tombstones are forgotten
-	Opens      bool   // the name is asked for before there is any answer to contradict
-	Disks      bool   // each named disk has to know every answered life, at every moment
+	Restarts   int    // process restarts
+	Wipes      int    // lost disks, or memories without disks
+	Show       bool   // holders present lives that a loss made an owner forget (O6)
+	Fold       bool   // tombstones are removed
+	Opens      bool   // the name is requested before any reply could be contradicted
+	Disks      bool   // each named disk must have every acknowledged life, at every moment
 }
 
-// The letters of Script and Moves. In a script all but the last two are followed by a member.
+// The letters in Script and Moves. In a script all except the last two are followed by a member.
 const (
-	nameTake    = 't' // takes over; the owner before stays in sync (R2)
-	nameHeir    = 'h' // takes over, and the owner before, which is dead, is removed with its disk
+	nameTake    = 't' // takes over; the previous owner stays in sync (R2)
+	nameHeir    = 'h' // takes over, and the previous owner, which is dead, is removed with its disk
 	nameLose    = 'l' // has the partition alone after a loss (R3)
 	nameLoseTo  = 'L' // the same, and all others are in sync with it
 	nameDrop    = 'd' // is dropped (R4)
@@ -45,83 +45,81 @@ const (
 	nameForget  = 'f' // its disk is given up; it is removed in the version before
 	nameRemove  = 'x' // is removed
 	nameAdd     = 'a' // begins to join (R5)
-	nameAdmit   = 'm' // is admitted, if the owner says so at this version
-	namePersist = 's' // the disks of the in-sync replicas are named, if the owner says so at this version (D4)
-	nameVoters  = 'v' // becomes a voter, or one no longer
-	nameEmpty   = 'e' // nothing but a version
+	nameAdmit   = 'm' // is admitted, if the owner reports it at this version
+	namePersist = 's' // the in-sync replicas' disks are named, if the owner reports it at this version (D4)
+	nameVoters  = 'v' // becomes a voter, or stops being one
+	nameEmpty   = 'e' // only a new version
 )
 
-// nameWorld is one state of the grid. What members have is never written to: a step
-// copies those that it changes.
+// nameWorld is one state of the grid. Members are immutable: a step copies the ones it changes.
 type nameWorld struct {
 	log      []*roster.Roster
 	members  [maxMembers]*nameMember
 	copied   [maxMembers]bool // in this step
 	terms    []nameTerm       // by term
 	lives    []nameLife
-	newest   int // the newest life that was answered, -1 none
+	newest   int // the newest acknowledged life, -1 none
 	dead     bool
 	ops      int
 	restarts int
 	wipes    int
-	late     []roster.MemberID // of a weakness: disks that were reported at an earlier version
+	late     []roster.MemberID // for a weakness: disks reported at an earlier version
 	wrong    string
 }
 
-// nameMember is a member: its disk, and the process that runs with its real machine.
+// nameMember is a member: its disk, and its process with the real machine.
 type nameMember struct {
 	id       roster.MemberID
 	starts   int
 	self     roster.Incarnation
-	version  roster.Version // the newest that it knows
+	version  roster.Version // its newest version
 	clock    time.Duration
 	machine  *partition.Machine
-	busy     []nameBusy     // the machine waits for what they answer to a delivery
-	opens    int            // that it has not answered
-	reported roster.Version // at which it had the disks named
-	holding  roster.Holding // of a joiner, that it reported
+	busy     []nameBusy     // the machine waits for their replies to a delivery
+	opens    int            // without a reply so far
+	reported roster.Version // the version at which it had the disks named
+	holding  roster.Holding // a joiner's, as reported
 	pending  *partition.Write
 	disk     map[string]partition.DefinitionRecord
 	code     string // its encoding, "" if it may have changed
 }
 
-// nameBusy is a delivery in progress: to whom, and whether it has definitions alone.
+// nameBusy is a delivery in progress: its receiver, and whether it has definitions alone.
 type nameBusy struct {
 	to   roster.Incarnation
 	keep bool
 }
 
-// nameTerm is the traffic of a term's owner: the newest delivery to each member (an
-// earlier one that arrives late is a slow owner), its open collections, and the last disk
-// that was shown to it.
+// nameTerm is the traffic from a term's owner: the newest delivery to each member (an earlier one
+// that arrives late equals a slow owner), its open collections, and the last disk presented to it.
 type nameTerm struct {
 	sent  [maxMembers]*partition.Delivery
 	asked [maxMembers]*partition.Collection
 	shown *nameShown
 }
 
-// nameShown is the answer to a collection.
+// nameShown is the reply to a collection.
 type nameShown struct {
 	of          partition.Collection
 	definitions partition.Definitions
 }
 
-// nameLife is a life that was begun: the one it replaced, -1 none, and the version at
-// which it was answered first.
+// nameLife is a life that was started: the one it replaced, -1 none, and the version at which it
+// was first acknowledged.
 type nameLife struct {
 	ref      attachment.Ref
 	replaced int
 	answered roster.Version
 }
 
-// nameLab runs a scope. Its effects are those of the member that runs at the moment.
+// nameLab explores a scope. Its effects belong to the running member.
 type nameLab struct {
 	scope   NameScope
 	weak    NameWeakness
 	encoder *encoder
 	callers *nameCallers
 	rosters shelf[rosterID, *roster.Roster]
-	numbers map[*roster.Roster]uint64 // of each roster's content
+	numbers map[*roster.Roster]uint64 // by the rosters' contents
 	world   *nameWorld
 	member  int
 	news    []nameNews
@@ -144,10 +142,10 @@ func memberID(m, wipes int) roster.MemberID {
 	return roster.MemberID(fmt.Sprintf("%015x%x", wipes, 0xa+m))
 }
 
-// placeOf is the number of the member that an incarnation is of.
+// placeOf returns the number of an incarnation's member.
 func placeOf[T ~string](member T) int { return int(member[15] - 'a') }
 
-// begin starts a member's process, which has nothing but the disk.
+// begin starts a member's process, with only the disk.
 func (l *nameLab) begin(m *nameMember) {
 	m.starts++
 	m.self = roster.Incarnation(fmt.Sprintf("%s-%016x", m.id, m.starts))
@@ -156,7 +154,7 @@ func (l *nameLab) begin(m *nameMember) {
 	m.machine = partition.New(0, m.self, m.clock, l)
 }
 
-// write brings a write to the disk.
+// write applies a write to the disk.
 func (m *nameMember) write(c partition.DefinitionChange) {
 	if c.Whole != nil {
 		clear(m.disk)
@@ -172,7 +170,7 @@ func (m *nameMember) write(c partition.DefinitionChange) {
 	}
 }
 
-// definitions returns the definitions that a member has stored.
+// definitions returns a member's stored definitions.
 func (l *nameLab) definitions(m *nameMember) partition.Definitions {
 	if l.inMemory() {
 		d, _ := m.machine.Kept()
@@ -185,8 +183,8 @@ func (l *nameLab) definitions(m *nameMember) partition.Definitions {
 	return d
 }
 
-// start is the world at the beginning: A owns the partition, all replicas have its empty
-// table in memory and on disk, and their disks are named.
+// start returns the initial world: A owns the partition, all replicas have its empty table in
+// memory and on disk, and their disks are named.
 func (l *nameLab) start() (*nameWorld, error) {
 	w := &nameWorld{newest: -1, terms: make([]nameTerm, l.scope.Versions+5)}
 	form := roster.Form{Grid: roster.GridID{1}, Ceiling: base, Settings: roster.Settings{
@@ -227,7 +225,7 @@ func (l *nameLab) start() (*nameWorld, error) {
 	return w, nil
 }
 
-// settleStart has every member know everything.
+// settleStart delivers everything to every member.
 func (l *nameLab) settleStart(w *nameWorld) {
 	for m := range w.members {
 		l.learn(w, m, w.roster())
@@ -251,7 +249,7 @@ func (l *nameLab) record(w *nameWorld, m int) roster.Member {
 
 func (w *nameWorld) roster() *roster.Roster { return w.log[len(w.log)-1] }
 
-// fork copies the world, but for the members, which are copied when they change.
+// fork copies the world except the members, which are copied when they change.
 func (w *nameWorld) fork() *nameWorld {
 	next := *w
 	next.terms, next.lives = slices.Clone(w.terms), slices.Clone(w.lives)
@@ -268,12 +266,12 @@ func (w *nameWorld) change(m int) *nameMember {
 	return w.members[m]
 }
 
-// actor returns the member that acts as the owner of a term, -1 for none.
+// actor returns the member that acts as a term's owner, -1 for none.
 func (w *nameWorld) actor(term roster.Term) int {
 	return slices.IndexFunc(w.members[:], func(m *nameMember) bool { return m.machine.Acts() && m.machine.Position().Term == term })
 }
 
-// known returns the roster that a member knows.
+// known returns a member's roster.
 func (w *nameWorld) known(m int) *roster.Roster {
 	for _, r := range slices.Backward(w.log) {
 		if r.Version <= w.members[m].version {

@@ -21,8 +21,8 @@ type nameNews struct {
 
 var errLost = errors.New("explore: the network lost it")
 
-// call runs a member's machine and delivers its effects. Each delivery that the machine
-// waits for counts as lost, so that the machine sends its present table.
+// call runs a member's machine and delivers its effects. Each delivery that the machine waits for
+// counts as lost, so that the machine sends its current table.
 func (l *nameLab) call(w *nameWorld, m int, do func(machine *partition.Machine, v partition.View)) {
 	n := w.change(m)
 	l.world, l.member = w, m
@@ -48,19 +48,19 @@ func (l *nameLab) call(w *nameWorld, m int, do func(machine *partition.Machine, 
 	}
 }
 
-// view returns the view of a member's machine.
+// view returns a member's view.
 func (l *nameLab) view(w *nameWorld, m int) partition.View {
 	return partition.View{Roster: w.known(m), Time: base, Mono: w.members[m].clock}
 }
 
-// learn shows a member a roster.
+// learn delivers a roster to a member.
 func (l *nameLab) learn(w *nameWorld, m int, r *roster.Roster) {
 	n := w.change(m)
 	n.version, n.reported, n.holding = r.Version, 0, roster.Holding{}
 	l.call(w, m, func(machine *partition.Machine, v partition.View) { machine.Observe(v) })
 }
 
-// deliver brings a member the last delivery of a term's owner, and the owner the answer.
+// deliver delivers the last delivery from a term's owner to a member, and the reply to the owner.
 func (l *nameLab) deliver(w *nameWorld, m int, term roster.Term) {
 	d := *w.terms[term].sent[m]
 	var holds partition.Holds
@@ -71,7 +71,7 @@ func (l *nameLab) deliver(w *nameWorld, m int, term roster.Term) {
 	}
 }
 
-// land ends a write.
+// land completes a write.
 func (l *nameLab) land(w *nameWorld, m int) {
 	n := w.change(m)
 	done := *n.pending
@@ -83,12 +83,12 @@ func (l *nameLab) land(w *nameWorld, m int) {
 	}
 }
 
-// show has a member show its disk for a collection, if its machine agrees.
+// show presents a member's disk for a collection, if its machine agrees.
 func (l *nameLab) show(w *nameWorld, m int, c partition.Collection) {
 	var err error
 	l.call(w, m, func(machine *partition.Machine, v partition.View) { err = machine.ShowDisk(v, c) })
 	if _, at := w.members[m].machine.Kept(); l.inMemory() && at.Term == 0 {
-		return // it has nothing to show
+		return // it has no disk to present
 	}
 	if err == nil {
 		w.terms[c.Term].shown = &nameShown{of: c, definitions: l.definitions(w.members[m])}
@@ -107,8 +107,8 @@ func (l *nameLab) Send(d partition.Delivery) {
 // Store implements partition.Member.
 func (l *nameLab) Store(w partition.Write) { l.world.members[l.member].pending = &w }
 
-// ReportStored implements partition.Member. The report arrives immediately, or never if
-// its owner has ended: owners ask again for lost reports.
+// ReportStored implements partition.Member. The report arrives immediately, or never if its owner
+// has ended: owners repeat the request after a lost report.
 func (l *nameLab) ReportStored(to roster.Incarnation, p backup.Position) {
 	l.news = append(l.news, nameNews{from: l.world.members[l.member].self, to: to, stored: p})
 }
@@ -119,18 +119,18 @@ func (l *nameLab) ReportPersisted(p roster.Persisted) { l.world.members[l.member
 // ReportHeld implements partition.Member.
 func (l *nameLab) ReportHeld(h roster.Holding) { l.world.members[l.member].holding = h }
 
-// Collect implements partition.Member: the request may be answered at any time.
+// Collect implements partition.Member: the reply may come at any time.
 func (l *nameLab) Collect(c partition.Collection) {
 	l.world.terms[c.Term].asked[placeOf(c.From)] = &c
 }
 
-// BecameOwner implements partition.Member. Until the owner no longer waits for what
-// holders show after a loss nothing is asked of it.
+// BecameOwner implements partition.Member. The owner gets no request until it has stopped waiting
+// for holders' claims after a loss.
 func (l *nameLab) BecameOwner(roster.PartitionID, roster.Term) {
 	l.world.members[l.member].clock += learningPause
 }
 
-// ReportEarlier implements partition.Member. No grid here has had an earlier life.
+// ReportEarlier implements partition.Member. No grid here has an earlier generation.
 func (*nameLab) ReportEarlier(until clustertime.Tick) {
 	panic(fmt.Sprintf("explore: an owner takes a grant that ends at %d for one of an earlier life of the grid", until))
 }

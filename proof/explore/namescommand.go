@@ -6,7 +6,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// commands puts each command that the scope allows at this version into the log.
+// commands appends each command that the scope allows at this version to the log.
 func (l *nameLab) commands(w *nameWorld, emit emitName) {
 	made := len(w.log) - 1
 	if l.scope.Script != "" {
@@ -26,7 +26,7 @@ func (l *nameLab) commands(w *nameWorld, emit emitName) {
 	}
 }
 
-// scripted puts the next command of the script into the log.
+// scripted appends the script's next command to the log.
 func (l *nameLab) scripted(w *nameWorld, made int, emit emitName) {
 	for i := 0; i < len(l.scope.Script); made-- {
 		move, m := l.scope.Script[i], 0
@@ -70,7 +70,7 @@ func (l *nameLab) command(w *nameWorld, move byte, m int, emit emitName) {
 	emit(forked, "version %d: %c %s of %v: %+v", next.Version, move, self[15:], p.InSync, next.Partitions[0])
 }
 
-// change returns a command, or false if no leader would give it.
+// change returns a command, or false if no leader would propose it.
 func (l *nameLab) change(w *nameWorld, move byte, m int) (c roster.Change, possible bool) {
 	r, n := w.roster(), w.members[m]
 	p := r.Partitions[0]
@@ -139,8 +139,7 @@ func (l *nameLab) change(w *nameWorld, move byte, m int) (c roster.Change, possi
 	return c, registered || move == nameReturn || move == nameForget || move == nameRemove || move == nameEmpty
 }
 
-// inherit gives a member's partition to an in-sync replica, or loses it to its newest
-// process (R8).
+// inherit gives a member's partition to an in-sync replica, or loses it to its newest process (R8).
 func (l *nameLab) inherit(c *roster.Change, p roster.Partition, self roster.Incarnation) {
 	for _, i := range p.InSync {
 		if i.Member() != self.Member() {
@@ -180,7 +179,7 @@ func durableIn(r *roster.Roster) []roster.MemberID {
 	return disks
 }
 
-// bend changes the roster as a weakness has it.
+// bend changes the roster according to a weakness.
 func (l *nameLab) bend(w *nameWorld, next *roster.Roster, move byte) *roster.Roster {
 	p := next.Partitions[0]
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// worldEncoder returns an encoder of worlds.
+// worldEncoder returns an encoder for worlds.
 func (l *nameLab) worldEncoder() *encoder {
 	e := newEncoder(l.callers.number)
 	e.names = true
@@ -23,8 +23,8 @@ func (l *nameLab) worldEncoder() *encoder {
 	return e
 }
 
-// encodeNameMember leaves out the clock, by which its machine is encoded, and what the
-// machine waits for, which follows from the rest.
+// encodeNameMember omits the clock, because its machine is encoded relative to it, and the
+// deliveries in progress, because they follow from other fields.
 func encodeNameMember(e *encoder, b []byte, v reflect.Value) []byte {
 	n := v.Addr().Interface().(*nameMember)
 	if n.code == "" {
@@ -34,7 +34,7 @@ func encodeNameMember(e *encoder, b []byte, v reflect.Value) []byte {
 	return append(b, n.code...)
 }
 
-// encodeRoster appends the number of a roster's content.
+// encodeRoster appends the number for a roster's content.
 func (l *nameLab) encodeRoster(_ *encoder, b []byte, v reflect.Value) []byte {
 	r := v.Interface().(*roster.Roster)
 	n, known := l.numbers[r]
@@ -45,7 +45,7 @@ func (l *nameLab) encodeRoster(_ *encoder, b []byte, v reflect.Value) []byte {
 	return binary.AppendUvarint(b, n)
 }
 
-// differ reports whether two states of a member are not the same.
+// differ reports whether two states of a member differ.
 func (l *nameLab) differ(a, b *nameMember) bool {
 	encode := func(m *nameMember) string { return string(l.encoder.append(nil, reflect.ValueOf(m).Elem())) }
 	return encode(a) != encode(b)

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// hear judges an answer, and keeps it. Each answer has to know every life that was
-// answered before it was asked for, and an answered destroy is not undone. The outcome
-// of a client's own operation may be late. A life that has ended since the request may be unknown,
-// because its tombstone may be forgotten.
+// hear checks a reply, and records it. Each reply must include every life acknowledged before the
+// request, and an acknowledged destroy is not undone. The outcome of a client's own operation may
+// be late. A life that has ended since the request may be unknown, because its tombstone may have
+// been removed.
 func (w *nameWorld) hear(a nameAnswer) {
 	asked := a.to
 	switch {
@@ -22,7 +22,7 @@ func (w *nameWorld) hear(a nameAnswer) {
 	case a.life == asked.newest && asked.dead && a.alive:
 		w.wrong = fmt.Sprintf("life %d is answered, whose end was answered before", a.life+1)
 	case a.life != w.newest && w.follows(w.newest, a.life):
-		// A later life was answered in between.
+		// A later life was acknowledged in between.
 	default:
 		w.dead = !a.alive || a.life == w.newest && w.dead
 		w.newest = a.life
@@ -32,15 +32,15 @@ func (w *nameWorld) hear(a nameAnswer) {
 	}
 }
 
-// follows reports whether a life is another one, or replaced it, directly or not.
+// follows reports whether a life equals another one, or replaced it, directly or not.
 func (w *nameWorld) follows(life, other int) bool {
 	for ; life >= 0 && life != other; life = w.lives[life].replaced {
 	}
 	return life == other
 }
 
-// unknownOnDisk describes a named disk that does not know an answered life, "" if there
-// is none: the invariant behind every answer after a loss.
+// unknownOnDisk describes a named disk that lacks an acknowledged life, "" if there is none: the
+// invariant behind every reply after a loss.
 func (l *nameLab) unknownOnDisk(w *nameWorld) string {
 	if w.newest < 0 {
 		return ""
@@ -60,7 +60,7 @@ func (l *nameLab) unknownOnDisk(w *nameWorld) string {
 	return ""
 }
 
-// tellDefinitions describes the content of a disk.
+// tellDefinitions describes a disk's content.
 func tellDefinitions(records int, life byte, destroyed bool) string {
 	switch {
 	case records == 0:

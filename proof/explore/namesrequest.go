@@ -9,11 +9,11 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// nameAsked is a request for the name, and what had been answered when it was made: an
-// answer has to know that.
+// nameAsked is a request for the name, and the lives acknowledged before it: a reply must include
+// them.
 type nameAsked struct {
 	kind    nameKind
-	life    int // that is created or destroyed
+	life    int // to be created or destroyed
 	newest  int
 	dead    bool
 	version roster.Version
@@ -28,8 +28,8 @@ const (
 	nameShow
 )
 
-// nameAnswer is the answer to a client: a life, or -1 for none. It is either the outcome of
-// the client's own operation, or a statement about the present life.
+// nameAnswer is the reply to a client: a life, or -1 for none. It is either the outcome of the
+// client's own operation, or a statement about the current life.
 type nameAnswer struct {
 	to    nameAsked
 	life  int
@@ -37,7 +37,7 @@ type nameAnswer struct {
 	own   bool
 }
 
-// nameCallers are the functions of the requests for the name.
+// nameCallers are the reply functions for requests about the name.
 type nameCallers struct {
 	functions[nameAsked]
 	lab *nameLab
@@ -47,7 +47,7 @@ func newNameCallers(l *nameLab) *nameCallers {
 	return &nameCallers{functions: newFunctions[nameAsked](), lab: l}
 }
 
-// lives takes the answer to a create or an open.
+// lives receives the reply to a create or an open.
 func (c *nameCallers) lives(asked nameAsked) func(attachment.Ref, error) {
 	return functionFor(&c.functions, asked, func(ref attachment.Ref, err error) {
 		l := c.lab
@@ -65,7 +65,7 @@ func (c *nameCallers) lives(asked nameAsked) func(attachment.Ref, error) {
 	})
 }
 
-// ends takes the answer to a destroy.
+// ends receives the reply to a destroy.
 func (c *nameCallers) ends(asked nameAsked) func(error) {
 	return functionFor(&c.functions, asked, func(err error) {
 		switch {
@@ -78,12 +78,12 @@ func (c *nameCallers) ends(asked nameAsked) func(error) {
 	})
 }
 
-// shown takes the answer to a holder's claim. It says nothing about the name.
+// shown receives the reply to a holder's claim. It makes no statement about the name.
 func (c *nameCallers) shown() func([]partition.Renewed, error) {
 	return functionFor(&c.functions, nameAsked{kind: nameShow}, func([]partition.Renewed, error) {})
 }
 
-// requests makes each request that an owner may get.
+// requests emits each request that an owner may get.
 func (l *nameLab) requests(w *nameWorld, m int, emit emitName) {
 	n := w.members[m]
 	asked := nameAsked{newest: w.newest, dead: w.dead, version: n.version}
@@ -130,7 +130,7 @@ func (l *nameLab) requests(w *nameWorld, m int, emit emitName) {
 	}
 }
 
-// request has an owner asked something, if that makes any difference.
+// request delivers a request to an owner, if it has any effect.
 func (l *nameLab) request(w *nameWorld, m, ops int, do func(*partition.Machine, partition.View), emit emitName,
 	format string, args ...any) {
 	next := w.fork()
@@ -144,7 +144,7 @@ func (l *nameLab) request(w *nameWorld, m, ops int, do func(*partition.Machine, 
 	}
 }
 
-// begin records a life that is about to begin in place of the one in a member's table.
+// begin records a life that is about to replace the one in a member's table.
 func (w *nameWorld) begin(m int, ref attachment.Ref) {
 	replaced := -1
 	if r := w.members[m].record(); !r.Ref.Life.IsZero() {
@@ -155,8 +155,8 @@ func (w *nameWorld) begin(m int, ref attachment.Ref) {
 	w.lives = append(w.lives, nameLife{ref: ref, replaced: replaced})
 }
 
-// ended returns the life whose end an owner tells by an unknown name: that of the
-// tombstone in its table, or the one that a later life has replaced since; -1 for none.
+// ended returns the life whose end an owner reports as an unknown name: the tombstone in its table,
+// or the life that a later one has replaced since; -1 for none.
 func (w *nameWorld) ended(m int) int {
 	r := w.members[m].record()
 	switch life := w.lifeOf(r.Ref); {
@@ -167,7 +167,7 @@ func (w *nameWorld) ended(m int) int {
 	}
 }
 
-// record returns the record of the name in a member's table, zero for none.
+// record returns the name's record in a member's table, zero for none.
 func (m *nameMember) record() partition.DefinitionRecord {
 	for _, r := range m.machine.Table().Definitions().Records {
 		if r.Ref.Definition.Name() == name {

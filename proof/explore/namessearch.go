@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// nameNode is a state on the way.
+// nameNode is a state on the path.
 type nameNode struct {
 	world *nameWorld
 	from  int
 	step  string
 }
 
-// SearchNames tries everything that a scope of definitions allows, with a rule left out
-// if weak says so, and ends at the first answer that must not be.
+// SearchNames tries every step that a scope of definitions allows, with the rule weak omitted. It
+// ends at the first forbidden reply.
 func SearchNames(s NameScope, weak NameWeakness, limits Limits) (Result, error) {
 	begun := time.Now()
 	l := newNameLab(s, weak)
@@ -27,7 +27,7 @@ func SearchNames(s NameScope, weak NameWeakness, limits Limits) (Result, error) 
 	var result Result
 	nodes := []nameNode{{world: first, from: -1}}
 	known.add(l.sum(first))
-	level := 1 // states up to here are of the present distance
+	level := 1 // states up to here have the current distance
 	for at := 0; at < len(nodes); at++ {
 		if at == level {
 			level = len(nodes)
@@ -61,7 +61,7 @@ func SearchNames(s NameScope, weak NameWeakness, limits Limits) (Result, error) 
 	return result, nil
 }
 
-// storyOf tells the way to the last state.
+// storyOf describes the path to the last state.
 func storyOf(nodes []nameNode) []string {
 	last := len(nodes) - 1
 	var lines []string
@@ -79,7 +79,7 @@ func storyOf(nodes []nameNode) []string {
 	return append(lines, "=> "+wrong)
 }
 
-// sum stands for a world. What its members' machines keep is encoded as by [encoder].
+// sum returns a world's hash. Machines are encoded by [encoder].
 func (l *nameLab) sum(w *nameWorld) sum {
 	return sumOf(l.encoder.append(nil, reflect.ValueOf(w).Elem()))
 }

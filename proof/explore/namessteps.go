@@ -8,10 +8,10 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// emitName takes a state one step away, with the step in words.
+// emitName receives a state one step away, with the step in words.
 type emitName func(next *nameWorld, format string, args ...any)
 
-// steps finds every state that is one step away.
+// steps emits every state one step away.
 func (l *nameLab) steps(w *nameWorld, emit emitName) {
 	l.commands(w, emit)
 	for m := range w.members {
@@ -57,9 +57,8 @@ func (l *nameLab) faults(w *nameWorld, m int, emit emitName) {
 	}
 }
 
-// concerns reports whether it may make a difference that a member learns a version: it
-// is to be the owner or is one, or an owner waits for its disk, or has sent it something
-// that it does not believe yet.
+// concerns reports whether a member's update to a version may have an effect: it is or becomes the
+// owner, or an owner waits for its disk, or has sent it a message that it does not accept yet.
 func (l *nameLab) concerns(w *nameWorld, m int, r *roster.Roster) bool {
 	n, p := w.members[m], r.Partitions[0]
 	if r.Version <= n.version {
@@ -80,7 +79,7 @@ func (l *nameLab) concerns(w *nameWorld, m int, r *roster.Roster) bool {
 		l.inMemory() && slices.Contains(r.Storage(0).Needed, n.self)
 }
 
-// copies makes the steps of a replica: a delivery, the end of a write, a collection.
+// copies emits a replica's steps: a delivery, the end of a write, a collection.
 func (l *nameLab) copies(w *nameWorld, m int, emit emitName) {
 	n := w.members[m]
 	for term := range w.terms {
@@ -103,7 +102,7 @@ func (l *nameLab) copies(w *nameWorld, m int, emit emitName) {
 	}
 }
 
-// takes reports whether the last delivery of a term's owner to a member may have an effect.
+// takes reports whether the last delivery from a term's owner to a member may have an effect.
 func (l *nameLab) takes(w *nameWorld, m int, term roster.Term) bool {
 	n, d := w.members[m], w.terms[term].sent[m]
 	if d == nil || d.To != n.self || n.machine.Acts() && n.machine.Position().Term == term ||
@@ -119,7 +118,7 @@ func (l *nameLab) takes(w *nameWorld, m int, term roster.Term) bool {
 		o >= 0 && slices.Contains(w.members[o].busy, nameBusy{n.self, d.Update.Keep})
 }
 
-// shows reports whether a member was asked for its disk by an owner that still waits.
+// shows reports whether an owner still waits for a member's disk.
 func (l *nameLab) shows(w *nameWorld, m int, term roster.Term) bool {
 	o, c := w.actor(term), w.terms[term].asked[m]
 	return o >= 0 && c != nil && c.From == w.members[m].id && !w.members[o].machine.Table().Complete()
@@ -130,7 +129,7 @@ func (l *nameLab) tellStored(m *nameMember) string {
 	return tellDefinitions(n, r.Ref.Life[0], r.Destroyed)
 }
 
-// stored returns what a member has stored of the name, and how many records it has.
+// stored returns a member's stored record of the name, and its number of records.
 func (l *nameLab) stored(m *nameMember) (r partition.DefinitionRecord, n int) {
 	d := l.definitions(m)
 	for _, r := range d.Records {
@@ -141,7 +140,7 @@ func (l *nameLab) stored(m *nameMember) (r partition.DefinitionRecord, n int) {
 	return r, len(d.Records)
 }
 
-// owns makes the steps of an owner: definitions and requests.
+// owns emits an owner's steps: definitions and requests.
 func (l *nameLab) owns(w *nameWorld, m int, emit emitName) {
 	n := w.members[m]
 	for t := range w.terms[:n.machine.Position().Term+1] {

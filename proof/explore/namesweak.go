@@ -1,22 +1,22 @@
 package explore
 
-// NameWeakness is one rule about definitions left out.
+// NameWeakness is one omitted rule about definitions.
 type NameWeakness int
 
 // The weaknesses, in the order of the protocol's table.
 const (
 	NamesNone           NameWeakness = iota
-	NamesInMachine                   // none here: a line of a machine, by proof/mutants
+	NamesInMachine                   // none here: a line in a machine, by proof/mutants
 	LateAcknowledgement              // D1: a write is acknowledged in a later term
-	LossNamesDisks                   // D3: a loss names the disks of its replicas
+	LossNamesDisks                   // D3: a loss names its replicas' disks
 	NoDiskNamed                      // D3: the last disk is struck
-	NamedLater                       // D4: a report of a version counts at a later one
+	NamedLater                       // D4: a report at one version counts at a later one
 	WipedKeepsID                     // D9: an empty disk under the old member ID
 
-	nameWeaknesses // how many there are
+	nameWeaknesses // their number
 )
 
-// NameMutant is a rule left out, and a scope that is just wide enough to notice.
+// NameMutant is an omitted rule, and a minimal scope that detects it.
 type NameMutant struct {
 	Name  string
 	Rule  string
@@ -24,7 +24,7 @@ type NameMutant struct {
 	Scope NameScope
 }
 
-// NameMutants returns every row of the protocol's table.
+// NameMutants returns every row in the protocol's table.
 func NameMutants() []NameMutant {
 	return []NameMutant{
 		{"memory is enough", "D2c", NamesInMachine,
@@ -83,7 +83,7 @@ func NameMutants() []NameMutant {
 	}
 }
 
-// NameScopes returns the scopes that are explored to their end in every test run.
+// NameScopes returns the scopes that every test run explores completely.
 func NameScopes() []NameScope {
 	return []NameScope{
 		{Name: "two replicas, takeovers and dead replicas", Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1,

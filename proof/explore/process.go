@@ -10,14 +10,13 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// process is one incarnation of a member: the real machine of its partition, and its
-// environment.
+// process is one incarnation of a member: its partition's real machine, and its environment.
 type process struct {
 	self    roster.Incarnation
-	roster  rosterID // the newest that this member has applied
+	roster  rosterID // the newest applied by this member
 	clock   time.Duration
 	ended   bool                 // the member grants nothing further (S1)
-	busy    []roster.Incarnation // the machine waits for what they answer to a delivery
+	busy    []roster.Incarnation // the machine waits for their replies to a delivery
 	machine *partition.Machine
 }
 
@@ -26,13 +25,12 @@ type outcome struct {
 	process   processID
 	letters   []letterID
 	replies   []replyID
-	answers   []answer         // that have left
+	answers   []answer         // replies that have left
 	admission []roster.Holding // none or one
-	stop      clustertime.Tick // of a clean stop, 0 for none
+	stop      clustertime.Tick // at a clean stop, 0 for none
 }
 
-// answer is an answer to a holder about its attachment, or about a life if holder is
-// noHolder.
+// answer is a reply to a holder about its attachment, or about a life if holder is noHolder.
 type answer struct {
 	version roster.Version
 	holder  int8
@@ -47,17 +45,17 @@ const noHolder = -1
 // latest is a cluster time after every mark.
 const latest clustertime.Tick = math.MaxInt64
 
-// Safety does not depend on clocks, so a process's clock moves only to make something due. A pause above a second does not make holders late, since they could
-// not have been heard.
+// Safety does not depend on clocks, so a process's clock moves only to make something due. A pause
+// above a second does not count as silence of holders, since they could not have reached the owner.
 const (
-	// firstClock is that of a process that starts.
+	// firstClock is a new process's clock.
 	firstClock = time.Hour
-	// learningPause is when an owner no longer waits for what holders have to show after
-	// a loss.
+	// learningPause is the time after which an owner stops waiting for holders' claims after a
+	// loss.
 	learningPause = 5 * time.Second
-	// longPause is more than every wait of a machine but that for silent holders.
+	// longPause exceeds every wait in a machine except the one for silent holders.
 	longPause = 2500 * time.Millisecond
-	// tickPause is shorter than a gap in which a machine counts itself as stopped.
+	// tickPause is shorter than a gap after which a machine counts itself as stopped.
 	tickPause = 600 * time.Millisecond
 )
 
@@ -66,8 +64,7 @@ func (l *lab) newProcess(i roster.Incarnation, known rosterID) processID {
 	return l.keepProcess(p)
 }
 
-// run gives a process an input and lets it settle. It returns nil if nothing
-// comes of it.
+// run delivers an input to a process and lets it settle. It returns nil if the input has no effect.
 func (l *lab) run(id processID, in input) *outcome {
 	key := work{id, in}
 	if out, known := l.outcomes[key]; known {
@@ -90,9 +87,8 @@ func (l *lab) run(id processID, in input) *outcome {
 	return out
 }
 
-// beyond reports whether a process is outside the scope: the table was changed too
-// often in its term, or has other logical nodes. The first term begins with the
-// operations of the start.
+// beyond reports whether a process is outside the scope: the table was changed too often in its
+// term, or has other logical nodes. The first term begins with the start's operations.
 func (l *lab) beyond(p *process) bool {
 	at := p.machine.Position()
 	made := int(at.Number)
@@ -104,11 +100,10 @@ func (l *lab) beyond(p *process) bool {
 	})
 }
 
-// answerDeliveries ends every delivery that the machine waits for, so that it sends its
-// present table: the network may have lost the earlier one, and may bring it at any time.
-// The answer that it gets says nothing of any table; it counts as the answer to
-// every question whether there is a later owner, so answers leave before such a
-// question was answered.
+// answerDeliveries ends every delivery that the machine waits for, so that it sends its current
+// table: the network may have lost the earlier one, and may deliver it at any time. The empty reply
+// makes no statement about a table. It also answers every question whether there is a later owner,
+// so replies leave before the real answer.
 func (l *lab) answerDeliveries(p *process, in input) {
 	busy := p.busy
 	p.busy = nil
@@ -118,8 +113,8 @@ func (l *lab) answerDeliveries(p *process, in input) {
 	slices.Sort(p.busy)
 }
 
-// view returns the view of a process's machine. Cluster time stands at the beginning of
-// what can be granted, where it restricts grants least.
+// view returns a process's view. Cluster time is at the beginning of the grantable range, where it
+// restricts grants least.
 func (l *lab) view(p *process, in input) partition.View {
 	v := partition.View{Roster: l.shown(p.roster), Time: base, Mono: p.clock, Ended: p.ended && l.weak != StopStillGrants}
 	switch {
@@ -130,12 +125,12 @@ func (l *lab) view(p *process, in input) partition.View {
 	case in.kind == inFold:
 		v.Time = latest
 	case in.kind == inPause, in.kind == inSilence:
-		v.Time = 1 // too early to forget the mark of any life
+		v.Time = 1 // too early to remove any life's tombstone
 	}
 	return v
 }
 
-// shown returns a roster as machines see it here: no member has a disk.
+// shown returns a roster as the machines see it: no member has a disk.
 func (l *lab) shown(id rosterID) *roster.Roster {
 	for int(id) >= len(l.volatile) {
 		bare := *l.rosters.get(rosterID(len(l.volatile)))

@@ -10,14 +10,14 @@ import (
 	"github.com/snowgrid/snowgrid/internal/record"
 )
 
-// holdingFields are the fields of a holding, at their places. The encoding leaves out those
-// that change nothing: a cause is for people, and identities follow from the user.
+// holdingFields are a holding's fields, by offset. The encoding omits the ones without an effect: a
+// cause is for display, and identities follow from the user.
 var holdingFields = placesOf(reflect.TypeFor[record.Holding](),
 	"id", "node", "phase", "cause", "now", "revision", "grant", "landed", "pending", "copies", "read", "refused",
 	"rel", "dropped")
 
-// placesOf returns the offsets of a type's fields. It panics if the type has others: then
-// it has to be decided whether they make a difference between states.
+// placesOf returns the offsets of a type's fields. It panics if the type has others: then a
+// developer has to decide whether they distinguish states.
 func placesOf(t reflect.Type, names ...string) map[string]uintptr {
 	places := map[string]uintptr{}
 	for _, name := range names {
@@ -39,7 +39,7 @@ func peek[T any](h *record.Holding, name string) T {
 	return *(*T)(unsafe.Add(unsafe.Pointer(h), holdingFields[name]))
 }
 
-// pendingNonce returns the nonce of a holding's pending body, also while it wants to read.
+// pendingNonce returns the nonce in a holding's pending body, also while a read is pending.
 func pendingNonce(h *record.Holding) string {
 	if p := peek[*record.Record](h, "pending"); p != nil {
 		return p.Nonce
@@ -49,8 +49,8 @@ func pendingNonce(h *record.Holding) string {
 
 func copiesOf(h *record.Holding) int { return peek[int](h, "copies") }
 
-// recordEncoder encodes states. It numbers nonces and revisions in the order in which they
-// occur, since it does not matter what they are.
+// recordEncoder encodes states. It numbers nonces and revisions in order of occurrence, since their
+// values do not matter.
 type recordEncoder struct{ names []string }
 
 func (e *recordEncoder) name(b []byte, name string) []byte {
@@ -67,8 +67,8 @@ func (e *recordEncoder) name(b []byte, name string) []byte {
 
 func tick(b []byte, t clustertime.Tick) []byte { return append(b, byte(max(0, t-base+1))) }
 
-// record encodes a record without the fields that no rule reads: task, version, known, last
-// used and graceful.
+// record encodes a record without the fields that no rule reads: task, version, known, last used
+// and graceful.
 func (e *recordEncoder) record(b []byte, r *record.Record) []byte {
 	if r == nil {
 		return append(b, 0)
@@ -112,8 +112,8 @@ func (e *recordEncoder) sent(b []byte, sent []sentRecord) []byte {
 	return b
 }
 
-// isOver reports whether an attachment has no more effect: it may use what it was granted,
-// and nothing that it wants can land.
+// isOver reports whether an attachment has no further effect: it may use its grants, and no write
+// that it attempts can be applied.
 func (l *recordLab) isOver(w *recordWorld, u *recordUser) bool {
 	s := w.slots[u.node]
 	switch {

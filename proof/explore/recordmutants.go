@@ -1,8 +1,7 @@
 package explore
 
-// RecordMutant is a rule about records left out, and a scope that is just wide enough to
-// notice. Steps is the shortest counterexample of the protocol's table: a search has to
-// go at least that far.
+// RecordMutant is an omitted rule about records, and a minimal scope that detects it. Steps is the
+// shortest counterexample in the protocol's table: a search has to go at least that far.
 type RecordMutant struct {
 	Name  string
 	Rule  string
@@ -11,13 +10,13 @@ type RecordMutant struct {
 	Scope RecordScope
 }
 
-// The scopes of most mutants.
+// Scopes for most mutants.
 var (
 	twoUsers = RecordScope{Nodes: 1, Attachments: 2, Ticks: 2, Lives: 1}
 	twoLives = RecordScope{Nodes: 2, Attachments: 2, Ticks: 1, Lives: 2}
 )
 
-// RecordMutants returns every row of the protocol's table about compare-and-swap.
+// RecordMutants returns every row about compare-and-swap in the protocol's table.
 func RecordMutants() []RecordMutant {
 	operated, deleted, fine := twoUsers, twoUsers, twoUsers
 	operated.Operations = 2
@@ -52,7 +51,7 @@ func RecordMutants() []RecordMutant {
 	}
 }
 
-// RecordScopes returns the scopes that are explored to their end in every test run.
+// RecordScopes returns the scopes that every test run explores completely.
 func RecordScopes() []RecordScope {
 	return []RecordScope{
 		{Name: "one node, an operator", Nodes: 1, Attachments: 2, Ticks: 2, Lives: 1, Operations: 2},

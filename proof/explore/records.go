@@ -13,20 +13,20 @@ import (
 )
 
 // RecordScope bounds an exploration of records in a store: which attachments may use which
-// timestamps of which logical node, if every swap may land at any time, its answer may come
+// timestamps in which logical node, if every swap may be applied at any time, its reply may arrive
 // late or never, and no clock is right.
 type RecordScope struct {
 	Name        string
 	Nodes       int // logical nodes with a record, 1 or 2
 	Attachments int // 1 to 3
 	Ticks       int // grants lie in 0..Ticks, at most 8
-	Lives       int // of the sequencer, the one at the start included
-	Operations  int // steps of the operator: retire, restore, repair
-	Deletes     int // records that are lost, as nothing in the protocol does
+	Lives       int // of the sequencer, including the first one
+	Operations  int // by the operator: retire, restore, repair
+	Deletes     int // lost records; nothing in the protocol loses one
 	Resends     bool
-	Looks       bool // reads that nothing asks for, and holdings that expire
-	Late        bool // the answer to a read may be older than the record
-	Fine        bool // attachments whose requests cannot land stay distinct, for mutants that revive them
+	Looks       bool // unsolicited reads, and holdings that expire
+	Late        bool // the reply to a read may be older than the record
+	Fine        bool // attachments with no applicable request stay distinct, for mutants that revive them
 }
 
 const (
@@ -34,30 +34,30 @@ const (
 	maxUsers = 3
 )
 
-// RecordWeakness is one rule about records left out.
+// RecordWeakness is one omitted rule about records.
 type RecordWeakness int
 
-// The weaknesses outside of the record machine. The others are lines of its source.
+// The weaknesses outside the record machine. The others are lines in its source.
 const (
 	RecordsNone       RecordWeakness = iota
-	RecordsInMachine                 // none here: a line of package record, by proof/mutants
+	RecordsInMachine                 // none here: a line in package record, by proof/mutants
 	SwapsUnchecked                   // H1: the store ignores conditions
 	OlderBound                       // H1: a body computed from a staler read than its revision
-	ReturnedInUse                    // H5: the record is returned, and IDs are issued all the same
-	MissingMadeAfresh                // H6: a missing record is created like one of a new sequencer
+	ReturnedInUse                    // H5: the record is returned, but IDs are still issued
+	MissingMadeAfresh                // H6: a missing record is created as for a new sequencer
 	MissingSkipped                   // H7: a destroy continues without a missing record
 	NoNonces                         // H9: the same nonce in every body
 
-	recordWeaknesses // how many there are
+	recordWeaknesses // their number
 )
 
-// recordWorld is one state of the store and of the attachments. What it points to is never
-// changed.
+// recordWorld is one state of the store and of the attachments. The values it points to are
+// immutable.
 type recordWorld struct {
 	document record.Document
 	slots    [maxSlots]recordSlot
 	users    [maxUsers]recordUser
-	steps    int8 // of the operator
+	steps    int8 // by the operator
 	deletes  int8
 	named    int // nonces and revisions given so far
 }
@@ -66,43 +66,43 @@ type recordWorld struct {
 type recordSlot struct {
 	record   *record.Record // nil: missing
 	revision string
-	before   *record.Record // the one that it replaced; of a weakness
+	before   *record.Record // the replaced one; for a weakness
 }
 
-// recordUser is one attachment, its holding and the requests that it sent.
+// recordUser is one attachment, its holding and its sent requests.
 type recordUser struct {
 	open    bool
-	bounds  record.Bounds // what it read when it opened
+	bounds  record.Bounds // read when it opened
 	holding *record.Holding
 	node    sequencer.NodeID
 	stopped bool
 	rights  uint16 // ticks that it has used or may use
 	sent    []sentRecord
-	loaded  *record.Seen // the answer of a read in progress
+	loaded  *record.Seen // the reply to a read in progress
 }
 
-// sentRecord is a body that was sent, with all of its copies.
+// sentRecord is a sent body, with all its copies.
 type sentRecord struct {
 	body     *record.Record
-	revision string // that it replaces
+	revision string // the revision to replace
 	copies   int
-	landed   string // the revision that it got
+	landed   string // the resulting revision
 }
 
-// recordLab is the space of a scope.
+// recordLab explores a scope.
 type recordLab struct {
 	scope   RecordScope
 	weak    RecordWeakness
 	encoder recordEncoder
 }
 
-// SearchRecords tries everything that a scope allows, with a rule left out if weak says
-// so, and ends at the first state in which something may be used twice.
+// SearchRecords tries every step that a scope allows, with the rule weak omitted. It ends at the
+// first state in which a tick may be used twice.
 func SearchRecords(s RecordScope, weak RecordWeakness, limits Limits) Result {
 	return searchSpace(&recordLab{scope: s, weak: weak}, limits)
 }
 
-// recordDefinition is the definition of the sequencer in every scope.
+// recordDefinition is the sequencer's definition in every scope.
 func recordDefinition() sequencer.Definition {
 	def, err := sequencer.Define(name, sequencer.Config{Nodes: 128})
 	if err != nil {
@@ -121,13 +121,13 @@ func (l *recordLab) start() recordWorld {
 	return w
 }
 
-// fresh returns a text that was not used before.
+// fresh returns an unused text.
 func (w *recordWorld) fresh() string {
 	w.named++
 	return strconv.Itoa(w.named)
 }
 
-// nonce returns one for a new body.
+// nonce returns a nonce for a new body.
 func (l *recordLab) nonce(w *recordWorld) string {
 	if l.weak == NoNonces {
 		return "same"
@@ -144,7 +144,7 @@ func (l *recordLab) write(w *recordWorld, node int, r *record.Record) {
 	w.slots[node] = s
 }
 
-// change lets an attachment do something, and counts what it may use from then on.
+// change runs a function on an attachment's holding, and counts what it may use from then on.
 func (w *recordWorld) change(u int, do func(h *record.Holding)) {
 	user := &w.users[u]
 	h := *user.holding
@@ -157,17 +157,17 @@ func (w *recordWorld) change(u int, do func(h *record.Holding)) {
 	user.sent = slices.DeleteFunc(slices.Clone(user.sent), func(s sentRecord) bool { return !w.matters(user, s) })
 }
 
-// matters reports whether a sent body may land, or its answer may say something.
+// matters reports whether a sent body may be applied, or may get a relevant reply.
 func (w *recordWorld) matters(user *recordUser, s sentRecord) bool {
 	_, pending, _ := user.holding.Want()
 	return s.landed == "" && w.slots[user.node].revision == s.revision ||
 		s.body.Nonce == pending.Nonce || s.body.Nonce == pendingNonce(user.holding)
 }
 
-// grantTicks returns the ticks of a grant as bits.
+// grantTicks returns a grant's ticks as bits.
 func grantTicks(g attachment.Grant) uint16 { return below(g.Until) &^ below(g.From) }
 
-// below returns the ticks below one as bits.
+// below returns the ticks below t as bits.
 func below(t clustertime.Tick) uint16 { return 1<<max(0, t-base) - 1 }
 
 func (l *recordLab) wrong(w *recordWorld) string {
@@ -194,7 +194,7 @@ func tellTicks(bits uint16) string {
 	return fmt.Sprintf("ticks %v", out)
 }
 
-// tellRecord says a record in words.
+// tellRecord describes a record.
 func tellRecord(r *record.Record) string {
 	if r == nil {
 		return "missing"

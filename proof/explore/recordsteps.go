@@ -19,7 +19,7 @@ func (l *recordLab) steps(w *recordWorld, emit emitter[recordWorld]) {
 		user := &w.users[u]
 		switch {
 		case !user.open:
-			if (u == 0 || w.users[u-1].open) && w.document.Phase == record.Alive { // they differ in nothing else
+			if (u == 0 || w.users[u-1].open) && w.document.Phase == record.Alive { // they are otherwise equal
 				next := *w
 				next.users[u].open = true
 				next.users[u].bounds = record.Bounds{Life: w.document.Life, Mark: w.document.Mark, Epoch: base}
@@ -35,7 +35,7 @@ func (l *recordLab) steps(w *recordWorld, emit emitter[recordWorld]) {
 	}
 }
 
-// lifeSteps are those of the sequencer's document.
+// lifeSteps emits the steps of the sequencer's document.
 func (l *recordLab) lifeSteps(w *recordWorld, emit emitter[recordWorld]) {
 	d := w.document
 	if int(record.LifeNumber(d.Life)) < l.scope.Lives {
@@ -74,7 +74,7 @@ func (l *recordLab) lifeSteps(w *recordWorld, emit emitter[recordWorld]) {
 	}
 }
 
-// closeStep has a destroy of a life close a record; the destroy may be one of long ago.
+// closeStep closes a record for a destroy of a life; the destroy may have begun long ago.
 func (l *recordLab) closeStep(w *recordWorld, i int, life attachment.Life, emit emitter[recordWorld]) {
 	if w.slots[i].record == nil {
 		return
@@ -86,7 +86,7 @@ func (l *recordLab) closeStep(w *recordWorld, i int, life attachment.Life, emit 
 	}
 }
 
-// operatorSteps are those of an operator, and the loss of a record.
+// operatorSteps emits an operator's steps, and the loss of a record.
 func (l *recordLab) operatorSteps(w *recordWorld, i int, emit emitter[recordWorld]) {
 	have := w.slots[i].record
 	if int(w.steps) < l.scope.Operations {
@@ -121,7 +121,7 @@ func (l *recordLab) operatorSteps(w *recordWorld, i int, emit emitter[recordWorl
 	}
 }
 
-// clocks calls f with every clock and window under which grants stay in the scope.
+// clocks calls f with every clock and window for which grants stay in the scope.
 func clocks(ticks int, f func(now clustertime.Tick, window clustertime.Span)) {
 	for window := clustertime.Span(1); window <= 2; window++ {
 		for now := base; now.Add(window) <= base+clustertime.Tick(ticks); now++ {
@@ -130,7 +130,7 @@ func clocks(ticks int, f func(now clustertime.Tick, window clustertime.Span)) {
 	}
 }
 
-// takeSteps begin to take a record.
+// takeSteps starts to take a record.
 func (l *recordLab) takeSteps(w *recordWorld, u int, emit emitter[recordWorld]) {
 	for i, s := range w.slots[:l.scope.Nodes] {
 		if s.record == nil {
@@ -157,7 +157,7 @@ func (l *recordLab) takeSteps(w *recordWorld, u int, emit emitter[recordWorld]) 
 	}
 }
 
-// send has an attachment send what it wants to write.
+// send sends an attachment's pending write.
 func (l *recordLab) send(w *recordWorld, u int) *record.Record {
 	_, body, revision := w.users[u].holding.Want()
 	w.change(u, (*record.Holding).Sent)
@@ -173,7 +173,7 @@ func (l *recordLab) send(w *recordWorld, u int) *record.Record {
 	return &body
 }
 
-// storeSteps have the store receive what an attachment sent.
+// storeSteps delivers an attachment's requests to the store.
 func (l *recordLab) storeSteps(w *recordWorld, u int, emit emitter[recordWorld]) {
 	user := &w.users[u]
 	for at, s := range user.sent {
@@ -186,7 +186,7 @@ func (l *recordLab) storeSteps(w *recordWorld, u int, emit emitter[recordWorld])
 		next.users[u].sent[at].landed = next.slots[user.node].revision
 		for i := range next.users {
 			if i != u && next.users[i].holding != nil {
-				next.change(i, func(*record.Holding) {}) // some of theirs can land no longer
+				next.change(i, func(*record.Holding) {}) // some of their requests can no longer be applied
 			}
 		}
 		next.change(u, func(*record.Holding) {})
@@ -194,7 +194,7 @@ func (l *recordLab) storeSteps(w *recordWorld, u int, emit emitter[recordWorld])
 	}
 }
 
-// answerSteps have an attachment learn what became of its requests.
+// answerSteps delivers the outcomes of an attachment's requests.
 func (l *recordLab) answerSteps(w *recordWorld, u int, emit emitter[recordWorld]) {
 	user := &w.users[u]
 	want, _, _ := user.holding.Want()
@@ -229,7 +229,7 @@ func (l *recordLab) answerSteps(w *recordWorld, u int, emit emitter[recordWorld]
 		emit(&next, "T%d reads %s: %s", u+1, text, tellLater{&seen.Record})
 	}
 	if want == record.Swap && len(user.sent) > 0 && !l.scope.Late {
-		// Nothing but the read can follow from an unknown outcome.
+		// Only the read can follow from an unknown outcome.
 		next := *w
 		fresh := l.nonce(&next)
 		next.change(u, func(h *record.Holding) {
@@ -251,7 +251,7 @@ func (l *recordLab) answerSteps(w *recordWorld, u int, emit emitter[recordWorld]
 	}
 }
 
-// holderSteps are those of an attachment alone.
+// holderSteps emits an attachment's own steps.
 func (l *recordLab) holderSteps(w *recordWorld, u int, emit emitter[recordWorld]) {
 	user := &w.users[u]
 	want, pending, revision := user.holding.Want()
@@ -291,7 +291,7 @@ func (l *recordLab) holderSteps(w *recordWorld, u int, emit emitter[recordWorld]
 	}
 }
 
-// keepSteps are those of an attachment that holds its record.
+// keepSteps emits the steps of an attachment that holds its record.
 func (l *recordLab) keepSteps(w *recordWorld, u int, emit emitter[recordWorld]) {
 	if w.users[u].holding.Idle() {
 		clocks(l.scope.Ticks, func(now clustertime.Tick, window clustertime.Span) {
@@ -319,7 +319,7 @@ func (l *recordLab) keepSteps(w *recordWorld, u int, emit emitter[recordWorld]) 
 	}
 }
 
-// tellLater prints a record when the step is told, which is seldom.
+// tellLater prints a record when the step is described, which is rare.
 type tellLater struct{ *record.Record }
 
 func (r tellLater) String() string { return tellRecord(r.Record) }

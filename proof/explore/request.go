@@ -8,17 +8,17 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// input is something that reaches a process. Which fields count depends on kind.
+// input is an event for a process. The relevant fields depend on kind.
 type input struct {
 	kind    inputKind
-	roster  rosterID // learn; with AnyCeiling: the newest there is
+	roster  rosterID // learn; with AnyCeiling: the newest one
 	letter  letterID
 	reply   replyID
 	life    refID
 	holder  int8
 	node    int8
-	version roster.Version   // that the holder shows
-	tick    clustertime.Tick // detach: the last used; renewals: the start of the grant shown
+	version roster.Version   // presented by the holder
+	tick    clustertime.Tick // detach: the last used; renewals: the start of the presented grant
 	short   bool             // the owner grants less than it may
 }
 
@@ -40,7 +40,7 @@ const (
 	inStop
 )
 
-// serve gives the machine an input, and reports false if nothing comes of it.
+// serve delivers an input to the machine, and reports false if it has no effect.
 func (l *lab) serve(p *process, in input, out *outcome) bool {
 	m, v := p.machine, l.view(p, in)
 	switch in.kind {
@@ -71,8 +71,8 @@ func (l *lab) serve(p *process, in input, out *outcome) bool {
 	return true
 }
 
-// silence has the time pass in which no holder is heard: all of a window, or half of
-// one where that can make a difference between two holders.
+// silence advances time without contact from any holder: a whole window, or half of one where that can
+// distinguish two holders.
 func (l *lab) silence(p *process, in input) {
 	steps := 4
 	if l.scope.Nodes > 1 {
@@ -84,8 +84,8 @@ func (l *lab) silence(p *process, in input) {
 	}
 }
 
-// accept brings a letter. An answer that only says to send it again has no effect, and
-// is forgotten with the letter.
+// accept delivers a letter. A reply that only requests it again has no effect, and is dropped with
+// the letter.
 func (l *lab) accept(p *process, v partition.View, m letter, out *outcome) bool {
 	holds, err := p.machine.Accept(v, m.update)
 	if err != nil || holds.NotYet {
@@ -96,7 +96,7 @@ func (l *lab) accept(p *process, v partition.View, m letter, out *outcome) bool 
 	return true
 }
 
-// holderAsks is a request of an attachment's holder.
+// holderAsks delivers a request from an attachment's holder.
 func (l *lab) holderAsks(p *process, v partition.View, in input) {
 	h, ref := holderName(int(in.holder)), l.refs.get(in.life)
 	told := answer{version: v.Roster.Version, holder: in.holder, node: in.node, from: in.tick, life: in.life}
@@ -106,7 +106,7 @@ func (l *lab) holderAsks(p *process, v partition.View, in input) {
 	}
 	switch in.kind {
 	case inAttach:
-		told.node, told.from = 0, 0 // the answer says which
+		told.node, told.from = 0, 0 // the reply has both
 		p.machine.Attach(v, h, c, l.callers.attachments(told))
 	case inRenew:
 		told.from = 0 // the answer has it
@@ -121,8 +121,8 @@ func (l *lab) holderAsks(p *process, v partition.View, in input) {
 	}
 }
 
-// end is an orderly stop of the last member: it grants nothing from here on, and states
-// where grants ended (S1).
+// end is the last member's orderly stop: it grants nothing from here on, and states the end of
+// grants (S1).
 func (l *lab) end(p *process, in input, out *outcome) bool {
 	if p.ended {
 		return false

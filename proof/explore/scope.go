@@ -1,25 +1,24 @@
 package explore
 
-// Scope says how much of everything an exploration has. Whatever fits into it is
-// tried in every order.
+// Scope bounds the events in an exploration. Everything within it is tried in every order.
 type Scope struct {
 	Name     string
-	InSync   string // who is in sync with the owner A at the start, of "BC"
+	InSync   string // in sync with the owner A at the start, in "BC"
 	Alone    bool   // A is the only member at the start
 	Nodes    int    // logical nodes in use, 1 or 2
 	Holders  int    // attachments, 1 to 3
-	Attached int    // how many of them have a node at the start
+	Attached int    // attachments with a node at the start
 
-	Versions   int    // versions of the roster, the one at the start included
+	Versions   int    // roster versions, including the first one
 	Rises      int    // of the ceiling
-	Operations int    // changes of a table in one term
-	Moves      string // what may happen to the roster, by the letters of moves
-	Script     string // instead: one move and its member for each version, as in "dCaC"
-	Restarts   int    // of processes
-	Lives      int    // of the name, the one at the start included
-	Requests   string // what holders may ask besides attach and renew, by the letters of requests
-	Early      bool   // the letters of the start are still in transit
-	Late       bool   // letters of ended terms are still in transit
+	Operations int    // changes to a table in one term
+	Moves      string // possible roster changes, by the letters of moves
+	Script     string // instead: one move and its member per version, as in "dCaC"
+	Restarts   int    // process restarts
+	Lives      int    // of the name, including the first one
+	Requests   string // holders' requests besides attach and renew, by the letters of requests
+	Early      bool   // the start's letters are still in transit
+	Late       bool   // letters from ended terms are still in transit
 	Wide       bool   // takes seconds
 }
 
@@ -40,7 +39,7 @@ const (
 const (
 	requestDetach  = 'd'
 	requestExpire  = 'e'
-	requestLate    = 'l' // requests of an attachment that was given back arrive still
+	requestLate    = 'l' // requests for a returned attachment still arrive
 	requestSet     = 's' // renewals of everything by a fingerprint
 	requestDestroy = 'D' // destroy and create
 	requestFold    = 'f'

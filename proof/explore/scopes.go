@@ -1,7 +1,7 @@
 package explore
 
-// Scopes returns the scopes that are explored to their end in every test run, each
-// with much of one thing and little of the others.
+// Scopes returns the scopes that every test run explores completely, each with many events of one
+// kind and few others.
 func Scopes() []Scope {
 	return []Scope{
 		{Name: "takeovers over three versions", InSync: "B", Nodes: 1, Holders: 2,

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Result is the result of an exploration.
+// Result is an exploration's result.
 type Result struct {
-	States    int    // different states seen
-	Steps     int    // of the longest shortest way to a state
-	Exhausted bool   // every state that the scope allows was seen
-	Duplicate string // what two attachments may both use, "" if nothing
+	States    int    // different states
+	Steps     int    // the greatest distance of a state from the start
+	Exhausted bool   // every state that the scope allows was visited
+	Duplicate string // ticks that two attachments may both use, "" for none
 	Trace     []string
-	Runs      int // inputs that the real machines were given
+	Runs      int // inputs to the real machines
 	Took      time.Duration
 }
 
@@ -23,18 +23,17 @@ type Limits struct {
 	Time   time.Duration
 }
 
-// sum stands for a state in the set of those seen: 128 bits of SHA-256 of its
-// canonical bytes. Among n states two share a sum with a probability of about
-// n*n / 2^129, which is below 10^-20 for 100 million; the explorer would then miss
-// what follows from one of them.
+// sum identifies a state in the set of visited ones: 128 bits of SHA-256 over its canonical bytes.
+// Among n states two share a sum with a probability of about n*n / 2^129, which is below 10^-20 for
+// 100 million; the explorer would then miss the states after one of them.
 type sum [16]byte
 
-// search is a breadth-first search, so the first way to a state is a shortest one.
+// search is a breadth-first search, so the first path to a state is a shortest one.
 type search struct {
 	lab    *lab
 	seen   seen
-	from   []uint32 // of each state, the one before
-	level  []string // the states of the present distance, encoded
+	from   []uint32 // by state: the previous one
+	level  []string // the states at the current distance, encoded
 	at     []uint32 // their numbers
 	next   []string
 	nextAt []uint32
@@ -42,8 +41,8 @@ type search struct {
 	result Result
 }
 
-// Explore tries everything that a scope allows, with a rule left out if weak says
-// so, and ends at the first state in which something may be used twice.
+// Explore tries every step that a scope allows, with the rule weak omitted. It ends at the first
+// state in which a tick may be used twice.
 func Explore(s Scope, weak Weakness, limits Limits) (Result, error) {
 	begun := time.Now()
 	x := &search{lab: newLab(s, weak)}
@@ -82,8 +81,7 @@ func (x *search) advance() {
 	x.level, x.at, x.next, x.nextAt = x.next, x.nextAt, nil, nil
 }
 
-// expand visits every state one step away. It reports the number of a state with
-// a duplicate.
+// expand visits every state one step away. It reports the number of a state with a duplicate.
 func (x *search) expand(encoded string, number uint32) (last uint32, found bool) {
 	w := readWorld([]byte(encoded))
 	x.lab.steps(&w, func(s step) {
@@ -105,7 +103,7 @@ func (x *search) expand(encoded string, number uint32) (last uint32, found bool)
 	return last, found
 }
 
-// visit notes a state that was not seen before.
+// visit records a new state.
 func (x *search) visit(w world, from uint32) (fresh bool) {
 	x.buffer = w.append(x.buffer[:0])
 	if !x.seen.add(sumOf(x.buffer)) {
@@ -122,8 +120,8 @@ func sumOf(encoded []byte) sum {
 	return sum(full[:16])
 }
 
-// seen is the set of the states seen, in the order in which they were: an open
-// hash table of numbers into the list of sums. It takes less than 30 bytes a state.
+// seen is the set of visited states, in order: an open hash table of numbers into the list of sums.
+// It takes less than 30 bytes per state.
 type seen struct {
 	sums  []sum
 	slots []uint32 // number + 1; 0 is empty
@@ -142,7 +140,7 @@ func (s *seen) add(v sum) bool {
 	return true
 }
 
-// find returns the slot that has v, or the empty one for it.
+// find returns the slot with v, or the empty slot for it.
 func (s *seen) find(v sum) uint64 {
 	mask := uint64(len(s.slots) - 1)
 	at := binary.LittleEndian.Uint64(v[:]) & mask

@@ -9,11 +9,11 @@ import (
 // space is a set of states with the steps between them.
 type space[W any] interface {
 	start() W
-	// steps passes every state that is one step away to emit, with the step in words.
-	// Values that a state points to do not change once it was emitted.
+	// steps passes every state one step away to emit, with the step in words. Values that a state
+	// points to do not change after it was emitted.
 	steps(w *W, emit emitter[W])
-	// append appends the bytes that two states share exactly if they behave the same
-	// from then on.
+	// append appends bytes that are equal for two states exactly if they behave the same from then
+	// on.
 	append(b []byte, w *W) []byte
 	// wrong returns the rule that a state breaks, "" if none.
 	wrong(w *W) string
@@ -21,19 +21,18 @@ type space[W any] interface {
 
 type emitter[W any] func(next *W, format string, args ...any)
 
-// breadth is a breadth-first search of a space, so the first way to a state is a
-// shortest one.
+// breadth is a breadth-first search in a space, so the first path to a state is a shortest one.
 type breadth[W any] struct {
 	space  space[W]
 	seen   seen
-	from   []uint32 // of each state, the one before
-	next   []W      // the states of the next distance
+	from   []uint32 // by state: the previous one
+	next   []W      // the states at the next distance
 	nextAt []uint32 // their numbers
 	buffer []byte
 	result Result
 }
 
-// searchSpace visits every state of a space and ends at the first that must not be.
+// searchSpace visits every state in a space and ends at the first forbidden one.
 func searchSpace[W any](s space[W], limits Limits) Result {
 	begun := time.Now()
 	x := &breadth[W]{space: s}
@@ -52,8 +51,8 @@ func searchSpace[W any](s space[W], limits Limits) Result {
 	return x.result
 }
 
-// expand visits every state one step away from those of one distance. It reports whether
-// all were visited and nothing was wrong.
+// expand visits every state one step away from the states at one distance. It reports whether all
+// were visited and nothing was wrong.
 func (x *breadth[W]) expand(level []W, at []uint32, limits Limits, begun time.Time) bool {
 	for i := range level {
 		if limits.States > 0 && len(x.from) >= limits.States || limits.Time > 0 && i%64 == 0 &&
@@ -71,12 +70,12 @@ func (x *breadth[W]) expand(level []W, at []uint32, limits Limits, begun time.Ti
 			return false
 		}
 		var none W
-		level[i] = none // what only it refers to is needed no longer
+		level[i] = none // releases values that only it refers to
 	}
 	return true
 }
 
-// visit records a state that was not seen before.
+// visit records a new state.
 func (x *breadth[W]) visit(w *W, from uint32) (fresh bool) {
 	x.buffer = x.space.append(x.buffer[:0], w)
 	if !x.seen.add(sumOf(x.buffer)) {
@@ -88,7 +87,7 @@ func (x *breadth[W]) visit(w *W, from uint32) (fresh bool) {
 	return true
 }
 
-// story tells the way to the last state by walking it again.
+// story describes the path to the last state by repeating it.
 func (x *breadth[W]) story() []string {
 	var way []uint32
 	for at := uint32(len(x.from) - 1); at != 0; at = x.from[at] {

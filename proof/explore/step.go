@@ -7,7 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// step is one thing that happens. Which fields count depends on kind.
+// step is one event. The relevant fields depend on kind.
 type step struct {
 	kind   stepKind
 	member int8
@@ -22,18 +22,18 @@ type step struct {
 type stepKind uint8
 
 const (
-	stepEntry    stepKind = iota // of the log
+	stepEntry    stepKind = iota // in the log
 	stepAnnounce                 // a ceiling that is not committed
 	stepInput
 	stepRestart
-	stepReceive // a holder learns its node
+	stepReceive // a holder receives its node
 	stepGiveBack
 	stepStop
 )
 
-// steps yields every step that is possible in a world. An entry of the log makes no
-// difference before a member learns it, so an entry is followed only by another one, or by
-// a member that learns the last: all other steps could have happened before it.
+// steps yields every possible step in a world. A log entry has no effect before a member receives
+// it, so an entry is followed only by another one, or by a member that receives the last: all other
+// steps could have happened before it.
 func (l *lab) steps(w *world, yield func(step)) {
 	l.agreementSteps(w, yield)
 	if w.unheard {
@@ -50,7 +50,7 @@ func (l *lab) steps(w *world, yield func(step)) {
 	}
 }
 
-// agreementSteps are the commands that the log may get next.
+// agreementSteps yields the possible next commands in the log.
 func (l *lab) agreementSteps(w *world, yield func(step)) {
 	for _, e := range l.entries(w) {
 		yield(step{kind: stepEntry, change: e.change, next: e.next})
@@ -62,7 +62,7 @@ func (l *lab) agreementSteps(w *world, yield func(step)) {
 	}
 }
 
-// memberSteps yields the inputs of one member's process.
+// memberSteps yields the inputs for one member's process.
 func (l *lab) memberSteps(w *world, m int8, yield func(step)) {
 	p := l.processes.get(w.processes[m])
 	for _, id := range w.log {
@@ -127,12 +127,12 @@ func (l *lab) ownerSteps(w *world, m int8, yield func(step)) {
 	}
 }
 
-// requests yields the requests of an attachment's holder, late ones among them.
+// requests yields the requests from an attachment's holder, including late ones.
 func (l *lab) requests(w *world, at int8, ask func(input)) {
 	h := &w.holders[at]
 	if !h.began {
 		if at > 0 && !w.holders[at-1].began {
-			return // attachments begin in order: they differ in nothing else
+			return // attachments begin in order: they are otherwise equal
 		}
 		for i, f := range w.lives {
 			for n := range int8(l.scope.Nodes) {
@@ -166,7 +166,7 @@ func (l *lab) requests(w *world, at int8, ask func(input)) {
 			continue
 		}
 		in.tick = base + clustertime.Tick(t)
-		if in.kind != inRenew { // one start is enough for it: nothing depends on it
+		if in.kind != inRenew { // one start is enough: nothing depends on it
 			in.kind = inRenew
 			ask(in)
 		}
@@ -178,7 +178,7 @@ func (l *lab) requests(w *world, at int8, ask func(input)) {
 	}
 }
 
-// used is the tick that a holder says it used last, 0 for none.
+// used returns the tick that a holder states as last used, 0 for none.
 func used(t int8) clustertime.Tick {
 	if t < 0 {
 		return 0
@@ -186,7 +186,7 @@ func used(t int8) clustertime.Tick {
 	return base + clustertime.Tick(t)
 }
 
-// holderSteps yields the steps of a holder alone.
+// holderSteps yields a holder's own steps.
 func (l *lab) holderSteps(w *world, at int8, yield func(step)) {
 	h := &w.holders[at]
 	for n := range int8(maxNodes) {
@@ -209,7 +209,7 @@ func (l *lab) asks(request rune) bool { return strings.ContainsRune(l.scope.Requ
 
 func inputStep(m int8, in input) step { return step{kind: stepInput, member: m, input: in} }
 
-// newer reports whether a roster is one that a member may learn after another.
+// newer reports whether a member with one roster may receive another.
 func newer(r, known *roster.Roster) bool {
 	return r.Version > known.Version || r.Version == known.Version && r.Ceiling > known.Ceiling
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Legend explains the words of a trace.
+// Legend explains the terms in a trace.
 const Legend = `A, B, C are members, A2 is A's next process. v is the roster's version, G the ceiling of
 a roster, ticks count from 0. T1, T2, T3 are attachments. (e, k) is a table: term and number.`
 
-// story tells how a state came about: the steps of the shortest way there.
+// story describes the path to a state: the steps of a shortest one.
 func (x *search) story(last uint32) []string {
 	var way []uint32
 	for at := last; at != 0; at = x.from[at] {
@@ -50,7 +50,7 @@ func (x *search) stepTo(w world, to sum) (way step, next world) {
 	return way, next
 }
 
-// tell says a step in a line.
+// tell describes a step in one line.
 func (l *lab) tell(w, next *world, s step) string {
 	who := nameOf(l.processes.get(next.processes[s.member]).self)
 	switch s.kind {
@@ -177,7 +177,7 @@ func usedText(t clustertime.Tick) string {
 	return fmt.Sprintf("last used %d", t-base)
 }
 
-// nameOf is an incarnation's short name: A, and A2 for A's second process.
+// nameOf returns an incarnation's short name: A, and A2 for A's second process.
 func nameOf(i roster.Incarnation) string {
 	letter := string(rune('A' + memberOf(i)))
 	for nth := 1; nth < 8; nth++ {

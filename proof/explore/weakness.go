@@ -1,14 +1,12 @@
 package explore
 
-// Weakness is one rule of the protocol left out, so that the explorer can be seen
-// to notice.
+// Weakness is one omitted protocol rule, to check that the explorer detects it.
 type Weakness int
 
-// The weaknesses, in the order of the table in protocol.md, and behind them those
-// of the rules that the table does not have.
+// The weaknesses, in the order of the table in protocol.md, followed by rules outside the table.
 const (
 	None      Weakness = iota
-	InMachine          // none here: a line of a machine, by proof/mutants
+	InMachine          // none here: a line in a machine, by proof/mutants
 	AnyCeiling
 	NoFloorAtTakeover
 	NoFloorAtLoss
@@ -24,5 +22,5 @@ const (
 	StopNotCleared
 	StopStillGrants
 
-	weaknesses // how many there are
+	weaknesses // their number
 )

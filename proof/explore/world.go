@@ -8,48 +8,46 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// world is one state of the whole grid: the log, the processes, the messages in transit,
-// and the ledger of every holder's rights. Slices are shared between worlds and
-// never written to.
+// world is one state of the grid: the log, the processes, the messages in transit, and the ledger
+// with every holder's rights. Slices are shared between worlds and never written to.
 type world struct {
 	log       []rosterID
-	unheard   bool // no member has learned the last entry yet
+	unheard   bool // no member has received the last entry yet
 	processes [maxMembers]processID
-	started   [maxMembers]uint8 // how many processes each member had before
+	started   [maxMembers]uint8 // each member's number of earlier processes
 	letters   []letterID        // ever sent; ascending
 	replies   []replyID         // ascending
 	held      []holding
 	lives     []life
-	births    uint8 // lives there ever were, told of or not
+	births    uint8 // lives ever started, acknowledged or not
 	holders   [maxHolders]holder
 }
 
 // holding is an owner's report to the leader about a joiner (roster.Holding).
 type holding struct{ member, version uint8 }
 
-// life is a life of the name that some answer has told.
+// life is a life of the name that some reply has contained.
 type life struct {
 	ref   refID
-	since uint8 // the version of the earliest answer that told of it
+	since uint8 // the version of the earliest such reply
 }
 
-// holder is one attachment and who has it. Ticks are counted from base, sets of
-// ticks and of nodes are bits.
+// holder is one attachment and its holder. Ticks count from base; sets of ticks and of nodes are
+// bits.
 type holder struct {
 	began    bool
 	life     int8  // index in world.lives
-	node     int8  // that it knows to have; -1 none yet
-	answered uint8 // nodes that it may know to have
-	version  uint8 // the earliest that it may show
-	gone     bool  // given back
-	used     int8  // the last tick used when it was given back, -1 none
-	starts   uint8 // where grants began that it was told of
+	node     int8  // its current node; -1 none yet
+	answered uint8 // nodes in replies so far
+	version  uint8 // the earliest that it may present
+	gone     bool  // returned
+	used     int8  // the last tick used when it was returned, -1 none
+	starts   uint8 // grant starts in replies so far
 	rights   [maxNodes]uint8
 }
 
-// start is the world at the beginning of a scope: every member knows the first
-// roster, and all replicas know one life of the name. The messages of the start are no
-// longer in transit.
+// start returns the initial world in a scope: every member has the first roster, and all replicas
+// have one life of the name. The start's messages are no longer in transit.
 func (l *lab) start() (world, error) {
 	unformed := &roster.Roster{Partitions: make([]roster.Partition, 1)}
 	keep(&l.rosters, unformed)
@@ -87,7 +85,7 @@ func (l *lab) start() (world, error) {
 	return w, nil
 }
 
-// quietly asks A for something and lets every replica have and acknowledge it.
+// quietly sends a request to A and lets every replica receive and acknowledge it.
 func (l *lab) quietly(w world, in input) world {
 	w, _ = l.ask(w, inputStep(0, in))
 	for range 2 * maxMembers {
@@ -101,8 +99,8 @@ func (l *lab) quietly(w world, in input) world {
 	return w
 }
 
-// input gives an input to a member's process and takes in what comes of it. It
-// reports false if nothing does.
+// input delivers an input to a member's process and applies the outcome. It reports false if there
+// is none.
 func (l *lab) input(w world, m int, in input) (world, bool) {
 	out := l.run(w.processes[m], in)
 	if out == nil {
@@ -144,8 +142,8 @@ func withHolding(s []holding, h holding) []holding {
 	return s
 }
 
-// tidy removes messages that can no longer have an effect: those to ended processes, and
-// those of terms in which neither side acts or believes again.
+// tidy removes messages that can no longer have an effect: messages to ended processes, and
+// messages in terms in which neither side acts or accepts again.
 func (l *lab) tidy(w world) world {
 	newest := func(i roster.Incarnation) (roster.Term, bool) {
 		id := w.processes[memberOf(i)]
@@ -179,7 +177,7 @@ func (l *lab) tidy(w world) world {
 
 func (l *lab) newest(w world) *roster.Roster { return l.rosters.get(w.log[len(w.log)-1]) }
 
-// append returns the canonical bytes of a world.
+// append appends a world's canonical bytes.
 func (w *world) append(b []byte) []byte {
 	b = append(appendIDs(b, w.log), bit(w.unheard))
 	for m := range w.processes {
@@ -204,7 +202,7 @@ func (w *world) append(b []byte) []byte {
 	return b
 }
 
-// readWorld reads what append wrote.
+// readWorld decodes the output of append.
 func readWorld(b []byte) world {
 	var w world
 	b, w.log = readIDs[rosterID](b)
