@@ -16,6 +16,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	pki "github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/evil"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -71,9 +72,13 @@ const (
 	ownName    = "orders-1"
 )
 
-// underAttack runs a test in a bubble, against a secured grid of three members.
+// underAttack runs a test in a bubble, against a secured grid of three members. With -long no other test runs at
+// the same time, and the memory of the process is compared as well.
 func underAttack(t *testing.T, durable bool, attack func(t *testing.T, b *besieged)) {
 	t.Helper()
+	if !long.Enabled() {
+		t.Parallel()
+	}
 	synctest.Test(t, func(t *testing.T) {
 		b := &besieged{t: t, audit: &auditLines{}}
 		b.g = gridtest.Start(t, gridtest.Config{
@@ -165,13 +170,26 @@ func (b *besieged) withstood(what string) {
 	if now := b.state(); now != b.before {
 		b.t.Errorf("%s: before\n%.2000s\nafter\n%.2000s", what, b.before, now)
 	}
+	b.checkMemory(what)
+}
+
+// checkMemory checks with -long that an attack has left no memory in use.
+func (b *besieged) checkMemory(what string) {
+	b.t.Helper()
+	if !long.Enabled() {
+		return
+	}
 	if grew := heap() - b.memory; grew > 64<<20 {
 		b.t.Errorf("%s: the heap grew by %d MiB", what, grew>>20)
 	}
 }
 
-// heap returns the bytes in use by this process: members and attackers.
+// heap returns the bytes in use by this process: members and attackers. Without -long it returns 0, since
+// other tests run.
 func heap() int64 {
+	if !long.Enabled() {
+		return 0
+	}
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

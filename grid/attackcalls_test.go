@@ -135,9 +135,7 @@ func TestAttackManyAttaches(t *testing.T) {
 			t.Error("no attach has a line in the audit log")
 		}
 		b.ids.during(20*time.Second, "after the attaches")
-		if grew := heap() - b.memory; grew > 64<<20 {
-			t.Errorf("the heap grew by %d MiB", grew>>20)
-		}
+		b.checkMemory("the attaches")
 	})
 }
 

@@ -45,6 +45,7 @@ func TestAttackByRegistrations(t *testing.T) {
 		const atOnce = 1000
 		seconds := long.Or(2, 10)
 		n, other := numbers{t, b.identified(security.Holder), b.target("m2")}, numbers{t, b.unlimited(security.Holder), b.target("m3")}
+		defer n.by.Keep()()
 		for who, set := range map[*numbers]string{&n: "orders-1", &other: "web"} {
 			if err := who.apply(set, 1); err != nil {
 				t.Fatal(err)

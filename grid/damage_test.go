@@ -41,6 +41,7 @@ var damageTrials = flag.Int("damage", 0, "number of `trials` of TestDamagedFiles
 // the file or the key, or everything is as it was: no name is lost or back, and no ID lies below
 // an earlier grant. The test prints the counts.
 func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		what    string
 		usual   int // trials

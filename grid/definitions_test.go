@@ -106,6 +106,7 @@ func TestOthersDefinitionsRefuseTheStart(t *testing.T) {
 // TestNewDirectoryStarts: a directory in which a first start came to nothing, at any
 // point before the member was in a grid, is that of a new member.
 func TestNewDirectoryStarts(t *testing.T) {
+	t.Parallel()
 	cfg := alone(t)
 	m, err := grid.Start(testContext(t), cfg)
 	if err != nil {

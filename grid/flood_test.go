@@ -81,6 +81,7 @@ func firstID(t *testing.T, c *client.Client, name string, limit time.Duration) {
 // TestRaftKeepsTheStreamsInUse opens more Raft streams than are kept, each of which
 // asks for something and is answered, and then is silent. The leader's own stay.
 func TestRaftKeepsTheStreamsInUse(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		time.Sleep(time.Minute) // the roster rests

@@ -190,6 +190,7 @@ func keyedGrid(t *testing.T) (*gridtest.Grid, forger) {
 // TestForgedGossipChangesNothing sends, without the key, whatever memberlist would
 // act on, and wants every member to see what it saw before.
 func TestForgedGossipChangesNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g, evil := keyedGrid(t)
 		victim := roster.Incarnation(g.Member("m2").Status().Answering)
@@ -233,6 +234,7 @@ func TestForgedGossipChangesNothing(t *testing.T) {
 // TestForgedGossipWithTheKey shows that the forgeries are well made: with the key
 // they are believed.
 func TestForgedGossipWithTheKey(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g, evil := keyedGrid(t)
 		m := g.Member("m1")

@@ -42,6 +42,7 @@ func accusations(victim roster.Incarnation) (packets [][]byte, stream []byte) {
 // TestGossipCannotMakeTheLeaderInvisible: a datagram or a stream per member with the
 // last number of all about the leader ends neither what gossip sees nor joins.
 func TestGossipCannotMakeTheLeaderInvisible(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		leader := g.Leader()

@@ -88,6 +88,7 @@ func TestNoEndWhileAttached(t *testing.T) {
 // gets none, by attach or by renewal, before all floors are above it (S2). No floor
 // follows what no earlier life can have granted if the clocks are right.
 func TestEarlierGrantIsNotServed(t *testing.T) {
+	t.Parallel()
 	ref := wire.Sequencer{Name: "orders", Epoch: 1, Nodes: 128, Life: attachment.Life{1}}
 	for what, show := range map[string]func(m *Member, c wire.Claim) error{
 		"attach": func(m *Member, c wire.Claim) error {

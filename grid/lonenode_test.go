@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
@@ -20,26 +21,14 @@ func TestLoneMembersApart(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
 	defer slog.SetDefault(before)
+	var mu sync.Mutex
 	nodes := map[sequencer.NodeID]bool{}
 	const members = 4
+	var starting sync.WaitGroup
 	for range members {
-		m, err := Start(t.Context(), Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = m.Close() }()
-		for _, name := range []string{"orders", "invoices"} {
-			s, err := m.CreateSequencer(t.Context(), name, sequencer.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Next(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			node, _ := s.LogicalNode()
-			nodes[node] = true
-		}
+		starting.Go(func() { startApart(t, func(node sequencer.NodeID) { mu.Lock(); nodes[node] = true; mu.Unlock() }) })
 	}
+	starting.Wait()
 	if len(nodes) < 2*members-1 { // one pair of eight in 290 runs
 		t.Errorf("%d handles of %d members have the nodes %v", 2*members, members, nodes)
 	}
@@ -48,8 +37,31 @@ func TestLoneMembersApart(t *testing.T) {
 	}
 }
 
+// startApart starts a lone member, whose handles of two sequencers report their nodes.
+func startApart(t *testing.T, has func(sequencer.NodeID)) {
+	m, err := Start(t.Context(), Config{})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	for _, name := range []string{"orders", "invoices"} {
+		s, err := m.CreateSequencer(t.Context(), name, sequencer.Config{})
+		if err == nil {
+			_, err = s.Next(context.Background())
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		node, _ := s.LogicalNode()
+		has(node)
+	}
+}
+
 // TestLoneMemberUsesAllNodes: a node that is taken already is replaced by another one.
 func TestLoneMemberUsesAllNodes(t *testing.T) {
+	t.Parallel()
 	m, err := Start(t.Context(), Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -213,6 +213,7 @@ func TestJoinsOfNobodyDoNotCount(t *testing.T) {
 // TestJoinsAreAsTheMemberSays: a join that says of a real member what that does not
 // say of itself does not count.
 func TestJoinsAreAsTheMemberSays(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := durable(t)
 		evil, leader := pretenderIn(t, g), g.Leader()
@@ -245,6 +246,7 @@ func TestJoinsAreAsTheMemberSays(t *testing.T) {
 // TestForgedAcceptanceEndsNoStart: a member that is asked by a stranger to accept a
 // bootstrap member with other settings continues its start.
 func TestForgedAcceptanceEndsNoStart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // the last timers of members that were closed
 		n := gridtest.NewNetwork()

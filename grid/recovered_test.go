@@ -21,6 +21,7 @@ import (
 // TestRecoveryIsReportedByTheGrid: the lost members and the partitions whose definitions may be
 // lost are in the status of every member of the recovered grid, also after a restart.
 func TestRecoveryIsReportedByTheGrid(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := loseGrid(t, 3)
 		res, err := l.recover([]string{"m1"}, []string{"m2", "m3"})
@@ -53,6 +54,7 @@ func TestRecoveryIsReportedByTheGrid(t *testing.T) {
 // TestRecoverOfUnreadableDirectory: a directory whose log or snapshot cannot be read is refused
 // with an error that names the file, and nothing is written.
 func TestRecoverOfUnreadableDirectory(t *testing.T) {
+	t.Parallel()
 	for what, damage := range map[string]func(t *testing.T, dir string) string{
 		"log": func(t *testing.T, dir string) string {
 			overwrite(t, filepath.Join(dir, "raft.db"))
@@ -116,6 +118,7 @@ func onlyFile(t *testing.T, pattern string) string {
 // others' members run. Without the store in its configuration its member issues nothing, and
 // with it only after an operator has taken the anchor.
 func TestRecoveredGridKeepsItsAnchor(t *testing.T) {
+	t.Parallel()
 	for _, configured := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			anchor, dirs, recovered := store.NewMemory(), t.TempDir(), false
@@ -164,6 +167,7 @@ func TestRecoveredGridKeepsItsAnchor(t *testing.T) {
 // TestRecoveryBeginsAboveTheWallClock: a directory whose member stopped an hour before the others
 // has an old ceiling; the others may have granted up to the present, and the window (S1).
 func TestRecoveryBeginsAboveTheWallClock(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := loseGrid(t, 3)
 		time.Sleep(time.Hour)
@@ -179,6 +183,7 @@ func TestRecoveryBeginsAboveTheWallClock(t *testing.T) {
 
 // TestRecoveryRefusesTheLogOfAnotherMember: the logs of two directories were exchanged by hand.
 func TestRecoveryRefusesTheLogOfAnotherMember(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := loseGrid(t, 3)
 		one, two := filepath.Join(l.dirs["m1"], "raft.db"), filepath.Join(l.dirs["m2"], "raft.db")

@@ -119,6 +119,7 @@ func (c *keptConn) close() {
 // there, and a client with a certificate from that address is served.
 func TestTooManyConnectionsAreRefused(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
+	t.Parallel()
 	m, dir := securedOnSockets(t)
 	creds, err := security.Load(security.Config{Dir: dir}, security.Holder)
 	if err != nil {

@@ -147,6 +147,7 @@ func TestAttachAtOnce(t *testing.T) {
 // TestFullMemberSendsHoldersAway: at its limit of requests a member refuses more of holders,
 // which retry, and continues to serve those of members.
 func TestFullMemberSendsHoldersAway(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
 		c := g.Client("c")

@@ -98,6 +98,7 @@ func TestSecureGrid(t *testing.T) {
 // TestSecureClientOfAClearGrid: a client that has a certificate is told that the members have
 // none.
 func TestSecureClientOfAClearGrid(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		secrets := gridtest.New(t, gridtest.Config{Secured: true}).Secrets()
 		g := gridtest.Start(t, gridtest.Config{Members: 1})

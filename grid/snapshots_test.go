@@ -32,6 +32,7 @@ func cutLog(t *testing.T, m *grid.Member) {
 // clocks that were set back. It begins at the ceiling in the snapshot, which is
 // far above the next raise.
 func TestContinuesFromASnapshot(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		floor := gridtest.Now().Add(time.Hour)
 		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true,

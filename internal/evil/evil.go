@@ -38,6 +38,21 @@ type Attacker struct {
 	TLS *tls.Config
 	// Dial opens connections.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
+
+	kept *http.Transport // of Keep
+}
+
+// Keep makes requests share connections until the returned function closes them: a handshake costs several
+// times as much as a request.
+func (a *Attacker) Keep() (release func()) {
+	a.kept = a.transport()
+	return a.kept.CloseIdleConnections
+}
+
+// transport returns a transport over the attacker's connections.
+func (a *Attacker) transport() *http.Transport {
+	dial := func(ctx context.Context, _, addr string) (net.Conn, error) { return a.Connect(ctx, addr) }
+	return &http.Transport{DialContext: dial, DialTLSContext: dial}
 }
 
 // ErrUnwelcome says that a connection ended before a member read a request.
@@ -68,7 +83,7 @@ func (a *Attacker) Connect(ctx context.Context, addr string) (net.Conn, error) {
 	return conn, nil
 }
 
-// Do sends a request on a connection of its own. It returns nil for 200 OK, else the error in
+// Do sends a request, on a connection of its own unless Keep was called. It returns nil for 200 OK, else the error in
 // the answer, or one that matches ErrUnwelcome. A header Host replaces the address.
 func (a *Attacker) Do(ctx context.Context, addr, method, path string, header http.Header, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -85,9 +100,12 @@ func (a *Attacker) Do(ctx context.Context, addr, method, path string, header htt
 		req.Header[key] = values
 	}
 	req.Host = header.Get("Host")
-	dial := func(ctx context.Context, _, addr string) (net.Conn, error) { return a.Connect(ctx, addr) }
-	t := &http.Transport{DisableKeepAlives: true, DialContext: dial, DialTLSContext: dial}
-	defer t.CloseIdleConnections()
+	t := a.kept
+	if t == nil {
+		t = a.transport()
+		t.DisableKeepAlives = true
+		defer t.CloseIdleConnections()
+	}
 	res, err := t.RoundTrip(req)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnwelcome, err)
