@@ -25,7 +25,7 @@ func TestCutInClearTextNamesTLS(t *testing.T) {
 			t.Errorf("%v is explained as %v", err, got)
 		}
 	}
-	if err := of("dial", syscall.ECONNREFUSED); clearText.explainCut(err) != err {
+	if err := of("dial", syscall.ECONNREFUSED); clearText.explainCut(err).Error() != err.Error() {
 		t.Errorf("%v is explained as a connection that was cut", err)
 	}
 }
