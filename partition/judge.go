@@ -1,6 +1,8 @@
 package partition
 
 import (
+	"slices"
+
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -50,8 +52,9 @@ func (m *Machine) judge(v View, c Claim) (Claim, error) {
 func (m *Machine) trust(v View, c Claim, run earlier) Trust {
 	lost, own := roster.Version(v.Roster.Partitions[m.id].LostTerm), c.Grid == v.Roster.Identity()
 	t := Trust{
-		Forgotten: m.learner.mayRecreate(v) && (!own || c.Version < lost) || !own && m.replica.InMemory() && v.neverHeard(c),
-		Before:    own && roster.Version(c.Ref.Born.Term) < lost,
+		Forgotten: m.learner.mayRecreate(v) && (!own || c.Version < lost) ||
+			!own && (m.replica.InMemory() || v.recoveredWithout(m.id)) && v.neverHeard(c),
+		Before: own && roster.Version(c.Ref.Born.Term) < lost,
 	}
 	if run == contained && !c.Any && !c.ID.IsZero() {
 		t.Shown = c.Until
@@ -59,8 +62,15 @@ func (m *Machine) trust(v View, c Claim, run earlier) Trust {
 	return t
 }
 
+// recoveredWithout reports whether the grid was recovered without the partition's definitions: those on the disks
+// that it names since then began with this grid.
+func (v View) recoveredWithout(id roster.PartitionID) bool {
+	r := v.Roster.Recovered
+	return r != nil && slices.Contains(r.Forgotten, id)
+}
+
 // neverHeard reports whether a claim from an earlier grid names a sequencer that this
-// grid may never have had: its voters' memory began with it. Once an anchored grid has been reset,
+// grid may never have had: its voters' memory, or its definitions, began with it. Once an anchored grid has been reset,
 // a holder under another anchor claim may belong to this grid, where the name has ended. Then only
 // a grant that ended before the grid began is from another one, and a handle has none at first.
 func (v View) neverHeard(c Claim) bool {

@@ -48,6 +48,8 @@ var definitionMutants = []mutant{
 	{"O4", "renewals do not wait for a collected table", "partition/collect.go", "	m.unacked.everything = m.replica.Replaced().Number\n", "	m.replica.Replaced()\n", definitionTests},
 	{"O4", "a set does not wait for a collected table", "partition/pending.go", "len(u.names)+len(u.ids) == 0 && u.everything == 0", "len(u.names)+len(u.ids) == 0", definitionTests},
 	{"D7", "an unknown name is created again from a claim", "partition/life.go", "return !l.table.Complete() || len(v.Roster.Partitions[l.id].Disk) == 0", "return true", definitionTests},
+	{"O6", "holders of a recovered grid end once disks are named for what was forgotten", "partition/judge.go", " || v.recoveredWithout(m.id))", ")", definitionTests},
+	{"D7", "every name of a recovered grid is created again from a claim", "partition/judge.go", "r != nil && slices.Contains(r.Forgotten, id)", "r != nil && !slices.Contains(r.Outdated, id)", definitionTests},
 	{"D7", "holders of a name are told that it ended before it is known", "partition/judge.go", "life.IsZero() && !c.Forgotten:", "life.IsZero() && v.Mono < 0:", definitionTests},
 	{"D10", "the disk of a member is given up", "internal/roster/disk.go", "		if r.Has(id) {\n			return refused", "		if r.Has(id) && i < 0 {\n			return refused", definitionTests},
 	{"D10", "a disk that is given up is still named", "internal/roster/disk.go", "p.Disk = slices.DeleteFunc(slices.Clone(p.Disk), func(m MemberID) bool { return slices.Contains(c.Forget, m) })", "p.Disk = slices.Clone(p.Disk)", definitionTests},
