@@ -14,7 +14,7 @@ import (
 // was in progress: it ends by itself, some seconds later, and Shutdown does not wait for it.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	long.Parallel(10) // most tests wait
+	long.Parallel(map[bool]int{false: 10, true: 6}[raceDetector]) // most tests wait
 	long.InMemory()
 	debug.SetGCPercent(400)
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
