@@ -44,7 +44,7 @@ const ownCgroup = "TEST_BINARY_IN_CGROUP"
 func TestMain(m *testing.M) {
 	if os.Getenv(runsCommand) == "" {
 		flag.Parse()
-		long.Parallel(10)
+		long.Parallel(8)
 		remove, err := secureProcesses()
 		if err != nil {
 			log.Fatal(err)
