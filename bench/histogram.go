@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// fineBits is the number of bits after the highest one that a bucket distinguishes, so that a
+// fineBits is the number of bits below the highest set bit that a bucket distinguishes. So a
 // bucket is at most a 32nd as wide as its values.
 const fineBits = 5
 

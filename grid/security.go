@@ -27,8 +27,8 @@ func (c Config) security() *security.Config {
 	return c.Security
 }
 
-// inClear reports whether the settings are those of a member without certificates: that it is
-// insecure, or its gossip key, and nothing else.
+// inClear reports whether s configures a member without certificates: Insecure or a gossip key, and
+// nothing else.
 func inClear(s security.Config) bool {
 	return (s.Insecure || len(s.GossipKey) > 0) && s.Dir == "" && s.CertFile == "" && s.KeyFile == "" && s.CAFile == "" &&
 		s.TLS == nil && s.GossipKeysFile == "" && s.TokensFile == "" && s.Token == "" && len(s.Rules) == 0

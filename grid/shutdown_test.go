@@ -37,7 +37,7 @@ type shutdownState struct {
 
 // Bounds of calls that end a member.
 const (
-	// shutdownMost bounds Close in every state, and Leave wherever the others can agree at once.
+	// shutdownMost bounds Close in every state, and Leave if the others can agree immediately.
 	shutdownMost = 5 * time.Second
 	// withoutMajority bounds a Leave without a deadline that no majority can agree on: a window, and
 	// the time of Close.
@@ -180,7 +180,7 @@ func post(g *gridtest.Grid, member, path, body string) error {
 // shutdownCall ends a member, or begins to, and returns within limit.
 type shutdownCall struct {
 	do func(g *gridtest.Grid, name string, m *grid.Member) error
-	// limit is how long the call may take; 0 = the state's bound of a Leave without a deadline.
+	// limit bounds the call; 0 = the state's bound of a Leave without a deadline.
 	limit time.Duration
 }
 

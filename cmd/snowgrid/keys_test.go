@@ -240,8 +240,8 @@ func checkBinds(t *testing.T, k key, row keyRow) {
 	}
 }
 
-// keyCommands are the commands that have all keys, and the one that lists them. A parser of every
-// command takes several times as long to make.
+// keyCommands are the commands with keys, and `config print`, which lists them. A parser of every command
+// takes several times as long to make.
 type keyCommands struct {
 	Agent  agentCommand  `cmd:""`
 	Status statusCommand `cmd:""`
