@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/url"
 	"slices"
-	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -54,10 +53,8 @@ func (o *overview) serveSequencers(ctx context.Context, in wire.SequencersReques
 	if own := api.PeerOf(ctx).Names; len(own) > 0 {
 		in.Names = own
 	}
-	rows, next := o.host.Sequencers(ctx, in)
-	nexts := []string{next}
 	if in.Local {
-		return pageOf(rows, nexts, in), nil
+		return o.host.Sequencers(ctx, in), nil
 	}
 	if err := o.looks.enter(ctx); err != nil {
 		return none, err
@@ -66,34 +63,31 @@ func (o *overview) serveSequencers(ctx context.Context, in wire.SequencersReques
 	defer cancel()
 	local := in
 	local.Local = true
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	var unreachable []roster.Incarnation
-	for _, member := range o.state.Roster().Members {
-		if member.Incarnation == o.self {
-			continue
-		}
-		wg.Go(func() {
-			var other wire.SequencersResponse
-			err := o.caller.Call(ctx, member.API, member.Incarnation, wire.PathSequencers, local, &other)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				unreachable = append(unreachable, member.Incarnation)
-				return
-			}
-			rows, nexts = append(rows, other.Sequencers...), append(nexts, other.Next)
-		})
+	g := gather(ctx, o.state.Roster, func(ctx context.Context, m roster.Member) (wire.SequencersResponse, covers, error) {
+		page, err := o.requestSequencers(ctx, m, local)
+		return page, page.Listed, err
+	})
+	var rows []wire.SequencerRow
+	var nexts []string
+	for _, page := range g.replies {
+		rows, nexts = append(rows, page.Sequencers...), append(nexts, page.Next)
 	}
-	wg.Wait()
 	out := pageOf(rows, nexts, in)
-	slices.Sort(unreachable)
-	out.Unreachable = unreachable
+	out.Unreachable, out.Unlisted = g.unreachable, g.unlisted
 	names := o.uniqueNames()
 	for i := range out.Sequencers {
 		out.Sequencers[i].OwnerName = names[out.Sequencers[i].Owner]
 	}
 	return out, nil
+}
+
+// requestSequencers returns a member's own page.
+func (o *overview) requestSequencers(ctx context.Context, m roster.Member, in wire.SequencersRequest) (page wire.SequencersResponse,
+	err error) {
+	if m.Incarnation == o.self {
+		return o.host.Sequencers(ctx, in), nil
+	}
+	return page, o.caller.Call(ctx, m.API, m.Incarnation, wire.PathSequencers, in, &page)
 }
 
 // uniqueNames returns the names of the members that no other member has.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -56,7 +55,8 @@ func newOverview(m *Member) *overview {
 func (o *overview) local() Status {
 	r := o.state.Roster()
 	s := Status{
-		Grid: r.Grid, Name: o.name, Version: r.Version, Settings: r.Settings, Answering: string(o.self), AnsweringName: o.selfName,
+		Grid: r.Grid, Name: o.name, Version: r.Version, Settings: r.Settings,
+		Answering: string(o.self), AnsweringName: o.selfName,
 		Ready: true, Settled: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(o.clock.Now()), Wall: o.wall.Now().UTC(),
 		Disks: disksOf(r), Sequencers: []SequencerInfo{}, ForeignMembers: o.gossip.ForeignMembers(),
 	}
@@ -169,9 +169,9 @@ func (o *overview) nameOfMember(r *roster.Roster, id roster.MemberID) string {
 	return o.gossip.MemberName(id)
 }
 
-// sequencers returns the sequencers in the partitions that this member owns.
-func (o *overview) sequencers(ctx context.Context) []SequencerInfo {
-	tables := host.Owned(ctx, o.host, func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) (infos []SequencerInfo) {
+// addSequencers adds the sequencers in the partitions that this member owns.
+func (o *overview) addSequencers(ctx context.Context, s *Status) {
+	tables, whole := host.Owned(ctx, o.host, func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) (infos []SequencerInfo) {
 		for _, ref := range table.Lives(MaxStatusSequencers) {
 			info := describeSequencer(table, ref, now)
 			info.Partition, info.Owner = id, o.self
@@ -190,7 +190,22 @@ func (o *overview) sequencers(ctx context.Context) []SequencerInfo {
 		}
 	}
 	sortByName(out)
-	return out
+	s.Sequencers = out
+	for _, p := range s.Partitions {
+		if p.Owner == o.self && !slices.Contains(whole, p.ID) {
+			s.Unlisted = append(s.Unlisted, p.ID)
+		}
+	}
+}
+
+// listedBy returns the partitions whose sequencers a member's own status lists.
+func (s *Status) listedBy(member roster.Incarnation) (ids covers) {
+	for _, p := range s.Partitions {
+		if p.Owner == member && !slices.Contains(s.Unlisted, p.ID) {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
 }
 
 // describeSequencer returns a table's information about one sequencer.
@@ -212,7 +227,8 @@ func describeSequencer(table *partition.Table, ref attachment.Ref, now clusterti
 func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, error) {
 	if in.Local {
 		s := o.local()
-		s.Sequencers = usable(ctx, o.sequencers(ctx))
+		o.addSequencers(ctx, &s)
+		s.Sequencers = usable(ctx, s.Sequencers)
 		return s, nil
 	}
 	if err := o.looks.enter(ctx); err != nil {
@@ -229,36 +245,38 @@ func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, er
 // whole gathers the status of the whole grid, with sequencers of any name.
 func (o *overview) whole(ctx context.Context) Status {
 	s := o.local()
-	s.Sequencers = o.sequencers(ctx)
 	s.Quotas = usedQuotas(ctx, o.host, o.state.Roster())
 	ctx, cancel := context.WithTimeout(ctx, api.MemberTimeout)
 	defer cancel()
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for _, member := range s.Members {
-		if member.Incarnation == o.self {
-			continue
+	g := gather(ctx, o.state.Roster, o.requestStatus)
+	for _, other := range g.replies {
+		s.Sequencers = append(s.Sequencers, other.Sequencers...)
+		if from := roster.Incarnation(other.Answering); from != o.self {
+			s.takeReport(from, other.reportOf(from))
 		}
-		wg.Go(func() {
-			var other Status
-			err := o.caller.Call(ctx, member.API, member.Incarnation, wire.PathStatus, wire.StatusRequest{Local: true}, &other)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				s.Unreachable = append(s.Unreachable, string(member.Incarnation))
-				return
-			}
-			s.Sequencers = append(s.Sequencers, other.Sequencers...)
-			s.takeReport(member.Incarnation, other.reportOf(member.Incarnation))
-			if other.Anchor != nil && other.Anchor.State != "" && other.Leader == string(member.Incarnation) {
-				s.Anchor = other.Anchor
-			}
-		})
+		if other.Anchor != nil && other.Anchor.State != "" && other.Leader == other.Answering {
+			s.Anchor = other.Anchor
+		}
 	}
-	wg.Wait()
-	slices.Sort(s.Unreachable)
+	for _, member := range g.unreachable {
+		s.Unreachable = append(s.Unreachable, string(member))
+	}
+	s.Unlisted = g.unlisted
 	sortByName(s.Sequencers)
+	// During a move, both owners may list a partition.
+	s.Sequencers = slices.CompactFunc(s.Sequencers, func(a, b SequencerInfo) bool { return a.Name == b.Name })
 	return s
+}
+
+// requestStatus returns a member's own status, and the partitions whose sequencers it lists.
+func (o *overview) requestStatus(ctx context.Context, m roster.Member) (s Status, _ covers, err error) {
+	if m.Incarnation == o.self {
+		s = o.local()
+		o.addSequencers(ctx, &s)
+	} else {
+		err = o.caller.Call(ctx, m.API, m.Incarnation, wire.PathStatus, wire.StatusRequest{Local: true}, &s)
+	}
+	return s, s.listedBy(m.Incarnation), err
 }
 
 // usable returns the sequencers that the caller may use: all others are invisible to it.

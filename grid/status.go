@@ -61,6 +61,9 @@ type Status struct {
 	Disks       []DiskInfo      `json:"disks"`                 // on which definitions rest, by member
 	Sequencers  []SequencerInfo `json:"sequencers"`            // by name; the first MaxStatusSequencers of each member
 	Unreachable []string        `json:"unreachable,omitempty"` // incarnations whose sequencers are missing
+	// Unlisted are partitions whose sequencers are missing, since no member that answered owned them
+	// with every name: they move, or their owner waits for a disk.
+	Unlisted []roster.PartitionID `json:"unlisted,omitempty"`
 	// ForeignMembers are members of other grids with the same name that this grid has met and
 	// rejects.
 	ForeignMembers []string `json:"foreign_members,omitempty"`
@@ -204,7 +207,7 @@ func (m *Member) Members() []MemberInfo { return m.overview.local().Members }
 // Status returns this member's view; its sequencers are the ones in the partitions that it owns.
 func (m *Member) Status() Status {
 	s := m.overview.local()
-	s.Sequencers = m.overview.sequencers(m.ctx)
+	m.overview.addSequencers(m.ctx, &s)
 	return s
 }
 

@@ -23,11 +23,14 @@ func (o *overview) serveUnused(ctx context.Context, in wire.UnusedRequest) (wire
 	in.Forwarded, in.AskedBy = true, api.WhoOf(ctx)
 	list := in
 	list.Remove = false
-	pages, unreachable := o.askUnused(ctx, func(roster.Incarnation) (wire.UnusedRequest, bool) { return list, true })
-	slices.Sort(unreachable)
-	out := wire.UnusedResponse{Sequencers: []wire.UnusedRow{}, Unreachable: unreachable}
+	g := gather(ctx, o.state.Roster, func(ctx context.Context, m roster.Member) (wire.UnusedResponse, covers, error) {
+		page, err := o.requestUnused(ctx, m, list)
+		return page, page.Listed, err
+	})
+	out := wire.UnusedResponse{Sequencers: []wire.UnusedRow{}}
+	out.Unreachable, out.Unlisted = g.unreachable, g.unlisted
 	var nexts []string
-	for _, page := range pages {
+	for _, page := range g.replies {
 		out.Sequencers = append(out.Sequencers, page.Sequencers...)
 		nexts = append(nexts, page.Next)
 	}
@@ -45,39 +48,16 @@ func (o *overview) unusedHere(ctx context.Context, in wire.UnusedRequest) wire.U
 	if in.Remove {
 		return wire.UnusedResponse{Sequencers: o.host.RemoveUnused(ctx, in)}
 	}
-	rows, next := o.host.Unused(ctx, in)
-	return wire.UnusedResponse{Sequencers: rows, Next: next}
+	return o.host.Unused(ctx, in)
 }
 
-// askUnused sends requests to this member and to every member for which ask returns one.
-func (o *overview) askUnused(ctx context.Context, ask func(roster.Incarnation) (wire.UnusedRequest,
-	bool)) (pages []wire.UnusedResponse, unreachable []roster.Incarnation) {
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for _, m := range o.state.Roster().Members {
-		in, asked := ask(m.Incarnation)
-		if !asked {
-			continue
-		}
-		wg.Go(func() {
-			var page wire.UnusedResponse
-			var err error
-			if m.Incarnation == o.self {
-				page = o.unusedHere(ctx, in)
-			} else {
-				err = o.caller.CallWithin(ctx, api.ServeTimeout, m.API, m.Incarnation, wire.PathUnused, in, &page)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				unreachable = append(unreachable, m.Incarnation)
-			} else {
-				pages = append(pages, page)
-			}
-		})
+// requestUnused sends a request to a member, which may be this one.
+func (o *overview) requestUnused(ctx context.Context, m roster.Member, in wire.UnusedRequest) (page wire.UnusedResponse,
+	err error) {
+	if m.Incarnation == o.self {
+		return o.unusedHere(ctx, in), nil
 	}
-	wg.Wait()
-	return pages, unreachable
+	return page, o.caller.CallWithin(ctx, api.ServeTimeout, m.API, m.Incarnation, wire.PathUnused, in, &page)
 }
 
 // removeUnused has the owners remove a page's sequencers, and notes the outcome in its rows.
@@ -89,18 +69,25 @@ func (o *overview) removeUnused(ctx context.Context, in wire.UnusedRequest, rows
 		of[rows[i].Owner] = append(of[rows[i].Owner], rows[i].Name)
 		at[rows[i].Name] = &rows[i]
 	}
-	pages, _ := o.askUnused(ctx, func(inc roster.Incarnation) (wire.UnusedRequest, bool) {
+	var mu sync.Mutex // guards rows
+	var wg sync.WaitGroup
+	for _, m := range o.state.Roster().Members {
 		one := in
-		one.Names = of[inc]
-		return one, len(one.Names) > 0
-	})
-	for _, page := range pages {
-		for _, row := range page.Sequencers {
-			if to := at[row.Name]; to != nil {
-				to.Removed, to.Error = row.Removed, row.Error
-			}
+		if one.Names = of[m.Incarnation]; len(one.Names) == 0 {
+			continue
 		}
+		wg.Go(func() {
+			page, _ := o.requestUnused(ctx, m, one)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, row := range page.Sequencers {
+				if to := at[row.Name]; to != nil {
+					to.Removed, to.Error = row.Removed, row.Error
+				}
+			}
+		})
 	}
+	wg.Wait()
 }
 
 // mergePages merges several owners' pages into one: the first rows by name, each name once. An

@@ -73,7 +73,7 @@ func (d *destroyCommand) exists(ctx context.Context) error {
 		return nil
 	case err != nil:
 		return err
-	case len(list.Unreachable) > 0, len(list.Sequencers) > 0 && list.Sequencers[0].Name == d.Name:
+	case list.Missing() != "", len(list.Sequencers) > 0 && list.Sequencers[0].Name == d.Name:
 		return nil
 	}
 	return fmt.Errorf("sequencer %q not found; snowgrid sequencers lists the names", d.Name)

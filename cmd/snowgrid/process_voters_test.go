@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -73,6 +74,9 @@ func TestZoneKilled(t *testing.T) {
 	s = awaitStatus(t, strings.Join(g.apisBut(gone...), ","), func(s grid.Status) string {
 		if len(s.Members) != 4 || !s.Settled {
 			return strconv.Itoa(len(s.Members)) + " members; " + s.NotSettled
+		}
+		if len(s.Unreachable)+len(s.Unlisted) > 0 {
+			return fmt.Sprintf("the list lacks the sequencers of %v and of partitions %v", s.Unreachable, s.Unlisted)
 		}
 		return ""
 	})

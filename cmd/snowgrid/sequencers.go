@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -79,7 +77,8 @@ func (c *sequencersCommand) fetch(ctx context.Context) (list wire.SequencersResp
 		}
 		addrs = []string{addr}
 		list.Sequencers = append(list.Sequencers, page.Sequencers...)
-		list.Next, list.Unreachable = page.Next, page.Unreachable
+		list.Next = page.Next
+		list.Add(page.Coverage)
 		if in.After = page.Next; page.Next == "" || c.Limit > 0 && len(list.Sequencers) >= c.Limit {
 			return list, nil
 		}
@@ -91,7 +90,7 @@ const nameWidth = 24
 
 // printSequencerRows writes sequencers as a table.
 func printSequencerRows(w io.Writer, list wire.SequencersResponse) error {
-	if len(list.Sequencers) == 0 && len(list.Unreachable) == 0 {
+	if len(list.Sequencers) == 0 && list.Missing() == "" {
 		_, err := fmt.Fprintln(w, "no sequencers")
 		return err
 	}
@@ -105,20 +104,11 @@ func printSequencerRows(w io.Writer, list wire.SequencersResponse) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	if len(list.Unreachable) > 0 {
-		fmt.Fprintf(w, "\nnot complete: no answer from %s\n", joined(list.Unreachable))
+	if missing := list.Missing(); missing != "" {
+		fmt.Fprintf(w, "\nnot complete: %s\n", missing)
 	}
 	if list.Next != "" {
 		fmt.Fprintf(w, "\nthere are more: --after %q\n", list.Next)
 	}
 	return nil
-}
-
-// joined lists incarnations.
-func joined(incarnations []roster.Incarnation) string {
-	var out []string
-	for _, inc := range incarnations {
-		out = append(out, string(inc))
-	}
-	return strings.Join(out, ", ")
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -53,8 +52,7 @@ type removal struct {
 	Removed    int              `json:"removed"`
 	Failed     int              `json:"failed"`
 	Sequencers []wire.UnusedRow `json:"sequencers"` // all that are unused
-	// Unreachable are members that did not answer: their sequencers are missing.
-	Unreachable []string `json:"unreachable,omitempty"`
+	wire.Coverage
 	// Stopped is the name after which the command stopped before its end.
 	Stopped string `json:"stopped_after,omitempty"`
 }
@@ -93,8 +91,9 @@ func (c *removeSequencersCommand) Run(ctx context.Context, to streams) error {
 		return fmt.Errorf("stopped: %w; continue with --after %q", failed, in.After)
 	case out.Failed > 0:
 		return errors.New(counted(out.Failed, "sequencer") + " not removed; see the list")
-	case len(out.Unreachable) > 0:
-		return fmt.Errorf("not complete: no answer from %v; repeat the command when they answer", out.Unreachable)
+	}
+	if missing := out.Missing(); missing != "" {
+		return fmt.Errorf("not complete: %s; repeat the command later", missing)
 	}
 	return nil
 }
@@ -122,11 +121,7 @@ func (r *removal) add(page wire.UnusedResponse) {
 			r.Failed++
 		}
 	}
-	for _, inc := range page.Unreachable {
-		if name := string(inc); !slices.Contains(r.Unreachable, name) {
-			r.Unreachable = append(r.Unreachable, name)
-		}
-	}
+	r.Add(page.Coverage)
 }
 
 // print writes the result as text.

@@ -122,6 +122,9 @@ func printGrid(table io.Writer, s grid.Status) {
 	if len(s.Unreachable) > 0 {
 		fmt.Fprintf(table, "unreachable\t%s\n", strings.Join(s.Unreachable, ", "))
 	}
+	if len(s.Unlisted) > 0 {
+		fmt.Fprintf(table, "not listed\tsequencers in partitions %v: no owner listed them\n", s.Unlisted)
+	}
 }
 
 // printUnresolved writes each member's addresses to join that were not resolved. The answering member may be

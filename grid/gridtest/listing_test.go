@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/snowgrid/snowgrid/internal/calls"
-	"github.com/snowgrid/snowgrid/internal/handles"
 	"reflect"
 	"slices"
 	"testing"
@@ -13,8 +11,12 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -164,4 +166,68 @@ func checkHolders(t *testing.T, g *gridtest.Grid, ops *calls.HTTP) {
 		wire.HoldersRequest{Name: "absent"}, &none); !errors.Is(err, sequencer.ErrNotFound) {
 		t.Errorf("holders of an unknown sequencer: %v", err)
 	}
+}
+
+// TestListsSayWhatTheyLack: while an owner is replaced, each status and each page of a member has every
+// name, or states the partitions or members whose names are missing.
+func TestListsSayWhatTheyLack(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 5, Change: func(_ string, c *grid.Config) { c.Partitions = 31 }})
+		var names []string
+		c := g.Client("app")
+		for i := range 60 {
+			names = append(names, fmt.Sprintf("s-%02d", i))
+			_, err := c.CreateSequencer(t.Context(), names[i], sequencer.Config{})
+			ok(t, "create", err)
+		}
+		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		defer ops.Close()
+		const partitions = 31
+		whole, lacking := 0, 0
+		check := func(where string, got []string, lacks bool, missing []roster.PartitionID) {
+			if !lacks && len(missing) == 0 {
+				whole++
+			} else {
+				lacking++
+			}
+			for _, name := range names {
+				if !slices.Contains(got, name) && !lacks && !slices.Contains(missing, roster.PartitionOf(name, partitions)) {
+					t.Errorf("%s lacks %s, and says that it lacks only partitions %v", where, name, missing)
+				}
+			}
+		}
+		lists := func() {
+			t.Helper()
+			member := g.Running()[0]
+			s := statusOf(t, g, member)
+			var got []string
+			for _, q := range s.Sequencers {
+				got = append(got, q.Name)
+			}
+			check("the status", got, len(s.Unreachable) > 0, s.Unlisted)
+			var page wire.SequencersResponse
+			in := wire.SequencersRequest{Limit: wire.MaxPage}
+			ok(t, "page", ops.Call(t.Context(), member+":7948", wire.PathSequencers, in, &page))
+			got = nil
+			for _, row := range page.Sequencers {
+				got = append(got, row.Name)
+			}
+			check("a page", got, len(page.Unreachable) > 0, page.Unlisted)
+		}
+		for _, far := range []string{"m3", "m4"} { // they receive rosters late
+			g.Network.SetRegion(far, "far")
+		}
+		g.Network.SetRegionDelay(100 * time.Millisecond)
+		crashed := time.AfterFunc(time.Second, func() { g.Crash("m5") })
+		defer crashed.Stop()
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			lists()
+		}
+		t.Logf("%d whole lists, %d that lack some", whole, lacking)
+		if whole == 0 || lacking == 0 {
+			t.Errorf("%d whole lists, %d that lack some; want both", whole, lacking)
+		}
+	})
 }

@@ -1,6 +1,10 @@
 package wire
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
@@ -70,8 +74,41 @@ type SequencersResponse struct {
 	Sequencers []SequencerRow `json:"sequencers"`
 	// Next is the name to give as After for the next page, "" if there is none.
 	Next string `json:"next,omitempty"`
+	Coverage
+}
+
+// Coverage says what a list of sequencers lacks.
+type Coverage struct {
 	// Unreachable are members that did not answer: their sequencers are missing.
 	Unreachable []roster.Incarnation `json:"unreachable,omitempty"`
+	// Unlisted are partitions whose sequencers are missing, since no member that answered owned them
+	// with every name: they move, or their owner waits for a disk.
+	Unlisted []roster.PartitionID `json:"unlisted,omitempty"`
+	// Listed are the partitions that a member's own page covers.
+	Listed []roster.PartitionID `json:"listed,omitempty"`
+}
+
+// Add adds what another page of the same list lacks.
+func (c *Coverage) Add(page Coverage) {
+	c.Unreachable = union(c.Unreachable, page.Unreachable)
+	c.Unlisted = union(c.Unlisted, page.Unlisted)
+}
+
+// union returns the elements of both, sorted, each once.
+func union[T cmp.Ordered](a, b []T) []T {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
+}
+
+// Missing returns what a list lacks, for people; "" if nothing.
+func (c Coverage) Missing() string {
+	var parts []string
+	if len(c.Unreachable) > 0 {
+		parts = append(parts, fmt.Sprintf("no answer from %v", c.Unreachable))
+	}
+	if len(c.Unlisted) > 0 {
+		parts = append(parts, fmt.Sprintf("no owner listed partitions %v", c.Unlisted))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // SequencerRow is one sequencer on a page.

@@ -64,8 +64,7 @@ type UnusedResponse struct {
 	Sequencers []UnusedRow `json:"sequencers"`
 	// Next is the name to give as After for the next page, "" if there is none.
 	Next string `json:"next,omitempty"`
-	// Unreachable are members that did not answer: their sequencers are missing.
-	Unreachable []roster.Incarnation `json:"unreachable,omitempty"`
+	Coverage
 }
 
 // UnusedRow is one unused sequencer.

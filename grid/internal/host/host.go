@@ -154,20 +154,28 @@ func (h *Host) Granted(ctx context.Context, id roster.PartitionID) (clustertime.
 }
 
 // Owned returns the results of f for the table of each owned partition, by ascending partition; f also
-// receives the cluster time. It omits partitions that do not reply before ctx ends.
-func Owned[T any](ctx context.Context, h *Host, f func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) T) (out []T) {
+// receives the cluster time. It omits partitions that do not reply before ctx ends. whole are the
+// partitions whose tables have every name.
+func Owned[T any](ctx context.Context, h *Host,
+	f func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) T) (out []T, whole []roster.PartitionID) {
 	for _, o := range h.running() {
+		complete := false
 		read, err := look(ctx, o, func(v partition.View) (read T, err error) {
 			if err = o.machine.Serves(v); err == nil {
+				complete = o.machine.Table().Complete()
 				read = f(o.id, o.machine.Table(), v.Bounds().Now)
 			}
 			return read, err
 		})
-		if err == nil {
-			out = append(out, read)
+		if err != nil {
+			continue
+		}
+		out = append(out, read)
+		if complete {
+			whole = append(whole, o.id)
 		}
 	}
-	return out
+	return out, whole
 }
 
 // TableOf returns this member's copy of a name's partition, and whether the member acts on it.

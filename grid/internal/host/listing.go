@@ -15,11 +15,11 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Sequencers returns a page of the sequencers in partitions owned by this member, and the name before
-// the next page, "" for none. It omits partitions that do not reply before ctx ends, and sequencers
-// that the caller may not use.
-func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (rows []wire.SequencerRow, next string) {
+// Sequencers returns a page of the sequencers in partitions owned by this member. It omits partitions
+// that do not reply before ctx ends, and sequencers that the caller may not use.
+func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (out wire.SequencersResponse) {
 	var names []string
+	var named []roster.PartitionID // partitions that gave all their names; nil: Busiest
 	may := security.Peer{Names: in.Names}.MayUse
 	if in.Busiest {
 		for _, used := range h.Usage().Sequencers {
@@ -28,22 +28,24 @@ func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (rows 
 			}
 		}
 	} else {
-		for _, some := range Owned(ctx, h, func(_ roster.PartitionID, table *partition.Table, _ clustertime.Tick) []string {
+		var tables [][]string
+		tables, named = Owned(ctx, h, func(_ roster.PartitionID, table *partition.Table, _ clustertime.Tick) []string {
 			return table.NamesThat(may, in.Prefix, in.After, in.Limit+1)
-		}) {
-			names = append(names, some...)
-		}
-		slices.Sort(names)
+		})
+		names = slices.Sorted(slices.Values(slices.Concat(tables...)))
 	}
 	if len(names) > in.Limit {
 		names = names[:in.Limit]
-		next = names[in.Limit-1] // which may have no row, if it was destroyed just now
+		out.Next = names[in.Limit-1] // which may have no row, if it was destroyed just now
 	}
-	return h.rows(ctx, names), next
+	out.Sequencers, out.Listed = h.rows(ctx, names)
+	out.Listed = slices.DeleteFunc(out.Listed, func(id roster.PartitionID) bool { return !in.Busiest && !slices.Contains(named, id) })
+	return out
 }
 
-// rows returns the rows for names from the owned tables, in the same order.
-func (h *Host) rows(ctx context.Context, names []string) []wire.SequencerRow {
+// rows returns the rows for names from the owned tables, in the same order, and the partitions whose
+// tables have every name.
+func (h *Host) rows(ctx context.Context, names []string) (out []wire.SequencerRow, whole []roster.PartitionID) {
 	wanted := map[roster.PartitionID][]string{}
 	rank := map[string]int{}
 	partitions := len(h.state.Roster().Partitions)
@@ -52,19 +54,17 @@ func (h *Host) rows(ctx context.Context, names []string) []wire.SequencerRow {
 		wanted[id] = append(wanted[id], name)
 		rank[name] = i
 	}
-	var out []wire.SequencerRow
-	for _, some := range Owned(ctx, h, func(id roster.PartitionID, table *partition.Table, _ clustertime.Tick) (rows []wire.SequencerRow) {
+	tables, whole := Owned(ctx, h, func(id roster.PartitionID, table *partition.Table, _ clustertime.Tick) (rows []wire.SequencerRow) {
 		for _, name := range wanted[id] {
 			if ref, err := table.Open(name); err == nil {
 				rows = append(rows, h.row(id, table, ref))
 			}
 		}
 		return rows
-	}) {
-		out = append(out, some...)
-	}
+	})
+	out = slices.Concat(tables...)
 	slices.SortFunc(out, func(a, b wire.SequencerRow) int { return cmp.Compare(rank[a.Name], rank[b.Name]) })
-	return out
+	return out, whole
 }
 
 // row returns the row of one sequencer from its table.

@@ -15,9 +15,10 @@ import (
 // removals limits an owner's concurrent destroys for one request.
 const removals = 32
 
-// Unused returns a page of the unused sequencers in partitions owned by this member, and the name
-// before the next page, "" for none. It omits partitions that do not reply before ctx ends.
-func (h *Host) Unused(ctx context.Context, in wire.UnusedRequest) (rows []wire.UnusedRow, next string) {
+// Unused returns a page of the unused sequencers in partitions owned by this member. It omits
+// partitions that do not reply before ctx ends.
+func (h *Host) Unused(ctx context.Context, in wire.UnusedRequest) (out wire.UnusedResponse) {
+	var rows []wire.UnusedRow
 	for _, o := range h.running() {
 		some, err := look(ctx, o, func(v partition.View) ([]partition.UnusedName, error) {
 			return o.machine.UnusedNames(v, in.Prefix, in.After, in.Unused(), in.Limit+1)
@@ -25,6 +26,7 @@ func (h *Host) Unused(ctx context.Context, in wire.UnusedRequest) (rows []wire.U
 		if err != nil {
 			continue
 		}
+		out.Listed = append(out.Listed, o.id)
 		for _, u := range some {
 			rows = append(rows, wire.UnusedRow{Name: u.Name, UnusedFor: u.For.Milliseconds(), Owner: h.self})
 		}
@@ -32,9 +34,10 @@ func (h *Host) Unused(ctx context.Context, in wire.UnusedRequest) (rows []wire.U
 	slices.SortFunc(rows, func(a, b wire.UnusedRow) int { return strings.Compare(a.Name, b.Name) })
 	if len(rows) > in.Limit {
 		rows = rows[:in.Limit]
-		next = rows[in.Limit-1].Name
+		out.Next = rows[in.Limit-1].Name
 	}
-	return rows, next
+	out.Sequencers = rows
+	return out
 }
 
 // RemoveUnused destroys sequencers in partitions owned by this member, each only if it is still

@@ -1,0 +1,82 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/snowgrid/snowgrid/internal/roster"
+)
+
+// TestGather: a partition that its old owner lists no longer and its new owner not yet is requested
+// again; one that nobody lists is reported, and so is a member that does not answer.
+func TestGather(t *testing.T) {
+	const a, b, c = roster.Incarnation("a"), roster.Incarnation("b"), roster.Incarnation("c")
+	owned := func(owners ...roster.Incarnation) *roster.Roster {
+		r := &roster.Roster{Members: []roster.Member{{Incarnation: a}, {Incarnation: b}, {Incarnation: c}}}
+		for _, owner := range owners {
+			r.Partitions = append(r.Partitions, roster.Partition{Owner: owner})
+		}
+		return r
+	}
+	none := map[roster.Incarnation][][]roster.PartitionID{}
+	tests := map[string]struct {
+		roster      *roster.Roster
+		covers      map[roster.Incarnation][][]roster.PartitionID // by member, per call; the last one repeats
+		silent      []roster.Incarnation
+		calls       map[roster.Incarnation]int
+		unlisted    []roster.PartitionID
+		unreachable []roster.Incarnation
+	}{
+		"at rest": {
+			roster: owned(a, b), covers: map[roster.Incarnation][][]roster.PartitionID{a: {{0}}, b: {{1}}},
+			calls: map[roster.Incarnation]int{a: 1, b: 1, c: 1},
+		},
+		"the new owner is late": {
+			roster: owned(a, b), covers: map[roster.Incarnation][][]roster.PartitionID{a: {{0}}, b: {nil, nil, {1}}},
+			calls: map[roster.Incarnation]int{a: 1, b: 3, c: 1},
+		},
+		"the owner never lists it": {
+			roster: owned(a, b), covers: map[roster.Incarnation][][]roster.PartitionID{a: {{0}}},
+			calls: map[roster.Incarnation]int{a: 1, b: gatherRounds, c: 1}, unlisted: []roster.PartitionID{1},
+		},
+		"the owner is silent": {
+			roster: owned(a, b), covers: map[roster.Incarnation][][]roster.PartitionID{a: {{0}}}, silent: []roster.Incarnation{b},
+			calls: map[roster.Incarnation]int{a: 1, b: 1, c: 1}, unlisted: []roster.PartitionID{1}, unreachable: []roster.Incarnation{b},
+		},
+		"no partitions": {roster: owned(), covers: none, calls: map[roster.Incarnation]int{a: 1, b: 1, c: 1}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				calls := map[roster.Incarnation]int{}
+				g := gather(t.Context(), func() *roster.Roster { return tt.roster },
+					func(_ context.Context, m roster.Member) (roster.Incarnation, []roster.PartitionID, error) {
+						mu.Lock()
+						defer mu.Unlock()
+						n := calls[m.Incarnation]
+						calls[m.Incarnation]++
+						if slices.Contains(tt.silent, m.Incarnation) {
+							return "", nil, errors.New("silent")
+						}
+						if answers := tt.covers[m.Incarnation]; len(answers) > 0 {
+							return m.Incarnation, answers[min(n, len(answers)-1)], nil
+						}
+						return m.Incarnation, nil, nil
+					})
+				for _, m := range []roster.Incarnation{a, b, c} {
+					if calls[m] != tt.calls[m] {
+						t.Errorf("%d calls of %s, want %d", calls[m], m, tt.calls[m])
+					}
+				}
+				if !slices.Equal(g.unlisted, tt.unlisted) || !slices.Equal(g.unreachable, tt.unreachable) {
+					t.Errorf("unlisted %v, unreachable %v; want %v, %v", g.unlisted, g.unreachable, tt.unlisted, tt.unreachable)
+				}
+			})
+		})
+	}
+}
