@@ -124,7 +124,8 @@ type Config struct {
 	// without a majority. The store must not lose acknowledged writes. nil = none.
 	Anchor store.Store
 	// AnchorAhead is the lead of the limit over cluster time; the leader writes it twice in that
-	// time. After a run that did not stop cleanly, the next run waits for this time at most. 0 = 30
+	// time. After a run that did not stop cleanly, the next run waits for this time, and half as long
+	// again if a clock was ahead: a member that is restarted earlier begins that wait again. 0 = 30
 	// s; never less than two windows, at most 1 h.
 	AnchorAhead time.Duration
 	// Debug serves paths on the API by which a program on this machine looks into gossip

@@ -218,7 +218,7 @@ func (h *health) serving() []condition {
 		{"identity", h.formation.Clash},
 		{"member-of-grid", func() error {
 			if _, in := r.Member(h.self); !in {
-				return fmt.Errorf("grid %s knows this member not yet%s", r.Grid, h.anchorWait())
+				return fmt.Errorf("this member is not in the roster of grid %s yet%s", r.Grid, h.anchorWait())
 			}
 			return h.formation.LeftBehind()
 		}},

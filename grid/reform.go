@@ -2,6 +2,7 @@ package grid
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
@@ -40,8 +41,8 @@ func (m *Member) reform(ctx context.Context) {
 			last, since = seen.Revision, m.clock.Mono()
 			continue
 		}
-		ahead := anchor.New(m.self, m.cfg.AnchorAhead).Ahead(m.state.Roster()).Duration()
-		if m.clock.Mono()-since < ahead*3/2 || !m.formation.FirstSurvivor() {
+		patience := anchor.New(m.self, m.cfg.AnchorAhead).Patience(m.state.Roster())
+		if m.clock.Mono()-since < patience || !m.formation.FirstSurvivor() {
 			continue
 		}
 		m.log.Warn("the majority is lost and the anchor was not extended since; the survivors form a new grid", "for",
@@ -72,10 +73,14 @@ func leftOf(r *roster.Roster, now clustertime.Tick) time.Duration {
 }
 
 // anchorWait returns the reason why a member of a grid without its anchor does not serve, as the
-// end of a sentence.
+// end of a sentence. Only the leader has read the record; the others state how long it may wait.
 func (h *health) anchorWait() string {
 	s, leads := h.anchorage.now()
+	r := h.state.Roster()
 	switch {
+	case !leads && h.anchorage.configured() && r.Claim != "":
+		return fmt.Sprintf("; its leader may wait %v for the anchor, and a restart begins that wait again",
+			anchor.New(h.self, h.anchorage.ahead).Patience(r))
 	case !leads || s.State == anchor.Held:
 		return ""
 	case s.State == leader.Unanchored:

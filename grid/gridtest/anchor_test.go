@@ -141,7 +141,7 @@ func TestAnchorCopiedGrid(t *testing.T) {
 							if err != nil {
 								serves = ""
 								if !strings.Contains(err.Error(), "the anchor is held by grid") &&
-									!strings.Contains(err.Error(), "knows this member not yet") {
+									!strings.Contains(err.Error(), "its leader may wait 45s for the anchor") {
 									t.Errorf("%s of the copy does not say why it waits: %v", name, err)
 								}
 							}

@@ -39,6 +39,8 @@ var (
 const (
 	// anchorReadyLimit is how soon after the heal every member is ready.
 	anchorReadyLimit = 150 * time.Second
+	// anchorStartLimit exceeds the longest wait for the anchor: one and a half times two windows of 23 s.
+	anchorStartLimit = 2 * time.Minute
 	anchorFirstLimit = 15 * time.Minute // clocks were up to 10 minutes ahead
 	anchorClients    = 4
 )
@@ -346,7 +348,7 @@ func (s *anchorStorm) heal() {
 	for m, by := range s.stepped {
 		s.g.StepClock(m, -by)
 	}
-	_ = s.start(time.Minute, s.stopped()...)
+	_ = s.start(anchorStartLimit, s.stopped()...)
 }
 
 // awaitAll waits until every member is ready, as an operator does: members that were removed are started
@@ -372,11 +374,11 @@ func (s *anchorStorm) awaitAll(healed time.Time) time.Duration {
 			return took
 		}
 		if down := s.stopped(); len(down) > 0 {
-			err = s.start(time.Minute, down...)
+			err = s.start(anchorStartLimit, down...)
 		}
 		if others := s.others(); len(others) > 0 && took > 20*time.Second {
 			s.g.Crash(others...)
-			err = s.start(time.Minute, others...)
+			err = s.start(anchorStartLimit, others...)
 		}
 	}
 }

@@ -107,6 +107,10 @@ func (m *Machine) Ahead(r *roster.Roster) clustertime.Span {
 	return max(clustertime.SpanOf(m.ahead), 2*r.Settings.Window)
 }
 
+// Patience returns for how long a record stays unchanged before its holder counts as gone: a live one
+// would have extended it.
+func (m *Machine) Patience(r *roster.Roster) time.Duration { return m.Ahead(r).Duration() * 3 / 2 }
+
 // Take requests a take on behalf of an operator, regardless of the current holder.
 func (m *Machine) Take() { m.forced = true }
 
@@ -172,7 +176,7 @@ func (m *Machine) mayTake(v View) bool {
 	switch {
 	case m.forced || m.seen.Absent() || m.seen.Record.Holder == m.Self:
 		return true
-	case v.Mono-m.first >= m.Ahead(v.Roster).Duration()*3/2: // a live holder would have extended it
+	case v.Mono-m.first >= m.Patience(v.Roster):
 		return true
 	}
 	// A new generation waits no longer than the limit requires: a live holder keeps the limit ahead
