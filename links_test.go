@@ -10,7 +10,10 @@ import (
 // clientLinks are the packages of this module, and the other modules, that a program
 // with a thin client links.
 var clientLinks = []string{
-	"client", "internal/clustertime", "epoch", "internal/attachment", "internal/attachment/bridge", "internal/buildinfo", "internal/calls", "internal/cycles", "internal/fork", "internal/durable", "internal/failure", "internal/frames", "internal/handles", "internal/logqueue", "internal/hash", "internal/measure", "internal/pattern", "internal/visible", "internal/registrar", "internal/registration", "internal/session", "internal/signal",
+	"client", "internal/clustertime", "epoch", "internal/attachment", "internal/attachment/bridge", "internal/buildinfo",
+	"internal/calls", "internal/cycles", "internal/fork", "internal/durable", "internal/failure", "internal/frames",
+	"internal/handles", "internal/logqueue", "internal/hash", "internal/measure", "internal/pattern", "internal/visible",
+	"internal/registrar", "internal/registration", "internal/session", "internal/signal",
 	"internal/roster", "security", "sequencer", "internal/wire", "internal/wire/frame",
 	"github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/tagparser/v2",
 }
@@ -18,7 +21,8 @@ var clientLinks = []string{
 // TestClientLinksLittle: a thin client links no package of the member, no hash ring, no
 // Raft and no gossip.
 func TestClientLinksLittle(t *testing.T) {
-	cmd := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}} {{with .Module}}{{.Path}}{{end}}{{end}}", "./client")
+	cmd := exec.Command("go", "list", "-deps", "-f",
+		"{{if not .Standard}}{{.ImportPath}} {{with .Module}}{{.Path}}{{end}}{{end}}", "./client")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

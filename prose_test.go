@@ -150,7 +150,8 @@ func checkProse(name, text string, listed rates) (problems []string) {
 		rate := 1000 * float64(found) / float64(max(1, words))
 		switch {
 		case words < proseWordsMin && listed[h.name] > 0, listed[h.name] > 0 && rate <= h.target:
-			problems = append(problems, fmt.Sprintf("%s: %s: no longer above the target; remove it from proseAbove", name, h.name))
+			problems = append(problems, fmt.Sprintf("%s: %s: no longer above the target; remove it from proseAbove", name,
+				h.name))
 		case words < proseWordsMin:
 		case rate > limit:
 			problems = append(problems, fmt.Sprintf("%s: %s: %.2f per 1,000 words, at most %.2f: %d in %d words; rewrite some:\n%s",

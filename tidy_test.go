@@ -32,81 +32,145 @@ type imports struct {
 // importMap is the design as a table. A package without a row fails: a new
 // package is a decision, and it is taken here.
 var importMap = map[string]imports{
-	".":                                   {},
-	"internal/cycles":                     {},
-	"internal/failure":                    {pure: true},
-	"internal/attachment":                 {pure: true, internal: []string{"internal/attachment/bridge", "internal/clustertime", "sequencer"}},
-	"internal/attachment/bridge":          {pure: true, internal: []string{"internal/clustertime"}},
-	"internal/session":                    {pure: true, internal: []string{"internal/clustertime", "internal/attachment", "sequencer", "internal/roster"}},
-	"internal/handles":                    {internal: []string{"internal/clustertime", "internal/attachment", "sequencer", "internal/failure"}},
-	"internal/fork":                       {},
-	"internal/hash":                       {pure: true},
-	"internal/logqueue":                   {},
-	"internal/visible":                    {pure: true},
-	"internal/measure":                    {pure: true},
-	"internal/long":                       {modules: []string{"golang.org/x/sys/unix"}},
-	"internal/pattern":                    {pure: true},
-	"internal/faultproxy":                 {},
-	"internal/definitionflags":            {pure: true, internal: []string{"epoch", "sequencer"}},
-	"internal/loopback":                   {},
-	"internal/buildinfo":                  {},
-	"internal/script":                     {},
-	"internal/registration":               {pure: true, internal: []string{"internal/roster"}},
-	"internal/registrar":                  {internal: []string{"internal/durable", "internal/failure", "internal/registration", "internal/roster", "security", "internal/attachment", "sequencer", "internal/wire"}},
-	"epoch":                               {pure: true},
-	"internal/clustertime":                {pure: true},
-	"sequencer":                           {pure: true, internal: []string{"epoch", "internal/attachment/bridge", "internal/clustertime", "internal/cycles", "internal/failure", "internal/fork", "internal/visible"}, besides: generatorUses},
-	"internal/roster":                     {pure: true, internal: []string{"internal/clustertime", "internal/hash", "internal/pattern", "internal/visible"}},
-	"internal/roster/plan":                {pure: true, internal: []string{"internal/clustertime", "internal/roster", "internal/hash"}, modules: []string{"github.com/buraksezer/consistent"}},
-	"internal/roster/follow":              {pure: true, internal: []string{"internal/roster"}},
-	"internal/roster/internal/rostertest": {internal: []string{"internal/clustertime", "internal/roster"}, modules: []string{"pgregory.net/rapid"}},
-	"backup":                              {pure: true, internal: []string{"internal/clustertime", "internal/roster"}},
-	"partition":                           {pure: true, internal: []string{"internal/clustertime", "internal/attachment", "sequencer", "internal/roster", "backup", "internal/failure"}},
-	"internal/leader":                     {pure: true, internal: []string{"internal/clustertime", "internal/roster", "internal/roster/plan", "internal/leader/anchor", "internal/failure", "internal/pattern"}},
-	"internal/recovery":                   {pure: true, internal: []string{"backup", "internal/clustertime", "internal/leader", "internal/roster"}},
-	"internal/leader/anchor":              {pure: true, internal: []string{"internal/clustertime", "internal/roster"}},
-	"security":                            {internal: []string{"internal/durable", "internal/pattern"}},
-	"internal/authority":                  {internal: []string{"internal/durable", "internal/visible", "security"}},
-	"internal/token":                      {internal: []string{"security"}, modules: []string{"github.com/golang-jwt/jwt/v5"}},
-	"internal/wire":                       {internal: []string{"epoch", "internal/clustertime", "internal/attachment", "sequencer", "internal/pattern", "internal/roster", "security", "internal/buildinfo", "internal/failure"}, modules: []string{"github.com/vmihailenco/msgpack/v5"}},
-	"internal/wire/frame":                 {pure: true},
-	"internal/wire/member":                {internal: []string{"internal/clustertime", "sequencer", "internal/roster", "backup", "partition", "internal/failure", "internal/wire"}},
-	"internal/frames":                     {internal: []string{"internal/failure", "internal/wire", "internal/wire/frame"}},
-	"client/store":                        {internal: []string{"internal/durable", "internal/signal", "internal/logqueue", "epoch", "internal/clustertime", "internal/attachment", "sequencer", "internal/record", "internal/failure", "internal/handles"}},
-	"internal/record":                     {pure: true, internal: []string{"epoch", "internal/clustertime", "internal/attachment", "sequencer", "internal/failure"}, besides: []string{"net/url"}},
-	"client/store/storetest":              {internal: []string{"*"}},
-	"internal/calls":                      {internal: []string{"internal/failure", "internal/frames", "internal/handles", "internal/registrar", "internal/wire", "internal/wire/frame", "security", "sequencer"}},
-	"client":                              {internal: []string{"internal/signal", "internal/calls", "internal/logqueue", "epoch", "internal/clustertime", "security", "internal/attachment", "sequencer", "internal/roster", "internal/wire", "internal/wire/frame", "internal/buildinfo", "internal/failure", "internal/frames", "internal/handles", "internal/measure", "internal/registrar", "internal/registration", "internal/session"}},
-	"grid/internal/boltfile":              {modules: []string{"go.etcd.io/bbolt"}},
-	"grid/internal/definitions":           {internal: []string{"internal/durable", "grid/internal/boltfile", "internal/failure", "epoch", "internal/clustertime", "sequencer", "internal/roster", "backup", "partition", "internal/wire"}, modules: []string{"go.etcd.io/bbolt"}},
-	"grid/internal/transport":             {internal: []string{"grid/internal/acceptor", "internal/roster", "security"}, modules: []string{"github.com/hashicorp/memberlist", "github.com/hashicorp/raft", "github.com/hashicorp/go-hclog", "github.com/vmihailenco/msgpack/v5"}},
-	"internal/durable":                    {},
-	"internal/signal":                     {},
-	"grid/internal/acceptor":              {modules: []string{"golang.org/x/sys/unix"}}, // on Linux
-	"grid/internal/refusal":               {internal: []string{"internal/failure", "sequencer"}},
-	"grid/internal/audit":                 {internal: []string{"grid/internal/refusal", "internal/roster", "security", "sequencer", "internal/wire"}},
-	"grid/internal/librarylog":            {modules: []string{"github.com/hashicorp/go-hclog"}},
-	"grid/internal/tenure":                {},
-	"grid/internal/state":                 {internal: []string{"internal/handles", "internal/clustertime", "internal/signal", "internal/roster"}},
-	"grid/internal/raftlog":               {internal: []string{"internal/durable", "grid/internal/boltfile", "grid/internal/librarylog", "grid/internal/refusal", "grid/internal/state", "grid/internal/tenure", "grid/internal/transport", "internal/failure", "internal/leader", "internal/roster", "internal/roster/follow", "sequencer", "internal/wire", "internal/measure"}, modules: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog", "go.etcd.io/bbolt"}},
-	"grid/internal/raftlogtest":           {internal: []string{"grid/internal/raftlog"}},
-	"grid/internal/discovery":             {internal: []string{"grid/internal/librarylog", "internal/signal", "internal/visible"}},
-	"grid/internal/dnstest":               {modules: []string{"github.com/miekg/dns"}},
-	"grid/internal/gossip":                {internal: []string{"grid/internal/discovery", "grid/internal/librarylog", "grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/transport", "internal/failure", "internal/roster", "sequencer", "internal/wire"}, modules: []string{"github.com/hashicorp/memberlist"}},
-	"grid/internal/api":                   {internal: []string{"internal/calls", "grid/internal/acceptor", "client", "internal/clustertime", "grid/internal/audit", "grid/internal/librarylog", "grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure", "internal/frames", "internal/wire/frame", "internal/roster", "security", "internal/attachment", "sequencer", "internal/wire"}, modules: []string{"golang.org/x/sys/unix"}}, // on Linux
-	"grid/internal/host":                  {internal: []string{"backup", "internal/handles", "internal/clustertime", "grid/internal/audit", "grid/internal/api", "grid/internal/definitions", "grid/internal/raftlog", "grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure", "internal/pattern", "internal/leader", "partition", "internal/roster", "security", "internal/attachment", "sequencer", "internal/wire", "internal/wire/member", "internal/measure"}},
-	"grid/internal/formation":             {internal: []string{"internal/durable", "internal/registration", "internal/registrar", "internal/handles", "internal/clustertime", "grid/internal/audit", "grid/internal/api", "grid/internal/boltfile", "grid/internal/definitions", "grid/internal/gossip", "grid/internal/raftlog", "grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "grid/internal/transport", "internal/failure", "internal/visible", "internal/leader", "internal/recovery", "internal/roster", "sequencer", "internal/wire"}, modules: []string{"github.com/hashicorp/raft"}},
-	"grid":                                {internal: []string{"internal/measure", "internal/handles", "internal/calls", "internal/logqueue", "grid/internal/discovery", "internal/session", "internal/registration", "internal/registrar", "grid/internal/formation", "grid/internal/host", "grid/internal/audit", "grid/internal/api", "grid/internal/gossip", "grid/internal/raftlog", "grid/internal/state", "grid/internal/tenure", "grid/internal/librarylog", "grid/internal/refusal", "internal/signal", "grid/internal/transport", "epoch", "internal/clustertime", "internal/attachment", "sequencer", "internal/roster", "internal/roster/follow", "internal/roster/plan", "backup", "partition", "internal/leader", "internal/leader/anchor", "internal/wire", "grid/internal/definitions", "client", "client/store", "internal/failure", "internal/visible", "security", "internal/token"}, modules: gridModules},
-	"grid/gridtest":                       {internal: []string{"internal/handles", "internal/calls", "grid", "client", "client/store", "security", "internal/authority"}, modules: []string{"github.com/hashicorp/memberlist", "github.com/hashicorp/raft"}},
-	"metrics":                             {internal: []string{"internal/logqueue", "client", "grid", "internal/buildinfo", "internal/leader/anchor", "internal/roster"}, modules: []string{"github.com/prometheus/client_golang"}},
-	"cmd/snowgrid":                        {internal: []string{"*"}, modules: []string{"github.com/KimMachineGun/automemlimit/memlimit", "github.com/alecthomas/kong", "github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "github.com/coreos/go-systemd/v22/daemon", "github.com/hashicorp/go-sockaddr", "golang.org/x/sys/unix"}},
-	"examples/*":                          {internal: []string{"*"}},
-	"proof/ledger":                        {pure: true, internal: []string{"internal/clustertime", "internal/attachment", "sequencer"}},
-	"proof/sim":                           {pure: true, internal: []string{"epoch", "internal/clustertime", "internal/attachment", "sequencer", "internal/roster", "backup", "partition", "internal/leader", "internal/leader/anchor", "internal/recovery", "proof/ledger", "internal/session", "internal/record"}},
-	"proof/*":                             {internal: []string{"*"}},
-	"internal/evil":                       {internal: []string{"internal/roster", "security", "internal/authority", "internal/wire"}, modules: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"}},
-	"proof/chaos/*":                       {internal: []string{"*"}, modules: []string{"golang.org/x/sys"}},
-	"proof/upgrade/*":                     {internal: []string{"client", "sequencer"}},
+	".":                {},
+	"internal/cycles":  {},
+	"internal/failure": {pure: true},
+	"internal/attachment": {pure: true, internal: []string{"internal/attachment/bridge",
+		"internal/clustertime", "sequencer"}},
+	"internal/attachment/bridge": {pure: true, internal: []string{"internal/clustertime"}},
+	"internal/session": {pure: true, internal: []string{"internal/clustertime", "internal/attachment",
+		"sequencer", "internal/roster"}},
+	"internal/handles": {internal: []string{"internal/clustertime", "internal/attachment", "sequencer",
+		"internal/failure"}},
+	"internal/fork":            {},
+	"internal/hash":            {pure: true},
+	"internal/logqueue":        {},
+	"internal/visible":         {pure: true},
+	"internal/measure":         {pure: true},
+	"internal/long":            {modules: []string{"golang.org/x/sys/unix"}},
+	"internal/pattern":         {pure: true},
+	"internal/faultproxy":      {},
+	"internal/definitionflags": {pure: true, internal: []string{"epoch", "sequencer"}},
+	"internal/loopback":        {},
+	"internal/buildinfo":       {},
+	"internal/script":          {},
+	"internal/registration":    {pure: true, internal: []string{"internal/roster"}},
+	"internal/registrar": {internal: []string{"internal/durable", "internal/failure",
+		"internal/registration", "internal/roster", "security", "internal/attachment", "sequencer", "internal/wire"}},
+	"epoch":                {pure: true},
+	"internal/clustertime": {pure: true},
+	"sequencer": {pure: true, internal: []string{"epoch", "internal/attachment/bridge",
+		"internal/clustertime", "internal/cycles", "internal/failure", "internal/fork", "internal/visible"},
+		besides: generatorUses},
+	"internal/roster": {pure: true, internal: []string{"internal/clustertime", "internal/hash",
+		"internal/pattern", "internal/visible"}},
+	"internal/roster/plan": {pure: true, internal: []string{"internal/clustertime", "internal/roster",
+		"internal/hash"}, modules: []string{"github.com/buraksezer/consistent"}},
+	"internal/roster/follow": {pure: true, internal: []string{"internal/roster"}},
+	"internal/roster/internal/rostertest": {internal: []string{"internal/clustertime", "internal/roster"},
+		modules: []string{"pgregory.net/rapid"}},
+	"backup": {pure: true, internal: []string{"internal/clustertime", "internal/roster"}},
+	"partition": {pure: true, internal: []string{"internal/clustertime", "internal/attachment",
+		"sequencer", "internal/roster", "backup", "internal/failure"}},
+	"internal/leader": {pure: true, internal: []string{"internal/clustertime", "internal/roster",
+		"internal/roster/plan", "internal/leader/anchor", "internal/failure", "internal/pattern"}},
+	"internal/recovery": {pure: true, internal: []string{"backup", "internal/clustertime",
+		"internal/leader", "internal/roster"}},
+	"internal/leader/anchor": {pure: true, internal: []string{"internal/clustertime", "internal/roster"}},
+	"security":               {internal: []string{"internal/durable", "internal/pattern"}},
+	"internal/authority":     {internal: []string{"internal/durable", "internal/visible", "security"}},
+	"internal/token": {internal: []string{"security"},
+		modules: []string{"github.com/golang-jwt/jwt/v5"}},
+	"internal/wire": {internal: []string{"epoch", "internal/clustertime", "internal/attachment",
+		"sequencer", "internal/pattern", "internal/roster", "security", "internal/buildinfo", "internal/failure"},
+		modules: []string{"github.com/vmihailenco/msgpack/v5"}},
+	"internal/wire/frame": {pure: true},
+	"internal/wire/member": {internal: []string{"internal/clustertime", "sequencer", "internal/roster",
+		"backup", "partition", "internal/failure", "internal/wire"}},
+	"internal/frames": {internal: []string{"internal/failure", "internal/wire",
+		"internal/wire/frame"}},
+	"client/store": {internal: []string{"internal/durable", "internal/signal", "internal/logqueue",
+		"epoch", "internal/clustertime", "internal/attachment", "sequencer", "internal/record", "internal/failure",
+		"internal/handles"}},
+	"internal/record": {pure: true, internal: []string{"epoch", "internal/clustertime",
+		"internal/attachment", "sequencer", "internal/failure"}, besides: []string{"net/url"}},
+	"client/store/storetest": {internal: []string{"*"}},
+	"internal/calls": {internal: []string{"internal/failure", "internal/frames", "internal/handles",
+		"internal/registrar", "internal/wire", "internal/wire/frame", "security", "sequencer"}},
+	"client": {internal: []string{"internal/signal", "internal/calls", "internal/logqueue",
+		"epoch", "internal/clustertime", "security", "internal/attachment", "sequencer", "internal/roster", "internal/wire",
+		"internal/wire/frame", "internal/buildinfo", "internal/failure", "internal/frames", "internal/handles",
+		"internal/measure", "internal/registrar", "internal/registration", "internal/session"}},
+	"grid/internal/boltfile": {modules: []string{"go.etcd.io/bbolt"}},
+	"grid/internal/definitions": {internal: []string{"internal/durable", "grid/internal/boltfile",
+		"internal/failure", "epoch", "internal/clustertime", "sequencer", "internal/roster", "backup", "partition",
+		"internal/wire"}, modules: []string{"go.etcd.io/bbolt"}},
+	"grid/internal/transport": {internal: []string{"grid/internal/acceptor", "internal/roster", "security"},
+		modules: []string{"github.com/hashicorp/memberlist", "github.com/hashicorp/raft", "github.com/hashicorp/go-hclog",
+			"github.com/vmihailenco/msgpack/v5"}},
+	"internal/durable":       {},
+	"internal/signal":        {},
+	"grid/internal/acceptor": {modules: []string{"golang.org/x/sys/unix"}}, // on Linux
+	"grid/internal/refusal":  {internal: []string{"internal/failure", "sequencer"}},
+	"grid/internal/audit": {internal: []string{"grid/internal/refusal", "internal/roster", "security",
+		"sequencer", "internal/wire"}},
+	"grid/internal/librarylog": {modules: []string{"github.com/hashicorp/go-hclog"}},
+	"grid/internal/tenure":     {},
+	"grid/internal/state": {internal: []string{"internal/handles", "internal/clustertime",
+		"internal/signal", "internal/roster"}},
+	"grid/internal/raftlog": {internal: []string{"internal/durable", "grid/internal/boltfile",
+		"grid/internal/librarylog", "grid/internal/refusal", "grid/internal/state", "grid/internal/tenure",
+		"grid/internal/transport", "internal/failure", "internal/leader", "internal/roster", "internal/roster/follow",
+		"sequencer", "internal/wire", "internal/measure"}, modules: []string{"github.com/hashicorp/raft",
+		"github.com/hashicorp/go-hclog", "go.etcd.io/bbolt"}},
+	"grid/internal/raftlogtest": {internal: []string{"grid/internal/raftlog"}},
+	"grid/internal/discovery": {internal: []string{"grid/internal/librarylog", "internal/signal",
+		"internal/visible"}},
+	"grid/internal/dnstest": {modules: []string{"github.com/miekg/dns"}},
+	"grid/internal/gossip": {internal: []string{"grid/internal/discovery", "grid/internal/librarylog",
+		"grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/transport", "internal/failure",
+		"internal/roster", "sequencer", "internal/wire"}, modules: []string{"github.com/hashicorp/memberlist"}},
+	"grid/internal/api": {internal: []string{"internal/calls", "grid/internal/acceptor", "client",
+		"internal/clustertime", "grid/internal/audit", "grid/internal/librarylog", "grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure", "internal/frames", "internal/wire/frame", "internal/roster", "security", "internal/attachment", "sequencer", "internal/wire"}, modules: []string{"golang.org/x/sys/unix"}}, // on Linux
+	"grid/internal/host": {internal: []string{"backup", "internal/handles", "internal/clustertime",
+		"grid/internal/audit", "grid/internal/api", "grid/internal/definitions", "grid/internal/raftlog",
+		"grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure",
+		"internal/pattern", "internal/leader", "partition", "internal/roster", "security", "internal/attachment", "sequencer",
+		"internal/wire", "internal/wire/member", "internal/measure"}},
+	"grid/internal/formation": {internal: []string{"internal/durable", "internal/registration",
+		"internal/registrar", "internal/handles", "internal/clustertime", "grid/internal/audit", "grid/internal/api",
+		"grid/internal/boltfile", "grid/internal/definitions", "grid/internal/gossip", "grid/internal/raftlog",
+		"grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "grid/internal/transport",
+		"internal/failure", "internal/visible", "internal/leader", "internal/recovery", "internal/roster", "sequencer",
+		"internal/wire"}, modules: []string{"github.com/hashicorp/raft"}},
+	"grid": {internal: []string{"internal/measure", "internal/handles", "internal/calls",
+		"internal/logqueue", "grid/internal/discovery", "internal/session", "internal/registration", "internal/registrar",
+		"grid/internal/formation", "grid/internal/host", "grid/internal/audit", "grid/internal/api", "grid/internal/gossip",
+		"grid/internal/raftlog", "grid/internal/state", "grid/internal/tenure", "grid/internal/librarylog",
+		"grid/internal/refusal", "internal/signal", "grid/internal/transport", "epoch", "internal/clustertime",
+		"internal/attachment", "sequencer", "internal/roster", "internal/roster/follow", "internal/roster/plan", "backup",
+		"partition", "internal/leader", "internal/leader/anchor", "internal/wire", "grid/internal/definitions", "client",
+		"client/store", "internal/failure", "internal/visible", "security", "internal/token"}, modules: gridModules},
+	"grid/gridtest": {internal: []string{"internal/handles", "internal/calls", "grid", "client",
+		"client/store", "security", "internal/authority"}, modules: []string{"github.com/hashicorp/memberlist",
+		"github.com/hashicorp/raft"}},
+	"metrics": {internal: []string{"internal/logqueue", "client", "grid", "internal/buildinfo",
+		"internal/leader/anchor", "internal/roster"}, modules: []string{"github.com/prometheus/client_golang"}},
+	"cmd/snowgrid": {internal: []string{"*"},
+		modules: []string{"github.com/KimMachineGun/automemlimit/memlimit", "github.com/alecthomas/kong",
+			"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "github.com/coreos/go-systemd/v22/daemon",
+			"github.com/hashicorp/go-sockaddr", "golang.org/x/sys/unix"}},
+	"examples/*": {internal: []string{"*"}},
+	"proof/ledger": {pure: true, internal: []string{"internal/clustertime", "internal/attachment",
+		"sequencer"}},
+	"proof/sim": {pure: true, internal: []string{"epoch", "internal/clustertime",
+		"internal/attachment", "sequencer", "internal/roster", "backup", "partition", "internal/leader",
+		"internal/leader/anchor", "internal/recovery", "proof/ledger", "internal/session", "internal/record"}},
+	"proof/*": {internal: []string{"*"}},
+	"internal/evil": {internal: []string{"internal/roster", "security", "internal/authority",
+		"internal/wire"}, modules: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"}},
+	"proof/chaos/*":   {internal: []string{"*"}, modules: []string{"golang.org/x/sys"}},
+	"proof/upgrade/*": {internal: []string{"client", "sequencer"}},
 
 	"cmd/snowgrid/internal/logring":    {},
 	"cmd/snowgrid/internal/configfile": {modules: []string{"github.com/goccy/go-yaml"}},
@@ -280,8 +344,10 @@ func checkPure(s source, besides []string) (problems []string) {
 		case *ast.GoStmt:
 			problems = append(problems, fmt.Sprintf("%s: a pure package starts no goroutine", s.fset.Position(n.Pos())))
 		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && x.Name == timeName && slices.Contains(clocks, n.Sel.Name) && !slices.Contains(besides, path.Base(s.path)+": time."+n.Sel.Name) {
-				problems = append(problems, fmt.Sprintf("%s: time.%s in a pure package; take the time as an argument", s.fset.Position(n.Pos()), n.Sel.Name))
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == timeName && slices.Contains(clocks, n.Sel.Name) &&
+				!slices.Contains(besides, path.Base(s.path)+": time."+n.Sel.Name) {
+				problems = append(problems, fmt.Sprintf("%s: time.%s in a pure package; take the time as an argument",
+					s.fset.Position(n.Pos()), n.Sel.Name))
 			}
 		}
 		return true
@@ -292,7 +358,8 @@ func checkPure(s source, besides []string) (problems []string) {
 // checkSize bounds the lines of a file and of each function in it.
 func checkSize(s source) (problems []string) {
 	if s.lines > fileLinesMax {
-		problems = append(problems, fmt.Sprintf("%s: %d lines, more than %d; is it still one idea?", s.path, s.lines, fileLinesMax))
+		problems = append(problems, fmt.Sprintf("%s: %d lines, more than %d; is it still one idea?", s.path, s.lines,
+			fileLinesMax))
 	}
 	for _, decl := range s.file.Decls {
 		fn, ok := decl.(*ast.FuncDecl)
@@ -301,7 +368,8 @@ func checkSize(s source) (problems []string) {
 		}
 		lines := s.fset.Position(fn.End()).Line - s.fset.Position(fn.Pos()).Line + 1
 		if lines > funcLinesMax {
-			problems = append(problems, fmt.Sprintf("%s: %s has %d lines, more than %d", s.path, fn.Name.Name, lines, funcLinesMax))
+			problems = append(problems, fmt.Sprintf("%s: %s has %d lines, more than %d", s.path, fn.Name.Name, lines,
+				funcLinesMax))
 		}
 	}
 	return problems
@@ -372,7 +440,8 @@ func checkWiring(name string, sources []source) (problems []string) {
 				case isPointerTo(name, field.Type):
 					problems = append(problems, fmt.Sprintf("%s: %s holds a *%s; hand it what it needs", s.path, spec.Name.Name, name))
 				case spec.Name.Name == name && lock != nil && strings.HasSuffix(lock.Sel.Name, "Mutex"):
-					problems = append(problems, fmt.Sprintf("%s: %s has a lock; the state that it guards is a type of its own", s.path, name))
+					problems = append(problems, fmt.Sprintf("%s: %s has a lock; the state that it guards is a type of its own", s.path,
+						name))
 				}
 			}
 			return true
@@ -423,7 +492,8 @@ func checkSourceWords(s source) (problems []string) {
 	}
 	for _, ident := range declaredNames(s.file) {
 		if word := bannedInNames.FindString(splitName(ident.Name)); word != "" {
-			problems = append(problems, fmt.Sprintf("%s: %s: %q is not one of the project's words", s.fset.Position(ident.Pos()), ident.Name, word))
+			problems = append(problems, fmt.Sprintf("%s: %s: %q is not one of the project's words", s.fset.Position(ident.Pos()),
+				ident.Name, word))
 		}
 	}
 	return problems

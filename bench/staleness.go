@@ -98,7 +98,8 @@ func dialAged(ctx context.Context) (out []aged, end func() error, err error) {
 }
 
 // dialOwn returns a client with the given clock, and starts a member for it.
-func dialOwn(ctx context.Context, cfg grid.Config, clock *handles.Clock) (c *client.Client, end func() error, err error) {
+func dialOwn(ctx context.Context, cfg grid.Config, clock *handles.Clock) (c *client.Client, end func() error,
+	err error) {
 	cfg.GossipAddr, cfg.RaftAddr, cfg.APIAddr, cfg.FirstLife = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
 	member, err := grid.Start(ctx, cfg)
 	if err != nil {

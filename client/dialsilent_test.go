@@ -20,7 +20,8 @@ func TestDialLogsOnce(t *testing.T) {
 		var log bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err := Dial(ctx, Config{Addrs: []string{"a:1", "b:1"}, parts: calls.Parts{Transport: f}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		_, err := Dial(ctx, Config{Addrs: []string{"a:1",
+			"b:1"}, parts: calls.Parts{Transport: f}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if err == nil {
 			t.Fatal("it found a member")
 		}

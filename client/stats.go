@@ -74,10 +74,10 @@ type SequencerStats struct {
 func (c *Client) Stats() Stats {
 	entries, past := c.handles.Counted()
 	s := Stats{
-		Members: len(c.Members()),
-		IDs:     past.IDs, GrantWaits: past.GrantWaits, GrantWaited: past.GrantWaited,
+		Members: len(c.Members()), IDs: past.IDs, GrantWaits: past.GrantWaits, GrantWaited: past.GrantWaited,
 		Attaches: distributionOf(c.counts.attaches.Read()), AttachFailures: c.counts.attachFailures.Load(),
-		Renewals: c.counts.renewals.Load(), RenewalFailures: c.counts.renewalFailures.Load(), NodesLost: c.counts.nodesLost.Load(),
+		Renewals: c.counts.renewals.Load(), RenewalFailures: c.counts.renewalFailures.Load(),
+		NodesLost: c.counts.nodesLost.Load(),
 	}
 	if now := c.clock.Now(); now > 0 {
 		s.ClusterTime = now.Time()

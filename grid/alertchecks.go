@@ -210,7 +210,7 @@ func checkBeginning(s Status) (Severity, string) {
 	if s.IDsBegin.IsZero() {
 		return "", ""
 	}
-	b := beginning{at: clustertime.TickOf(s.IDsBegin), why: s.IDsWait}
+	b := firstID{at: clustertime.TickOf(s.IDsBegin), why: s.IDsWait}
 	return Warning, b.text(clustertime.TickOf(s.now())) + "; nothing is to be done but to wait"
 }
 
@@ -269,7 +269,8 @@ func checkClocks(s Status) (severity Severity, text string) {
 	if worst > clustertime.ClockMargin.Duration() {
 		severity = Critical
 	}
-	return severity, fmt.Sprintf("wall clocks are more than %v off cluster time: %s; synchronize them (NTP)", clockOffsetMax, subjects(off))
+	return severity, fmt.Sprintf("wall clocks are more than %v off cluster time: %s; synchronize them (NTP)",
+		clockOffsetMax, subjects(off))
 }
 
 func checkNodes(s Status) (severity Severity, text string) {
@@ -343,7 +344,8 @@ func checkForeign(s Status) (Severity, string) {
 	if len(s.ForeignMembers) == 0 {
 		return "", ""
 	}
-	return Warning, fmt.Sprintf("another grid named %q was met: %s; stop one of the grids, or rename it", s.Name, subjects(s.ForeignMembers))
+	return Warning, fmt.Sprintf("another grid named %q was met: %s; stop one of the grids, or rename it", s.Name,
+		subjects(s.ForeignMembers))
 }
 
 func checkAnchor(s Status) (Severity, string) {
@@ -354,13 +356,15 @@ func checkAnchor(s Status) (Severity, string) {
 	case a.State == anchor.Held && a.Error == "":
 		return "", ""
 	case a.State == anchor.Held, a.State == anchor.Taking:
-		return Warning, fmt.Sprintf("the anchor cannot be written: %s; grants end in %v: check its store", a.Error, time.Duration(a.Left)*time.Millisecond)
+		return Warning, fmt.Sprintf("the anchor cannot be written: %s; grants end in %v: check its store", a.Error,
+			time.Duration(a.Left)*time.Millisecond)
 	}
 	advice := a.Advice
 	if advice == "" {
 		advice = "see the log of the leader"
 	}
-	return Critical, fmt.Sprintf("the anchor is %s, and grants end in %v; %s", a.State, time.Duration(a.Left)*time.Millisecond, advice)
+	return Critical, fmt.Sprintf("the anchor is %s, and grants end in %v; %s", a.State,
+		time.Duration(a.Left)*time.Millisecond, advice)
 }
 
 func checkReleases(s Status) (Severity, string) {

@@ -19,8 +19,7 @@ func healthy() Status {
 		Name: "shop", Answering: "a", Ready: true, Settled: true, Leader: "a", Voters: 3, VotersAlive: 3, Copies: 1,
 		ClusterTime: now, Wall: now, Ceiling: now.Add(14 * time.Second),
 		Settings: roster.Settings{Name: "shop", Partitions: 3, Backups: 1, Window: 15_000},
-		Anchor:   &AnchorInfo{State: anchor.Held, Left: 14_000},
-		Disks:    []DiskInfo{{Member: "d", Partitions: 3, Runs: true}},
+		Anchor:   &AnchorInfo{State: anchor.Held, Left: 14_000}, Disks: []DiskInfo{{Member: "d", Partitions: 3, Runs: true}},
 		Sequencers: []SequencerInfo{
 			{Name: "orders", Nodes: 128, Attached: 102, Exhausted: now.AddDate(30, 0, 0)},
 		},
@@ -28,10 +27,13 @@ func healthy() Status {
 	names := []roster.Incarnation{"a", "b", "c"}
 	for i, name := range names {
 		s.Members = append(s.Members, MemberInfo{
-			Incarnation: name, Name: "host-" + string(name), API: "10.0.0.1:7948", Voter: true, Leader: i == 0, Alive: true, Settled: true,
-			Release: &roster.Release{Max: 2, Build: "v1"}, Report: &MemberReport{ClockOffset: 900, CertificateExpiry: now.AddDate(0, 2, 0)},
+			Incarnation: name, Name: "host-" + string(name), API: "10.0.0.1:7948", Voter: true, Leader: i == 0, Alive: true,
+			Settled: true,
+			Release: &roster.Release{Max: 2, Build: "v1"}, Report: &MemberReport{ClockOffset: 900,
+				CertificateExpiry: now.AddDate(0, 2, 0)},
 		})
-		s.Partitions = append(s.Partitions, PartitionInfo{ID: roster.PartitionID(i), Owner: name, InSync: []roster.Incarnation{name, names[(i+1)%3]}})
+		s.Partitions = append(s.Partitions, PartitionInfo{ID: roster.PartitionID(i), Owner: name,
+			InSync: []roster.Incarnation{name, names[(i+1)%3]}})
 	}
 	return s
 }
@@ -51,12 +53,14 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) { s.VotersAlive = 1 }, "quorum_lost critical", []string{"1 of 3 voters", "2 are needed", "start"}},
 		{func(s *Status) { s.Advice = "quorum lost: do this" }, "quorum_lost critical", []string{"do this"}},
 		{func(s *Status) { s.Leader, s.Voters, s.VotersAlive = "", 0, 0 }, "quorum_lost critical", []string{"in no grid"}},
-		{func(s *Status) { s.VotersAlive = 2 }, "quorum_at_risk warning", []string{"2 of 3 voters", "start the missing member again"}},
+		{func(s *Status) { s.VotersAlive = 2 }, "quorum_at_risk warning",
+			[]string{"2 of 3 voters", "start the missing member again"}},
 		{func(s *Status) {
 			s.VotersAlive, s.Absent = 2, []AbsentVoter{{ID: "d", Name: "host-d", Raft: "10.0.0.4:7947"}}
 		}, "quorum_at_risk warning",
 			[]string{"start host-d (d, 10.0.0.4:7947) again"}},
-		{func(s *Status) { s.Members[0].Report.Expect, s.Members[1].Report.Expect = 3, 5 }, "members_missing warning", []string{"3 members", "5 are expected", "to run: set expect to 3 in the configuration of host-b (b)"}},
+		{func(s *Status) { s.Members[0].Report.Expect, s.Members[1].Report.Expect = 3, 5 }, "members_missing warning",
+			[]string{"3 members", "5 are expected", "to run: set expect to 3 in the configuration of host-b (b)"}},
 		{func(s *Status) { s.Settings.Expect = 4 }, "members_missing warning",
 			[]string{"3 members", "4 are expected", "to run: run `snowgrid settings set expect=3`"}},
 		{func(s *Status) { s.Settings.Expect, s.Members[0].Report.Expect = 6, 5 }, "members_missing warning",

@@ -15,7 +15,8 @@ import (
 
 // request sends a request with headers; an empty one is left out. Host stands for the
 // request's host.
-func (b *browser) request(method, path string, header map[string]string, body string) (res *http.Response, out map[string]any) {
+func (b *browser) request(method, path string, header map[string]string, body string) (res *http.Response,
+	out map[string]any) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), method, "http://"+b.m.Addrs().API+path, strings.NewReader(body))
 	if err != nil {
@@ -56,11 +57,13 @@ func TestAPIReleases(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, startOne(t, nil), 2)
 	for theirs, status := range map[string]int{"": 200, "1-1 v1": 200, "1-7 v7": 200, "8-9 v9": 426} {
-		res, out := b.request(http.MethodPost, wire.PathDirectory, map[string]string{"Content-Type": wire.JSON, wire.HeaderRelease: theirs}, "{}")
+		res, out := b.request(http.MethodPost, wire.PathDirectory,
+			map[string]string{"Content-Type": wire.JSON, wire.HeaderRelease: theirs}, "{}")
 		if res.StatusCode != status || res.Header.Get(wire.HeaderRelease) != wire.FormatRelease(wire.OwnRelease()) {
 			t.Errorf("%q: status %d, release %q", theirs, res.StatusCode, res.Header.Get(wire.HeaderRelease))
 		}
-		if status != 200 && (out["code"] != "protocol" || !strings.Contains(fmt.Sprint(out["message"]), "snowgrid v9 (protocols 8 to 9)")) {
+		if status != 200 && (out["code"] != "protocol" || !strings.Contains(fmt.Sprint(out["message"]),
+			"snowgrid v9 (protocols 8 to 9)")) {
 			t.Errorf("%q: %v", theirs, out)
 		}
 	}
@@ -74,13 +77,16 @@ func TestAPIUnknownPathComesFirst(t *testing.T) {
 	for version := 1; version <= 2; version++ {
 		b := newBrowser(t, m, version)
 		for _, header := range []map[string]string{nil, {"Content-Type": wire.JSON}, foul} {
-			for _, path := range []string{"/v1", "/v1/", "/v1/nothing", "/v1/ids/", "/v1//ids", "/v1/member/nothing", "/" + strings.Repeat("x", 500)} {
+			for _, path := range []string{"/v1", "/v1/", "/v1/nothing", "/v1/ids/", "/v1//ids", "/v1/member/nothing",
+				"/" + strings.Repeat("x", 500)} {
 				for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete, "DANCE"} {
 					res, out := b.request(method, path, header, "<html>")
-					if res.StatusCode != http.StatusNotFound || out != nil && out["code"] != "unknown_path" || out == nil && method != http.MethodHead {
+					if res.StatusCode != http.StatusNotFound || out != nil && out["code"] != "unknown_path" ||
+						out == nil && method != http.MethodHead {
 						t.Errorf("%s %.20s: %d %v", method, path, res.StatusCode, out)
 					}
-					if text, _ := out["message"].(string); out != nil && (!strings.Contains(text, path[:min(20, len(path))]) || len(text) > 300) {
+					if text, _ := out["message"].(string); out != nil && (!strings.Contains(text, path[:min(20, len(path))]) ||
+						len(text) > 300) {
 						t.Errorf("%s %.20s: %q", method, path, text)
 					}
 				}
@@ -92,7 +98,8 @@ func TestAPIUnknownPathComesFirst(t *testing.T) {
 				for _, method := range []string{http.MethodPut, http.MethodOptions, "DANCE"} {
 					res, out := b.request(method, path, header, "<html>")
 					text, _ := out["message"].(string)
-					if res.StatusCode != http.StatusMethodNotAllowed || out["code"] != "wrong_method" || res.Header.Get("Allow") != allow || !strings.Contains(text, allow) {
+					if res.StatusCode != http.StatusMethodNotAllowed || out["code"] != "wrong_method" ||
+						res.Header.Get("Allow") != allow || !strings.Contains(text, allow) {
 						t.Errorf("%s %s: %d %v, Allow %q, want %q", method, path, res.StatusCode, out, res.Header.Get("Allow"), allow)
 					}
 				}
@@ -127,8 +134,10 @@ func TestAPIRefusesOtherOrigins(t *testing.T) {
 		{"origin alone", map[string]string{"Origin": "https://elsewhere.example"}, http.StatusForbidden},
 		{"opaque origin", map[string]string{"Origin": "null"}, http.StatusForbidden},
 		{"own origin alone", map[string]string{"Origin": "http://" + self}, http.StatusOK},
-		{"a name that leads to loopback", map[string]string{"Host": "elsewhere.example", "Origin": "http://elsewhere.example"}, http.StatusForbidden},
-		{"the same, fetched", map[string]string{"Host": "elsewhere.example:7948", "Sec-Fetch-Site": "same-origin"}, http.StatusForbidden},
+		{"a name that leads to loopback", map[string]string{"Host": "elsewhere.example",
+			"Origin": "http://elsewhere.example"}, http.StatusForbidden},
+		{"the same, fetched", map[string]string{"Host": "elsewhere.example:7948", "Sec-Fetch-Site": "same-origin"},
+			http.StatusForbidden},
 		{"localhost", map[string]string{"Host": "localhost:7948", "Origin": "http://localhost:7948"}, http.StatusOK},
 		{"another name, of no browser", map[string]string{"Host": "ids.internal"}, http.StatusOK},
 	}
@@ -192,7 +201,8 @@ func TestAPICreateWithoutEpoch(t *testing.T) {
 		}
 	}
 	status, out := b.call(wire.PathCreate, map[string]any{"name": "of 1970", "epoch": 0})
-	if text, _ := out["message"].(string); status != http.StatusBadRequest || out["code"] != "epoch_exhausted" || !strings.Contains(text, "leave the epoch out") {
+	if text, _ := out["message"].(string); status != http.StatusBadRequest || out["code"] != "epoch_exhausted" ||
+		!strings.Contains(text, "leave the epoch out") {
 		t.Errorf("an epoch of 1970: %d %v", status, out)
 	}
 }
@@ -204,11 +214,13 @@ func TestAPIIDsCreate(t *testing.T) {
 	b := newBrowser(t, m, 1)
 	twitter := epoch.Twitter.UnixMilli()
 	for round := range 2 {
-		if ids := idsOf(t, b.mustCall(wire.PathIDs, map[string]any{"name": "orders", "n": 3, "create": map[string]any{}})); len(ids) != 3 {
+		if ids := idsOf(t, b.mustCall(wire.PathIDs, map[string]any{"name": "orders", "n": 3,
+			"create": map[string]any{}})); len(ids) != 3 {
 			t.Errorf("round %d: %v", round, ids)
 		}
 	}
-	if made := b.mustCall(wire.PathOpen, map[string]any{"name": "orders"})["sequencer"].(map[string]any); number(t, made["epoch"]) != epoch.Default.UnixMilli() || number(t, made["nodes"]) != 8192 {
+	if made := b.mustCall(wire.PathOpen, map[string]any{"name": "orders"})["sequencer"].(map[string]any); number(t,
+		made["epoch"]) != epoch.Default.UnixMilli() || number(t, made["nodes"]) != 8192 {
 		t.Errorf("created as %v", made)
 	}
 	b.mustCall(wire.PathIDs, map[string]any{"name": "old", "create": map[string]any{"epoch": twitter, "nodes": 200}})
@@ -217,11 +229,13 @@ func TestAPIIDsCreate(t *testing.T) {
 		t.Errorf("created as %v", made)
 	}
 	small := map[string]any{"bits": 53, "low_bits": 12, "nodes": 64}
-	if ids := idsOf(t, b.mustCall(wire.PathIDs, map[string]any{"name": "small", "n": 64, "create": map[string]any{"layout": small, "nodes": 17}})); ids[63] >= 1<<53 {
+	if ids := idsOf(t, b.mustCall(wire.PathIDs, map[string]any{"name": "small", "n": 64,
+		"create": map[string]any{"layout": small, "nodes": 17}})); ids[63] >= 1<<53 {
 		t.Errorf("IDs of 53 bits: %v", ids)
 	}
 	made = b.mustCall(wire.PathOpen, map[string]any{"name": "small"})["sequencer"].(map[string]any)
-	if layout, _ := made["layout"].(map[string]any); number(t, made["nodes"]) != 32 || number(t, layout["bits"]) != 53 || number(t, layout["low_bits"]) != 12 || number(t, layout["nodes"]) != 64 {
+	if layout, _ := made["layout"].(map[string]any); number(t, made["nodes"]) != 32 || number(t, layout["bits"]) != 53 ||
+		number(t, layout["low_bits"]) != 12 || number(t, layout["nodes"]) != 64 {
 		t.Errorf("created as %v", made)
 	}
 	// Another member of no handle yet, and this one with its handle, refuse another definition.
@@ -230,26 +244,33 @@ func TestAPIIDsCreate(t *testing.T) {
 	}
 	for _, name := range []string{"orders", "invoices"} {
 		status, out := b.call(wire.PathIDs, map[string]any{"name": name, "create": map[string]any{"nodes": 128}})
-		if text, _ := out["message"].(string); status != http.StatusConflict || out["code"] != "conflict" || !strings.Contains(text, "8192") || !strings.Contains(text, "128") {
+		if text, _ := out["message"].(string); status != http.StatusConflict || out["code"] != "conflict" ||
+			!strings.Contains(text, "8192") || !strings.Contains(text, "128") {
 			t.Errorf("another definition of %s: %d %v", name, status, out)
 		}
 	}
 	for _, create := range []string{`{"layout":{}}`, `{"layout":null}`} {
-		res, out := b.request(http.MethodPost, wire.PathIDs, map[string]string{"Content-Type": wire.JSON}, `{"name":"orders","create":`+create+`}`)
+		res, out := b.request(http.MethodPost, wire.PathIDs, map[string]string{"Content-Type": wire.JSON},
+			`{"name":"orders","create":`+create+`}`)
 		if res.StatusCode != http.StatusOK {
 			t.Errorf("create %s, the zero layout: %d %v", create, res.StatusCode, out)
 		}
 	}
 	for _, name := range []string{"orders", "invoices", "small"} {
-		status, out := b.call(wire.PathIDs, map[string]any{"name": name, "create": map[string]any{"layout": map[string]any{"bits": 63, "low_bits": 22, "nodes": 1024}}})
-		if text, _ := out["message"].(string); status != http.StatusConflict || out["code"] != "conflict" || !strings.Contains(text, "63/22/1024") {
+		status, out := b.call(wire.PathIDs, map[string]any{"name": name,
+			"create": map[string]any{"layout": map[string]any{"bits": 63, "low_bits": 22, "nodes": 1024}}})
+		if text, _ := out["message"].(string); status != http.StatusConflict || out["code"] != "conflict" ||
+			!strings.Contains(text, "63/22/1024") {
 			t.Errorf("another layout of %s: %d %v", name, status, out)
 		}
 	}
-	for _, create := range []string{`{"layout":{"bits":53}}`, `{"layout":"twiter"}`, `{"layout":{"bits":53,"low_bits":12,"nodes":64,"x":1}}`,
-		`{"layout":{"bits":53,"low_bits":12,"nodes":64},"nodes":65}`, `{"epoch":"2026"}`, `{"nods":128}`, `[]`, `{"nodes":127}`, `{"nodes":8193}`, `{"epoch":0}`,
+	for _, create := range []string{`{"layout":{"bits":53}}`, `{"layout":"twiter"}`,
+		`{"layout":{"bits":53,"low_bits":12,"nodes":64,"x":1}}`,
+		`{"layout":{"bits":53,"low_bits":12,"nodes":64},"nodes":65}`, `{"epoch":"2026"}`, `{"nods":128}`, `[]`,
+		`{"nodes":127}`, `{"nodes":8193}`, `{"epoch":0}`,
 		fmt.Sprintf(`{"epoch":%d}`, time.Now().Add(time.Hour).UnixMilli())} {
-		res, out := b.request(http.MethodPost, wire.PathIDs, map[string]string{"Content-Type": wire.JSON}, `{"name":"never","create":`+create+`}`)
+		res, out := b.request(http.MethodPost, wire.PathIDs, map[string]string{"Content-Type": wire.JSON},
+			`{"name":"never","create":`+create+`}`)
 		if res.StatusCode != http.StatusBadRequest {
 			t.Errorf("create %s: %d %v", create, res.StatusCode, out)
 		}
@@ -260,7 +281,8 @@ func TestAPIIDsCreate(t *testing.T) {
 	// A name that was destroyed begins again, above what it had.
 	last := idsOf(t, b.mustCall(wire.PathIDs, map[string]any{"name": "orders"}))[0]
 	b.mustCall(wire.PathDestroy, map[string]any{"name": "orders"})
-	if next := idsOf(t, b.mustCall(wire.PathIDs, map[string]any{"name": "orders", "create": map[string]any{"nodes": 128}})); next[0] <= last {
+	if next := idsOf(t, b.mustCall(wire.PathIDs, map[string]any{"name": "orders",
+		"create": map[string]any{"nodes": 128}})); next[0] <= last {
 		t.Errorf("the next life begins with %d, the last one ended with %d", next[0], last)
 	}
 }

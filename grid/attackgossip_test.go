@@ -92,7 +92,8 @@ func TestAttackAnsweringAsAMember(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		c, err := client.Dial(ctx, calls.With(client.Config{
-			Addrs: []string{"evil:7948"}, Dial: b.g.Network.Host("web").Dial, Security: b.g.Credentials(security.Holder, victimName),
+			Addrs: []string{"evil:7948"}, Dial: b.g.Network.Host("web").Dial,
+			Security: b.g.Credentials(security.Holder, victimName),
 		}, calls.Parts{Clock: handles.NewExactClock()}))
 		if err == nil {
 			_ = c.Close()

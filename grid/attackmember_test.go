@@ -20,7 +20,8 @@ import (
 
 // memberBlow is a call to a member.
 func (b *besieged) memberBlow(action security.Action, member, path string, in any) blow {
-	return blow{what: path, action: action, strike: func(a *evil.Attacker) error { return a.Call(b.t.Context(), b.target(member), path, in) }}
+	return blow{what: path, action: action,
+		strike: func(a *evil.Attacker) error { return a.Call(b.t.Context(), b.target(member), path, in) }}
 }
 
 // incarnation returns the incarnation of a member.
@@ -49,9 +50,11 @@ func TestAttackTableAndGoodbye(t *testing.T) {
 		var blows []blow
 		for _, replica := range p.InSync {
 			if replica != p.Owner {
-				blows = append(blows, b.memberBlow(security.Replicate, b.nameOf(replica), wire.PathReplicate, member.ReplicateRequest{
-					Partition: id, Version: s.Version, Position: backup.Position{Term: p.Term, Number: 1 << 32}, Pages: 1, Table: &member.Table{},
-				}))
+				blows = append(blows, b.memberBlow(security.Replicate, b.nameOf(replica), wire.PathReplicate,
+					member.ReplicateRequest{
+						Partition: id, Version: s.Version, Position: backup.Position{Term: p.Term, Number: 1 << 32}, Pages: 1,
+						Table: &member.Table{},
+					}))
 			}
 		}
 		for _, name := range b.g.Running() {
@@ -78,8 +81,8 @@ func TestAttackTermsOfPartitions(t *testing.T) {
 		for id := range s.Partitions {
 			for _, name := range b.g.Running() {
 				blows = append(blows, b.memberBlow(security.Replicate, name, wire.PathReplicate, member.ReplicateRequest{
-					Partition: roster.PartitionID(id), Version: math.MaxInt64, Position: backup.Position{Term: math.MaxUint64, Number: 1 << 40},
-					Pages: 1, Table: &member.Table{},
+					Partition: roster.PartitionID(id), Version: math.MaxInt64,
+					Position: backup.Position{Term: math.MaxUint64, Number: 1 << 40}, Pages: 1, Table: &member.Table{},
 				}))
 			}
 			if id == 9 && !long.Enabled() {
@@ -99,7 +102,8 @@ func TestAttackJoins(t *testing.T) {
 		for i, api := range []string{"silent:7948", "evil:7948", b.g.Member("m1").Addrs().API, dialed.addr} {
 			inc := roster.Incarnation(fmt.Sprintf("%016x-%016x", i+1, 1))
 			blows = append(blows, b.memberBlow(security.Join, b.g.Leader(), wire.PathJoin, wire.JoinRequest{
-				Member: roster.Member{Incarnation: inc, API: api, Raft: "evil:1", Gossip: "evil:2", Durable: true}, Server: string(inc.Member()),
+				Member: roster.Member{Incarnation: inc, API: api, Raft: "evil:1", Gossip: "evil:2", Durable: true},
+				Server: string(inc.Member()),
 			}))
 		}
 		b.attack("joins of members that do not exist", blows...)
@@ -123,24 +127,33 @@ func TestAttackMemberCalls(t *testing.T) {
 		backups := 0
 		b.attack("calls of members",
 			b.memberBlow(security.Hello, leader, wire.PathHello, wire.HelloRequest{}),
-			b.memberBlow(security.Push, leader, wire.PathPush, wire.PushRequest{Leader: "0123456789abcdef", At: 1 << 40, Age: -1}),
-			b.memberBlow(security.Accept, leader, wire.PathAccept, wire.AcceptRequest{BootstrapMember: "0123456789abcdef", Grid: grid, Settings: s.Settings}),
-			b.memberBlow(security.Accept, leader, wire.PathAccept, wire.AcceptRequest{BootstrapMember: "0123456789abcdef", Grid: grid, Settings: settings}),
-			b.memberBlow(security.Abandon, leader, wire.PathAbandon, wire.AbandonRequest{Old: s.Grid, Grid: grid, BootstrapMember: "0123456789abcdef", Expect: 3}),
+			b.memberBlow(security.Push, leader, wire.PathPush, wire.PushRequest{Leader: "0123456789abcdef", At: 1 << 40,
+				Age: -1}),
+			b.memberBlow(security.Accept, leader, wire.PathAccept, wire.AcceptRequest{BootstrapMember: "0123456789abcdef",
+				Grid: grid, Settings: s.Settings}),
+			b.memberBlow(security.Accept, leader, wire.PathAccept, wire.AcceptRequest{BootstrapMember: "0123456789abcdef",
+				Grid: grid, Settings: settings}),
+			b.memberBlow(security.Abandon, leader, wire.PathAbandon, wire.AbandonRequest{Old: s.Grid, Grid: grid,
+				BootstrapMember: "0123456789abcdef", Expect: 3}),
 			b.memberBlow(security.Earlier, leader, wire.PathEarlier, wire.EarlierRequest{Until: until}),
 			b.memberBlow(security.Dismiss, leader, wire.PathDismiss, wire.DismissRequest{}),
-			b.memberBlow(security.Held, leader, wire.PathHeld, wire.HeldRequest{Owner: s.Partitions[partition].Owner, Persisted: []roster.Persisted{{Partition: partition}}}),
+			b.memberBlow(security.Held, leader, wire.PathHeld, wire.HeldRequest{Owner: s.Partitions[partition].Owner,
+				Persisted: []roster.Persisted{{Partition: partition}}}),
 			b.memberBlow(security.Stored, leader, wire.PathStored, map[string]any{}),
 			b.memberBlow(security.Collect, leader, wire.PathCollect, map[string]any{"partition": partition}),
 		)
 		b.attack("calls of operators",
 			b.memberBlow(security.Init, leader, wire.PathInit, wire.InitRequest{Force: true}),
 			b.memberBlow(security.Forget, leader, wire.PathForget, wire.ForgetRequest{Member: b.incarnation("m2").Member()}),
-			b.memberBlow(security.Remove, leader, wire.PathRemove, wire.RemoveRequest{Member: b.incarnation("m2").Member(), Relay: wire.Relay{AskedBy: "127.0.0.1:1", Forwarded: true}}),
+			b.memberBlow(security.Remove, leader, wire.PathRemove, wire.RemoveRequest{Member: b.incarnation("m2").Member(),
+				Relay: wire.Relay{AskedBy: "127.0.0.1:1", Forwarded: true}}),
 			b.memberBlow(security.TakeAnchor, leader, wire.PathTake, wire.TakeRequest{}),
-			b.memberBlow(security.Settings, leader, wire.PathSettings, wire.SettingsRequest{Backups: &backups, Relay: wire.Relay{AskedBy: "127.0.0.1:1", Forwarded: true}}),
-			b.memberBlow(security.CleanNumbers, leader, wire.PathIdentityClean, wire.IdentityCleanRequest{Cluster: "c", Name: "s"}),
-			b.memberBlow(security.ImportNumbers, leader, wire.PathIdentityImport, wire.IdentityImportRequest{Cluster: "c", Name: "s", Next: 1 << 40}),
+			b.memberBlow(security.Settings, leader, wire.PathSettings,
+				wire.SettingsRequest{Backups: &backups, Relay: wire.Relay{AskedBy: "127.0.0.1:1", Forwarded: true}}),
+			b.memberBlow(security.CleanNumbers, leader, wire.PathIdentityClean,
+				wire.IdentityCleanRequest{Cluster: "c", Name: "s"}),
+			b.memberBlow(security.ImportNumbers, leader, wire.PathIdentityImport,
+				wire.IdentityImportRequest{Cluster: "c", Name: "s", Next: 1 << 40}),
 		)
 	})
 }
@@ -152,7 +165,8 @@ func TestAttackMembership(t *testing.T) {
 		dialed := b.trap("probed:7946")
 		path := func(action security.Action, path, body string) blow {
 			return blow{what: path, action: action, strike: func(a *evil.Attacker) error {
-				_, err := a.Do(t.Context(), b.target("m1").API, http.MethodPost, path, http.Header{"Content-Type": {wire.JSON}}, []byte(body))
+				_, err := a.Do(t.Context(), b.target("m1").API, http.MethodPost, path, http.Header{"Content-Type": {wire.JSON}},
+					[]byte(body))
 				return err
 			}}
 		}
@@ -163,7 +177,8 @@ func TestAttackMembership(t *testing.T) {
 			}
 		}
 		b.attack("membership",
-			path(security.Subscribe, wire.PathMembershipSubscribe, `{"id":"a","address":"probed","protocolPort":7946,"servicePort":7948}`),
+			path(security.Subscribe, wire.PathMembershipSubscribe,
+				`{"id":"a","address":"probed","protocolPort":7946,"servicePort":7948}`),
 			path(security.Unsubscribe, wire.PathMembershipUnsubscribe, `{}`),
 		)
 		if n := dialed.conns.Load(); n > 0 {

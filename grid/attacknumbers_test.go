@@ -44,7 +44,8 @@ func TestAttackByRegistrations(t *testing.T) {
 	underAttack(t, false, func(t *testing.T, b *besieged) {
 		const atOnce = 1000
 		seconds := long.Or(2, 10)
-		n, other := numbers{t, b.identified(security.Holder), b.target("m2")}, numbers{t, b.unlimited(security.Holder), b.target("m3")}
+		n, other := numbers{t, b.identified(security.Holder), b.target("m2")}, numbers{t, b.unlimited(security.Holder),
+			b.target("m3")}
 		defer n.by.Keep()()
 		for who, set := range map[*numbers]string{&n: "orders-1", &other: "web"} {
 			if err := who.apply(set, 1); err != nil {
@@ -65,7 +66,8 @@ func TestAttackByRegistrations(t *testing.T) {
 			t.Errorf("%d registrations above the burst took %v, want %d s", seconds*25*runtime.GOMAXPROCS(0), took, seconds)
 		}
 		began = time.Now()
-		if _, err := other.register("web", func(*wire.IdentityRegisterRequest) {}); err != nil || time.Since(began) > time.Second {
+		if _, err := other.register("web", func(*wire.IdentityRegisterRequest) {}); err != nil ||
+			time.Since(began) > time.Second {
 			t.Errorf("another holder: %v after %v", err, time.Since(began))
 		}
 		b.ids.during(2*time.Second, "after the registrations")

@@ -85,7 +85,7 @@ func (o *leadership) unanswered(inc roster.Incarnation) {
 	case o.current.Load() != nil:
 		o.unreached(id, true)
 	case o.raft.Node().Leader() == string(id):
-		o.lookout.sign()
+		o.monitor.sign()
 	default:
 		o.host.Doubt(inc)
 	}
@@ -102,7 +102,7 @@ func (o *leadership) disconnected(addr string) {
 		case o.current.Load() != nil:
 			o.unreached(id, false)
 		case o.raft.Node().Leader() == string(id):
-			o.lookout.sign()
+			o.monitor.sign()
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (o *leadership) awaited(in wire.DirectoryRequest, owner roster.Member) {
 	case o.current.Load() != nil:
 		o.unreached(id, true)
 	case at == string(id):
-		o.lookout.sign()
+		o.monitor.sign()
 	case at != "" && in.Wait > 0: // it is not passed on itself
 		o.life.Background(func(ctx context.Context) { o.passOn(ctx, at, in) })
 	}
@@ -137,6 +137,6 @@ func (o *leadership) passOn(ctx context.Context, to string, in wire.DirectoryReq
 	in.Wait, in.Known = 0, &wire.DirectoryVersion{Grid: r.Identity(), Version: r.Version}
 	if err := o.caller.Call(ctx, at.API, at.Incarnation, wire.PathDirectory, in, &wire.DirectoryResponse{}); err != nil {
 		o.log.Debug("awaited member not reported to the leader", "error", err)
-		o.lookout.sign()
+		o.monitor.sign()
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// beginning is the future time at which IDs begin: every earlier grant may reach up to it. The zero
+// firstID is the future time at which IDs begin: every earlier grant may reach up to it. The zero
 // value means that IDs can be issued now.
-type beginning struct {
+type firstID struct {
 	at  clustertime.Tick
 	why string
 }
 
-// beginning returns when IDs begin. A member that was ready before is concerned only if no
+// firstID returns when IDs begin. A member that was ready before is concerned only if no
 // sequencer has IDs: after the loss of a few partitions the others have.
-func (s standing) beginning() (b beginning) {
+func (s standing) firstID() (b firstID) {
 	if s.now == 0 {
 		return b
 	}
@@ -29,7 +29,7 @@ func (s standing) beginning() (b beginning) {
 		}
 	}
 	if waits == 0 || s.wasReady && waits < len(s.roster.Partitions) {
-		return beginning{}
+		return firstID{}
 	}
 	b.why = waitReason(s.roster, b.at.Sub(s.now))
 	return b
@@ -54,11 +54,11 @@ func waitReason(r *roster.Roster, wait clustertime.Span) string {
 	return "every copy was lost, as when all members are killed, and IDs of before may reach up to then"
 }
 
-// idsBeginAt begins every beginning's text.
+// idsBeginAt begins every firstID's text.
 const idsBeginAt = "IDs begin at "
 
 // text returns when IDs begin, and why.
-func (b beginning) text(now clustertime.Tick) string {
+func (b firstID) text(now clustertime.Tick) string {
 	return fmt.Sprintf(idsBeginAt+"%s (in %v): %s", instant(b.at).Format(time.RFC3339),
 		b.at.Sub(now).Duration().Round(100*time.Millisecond), b.why)
 }

@@ -17,7 +17,8 @@ import (
 // that: it would hand a newcomer the logical node that an honest holder still uses.
 func TestForgedTableAndForgedGoodbye(t *testing.T) {
 	t.Parallel()
-	for name, lead := range map[string]uint64{"far ahead": 1 << 40, "as far as a backup takes it": 1 << 32, "some changes ahead": 20} {
+	for name, lead := range map[string]uint64{"far ahead": 1 << 40, "as far as a backup takes it": 1 << 32,
+		"some changes ahead": 20} {
 		t.Run(name, func(t *testing.T) { forgedTableAndGoodbye(t, lead) })
 	}
 }
@@ -40,7 +41,8 @@ func forgedTableAndGoodbye(t *testing.T, number uint64) {
 				continue
 			}
 			err := evil.call(nameOf[replica], wire.PathReplicate, member.ReplicateRequest{
-				Partition: id, Version: s.Version, Position: backup.Position{Term: p.Term, Number: number}, Pages: 1, Table: &member.Table{},
+				Partition: id, Version: s.Version, Position: backup.Position{Term: p.Term, Number: number}, Pages: 1,
+				Table: &member.Table{},
 			}, &member.ReplicateResponse{})
 			t.Logf("the backup answers the forged table with: %v", err)
 		}
@@ -62,7 +64,8 @@ func forgedTableAndGoodbye(t *testing.T, number uint64) {
 		}
 		after := g.Member("m1").Status()
 		if q := after.Partitions[id]; q.Owner != p.Owner || q.Term != p.Term || len(after.Members) != 3 {
-			t.Errorf("owner %s in term %d before, %s in term %d after, %d members", p.Owner, p.Term, q.Owner, q.Term, len(after.Members))
+			t.Errorf("owner %s in term %d before, %s in term %d after, %d members", p.Owner, p.Term, q.Owner, q.Term,
+				len(after.Members))
 		}
 		if _, err := g.Client("web").CreateSequencer(t.Context(), "users", sequencer.Config{}); err != nil {
 			t.Error(err)

@@ -120,17 +120,20 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 		"of another grid":         {wire.PathHeld, toMember(self, "another"), wire.Done{}},
 		"no holder of a stream":   {wire.PathEvents, nil, wire.EventsRequest{}},
 		"a stream of a number":    {wire.PathEvents, nil, 7},
-		"no such attach":          {wire.PathAttach, nil, wire.AttachRequest{Holder: "h", Claim: wire.Claim{Sequencer: sequencerNamed("none"), ID: attachment.ID{1}}}},
-		"an attach of nothing":    {wire.PathAttach, nil, wire.AttachRequest{}},
-		"an attach of number 7":   {wire.PathAttach, nil, 7},
-		"a detach of nothing":     {wire.PathDetach, nil, wire.DetachRequest{}},
-		"a detach":                {wire.PathDetach, nil, wire.DetachRequest{Holder: "h", Sequencer: sequencerNamed("none"), ID: attachment.ID{1}}},
-		"a detach to another":     {wire.PathDetach, toMember("another", ours), wire.DetachRequest{}},
-		"a large detach":          {wire.PathDetach, nil, wire.DetachRequest{Holder: attachment.HolderID(strings.Repeat("x", 4400))}},
-		"replicate":               {wire.PathReplicate, toMember(self, ours), member.ReplicateRequest{}},
-		"replicate to another":    {wire.PathReplicate, toMember("another", ours), member.ReplicateRequest{}},
-		"replicate elsewhere":     {wire.PathReplicate, toMember(self, "another"), member.ReplicateRequest{}},
-		"replicate to no member":  {wire.PathReplicate, nil, member.ReplicateRequest{}},
+		"no such attach": {wire.PathAttach, nil, wire.AttachRequest{Holder: "h",
+			Claim: wire.Claim{Sequencer: sequencerNamed("none"), ID: attachment.ID{1}}}},
+		"an attach of nothing":  {wire.PathAttach, nil, wire.AttachRequest{}},
+		"an attach of number 7": {wire.PathAttach, nil, 7},
+		"a detach of nothing":   {wire.PathDetach, nil, wire.DetachRequest{}},
+		"a detach": {wire.PathDetach, nil, wire.DetachRequest{Holder: "h", Sequencer: sequencerNamed("none"),
+			ID: attachment.ID{1}}},
+		"a detach to another": {wire.PathDetach, toMember("another", ours), wire.DetachRequest{}},
+		"a large detach": {wire.PathDetach, nil,
+			wire.DetachRequest{Holder: attachment.HolderID(strings.Repeat("x", 4400))}},
+		"replicate":              {wire.PathReplicate, toMember(self, ours), member.ReplicateRequest{}},
+		"replicate to another":   {wire.PathReplicate, toMember("another", ours), member.ReplicateRequest{}},
+		"replicate elsewhere":    {wire.PathReplicate, toMember(self, "another"), member.ReplicateRequest{}},
+		"replicate to no member": {wire.PathReplicate, nil, member.ReplicateRequest{}},
 	} {
 		for role, creds := range creds {
 			framed, plain := calls.NewHTTP(calls.TCP, creds), calls.NewPlainHTTP(calls.TCP, creds)
@@ -214,9 +217,11 @@ func TestUpgradeIsRefused(t *testing.T) {
 	}{
 		"no upgrade":       {"GET " + frames.Path + " HTTP/1.1\r\nHost: localhost\r\n\r\n", http.StatusBadRequest},
 		"another protocol": {strings.Replace(upgrade, frames.Protocol, "websocket", 1), http.StatusBadRequest},
-		"a page":           {strings.Replace(upgrade, "Host: a", "Host: localhost\r\nOrigin: http://localhost", 1), http.StatusForbidden},
-		"another release":  {strings.Replace(upgrade, "Host: a", "Host: a\r\nSnowgrid-Release: 98-99 v9", 1), http.StatusUpgradeRequired},
-		"an upgrade":       {upgrade, http.StatusSwitchingProtocols},
+		"a page": {strings.Replace(upgrade, "Host: a", "Host: localhost\r\nOrigin: http://localhost", 1),
+			http.StatusForbidden},
+		"another release": {strings.Replace(upgrade, "Host: a", "Host: a\r\nSnowgrid-Release: 98-99 v9", 1),
+			http.StatusUpgradeRequired},
+		"an upgrade": {upgrade, http.StatusSwitchingProtocols},
 	} {
 		conn, err := net.Dial("tcp", m.Addrs().API)
 		if err != nil {
@@ -282,7 +287,8 @@ func TestFramesFollowCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := signer.Sign(token.Request{Name: "ci", Role: security.Holder, Names: []security.Pattern{"orders-*"}, TTL: time.Hour}, time.Now())
+	text, err := signer.Sign(token.Request{Name: "ci", Role: security.Holder, Names: []security.Pattern{"orders-*"},
+		TTL: time.Hour}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,8 +44,9 @@ func TestGather(t *testing.T) {
 			calls: map[roster.Incarnation]int{a: 1, b: gatherRounds, c: 1}, unlisted: []roster.PartitionID{1},
 		},
 		"the owner is silent": {
-			roster: owned(a, b), covers: map[roster.Incarnation][][]roster.PartitionID{a: {{0}}}, silent: []roster.Incarnation{b},
-			calls: map[roster.Incarnation]int{a: 1, b: 1, c: 1}, unlisted: []roster.PartitionID{1}, unreachable: []roster.Incarnation{b},
+			roster: owned(a, b), covers: map[roster.Incarnation][][]roster.PartitionID{a: {{0}}},
+			silent: []roster.Incarnation{b}, calls: map[roster.Incarnation]int{a: 1, b: 1, c: 1},
+			unlisted: []roster.PartitionID{1}, unreachable: []roster.Incarnation{b},
 		},
 		"no partitions": {roster: owned(), covers: none, calls: map[roster.Incarnation]int{a: 1, b: 1, c: 1}},
 	}

@@ -33,13 +33,13 @@ func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.Hello
 		res.Claim = r.Claim
 	}
 	if node := m.raft.Node(); node != nil {
-		res.Leader, res.Unheard = node.Leader(), clustertime.SpanOf(m.lookout.leaderUnheard(node))
+		res.Leader, res.Unheard = node.Leader(), clustertime.SpanOf(m.monitor.leaderUnheard(node))
 		if at, found := leader.MemberOf(r, leader.ServerID(res.Leader)); found {
 			res.LeaderAt = wire.Address{Incarnation: at.Incarnation, API: at.API}
 		}
 	}
 	if in.Doubts != "" && in.Doubts == res.Leader {
-		m.lookout.doubt()
+		m.monitor.doubt()
 	}
 	res.AttemptedGrid = m.formation.AttemptedGrid()
 	return res, nil

@@ -61,12 +61,16 @@ func attacks(m *grid.Member) []attack {
 		{"API, silence", addrs.API, nil, nil, 0, false, header},
 		{"API, half a header", addrs.API, []byte(post + "X-A: "), []byte("aaaa"), 4000, false, header},
 		{"API, half a body", addrs.API, []byte(post + "Content-Length: 1048576\r\n\r\n"), spaces, 1000 << 10, false, body},
-		{"API, chunks without end", addrs.API, []byte(post + "Transfer-Encoding: chunked\r\n\r\nfffff\r\n"), spaces, 1000 << 10, false, body},
-		{"API, HTTP/2, bodies", addrs.API, manyStreams(wire.PathRenew, grid.CallsMax, 64<<10, false), nil, 1000 << 10, true, 0},
+		{"API, chunks without end", addrs.API, []byte(post + "Transfer-Encoding: chunked\r\n\r\nfffff\r\n"), spaces,
+			1000 << 10, false, body},
+		{"API, HTTP/2, bodies", addrs.API, manyStreams(wire.PathRenew, grid.CallsMax, 64<<10, false), nil, 1000 << 10, true,
+			0},
 		{"API, HTTP/2, events", addrs.API, manyStreams(wire.PathEvents, grid.CallsMax, 0, true), nil, 0, false, 0},
-		{"API, HTTP/2, bodies for members", addrs.API, manyStreams(wire.PathReplicate, grid.CallsMax, 64<<10, false), nil, 1000 << 10, true, 0},
+		{"API, HTTP/2, bodies for members", addrs.API, manyStreams(wire.PathReplicate, grid.CallsMax, 64<<10, false), nil,
+			1000 << 10, true, 0},
 		{"API, frames, nothing", addrs.API, []byte(upgrade), nil, 0, false, 30 * time.Second},
-		{"API, frames, half of one", addrs.API, manyFrames(wire.PathRenew, 1, 100)[:len(upgrade)+50], nil, 0, false, 20 * time.Second},
+		{"API, frames, half of one", addrs.API, manyFrames(wire.PathRenew, 1, 100)[:len(upgrade)+50], nil, 0, false,
+			20 * time.Second},
 		{"API, frames, pings", addrs.API, []byte(upgrade), pings, 1 << 20, false, header},
 		{"API, frames, requests given up", addrs.API, manyCancels(8 << 10), nil, 0, false, header},
 		{"API, frames, bodies", addrs.API, manyFrames(wire.PathRenew, 64, 1<<20), nil, 1000 << 10, true, 0},
@@ -74,15 +78,23 @@ func attacks(m *grid.Member) []attack {
 		{"gossip, silence", addrs.Gossip, nil, nil, 0, false, gossip},
 		{"gossip, half a greeting", addrs.Gossip, greeting[:7], nil, 0, false, gossip},
 		{"gossip, nothing after it", addrs.Gossip, greeting, nil, 0, false, gossip},
-		{"gossip, a million nodes", addrs.Gossip, says(message(pushPullMsg, pushHeader{Nodes: 1 << 20})), nil, 0, false, gossip},
-		{"gossip, 20 MB of state", addrs.Gossip, says(message(pushPullMsg, pushHeader{UserStateLen: 20 << 20})), nil, 0, false, gossip},
-		{"gossip, a long name", addrs.Gossip, says(append(message(pushPullMsg, pushHeader{Nodes: 2000}), "\x81\xa4Name\xdb\x7f\xff\xff\xff"...)), spaces, 4 << 20, false, gossip},
-		{"gossip, compressed", addrs.Gossip, says([]byte{9, 0x82, 0xa4, 'A', 'l', 'g', 'o', 0, 0xa3, 'B', 'u', 'f', 0xdb, 0x7f, 0xff, 0xff, 0xff}), spaces, 4 << 20, false, gossip},
+		{"gossip, a million nodes", addrs.Gossip, says(message(pushPullMsg, pushHeader{Nodes: 1 << 20})), nil, 0, false,
+			gossip},
+		{"gossip, 20 MB of state", addrs.Gossip, says(message(pushPullMsg, pushHeader{UserStateLen: 20 << 20})), nil, 0,
+			false, gossip},
+		{"gossip, a long name", addrs.Gossip,
+			says(append(message(pushPullMsg, pushHeader{Nodes: 2000}), "\x81\xa4Name\xdb\x7f\xff\xff\xff"...)), spaces, 4 << 20,
+			false, gossip},
+		{"gossip, compressed", addrs.Gossip,
+			says([]byte{9, 0x82, 0xa4, 'A', 'l', 'g', 'o', 0, 0xa3, 'B', 'u', 'f', 0xdb, 0x7f, 0xff, 0xff, 0xff}), spaces,
+			4 << 20, false, gossip},
 		{"raft, silence", addrs.Raft, nil, nil, 0, false, gossip},
 		{"raft, half a preamble", addrs.Raft, preamble[:9], nil, 0, false, gossip},
 		{"raft, nothing after it", addrs.Raft, preamble, nil, 0, false, raftRequest},
-		{"raft, a command of 2 GB", addrs.Raft, raftSays("\x00\x81\xa7Entries\x91\x81\xa4Data\xdb\x7f\xff\xff\xff"), spaces, 4 << 20, false, 2 * raftRequest},
-		{"raft, 4 billion entries", addrs.Raft, raftSays("\x00\x81\xa7Entries\xdd\xff\xff\xff\xff"), bytes.Repeat([]byte{0x80}, 16<<10), 4 << 20, false, 2 * raftRequest},
+		{"raft, a command of 2 GB", addrs.Raft, raftSays("\x00\x81\xa7Entries\x91\x81\xa4Data\xdb\x7f\xff\xff\xff"), spaces,
+			4 << 20, false, 2 * raftRequest},
+		{"raft, 4 billion entries", addrs.Raft, raftSays("\x00\x81\xa7Entries\xdd\xff\xff\xff\xff"),
+			bytes.Repeat([]byte{0x80}, 16<<10), 4 << 20, false, 2 * raftRequest},
 	}
 }
 
@@ -113,7 +125,8 @@ func manyStreams(path string, n, size int, whole bool) []byte {
 			body, flags = fmt.Appendf(nil, `{"holder":"h%d"}`, i), endStream
 		}
 		for _, f := range []hpack.HeaderField{
-			{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: path}, {Name: ":authority", Value: "a"},
+			{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: path},
+			{Name: ":authority", Value: "a"},
 			{Name: "content-type", Value: "application/json"}, {Name: "x-large", Value: strings.Repeat("x", 3500)},
 		} {
 			f.Sensitive = true // it stays out of the table, so that each stream has its own
@@ -249,7 +262,10 @@ func TestHostileConnectionsTakeLittleMemory(t *testing.T) { // not parallel: it 
 	}
 	m := startOne(t, func(c *grid.Config) { c.Logger = nil })
 	serves(t, m)
-	all := slices.DeleteFunc(attacks(m), func(a attack) bool { return !long.Enabled() && !slices.Contains(usualHostile, a.what) })
+	all := slices.DeleteFunc(attacks(m), func(a attack) bool {
+		return !long.Enabled() &&
+			!slices.Contains(usualHostile, a.what)
+	})
 	base := inUse()
 	for range 3 { // what other tests have left goes by and by
 		base = min(base, inUse())

@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// lookout probes the leader that this member follows, whenever there is a sign that it may have
+// leaderMonitor probes the leader that this member follows, whenever there is a sign that it may have
 // ended or be silent. Package leader evaluates the results (Candidacy, Watch).
-type lookout struct {
+type leaderMonitor struct {
 	self    roster.Incarnation
 	ownView func(context.Context, wire.HelloRequest) (wire.HelloResponse, error)
 	state   *state.State
@@ -33,6 +33,14 @@ type lookout struct {
 
 	mu    sync.Mutex // guards watch
 	watch leader.Monitor
+}
+
+// newLeaderMonitor returns the monitor for a member that is being opened.
+func newLeaderMonitor(m *Member) *leaderMonitor {
+	return &leaderMonitor{
+		self: m.self, ownView: m.serveHello, state: m.state, clock: m.clock, life: m.life, log: m.log, raft: m.raft,
+		caller: m.caller, signs: signal.New(), doubts: signal.New(),
+	}
 }
 
 // Times for probes. They bound a sign's cost, even if it is wrong.
@@ -50,14 +58,14 @@ const (
 )
 
 // sign has the leader looked at soon. It does not block.
-func (k *lookout) sign() { k.signs.Send() }
+func (k *leaderMonitor) sign() { k.signs.Send() }
 
 // doubt has the leader looked at because another voter had no answer from it. It does not block.
-func (k *lookout) doubt() { k.doubts.Send() }
+func (k *leaderMonitor) doubt() { k.doubts.Send() }
 
 // run looks at the leader after each sign until ctx ends. A raise of the ceiling that does not come is
 // a sign, too.
-func (k *lookout) run(ctx context.Context) {
+func (k *leaderMonitor) run(ctx context.Context) {
 	late := time.NewTimer(0)
 	defer late.Stop()
 	open := time.NewTicker(keepOpen)
@@ -91,7 +99,7 @@ func (k *lookout) run(ctx context.Context) {
 
 // look probes the leader that this member follows, and stands for election if its process has
 // ended, or if most voters have no contact with it. doubted means that another voter requested it.
-func (k *lookout) look(ctx context.Context, doubted bool) {
+func (k *leaderMonitor) look(ctx context.Context, doubted bool) {
 	node := k.raft.Node()
 	id := leader.ServerID(node.Leader())
 	at, known := leader.MemberOf(k.state.Roster(), id)
@@ -143,7 +151,7 @@ func (k *lookout) look(ctx context.Context, doubted bool) {
 }
 
 // keepOpen calls the leader, if this member votes.
-func (k *lookout) keepOpen(ctx context.Context) {
+func (k *leaderMonitor) keepOpen(ctx context.Context) {
 	node := k.raft.Node()
 	id := leader.ServerID(node.Leader())
 	at, known := leader.MemberOf(k.state.Roster(), id)
@@ -157,7 +165,7 @@ func (k *lookout) keepOpen(ctx context.Context) {
 }
 
 // awaitTurn waits until the voters before this one have had time to be elected.
-func (k *lookout) awaitTurn(ctx context.Context, candidacy *leader.Candidacy, after leader.ServerID) {
+func (k *leaderMonitor) awaitTurn(ctx context.Context, candidacy *leader.Candidacy, after leader.ServerID) {
 	if candidacy.Turn(0) == 0 {
 		return
 	}
@@ -168,13 +176,14 @@ func (k *lookout) awaitTurn(ctx context.Context, candidacy *leader.Candidacy, af
 
 // call looks at a leader once. An answer after lookTimeout is too late for the look, but the watch takes it
 // in: a slow leader is not silent.
-func (k *lookout) call(ctx context.Context, id leader.ServerID, at roster.Member) leader.ProbeResult {
+func (k *leaderMonitor) call(ctx context.Context, id leader.ServerID, at roster.Member) leader.ProbeResult {
 	began, done := k.clock.Mono(), make(chan leader.ProbeResult, 1)
 	k.life.Background(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout+lateBy)
 		defer cancel()
 		hello, err := helloFrom(ctx, k.caller, at.API, at.Incarnation)
-		look := leader.ProbeResult{Began: began, Ended: k.clock.Mono(), Err: err, Leads: hello.Leader != "" && !hello.DiskFailed}
+		look := leader.ProbeResult{Began: began, Ended: k.clock.Mono(), Err: err, Leads: hello.Leader != "" &&
+			!hello.DiskFailed}
 		k.note(func(w *leader.Monitor) { w.RecordProbe(id, look) })
 		done <- look
 	})
@@ -190,21 +199,21 @@ func (k *lookout) call(ctx context.Context, id leader.ServerID, at roster.Member
 }
 
 // note changes or reads the watch.
-func (k *lookout) note(f func(*leader.Monitor)) {
+func (k *leaderMonitor) note(f func(*leader.Monitor)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f(&k.watch)
 }
 
 // leaderUnheard returns the time since this member's last contact with the leader that it follows.
-func (k *lookout) leaderUnheard(node *raftlog.Node) (d time.Duration) {
+func (k *leaderMonitor) leaderUnheard(node *raftlog.Node) (d time.Duration) {
 	from, byRaft, now := leader.ServerID(node.Leader()), node.Unheard(), k.clock.Mono()
 	k.note(func(w *leader.Monitor) { d = w.SilentFor(from, now, byRaft) })
 	return d
 }
 
 // silenceBefore returns the silence of the leader before this member, which leads now.
-func (k *lookout) silenceBefore(node *raftlog.Node) (s leader.Silence) {
+func (k *leaderMonitor) silenceBefore(node *raftlog.Node) (s leader.Silence) {
 	id, byRaft := node.Before()
 	before, _ := leader.MemberOf(k.state.Roster(), id)
 	k.note(func(w *leader.Monitor) { s = w.TakeSilence(before.Incarnation, byRaft, transport.HeartbeatTimeout) })
@@ -212,7 +221,7 @@ func (k *lookout) silenceBefore(node *raftlog.Node) (s leader.Silence) {
 }
 
 // tellDoubt has other voters look at a leader that has not answered this one.
-func (k *lookout) tellDoubt(ctx context.Context, voters []leader.ServerID, of leader.ServerID) {
+func (k *leaderMonitor) tellDoubt(ctx context.Context, voters []leader.ServerID, of leader.ServerID) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	var calls sync.WaitGroup
@@ -231,7 +240,8 @@ func (k *lookout) tellDoubt(ctx context.Context, voters []leader.ServerID, of le
 
 // unheard requests the silence of a leader from voters, concurrently. It omits voters that do not
 // reply, or follow another leader. farthest is the longest round trip.
-func (k *lookout) unheard(ctx context.Context, voters []leader.ServerID, from leader.ServerID) (out []time.Duration,
+func (k *leaderMonitor) unheard(ctx context.Context, voters []leader.ServerID,
+	from leader.ServerID) (out []time.Duration,
 	farthest time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -268,7 +278,7 @@ func (k *lookout) unheard(ctx context.Context, voters []leader.ServerID, from le
 }
 
 // viewOf returns a member's view, which may be this one.
-func (k *lookout) viewOf(ctx context.Context, m roster.Member) (wire.HelloResponse, error) {
+func (k *leaderMonitor) viewOf(ctx context.Context, m roster.Member) (wire.HelloResponse, error) {
 	if m.Incarnation == k.self {
 		return k.ownView(ctx, wire.HelloRequest{})
 	}

@@ -45,7 +45,7 @@ type leadership struct {
 	current   atomic.Pointer[lead] // the present lead, nil while another member leads
 	now       signal.Signal        // the leader's step is due, or another member leads
 	sooner    signal.Signal        // the leader's step is due earlier than last announced
-	lookout   *lookout             // watches the leader that this member follows
+	monitor   *leaderMonitor       // watches the leader that this member follows
 	awaits    recent               // members that a request waits for
 	refusals  recent               // members that refuse calls
 	following atomic.Bool          // a request for a leader's pushes is in progress
@@ -157,8 +157,8 @@ func (o *leadership) begin(ctx context.Context, node *raftlog.Node) *lead {
 	l := &lead{of: o, node: node}
 	l.ctx, l.end = context.WithCancel(ctx)
 	l.machine = leader.New(leader.Config{
-		Silence: o.lookout.silenceBefore(node),
-		Self:    o.record(), Grid: o.formation.Grid(), Expect: o.formation.Expect(), Release: wire.OwnRelease(), Anchored: o.anchorage.configured(), Ahead: o.anchorage.ahead,
+		Silence: o.monitor.silenceBefore(node), Self: o.record(), Grid: o.formation.Grid(), Expect: o.formation.Expect(),
+		Release: wire.OwnRelease(), Anchored: o.anchorage.configured(), Ahead: o.anchorage.ahead,
 	}, l)
 	o.current.Store(l)
 	if !o.lone {
@@ -323,7 +323,8 @@ func (l *lead) Reconfigure(c leader.Reconfiguration) {
 
 // operations are the log's names for changes of Raft's servers.
 var operations = map[leader.Operation]string{
-	leader.AddServer: "add a server", leader.Promote: "promote a voter", leader.Demote: "demote a voter", leader.Remove: "remove a server",
+	leader.AddServer: "add a server", leader.Promote: "promote a voter", leader.Demote: "demote a voter",
+	leader.Remove: "remove a server",
 }
 
 // TransferLead implements leader.Member.

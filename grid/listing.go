@@ -56,7 +56,7 @@ func (o *overview) serveSequencers(ctx context.Context, in wire.SequencersReques
 	if in.Local {
 		return o.host.Sequencers(ctx, in), nil
 	}
-	if err := o.looks.enter(ctx); err != nil {
+	if err := o.statuses.enter(ctx); err != nil {
 		return none, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, api.MemberTimeout)
@@ -82,7 +82,8 @@ func (o *overview) serveSequencers(ctx context.Context, in wire.SequencersReques
 }
 
 // requestSequencers returns a member's own page.
-func (o *overview) requestSequencers(ctx context.Context, m roster.Member, in wire.SequencersRequest) (page wire.SequencersResponse,
+func (o *overview) requestSequencers(ctx context.Context, m roster.Member,
+	in wire.SequencersRequest) (page wire.SequencersResponse,
 	err error) {
 	if m.Incarnation == o.self {
 		return o.host.Sequencers(ctx, in), nil
@@ -128,7 +129,7 @@ func (o *overview) serveHolders(ctx context.Context, in wire.HoldersRequest) (wi
 	if err := in.Check(); err != nil {
 		return none, err
 	}
-	if err := o.looks.enter(ctx); err != nil {
+	if err := o.statuses.enter(ctx); err != nil {
 		return none, err
 	}
 	r := o.state.Roster()

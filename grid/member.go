@@ -81,7 +81,7 @@ type Member struct {
 
 	formation  *formation.Formation
 	leadership *leadership
-	lookout    *lookout
+	monitor    *leaderMonitor
 	anchorage  *anchorage
 	health     *health
 	departure  *departure
@@ -208,17 +208,19 @@ func (m *Member) open() error {
 	m.raft = m.newServer()
 	m.creds.log = m.log
 	m.http = calls.NewHTTP(dialAPI(m.cfg.Network), m.creds.Credentials)
-	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Open: m.gate.Open, Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
+	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Open: m.gate.Open,
+		Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
 	m.dismissal = newDismissal(m.state, m.log)
-	m.lookout = &lookout{self: m.self, ownView: m.serveHello, state: m.state, clock: m.clock, life: m.life, log: m.log, raft: m.raft, caller: m.caller, signs: signal.New(), doubts: signal.New()}
+	m.monitor = newLeaderMonitor(m)
 	m.leadership = &leadership{
-		self: m.self, lone: m.lone, record: m.record, ownView: m.serveHello, wall: m.cfg.Clock, state: m.state, clock: m.clock, life: m.life, log: m.log,
-		raft: m.raft, caller: m.caller, lookout: m.lookout, now: signal.New(), sooner: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal, shares: newNumberShares(),
+		self: m.self, lone: m.lone, record: m.record, ownView: m.serveHello, wall: m.cfg.Clock, state: m.state,
+		clock: m.clock, life: m.life, log: m.log, raft: m.raft, caller: m.caller, monitor: m.monitor, now: signal.New(),
+		sooner: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal, shares: newNumberShares(),
 	}
 	m.http.Broken = m.leadership.disconnected
 	m.health = &health{
-		self: m.self, durable: m.cfg.DataDir != "", record: m.record, view: m.leadership.view, state: m.state, clock: m.clock, ctx: m.ctx,
-		log: m.log, raft: m.raft, anchorage: m.anchorage, notRegistered: m.identity.notRegistered,
+		self: m.self, durable: m.cfg.DataDir != "", record: m.record, view: m.leadership.view, state: m.state, clock: m.clock,
+		ctx: m.ctx, log: m.log, raft: m.raft, anchorage: m.anchorage, notRegistered: m.identity.notRegistered,
 	}
 	m.formation = m.newFormation(id)
 	m.leadership.formation, m.health.formation = m.formation, m.formation
@@ -256,9 +258,11 @@ func (m *Member) open() error {
 // newFormation returns this member's way, with its identity, into its grid.
 func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 	return formation.New(formation.Config{
-		Identity: id, Self: m.self, MemberName: m.cfg.MemberName, Lone: m.lone, DataDir: m.cfg.DataDir, Settings: m.cfg.settings(), Stated: m.cfg.stated(),
-		Expect: m.cfg.Expect, Join: m.cfg.Join, FirstLife: m.cfg.FirstLife, Anchored: m.anchorage.configured(), Floor: m.cfg.Floor, Clock: m.cfg.Clock,
-		State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft, Caller: m.caller, Record: m.record, Lead: m.leadership.run,
+		Identity: id, Self: m.self, MemberName: m.cfg.MemberName, Lone: m.lone, DataDir: m.cfg.DataDir,
+		Settings: m.cfg.settings(), Stated: m.cfg.stated(), Expect: m.cfg.Expect, Join: m.cfg.Join,
+		FirstLife: m.cfg.FirstLife, Anchored: m.anchorage.configured(), Floor: m.cfg.Floor, Clock: m.cfg.Clock,
+		State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft, Caller: m.caller, Record: m.record,
+		Lead: m.leadership.run,
 		Voters: func() (alive, count int) {
 			q := m.health.quorum()
 			return len(q.Alive), q.Voters()
@@ -275,15 +279,17 @@ func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 // newHost returns the host for a member's partitions.
 func newHost(m *Member) *host.Host {
 	return host.New(host.Config{
-		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft, Caller: m.caller, Events: m.events,
-		Definitions: m.definitions, ReportEarlier: m.leadership.reportEarlier, ReportHeld: m.leadership.reportTo, Awaited: m.leadership.awaited, Changed: m.health.noteReady, Alone: m.lone,
+		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft,
+		Caller: m.caller, Events: m.events, Definitions: m.definitions, ReportEarlier: m.leadership.reportEarlier,
+		ReportHeld: m.leadership.reportTo, Awaited: m.leadership.awaited, Changed: m.health.noteReady, Alone: m.lone,
 		Stretch: func() float64 { return m.api.Stretch() },
 	})
 }
 
 // calls returns every API call except the event stream.
 func (m *Member) calls() []*api.Call {
-	return append(slices.Concat(m.host.Calls(), m.formation.Calls(), m.leadership.calls(), m.overview.listingCalls(), m.dismissal.calls(), m.keyring.calls()),
+	return append(slices.Concat(m.host.Calls(), m.formation.Calls(), m.leadership.calls(), m.overview.listingCalls(),
+		m.dismissal.calls(), m.keyring.calls()),
 		api.Typed(wire.PathStatus, m.overview.serve).WithLargeAnswer(),
 		m.ids.Call(),
 		api.Typed(wire.PathHello, m.serveHello).ForTarget(),
@@ -293,17 +299,21 @@ func (m *Member) calls() []*api.Call {
 // newAPI returns the server for this member's calls.
 func (m *Member) newAPI() *api.Server {
 	return api.New(api.Config{
-		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials, Tokens: m.creds.tokens(), Loopback: api.IsLoopback(m.cfg.APIAddr), IdleFor: m.cfg.APIIdleTimeout, Log: m.log, Library: m.library, Audit: m.audit, NotAccepted: m.files.failed("api"),
+		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials,
+		Tokens: m.creds.tokens(), Loopback: api.IsLoopback(m.cfg.APIAddr), IdleFor: m.cfg.APIIdleTimeout, Log: m.log,
+		Library: m.library, Audit: m.audit, NotAccepted: m.files.failed("api"),
 		Status:   func(ctx context.Context) (any, error) { return m.overview.serve(ctx, wire.StatusRequest{}) },
-		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions, Paths: m.membership.paths(), Hold: m.gate.Wait, Open: m.gate.Open, Charge: m.host.Charge,
+		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions,
+		Paths: m.membership.paths(), Hold: m.gate.Wait, Open: m.gate.Open, Charge: m.host.Charge,
 	}, m.events, m.calls())
 }
 
 // gossipConfig returns this member's gossip configuration.
 func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
-		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
-		Join: m.cfg.Join, JoinPort: GossipPort, Keys: m.creds.gossipKeys(), Pace: gossip.Pace(m.cfg.Gossip), State: m.state, Log: m.log, Library: m.library, About: m.about,
+		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr,
+		AdvertiseHost: m.cfg.AdvertiseHost, Join: m.cfg.Join, JoinPort: GossipPort, Keys: m.creds.gossipKeys(),
+		Pace: gossip.Pace(m.cfg.Gossip), State: m.state, Log: m.log, Library: m.library, About: m.about,
 		Unanswered: m.leadership.unanswered, NotAccepted: m.files.failed("gossip"),
 	}
 }
@@ -311,7 +321,8 @@ func (m *Member) gossipConfig() gossip.Config {
 // about returns this member's description of itself for gossip.
 func (m *Member) about() gossip.Peer {
 	grid, left := m.formation.Whereabouts()
-	return gossip.Peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: grid, Left: left, Leaving: m.state.Leaving(), FormsNone: m.formation.Expect() == 0, Name: m.cfg.MemberName, Release: wire.OwnRelease()}
+	return gossip.Peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: grid, Left: left,
+		Leaving: m.state.Leaving(), FormsNone: m.formation.Expect() == 0, Name: m.cfg.MemberName, Release: wire.OwnRelease()}
 }
 
 // run starts the goroutines that take part in the grid.
@@ -325,7 +336,7 @@ func (m *Member) run() {
 	}
 	m.life.Go(func() { m.creds.watch(m.ctx) })
 	m.life.Go(func() { m.creds.warnOfExpiry(m.ctx) })
-	m.life.Go(func() { m.lookout.run(m.ctx) })
+	m.life.Go(func() { m.monitor.run(m.ctx) })
 	m.life.Go(func() { m.dismissal.run(m.ctx, m.departure.sayGoodbye) })
 	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
 	m.life.Go(func() { m.keyring.follow(m.ctx) })

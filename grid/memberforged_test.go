@@ -82,15 +82,16 @@ func TestForgedTermsOfPartitionsEndNothing(t *testing.T) {
 					for _, name := range g.Running() {
 						go func() { // it may be kept waiting
 							_ = evil.call(name, wire.PathReplicate, member.ReplicateRequest{
-								Partition: roster.PartitionID(id), Version: roster.Version(term), Position: backup.Position{Term: term, Number: 1 << 40},
-								Pages: 1, Table: &member.Table{},
+								Partition: roster.PartitionID(id), Version: roster.Version(term),
+								Position: backup.Position{Term: term, Number: 1 << 40}, Pages: 1, Table: &member.Table{},
 							}, &member.ReplicateResponse{})
 						}()
 					}
 				}
 				ids.during(30*time.Second, "after the forged tables")
 				for i := range 20 {
-					if _, err := g.Client("web").CreateSequencer(t.Context(), fmt.Sprintf("new-%d", i), sequencer.Config{}); err != nil {
+					if _, err := g.Client("web").CreateSequencer(t.Context(), fmt.Sprintf("new-%d", i),
+						sequencer.Config{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -178,7 +179,8 @@ func TestJoinsOfNobodyDoNotCount(t *testing.T) {
 		forge := func(i int, api string) {
 			inc := roster.Incarnation(fmt.Sprintf("%016x-%016x", i+1, 1))
 			in := wire.JoinRequest{
-				Member: roster.Member{Incarnation: inc, API: api, Raft: "evil:1", Gossip: "evil:2", Durable: true}, Server: string(inc.Member()),
+				Member: roster.Member{Incarnation: inc, API: api, Raft: "evil:1", Gossip: "evil:2", Durable: true},
+				Server: string(inc.Member()),
 			}
 			if err := evil.call(leader, wire.PathJoin, in, &wire.MemberResponse{}); err == nil {
 				t.Errorf("join %d at %s is noted", i, api)
@@ -225,13 +227,15 @@ func TestJoinsAreAsTheMemberSays(t *testing.T) {
 			},
 		} {
 			for _, info := range g.Member(leader).Status().Members {
-				m := roster.Member{Incarnation: info.Incarnation, API: info.API, Raft: info.Raft, Gossip: info.Gossip, Durable: info.Durable}
+				m := roster.Member{Incarnation: info.Incarnation, API: info.API, Raft: info.Raft, Gossip: info.Gossip,
+					Durable: info.Durable}
 				change(&m)
 				server := string(m.Incarnation)
 				if m.Durable {
 					server = string(m.Incarnation.Member())
 				}
-				if err := evil.call(leader, wire.PathJoin, wire.JoinRequest{Member: m, Server: server}, &wire.MemberResponse{}); err == nil {
+				if err := evil.call(leader, wire.PathJoin, wire.JoinRequest{Member: m, Server: server},
+					&wire.MemberResponse{}); err == nil {
 					t.Errorf("%s: noted", what)
 				}
 			}
@@ -255,8 +259,8 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 			go func() {
 				m, err := grid.Start(t.Context(), grid.Config{
 					GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948", AdvertiseHost: name,
-					Join: []string{"m1:7946", "m2:7946"}, Expect: 2, Window: window, Network: n.Host(name), Clock: bubbleClock{}, FirstLife: true,
-					Security: &security.Config{Insecure: true},
+					Join: []string{"m1:7946", "m2:7946"}, Expect: 2, Window: window, Network: n.Host(name), Clock: bubbleClock{},
+					FirstLife: true, Security: &security.Config{Insecure: true},
 				})
 				if err == nil {
 					t.Cleanup(func() { _ = m.Close() })
@@ -270,7 +274,8 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 		h := calls.NewHTTP(n.Host("evil").Dial, nil)
 		defer h.Close()
 		var status grid.Status
-		if err := h.CallWith(t.Context(), "m1:7948", wire.PathStatus, http.Header{}, wire.StatusRequest{}, &status); err != nil {
+		if err := h.CallWith(t.Context(), "m1:7948", wire.PathStatus, http.Header{}, wire.StatusRequest{},
+			&status); err != nil {
 			t.Fatal(err)
 		}
 		var hello wire.HelloResponse
@@ -281,7 +286,8 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 		settings := hello.Settings
 		settings.Window++
 		err := h.CallWith(t.Context(), "m1:7948", wire.PathAccept, header,
-			wire.AcceptRequest{BootstrapMember: "0123456789abcdef", Grid: roster.GridID{9}, Settings: settings}, &wire.AcceptResponse{})
+			wire.AcceptRequest{BootstrapMember: "0123456789abcdef", Grid: roster.GridID{9},
+				Settings: settings}, &wire.AcceptResponse{})
 		if err == nil {
 			t.Error("other settings were accepted")
 		}
@@ -304,10 +310,12 @@ func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
 	for _, c := range []struct {
 		durable bool
 		ahead   time.Duration
-	}{{true, 25*time.Hour - 5*time.Second}, {true, 15 * time.Second}, {false, 25*time.Hour - 5*time.Second}, {false, 18 * time.Second}} {
+	}{{true, 25*time.Hour - 5*time.Second}, {true, 15 * time.Second}, {false, 25*time.Hour - 5*time.Second}, {false,
+		18 * time.Second}} {
 		t.Run(fmt.Sprintf("durable %v, %v ahead", c.durable, c.ahead), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: c.durable, Change: func(_ string, cfg *grid.Config) { cfg.FirstLife = true }})
+				g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: c.durable,
+					Change: func(_ string, cfg *grid.Config) { cfg.FirstLife = true }})
 				ids := issueFrom(t, g, "web", "orders")
 				ids.during(40*time.Second, "before") // beyond the first life of a durable grid
 				evil, before := pretenderIn(t, g), g.Member("m1").Status()
@@ -315,8 +323,9 @@ func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
 				for _, node := range []*sequencer.NodeID{nil, new(sequencer.NodeID(0)), new(sequencer.NodeID(5))} {
 					for _, name := range g.Running() {
 						_ = evil.call(name, wire.PathAttach, wire.AttachRequest{Holder: "x", Claim: wire.Claim{
-							Sequencer: wire.Sequencer{Name: "orders", Epoch: 1767225600000, Nodes: 8192, Life: attachment.Life{1}, Born: attachment.Revision{Term: math.MaxUint64}},
-							ID:        attachment.ID{3}, Node: node, Grid: roster.GridID{1}, Version: 1, Until: until,
+							Sequencer: wire.Sequencer{Name: "orders", Epoch: 1767225600000, Nodes: 8192, Life: attachment.Life{1},
+								Born: attachment.Revision{Term: math.MaxUint64}},
+							ID: attachment.ID{3}, Node: node, Grid: roster.GridID{1}, Version: 1, Until: until,
 						}}, &wire.AttachResponse{})
 						_ = evil.call(name, wire.PathEarlier, wire.EarlierRequest{Until: until}, &wire.MemberResponse{})
 					}

@@ -109,7 +109,8 @@ type stepped struct {
 }
 
 // step has the machine take a step of a set, and waits until it is agreed on or refused.
-func (o *leadership) step(ctx context.Context, request func(machine *leader.Leader, v leader.View, reply func(stepped))) ([]uint64, error) {
+func (o *leadership) step(ctx context.Context,
+	request func(machine *leader.Leader, v leader.View, reply func(stepped))) ([]uint64, error) {
 	l, answer := o.current.Load(), make(chan stepped, 1)
 	if l == nil || l.caughtUp.Load() == 0 ||
 		!l.do(func(machine *leader.Leader, v leader.View) { request(machine, v, func(s stepped) { answer <- s }) }) {
@@ -156,7 +157,8 @@ func (o *leadership) identify(ctx context.Context, c roster.Identity) error {
 }
 
 // sign records that the process with a number is alive, and returns its earlier nodes.
-func (o *leadership) sign(cluster, set string, id uint64, nodes map[string]sequencer.NodeID) map[string]sequencer.NodeID {
+func (o *leadership) sign(cluster, set string, id uint64,
+	nodes map[string]sequencer.NodeID) map[string]sequencer.NodeID {
 	var now map[string]uint16
 	if len(nodes) > 0 {
 		now = map[string]uint16{}
@@ -196,21 +198,26 @@ func checkSet(cluster, name string) error {
 }
 
 // applyForNumber answers wire.PathIdentityApply.
-func (o *leadership) applyForNumber(ctx context.Context, in wire.IdentityApplyRequest) (wire.IdentityApplyResponse, error) {
-	c := roster.Identity{Cluster: in.Cluster, Name: in.Name, Apply: &roster.Application{ID: in.ID, Code: in.Code, Addr: in.Addr}}
+func (o *leadership) applyForNumber(ctx context.Context, in wire.IdentityApplyRequest) (wire.IdentityApplyResponse,
+	error) {
+	c := roster.Identity{Cluster: in.Cluster, Name: in.Name, Apply: &roster.Application{ID: in.ID, Code: in.Code,
+		Addr: in.Addr}}
 	err := o.identify(ctx, c)
-	o.audit.Write(audit.Entry{Action: audit.ApplyNumber, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err}, slog.Uint64("number", in.ID))
+	o.audit.Write(audit.Entry{Action: audit.ApplyNumber, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err},
+		slog.Uint64("number", in.ID))
 	if err != nil {
 		return wire.IdentityApplyResponse{}, err
 	}
 	o.sign(in.Cluster, in.Name, in.ID, nil)
 	s, _ := o.state.Roster().Set(in.Cluster, in.Name)
-	o.log.Info("number given", "cluster", in.Cluster, "set", in.Name, "number", in.ID, "addr", in.Addr, "asked_by", in.AskedBy)
+	o.log.Info("number given", "cluster", in.Cluster, "set", in.Name, "number", in.ID, "addr", in.Addr,
+		"asked_by", in.AskedBy)
 	return wire.IdentityApplyResponse{ID: in.ID, Next: s.Next}, nil
 }
 
 // registerNumber answers wire.PathIdentityRegister.
-func (o *leadership) registerNumber(ctx context.Context, in wire.IdentityRegisterRequest) (wire.IdentityRegisterResponse, error) {
+func (o *leadership) registerNumber(ctx context.Context,
+	in wire.IdentityRegisterRequest) (wire.IdentityRegisterResponse, error) {
 	none := wire.IdentityRegisterResponse{}
 	switch p := roster.Protocol(in.Protocol); {
 	case in.Protocol != 0 && p < roster.OldestProtocol:
@@ -218,7 +225,8 @@ func (o *leadership) registerNumber(ctx context.Context, in wire.IdentityRegiste
 	case in.Member != "" && api.PeerOf(ctx).Role != security.Member:
 		return none, failure.Errorf(security.ErrDenied, "grid: number %d of %s/%s: member %.40q is stated, and the caller is no member; leave it out", in.ID, in.Cluster, in.Name, string(in.Member))
 	case len(in.Nodes) > wire.MaxPreferredNodes:
-		return none, failure.Errorf(wire.ErrBadRequest, "grid: a registration names %d logical nodes; name at most %d", len(in.Nodes), wire.MaxPreferredNodes)
+		return none, failure.Errorf(wire.ErrBadRequest, "grid: a registration names %d logical nodes; name at most %d",
+			len(in.Nodes), wire.MaxPreferredNodes)
 	}
 	for name := range in.Nodes {
 		if err := api.CheckName(name); err != nil {
@@ -237,7 +245,8 @@ func (o *leadership) registerNumber(ctx context.Context, in wire.IdentityRegiste
 	}}
 	err := o.identify(ctx, c)
 	if in.Incarnation == 0 || err != nil {
-		o.audit.Write(audit.Entry{Action: audit.RegisterNumber, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err}, slog.Uint64("number", in.ID))
+		o.audit.Write(audit.Entry{Action: audit.RegisterNumber, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err},
+			slog.Uint64("number", in.ID))
 	}
 	if err != nil {
 		return none, err
@@ -251,27 +260,32 @@ func (o *leadership) registerNumber(ctx context.Context, in wire.IdentityRegiste
 	out.Nodes = o.sign(in.Cluster, in.Name, in.ID, in.Nodes)
 	if in.Incarnation == 0 {
 		out.Members, _ = o.numberedMembers(s, 0)
-		o.log.Info("number registered", "cluster", in.Cluster, "set", in.Name, "number", in.ID, "incarnation", m.Incarnation, "addr", in.Addr, "asked_by", in.AskedBy)
+		o.log.Info("number registered", "cluster", in.Cluster, "set", in.Name, "number", in.ID, "incarnation", m.Incarnation,
+			"addr", in.Addr, "asked_by", in.AskedBy)
 	}
 	return out, nil
 }
 
 // cleanNumbers answers wire.PathIdentityClean.
-func (o *leadership) cleanNumbers(ctx context.Context, in wire.IdentityCleanRequest) (wire.IdentityCleanResponse, error) {
+func (o *leadership) cleanNumbers(ctx context.Context, in wire.IdentityCleanRequest) (wire.IdentityCleanResponse,
+	error) {
 	none := wire.IdentityCleanResponse{}
 	if err := checkSet(in.Cluster, in.Name); err != nil {
 		return none, err
 	}
 	if len(in.IDs) < 1 || len(in.IDs) > wire.MaxNumbers {
-		return none, failure.Errorf(wire.ErrBadRequest, "grid: ids: %d numbers to remove; name 1 to %d", len(in.IDs), wire.MaxNumbers)
+		return none, failure.Errorf(wire.ErrBadRequest, "grid: ids: %d numbers to remove; name 1 to %d", len(in.IDs),
+			wire.MaxNumbers)
 	}
 	slices.Sort(in.IDs)
 	ids := slices.Compact(in.IDs)
 	removed, err := o.step(ctx, func(machine *leader.Leader, v leader.View, reply func(stepped)) {
-		machine.Clean(v, in.Cluster, in.Name, ids, in.Force, func(removed []uint64, proposed bool, err error) { reply(stepped{removed, proposed, err}) })
+		machine.Clean(v, in.Cluster, in.Name, ids, in.Force,
+			func(removed []uint64, proposed bool, err error) { reply(stepped{removed, proposed, err}) })
 	})
 	o.audit.Write(audit.Entry{Action: audit.CleanNumbers, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err},
-		slog.Any("numbers", ids[:min(len(ids), auditedNumbers)]), slog.Int("removed", len(removed)), slog.Bool("force", in.Force))
+		slog.Any("numbers", ids[:min(len(ids),
+			auditedNumbers)]), slog.Int("removed", len(removed)), slog.Bool("force", in.Force))
 	if err != nil {
 		return none, err
 	}
@@ -293,7 +307,8 @@ func (o *leadership) dropSet(ctx context.Context, in wire.IdentityDropRequest) (
 }
 
 // importNumbers answers wire.PathIdentityImport.
-func (o *leadership) importNumbers(ctx context.Context, in wire.IdentityImportRequest) (wire.IdentityImportResponse, error) {
+func (o *leadership) importNumbers(ctx context.Context, in wire.IdentityImportRequest) (wire.IdentityImportResponse,
+	error) {
 	none := wire.IdentityImportResponse{}
 	if len(in.Members) > wire.MaxNumbers || len(in.Members) == 0 && in.Next == 0 {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: %d numbers to import, and next %d; give up to %d numbers in one call, or a next number", len(in.Members), in.Next, wire.MaxNumbers)
@@ -337,7 +352,8 @@ func (o *leadership) listNumbers(ctx context.Context, in wire.IdentityListReques
 		out.Sets = append(out.Sets, set)
 	}
 	if in.Name != "" && len(out.Sets) == 0 {
-		return out, failure.Errorf(roster.ErrUnknownSet, "grid: set %s/%s: no process ever applied for a number of it", in.Cluster, in.Name)
+		return out, failure.Errorf(roster.ErrUnknownSet, "grid: set %s/%s: no process ever applied for a number of it",
+			in.Cluster, in.Name)
 	}
 	return out, nil
 }
@@ -364,8 +380,10 @@ func (o *leadership) numberedMembers(s roster.Set, after uint64) (out []wire.Ide
 	return out, more
 }
 
-func (o *leadership) numberedMember(machine *leader.Leader, v leader.View, s roster.Set, m roster.Numbered) wire.IdentityMember {
-	out := wire.IdentityMember{ID: m.ID, Addr: m.Addr, Incarnation: m.Incarnation, Member: m.Member, State: wire.StateRegistered}
+func (o *leadership) numberedMember(machine *leader.Leader, v leader.View, s roster.Set,
+	m roster.Numbered) wire.IdentityMember {
+	out := wire.IdentityMember{ID: m.ID, Addr: m.Addr, Incarnation: m.Incarnation, Member: m.Member,
+		State: wire.StateRegistered}
 	switch {
 	case m.Code.IsZero():
 		out.State = wire.StateImported

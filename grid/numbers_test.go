@@ -48,44 +48,59 @@ func TestNumbersOverHTTP(t *testing.T) {
 	for range 2 {
 		b.ofSet(wire.PathIdentityNext, http.StatusOK, `{"next":1}`, nil)
 	}
-	b.ofSet(wire.PathIdentityApply, http.StatusConflict, `{"code":"id_refused","code_legacy":2014,"next":1}`, map[string]any{"id": 2, "code": codeText(7)})
-	b.ofSet(wire.PathIdentityRegister, http.StatusNotFound, `{"code":"not_registered","code_legacy":2010}`, map[string]any{"id": 1, "code": codeText(7)})
-	b.ofSet(wire.PathIdentityClean, http.StatusNotFound, `{"code":"unknown_set","code_legacy":2009}`, map[string]any{"ids": []int{1}})
-	if status, _, out := b.send(http.MethodGet, wire.PathIdentity+"?cluster=c&name=web", "", nil); status != http.StatusNotFound || !strings.Contains(string(out), `"code_legacy":2008`) {
+	b.ofSet(wire.PathIdentityApply, http.StatusConflict, `{"code":"id_refused","code_legacy":2014,"next":1}`,
+		map[string]any{"id": 2, "code": codeText(7)})
+	b.ofSet(wire.PathIdentityRegister, http.StatusNotFound, `{"code":"not_registered","code_legacy":2010}`,
+		map[string]any{"id": 1, "code": codeText(7)})
+	b.ofSet(wire.PathIdentityClean, http.StatusNotFound, `{"code":"unknown_set","code_legacy":2009}`,
+		map[string]any{"ids": []int{1}})
+	if status, _, out := b.send(http.MethodGet, wire.PathIdentity+"?cluster=c&name=web", "",
+		nil); status != http.StatusNotFound || !strings.Contains(string(out), `"code_legacy":2008`) {
 		t.Errorf("an unknown set: %d %s", status, out)
 	}
 	for range 2 { // the answer to the first was lost
-		b.ofSet(wire.PathIdentityApply, http.StatusOK, `{"id":1,"next":2}`, map[string]any{"id": 1, "code": codeText(7), "addr": "10.0.0.7:80"})
+		b.ofSet(wire.PathIdentityApply, http.StatusOK, `{"id":1,"next":2}`,
+			map[string]any{"id": 1, "code": codeText(7), "addr": "10.0.0.7:80"})
 	}
-	b.ofSet(wire.PathIdentityApply, http.StatusConflict, `{"code":"id_refused","code_legacy":2014,"next":2}`, map[string]any{"id": 1, "code": codeText(8)})
-	b.ofSet(wire.PathIdentityApply, http.StatusOK, `{"id":2,"next":3}`, map[string]any{"id": 2, "code": codeText(8), "addr": "10.0.0.8:80"})
-	b.ofSet(wire.PathIdentityRegister, http.StatusNotFound, `{"code":"not_registered","code_legacy":2010}`, map[string]any{"id": 1, "code": codeText(8)})
+	b.ofSet(wire.PathIdentityApply, http.StatusConflict, `{"code":"id_refused","code_legacy":2014,"next":2}`,
+		map[string]any{"id": 1, "code": codeText(8)})
+	b.ofSet(wire.PathIdentityApply, http.StatusOK, `{"id":2,"next":3}`,
+		map[string]any{"id": 2, "code": codeText(8), "addr": "10.0.0.8:80"})
+	b.ofSet(wire.PathIdentityRegister, http.StatusNotFound, `{"code":"not_registered","code_legacy":2010}`,
+		map[string]any{"id": 1, "code": codeText(8)})
 
-	first := map[string]any{"id": 1, "code": codeText(7), "addr": "10.0.0.9:80", "start": codeText(1), "nodes": map[string]any{"orders": 17}}
+	first := map[string]any{"id": 1, "code": codeText(7), "addr": "10.0.0.9:80", "start": codeText(1),
+		"nodes": map[string]any{"orders": 17}}
 	for range 2 {
 		out := b.ofSet(wire.PathIdentityRegister, http.StatusOK, "", first)
-		if inc, again := number(t, out["incarnation"]), number(t, out["again_ms"]); inc != 1 || again != 5000 || len(out["members"].([]any)) != 2 {
+		if inc, again := number(t, out["incarnation"]), number(t, out["again_ms"]); inc != 1 || again != 5000 ||
+			len(out["members"].([]any)) != 2 {
 			t.Errorf("registered: %v", out)
 		}
 	}
 	later := map[string]any{"id": 1, "code": codeText(7), "addr": "10.0.0.10:80", "start": codeText(2)}
 	out := b.ofSet(wire.PathIdentityRegister, http.StatusOK, "", later)
-	if nodes, _ := out["nodes"].(map[string]any); number(t, out["incarnation"]) != 2 || nodes["orders"] != json.Number("17") {
+	if nodes, _ := out["nodes"].(map[string]any); number(t, out["incarnation"]) != 2 ||
+		nodes["orders"] != json.Number("17") {
 		t.Errorf("the next start: %v", out)
 	}
 	first["incarnation"] = 1
-	if out := b.ofSet(wire.PathIdentityRegister, http.StatusConflict, `{"code":"fenced"}`, first); !strings.Contains(out["message"].(string), "incarnation 2") {
+	if out := b.ofSet(wire.PathIdentityRegister, http.StatusConflict, `{"code":"fenced"}`,
+		first); !strings.Contains(out["message"].(string), "incarnation 2") {
 		t.Errorf("the start before: %v", out)
 	}
-	b.ofSet(wire.PathIdentityRegister, http.StatusUpgradeRequired, `{"code":"protocol"}`, map[string]any{"id": 1, "code": codeText(7), "protocol": -1})
+	b.ofSet(wire.PathIdentityRegister, http.StatusUpgradeRequired, `{"code":"protocol"}`,
+		map[string]any{"id": 1, "code": codeText(7), "protocol": -1})
 
-	if out := b.ofSet(wire.PathIdentityClean, http.StatusConflict, `{"code":"alive","code_legacy":2009}`, map[string]any{"ids": []int{1}}); !strings.Contains(out["message"].(string), "number 1 at \"10.0.0.10:80\" is alive") {
+	if out := b.ofSet(wire.PathIdentityClean, http.StatusConflict, `{"code":"alive","code_legacy":2009}`,
+		map[string]any{"ids": []int{1}}); !strings.Contains(out["message"].(string), "number 1 at \"10.0.0.10:80\" is alive") {
 		t.Errorf("clean: %v", out)
 	}
 	b.ofSet(wire.PathIdentityClean, http.StatusOK, `{"removed":[2]}`, map[string]any{"ids": []int{2, 9, 2}, "force": true})
 	b.ofSet(wire.PathIdentityClean, http.StatusOK, `{"removed":[]}`, map[string]any{"ids": []int{2}})
 	b.ofSet(wire.PathIdentityNext, http.StatusOK, `{"next":3}`, nil)
-	b.ofSet(wire.PathIdentityImport, http.StatusOK, `{"members":3,"next":8}`, map[string]any{"members": []any{map[string]any{"id": 7}, map[string]any{"id": 2, "code": codeText(8)}}})
+	b.ofSet(wire.PathIdentityImport, http.StatusOK, `{"members":3,"next":8}`,
+		map[string]any{"members": []any{map[string]any{"id": 7}, map[string]any{"id": 2, "code": codeText(8)}}})
 	b.ofSet(wire.PathIdentityRegister, http.StatusOK, "", map[string]any{"id": 7, "code": codeText(9)})
 
 	_, _, listed := b.send(http.MethodGet, wire.PathIdentity+"?cluster=c&name=web&after=1", "", nil)
@@ -134,8 +149,10 @@ func TestBadNumberRequests(t *testing.T) {
 			t.Errorf("%d: %q, want %q in it", i, out["message"], test.text)
 		}
 	}
-	for query, text := range map[string]string{"?color=red": "unknown parameter", "?after=x": "not a number", "?name=a&name=b": "given 2 times", "?%zz": "parameters"} {
-		if status, _, out := b.send(http.MethodGet, wire.PathIdentity+query, "", nil); status != http.StatusBadRequest || !strings.Contains(string(out), text) {
+	for query, text := range map[string]string{"?color=red": "unknown parameter", "?after=x": "not a number",
+		"?name=a&name=b": "given 2 times", "?%zz": "parameters"} {
+		if status, _, out := b.send(http.MethodGet, wire.PathIdentity+query, "", nil); status != http.StatusBadRequest ||
+			!strings.Contains(string(out), text) {
 			t.Errorf("%s: %d %s", query, status, out)
 		}
 	}
@@ -188,7 +205,8 @@ func TestNumbersSurviveARecovery(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &lostGrid{t: t, dirs: map[string]string{}, ids: map[string]roster.MemberID{}}
-		l.Grid = gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(name string, c *grid.Config) { l.dirs[name] = c.DataDir }})
+		l.Grid = gridtest.Start(t, gridtest.Config{Members: 3, Durable: true,
+			Change: func(name string, c *grid.Config) { l.dirs[name] = c.DataDir }})
 		h := calls.NewHTTP(l.Network.Host("operator").Dial, nil)
 		defer h.Close()
 		for id := range uint64(3) {
@@ -207,7 +225,8 @@ func TestNumbersSurviveARecovery(t *testing.T) {
 		l.StartMembers("m1")
 		applyFor(t, h, 3, 3) // its code is known still
 		applyFor(t, h, 4, 4)
-		if s := l.Member("m1").Status().Sets; !slices.Equal(s, []grid.SetInfo{{Cluster: "c", Name: "web", Next: 5, Members: 4}}) {
+		if s := l.Member("m1").Status().Sets; !slices.Equal(s,
+			[]grid.SetInfo{{Cluster: "c", Name: "web", Next: 5, Members: 4}}) {
 			t.Errorf("the status has %+v", s)
 		}
 	})

@@ -40,14 +40,16 @@ type overview struct {
 	identity  *identity
 	creds     *credentials
 	files     *descriptors
-	looks     *looks
+	statuses  *statusCache
 }
 
 // newOverview returns the overview for a member that is being opened.
 func newOverview(m *Member) *overview {
 	return &overview{
-		name: m.cfg.Name, self: m.self, selfName: m.cfg.MemberName, wall: m.cfg.Clock, state: m.state, clock: m.clock, raft: m.raft, host: m.host, caller: m.caller,
-		health: m.health, anchorage: m.anchorage, identity: &m.identity, creds: m.creds, files: m.files, looks: newLooks(),
+		name: m.cfg.Name, self: m.self, selfName: m.cfg.MemberName, wall: m.cfg.Clock, state: m.state, clock: m.clock,
+		raft: m.raft, host: m.host, caller: m.caller,
+		health: m.health, anchorage: m.anchorage, identity: &m.identity, creds: m.creds, files: m.files,
+		statuses: newStatusCache(),
 	}
 }
 
@@ -55,10 +57,10 @@ func newOverview(m *Member) *overview {
 func (o *overview) local() Status {
 	r := o.state.Roster()
 	s := Status{
-		Grid: r.Grid, Name: o.name, Version: r.Version, Settings: r.Settings,
-		Answering: string(o.self), AnsweringName: o.selfName,
-		Ready: true, Settled: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(o.clock.Now()), Wall: o.wall.Now().UTC(),
-		Disks: disksOf(r), Sequencers: []SequencerInfo{}, ForeignMembers: o.gossip.ForeignMembers(),
+		Grid: r.Grid, Name: o.name, Version: r.Version, Settings: r.Settings, Answering: string(o.self),
+		AnsweringName: o.selfName, Ready: true, Settled: true, Ceiling: instant(r.Ceiling),
+		ClusterTime: instant(o.clock.Now()), Wall: o.wall.Now().UTC(), Disks: disksOf(r), Sequencers: []SequencerInfo{},
+		ForeignMembers: o.gossip.ForeignMembers(),
 	}
 	s.Advice, s.UnresolvedJoin = o.health.warning(), o.gossip.Unresolved()
 	s.Anchor, s.Identity = o.anchor(r), o.identity.info()
@@ -68,7 +70,7 @@ func (o *overview) local() Status {
 	if err := o.health.notSettled(); err != nil {
 		s.Settled, s.NotSettled = false, err.Error()
 	}
-	if b := o.health.standing().beginning(); b.at > 0 {
+	if b := o.health.standing().firstID(); b.at > 0 {
 		s.IDsBegin, s.IDsWait = instant(b.at), b.why
 	}
 	for i, d := range s.Disks {
@@ -89,9 +91,8 @@ func (o *overview) local() Status {
 			disks = nil
 		}
 		s.Partitions = append(s.Partitions, PartitionInfo{
-			ID: roster.PartitionID(id), Owner: p.Owner, InSync: p.InSync, Joining: p.Joining,
-			Disks: disks, Awaited: r.Awaited(roster.PartitionID(id)),
-			Term: p.Term, LostTerm: p.LostTerm, Floor: instant(p.Floor),
+			ID: roster.PartitionID(id), Owner: p.Owner, InSync: p.InSync, Joining: p.Joining, Disks: disks,
+			Awaited: r.Awaited(roster.PartitionID(id)), Term: p.Term, LostTerm: p.LostTerm, Floor: instant(p.Floor),
 		})
 	}
 	for _, set := range r.Sets {
@@ -135,8 +136,8 @@ func (o *overview) describeMembers(s *Status, r *roster.Roster) {
 	for _, member := range r.Members {
 		server := raftlog.ServerID(member.Incarnation, member.Durable)
 		s.Members = append(s.Members, MemberInfo{
-			Incarnation: member.Incarnation, Name: o.nameOf(member.Incarnation), API: member.API, Raft: member.Raft, Gossip: member.Gossip,
-			Durable: member.Durable, Voter: voters[server], Leader: server == leads, Zone: member.Zone,
+			Incarnation: member.Incarnation, Name: o.nameOf(member.Incarnation), API: member.API, Raft: member.Raft,
+			Gossip: member.Gossip, Durable: member.Durable, Voter: voters[server], Leader: server == leads, Zone: member.Zone,
 			Alive: alive[member.Incarnation], Settled: r.Settled(member.Incarnation), Release: releases[member.Incarnation],
 		})
 		if release := releases[member.Incarnation]; release != nil {
@@ -171,16 +172,17 @@ func (o *overview) nameOfMember(r *roster.Roster, id roster.MemberID) string {
 
 // addSequencers adds the sequencers in the partitions that this member owns.
 func (o *overview) addSequencers(ctx context.Context, s *Status) {
-	tables, whole := host.Owned(ctx, o.host, func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) (infos []SequencerInfo) {
-		for _, ref := range table.Lives(MaxStatusSequencers) {
-			info := describeSequencer(table, ref, now)
-			info.Partition, info.Owner = id, o.self
-			used := o.host.UsageOf(info.Name)
-			info.IDs, info.Waits = used.IDs, used.Waits
-			infos = append(infos, info)
-		}
-		return infos
-	})
+	tables, whole := host.Owned(ctx, o.host,
+		func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) (infos []SequencerInfo) {
+			for _, ref := range table.Lives(MaxStatusSequencers) {
+				info := describeSequencer(table, ref, now)
+				info.Partition, info.Owner = id, o.self
+				used := o.host.UsageOf(info.Name)
+				info.IDs, info.Waits = used.IDs, used.Waits
+				infos = append(infos, info)
+			}
+			return infos
+		})
 	out := []SequencerInfo{}
 	nodes := 0
 	for _, info := range slices.Concat(tables...) {
@@ -212,8 +214,8 @@ func (s *Status) listedBy(member roster.Incarnation) (ids covers) {
 func describeSequencer(table *partition.Table, ref attachment.Ref, now clustertime.Tick) SequencerInfo {
 	d := ref.Definition
 	info := SequencerInfo{
-		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Layout: d.Layout(), Life: ref.Life,
-		AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), now),
+		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Layout: d.Layout(),
+		Life: ref.Life, AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), now),
 	}
 	for _, t := range table.TenantsOf(d.Name()) {
 		if info.Attached++; info.Attached <= MaxStatusNodes {
@@ -231,10 +233,10 @@ func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, er
 		s.Sequencers = usable(ctx, s.Sequencers)
 		return s, nil
 	}
-	if err := o.looks.enter(ctx); err != nil {
+	if err := o.statuses.enter(ctx); err != nil {
 		return Status{}, err
 	}
-	s, err := o.looks.status(ctx, func() Status { return o.whole(context.WithoutCancel(ctx)) })
+	s, err := o.statuses.status(ctx, func() Status { return o.whole(context.WithoutCancel(ctx)) })
 	if err != nil {
 		return Status{}, err
 	}

@@ -106,7 +106,8 @@ func (l *lead) hello(ctx context.Context, api string, to roster.Incarnation) (wi
 }
 
 // push makes one push, and returns the member's view.
-func (l *lead) push(ctx context.Context, to roster.Incarnation, addr string, known pushed) (view wire.HelloResponse, err error) {
+func (l *lead) push(ctx context.Context, to roster.Incarnation, addr string, known pushed) (view wire.HelloResponse,
+	err error) {
 	req, err := l.pushSince(known)
 	if err != nil {
 		return view, err

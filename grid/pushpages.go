@@ -51,8 +51,10 @@ func (p *pushPages) add(in wire.PushRequest) (whole wire.PushRequest, complete b
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if in.Size < 0 || in.Size > wire.MaxRoster || in.Offset < 0 || len(in.Roster) == 0 || len(in.Roster) > in.Size-in.Offset {
-		return in, false, failure.Errorf(wire.ErrBadRequest, "grid: a push of %d bytes at %d of a roster of %d; a roster has at most %d", len(in.Roster), in.Offset, in.Size, wire.MaxRoster)
+	if in.Size < 0 || in.Size > wire.MaxRoster || in.Offset < 0 || len(in.Roster) == 0 ||
+		len(in.Roster) > in.Size-in.Offset {
+		return in, false, failure.Errorf(wire.ErrBadRequest,
+			"grid: a push of %d bytes at %d of a roster of %d; a roster has at most %d", len(in.Roster), in.Offset, in.Size, wire.MaxRoster)
 	}
 	if in.Offset == 0 {
 		p.of, p.have = in, nil

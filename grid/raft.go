@@ -24,7 +24,8 @@ import (
 // newServer returns this member's Raft server, which takes part in no grid yet.
 func (m *Member) newServer() *raftlog.Server {
 	cfg := raftlog.ServerConfig{
-		Self: raftlog.ServerID(m.self, m.cfg.DataDir != ""), Stores: m.stores, State: m.state, Life: m.life, Log: m.log, Library: m.library,
+		Self: raftlog.ServerID(m.self, m.cfg.DataDir != ""), Stores: m.stores, State: m.state, Life: m.life, Log: m.log,
+		Library: m.library,
 		LeaderSeen: func() {
 			m.host.LeaderChanged()
 			m.leadership.now.Send()
@@ -34,7 +35,7 @@ func (m *Member) newServer() *raftlog.Server {
 	if !m.lone {
 		cfg.Transport = m.raftTransport
 		cfg.Unreached = func(server leader.ServerID, slow bool) { m.leadership.unreached(server, slow) }
-		cfg.Doubted = func() { m.lookout.sign() } // it is made later
+		cfg.Doubted = func() { m.monitor.sign() } // it is made later
 		cfg.Closed = func() { m.listeners.raftEnded() }
 	}
 	return raftlog.NewServer(cfg)
@@ -47,10 +48,12 @@ func (m *Member) raftTransport(grid roster.GridID, log hclog.Logger, refused fun
 		return nil, err
 	}
 	claims := &claims{self: m.self, state: m.state, log: m.log}
-	stream := transport.NewRaftStream(watchedListener{ln, m.files.failed("raft")}, m.members, grid, claims, &releases{log: m.log, clock: m.clock}, string(m.raft.Self()), m.addrs.Raft, m.creds.Credentials, raftDenied(m.audit))
-	stream.Broken, stream.Election = m.lookout.sign, m.stores.Disk.Election
+	stream := transport.NewRaftStream(watchedListener{ln, m.files.failed("raft")}, m.members, grid, claims,
+		&releases{log: m.log, clock: m.clock}, string(m.raft.Self()), m.addrs.Raft, m.creds.Credentials, raftDenied(m.audit))
+	stream.Broken, stream.Election = m.monitor.sign, m.stores.Disk.Election
 	m.life.Background(func(ctx context.Context) { claims.dropOthers(ctx, stream) })
-	return transport.GuardRaft(transport.NewRaft(stream, addressBook{m.gossip, m.state, m.log, new(librarylog.Sparse)}, log), refused), nil
+	return transport.GuardRaft(transport.NewRaft(stream, addressBook{m.gossip, m.state, m.log, new(librarylog.Sparse)},
+		log), refused), nil
 }
 
 // raftDenied returns a function that writes the audit line of a Raft stream whose other side is not a member.

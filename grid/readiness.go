@@ -62,7 +62,7 @@ func (s standing) conditions() []condition {
 // notBegun returns an error with the time at which IDs begin and the reason for the wait, nil if one
 // can be issued now.
 func (s standing) notBegun() error {
-	if b := s.beginning(); b.at > 0 {
+	if b := s.firstID(); b.at > 0 {
 		return errors.New(b.text(s.now))
 	}
 	return nil

@@ -72,7 +72,8 @@ func TestBackupsHoldTheTable(t *testing.T) {
 	for _, backups := range []int{1, 2} {
 		t.Run(fmt.Sprint(backups, " backups"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := gridtest.Start(t, gridtest.Config{Members: 4, Durable: true, Change: func(_ string, c *grid.Config) { c.Backups = backups }})
+				g := gridtest.Start(t, gridtest.Config{Members: 4, Durable: true,
+					Change: func(_ string, c *grid.Config) { c.Backups = backups }})
 				g.Network.SetDelay(5 * time.Millisecond)
 				from := []creator{g.Client("c")}
 				for _, name := range g.Running() {

@@ -34,9 +34,9 @@ type MemberReport struct {
 // report returns this member's description of itself.
 func (o *overview) report(s *Status) *MemberReport {
 	r := &MemberReport{
-		NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(), Unreached: o.host.Unreached(),
-		Expect: o.health.formation.Expect(), WithoutUDP: o.gossip.WithoutUDP(), NoDescriptors: o.files.exhausted(),
-		UnresolvedJoin: s.UnresolvedJoin,
+		NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(),
+		Unreached: o.host.Unreached(), Expect: o.health.formation.Expect(), WithoutUDP: o.gossip.WithoutUDP(),
+		NoDescriptors: o.files.exhausted(), UnresolvedJoin: s.UnresolvedJoin,
 	}
 	if err := o.raft.DiskFailure(); err != nil {
 		r.DiskFailed = err.Error()

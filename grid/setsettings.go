@@ -23,12 +23,16 @@ func (o *leadership) serveSettings(ctx context.Context, in wire.SettingsRequest)
 		if in.IsEmpty() {
 			return o.settingsNow(ctx), nil
 		}
-		return none, failure.Errorf(wire.ErrNotNeeded, "grid: this member runs alone; change its configuration and start it again")
+		return none, failure.Errorf(wire.ErrNotNeeded,
+			"grid: this member runs alone; change its configuration and start it again")
 	}
 	if in.IsEmpty() && o.raft.Node() != nil {
 		return o.settingsNow(ctx), nil
 	}
-	return serveOperator(ctx, o, wire.PathSettings, &in, func() (wire.SettingsResponse, error) { return o.setSettings(ctx, in) })
+	return serveOperator(ctx, o, wire.PathSettings, &in, func() (wire.SettingsResponse,
+		error) {
+		return o.setSettings(ctx, in)
+	})
 }
 
 // setSettings changes settings, at the leader.
@@ -41,15 +45,20 @@ func (o *leadership) setSettings(ctx context.Context, in wire.SettingsRequest) (
 		err = o.need(ctx, protocol, part)
 	}
 	if err == nil {
-		err = o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) { machine.SetSettings(v, request, reply) })
+		err = o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
+			machine.SetSettings(v, request,
+				reply)
+		})
 	}
 	changes := changesOf(in)
-	o.audit.Write(audit.Entry{Action: audit.Settings, Name: before.Name, Who: in.AskedBy, Err: err}, slog.String("set", changes))
+	o.audit.Write(audit.Entry{Action: audit.Settings, Name: before.Name, Who: in.AskedBy, Err: err},
+		slog.String("set", changes))
 	if err != nil {
 		return wire.SettingsResponse{}, err
 	}
 	after := wire.SettingsOf(o.state.Roster())
-	o.log.Warn("settings changed", "set", changes, "backups", after.Backups, "backups_before", before.Backups, "window", after.Window.Duration(),
+	o.log.Warn("settings changed", "set", changes, "backups", after.Backups, "backups_before", before.Backups,
+		"window", after.Window.Duration(),
 		"window_before", before.Window.Duration(), "voters", after.Voters, "voters_before", before.Voters,
 		"expect", after.Expect, "expect_before", before.Expect,
 		"asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", api.RemoteOf(ctx))

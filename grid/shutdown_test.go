@@ -101,12 +101,13 @@ var shutdownStates = map[string]shutdownState{
 		}
 		return victim
 	}},
-	"disk failed": {members: 3, durable: true, open: withoutMajority, prepare: func(t *testing.T, g *gridtest.Grid) string {
-		victim := follower(g)
-		raftlogtest.FailWrites(g.Member(victim).Disk(), raftlogtest.Append)
-		raftlogtest.AwaitBroken(t, g.Member(victim).Disk())
-		return victim
-	}},
+	"disk failed": {members: 3, durable: true, open: withoutMajority,
+		prepare: func(t *testing.T, g *gridtest.Grid) string {
+			victim := follower(g)
+			raftlogtest.FailWrites(g.Member(victim).Disk(), raftlogtest.Append)
+			raftlogtest.AwaitBroken(t, g.Member(victim).Disk())
+			return victim
+		}},
 	"disk of the leader failed": {members: 3, durable: true, open: withoutMajority,
 		prepare: func(t *testing.T, g *gridtest.Grid) string {
 			victim := g.Leader()

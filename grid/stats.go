@@ -136,17 +136,18 @@ func (m *Member) Stats() Stats {
 		Incarnation: m.self, Leads: m.raft.Node().Leads(), Protocol: m.state.Roster().InUse(), Handles: m.handles.Stats(),
 		Holders: usageOf(m.host.Usage()), Refused: map[string]uint64{},
 		Requests: RequestStats{
-			InProgress: requests.InProgress, ShedRequests: requests.ShedRequests,
-			ShedStreams:        requests.ShedStreams,
+			InProgress: requests.InProgress, ShedRequests: requests.ShedRequests, ShedStreams: requests.ShedStreams,
 			RefusedConnections: requests.RefusedConnections, DroppedHandshakes: requests.DroppedHandshakes,
-			Streams: requests.Streams, Connections: requests.Connections, Accepted: requests.Accepted, Attaches: distributionOf(hosted.Attaches),
+			Streams: requests.Streams, Connections: requests.Connections, Accepted: requests.Accepted,
+			Attaches: distributionOf(hosted.Attaches),
 		},
 		Partitions: PartitionStats{
 			Moves: changes.Moves, Takeovers: changes.Takeovers, Losses: changes.Losses, MembersJoined: changes.Joins,
 			MembersRemoved: changes.Removals,
 		},
 		Replication: ReplicationStats{Calls: distributionOf(hosted.Replications), Lag: hosted.ReplicationLag},
-		Disk:        DiskStats{Durable: m.cfg.DataDir != "", Raft: distributionOf(m.stores.Disk.Writes()), Definitions: distributionOf(hosted.DefinitionWrites)},
+		Disk: DiskStats{Durable: m.cfg.DataDir != "", Raft: distributionOf(m.stores.Disk.Writes()),
+			Definitions: distributionOf(hosted.DefinitionWrites)},
 		VoterClocks: m.leadership.voterClocks(), CertificateExpiry: m.creds.expiry(),
 	}
 	for kind, n := range hosted.Refused {

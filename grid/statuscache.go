@@ -16,35 +16,36 @@ import (
 // time, for all requests that have arrived before, and limits each certificate or token to a number
 // of them, and of list pages, per second.
 const (
-	looksRate   = 25 // times the processors
-	looksAtOnce = 200
+	queryRate     = 25 // times the processors
+	queriesAtOnce = 200
 )
 
-// looks are the queries of the whole grid that this member answers.
-type looks struct {
+// statusCache answers the queries of the whole grid for this member.
+type statusCache struct {
 	turns *host.Turns
 
 	gathering chan struct{} // is full while a status is gathered
 
-	mu   sync.Mutex // guards what follows
-	next *look      // the status that is gathered next; nil: no request waits for one
+	mu   sync.Mutex     // guards what follows
+	next *pendingStatus // the status that is gathered next; nil: no request waits for one
 }
 
-// look is a status that several requests wait for.
-type look struct {
+// pendingStatus is a status that several requests wait for.
+type pendingStatus struct {
 	done   chan struct{} // closed when status is set
 	status Status
 }
 
-func newLooks() *looks {
-	return &looks{gathering: make(chan struct{}, 1), turns: host.NewTurns(looksRate*runtime.GOMAXPROCS(0), looksAtOnce,
+func newStatusCache() *statusCache {
+	return &statusCache{gathering: make(chan struct{}, 1), turns: host.NewTurns(queryRate*runtime.GOMAXPROCS(0),
+		queriesAtOnce,
 		func(peer partition.Peer, rate int) string {
 			return fmt.Sprintf("%s asks more often for the status or lists than the %d times per second that a member answers one certificate or token", peer, rate)
 		})}
 }
 
 // enter charges a caller; members, and callers in clear text, are not limited.
-func (l *looks) enter(ctx context.Context) error {
+func (l *statusCache) enter(ctx context.Context) error {
 	p := api.PeerOf(ctx)
 	if p.ID == "" || p.Role == security.Member {
 		return nil
@@ -54,11 +55,11 @@ func (l *looks) enter(ctx context.Context) error {
 
 // status returns a status that is gathered after the call: the effects of earlier calls are in it. Calls
 // that wait for a gathering in progress share the next one. It returns the error of a context that ends.
-func (l *looks) status(ctx context.Context, gather func() Status) (Status, error) {
+func (l *statusCache) status(ctx context.Context, gather func() Status) (Status, error) {
 	l.mu.Lock()
 	n, first := l.next, l.next == nil
 	if first {
-		n = &look{done: make(chan struct{})}
+		n = &pendingStatus{done: make(chan struct{})}
 		l.next = n
 	}
 	l.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 func TestStatusIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const cost = 50 * time.Millisecond
-		l, gathered := newLooks(), 0
+		l, gathered := newStatusCache(), 0
 		ask := func() {
 			asked := time.Now()
 			s, err := l.status(t.Context(), func() Status {
@@ -65,23 +65,23 @@ func TestStatusIsShared(t *testing.T) {
 // TestLooksHaveAPace: a reader that asks without end is told to come again; a member is not.
 func TestLooksHaveAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLooks()
+		l := newStatusCache()
 		as := func(role security.Role) error {
 			return l.enter(api.OnBehalf(t.Context(), wire.Caller{Role: role, ID: "cert:1"}))
 		}
-		for range 10 * looksAtOnce {
+		for range 10 * queriesAtOnce {
 			if err := as(security.Member); err != nil {
 				t.Fatal(err)
 			}
 		}
 		began, refused := time.Now(), 0
-		for range looksAtOnce + 10 {
+		for range queriesAtOnce + 10 {
 			if err := as(security.Reader); err != nil {
 				refused++
 			}
 		}
 		if took := time.Since(began); took == 0 || refused > 0 {
-			t.Errorf("%d queries took %v, %d were refused", looksAtOnce+10, took, refused)
+			t.Errorf("%d queries took %v, %d were refused", queriesAtOnce+10, took, refused)
 		}
 		errs := make(chan error, 1000)
 		for range cap(errs) {

@@ -23,7 +23,8 @@ func TestRequestsOfALaterVersion(t *testing.T) {
 	m := startOne(t, nil)
 	b := newBrowser(t, m, 2)
 	requests := maps.Clone(valid)
-	requests[wire.PathReplicate] = member.ReplicateRequest{Partition: 1, Version: 1, Position: backup.Position{Term: 1, Number: 1}}
+	requests[wire.PathReplicate] = member.ReplicateRequest{Partition: 1, Version: 1,
+		Position: backup.Position{Term: 1, Number: 1}}
 	delete(requests, wire.PathEvents)  // its answer does not end
 	delete(requests, wire.PathDestroy) // a second one finds nothing
 	delete(requests, wire.PathLeave)   // the member would leave
@@ -45,7 +46,8 @@ func TestRequestsOfALaterVersion(t *testing.T) {
 		}
 		if !strings.HasPrefix(path, "/v1/member/") {
 			status, _, answer := b.send(http.MethodPost, path, wire.JSON, bytes.NewReader([]byte(`{"added_later":1}`)))
-			if code := refused(t, path, status, wire.JSON, answer); code != "bad_request" || !strings.Contains(string(answer), "added_later") {
+			if code := refused(t, path, status, wire.JSON, answer); code != "bad_request" ||
+				!strings.Contains(string(answer), "added_later") {
 				t.Errorf("%s: a misspelled field: %d %s", path, status, answer)
 			}
 		}

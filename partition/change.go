@@ -49,7 +49,8 @@ func (t *Table) Change() TableChange {
 			c.Forgotten = append(c.Forgotten, touched.name)
 		}
 		if first && r != nil {
-			c.Records = append(c.Records, RecordState{Ref: r.ref, Destroyed: r.destroyed, Adopted: r.adopted, Mark: r.mark, Free: r.free})
+			c.Records = append(c.Records, RecordState{Ref: r.ref, Destroyed: r.destroyed, Adopted: r.adopted, Mark: r.mark,
+				Free: r.free})
 		}
 		if r == nil || touched.node == noNode || !first && t.touched[i-1].node == touched.node {
 			continue

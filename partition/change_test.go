@@ -152,7 +152,8 @@ func (f *followed) checkKept(t *rapid.T, ref attachment.Ref, had SlotState) {
 	}
 	twin := NewTable()
 	twin.Restore(f.copied.Snapshot())
-	a, changed, err := twin.Renew(Claim{Ref: ref, ID: had.ID, Preference: attachment.Preference{Node: had.Node}}, Bounds{Now: f.now, Ceiling: f.ceiling})
+	a, changed, err := twin.Renew(Claim{Ref: ref, ID: had.ID, Preference: attachment.Preference{Node: had.Node}},
+		Bounds{Now: f.now, Ceiling: f.ceiling})
 	if err != nil || changed || a.Node != had.Node || a.Grant.From != had.From {
 		t.Fatalf("%+v is renewed after the takeover with %+v, %v, %v", had, a, changed, err)
 	}
@@ -182,7 +183,8 @@ func newPair(t *testing.T) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &pair{NewTable(), NewTable(), attachment.Ref{Definition: def, Life: attachment.Life(identity("first")), Born: attachment.Revision{Term: 1, Number: 1}}}
+	return &pair{NewTable(), NewTable(), attachment.Ref{Definition: def, Life: attachment.Life(identity("first")),
+		Born: attachment.Revision{Term: 1, Number: 1}}}
 }
 
 func (p *pair) create(t *testing.T) {
@@ -194,7 +196,8 @@ func (p *pair) create(t *testing.T) {
 
 func (p *pair) attach(t *testing.T, letters string, node sequencer.NodeID, ceiling clustertime.Tick) {
 	t.Helper()
-	c := Claim{Ref: p.ref, ID: attachmentID(letters), Preference: attachment.Preference{Node: node}, Trust: Trust{Forgotten: true, Before: true}}
+	c := Claim{Ref: p.ref, ID: attachmentID(letters), Preference: attachment.Preference{Node: node},
+		Trust: Trust{Forgotten: true, Before: true}}
 	if _, changed, err := p.original.Attach(c, Bounds{Ceiling: ceiling}); err != nil || !changed {
 		t.Fatal(changed, err)
 	}

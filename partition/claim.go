@@ -49,12 +49,14 @@ func (c Claim) names() error {
 	if !c.ID.IsZero() {
 		return nil
 	}
-	return failure.Errorf(failure.ErrBadClaim, "sequencer %q: the attachment ID is zero; give random bits", c.Ref.Definition.Name())
+	return failure.Errorf(failure.ErrBadClaim, "sequencer %q: the attachment ID is zero; give random bits",
+		c.Ref.Definition.Name())
 }
 
 // took performs the effects of a claim that the table has accepted: before is the name's earlier
 // life.
-func (m *Machine) took(v View, h attachment.HolderID, c Claim, a attachment.Attachment, before attachment.Life, changed bool) {
+func (m *Machine) took(v View, h attachment.HolderID, c Claim, a attachment.Attachment, before attachment.Life,
+	changed bool) {
 	name := c.Ref.Definition.Name()
 	if !before.IsZero() && m.table.lifeOf(name) != before {
 		// That life has given way to a later one: its attachments are not recorded
@@ -75,6 +77,7 @@ func (m *Machine) took(v View, h attachment.HolderID, c Claim, a attachment.Atta
 // show records that a holder presented a handle on a life, with the reply.
 func (m *Machine) show(v View, h attachment.HolderID, c Claim, a attachment.Attachment) {
 	m.sessions.Show(Tenant{
-		ID: a.ID, Holder: h, Name: c.Ref.Definition.Name(), Node: a.Node, Print: attachment.FingerprintOf(c.Ref.Life, a), Limit: c.Limit,
+		ID: a.ID, Holder: h, Name: c.Ref.Definition.Name(), Node: a.Node, Print: attachment.FingerprintOf(c.Ref.Life, a),
+		Limit: c.Limit,
 	}, v.Mono)
 }

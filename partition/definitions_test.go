@@ -19,7 +19,8 @@ func lifeOf(t testing.TB, name string, life byte) attachment.Ref {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return attachment.Ref{Definition: d, Life: attachment.Life{life}, Born: attachment.Revision{Term: 1, Number: uint64(life)}}
+	return attachment.Ref{Definition: d, Life: attachment.Life{life},
+		Born: attachment.Revision{Term: 1, Number: uint64(life)}}
 }
 
 // stored is a disk to which a table's changes are brought.
@@ -64,14 +65,16 @@ func TestUnstored(t *testing.T) {
 		}
 		d := func(n string) attachment.Ref {
 			life++
-			return attachment.Ref{Definition: must(sequencer.Define(n, sequencer.Config{Epoch: epoch.UnixMilli(1)})), Life: attachment.Life{life}}
+			return attachment.Ref{Definition: must(sequencer.Define(n, sequencer.Config{Epoch: epoch.UnixMilli(1)})),
+				Life: attachment.Life{life}}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"create": func(*rapid.T) { _, _, _ = tables[0].Create(d(name()), now) },
 			"attach": func(*rapid.T) {
 				if ref, err := tables[0].Open(name()); err == nil {
 					life++
-					_, _, _ = tables[0].Attach(Claim{Ref: ref, ID: attachment.ID{life}, Preference: attachment.Preference{Any: true}}, Bounds{now, now + 10})
+					_, _, _ = tables[0].Attach(Claim{Ref: ref, ID: attachment.ID{life}, Preference: attachment.Preference{Any: true}},
+						Bounds{now, now + 10})
 				}
 			},
 			"destroy": func(*rapid.T) {
@@ -135,7 +138,8 @@ func TestCollect(t *testing.T) {
 	table.BecomeOwner(1000, true, false)
 	b := Bounds{Now: 900, Ceiling: 2000}
 	for i, name := range []string{"same", "replaced", "ended", "unknown"} {
-		claim := Claim{Ref: lifeOf(t, name, 1), ID: attachment.ID{byte(i + 1)}, Preference: attachment.Preference{Node: 5}, Trust: Trust{Forgotten: true}}
+		claim := Claim{Ref: lifeOf(t, name, 1), ID: attachment.ID{byte(i + 1)}, Preference: attachment.Preference{Node: 5},
+			Trust: Trust{Forgotten: true}}
 		if _, _, err := table.Attach(claim, b); err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +154,8 @@ func TestCollect(t *testing.T) {
 		{Ref: lifeOf(t, "replaced", 2)},
 		{Ref: lifeOf(t, "same", 1)},
 	}})
-	if want := []attachment.Ref{lifeOf(t, "ended", 1), lifeOf(t, "replaced", 1), lifeOf(t, "unknown", 1)}; !slices.Equal(ended, want) {
+	if want := []attachment.Ref{lifeOf(t, "ended", 1), lifeOf(t, "replaced", 1),
+		lifeOf(t, "unknown", 1)}; !slices.Equal(ended, want) {
 		t.Errorf("these have ended: %v, want %v", ended, want)
 	}
 	if !table.Complete() {
@@ -189,7 +194,8 @@ func TestCollectOtherDefinition(t *testing.T) {
 	table.BecomeOwner(1000, true, false)
 	shown := lifeOf(t, "orders", 1)
 	shown.Definition = must(sequencer.Define("orders", sequencer.Config{Epoch: epoch.UnixMilli(2), Nodes: 8192}))
-	if _, _, err := table.Attach(Claim{Ref: shown, ID: attachment.ID{1}, Preference: attachment.Preference{Node: 8000}, Trust: Trust{Forgotten: true}}, Bounds{900, 2000}); err != nil {
+	if _, _, err := table.Attach(Claim{Ref: shown, ID: attachment.ID{1}, Preference: attachment.Preference{Node: 8000},
+		Trust: Trust{Forgotten: true}}, Bounds{900, 2000}); err != nil {
 		t.Fatal(err)
 	}
 	table.Collect(Definitions{Records: []DefinitionRecord{{Ref: lifeOf(t, "orders", 1)}}})

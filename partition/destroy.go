@@ -191,6 +191,7 @@ func (m *Machine) giveWay(name string, now time.Duration) {
 // answerEnding replies to all requests for a life's end.
 func (m *Machine) answerEnding(e *ending, err error, now time.Duration) {
 	for _, b := range e.waiting {
-		m.replies.add(pendingReply{number: m.replica.Position().Number, persistent: true, deadline: now + namesWait, answer: end{b, err}})
+		m.replies.add(pendingReply{number: m.replica.Position().Number, persistent: true, deadline: now + namesWait,
+			answer: end{b, err}})
 	}
 }

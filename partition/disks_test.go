@@ -57,7 +57,8 @@ func newMachines(t rapid.TB, durable ...bool) *machines {
 		Settings: roster.Settings{Name: "g", Partitions: 1, Backups: len(durable) - 1, Window: window},
 	}})
 	for i, d := range durable {
-		m := &diskMember{machines: n, id: roster.MemberID(fmt.Sprintf("%016x", 0xa+i)), durable: d, disk: map[string]partition.DefinitionRecord{}}
+		m := &diskMember{machines: n, id: roster.MemberID(fmt.Sprintf("%016x", 0xa+i)), durable: d,
+			disk: map[string]partition.DefinitionRecord{}}
 		n.members = append(n.members, m)
 		m.start()
 	}

@@ -12,7 +12,8 @@ import (
 // member knows, and is not served here.
 func TestGrantsOfOtherClaims(t *testing.T) {
 	const floor, ceiling, now = clustertime.Tick(1_000_000), clustertime.Tick(1_020_000), clustertime.Tick(1_005_000)
-	anchored := &roster.Roster{Grid: roster.GridID{1}, Claim: "01", Ceiling: ceiling, Settings: roster.Settings{Window: 15_000}}
+	anchored := &roster.Roster{Grid: roster.GridID{1}, Claim: "01", Ceiling: ceiling,
+		Settings: roster.Settings{Window: 15_000}}
 	plain := *anchored
 	plain.Claim = ""
 	for name, test := range map[string]struct {

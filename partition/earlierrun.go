@@ -81,5 +81,6 @@ func (e earlier) check(v View, c Claim) error {
 // without replicas cannot detect its replacement. It would mistake a life created under the later
 // claim for one that has ended.
 func (v View) ofLaterClaim(c Claim) bool {
-	return v.Roster.Claim != "" && c.Grid != v.Roster.Identity() && v.Roster.Ceiling < v.Time.Add(v.Roster.Settings.Window/2)
+	return v.Roster.Claim != "" && c.Grid != v.Roster.Identity() &&
+		v.Roster.Ceiling < v.Time.Add(v.Roster.Settings.Window/2)
 }

@@ -6,4 +6,5 @@ import (
 )
 
 // ErrEnded is the reply of an owner whose member grants nothing more.
-var ErrEnded = failure.Errorf(sequencer.ErrClosed, "grid: this member has left or stopped and grants nothing; use another member")
+var ErrEnded = failure.Errorf(sequencer.ErrClosed,
+	"grid: this member has left or stopped and grants nothing; use another member")

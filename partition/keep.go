@@ -190,7 +190,8 @@ func (k *keepers) heard(s *sender, d Delivery, h Holds, err error) {
 		k.replica.Heard(h.Newest)
 		k.replica.StoredBy(d.To, h.Stored)
 		other.number = d.Update.Position.Number
-		other.known = !h.Gap && d.Update.Position.Term == k.replica.Position().Term && h.Stored.Compare(d.Update.Position) >= 0
+		other.known = !h.Gap && d.Update.Position.Term == k.replica.Position().Term &&
+			h.Stored.Compare(d.Update.Position) >= 0
 		if other.known {
 			other.sending = nil
 		}

@@ -27,7 +27,8 @@ func (n *machines) voters(members ...int) {
 // three vote.
 func keepers(t *testing.T, replicas ...int) *machines {
 	n := newMachines(t, false, false, false, false)
-	n.change(roster.Change{Join: []roster.Member{n.members[0].record(), n.members[1].record(), n.members[2].record(), n.members[3].record()}})
+	n.change(roster.Change{Join: []roster.Member{n.members[0].record(), n.members[1].record(), n.members[2].record(),
+		n.members[3].record()}})
 	n.lose(replicas...)
 	n.voters(0, 1, 2)
 	n.run()
@@ -107,7 +108,8 @@ func TestVotersGetDefinitionsAlone(t *testing.T) {
 	n.carry()
 	m := n.members[0]
 	attached := false
-	m.machine.Attach(m.view(), "holder", claim(o.ref, 1), func(_ attachment.Attachment, err error) { attached = err == nil })
+	m.machine.Attach(m.view(), "holder", claim(o.ref, 1),
+		func(_ attachment.Attachment, err error) { attached = err == nil })
 	if !attached || len(n.mail) > 0 {
 		t.Errorf("attached: %v, and %d messages are on their way", attached, len(n.mail))
 	}

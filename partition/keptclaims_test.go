@@ -63,7 +63,8 @@ func TestKeptNamesOfAnEarlierClaim(t *testing.T) {
 			t.Errorf("a destroyed name is shown %s: %v", what, err)
 		}
 	}
-	if replied, err := n.renew(1, "holder", shown(ref(t, "earlier", 8), roster.GridID{9}, began-1)); !replied || err != nil {
+	if replied, err := n.renew(1, "holder", shown(ref(t, "earlier", 8), roster.GridID{9}, began-1)); !replied ||
+		err != nil {
 		t.Errorf("a name of an earlier grid is shown: %v", err)
 	}
 	after := n.open(1, "gone")

@@ -24,7 +24,8 @@ func TestMemoryOfKeepers(t *testing.T) {
 			if k.records == nil {
 				k.apply(backup.Position{Term: 1}, DefinitionChange{Whole: &Definitions{}})
 			}
-			k.apply(backup.Position{Term: 1, Number: uint64(i)}, DefinitionChange{Changed: []DefinitionRecord{{Ref: attachment.Ref{Definition: def, Life: attachment.Life{1}}}}})
+			k.apply(backup.Position{Term: 1, Number: uint64(i)},
+				DefinitionChange{Changed: []DefinitionRecord{{Ref: attachment.Ref{Definition: def, Life: attachment.Life{1}}}}})
 		}
 		return all
 	}) / names

@@ -68,7 +68,8 @@ func TestMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			session.Show(Tenant{ID: a.ID, Holder: "h", Name: ref.Definition.Name(), Node: a.Node, Print: attachment.FingerprintOf(ref.Life, a)}, 0)
+			session.Show(Tenant{ID: a.ID, Holder: "h", Name: ref.Definition.Name(), Node: a.Node,
+				Print: attachment.FingerprintOf(ref.Life, a)}, 0)
 			attached.Change()
 		}
 		return []any{attached, session}

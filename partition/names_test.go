@@ -219,7 +219,8 @@ func TestNoDurableReplica(t *testing.T) {
 	c.is(false, nil)
 	n.tick(2 * time.Second)
 	c.is(true, sequencer.ErrUnavailable)
-	if id := string(n.members[0].id); !strings.Contains(c.err.Error(), id) || !strings.Contains(c.err.Error(), "snowgrid forget") {
+	if id := string(n.members[0].id); !strings.Contains(c.err.Error(), id) ||
+		!strings.Contains(c.err.Error(), "snowgrid forget") {
 		t.Errorf("the error names neither %s nor what to do: %v", id, c.err)
 	}
 }
@@ -252,7 +253,8 @@ func TestLeavingReplicaIsReplaced(t *testing.T) {
 	n.begin(0, 1)
 	n.run()
 	n.drop(1, false)
-	n.change(roster.Change{Join: []roster.Member{n.members[2].record()}, Add: []roster.Replica{{Member: n.members[2].inc}}})
+	n.change(roster.Change{Join: []roster.Member{n.members[2].record()},
+		Add: []roster.Replica{{Member: n.members[2].inc}}})
 	n.learn(0, 2)
 	n.carry()
 	n.change(roster.Change{Admit: []roster.Replica{{Member: n.members[2].inc}}})
@@ -422,7 +424,8 @@ func TestUnknownBeforeCollection(t *testing.T) {
 	n.restart(0)
 	n.learn(0)
 	for _, name := range []string{"a", "b"} {
-		if _, err := n.renew(0, "h", claimOf(n, ref(t, name, 9), 1, n.roster.Version)); !errors.Is(err, sequencer.ErrUnavailable) {
+		if _, err := n.renew(0, "h", claimOf(n, ref(t, name, 9), 1, n.roster.Version)); !errors.Is(err,
+			sequencer.ErrUnavailable) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -481,7 +484,8 @@ func TestDiskIsShownLate(t *testing.T) {
 	if err := m.machine.ShowDisk(m.view(), c); err != nil {
 		t.Error(err)
 	}
-	if err := m.machine.ShowDisk(m.view(), partition.Collection{From: m.id, Term: before.Term, Lost: before.LostTerm}); err == nil {
+	if err := m.machine.ShowDisk(m.view(), partition.Collection{From: m.id, Term: before.Term,
+		Lost: before.LostTerm}); err == nil {
 		t.Error("it shows its disk to an owner that was replaced")
 	}
 }
@@ -501,7 +505,8 @@ func TestCollectionOfAnotherTermOrMember(t *testing.T) {
 	right := partition.Collection{From: o.id, Term: p.Term, Lost: p.LostTerm}
 	unnamed, earlier := right, right
 	unnamed.From, earlier.Term = n.members[2].id, p.Term-1
-	for what, c := range map[string]partition.Collection{"a disk that is not named": unnamed, "an earlier question": earlier} {
+	for what, c := range map[string]partition.Collection{"a disk that is not named": unnamed,
+		"an earlier question": earlier} {
 		if o.machine.Collected(o.view(), c, partition.Definitions{}, nil); o.machine.Table().Complete() {
 			t.Fatalf("definitions are taken from %s", what)
 		}
@@ -536,7 +541,8 @@ func TestCollectionIsRepeated(t *testing.T) {
 	p := n.roster.Partitions[0]
 	n.lost("collect")
 	for _, id := range p.Disk {
-		m.machine.Collected(m.view(), partition.Collection{From: id, Term: p.Term, Lost: p.LostTerm}, partition.Definitions{}, errors.New("lost"))
+		m.machine.Collected(m.view(), partition.Collection{From: id, Term: p.Term, Lost: p.LostTerm}, partition.Definitions{},
+			errors.New("lost"))
 	}
 	n.carry()
 	n.tick(time.Second)
@@ -608,9 +614,11 @@ func TestFailedWrite(t *testing.T) {
 // that no create waits for that.
 func TestJoinerWritesFirst(t *testing.T) {
 	n := serving(t, true)
-	n.members = append(n.members, &diskMember{machines: n, id: "00000000000000ff", durable: true, disk: map[string]partition.DefinitionRecord{}})
+	n.members = append(n.members, &diskMember{machines: n, id: "00000000000000ff", durable: true,
+		disk: map[string]partition.DefinitionRecord{}})
 	n.members[1].start()
-	n.change(roster.Change{Join: []roster.Member{n.members[1].record()}, Add: []roster.Replica{{Member: n.members[1].inc}}})
+	n.change(roster.Change{Join: []roster.Member{n.members[1].record()},
+		Add: []roster.Replica{{Member: n.members[1].inc}}})
 	n.learn(0, 1)
 	n.carry("deliver", "answer")
 	if _, ready := n.members[0].machine.Admission(); ready {

@@ -13,7 +13,8 @@ import (
 func TestNamesThatLookEqualAreNotCreated(t *testing.T) {
 	table := NewTable()
 	table.BecomeOwner(100, true, true)
-	ref := attachment.Ref{Definition: must(sequencer.Define("orders ", sequencer.Config{Epoch: epoch.UnixMilli(1)})), Life: attachment.Life{1}}
+	ref := attachment.Ref{Definition: must(sequencer.Define("orders ", sequencer.Config{Epoch: epoch.UnixMilli(1)})),
+		Life: attachment.Life{1}}
 	if _, _, err := table.Create(ref, 200); !errors.Is(err, sequencer.ErrInvalidConfig) {
 		t.Errorf("created a name with a space at its end: %v", err)
 	}

@@ -70,7 +70,8 @@ func newPair(t rapid.TB) *pair {
 	for i, inc := range incarnations {
 		p.machines = append(p.machines, partition.New(0, inc, 0, seat{p, i}))
 	}
-	form := roster.Form{Grid: roster.GridID{1}, Ceiling: 1_800_000_000_000, Settings: roster.Settings{Name: "g", Partitions: 1, Backups: 1, Window: window}}
+	form := roster.Form{Grid: roster.GridID{1}, Ceiling: 1_800_000_000_000,
+		Settings: roster.Settings{Name: "g", Partitions: 1, Backups: 1, Window: window}}
 	p.apply(roster.Command{Form: &form})
 	p.change(roster.Change{
 		Join: []roster.Member{{Incarnation: incarnations[0], API: "a:1"}, {Incarnation: incarnations[1], API: "b:1"}},
@@ -153,7 +154,8 @@ func ref(t rapid.TB, name string, life byte) attachment.Ref {
 }
 
 func claim(r attachment.Ref, id byte) partition.Claim {
-	return partition.Claim{Ref: r, ID: attachment.ID{id}, Preference: attachment.Preference{Any: true}, Grid: roster.GridID{1}}
+	return partition.Claim{Ref: r, ID: attachment.ID{id}, Preference: attachment.Preference{Any: true},
+		Grid: roster.GridID{1}}
 }
 
 // TestHolderOfALaterClaim: an owner under an anchor that hears of no raises says nothing of
@@ -179,7 +181,8 @@ func TestHolderOfALaterClaim(t *testing.T) {
 		other.Grid = roster.GridID{2}
 		var attach, renewal error
 		m.Attach(view, "h", other, func(_ attachment.Attachment, err error) { attach = err })
-		m.Renew(view, "h", []partition.Claim{other}, func(out []partition.Renewed, err error) { renewal = errors.Join(err, out[0].Err) })
+		m.Renew(view, "h", []partition.Claim{other},
+			func(out []partition.Renewed, err error) { renewal = errors.Join(err, out[0].Err) })
 		p.deliver()
 		if !errors.Is(attach, c.want) || !errors.Is(renewal, c.want) {
 			t.Errorf("%v after the last raise: %v, %v, want %v", c.since, attach, renewal, c.want)
@@ -217,7 +220,8 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 			"renew": func(t *rapid.T) {
 				m, v := at()
 				done := p.begun("renew")
-				m.Renew(v, "h", []partition.Claim{claim(r, id()), claim(r, 0)}, func(_ []partition.Renewed, err error) { done(err) })
+				m.Renew(v, "h", []partition.Claim{claim(r, id()), claim(r, 0)},
+					func(_ []partition.Renewed, err error) { done(err) })
 			},
 			"renew set": func(t *rapid.T) {
 				m, v := at()
@@ -281,7 +285,8 @@ func TestServes(t *testing.T) {
 		t.Errorf("an owner whose member has ended: %v", err)
 	}
 	unformed := partition.View{Roster: new(roster.Roster)}
-	if err := partition.New(0, incarnations[0], 0, seat{p, 0}).Serves(unformed); !errors.Is(err, sequencer.ErrUnavailable) {
+	if err := partition.New(0, incarnations[0], 0, seat{p, 0}).Serves(unformed); !errors.Is(err,
+		sequencer.ErrUnavailable) {
 		t.Errorf("a member without a grid: %v", err)
 	}
 }
@@ -357,7 +362,8 @@ func TestClaimOfALaterVersionIsRejected(t *testing.T) {
 		later.Version = c.known
 		var attach, renewal error
 		m.Attach(p.view(), "h", later, func(_ attachment.Attachment, err error) { attach = err })
-		m.Renew(p.view(), "h", []partition.Claim{later}, func(out []partition.Renewed, err error) { renewal = errors.Join(err, out[0].Err) })
+		m.Renew(p.view(), "h", []partition.Claim{later},
+			func(out []partition.Renewed, err error) { renewal = errors.Join(err, out[0].Err) })
 		p.deliver()
 		if !errors.Is(attach, c.want) || !errors.Is(renewal, c.want) {
 			t.Errorf("answered at version %d of %d: %v, %v, want %v", c.known, p.roster.Version, attach, renewal, c.want)

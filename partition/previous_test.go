@@ -56,7 +56,8 @@ func TestSuccessorGetsTheNodeBack(t *testing.T) {
 	for range 2 { // the second is the same request again
 		a := p.attach(t, "restarted", c)
 		if a.Node != 5 || a.Grant.From < old.Grant.Until {
-			t.Errorf("the restarted process got node %d from %d, the earlier one had 5 until %d", a.Node, a.Grant.From, old.Grant.Until)
+			t.Errorf("the restarted process got node %d from %d, the earlier one had 5 until %d", a.Node, a.Grant.From,
+				old.Grant.Until)
 		}
 	}
 	late := claim(r, 1)

@@ -145,7 +145,8 @@ func (m *Machine) checkUnused(v View, name string, unused time.Duration) error {
 	}
 	switch time, free := m.Unused(v, name); {
 	case !free:
-		return failure.Errorf(failure.ErrInUse, "sequencer %q: it is in use, so it is not removed: logical nodes are attached", name)
+		return failure.Errorf(failure.ErrInUse,
+			"sequencer %q: it is in use, so it is not removed: logical nodes are attached", name)
 	case time < unused:
 		return failure.Errorf(failure.ErrInUse, "sequencer %q: it was used within %v, so it is not removed: it is unused for at least %v", name, unused, time)
 	}

@@ -47,14 +47,16 @@ func (p *limitedPair) claim(id byte, peer partition.Peer, l partition.Quota) par
 	return c
 }
 
-func (p *limitedPair) attach(h attachment.HolderID, id byte, peer partition.Peer, l partition.Quota) (a attachment.Attachment, err error) {
+func (p *limitedPair) attach(h attachment.HolderID, id byte, peer partition.Peer,
+	l partition.Quota) (a attachment.Attachment, err error) {
 	p.m.Attach(p.view(), h, p.claim(id, peer, l), func(got attachment.Attachment, reply error) { a, err = got, reply })
 	p.deliver()
 	return a, err
 }
 
 func (p *limitedPair) renew(h attachment.HolderID, c partition.Claim) (err error) {
-	p.m.Renew(p.view(), h, []partition.Claim{c}, func(out []partition.Renewed, reply error) { err = errors.Join(reply, out[0].Err) })
+	p.m.Renew(p.view(), h, []partition.Claim{c},
+		func(out []partition.Renewed, reply error) { err = errors.Join(reply, out[0].Err) })
 	p.deliver()
 	return err
 }
@@ -94,7 +96,8 @@ func TestPeerLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := p.attach("h3", 3, "cert:a", two); !errors.Is(err, sequencer.ErrQuota) || !strings.Contains(err.Error(), "the processes of cert:a have 2 of its logical nodes, and the default allows 2") {
+	if _, err := p.attach("h3", 3, "cert:a", two); !errors.Is(err, sequencer.ErrQuota) ||
+		!strings.Contains(err.Error(), "the processes of cert:a have 2 of its logical nodes, and the default allows 2") {
 		t.Errorf("a third process: %v", err)
 	}
 	for id, peer := range map[byte]partition.Peer{4: "cert:b", 5: ""} {
@@ -107,14 +110,16 @@ func TestPeerLimit(t *testing.T) {
 	for _, tenant := range p.m.Table().TenantsOf("orders") {
 		if tenant.ID == (attachment.ID{1}) {
 			a := attachment.Attachment{ID: tenant.ID, Node: tenant.Node}
-			p.m.Renew(p.view(), "h1", []partition.Claim{{Ref: p.ref, ID: tenant.ID, Preference: attachment.Preference{Node: tenant.Node}, Grid: roster.GridID{1}, Peer: "cert:a", Quota: two}},
+			p.m.Renew(p.view(), "h1", []partition.Claim{{Ref: p.ref, ID: tenant.ID,
+				Preference: attachment.Preference{Node: tenant.Node}, Grid: roster.GridID{1}, Peer: "cert:a", Quota: two}},
 				func(out []partition.Renewed, _ error) { a.Grant = out[0].Grant })
 			p.deliver()
 			prints = attachment.FingerprintOf(p.ref.Life, a)
 		}
 	}
 	var until clustertime.Tick
-	p.m.RenewSet(p.view(), "h1", partition.ClaimSet{Count: 1, Print: prints, Peer: "cert:c"}, func(tick clustertime.Tick, _ error) { until = tick })
+	p.m.RenewSet(p.view(), "h1", partition.ClaimSet{Count: 1, Print: prints, Peer: "cert:c"},
+		func(tick clustertime.Tick, _ error) { until = tick })
 	p.deliver()
 	if _, err := p.attach("h5", 6, "cert:a", two); until == 0 || err != nil {
 		t.Errorf("after the rotation of h1's certificate: extended to %d, %v", until, err)
@@ -139,7 +144,8 @@ func TestLimitsAfterTakeover(t *testing.T) {
 	}
 	forged := p.claim(9, "", one)
 	forged.Preference = attachment.Preference{Node: 100}
-	if err := p.renew("h", forged); !errors.Is(err, sequencer.ErrDetached) || errors.Is(err, sequencer.ErrQuota) || !strings.Contains(err.Error(), "allows 1") {
+	if err := p.renew("h", forged); !errors.Is(err, sequencer.ErrDetached) || errors.Is(err, sequencer.ErrQuota) ||
+		!strings.Contains(err.Error(), "allows 1") {
 		t.Errorf("an attachment beyond the limit by a renewal: %v", err)
 	}
 	if n := p.m.Table().Attached("orders"); n != 1 {
@@ -210,14 +216,16 @@ func TestDestroyUnused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.destroyUnused(time.Minute); !errors.Is(err, failure.ErrInUse) || !strings.Contains(err.Error(), "logical nodes are attached") {
+	if err := p.destroyUnused(time.Minute); !errors.Is(err, failure.ErrInUse) ||
+		!strings.Contains(err.Error(), "logical nodes are attached") {
 		t.Errorf("while it is attached: %v", err)
 	}
 	p.later(5 * time.Second)
 	p.m.Detach(p.view(), "h", p.ref, attachment.Release{ID: a.ID, Node: a.Node, LastUsed: p.roster.Time}, func(error) {})
 	p.deliver()
 	p.later(time.Minute - time.Second)
-	if err := p.destroyUnused(time.Minute); !errors.Is(err, failure.ErrInUse) || !strings.Contains(err.Error(), "it is unused for at least 59s") && !strings.Contains(err.Error(), "58.999s") {
+	if err := p.destroyUnused(time.Minute); !errors.Is(err, failure.ErrInUse) ||
+		!strings.Contains(err.Error(), "it is unused for at least 59s") && !strings.Contains(err.Error(), "58.999s") {
 		t.Errorf("59 s after the detach: %v", err)
 	}
 	p.later(2 * time.Second)
@@ -252,7 +260,8 @@ func TestUnusedAfterTakeover(t *testing.T) {
 	p.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: incarnations[1]}}})
 	m := p.machines[1]
 	p.later(time.Minute)
-	if unused, free := m.Unused(p.view(), "orders"); !free || unused < time.Hour+time.Minute-time.Second || unused > time.Hour+time.Minute {
+	if unused, free := m.Unused(p.view(), "orders"); !free || unused < time.Hour+time.Minute-time.Second ||
+		unused > time.Hour+time.Minute {
 		t.Errorf("detached an hour and a minute ago: unused for %v, %v", unused, free)
 	}
 	if unused, free := m.Unused(p.view(), "never"); !free || unused != time.Minute {

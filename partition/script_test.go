@@ -74,7 +74,8 @@ func (s *stage) do(words []string) string {
 
 var sentinels = map[string]error{
 	"ErrConflict": sequencer.ErrConflict, "ErrDestroyed": sequencer.ErrDestroyed, "ErrDetached": sequencer.ErrDetached,
-	"ErrInvalidConfig": sequencer.ErrInvalidConfig, "ErrBadClaim": failure.ErrBadClaim, "ErrNoFreeNode": sequencer.ErrNoFreeNode, "ErrNotFound": sequencer.ErrNotFound,
+	"ErrInvalidConfig": sequencer.ErrInvalidConfig, "ErrBadClaim": failure.ErrBadClaim,
+	"ErrNoFreeNode": sequencer.ErrNoFreeNode, "ErrNotFound": sequencer.ErrNotFound,
 }
 
 // refused names the sentinels that a refusal matches.
@@ -227,7 +228,8 @@ func done(changed bool) string {
 
 // detach LIFE ID NODE LASTUSED
 func (s *stage) detach(a []string) string {
-	rel := attachment.Release{ID: attachmentID(a[1]), Node: sequencer.NodeID(script.Number(a[2])), LastUsed: clustertime.Tick(script.Number(a[3]))}
+	rel := attachment.Release{ID: attachmentID(a[1]), Node: sequencer.NodeID(script.Number(a[2])),
+		LastUsed: clustertime.Tick(script.Number(a[3]))}
 	return done(s.table.Detach(s.lives[a[0]], rel))
 }
 

@@ -80,7 +80,8 @@ const gapLimit = time.Second
 
 // NewSessions returns no sessions, at the owner's time now.
 func NewSessions(window, now time.Duration) *Sessions {
-	return &Sessions{window: window, ran: now, next: now, names: map[string][]shown{}, holders: map[attachment.HolderID]*session{}}
+	return &Sessions{window: window, ran: now, next: now, names: map[string][]shown{},
+		holders: map[attachment.HolderID]*session{}}
 }
 
 // Len returns the number of tenants.
@@ -226,7 +227,8 @@ func (s *Sessions) Expired(now time.Duration) []Tenant {
 			}
 			late = true
 			if !t.id.IsZero() {
-				out = append(out, Tenant{ID: t.id, Holder: t.of.holder, Name: name, Node: t.node, Print: t.print, Until: t.of.until})
+				out = append(out, Tenant{ID: t.id, Holder: t.of.holder, Name: name, Node: t.node, Print: t.print,
+					Until: t.of.until})
 			}
 		}
 		if late {

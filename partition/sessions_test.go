@@ -138,18 +138,20 @@ func TestConfirm(t *testing.T) {
 		life  attachment.Life
 		known bool
 	}{
-		"all":                   {[]attachment.Attachment{a, b, {}}, life, true},
-		"in another order":      {[]attachment.Attachment{{}, b, a}, life, true},
-		"until another tick":    {[]attachment.Attachment{longer, b, {}}, life, true},
-		"one less":              {[]attachment.Attachment{a, b}, life, false},
-		"one twice":             {[]attachment.Attachment{a, b, {}, a, a}, life, false},
-		"the same number":       {[]attachment.Attachment{a, a, a}, life, false},
-		"from another tick":     {[]attachment.Attachment{later, b, {}}, life, false},
-		"another node":          {[]attachment.Attachment{elsewhere, b, {}}, life, false},
-		"another life":          {[]attachment.Attachment{a, b, {}}, attachment.Life{2}, false},
-		"nothing":               {nil, life, false},
-		"from the next, both":   {[]attachment.Attachment{later, {ID: b.ID, Node: 2, Grant: attachment.Grant{From: 301}}, {}}, life, false},
-		"grants changed places": {[]attachment.Attachment{{ID: a.ID, Node: 1, Grant: b.Grant}, {ID: b.ID, Node: 2, Grant: a.Grant}, {}}, life, false},
+		"all":                {[]attachment.Attachment{a, b, {}}, life, true},
+		"in another order":   {[]attachment.Attachment{{}, b, a}, life, true},
+		"until another tick": {[]attachment.Attachment{longer, b, {}}, life, true},
+		"one less":           {[]attachment.Attachment{a, b}, life, false},
+		"one twice":          {[]attachment.Attachment{a, b, {}, a, a}, life, false},
+		"the same number":    {[]attachment.Attachment{a, a, a}, life, false},
+		"from another tick":  {[]attachment.Attachment{later, b, {}}, life, false},
+		"another node":       {[]attachment.Attachment{elsewhere, b, {}}, life, false},
+		"another life":       {[]attachment.Attachment{a, b, {}}, attachment.Life{2}, false},
+		"nothing":            {nil, life, false},
+		"from the next, both": {[]attachment.Attachment{later, {ID: b.ID, Node: 2, Grant: attachment.Grant{From: 301}}, {}},
+			life, false},
+		"grants changed places": {[]attachment.Attachment{{ID: a.ID, Node: 1, Grant: b.Grant},
+			{ID: b.ID, Node: 2, Grant: a.Grant}, {}}, life, false},
 	} {
 		s := NewSessions(15*time.Second, 0)
 		show(s, "x", attachment.Attachment{}) // Detached, before it was attached
@@ -176,7 +178,8 @@ func TestConfirm(t *testing.T) {
 		if _, out := s.lookUntil(20*time.Second, 30*time.Second); c.known && (len(out) != 2 || out[0].Until != 900) {
 			t.Errorf("%s: then %v ended", what, out)
 		}
-		if s.Confirm("", ClaimSet{Count: 1, Print: attachment.FingerprintOf(life, attachment.Attachment{})}, 900, 30*time.Second) {
+		if s.Confirm("", ClaimSet{Count: 1, Print: attachment.FingerprintOf(life, attachment.Attachment{})}, 900,
+			30*time.Second) {
 			t.Error("a set that was never shown is confirmed")
 		}
 	}
@@ -193,7 +196,8 @@ func TestSessionsUnderALimit(t *testing.T) {
 	}
 	show := func(name string, limit Limit) {
 		a := of(name)
-		s.Show(Tenant{ID: a.ID, Holder: "h", Name: name, Node: a.Node, Print: attachment.FingerprintOf(life, a), Limit: limit}, 0)
+		s.Show(Tenant{ID: a.ID, Holder: "h", Name: name, Node: a.Node, Print: attachment.FingerprintOf(life, a),
+			Limit: limit}, 0)
 	}
 	confirm := func(limit Limit) bool {
 		var print attachment.Fingerprint

@@ -16,7 +16,8 @@ func TestReservedNodesAreBounded(t *testing.T) {
 	p.create(t)
 	b := Bounds{Now: 100, Ceiling: 500}
 	show := func(node sequencer.NodeID, id byte) error {
-		c := Claim{Ref: p.ref, ID: attachment.ID{1, id}, Preference: attachment.Preference{Node: node}, Trust: Trust{Forgotten: true, Shown: 1 << 50}}
+		c := Claim{Ref: p.ref, ID: attachment.ID{1, id}, Preference: attachment.Preference{Node: node},
+			Trust: Trust{Forgotten: true, Shown: 1 << 50}}
 		_, _, err := p.original.Renew(c, b)
 		return err
 	}
@@ -35,7 +36,8 @@ func TestReservedNodesAreBounded(t *testing.T) {
 	if err := show(0, 0); err != nil {
 		t.Errorf("the first is shown again: %v", err)
 	}
-	a, _, err := p.original.Attach(Claim{Ref: p.ref, ID: attachment.ID{2}, Preference: attachment.Preference{Any: true}}, b)
+	a, _, err := p.original.Attach(Claim{Ref: p.ref, ID: attachment.ID{2}, Preference: attachment.Preference{Any: true}},
+		b)
 	if err != nil || a.Grant.From >= 1<<50 {
 		t.Errorf("a newcomer: %+v, %v", a, err)
 	}
@@ -54,7 +56,8 @@ func TestKeptNodeIsNotGivenAway(t *testing.T) {
 	p := newPair(t)
 	p.create(t)
 	const until = 5000
-	shown := Claim{Ref: p.ref, ID: attachment.ID{1}, Preference: attachment.Preference{Node: 7}, Trust: Trust{Forgotten: true, Shown: until}}
+	shown := Claim{Ref: p.ref, ID: attachment.ID{1}, Preference: attachment.Preference{Node: 7},
+		Trust: Trust{Forgotten: true, Shown: until}}
 	if _, _, err := p.original.Renew(shown, Bounds{Now: 100, Ceiling: 500}); err != nil {
 		t.Fatal(err)
 	}

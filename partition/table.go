@@ -149,7 +149,8 @@ func (t *Table) Attach(c Claim, b Bounds) (a attachment.Attachment, changed bool
 // is zero or the node does not exist.
 func (t *Table) Renew(c Claim, b Bounds) (a attachment.Attachment, changed bool, err error) {
 	if nodes := c.Ref.Definition.Nodes(); int(c.Node) >= nodes {
-		return attachment.Attachment{}, false, failure.Errorf(failure.ErrBadClaim, "sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
+		return attachment.Attachment{}, false, failure.Errorf(failure.ErrBadClaim,
+			"sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
 	}
 	if err := c.names(); err != nil {
 		return attachment.Attachment{}, false, err
@@ -159,12 +160,14 @@ func (t *Table) Renew(c Claim, b Bounds) (a attachment.Attachment, changed bool,
 		return attachment.Attachment{}, false, err
 	}
 	if s := r.slot(c.Node); s != nil && !s.id.IsZero() && s.id != c.ID {
-		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrDetached, "sequencer %q: logical node %d was given to another holder; attach again",
+		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrDetached,
+			"sequencer %q: logical node %d was given to another holder; attach again",
 			c.Ref.Definition.Name(), c.Node)
 	}
 	if s := r.assigned(c.ID); s != nil && s.node != c.Node {
 		// A late attach with c.ID got that node. Its grant proves nothing about c.Node.
-		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrDetached, "sequencer %q: the attachment has logical node %d, not %d; attach again",
+		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrDetached,
+			"sequencer %q: the attachment has logical node %d, not %d; attach again",
 			c.Ref.Definition.Name(), s.node, c.Node)
 	}
 	c.Any = false
@@ -309,5 +312,6 @@ func (t *Table) adopt(ref attachment.Ref, ended *record) *record {
 // grant extends the slot's grant to the ceiling and returns all of it.
 func (s *slot) grant(b Bounds) attachment.Attachment {
 	s.free = max(s.free, b.Ceiling)
-	return attachment.Attachment{ID: s.id, Node: s.node, Grant: attachment.Grant{From: s.from, Until: max(s.from, b.Ceiling)}}
+	return attachment.Attachment{ID: s.id, Node: s.node, Grant: attachment.Grant{From: s.from,
+		Until: max(s.from, b.Ceiling)}}
 }

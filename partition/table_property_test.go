@@ -97,7 +97,8 @@ func TestTableNeverGrantsTwice(t *testing.T) {
 		"takeover": func(w *world, _ *rapid.T) { w.newOwner(false) },
 		"loss":     func(w *world, _ *rapid.T) { w.newOwner(true) },
 	}
-	often := []string{"raise", "learn", "attach", "attach", "attach", "again", "renew", "renew", "renew", "together", "together", "together", "detach", "expire"}
+	often := []string{"raise", "learn", "attach", "attach", "attach", "again", "renew", "renew", "renew", "together",
+		"together", "together", "detach", "expire"}
 	for name := range operations {
 		often = append(often, name)
 	}
@@ -254,7 +255,8 @@ func (h *holder) claim(o *owner) Claim {
 }
 
 func (w *world) ask(t *rapid.T, h *holder) {
-	p := attachment.Preference{Node: sequencer.NodeID(rapid.IntRange(0, 2).Draw(t, "node")), Any: rapid.Bool().Draw(t, "any")}
+	p := attachment.Preference{Node: sequencer.NodeID(rapid.IntRange(0, 2).Draw(t, "node")),
+		Any: rapid.Bool().Draw(t, "any")}
 	var a attachment.Attachment
 	var version uint64
 	if !w.on(t, func(o *owner, b Bounds) (changed bool, err error) {
@@ -421,7 +423,8 @@ func (w *world) check(t *rapid.T) {
 		}
 		for _, r := range rights {
 			if r.holder.id != recorded && r.Until > below || r.Until > free {
-				t.Fatalf("%v: %s has %v, the table says from %d free %d of %s", at, letters(r.holder.id), r.Grant, below, free, letters(recorded))
+				t.Fatalf("%v: %s has %v, the table says from %d free %d of %s", at, letters(r.holder.id), r.Grant, below, free,
+					letters(recorded))
 			}
 		}
 	}

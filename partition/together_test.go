@@ -83,6 +83,7 @@ func (w *world) renewTogether(t *rapid.T) {
 		return
 	}
 	for _, h := range all {
-		w.granted(t, h, attachment.Attachment{ID: h.id, Node: h.node, Grant: attachment.Grant{From: h.told.Grant.From, Until: until}}, version)
+		w.granted(t, h, attachment.Attachment{ID: h.id, Node: h.node,
+			Grant: attachment.Grant{From: h.told.Grant.From, Until: until}}, version)
 	}
 }

@@ -70,7 +70,8 @@ type remote struct {
 // remote returns a holder with a directory.
 func (w *world) remote(ctx context.Context) (*remote, error) {
 	h := countedHost{w.network.Host("remote"), &w.traffic}
-	r := &remote{http: calls.NewHTTP(h.Dial, nil), holder: handles.NewHolder(), sets: map[roster.PartitionID]*wire.ClaimSet{}}
+	r := &remote{http: calls.NewHTTP(h.Dial, nil), holder: handles.NewHolder(),
+		sets: map[roster.PartitionID]*wire.ClaimSet{}}
 	return r, r.lookUp(ctx)
 }
 

@@ -34,7 +34,11 @@ func measureNames(ctx context.Context, size int) (point, error) {
 		return point{}, err
 	}
 	defer w.end()
-	if _, err := each(1000, func(i int) error { _, err := r.create(ctx, fmt.Sprint("warm-up ", i)); return err }); err != nil {
+	if _, err := each(1000, func(i int) error {
+		_, err := r.create(ctx,
+			fmt.Sprint("warm-up ", i))
+		return err
+	}); err != nil {
 		return point{}, err
 	}
 	p := point{size: size}

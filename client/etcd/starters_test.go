@@ -71,7 +71,8 @@ func TestStoppedHolder(t *testing.T) {
 	await(t, 30*time.Second, "2 holders", func() bool { return len(holders(t, all)) == 2 })
 	byNode := holders(t, all)
 	stopped, other := byNode[0], byNode[1]
-	third := work{Addr: stopped.work.Addr, Prefix: stopped.work.Prefix, Name: "default", Pool: 2, Window: window, File: stopped.work.File + "-third"}.start(t)
+	third := work{Addr: stopped.work.Addr, Prefix: stopped.work.Prefix, Name: "default", Pool: 2, Window: window,
+		File: stopped.work.File + "-third"}.start(t)
 	all = append(all, third)
 	time.Sleep(window)
 	if node, has := third.node(); has {
@@ -79,13 +80,18 @@ func TestStoppedHolder(t *testing.T) {
 	}
 	stopped.signal(syscall.SIGSTOP)
 	until := time.Now().Add(3 * window)
-	await(t, 30*time.Second, "the third process has the node", func() bool { node, has := third.node(); return has && node == 0 })
+	await(t, 30*time.Second, "the third process has the node", func() bool {
+		node, has := third.node()
+		return has &&
+			node == 0
+	})
 	time.Sleep(time.Until(until))
 	before := stopped.saidSoFar()
 	stopped.signal(syscall.SIGCONT)
 	await(t, 30*time.Second, "a reason", func() bool { return stopped.said("waits", before) })
 	other.leave()
-	await(t, 30*time.Second, "the continued process has the other node", func() bool { return stopped.said("node 1", before) })
+	await(t, 30*time.Second, "the continued process has the other node",
+		func() bool { return stopped.said("node 1", before) })
 	if stopped.said("node 0", before) {
 		t.Error("the continued process used its old node")
 	}
@@ -105,7 +111,8 @@ func TestLeftNodeIsTakenSoon(t *testing.T) {
 	}
 	holder.leave()
 	await(t, 3*time.Second, "taken by the other", func() bool { _, has := next.node(); return has })
-	n := &aNode{t: t, cli: connect(t, anEtcd(t)), prefix: next.work.Prefix, cfg: etcd.Config{Prefix: next.work.Prefix}, key: "default/0.json"}
+	n := &aNode{t: t, cli: connect(t, anEtcd(t)), prefix: next.work.Prefix, cfg: etcd.Config{Prefix: next.work.Prefix},
+		key: "default/0.json"}
 	if _, r := n.load(n.store()); r.Version != 2 || !r.Graceful || r.State != record.Held {
 		t.Errorf("the record is %+v", r)
 	}

@@ -161,7 +161,8 @@ func TestFailoverThatLosesWrites(t *testing.T) {
 	await(t, func() bool { return h.Stats().IDs > 100 }, func() string { return "the first holder issues IDs" })
 	primary.kill()
 	standby.start()
-	promote := asPostgres(exec.CommandContext(t.Context(), find("pg_ctl", postgresDirs), "-D", standby.dir, "promote", "-w")) //nolint:gosec // a program of the machine
+	promote := asPostgres(exec.CommandContext(t.Context(), find("pg_ctl", postgresDirs), "-D", standby.dir, "promote",
+		"-w")) //nolint:gosec // a program of the machine
 	if out, err := promote.CombinedOutput(); err != nil {
 		t.Fatalf("pg_ctl promote: %v\n%s", err, out)
 	}

@@ -93,7 +93,8 @@ func TestPromotionIsANewGeneration(t *testing.T) {
 		t.Errorf("a standby names the generation %q", id)
 	}
 	primary.kill()
-	promote := asPostgres(exec.CommandContext(ctx, find("pg_ctl", postgresDirs), "-D", standby.dir, "promote", "-w")) //nolint:gosec // a program of the machine
+	//nolint:gosec // a program of the machine
+	promote := asPostgres(exec.CommandContext(ctx, find("pg_ctl", postgresDirs), "-D", standby.dir, "promote", "-w"))
 	if out, err := promote.CombinedOutput(); err != nil {
 		t.Fatalf("pg_ctl promote: %v\n%s", err, out)
 	}
@@ -114,7 +115,9 @@ func TestPromotionIsANewGeneration(t *testing.T) {
 func startStandby(t *testing.T, primary *server) *server {
 	t.Helper()
 	dir := postgresDir(t)
-	backup := asPostgres(exec.CommandContext(t.Context(), find("pg_basebackup", postgresDirs), "-D", dir, "-h", "127.0.0.1", "-p", fmt.Sprint(primary.port), "-U", "tester", "-R", "-X", "stream", "--no-sync", "-c", "fast")) //nolint:gosec // a program of the machine
+	backup := asPostgres(exec.CommandContext(t.Context(), find("pg_basebackup", postgresDirs), "-D", dir, "-h",
+		//nolint:gosec // a program of the machine
+		"127.0.0.1", "-p", fmt.Sprint(primary.port), "-U", "tester", "-R", "-X", "stream", "--no-sync", "-c", "fast"))
 	if out, err := backup.CombinedOutput(); err != nil {
 		t.Fatalf("pg_basebackup: %v\n%s", err, out)
 	}

@@ -97,7 +97,8 @@ const postgresDirs = "/usr/lib/postgresql/*/bin"
 func startPostgres(t *testing.T, settings ...string) *server {
 	t.Helper()
 	dir := postgresDir(t)
-	initdb := asPostgres(exec.CommandContext(t.Context(), find("initdb", postgresDirs), "-D", dir, "-U", "tester", "-A", "trust", "-E", "UTF8", "--no-sync")) //nolint:gosec // a program of the machine
+	initdb := asPostgres(exec.CommandContext(t.Context(), find("initdb", postgresDirs), "-D", dir, "-U", "tester", "-A",
+		"trust", "-E", "UTF8", "--no-sync")) //nolint:gosec // a program of the machine
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
@@ -176,13 +177,13 @@ func startMariaDB(t *testing.T, settings ...string) *server {
 		t.Fatal(err)
 	}
 	dir, port := t.TempDir(), freePort(t)
-	init := exec.CommandContext(t.Context(), install, "--no-defaults", "--user="+u.Username, "--datadir="+dir, "--auth-root-authentication-method=normal", "--skip-test-db") //nolint:gosec // a program of the machine
+	init := exec.CommandContext(t.Context(), install, "--no-defaults", "--user="+u.Username, "--datadir="+dir,
+		"--auth-root-authentication-method=normal", "--skip-test-db") //nolint:gosec // a program of the machine
 	if out, err := init.CombinedOutput(); err != nil {
 		t.Fatalf("mariadb-install-db: %v\n%s", err, out)
 	}
 	s := &server{
-		t: t, dir: dir, port: port, driver: "mysql",
-		dsn: fmt.Sprintf("root@tcp(127.0.0.1:%d)/mysql", port),
+		t: t, dir: dir, port: port, driver: "mysql", dsn: fmt.Sprintf("root@tcp(127.0.0.1:%d)/mysql", port),
 	}
 	s.run = func() *exec.Cmd {
 		args := []string{

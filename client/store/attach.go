@@ -67,7 +67,8 @@ func (c *Client) take(ctx context.Context, h *holder, p attachment.Preference) (
 // candidates returns the records to try, in order, and the problems with the others.
 //
 // Errors: sequencer.ErrDestroyed, and the store's errors.
-func (c *Client) candidates(h *holder, p attachment.Preference, records []found, generation string) ([]found, *fullError, error) {
+func (c *Client) candidates(h *holder, p attachment.Preference, records []found, generation string) ([]found,
+	*fullError, error) {
 	b := h.bounds(generation)
 	full := &fullError{name: h.name(), slots: len(records)}
 	byNode := make(map[sequencer.NodeID]found, len(records))

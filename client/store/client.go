@@ -49,7 +49,8 @@ func Open(ctx context.Context, s Store, cfg Config) (*Client, error) {
 
 func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Client, error) {
 	if s == nil {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "store: open: the store is nil; give one, such as OpenFile returns")
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
+			"store: open: the store is nil; give one, such as OpenFile returns")
 	}
 	cfg, err := cfg.resolved(s)
 	if err != nil {
@@ -73,7 +74,8 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 		c.log.Warn("store not reachable; retrying", "store", nameOf(s), "error", err)
 		if !signal.Sleep(ctx, record.RetryAfter(try, 8*time.Second)) {
 			tasks.Close()
-			return nil, failure.Errorf(sequencer.ErrUnavailable, "store: open: %s could not be used: %w; last error: %s%s", nameOf(s), ctx.Err(), err.Error(), reachAdvice(err))
+			return nil, failure.Errorf(sequencer.ErrUnavailable, "store: open: %s could not be used: %w; last error: %s%s",
+				nameOf(s), ctx.Err(), err.Error(), reachAdvice(err))
 		}
 	}
 	c.tasks.Go(c.run)

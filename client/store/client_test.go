@@ -16,12 +16,14 @@ func TestFirstClientInitialises(t *testing.T) {
 		c := b.client()
 		began := bubbleClock()
 		s := b.create(c)
-		want := []string{"orders/0.json", "orders/1.json", "orders/2.json", "orders/3.json", "orders/node-ids-initialized", "orders/sequencer.json", "probe.json"}
+		want := []string{"orders/0.json", "orders/1.json", "orders/2.json", "orders/3.json", "orders/node-ids-initialized",
+			"orders/sequencer.json", "probe.json"}
 		if got := b.keys(); !slices.Equal(got, want) {
 			b.Errorf("keys %q", got)
 		}
 		r := b.record(0)
-		if node(b, s) != 0 || r.Version != 1 || r.State != record.Held || r.Task != c.cfg.Task || r.Timestamp.Time() != began.Add(3*time.Second).Truncate(time.Millisecond).UTC() {
+		if node(b, s) != 0 || r.Version != 1 || r.State != record.Held || r.Task != c.cfg.Task ||
+			r.Timestamp.Time() != began.Add(3*time.Second).Truncate(time.Millisecond).UTC() {
 			b.Errorf("got %+v at %v", r, began)
 		}
 		for range 5000 {
@@ -53,7 +55,8 @@ func TestRenewalKeepsVersionAndTask(t *testing.T) {
 		first := b.record(0)
 		time.Sleep(1001 * time.Millisecond) // a third of the window
 		r := b.record(0)
-		if r.Version != 1 || r.Task != "web-1" || r.Timestamp <= first.Timestamp || r.Nonce == first.Nonce || len(r.Known) != 1 || r.Known[2] != 7 {
+		if r.Version != 1 || r.Task != "web-1" || r.Timestamp <= first.Timestamp || r.Nonce == first.Nonce ||
+			len(r.Known) != 1 || r.Known[2] != 7 {
 			b.Errorf("got %+v", r)
 		}
 		for range 60 { // through many renewals

@@ -116,13 +116,16 @@ func (cfg Config) resolved(s Store) (Config, error) {
 	}
 	switch {
 	case cfg.FailoverBound < 0 || cfg.FailoverBound > windowMax:
-		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.FailoverBound: %v is outside 0 to %v", cfg.FailoverBound, windowMax)
+		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.FailoverBound: %v is outside 0 to %v",
+			cfg.FailoverBound, windowMax)
 	case cfg.Pool < 0 || cfg.Pool > 1<<16:
 		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.Pool: %d is outside 1 to the sequencer's node count; give 0 for %d", cfg.Pool, defaultPool)
 	case len(cfg.Prefix) > prefixMax || !utf8.ValidString(cfg.Prefix):
-		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.Prefix: %.40q has %d bytes; give at most %d of UTF-8", cfg.Prefix, len(cfg.Prefix), prefixMax)
+		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig,
+			"store: Config.Prefix: %.40q has %d bytes; give at most %d of UTF-8", cfg.Prefix, len(cfg.Prefix), prefixMax)
 	case len(cfg.Task) > record.TaskMax || !utf8.ValidString(cfg.Task):
-		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.Task: %.40q has %d bytes; give at most %d of UTF-8", cfg.Task, len(cfg.Task), record.TaskMax)
+		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig,
+			"store: Config.Task: %.40q has %d bytes; give at most %d of UTF-8", cfg.Task, len(cfg.Task), record.TaskMax)
 	}
 	cfg.Pool = orDefault(cfg.Pool, defaultPool)
 	cfg.Task = orDefault(cfg.Task, randomHex())

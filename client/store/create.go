@@ -61,7 +61,8 @@ func (c *Client) OpenSequencer(ctx context.Context, name string) (*sequencer.Seq
 // ends, no handle is returned, and the attached nodes are returned to the store.
 //
 // Errors: as for CreateSequencer; ErrDestroyed if the sequencer was destroyed during the call.
-func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.Config, stripes int) (*sequencer.Striped, error) {
+func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.Config, stripes int) (*sequencer.Striped,
+	error) {
 	def, err := sequencer.Define(name, cfg)
 	if err != nil {
 		return nil, err
@@ -206,5 +207,6 @@ func (rs *recordStore) markerEntry(name string, m record.Marker, revision Revisi
 }
 
 func (rs *recordStore) recordEntry(name string, node sequencer.NodeID, r record.Record, revision Revision) Entry {
-	return Entry{Key: record.KeysOf(rs.cfg.Prefix, name).Record(node), Body: r.Encode(), Revision: revision, Meta: r.Meta()}
+	return Entry{Key: record.KeysOf(rs.cfg.Prefix, name).Record(node), Body: r.Encode(), Revision: revision,
+		Meta: r.Meta()}
 }

@@ -47,7 +47,8 @@ type process struct {
 // time.
 func (f *fleet) start(ahead time.Duration) *process {
 	f.created++
-	p := &process{fleet: f, name: fmt.Sprint("p", f.created), faulty: storetest.NewFaulty(f.under, f.rand.Uint64()), done: make(chan struct{}), paused: make(chan time.Duration, 1)}
+	p := &process{fleet: f, name: fmt.Sprint("p", f.created), faulty: storetest.NewFaulty(f.under, f.rand.Uint64()),
+		done: make(chan struct{}), paused: make(chan time.Duration, 1)}
 	cfg := store.Config{
 		Window: f.window, Pool: 3, Task: "one-task", // all have one: the task does not identify
 		Clock:  func() time.Time { return time.Now().Add(bubbleAhead + ahead) },
@@ -162,7 +163,8 @@ func TestNoEqualIDsUnderFaults(t *testing.T) {
 }
 
 func runFaults(t *testing.T, seed uint64) {
-	f := &fleet{T: t, under: store.NewMemory(), rand: rand.New(rand.NewPCG(seed, 7)), window: 1500 * time.Millisecond, issued: map[sequencer.ID]string{}}
+	f := &fleet{T: t, under: store.NewMemory(), rand: rand.New(rand.NewPCG(seed, 7)), window: 1500 * time.Millisecond,
+		issued: map[sequencer.ID]string{}}
 	var running []*process
 	start := func() {
 		running = append(running, f.start(time.Duration(f.rand.IntN(4000)-2000)*time.Millisecond))
@@ -204,7 +206,8 @@ func runFaults(t *testing.T, seed uint64) {
 		case 7:
 			p.faulty.Set(storetest.Faults{Down: true})
 		default:
-			p.faulty.Set(storetest.Faults{LoseRequest: 0.1, LoseAnswer: 0.2, Late: 0.1, Repeat: 0.1, Delay: 50 * time.Millisecond})
+			p.faulty.Set(storetest.Faults{LoseRequest: 0.1, LoseAnswer: 0.2, Late: 0.1, Repeat: 0.1,
+				Delay: 50 * time.Millisecond})
 		}
 		time.Sleep(time.Duration(f.rand.IntN(800)) * time.Millisecond)
 	}

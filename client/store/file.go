@@ -55,11 +55,13 @@ const (
 // cannot be locked on this operating system or file system.
 func OpenFile(dir string) (*File, error) {
 	if dir == "" {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "store: open a directory: the path is empty; name a directory on a local disk")
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
+			"store: open a directory: the path is empty; name a directory on a local disk")
 	}
 	root, err := openRoot(dir)
 	if err != nil {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "store: open directory %q: %w; name a directory that this process can write", dir, err)
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
+			"store: open directory %q: %w; name a directory that this process can write", dir, err)
 	}
 	f := &File{root: root, sync: (*os.File).Sync, made: map[string]bool{}}
 	if err := f.prepare(); err != nil {
@@ -131,7 +133,8 @@ func (f *File) Close() error { return f.root.Close() }
 // Load implements [Store]. The returned entry is durable.
 func (f *File) Load(ctx context.Context, key string) (Entry, error) {
 	if key == "" || len(key) > keyMax {
-		return Entry{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: load %.100q: a key of %d bytes; keys have 1 to %d", key, len(key), keyMax)
+		return Entry{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: load %.100q: a key of %d bytes; keys have 1 to %d",
+			key, len(key), keyMax)
 	}
 	if err := f.state(ctx); err != nil {
 		return Entry{}, fmt.Errorf("store: load %q: %w", key, err)

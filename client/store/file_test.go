@@ -30,13 +30,15 @@ func openFile(t *testing.T, dir string) *File {
 
 func TestFileKeepsEntries(t *testing.T) {
 	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "new", "ids")
-	first, err := openFile(t, dir).Swap(ctx, Entry{Key: "orders/0.json", Body: []byte("{\n}"), Meta: map[string]string{"version": "7"}})
+	first, err := openFile(t, dir).Swap(ctx, Entry{Key: "orders/0.json", Body: []byte("{\n}"),
+		Meta: map[string]string{"version": "7"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := openFile(t, dir)
 	e, err := f.Load(ctx, "orders/0.json")
-	if err != nil || string(e.Body) != "{\n}" || e.Revision != first || e.Meta["version"] != "7" || e.Key != "orders/0.json" {
+	if err != nil || string(e.Body) != "{\n}" || e.Revision != first || e.Meta["version"] != "7" ||
+		e.Key != "orders/0.json" {
 		t.Fatalf("loaded %+v, %v", e, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "orders", "0.json")); err != nil {
@@ -60,7 +62,8 @@ func TestFileRefusesDirectories(t *testing.T) {
 	}
 	for _, dir := range []string{"", occupied, filepath.Join(occupied, "below"), "/proc/self", "/dev/null/ids"} {
 		_, err := OpenFile(dir)
-		if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "name a directory") || !strings.Contains(err.Error(), dir) {
+		if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "name a directory") ||
+			!strings.Contains(err.Error(), dir) {
 			t.Errorf("OpenFile(%q): %v", dir, err)
 		}
 	}
@@ -81,7 +84,8 @@ func TestFileDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := [][]byte{append(bytes.Clone(whole), '!'), bytes.Replace(whole, []byte("7"), []byte("8"), 1), bytes.Repeat([]byte("x"), fileMax+1)}
+	texts := [][]byte{append(bytes.Clone(whole), '!'), bytes.Replace(whole, []byte("7"), []byte("8"), 1),
+		bytes.Repeat([]byte("x"), fileMax+1)}
 	for n := range whole {
 		texts = append(texts, whole[:n])
 	}
@@ -139,7 +143,8 @@ func TestFileLimits(t *testing.T) {
 			t.Errorf("a key of %d and a body of %d bytes: %v", len(e.Key), len(e.Body), err)
 		}
 	}
-	if _, err := f.Swap(ctx, Entry{Key: "k", Body: []byte("x"), Meta: map[string]string{"m": strings.Repeat("x", fileMax)}}); err == nil {
+	if _, err := f.Swap(ctx, Entry{Key: "k", Body: []byte("x"),
+		Meta: map[string]string{"m": strings.Repeat("x", fileMax)}}); err == nil {
 		t.Error("an entry that cannot be read back was written")
 	}
 }

@@ -18,13 +18,15 @@ func TestFileOf(t *testing.T) {
 		"100%25":                      "100%2525",
 		"a\\b\x00+":                   "a%5cb%00%2b",
 		"ü":                           "%c3%bc",
-		strings.Repeat("a", 450):      strings.Repeat("a", 197) + "+/" + strings.Repeat("a", 197) + "+/" + strings.Repeat("a", 56),
+		strings.Repeat("a", 450): strings.Repeat("a", 197) + "+/" + strings.Repeat("a", 197) + "+/" + strings.Repeat("a",
+			56),
 	} {
 		if got := fileOf(key); got != want {
 			t.Errorf("the file of %.80q is %.80q, not %.80q", key, got, want)
 		}
 	}
-	for _, name := range []string{"", "A", "a+", "aaa+/b", "%61", "%2E./b", "%zz", "%6", "x%", "a/../b", ".locks/00", "%%"} {
+	for _, name := range []string{"", "A", "a+", "aaa+/b", "%61", "%2E./b", "%zz", "%6", "x%", "a/../b", ".locks/00",
+		"%%"} {
 		if key, ok := keyOf(name); ok {
 			t.Errorf("file %q counts as key %q", name, key)
 		}
@@ -32,7 +34,8 @@ func TestFileOf(t *testing.T) {
 }
 
 func FuzzFileOf(f *testing.F) {
-	for _, key := range []string{"orders/0.json", "../x", "a//b", ".locks/00", "Ü%/", "CON", strings.Repeat("Z", 1000), strings.Repeat(".", 1000), strings.Repeat("+", 199)} {
+	for _, key := range []string{"orders/0.json", "../x", "a//b", ".locks/00", "Ü%/", "CON", strings.Repeat("Z", 1000),
+		strings.Repeat(".", 1000), strings.Repeat("+", 199)} {
 		f.Add(key)
 	}
 	f.Fuzz(func(t *testing.T, key string) {

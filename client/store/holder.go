@@ -142,7 +142,8 @@ func (c *Client) finishLater(s *seat) {
 		ctx, cancel := context.WithTimeout(ctx, c.cfg.Window)
 		defer cancel()
 		if err := s.finish(ctx); err != nil && c.tasks.Err() == nil {
-			c.log.Warn("logical node not returned; others may take it when its window has ended", "sequencer", s.h.name(), "node", s.node, "error", err)
+			c.log.Warn("logical node not returned; others may take it when its window has ended", "sequencer", s.h.name(),
+				"node", s.node, "error", err)
 			s.giveUp()
 		}
 	})

@@ -79,7 +79,8 @@ func (rs *recordStore) adopt(ctx context.Context, name string, revision Revision
 		slots++
 	}
 	if slots == 0 {
-		return failure.Errorf(ErrDamaged, "store: %q is empty, and the store has no record of the sequencer; delete it", keys.Marker())
+		return failure.Errorf(ErrDamaged, "store: %q is empty, and the store has no record of the sequencer; delete it",
+			keys.Marker())
 	}
 	m := record.Marker{Slots: slots, Made: slots, Nonce: newNonce()}
 	_, err = rs.swap(ctx, rs.markerEntry(name, m, revision))

@@ -36,7 +36,8 @@ func TestHalfDoneInitialisationIsCompleted(t *testing.T) {
 			_ = creator.Close()
 			h.before = nil
 			b.next(b.create(second))
-			want := []string{"orders/0.json", "orders/1.json", "orders/2.json", "orders/3.json", "orders/node-ids-initialized", "orders/sequencer.json", "probe.json"}
+			want := []string{"orders/0.json", "orders/1.json", "orders/2.json", "orders/3.json", "orders/node-ids-initialized",
+				"orders/sequencer.json", "probe.json"}
 			if got := b.keys(); !slices.Equal(got, want) {
 				b.Errorf("after %d writes: keys %q", done, got)
 			}

@@ -16,7 +16,8 @@ import (
 func TestLeaveEndsWithTheGrants(t *testing.T) {
 	leave := func(c *Client) error { return c.Leave(context.Background()) }
 	for name, ends := range map[string][]func(*Client) error{
-		"leave": {leave}, "leave twice": {leave, leave}, "leave and close": {leave, (*Client).Close}, "close and leave": {(*Client).Close, leave},
+		"leave": {leave}, "leave twice": {leave, leave}, "leave and close": {leave, (*Client).Close},
+		"close and leave": {(*Client).Close, leave},
 	} {
 		for _, after := range []time.Duration{0, 2 * time.Second, time.Minute} {
 			for _, silent := range []bool{false, true} {
@@ -40,14 +41,16 @@ func TestLeaveEndsWithTheGrants(t *testing.T) {
 						var all sync.WaitGroup
 						for _, end := range ends {
 							all.Go(func() {
-								if err := end(c); err != nil && (!errors.Is(err, sequencer.ErrUnavailable) && !errors.Is(err, sequencer.ErrClosed) || errors.Is(err, context.DeadlineExceeded)) {
+								if err := end(c); err != nil && (!errors.Is(err, sequencer.ErrUnavailable) &&
+									!errors.Is(err, sequencer.ErrClosed) || errors.Is(err, context.DeadlineExceeded)) {
 									b.Error(err)
 								}
 							})
 							time.Sleep(time.Millisecond)
 						}
 						all.Wait()
-						if took, most := time.Since(began), c.cfg.Window+100*time.Millisecond; took > most || after > c.cfg.Window && took > 1100*time.Millisecond {
+						if took, most := time.Since(began), c.cfg.Window+100*time.Millisecond; took > most ||
+							after > c.cfg.Window && took > 1100*time.Millisecond {
 							b.Errorf("took %v", took)
 						}
 					})

@@ -102,7 +102,8 @@ func (c *Client) report(s *seat, cause error) {
 	}
 	s.mu.Lock()
 	g, _ := s.machine.Grant()
-	loss := Loss{Sequencer: s.h.name(), Node: s.node, Version: s.machine.Record().Version, Cause: cause, Until: g.Until.Time()}
+	loss := Loss{Sequencer: s.h.name(), Node: s.node, Version: s.machine.Record().Version, Cause: cause,
+		Until: g.Until.Time()}
 	s.mu.Unlock()
 	c.calls.lost(c.cfg.OnLost, loss)
 }

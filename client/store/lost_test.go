@@ -88,7 +88,8 @@ func TestTakenNodeIsReplaced(t *testing.T) {
 		h := b.create(b.client(func(c *Config) { c.OnLost = func(l Loss) { lost <- l } }))
 		b.next(h)
 		e, _ := b.store.Load(b.Context(), "orders/0.json")
-		other, err := b.record(0).Take(attachment.ID{9}, "another", "n", record.Bounds{Now: 1, Window: 3000, Life: b.record(0).Life})
+		other, err := b.record(0).Take(attachment.ID{9}, "another", "n",
+			record.Bounds{Now: 1, Window: 3000, Life: b.record(0).Life})
 		if err != nil {
 			b.Fatal(err)
 		}

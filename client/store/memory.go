@@ -97,9 +97,11 @@ const (
 func (e Entry) check() error {
 	switch {
 	case e.Key == "" || len(e.Key) > keyMax:
-		return failure.Errorf(sequencer.ErrInvalidConfig, "store: swap %.100q: a key of %d bytes; keys have 1 to %d", e.Key, len(e.Key), keyMax)
+		return failure.Errorf(sequencer.ErrInvalidConfig, "store: swap %.100q: a key of %d bytes; keys have 1 to %d", e.Key,
+			len(e.Key), keyMax)
 	case len(e.Body) == 0 || len(e.Body) > bodyMax:
-		return failure.Errorf(sequencer.ErrInvalidConfig, "store: swap %.100q: a body of %d bytes; bodies have 1 to %d", e.Key, len(e.Body), bodyMax)
+		return failure.Errorf(sequencer.ErrInvalidConfig, "store: swap %.100q: a body of %d bytes; bodies have 1 to %d",
+			e.Key, len(e.Body), bodyMax)
 	}
 	return nil
 }

@@ -116,7 +116,8 @@ func (suggesting) DefaultWindow() time.Duration { return 2 * time.Minute }
 func TestStoreSuggestsItsWindow(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.store = suggesting{NewMemory()}
-		if c := b.client(func(c *Config) { c.Window = 0 }); c.cfg.Window != 2*time.Minute || c.cfg.CallTimeout != time.Minute || c.cfg.ReadyTimeout != 4*time.Minute {
+		if c := b.client(func(c *Config) { c.Window = 0 }); c.cfg.Window != 2*time.Minute ||
+			c.cfg.CallTimeout != time.Minute || c.cfg.ReadyTimeout != 4*time.Minute {
 			b.Errorf("got %+v", c.cfg)
 		}
 		if c := b.client(); c.cfg.Window != 3*time.Second {

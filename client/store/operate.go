@@ -111,13 +111,15 @@ func (rs *recordStore) conform(ctx context.Context, d record.Document, slots int
 	case now.Nonce != m.Nonce:
 		return errAgain // another scale; bring the records to its state
 	case now.Slots != slots:
-		return failure.Errorf(sequencer.ErrConflict, "sequencer %q: scaled to %d slots meanwhile, not %d; scale again", name, now.Slots, slots)
+		return failure.Errorf(sequencer.ErrConflict, "sequencer %q: scaled to %d slots meanwhile, not %d; scale again", name,
+			now.Slots, slots)
 	}
 	return nil
 }
 
 // alter changes a record by a rule, computed again if another holder was faster.
-func (rs *recordStore) alter(ctx context.Context, name string, f found, rule func(record.Record) (record.Record, bool, error)) error {
+func (rs *recordStore) alter(ctx context.Context, name string, f found,
+	rule func(record.Record) (record.Record, bool, error)) error {
 	for {
 		if f.err != nil {
 			return failure.Errorf(f.err, "sequencer %q: %w", name, f.err)
@@ -152,7 +154,8 @@ func (c *Client) Restore(ctx context.Context, name string, node sequencer.NodeID
 	return c.alterNode(ctx, name, node, record.Record.Restore)
 }
 
-func (c *Client) alterNode(ctx context.Context, name string, node sequencer.NodeID, rule func(record.Record, attachment.Life, string) (record.Record, bool, error)) error {
+func (c *Client) alterNode(ctx context.Context, name string, node sequencer.NodeID,
+	rule func(record.Record, attachment.Life, string) (record.Record, bool, error)) error {
 	d, err := c.existing(ctx, name)
 	if err != nil {
 		return err
@@ -161,7 +164,10 @@ func (c *Client) alterNode(ctx context.Context, name string, node sequencer.Node
 		if err := c.checkNode(ctx, name, node); err != nil {
 			return err
 		}
-		return c.alter(ctx, name, c.one(ctx, name, node), func(r record.Record) (record.Record, bool, error) { return rule(r, d.Life, newNonce()) })
+		return c.alter(ctx, name, c.one(ctx, name, node), func(r record.Record) (record.Record, bool,
+			error) {
+			return rule(r, d.Life, newNonce())
+		})
 	})
 }
 
@@ -217,12 +223,14 @@ func (c *Client) repair(ctx context.Context, d record.Document, f found, floor c
 	case r.State == record.Held:
 		state = fmt.Errorf("it is held by %q until %s; retire it, or wait", r.Task, r.Timestamp.Time().Format(time.RFC3339))
 	case r.Bound.Sub(c.clock.Now()).Duration() <= c.ahead():
-		state = fmt.Errorf("it is %v and granted up to %s only; it needs no repair", r.State, r.Bound.Time().Format(time.RFC3339))
+		state = fmt.Errorf("it is %v and granted up to %s only; it needs no repair", r.State,
+			r.Bound.Time().Format(time.RFC3339))
 	}
 	if state != nil {
 		return failure.Errorf(sequencer.ErrConflict, "sequencer %q: node %d is not repaired: %w", name, f.Node, state)
 	}
-	repaired, err := record.Repaired(d.Life, floor, clustertime.Tick(d.Definition.Epoch().UnixMilli()), max(f.Record.Version, c.versionKnown(ctx, name, f.Node)), newNonce())
+	repaired, err := record.Repaired(d.Life, floor, clustertime.Tick(d.Definition.Epoch().UnixMilli()),
+		max(f.Record.Version, c.versionKnown(ctx, name, f.Node)), newNonce())
 	if err != nil {
 		return failure.Errorf(err, "sequencer %q: %w", name, err)
 	}

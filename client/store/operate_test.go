@@ -61,7 +61,8 @@ func TestScaleDownAndUp(t *testing.T) {
 			b.Errorf("node %d, %+v", node(b, h), r)
 		}
 		s, err := one.Status(b.Context(), "orders")
-		if err != nil || s.Slots != 6 || len(s.Records) != 6 || s.Records[5].State != "free" || s.Records[0].Task != one.cfg.Task {
+		if err != nil || s.Slots != 6 || len(s.Records) != 6 || s.Records[5].State != "free" ||
+			s.Records[0].Task != one.cfg.Task {
 			b.Errorf("status %+v, %v", s, err)
 		}
 		for _, slots := range []int{0, -1, 8193} {
@@ -258,7 +259,8 @@ func (s emptied) List(ctx context.Context, prefix string) ([]Entry, error) {
 func TestRecordsOfTheOriginal(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.store = emptied{NewMemory()}
-		for key, version := range map[string]string{"orders/0.json": "7", "orders/1.json": "3", "orders/node-ids-initialized": ""} {
+		for key, version := range map[string]string{"orders/0.json": "7", "orders/1.json": "3",
+			"orders/node-ids-initialized": ""} {
 			e := Entry{Key: key, Body: []byte(emptyBody), Meta: map[string]string{"version": version}}
 			if _, err := b.store.Swap(b.Context(), e); err != nil {
 				b.Fatal(err)

@@ -142,5 +142,6 @@ func (rs *recordStore) gaveUp(ctx context.Context, name string, last error) erro
 	if rs.tasks.Err() != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
 	}
-	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the store did not complete it in time: %w; last error: %s%s", name, ctx.Err(), last.Error(), reachAdvice(last))
+	return failure.Errorf(sequencer.ErrUnavailable,
+		"sequencer %q: the store did not complete it in time: %w; last error: %s%s", name, ctx.Err(), last.Error(), reachAdvice(last))
 }

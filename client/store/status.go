@@ -64,7 +64,8 @@ func (c *Client) Status(ctx context.Context, name string) (s Status, err error) 
 		if err != nil {
 			return err
 		}
-		s = Status{Definition: d.Definition, State: d.Phase.String(), Generation: record.LifeNumber(d.Life), Mark: timeOf(d.Mark)}
+		s = Status{Definition: d.Definition, State: d.Phase.String(), Generation: record.LifeNumber(d.Life),
+			Mark: timeOf(d.Mark)}
 		m, _, err := c.marker(ctx, name)
 		if errors.Is(err, ErrNoRecord) && !d.Initialized {
 			return nil // it is being created
@@ -92,8 +93,8 @@ func (f found) status() RecordStatus {
 	}
 	r := f.Record
 	return RecordStatus{
-		Node: f.Node, State: r.State.String(), Task: r.Task, Version: r.Version,
-		From: timeOf(r.From), Until: timeOf(r.Until), Expires: timeOf(r.Timestamp), Bound: timeOf(r.Bound), LastUsed: timeOf(r.LastUsed),
-		PredecessorGraceful: r.Graceful, Known: r.Known,
+		Node: f.Node, State: r.State.String(), Task: r.Task, Version: r.Version, From: timeOf(r.From), Until: timeOf(r.Until),
+		Expires: timeOf(r.Timestamp), Bound: timeOf(r.Bound), LastUsed: timeOf(r.LastUsed), PredecessorGraceful: r.Graceful,
+		Known: r.Known,
 	}
 }

@@ -27,7 +27,8 @@ func TestRenewalReportsUse(t *testing.T) {
 		}
 		r, err := record.Decode(e.Body, e.Meta)
 		if err != nil || r.LastUsed.Time() != h.Definition().Decompose(id).Time {
-			b.Errorf("the record reports %v, %v, and the last ID is of %v", r.LastUsed.Time(), err, h.Definition().Decompose(id).Time)
+			b.Errorf("the record reports %v, %v, and the last ID is of %v", r.LastUsed.Time(), err,
+				h.Definition().Decompose(id).Time)
 		}
 	})
 }

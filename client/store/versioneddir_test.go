@@ -68,7 +68,8 @@ func TestVersionedDirCopiesTheNewest(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := versioned(t, root, 5, 3) // Versions are skipped when other machines held the node.
-	if have := tree(t, second); len(have) != 4 || have["data"] != "one" || have["raft/log"] != "entries" || have["link"] != "one" {
+	if have := tree(t, second); len(have) != 4 || have["data"] != "one" || have["raft/log"] != "entries" ||
+		have["link"] != "one" {
 		t.Errorf("version 5 has %v", have)
 	}
 	if info, err := os.Stat(filepath.Join(second, "data")); err != nil || info.Mode().Perm() != 0o640 {

@@ -54,7 +54,8 @@ func (c *Client) lookAtDocument(ctx context.Context, name string) {
 		return
 	}
 	for _, e := range c.handles.All() {
-		if ref := e.Control.Ref(); err == nil && e.Control.Handle().Name() == name && (ref.Life != d.Life || d.Phase != record.Alive) {
+		if ref := e.Control.Ref(); err == nil && e.Control.Handle().Name() == name &&
+			(ref.Life != d.Life || d.Phase != record.Alive) {
 			c.end(e.State)
 		}
 	}

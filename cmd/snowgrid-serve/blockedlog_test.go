@@ -32,7 +32,8 @@ func TestServeWithAFullPipe(t *testing.T) {
 			"file:" + t.TempDir()}, streams{out: pipe, err: pipe})
 	}()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		res, err := http.Post("http://"+addrs[0]+"/v1/ids", "application/json", strings.NewReader(`{"name":"orders","n":3,"create":{}}`)) //nolint:noctx // loopback
+		res, err := http.Post("http://"+addrs[0]+"/v1/ids", "application/json",
+			strings.NewReader(`{"name":"orders","n":3,"create":{}}`)) //nolint:noctx // loopback
 		if err == nil {
 			_ = res.Body.Close()
 			if res.StatusCode == http.StatusOK {

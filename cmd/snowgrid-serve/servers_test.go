@@ -98,7 +98,8 @@ func TestOverEtcd(t *testing.T) {
 	program := findProgram(t, "etcd", "apt-get install etcd-server")
 	port, peer := freePort(t), freePort(t)
 	client, peers := fmt.Sprintf("http://127.0.0.1:%d", port), fmt.Sprintf("http://127.0.0.1:%d", peer)
-	runServer(t, port, exec.Command(program, "--name", "s", "--data-dir", t.TempDir(), "--listen-client-urls", client, "--advertise-client-urls", client, //nolint:gosec // a program of the machine
+	runServer(t, port, exec.Command(program, "--name", "s", "--data-dir", t.TempDir(), "--listen-client-urls", client,
+		"--advertise-client-urls", client, //nolint:gosec // a program of the machine
 		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "s="+peers,
 		"--heartbeat-interval", "50", "--election-timeout", "250", "--log-level", "error"))
 	checkStore(t, "etcd://127.0.0.1", configured(t, map[string]any{
@@ -117,7 +118,8 @@ func TestOverS3(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	runServer(t, port, exec.Command(program, "--quiet", "--port", addr, "--access", "a", "--secret", "s", "--region", "us-east-1", "posix", dir)) //nolint:gosec // a program of the machine
+	runServer(t, port, exec.Command(program, "--quiet", "--port", addr, "--access", "a", "--secret", "s", "--region",
+		"us-east-1", "posix", dir)) //nolint:gosec // a program of the machine
 	config := func(bucket string) string {
 		return configured(t, map[string]any{"type": "s3", "max_server_cnt": 3, "s3": map[string]any{
 			"bucketName": bucket, "leaseDuration": "PT2S", "endpoint": "http://" + addr, "region": "us-east-1", "accessKey": "a",
@@ -145,8 +147,10 @@ func TestOverPostgres(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	port := freePort(t)
-	init := exec.Command(initdb, "-D", filepath.Join(dir, "data"), "-U", "tester", "-A", "trust", "--no-sync")                                                        //nolint:gosec // a program of the machine
-	server := exec.Command(program, "-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=") //nolint:gosec // a program of the machine
+	init := exec.Command(initdb, "-D", filepath.Join(dir, "data"), "-U", "tester", "-A", "trust",
+		"--no-sync") //nolint:gosec // a program of the machine
+	server := exec.Command(program, "-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port), "-c",
+		"listen_addresses=127.0.0.1", "-c", "unix_socket_directories=") //nolint:gosec // a program of the machine
 	if os.Getuid() == 0 {
 		u, err := user.Lookup("postgres")
 		if err != nil {
@@ -159,7 +163,8 @@ func TestOverPostgres(t *testing.T) {
 		}
 		for _, cmd := range []*exec.Cmd{init, server} {
 			cmd.Dir = os.TempDir()
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}} //nolint:gosec // of a user that is there
+			//nolint:gosec // of a user that is there
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 		}
 	}
 	if out, err := init.CombinedOutput(); err != nil {
@@ -180,11 +185,13 @@ func TestOverMariaDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, port := t.TempDir(), freePort(t)
-	init := exec.Command(initdb, "--no-defaults", "--user="+u.Username, "--datadir="+dir, "--auth-root-authentication-method=normal", "--skip-test-db") //nolint:gosec // a program of the machine
+	init := exec.Command(initdb, "--no-defaults", "--user="+u.Username, "--datadir="+dir,
+		"--auth-root-authentication-method=normal", "--skip-test-db") //nolint:gosec // a program of the machine
 	if out, err := init.CombinedOutput(); err != nil {
 		t.Fatalf("mariadb-install-db: %v\n%s", err, out)
 	}
-	runServer(t, port, exec.Command(program, "--no-defaults", "--user="+u.Username, "--datadir="+dir, "--port="+strconv.Itoa(port), //nolint:gosec // a program of the machine
+	runServer(t, port, exec.Command(program, "--no-defaults", "--user="+u.Username, "--datadir="+dir,
+		"--port="+strconv.Itoa(port), //nolint:gosec // a program of the machine
 		"--bind-address=127.0.0.1", "--socket="+filepath.Join(dir, "s"), "--pid-file="+filepath.Join(dir, "pid")))
 	checkStore(t, "mysql://127.0.0.1", fmt.Sprintf("--store=mysql://root@127.0.0.1:%d/mysql?table=ids&no_failover=true",
 		port), "--window=2s", "--max-server-cnt=3")

@@ -31,8 +31,8 @@ func startListed(t *testing.T) string {
 	for i := range 2 {
 		go func() {
 			m, err := grid.Start(ctx, grid.Config{
-				Name: "shop", MemberName: fmt.Sprintf("web-%d", i+1), GossipAddr: gossip[i], RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0",
-				Expect: 2, Join: gossip, Window: time.Second,
+				Name: "shop", MemberName: fmt.Sprintf("web-%d", i+1), GossipAddr: gossip[i], RaftAddr: "127.0.0.1:0",
+				APIAddr: "127.0.0.1:0", Expect: 2, Join: gossip, Window: time.Second,
 			})
 			if err != nil {
 				t.Error(err)
@@ -78,7 +78,8 @@ func TestListingCommands(t *testing.T) {
 			t.Fatalf("%v: status %d, stderr %q", args, status, stderr)
 		}
 		for line := range strings.Lines(stdout) {
-			if len([]rune(line)) > 81 && !strings.Contains(strings.Join(args, " "), "json") && args[0] != "top" && args[len(args)-1] != "--wide" {
+			if len([]rune(line)) > 81 && !strings.Contains(strings.Join(args, " "), "json") && args[0] != "top" &&
+				args[len(args)-1] != "--wide" {
 				t.Errorf("%v: a line has %d columns: %s", args, len(line)-1, line)
 			}
 			if strings.Contains(line, "\x1b") || strings.HasSuffix(line, " \n") {
@@ -91,14 +92,19 @@ func TestListingCommands(t *testing.T) {
 		args string
 		want []string // patterns of lines
 	}{
-		{"members", []string{`NAME   MEMBER            API              ROLE    STATE    OWNS  BUILD`, `web-1  [0-9a-f]{16}  127.0.0.1:\d+ +(leader|voter|member) +in sync  \d+ +\S+`, `web-2 `}},
+		{"members", []string{`NAME   MEMBER            API              ROLE    STATE    OWNS  BUILD`,
+			`web-1  [0-9a-f]{16}  127.0.0.1:\d+ +(leader|voter|member) +in sync  \d+ +\S+`, `web-2 `}},
 		{"members --wide", []string{`NAME .* PROTOCOLS`, `web-1  [0-9a-f]{16}-[0-9a-f]{16}  .* no +\d+ +271 +\S+ +1 to \d`}},
-		{"status", []string{`answered by   web-[12] \([0-9a-f-]{33}\)`, `leader        web-[12] \(`, `web-1  [0-9a-f]{16}  (leader|voter|member) `, `orders .* web-[12]`}},
+		{"status", []string{`answered by   web-[12] \([0-9a-f-]{33}\)`, `leader        web-[12] \(`,
+			`web-1  [0-9a-f]{16}  (leader|voter|member) `, `orders .* web-[12]`}},
 		{"sequencers", []string{`SEQUENCER                 ATTACHED  NODES  IDS/S  LAYOUT      ENDS        OWNER`, `a long name, of more \.\.\.  1         8192   .* 63/23/8192  2060-\d\d-\d\d  web-[12]`, `orders `, `users `}},
 		{"sequencers --prefix or", []string{`SEQUENCER .*`, `orders     1 .*`}},
-		{"sequencers --limit 1", []string{`a long name`, `there are more: --after "a long name, of more than 24 characters"`}},
+		{"sequencers --limit 1", []string{`a long name`,
+			`there are more: --after "a long name, of more than 24 characters"`}},
 		{"sequencers --prefix zebra", []string{`no sequencers`}},
-		{"holders orders", []string{`sequencer orders: 1 of 8192 logical nodes attached, owner web-[12]`, `NODE +HOLDER +RENEWED +ADDRESS +BUILD +LABELS`, `\d+ +[0-9a-f]{8} +\S+ ago +127.0.0.1:\d+ +\S+ +pid=17 service=shop`}},
+		{"holders orders", []string{`sequencer orders: 1 of 8192 logical nodes attached, owner web-[12]`,
+			`NODE +HOLDER +RENEWED +ADDRESS +BUILD +LABELS`,
+			`\d+ +[0-9a-f]{8} +\S+ ago +127.0.0.1:\d+ +\S+ +pid=17 service=shop`}},
 		{"top -n 1", []string{`\S+Z (sequencer="\S+.*" ids_per_second=\S+ waits_per_second=0.0 attached=1 nodes=8192 owner=web-[12]|no IDs reported)`}},
 	} {
 		out := list(strings.Fields(test.args)...)
@@ -113,7 +119,8 @@ func TestListingCommands(t *testing.T) {
 	var sequencers wire.SequencersResponse
 	var holders wire.HoldersResponse
 	var look topLook
-	for args, into := range map[string]any{"members": &members, "sequencers --limit 2": &sequencers, "holders orders": &holders, "top -n 1": &look} {
+	for args, into := range map[string]any{"members": &members, "sequencers --limit 2": &sequencers,
+		"holders orders": &holders, "top -n 1": &look} {
 		if err := json.Unmarshal([]byte(list(append(strings.Fields(args), "-o", "json")...)), into); err != nil {
 			t.Errorf("%s: %v", args, err)
 		}
@@ -124,13 +131,15 @@ func TestListingCommands(t *testing.T) {
 	if len(sequencers.Sequencers) != 2 || sequencers.Next != "orders" || sequencers.Sequencers[1].Attached != 1 {
 		t.Errorf("sequencers: %+v", sequencers)
 	}
-	if holders.Attached != 1 || len(holders.Holders) != 1 || holders.Holders[0].Labels["pid"] != "17" || holders.Holders[0].Build == "" {
+	if holders.Attached != 1 || len(holders.Holders) != 1 || holders.Holders[0].Labels["pid"] != "17" ||
+		holders.Holders[0].Build == "" {
 		t.Errorf("holders: %+v", holders)
 	}
 	if look.Members != 2 || look.Alive != 2 || look.Grid != "shop" || look.Sequencers == nil {
 		t.Errorf("top: %+v", look)
 	}
-	if status, _, said := runCommand(t, "holders", "absent", "--addr", addrs); status != exitFailed || !strings.Contains(said, "not found") {
+	if status, _, said := runCommand(t, "holders", "absent", "--addr", addrs); status != exitFailed ||
+		!strings.Contains(said, "not found") {
 		t.Errorf("holders of an unknown sequencer: status %d, said %q", status, said)
 	}
 	var ids struct {
@@ -151,7 +160,8 @@ func TestListingCommands(t *testing.T) {
 	}
 	for _, command := range []string{"members", "sequencers", "holders orders", "top"} {
 		status, stdout, said := runCommand(t, strings.Fields(command+" --addr 127.0.0.1:1")...)
-		if status != exitUnreachable || stdout != "" || !strings.Contains(said, "no member answers at 127.0.0.1:1 (connection refused); check --addr") {
+		if status != exitUnreachable || stdout != "" || !strings.Contains(said,
+			"no member answers at 127.0.0.1:1 (connection refused); check --addr") {
 			t.Errorf("%s: status %d, said %q", command, status, said)
 		}
 	}
@@ -163,7 +173,8 @@ func TestTopScreen(t *testing.T) {
 	var rates topRates
 	at := time.Date(2026, time.July, 1, 12, 0, 0, 0, time.UTC)
 	row := func(ids uint64, owner string) wire.SequencerRow {
-		return wire.SequencerRow{Name: strings.Repeat("n", 200), IDs: ids, Waits: ids / 10, Recent: 7, Attached: 3, Nodes: 8192, Owner: inc1, OwnerName: owner}
+		return wire.SequencerRow{Name: strings.Repeat("n", 200), IDs: ids, Waits: ids / 10, Recent: 7, Attached: 3,
+			Nodes: 8192, Owner: inc1, OwnerName: owner}
 	}
 	for i, test := range []struct {
 		after time.Duration
@@ -184,11 +195,14 @@ func TestTopScreen(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	look := topLook{Time: at, Grid: "shop", Leader: "web-1", Members: 3, Alive: 2, Ahead: 13_500, IDs: 1234, Sequencers: []topRow{{Name: strings.Repeat("n", 200), IDs: 1_234_567, Owner: "web-1"}}, settled: "no"}
+	look := topLook{Time: at, Grid: "shop", Leader: "web-1", Members: 3, Alive: 2, Ahead: 13_500, IDs: 1234,
+		Sequencers: []topRow{{Name: strings.Repeat("n", 200), IDs: 1_234_567, Owner: "web-1"}}, settled: "no"}
 	if err := (&topCommand{Every: 2 * time.Second}).screen(&out, look); err != nil {
 		t.Fatal(err)
 	}
-	if text := out.String(); !strings.HasPrefix(text, home) || !strings.HasSuffix(text, clearBelow) || !strings.Contains(text, "1,234,567") || !strings.Contains(text, "2 of 3 members alive, leader web-1, ceiling 13.5s ahead, not settled") {
+	if text := out.String(); !strings.HasPrefix(text, home) || !strings.HasSuffix(text, clearBelow) ||
+		!strings.Contains(text, "1,234,567") || !strings.Contains(text,
+		"2 of 3 members alive, leader web-1, ceiling 13.5s ahead, not settled") {
 		t.Errorf("the screen is %q", text)
 	}
 	for line := range strings.Lines(out.String()) {

@@ -54,7 +54,8 @@ func TestAttackProcesses(t *testing.T) {
 	c := &crew{t: t, checker: newChecker()}
 	c.ctx, c.stop = context.WithCancel(t.Context())
 	t.Cleanup(c.end)
-	one, err := client.Dial(c.within(), client.Config{Addrs: s.g.apisBut(), Security: &security.Config{Dir: s.dir, Role: security.Holder}})
+	one, err := client.Dial(c.within(), client.Config{Addrs: s.g.apisBut(),
+		Security: &security.Config{Dir: s.dir, Role: security.Holder}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,8 @@ func TestAttackProcesses(t *testing.T) {
 		if err := attack.strike(); err != nil {
 			t.Errorf("%s: %v", attack.action, err)
 		}
-		await(t, fmt.Sprintf("the audit log has a line for %s", attack.action), func() bool { return s.audited(attack.action) })
+		await(t, fmt.Sprintf("the audit log has a line for %s", attack.action),
+			func() bool { return s.audited(attack.action) })
 		c.calm("after " + string(attack.action))
 	}
 	<-time.After(3 * time.Second) // a message that is believed shows itself by then
@@ -142,11 +144,13 @@ func (s *siege) arm() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	cert, err := evil.Issue(a, time.Now(), authority.Request{Name: "evil", Role: security.Holder, Names: []security.Pattern{"orders-*"}})
+	cert, err := evil.Issue(a, time.Now(), authority.Request{Name: "evil", Role: security.Holder,
+		Names: []security.Pattern{"orders-*"}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.evil = &evil.Attacker{Name: "evil", Role: security.Holder, Refusal: security.ErrDenied, TLS: evil.Trusting(a, cert), Dial: calls.TCP}
+	s.evil = &evil.Attacker{Name: "evil", Role: security.Holder, Refusal: security.ErrDenied, TLS: evil.Trusting(a, cert),
+		Dial: calls.TCP}
 }
 
 // targets are the members.
@@ -220,7 +224,8 @@ func (s *siege) forgeTables() error {
 		for _, term := range []roster.Term{math.MaxUint64, p.Term} {
 			for _, to := range s.targets() {
 				if err := s.call(to, wire.PathReplicate, memberwire.ReplicateRequest{
-					Partition: roster.PartitionID(id), Version: s.status.Version, Position: backup.Position{Term: term, Number: 1 << 32}, Pages: 1, Table: &memberwire.Table{},
+					Partition: roster.PartitionID(id), Version: s.status.Version,
+					Position: backup.Position{Term: term, Number: 1 << 32}, Pages: 1, Table: &memberwire.Table{},
 				}); err != nil {
 					return err
 				}
@@ -232,7 +237,8 @@ func (s *siege) forgeTables() error {
 
 func (s *siege) forgeGoodbyes() error {
 	for _, m := range s.targets() {
-		if err := s.call(s.leader(), wire.PathLeave, wire.LeaveRequest{Incarnation: m.Member, Server: m.Server, Failed: true}); err != nil {
+		if err := s.call(s.leader(), wire.PathLeave, wire.LeaveRequest{Incarnation: m.Member, Server: m.Server,
+			Failed: true}); err != nil {
 			return err
 		}
 	}
@@ -241,7 +247,8 @@ func (s *siege) forgeGoodbyes() error {
 
 func (s *siege) forgeJoin() error {
 	return s.call(s.leader(), wire.PathJoin, wire.JoinRequest{
-		Member: roster.Member{Incarnation: "00000000000000aa-00000000000000bb", API: "127.0.0.1:9", Raft: "127.0.0.1:9", Gossip: "127.0.0.1:9"}, Server: "00000000000000aa-00000000000000bb",
+		Member: roster.Member{Incarnation: "00000000000000aa-00000000000000bb", API: "127.0.0.1:9", Raft: "127.0.0.1:9",
+			Gossip: "127.0.0.1:9"}, Server: "00000000000000aa-00000000000000bb",
 	})
 }
 
@@ -249,8 +256,9 @@ func (s *siege) forgeJoin() error {
 func (s *siege) claimEarlierLife() error {
 	until := clustertime.TickOf(s.status.ClusterTime.Add(25*time.Hour - 5*time.Second))
 	claim := wire.Claim{
-		Sequencer: wire.Sequencer{Name: "bills-0", Epoch: epoch.Default.UnixMilli(), Nodes: 8192, Life: attachment.Life{1}, Born: attachment.Revision{Term: math.MaxUint64}},
-		ID:        attachment.ID{3}, Grid: roster.GridID{1}, Version: 1, Until: until,
+		Sequencer: wire.Sequencer{Name: "bills-0", Epoch: epoch.Default.UnixMilli(), Nodes: 8192, Life: attachment.Life{1},
+			Born: attachment.Revision{Term: math.MaxUint64}},
+		ID: attachment.ID{3}, Grid: roster.GridID{1}, Version: 1, Until: until,
 	}
 	if err := s.call(s.owner("bills-0"), wire.PathAttach, wire.AttachRequest{Holder: "x", Claim: claim}); err != nil {
 		return err
@@ -268,8 +276,10 @@ func many(n int) int { return long.Or(n/16, n) }
 func (s *siege) attachMany() error {
 	to := s.owner("bills-1")
 	for i := range many(8192) {
-		claim := wire.Claim{Sequencer: wire.Sequencer{Name: "bills-1", Epoch: epoch.Default.UnixMilli(), Nodes: 8192}, ID: attachment.ID{byte(i), byte(i >> 8), 1}}
-		if err := s.call(to, wire.PathAttach, wire.AttachRequest{Holder: attachment.HolderID(fmt.Sprint("evil-", i)), Claim: claim}); err != nil {
+		claim := wire.Claim{Sequencer: wire.Sequencer{Name: "bills-1", Epoch: epoch.Default.UnixMilli(), Nodes: 8192},
+			ID: attachment.ID{byte(i), byte(i >> 8), 1}}
+		if err := s.call(to, wire.PathAttach, wire.AttachRequest{Holder: attachment.HolderID(fmt.Sprint("evil-", i)),
+			Claim: claim}); err != nil {
 			return err
 		}
 	}
@@ -279,7 +289,8 @@ func (s *siege) attachMany() error {
 func (s *siege) createMany() error {
 	all := s.targets()
 	for i := range many(2048) {
-		if err := s.call(all[i%len(all)], wire.PathCreate, wire.CreateRequest{Name: fmt.Sprintf("evil-%0200d", i)}); err != nil {
+		if err := s.call(all[i%len(all)], wire.PathCreate,
+			wire.CreateRequest{Name: fmt.Sprintf("evil-%0200d", i)}); err != nil {
 			return err
 		}
 	}
@@ -287,7 +298,8 @@ func (s *siege) createMany() error {
 }
 
 func (s *siege) changeSettings() error {
-	_, err := s.evil.Do(s.t.Context(), s.leader().API, http.MethodPost, wire.PathSettings, http.Header{"Content-Type": {wire.JSON}}, []byte(`{"backups":0}`))
+	_, err := s.evil.Do(s.t.Context(), s.leader().API, http.MethodPost, wire.PathSettings,
+		http.Header{"Content-Type": {wire.JSON}}, []byte(`{"backups":0}`))
 	return s.denied(err)
 }
 
@@ -295,7 +307,8 @@ func (s *siege) changeSettings() error {
 func (s *siege) audited(action security.Action) bool {
 	for _, a := range s.g.agents() {
 		for line := range strings.Lines(a.stderr.String()) {
-			if strings.Contains(line, "msg=audit") && strings.Contains(line, "action="+string(action)+" ") && strings.Contains(line, "result=denied") && strings.Contains(line, "evil") {
+			if strings.Contains(line, "msg=audit") && strings.Contains(line, "action="+string(action)+" ") &&
+				strings.Contains(line, "result=denied") && strings.Contains(line, "evil") {
 				return true
 			}
 		}

@@ -86,22 +86,26 @@ func certificates(s grid.Status) string {
 
 func printGrid(table io.Writer, s grid.Status) {
 	fmt.Fprintf(table, "grid\t%s (%v)\n", s.Name, s.Grid)
-	fmt.Fprintf(table, "answered by\t%s%s\n", named(s.AnsweringName, s.Answering), unless(s.Ready, ", which is not ready: "+s.NotReady))
+	fmt.Fprintf(table, "answered by\t%s%s\n", named(s.AnsweringName, s.Answering),
+		unless(s.Ready, ", which is not ready: "+s.NotReady))
 	if i := s.Identity; i != nil {
-		fmt.Fprintf(table, "its number\t%s in set %s of cluster %s, %s%s\n", orNone(numberText(i.ID)), i.Set, i.Cluster, i.State, unless(i.Error == "", ": "+i.Error))
+		fmt.Fprintf(table, "its number\t%s in set %s of cluster %s, %s%s\n", orNone(numberText(i.ID)), i.Set, i.Cluster,
+			i.State, unless(i.Error == "", ": "+i.Error))
 	}
 	fmt.Fprintf(table, "settled\t%s%s\n", yes(s.Settled), unless(s.Settled, ": "+s.NotSettled))
 	fmt.Fprintf(table, "leader\t%s\n", named(s.LeaderName, s.Leader))
 	fmt.Fprintf(table, "cluster time\t%s%s\n", moment(s.ClusterTime), aheadOfClock(s))
 	fmt.Fprintf(table, "ceiling\t%s%s\n", moment(s.Ceiling), ahead(s))
 	if !s.IDsBegin.IsZero() {
-		fmt.Fprintf(table, "IDs begin\t%s (in %.1fs): %s\n", moment(s.IDsBegin), s.IDsBegin.Sub(s.ClusterTime).Seconds(), s.IDsWait)
+		fmt.Fprintf(table, "IDs begin\t%s (in %.1fs): %s\n", moment(s.IDsBegin), s.IDsBegin.Sub(s.ClusterTime).Seconds(),
+			s.IDsWait)
 	}
 	if s.Anchor != nil {
 		printAnchor(table, s.Anchor)
 	}
 	window := s.Settings.Window.Duration()
-	fmt.Fprintf(table, "settings\t%d partitions, %s, window %v, voters %d\n", s.Settings.Partitions, kept(s), window, s.Settings.MostVoters())
+	fmt.Fprintf(table, "settings\t%d partitions, %s, window %v, voters %d\n", s.Settings.Partitions, kept(s), window,
+		s.Settings.MostVoters())
 	fmt.Fprintf(table, "partitions\t%s\n", ownership(s))
 	printZones(table, s)
 	if text := certificates(s); text != "" {
@@ -112,7 +116,8 @@ func printGrid(table io.Writer, s grid.Status) {
 	}
 	for _, m := range s.Members {
 		if m.Report != nil && len(m.Report.WithoutUDP) > 0 {
-			fmt.Fprintf(table, "without UDP\t%s gets no answer from %s: allow UDP besides TCP\n", named(m.Name, string(m.Incarnation)), strings.Join(m.Report.WithoutUDP, ", "))
+			fmt.Fprintf(table, "without UDP\t%s gets no answer from %s: allow UDP besides TCP\n",
+				named(m.Name, string(m.Incarnation)), strings.Join(m.Report.WithoutUDP, ", "))
 		}
 	}
 	printUnresolved(table, s)
@@ -137,11 +142,13 @@ func printUnresolved(table io.Writer, s grid.Status) {
 			own = nil
 		}
 		if m.Report != nil && len(m.Report.UnresolvedJoin) > 0 {
-			fmt.Fprintf(table, "not resolved\tof %s: %s: %s\n", named(m.Name, string(m.Incarnation)), strings.Join(m.Report.UnresolvedJoin, ", "), remedy)
+			fmt.Fprintf(table, "not resolved\tof %s: %s: %s\n", named(m.Name, string(m.Incarnation)),
+				strings.Join(m.Report.UnresolvedJoin, ", "), remedy)
 		}
 	}
 	if len(own) > 0 {
-		fmt.Fprintf(table, "not resolved\tof %s: %s: %s\n", named(s.AnsweringName, s.Answering), strings.Join(own, ", "), remedy)
+		fmt.Fprintf(table, "not resolved\tof %s: %s: %s\n", named(s.AnsweringName, s.Answering), strings.Join(own, ", "),
+			remedy)
 	}
 }
 
@@ -155,7 +162,8 @@ func printAnchor(table io.Writer, a *grid.AnchorInfo) {
 	case a.RecordHolder == "":
 		fmt.Fprintf(table, "anchor\t%s; grants for %v\n", a.State, left)
 	default:
-		fmt.Fprintf(table, "anchor\t%s, up to %s by grid %v, %s; grants for %v\n", a.State, moment(a.RecordCeiling), a.RecordGrid, a.RecordHolder, left)
+		fmt.Fprintf(table, "anchor\t%s, up to %s by grid %v, %s; grants for %v\n", a.State, moment(a.RecordCeiling),
+			a.RecordGrid, a.RecordHolder, left)
 	}
 	if a.Error != "" {
 		fmt.Fprintf(table, "anchor failed\t%s\n", a.Error)
@@ -176,7 +184,8 @@ func kept(s grid.Status) string {
 func printMembers(table io.Writer, members []grid.MemberInfo) {
 	fmt.Fprint(table, "\nNAME\tMEMBER\tROLE\tDISK\tSTATE\tOWNS\tCOPIES\tAPI\n")
 	for _, m := range members {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), role(m), yes(m.Durable), state(m),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), role(m),
+			yes(m.Durable), state(m),
 			m.Partitions, m.Replicas, orNone(m.API))
 	}
 }
@@ -188,7 +197,8 @@ func printDisks(table io.Writer, disks []grid.DiskInfo) {
 	}
 	fmt.Fprint(table, "\nDISK OF\tRUNS\tPARTITIONS\tALONE\tAWAITED\n")
 	for _, d := range disks {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\n", named(d.Name, string(d.Member)), yes(d.Runs), d.Partitions, d.Alone, d.Awaited)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\n", named(d.Name, string(d.Member)), yes(d.Runs), d.Partitions, d.Alone,
+			d.Awaited)
 	}
 }
 
@@ -207,7 +217,8 @@ func printPartitions(table io.Writer, s grid.Status) {
 	names := callNamesOf(s.Members)
 	fmt.Fprint(table, "\nPARTITION\tOWNER\tBACKUPS\tDISKS\tTERM\tFLOOR\n")
 	for _, p := range s.Partitions {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%d\t%s\n", p.ID, names.of(p.Owner), names.list(p.InSync, p.Owner), disks(p), p.Term, moment(p.Floor))
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%d\t%s\n", p.ID, names.of(p.Owner), names.list(p.InSync, p.Owner), disks(p),
+			p.Term, moment(p.Floor))
 	}
 }
 
@@ -222,7 +233,8 @@ func printSequencers(table io.Writer, s grid.Status) {
 	names := callNamesOf(s.Members)
 	fmt.Fprint(table, "\nSEQUENCER\tATTACHED\tNODES\tLAYOUT\tENDS\tOWNER\n")
 	for _, q := range s.Sequencers[:min(len(s.Sequencers), sequencersShown)] {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%v\t%s\t%s\n", short(q.Name, nameWidth), q.Attached, q.Nodes, q.Layout, q.Exhausted.UTC().Format(time.DateOnly),
+		fmt.Fprintf(table, "%s\t%d\t%d\t%v\t%s\t%s\n", short(q.Name, nameWidth), q.Attached, q.Nodes, q.Layout,
+			q.Exhausted.UTC().Format(time.DateOnly),
 			names.of(q.Owner))
 	}
 	if more := len(s.Sequencers) - sequencersShown; more > 0 {

@@ -29,11 +29,13 @@ func exampleStatus() grid.Status {
 		Settings:    roster.Settings{Name: "shop", Partitions: 2, Backups: 1, Window: 15000},
 		ClusterTime: now, Ceiling: now.Add(13500 * time.Millisecond),
 		Members: []grid.MemberInfo{
-			{Incarnation: inc1, Name: "web-1", API: "10.0.0.1:7948", Voter: true, Durable: true, Alive: true, Partitions: 1, Replicas: 1, Settled: true},
+			{Incarnation: inc1, Name: "web-1", API: "10.0.0.1:7948", Voter: true, Durable: true, Alive: true, Partitions: 1,
+				Replicas: 1, Settled: true},
 			{Incarnation: inc2, API: "10.0.0.2:7948", Voter: true, Leader: true, Partitions: 1, Replicas: 2},
 		},
 		Partitions: []grid.PartitionInfo{
-			{ID: 0, Owner: inc1, InSync: []roster.Incarnation{inc1, inc2}, Term: 3, Floor: now, Disks: []roster.MemberID{"0000000000000001"}},
+			{ID: 0, Owner: inc1, InSync: []roster.Incarnation{inc1, inc2}, Term: 3, Floor: now,
+				Disks: []roster.MemberID{"0000000000000001"}},
 			{ID: 1, Owner: inc2, InSync: []roster.Incarnation{inc2}, Term: 4,
 				Disks: []roster.MemberID{"0000000000000003"}, Awaited: []roster.MemberID{"0000000000000003"}},
 		},
@@ -42,8 +44,8 @@ func exampleStatus() grid.Status {
 			{Member: "0000000000000003", Partitions: 1, Alone: 1, Awaited: 1},
 		},
 		Sequencers: []grid.SequencerInfo{{
-			Name: "orders", Epoch: epoch.Default.Time(), Exhausted: now.AddDate(34, 0, 0), Nodes: 8192, Partition: 1, Owner: inc2,
-			Attached: 10, AttachedNodes: []sequencer.NodeID{0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
+			Name: "orders", Epoch: epoch.Default.Time(), Exhausted: now.AddDate(34, 0, 0), Nodes: 8192, Partition: 1,
+			Owner: inc2, Attached: 10, AttachedNodes: []sequencer.NodeID{0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
 		}},
 	}
 }
@@ -99,9 +101,11 @@ orders     10        8192   63/23/8192  2060-07-01  0000000000000002
 // TestStatusOfARecoveredGrid: the status repeats what a recovery lost, and names absent voters.
 func TestStatusOfARecoveredGrid(t *testing.T) {
 	s := exampleStatus()
-	s.AbsentVoters, s.Absent = []roster.MemberID{"0000000000000003"}, []grid.AbsentVoter{{ID: "0000000000000003", Name: "web-3", Raft: "10.0.0.3:7947"}}
+	s.AbsentVoters, s.Absent = []roster.MemberID{"0000000000000003"}, []grid.AbsentVoter{{ID: "0000000000000003",
+		Name: "web-3", Raft: "10.0.0.3:7947"}}
 	s.Recovered = &roster.Recovery{
-		Old: roster.GridID{2}, At: clustertime.TickOf(s.Wall), Lost: []roster.LostMember{{ID: "0000000000000004", API: "10.0.0.4:7948"}, {ID: "0000000000000005"}},
+		Old: roster.GridID{2}, At: clustertime.TickOf(s.Wall),
+		Lost:      []roster.LostMember{{ID: "0000000000000004", API: "10.0.0.4:7948"}, {ID: "0000000000000005"}},
 		Forgotten: []roster.PartitionID{0}, Outdated: []roster.PartitionID{1},
 	}
 	_, got, _ := runCommand(t, "status", "--addr", member(t, http.StatusOK, s))

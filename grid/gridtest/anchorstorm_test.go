@@ -173,7 +173,8 @@ func (s *anchorStorm) run() {
 }
 
 func (s *anchorStorm) dial(host string) *client.Client {
-	cfg := calls.With(client.Config{Dial: s.g.Network.Host(host).Dial, Security: s.g.Credentials(security.Admin)}, calls.Parts{Clock: handles.NewExactClock()})
+	cfg := calls.With(client.Config{Dial: s.g.Network.Host(host).Dial, Security: s.g.Credentials(security.Admin)},
+		calls.Parts{Clock: handles.NewExactClock()})
 	for _, name := range s.members {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")
 	}

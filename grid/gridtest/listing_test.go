@@ -25,7 +25,8 @@ import (
 // labelled returns a client with labels. It ends with the test.
 func labelled(t *testing.T, g *gridtest.Grid, host string, labels map[string]string) *client.Client {
 	t.Helper()
-	cfg := calls.With(client.Config{Dial: g.Network.Host(host).Dial, Labels: labels, Security: g.Credentials(security.Admin)},
+	cfg := calls.With(client.Config{Dial: g.Network.Host(host).Dial, Labels: labels,
+		Security: g.Credentials(security.Admin)},
 		calls.Parts{Clock: handles.NewExactClock()})
 	for _, name := range g.Running() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")

@@ -91,7 +91,8 @@ func newReborn(t *testing.T, members int, moves bool, rng *rand.Rand) *reborn {
 
 // dial returns a client that knows all addresses the members may ever have.
 func (r *reborn) dial(host string) *client.Client {
-	cfg := calls.With(client.Config{Dial: r.g.Network.Host(host).Dial, Security: r.g.Credentials(security.Admin)}, calls.Parts{Clock: handles.NewExactClock()})
+	cfg := calls.With(client.Config{Dial: r.g.Network.Host(host).Dial, Security: r.g.Credentials(security.Admin)},
+		calls.Parts{Clock: handles.NewExactClock()})
 	for _, name := range r.names {
 		cfg.Addrs = append(cfg.Addrs, name+":7948", name+"-b:7948")
 	}

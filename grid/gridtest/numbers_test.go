@@ -27,7 +27,8 @@ import (
 
 // numbered is the configuration of a client on a host, with a number of set web.
 func numbered(g *gridtest.Grid, host, dir string) client.Config {
-	cfg := calls.With(client.Config{Dial: g.Network.Host(host).Dial, DataDir: dir, Set: "web", Security: g.Credentials(security.Admin)}, calls.Parts{Clock: handles.NewExactClock()})
+	cfg := calls.With(client.Config{Dial: g.Network.Host(host).Dial, DataDir: dir, Set: "web",
+		Security: g.Credentials(security.Admin)}, calls.Parts{Clock: handles.NewExactClock()})
 	for _, name := range g.Running() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")
 	}

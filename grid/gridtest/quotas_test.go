@@ -38,7 +38,8 @@ func setQuotas(t *testing.T, g *gridtest.Grid, member, edits string) {
 	time.Sleep(30 * time.Second) // the partitions serve
 	after := setSettings(t, g, member, edits)
 	eventually(t, 10*time.Second, "the quotas at all members", func() bool {
-		return !slices.ContainsFunc(g.Running(), func(name string) bool { return g.Member(name).Status().Version < after.Version })
+		return !slices.ContainsFunc(g.Running(),
+			func(name string) bool { return g.Member(name).Status().Version < after.Version })
 	})
 }
 
@@ -70,7 +71,8 @@ func TestQuotaOfNames(t *testing.T) {
 			switch {
 			case err == nil:
 				made = append(made, name)
-			case !errors.Is(err, sequencer.ErrQuota) || !strings.Contains(err.Error(), `there are 12 sequencers of "a*", and its quota allows 12`) || errors.Is(err, context.DeadlineExceeded):
+			case !errors.Is(err, sequencer.ErrQuota) || !strings.Contains(err.Error(),
+				`there are 12 sequencers of "a*", and its quota allows 12`) || errors.Is(err, context.DeadlineExceeded):
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -98,7 +100,8 @@ func TestQuotaOfNames(t *testing.T) {
 		if used := usedOf(t, g, other, "a*"); used != 12 {
 			t.Errorf("after a crash %d are said to be used", used)
 		}
-		if _, err := c.CreateSequencer(within(t, 20*time.Second), "a99", sequencer.Config{Nodes: 128}); !errors.Is(err, sequencer.ErrQuota) {
+		if _, err := c.CreateSequencer(within(t, 20*time.Second), "a99", sequencer.Config{Nodes: 128}); !errors.Is(err,
+			sequencer.ErrQuota) {
 			t.Errorf("after a crash: %v", err)
 		}
 		ok(t, "destroy", c.DestroySequencer(within(t, 20*time.Second), made[5]))
@@ -133,7 +136,9 @@ func TestQuotaOfNamesWithoutAnAnswer(t *testing.T) {
 		create(t, c, names[lead], 128)
 		// It has not asked yet. It is cut off from a member that the leader reaches.
 		g.Network.Cut(asks, mute)
-		if _, err := c.CreateSequencer(within(t, 1500*time.Millisecond), names[asks], sequencer.Config{Nodes: 128}); !errors.Is(err, sequencer.ErrUnavailable) || !strings.Contains(err.Error(), "another owner's count is still missing") {
+		if _, err := c.CreateSequencer(within(t, 1500*time.Millisecond), names[asks],
+			sequencer.Config{Nodes: 128}); !errors.Is(err, sequencer.ErrUnavailable) ||
+			!strings.Contains(err.Error(), "another owner's count is still missing") {
 			t.Errorf("an owner that does not know every count: %v", err)
 		}
 		g.Network.Cut(lead, mute)
@@ -160,13 +165,15 @@ func TestQuotaOfNodes(t *testing.T) {
 		first, second := g.Client("web"), g.Client("web")
 		held, err := stripe(first, 3)
 		ok(t, "three nodes", err)
-		if _, err := stripe(first, 1); !errors.Is(err, sequencer.ErrQuota) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `this process has 3 of its logical nodes, and the quota of "orders" allows 3`) {
+		if _, err := stripe(first, 1); !errors.Is(err, sequencer.ErrQuota) || errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), `this process has 3 of its logical nodes, and the quota of "orders" allows 3`) {
 			t.Errorf("a fourth: %v", err)
 		}
 		_, err = stripe(second, 2)
 		ok(t, "two nodes of the second process", err)
 		third := g.Client("web")
-		if _, err := stripe(third, 1); !errors.Is(err, sequencer.ErrQuota) || !strings.Contains(err.Error(), "have 5 of its logical nodes") {
+		if _, err := stripe(third, 1); !errors.Is(err, sequencer.ErrQuota) ||
+			!strings.Contains(err.Error(), "have 5 of its logical nodes") {
 			t.Errorf("the sixth of the address: %v", err)
 		}
 		if a, b := refusalsAt(g, "holder-nodes"), refusalsAt(g, "peer-nodes"); a != 1 || b != 1 {
@@ -187,7 +194,8 @@ func TestQuotaOfNodes(t *testing.T) {
 				t.Fatalf("a handle of before: %v", err)
 			}
 		}
-		if _, err := stripe(third, 1); !errors.Is(err, sequencer.ErrQuota) || !strings.Contains(err.Error(), "have 5 of its logical nodes") {
+		if _, err := stripe(third, 1); !errors.Is(err, sequencer.ErrQuota) ||
+			!strings.Contains(err.Error(), "have 5 of its logical nodes") {
 			t.Errorf("at the new owner, a window later: %v", err)
 		}
 		ok(t, "leave", held.Leave(within(t, 5*time.Second)))
@@ -258,7 +266,8 @@ func TestUnusedAreRemoved(t *testing.T) {
 		ask := func(member, more string) (out []wire.UnusedRow) {
 			t.Helper()
 			for after, pages := "", 0; pages == 0 || after != ""; pages++ {
-				p := answerAt[wire.UnusedResponse](t, g, member, http.MethodPost, wire.PathUnused, fmt.Sprintf(`{"prefix":"old","unused_for_ms":60000,"limit":7,"after":%q%s}`, after, more))
+				p := answerAt[wire.UnusedResponse](t, g, member, http.MethodPost, wire.PathUnused,
+					fmt.Sprintf(`{"prefix":"old","unused_for_ms":60000,"limit":7,"after":%q%s}`, after, more))
 				if len(p.Unreachable) > 0 || len(p.Sequencers) > 7 {
 					t.Fatalf("%+v", p)
 				}
@@ -267,13 +276,17 @@ func TestUnusedAreRemoved(t *testing.T) {
 			return out
 		}
 		dry := ask("m1", "")
-		if len(dry) != 30 || dry[0].Name != "old00" || dry[0].Removed || dry[0].UnusedFor < (10*time.Minute).Milliseconds() || dry[0].UnusedFor > (11*time.Minute).Milliseconds() {
+		if len(dry) != 30 || dry[0].Name != "old00" || dry[0].Removed || dry[0].UnusedFor < (10*time.Minute).Milliseconds() ||
+			dry[0].UnusedFor > (11*time.Minute).Milliseconds() {
 			t.Fatalf("%d unused: %+v", len(dry), dry[:min(3, len(dry))])
 		}
 		attached := create(t, c, "old07", 128) // since the list was made
 		_ = attached
 		removed := ask("m2", `,"remove":true`)
-		if len(removed) != 29 || slices.ContainsFunc(removed, func(r wire.UnusedRow) bool { return !r.Removed || r.Error != "" || r.Name == "old07" }) {
+		if len(removed) != 29 || slices.ContainsFunc(removed, func(r wire.UnusedRow) bool {
+			return !r.Removed ||
+				r.Error != "" || r.Name == "old07"
+		}) {
 			t.Errorf("%d removed: %+v", len(removed), removed)
 		}
 		if rest := ask("m3", ""); len(rest) != 0 {
@@ -291,14 +304,17 @@ func TestUnusedAreRemoved(t *testing.T) {
 		// An owner that was told to remove one that is used meanwhile does not.
 		passing := calls.NewHTTP(g.Network.Host("m1").Dial, g.Load(security.Member))
 		defer passing.Close()
-		in := wire.UnusedRequest{UnusedFor: 1000, Remove: true, Names: []string{"old-used"}, Relay: wire.Relay{Forwarded: true}}
+		in := wire.UnusedRequest{UnusedFor: 1000, Remove: true, Names: []string{"old-used"},
+			Relay: wire.Relay{Forwarded: true}}
 		var p wire.UnusedResponse
 		ok(t, "pass on", passing.Call(t.Context(), g.OwnerOf("old-used")+":7948", wire.PathUnused, in, &p))
 		if len(p.Sequencers) != 1 || p.Sequencers[0].Removed || !strings.Contains(p.Sequencers[0].Error, "it is in use") {
 			t.Errorf("%+v", p)
 		}
-		for body, want := range map[string]string{`{}`: "unused_for_ms is 0; give 1000 to", `{"unused_for_ms":5000,"limit":501}`: "limit 501", `{"unused_for_ms":5000,"names":["a"]}`: "only members state those"} {
-			if code, text := request(t, g, "m1", http.MethodPost, "localhost:7948", wire.PathUnused, body); code != http.StatusBadRequest || !strings.Contains(text, want) {
+		for body, want := range map[string]string{`{}`: "unused_for_ms is 0; give 1000 to",
+			`{"unused_for_ms":5000,"limit":501}`: "limit 501", `{"unused_for_ms":5000,"names":["a"]}`: "only members state those"} {
+			if code, text := request(t, g, "m1", http.MethodPost, "localhost:7948", wire.PathUnused,
+				body); code != http.StatusBadRequest || !strings.Contains(text, want) {
 				t.Errorf("%s: %d %s, want %q", body, code, text, want)
 			}
 		}
@@ -321,7 +337,8 @@ func TestPagesOfManySequencers(t *testing.T) {
 			if i%2 == 0 {
 				want = append(want, name)
 			}
-			ok(t, "create", ops.Call(t.Context(), g.OwnerOf(name)+":7948", wire.PathCreate, wire.CreateRequest{Name: name, Nodes: 128}, new(wire.SequencerResponse)))
+			ok(t, "create", ops.Call(t.Context(), g.OwnerOf(name)+":7948", wire.PathCreate,
+				wire.CreateRequest{Name: name, Nodes: 128}, new(wire.SequencerResponse)))
 		}
 		for _, limit := range []int{wire.MaxPage, 333} {
 			var got []string
@@ -360,7 +377,8 @@ func TestQuotasWithSecurity(t *testing.T) {
 			ok(t, "64 nodes", stripe(web, 64))
 		}
 		for _, c := range []*client.Client{web, g.Client("web")} { // the same certificate
-			if err := stripe(c, 1); !errors.Is(err, sequencer.ErrQuota) || !strings.Contains(err.Error(), "have 512 of its logical nodes, and the default allows 512") {
+			if err := stripe(c, 1); !errors.Is(err, sequencer.ErrQuota) ||
+				!strings.Contains(err.Error(), "have 512 of its logical nodes, and the default allows 512") {
 				t.Errorf("one more: %v", err)
 			}
 		}

@@ -33,9 +33,8 @@ type climate struct {
 func newClimate(rng *rand.Rand) climate {
 	return climate{
 		members: 3 + rng.IntN(5), backups: rng.IntN(4), partitions: 7 + rng.IntN(25),
-		window:  time.Duration(5000+rng.IntN(15_001)) * time.Millisecond,
-		durable: rng.IntN(3) > 0,
-		voters:  1 + 2*rng.IntN(4), zones: rng.IntN(4),
+		window: time.Duration(5000+rng.IntN(15_001)) * time.Millisecond, durable: rng.IntN(3) > 0, voters: 1 + 2*rng.IntN(4),
+		zones: rng.IntN(4),
 	}
 }
 
@@ -138,7 +137,8 @@ func elsewhere(member string) string { return member + "-b" }
 // dial puts a client on a host, which keeps taking IDs until it is closed, if
 // a member answers it.
 func (s *storm) dial(host string) {
-	cfg := calls.With(client.Config{Dial: s.g.Network.Host(host).Dial, Security: s.g.Credentials(security.Admin)}, calls.Parts{Clock: handles.NewExactClock()})
+	cfg := calls.With(client.Config{Dial: s.g.Network.Host(host).Dial, Security: s.g.Credentials(security.Admin)},
+		calls.Parts{Clock: handles.NewExactClock()})
 	for _, name := range s.allNames() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948", elsewhere(name)+":7948")
 	}

@@ -48,11 +48,12 @@ func TestUnresolvedSeedIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log, names := &sharedLog{}, &nameless{lacks: "later"}
-		g := gridtest.New(t, gridtest.Config{Members: 2, Logger: slog.New(slog.NewTextHandler(log, nil)), Change: func(name string, c *grid.Config) {
-			if name == "m2" {
-				c.Join, c.Network = append(c.Join, "later"), names
-			}
-		}})
+		g := gridtest.New(t, gridtest.Config{Members: 2, Logger: slog.New(slog.NewTextHandler(log, nil)),
+			Change: func(name string, c *grid.Config) {
+				if name == "m2" {
+					c.Join, c.Network = append(c.Join, "later"), names
+				}
+			}})
 		names.Network = g.Network.Host("m2")
 		g.StartMembers("m1", "m2")
 		time.Sleep(50 * time.Second)
@@ -62,10 +63,12 @@ func TestUnresolvedSeedIsReported(t *testing.T) {
 		for _, m := range []string{"m1", "m2"} {
 			eventually(t, 15*time.Second, m+" has the alert", func() bool {
 				text := seedsAlert(statusOf(t, g, m))
-				return strings.Contains(text, "m2 (") && strings.Contains(text, "later (no such host)") && strings.Contains(text, "--join")
+				return strings.Contains(text, "m2 (") && strings.Contains(text, "later (no such host)") &&
+					strings.Contains(text, "--join")
 			})
 		}
-		if !strings.Contains(log.String(), `msg="join address not resolved; retrying"`) || !strings.Contains(log.String(), "entry=later") {
+		if !strings.Contains(log.String(), `msg="join address not resolved; retrying"`) ||
+			!strings.Contains(log.String(), "entry=later") {
 			t.Error("the log does not name the address")
 		}
 		names.exists.Store(true)

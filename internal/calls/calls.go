@@ -203,7 +203,8 @@ func readAnswer(addr string, status int, data []byte, out any) error {
 }
 
 // overHTTP makes a call over HTTP.
-func (h *HTTP) overHTTP(ctx context.Context, on line, addr, path string, header http.Header, body []byte) (status int, data []byte, err error) {
+func (h *HTTP) overHTTP(ctx context.Context, on line, addr, path string, header http.Header, body []byte) (status int,
+	data []byte, err error) {
 	res, err := h.post(ctx, on, addr, path, header, body)
 	if err != nil {
 		return 0, nil, err
@@ -239,7 +240,8 @@ func (h *HTTP) Events(ctx context.Context, addr string, in wire.EventsRequest) (
 	return httpStream{res.Body}, nil
 }
 
-func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http.Header, body []byte) (*http.Response, error) {
+func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http.Header, body []byte) (*http.Response,
+	error) {
 	scheme := "http"
 	if h.creds != nil {
 		scheme = "https"

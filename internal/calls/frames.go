@@ -104,7 +104,8 @@ func (h *HTTP) framed(ctx context.Context, addr string) (*frames.Client, error) 
 
 // attemptFor returns the attempt to wait for, and starts one if there is none; nil if the member
 // does not upgrade.
-func (f *framedLines) attemptFor(addr string, connect func(ctx context.Context, addr string, pause time.Duration) *attempt) *attempt {
+func (f *framedLines) attemptFor(addr string,
+	connect func(ctx context.Context, addr string, pause time.Duration) *attempt) *attempt {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	line := f.line(addr)
@@ -289,7 +290,8 @@ func headOf(ctx context.Context, path string, header http.Header) (head frame.He
 }
 
 // inFrames makes a call in frames; ok is false if it has to be made over HTTP.
-func (h *HTTP) inFrames(ctx context.Context, addr, path string, header http.Header, body []byte) (status int, answer []byte, ok bool, err error) {
+func (h *HTTP) inFrames(ctx context.Context, addr, path string, header http.Header, body []byte) (status int,
+	answer []byte, ok bool, err error) {
 	if h.plain {
 		return 0, nil, false, nil
 	}
@@ -333,7 +335,8 @@ func (f *framedLines) ready(addr string) *frames.Client {
 // with an error as from [HTTP.CallWith], by the goroutine that reads the connection: it must not
 // block. StartCall reports false, and calls nothing, if the call would have to wait: there is no
 // framed connection, or it has too many calls in progress.
-func StartCall[In, Out any](h *HTTP, addr string, head frame.Head, limit time.Duration, in In, done func(Out, error)) bool {
+func StartCall[In, Out any](h *HTTP, addr string, head frame.Head, limit time.Duration, in In,
+	done func(Out, error)) bool {
 	conn := h.lines.ready(addr)
 	if conn == nil {
 		return false

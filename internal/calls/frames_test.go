@@ -133,7 +133,8 @@ func TestEndedConnectionIsDialedAgain(t *testing.T) {
 			if err := callHost(t.Context(), h); err != nil {
 				t.Fatal(err)
 			}
-			if err := h.Call(t.Context(), "host:1", wire.PathOpen, wire.OpenRequest{}, &wire.Done{}); !errors.Is(err, sequencer.ErrUnavailable) {
+			if err := h.Call(t.Context(), "host:1", wire.PathOpen, wire.OpenRequest{}, &wire.Done{}); !errors.Is(err,
+				sequencer.ErrUnavailable) {
 				t.Fatalf("a call on a connection that ended: %v", err)
 			}
 		}
@@ -195,8 +196,9 @@ func TestNameAndAddressShareAConnection(t *testing.T) {
 		remote map[string]string
 		want   int32
 	}{
-		"names":   {map[string]string{"m1:1": "10.0.0.1:1", "m2:1": "10.0.0.2:1"}, 2},
-		"a proxy": {map[string]string{"m1:1": "proxy:1", "m2:1": "proxy:1", "10.0.0.1:1": "proxy:1", "10.0.0.2:1": "proxy:1"}, 4},
+		"names": {map[string]string{"m1:1": "10.0.0.1:1", "m2:1": "10.0.0.2:1"}, 2},
+		"a proxy": {map[string]string{"m1:1": "proxy:1", "m2:1": "proxy:1", "10.0.0.1:1": "proxy:1", "10.0.0.2:1": "proxy:1"},
+			4},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

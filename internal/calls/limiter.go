@@ -35,7 +35,8 @@ const (
 // limited maps each limited path to its first line. Renewals are not limited: there is one to a
 // member at a time, and it must not wait behind calls that a member is slow to decide.
 var limited = map[string]line{
-	wire.PathCreate: decided, wire.PathOpen: decided, wire.PathAttach: decided, wire.PathDetach: decided, wire.PathDestroy: decided,
+	wire.PathCreate: decided, wire.PathOpen: decided, wire.PathAttach: decided, wire.PathDetach: decided,
+	wire.PathDestroy:     decided,
 	wire.PathRelayCreate: decided, wire.PathReplicate: replication,
 }
 

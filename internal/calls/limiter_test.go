@@ -63,7 +63,8 @@ func TestLanes(t *testing.T) {
 		see("creates", 1, t.Context(), "m1", wire.PathCreate, 3*connectionCalls+2)
 		see("replication", 2*connectionCalls, t.Context(), "m1", wire.PathReplicate, 4*connectionCalls+2)
 		see("renewals", 2*connectionCalls, t.Context(), "m1", wire.PathRenew, 6*connectionCalls+2)
-		for line, want := range []int32{vital: 2 * connectionCalls, decided: connectionCalls, overflow: connectionCalls, replication: connectionCalls} {
+		for line, want := range []int32{vital: 2 * connectionCalls, decided: connectionCalls, overflow: connectionCalls,
+			replication: connectionCalls} {
 			if n := on[line].Load(); n != want {
 				t.Errorf("line %d has %d calls, want %d", line, n, want)
 			}

@@ -23,7 +23,10 @@ func TestTCPUserTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := 0
-	if err := raw.Control(func(fd uintptr) { got, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout) }); err != nil {
+	if err := raw.Control(func(fd uintptr) {
+		got, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP,
+			tcpUserTimeout)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err != nil || got != int(userTimeout.Milliseconds()) {

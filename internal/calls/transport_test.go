@@ -98,10 +98,12 @@ func TestHTTPCall(t *testing.T) {
 	})
 	var out wire.SequencerResponse
 	header := http.Header{"X": {"y"}}
-	if err := h.CallWith(t.Context(), addr, wire.PathOpen, header, wire.OpenRequest{Name: "a"}, &out); err != nil || out.Sequencer.Name != "a" {
+	if err := h.CallWith(t.Context(), addr, wire.PathOpen, header, wire.OpenRequest{Name: "a"}, &out); err != nil ||
+		out.Sequencer.Name != "a" {
 		t.Errorf("%+v, %v", out, err)
 	}
-	wants(t, h.CallWith(t.Context(), addr, wire.PathOpen, header, wire.OpenRequest{Name: "gone"}, &out), sequencer.ErrNotFound)
+	wants(t, h.CallWith(t.Context(), addr, wire.PathOpen, header, wire.OpenRequest{Name: "gone"}, &out),
+		sequencer.ErrNotFound)
 }
 
 // TestAnswersOfALaterVersion: a member may add fields to its answers, to its errors
@@ -123,14 +125,17 @@ func TestAnswersOfALaterVersion(t *testing.T) {
 		wire.Error
 		Zone string `json:"zone"`
 	}
-	want := wire.SequencerResponse{Stamp: wire.Stamp{Version: 7, Time: 9}, Sequencer: wire.Sequencer{Name: "a", Nodes: 128}}
-	later := encoded(t, answerOfLater{want.Stamp, sequencerOfLater{want.Sequencer, "z"}, added{[]any{1, "x", nil, map[string]int{"y": 2}}}})
+	want := wire.SequencerResponse{Stamp: wire.Stamp{Version: 7, Time: 9},
+		Sequencer: wire.Sequencer{Name: "a", Nodes: 128}}
+	later := encoded(t, answerOfLater{want.Stamp, sequencerOfLater{want.Sequencer, "z"},
+		added{[]any{1, "x", nil, map[string]int{"y": 2}}}})
 	addr, h := serving(t, answers(http.StatusOK, later))
 	var out wire.SequencerResponse
 	if err := h.Call(t.Context(), addr, wire.PathOpen, wire.OpenRequest{Name: "a"}, &out); err != nil || out != want {
 		t.Errorf("%+v, %v", out, err)
 	}
-	addr, h = serving(t, answers(http.StatusNotFound, encoded(t, errorOfLater{*wire.ErrorOf(sequencer.ErrNotFound, 3), "z"})))
+	addr, h = serving(t, answers(http.StatusNotFound, encoded(t,
+		errorOfLater{*wire.ErrorOf(sequencer.ErrNotFound, 3), "z"})))
 	wants(t, h.Call(t.Context(), addr, wire.PathOpen, wire.OpenRequest{Name: "a"}, &out), sequencer.ErrNotFound)
 }
 
@@ -155,7 +160,8 @@ func TestReleasesOfCalls(t *testing.T) {
 	}
 	theirs = "8-9 v9"
 	err := h.Call(t.Context(), addr, wire.PathOpen, wire.OpenRequest{Name: "a"}, &out)
-	if wants(t, err, wire.ErrProtocol); !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "snowgrid v9 (protocols 8 to 9)") {
+	if wants(t, err, wire.ErrProtocol); !strings.Contains(err.Error(), addr) ||
+		!strings.Contains(err.Error(), "snowgrid v9 (protocols 8 to 9)") {
 		t.Errorf("the error names neither member nor release: %v", err)
 	}
 }
@@ -178,7 +184,8 @@ func TestNotSnowgrid(t *testing.T) {
 			addr, h := serving(t, handler)
 			err := h.Call(t.Context(), addr, wire.PathRenew, wire.RenewRequest{}, &wire.RenewResponse{})
 			wants(t, err, sequencer.ErrUnavailable)
-			if !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "check that this is a snowgrid API address") {
+			if !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(),
+				"check that this is a snowgrid API address") {
 				t.Errorf("the error is %v", err)
 			}
 			call := session.New(session.Config{Rand: rand.N[time.Duration]}).NewCall()
@@ -212,7 +219,8 @@ func TestOtherProtocols(t *testing.T) {
 	_ = closed.Close()
 	h := NewHTTP(dialTCP, nil)
 	defer h.Close()
-	for _, addr := range []string{plain.Listener.Addr().String(), secure.Listener.Addr().String(), closed.Addr().String()} {
+	for _, addr := range []string{plain.Listener.Addr().String(), secure.Listener.Addr().String(),
+		closed.Addr().String()} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		err := h.Call(ctx, addr, wire.PathOpen, wire.OpenRequest{}, &wire.Done{})
 		wants(t, err, sequencer.ErrUnavailable)

@@ -50,7 +50,8 @@ func newAdmission(cfg Config, out prober) admission {
 // admit records a confirmed request to join.
 func (q *admission) admit(v View, j join) error {
 	if len(q.joins) >= joinsMax {
-		return failure.Errorf(ErrUnavailable, "grid: join refused: %d members are joining, which is the limit; try again", len(q.joins))
+		return failure.Errorf(ErrUnavailable, "grid: join refused: %d members are joining, which is the limit; try again",
+			len(q.joins))
 	}
 	j.at = v.Mono
 	q.forgetStarts(j.member.Incarnation)

@@ -159,7 +159,8 @@ func TestCloneIsRefused(t *testing.T) {
 			}
 			return ErrAbsent
 		})
-		if _, joins := o.l.admission.joins[again.Incarnation]; !answered || !errors.Is(got, c.want) || joins != (c.want == nil) {
+		if _, joins := o.l.admission.joins[again.Incarnation]; !answered || !errors.Is(got, c.want) ||
+			joins != (c.want == nil) {
 			t.Errorf("%s: answered %v, %v; joins %v", what, answered, got, joins)
 		}
 	}
@@ -275,10 +276,12 @@ func TestOnlyTheOwnerReports(t *testing.T) {
 	if held := o.l.reports.heldAt(at + 1); len(held) > 0 {
 		t.Errorf("%v is held at the next version", held)
 	}
-	if _, err := o.l.Reported(o.v, Report{Owner: inc(1, 1), Persisted: []roster.Persisted{{Version: at + 1}}}); !errors.Is(err, ErrNotLeading) {
+	if _, err := o.l.Reported(o.v, Report{Owner: inc(1, 1),
+		Persisted: []roster.Persisted{{Version: at + 1}}}); !errors.Is(err, ErrNotLeading) {
 		t.Errorf("a report of a later version: %v", err)
 	}
-	if _, err := o.l.Reported(o.v, Report{Owner: inc(1, 1), Persisted: []roster.Persisted{{Partition: 2, Version: at}}}); !errors.Is(err, ErrBadRequest) {
+	if _, err := o.l.Reported(o.v, Report{Owner: inc(1, 1),
+		Persisted: []roster.Persisted{{Partition: 2, Version: at}}}); !errors.Is(err, ErrBadRequest) {
 		t.Errorf("a report of a partition that there is not: %v", err)
 	}
 }

@@ -23,7 +23,8 @@ const (
 // was registered by it, or is another start of member 1.
 func anchoredLead(t *testing.T, n int, durable, registered bool) *office {
 	o := lead(t, n, durable)
-	o.apply(roster.Command{From: o.v.Roster.Version, Reset: &roster.Reset{Claim: claim1, Found: start, Leader: record(1, durable)}})
+	o.apply(roster.Command{From: o.v.Roster.Version, Reset: &roster.Reset{Claim: claim1, Found: start,
+		Leader: record(1, durable)}})
 	self := record(1, durable)
 	if !registered {
 		self.Incarnation = inc(1, 2)
@@ -99,8 +100,10 @@ func TestRequestsBeforeTheReset(t *testing.T) {
 		note := func(of string) func(error) { return func(err error) { answers[of] = err } }
 		o.l.Need(o.v, next, "a new part", note("protocol"))
 		o.l.SetSettings(o.v, SettingsRequest{Backups: number(0), WindowStated: true}, note("settings"))
-		o.l.ForgetDisk(o.v, ForgetRequest{Disk: "00000000000000ff", LoseDefinitions: true}, func(_ Forgotten, err error) { note("disk")(err) })
-		o.l.Identify(o.v, roster.Identity{Cluster: "c", Name: "s", Apply: &roster.Application{ID: 1, Code: roster.Code{1}}}, func(_ bool, err error) { note("number")(err) })
+		o.l.ForgetDisk(o.v, ForgetRequest{Disk: "00000000000000ff", LoseDefinitions: true},
+			func(_ Forgotten, err error) { note("disk")(err) })
+		o.l.Identify(o.v, roster.Identity{Cluster: "c", Name: "s", Apply: &roster.Application{ID: 1, Code: roster.Code{1}}},
+			func(_ bool, err error) { note("number")(err) })
 		for range 2 * protocolPatience / StepEvery {
 			o.step(StepEvery)
 		}
@@ -282,7 +285,8 @@ func TestMembersOfAnotherClaim(t *testing.T) {
 	join("", claim1)
 	join(claim2, "")
 	join("", claim2)
-	if len(results) != 3 || !errors.Is(results[0], ErrIdentityInUse) || !errors.Is(results[1], ErrOtherClaim) || results[2] != nil {
+	if len(results) != 3 || !errors.Is(results[0], ErrIdentityInUse) || !errors.Is(results[1], ErrOtherClaim) ||
+		results[2] != nil {
 		t.Errorf("results %v", results)
 	}
 }
@@ -291,7 +295,8 @@ func TestMembersOfAnotherClaim(t *testing.T) {
 // number the grid was formed with.
 func TestAssignmentAfterARestart(t *testing.T) {
 	o := anchoredLead(t, 3, true, true)
-	o.apply(roster.Command{From: o.v.Roster.Version, Claim: claim1, Reset: &roster.Reset{Claim: claim2, Found: start, Leader: record(1, true)}})
+	o.apply(roster.Command{From: o.v.Roster.Version, Claim: claim1,
+		Reset: &roster.Reset{Claim: claim2, Found: start, Leader: record(1, true)}})
 	o.l = New(Config{Self: record(1, true), Grid: roster.GridID{7}, Expect: 9, Anchored: true}, o)
 	o.step(0)
 	o.seen(anchor.Record{Claim: claim2, Ceiling: start + 60_000, Holder: inc(1, 1)})

@@ -46,7 +46,8 @@ func TestCandidacy(t *testing.T) {
 		if next.Call || next.Pause > 0 || next.Stand != c.stand {
 			t.Errorf("%s: %+v", what, next)
 		}
-		for roundTrip, turn := range map[time.Duration]time.Duration{0: candidacyTurn, candidacyTurn / turnRoundTrips: candidacyTurn, time.Second: turnRoundTrips * time.Second} {
+		for roundTrip, turn := range map[time.Duration]time.Duration{0: candidacyTurn,
+			candidacyTurn / turnRoundTrips: candidacyTurn, time.Second: turnRoundTrips * time.Second} {
 			if got, want := candidacy.Turn(roundTrip), c.turn*turn; got != want {
 				t.Errorf("%s, %v to the farthest voter: stands after %v, want %v", what, roundTrip, got, want)
 			}
@@ -69,7 +70,8 @@ func TestCandidacy(t *testing.T) {
 		{0, suspectAfter / 2, Next{Pause: refusedApart, Call: true, Tell: true}},
 		{0, suspectAfter, Next{Ask: true}},
 	} {
-		if got := again.RecordProbe(ProbeResult{Began: time.Minute + c.began, Ended: time.Minute + c.ended, Err: reset}); got != c.want {
+		if got := again.RecordProbe(ProbeResult{Began: time.Minute + c.began, Ended: time.Minute + c.ended,
+			Err: reset}); got != c.want {
 			t.Errorf("call %d: %+v, want %+v", i, got, c.want)
 		}
 	}
@@ -77,14 +79,16 @@ func TestCandidacy(t *testing.T) {
 	for i := range time.Duration(2) {
 		refused.RecordProbe(ProbeResult{Began: time.Minute + i*refusedApart, Err: ErrAbsent})
 	}
-	for unheard, stands := range map[time.Duration]bool{time.Second: true, candidacyTurn: true, candidacyTurn - 1: false, 0: false} {
+	for unheard, stands := range map[time.Duration]bool{time.Second: true, candidacyTurn: true, candidacyTurn - 1: false,
+		0: false} {
 		if got := refused.Stands(time.Minute+refusedApart+candidacyTurn, unheard); got != stands {
 			t.Errorf("a turn after its last call it has heard nothing for %v: stands %v", unheard, got)
 		}
 	}
 	doubted, _ := NewCandidacy(servers, "c", "b")
 	doubted.Doubted()
-	if next := doubted.RecordProbe(ProbeResult{Began: time.Minute, Ended: time.Minute, Err: reset}); next.Tell || !next.Call {
+	if next := doubted.RecordProbe(ProbeResult{Began: time.Minute, Ended: time.Minute, Err: reset}); next.Tell ||
+		!next.Call {
 		t.Errorf("after a doubt of another voter: %+v", next)
 	}
 	for _, self := range []ServerID{"a", "b", "z"} {

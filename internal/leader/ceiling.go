@@ -140,7 +140,8 @@ func (c *ceiling) advance(v ceilingView) {
 	}
 	c.last, c.proposing = Raise{Time: t, At: v.Mono}, true
 	c.bound = v.Roster.Claim != "" && v.limit < t.Add(v.Roster.Settings.Window)
-	c.out.Propose(roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim, Raise: &roster.Raise{Time: t, Limit: v.limit}})
+	c.out.Propose(roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim,
+		Raise: &roster.Raise{Time: t, Limit: v.limit}})
 }
 
 // nextTime returns the next cluster time, 0 if it is unknown. Time does not run in a

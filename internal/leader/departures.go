@@ -94,7 +94,8 @@ func (m *voters) leavesVote(v View, id ServerID) bool {
 		}
 		voters++
 		p, seen := v.peerOf(s.ID)
-		if seen && s.ID != id && !p.Leaving && !m.members.isLeaving(v, p.Incarnation) && m.live.answeredSince(p.Incarnation, since) {
+		if seen && s.ID != id && !p.Leaving && !m.members.isLeaving(v, p.Incarnation) &&
+			m.live.answeredSince(p.Incarnation, since) {
 			stay++
 		}
 	}

@@ -39,7 +39,8 @@ func TestDetectorJudgesByItsOwnProbes(t *testing.T) {
 		"answers by an older one": {lags: true, seen: true, after: deadAfter + seenExtra, suspectWanted: true, dead: true},
 	} {
 		m := &contact{round: 1}
-		d := detector{timer: new(stepTimer), contacts: map[roster.Incarnation]*contact{"m": m}, versions: []seenVersion{{version: 8}}}
+		d := detector{timer: new(stepTimer), contacts: map[roster.Incarnation]*contact{"m": m},
+			versions: []seenVersion{{version: 8}}}
 		v := View{Roster: &roster.Roster{}}
 		a := Answer{Version: 8}
 		if c.lags {
@@ -91,7 +92,8 @@ func TestLeaderThatStoodStillKnowsNothing(t *testing.T) {
 			v.Mono += long
 		}
 		if m.suspect(false, v.Mono) || m.dead(false, v.Mono) || m.lost(false, v.Mono) {
-			t.Errorf("the leader stood still, in a probe %v: suspect %v, dead %v, lost %v", begun, m.suspect(false, v.Mono), m.dead(false, v.Mono), m.lost(false, v.Mono))
+			t.Errorf("the leader stood still, in a probe %v: suspect %v, dead %v, lost %v", begun, m.suspect(false, v.Mono),
+				m.dead(false, v.Mono), m.lost(false, v.Mono))
 		}
 		if fail(detectTimeout); m.suspect(false, v.Mono) || m.dead(false, v.Mono) {
 			t.Errorf("one probe failed after that: suspect %v, dead %v", m.suspect(false, v.Mono), m.dead(false, v.Mono))
@@ -141,7 +143,10 @@ func TestDetectorProbesEveryMember(t *testing.T) {
 	of2 := 0
 	for range long / probeAgain {
 		o.step(probeAgain)
-		of2 += len(slices.DeleteFunc(slices.Clone(o.probes), func(p Probe) bool { return p.purpose != forDetection || memberOf(p.To) != 2 }))
+		of2 += len(slices.DeleteFunc(slices.Clone(o.probes), func(p Probe) bool {
+			return p.purpose != forDetection ||
+				memberOf(p.To) != 2
+		}))
 		o.answer(forDetection, func(member int) error {
 			if member == 3 {
 				return context.DeadlineExceeded

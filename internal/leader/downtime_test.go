@@ -123,7 +123,8 @@ func TestTimeAfterADowntime(t *testing.T) {
 			}
 			raises++
 			if off := max(at-r.now(), r.now()-at); at < last || off > 1500 && down > 2*time.Second {
-				t.Fatalf("seed %d, %d voters, stopped for %v: raised to %d after %d, %v off", seed, len(r.up), down, at, last, at.Sub(r.now()).Duration())
+				t.Fatalf("seed %d, %d voters, stopped for %v: raised to %d after %d, %v off", seed, len(r.up), down, at, last,
+					at.Sub(r.now()).Duration())
 			}
 			last = at
 		}

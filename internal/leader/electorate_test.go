@@ -35,24 +35,30 @@ func TestClassify(t *testing.T) {
 		state  servers
 		want   classified
 	}{
-		"stays":                       {id(2), true, servers{stays: set(id(2))}, classified{standing: staying}},
-		"stays without a vote":        {id(2), false, servers{stays: set(id(2))}, classified{standing: staying}},
-		"this leader leaves":          {id(1), true, servers{}, classified{standing: passing, overdue: true}},
-		"this leader keeps its vote":  {id(1), true, servers{surrenders: set(id(1))}, classified{standing: passing, retained: true}},
-		"this leader has no vote":     {id(1), false, servers{}, classified{standing: passing}},
-		"leaves":                      {id(3), true, servers{}, classified{standing: leaving, overdue: true}},
-		"leaves and keeps its vote":   {id(3), true, servers{}, classified{standing: leaving, retained: true}},
-		"leaves without a vote":       {id(3), false, servers{}, classified{standing: leaving}},
-		"asks to join":                {id(4), true, servers{members: someMembers{expected: set(id(4))}}, classified{standing: arriving}},
-		"no member":                   {id(5), true, servers{}, classified{standing: absent, retained: true}},
-		"no member, without a vote":   {id(5), false, servers{}, classified{standing: gone}},
-		"no member, without a disk":   {volatile, true, servers{}, classified{standing: gone}},
-		"given up":                    {id(5), true, servers{surrenders: set(id(5))}, classified{standing: gone}},
-		"has left":                    {id(6), true, servers{members: someMembers{leaving: set(id(6))}}, classified{standing: gone, overdue: true}},
-		"has left and keeps its vote": {id(6), true, servers{members: someMembers{leaving: set(id(6))}}, classified{standing: absent, retained: true}},
-		"has left and is given up":    {id(6), true, servers{members: someMembers{leaving: set(id(6))}, surrenders: set(id(6))}, classified{standing: gone}},
+		"stays":                {id(2), true, servers{stays: set(id(2))}, classified{standing: staying}},
+		"stays without a vote": {id(2), false, servers{stays: set(id(2))}, classified{standing: staying}},
+		"this leader leaves":   {id(1), true, servers{}, classified{standing: passing, overdue: true}},
+		"this leader keeps its vote": {id(1), true, servers{surrenders: set(id(1))},
+			classified{standing: passing, retained: true}},
+		"this leader has no vote":   {id(1), false, servers{}, classified{standing: passing}},
+		"leaves":                    {id(3), true, servers{}, classified{standing: leaving, overdue: true}},
+		"leaves and keeps its vote": {id(3), true, servers{}, classified{standing: leaving, retained: true}},
+		"leaves without a vote":     {id(3), false, servers{}, classified{standing: leaving}},
+		"asks to join": {id(4), true, servers{members: someMembers{expected: set(id(4))}},
+			classified{standing: arriving}},
+		"no member":                 {id(5), true, servers{}, classified{standing: absent, retained: true}},
+		"no member, without a vote": {id(5), false, servers{}, classified{standing: gone}},
+		"no member, without a disk": {volatile, true, servers{}, classified{standing: gone}},
+		"given up":                  {id(5), true, servers{surrenders: set(id(5))}, classified{standing: gone}},
+		"has left": {id(6), true, servers{members: someMembers{leaving: set(id(6))}},
+			classified{standing: gone, overdue: true}},
+		"has left and keeps its vote": {id(6), true, servers{members: someMembers{leaving: set(id(6))}},
+			classified{standing: absent, retained: true}},
+		"has left and is given up": {id(6), true, servers{members: someMembers{leaving: set(id(6))},
+			surrenders: set(id(6))}, classified{standing: gone}},
 	} {
-		keeps := c.want.retained && c.want.standing != absent || name == "has left and keeps its vote" || name == "has left and is given up"
+		keeps := c.want.retained && c.want.standing != absent || name == "has left and keeps its vote" ||
+			name == "has left and is given up"
 		c.state.self, c.state.keepsVote = id(1), func(ServerID) bool { return keeps }
 		if c.state.members == nil {
 			c.state.members = someMembers{}

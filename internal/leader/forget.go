@@ -64,7 +64,8 @@ func (x *forgets) propose(v View) {
 			x.answer(f, err)
 		} else if f.round == 0 {
 			f.proposed = true
-			x.changes.propose(roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim, Change: &roster.Change{Forget: []roster.MemberID{f.in.Disk}}})
+			x.changes.propose(roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim,
+				Change: &roster.Change{Forget: []roster.MemberID{f.in.Disk}}})
 		}
 	}
 }

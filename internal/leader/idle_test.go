@@ -40,7 +40,8 @@ func (o *office) beat() (wait time.Duration) {
 		partition := roster.PartitionID(id)
 		report := Report{Owner: p.Owner, Persisted: []roster.Persisted{{Partition: partition, Version: o.v.Roster.Version}}}
 		if p.Joining != "" {
-			report.Held = []roster.Holding{{Replica: roster.Replica{Partition: partition, Member: p.Joining}, Version: o.v.Roster.Version}}
+			report.Held = []roster.Holding{{Replica: roster.Replica{Partition: partition, Member: p.Joining},
+				Version: o.v.Roster.Version}}
 		}
 		if _, err := o.l.Reported(o.v, report); err != nil {
 			o.t.Fatal(err)
@@ -60,7 +61,8 @@ func TestLeaderAtRestRaisesAndProbesInTime(t *testing.T) {
 		probed += len(o.take(forDetection))
 		for inc, c := range o.l.detector.contacts {
 			if c.probing {
-				o.l.Probed(o.v, Probe{To: inc, purpose: forDetection, round: c.round, began: c.began}, Answer{Version: o.v.Roster.Version}, nil)
+				o.l.Probed(o.v, Probe{To: inc, purpose: forDetection, round: c.round, began: c.began},
+					Answer{Version: o.v.Roster.Version}, nil)
 			}
 		}
 		o.answer(forClocks, all)

@@ -57,7 +57,8 @@ func (q *inquiries) room(member roster.Incarnation, seen bool) bool {
 func (q *inquiries) start(v View, api string, i inquiry) {
 	i.seen = slices.ContainsFunc(v.Peers, func(p Peer) bool { return p.Incarnation == i.member && p.API == api })
 	if !q.room(i.member, i.seen) {
-		i.reply(failure.Errorf(ErrUnavailable, "grid: member %s, or the maximum number of others, is being queried; try again", i.member))
+		i.reply(failure.Errorf(ErrUnavailable,
+			"grid: member %s, or the maximum number of others, is being queried; try again", i.member))
 		return
 	}
 	q.rounds++

@@ -120,17 +120,20 @@ func New(cfg Config, m Member) *Leader {
 	l.detector = newDetector(self, cfg.Silence, m, &l.timer)
 	l.admission = newAdmission(cfg, m)
 	l.voters = newVoters(cfg, &l.admission, &l.detector, m)
-	l.additions = additions{admission: &l.admission, detector: &l.detector, voters: &l.voters, out: m, tried: map[ServerID]bool{}}
+	l.additions = additions{admission: &l.admission, detector: &l.detector, voters: &l.voters, out: m,
+		tried: map[ServerID]bool{}}
 	l.succession = newSuccession(cfg.Self, &l.admission, m)
 	l.reports = newReports()
 	l.anchoring = anchoring{self: self, changes: &l.changes, succession: &l.succession, out: m}
 	if cfg.Anchored {
 		l.anchoring.machine = anchor.New(self, cfg.Ahead)
 	}
-	l.protocols = protocols{self: self, own: cfg.Release, detector: &l.detector, claimant: &l.anchoring, changes: &l.changes}
+	l.protocols = protocols{self: self, own: cfg.Release, detector: &l.detector, claimant: &l.anchoring,
+		changes: &l.changes}
 	l.forgets = forgets{self: self, claimant: &l.anchoring, changes: &l.changes, out: m}
 	l.settings = settingsChanges{claimant: &l.anchoring, changes: &l.changes}
-	l.removals = removals{self: self, admission: &l.admission, detector: &l.detector, voters: &l.voters, settings: &l.settings, out: m}
+	l.removals = removals{self: self, admission: &l.admission, detector: &l.detector, voters: &l.voters,
+		settings: &l.settings, out: m}
 	l.numbers = newNumbers(&l.anchoring, m)
 	return l
 }

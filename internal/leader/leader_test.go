@@ -54,7 +54,8 @@ func inc(member, start int) roster.Incarnation {
 
 // record returns the first start of a member.
 func record(member int, durable bool) roster.Member {
-	return roster.Member{Incarnation: inc(member, 1), API: fmt.Sprintf("m%d:1", member), Raft: fmt.Sprintf("m%d:2", member), Durable: durable}
+	return roster.Member{Incarnation: inc(member, 1), API: fmt.Sprintf("m%d:1", member),
+		Raft: fmt.Sprintf("m%d:2", member), Durable: durable}
 }
 
 const window = 10_000
@@ -74,7 +75,8 @@ func lead(t *testing.T, n int, durable bool) *office {
 	for i := range n {
 		m := record(i+1, durable)
 		join.Join = append(join.Join, m)
-		o.v.Servers = append(o.v.Servers, Server{ID: ServerOf(m.Incarnation, durable), Voter: i < VotersFor(n, roster.DefaultVoters)})
+		o.v.Servers = append(o.v.Servers, Server{ID: ServerOf(m.Incarnation, durable),
+			Voter: i < VotersFor(n, roster.DefaultVoters)})
 		o.v.Peers = append(o.v.Peers, Peer{Incarnation: m.Incarnation, API: m.API, Durable: durable})
 	}
 	o.apply(roster.Command{From: r.Version, Change: &join})

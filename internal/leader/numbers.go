@@ -60,7 +60,8 @@ const (
 )
 
 func newNumbers(claimant claimant, out proposer) numbers {
-	return numbers{claimant: claimant, out: out, signs: map[numberOf]sign{}, pending: map[*roster.Identity]func(View, error){}}
+	return numbers{claimant: claimant, out: out, signs: map[numberOf]sign{},
+		pending: map[*roster.Identity]func(View, error){}}
 }
 
 // begin records when the lead began, and that this leader runs now.
@@ -90,7 +91,8 @@ func (n *numbers) propose(v View, c *roster.Identity, reply func(v View, propose
 	case !n.claimant.claims(v.Roster):
 		reply(v, false, errUnclaimed)
 	case len(n.pending) >= numbersPending:
-		reply(v, true, failure.Errorf(ErrUnavailable, "grid: %d steps of sets are being agreed on at this moment; try again", numbersPending))
+		reply(v, true, failure.Errorf(ErrUnavailable, "grid: %d steps of sets are being agreed on at this moment; try again",
+			numbersPending))
 	default:
 		n.pending[c] = func(v View, err error) { reply(v, true, err) }
 		n.out.Propose(command)
@@ -117,7 +119,8 @@ func (n *numbers) resign() {
 // numberError returns the error of a step. The roster's own refusals keep their kinds.
 func numberError(err error) error {
 	switch {
-	case err == nil, errors.Is(err, roster.ErrIDRefused), errors.Is(err, roster.ErrNotRegistered), errors.Is(err, roster.ErrUnknownSet),
+	case err == nil, errors.Is(err, roster.ErrIDRefused), errors.Is(err, roster.ErrNotRegistered),
+		errors.Is(err, roster.ErrUnknownSet),
 		errors.Is(err, roster.ErrFenced), errors.Is(err, ErrNotLeading):
 		return err
 	case errors.Is(err, roster.ErrInvalid):
@@ -165,7 +168,8 @@ func (n *numbers) livenessOf(v View, cluster, set string, m roster.Numbered) Liv
 }
 
 // clean removes numbers of a set, with at most so many tries.
-func (n *numbers) clean(v View, cluster, set string, ids []uint64, force bool, tries int, reply func(removed []uint64, proposed bool, err error)) {
+func (n *numbers) clean(v View, cluster, set string, ids []uint64, force bool, tries int,
+	reply func(removed []uint64, proposed bool, err error)) {
 	s, _ := v.Roster.Set(cluster, set)
 	c := roster.Identity{Cluster: cluster, Name: set}
 	var removed []uint64

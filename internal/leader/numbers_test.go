@@ -17,7 +17,8 @@ func numbered(t *testing.T) *office {
 	o := lead(t, 3, true)
 	o.assign()
 	for id := range uint64(3) {
-		o.apply(roster.Command{Identity: &roster.Identity{Cluster: "c", Name: "web", Apply: &roster.Application{ID: id + 1, Code: roster.Code{byte(id + 1)}}}})
+		o.apply(roster.Command{Identity: &roster.Identity{Cluster: "c", Name: "web",
+			Apply: &roster.Application{ID: id + 1, Code: roster.Code{byte(id + 1)}}}})
 	}
 	for id, member := range []roster.MemberID{inc(2, 1).Member(), ""} {
 		o.apply(roster.Command{Identity: &roster.Identity{Cluster: "c", Name: "web", Register: &roster.Registration{
@@ -88,7 +89,8 @@ type cleaned struct {
 
 func (o *office) clean(force bool, ids ...uint64) *cleaned {
 	out := &cleaned{err: errors.New("no reply")}
-	o.l.Clean(o.v, "c", "web", ids, force, func(removed []uint64, proposed bool, err error) { *out = cleaned{removed, proposed, err} })
+	o.l.Clean(o.v, "c", "web", ids, force,
+		func(removed []uint64, proposed bool, err error) { *out = cleaned{removed, proposed, err} })
 	return out
 }
 
@@ -109,12 +111,14 @@ func (o *office) agreeSteps() {
 func TestCleanRefusesTheLiving(t *testing.T) {
 	o := numbered(t)
 	o.pass(time.Second)
-	if got := o.clean(false, 3); !errors.Is(got.err, ErrAlive) || !strings.Contains(got.err.Error(), "elected a moment ago") || got.proposed {
+	if got := o.clean(false, 3); !errors.Is(got.err, ErrAlive) ||
+		!strings.Contains(got.err.Error(), "elected a moment ago") || got.proposed {
 		t.Errorf("a new leader: %+v", got)
 	}
 	o.pass(aliveFor)
 	o.l.Sign(o.v, "c", "web", 2, nil)
-	if got := o.clean(false, 3, 2, 1); !errors.Is(got.err, ErrAlive) || !strings.Contains(got.err.Error(), "number 2") || !strings.Contains(got.err.Error(), "number 1") {
+	if got := o.clean(false, 3, 2, 1); !errors.Is(got.err, ErrAlive) || !strings.Contains(got.err.Error(), "number 2") ||
+		!strings.Contains(got.err.Error(), "number 1") {
 		t.Errorf("one that runs: %+v", got)
 	}
 	got := o.clean(false, 3, 9)
@@ -142,7 +146,8 @@ func TestCleanMeetsARegistration(t *testing.T) {
 	o.pass(aliveFor + time.Second)
 	o.commands = nil
 	got := o.clean(false, 3)
-	register := roster.Identity{Cluster: "c", Name: "web", Register: &roster.Registration{ID: 3, Code: roster.Code{3}, Start: roster.Code{9}}}
+	register := roster.Identity{Cluster: "c", Name: "web", Register: &roster.Registration{ID: 3, Code: roster.Code{3},
+		Start: roster.Code{9}}}
 	o.l.Identify(o.v, register, func(_ bool, err error) {
 		if err != nil {
 			t.Error(err)
@@ -161,7 +166,8 @@ func TestStepsOfSetsAreAnswered(t *testing.T) {
 	o := numbered(t)
 	var said []string
 	try := func(id uint64, code byte) {
-		o.l.Identify(o.v, roster.Identity{Cluster: "c", Name: "web", Apply: &roster.Application{ID: id, Code: roster.Code{code}}},
+		o.l.Identify(o.v, roster.Identity{Cluster: "c", Name: "web",
+			Apply: &roster.Application{ID: id, Code: roster.Code{code}}},
 			func(proposed bool, err error) {
 				said = append(said, fmt.Sprint(proposed, errors.Is(err, roster.ErrIDRefused), err == nil))
 			})
@@ -179,7 +185,8 @@ func TestStepsOfSetsAreAnswered(t *testing.T) {
 	}
 	var err error
 	for range numbersPending + 1 {
-		o.l.Identify(o.v, roster.Identity{Cluster: "c", Name: "web", Apply: &roster.Application{ID: 5, Code: roster.Code{6}}}, func(_ bool, e error) { err = e })
+		o.l.Identify(o.v, roster.Identity{Cluster: "c", Name: "web", Apply: &roster.Application{ID: 5, Code: roster.Code{6}}},
+			func(_ bool, e error) { err = e })
 	}
 	if !errors.Is(err, ErrUnavailable) {
 		t.Errorf("too many steps at the same time: %v", err)

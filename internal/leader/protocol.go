@@ -59,7 +59,8 @@ type protocolWait struct {
 func (x *protocols) request(v View, p roster.Protocol, part string, reply func(error)) {
 	x.need(v)
 	if len(x.waiting) >= protocolWaits {
-		reply(failure.Errorf(ErrUnavailable, "grid: %s: %d requests wait for protocol %d already; try again", part, protocolWaits, p))
+		reply(failure.Errorf(ErrUnavailable, "grid: %s: %d requests wait for protocol %d already; try again", part,
+			protocolWaits, p))
 		return
 	}
 	x.waiting = append(x.waiting, protocolWait{protocol: p, part: part, until: v.Mono + protocolPatience, reply: reply})
@@ -117,7 +118,8 @@ func (x *protocols) answer(v View, w protocolWait) (done bool, err error) {
 		return true, failure.Errorf(ErrUnavailable, "grid: %s: every member has to run a release with protocol %d, and %s; try again",
 			w.part, w.protocol, strings.Join(silent, ", "))
 	case v.Mono >= w.until:
-		return true, failure.Errorf(ErrUnavailable, "grid: %s: protocol %d is not agreed on yet; try again", w.part, w.protocol)
+		return true, failure.Errorf(ErrUnavailable, "grid: %s: protocol %d is not agreed on yet; try again", w.part,
+			w.protocol)
 	}
 	return false, nil
 }

@@ -70,7 +70,8 @@ func TestProtocolIsRaisedWhenNeeded(t *testing.T) {
 func TestProtocolWaitsForEveryMember(t *testing.T) {
 	o := mixed(t, 3)
 	answers := o.need()
-	if len(*answers) != 1 || !errors.Is((*answers)[0], ErrNotNow) || !strings.Contains((*answers)[0].Error(), "m3:1 runs snowgrid of an unknown build (protocol 1)") {
+	if len(*answers) != 1 || !errors.Is((*answers)[0], ErrNotNow) ||
+		!strings.Contains((*answers)[0].Error(), "m3:1 runs snowgrid of an unknown build (protocol 1)") {
 		t.Errorf("with a member of protocol 1: %v", *answers)
 	}
 	o = lead(t, 3, true)
@@ -85,7 +86,8 @@ func TestProtocolWaitsForEveryMember(t *testing.T) {
 	}
 	late := o.need()
 	o.step(protocolPatience)
-	if len(*answers) != 1 || !errors.Is((*answers)[0], ErrUnavailable) || !strings.Contains((*answers)[0].Error(), "has not answered yet") {
+	if len(*answers) != 1 || !errors.Is((*answers)[0], ErrUnavailable) ||
+		!strings.Contains((*answers)[0].Error(), "has not answered yet") {
 		t.Errorf("members that never answer: %v", *answers)
 	}
 	o.probes = probes
@@ -157,7 +159,8 @@ func TestJoinOfOlderReleaseIsRefused(t *testing.T) {
 	if err := join(o, roster.Release{}); !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v\nwant ... %s", err, want)
 	}
-	if err := join(mixed(t, 0), roster.Release{Min: 3, Max: 4, Build: "v4"}); !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), "v4 (protocols 3 to 4)") {
+	if err := join(mixed(t, 0), roster.Release{Min: 3, Max: 4, Build: "v4"}); !errors.Is(err, ErrBadRequest) ||
+		!strings.Contains(err.Error(), "v4 (protocols 3 to 4)") {
 		t.Errorf("a release of later protocols: %v", err)
 	}
 	if err := join(o, present); err != nil {

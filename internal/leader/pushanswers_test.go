@@ -62,7 +62,8 @@ func TestToldMembersAreProbedLater(t *testing.T) {
 // within two seconds in a large one, so that they believe the times of raises (F5). Raft tells
 // of those with a server.
 func TestPauseBetweenProbes(t *testing.T) {
-	for n, want := range map[int]time.Duration{3: probeUnsigned, 16: probeUnsigned, 32: time.Second / 2, 64: time.Second, 96: 1500 * time.Millisecond, 1000: probeMany} {
+	for n, want := range map[int]time.Duration{3: probeUnsigned, 16: probeUnsigned, 32: time.Second / 2, 64: time.Second,
+		96: 1500 * time.Millisecond, 1000: probeMany} {
 		r := &roster.Roster{}
 		for i := range n {
 			r.Members = append(r.Members, record(i+1, true))

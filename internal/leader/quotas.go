@@ -28,7 +28,8 @@ func quotasChange(r *roster.Roster, in SettingsRequest, c *roster.Change) error 
 		}
 		c.DropQuotas = append(c.DropQuotas, p)
 	}
-	after := slices.DeleteFunc(slices.Clone(r.Quotas), func(q roster.Quota) bool { return slices.Contains(c.DropQuotas, q.Pattern) })
+	after := slices.DeleteFunc(slices.Clone(r.Quotas),
+		func(q roster.Quota) bool { return slices.Contains(c.DropQuotas, q.Pattern) })
 	for _, edit := range in.Quotas {
 		if err := once(edit.Pattern); err != nil {
 			return err

@@ -25,11 +25,15 @@ func TestSetQuotas(t *testing.T) {
 		in   SettingsRequest
 		want []roster.Quota
 	}{
-		"another limit": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "a*", Calls: number(7)}}}, []roster.Quota{{Pattern: "a*", Names: 5, Calls: 7}}},
-		"another row":   {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "*", PeerNodes: number(1)}}}, []roster.Quota{{Pattern: "*", PeerNodes: 1}, {Pattern: "a*", Names: 5}}},
-		"in its place":  {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b", Names: number(1)}}, DropQuotas: []pattern.Pattern{"a*"}}, []roster.Quota{{Pattern: "b", Names: 1}}},
-		"none":          {SettingsRequest{DropQuotas: []pattern.Pattern{"a*"}}, nil},
-		"as it is":      {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "a*", Names: number(5)}}}, []roster.Quota{{Pattern: "a*", Names: 5}}},
+		"another limit": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "a*", Calls: number(7)}}},
+			[]roster.Quota{{Pattern: "a*", Names: 5, Calls: 7}}},
+		"another row": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "*", PeerNodes: number(1)}}},
+			[]roster.Quota{{Pattern: "*", PeerNodes: 1}, {Pattern: "a*", Names: 5}}},
+		"in its place": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b", Names: number(1)}},
+			DropQuotas: []pattern.Pattern{"a*"}}, []roster.Quota{{Pattern: "b", Names: 1}}},
+		"none": {SettingsRequest{DropQuotas: []pattern.Pattern{"a*"}}, nil},
+		"as it is": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "a*", Names: number(5)}}},
+			[]roster.Quota{{Pattern: "a*", Names: 5}}},
 	} {
 		o := limited(t)
 		answers := o.set(c.in)
@@ -46,16 +50,19 @@ func TestSetQuotasRefused(t *testing.T) {
 		kind error
 		want string
 	}{
-		"negative":  {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b", Names: number(-1)}}}, ErrBadRequest, `quota "b": names is -1; give 1 to 1000000000, or 0 for no limit`},
-		"nameless":  {SettingsRequest{Quotas: []roster.QuotaEdit{{Names: number(1)}}}, ErrBadRequest, "give 1 to 255 bytes"},
-		"twice":     {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b"}, {Pattern: "b"}}}, ErrBadRequest, "given twice"},
+		"negative": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b", Names: number(-1)}}}, ErrBadRequest,
+			`quota "b": names is -1; give 1 to 1000000000, or 0 for no limit`},
+		"nameless": {SettingsRequest{Quotas: []roster.QuotaEdit{{Names: number(1)}}}, ErrBadRequest, "give 1 to 255 bytes"},
+		"twice": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b"}, {Pattern: "b"}}}, ErrBadRequest,
+			"given twice"},
 		"no such":   {SettingsRequest{DropQuotas: []pattern.Pattern{"b"}}, ErrNotNow, `quota "b": there is none`},
 		"and other": {SettingsRequest{Backups: number(2), DropQuotas: []pattern.Pattern{"b"}}, ErrNotNow, "there is none"},
 	} {
 		o := limited(t)
 		commands := len(o.commands)
 		answers := o.set(c.in)
-		if len(*answers) != 1 || !errors.Is((*answers)[0], c.kind) || !strings.Contains((*answers)[0].Error(), c.want) || len(o.commands) != commands {
+		if len(*answers) != 1 || !errors.Is((*answers)[0], c.kind) || !strings.Contains((*answers)[0].Error(), c.want) ||
+			len(o.commands) != commands {
 			t.Errorf("%s: answers %v, want %s", what, *answers, c.want)
 		}
 	}

@@ -88,7 +88,8 @@ func (x *removals) request(v View, id roster.MemberID, by string, reply func(Rem
 		return
 	}
 	x.rounds++
-	r := &removal{id: id, by: by, reply: reply, round: x.rounds, answered: map[roster.Incarnation]bool{}, out: Removed{Member: id}}
+	r := &removal{id: id, by: by, reply: reply, round: x.rounds, answered: map[roster.Incarnation]bool{},
+		out: Removed{Member: id}}
 	x.open = append(x.open, r)
 	for _, p := range x.survey(v, id) {
 		r.answered[p.Incarnation] = false
@@ -269,7 +270,8 @@ func (x *removals) checkVote(v View, gone Server, answers func(roster.Incarnatio
 func (x *removals) checkLast(v View, gone roster.Member, answers func(roster.Incarnation) bool) error {
 	others, disks := 0, 0
 	for _, m := range v.Roster.Members {
-		if m == gone || x.admission.isLeaving(v, m.Incarnation) || !answers(m.Incarnation) && x.detector.failing(m.Incarnation) {
+		if m == gone || x.admission.isLeaving(v, m.Incarnation) || !answers(m.Incarnation) &&
+			x.detector.failing(m.Incarnation) {
 			continue
 		}
 		others++

@@ -46,11 +46,13 @@ func TestMemberIsRemoved(t *testing.T) {
 		o := lead(t, 5, true)
 		o.assign()
 		got := o.remove(member)
-		if got.done || len(o.dismiss) != 1 || o.dismiss[0].To != inc(member, 1) || o.dismiss[0].API == "" || o.dismiss[0].By != "ops" {
+		if got.done || len(o.dismiss) != 1 || o.dismiss[0].To != inc(member, 1) || o.dismiss[0].API == "" ||
+			o.dismiss[0].By != "ops" {
 			t.Fatalf("member %d: %+v, %+v", member, got, o.dismiss)
 		}
 		o.l.Dismissed(o.v, o.dismiss[0], nil)
-		if want := (Removed{Member: inc(member, 1).Member(), Leaving: inc(member, 1), API: o.dismiss[0].API}); got.err != nil || got.out != want {
+		if want := (Removed{Member: inc(member, 1).Member(), Leaving: inc(member, 1),
+			API: o.dismiss[0].API}); got.err != nil || got.out != want {
 			t.Errorf("member %d: %+v", member, got)
 		}
 		if leaves := o.l.admission.leaves[inc(member, 1)]; leaves != (member != 1) { // the leader says so itself
@@ -80,18 +82,23 @@ func TestRemovalIsRefused(t *testing.T) {
 		change   func(o *office)
 		want     error
 	}{
-		"a voter while another is silent":     {3, false, 2, []int{3}, nil, ErrNotNow},
-		"the leader while another is silent":  {3, false, 1, []int{3}, nil, ErrNotNow},
-		"a voter while another leaves":        {3, false, 2, nil, func(o *office) { o.l.admission.leaves[inc(3, 1)] = true }, ErrNotNow},
-		"a voter of five, two silent":         {5, false, 2, []int{4, 5}, func(o *office) { o.grid(5); o.vote(1, 2, 3, 4, 5) }, ErrNotNow},
-		"one that is silent":                  {5, false, 5, []int{5}, nil, ErrUnavailable},
-		"a stranger":                          {3, false, 9, nil, nil, ErrNotNeeded},
-		"one that leaves":                     {5, false, 5, nil, func(o *office) { o.l.admission.leaves[inc(5, 1)] = true }, ErrNotNeeded},
-		"one that is about to join":           {5, false, 5, nil, func(o *office) { o.without(5) }, ErrNotNow},
-		"the only one":                        {1, false, 1, nil, func(o *office) { o.vote() }, ErrNotNow},
-		"the only disk":                       {3, true, 2, nil, func(o *office) { o.disk(2) }, ErrNotNow},
-		"a dead one with the last disk":       {4, false, 3, nil, func(o *office) { o.without(3); o.unseen(3); o.disk(3) }, ErrNotNow},
-		"a dead voter while the rest is less": {4, false, 3, []int{2}, func(o *office) { o.without(3); o.unseen(3) }, ErrNotNow},
+		"a voter while another is silent":    {3, false, 2, []int{3}, nil, ErrNotNow},
+		"the leader while another is silent": {3, false, 1, []int{3}, nil, ErrNotNow},
+		"a voter while another leaves": {3, false, 2, nil, func(o *office) { o.l.admission.leaves[inc(3, 1)] = true },
+			ErrNotNow},
+		"a voter of five, two silent": {5, false, 2, []int{4, 5},
+			func(o *office) { o.grid(5); o.vote(1, 2, 3, 4, 5) }, ErrNotNow},
+		"one that is silent": {5, false, 5, []int{5}, nil, ErrUnavailable},
+		"a stranger":         {3, false, 9, nil, nil, ErrNotNeeded},
+		"one that leaves": {5, false, 5, nil, func(o *office) { o.l.admission.leaves[inc(5, 1)] = true },
+			ErrNotNeeded},
+		"one that is about to join": {5, false, 5, nil, func(o *office) { o.without(5) }, ErrNotNow},
+		"the only one":              {1, false, 1, nil, func(o *office) { o.vote() }, ErrNotNow},
+		"the only disk":             {3, true, 2, nil, func(o *office) { o.disk(2) }, ErrNotNow},
+		"a dead one with the last disk": {4, false, 3, nil, func(o *office) { o.without(3); o.unseen(3); o.disk(3) },
+			ErrNotNow},
+		"a dead voter while the rest is less": {4, false, 3, []int{2}, func(o *office) { o.without(3); o.unseen(3) },
+			ErrNotNow},
 	} {
 		o := lead(t, c.members, !c.volatile)
 		o.assign()
@@ -99,7 +106,8 @@ func TestRemovalIsRefused(t *testing.T) {
 			c.change(o)
 		}
 		got := o.remove(c.remove, c.silent...)
-		if !got.done || !errors.Is(got.err, c.want) || got.out != (Removed{}) || len(o.dismiss) > 0 || len(o.l.voters.givenUp) > 0 || len(o.l.removals.open) > 0 {
+		if !got.done || !errors.Is(got.err, c.want) || got.out != (Removed{}) || len(o.dismiss) > 0 ||
+			len(o.l.voters.givenUp) > 0 || len(o.l.removals.open) > 0 {
 			t.Errorf("%s: %+v, %+v", what, got, o.dismiss)
 		}
 	}

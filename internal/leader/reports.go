@@ -78,9 +78,11 @@ func (q *reports) record(v View, in Report) (due bool, err error) {
 func countsAt(r *roster.Roster, owner roster.Incarnation, id roster.PartitionID, version roster.Version) (bool, error) {
 	switch {
 	case int(id) >= len(r.Partitions):
-		return false, failure.Errorf(ErrBadRequest, "grid: partition %d does not exist; the grid has %d", id, len(r.Partitions))
+		return false, failure.Errorf(ErrBadRequest, "grid: partition %d does not exist; the grid has %d", id,
+			len(r.Partitions))
 	case version > r.Version:
-		return false, failure.Errorf(ErrNotLeading, "grid: report of version %d: the leader has applied version %d only; try again", version, r.Version)
+		return false, failure.Errorf(ErrNotLeading,
+			"grid: report of version %d: the leader has applied version %d only; try again", version, r.Version)
 	}
 	return version == r.Version && r.Partitions[id].Owner == owner, nil
 }
@@ -149,7 +151,8 @@ func (q *reports) apart(now time.Duration, reaches func(roster.Incarnation) bool
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Keys(pairs), func(a, b plan.Pair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
+	return slices.SortedFunc(maps.Keys(pairs),
+		func(a, b plan.Pair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
 }
 
 // showEarlier records the end of a grant from an earlier run, and reports whether it

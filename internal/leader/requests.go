@@ -87,7 +87,8 @@ func (l *Leader) Identify(v View, c roster.Identity, reply func(proposed bool, e
 
 // Clean removes the numbers of a set whose processes are dead; force removes all. The reply
 // contains the removed numbers. Errors match [ErrAlive], or are errors of [Leader.Identify].
-func (l *Leader) Clean(v View, cluster, set string, ids []uint64, force bool, reply func(removed []uint64, proposed bool, err error)) {
+func (l *Leader) Clean(v View, cluster, set string, ids []uint64, force bool,
+	reply func(removed []uint64, proposed bool, err error)) {
 	l.numbers.clean(v, cluster, set, ids, force, cleanTries, reply)
 }
 

@@ -10,7 +10,8 @@ import (
 
 // serve leaves Raft servers to some members alone.
 func (o *office) serve(members ...int) {
-	o.v.Servers = slices.DeleteFunc(slices.Clone(o.v.Servers), func(s Server) bool { return !slices.Contains(members, memberOf(roster.Incarnation(s.ID))) })
+	o.v.Servers = slices.DeleteFunc(slices.Clone(o.v.Servers),
+		func(s Server) bool { return !slices.Contains(members, memberOf(roster.Incarnation(s.ID))) })
 }
 
 // heed has every member answer the probes of the detector.
@@ -59,12 +60,16 @@ func TestServers(t *testing.T) {
 		change  func(o *office)
 		want    [][2]int
 	}{
-		"seven of nine":               {9, []int{1, 2, 3, 4, 5, 6, 7}, func(*office) {}, nil},
-		"too few":                     {9, []int{1, 2, 3, 4}, func(*office) {}, [][2]int{{add, 5}, {add, 6}, {add, 7}}},
-		"too many":                    {9, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, func(*office) {}, [][2]int{{remove, 9}, {remove, 8}}},
-		"one with a server leaves":    {9, []int{1, 2, 3, 4, 5, 6, 7}, func(o *office) { o.l.admission.leaves[inc(7, 1)] = true }, [][2]int{{add, 8}}},
-		"a learner leaves":            {9, []int{1, 2, 3, 4, 5, 6, 7}, func(o *office) { o.l.admission.leaves[inc(9, 1)] = true }, nil},
-		"seven votes are asked for":   {9, []int{1, 2, 3, 4, 5, 6, 7}, func(o *office) { o.votesAsked(7) }, [][2]int{{int(Promote), 4}, {int(Promote), 5}, {int(Promote), 6}, {int(Promote), 7}}},
+		"seven of nine": {9, []int{1, 2, 3, 4, 5, 6, 7}, func(*office) {}, nil},
+		"too few":       {9, []int{1, 2, 3, 4}, func(*office) {}, [][2]int{{add, 5}, {add, 6}, {add, 7}}},
+		"too many": {9, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, func(*office) {},
+			[][2]int{{remove, 9}, {remove, 8}}},
+		"one with a server leaves": {9, []int{1, 2, 3, 4, 5, 6, 7},
+			func(o *office) { o.l.admission.leaves[inc(7, 1)] = true }, [][2]int{{add, 8}}},
+		"a learner leaves": {9, []int{1, 2, 3, 4, 5, 6, 7},
+			func(o *office) { o.l.admission.leaves[inc(9, 1)] = true }, nil},
+		"seven votes are asked for": {9, []int{1, 2, 3, 4, 5, 6, 7}, func(o *office) { o.votesAsked(7) },
+			[][2]int{{int(Promote), 4}, {int(Promote), 5}, {int(Promote), 6}, {int(Promote), 7}}},
 		"fewer servers than the most": {5, []int{1, 2, 3, 4, 5}, func(*office) {}, nil},
 	} {
 		o := lead(t, c.members, true)
@@ -117,8 +122,14 @@ func TestLearnersJoinWithoutAServer(t *testing.T) {
 		o.l.admission.joins[m.Incarnation] = join{member: m, at: o.v.Mono}
 		o.l.changes.pending = false
 		o.step(StepEvery)
-		added := slices.ContainsFunc(o.changes, func(c Reconfiguration) bool { return c.Do == AddServer && c.Server == ServerOf(m.Incarnation, true) })
-		admitted := slices.ContainsFunc(o.commands, func(c roster.Command) bool { return c.Change != nil && slices.Contains(c.Change.Join, m) })
+		added := slices.ContainsFunc(o.changes, func(c Reconfiguration) bool {
+			return c.Do == AddServer &&
+				c.Server == ServerOf(m.Incarnation, true)
+		})
+		admitted := slices.ContainsFunc(o.commands, func(c roster.Command) bool {
+			return c.Change != nil &&
+				slices.Contains(c.Change.Join, m)
+		})
 		if added != c.server || admitted == c.server {
 			t.Errorf("%s: a server is added: %v, admitted: %v", what, added, admitted)
 		}

@@ -70,7 +70,8 @@ func SettingsChange(r *roster.Roster, in SettingsRequest) (roster.Change, error)
 	var c roster.Change
 	if now := r.Settings.Backups; in.Backups != nil && *in.Backups != now {
 		if *in.Backups < 0 || *in.Backups > roster.MaxBackups {
-			return c, failure.Errorf(ErrBadRequest, "grid: backups=%d: give 0 for none, or 1 to %d", *in.Backups, roster.MaxBackups)
+			return c, failure.Errorf(ErrBadRequest, "grid: backups=%d: give 0 for none, or 1 to %d", *in.Backups,
+				roster.MaxBackups)
 		}
 		c.Backups = in.Backups
 	}
@@ -97,7 +98,8 @@ func SettingsChange(r *roster.Roster, in SettingsRequest) (roster.Change, error)
 	switch {
 	case in.Window == 0 || in.Window == now:
 	case in.Window < roster.MinWindow || in.Window > roster.MaxWindow:
-		return c, failure.Errorf(ErrBadRequest, "grid: window=%v: give %v to %v", in.Window.Duration(), roster.MinWindow.Duration(), roster.MaxWindow.Duration())
+		return c, failure.Errorf(ErrBadRequest, "grid: window=%v: give %v to %v", in.Window.Duration(),
+			roster.MinWindow.Duration(), roster.MaxWindow.Duration())
 	case in.Window < now:
 		return c, failure.Errorf(ErrNotNow, "grid: window=%v: the window of a grid only grows, and it is %v; a smaller one needs a new grid", in.Window.Duration(), now.Duration())
 	case !r.KeepsLog && !r.Anchored && !in.WindowStated:

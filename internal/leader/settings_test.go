@@ -40,10 +40,12 @@ func TestSetSettings(t *testing.T) {
 		"no backups": {SettingsRequest{Backups: number(0)}, roster.Settings{Backups: 0, Window: window}},
 		"window":     {SettingsRequest{Window: 3 * window}, roster.Settings{Backups: 1, Window: 3 * window}},
 		"voters":     {SettingsRequest{Voters: 5}, roster.Settings{Backups: 1, Window: window, Voters: 5}},
-		"all":        {SettingsRequest{Backups: number(2), Window: 2 * window, Voters: 1}, roster.Settings{Backups: 2, Window: 2 * window, Voters: 1}},
-		"expect":     {SettingsRequest{Expect: 5}, roster.Settings{Backups: 1, Window: window, Expect: 5}},
-		"as it is":   {SettingsRequest{Backups: number(1), Window: window, Voters: 3}, roster.Settings{Backups: 1, Window: window}},
-		"nothing":    {SettingsRequest{}, roster.Settings{Backups: 1, Window: window}},
+		"all": {SettingsRequest{Backups: number(2), Window: 2 * window, Voters: 1},
+			roster.Settings{Backups: 2, Window: 2 * window, Voters: 1}},
+		"expect": {SettingsRequest{Expect: 5}, roster.Settings{Backups: 1, Window: window, Expect: 5}},
+		"as it is": {SettingsRequest{Backups: number(1), Window: window, Voters: 3},
+			roster.Settings{Backups: 1, Window: window}},
+		"nothing": {SettingsRequest{}, roster.Settings{Backups: 1, Window: window}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			o := durably(t)
@@ -67,21 +69,24 @@ func TestSetSettingsRefused(t *testing.T) {
 		kind error
 		want string
 	}{
-		"negative backups": {SettingsRequest{Backups: number(-1)}, ErrBadRequest, "backups=-1: give 0 for none, or 1 to 32767"},
-		"too many":         {SettingsRequest{Backups: number(40000)}, ErrBadRequest, "1 to 32767"},
-		"even voters":      {SettingsRequest{Voters: 4}, ErrBadRequest, "voters=4: give 1, 3, 5 or 7"},
-		"negative voters":  {SettingsRequest{Voters: -1}, ErrBadRequest, "give 1, 3, 5 or 7"},
-		"negative expect":  {SettingsRequest{Expect: -1}, ErrBadRequest, "expect=-1: give 1 to 1000"},
-		"large expect":     {SettingsRequest{Expect: 1001}, ErrBadRequest, "give 1 to 1000"},
-		"smaller window":   {SettingsRequest{Window: window / 2}, ErrNotNow, "window=5s: the window of a grid only grows, and it is 10s"},
-		"tiny window":      {SettingsRequest{Window: 10}, ErrBadRequest, "window=10ms: give 1s to 1h0m0s"},
-		"huge window":      {SettingsRequest{Window: roster.MaxWindow + 1}, ErrBadRequest, "give 1s to 1h0m0s"},
-		"one of two":       {SettingsRequest{Backups: number(2), Window: window / 2}, ErrNotNow, "only grows"},
+		"negative backups": {SettingsRequest{Backups: number(-1)}, ErrBadRequest,
+			"backups=-1: give 0 for none, or 1 to 32767"},
+		"too many":        {SettingsRequest{Backups: number(40000)}, ErrBadRequest, "1 to 32767"},
+		"even voters":     {SettingsRequest{Voters: 4}, ErrBadRequest, "voters=4: give 1, 3, 5 or 7"},
+		"negative voters": {SettingsRequest{Voters: -1}, ErrBadRequest, "give 1, 3, 5 or 7"},
+		"negative expect": {SettingsRequest{Expect: -1}, ErrBadRequest, "expect=-1: give 1 to 1000"},
+		"large expect":    {SettingsRequest{Expect: 1001}, ErrBadRequest, "give 1 to 1000"},
+		"smaller window": {SettingsRequest{Window: window / 2}, ErrNotNow,
+			"window=5s: the window of a grid only grows, and it is 10s"},
+		"tiny window": {SettingsRequest{Window: 10}, ErrBadRequest, "window=10ms: give 1s to 1h0m0s"},
+		"huge window": {SettingsRequest{Window: roster.MaxWindow + 1}, ErrBadRequest, "give 1s to 1h0m0s"},
+		"one of two":  {SettingsRequest{Backups: number(2), Window: window / 2}, ErrNotNow, "only grows"},
 	} {
 		o := durably(t)
 		commands, settings := len(o.commands), o.v.Roster.Settings
 		answers := o.set(c.in)
-		if len(*answers) != 1 || !errors.Is((*answers)[0], c.kind) || !strings.Contains((*answers)[0].Error(), c.want) || len(o.commands) != commands || o.v.Roster.Settings != settings {
+		if len(*answers) != 1 || !errors.Is((*answers)[0], c.kind) || !strings.Contains((*answers)[0].Error(), c.want) ||
+			len(o.commands) != commands || o.v.Roster.Settings != settings {
 			t.Errorf("%s: answers %v, want %s", what, *answers, c.want)
 		}
 	}
@@ -93,7 +98,8 @@ func TestSetWindowWithoutDisks(t *testing.T) {
 	larger := SettingsRequest{Window: 2 * window}
 	o := lead(t, 3, false)
 	answers := o.set(larger)
-	if len(*answers) != 1 || !errors.Is((*answers)[0], ErrNotConfirmed) || !strings.Contains((*answers)[0].Error(), "Put window=20s into the configuration of every member") {
+	if len(*answers) != 1 || !errors.Is((*answers)[0], ErrNotConfirmed) ||
+		!strings.Contains((*answers)[0].Error(), "Put window=20s into the configuration of every member") {
 		t.Fatalf("answers %v", *answers)
 	}
 	larger.WindowStated = true
@@ -138,7 +144,8 @@ func TestSetSettingsWaits(t *testing.T) {
 		t.Fatalf("%d commands, answers %v %v", len(o.commands), *first, *second)
 	}
 	o.agree()
-	if len(*first) != 1 || (*first)[0] != nil || len(*second) != 1 || (*second)[0] != nil || o.v.Roster.Settings.Backups != 2 || o.v.Roster.Settings.Window != 2*window {
+	if len(*first) != 1 || (*first)[0] != nil || len(*second) != 1 || (*second)[0] != nil ||
+		o.v.Roster.Settings.Backups != 2 || o.v.Roster.Settings.Window != 2*window {
 		t.Fatalf("answers %v %v, settings %+v", *first, *second, o.v.Roster.Settings)
 	}
 
@@ -165,7 +172,8 @@ func TestSetSettingsIsBounded(t *testing.T) {
 			t.Fatalf("answers %v", *answers)
 		}
 	}
-	if answers := o.set(SettingsRequest{Backups: number(2)}); len(*answers) != 1 || !errors.Is((*answers)[0], ErrUnavailable) {
+	if answers := o.set(SettingsRequest{Backups: number(2)}); len(*answers) != 1 ||
+		!errors.Is((*answers)[0], ErrUnavailable) {
 		t.Errorf("answers %v", *answers)
 	}
 }
@@ -196,9 +204,12 @@ func TestSetBackupsMovesReplicas(t *testing.T) {
 			o.agree()
 			for id, p := range o.v.Roster.Partitions {
 				if p.Joining != "" {
-					o.report(roster.PartitionID(id), Report{Held: []roster.Holding{{Replica: roster.Replica{Partition: roster.PartitionID(id), Member: p.Joining}, Version: o.v.Roster.Version}}})
+					o.report(roster.PartitionID(id),
+						Report{Held: []roster.Holding{{Replica: roster.Replica{Partition: roster.PartitionID(id), Member: p.Joining},
+							Version: o.v.Roster.Version}}})
 				}
-				o.report(roster.PartitionID(id), Report{Persisted: []roster.Persisted{{Partition: roster.PartitionID(id), Version: o.v.Roster.Version}}})
+				o.report(roster.PartitionID(id),
+					Report{Persisted: []roster.Persisted{{Partition: roster.PartitionID(id), Version: o.v.Roster.Version}}})
 			}
 			o.answer(forDetection, func(int) error { return nil })
 		}
@@ -222,7 +233,8 @@ func TestSettingsBeforeTheAnchor(t *testing.T) {
 	o.v.Roster = &r
 	var answer error
 	o.l.SetSettings(o.v, SettingsRequest{Window: 2 * clustertime.Span(window)}, func(err error) { answer = err })
-	if !errors.Is(answer, ErrNotNow) || !strings.Contains(answer.Error(), "the grid's anchor has not been taken yet") || len(o.commands) > 0 {
+	if !errors.Is(answer, ErrNotNow) || !strings.Contains(answer.Error(), "the grid's anchor has not been taken yet") ||
+		len(o.commands) > 0 {
 		t.Errorf("answer %v, commands %+v", answer, o.commands)
 	}
 }

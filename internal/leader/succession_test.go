@@ -29,14 +29,18 @@ func TestLeaverPassesItsLeadFirst(t *testing.T) {
 			o.step(StepEvery)
 			o.answer(forSuccession, func(int) error { return errors.New("no answer") })
 		}, true},
-		"all leave":                    {func(o *office) { o.v.Peers[1].Leaving, o.v.Peers[2].Leaving = true, true }, true},
-		"gossip sees no other":         {func(o *office) { o.v.Peers = o.v.Peers[:1] }, true},
-		"the others have said it here": {func(o *office) { o.l.admission.leaves[inc(2, 1)], o.l.admission.leaves[inc(3, 1)] = true, true }, true},
+		"all leave":            {func(o *office) { o.v.Peers[1].Leaving, o.v.Peers[2].Leaving = true, true }, true},
+		"gossip sees no other": {func(o *office) { o.v.Peers = o.v.Peers[:1] }, true},
+		"the others have said it here": {func(o *office) {
+			o.l.admission.leaves[inc(2, 1)],
+				o.l.admission.leaves[inc(3, 1)] = true, true
+		}, true},
 	} {
 		o := lead(t, 3, true)
 		o.v.Leaving = true
 		c.change(o)
-		if got := slices.Contains(o.l.succession.parting(o.v, o.l.admission.leavers(o.v), o.l.anchoring.machine != nil), inc(1, 1)); got != c.parts {
+		if got := slices.Contains(o.l.succession.parting(o.v, o.l.admission.leavers(o.v), o.l.anchoring.machine != nil),
+			inc(1, 1)); got != c.parts {
 			t.Errorf("%s: leaves the roster %v, want %v", name, got, c.parts)
 		}
 	}
@@ -80,7 +84,8 @@ func TestLeaverStaysAfterItsReset(t *testing.T) {
 	reset := o.commands[0]
 	o.apply(reset)
 	o.l.Proposed(o.v, reset, nil)
-	if out := o.l.succession.parting(o.v, o.l.admission.leavers(o.v), o.l.anchoring.machine != nil); slices.Contains(out, inc(1, 2)) {
+	if out := o.l.succession.parting(o.v, o.l.admission.leavers(o.v), o.l.anchoring.machine != nil); slices.Contains(out,
+		inc(1, 2)) {
 		t.Errorf("it leaves again: %v", out)
 	}
 }

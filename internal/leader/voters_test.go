@@ -57,13 +57,15 @@ func (o *office) settle(silent ...int) (done [][2]int) {
 // without takes members out of the roster.
 func (o *office) without(members ...int) {
 	r := *o.v.Roster
-	r.Members = slices.DeleteFunc(slices.Clone(r.Members), func(m roster.Member) bool { return slices.Contains(members, memberOf(m.Incarnation)) })
+	r.Members = slices.DeleteFunc(slices.Clone(r.Members),
+		func(m roster.Member) bool { return slices.Contains(members, memberOf(m.Incarnation)) })
 	o.v.Roster = &r
 }
 
 // unseen has gossip not see members.
 func (o *office) unseen(members ...int) {
-	o.v.Peers = slices.DeleteFunc(slices.Clone(o.v.Peers), func(p Peer) bool { return slices.Contains(members, memberOf(p.Incarnation)) })
+	o.v.Peers = slices.DeleteFunc(slices.Clone(o.v.Peers),
+		func(p Peer) bool { return slices.Contains(members, memberOf(p.Incarnation)) })
 }
 
 // TestVoters: which votes are given and taken, and in which order. Members 1 to 3 vote,
@@ -84,7 +86,8 @@ func TestVoters(t *testing.T) {
 			[][2]int{{promote, 5}, {remove, 3}}},
 		"nor to the only other one": {4, true, func(o *office) { o.without(3); o.unseen(3) }, []int{4},
 			[][2]int{{remove, 3}}},
-		"a dead voter with a disk stays until another takes its place": {3, false, func(o *office) { o.without(3); o.unseen(3) }, nil, nil},
+		"a dead voter with a disk stays until another takes its place": {3, false,
+			func(o *office) { o.without(3); o.unseen(3) }, nil, nil},
 		"one without a disk that died goes, although one with a disk is down": {4, false, func(o *office) {
 			o.vote(1, 2, 3, 4)
 			o.without(3, 4)
@@ -93,20 +96,26 @@ func TestVoters(t *testing.T) {
 		}, nil, [][2]int{{remove, 4}}},
 		"and goes then": {4, false, func(o *office) { o.without(3); o.unseen(3) }, nil, [][2]int{{promote, 4}, {remove, 3}}},
 		"a server that gossip sees is about to be a member's": {4, true, func(o *office) { o.without(4) }, nil, nil},
-		"a voter too many that is silent goes first":          {4, false, func(o *office) { o.vote(1, 2, 3, 4) }, []int{4}, [][2]int{{demote, 4}}},
-		"one that answers goes if the rest have a majority":   {4, false, func(o *office) { o.vote(1, 2, 3, 4) }, nil, [][2]int{{demote, 2}}},
+		"a voter too many that is silent goes first": {4, false, func(o *office) { o.vote(1, 2, 3, 4) }, []int{4},
+			[][2]int{{demote, 4}}},
+		"one that answers goes if the rest have a majority": {4, false, func(o *office) { o.vote(1, 2, 3, 4) }, nil,
+			[][2]int{{demote, 2}}},
 		"a leaver without a disk loses its vote": {4, true, func(o *office) { o.l.admission.leaves[inc(3, 1)] = true }, nil,
 			[][2]int{{promote, 4}, {demote, 3}}},
-		"not while the rest do not answer": {3, true, func(o *office) { o.vote(1, 2); o.without(3); o.unseen(3); o.l.admission.leaves[inc(2, 1)] = true }, nil,
+		"not while the rest do not answer": {3, true,
+			func(o *office) { o.vote(1, 2); o.without(3); o.unseen(3); o.l.admission.leaves[inc(2, 1)] = true }, nil,
 			[][2]int{{remove, 3}, {demote, 2}}},
-		"a silent one loses its vote before the only one that answers": {3, true, func(o *office) { o.l.admission.leaves[inc(2, 1)] = true }, []int{3},
+		"a silent one loses its vote before the only one that answers": {3, true,
+			func(o *office) { o.l.admission.leaves[inc(2, 1)] = true }, []int{3},
 			[][2]int{{demote, 3}, {demote, 2}}},
 		"of the only one that answers no vote is taken": {5, true, func(o *office) {
 			o.vote(1, 2, 3, 4)
 			o.l.admission.leaves[inc(2, 1)] = true
 		}, []int{3, 4}, nil},
-		"of a silent one no vote is taken, if the rest are silent, too": {5, true, func(o *office) { o.vote(1, 2, 3, 4) }, []int{2, 3, 4}, nil},
-		"a voter that left and answers stays while the rest do not":     {3, true, func(o *office) { o.without(3); o.v.Peers[2].Leaving = true }, []int{2}, nil},
+		"of a silent one no vote is taken, if the rest are silent, too": {5, true, func(o *office) { o.vote(1, 2, 3, 4) },
+			[]int{2, 3, 4}, nil},
+		"a voter that left and answers stays while the rest do not": {3, true,
+			func(o *office) { o.without(3); o.v.Peers[2].Leaving = true }, []int{2}, nil},
 		"every member leaves": {3, true, func(o *office) {
 			o.v.Leaving, o.l.admission.leaves[inc(2, 1)], o.l.admission.leaves[inc(3, 1)] = true, true, true
 		}, nil, nil},
@@ -224,7 +233,8 @@ func TestLeadIsNotPassedByACopy(t *testing.T) {
 		o.step(0)
 		o.step(StepEvery)
 		asked := o.take(forSuccession)
-		if want := map[bool]roster.Incarnation{true: inc(2, 1), false: twin.Incarnation}[seen]; len(asked) != 1 || asked[0].To != want {
+		if want := map[bool]roster.Incarnation{true: inc(2, 1), false: twin.Incarnation}[seen]; len(asked) != 1 ||
+			asked[0].To != want {
 			t.Errorf("the voter is seen: %v; asked %+v, want %s", seen, asked, want)
 		}
 	}
@@ -266,7 +276,8 @@ func TestForgetDisk(t *testing.T) {
 		for _, c := range o.commands {
 			o.l.Proposed(o.v, c, nil)
 		}
-		if !answered || !errors.Is(got, c.want) || (len(o.commands) == 1) != (c.want == nil) || c.want == nil && out != (Forgotten{1, 1}) {
+		if !answered || !errors.Is(got, c.want) || (len(o.commands) == 1) != (c.want == nil) ||
+			c.want == nil && out != (Forgotten{1, 1}) {
 			t.Errorf("%s: answered %v, %+v, %v; %d commands", what, answered, out, got, len(o.commands))
 		}
 	}
@@ -281,7 +292,8 @@ func TestForgetDiskIsProposedAgain(t *testing.T) {
 	r.Partitions[1].Disk = []roster.MemberID{"00000000000000ff"}
 	o.v.Roster = &r
 	var got error
-	o.l.ForgetDisk(o.v, ForgetRequest{Disk: "00000000000000ff", LoseDefinitions: true}, func(_ Forgotten, err error) { got = err })
+	o.l.ForgetDisk(o.v, ForgetRequest{Disk: "00000000000000ff", LoseDefinitions: true},
+		func(_ Forgotten, err error) { got = err })
 	if len(o.commands) != 1 {
 		t.Fatal("two changes at a time")
 	}

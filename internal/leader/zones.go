@@ -44,7 +44,8 @@ func (e electorate) respreads() bool { return slices.ContainsFunc(e.idle, e.spre
 // due. The vote moves to a zone with two votes fewer, or, if there are zones, from a server without
 // a disk to a server with a disk: each step improves the distribution, so the steps end.
 func (e electorate) spreads(s Server) bool {
-	if e.voting != e.want || e.absent > 0 || e.passing || len(e.surplus) == 0 || len(e.leavers)+len(e.gone)+len(e.down) > 0 || e.zones() < 2 {
+	if e.voting != e.want || e.absent > 0 || e.passing || len(e.surplus) == 0 ||
+		len(e.leavers)+len(e.gone)+len(e.down) > 0 || e.zones() < 2 {
 		return false
 	}
 	goes := e.surplus[0]

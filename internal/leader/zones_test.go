@@ -22,7 +22,8 @@ func (o *office) grid(voters int, zones ...string) {
 
 // TestVotersFor: the largest odd number within the members and the setting.
 func TestVotersFor(t *testing.T) {
-	for most, want := range map[int][]int{1: {1, 1, 1, 1, 1, 1}, 3: {1, 1, 1, 3, 3, 3, 3}, 5: {1, 1, 1, 3, 3, 5, 5, 5}, 7: {1, 1, 1, 3, 3, 5, 5, 7, 7}} {
+	for most, want := range map[int][]int{1: {1, 1, 1, 1, 1, 1}, 3: {1, 1, 1, 3, 3, 3, 3}, 5: {1, 1, 1, 3, 3, 5, 5, 5},
+		7: {1, 1, 1, 3, 3, 5, 5, 7, 7}} {
 		for n, votes := range want {
 			if got := VotersFor(n, most); got != votes {
 				t.Errorf("%d members and %d voters at most: %d, want %d", n, most, got, votes)
@@ -42,16 +43,20 @@ func TestNumberOfVoters(t *testing.T) {
 		silent          []int
 		want            [][2]int
 	}{
-		"five of seven":                      {7, 5, []int{1, 2, 3}, nil, nil, [][2]int{{promote, 4}, {promote, 5}}},
-		"seven of seven":                     {7, 7, []int{1}, nil, nil, [][2]int{{promote, 2}, {promote, 3}, {promote, 4}, {promote, 5}, {promote, 6}, {promote, 7}}},
+		"five of seven": {7, 5, []int{1, 2, 3}, nil, nil, [][2]int{{promote, 4}, {promote, 5}}},
+		"seven of seven": {7, 7, []int{1}, nil, nil,
+			[][2]int{{promote, 2}, {promote, 3}, {promote, 4}, {promote, 5}, {promote, 6}, {promote, 7}}},
 		"five of six":                        {6, 7, []int{1, 2, 3}, nil, nil, [][2]int{{promote, 4}, {promote, 5}}},
 		"one":                                {3, 1, []int{1, 2, 3}, nil, nil, [][2]int{{demote, 2}, {demote, 3}}},
 		"three of five":                      {5, 0, []int{1, 2, 3, 4, 5}, nil, nil, [][2]int{{demote, 2}, {demote, 3}}},
 		"not while the rest are no majority": {5, 0, []int{1, 2, 3, 4, 5}, nil, []int{2, 3, 4}, nil},
-		"two of five are dead, others vote first": {7, 5, []int{1, 2, 3, 4, 5}, func(o *office) { o.without(4, 5); o.unseen(4, 5) }, nil,
+		"two of five are dead, others vote first": {7, 5, []int{1, 2, 3, 4, 5},
+			func(o *office) { o.without(4, 5); o.unseen(4, 5) }, nil,
 			[][2]int{{promote, 6}, {promote, 7}, {remove, 4}, {remove, 5}}},
-		"two of five are dead and keep their votes on disk": {5, 5, []int{1, 2, 3, 4, 5}, func(o *office) { o.without(4, 5); o.unseen(4, 5) }, nil, nil},
-		"a third one is silent":                             {5, 5, []int{1, 2, 3, 4, 5}, func(o *office) { o.without(4, 5); o.unseen(4, 5) }, []int{3}, nil},
+		"two of five are dead and keep their votes on disk": {5, 5, []int{1, 2, 3, 4, 5},
+			func(o *office) { o.without(4, 5); o.unseen(4, 5) }, nil, nil},
+		"a third one is silent": {5, 5, []int{1, 2, 3, 4, 5},
+			func(o *office) { o.without(4, 5); o.unseen(4, 5) }, []int{3}, nil},
 	} {
 		o := lead(t, c.members, true)
 		o.assign()
@@ -107,15 +112,18 @@ func TestVotersAreSpreadOverZones(t *testing.T) {
 		silent []int
 		want   [][2]int
 	}{
-		"three in one zone":          {3, []string{"a", "a", "a", "b", "c"}, []int{1, 2, 3}, nil, [][2]int{{promote, 4}, {demote, 2}, {promote, 5}, {demote, 3}}},
+		"three in one zone": {3, []string{"a", "a", "a", "b", "c"}, []int{1, 2, 3}, nil,
+			[][2]int{{promote, 4}, {demote, 2}, {promote, 5}, {demote, 3}}},
 		"five in three zones":        {5, []string{"a", "a", "b", "b", "c", "c"}, []int{1, 2, 3, 4, 5}, nil, nil},
 		"the emptiest zone is first": {3, []string{"a", "b", "b", "c"}, []int{1}, nil, [][2]int{{promote, 2}, {promote, 4}}},
 		"the fullest zone loses one": {3, []string{"a", "b", "b", "c"}, []int{1, 2, 3, 4}, nil, [][2]int{{demote, 2}}},
 		"nothing is gained":          {3, []string{"a", "a", "a", "b"}, []int{1, 2, 4}, nil, nil},
 		"one zone":                   {3, []string{"a", "a", "a", "a"}, []int{1, 2, 3}, nil, nil},
 		"no answer from there":       {3, []string{"a", "a", "a", "b", "c"}, []int{1, 2, 3}, []int{4, 5}, nil},
-		"the other answers":          {3, []string{"a", "a", "a", "b", "c"}, []int{1, 2, 3}, []int{4}, [][2]int{{promote, 5}, {demote, 2}}},
-		"a dead voter's comes first": {3, []string{"a", "a", "a", "b"}, []int{1, 2, 3}, []int{3}, [][2]int{{promote, 4}, {demote, 3}}},
+		"the other answers": {3, []string{"a", "a", "a", "b", "c"}, []int{1, 2, 3}, []int{4},
+			[][2]int{{promote, 5}, {demote, 2}}},
+		"a dead voter's comes first": {3, []string{"a", "a", "a", "b"}, []int{1, 2, 3}, []int{3},
+			[][2]int{{promote, 4}, {demote, 3}}},
 	} {
 		o := lead(t, len(c.zones), true)
 		o.assign()
@@ -141,7 +149,8 @@ func TestVotersComeToRest(t *testing.T) {
 		for i := range r.Members {
 			r.Members[i].Durable = !mixed || rng.IntN(2) == 0
 			r.Members[i].Zone = fmt.Sprint(rng.IntN(zones))
-			o.v.Servers[i] = Server{ID: ServerOf(r.Members[i].Incarnation, r.Members[i].Durable), Voter: i == 0 || rng.IntN(2) == 0}
+			o.v.Servers[i] = Server{ID: ServerOf(r.Members[i].Incarnation, r.Members[i].Durable), Voter: i == 0 ||
+				rng.IntN(2) == 0}
 			o.v.Peers[i].Durable = r.Members[i].Durable
 		}
 		r.Settings.Voters = roster.StoredVoters(most)

@@ -111,7 +111,8 @@ func (l locked) Enabled(_ context.Context, level slog.Level) bool {
 func TestBlockedEnabled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		l := locked{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}), &atomic.Pointer[chan struct{}]{}, &slog.LevelVar{}}
+		l := locked{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}), &atomic.Pointer[chan struct{}]{},
+			&slog.LevelVar{}}
 		open, shut := make(chan struct{}), make(chan struct{})
 		close(open)
 		l.open.Store(&open)

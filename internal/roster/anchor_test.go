@@ -21,7 +21,8 @@ func claimOf(n int) roster.Claim { return roster.Claim(fmt.Sprintf("%032x", n)) 
 // 115,000.
 func anchored(t *testing.T, found clustertime.Tick) *roster.Roster {
 	t.Helper()
-	return mustReset(t, lived(t), roster.Reset{Claim: claimOf(1), Found: found, Leader: rostertest.Record(rostertest.Incarnation("a2"))})
+	return mustReset(t, lived(t), roster.Reset{Claim: claimOf(1), Found: found,
+		Leader: rostertest.Record(rostertest.Incarnation("a2"))})
 }
 
 func mustReset(t *testing.T, r *roster.Roster, c roster.Reset) *roster.Roster {
@@ -60,7 +61,8 @@ func TestResetLosesEverything(t *testing.T) {
 		if _, in := r.Member(rostertest.Incarnation("a1")); in {
 			t.Errorf("found %d: the leader's earlier start is a member", found)
 		}
-		if _, in := r.Member(rostertest.Incarnation("a2")); !in || r.Settled(rostertest.Incarnation("a2")) || len(r.Members) != 4 {
+		if _, in := r.Member(rostertest.Incarnation("a2")); !in || r.Settled(rostertest.Incarnation("a2")) ||
+			len(r.Members) != 4 {
 			t.Errorf("found %d: members %v, unsettled %v", found, r.Members, r.Unsettled)
 		}
 	}
@@ -68,7 +70,8 @@ func TestResetLosesEverything(t *testing.T) {
 
 // TestResetKeepsDisks: what disks have is all there is after a reset (D3).
 func TestResetKeepsDisks(t *testing.T) {
-	form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: 1, Window: roster.LoneWindow}, Disks: [][]roster.MemberID{rostertest.MemberIDs("a1")}}
+	form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: 1,
+		Window: roster.LoneWindow}, Disks: [][]roster.MemberID{rostertest.MemberIDs("a1")}}
 	r, err := new(roster.Roster).Apply(roster.Command{Form: &form})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +88,8 @@ func TestRaiseUpToTheLimit(t *testing.T) {
 	for _, test := range []struct{ time, limit, ceiling clustertime.Tick }{
 		{110_000, 120_000, 120_000}, {120_000, 0, 120_000}, {120_000, 119_000, 120_000}, {121_000, 500_000, 136_000},
 	} {
-		next, err := r.Apply(roster.Command{From: r.Version, Claim: r.Claim, Raise: &roster.Raise{Time: test.time, Limit: test.limit}})
+		next, err := r.Apply(roster.Command{From: r.Version, Claim: r.Claim,
+			Raise: &roster.Raise{Time: test.time, Limit: test.limit}})
 		if err != nil || next.Ceiling != test.ceiling || next.Time != max(r.Time, test.time) || next.Version != r.Version {
 			t.Fatalf("%+v: %v, %+v", test, err, next)
 		}
@@ -104,23 +108,35 @@ func TestAnchorRefusals(t *testing.T) {
 		c    roster.Command
 		want string
 	}{
-		"raise without a claim":        {r, roster.Command{Raise: &roster.Raise{Time: 1}}, "claim"},
-		"raise of another claim":       {r, roster.Command{Claim: claimOf(2), Raise: &roster.Raise{Time: 1}}, "claim"},
-		"change without a claim":       {r, roster.Command{Change: &roster.Change{Window: 20_000}}, "claim"},
-		"claim of a plain grid":        {plain, roster.Command{Claim: claimOf(1), Raise: &roster.Raise{Time: 1}}, "claim"},
-		"limit of a plain grid":        {plain, roster.Command{Raise: &roster.Raise{Time: 1, Limit: 2}}, "without an anchor"},
-		"negative limit":               {r, roster.Command{Claim: r.Claim, Raise: &roster.Raise{Time: 1, Limit: -1}}, "limit"},
-		"limit after the year 9999":    {r, roster.Command{Claim: r.Claim, Raise: &roster.Raise{Limit: clustertime.Latest + 1}}, "limit"},
-		"granted without a limit":      {r, roster.Command{Claim: r.Claim, Change: &roster.Change{Granted: 200_000}}, "limit"},
-		"granted beyond the limit":     {r, roster.Command{Claim: r.Claim, Change: &roster.Change{Granted: 200_000, Limit: 199_999}}, "limit"},
-		"form once there is a claim":   {r, roster.Command{Claim: r.Claim, Form: &roster.Form{Grid: roster.GridID{2}, Settings: r.Settings}}, "formed already"},
-		"reset of a malformed claim":   {r, roster.Command{Claim: r.Claim, Reset: &roster.Reset{Claim: "abc", Leader: leader}}, "claim"},
-		"reset to the same claim":      {r, roster.Command{Claim: r.Claim, Reset: &roster.Reset{Claim: r.Claim, Leader: leader}}, "again"},
-		"reset with a negative limit":  {r, roster.Command{Claim: r.Claim, Reset: &roster.Reset{Claim: claimOf(2), Found: -1, Leader: leader}}, "found"},
-		"reset without a leader":       {r, roster.Command{Claim: r.Claim, Reset: &roster.Reset{Claim: claimOf(2)}}, "incarnation"},
-		"reset before there is a grid": {new(roster.Roster), roster.Command{Reset: &roster.Reset{Claim: claimOf(2), Leader: leader}}, "not formed"},
-		"raise after the stop":         {stopped, roster.Command{Claim: stopped.Claim, Raise: &roster.Raise{Time: 1, Limit: 500_000}}, "stopped"},
-		"change after the stop":        {stopped, roster.Command{Claim: stopped.Claim, Change: &roster.Change{Join: []roster.Member{leader}}}, "stopped"},
+		"raise without a claim":  {r, roster.Command{Raise: &roster.Raise{Time: 1}}, "claim"},
+		"raise of another claim": {r, roster.Command{Claim: claimOf(2), Raise: &roster.Raise{Time: 1}}, "claim"},
+		"change without a claim": {r, roster.Command{Change: &roster.Change{Window: 20_000}}, "claim"},
+		"claim of a plain grid":  {plain, roster.Command{Claim: claimOf(1), Raise: &roster.Raise{Time: 1}}, "claim"},
+		"limit of a plain grid":  {plain, roster.Command{Raise: &roster.Raise{Time: 1, Limit: 2}}, "without an anchor"},
+		"negative limit": {r, roster.Command{Claim: r.Claim, Raise: &roster.Raise{Time: 1, Limit: -1}},
+			"limit"},
+		"limit after the year 9999": {r, roster.Command{Claim: r.Claim,
+			Raise: &roster.Raise{Limit: clustertime.Latest + 1}}, "limit"},
+		"granted without a limit": {r, roster.Command{Claim: r.Claim, Change: &roster.Change{Granted: 200_000}},
+			"limit"},
+		"granted beyond the limit": {r, roster.Command{Claim: r.Claim,
+			Change: &roster.Change{Granted: 200_000, Limit: 199_999}}, "limit"},
+		"form once there is a claim": {r, roster.Command{Claim: r.Claim,
+			Form: &roster.Form{Grid: roster.GridID{2}, Settings: r.Settings}}, "formed already"},
+		"reset of a malformed claim": {r, roster.Command{Claim: r.Claim,
+			Reset: &roster.Reset{Claim: "abc", Leader: leader}}, "claim"},
+		"reset to the same claim": {r, roster.Command{Claim: r.Claim,
+			Reset: &roster.Reset{Claim: r.Claim, Leader: leader}}, "again"},
+		"reset with a negative limit": {r, roster.Command{Claim: r.Claim,
+			Reset: &roster.Reset{Claim: claimOf(2), Found: -1, Leader: leader}}, "found"},
+		"reset without a leader": {r, roster.Command{Claim: r.Claim, Reset: &roster.Reset{Claim: claimOf(2)}},
+			"incarnation"},
+		"reset before there is a grid": {new(roster.Roster),
+			roster.Command{Reset: &roster.Reset{Claim: claimOf(2), Leader: leader}}, "not formed"},
+		"raise after the stop": {stopped, roster.Command{Claim: stopped.Claim,
+			Raise: &roster.Raise{Time: 1, Limit: 500_000}}, "stopped"},
+		"change after the stop": {stopped, roster.Command{Claim: stopped.Claim,
+			Change: &roster.Change{Join: []roster.Member{leader}}}, "stopped"},
 	} {
 		test.c.From = test.of.Version
 		next, err := test.of.Apply(test.c)
@@ -128,7 +144,8 @@ func TestAnchorRefusals(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := r.Apply(roster.Command{From: r.Version - 1, Claim: r.Claim, Reset: &roster.Reset{Claim: claimOf(2), Leader: leader}}); !errors.Is(err, roster.ErrStale) {
+	if _, err := r.Apply(roster.Command{From: r.Version - 1, Claim: r.Claim,
+		Reset: &roster.Reset{Claim: claimOf(2), Leader: leader}}); !errors.Is(err, roster.ErrStale) {
 		t.Errorf("a reset from an earlier version: %v", err)
 	}
 }
@@ -144,8 +161,10 @@ func stoppedAt(t *testing.T, stop clustertime.Tick) *roster.Roster {
 // TestResetAfterAStop: the next life begins where grants ended, unless the record says
 // more, and the ceiling does not go back.
 func TestResetAfterAStop(t *testing.T) {
-	for found, floor := range map[clustertime.Tick]clustertime.Tick{0: 50_000, 50_000: 50_000, 60_000: 60_000, 200_000: 200_000} {
-		r := mustReset(t, stoppedAt(t, 50_000), roster.Reset{Claim: claimOf(2), Found: found, Leader: rostertest.Record(rostertest.Incarnation("a3"))})
+	for found, floor := range map[clustertime.Tick]clustertime.Tick{0: 50_000, 50_000: 50_000, 60_000: 60_000,
+		200_000: 200_000} {
+		r := mustReset(t, stoppedAt(t, 50_000), roster.Reset{Claim: claimOf(2), Found: found,
+			Leader: rostertest.Record(rostertest.Incarnation("a3"))})
 		if r.Stopped != 0 || r.Partitions[1].Floor != floor || r.Ceiling != max(floor, 115_000) {
 			t.Errorf("found %d: floor %d, ceiling %d, stopped %d", found, r.Partitions[1].Floor, r.Ceiling, r.Stopped)
 		}
@@ -153,8 +172,10 @@ func TestResetAfterAStop(t *testing.T) {
 		if got := r.Partitions[1].Floor; got != floor {
 			t.Errorf("found %d: the first owner begins at %d, want %d", found, got, floor)
 		}
-		earlier := roster.Change{Granted: 300_000, Limit: 300_000, Lose: []roster.Loss{{Partition: 1, Owner: rostertest.Incarnation("a3")}}}
-		if r = mustChange(t, r, earlier); r.Partitions[1].Floor != 300_000 || r.Partitions[2].Floor != 300_000 || r.Ceiling != 300_000 {
+		earlier := roster.Change{Granted: 300_000, Limit: 300_000,
+			Lose: []roster.Loss{{Partition: 1, Owner: rostertest.Incarnation("a3")}}}
+		if r = mustChange(t, r, earlier); r.Partitions[1].Floor != 300_000 || r.Partitions[2].Floor != 300_000 ||
+			r.Ceiling != 300_000 {
 			t.Errorf("found %d: grants of before end at 300,000, and the floors are %+v", found, r.Partitions)
 		}
 	}
@@ -183,7 +204,8 @@ func TestClaimIdentity(t *testing.T) {
 // commands with a limit of that height alone, and each reset begins above all before it.
 func TestAnchoredInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: 2, Window: roster.LoneWindow}}
+		form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: 2,
+			Window: roster.LoneWindow}}
 		r, err := new(roster.Roster).Apply(roster.Command{Form: &form})
 		if err != nil {
 			t.Fatal(err)
@@ -218,7 +240,8 @@ func TestAnchoredInvariants(t *testing.T) {
 				claims++
 				starts++
 				leader := rostertest.Incarnation(fmt.Sprintf("%c%d", "abc"[starts%3], starts))
-				apply(roster.Command{Reset: &roster.Reset{Claim: claimOf(claims), Found: drawTick(t), Leader: rostertest.Record(leader)}})
+				apply(roster.Command{Reset: &roster.Reset{Claim: claimOf(claims), Found: drawTick(t),
+					Leader: rostertest.Record(leader)}})
 			},
 			"change": func(t *rapid.T) {
 				c := drawSound(t, r)
@@ -269,13 +292,15 @@ func checkAnchored(t *rapid.T, before, next *roster.Roster, c roster.Command, hi
 // TestAnchorFirst: a grid that was formed on its anchor accepts nothing before that is
 // taken: its first timestamp rests on it.
 func TestAnchorFirst(t *testing.T) {
-	form := roster.Form{Grid: roster.GridID{1}, Anchored: true, Settings: roster.Settings{Name: "g", Partitions: 1, Window: roster.LoneWindow}}
+	form := roster.Form{Grid: roster.GridID{1}, Anchored: true,
+		Settings: roster.Settings{Name: "g", Partitions: 1, Window: roster.LoneWindow}}
 	r, err := new(roster.Roster).Apply(roster.Command{Form: &form})
 	if err != nil {
 		t.Fatal(err)
 	}
 	leader := rostertest.Record(rostertest.Incarnation("a1"))
-	for _, c := range []roster.Command{{Raise: &roster.Raise{Time: 1}}, {Change: &roster.Change{Join: []roster.Member{leader}}}} {
+	for _, c := range []roster.Command{{Raise: &roster.Raise{Time: 1}},
+		{Change: &roster.Change{Join: []roster.Member{leader}}}} {
 		if c.From = r.Version; c.From > 0 {
 			if _, err := r.Apply(c); !errors.Is(err, roster.ErrRefused) || !strings.Contains(err.Error(), "anchor") {
 				t.Errorf("%+v: %v", c, err)

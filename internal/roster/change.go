@@ -98,7 +98,9 @@ type Loss struct {
 func (c Change) IsEmpty() bool {
 	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Settle) == 0 && len(c.Doubt) == 0 &&
 		len(c.Keepers) == 0 &&
-		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Backups == nil && c.Voters == 0 && c.Expect == 0 && len(c.Quotas)+len(c.DropQuotas) == 0 && len(c.Zones) == 0 && c.Granted == 0 && c.Stop == 0 && c.Protocol == 0 && c.Upcoming == (Upcoming{})
+		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 &&
+		c.Backups == nil && c.Voters == 0 && c.Expect == 0 && len(c.Quotas)+len(c.DropQuotas) == 0 && len(c.Zones) == 0 &&
+		c.Granted == 0 && c.Stop == 0 && c.Protocol == 0 && c.Upcoming == (Upcoming{})
 }
 
 // isStop reports whether the change is an orderly stop and nothing else.
@@ -176,11 +178,14 @@ func (r *Roster) checkChange(c Change) error {
 		return refused("window %d ms must be above %d, as it only grows, and at most %d",
 			c.Window, r.Settings.Window, MaxWindow)
 	case c.Backups != nil && (*c.Backups < 0 || *c.Backups > MaxBackups || *c.Backups == r.Settings.Backups):
-		return refused("backups %d must be 0 to %d, and another number than the grid's, %d", *c.Backups, MaxBackups, r.Settings.Backups)
+		return refused("backups %d must be 0 to %d, and another number than the grid's, %d", *c.Backups, MaxBackups,
+			r.Settings.Backups)
 	case c.Voters != 0 && (votersFault(c.Voters) != "" || c.Voters == r.Settings.MostVoters()):
-		return refused("voters %d must be 1, 3, 5 or 7, and another number than the grid's, %d", c.Voters, r.Settings.MostVoters())
+		return refused("voters %d must be 1, 3, 5 or 7, and another number than the grid's, %d", c.Voters,
+			r.Settings.MostVoters())
 	case c.Expect < 0 || c.Expect > MaxExpect || c.Expect != 0 && c.Expect == r.Settings.Expect:
-		return refused("expect %d must be 1 to %d, and another number than the grid's, %d", c.Expect, MaxExpect, r.Settings.Expect)
+		return refused("expect %d must be 1 to %d, and another number than the grid's, %d", c.Expect, MaxExpect,
+			r.Settings.Expect)
 	case c.Granted < 0 || c.Granted > clustertime.Latest:
 		return refused("grants of an earlier grid end at %d ms, which is not a time from 1970 to 9999", c.Granted)
 	case c.Stop < 0 || c.Stop > r.Ceiling:

@@ -81,14 +81,16 @@ func (r *Roster) checkNumbers() error {
 		return invalidf("it has no grid ID")
 	case r.Version > maxVersion:
 		return invalidf("its version is %d, and there are 1 to %d", r.Version, uint64(maxVersion))
-	case r.Time < 0 || r.Ceiling < 0 || r.Ceiling > clustertime.Latest || r.Time > r.Ceiling && r.Claim == "": // an anchor may hold the ceiling back
+	// an anchor may hold the ceiling back
+	case r.Time < 0 || r.Ceiling < 0 || r.Ceiling > clustertime.Latest || r.Time > r.Ceiling && r.Claim == "":
 		return invalidf("its time is %d and its ceiling %d", r.Time, r.Ceiling)
 	case r.Began < 0 || r.Began > r.Ceiling:
 		return invalidf("it began at %d and its ceiling is %d", r.Began, r.Ceiling)
 	case r.Stopped < 0 || r.Stopped > r.Ceiling:
 		return invalidf("it stopped at %d and its ceiling is %d", r.Stopped, r.Ceiling)
 	case r.Protocol < 0 || r.Protocol == Protocol1 || r.Protocol > CurrentProtocol:
-		return invalidf("its protocol is %d, and there are %d to %d, and 0 for %d", r.Protocol, OldestProtocol+1, CurrentProtocol, Protocol1)
+		return invalidf("its protocol is %d, and there are %d to %d, and 0 for %d", r.Protocol, OldestProtocol+1,
+			CurrentProtocol, Protocol1)
 	case len(r.Partitions) != r.Settings.Partitions:
 		return invalidf("it has %d partitions and its settings say %d", len(r.Partitions), r.Settings.Partitions)
 	case r.Claim != "" && !r.Anchored:
@@ -107,8 +109,10 @@ const maxVersion = 1 << 62
 
 // checkUnformed requires the zero roster.
 func (r *Roster) checkUnformed() error {
-	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Claim != "" || r.Anchored || r.Restarted || r.Protocol != 0 || r.Settings != (Settings{}) ||
-		len(r.Members) > 0 || len(r.Partitions) > 0 || len(r.Sets) > 0 || len(r.Dropped) > 0 || len(r.Quotas) > 0 || len(r.Keepers) > 0 || r.Recovered != nil {
+	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 ||
+		len(r.Unsettled) > 0 || r.Claim != "" || r.Anchored || r.Restarted || r.Protocol != 0 || r.Settings != (Settings{}) ||
+		len(r.Members) > 0 || len(r.Partitions) > 0 || len(r.Sets) > 0 || len(r.Dropped) > 0 || len(r.Quotas) > 0 ||
+		len(r.Keepers) > 0 || r.Recovered != nil {
 		return invalidf("it has no version and is not empty")
 	}
 	return nil

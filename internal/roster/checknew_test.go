@@ -13,9 +13,11 @@ func TestNewNumbersHaveVisibleNames(t *testing.T) {
 	const odd = "web\u202e"
 	n := newNumbering(t)
 	apply := func(cluster, name, addr string, id uint64) roster.Identity {
-		return roster.Identity{Cluster: cluster, Name: name, Apply: &roster.Application{ID: id, Code: roster.Code{byte(id)}, Addr: addr}}
+		return roster.Identity{Cluster: cluster, Name: name, Apply: &roster.Application{ID: id, Code: roster.Code{byte(id)},
+			Addr: addr}}
 	}
-	for _, c := range []roster.Identity{apply(odd, "web", "", 1), apply("c", odd, "", 1), apply("c", " web", "", 1), apply("c", "web", "host\u200b:1", 1)} {
+	for _, c := range []roster.Identity{apply(odd, "web", "", 1), apply("c", odd, "", 1), apply("c", " web", "", 1),
+		apply("c", "web", "host\u200b:1", 1)} {
 		if err := c.CheckNew(n.r); !errors.Is(err, roster.ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -25,11 +27,13 @@ func TestNewNumbersHaveVisibleNames(t *testing.T) {
 		t.Fatalf("the log of an earlier release is not applied: %v", err)
 	}
 	wantReadable(t, n.r)
-	again := roster.Identity{Cluster: odd, Name: odd, Register: &roster.Registration{ID: 1, Code: roster.Code{1}, Start: roster.Code{2}, Addr: "host\u200b:1"}}
+	again := roster.Identity{Cluster: odd, Name: odd, Register: &roster.Registration{ID: 1, Code: roster.Code{1},
+		Start: roster.Code{2}, Addr: "host\u200b:1"}}
 	moved := again
 	moved.Register = &roster.Registration{ID: 1, Code: roster.Code{1}, Start: roster.Code{2}, Addr: "host\u200b:2"}
 	restored := roster.Identity{Cluster: "c", Name: odd, Import: &roster.Imported{Next: 2}}
-	for _, c := range []roster.Identity{old, again, apply(odd, odd, "", 2), apply("c", "größe 1", "10.0.0.1:7948", 1), restored} {
+	for _, c := range []roster.Identity{old, again, apply(odd, odd, "", 2), apply("c", "größe 1", "10.0.0.1:7948", 1),
+		restored} {
 		if err := c.CheckNew(n.r); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -40,7 +40,8 @@ func TestJoinContradictions(t *testing.T) {
 		"malformed":         {Join: []roster.Member{{Incarnation: "me"}}},
 		"joins and removed": {Join: []roster.Member{a}, Remove: []roster.Incarnation{a.Incarnation}},
 	} {
-		if next, err := r.Apply(roster.Command{From: r.Version, Change: &c}); !errors.Is(err, roster.ErrRefused) || next != r {
+		if next, err := r.Apply(roster.Command{From: r.Version, Change: &c}); !errors.Is(err, roster.ErrRefused) ||
+			next != r {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -70,17 +71,20 @@ func TestQueries(t *testing.T) {
 	if _, found := r.Member(rostertest.Incarnation("b2")); found {
 		t.Error("b2 is a member")
 	}
-	if r = rostertest.Apply(t, r, roster.Change{Lose: []roster.Loss{{Partition: 1, Owner: b}}, Add: rostertest.Replicas("2c1")}); !r.Assigned() || r.Joining() != 1 {
+	if r = rostertest.Apply(t, r, roster.Change{Lose: []roster.Loss{{Partition: 1, Owner: b}},
+		Add: rostertest.Replicas("2c1")}); !r.Assigned() || r.Joining() != 1 {
 		t.Errorf("assigned %v, %d join", r.Assigned(), r.Joining())
 	}
-	if p := r.Partitions[2]; !p.Keeps(a) || !p.Keeps(b) || !p.Keeps(c) || p.Keeps(rostertest.Incarnation("d1")) || r.Partitions[1].Keeps(a) {
+	if p := r.Partitions[2]; !p.Keeps(a) || !p.Keeps(b) || !p.Keeps(c) || p.Keeps(rostertest.Incarnation("d1")) ||
+		r.Partitions[1].Keeps(a) {
 		t.Errorf("who keeps partition 2: %+v", p)
 	}
 }
 
 // TestApplyShares: unchanged parts of a roster are not copied.
 func TestApplyShares(t *testing.T) {
-	r := rostertest.Apply(t, rostertest.Formed(t, 3, roster.DefaultWindow), roster.Change{Join: rostertest.Records([]string{"a1"})})
+	r := rostertest.Apply(t, rostertest.Formed(t, 3, roster.DefaultWindow),
+		roster.Change{Join: rostertest.Records([]string{"a1"})})
 	for _, c := range []roster.Change{{Window: 20_000}, {Settle: r.Unsettled}, {Granted: 5}} {
 		next := rostertest.Apply(t, r, c)
 		if &next.Members[0] != &r.Members[0] || &next.Partitions[0] != &r.Partitions[0] {

@@ -47,7 +47,8 @@ func (r *Roster) dropSet(cluster, name string) (*Roster, error) {
 	case !found:
 		return nil, fmt.Errorf("%w: set %s/%s", ErrCleanUnknownSet, cluster, name)
 	case len(r.Sets[at].Members) > 0:
-		return nil, refused("set %s/%s has %d numbers; remove them first with `snowgrid identity clean`", cluster, name, len(r.Sets[at].Members))
+		return nil, refused("set %s/%s has %d numbers; remove them first with `snowgrid identity clean`", cluster, name,
+			len(r.Sets[at].Members))
 	}
 	s := r.Sets[at]
 	next := *r

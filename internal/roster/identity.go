@@ -81,7 +81,8 @@ func (c Identity) fault() string {
 		return c.Apply.fault(true)
 	case c.Register != nil:
 		g := c.Register
-		m := Numbered{ID: g.ID, Code: g.Code, Addr: g.Addr, Incarnation: max(1, g.Incarnation), Start: g.Start, Member: g.Member}
+		m := Numbered{ID: g.ID, Code: g.Code, Addr: g.Addr, Incarnation: max(1, g.Incarnation), Start: g.Start,
+			Member: g.Member}
 		if g.ID < 1 || g.ID >= MaxNumber {
 			return outOfBounds("number", int64(g.ID), 1, MaxNumber-1)
 		}
@@ -176,7 +177,8 @@ func (s Set) refuse(id uint64, given bool) error {
 	if given {
 		reason = "another process has it"
 	}
-	return &RefusedID{Next: s.Next, Reason: fmt.Sprintf("grid: number %d of %s/%s refused: %s; the next number is %d", id, s.Cluster, s.Name, reason, s.Next)}
+	return &RefusedID{Next: s.Next, Reason: fmt.Sprintf("grid: number %d of %s/%s refused: %s; the next number is %d", id,
+		s.Cluster, s.Name, reason, s.Next)}
 }
 
 func (s Set) register(g Registration) (Set, error) {
@@ -201,7 +203,8 @@ func (s Set) register(g Registration) (Set, error) {
 	m.Incarnation = max(m.Incarnation, g.Incarnation)
 	if g.Start != m.Start {
 		if m.Incarnation++; m.Incarnation >= MaxNumber {
-			return s, refused("number %d of %s/%s has had all its incarnations, up to %d; use another set", g.ID, s.Cluster, s.Name, uint64(MaxNumber)-1)
+			return s, refused("number %d of %s/%s has had all its incarnations, up to %d; use another set", g.ID, s.Cluster,
+				s.Name, uint64(MaxNumber)-1)
 		}
 		m.Start, m.Before = g.Start, m.Start
 	}
@@ -220,7 +223,8 @@ func (s Set) register(g Registration) (Set, error) {
 func (s Set) clean(numbers []Cleaned) (Set, error) {
 	for _, c := range numbers {
 		if m, found := s.Numbered(c.ID); found && m.Incarnation != c.Incarnation {
-			return s, fmt.Errorf("%w: number %d of %s/%s has incarnation %d, not %d", ErrStale, c.ID, s.Cluster, s.Name, m.Incarnation, c.Incarnation)
+			return s, fmt.Errorf("%w: number %d of %s/%s has incarnation %d, not %d", ErrStale, c.ID, s.Cluster, s.Name,
+				m.Incarnation, c.Incarnation)
 		}
 	}
 	s.Members = slices.DeleteFunc(slices.Clone(s.Members), func(m Numbered) bool {
@@ -245,7 +249,8 @@ func (s Set) restore(in Imported) (Set, error) {
 		case s.Members[at].Code.IsZero():
 			s.Members[at].Code = a.Code
 		case !a.Code.IsZero() && s.Members[at].Code != a.Code:
-			return s, refused("number %d of %s/%s is of a process with another code; nothing was imported", a.ID, s.Cluster, s.Name)
+			return s, refused("number %d of %s/%s is of a process with another code; nothing was imported", a.ID, s.Cluster,
+				s.Name)
 		}
 	}
 	return s, nil

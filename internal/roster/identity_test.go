@@ -37,12 +37,14 @@ func (n *numbering) do(c roster.Identity) error {
 }
 
 func (n *numbering) apply(id uint64, code byte) error {
-	return n.do(roster.Identity{Apply: &roster.Application{ID: id, Code: roster.Code{code}, Addr: fmt.Sprintf("10.0.0.%d:1", code)}})
+	return n.do(roster.Identity{Apply: &roster.Application{ID: id, Code: roster.Code{code},
+		Addr: fmt.Sprintf("10.0.0.%d:1", code)}})
 }
 
 // register has the process with a start register, and returns its incarnation.
 func (n *numbering) register(id uint64, code, start byte) (uint64, error) {
-	err := n.do(roster.Identity{Register: &roster.Registration{ID: id, Code: roster.Code{code}, Addr: "b:2", Start: roster.Code{start}}})
+	err := n.do(roster.Identity{Register: &roster.Registration{ID: id, Code: roster.Code{code}, Addr: "b:2",
+		Start: roster.Code{start}}})
 	m, _ := n.set().Numbered(id)
 	return m.Incarnation, err
 }
@@ -115,11 +117,13 @@ func TestRegistrationsFenceEarlierOnes(t *testing.T) {
 	if err := n.do(roster.Identity{Register: &sign}); !errors.Is(err, roster.ErrFenced) {
 		t.Errorf("a sign of life of the process before: %v", err)
 	}
-	if err := n.do(roster.Identity{Register: &roster.Registration{ID: 1, Code: roster.Code{7}, Start: roster.Code{9}, Incarnation: 1}}); !errors.Is(err, roster.ErrFenced) {
+	if err := n.do(roster.Identity{Register: &roster.Registration{ID: 1, Code: roster.Code{7}, Start: roster.Code{9},
+		Incarnation: 1}}); !errors.Is(err, roster.ErrFenced) {
 		t.Errorf("a sign of life of a process before that: %v", err)
 	}
 	// An incarnation that the grid has lost is never given again.
-	if err := n.do(roster.Identity{Register: &roster.Registration{ID: 1, Code: roster.Code{7}, Start: roster.Code{9}, Incarnation: 50}}); err != nil {
+	if err := n.do(roster.Identity{Register: &roster.Registration{ID: 1, Code: roster.Code{7}, Start: roster.Code{9},
+		Incarnation: 50}}); err != nil {
 		t.Error(err)
 	}
 	if m, _ := n.set().Numbered(1); m.Incarnation != 51 {
@@ -154,7 +158,8 @@ func TestIdentityOfRequests(t *testing.T) {
 		{"web", 0, 1, roster.ErrInvalid},
 		{"web", 1, 0, roster.ErrInvalid},
 	} {
-		if err := n.r.CheckIdentity("c", test.set, test.id, test.inc); !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
+		if err := n.r.CheckIdentity("c", test.set, test.id, test.inc); !errors.Is(err, test.want) ||
+			(err == nil) != (test.want == nil) {
 			t.Errorf("number %d of %s, incarnation %d: %v", test.id, test.set, test.inc, err)
 		}
 	}
@@ -172,7 +177,8 @@ func TestCleanedNumbersStayGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It registered after the leader had looked.
-	if err := n.do(roster.Identity{Clean: []roster.Cleaned{{ID: 1, Incarnation: 0}, {ID: 2}}}); !errors.Is(err, roster.ErrStale) || len(n.set().Members) != 2 {
+	if err := n.do(roster.Identity{Clean: []roster.Cleaned{{ID: 1, Incarnation: 0}, {ID: 2}}}); !errors.Is(err,
+		roster.ErrStale) || len(n.set().Members) != 2 {
 		t.Errorf("%v, %+v", err, n.set())
 	}
 	all := roster.Identity{Clean: []roster.Cleaned{{ID: 1, Incarnation: 1}, {ID: 2}, {ID: 9}}}
@@ -197,7 +203,8 @@ func TestCleanedNumbersStayGiven(t *testing.T) {
 
 func TestImportRestoresNumbers(t *testing.T) {
 	n := newNumbering(t)
-	in := roster.Identity{Import: &roster.Imported{Next: 3, Numbers: []roster.Application{{ID: 5}, {ID: 2, Code: roster.Code{8}}}}}
+	in := roster.Identity{Import: &roster.Imported{Next: 3, Numbers: []roster.Application{{ID: 5},
+		{ID: 2, Code: roster.Code{8}}}}}
 	if err := errors.Join(n.do(in), n.do(in)); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +222,8 @@ func TestImportRestoresNumbers(t *testing.T) {
 	}
 	wantIDRefused(t, n.apply(5, 8), 6)
 	before := n.r
-	other := roster.Identity{Import: &roster.Imported{Next: 90, Numbers: []roster.Application{{ID: 2, Code: roster.Code{1}}}}}
+	other := roster.Identity{Import: &roster.Imported{Next: 90,
+		Numbers: []roster.Application{{ID: 2, Code: roster.Code{1}}}}}
 	if err := n.do(other); !errors.Is(err, roster.ErrRefused) || n.r != before {
 		t.Errorf("an import of another code: %v", err)
 	}
@@ -268,7 +276,8 @@ func TestStepsOfSetsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := n.do(roster.Identity{Cluster: "c", Name: "one more", Apply: &app}); !errors.Is(err, roster.ErrRefused) || !strings.Contains(err.Error(), "256") {
+	if err := n.do(roster.Identity{Cluster: "c", Name: "one more", Apply: &app}); !errors.Is(err, roster.ErrRefused) ||
+		!strings.Contains(err.Error(), "256") {
 		t.Errorf("set 257: %v", err)
 	}
 	many := roster.Imported{}
@@ -278,14 +287,16 @@ func TestStepsOfSetsAreBounded(t *testing.T) {
 	if err := n.do(roster.Identity{Cluster: "c", Name: "set0", Import: &many}); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.do(roster.Identity{Cluster: "c", Name: "set1", Apply: &roster.Application{ID: 2, Code: roster.Code{2}}}); !errors.Is(err, roster.ErrRefused) || !strings.Contains(err.Error(), "8192") {
+	if err := n.do(roster.Identity{Cluster: "c", Name: "set1", Apply: &roster.Application{ID: 2,
+		Code: roster.Code{2}}}); !errors.Is(err, roster.ErrRefused) || !strings.Contains(err.Error(), "8192") {
 		t.Errorf("number 8193: %v", err)
 	}
 }
 
 // TestNumbersHaveNoVersion: a step that names a version is refused.
 func TestNumbersHaveNoVersion(t *testing.T) {
-	c := roster.Command{Identity: &roster.Identity{Cluster: "c", Name: "web", Apply: &roster.Application{ID: 1, Code: roster.Code{1}}}}
+	c := roster.Command{Identity: &roster.Identity{Cluster: "c", Name: "web",
+		Apply: &roster.Application{ID: 1, Code: roster.Code{1}}}}
 	n := newNumbering(t)
 	if err := n.apply(1, 7); err != nil {
 		t.Fatal(err)
@@ -353,11 +364,13 @@ func drawStep(t *rapid.T) (c roster.Identity) {
 	case "apply":
 		c.Apply = &roster.Application{ID: id.Draw(t, "id"), Code: code.Draw(t, "code")}
 	case "register":
-		c.Register = &roster.Registration{ID: id.Draw(t, "id"), Code: code.Draw(t, "code"), Start: code.Draw(t, "start"), Incarnation: rapid.Uint64Range(0, 3).Draw(t, "incarnation")}
+		c.Register = &roster.Registration{ID: id.Draw(t, "id"), Code: code.Draw(t, "code"), Start: code.Draw(t, "start"),
+			Incarnation: rapid.Uint64Range(0, 3).Draw(t, "incarnation")}
 	case "clean":
 		c.Clean = []roster.Cleaned{{ID: id.Draw(t, "id"), Incarnation: rapid.Uint64Range(0, 3).Draw(t, "incarnation")}}
 	case "import":
-		c.Import = &roster.Imported{Next: rapid.Uint64Range(0, 5).Draw(t, "next"), Numbers: []roster.Application{{ID: id.Draw(t, "id"), Code: code.Draw(t, "code")}}}
+		c.Import = &roster.Imported{Next: rapid.Uint64Range(0, 5).Draw(t, "next"),
+			Numbers: []roster.Application{{ID: id.Draw(t, "id"), Code: code.Draw(t, "code")}}}
 	}
 	return c
 }
@@ -387,7 +400,8 @@ func checkStep(t *rapid.T, before, next *roster.Roster, c roster.Identity, err e
 		if old, had := was.Numbered(m.ID); had && m.Incarnation < old.Incarnation {
 			t.Fatalf("%+v took the incarnation of %+v back to %+v", c, old, m)
 		}
-		if old, had := was.Numbered(m.ID); had && (old.Start != m.Start) == (old.Incarnation == m.Incarnation) && c.Register == nil {
+		if old, had := was.Numbered(m.ID); had && (old.Start != m.Start) == (old.Incarnation == m.Incarnation) &&
+			c.Register == nil {
 			t.Fatalf("%+v changed %+v to %+v", c, old, m)
 		}
 	}

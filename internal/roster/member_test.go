@@ -103,17 +103,20 @@ const (
 func TestEncoding(t *testing.T) {
 	r := rostertest.Formed(t, 2, roster.DefaultWindow)
 	a, b, c := rostertest.Incarnation("a1"), rostertest.Incarnation("b1"), rostertest.Incarnation("c1")
-	r = rostertest.Apply(t, r, roster.Change{Join: []roster.Member{rostertest.Record(a), rostertest.Record(c)}, Lose: []roster.Loss{{1, a, []roster.Incarnation{c}}}})
+	r = rostertest.Apply(t, r, roster.Change{Join: []roster.Member{rostertest.Record(a), rostertest.Record(c)},
+		Lose: []roster.Loss{{1, a, []roster.Incarnation{c}}}})
 	change := roster.Command{From: 2, Change: &roster.Change{
-		Join: []roster.Member{rostertest.Record(b)}, Remove: []roster.Incarnation{c}, Lose: []roster.Loss{{0, a, []roster.Incarnation{b}}},
-		Add: rostertest.Replicas("1b1"), Settle: []roster.Incarnation{a}, Window: 20_000, Granted: 7,
+		Join: []roster.Member{rostertest.Record(b)}, Remove: []roster.Incarnation{c},
+		Lose: []roster.Loss{{0, a, []roster.Incarnation{b}}},
+		Add:  rostertest.Replicas("1b1"), Settle: []roster.Incarnation{a}, Window: 20_000, Granted: 7,
 	}}
 	next, err := r.Apply(change)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := roster.Command{From: 1, Change: &roster.Change{
-		Take: rostertest.Replicas("0a1"), Admit: rostertest.Replicas("1b1"), Drop: rostertest.Replicas("2c1"), Doubt: []roster.Incarnation{a}, Stop: 9,
+		Take: rostertest.Replicas("0a1"), Admit: rostertest.Replicas("1b1"), Drop: rostertest.Replicas("2c1"),
+		Doubt: []roster.Incarnation{a}, Stop: 9,
 	}}
 	var readCommand roster.Command
 	for command, want := range map[*roster.Command]string{&change: changeText, &other: otherText} {

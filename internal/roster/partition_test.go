@@ -18,7 +18,8 @@ func TestOfGolden(t *testing.T) {
 		{"order-2", 180, 683, 35},
 		{"snøfnugg", 68, 259, 13},
 	} {
-		if a, b, c := PartitionOf(g.name, 271), PartitionOf(g.name, 1024), PartitionOf(g.name, 53); a != g.of271 || b != g.of1024 || c != g.of53 {
+		if a, b, c := PartitionOf(g.name, 271), PartitionOf(g.name, 1024), PartitionOf(g.name, 53); a != g.of271 ||
+			b != g.of1024 || c != g.of53 {
 			t.Errorf("{%q, %d, %d, %d},", g.name, a, b, c)
 		}
 	}

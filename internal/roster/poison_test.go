@@ -33,7 +33,8 @@ func wantReadable(t rapid.TB, r *roster.Roster) {
 // TestIncarnationOfTheCallerIsBounded: a caller cannot take a number to an incarnation that
 // has no successor, in any number of steps that differ little from each other.
 func TestIncarnationOfTheCallerIsBounded(t *testing.T) {
-	for _, stated := range []uint64{1<<20 + 1, 1 << 32, 1<<53 - 2, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64, math.MaxUint64 - 1, math.MaxUint64} {
+	for _, stated := range []uint64{1<<20 + 1, 1 << 32, 1<<53 - 2, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64,
+		math.MaxUint64 - 1, math.MaxUint64} {
 		n := newNumbering(t)
 		if err := n.apply(1, 7); err != nil {
 			t.Fatal(err)
@@ -60,9 +61,10 @@ func TestIncarnationOfTheCallerIsBounded(t *testing.T) {
 // TestLastIncarnationIsRefused: an earlier release stored incarnations near the greatest one.
 func TestLastIncarnationIsRefused(t *testing.T) {
 	n := newNumbering(t)
-	form := roster.Form{Grid: roster.GridID{9}, Settings: n.r.Settings, Sets: []roster.Set{{Cluster: "c", Name: "web", Next: 2, Members: []roster.Numbered{
-		{ID: 1, Code: roster.Code{7}, Incarnation: roster.MaxNumber - 1, Start: roster.Code{1}},
-	}}}}
+	form := roster.Form{Grid: roster.GridID{9}, Settings: n.r.Settings,
+		Sets: []roster.Set{{Cluster: "c", Name: "web", Next: 2, Members: []roster.Numbered{
+			{ID: 1, Code: roster.Code{7}, Incarnation: roster.MaxNumber - 1, Start: roster.Code{1}},
+		}}}}
 	r, err := new(roster.Roster).Apply(roster.Command{Form: &form})
 	if err != nil {
 		t.Fatal(err)
@@ -102,20 +104,23 @@ func TestApplyRefusesUnreadableRosters(t *testing.T) {
 	if err := damaged.Check(); !errors.Is(err, roster.ErrInvalid) || !strings.Contains(err.Error(), "began") {
 		t.Errorf("a damaged one: %v", err)
 	}
-	if next, err := damaged.Apply(roster.Command{From: r.Version, Raise: &roster.Raise{Time: 5}}); !errors.Is(err, roster.ErrRefused) || next != &damaged {
+	if next, err := damaged.Apply(roster.Command{From: r.Version, Raise: &roster.Raise{Time: 5}}); !errors.Is(err,
+		roster.ErrRefused) || next != &damaged {
 		t.Errorf("a raise of a damaged roster: %v", err)
 	}
 }
 
 // extremes are the numbers at the edges of what fields and readers hold.
-var extremes = []uint64{0, 1, 2, 3, 1 << 20, 1<<20 + 1, 1<<53 - 2, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64, 1 << 63, math.MaxUint64 - 1, math.MaxUint64}
+var extremes = []uint64{0, 1, 2, 3, 1 << 20, 1<<20 + 1, 1<<53 - 2, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64,
+	1 << 63, math.MaxUint64 - 1, math.MaxUint64}
 
 // TestHostileStepsLeaveReadableRosters runs steps with values at the edges of what fields
 // hold: each roster is read again, whatever was accepted.
 func TestHostileStepsLeaveReadableRosters(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := newNumbering(t)
-		names := rapid.SampledFrom([]string{"web", "a", "", "\u202e", strings.Repeat("x", roster.MaxSetName), strings.Repeat("x", roster.MaxSetName+1), "a\x00", "\xff"})
+		names := rapid.SampledFrom([]string{"web", "a", "", "\u202e", strings.Repeat("x", roster.MaxSetName),
+			strings.Repeat("x", roster.MaxSetName+1), "a\x00", "\xff"})
 		number := rapid.OneOf(rapid.SampledFrom(extremes), rapid.Uint64Range(0, 4), rapid.Uint64())
 		code := rapid.Custom(func(t *rapid.T) roster.Code { return roster.Code{rapid.ByteRange(0, 3).Draw(t, "code")} })
 		member := rapid.SampledFrom([]roster.MemberID{"", "m1", "00000000000000aa", "00000000000000AA"})
@@ -129,7 +134,8 @@ func TestHostileStepsLeaveReadableRosters(t *testing.T) {
 				case 0:
 					c.Apply = &app
 				case 1:
-					c.Register = &roster.Registration{ID: app.ID, Code: app.Code, Addr: app.Addr, Start: code.Draw(t, "start"), Member: member.Draw(t, "member"), Incarnation: number.Draw(t, "incarnation")}
+					c.Register = &roster.Registration{ID: app.ID, Code: app.Code, Addr: app.Addr, Start: code.Draw(t, "start"),
+						Member: member.Draw(t, "member"), Incarnation: number.Draw(t, "incarnation")}
 				case 2:
 					c.Clean = []roster.Cleaned{{ID: app.ID, Incarnation: number.Draw(t, "incarnation")}}
 				case 3:
@@ -187,7 +193,8 @@ func TestDroppedSetsContinue(t *testing.T) {
 		if err := n.apply(3, 9); err != nil {
 			t.Error(err)
 		}
-		if err := n.do(roster.Identity{Import: &roster.Imported{Numbers: []roster.Application{{ID: 2, Code: roster.Code{8}}}}}); err != nil {
+		if err := n.do(roster.Identity{Import: &roster.Imported{Numbers: []roster.Application{{ID: 2,
+			Code: roster.Code{8}}}}}); err != nil {
 			t.Error(err)
 		}
 		if inc, err := n.register(2, 8, 5); inc != 2 || err != nil {
@@ -198,7 +205,9 @@ func TestDroppedSetsContinue(t *testing.T) {
 	if _, err := new(roster.Roster).Apply(roster.Command{Form: &form}); !errors.Is(err, roster.ErrRefused) {
 		t.Errorf("out of order: %v", err)
 	}
-	if merged := roster.WithDropped([]roster.DroppedSet{{Set: 1, Next: 5}}, []roster.DroppedSet{{Set: 1, Next: 4, Removed: 2}, {Set: 0, Next: 3}}); len(merged) != 2 || merged[1] != (roster.DroppedSet{Set: 1, Next: 5, Removed: 2}) {
+	if merged := roster.WithDropped([]roster.DroppedSet{{Set: 1, Next: 5}},
+		[]roster.DroppedSet{{Set: 1, Next: 4, Removed: 2}, {Set: 0, Next: 3}}); len(merged) != 2 ||
+		merged[1] != (roster.DroppedSet{Set: 1, Next: 5, Removed: 2}) {
 		t.Errorf("merged: %+v", merged)
 	}
 }

@@ -36,7 +36,8 @@ func TestProtocolIsRaisedAndLowered(t *testing.T) {
 		t.Errorf("protocol 2 after 2: %v", err)
 	}
 	// A command of the version before, as a join that the leader judged by protocol 1.
-	if _, err := raised.Apply(roster.Command{From: r.Version, Change: &roster.Change{Window: 20_000}}); !errors.Is(err, roster.ErrStale) {
+	if _, err := raised.Apply(roster.Command{From: r.Version, Change: &roster.Change{Window: 20_000}}); !errors.Is(err,
+		roster.ErrStale) {
 		t.Errorf("a change that was computed before the raise: %v", err)
 	}
 	lowered, err := change(raised, roster.Protocol1)

@@ -59,7 +59,8 @@ func (e QuotaEdit) String() string {
 // Of returns the row after the edit.
 func (e QuotaEdit) Of(q Quota) Quota {
 	q.Pattern = e.Pattern
-	for limit, set := range map[*int]*int{&q.Names: e.Names, &q.HolderNodes: e.HolderNodes, &q.PeerNodes: e.PeerNodes, &q.Calls: e.Calls} {
+	for limit, set := range map[*int]*int{&q.Names: e.Names, &q.HolderNodes: e.HolderNodes, &q.PeerNodes: e.PeerNodes,
+		&q.Calls: e.Calls} {
 		if set != nil {
 			*limit = *set
 		}
@@ -134,7 +135,8 @@ func (q Quota) Check() error {
 		value int
 	}{{"names", q.Names}, {"holder_nodes", q.HolderNodes}, {"peer_nodes", q.PeerNodes}, {"calls", q.Calls}} {
 		if limit.value < 0 || limit.value > MaxQuota {
-			return invalidf("quota %.80q: %s is %d; give 1 to %d, or 0 for no limit", string(q.Pattern), limit.name, limit.value, MaxQuota)
+			return invalidf("quota %.80q: %s is %d; give 1 to %d, or 0 for no limit", string(q.Pattern), limit.name, limit.value,
+				MaxQuota)
 		}
 	}
 	return nil

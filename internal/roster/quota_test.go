@@ -15,7 +15,8 @@ import (
 // quoted returns a grid with quotas.
 func quoted(t *testing.T, rows ...roster.Quota) *roster.Roster {
 	t.Helper()
-	r := rostertest.Apply(t, rostertest.Formed(t, 1, roster.DefaultWindow), roster.Change{Join: rostertest.Records([]string{"a1"})})
+	r := rostertest.Apply(t, rostertest.Formed(t, 1, roster.DefaultWindow),
+		roster.Change{Join: rostertest.Records([]string{"a1"})})
 	if len(rows) > 0 {
 		r = rostertest.Apply(t, r, roster.Change{Quotas: rows})
 	}
@@ -27,8 +28,9 @@ func TestQuotaOfMostLiteralBytes(t *testing.T) {
 	r := quoted(t, roster.Quota{Pattern: "*"}, roster.Quota{Pattern: "shop/*"}, roster.Quota{Pattern: "shop/*/eu"},
 		roster.Quota{Pattern: "*/eu"}, roster.Quota{Pattern: "shop/orders"}, roster.Quota{Pattern: "ab*"}, roster.Quota{Pattern: "*bc"})
 	for name, want := range map[string]pattern.Pattern{
-		"x": "*", "shop/x": "shop/*", "shop/x/eu": "shop/*/eu", "x/eu": "*/eu", "shop/orders": "shop/orders", "shop/orders2": "shop/*",
-		"abc": "*bc", // as literal as ab*, and before it in order
+		"x": "*", "shop/x": "shop/*", "shop/x/eu": "shop/*/eu", "x/eu": "*/eu", "shop/orders": "shop/orders",
+		"shop/orders2": "shop/*",
+		"abc":          "*bc", // as literal as ab*, and before it in order
 	} {
 		if got := r.Quota(name).Pattern; got != want {
 			t.Errorf("%s: the row of %q counts, want %q", name, got, want)
@@ -47,8 +49,10 @@ func TestQuotasChange(t *testing.T) {
 		t.Fatalf("%+v", r.Quotas)
 	}
 	before := r.Quotas
-	r = rostertest.Apply(t, r, roster.Change{Quotas: []roster.Quota{{Pattern: "b*", PeerNodes: 9}}, DropQuotas: []pattern.Pattern{"a*"}})
-	if want := []roster.Quota{{Pattern: "b*", PeerNodes: 9}}; !reflect.DeepEqual(r.Quotas, want) || before[0].Pattern != "a*" {
+	r = rostertest.Apply(t, r, roster.Change{Quotas: []roster.Quota{{Pattern: "b*", PeerNodes: 9}},
+		DropQuotas: []pattern.Pattern{"a*"}})
+	if want := []roster.Quota{{Pattern: "b*", PeerNodes: 9}}; !reflect.DeepEqual(r.Quotas, want) ||
+		before[0].Pattern != "a*" {
 		t.Fatalf("%+v after %+v", r.Quotas, before)
 	}
 	r = rostertest.Apply(t, r, roster.Change{DropQuotas: []pattern.Pattern{"b*"}})
@@ -70,25 +74,34 @@ func TestQuotasRefused(t *testing.T) {
 		c    roster.Change
 		want string
 	}{
-		"no pattern":   {quoted(t), roster.Change{Quotas: []roster.Quota{{Names: 1}}}, "give 1 to 255 bytes"},
-		"long pattern": {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: pattern.Pattern(strings.Repeat("x", 256))}}}, "has 256 bytes"},
-		"control":      {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a\nb"}}}, "control"},
-		"negative":     {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a", HolderNodes: -1}}}, "holder_nodes is -1"},
-		"huge":         {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a", Calls: roster.MaxQuota + 1}}}, "calls is 1000000001"},
-		"twice":        {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a"}, {Pattern: "a", Names: 1}}}, "edited twice"},
-		"set and gone": {quoted(t, roster.Quota{Pattern: "a"}), roster.Change{Quotas: []roster.Quota{{Pattern: "a", Names: 1}}, DropQuotas: []pattern.Pattern{"a"}}, "edited twice"},
-		"gone twice":   {quoted(t, roster.Quota{Pattern: "a"}), roster.Change{DropQuotas: []pattern.Pattern{"a", "a"}}, "there is none"},
-		"no such":      {quoted(t), roster.Change{DropQuotas: []pattern.Pattern{"a"}}, "there is none"},
-		"too many":     {quoted(t, full...), roster.Change{Quotas: []roster.Quota{{Pattern: "x"}}}, "65 quotas; a grid has at most 64"},
-		"too long":     {quoted(t), roster.Change{Quotas: long}, "have 8415 bytes; at most 8192"},
+		"no pattern": {quoted(t), roster.Change{Quotas: []roster.Quota{{Names: 1}}}, "give 1 to 255 bytes"},
+		"long pattern": {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: pattern.Pattern(strings.Repeat("x",
+			256))}}}, "has 256 bytes"},
+		"control": {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a\nb"}}}, "control"},
+		"negative": {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a", HolderNodes: -1}}},
+			"holder_nodes is -1"},
+		"huge": {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a", Calls: roster.MaxQuota + 1}}},
+			"calls is 1000000001"},
+		"twice": {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a"}, {Pattern: "a", Names: 1}}},
+			"edited twice"},
+		"set and gone": {quoted(t, roster.Quota{Pattern: "a"}),
+			roster.Change{Quotas: []roster.Quota{{Pattern: "a", Names: 1}}, DropQuotas: []pattern.Pattern{"a"}}, "edited twice"},
+		"gone twice": {quoted(t, roster.Quota{Pattern: "a"}), roster.Change{DropQuotas: []pattern.Pattern{"a", "a"}},
+			"there is none"},
+		"no such": {quoted(t), roster.Change{DropQuotas: []pattern.Pattern{"a"}}, "there is none"},
+		"too many": {quoted(t, full...), roster.Change{Quotas: []roster.Quota{{Pattern: "x"}}},
+			"65 quotas; a grid has at most 64"},
+		"too long": {quoted(t), roster.Change{Quotas: long}, "have 8415 bytes; at most 8192"},
 	} {
 		next, err := c.r.Apply(roster.Command{From: c.r.Version, Change: &c.c})
 		if !errors.Is(err, roster.ErrRefused) || next != c.r || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
 		}
 	}
-	for what, rows := range map[string][]roster.Quota{"twice": {{Pattern: "a"}, {Pattern: "a"}}, "out of order": {{Pattern: "b"}, {Pattern: "a"}}} {
-		form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: 1, Window: roster.DefaultWindow}, Quotas: rows}
+	for what, rows := range map[string][]roster.Quota{"twice": {{Pattern: "a"}, {Pattern: "a"}},
+		"out of order": {{Pattern: "b"}, {Pattern: "a"}}} {
+		form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: 1,
+			Window: roster.DefaultWindow}, Quotas: rows}
 		if _, err := new(roster.Roster).Apply(roster.Command{Form: &form}); !errors.Is(err, roster.ErrRefused) {
 			t.Errorf("a grid is formed with a row %s: %v", what, err)
 		}
@@ -98,7 +111,8 @@ func TestQuotasRefused(t *testing.T) {
 // TestRecoveredGridHasQuotas: a grid that is formed with those of another has them.
 func TestRecoveredGridHasQuotas(t *testing.T) {
 	rows := []roster.Quota{{Pattern: "a*", Names: 1}}
-	form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: 1, Window: roster.DefaultWindow}, Quotas: rows}
+	form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: 1,
+		Window: roster.DefaultWindow}, Quotas: rows}
 	r, err := new(roster.Roster).Apply(roster.Command{Form: &form})
 	if err != nil || !reflect.DeepEqual(r.Quotas, rows) {
 		t.Fatalf("%+v, %v", r, err)
@@ -108,7 +122,8 @@ func TestRecoveredGridHasQuotas(t *testing.T) {
 // TestQuotaEdit: an edit leaves the limits that it does not name.
 func TestQuotaEdit(t *testing.T) {
 	none, nine := 0, 9
-	got := roster.QuotaEdit{Pattern: "a", Names: &none, Calls: &nine}.Of(roster.Quota{Pattern: "a", Names: 1, HolderNodes: 2, PeerNodes: 3, Calls: 4})
+	got := roster.QuotaEdit{Pattern: "a", Names: &none, Calls: &nine}.Of(roster.Quota{Pattern: "a", Names: 1,
+		HolderNodes: 2, PeerNodes: 3, Calls: 4})
 	if want := (roster.Quota{Pattern: "a", HolderNodes: 2, PeerNodes: 3, Calls: 9}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

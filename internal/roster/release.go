@@ -20,7 +20,8 @@ func (r Release) Check() error {
 	case r.Min < 0 || r.Max > most || r.Max.Known() < r.Min.Known():
 		return fmt.Errorf("%w: protocols %d to %d are not a range of 1 to %d", ErrInvalid, r.Min, r.Max, most)
 	case len(r.Build) > MaxBuild || !isPlain(r.Build):
-		return fmt.Errorf("%w: build %.80q must be at most %d bytes of UTF-8 without control characters", ErrInvalid, r.Build, MaxBuild)
+		return fmt.Errorf("%w: build %.80q must be at most %d bytes of UTF-8 without control characters", ErrInvalid, r.Build,
+			MaxBuild)
 	}
 	return nil
 }

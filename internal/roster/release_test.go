@@ -9,11 +9,13 @@ import (
 )
 
 func TestReleasesMeet(t *testing.T) {
-	old, present, next := roster.Release{}, roster.Release{Min: 1, Max: 2, Build: "v2"}, roster.Release{Min: 3, Max: 4, Build: "v4"}
+	old, present, next := roster.Release{}, roster.Release{Min: 1, Max: 2, Build: "v2"}, roster.Release{Min: 3, Max: 4,
+		Build: "v4"}
 	for _, c := range []struct {
 		a, b  roster.Release
 		meets bool
-	}{{old, old, true}, {old, present, true}, {present, present, true}, {old, next, false}, {present, next, false}, {present, roster.Release{Min: 2, Max: 3}, true}} {
+	}{{old, old, true}, {old, present, true}, {present, present, true}, {old, next, false}, {present, next,
+		false}, {present, roster.Release{Min: 2, Max: 3}, true}} {
 		for _, err := range []error{c.a.Meets(c.b), c.b.Meets(c.a)} {
 			if (err == nil) != c.meets {
 				t.Errorf("%s and %s: %v", c.a, c.b, err)
@@ -37,7 +39,8 @@ func TestReleaseBounds(t *testing.T) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
-	for _, r := range []roster.Release{{Min: -1}, {Max: 256}, {Min: 2}, {Min: 3, Max: 2}, {Build: "a\nb"}, {Build: strings.Repeat("x", roster.MaxBuild+1)}} {
+	for _, r := range []roster.Release{{Min: -1}, {Max: 256}, {Min: 2}, {Min: 3, Max: 2}, {Build: "a\nb"},
+		{Build: strings.Repeat("x", roster.MaxBuild+1)}} {
 		if err := r.Check(); !errors.Is(err, roster.ErrInvalid) {
 			t.Errorf("%+v: %v", r, err)
 		}

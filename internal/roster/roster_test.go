@@ -28,8 +28,10 @@ type history struct {
 // the newest roster and from old ones, and checks the roster after each.
 func TestRosterInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := &history{roster: &roster.Roster{}, ceilings: []clustertime.Tick{0}, terms: make([]roster.Term, 4), stopped: map[roster.Term]bool{}}
-		form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: len(h.terms), Window: roster.LoneWindow}}
+		h := &history{roster: &roster.Roster{}, ceilings: []clustertime.Tick{0}, terms: make([]roster.Term, 4),
+			stopped: map[roster.Term]bool{}}
+		form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: len(h.terms),
+			Window: roster.LoneWindow}}
 		form.Ceiling = clustertime.Tick(rapid.Int64Range(0, 10_000).Draw(t, "ceiling"))
 		h.mustApply(t, roster.Command{Form: &form})
 		planner := new(plan.Planner)
@@ -81,7 +83,8 @@ func (h *history) apply(t *rapid.T, c roster.Command) error {
 		if next != before {
 			t.Fatalf("refused (%v) with another roster", err)
 		}
-		if stale := errors.Is(err, roster.ErrStale); stale != (c.From != before.Version) || stale == errors.Is(err, roster.ErrRefused) {
+		if stale := errors.Is(err, roster.ErrStale); stale != (c.From != before.Version) ||
+			stale == errors.Is(err, roster.ErrRefused) {
 			t.Fatalf("from %d at %d: %v", c.From, before.Version, err)
 		}
 		return err
@@ -127,7 +130,8 @@ func (h *history) drawFrom(t *rapid.T) roster.Version {
 }
 
 func drawTick(t *rapid.T) clustertime.Tick {
-	return clustertime.Tick(rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, 1000), rapid.Int64()).Draw(t, "tick"))
+	return clustertime.Tick(rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, 1000), rapid.Int64()).Draw(t,
+		"tick"))
 }
 
 func drawIncarnation(t *rapid.T) roster.Incarnation {
@@ -190,7 +194,8 @@ func drawUnsound(t *rapid.T) roster.Change {
 	case 8:
 		c.Doubt = drawIncarnations(t, 2)
 	case 9:
-		c.Window = rapid.SampledFrom([]clustertime.Span{roster.LoneWindow, roster.DefaultWindow, roster.MaxWindow + 1}).Draw(t, "window")
+		c.Window = rapid.SampledFrom([]clustertime.Span{roster.LoneWindow, roster.DefaultWindow,
+			roster.MaxWindow + 1}).Draw(t, "window")
 	case 10:
 		c.Granted, c.Stop = drawTick(t), drawTick(t)
 	case 11:
@@ -234,7 +239,8 @@ func soundMoves(r *roster.Roster) map[string][]roster.Change {
 			case isIn:
 				sound["take"] = append(sound["take"], roster.Change{Take: move})
 				sound["drop"] = append(sound["drop"], roster.Change{Drop: move})
-				sound["strike"] = append(sound["strike"], roster.Change{Drop: move, Strike: []roster.MemberID{m.Incarnation.Member()}})
+				sound["strike"] = append(sound["strike"], roster.Change{Drop: move,
+					Strike: []roster.MemberID{m.Incarnation.Member()}})
 			case joins:
 				sound["admit"] = append(sound["admit"], roster.Change{Admit: move})
 				sound["give up"] = append(sound["give up"], roster.Change{Drop: move})
@@ -269,7 +275,8 @@ func soundMembers(t *rapid.T, r *roster.Roster, sound map[string][]roster.Change
 			if other != m {
 				c := heirs(r, i.Member(), other.Incarnation)
 				sound["remove"] = append(sound["remove"], rostertest.Both(c, roster.Change{Remove: []roster.Incarnation{i}}))
-				sound["strike a member"] = append(sound["strike a member"], rostertest.Both(c, roster.Change{Remove: []roster.Incarnation{i}, Strike: []roster.MemberID{i.Member()}}))
+				sound["strike a member"] = append(sound["strike a member"],
+					rostertest.Both(c, roster.Change{Remove: []roster.Incarnation{i}, Strike: []roster.MemberID{i.Member()}}))
 			}
 		}
 		if r.Settled(i) {
@@ -285,7 +292,8 @@ func soundMembers(t *rapid.T, r *roster.Roster, sound map[string][]roster.Change
 	if r.InUse() < roster.CurrentProtocol {
 		sound["protocol"] = []roster.Change{{Protocol: r.InUse() + 1}}
 	}
-	q := roster.Quota{Pattern: pattern.Pattern(rapid.StringMatching(`[ab*]{1,3}`).Draw(t, "pattern")), Names: rapid.IntRange(0, 9).Draw(t, "names")}
+	q := roster.Quota{Pattern: pattern.Pattern(rapid.StringMatching(`[ab*]{1,3}`).Draw(t, "pattern")),
+		Names: rapid.IntRange(0, 9).Draw(t, "names")}
 	sound["quota"] = []roster.Change{{Quotas: []roster.Quota{q}}}
 	for _, row := range r.Quotas {
 		sound["quota dropped"] = append(sound["quota dropped"], roster.Change{DropQuotas: []pattern.Pattern{row.Pattern}})
@@ -306,7 +314,8 @@ func soundMembers(t *rapid.T, r *roster.Roster, sound map[string][]roster.Change
 		}
 	}
 	for _, m := range r.Members {
-		sound["zone"] = append(sound["zone"], roster.Change{Zones: []roster.Zoning{{Member: m.Incarnation, Zone: m.Zone + "z"}}})
+		sound["zone"] = append(sound["zone"],
+			roster.Change{Zones: []roster.Zoning{{Member: m.Incarnation, Zone: m.Zone + "z"}}})
 	}
 	if len(r.Members) == 1 && r.Members[0].Durable && r.Ceiling > 0 {
 		sound["stop"] = []roster.Change{{Stop: r.Ceiling/2 + 1}}

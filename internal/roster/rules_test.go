@@ -22,7 +22,8 @@ func lived(t *testing.T) *roster.Roster {
 	r := rostertest.Formed(t, 3, roster.DefaultWindow)
 	r = rostertest.Apply(t, r, roster.Change{Join: rostertest.Records([]string{"a1", "b1", "c1", "d1"})})
 	r = rostertest.Apply(t, r, roster.Change{
-		Lose:   []roster.Loss{{Partition: 0, Owner: rostertest.Incarnation("a1"), With: rostertest.Incarnations([]string{"b1"})}, {Partition: 1, Owner: rostertest.Incarnation("a1")}},
+		Lose: []roster.Loss{{Partition: 0, Owner: rostertest.Incarnation("a1"),
+			With: rostertest.Incarnations([]string{"b1"})}, {Partition: 1, Owner: rostertest.Incarnation("a1")}},
 		Settle: rostertest.Incarnations([]string{"a1", "b1"}),
 	})
 	r = rostertest.Raise(t, rostertest.Apply(t, r, roster.Change{Add: rostertest.Replicas("0c1")}), 100_000)
@@ -45,7 +46,8 @@ func TestMoves(t *testing.T) {
 			roster.Partition{Owner: b, InSync: []roster.Incarnation{a, b}, Joining: c, Term: 5, Floor: ceiling, LostTerm: 3},
 		},
 		{
-			"take leaves out who is removed", roster.Change{Take: rostertest.Replicas("0b1"), Remove: []roster.Incarnation{a}, Lose: []roster.Loss{{1, d, nil}}}, 0,
+			"take leaves out who is removed", roster.Change{Take: rostertest.Replicas("0b1"), Remove: []roster.Incarnation{a},
+				Lose: []roster.Loss{{1, d, nil}}}, 0,
 			roster.Partition{Owner: b, InSync: []roster.Incarnation{b}, Joining: c, Term: 5, Floor: ceiling, LostTerm: 3},
 		},
 		{
@@ -81,8 +83,10 @@ func TestMoves(t *testing.T) {
 			roster.Partition{Owner: a, InSync: []roster.Incarnation{a}, Term: 3, LostTerm: 3},
 		},
 		{
-			"a newer process of the owner", roster.Change{Join: rostertest.Records([]string{"a2"}), Take: rostertest.Replicas("0b1"), Lose: []roster.Loss{{1, rostertest.Incarnation("a2"), nil}}}, 1,
-			roster.Partition{Owner: rostertest.Incarnation("a2"), InSync: rostertest.Incarnations([]string{"a2"}), Term: 5, Floor: ceiling, LostTerm: 5},
+			"a newer process of the owner", roster.Change{Join: rostertest.Records([]string{"a2"}),
+				Take: rostertest.Replicas("0b1"), Lose: []roster.Loss{{1, rostertest.Incarnation("a2"), nil}}}, 1,
+			roster.Partition{Owner: rostertest.Incarnation("a2"), InSync: rostertest.Incarnations([]string{"a2"}), Term: 5,
+				Floor: ceiling, LostTerm: 5},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -118,46 +122,54 @@ func TestRefusals(t *testing.T) {
 		change roster.Change
 		reason string
 	}{
-		"nothing":                   {roster.Change{}, "changes nothing"},
-		"take by one that joins":    {roster.Change{Take: rostertest.Replicas("0c1")}, "not in sync"},
-		"take by a stranger":        {roster.Change{Take: rostertest.Replicas("0e1")}, "not a member"},
-		"take by another":           {roster.Change{Take: rostertest.Replicas("0d1")}, "not in sync"},
-		"take by the owner":         {roster.Change{Take: rostertest.Replicas("0a1")}, "its owner"},
-		"take by one that goes":     {roster.Change{Take: rostertest.Replicas("0b1"), Remove: []roster.Incarnation{b}}, "not a member"},
-		"take by one that is newer": {roster.Change{Take: rostertest.Replicas("0b2"), Join: rostertest.Records([]string{"b2"})}, "not in sync"},
-		"take without an owner":     {roster.Change{Take: rostertest.Replicas("2a1")}, "not in sync"},
-		"take and drop":             {roster.Change{Take: rostertest.Replicas("0b1"), Drop: rostertest.Replicas("0c1")}, "moved twice"},
-		"take of no partition":      {roster.Change{Take: rostertest.Replicas("3a1")}, "partition 3 does not exist"},
-		"lose to a stranger":        {loss(0, "e1"), "not a member"},
-		"lose with a stranger":      {loss(0, "a1", "e1"), "not a member"},
-		"lose to one that goes":     {rostertest.Both(loss(1, "b1"), roster.Change{Remove: []roster.Incarnation{b}}), "not a member"},
-		"lose with the owner":       {loss(0, "a1", "a1"), "twice"},
-		"lose with one twice":       {loss(0, "a1", "b1", "b1"), "twice"},
-		"lose twice":                {rostertest.Both(loss(1, "a1"), loss(1, "b1")), "moved twice"},
-		"add without an owner":      {roster.Change{Add: rostertest.Replicas("2a1")}, "no owner"},
-		"add who is in sync":        {roster.Change{Add: rostertest.Replicas("0b1")}, "already"},
-		"add the owner":             {roster.Change{Add: rostertest.Replicas("0a1")}, "already"},
-		"add who joins":             {roster.Change{Add: rostertest.Replicas("0c1")}, "already"},
-		"add a stranger":            {roster.Change{Add: rostertest.Replicas("0e1")}, "not a member"},
-		"add and admit":             {roster.Change{Add: rostertest.Replicas("1d1"), Admit: rostertest.Replicas("1d1")}, "moved twice"},
-		"admit who does not join":   {roster.Change{Admit: rostertest.Replicas("0d1")}, "does not join"},
-		"admit who is in sync":      {roster.Change{Admit: rostertest.Replicas("0b1")}, "does not join"},
-		"admit to another":          {roster.Change{Admit: rostertest.Replicas("1c1")}, "does not join"},
-		"admit one that goes":       {roster.Change{Admit: rostertest.Replicas("0c1"), Remove: rostertest.Incarnations([]string{"c1"})}, "not a member"},
-		"admit one that is newer":   {roster.Change{Admit: rostertest.Replicas("0c2"), Join: rostertest.Records([]string{"c2"})}, "does not join"},
-		"drop the owner":            {roster.Change{Drop: rostertest.Replicas("0a1")}, "its owner"},
-		"drop the last":             {roster.Change{Drop: rostertest.Replicas("1a1")}, "its owner"},
-		"drop no replica":           {roster.Change{Drop: rostertest.Replicas("0d1")}, "not its replica"},
-		"remove an owner":           {roster.Change{Remove: []roster.Incarnation{a}}, "gets no new owner"},
-		"a newer owner":             {roster.Change{Join: rostertest.Records([]string{"a2"})}, "gets no new owner"},
-		"a newer owner, one given":  {roster.Change{Join: rostertest.Records([]string{"a2"}), Take: rostertest.Replicas("0b1")}, "gets no new owner"},
-		"doubt who is unsettled":    {roster.Change{Doubt: rostertest.Incarnations([]string{"c1"})}, "unsettled"},
-		"doubt twice":               {roster.Change{Doubt: []roster.Incarnation{a, a}}, "unsettled"},
-		"doubt a stranger":          {roster.Change{Doubt: rostertest.Incarnations([]string{"e1"})}, "not a member"},
-		"settle who is settled":     {roster.Change{Settle: []roster.Incarnation{a}}, "not unsettled"},
-		"settle a stranger":         {roster.Change{Settle: rostertest.Incarnations([]string{"e1"})}, "not unsettled"},
-		"granted before 1970":       {roster.Change{Granted: -1}, "not a time"},
-		"granted after 9999":        {roster.Change{Granted: clustertime.Latest + 1}, "not a time"},
+		"nothing":                {roster.Change{}, "changes nothing"},
+		"take by one that joins": {roster.Change{Take: rostertest.Replicas("0c1")}, "not in sync"},
+		"take by a stranger":     {roster.Change{Take: rostertest.Replicas("0e1")}, "not a member"},
+		"take by another":        {roster.Change{Take: rostertest.Replicas("0d1")}, "not in sync"},
+		"take by the owner":      {roster.Change{Take: rostertest.Replicas("0a1")}, "its owner"},
+		"take by one that goes": {roster.Change{Take: rostertest.Replicas("0b1"), Remove: []roster.Incarnation{b}},
+			"not a member"},
+		"take by one that is newer": {roster.Change{Take: rostertest.Replicas("0b2"),
+			Join: rostertest.Records([]string{"b2"})}, "not in sync"},
+		"take without an owner": {roster.Change{Take: rostertest.Replicas("2a1")}, "not in sync"},
+		"take and drop": {roster.Change{Take: rostertest.Replicas("0b1"), Drop: rostertest.Replicas("0c1")},
+			"moved twice"},
+		"take of no partition": {roster.Change{Take: rostertest.Replicas("3a1")}, "partition 3 does not exist"},
+		"lose to a stranger":   {loss(0, "e1"), "not a member"},
+		"lose with a stranger": {loss(0, "a1", "e1"), "not a member"},
+		"lose to one that goes": {rostertest.Both(loss(1, "b1"), roster.Change{Remove: []roster.Incarnation{b}}),
+			"not a member"},
+		"lose with the owner":  {loss(0, "a1", "a1"), "twice"},
+		"lose with one twice":  {loss(0, "a1", "b1", "b1"), "twice"},
+		"lose twice":           {rostertest.Both(loss(1, "a1"), loss(1, "b1")), "moved twice"},
+		"add without an owner": {roster.Change{Add: rostertest.Replicas("2a1")}, "no owner"},
+		"add who is in sync":   {roster.Change{Add: rostertest.Replicas("0b1")}, "already"},
+		"add the owner":        {roster.Change{Add: rostertest.Replicas("0a1")}, "already"},
+		"add who joins":        {roster.Change{Add: rostertest.Replicas("0c1")}, "already"},
+		"add a stranger":       {roster.Change{Add: rostertest.Replicas("0e1")}, "not a member"},
+		"add and admit": {roster.Change{Add: rostertest.Replicas("1d1"), Admit: rostertest.Replicas("1d1")},
+			"moved twice"},
+		"admit who does not join": {roster.Change{Admit: rostertest.Replicas("0d1")}, "does not join"},
+		"admit who is in sync":    {roster.Change{Admit: rostertest.Replicas("0b1")}, "does not join"},
+		"admit to another":        {roster.Change{Admit: rostertest.Replicas("1c1")}, "does not join"},
+		"admit one that goes": {roster.Change{Admit: rostertest.Replicas("0c1"),
+			Remove: rostertest.Incarnations([]string{"c1"})}, "not a member"},
+		"admit one that is newer": {roster.Change{Admit: rostertest.Replicas("0c2"),
+			Join: rostertest.Records([]string{"c2"})}, "does not join"},
+		"drop the owner":  {roster.Change{Drop: rostertest.Replicas("0a1")}, "its owner"},
+		"drop the last":   {roster.Change{Drop: rostertest.Replicas("1a1")}, "its owner"},
+		"drop no replica": {roster.Change{Drop: rostertest.Replicas("0d1")}, "not its replica"},
+		"remove an owner": {roster.Change{Remove: []roster.Incarnation{a}}, "gets no new owner"},
+		"a newer owner":   {roster.Change{Join: rostertest.Records([]string{"a2"})}, "gets no new owner"},
+		"a newer owner, one given": {roster.Change{Join: rostertest.Records([]string{"a2"}),
+			Take: rostertest.Replicas("0b1")}, "gets no new owner"},
+		"doubt who is unsettled": {roster.Change{Doubt: rostertest.Incarnations([]string{"c1"})}, "unsettled"},
+		"doubt twice":            {roster.Change{Doubt: []roster.Incarnation{a, a}}, "unsettled"},
+		"doubt a stranger":       {roster.Change{Doubt: rostertest.Incarnations([]string{"e1"})}, "not a member"},
+		"settle who is settled":  {roster.Change{Settle: []roster.Incarnation{a}}, "not unsettled"},
+		"settle a stranger":      {roster.Change{Settle: rostertest.Incarnations([]string{"e1"})}, "not unsettled"},
+		"granted before 1970":    {roster.Change{Granted: -1}, "not a time"},
+		"granted after 9999":     {roster.Change{Granted: clustertime.Latest + 1}, "not a time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := lived(t)
@@ -200,7 +212,8 @@ func TestStopIsRefused(t *testing.T) {
 	a := rostertest.Record(rostertest.Incarnation("a1"))
 	a.Durable = true
 	empty := rostertest.Raise(t, rostertest.Formed(t, 1, roster.DefaultWindow), 10_000)
-	alone := rostertest.Apply(t, empty, roster.Change{Join: []roster.Member{a}, Lose: []roster.Loss{{0, a.Incarnation, nil}}})
+	alone := rostertest.Apply(t, empty, roster.Change{Join: []roster.Member{a},
+		Lose: []roster.Loss{{0, a.Incarnation, nil}}})
 	pair := rostertest.Apply(t, alone, roster.Change{Join: rostertest.Records([]string{"b1"})})
 	frail := rostertest.Apply(t, empty, roster.Change{Join: rostertest.Records([]string{"b1"})})
 	for name, test := range map[string]struct {
@@ -218,9 +231,11 @@ func TestStopIsRefused(t *testing.T) {
 		"with a window":  {alone, roster.Change{Stop: 1, Window: 20_000}},
 		"with a grant":   {alone, roster.Change{Stop: 1, Granted: 1}},
 		"with settled":   {alone, roster.Change{Stop: 1, Settle: []roster.Incarnation{a.Incarnation}}},
-		"with a doubt":   {rostertest.Apply(t, alone, roster.Change{Settle: []roster.Incarnation{a.Incarnation}}), roster.Change{Stop: 1, Doubt: []roster.Incarnation{a.Incarnation}}},
+		"with a doubt": {rostertest.Apply(t, alone, roster.Change{Settle: []roster.Incarnation{a.Incarnation}}),
+			roster.Change{Stop: 1, Doubt: []roster.Incarnation{a.Incarnation}}},
 	} {
-		if next, err := test.roster.Apply(roster.Command{From: test.roster.Version, Change: &test.change}); !errors.Is(err, roster.ErrRefused) || next != test.roster {
+		if next, err := test.roster.Apply(roster.Command{From: test.roster.Version, Change: &test.change}); !errors.Is(err,
+			roster.ErrRefused) || next != test.roster {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -232,7 +247,8 @@ func TestStopIsRefused(t *testing.T) {
 func TestStopHoldsForOneCommand(t *testing.T) {
 	a := rostertest.Record(rostertest.Incarnation("a1"))
 	a.Durable = true
-	r := rostertest.Apply(t, rostertest.Raise(t, rostertest.Formed(t, 2, roster.DefaultWindow), 10_000), roster.Change{Join: []roster.Member{a}})
+	r := rostertest.Apply(t, rostertest.Raise(t, rostertest.Formed(t, 2, roster.DefaultWindow), 10_000),
+		roster.Change{Join: []roster.Member{a}})
 	r = rostertest.Apply(t, r, roster.Change{Lose: []roster.Loss{{0, a.Incarnation, nil}, {1, a.Incarnation, nil}}})
 	stopped := rostertest.Apply(t, r, roster.Change{Stop: 12_000})
 	if stopped.Stopped != 12_000 || stopped.Ceiling != 25_000 || stopped.Partitions[0].Floor != r.Partitions[0].Floor {
@@ -245,13 +261,14 @@ func TestStopHoldsForOneCommand(t *testing.T) {
 		granted clustertime.Tick
 		floor   clustertime.Tick
 	}{
-		"immediately":            {stopped, 0, 12_000},
-		"below grants":           {stopped, 12_500, 12_500},
-		"above grants":           {stopped, 11_500, 12_000},
-		"after a raise":          {rostertest.Raise(t, stopped, 9_000), 0, 25_000},
-		"after a window":         {rostertest.Apply(t, stopped, roster.Change{Window: 20_000}), 0, 25_000},
-		"after settling":         {rostertest.Apply(t, stopped, roster.Change{Settle: stopped.Unsettled}), 0, 25_000},
-		"after a stranger joins": {rostertest.Apply(t, stopped, roster.Change{Join: rostertest.Records([]string{"b1"})}), 0, 25_000},
+		"immediately":    {stopped, 0, 12_000},
+		"below grants":   {stopped, 12_500, 12_500},
+		"above grants":   {stopped, 11_500, 12_000},
+		"after a raise":  {rostertest.Raise(t, stopped, 9_000), 0, 25_000},
+		"after a window": {rostertest.Apply(t, stopped, roster.Change{Window: 20_000}), 0, 25_000},
+		"after settling": {rostertest.Apply(t, stopped, roster.Change{Settle: stopped.Unsettled}), 0, 25_000},
+		"after a stranger joins": {rostertest.Apply(t, stopped, roster.Change{Join: rostertest.Records([]string{"b1"})}), 0,
+			25_000},
 	} {
 		c := again
 		c.Granted = test.granted
@@ -267,7 +284,8 @@ func TestStopHoldsForOneCommand(t *testing.T) {
 func TestStopAndTakeover(t *testing.T) {
 	r := lived(t)
 	r.Stopped = 5 // as no grid of several members can have it
-	after := rostertest.Apply(t, r, roster.Change{Take: rostertest.Replicas("0b1"), Lose: []roster.Loss{{2, rostertest.Incarnation("a1"), nil}}})
+	after := rostertest.Apply(t, r, roster.Change{Take: rostertest.Replicas("0b1"),
+		Lose: []roster.Loss{{2, rostertest.Incarnation("a1"), nil}}})
 	if after.Partitions[0].Floor != r.Ceiling || after.Partitions[2].Floor != 5 {
 		t.Errorf("floors %d and %d", after.Partitions[0].Floor, after.Partitions[2].Floor)
 	}
@@ -283,10 +301,12 @@ func TestUnsettled(t *testing.T) {
 	}{
 		{roster.Change{Join: rostertest.Records([]string{"c1", "a1", "b1"})}, []string{"a1", "b1", "c1"}},
 		{roster.Change{Settle: rostertest.Incarnations([]string{"c1", "a1"})}, []string{"b1"}},
-		{roster.Change{Join: rostertest.Records([]string{"a1", "d1"}), Settle: rostertest.Incarnations([]string{"d1"})}, []string{"b1"}},
+		{roster.Change{Join: rostertest.Records([]string{"a1", "d1"}), Settle: rostertest.Incarnations([]string{"d1"})},
+			[]string{"b1"}},
 		{roster.Change{Doubt: rostertest.Incarnations([]string{"a1"})}, []string{"a1", "b1"}},
 		{roster.Change{Remove: rostertest.Incarnations([]string{"a1"})}, []string{"b1"}},
-		{roster.Change{Join: rostertest.Records([]string{"b2", "c2"}), Settle: rostertest.Incarnations([]string{"b1"})}, []string{"b2", "c2"}},
+		{roster.Change{Join: rostertest.Records([]string{"b2", "c2"}), Settle: rostertest.Incarnations([]string{"b1"})},
+			[]string{"b2", "c2"}},
 		{roster.Change{Settle: rostertest.Incarnations([]string{"b2", "c2"})}, nil},
 	} {
 		r = rostertest.Apply(t, r, step.change)

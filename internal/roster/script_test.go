@@ -73,11 +73,13 @@ func (s *stage) do(words []string) string {
 
 // form PARTITIONS WINDOW CEILING [BACKUPS]
 func (s *stage) form(a []string) string {
-	settings := roster.Settings{Name: "test", Partitions: int(script.Number(a[0])), Backups: 1, Window: clustertime.Span(script.Number(a[1]))}
+	settings := roster.Settings{Name: "test", Partitions: int(script.Number(a[0])), Backups: 1,
+		Window: clustertime.Span(script.Number(a[1]))}
 	if len(a) > 3 {
 		settings.Backups = int(script.Number(a[3]))
 	}
-	return s.apply(roster.Command{Form: &roster.Form{Grid: roster.GridID{1}, Settings: settings, Ceiling: clustertime.Tick(script.Number(a[2]))}})
+	return s.apply(roster.Command{Form: &roster.Form{Grid: roster.GridID{1}, Settings: settings,
+		Ceiling: clustertime.Tick(script.Number(a[2]))}})
 }
 
 // join MEMBER... [durable]
@@ -93,7 +95,8 @@ func (s *stage) lose(a []string) string {
 	}
 	var c roster.Change
 	for _, id := range ids {
-		c.Lose = append(c.Lose, roster.Loss{Partition: roster.PartitionID(script.Number(id)), Owner: rostertest.Incarnation(a[0]), With: rostertest.Incarnations(with)})
+		c.Lose = append(c.Lose, roster.Loss{Partition: roster.PartitionID(script.Number(id)),
+			Owner: rostertest.Incarnation(a[0]), With: rostertest.Incarnations(with)})
 	}
 	return s.applyChange(c)
 }
@@ -125,8 +128,9 @@ func (s *stage) seen(a []string) string {
 	_, assign := said["assign"]
 	_, patient := said["patient"]
 	s.sight = plan.Sight{
-		Join: rostertest.Records(said["join"]), Leave: rostertest.Incarnations(said["leave"]), Silent: rostertest.Incarnations(said["silent"]),
-		Gone: rostertest.Incarnations(said["gone"]), Assign: assign, Patient: patient,
+		Join: rostertest.Records(said["join"]), Leave: rostertest.Incarnations(said["leave"]),
+		Silent: rostertest.Incarnations(said["silent"]),
+		Gone:   rostertest.Incarnations(said["gone"]), Assign: assign, Patient: patient,
 	}
 	for _, id := range said["held"] {
 		replica := roster.Replica{roster.PartitionID(script.Number(id)), s.roster.Partitions[script.Number(id)].Joining}

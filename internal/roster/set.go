@@ -110,7 +110,8 @@ func (r *Roster) CheckIdentity(cluster, name string, id, incarnation uint64) err
 // CheckSets returns an [ErrInvalid] for sets that no sequence of commands produces.
 func CheckSets(sets []Set) error {
 	if len(sets) > MaxSets || countNumbered(sets) > MaxNumbered {
-		return invalidf("%d sets with %d numbers, there may be %d with %d", len(sets), countNumbered(sets), MaxSets, MaxNumbered)
+		return invalidf("%d sets with %d numbers, there may be %d with %d", len(sets), countNumbered(sets), MaxSets,
+			MaxNumbered)
 	}
 	for i, s := range sets {
 		if i > 0 && compareSets(sets[i-1], s) >= 0 {
@@ -169,7 +170,8 @@ func CheckSetName(cluster, name string) error {
 func nameFault(cluster, name string) string {
 	for _, n := range [...]struct{ of, text string }{{"cluster", cluster}, {"name", name}} {
 		if n.text == "" || len(n.text) > MaxSetName || !isPlain(n.text) {
-			return fmt.Sprintf("%s %.80q of a set must be 1 to %d bytes of UTF-8 without control characters", n.of, n.text, MaxSetName)
+			return fmt.Sprintf("%s %.80q of a set must be 1 to %d bytes of UTF-8 without control characters", n.of, n.text,
+				MaxSetName)
 		}
 	}
 	return ""

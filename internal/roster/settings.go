@@ -40,10 +40,11 @@ const (
 // Settings are common to all members and are fixed when the grid is formed. Later the numbers of
 // backups and voters can change, and the window, which only grows.
 type Settings struct {
-	Name       string           `json:"name"`       // the grid's name: 1 to 255 bytes of UTF-8 without control characters
-	Partitions int              `json:"partitions"` // 1 to MaxPartitions
-	Backups    int              `json:"backups"`    // copies in addition to the owner's: 0 (none) to MaxBackups
-	Window     clustertime.Span `json:"window_ms"`  // the distance from cluster time to the ceiling: MinWindow to MaxWindow
+	Name       string `json:"name"`       // the grid's name: 1 to 255 bytes of UTF-8 without control characters
+	Partitions int    `json:"partitions"` // 1 to MaxPartitions
+	Backups    int    `json:"backups"`    // copies in addition to the owner's: 0 (none) to MaxBackups
+	// the distance from cluster time to the ceiling: MinWindow to MaxWindow
+	Window clustertime.Span `json:"window_ms"`
 	// Voters is the number of voting members if there are enough: 1, 3, 5 or 7; 0 is DefaultVoters.
 	// See [Settings.MostVoters].
 	Voters int `json:"voters,omitempty"`
@@ -117,7 +118,8 @@ func (s Settings) Differs(stated Settings) error {
 	case stated.Partitions != 0 && stated.Partitions != s.Partitions:
 		return differs("partitions", fmt.Sprint(s.Partitions), fmt.Sprint(stated.Partitions))
 	case stated.Backups != UnsetBackups && stated.Backups != s.Backups:
-		return changeable(differs("backups", countOrNone(s.Backups), countOrNone(stated.Backups)), fmt.Sprintf("backups=%d", stated.Backups))
+		return changeable(differs("backups", countOrNone(s.Backups), countOrNone(stated.Backups)),
+			fmt.Sprintf("backups=%d", stated.Backups))
 	case stated.Window != 0 && stated.Window != s.Window:
 		err := differs("window", s.Window.Duration().String(), stated.Window.Duration().String())
 		if stated.Window < s.Window { // it only grows
@@ -125,7 +127,8 @@ func (s Settings) Differs(stated Settings) error {
 		}
 		return changeable(err, "window="+stated.Window.Duration().String())
 	case stated.Voters != 0 && stated.Voters != s.MostVoters():
-		return changeable(differs("voters", fmt.Sprint(s.MostVoters()), fmt.Sprint(stated.Voters)), fmt.Sprintf("voters=%d", stated.Voters))
+		return changeable(differs("voters", fmt.Sprint(s.MostVoters()), fmt.Sprint(stated.Voters)),
+			fmt.Sprintf("voters=%d", stated.Voters))
 	}
 	return nil
 }

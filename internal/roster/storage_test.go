@@ -40,18 +40,28 @@ func TestKeepers(t *testing.T) {
 		memory  bool
 	}{
 		"two in sync and another voter": {nil, rostertest.MemberIDs("a1", "b1", "c1"), true},
-		"a loss":                        {[]roster.Change{{Lose: []roster.Loss{{0, rostertest.Incarnation("e1"), nil}}}}, rostertest.MemberIDs("a1", "b1", "c1"), true},
+		"a loss": {[]roster.Change{{Lose: []roster.Loss{{0, rostertest.Incarnation("e1"), nil}}}},
+			rostertest.MemberIDs("a1", "b1", "c1"), true},
 		"a loss and a report": {[]roster.Change{{Lose: []roster.Loss{{0, rostertest.Incarnation("e1"), nil}}}, persist},
 			rostertest.MemberIDs("a1", "b1", "e1"), true},
-		"a voter in doubt":            {[]roster.Change{{Doubt: one("c1")}, persist}, rostertest.MemberIDs("a1", "b1", "d1"), true},
-		"a voter that is dead":        {[]roster.Change{{Remove: one("d1")}}, rostertest.MemberIDs("a1", "b1", "c1"), true},
-		"a keeper that has no vote":   {[]roster.Change{{Keepers: rostertest.Incarnations([]string{"a1", "d1", "e1"})}, persist}, rostertest.MemberIDs("a1", "d1"), true},
-		"one more in sync":            {[]roster.Change{{Add: rostertest.Replicas("0e1")}, {Admit: rostertest.Replicas("0e1")}, persist}, rostertest.MemberIDs("a1", "b1", "e1"), true},
-		"a durable member joins":      {[]roster.Change{{Join: []roster.Member{durable}}}, rostertest.MemberIDs("a1", "b1", "c1"), true},
-		"a durable replica has it":    {[]roster.Change{{Join: []roster.Member{durable}}, {Add: rostertest.Replicas("0f1")}, {Admit: rostertest.Replicas("0f1")}, persist}, rostertest.MemberIDs("f1"), false},
-		"a keeper is given up":        {[]roster.Change{{Remove: one("d1")}, {Keepers: rostertest.Incarnations([]string{"a1", "b1", "e1"})}}, rostertest.MemberIDs("a1", "b1", "c1"), true},
-		"the dead are given up":       {[]roster.Change{{Lose: []roster.Loss{{1, rostertest.Incarnation("d1"), nil}}, Remove: one("c1")}, {Forget: rostertest.MemberIDs("c1")}}, rostertest.MemberIDs("a1", "b1"), true},
-		"all are given up, and again": {[]roster.Change{{Lose: []roster.Loss{{0, rostertest.Incarnation("d1"), nil}, {1, rostertest.Incarnation("e1"), nil}}, Remove: rostertest.Incarnations([]string{"a1", "b1", "c1"})}, {Forget: rostertest.MemberIDs("a1", "b1", "c1")}, persist}, rostertest.MemberIDs("d1", "e1"), true},
+		"a voter in doubt": {[]roster.Change{{Doubt: one("c1")}, persist}, rostertest.MemberIDs("a1", "b1", "d1"),
+			true},
+		"a voter that is dead": {[]roster.Change{{Remove: one("d1")}}, rostertest.MemberIDs("a1", "b1", "c1"), true},
+		"a keeper that has no vote": {[]roster.Change{{Keepers: rostertest.Incarnations([]string{"a1", "d1", "e1"})},
+			persist}, rostertest.MemberIDs("a1", "d1"), true},
+		"one more in sync": {[]roster.Change{{Add: rostertest.Replicas("0e1")},
+			{Admit: rostertest.Replicas("0e1")}, persist}, rostertest.MemberIDs("a1", "b1", "e1"), true},
+		"a durable member joins": {[]roster.Change{{Join: []roster.Member{durable}}},
+			rostertest.MemberIDs("a1", "b1", "c1"), true},
+		"a durable replica has it": {[]roster.Change{{Join: []roster.Member{durable}}, {Add: rostertest.Replicas("0f1")},
+			{Admit: rostertest.Replicas("0f1")}, persist}, rostertest.MemberIDs("f1"), false},
+		"a keeper is given up": {[]roster.Change{{Remove: one("d1")},
+			{Keepers: rostertest.Incarnations([]string{"a1", "b1", "e1"})}}, rostertest.MemberIDs("a1", "b1", "c1"), true},
+		"the dead are given up": {[]roster.Change{{Lose: []roster.Loss{{1, rostertest.Incarnation("d1"), nil}},
+			Remove: one("c1")}, {Forget: rostertest.MemberIDs("c1")}}, rostertest.MemberIDs("a1", "b1"), true},
+		"all are given up, and again": {[]roster.Change{{Lose: []roster.Loss{{0, rostertest.Incarnation("d1"), nil},
+			{1, rostertest.Incarnation("e1"), nil}}, Remove: rostertest.Incarnations([]string{"a1", "b1", "c1"})},
+			{Forget: rostertest.MemberIDs("a1", "b1", "c1")}, persist}, rostertest.MemberIDs("d1", "e1"), true},
 	} {
 		r := kept(t)
 		for _, c := range test.changes {
@@ -68,7 +78,8 @@ func TestKeepers(t *testing.T) {
 func TestNeededKeepers(t *testing.T) {
 	r := rostertest.Apply(t, kept(t), roster.Change{Keepers: rostertest.Incarnations([]string{"a1", "d1", "e1"})})
 	s := r.Storage(0)
-	if want := rostertest.Incarnations([]string{"a1", "b1", "c1", "d1"}); !slices.Equal(s.Needed, want) || len(s.Next) != 2 {
+	if want := rostertest.Incarnations([]string{"a1", "b1", "c1", "d1"}); !slices.Equal(s.Needed, want) ||
+		len(s.Next) != 2 {
 		t.Errorf("%v are needed, %v are next; want %v and two", s.Needed, s.Next, want)
 	}
 	r = stored(t)
@@ -125,7 +136,11 @@ func TestKeepersAreAMajority(t *testing.T) {
 		}
 		id := roster.PartitionID(slices.IndexFunc(r.Partitions, func(q roster.Partition) bool { return q.Memory }))
 		s := r.Storage(id)
-		voting := slices.DeleteFunc(slices.Clone(r.Keepers), func(i roster.Incarnation) bool { _, in := r.Member(i); return !in })
+		voting := slices.DeleteFunc(slices.Clone(r.Keepers), func(i roster.Incarnation) bool {
+			_,
+				in := r.Member(i)
+			return !in
+		})
 		if want := min(len(r.Keepers)/2+1, len(voting)); len(s.Next) < want {
 			rt.Fatalf("%v are next of the voters %v, of which %v are members", s.Next, r.Keepers, voting)
 		}

@@ -13,7 +13,8 @@ import (
 // change nothing.
 func TestVotersAndZonesChange(t *testing.T) {
 	a, b := rostertest.Incarnation("a1"), rostertest.Incarnation("b1")
-	r := rostertest.Apply(t, rostertest.Formed(t, 1, roster.DefaultWindow), roster.Change{Join: rostertest.Records([]string{"a1", "b1"})})
+	r := rostertest.Apply(t, rostertest.Formed(t, 1, roster.DefaultWindow),
+		roster.Change{Join: rostertest.Records([]string{"a1", "b1"})})
 	old := r
 	zone := func(i roster.Incarnation, zone string) []roster.Zoning {
 		return []roster.Zoning{{Member: i, Zone: zone}}
@@ -31,7 +32,8 @@ func TestVotersAndZonesChange(t *testing.T) {
 		"an unprintable zone": {r, roster.Change{Zones: zone(a, "a\nb")}, "control characters"},
 		"a long zone":         {r, roster.Change{Zones: zone(a, strings.Repeat("x", 256))}, "255 bytes"},
 	} {
-		if next, err := c.r.Apply(roster.Command{From: c.r.Version, Change: &c.change}); !errors.Is(err, roster.ErrRefused) || next != c.r || !strings.Contains(err.Error(), c.want) {
+		if next, err := c.r.Apply(roster.Command{From: c.r.Version, Change: &c.change}); !errors.Is(err, roster.ErrRefused) ||
+			next != c.r || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
 		}
 	}
@@ -62,7 +64,8 @@ func TestExpectChanges(t *testing.T) {
 	}
 	for _, n := range []int{-1, 3, roster.MaxExpect + 1} {
 		next, err := r.Apply(roster.Command{From: r.Version, Change: &roster.Change{Expect: n}})
-		if want := "must be 1 to 1000, and another number than the grid's, 3"; !errors.Is(err, roster.ErrRefused) || next != r || !strings.Contains(err.Error(), want) {
+		if want := "must be 1 to 1000, and another number than the grid's, 3"; !errors.Is(err, roster.ErrRefused) ||
+			next != r || !strings.Contains(err.Error(), want) {
 			t.Errorf("expect %d: %v", n, err)
 		}
 	}

@@ -48,7 +48,8 @@ func NewVerifier(source Source) *Verifier {
 // not contain the token.
 func (v *Verifier) Peer(text string) (security.Peer, error) {
 	if len(text) > maxText {
-		return security.Peer{}, refused(fmt.Sprintf("the token has %d bytes, more than %d; use one of snowgrid secure token", len(text), maxText))
+		return security.Peer{}, refused(fmt.Sprintf("the token has %d bytes, more than %d; use one of snowgrid secure token",
+			len(text), maxText))
 	}
 	set := v.keys()
 	if set.err != nil {
@@ -72,7 +73,8 @@ func (v *Verifier) Peer(text string) (security.Peer, error) {
 	case !v.source.Now().Before(expires): // clocks that differ are for its begin alone
 		return security.Peer{}, refused(reason(jwt.ErrTokenExpired, c))
 	case expires.Sub(v.source.Now()) > MaxTTL+skew:
-		return security.Peer{}, refused(fmt.Sprintf("the token ends at %s, in more than %v; use one with a shorter time", expires.UTC().Format(time.RFC3339), MaxTTL))
+		return security.Peer{}, refused(fmt.Sprintf("the token ends at %s, in more than %v; use one with a shorter time",
+			expires.UTC().Format(time.RFC3339), MaxTTL))
 	case c.ID == "" || len(c.ID) > maxName || c.Subject == "" || len(c.Subject) > maxName:
 		return security.Peer{}, refused(fmt.Sprintf("the token has no ID (jti) or no subject (sub), or one of more than %d bytes; use one of snowgrid secure token", maxName))
 	}
@@ -129,7 +131,8 @@ func reason(err error, c claims) string {
 	case errors.Is(err, jwt.ErrTokenSignatureInvalid), errors.Is(err, jwt.ErrTokenUnverifiable):
 		return "the signature of the token is not valid; use one of snowgrid secure token, unchanged"
 	case errors.Is(err, jwt.ErrTokenExpired):
-		return fmt.Sprintf("the token ended at %s; make a new one with snowgrid secure token", c.ExpiresAt.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("the token ended at %s; make a new one with snowgrid secure token",
+			c.ExpiresAt.UTC().Format(time.RFC3339))
 	case errors.Is(err, jwt.ErrTokenNotValidYet), errors.Is(err, jwt.ErrTokenUsedBeforeIssued):
 		return "the token is not valid yet; check the clocks"
 	case errors.Is(err, jwt.ErrTokenInvalidAudience):

@@ -25,7 +25,8 @@ func refused(t *testing.T, kind string, v any, data string, allowed uint64) {
 	}
 }
 
-func refusedBy(t *testing.T, decode func(kind string, data []byte, v any) error, kind string, v any, data string, allowed uint64) {
+func refusedBy(t *testing.T, decode func(kind string, data []byte, v any) error, kind string, v any, data string,
+	allowed uint64) {
 	t.Helper()
 	p := reflect.New(reflect.TypeOf(v)).Interface()
 	var before, after runtime.MemStats
@@ -138,7 +139,8 @@ func TestDecodeOfManySmallElements(t *testing.T) {
 	}); n > 12*mebi {
 		t.Errorf("%d bytes of memory", n)
 	}
-	refused(t, wire.MsgPack, wire.RenewRequest{}, "\x81\xa6claims\xdc\x27\x10"+strings.Repeat("\xc0", wire.MaxElements), mebi)
+	refused(t, wire.MsgPack, wire.RenewRequest{}, "\x81\xa6claims\xdc\x27\x10"+strings.Repeat("\xc0", wire.MaxElements),
+		mebi)
 }
 
 func TestContentType(t *testing.T) {
@@ -204,7 +206,8 @@ func TestEvents(t *testing.T) {
 			t.Errorf("an event cut off after %d bytes is taken", n)
 		}
 	}
-	for _, data := range []string{"\xff\xff\xff\xff", "\x00\x00\x10\x01" + strings.Repeat("x", 4097), "\x00\x00\x00\x00", "\x00\x00\x00\x01\xc1"} {
+	for _, data := range []string{"\xff\xff\xff\xff", "\x00\x00\x10\x01" + strings.Repeat("x", 4097), "\x00\x00\x00\x00",
+		"\x00\x00\x00\x01\xc1"} {
 		if _, err := wire.ReadEvent(strings.NewReader(data)); err == nil {
 			t.Errorf("%.20q is an event", data)
 		}

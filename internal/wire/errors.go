@@ -185,7 +185,8 @@ func (e *Error) Unwire() error {
 		cause = &roster.RefusedID{Next: e.Next, Reason: e.Message}
 	}
 	if e.RetryAfter > 0 {
-		return &LaterError{Message: e.Message, After: time.Duration(min(e.RetryAfter, math.MaxInt32)) * time.Millisecond, Of: cause}
+		return &LaterError{Message: e.Message, After: time.Duration(min(e.RetryAfter, math.MaxInt32)) * time.Millisecond,
+			Of: cause}
 	}
 	return &remoteError{message: e.Message, cause: cause}
 }

@@ -23,7 +23,8 @@ var sentinels = []error{
 	wire.ErrForeignGrid, wire.ErrUnknownPath, wire.ErrWrongMethod, wire.ErrCrossOrigin, wire.ErrContentType,
 	roster.ErrFenced, roster.ErrNotRegistered, roster.ErrUnknownSet, wire.ErrAlive, wire.ErrProtocol,
 	sequencer.ErrDetached, sequencer.ErrAttached, sequencer.ErrDestroyed, sequencer.ErrConflict,
-	sequencer.ErrNotFound, sequencer.ErrQuota, failure.ErrInUse, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,
+	sequencer.ErrNotFound, sequencer.ErrQuota, failure.ErrInUse, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired,
+	sequencer.ErrEpochExhausted,
 	sequencer.ErrInvalidConfig, sequencer.ErrUnavailable, sequencer.ErrClosed,
 }
 
@@ -162,7 +163,8 @@ func TestRetryAfterTravels(t *testing.T) {
 		t.Fatalf("%+v, status %d", e, e.Status())
 	}
 	var read *wire.LaterError
-	if err := e.Unwire(); !errors.Is(err, sequencer.ErrQuota) || !errors.As(err, &read) || read.RetryAfter() != 1501*time.Millisecond || err.Error() != "wrapped: grid: too many calls" {
+	if err := e.Unwire(); !errors.Is(err, sequencer.ErrQuota) || !errors.As(err, &read) ||
+		read.RetryAfter() != 1501*time.Millisecond || err.Error() != "wrapped: grid: too many calls" {
 		t.Errorf("arrived as %v", err)
 	}
 	e.RetryAfter = 0

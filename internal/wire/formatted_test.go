@@ -24,12 +24,14 @@ func TestFormatIsTheProtocolThatIsNeeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noted := roster.Command{From: before.Version, Change: &roster.Change{Protocol: roster.Protocol2, Upcoming: roster.Upcoming{Note: "x"}}}
+	noted := roster.Command{From: before.Version, Change: &roster.Change{Protocol: roster.Protocol2,
+		Upcoming: roster.Upcoming{Note: "x"}}}
 	written, err := before.Apply(noted)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []roster.Command{noted, raise} { // a member of protocol 1 would refuse the latter, and be of another grid
+	// a member of protocol 1 would refuse the latter, and be of another grid
+	for _, c := range []roster.Command{noted, raise} {
 		data, err := wire.EncodeCommand(c)
 		if err != nil || data[0] != 2 {
 			t.Errorf("%+v has format %d, %v", c, data[0], err)

@@ -30,8 +30,9 @@ func TestDecodeAllocatesInProportion(t *testing.T) {
 		"msgpack, lists of empty values": nested("\xdc\x27\x10", "\x80", ""),
 		"msgpack, lists of nil":          nested("\xdc\x27\x10", "\xc0", ""),
 		"JSON, lists of empty values":    "{" + `"changes":[{"records":[` + strings.Repeat("{},", 300_000) + `{}]}]}`,
-		"JSON, many lists of nulls":      `{"changes":[` + strings.Repeat(`{"records":[null`+strings.Repeat(",null", 999)+`]},`, 100) + `{}]}`,
-		"a text":                         "\x81\xa4name\xdb\x00\x0f\x00\x00" + strings.Repeat("x", 0xf0000),
+		"JSON, many lists of nulls": `{"changes":[` + strings.Repeat(`{"records":[null`+strings.Repeat(",null",
+			999)+`]},`, 100) + `{}]}`,
+		"a text": "\x81\xa4name\xdb\x00\x0f\x00\x00" + strings.Repeat("x", 0xf0000),
 	} {
 		for _, kind := range kinds {
 			for _, v := range messages() {
@@ -62,14 +63,16 @@ func TestEmptyValuesThatAreSent(t *testing.T) {
 	ones := make([]roster.Loss, 1000)
 	for _, v := range []any{
 		wire.RenewRequest{Claims: make([]wire.Claim, wire.MaxClaims), Sets: make([]wire.ClaimSet, roster.MaxPartitions)},
-		wire.RenewResponse{Sets: make([]clustertime.Tick, wire.MaxElements), Results: make([]wire.RenewResult, wire.MaxClaims)},
+		wire.RenewResponse{Sets: make([]clustertime.Tick, wire.MaxElements),
+			Results: make([]wire.RenewResult, wire.MaxClaims)},
 		wire.DirectoryResponse{Members: make([]wire.Address, wire.MaxMembers), Owners: make([]int, wire.MaxElements)},
 		wire.IDsResponse{IDs: make([]sequencer.ID, wire.MaxIDs)},
 		wire.HeldRequest{Held: make([]roster.Holding, 1000)},
 		member.ReplicateRequest{Changes: make([]member.Table, member.MaxChanges)},
 		member.ReplicateRequest{Table: &member.Table{Records: []member.Record{{Slots: make([]partition.SlotState, 8192)}}}},
 		member.ReplicateRequest{Table: &member.Table{Records: make([]member.Record, 1000), Forgotten: make([]string, 100)}},
-		roster.Command{Change: &roster.Change{Lose: ones, Add: make([]roster.Replica, 1000), Join: make([]roster.Member, 100)}},
+		roster.Command{Change: &roster.Change{Lose: ones, Add: make([]roster.Replica, 1000),
+			Join: make([]roster.Member, 100)}},
 	} {
 		for _, kind := range kinds {
 			data, err := wire.Encode(kind, v)

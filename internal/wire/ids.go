@@ -43,7 +43,8 @@ type IDsCreate struct {
 func withLayout(data []byte) ([]byte, error) {
 	var body, create map[string]json.RawMessage
 	var text string
-	if json.Unmarshal(data, &body) != nil || json.Unmarshal(body["create"], &create) != nil || json.Unmarshal(create["layout"], &text) != nil || text == "" {
+	if json.Unmarshal(data, &body) != nil || json.Unmarshal(body["create"], &create) != nil ||
+		json.Unmarshal(create["layout"], &text) != nil || text == "" {
 		return data, nil
 	}
 	layout, err := sequencer.ParseLayout(text)

@@ -11,7 +11,8 @@ import (
 )
 
 func TestIDsRequestCount(t *testing.T) {
-	for body, want := range map[string]int{`{"name":"a"}`: 1, `{"name":"a","n":1}`: 1, `{"n":1024}`: 1024, `{"n":0}`: 0, `{"n":-1}`: 0, `{"n":1025}`: 0} {
+	for body, want := range map[string]int{`{"name":"a"}`: 1, `{"name":"a","n":1}`: 1, `{"n":1024}`: 1024, `{"n":0}`: 0,
+		`{"n":-1}`: 0, `{"n":1025}`: 0} {
 		var in wire.IDsRequest
 		if err := wire.DecodeRequest(wire.JSON, []byte(body), &in); err != nil {
 			t.Fatal(err)
@@ -32,7 +33,8 @@ func TestIDsCreateLayouts(t *testing.T) {
 		`{"layout":"63/22/1024"}`: {Layout: sequencer.Twitter()},
 		`{"layout":"twitter"}`:    {Layout: sequencer.Twitter(), Epoch: new(epoch.Twitter.UnixMilli())},
 		`{"layout":"discord"}`:    {Layout: sequencer.Twitter(), Epoch: new(epoch.Discord.UnixMilli())},
-		`{"epoch":7,"layout":"twitter","nodes":16}`:                 {Layout: sequencer.Twitter(), Epoch: new(int64(7)), Nodes: 16},
+		`{"epoch":7,"layout":"twitter","nodes":16}`: {Layout: sequencer.Twitter(), Epoch: new(int64(7)),
+			Nodes: 16},
 		`{"layout":{"bits":53,"low_bits":12,"nodes":64}}`:           {Layout: sequencer.JSSafe()},
 		`{"epoch":9,"layout":{"bits":53,"low_bits":12,"nodes":64}}`: {Layout: sequencer.JSSafe(), Epoch: new(int64(9))},
 	} {
@@ -42,7 +44,8 @@ func TestIDsCreateLayouts(t *testing.T) {
 			continue
 		}
 		got := *in.Create
-		if got.Layout != want.Layout || got.Nodes != want.Nodes || (got.Epoch == nil) != (want.Epoch == nil) || got.Epoch != nil && *got.Epoch != *want.Epoch {
+		if got.Layout != want.Layout || got.Nodes != want.Nodes || (got.Epoch == nil) != (want.Epoch == nil) ||
+			got.Epoch != nil && *got.Epoch != *want.Epoch {
 			t.Errorf("%s is read as %+v", body, got)
 		}
 	}
@@ -69,7 +72,8 @@ func TestJSONFaults(t *testing.T) {
 	} {
 		var in wire.IDsRequest
 		err := wire.DecodeRequest(wire.JSON, []byte(body), &in)
-		if !errors.Is(err, wire.ErrBadRequest) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") || strings.Contains(err.Error(), "json:") {
+		if !errors.Is(err, wire.ErrBadRequest) || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "Go ") || strings.Contains(err.Error(), "json:") {
 			t.Errorf("%s: %v, want %s", body, err, want)
 		}
 	}

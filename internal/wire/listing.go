@@ -60,7 +60,8 @@ type SequencersRequest struct {
 func (r *SequencersRequest) Check() error {
 	for field, text := range map[string]string{"prefix": r.Prefix, "after": r.After} {
 		if len(text) > maxSequencerName {
-			return failure.Errorf(ErrBadRequest, "grid: %s %.40q has %d bytes; a name has at most %d", field, text, len(text), maxSequencerName)
+			return failure.Errorf(ErrBadRequest, "grid: %s %.40q has %d bytes; a name has at most %d", field, text, len(text),
+				maxSequencerName)
 		}
 	}
 	if r.Busiest && (r.Prefix != "" || r.After != "") {

@@ -24,8 +24,9 @@ func pointer[T any](v T) *T { return &v }
 
 func someClaim() wire.Claim {
 	return wire.Claim{
-		Sequencer: wire.Sequencer{Name: "orders ✓", Epoch: 1767225600000, Nodes: 8192, Life: attachment.Life{1, 255}, Born: attachment.Revision{Term: 3, Number: 1 << 60}},
-		ID:        attachment.ID{9: 7}, Node: pointer(sequencer.NodeID(8191)),
+		Sequencer: wire.Sequencer{Name: "orders ✓", Epoch: 1767225600000, Nodes: 8192, Life: attachment.Life{1, 255},
+			Born: attachment.Revision{Term: 3, Number: 1 << 60}},
+		ID: attachment.ID{9: 7}, Node: pointer(sequencer.NodeID(8191)),
 		Grid: roster.GridID{2, 3}, Version: 12, Until: 1767225615000,
 	}
 }
@@ -35,7 +36,8 @@ func someIdentity() wire.Identity {
 }
 
 func someNumbered() wire.IdentityMember {
-	return wire.IdentityMember{ID: 3, Addr: "a:1", Incarnation: 9, State: wire.StateRegistered, Alive: new(true), Member: "00112233445566aa", Role: "leader"}
+	return wire.IdentityMember{ID: 3, Addr: "a:1", Incarnation: 9, State: wire.StateRegistered, Alive: new(true),
+		Member: "00112233445566aa", Role: "leader"}
 }
 
 func someSettings() roster.Settings {
@@ -43,7 +45,8 @@ func someSettings() roster.Settings {
 }
 
 func someMember(name string) roster.Member {
-	return roster.Member{Incarnation: roster.Incarnation(name), API: "10.0.0.1:7948", Raft: "10.0.0.1:7947", Gossip: "[::1]:7946", Durable: true}
+	return roster.Member{Incarnation: roster.Incarnation(name), API: "10.0.0.1:7948", Raft: "10.0.0.1:7947",
+		Gossip: "[::1]:7946", Durable: true}
 }
 
 // messages holds one value of every message, with every field set, and some
@@ -52,29 +55,42 @@ func messages() []any {
 	stamp := wire.Stamp{Grid: roster.GridID{1}, Version: 1 << 40, Time: 1767225600123}
 	claim := someClaim()
 	return []any{
-		wire.Error{Code: "not_found", Message: "no such thing", Version: 3}, wire.Error{Code: "id_refused", CodeLegacy: 2014, Next: 5},
+		wire.Error{Code: "not_found", Message: "no such thing", Version: 3},
+		wire.Error{Code: "id_refused", CodeLegacy: 2014, Next: 5},
 		wire.AttachRequest{Identity: pointer(someIdentity())}, wire.RenewRequest{Identity: pointer(someIdentity())},
-		wire.IdentityNextRequest{Cluster: "c", Name: "web", Relay: wire.Relay{AskedBy: "10.0.0.1:1", Forwarded: true}}, wire.IdentityNextResponse{Next: 1 << 53},
-		wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: 3, Code: roster.Code{7}, Addr: "a:1"}, wire.IdentityApplyResponse{ID: 3, Next: 4},
+		wire.IdentityNextRequest{Cluster: "c", Name: "web", Relay: wire.Relay{AskedBy: "10.0.0.1:1", Forwarded: true}},
+		wire.IdentityNextResponse{Next: 1 << 53},
+		wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: 3, Code: roster.Code{7}, Addr: "a:1"},
+		wire.IdentityApplyResponse{ID: 3, Next: 4},
 		wire.IdentityRegisterRequest{
-			Cluster: "c", Name: "web", ID: 3, Code: roster.Code{7}, Addr: "a:1", Protocol: 2, Start: roster.Code{8}, Incarnation: 9,
-			Member: "00112233445566aa", Nodes: map[string]sequencer.NodeID{"orders": 17},
+			Cluster: "c", Name: "web", ID: 3, Code: roster.Code{7}, Addr: "a:1", Protocol: 2, Start: roster.Code{8},
+			Incarnation: 9, Member: "00112233445566aa", Nodes: map[string]sequencer.NodeID{"orders": 17},
 		}, wire.IdentityRegisterRequest{},
-		wire.IdentityRegisterResponse{Incarnation: 9, AgainMS: 5000, Members: []wire.IdentityMember{someNumbered(), {}}, Nodes: map[string]sequencer.NodeID{"orders": 17}},
-		wire.IdentityCleanRequest{Cluster: "c", Name: "web", IDs: []uint64{1, 2}, Force: true}, wire.IdentityCleanResponse{Removed: []uint64{2}},
-		wire.IdentityImportRequest{Cluster: "c", Name: "web", Next: 9, Members: []wire.IdentityImport{{ID: 3, Code: roster.Code{7}, Addr: "a:1"}, {ID: 4}}},
+		wire.IdentityRegisterResponse{Incarnation: 9, AgainMS: 5000, Members: []wire.IdentityMember{someNumbered(), {}},
+			Nodes: map[string]sequencer.NodeID{"orders": 17}},
+		wire.IdentityCleanRequest{Cluster: "c", Name: "web", IDs: []uint64{1, 2}, Force: true},
+		wire.IdentityCleanResponse{Removed: []uint64{2}},
+		wire.IdentityImportRequest{Cluster: "c", Name: "web", Next: 9,
+			Members: []wire.IdentityImport{{ID: 3, Code: roster.Code{7}, Addr: "a:1"}, {ID: 4}}},
 		wire.IdentityImportResponse{Next: 9, Members: 2},
 		wire.IdentityListRequest{Cluster: "c", Name: "web", After: 7}, wire.IdentityListRequest{},
-		wire.IdentityListResponse{Sets: []wire.IdentitySet{{Cluster: "c", Name: "web", Next: 9, Count: 2, Members: []wire.IdentityMember{someNumbered()}, More: true}, {}}},
-		wire.CreateRequest{Name: "orders", Epoch: new(int64(-5)), Nodes: 128}, wire.CreateRequest{Name: "orders", Layout: sequencer.JSSafe()}, wire.CreateRequest{Name: "orders"}, wire.OpenRequest{Name: "orders"},
-		wire.CreateRequest{Name: "orders", Attach: &wire.CreateAttach{Holder: "h", ID: claim.ID, Node: claim.Node, Previous: &claim.ID, Identity: pointer(someIdentity())}},
+		wire.IdentityListResponse{Sets: []wire.IdentitySet{{Cluster: "c", Name: "web", Next: 9, Count: 2,
+			Members: []wire.IdentityMember{someNumbered()}, More: true}, {}}},
+		wire.CreateRequest{Name: "orders", Epoch: new(int64(-5)), Nodes: 128},
+		wire.CreateRequest{Name: "orders", Layout: sequencer.JSSafe()}, wire.CreateRequest{Name: "orders"},
+		wire.OpenRequest{Name: "orders"},
+		wire.CreateRequest{Name: "orders", Attach: &wire.CreateAttach{Holder: "h", ID: claim.ID, Node: claim.Node,
+			Previous: &claim.ID, Identity: pointer(someIdentity())}},
 		wire.RelayCreateRequest{
-			Caller: &wire.Caller{Role: security.Holder, Names: []security.Pattern{"orders-*"}, Name: "web", ID: "cert:12", Remote: "10.0.0.1:1"},
+			Caller: &wire.Caller{Role: security.Holder, Names: []security.Pattern{"orders-*"}, Name: "web", ID: "cert:12",
+				Remote: "10.0.0.1:1"},
 			Create: wire.CreateRequest{Name: "orders", Attach: &wire.CreateAttach{Holder: "h", ID: claim.ID}},
 		}, wire.RelayCreateRequest{},
 		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer},
-		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer, Attached: &wire.Attached{Node: 8191, Grant: attachment.Grant{From: 5, Until: 9}}},
-		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer, Attached: &wire.Attached{Error: &wire.Error{Code: "no_free_node", Message: "all taken"}}},
+		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer,
+			Attached: &wire.Attached{Node: 8191, Grant: attachment.Grant{From: 5, Until: 9}}},
+		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer,
+			Attached: &wire.Attached{Error: &wire.Error{Code: "no_free_node", Message: "all taken"}}},
 		wire.AttachRequest{Holder: "h", Claim: claim}, wire.AttachRequest{},
 		wire.AttachResponse{Stamp: stamp, Node: 8191, Grant: attachment.Grant{From: 5, Until: 9}},
 		wire.RenewRequest{Holder: "h", Claims: []wire.Claim{claim, {}}}, wire.RenewRequest{},
@@ -84,24 +100,36 @@ func messages() []any {
 		wire.DetachRequest{Holder: "h", Sequencer: claim.Sequencer, ID: claim.ID, Node: 300, LastUsed: 77},
 		wire.DestroyRequest{Name: "orders", Life: claim.Sequencer.Life}, wire.Done{Stamp: stamp},
 		wire.EventsRequest{Holder: "h"}, wire.Event{Name: "orders", Life: attachment.Life{5}}, wire.Event{},
-		wire.DirectoryRequest{}, wire.DirectoryRequest{Partition: 7, NotAt: "a:1", Wait: 400, Known: &wire.DirectoryVersion{Grid: roster.GridID{1}, Version: 7}},
-		wire.DirectoryResponse{Stamp: stamp, Window: 15000, Members: []wire.Address{{Incarnation: incarnation, API: "a:1"}}, Owners: []int{0, -1, 0}},
-		wire.IDsRequest{Name: "orders", N: new(1000)}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter()}}, wire.IDsResponse{IDs: []sequencer.ID{0, 1<<63 - 1}},
+		wire.DirectoryRequest{}, wire.DirectoryRequest{Partition: 7, NotAt: "a:1", Wait: 400,
+			Known: &wire.DirectoryVersion{Grid: roster.GridID{1}, Version: 7}},
+		wire.DirectoryResponse{Stamp: stamp, Window: 15000, Members: []wire.Address{{Incarnation: incarnation, API: "a:1"}},
+			Owners: []int{0, -1, 0}},
+		wire.IDsRequest{Name: "orders", N: new(1000)}, wire.IDsRequest{Name: "orders",
+			Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}},
+		wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter()}},
+		wire.IDsResponse{IDs: []sequencer.ID{0, 1<<63 - 1}},
 		wire.StatusRequest{Local: true},
 		wire.SettledResponse{Settled: true, Reason: "r", Version: 3},
 		wire.HelloRequest{},
-		wire.HelloResponse{Incarnation: incarnation, Grid: stamp.Grid, Version: 2, AttemptedGrid: stamp.Grid, Settings: someSettings(), Leader: "x", Wall: 6},
+		wire.HelloResponse{Incarnation: incarnation, Grid: stamp.Grid, Version: 2, AttemptedGrid: stamp.Grid,
+			Settings: someSettings(), Leader: "x", Wall: 6},
 		wire.AcceptRequest{BootstrapMember: "00112233445566aa", Grid: stamp.Grid, Settings: someSettings()},
 		wire.AcceptResponse{Member: "00112233445566aa", Durable: true},
-		wire.JoinRequest{Member: someMember(incarnation), Server: "s"}, wire.LeaveRequest{Incarnation: incarnation, Server: "s"},
+		wire.JoinRequest{Member: someMember(incarnation), Server: "s"},
+		wire.LeaveRequest{Incarnation: incarnation, Server: "s"},
 		wire.EarlierRequest{Until: 99}, wire.MemberResponse{Version: 8},
-		wire.RenewRequest{Holder: "h", Grid: stamp.Grid, Sets: []wire.ClaimSet{{Partition: 3, Count: 2, Print: attachment.Fingerprint{}}, {}}},
+		wire.RenewRequest{Holder: "h", Grid: stamp.Grid,
+			Sets: []wire.ClaimSet{{Partition: 3, Count: 2, Print: attachment.Fingerprint{}}, {}}},
 		wire.RenewResponse{Sets: []clustertime.Tick{5, 0}},
-		member.ReplicateRequest{Partition: 7, Version: 9, Position: backup.Position{Term: 8, Number: 3}, Pages: 2, Page: 1, Table: pointer(someTable())},
+		member.ReplicateRequest{Partition: 7, Version: 9, Position: backup.Position{Term: 8, Number: 3}, Pages: 2, Page: 1,
+			Table: pointer(someTable())},
 		member.ReplicateRequest{Since: 2, Changes: []member.Table{{Forgotten: []string{"gone"}}, someTable()}},
-		member.ReplicateResponse{Held: backup.Position{Term: 8, Number: 3}, Stored: backup.Position{Term: 8, Number: 2}, Newest: 9, Gap: true},
-		wire.HeldRequest{Owner: incarnation, Held: []roster.Holding{{}, {}}, Persisted: []roster.Persisted{{Partition: 3, Version: 4}, {}}},
-		member.StoredRequest{Replica: incarnation, Stored: []member.Stored{{Partition: 7, Position: backup.Position{Term: 8, Number: 3}}, {}}},
+		member.ReplicateResponse{Held: backup.Position{Term: 8, Number: 3}, Stored: backup.Position{Term: 8, Number: 2},
+			Newest: 9, Gap: true},
+		wire.HeldRequest{Owner: incarnation, Held: []roster.Holding{{}, {}},
+			Persisted: []roster.Persisted{{Partition: 3, Version: 4}, {}}},
+		member.StoredRequest{Replica: incarnation,
+			Stored: []member.Stored{{Partition: 7, Position: backup.Position{Term: 8, Number: 3}}, {}}},
 		member.StoredResponse{},
 		member.CollectRequest{Partition: 7, Term: 9, Lost: 8, After: "orders", Revision: 12},
 		member.CollectResponse{Revision: 12, Definitions: someDefinitions(), More: true},
@@ -157,10 +185,12 @@ func TestMessagesRoundTrip(t *testing.T) {
 // TestFieldsAreTheSameInBothEncodings: the embedded Stamp is part of the message
 // itself, identities are text, IDs are text in JSON.
 func TestFieldsAreTheSameInBothEncodings(t *testing.T) {
-	v := wire.AttachResponse{Stamp: wire.Stamp{Grid: roster.GridID{0xab}, Version: 1, Time: 2}, Node: 3, Grant: attachment.Grant{From: 4, Until: 5}}
+	v := wire.AttachResponse{Stamp: wire.Stamp{Grid: roster.GridID{0xab}, Version: 1, Time: 2}, Node: 3,
+		Grant: attachment.Grant{From: 4, Until: 5}}
 	grid := "ab" + strings.Repeat("0", 30)
 	inJSON, err := wire.Encode(wire.JSON, v)
-	if want := `{"grid":"` + grid + `","version":1,"time":2,"node":3,"grant":{"from":4,"until":5}}`; err != nil || string(inJSON) != want {
+	if want := `{"grid":"` + grid + `","version":1,"time":2,"node":3,"grant":{"from":4,"until":5}}`; err != nil ||
+		string(inJSON) != want {
 		t.Errorf("JSON is %s, %v; want %s", inJSON, err, want)
 	}
 	inMsgPack, err := wire.Encode(wire.MsgPack, v)
@@ -209,11 +239,14 @@ func TestSequencerRef(t *testing.T) {
 		if again, err := sequencer.Define("orders", request.Config()); err != nil || again != ref.Definition {
 			t.Errorf("a request for %v asks for %v, %v", ref.Definition, again, err)
 		}
-		if plain, err := wire.Encode(kind, wire.Sequencer{Name: "a", Nodes: 128}); err != nil || bytes.Contains(plain, []byte("layout")) {
+		if plain, err := wire.Encode(kind, wire.Sequencer{Name: "a", Nodes: 128}); err != nil ||
+			bytes.Contains(plain, []byte("layout")) {
 			t.Errorf("%s: the zero layout takes room in %q, %v", kind, plain, err)
 		}
 	}
-	for _, s := range []wire.Sequencer{{}, {Name: "a\n"}, {Name: "a", Nodes: -1}, {Name: "a", Nodes: 8193}, {Name: "a", Nodes: 15, Layout: sequencer.Twitter()}, {Name: "a", Layout: sequencer.Layout{Bits: 53}}, {Name: "a", Epoch: -1}, {Name: "a", Epoch: 1 << 62}} {
+	for _, s := range []wire.Sequencer{{}, {Name: "a\n"}, {Name: "a", Nodes: -1}, {Name: "a", Nodes: 8193},
+		{Name: "a", Nodes: 15, Layout: sequencer.Twitter()}, {Name: "a", Layout: sequencer.Layout{Bits: 53}}, {Name: "a",
+			Epoch: -1}, {Name: "a", Epoch: 1 << 62}} {
 		if _, err := s.Ref(); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}
@@ -241,7 +274,8 @@ func TestLargestMessagesFit(t *testing.T) {
 	for i := range claims {
 		claims[i] = claim
 	}
-	for _, v := range []any{wire.RenewRequest{Holder: attachment.HolderID(strings.Repeat("h", wire.MaxHolder)), Claims: claims}, directory} {
+	for _, v := range []any{wire.RenewRequest{Holder: attachment.HolderID(strings.Repeat("h", wire.MaxHolder)),
+		Claims: claims}, directory} {
 		data, err := wire.Encode(wire.MsgPack, v)
 		if err != nil || len(data) > wire.MaxBody {
 			t.Errorf("%T has %d bytes, %v", v, len(data), err)

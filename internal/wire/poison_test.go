@@ -21,7 +21,8 @@ func TestFullRosterIsRead(t *testing.T) {
 		join.Join = append(join.Join, someMember(fmt.Sprintf("%016x-0000000000000001", i+1)))
 	}
 	for id := range roster.MaxPartitions {
-		join.Lose = append(join.Lose, roster.Loss{Partition: roster.PartitionID(id), Owner: join.Join[0].Incarnation, With: []roster.Incarnation{join.Join[1].Incarnation, join.Join[2].Incarnation}})
+		join.Lose = append(join.Lose, roster.Loss{Partition: roster.PartitionID(id), Owner: join.Join[0].Incarnation,
+			With: []roster.Incarnation{join.Join[1].Incarnation, join.Join[2].Incarnation}})
 	}
 	for _, c := range []roster.Command{{Form: &form}, {From: 1, Change: &join}} {
 		next, err := r.Apply(c)
@@ -47,7 +48,8 @@ func fullSets() (sets []roster.Set) {
 	for i := range roster.MaxSets {
 		s := roster.Set{Cluster: "c", Name: fmt.Sprintf("%0*d", roster.MaxSetName, i), Next: uint64(each) + 1}
 		for id := range each {
-			s.Members = append(s.Members, roster.Numbered{ID: uint64(id) + 1, Code: roster.Code{1}, Addr: long, Incarnation: 1, Start: roster.Code{1}, Before: roster.Code{2}, Member: "00000000000000aa"})
+			s.Members = append(s.Members, roster.Numbered{ID: uint64(id) + 1, Code: roster.Code{1}, Addr: long, Incarnation: 1,
+				Start: roster.Code{1}, Before: roster.Code{2}, Member: "00000000000000aa"})
 		}
 		sets = append(sets, s)
 	}

@@ -82,7 +82,8 @@ type BriefView struct {
 
 // Brief returns a view's variable parts.
 func (h HelloResponse) Brief() *BriefView {
-	return &BriefView{Version: h.Version, Wall: h.Wall, Time: h.Time, Leaving: h.Leaving, DiskFailed: h.DiskFailed, Claim: h.Claim}
+	return &BriefView{Version: h.Version, Wall: h.Wall, Time: h.Time, Leaving: h.Leaving, DiskFailed: h.DiskFailed,
+		Claim: h.Claim}
 }
 
 // With returns an earlier view of the same process with its current values.

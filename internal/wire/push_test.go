@@ -11,8 +11,10 @@ import (
 // TestBriefAnswer: it has all that changes while a process runs, and is short.
 func TestBriefAnswer(t *testing.T) {
 	before := wire.HelloResponse{
-		Incarnation: "a-1", Grid: roster.GridID{1}, Version: 3, Wall: 1_800_000_000_000, Time: 1_800_000_000_000, Leaving: false,
-		Settings: roster.Settings{Name: "g", Partitions: 271}, Record: roster.Member{Incarnation: "a-1", API: "127.0.0.1:7946", Zone: "z"},
+		Incarnation: "a-1", Grid: roster.GridID{1}, Version: 3, Wall: 1_800_000_000_000, Time: 1_800_000_000_000,
+		Leaving:  false,
+		Settings: roster.Settings{Name: "g", Partitions: 271}, Record: roster.Member{Incarnation: "a-1",
+			API: "127.0.0.1:7946", Zone: "z"},
 		Release: wire.OwnRelease(), Claim: "c",
 	}
 	now := before

@@ -200,7 +200,8 @@ func FuzzQuick(f *testing.F) {
 }
 
 func BenchmarkAttachRequest(b *testing.B) {
-	req := wire.AttachRequest{Holder: "00112233445566778899aabbccddeeff", Claim: someClaim(), About: &wire.About{Build: "v1"}}
+	req := wire.AttachRequest{Holder: "00112233445566778899aabbccddeeff", Claim: someClaim(),
+		About: &wire.About{Build: "v1"}}
 	for name, encode := range map[string]func(any) ([]byte, error){
 		"hand":       func(v any) ([]byte, error) { return wire.Encode(wire.MsgPack, v) },
 		"reflection": wire.EncodeByReflection,

@@ -13,7 +13,8 @@ import (
 // codes as the leader.
 func TestRelayedErrorsKeepTheirCodes(t *testing.T) {
 	for _, err := range []error{
-		roster.ErrCleanUnknownSet, roster.ErrUnknownSet, wire.ErrAlive, roster.ErrNotRegistered, &roster.RefusedID{Next: 7, Reason: "not the next one"},
+		roster.ErrCleanUnknownSet, roster.ErrUnknownSet, wire.ErrAlive, roster.ErrNotRegistered,
+		&roster.RefusedID{Next: 7, Reason: "not the next one"},
 	} {
 		first := wire.ErrorOf(fmt.Errorf("set: %w", err), 3)
 		second := wire.ErrorOf(first.Unwire(), 3)

@@ -15,7 +15,8 @@ import (
 // TestTablesAreCarriedWhole: a replica gets all that the owner's table holds, as
 // pages and as changes (O3).
 func TestTablesAreCarriedWhole(t *testing.T) {
-	ref, err := wire.Sequencer{Name: "orders", Epoch: 1, Nodes: 128, Life: attachment.Life{7}, Born: attachment.Revision{Term: 2, Number: 3}}.Ref()
+	ref, err := wire.Sequencer{Name: "orders", Epoch: 1, Nodes: 128, Life: attachment.Life{7},
+		Born: attachment.Revision{Term: 2, Number: 3}}.Ref()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,8 @@ func TestTablesAreCarriedWhole(t *testing.T) {
 		t.Errorf("%d pages: %+v, %v; want %+v", len(pages), got, err, table)
 	}
 	change := partition.TableChange{Base: 10, Complete: true, Forgotten: []string{"gone"}, Records: records}
-	if got, err := member.ChangesOf([]partition.TableChange{change})[0].Change(); err != nil || !reflect.DeepEqual(got, change) {
+	if got, err := member.ChangesOf([]partition.TableChange{change})[0].Change(); err != nil ||
+		!reflect.DeepEqual(got, change) {
 		t.Errorf("%+v, %v; want %+v", got, err, change)
 	}
 }
@@ -39,7 +41,8 @@ func TestTablesAreCarriedWhole(t *testing.T) {
 func TestDefinitionsAreCarriedWhole(t *testing.T) {
 	page := someDefinitions()
 	state, err := page.State()
-	if err != nil || state.Base != 4 || len(state.Records) != 3 || !state.Records[1].Destroyed || state.Records[1].Mark != 9 {
+	if err != nil || state.Base != 4 || len(state.Records) != 3 || !state.Records[1].Destroyed ||
+		state.Records[1].Mark != 9 {
 		t.Fatalf("%+v, %v", state, err)
 	}
 	if again := member.DefinitionsOf(state); !reflect.DeepEqual(again, page) {

@@ -44,7 +44,8 @@ func someRoster() *roster.Roster {
 
 func TestCommandsRoundTrip(t *testing.T) {
 	more := roster.Command{From: 3, Change: &roster.Change{
-		Remove: []roster.Incarnation{memberA}, Strike: []roster.MemberID{memberA.Member()}, Forget: []roster.MemberID{memberB.Member()},
+		Remove: []roster.Incarnation{memberA}, Strike: []roster.MemberID{memberA.Member()},
+		Forget: []roster.MemberID{memberB.Member()},
 	}}
 	for _, c := range append(commands(), more) {
 		data, err := wire.EncodeCommand(c)
@@ -101,7 +102,8 @@ func TestUnknownCommandsAreErrors(t *testing.T) {
 
 func TestRosterRoundTrip(t *testing.T) {
 	disk := []roster.MemberID{memberA.Member(), memberB.Member()}
-	recovered := roster.Form{Grid: roster.GridID{1}, Settings: someSettings(), Disks: make([][]roster.MemberID, someSettings().Partitions)}
+	recovered := roster.Form{Grid: roster.GridID{1}, Settings: someSettings(),
+		Disks: make([][]roster.MemberID, someSettings().Partitions)}
 	recovered.Disks[1] = disk
 	before, err := new(roster.Roster).Apply(roster.Command{Form: &recovered})
 	if err != nil {
@@ -190,7 +192,8 @@ func TestAnchoredRoundTrip(t *testing.T) {
 	steps := []roster.Command{
 		{From: 3, Reset: &roster.Reset{Claim: claim, Found: 1767225800000, Leader: someMember(string(memberA))}},
 		{From: 4, Claim: claim, Raise: &roster.Raise{Time: 1767225900000, Limit: 1767225800001}},
-		{From: 4, Claim: claim, Change: &roster.Change{Remove: []roster.Incarnation{memberB}, Granted: 1767225800002, Limit: 1767225800002}},
+		{From: 4, Claim: claim, Change: &roster.Change{Remove: []roster.Incarnation{memberB}, Granted: 1767225800002,
+			Limit: 1767225800002}},
 		{From: 5, Claim: claim, Change: &roster.Change{Stop: 1767225800000}},
 		{From: 6, Claim: claim, Reset: &roster.Reset{Claim: later, Leader: someMember(string(memberA))}},
 	}

@@ -29,7 +29,8 @@ type SettingsRequest struct {
 
 // IsEmpty reports whether a request changes nothing.
 func (r SettingsRequest) IsEmpty() bool {
-	return r.Backups == nil && r.Window == 0 && r.Voters == 0 && r.Expect == 0 && !r.EditsQuotas() && r.Upcoming == (roster.Upcoming{})
+	return r.Backups == nil && r.Window == 0 && r.Voters == 0 && r.Expect == 0 && !r.EditsQuotas() &&
+		r.Upcoming == (roster.Upcoming{})
 }
 
 // EditsQuotas reports whether a request changes quotas.
@@ -52,7 +53,7 @@ type SettingsResponse struct {
 func SettingsOf(r *roster.Roster) SettingsResponse {
 	s := r.Settings
 	return SettingsResponse{
-		Name: s.Name, Partitions: s.Partitions, Backups: s.Backups, Window: s.Window, Voters: s.MostVoters(), Expect: s.Expect,
-		Version: r.Version, Quotas: QuotasOf(r.Quotas),
+		Name: s.Name, Partitions: s.Partitions, Backups: s.Backups, Window: s.Window, Voters: s.MostVoters(),
+		Expect: s.Expect, Version: r.Version, Quotas: QuotasOf(r.Quotas),
 	}
 }

@@ -100,7 +100,8 @@ func TestAddedFieldsOfTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := wire.DecodeCommand(append(data[:1:1], extended(t, wire.MsgPack, c)...)); err == nil || !strings.Contains(err.Error(), "added_later") {
+		if got, err := wire.DecodeCommand(append(data[:1:1], extended(t, wire.MsgPack, c)...)); err == nil ||
+			!strings.Contains(err.Error(), "added_later") {
 			t.Errorf("a command of a later version is taken as %+v, %v", got, err)
 		}
 	}
@@ -109,7 +110,8 @@ func TestAddedFieldsOfTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := wire.DecodeRoster(append(data[:1:1], extended(t, wire.MsgPack, r)...)); err == nil || !strings.Contains(err.Error(), "added_later") {
+		if got, err := wire.DecodeRoster(append(data[:1:1], extended(t, wire.MsgPack, r)...)); err == nil ||
+			!strings.Contains(err.Error(), "added_later") {
 			t.Errorf("a roster of a later version is taken as %+v, %v", got, err)
 		}
 	}

@@ -42,16 +42,20 @@ func (r UnusedRequest) Unused() time.Duration { return time.Duration(r.UnusedFor
 func (r *UnusedRequest) Check() error {
 	for field, text := range map[string]string{"prefix": r.Prefix, "after": r.After} {
 		if len(text) > maxSequencerName {
-			return failure.Errorf(ErrBadRequest, "grid: %s %.40q has %d bytes; a name has at most %d", field, text, len(text), maxSequencerName)
+			return failure.Errorf(ErrBadRequest, "grid: %s %.40q has %d bytes; a name has at most %d", field, text, len(text),
+				maxSequencerName)
 		}
 	}
 	switch {
 	case r.UnusedFor < 1000 || r.UnusedFor > maxUnusedFor.Milliseconds():
-		return failure.Errorf(ErrBadRequest, "grid: unused_for_ms is %d; give 1000 to %d, such as %d for 30 days", r.UnusedFor, maxUnusedFor.Milliseconds(), (30 * 24 * time.Hour).Milliseconds())
+		return failure.Errorf(ErrBadRequest, "grid: unused_for_ms is %d; give 1000 to %d, such as %d for 30 days",
+			r.UnusedFor, maxUnusedFor.Milliseconds(), (30 * 24 * time.Hour).Milliseconds())
 	case r.Limit < 0 || r.Limit > MaxUnusedPage:
-		return failure.Errorf(ErrBadRequest, "grid: limit %d: give 1 to %d rows, or 0 for %d", r.Limit, MaxUnusedPage, DefaultPage)
+		return failure.Errorf(ErrBadRequest, "grid: limit %d: give 1 to %d rows, or 0 for %d", r.Limit, MaxUnusedPage,
+			DefaultPage)
 	case len(r.Names) > 0 && !r.Forwarded, len(r.Names) > MaxUnusedPage:
-		return failure.Errorf(ErrBadRequest, "grid: names: %d of them; only members state those, at most %d", len(r.Names), MaxUnusedPage)
+		return failure.Errorf(ErrBadRequest, "grid: names: %d of them; only members state those, at most %d", len(r.Names),
+			MaxUnusedPage)
 	}
 	if r.Limit == 0 {
 		r.Limit = DefaultPage

@@ -35,7 +35,8 @@ type attacker struct {
 }
 
 func newAttacker(o order) (*attacker, error) {
-	by, err := authority.Load(filepath.Join(o.Dir, security.AuthorityFile), filepath.Join(o.Dir, security.AuthorityKeyFile))
+	by, err := authority.Load(filepath.Join(o.Dir, security.AuthorityFile),
+		filepath.Join(o.Dir, security.AuthorityKeyFile))
 	if err != nil {
 		return nil, err
 	}
@@ -48,23 +49,45 @@ func newAttacker(o order) (*attacker, error) {
 
 // attacks are the ways to attack until ctx ends, by name.
 var attacks = map[string]func(ctx context.Context, a *attacker){
-	"silent connections":              func(ctx context.Context, a *attacker) { a.crowd(ctx, nil, nil) },
-	"half TLS handshakes":             func(ctx context.Context, a *attacker) { a.crowd(ctx, nil, say("\x16\x03\x01\x02\x00\x01\x00\x01")) },
+	"silent connections": func(ctx context.Context, a *attacker) { a.crowd(ctx, nil, nil) },
+	"half TLS handshakes": func(ctx context.Context, a *attacker) {
+		a.crowd(ctx, nil,
+			say("\x16\x03\x01\x02\x00\x01\x00\x01"))
+	},
 	"TLS without a certificate":       func(ctx context.Context, a *attacker) { a.crowd(ctx, a.stranger, nil) },
 	"TLS with a holder's certificate": func(ctx context.Context, a *attacker) { a.crowd(ctx, a.holder, nil) },
 	"half headers": func(ctx context.Context, a *attacker) {
 		a.crowd(ctx, a.holder, say("GET /livez HTTP/1.1\r\nHost: x\r\nA: "))
 	},
-	"half bodies":                        func(ctx context.Context, a *attacker) { a.crowd(ctx, over("h2", a.holder), a.halfBodies) },
-	"event streams":                      func(ctx context.Context, a *attacker) { a.crowd(ctx, a.holder, a.eventStream) },
-	"bodies of 1 MB":                     func(ctx context.Context, a *attacker) { a.repeat(ctx, 64, a.holder, a.bodies) },
-	"names":                              func(ctx context.Context, a *attacker) { a.names(ctx) },
-	"HTTP/2 resets":                      func(ctx context.Context, a *attacker) { a.repeat(ctx, 4, over("h2", a.holder), a.resets) },
-	"HTTP/2 CONTINUATION":                func(ctx context.Context, a *attacker) { a.repeat(ctx, 4, over("h2", a.holder), a.continuations) },
-	"frames, requests given up":          func(ctx context.Context, a *attacker) { a.repeat(ctx, 4, over("http/1.1", a.holder), a.givenUp) },
-	"frames, pings":                      func(ctx context.Context, a *attacker) { a.repeat(ctx, 4, over("http/1.1", a.holder), a.pings) },
-	"garbage on every port":              func(ctx context.Context, a *attacker) { a.garbage(ctx) },
-	"silent connections to Raft, gossip": func(ctx context.Context, a *attacker) { a.API = a.Other; a.crowd(ctx, nil, nil) },
+	"half bodies": func(ctx context.Context, a *attacker) {
+		a.crowd(ctx, over("h2", a.holder),
+			a.halfBodies)
+	},
+	"event streams":  func(ctx context.Context, a *attacker) { a.crowd(ctx, a.holder, a.eventStream) },
+	"bodies of 1 MB": func(ctx context.Context, a *attacker) { a.repeat(ctx, 64, a.holder, a.bodies) },
+	"names":          func(ctx context.Context, a *attacker) { a.names(ctx) },
+	"HTTP/2 resets": func(ctx context.Context, a *attacker) {
+		a.repeat(ctx, 4, over("h2", a.holder),
+			a.resets)
+	},
+	"HTTP/2 CONTINUATION": func(ctx context.Context, a *attacker) {
+		a.repeat(ctx, 4, over("h2", a.holder),
+			a.continuations)
+	},
+	"frames, requests given up": func(ctx context.Context, a *attacker) {
+		a.repeat(ctx, 4,
+			over("http/1.1", a.holder), a.givenUp)
+	},
+	"frames, pings": func(ctx context.Context, a *attacker) {
+		a.repeat(ctx, 4,
+			over("http/1.1", a.holder), a.pings)
+	},
+	"garbage on every port": func(ctx context.Context, a *attacker) { a.garbage(ctx) },
+	"silent connections to Raft, gossip": func(ctx context.Context, a *attacker) {
+		a.API = a.Other
+		a.crowd(ctx, nil,
+			nil)
+	},
 }
 
 // over returns a configuration with a protocol.
@@ -155,17 +178,20 @@ func (a *attacker) bodies(_ context.Context, c net.Conn) {
 
 // names creates sequencers as fast as it can. None exists: those of an attack before have other names.
 func (a *attacker) names(ctx context.Context) {
-	t := &http.Transport{MaxConnsPerHost: 4, ForceAttemptHTTP2: true, DialTLSContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-		d := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(a.From)}}, Config: over("h2", a.holder)}
-		return d.DialContext(ctx, "tcp", addr)
-	}}
+	t := &http.Transport{MaxConnsPerHost: 4, ForceAttemptHTTP2: true,
+		DialTLSContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			d := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(a.From)}},
+				Config: over("h2", a.holder)}
+			return d.DialContext(ctx, "tcp", addr)
+		}}
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				n := a.number.Add(1)
 				body := fmt.Sprintf(`{"name":"evil-%d-%d"}`, os.Getpid(), n)
-				req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+a.API[int(n)%len(a.API)]+wire.PathCreate, bytes.NewReader([]byte(body)))
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+a.API[int(n)%len(a.API)]+wire.PathCreate,
+					bytes.NewReader([]byte(body)))
 				if err != nil {
 					return
 				}
@@ -212,7 +238,8 @@ func frames(c net.Conn, fields ...string) (framer, []byte, error) {
 	}
 	go func() { _, _ = io.Copy(io.Discard, c) }()
 	var block []byte
-	fields = append([]string{":method", http.MethodPost, ":scheme", "https", ":authority", "x", ":path", wire.PathRenew, "content-type", wire.JSON}, fields...)
+	fields = append([]string{":method", http.MethodPost, ":scheme", "https", ":authority", "x", ":path", wire.PathRenew,
+		"content-type", wire.JSON}, fields...)
 	for i := 0; i < len(fields); i += 2 { // literals without indexing (RFC 7541, 6.2.2)
 		block = append(append(block, 0, byte(len(fields[i]))), fields[i]...)
 		block = append(append(block, byte(len(fields[i+1]))), fields[i+1]...)
@@ -258,7 +285,8 @@ func (a *attacker) continuations(_ context.Context, c net.Conn) {
 
 // upgrade begins a framed connection.
 func upgrade(c net.Conn) error {
-	_, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", frame.Path, frame.Protocol)
+	_, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", frame.Path,
+		frame.Protocol)
 	go func() { _, _ = io.Copy(io.Discard, c) }()
 	return err
 }

@@ -41,7 +41,8 @@ func startAgents(t *testing.T, n int) (all []*agent, dir string) {
 		all = append(all, &agent{gossip: ports[3*i], raft: ports[3*i+1], api: ports[3*i+2]})
 	}
 	for _, a := range all {
-		cmd := exec.Command(binary, "agent", "--expect", strconv.Itoa(n), "--join", all[0].gossip+","+all[n-1].gossip, //nolint:gosec // it was built above
+		//nolint:gosec // it was built above
+		cmd := exec.Command(binary, "agent", "--expect", strconv.Itoa(n), "--join", all[0].gossip+","+all[n-1].gossip,
 			"--gossip-addr", a.gossip, "--raft-addr", a.raft, "--api-addr", a.api, "--data-dir", t.TempDir(), "--log-level",
 			"error", "--security-dir", dir)
 		a.cmd = processorsOf(cmd, ours)

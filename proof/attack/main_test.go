@@ -78,7 +78,8 @@ func stepBack() error {
 	runtime.LockOSThread()
 	// of this policy always 0
 	var priority int32
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&priority))); errno != 0 { //nolint:gosec // as sched_setscheduler(2) wants it
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, 0, schedIdle,
+		uintptr(unsafe.Pointer(&priority))); errno != 0 { //nolint:gosec // as sched_setscheduler(2) wants it
 		return fmt.Errorf("sched_setscheduler: %w", errno)
 	}
 	return syscall.Exec("/proc/self/exe", os.Args, append(os.Environ(), idleVariable+"=1")) //nolint:gosec // this program

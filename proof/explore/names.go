@@ -268,7 +268,10 @@ func (w *nameWorld) change(m int) *nameMember {
 
 // actor returns the member that acts as a term's owner, -1 for none.
 func (w *nameWorld) actor(term roster.Term) int {
-	return slices.IndexFunc(w.members[:], func(m *nameMember) bool { return m.machine.Acts() && m.machine.Position().Term == term })
+	return slices.IndexFunc(w.members[:], func(m *nameMember) bool {
+		return m.machine.Acts() &&
+			m.machine.Position().Term == term
+	})
 }
 
 // known returns a member's roster.

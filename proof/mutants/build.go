@@ -120,7 +120,8 @@ func compile(ctx context.Context, dir string, s suite, weak []edit) ([]program, 
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]string{"test"}, first, []string{"-tags", s.tags, "-c", "-vet=off", "-o", dir + string(filepath.Separator)})
+	args := slices.Concat([]string{"test"}, first, []string{"-tags", s.tags, "-c", "-vet=off", "-o",
+		dir + string(filepath.Separator)})
 	if len(weak) > 0 {
 		overlay, err := overlay(dir, weak)
 		if err != nil {
@@ -135,7 +136,8 @@ func compile(ctx context.Context, dir string, s suite, weak []edit) ([]program, 
 	for line := range strings.Lines(list) {
 		if fields := strings.Split(line, "\t"); len(fields) == 3 {
 			out = append(out, program{
-				path: filepath.Join(dir, filepath.Base(fields[0])+".test"), dir: fields[1], long: strings.Contains(fields[2], "/internal/long"),
+				path: filepath.Join(dir, filepath.Base(fields[0])+".test"), dir: fields[1],
+				long: strings.Contains(fields[2], "/internal/long"),
 			})
 		}
 	}

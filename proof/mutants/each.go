@@ -7,7 +7,8 @@ import (
 
 // each calls do for all values, up to at concurrently, and then done with each outcome, in the
 // values' order. The first error ends it.
-func each[V, R any](ctx context.Context, at int, values []V, do func(context.Context, V) (R, error), done func(V, R)) error {
+func each[V, R any](ctx context.Context, at int, values []V, do func(context.Context, V) (R, error),
+	done func(V, R)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	type outcome struct {

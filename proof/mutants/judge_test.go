@@ -49,7 +49,8 @@ func TestKillIsConfirmed(t *testing.T) {
 	}{
 		{"passes", []verdict{passes}, []verdict{passes}, survived, []string{"with " + whole}},
 		{"does not compile", []verdict{broken}, []verdict{passes}, unbuilt, []string{"with " + whole}},
-		{"fails again", []verdict{fails}, []verdict{passes}, killed, []string{"with " + whole, "without " + one, "with " + one}},
+		{"fails again", []verdict{fails}, []verdict{passes}, killed,
+			[]string{"with " + whole, "without " + one, "with " + one}},
 		{"fails at the third repeat", []verdict{fails, passes, passes, fails}, []verdict{passes}, killed,
 			[]string{"with " + whole, "without " + one, "with " + one, "with " + one, "with " + one}},
 		{"fails without the mutant", []verdict{fails}, []verdict{fails}, flaky, []string{"with " + whole, "without " + one}},
@@ -104,13 +105,15 @@ func TestVerdictOfOutput(t *testing.T) {
 // TestSuiteOf: the arguments of go test become packages and the flags of their programs.
 func TestSuiteOf(t *testing.T) {
 	for args, want := range map[string]suite{
-		"./x ./y/...":                {packages: []string{"./x", "./y/..."}},
-		"./x -short -run A -seeds 8": {packages: []string{"./x"}, flags: []string{"-test.short", "-test.run", "A", "-seeds", "8"}},
-		"-C a/b . -skip B":           {module: "a/b", packages: []string{"."}, flags: []string{"-test.skip", "B"}},
-		"-tags b . -run C":           {tags: "b", packages: []string{"."}, flags: []string{"-test.run", "C"}},
+		"./x ./y/...": {packages: []string{"./x", "./y/..."}},
+		"./x -short -run A -seeds 8": {packages: []string{"./x"}, flags: []string{"-test.short", "-test.run", "A", "-seeds",
+			"8"}},
+		"-C a/b . -skip B": {module: "a/b", packages: []string{"."}, flags: []string{"-test.skip", "B"}},
+		"-tags b . -run C": {tags: "b", packages: []string{"."}, flags: []string{"-test.run", "C"}},
 	} {
 		got := suiteOf(strings.Fields(args))
-		if got.module != want.module || got.tags != want.tags || !slices.Equal(got.packages, want.packages) || !slices.Equal(got.flags, want.flags) {
+		if got.module != want.module || got.tags != want.tags || !slices.Equal(got.packages, want.packages) ||
+			!slices.Equal(got.flags, want.flags) {
 			t.Errorf("%s is %+v, want %+v", args, got, want)
 		}
 	}
@@ -121,7 +124,8 @@ func TestSuiteOf(t *testing.T) {
 func TestRunner(t *testing.T) {
 	t.Chdir("../..")
 	r := runner{newBuilds(t.TempDir())}
-	weak := mutant{file: "internal/pattern/pattern.go", old: "return string(p) == name", tests: []string{"./internal/pattern", "-run", "^TestMatches$"}}
+	weak := mutant{file: "internal/pattern/pattern.go", old: "return string(p) == name",
+		tests: []string{"./internal/pattern", "-run", "^TestMatches$"}}
 	for line, want := range map[string]verdict{
 		weak.old:           {},
 		"return false":     {outcome: killed, test: "TestMatches"},

@@ -37,7 +37,8 @@ var (
 	in    = flag.String("in", "", "run the mutants of files whose path matches this regular expression only")
 	by    = flag.String("by", "", "what to run in place of the tests beside each rule: arguments of go test")
 	jobs  = flag.Int("j", 1, "how many mutants are run beside each other; tests that depend on time may need a processor each")
-	limit = flag.Duration("limit", 3*time.Minute, "how long the tests of one mutant may take; a mutant that hangs them is killed")
+	limit = flag.Duration("limit", 3*time.Minute,
+		"how long the tests of one mutant may take; a mutant that hangs them is killed")
 )
 
 func main() {
@@ -99,7 +100,8 @@ func choose(rules, files, texts string) ([]mutant, error) {
 		return nil, fmt.Errorf("-only %q: %w", texts, err)
 	}
 	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool {
-		return *by != "" && m.isExplored() || !rule.MatchString(m.rule) || !file.MatchString(m.file) || !text.MatchString(m.rule+" "+m.what+" "+m.file)
+		return *by != "" && m.isExplored() || !rule.MatchString(m.rule) || !file.MatchString(m.file) ||
+			!text.MatchString(m.rule+" "+m.what+" "+m.file)
 	})
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("-rule %q -in %q -only %q: no mutant matches; -list prints them", rules, files, texts)

@@ -208,7 +208,8 @@ func startHolders(t *testing.T, n int, cfg holderConfig) (all holderProcesses) {
 		t.Fatal(err)
 	}
 	for range n {
-		cmd := exec.Command(os.Args[0], "-test.run", "^TestHolderProcess$", "-test.timeout", "0", "-together", strconv.Itoa(*together)) //nolint:gosec // this program
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestHolderProcess$", "-test.timeout", "0", "-together",
+			strconv.Itoa(*together)) //nolint:gosec // this program
 		cmd.Env = append(os.Environ(), holderEnvironment+"="+string(text))
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -351,6 +352,7 @@ func (u *users) figures(t *testing.T) figures {
 	runtime.ReadMemStats(&m)
 	return figures{
 		Handles: len(u.handles), Issuing: issuing, Renewed: u.renewed.Load(), Failed: u.failed.Load(), Dials: u.dials.Load(),
-		Lookup: u.lookUps.Load(), Goroutines: runtime.NumGoroutine(), Heap: int64(m.HeapAlloc), Stacks: int64(m.StackInuse), //nolint:gosec // far below 2^63
+		//nolint:gosec // far below 2^63
+		Lookup: u.lookUps.Load(), Goroutines: runtime.NumGoroutine(), Heap: int64(m.HeapAlloc), Stacks: int64(m.StackInuse),
 	}
 }

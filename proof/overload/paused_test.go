@@ -102,7 +102,8 @@ func startAgents(t *testing.T, n int, secured string) (all []*agent) {
 	}
 	for i := range n {
 		a := &agent{api: ports[4*i+2], ops: ports[4*i+3]}
-		a.cmd = exec.Command(binary, "agent", "--expect", strconv.Itoa(n), "--join", strings.Join(join, ","), //nolint:gosec // it was built above
+		//nolint:gosec // it was built above
+		a.cmd = exec.Command(binary, "agent", "--expect", strconv.Itoa(n), "--join", strings.Join(join, ","),
 			"--gossip-addr", ports[4*i], "--raft-addr", ports[4*i+1], "--api-addr", a.api, "--ops-addr", a.ops, "--data-dir",
 			t.TempDir(), "--log-level", "warn", "--pprof", "--window", window.String())
 		if secured != "" {

@@ -101,7 +101,8 @@ func startGrid(t *testing.T) (exporters []exporter, work func()) {
 		t.Cleanup(func() { _ = m.Close() })
 		exporters = append(exporters, export(t, fmt.Sprintf("m%d:7949", i+1), metrics.ForMember(m)))
 	}
-	c, err := client.Dial(ctx, client.Config{Addrs: []string{members[0].Addrs().API}, Security: &security.Config{TLS: conf}})
+	c, err := client.Dial(ctx, client.Config{Addrs: []string{members[0].Addrs().API},
+		Security: &security.Config{TLS: conf}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,8 +172,7 @@ func certificates(t *testing.T) *tls.Config {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "snowgrid"}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter:    time.Now().AddDate(1, 0, 0),
-		URIs:        security.URIs(security.Member, nil),
+		NotAfter: time.Now().AddDate(1, 0, 0), URIs: security.URIs(security.Member, nil),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},

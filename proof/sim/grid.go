@@ -113,14 +113,14 @@ func Run(cfg Config, out io.Writer) Result {
 
 func newGrid(cfg Config) *grid {
 	g := &grid{
-		w: newWorld(cfg.Seed), cfg: cfg, members: map[roster.Incarnation]*member{}, expect: cfg.Members, madeIn: map[attachment.Life]int{},
-		holderOf: map[attachment.HolderID]*holder{}, skew: map[int]clustertime.Span{},
+		w: newWorld(cfg.Seed), cfg: cfg, members: map[roster.Incarnation]*member{}, expect: cfg.Members,
+		madeIn: map[attachment.Life]int{}, holderOf: map[attachment.HolderID]*holder{}, skew: map[int]clustertime.Span{},
 		alarms: map[roster.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{},
-		lastAttached: map[string]attachment.Attachment{},
-		doomed:       map[attachment.Life]bool{}, gone: map[attachment.Life]gone{},
-		began: map[roster.PartitionID]backup.Position{}, lost: map[roster.PartitionID]roster.Version{},
-		current: map[roster.MemberID]*seat{}, voided: map[roster.PartitionID]time.Duration{}, promises: map[string]promise{},
-		ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
+		lastAttached: map[string]attachment.Attachment{}, doomed: map[attachment.Life]bool{},
+		gone: map[attachment.Life]gone{}, began: map[roster.PartitionID]backup.Position{},
+		lost: map[roster.PartitionID]roster.Version{}, current: map[roster.MemberID]*seat{},
+		voided: map[roster.PartitionID]time.Duration{}, promises: map[string]promise{}, ledger: ledger.New(),
+		buffer: make([]sequencer.ID, 70_000),
 	}
 	if cfg.Anchored {
 		g.anchor = newAnchorStore()

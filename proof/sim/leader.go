@@ -38,7 +38,8 @@ func newLead(m *member, term int) *lead {
 	if before := m.g.members[silence.Member]; before != nil && silence.Calls > 0 {
 		l.views.failed[before] = m.w.now // it did not answer the calls of the candidacy
 	}
-	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.g.id(), Expect: expect, Release: m.release(), Anchored: m.g.anchor != nil, Ahead: anchorAhead, Servers: m.g.cfg.Servers,
+	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.g.id(), Expect: expect, Release: m.release(),
+		Anchored: m.g.anchor != nil, Ahead: anchorAhead, Servers: m.g.cfg.Servers,
 		Silence: silence}, l)
 	m.lead, m.leader, m.term, m.heard = l, m, term, m.w.now
 	l.every(leader.StepEvery, l.step)
@@ -94,7 +95,8 @@ func (l *lead) step() {
 		m.learn(len(a.log) - 1) // also what it proposed and did not hear of
 	}
 	l.do(func(machine *leader.Leader, v leader.View) {
-		news := v.Roster != l.stepped.Roster || !slices.Equal(v.Peers, l.stepped.Peers) || !slices.Equal(v.Servers, l.stepped.Servers)
+		news := v.Roster != l.stepped.Roster || !slices.Equal(v.Peers, l.stepped.Peers) ||
+			!slices.Equal(v.Servers, l.stepped.Servers)
 		if machine.Due(v) <= 0 || news {
 			l.stepped = v
 			machine.Step(v)
@@ -178,7 +180,8 @@ func (l *lead) view() leader.View {
 // answer returns a member's description of itself.
 func (m *member) answer() leader.Answer {
 	a := leader.Answer{
-		Record: m.record(), Grid: m.of(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving, DiskFailed: m.broken, Release: m.release(),
+		Record: m.record(), Grid: m.of(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving,
+		DiskFailed: m.broken, Release: m.release(),
 	}
 	if _, registered := m.roster.Member(m.inc); registered {
 		a.Claim = m.roster.Claim

@@ -41,7 +41,7 @@ type member struct {
 	ended   bool          // it stops in order and grants nothing more
 	old     bool          // it is of the release before, and reads protocol 1 alone
 
-	looks *lookout
+	looks *leaderMonitor
 	left  recovery.Left // the grid that it has left for another one
 	next  roster.GridID // that one
 
@@ -81,7 +81,7 @@ func (g *grid) startAs(s *seat, inc roster.Incarnation) *member {
 		durable = 1
 	}
 	g.w.note(joined, m.name, int64(s.place), durable)
-	m.looks = newLookout(m)
+	m.looks = newLeaderMonitor(m)
 	if s.durable && g.w.chance(0.3) {
 		s.older = s.copyOf()
 	}

@@ -136,8 +136,10 @@ func (g *grid) knows(has partition.DefinitionRecord, p promise) bool {
 func (g *grid) keeps(name string, began time.Duration, s stamp) bool {
 	id := roster.PartitionOf(name, g.cfg.Partitions)
 	log := g.agreed.log[g.agreed.first:]
-	at, _ := slices.BinarySearchFunc(log, s.Version, func(l logged, v roster.Version) int { return cmp.Compare(l.roster.Version, v) })
-	return began > g.voided[id] && at < len(log) && log[at].roster.Identity() == s.Grid && len(log[at].roster.Partitions[id].Disk) > 0
+	at, _ := slices.BinarySearchFunc(log, s.Version,
+		func(l logged, v roster.Version) int { return cmp.Compare(l.roster.Version, v) })
+	return began > g.voided[id] && at < len(log) && log[at].roster.Identity() == s.Grid &&
+		len(log[at].roster.Partitions[id].Disk) > 0
 }
 
 // checkTold wants the answer to a create or an open that began at some time to know

@@ -111,7 +111,8 @@ func (g *grid) majority(gone []*seat) []*seat {
 // an operator has members or directories from which another grid can begin.
 func (g *grid) isLostWithout(gone []*seat) bool {
 	stays := slices.ContainsFunc(g.seats, func(s *seat) bool {
-		return !slices.Contains(gone, s) && !g.stale(s) && (s.hasLog(g.agreed.first) || !s.durable && s.running != nil && s.running.survives() && !s.running.leaving)
+		return !slices.Contains(gone, s) && !g.stale(s) && (s.hasLog(g.agreed.first) || !s.durable && s.running != nil &&
+			s.running.survives() && !s.running.leaving)
 	})
 	return stays && !g.agreed.expendable(gone...)
 }
@@ -181,7 +182,8 @@ func (g *grid) recoverDisks(dirs []*seat) {
 			s.wipe()
 		}
 	}
-	in := recovery.Disks{Old: before.Grid, Grid: roster.GridID(g.w.bits()), Now: g.wallAt(dirs[0].place), Incarnation: g.unknownIncarnation}
+	in := recovery.Disks{Old: before.Grid, Grid: roster.GridID(g.w.bits()), Now: g.wallAt(dirs[0].place),
+		Incarnation: g.unknownIncarnation}
 	for _, s := range dirs {
 		in.Directories = append(in.Directories, g.directory(s))
 	}
@@ -295,7 +297,8 @@ func checkBeginning(before, next *roster.Roster) error {
 	case next.Grid == before.Grid:
 		return fmt.Errorf("S1: the grid keeps the ID %s", next.Grid)
 	case !next.Anchored && next.Ceiling < before.Ceiling:
-		return fmt.Errorf("S1, S2: the grid begins at %d, and the one before could grant up to %d", next.Ceiling, before.Ceiling)
+		return fmt.Errorf("S1, S2: the grid begins at %d, and the one before could grant up to %d", next.Ceiling,
+			before.Ceiling)
 	}
 	return nil
 }

@@ -88,7 +88,8 @@ func (h *holder) start() {
 	}
 	path = cmp.Or(h.path, path)
 	h.starts++
-	h.cmd = exec.Command(path, append(h.args, "-history", h.file("history"))...) //nolint:gosec // the program of this package
+	//nolint:gosec // the program of this package
+	h.cmd = exec.Command(path, append(h.args, "-history", h.file("history"))...)
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	log, err := os.Create(h.file("log"))
 	if err != nil {

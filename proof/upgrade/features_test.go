@@ -27,7 +27,8 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 
 	c.change(third, before, syscall.SIGTERM)
 	code, text := setNote(t, c.members[0])
-	for _, word := range []string{fmt.Sprintf("protocol %d", NextProtocol), fmt.Sprintf("%s runs snowgrid devel (protocol %d)", third.api, PreviousProtocol), "upgrade it"} {
+	for _, word := range []string{fmt.Sprintf("protocol %d", NextProtocol),
+		fmt.Sprintf("%s runs snowgrid devel (protocol %d)", third.api, PreviousProtocol), "upgrade it"} {
 		if code == http.StatusOK || !strings.Contains(text, word) {
 			t.Errorf("a new feature beside the release before: %d %s; want %q", code, text, word)
 		}
@@ -94,7 +95,8 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 	c.launch(fourth, before)
 	said = awaitLog(t, fourth, "join refused")
 	t.Logf("new: %s", said)
-	for _, word := range []string{fmt.Sprintf("(protocol %d)", PreviousProtocol), fmt.Sprintf("uses protocol %d", NextProtocol), refusedProtocol} {
+	for _, word := range []string{fmt.Sprintf("(protocol %d)", PreviousProtocol),
+		fmt.Sprintf("uses protocol %d", NextProtocol), refusedProtocol} {
 		if !strings.Contains(said, word) {
 			t.Errorf("a new member of the release before: %s; want %q", said, word)
 		}
@@ -111,7 +113,8 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 func setNote(t *testing.T, at *member) (status int, text string) {
 	t.Helper()
 	body := `{"note":"kept"}`
-	response, err := (&http.Client{Timeout: 10 * time.Second}).Post("http://"+at.api+"/v1/settings", "application/json", bytes.NewReader([]byte(body)))
+	response, err := (&http.Client{Timeout: 10 * time.Second}).Post("http://"+at.api+"/v1/settings", "application/json",
+		bytes.NewReader([]byte(body)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,8 @@ var brokenStores = map[string]struct {
 }{
 	"conditions are ignored": {broken{swap: func(b *broken, ctx context.Context, e store.Entry) (store.Revision, error) {
 		return b.overwrite(ctx, e)
-	}}, []string{"CreateOnce", "StaleRevision", "AbsentKey", "ABA", "ConcurrentCreates", "ConcurrentSwaps", "Counter", "Deleted"}},
+	}}, []string{"CreateOnce", "StaleRevision", "AbsentKey", "ABA", "ConcurrentCreates", "ConcurrentSwaps", "Counter",
+		"Deleted"}},
 	"a create replaces": {broken{swap: func(b *broken, ctx context.Context, e store.Entry) (store.Revision, error) {
 		if e.Revision == "" && e.Key != "" {
 			return b.overwrite(ctx, e)
@@ -129,13 +130,15 @@ var brokenStores = map[string]struct {
 		}
 		return b.Memory.Swap(ctx, e)
 	}}, []string{"AbsentKey", "Deleted"}},
-	"only the existence is compared": {broken{swap: func(b *broken, ctx context.Context, e store.Entry) (store.Revision, error) {
+	"only the existence is compared": {broken{swap: func(b *broken, ctx context.Context, e store.Entry) (store.Revision,
+		error) {
 		if e.Revision != "" {
 			return b.overwrite(ctx, e)
 		}
 		return b.Memory.Swap(ctx, e)
 	}}, []string{"StaleRevision", "ABA", "ConcurrentSwaps", "Counter"}},
-	"a comparison apart from the write": {broken{swap: func(b *broken, ctx context.Context, e store.Entry) (store.Revision, error) {
+	"a comparison apart from the write": {broken{swap: func(b *broken, ctx context.Context, e store.Entry) (store.Revision,
+		error) {
 		if err := ctx.Err(); err != nil || e.Key == "" {
 			return b.Memory.Swap(ctx, e)
 		}
@@ -147,7 +150,8 @@ var brokenStores = map[string]struct {
 		}
 		return b.overwrite(ctx, e)
 	}}, []string{"ConcurrentCreates", "ConcurrentSwaps", "Counter"}},
-	"a refusal that was written": {broken{swap: func(b *broken, ctx context.Context, e store.Entry) (store.Revision, error) {
+	"a refusal that was written": {broken{swap: func(b *broken, ctx context.Context, e store.Entry) (store.Revision,
+		error) {
 		revision, err := b.Memory.Swap(ctx, e)
 		if errors.Is(err, store.ErrChanged) {
 			_, _ = b.overwrite(ctx, e)
@@ -208,11 +212,14 @@ var brokenStores = map[string]struct {
 		b.old[key] = e
 		return e, nil
 	}}, []string{"Counter"}},
-	"case is ignored":      {renamed(strings.ToLower), []string{"Keys"}},
-	"keys are unescaped":   {renamed(func(key string) string { un, _ := url.PathUnescape(key); return un }), []string{"Keys"}},
-	"long keys are cut":    {renamed(func(key string) string { return key[:min(len(key), 255)] }), []string{"Keys"}},
-	"a list has one page":  {listed(func(found []store.Entry) []store.Entry { return found[:min(len(found), 1000)] }), []string{"ListPages"}},
-	"a list has no order":  {listed(func(found []store.Entry) []store.Entry { slices.Reverse(found); return found }), []string{"ListPrefix", "ListPages"}},
+	"case is ignored": {renamed(strings.ToLower), []string{"Keys"}},
+	"keys are unescaped": {renamed(func(key string) string { un, _ := url.PathUnescape(key); return un }),
+		[]string{"Keys"}},
+	"long keys are cut": {renamed(func(key string) string { return key[:min(len(key), 255)] }), []string{"Keys"}},
+	"a list has one page": {listed(func(found []store.Entry) []store.Entry { return found[:min(len(found), 1000)] }),
+		[]string{"ListPages"}},
+	"a list has no order": {listed(func(found []store.Entry) []store.Entry { slices.Reverse(found); return found }),
+		[]string{"ListPrefix", "ListPages"}},
 	"a list has all keys":  {matched(func(string, string) bool { return true }), []string{"ListPrefix", "ListPages"}},
 	"_ matches any letter": {matched(func(key, prefix string) bool { return like(key, prefix) }), []string{"ListPrefix"}},
 	"a list ignores case": {matched(func(key, prefix string) bool {
@@ -236,7 +243,8 @@ var brokenStores = map[string]struct {
 		}
 		return body
 	}), []string{"Bodies"}},
-	"bodies are cut": {changedBodies(func(body []byte) []byte { return body[:min(len(body), 65535)] }), []string{"Bodies"}},
+	"bodies are cut": {changedBodies(func(body []byte) []byte { return body[:min(len(body), 65535)] }),
+		[]string{"Bodies"}},
 	"the body is the caller's": {broken{
 		load: func(b *broken, ctx context.Context, key string) (store.Entry, error) {
 			e, err := b.Memory.Load(ctx, key)
@@ -274,13 +282,15 @@ var brokenStores = map[string]struct {
 	"contexts are ignored": {broken{swap: func(b *broken, ctx context.Context, e store.Entry) (store.Revision, error) {
 		return b.Memory.Swap(context.WithoutCancel(ctx), e)
 	}}, []string{"EndedContext"}},
-	"an ended context is a refusal": {broken{swap: func(b *broken, ctx context.Context, e store.Entry) (store.Revision, error) {
+	"an ended context is a refusal": {broken{swap: func(b *broken, ctx context.Context, e store.Entry) (store.Revision,
+		error) {
 		if ctx.Err() != nil {
 			return "", store.ErrChanged
 		}
 		return b.Memory.Swap(ctx, e)
 	}}, []string{"EndedContext"}},
-	"an ended context is an absent key": {broken{load: func(b *broken, ctx context.Context, key string) (store.Entry, error) {
+	"an ended context is an absent key": {broken{load: func(b *broken, ctx context.Context, key string) (store.Entry,
+		error) {
 		if ctx.Err() != nil {
 			return store.Entry{}, store.ErrNoRecord
 		}

@@ -56,7 +56,8 @@ func lossy(f *fleet) {
 	if total.LostAnswers == 0 || total.LostRequests == 0 || total.Delivered == 0 || issued.Load() == 0 {
 		f.Errorf("%d IDs with these faults: %+v", issued.Load(), total)
 	}
-	f.Logf("%d IDs, %d lost answers, %d lost requests, %d late requests", issued.Load(), total.LostAnswers, total.LostRequests, total.Delivered)
+	f.Logf("%d IDs, %d lost answers, %d lost requests, %d late requests", issued.Load(), total.LostAnswers,
+		total.LostRequests, total.Delivered)
 	c := f.open()
 	c.take(c.attach(), 100) // All is well without faults.
 }
@@ -191,7 +192,8 @@ func away(f *fleet) {
 	end()
 	<-done
 	_, err := s.Next(f.within(f.window))
-	if !errors.Is(err, sequencer.ErrGrantExpired) && !errors.Is(err, sequencer.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.Is(err, sequencer.ErrGrantExpired) && !errors.Is(err, sequencer.ErrUnavailable) ||
+		!errors.Is(err, context.DeadlineExceeded) {
 		f.Errorf("next without a store: %v", err)
 	}
 	if err := other.Leave(f.within(soon)); err != nil {

@@ -219,7 +219,8 @@ func scaled(f *fleet) {
 	clients[0].take(handles[0], 500)
 	for node, before := range kept {
 		if r := f.record(node); r.State != record.Retired || r.Version < before.Version || r.Bound < before.Bound {
-			f.Errorf("node %d after a scale down: %v, version %d after %d, bound %d after %d", node, r.State, r.Version, before.Version, r.Bound, before.Bound)
+			f.Errorf("node %d after a scale down: %v, version %d after %d, bound %d after %d", node, r.State, r.Version,
+				before.Version, r.Bound, before.Bound)
 		}
 	}
 	if err := clients[0].Scale(f.within(soon), fleetName, slots+1); err != nil {
@@ -257,7 +258,8 @@ func retired(f *fleet) {
 func conflicting(f *fleet) {
 	f.pool = 2
 	f.open().attach()
-	if _, err := f.open().CreateSequencer(f.within(soon), fleetName, sequencer.Config{Nodes: 128}); !errors.Is(err, sequencer.ErrConflict) {
+	if _, err := f.open().CreateSequencer(f.within(soon), fleetName, sequencer.Config{Nodes: 128}); !errors.Is(err,
+		sequencer.ErrConflict) {
 		f.Errorf("create with another node count: %v", err)
 	}
 }

@@ -45,7 +45,8 @@ func absentKey(b *bench) {
 	if _, err := b.store.Load(b.ctx, absent.Key); !errors.Is(err, store.ErrNoRecord) {
 		b.Errorf("load of a key whose swaps were refused: %v; ErrNoRecord is due", err)
 	}
-	if _, err := b.store.Swap(b.ctx, store.Entry{Key: there.Key, Body: []byte("y"), Revision: "no revision of this store"}); err == nil {
+	if _, err := b.store.Swap(b.ctx, store.Entry{Key: there.Key, Body: []byte("y"),
+		Revision: "no revision of this store"}); err == nil {
 		b.Error("a swap at a made-up revision succeeded")
 	}
 	b.want(b.store, there)
@@ -126,7 +127,8 @@ func generation(b *bench) {
 		if _, err := g.SwapIn(b.ctx, stale, wrong); !errors.Is(err, store.ErrChanged) {
 			b.Errorf("a swap for generation %q, while %q answers: %v; ErrChanged is due", wrong, id, err)
 		}
-		if _, err := g.SwapIn(b.ctx, store.Entry{Key: b.key("new"), Body: stale.Body}, wrong); !errors.Is(err, store.ErrChanged) {
+		if _, err := g.SwapIn(b.ctx, store.Entry{Key: b.key("new"), Body: stale.Body}, wrong); !errors.Is(err,
+			store.ErrChanged) {
 			b.Errorf("a create for generation %q, while %q answers: %v; ErrChanged is due", wrong, id, err)
 		}
 	}

@@ -190,7 +190,8 @@ func endedContext(b *bench) {
 	_, absentErr := b.store.Load(ended, b.key("absent"))
 	_, swapErr := b.store.Swap(ended, swapped)
 	_, listErr := b.store.List(ended, b.folder)
-	for call, err := range map[string]error{"load": loadErr, "load of an absent key": absentErr, "swap": swapErr, "list": listErr} {
+	for call, err := range map[string]error{"load": loadErr, "load of an absent key": absentErr, "swap": swapErr,
+		"list": listErr} {
 		if err == nil || errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNoRecord) {
 			b.Errorf("%s with a context that has ended: %v", call, err)
 		}

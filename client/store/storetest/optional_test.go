@@ -170,7 +170,8 @@ func TestFaulty(t *testing.T) {
 	for range 500 {
 		_, _ = f.Load(ctx, "k")
 	}
-	if c := f.Counts(); c.Calls != 500 || c.LostRequests < 60 || c.LostRequests > 140 || c.LostAnswers < 40 || c.LostAnswers > 120 {
+	if c := f.Counts(); c.Calls != 500 || c.LostRequests < 60 || c.LostRequests > 140 || c.LostAnswers < 40 ||
+		c.LostAnswers > 120 {
 		t.Errorf("of 500 calls with a fifth lost each way: %+v", c)
 	}
 }

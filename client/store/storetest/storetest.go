@@ -178,7 +178,8 @@ func (b *bench) refuse(why string, e store.Entry) {
 		b.Errorf("%s: swap at revision %q: %v; ErrChanged is due", why, e.Revision, err)
 	}
 	after, afterErr := b.store.Load(b.ctx, e.Key)
-	if before.Revision != after.Revision || !bytes.Equal(before.Body, after.Body) || errors.Is(beforeErr, store.ErrNoRecord) != errors.Is(afterErr, store.ErrNoRecord) {
+	if before.Revision != after.Revision || !bytes.Equal(before.Body, after.Body) ||
+		errors.Is(beforeErr, store.ErrNoRecord) != errors.Is(afterErr, store.ErrNoRecord) {
 		b.Errorf("%s: a swap at revision %q that was refused had an effect: before %q, %v, after %q, %v", why, e.Revision, before.Body, beforeErr, after.Body, afterErr)
 	}
 }

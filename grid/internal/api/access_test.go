@@ -63,23 +63,26 @@ func (tokens) Peer(token string) (security.Peer, error) {
 func secured(lines *audit.Log, calls ...*Call) *Server {
 	clock := handles.NewClock()
 	return New(Config{
-		Self: testSelf, Grid: func() roster.GridID { return roster.GridID{1} }, State: state.New(clock, clock), Life: tenure.NewLife(),
-		Log: slog.New(slog.DiscardHandler), Library: librarylog.New(slog.New(slog.DiscardHandler), nil),
-		Security: &security.Credentials{}, Tokens: tokens{}, Audit: lines,
-		Status:   func(context.Context) (any, error) { return wire.Done{}, nil },
-		NotReady: func() error { return nil }, NotSettled: func() error { return nil },
-		Paths: membershipPaths(),
+		Self: testSelf, Grid: func() roster.GridID { return roster.GridID{1} }, State: state.New(clock, clock),
+		Life: tenure.NewLife(), Log: slog.New(slog.DiscardHandler),
+		Library: librarylog.New(slog.New(slog.DiscardHandler), nil), Security: &security.Credentials{}, Tokens: tokens{},
+		Audit: lines, Status: func(context.Context) (any, error) { return wire.Done{}, nil },
+		NotReady: func() error { return nil }, NotSettled: func() error { return nil }, Paths: membershipPaths(),
 	}, NewEvents(), calls)
 }
 
 // membershipPaths returns the paths besides those under /v1.
 func membershipPaths() (out []Path) {
 	for method, paths := range map[string][]string{
-		http.MethodGet:  {wire.PathMembershipSize, wire.PathMembershipNodes, wire.PathMembershipState},
-		http.MethodPost: {wire.PathMembershipSubscribe, wire.PathMembershipUnsubscribe, wire.PathMembershipPause, wire.PathMembershipShutdown},
+		http.MethodGet: {wire.PathMembershipSize, wire.PathMembershipNodes, wire.PathMembershipState},
+		http.MethodPost: {wire.PathMembershipSubscribe, wire.PathMembershipUnsubscribe, wire.PathMembershipPause,
+			wire.PathMembershipShutdown},
 	} {
 		for _, path := range paths {
-			out = append(out, Path{Method: method, Path: path, Serve: func(context.Context, []byte) (any, func(), error) { return wire.Done{}, nil, nil }})
+			out = append(out, Path{Method: method, Path: path, Serve: func(context.Context, []byte) (any, func(),
+				error) {
+				return wire.Done{}, nil, nil
+			}})
 		}
 	}
 	return out
@@ -93,27 +96,36 @@ func served[In any](path string) *Call {
 // allCalls returns a call for each path of a member.
 func allCalls() []*Call {
 	return []*Call{
-		served[wire.CreateRequest](wire.PathCreate), served[wire.OpenRequest](wire.PathOpen), served[wire.AttachRequest](wire.PathAttach),
-		served[wire.RenewRequest](wire.PathRenew), served[wire.DetachRequest](wire.PathDetach), served[wire.DestroyRequest](wire.PathDestroy),
-		served[wire.DirectoryRequest](wire.PathDirectory), served[wire.StatusRequest](wire.PathStatus), served[wire.IDsRequest](wire.PathIDs),
-		AlsoGet(served[wire.SequencersRequest](wire.PathSequencers), func(url.Values) (in wire.SequencersRequest, err error) { return }),
+		served[wire.CreateRequest](wire.PathCreate), served[wire.OpenRequest](wire.PathOpen),
+		served[wire.AttachRequest](wire.PathAttach),
+		served[wire.RenewRequest](wire.PathRenew), served[wire.DetachRequest](wire.PathDetach),
+		served[wire.DestroyRequest](wire.PathDestroy),
+		served[wire.DirectoryRequest](wire.PathDirectory), served[wire.StatusRequest](wire.PathStatus),
+		served[wire.IDsRequest](wire.PathIDs),
+		AlsoGet(served[wire.SequencersRequest](wire.PathSequencers),
+			func(url.Values) (in wire.SequencersRequest, err error) { return }),
 		AlsoGet(served[wire.HoldersRequest](wire.PathHolders), func(q url.Values) (in wire.HoldersRequest, err error) {
 			in.Name = q.Get("name")
 			return
 		}),
 		served[wire.IdentityListRequest](wire.PathIdentity), served[wire.IdentityNextRequest](wire.PathIdentityNext),
-		served[wire.IdentityApplyRequest](wire.PathIdentityApply), served[wire.IdentityRegisterRequest](wire.PathIdentityRegister),
+		served[wire.IdentityApplyRequest](wire.PathIdentityApply),
+		served[wire.IdentityRegisterRequest](wire.PathIdentityRegister),
 		served[wire.IdentityCleanRequest](wire.PathIdentityClean), served[wire.IdentityDropRequest](wire.PathIdentityDrop),
 		served[wire.IdentityImportRequest](wire.PathIdentityImport),
 		served[wire.SettingsRequest](wire.PathSettings), served[wire.KeyringRequest](wire.PathKeyring),
 		served[wire.ForgetRequest](wire.PathForget).ForTarget(), served[wire.RemoveRequest](wire.PathRemove).ForTarget(),
 		served[wire.TakeRequest](wire.PathTake).ForTarget(), served[wire.InitRequest](wire.PathInit).ForTarget(),
-		served[wire.HelloRequest](wire.PathHello).ForTarget(), served[wire.PushRequest](wire.PathPush).ForMembers(), served[wire.FollowRequest](wire.PathFollow).ForMembers(), served[wire.AcceptRequest](wire.PathAccept).ForTarget(),
+		served[wire.HelloRequest](wire.PathHello).ForTarget(), served[wire.PushRequest](wire.PathPush).ForMembers(),
+		served[wire.FollowRequest](wire.PathFollow).ForMembers(), served[wire.AcceptRequest](wire.PathAccept).ForTarget(),
 		served[wire.DismissRequest](wire.PathDismiss).ForTarget(), served[wire.AbandonRequest](wire.PathAbandon).ForTarget(),
 		served[wire.JoinRequest](wire.PathJoin).ForMembers(), served[wire.LeaveRequest](wire.PathLeave).ForMembers(),
-		served[wire.EarlierRequest](wire.PathEarlier).ForMembers(), served[member.ReplicateRequest](wire.PathReplicate).ForMembers(),
-		served[wire.HeldRequest](wire.PathHeld).ForMembers(), served[member.StoredRequest](wire.PathStored).ForMembers(), served[wire.SetKeysRequest](wire.PathSetKeys).ForMembers(),
-		served[member.CollectRequest](wire.PathCollect).ForMembers(), served[wire.CountRequest](wire.PathCount).ForMembers(), served[wire.UnusedRequest](wire.PathUnused),
+		served[wire.EarlierRequest](wire.PathEarlier).ForMembers(),
+		served[member.ReplicateRequest](wire.PathReplicate).ForMembers(),
+		served[wire.HeldRequest](wire.PathHeld).ForMembers(), served[member.StoredRequest](wire.PathStored).ForMembers(),
+		served[wire.SetKeysRequest](wire.PathSetKeys).ForMembers(),
+		served[member.CollectRequest](wire.PathCollect).ForMembers(), served[wire.CountRequest](wire.PathCount).ForMembers(),
+		served[wire.UnusedRequest](wire.PathUnused),
 		served[wire.RelayCreateRequest](wire.PathRelayCreate).ForMembers(),
 	}
 }
@@ -193,7 +205,8 @@ func TestEveryRoleAtEveryPath(t *testing.T) {
 			if callers[as].ID == "" {
 				want = "unauthenticated"
 			}
-			if got := codeOf(w); allowed == (got == "denied" || got == "unauthenticated") || !allowed && got != want || w.Code == http.StatusNotFound {
+			if got := codeOf(w); allowed == (got == "denied" || got == "unauthenticated") || !allowed && got != want ||
+				w.Code == http.StatusNotFound {
 				t.Errorf("%s as %q: %d %s, allowed: %v", key, as, w.Code, w.Body, allowed)
 			}
 			if challenge := w.Header().Get("WWW-Authenticate"); (w.Code == http.StatusUnauthorized) != strings.HasPrefix(challenge, "Bearer") {
@@ -291,7 +304,8 @@ func TestEachNameOfARequestIsAuthorized(t *testing.T) {
 	defer delete(accesses, onPost("/v1/several"))
 	a := secured(nil, served[wire.OpenRequest]("/v1/several"))
 	for names, want := range map[string]int{"orders-1 orders-2": 200, "orders-1 bills-1": 403, "bills-1 orders-1": 403} {
-		if w := a.call(t, "orders", http.MethodPost, "/v1/several", strings.NewReader(`{"name":"`+names+`"}`)); w.Code != want {
+		if w := a.call(t, "orders", http.MethodPost, "/v1/several",
+			strings.NewReader(`{"name":"`+names+`"}`)); w.Code != want {
 			t.Errorf("%s: %d %s, want %d", names, w.Code, w.Body, want)
 		}
 	}

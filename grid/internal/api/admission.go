@@ -39,7 +39,8 @@ const (
 )
 
 // patience is the queue delay up to which requests are served.
-var patience = [...]time.Duration{renewal: math.MaxInt64, attach: 40 * time.Millisecond, create: 20 * time.Millisecond, query: 10 * time.Millisecond}
+var patience = [...]time.Duration{renewal: math.MaxInt64, attach: 40 * time.Millisecond, create: 20 * time.Millisecond,
+	query: 10 * time.Millisecond}
 
 const (
 	// requestsMax bounds the requests in progress in any case, and with them the memory. It is
@@ -94,7 +95,8 @@ func overdue(p priority, delay, left time.Duration) string {
 	case delay > patience[p]:
 		return fmt.Sprintf("has too much to do: work waits %v for a processor, and such requests are served up to %v", delay.Round(time.Millisecond), patience[p])
 	case left > 0 && queued*delay > left:
-		return fmt.Sprintf("has too much to do: it would answer in %v, and the caller waits for %v", (queued * delay).Round(time.Millisecond), left.Round(time.Millisecond))
+		return fmt.Sprintf("has too much to do: it would answer in %v, and the caller waits for %v",
+			(queued * delay).Round(time.Millisecond), left.Round(time.Millisecond))
 	}
 	return ""
 }

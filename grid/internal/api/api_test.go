@@ -57,7 +57,8 @@ func TestCallsOfOtherClaims(t *testing.T) {
 	between, any := Typed("", done).ForMembers(), Typed("", done).ForMembers().OfAnyClaim()
 	for _, own := range []roster.Claim{"", "01", "02"} {
 		clock := handles.NewClock()
-		a := &Server{cfg: Config{Self: self, Grid: func() roster.GridID { return roster.GridID{1} }, State: state.New(clock, clock)}}
+		a := &Server{cfg: Config{Self: self, Grid: func() roster.GridID { return roster.GridID{1} },
+			State: state.New(clock, clock)}}
 		for _, member := range []roster.Incarnation{self, "bbbbbbbbbbbbbbbb-0000000000000001"} {
 			a.cfg.State.SetRoster(&roster.Roster{Claim: own, Members: []roster.Member{{Incarnation: member}}})
 			for _, claim := range []roster.Claim{"", "01", "02"} {

@@ -64,7 +64,8 @@ func TestPushedEvents(t *testing.T) {
 		var more []calls.Stream
 		for err = nil; err == nil; {
 			var s calls.Stream
-			if s, err = h.Events(ctx, q.addr, wire.EventsRequest{Holder: attachment.HolderID(fmt.Sprint(len(more)))}); err == nil {
+			if s, err = h.Events(ctx, q.addr,
+				wire.EventsRequest{Holder: attachment.HolderID(fmt.Sprint(len(more)))}); err == nil {
 				more = append(more, s)
 			}
 			if len(more) > peerStreams {

@@ -51,18 +51,20 @@ func newQuickServer(t *testing.T) *quickServer {
 		if _, bounded := ctx.Deadline(); !bounded {
 			t.Error("an attach has no time limit")
 		}
-		return wire.AttachResponse{Node: sequencer.NodeID(len(in.Holder)), Stamp: wire.Stamp{Version: roster.Version(len(WhoOf(ctx)))}}, nil
+		return wire.AttachResponse{Node: sequencer.NodeID(len(in.Holder)),
+			Stamp: wire.Stamp{Version: roster.Version(len(WhoOf(ctx)))}}, nil
 	}
 	replicate := func(context.Context, member.ReplicateRequest) (member.ReplicateResponse, error) {
 		return member.ReplicateResponse{Newest: 7}, nil
 	}
 	held := state.New(clock, clock)
-	held.SetRoster(&roster.Roster{Grid: roster.GridID{1}, Claim: quickClaim, Anchored: true, Members: []roster.Member{{Incarnation: quickSelf}}})
+	held.SetRoster(&roster.Roster{Grid: roster.GridID{1}, Claim: quickClaim, Anchored: true,
+		Members: []roster.Member{{Incarnation: quickSelf}}})
 	q.Server = New(Config{
-		Self: quickSelf, Grid: func() roster.GridID { return roster.GridID{1} },
-		State: held, Life: q.life, Log: slog.New(slog.DiscardHandler), Library: librarylog.New(slog.New(slog.DiscardHandler), clock.Mono),
-		NotReady: func() error { return nil }, NotSettled: func() error { return nil },
-		Hold: func(<-chan struct{}) {}, Open: func() bool { return !q.shut.Load() },
+		Self: quickSelf, Grid: func() roster.GridID { return roster.GridID{1} }, State: held, Life: q.life,
+		Log: slog.New(slog.DiscardHandler), Library: librarylog.New(slog.New(slog.DiscardHandler), clock.Mono),
+		NotReady: func() error { return nil }, NotSettled: func() error { return nil }, Hold: func(<-chan struct{}) {},
+		Open: func() bool { return !q.shut.Load() },
 		Charge: func(ctx context.Context, action security.Action, name string) error {
 			if q.charge != nil {
 				return q.charge(ctx, action, name)
@@ -70,11 +72,13 @@ func newQuickServer(t *testing.T) *quickServer {
 			return nil
 		},
 	}, NewEvents(), []*Call{
-		Typed(wire.PathAttach, attach).Starting(Start(func(ctx context.Context, in wire.AttachRequest, reply func(wire.AttachResponse, error)) {
+		Typed(wire.PathAttach, attach).Starting(Start(func(ctx context.Context, in wire.AttachRequest,
+			reply func(wire.AttachResponse, error)) {
 			q.started.Add(1)
 			go func() { reply(attach(ctx, in)) }()
 		})),
-		Typed(wire.PathReplicate, replicate).Starting(Start(func(ctx context.Context, in member.ReplicateRequest, reply func(member.ReplicateResponse, error)) {
+		Typed(wire.PathReplicate, replicate).Starting(Start(func(ctx context.Context, in member.ReplicateRequest,
+			reply func(member.ReplicateResponse, error)) {
 			q.started.Add(1)
 			reply(replicate(ctx, in))
 		})).ForMembers(),
@@ -112,20 +116,27 @@ func TestQuickRequestsAreChecked(t *testing.T) {
 		shut    bool
 		started bool
 	}{
-		"an attach":                {path: wire.PathAttach, in: attach, started: true},
-		"an attach that fails":     {path: wire.PathAttach, in: wire.AttachRequest{}, started: true},
-		"another message":          {path: wire.PathAttach, in: 7},
-		"an attach to another":     {path: wire.PathAttach, header: asMember("another", "", quickClaim), in: attach},
-		"an attach to this member": {path: wire.PathAttach, header: asMember(quickSelf, "", quickClaim), in: attach, started: true},
-		"too many requests":        {path: wire.PathAttach, in: attach, full: true},
-		"a quota":                  {path: wire.PathAttach, in: attach, charge: late},
-		"replicate":                {path: wire.PathReplicate, header: asMember(quickSelf, ours, quickClaim), in: member.ReplicateRequest{}, started: true},
-		"replicate, full":          {path: wire.PathReplicate, header: asMember(quickSelf, ours, quickClaim), in: member.ReplicateRequest{}, full: true, started: true},
-		"replicate at a gate":      {path: wire.PathReplicate, header: asMember(quickSelf, ours, quickClaim), in: member.ReplicateRequest{}, shut: true},
-		"replicate to another":     {path: wire.PathReplicate, header: asMember("another", ours, quickClaim), in: member.ReplicateRequest{}},
-		"of another grid":          {path: wire.PathReplicate, header: asMember(quickSelf, "another", quickClaim), in: member.ReplicateRequest{}},
-		"of another claim":         {path: wire.PathReplicate, header: asMember(quickSelf, ours, "01"), in: member.ReplicateRequest{}},
-		"to no member":             {path: wire.PathReplicate, in: member.ReplicateRequest{}},
+		"an attach":            {path: wire.PathAttach, in: attach, started: true},
+		"an attach that fails": {path: wire.PathAttach, in: wire.AttachRequest{}, started: true},
+		"another message":      {path: wire.PathAttach, in: 7},
+		"an attach to another": {path: wire.PathAttach, header: asMember("another", "", quickClaim), in: attach},
+		"an attach to this member": {path: wire.PathAttach, header: asMember(quickSelf, "", quickClaim), in: attach,
+			started: true},
+		"too many requests": {path: wire.PathAttach, in: attach, full: true},
+		"a quota":           {path: wire.PathAttach, in: attach, charge: late},
+		"replicate": {path: wire.PathReplicate, header: asMember(quickSelf, ours, quickClaim),
+			in: member.ReplicateRequest{}, started: true},
+		"replicate, full": {path: wire.PathReplicate, header: asMember(quickSelf, ours, quickClaim),
+			in: member.ReplicateRequest{}, full: true, started: true},
+		"replicate at a gate": {path: wire.PathReplicate, header: asMember(quickSelf, ours, quickClaim),
+			in: member.ReplicateRequest{}, shut: true},
+		"replicate to another": {path: wire.PathReplicate, header: asMember("another", ours, quickClaim),
+			in: member.ReplicateRequest{}},
+		"of another grid": {path: wire.PathReplicate, header: asMember(quickSelf, "another", quickClaim),
+			in: member.ReplicateRequest{}},
+		"of another claim": {path: wire.PathReplicate, header: asMember(quickSelf, ours, "01"),
+			in: member.ReplicateRequest{}},
+		"to no member": {path: wire.PathReplicate, in: member.ReplicateRequest{}},
 	} {
 		q.charge = func(_ context.Context, action security.Action, name string) error {
 			if action != security.Attach || name != "orders" && name != "" {
@@ -169,7 +180,8 @@ func TestQuickRequestsAreChecked(t *testing.T) {
 		return q.load.requests.Load(), callerBodies - q.bodies.free
 	}
 	requests, bytes := left()
-	for by := time.Now().Add(10 * time.Second); (requests != 0 || bytes != 0) && time.Now().Before(by); requests, bytes = left() {
+	for by := time.Now().Add(10 * time.Second); (requests != 0 || bytes != 0) &&
+		time.Now().Before(by); requests, bytes = left() {
 		time.Sleep(time.Millisecond)
 	}
 	if requests != 0 || bytes != 0 {
@@ -185,7 +197,8 @@ func difference(before, after Counts) string {
 	}
 	out := ""
 	for _, r := range after.Requests {
-		if n := r.Count - had[RequestCount{Path: r.Path, Code: r.Code}]; n > 0 && r.Path != otherPath && r.Path != "/v1/frames" {
+		if n := r.Count - had[RequestCount{Path: r.Path, Code: r.Code}]; n > 0 && r.Path != otherPath &&
+			r.Path != "/v1/frames" {
 			out += fmt.Sprintf("%s %s %d ", r.Path, r.Code, n)
 		}
 	}
@@ -224,7 +237,8 @@ func TestQuickRequestsEnd(t *testing.T) {
 			reply(wire.Done{}, nil)
 		})).ForMembers().ofTenure(q.life)
 	var err error
-	guarded.start(tenure.NewContext(t.Context(), tenure.NewLife().Tenure()), member.ReplicateRequest{}, func(_ any, said error) { err = said })
+	guarded.start(tenure.NewContext(t.Context(), tenure.NewLife().Tenure()), member.ReplicateRequest{},
+		func(_ any, said error) { err = said })
 	if !errors.Is(err, wire.ErrNotAddressed) {
 		t.Errorf("a call of another tenure: %v", err)
 	}

@@ -119,7 +119,8 @@ func (f *Finder) follow(ctx context.Context, s *source) {
 		f.note(s, failed, time.Now())
 		if failed != nil {
 			if skipped, due := failures.Due(time.Since(began)); due {
-				f.cfg.Log.Warn("join address not resolved; retrying", "entry", s.entry.text, "error", failed, "similar_omitted", skipped)
+				f.cfg.Log.Warn("join address not resolved; retrying", "entry", s.entry.text, "error", failed,
+					"similar_omitted", skipped)
 			}
 		}
 		if err == nil && f.replace(s, addrs) {

@@ -121,7 +121,8 @@ func TestNamesThatChange(t *testing.T) {
 		f := running(t, names, slog.New(slog.NewTextHandler(&log, nil)), "10.0.0.1", "a.internal", "srv:_gossip._tcp.c")
 		finds(t, f, 0, "10.0.0.1:7946")
 		rest(time.Minute)
-		if text := log.take(); strings.Count(text, "join address not resolved") < 2 || strings.Count(text, "\n") > 16 || !strings.Contains(text, "no such host") {
+		if text := log.take(); strings.Count(text, "join address not resolved") < 2 || strings.Count(text, "\n") > 16 ||
+			!strings.Contains(text, "no such host") {
 			t.Errorf("two names were unknown for a minute, and the log is:\n%s", text)
 		}
 		if n := names.asked.Load(); n < 12 || n > 40 {
@@ -152,7 +153,8 @@ func TestUnresolvedEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		names := &table{hosts: map[string][]string{"b": {"10.0.0.9"}}, srv: map[string][]*net.SRV{}}
 		names.srv["_gossip._tcp.c"] = []*net.SRV{{Target: "b", Port: 1234}, {Target: "gone", Port: 1}}
-		f := running(t, names, quiet, "10.0.0.1", "b", "a.internal", "srv:_gossip._tcp.c", "srv:_x._tcp.d", "file:"+path, "file:"+path+".none")
+		f := running(t, names, quiet, "10.0.0.1", "b", "a.internal", "srv:_gossip._tcp.c", "srv:_x._tcp.d", "file:"+path,
+			"file:"+path+".none")
 		began := time.Now()
 		unresolved := func() (out []string) {
 			for _, u := range f.Unresolved() {
@@ -165,7 +167,8 @@ func TestUnresolvedEntries(t *testing.T) {
 		rest(time.Minute)
 		want := []string{
 			"a.internal (no such host)", "b (no such host)",
-			"file:" + path + " (lost: no such host)", "file:" + path + ".none (stat " + path + ".none: no such file or directory)",
+			"file:" + path + " (lost: no such host)",
+			"file:" + path + ".none (stat " + path + ".none: no such file or directory)",
 			"srv:_gossip._tcp.c (b: no such host)", "srv:_x._tcp.d (no such host)",
 		}
 		for i, text := range want { // a temporary directory has a long name
@@ -186,7 +189,8 @@ func TestUnresolvedEntries(t *testing.T) {
 			names.set(name, "10.0.0.2")
 		}
 		rest(15 * time.Second)
-		if got := unresolved(); len(got) != 2 || !strings.HasPrefix(got[0], "file:"+path+".none") || !strings.HasPrefix(got[1], "srv:_x._tcp.d") {
+		if got := unresolved(); len(got) != 2 || !strings.HasPrefix(got[0], "file:"+path+".none") ||
+			!strings.HasPrefix(got[1], "srv:_x._tcp.d") {
 			t.Errorf("after the other names exist: %q", got)
 		}
 	})
@@ -214,7 +218,8 @@ func TestManyAddresses(t *testing.T) {
 		if n := len(f.Addrs()); n != 1024 {
 			t.Errorf("%d addresses of %d names", n, len(entries))
 		}
-		if err := discovery.Check(append(entries, "one-more")); err == nil || !strings.Contains(err.Error(), "257 entries; give at most 256") {
+		if err := discovery.Check(append(entries, "one-more")); err == nil ||
+			!strings.Contains(err.Error(), "257 entries; give at most 256") {
 			t.Errorf("257 entries: %v", err)
 		}
 	})
@@ -313,7 +318,8 @@ func TestEntries(t *testing.T) {
 		{"file:a\x00b", "the path"},
 	} {
 		err := discovery.Check([]string{"10.0.0.1", test.bad})
-		if err == nil || !strings.Contains(err.Error(), test.word) || !strings.Contains(err.Error(), fmt.Sprintf("%.20q", test.bad)[:min(10, len(test.bad)+1)]) {
+		if err == nil || !strings.Contains(err.Error(), test.word) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("%.20q", test.bad)[:min(10, len(test.bad)+1)]) {
 			t.Errorf("%.40q: %v, want %q in it", test.bad, err, test.word)
 		}
 	}

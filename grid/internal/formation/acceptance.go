@@ -47,7 +47,8 @@ func (b *bindings) bindTo(to Attempt) error {
 	case b.id.Accepted == to:
 		return nil
 	case b.id.Accepted != Attempt{}:
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has accepted member %s as bootstrap member", b.id.Accepted.BootstrapMember)
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has accepted member %s as bootstrap member",
+			b.id.Accepted.BootstrapMember)
 	}
 	before := b.id.Accepted
 	b.id.Accepted = to

@@ -135,7 +135,8 @@ func named(p gossip.Peer) string { return fmt.Sprintf("%s at %s", p.Incarnation.
 
 // reading reads this member's wall clock.
 func (q *polls) reading() clustertime.Reading {
-	return clustertime.Reading{Member: fmt.Sprintf("%s at %s", q.member, q.cfg.Record().API), At: clustertime.TickOf(q.cfg.Clock.Now())}
+	return clustertime.Reading{Member: fmt.Sprintf("%s at %s", q.member, q.cfg.Record().API),
+		At: clustertime.TickOf(q.cfg.Clock.Now())}
 }
 
 // confirm has the acceptances confirmed directly before the first entry, which it

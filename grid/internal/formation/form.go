@@ -250,7 +250,8 @@ func (q *polls) beginning(accepted acceptances) (clustertime.Beginning, error) {
 	if err != nil {
 		return clustertime.Beginning{}, fmt.Errorf("the grid is not formed: %w", err)
 	}
-	return clustertime.Beginning{Median: median, Latest: latest, Window: q.cfg.Settings.Window, Durable: accepted.durable}, nil
+	return clustertime.Beginning{Median: median, Latest: latest, Window: q.cfg.Settings.Window,
+		Durable: accepted.durable}, nil
 }
 
 // FloorOf returns a configured floor, 0 for none.

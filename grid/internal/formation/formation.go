@@ -112,8 +112,8 @@ type Formation struct {
 // New returns the formation of a member that is in the grid of its identity.
 func New(cfg Config) *Formation {
 	d := &deps{
-		cfg: cfg, self: cfg.Self, state: cfg.State, clock: cfg.State.Clock, life: cfg.Life, ctx: cfg.Life.Context(), log: cfg.Log,
-		raft: cfg.Raft, caller: cfg.Caller,
+		cfg: cfg, self: cfg.Self, state: cfg.State, clock: cfg.State.Clock, life: cfg.Life, ctx: cfg.Life.Context(),
+		log: cfg.Log, raft: cfg.Raft, caller: cfg.Caller,
 	}
 	return &Formation{
 		deps: d, bindings: &bindings{deps: d, id: cfg.Identity}, attempts: &attempts{expected: cfg.Expect},

@@ -243,7 +243,8 @@ func (q *polls) checkClocks(ctx context.Context, survivors []gossip.Peer) error 
 }
 
 // askSurvivors requests all survivors concurrently to leave the old grid.
-func (q *polls) askSurvivors(ctx context.Context, survivors []gossip.Peer, req wire.AbandonRequest) ([]wire.AbandonResponse, error) {
+func (q *polls) askSurvivors(ctx context.Context, survivors []gossip.Peer,
+	req wire.AbandonRequest) ([]wire.AbandonResponse, error) {
 	told := make([]wire.AbandonResponse, len(survivors))
 	errs := make([]error, len(survivors))
 	var wg sync.WaitGroup
@@ -261,7 +262,8 @@ func (q *polls) askSurvivors(ctx context.Context, survivors []gossip.Peer, req w
 
 // formAfter returns the first entry of a grid that follows an abandoned one, and the allowance for
 // clock jumps in its ceiling.
-func (b *bindings) formAfter(grid roster.GridID, told []wire.AbandonResponse, floor clustertime.Tick) (roster.Form, clustertime.Span) {
+func (b *bindings) formAfter(grid roster.GridID, told []wire.AbandonResponse, floor clustertime.Tick) (roster.Form,
+	clustertime.Span) {
 	b.idMu.Lock()
 	own := b.previous
 	b.idMu.Unlock()
@@ -324,7 +326,8 @@ func (f *Formation) freeAcceptance() error {
 
 // acceptedByAll requests acceptance until members can have learned that an earlier attempt was given
 // up.
-func (q *polls) acceptedByAll(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (accepted acceptances, err error) {
+func (q *polls) acceptedByAll(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (accepted acceptances,
+	err error) {
 	for range 5 {
 		accepted, err = q.askAcceptances(ctx, peers, req)
 		if err == nil {

@@ -92,7 +92,10 @@ func (f *Formation) AtLeader(ctx context.Context, path string, in any) error {
 // AddressOf returns another member's address by its Raft server ID: from gossip, or else from the
 // roster.
 func (d *deps) AddressOf(server string) (wire.Address, bool) {
-	p, found := d.gossip.Find(func(p gossip.Peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == server })
+	p, found := d.gossip.Find(func(p gossip.Peer) bool {
+		return string(raftlog.ServerID(p.Incarnation,
+			p.Durable)) == server
+	})
 	if found {
 		return wire.Address{Incarnation: p.Incarnation, API: p.API}, p.Incarnation != d.self
 	}

@@ -20,12 +20,14 @@ func TestNewSettingsNeedTheirRelease(t *testing.T) {
 		settings roster.Settings
 		release  roster.Release
 		can      bool
-	}{{usual, roster.Release{}, true}, {noted, roster.Release{}, false}, {noted, wire.OwnRelease(), true}, {usual, roster.Release{Min: -1}, false}} {
+	}{{usual, roster.Release{}, true}, {noted, roster.Release{}, false}, {noted, wire.OwnRelease(), true}, {usual,
+		roster.Release{Min: -1}, false}} {
 		err := canForm(c.settings, c.release)
 		if (err == nil) != c.can {
 			t.Errorf("%+v and %s: %v", c.settings, c.release, err)
 		}
-		if want := "and the note needs protocol 2; upgrade it"; c.settings.Note != "" && !c.can && !strings.Contains(err.Error(), want) {
+		if want := "and the note needs protocol 2; upgrade it"; c.settings.Note != "" && !c.can &&
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -106,7 +106,8 @@ type Gossip struct {
 func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 	g := silent(cfg)
 	var err error
-	g.search.finder, err = discovery.New(cfg.Join, discovery.Config{Names: transport.ResolverOf(cfg.Network), Port: cfg.JoinPort, Log: cfg.Log})
+	g.search.finder, err = discovery.New(cfg.Join, discovery.Config{Names: transport.ResolverOf(cfg.Network),
+		Port: cfg.JoinPort, Log: cfg.Log})
 	if err != nil {
 		return nil, refusal.Invalid("Join %v", err)
 	}
@@ -114,8 +115,8 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 		return nil, refusal.Invalid("the gossip key: %v", err)
 	}
 	g.transport, err = transport.NewGossip(ctx, transport.GossipConfig{
-		Network: cfg.Network, Grid: cfg.Name, Bind: cfg.Bind, AdvertiseHost: cfg.AdvertiseHost, Keys: g.keys, Release: wire.OwnRelease(),
-		Refused: g.reportRefused, News: g.news.Send, NotAccepted: cfg.NotAccepted,
+		Network: cfg.Network, Grid: cfg.Name, Bind: cfg.Bind, AdvertiseHost: cfg.AdvertiseHost, Keys: g.keys,
+		Release: wire.OwnRelease(), Refused: g.reportRefused, News: g.news.Send, NotAccepted: cfg.NotAccepted,
 	})
 	if err != nil {
 		return nil, refusal.Invalid("GossipAddr: %v", err)
@@ -129,8 +130,10 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 // silent returns a gossip that neither listens nor answers.
 func silent(cfg Config) *Gossip {
 	return &Gossip{
-		cfg: cfg, own: cfg.Grid, alive: map[roster.Incarnation]Peer{}, said: map[roster.Incarnation]string{}, names: map[roster.Incarnation]string{}, foreign: map[foreignMember]*encounter{},
-		failing: map[roster.Incarnation]struct{}{}, noUDP: map[roster.Incarnation]unansweredUDP{}, news: signal.New(), subscribes: make(chan struct{}, subscribesMax), turn: make(chan struct{}, 1),
+		cfg: cfg, own: cfg.Grid, alive: map[roster.Incarnation]Peer{}, said: map[roster.Incarnation]string{},
+		names: map[roster.Incarnation]string{}, foreign: map[foreignMember]*encounter{},
+		failing: map[roster.Incarnation]struct{}{}, noUDP: map[roster.Incarnation]unansweredUDP{}, news: signal.New(),
+		subscribes: make(chan struct{}, subscribesMax), turn: make(chan struct{}, 1),
 	}
 }
 

@@ -95,7 +95,8 @@ const searchQuietly = 10 * time.Second
 // once a minute.
 func (g *Gossip) unreached(addr string, err error) {
 	if g.cfg.State.Clock.Mono() > searchQuietly && len(g.Peers()) <= 1 {
-		g.cfg.Library.Report(slog.LevelWarn, "no member answers at a join address; retrying", dialError(addr, err), "addr", addr)
+		g.cfg.Library.Report(slog.LevelWarn, "no member answers at a join address; retrying", dialError(addr, err),
+			"addr", addr)
 		return
 	}
 	g.cfg.Log.Debug("no answer from a member yet", "addr", addr, "error", err)
@@ -165,7 +166,8 @@ func (g *Gossip) failRefused() {
 	}
 	if g.keys != nil {
 		if err := g.transport.Refusal(); err != nil {
-			g.cfg.Library.Report(slog.LevelWarn, "gossip greeting refused", "a process that was dialed is not a member of this grid", "error", err.Error())
+			g.cfg.Library.Report(slog.LevelWarn, "gossip greeting refused",
+				"a process that was dialed is not a member of this grid", "error", err.Error())
 		}
 		return
 	}

@@ -105,7 +105,9 @@ func (h *Host) Open(ctx context.Context, in wire.OpenRequest) (wire.SequencerRes
 }
 
 // askForLife sends the name's owner a request that returns a generation.
-func askForLife(ctx context.Context, h *Host, name string, request func(o *partition.Machine, v partition.View, reply func(attachment.Ref, error))) (wire.SequencerResponse, error) {
+func askForLife(ctx context.Context, h *Host, name string,
+	request func(o *partition.Machine, v partition.View, reply func(attachment.Ref,
+		error))) (wire.SequencerResponse, error) {
 	ref, stamp, err := askOwner(ctx, h, name, request)
 	if err != nil {
 		return wire.SequencerResponse{}, err
@@ -120,9 +122,10 @@ func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachRe
 		return wire.AttachResponse{}, err
 	}
 	began := h.clock.Mono()
-	a, stamp, err := askOwner(ctx, h, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(attachment.Attachment, error)) {
-		o.Attach(v, in.Holder, claim, reply)
-	})
+	a, stamp, err := askOwner(ctx, h, in.Claim.Sequencer.Name,
+		func(o *partition.Machine, v partition.View, reply func(attachment.Attachment, error)) {
+			o.Attach(v, in.Holder, claim, reply)
+		})
 	return h.attached(ctx, in, claim, began, a, stamp, err)
 }
 
@@ -134,11 +137,12 @@ func (h *Host) startAttach(ctx context.Context, in wire.AttachRequest, reply fun
 		return
 	}
 	began := h.clock.Mono()
-	startAtOwner(ctx, h, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(attachment.Attachment, error)) {
-		o.Attach(v, in.Holder, claim, reply)
-	}, func(a attachment.Attachment, stamp wire.Stamp, err error) {
-		reply(h.attached(ctx, in, claim, began, a, stamp, err))
-	})
+	startAtOwner(ctx, h, in.Claim.Sequencer.Name,
+		func(o *partition.Machine, v partition.View, reply func(attachment.Attachment, error)) {
+			o.Attach(v, in.Holder, claim, reply)
+		}, func(a attachment.Attachment, stamp wire.Stamp, err error) {
+			reply(h.attached(ctx, in, claim, began, a, stamp, err))
+		})
 }
 
 // attachClaim checks a request to attach, and returns the claim in it.
@@ -161,7 +165,8 @@ func (h *Host) attachClaim(ctx context.Context, in wire.AttachRequest) (partitio
 }
 
 // attached returns the answer to a request to attach that was served from began on.
-func (h *Host) attached(ctx context.Context, in wire.AttachRequest, claim partition.Claim, began time.Duration, a attachment.Attachment, stamp wire.Stamp, err error) (wire.AttachResponse, error) {
+func (h *Host) attached(ctx context.Context, in wire.AttachRequest, claim partition.Claim, began time.Duration,
+	a attachment.Attachment, stamp wire.Stamp, err error) (wire.AttachResponse, error) {
 	if quota, refused := errors.AsType[*partition.QuotaError](err); refused {
 		h.refusedByQuota(ctx, Refusal(quota.Kind), security.Attach, in.Claim.Sequencer.Name, err)
 	}
@@ -180,7 +185,8 @@ func (h *Host) noteEarlier(ctx context.Context, c partition.Claim, err error) {
 	if err == nil || c.Grid.IsZero() || c.Grid == h.state.Roster().Identity() {
 		return
 	}
-	h.cfg.Audit.Write(audit.Entry{Action: string(security.Attach), Name: c.Ref.Definition.Name(), Who: api.WhoOf(ctx), Err: err},
+	h.cfg.Audit.Write(audit.Entry{Action: string(security.Attach), Name: c.Ref.Definition.Name(), Who: api.WhoOf(ctx),
+		Err: err},
 		slog.String("claimed_grid", c.Grid.String()), slog.Int64("claimed_until_ms", int64(c.Until)))
 }
 
@@ -190,7 +196,8 @@ func (d *deps) checkAttach(in wire.AttachRequest) error {
 		return err
 	}
 	if in.Claim.ID.IsZero() {
-		return failure.Errorf(wire.ErrBadRequest, "grid: the attachment ID is zero; give 128 random bits, new for each attach")
+		return failure.Errorf(wire.ErrBadRequest,
+			"grid: the attachment ID is zero; give 128 random bits, new for each attach")
 	}
 	if err := in.About.Check(); err != nil {
 		return err
@@ -227,11 +234,13 @@ func (h *Host) startDetach(ctx context.Context, in wire.DetachRequest, reply fun
 		reply(wire.Done{}, err)
 		return
 	}
-	startAtOwner(ctx, h, in.Sequencer.Name, request, func(_ struct{}, stamp wire.Stamp, err error) { reply(h.detached(in, stamp, err)) })
+	startAtOwner(ctx, h, in.Sequencer.Name, request,
+		func(_ struct{}, stamp wire.Stamp, err error) { reply(h.detached(in, stamp, err)) })
 }
 
 // detaching checks a request to detach, and returns the work of the owner's machine.
-func detaching(in wire.DetachRequest) (func(o *partition.Machine, v partition.View, reply func(struct{}, error)), error) {
+func detaching(in wire.DetachRequest) (func(o *partition.Machine, v partition.View, reply func(struct{}, error)),
+	error) {
 	ref, err := in.Sequencer.Ref()
 	if err == nil {
 		err = wire.CheckHolder(in.Holder)

@@ -97,7 +97,8 @@ func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.
 		}
 		if n := len(page.Records); n > 0 {
 			if first := page.Records[0].Ref.Definition.Name(); first <= req.After || len(out.Records)+n > collectMax {
-				return out, fmt.Errorf("definitions on the disk of %s: name %.80q is out of order, or one of too many", c.From, first)
+				return out, fmt.Errorf("definitions on the disk of %s: name %.80q is out of order, or one of too many", c.From,
+					first)
 			}
 			req.After = page.Records[n-1].Ref.Definition.Name()
 		} else if res.More {
@@ -113,7 +114,8 @@ func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.
 }
 
 // collectPage fetches one page from a member at its roster address.
-func (h *Host) collectPage(ctx context.Context, from roster.MemberID, req member.CollectRequest) (res member.CollectResponse, err error) {
+func (h *Host) collectPage(ctx context.Context, from roster.MemberID,
+	req member.CollectRequest) (res member.CollectResponse, err error) {
 	if from == h.self.Member() {
 		return h.Collect(ctx, req)
 	}
@@ -134,7 +136,8 @@ var errNotRunning = errors.New("it does not run, or is not in the grid yet")
 func (h *Host) Collect(ctx context.Context, in member.CollectRequest) (member.CollectResponse, error) {
 	var none member.CollectResponse
 	if r := h.state.Roster(); int(in.Partition) >= len(r.Partitions) {
-		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d does not exist here; the roster has %d", in.Partition, len(r.Partitions))
+		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d does not exist here; the roster has %d",
+			in.Partition, len(r.Partitions))
 	}
 	o, err := h.actorOf(in.Partition)
 	if err != nil {
@@ -162,9 +165,11 @@ func (h *Host) Collect(ctx context.Context, in member.CollectRequest) (member.Co
 		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 	}
 	if !found {
-		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: nothing of partition %d was ever stored at this member", in.Partition)
+		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: nothing of partition %d was ever stored at this member",
+			in.Partition)
 	}
-	return member.CollectResponse{Revision: page.Revision, Definitions: member.DefinitionsOf(page.Definitions), More: page.More}, nil
+	return member.CollectResponse{Revision: page.Revision, Definitions: member.DefinitionsOf(page.Definitions),
+		More: page.More}, nil
 }
 
 // keptPage returns the page of a request from definitions in memory, as definitions.Store

@@ -30,7 +30,8 @@ func (d *deps) awaits() func(update) bool {
 			return false
 		}
 		p := r.Partitions[u.partition]
-		return p.Owner == d.self && (slices.Contains(p.InSync, u.to) || p.Joining == u.to || slices.Contains(r.Storage(u.partition).Needed, u.to))
+		return p.Owner == d.self && (slices.Contains(p.InSync, u.to) || p.Joining == u.to ||
+			slices.Contains(r.Storage(u.partition).Needed, u.to))
 	}
 }
 
@@ -87,7 +88,8 @@ func (s *unacknowledged) acknowledged(u update) {
 
 // late returns the replicas with an update unacknowledged for limit, and whether any update is
 // unacknowledged. It drops updates that are no longer awaited.
-func (s *unacknowledged) late(now, limit time.Duration, awaited func(update) bool) (late map[roster.Incarnation]bool, waits bool) {
+func (s *unacknowledged) late(now, limit time.Duration, awaited func(update) bool) (late map[roster.Incarnation]bool,
+	waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	late = map[roster.Incarnation]bool{}

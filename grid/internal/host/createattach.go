@@ -43,7 +43,8 @@ func (h *Host) CreateFor(ctx context.Context, in wire.CreateRequest) error {
 		changed := h.state.Changed()
 		_, err := h.createOrPassOn(ctx, in)
 		_, told := errors.AsType[*wire.LaterError](err)
-		if told || !errors.Is(err, sequencer.ErrUnavailable) && !errors.Is(err, roster.ErrWrongOwner) && !errors.Is(err, context.DeadlineExceeded) {
+		if told || !errors.Is(err, sequencer.ErrUnavailable) && !errors.Is(err, roster.ErrWrongOwner) &&
+			!errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
 		select {
@@ -77,12 +78,14 @@ func (d *deps) partitionOf(name string) int {
 const slowOwner = 150 * time.Millisecond
 
 // passOn has the owner serve a request to create and attach, as long as it is the owner.
-func (h *Host) passOn(ctx context.Context, owner roster.Member, in wire.CreateRequest) (res wire.SequencerResponse, err error) {
+func (h *Host) passOn(ctx context.Context, owner roster.Member, in wire.CreateRequest) (res wire.SequencerResponse,
+	err error) {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	slow := time.AfterFunc(slowOwner, func() {
 		if h.cfg.Awaited != nil {
-			h.cfg.Awaited(wire.DirectoryRequest{Partition: h.partitionOf(in.Name), NotAt: owner.API, Wait: wire.MaxDirectoryWait}, owner)
+			h.cfg.Awaited(wire.DirectoryRequest{Partition: h.partitionOf(in.Name), NotAt: owner.API,
+				Wait: wire.MaxDirectoryWait}, owner)
 		}
 		for {
 			changed := h.state.Changed()
@@ -97,7 +100,8 @@ func (h *Host) passOn(ctx context.Context, owner roster.Member, in wire.CreateRe
 		}
 	})
 	defer slow.Stop()
-	err = h.caller.CallWithin(within, api.ServeTimeout, owner.API, owner.Incarnation, wire.PathRelayCreate, wire.RelayCreateRequest{Caller: api.CallerOf(ctx), Create: in}, &res)
+	err = h.caller.CallWithin(within, api.ServeTimeout, owner.API, owner.Incarnation, wire.PathRelayCreate,
+		wire.RelayCreateRequest{Caller: api.CallerOf(ctx), Create: in}, &res)
 	if errors.Is(err, wire.ErrNotAddressed) { // another start or grid has the address by now
 		return res, failure.Errorf(roster.ErrWrongOwner, "sequencer %q: this member is not the owner, and %s takes no calls of other members for it: %w", in.Name, owner.Incarnation, err)
 	}

@@ -132,8 +132,9 @@ func (p *paces) wait(ctx context.Context, peer partition.Peer) error {
 	left := own.paid.Sub(now) - p.atOnce() + p.one()
 	if end, bounded := ctx.Deadline(); left > newWait || own.waits >= newWaits || bounded && left > end.Sub(now) {
 		p.mu.Unlock()
-		return &wire.LaterError{Of: wire.ErrOverloaded, After: max(left, newWait), Message: fmt.Sprintf("grid: %s; call again in %v",
-			p.refused(peer, int(time.Second/p.one())), max(left, newWait).Round(time.Millisecond))}
+		return &wire.LaterError{Of: wire.ErrOverloaded, After: max(left, newWait),
+			Message: fmt.Sprintf("grid: %s; call again in %v",
+				p.refused(peer, int(time.Second/p.one())), max(left, newWait).Round(time.Millisecond))}
 	}
 	own.paid = own.paid.Add(p.one())
 	own.waits++

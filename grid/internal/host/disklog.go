@@ -45,7 +45,8 @@ type awaitedDisk struct {
 
 // noteAwaited records a failed read of a partition's disk, and reports whether the caller must start
 // logging.
-func (l *diskLog) noteAwaited(from roster.MemberID, id roster.PartitionID, cause error, now time.Duration) (begin bool) {
+func (l *diskLog) noteAwaited(from roster.MemberID, id roster.PartitionID, cause error,
+	now time.Duration) (begin bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.awaited == nil {

@@ -162,7 +162,8 @@ func TestReportsGoTogether(t *testing.T) {
 		t.Error("another owner waits for the first")
 	}
 	batch, more := s.take(ownerInc)
-	want := []member.Stored{{Partition: 0, Position: at(9)}, {Partition: 1, Position: at(9)}, {Partition: 2, Position: at(9)}}
+	want := []member.Stored{{Partition: 0, Position: at(9)}, {Partition: 1, Position: at(9)},
+		{Partition: 2, Position: at(9)}}
 	if !more || !slices.Equal(batch, want) {
 		t.Errorf("it is told %v", batch)
 	}

@@ -86,8 +86,8 @@ type Host struct {
 // New returns a host without actors.
 func New(cfg Config) *Host {
 	d := &deps{
-		cfg: cfg, self: cfg.Self, state: cfg.State, clock: cfg.State.Clock, life: cfg.Life, ctx: cfg.Life.Context(), log: cfg.Log,
-		raft: cfg.Raft, caller: cfg.Caller, counts: &counts{},
+		cfg: cfg, self: cfg.Self, state: cfg.State, clock: cfg.State.Clock, life: cfg.Life, ctx: cfg.Life.Context(),
+		log: cfg.Log, raft: cfg.Raft, caller: cfg.Caller, counts: &counts{},
 	}
 	h := &Host{
 		deps: d, reacher: &reacher{deps: d}, limits: &limits{deps: d, namesMax: NamesMax}, diskWatch: &diskWatch{deps: d},

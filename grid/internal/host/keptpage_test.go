@@ -39,7 +39,8 @@ func TestPagesOfKeptDefinitions(t *testing.T) {
 	if page := keptPage(kept, req); page.Revision == req.Revision || page.Records[0].Ref != kept.Records[0].Ref {
 		t.Errorf("after a change the page begins with %v", page.Records[0].Ref)
 	}
-	if page := keptPage(definitions.Table{Position: kept.Position}, member.CollectRequest{}); page.Revision == 0 || page.More || len(page.Records) > 0 {
+	if page := keptPage(definitions.Table{Position: kept.Position}, member.CollectRequest{}); page.Revision == 0 ||
+		page.More || len(page.Records) > 0 {
 		t.Errorf("the page of no name is %+v", page)
 	}
 }

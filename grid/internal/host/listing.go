@@ -39,7 +39,10 @@ func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (out w
 		out.Next = names[in.Limit-1] // which may have no row, if it was destroyed just now
 	}
 	out.Sequencers, out.Listed = h.rows(ctx, names)
-	out.Listed = slices.DeleteFunc(out.Listed, func(id roster.PartitionID) bool { return !in.Busiest && !slices.Contains(named, id) })
+	out.Listed = slices.DeleteFunc(out.Listed, func(id roster.PartitionID) bool {
+		return !in.Busiest &&
+			!slices.Contains(named, id)
+	})
 	return out
 }
 
@@ -54,7 +57,8 @@ func (h *Host) rows(ctx context.Context, names []string) (out []wire.SequencerRo
 		wanted[id] = append(wanted[id], name)
 		rank[name] = i
 	}
-	tables, whole := Owned(ctx, h, func(id roster.PartitionID, table *partition.Table, _ clustertime.Tick) (rows []wire.SequencerRow) {
+	tables, whole := Owned(ctx, h, func(id roster.PartitionID, table *partition.Table,
+		_ clustertime.Tick) (rows []wire.SequencerRow) {
 		for _, name := range wanted[id] {
 			if ref, err := table.Open(name); err == nil {
 				rows = append(rows, h.row(id, table, ref))
@@ -72,7 +76,8 @@ func (b *useBook) row(id roster.PartitionID, table *partition.Table, ref attachm
 	d := ref.Definition
 	used, recent := b.usage.recent(d.Name(), b.clock.Mono(), max(time.Minute, b.state.Roster().Settings.Window.Duration()))
 	return wire.SequencerRow{
-		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Attached: table.Attached(d.Name()), Layout: d.Layout(),
+		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(),
+		Attached: table.Attached(d.Name()), Layout: d.Layout(),
 		Partition: id, Owner: b.self, IDs: used.IDs, Waits: used.Waits, Recent: recent,
 	}
 }
@@ -92,7 +97,8 @@ func (h *Host) Holders(ctx context.Context, in wire.HoldersRequest) (wire.Holder
 	if err != nil {
 		return wire.HoldersResponse{}, err
 	}
-	out := wire.HoldersResponse{Sequencer: in.Name, Owner: h.self, Nodes: f.ref.Definition.Nodes(), Attached: len(f.attached), Holders: []wire.HolderRow{}}
+	out := wire.HoldersResponse{Sequencer: in.Name, Owner: h.self, Nodes: f.ref.Definition.Nodes(),
+		Attached: len(f.attached), Holders: []wire.HolderRow{}}
 	for _, a := range f.attached {
 		if in.After != nil && int(a.Node) <= *in.After {
 			continue

@@ -137,7 +137,8 @@ func (l *limits) room(ctx context.Context, name string) room {
 	}
 	end()
 	if !counted {
-		return refuse("", failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the quota of %q limits names, and they are being counted", name, string(q.Pattern)))
+		return refuse("", failure.Errorf(sequencer.ErrUnavailable,
+			"sequencer %q: the quota of %q limits names, and they are being counted", name, string(q.Pattern)))
 	}
 	return refuse(RefusedNames, failure.Errorf(sequencer.ErrQuota, "sequencer %q: there are %d sequencers of %q, and its quota allows %d; destroy one, remove unused ones (snowgrid sequencers remove --unused-for), or have an operator raise it: snowgrid quota set %q --names COUNT",
 		name, n, string(q.Pattern), q.Names, string(q.Pattern)))

@@ -53,7 +53,8 @@ func TestTableWaitsForTheRoster(t *testing.T) {
 				answers := make(chan member.ReplicateResponse)
 				began := time.Now()
 				go func() {
-					res, err := l.m.Replicate(t.Context(), member.ReplicateRequest{Version: next, Position: at, Pages: 1, Table: &member.Table{}})
+					res, err := l.m.Replicate(t.Context(), member.ReplicateRequest{Version: next, Position: at, Pages: 1,
+						Table: &member.Table{}})
 					if err != nil {
 						t.Error(err)
 					}

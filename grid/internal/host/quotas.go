@@ -92,7 +92,8 @@ type limits struct {
 func (l *limits) nodesOf(ctx context.Context, name string, nodes int) partition.Quota {
 	var out partition.Quota
 	if p := api.PeerOf(ctx); p.ID != "" && p.Role != security.Member {
-		out = partition.Quota{Holder: defaultHolderNodes, Peer: max(nodes/2, leastPeerNodes), HolderBy: "the default", PeerBy: "the default"}
+		out = partition.Quota{Holder: defaultHolderNodes, Peer: max(nodes/2, leastPeerNodes), HolderBy: "the default",
+			PeerBy: "the default"}
 	}
 	q := l.state.Roster().Quota(name)
 	by := func() string { return fmt.Sprintf("the quota of %q", string(q.Pattern)) }

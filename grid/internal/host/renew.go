@@ -25,7 +25,8 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 		return wire.RenewResponse{}, err
 	}
 	if len(in.Claims) > wire.MaxClaims || len(in.Sets) > roster.MaxPartitions {
-		return wire.RenewResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %d claims and %d sets in one renewal; send at most %d and %d", len(in.Claims), len(in.Sets), wire.MaxClaims, roster.MaxPartitions)
+		return wire.RenewResponse{}, failure.Errorf(wire.ErrBadRequest,
+			"grid: %d claims and %d sets in one renewal; send at most %d and %d", len(in.Claims), len(in.Sets), wire.MaxClaims, roster.MaxPartitions)
 	}
 	if err := h.checkIdentity(in.Identity); err != nil {
 		return wire.RenewResponse{}, err
@@ -130,9 +131,10 @@ func (h *Host) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []
 		return results
 	}
 	name := in.Claims[indexes[0]].Sequencer.Name
-	renewed, _, err := askOwner(ctx, h, name, func(o *partition.Machine, v partition.View, reply func([]partition.Renewed, error)) {
-		o.Renew(v, in.Holder, claims, reply)
-	})
+	renewed, _, err := askOwner(ctx, h, name,
+		func(o *partition.Machine, v partition.View, reply func([]partition.Renewed, error)) {
+			o.Renew(v, in.Holder, claims, reply)
+		})
 	for i, at := range asked {
 		if err != nil {
 			results[at] = h.renewResult(attachment.Grant{}, err)

@@ -36,14 +36,15 @@ func (o *actor) startDelivery(d partition.Delivery) bool {
 	began := h.clock.Mono()
 	h.sent(update{o.id, d.To}, began)
 	req := changes(headOf(o.id, d.Update), d.Update)
-	return api.StartCall(h.caller, replica.API, d.To, wire.PathReplicate, req, func(res member.ReplicateResponse, err error) {
-		if err != nil || res.NotYet || !partition.Shows(h.state.Roster(), newestOf(res)) {
-			h.life.Background(func(ctx context.Context) { o.answered(ctx, d, began, res, err) })
-			return
-		}
-		o.acknowledged(d, began, res)
-		o.tell(o.delivered(d, res, nil))
-	})
+	return api.StartCall(h.caller, replica.API, d.To, wire.PathReplicate, req,
+		func(res member.ReplicateResponse, err error) {
+			if err != nil || res.NotYet || !partition.Shows(h.state.Roster(), newestOf(res)) {
+				h.life.Background(func(ctx context.Context) { o.answered(ctx, d, began, res, err) })
+				return
+			}
+			o.acknowledged(d, began, res)
+			o.tell(o.delivered(d, res, nil))
+		})
 }
 
 func newestOf(res member.ReplicateResponse) roster.Term { return max(res.Newest, res.Held.Term) }
@@ -63,11 +64,13 @@ func (o *actor) deliver(ctx context.Context, d partition.Delivery) {
 }
 
 // answered delivers an answer, or the failure of a delivery after a pause.
-func (o *actor) answered(ctx context.Context, d partition.Delivery, began time.Duration, res member.ReplicateResponse, err error) {
+func (o *actor) answered(ctx context.Context, d partition.Delivery, began time.Duration, res member.ReplicateResponse,
+	err error) {
 	if err == nil {
 		o.acknowledged(d, began, res)
 	} else {
-		o.host.log.Debug("a replica does not take its table; retrying", "partition", o.id, "replica", string(d.To), "error", err)
+		o.host.log.Debug("a replica does not take its table; retrying", "partition", o.id, "replica", string(d.To),
+			"error", err)
 		signal.Sleep(ctx, d.Pause)
 	}
 	o.host.awaitTerm(ctx, newestOf(res))
@@ -126,7 +129,8 @@ func changes(head member.ReplicateRequest, u partition.Update) member.ReplicateR
 }
 
 // callReplica calls another replica at its roster address.
-func (d *deps) callReplica(ctx context.Context, to roster.Incarnation, in member.ReplicateRequest, out *member.ReplicateResponse) error {
+func (d *deps) callReplica(ctx context.Context, to roster.Incarnation, in member.ReplicateRequest,
+	out *member.ReplicateResponse) error {
 	replica, found := d.state.Roster().Member(to)
 	if !found {
 		return errors.New("the replica is no longer a member")
@@ -158,7 +162,8 @@ func (h *Host) Replicate(ctx context.Context, in member.ReplicateRequest) (membe
 }
 
 // startReplicate is Replicate without waiting.
-func (h *Host) startReplicate(ctx context.Context, in member.ReplicateRequest, reply func(member.ReplicateResponse, error)) {
+func (h *Host) startReplicate(ctx context.Context, in member.ReplicateRequest,
+	reply func(member.ReplicateResponse, error)) {
 	r := h.state.Roster()
 	if !r.Formed() || in.Table != nil || !partition.Shows(r, in.Position.Term) {
 		h.life.Go(func() { reply(h.Replicate(ctx, in)) })
@@ -184,7 +189,8 @@ func (h *Host) replicated(in member.ReplicateRequest) (*actor, partition.Update,
 		return nil, u, err
 	}
 	if r := h.state.Roster(); r.Formed() && int(in.Partition) >= len(r.Partitions) {
-		return nil, u, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", in.Partition, len(r.Partitions))
+		return nil, u, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", in.Partition,
+			len(r.Partitions))
 	}
 	o, err := h.actorOf(in.Partition)
 	return o, u, err
@@ -193,8 +199,10 @@ func (h *Host) replicated(in member.ReplicateRequest) (*actor, partition.Update,
 // readUpdate checks a request and returns its update: changes, or one page.
 func readUpdate(in member.ReplicateRequest) (partition.Update, error) {
 	u := partition.Update{Version: in.Version, Position: in.Position, Since: in.Since, Keep: in.Keep}
-	if in.Pages < 0 || in.Page < 0 || in.Page >= max(1, in.Pages) || (in.Pages > 0) != (in.Table != nil) || len(in.Changes) > member.MaxChanges {
-		return u, failure.Errorf(wire.ErrBadRequest, "grid: a replica update has page %d of %d and %d changes", in.Page, in.Pages, len(in.Changes))
+	if in.Pages < 0 || in.Page < 0 || in.Page >= max(1, in.Pages) || (in.Pages > 0) != (in.Table != nil) ||
+		len(in.Changes) > member.MaxChanges {
+		return u, failure.Errorf(wire.ErrBadRequest, "grid: a replica update has page %d of %d and %d changes", in.Page,
+			in.Pages, len(in.Changes))
 	}
 	if in.Table != nil {
 		state, err := in.Table.State()
@@ -222,7 +230,8 @@ func (o *actor) accept(v partition.View, in member.ReplicateRequest, u partition
 	}
 	if u.Whole != nil {
 		if in.Page == 0 {
-			o.partial = partial{position: u.Position, version: u.Version, keep: u.Keep, table: partition.TableState{Base: u.Whole.Base, Complete: u.Whole.Complete}}
+			o.partial = partial{position: u.Position, version: u.Version, keep: u.Keep,
+				table: partition.TableState{Base: u.Whole.Base, Complete: u.Whole.Complete}}
 		}
 		p, has := &o.partial, o.machine.Holds()
 		if p.position != u.Position || p.version != u.Version || p.keep != u.Keep || p.pages != in.Page {

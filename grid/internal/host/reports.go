@@ -34,7 +34,8 @@ type reports struct {
 }
 
 // reportsAt returns the reports recorded at a version or a later one, and deletes the others.
-func reportsAt[K comparable, R any](recorded map[K]roster.Version, version roster.Version, report func(K, roster.Version) R) (out []R) {
+func reportsAt[K comparable, R any](recorded map[K]roster.Version, version roster.Version,
+	report func(K, roster.Version) R) (out []R) {
 	for k, v := range recorded {
 		if v < version {
 			delete(recorded, k)
@@ -55,7 +56,8 @@ func persistedAt(id roster.PartitionID, v roster.Version) roster.Persisted {
 
 // newReports returns an empty record of reports.
 func newReports() *reports {
-	return &reports{held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{}, added: signal.New()}
+	return &reports{held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{},
+		added: signal.New()}
 }
 
 // hold records a caught-up replica of an owned partition, and reports whether the caller must start
@@ -90,7 +92,8 @@ func (r *reports) note(add func()) (begin bool) {
 func (r *reports) worthTelling(version roster.Version) (req wire.HeldRequest, worth bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	req.Held, req.Persisted, req.Unreached = reportsAt(r.held, version, heldAt), reportsAt(r.persisted, version, persistedAt), r.unreached
+	req.Held, req.Persisted, req.Unreached = reportsAt(r.held, version, heldAt), reportsAt(r.persisted, version,
+		persistedAt), r.unreached
 	r.reporting = len(req.Held)+len(req.Persisted)+len(req.Unreached) > 0
 	return req, r.reporting
 }

@@ -42,7 +42,8 @@ func TestMemberShowsItsDisk(t *testing.T) {
 		}
 		record := partition.DefinitionRecord{Ref: attachment.Ref{Definition: definition, Life: attachment.Life{7}}}
 		whole := partition.Definitions{Base: 5, Records: []partition.DefinitionRecord{record}}
-		write := definitions.Write{Position: backup.Position{Term: 1}, DefinitionChange: partition.DefinitionChange{Whole: &whole}}
+		write := definitions.Write{Position: backup.Position{Term: 1},
+			DefinitionChange: partition.DefinitionChange{Whole: &whole}}
 		if _, err := store.Commit(roster.GridID{1}, []definitions.Write{write}); err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,8 @@ func TestKnownWaitsForItsLife(t *testing.T) {
 			return err
 		})
 		known := l.begin(func(ctx context.Context) error {
-			c := wire.Claim{Sequencer: wire.SequencerOf(l.record().Ref), Grid: roster.GridID{1}, Version: l.m.state.Roster().Version}
+			c := wire.Claim{Sequencer: wire.SequencerOf(l.record().Ref), Grid: roster.GridID{1},
+				Version: l.m.state.Roster().Version}
 			return l.m.renewClaims(ctx, wire.RenewRequest{Holder: "other", Claims: []wire.Claim{c}}, []int{0})[0].Error.Unwire()
 		})
 		l.answered("create", created, false)

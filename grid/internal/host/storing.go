@@ -68,18 +68,23 @@ func (h *Host) Stored(ctx context.Context, in member.StoredRequest) (member.Stor
 		return member.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
 	if len(in.Stored) > member.MaxStored {
-		return member.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %d partitions are reported as stored; report at most %d in one call", len(in.Stored), member.MaxStored)
+		return member.StoredResponse{}, failure.Errorf(wire.ErrBadRequest,
+			"grid: %d partitions are reported as stored; report at most %d in one call", len(in.Stored), member.MaxStored)
 	}
 	r := h.state.Roster()
 	for _, s := range in.Stored {
 		if int(s.Partition) >= len(r.Partitions) {
-			return member.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", s.Partition, len(r.Partitions))
+			return member.StoredResponse{}, failure.Errorf(wire.ErrBadRequest,
+				"grid: partition %d does not exist; the grid has %d", s.Partition, len(r.Partitions))
 		}
 		o, err := h.actorOf(s.Partition)
 		if err != nil {
 			return member.StoredResponse{}, err
 		}
-		if err := o.put(ctx, job{serve: func(v partition.View) { o.machine.StoredBy(v, in.Replica, s.Position) }}); err != nil {
+		if err := o.put(ctx, job{serve: func(v partition.View) {
+			o.machine.StoredBy(v, in.Replica,
+				s.Position)
+		}}); err != nil {
 			return member.StoredResponse{}, err
 		}
 	}

@@ -20,7 +20,8 @@ var ours = roster.Release{Min: 1, Max: 2, Build: "v2"}
 // greets returns the transport of a member of a release.
 func greets(t *testing.T, nw transport.Network, release roster.Release, bind string) *transport.Gossip {
 	t.Helper()
-	tr, err := transport.NewGossip(t.Context(), transport.GossipConfig{Network: nw, Grid: "g", Bind: bind, Release: release})
+	tr, err := transport.NewGossip(t.Context(), transport.GossipConfig{Network: nw, Grid: "g", Bind: bind,
+		Release: release})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,13 +79,15 @@ func TestGreetingOfAnUnknownNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()
 		a := greets(t, n.Host("a"), ours, "a:1")
-		for _, greeting := range []string{"SNOW\x13\x01g", "SNOW\x12\x01g\x00\x02\x00", "SNOW\x12\x01g\x02\x01\x00", "SNOW\x12\x01g\x01\x02\xff"} {
+		for _, greeting := range []string{"SNOW\x13\x01g", "SNOW\x12\x01g\x00\x02\x00", "SNOW\x12\x01g\x02\x01\x00",
+			"SNOW\x12\x01g\x01\x02\xff"} {
 			conn, err := n.Host("b").Dial(t.Context(), a.Addr())
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, _ = conn.Write([]byte(greeting))
-			if got, err := io.ReadAll(conn); err != nil || len(got) > 0 && !bytes.Equal(got, transport.Greeting{Name: "g", Release: ours}.Encode()) ||
+			if got, err := io.ReadAll(conn); err != nil || len(got) > 0 &&
+				!bytes.Equal(got, transport.Greeting{Name: "g", Release: ours}.Encode()) ||
 				len(got) == 0 && greeting[4] == 0x13 {
 				t.Errorf("%q was answered %q, %v", greeting, got, err)
 			}
@@ -99,7 +102,8 @@ func TestGreetingOfAnUnknownNumber(t *testing.T) {
 				_, _ = conn.Write([]byte("SNOW\x13\x01g"))
 			}
 		}()
-		if _, err := a.DialTimeout(ln.Addr().String(), time.Second); err == nil || !strings.Contains(err.Error(), "it has number 0x13, and this release knows 0x12") {
+		if _, err := a.DialTimeout(ln.Addr().String(), time.Second); err == nil ||
+			!strings.Contains(err.Error(), "it has number 0x13, and this release knows 0x12") {
 			t.Errorf("dial to an unknown number: %v", err)
 		}
 	})

@@ -43,7 +43,8 @@ func TestRaftStreamStatesTheRelease(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					s := transport.NewRaftStream(ln, n.Host(name), gridID, transport.NoClaims{}, releases, name, name+":7947", nil, nil)
+					s := transport.NewRaftStream(ln, n.Host(name), gridID, transport.NoClaims{}, releases, name, name+":7947", nil,
+						nil)
 					t.Cleanup(func() { _ = s.Close() })
 					return s
 				}
@@ -59,7 +60,8 @@ func TestRaftStreamStatesTheRelease(t *testing.T) {
 				}
 				// A listener that closes before it has read all resets the stream.
 				err = answers(conn)
-				if ended := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET); (err == nil) != c.taken || err != nil && !ended {
+				if ended := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET); (err == nil) != c.taken ||
+					err != nil && !ended {
 					t.Errorf("the stream ended with %v; it is taken: %v", err, c.taken)
 				}
 			})

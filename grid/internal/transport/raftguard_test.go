@@ -68,13 +68,14 @@ func TestRaftSendersThatAreBelieved(t *testing.T) {
 		requests []any
 		believed bool
 	}{
-		"a vote for a known server":               {follower(), votes(headerOf("m2")), true},
-		"a vote for an unknown one":               {follower(), votes(headerOf("evil")), false},
-		"a vote for an unknown one, out of it":    {lost, votes(headerOf("m9")), true},
-		"a vote without a name, out of it":        {lost, votes(raft.RPCHeader{}), false},
-		"its own name, out of touch":              {lost, votes(headerOf("me")), false},
-		"a vote without a name":                   {follower(), votes(raft.RPCHeader{}), false},
-		"a vote for another's address":            {follower(), votes(raft.RPCHeader{ID: []byte("m2"), Addr: []byte(RaftAddress("evil", "host:1"))}), false},
+		"a vote for a known server":            {follower(), votes(headerOf("m2")), true},
+		"a vote for an unknown one":            {follower(), votes(headerOf("evil")), false},
+		"a vote for an unknown one, out of it": {lost, votes(headerOf("m9")), true},
+		"a vote without a name, out of it":     {lost, votes(raft.RPCHeader{}), false},
+		"its own name, out of touch":           {lost, votes(headerOf("me")), false},
+		"a vote without a name":                {follower(), votes(raft.RPCHeader{}), false},
+		"a vote for another's address": {follower(),
+			votes(raft.RPCHeader{ID: []byte("m2"), Addr: []byte(RaftAddress("evil", "host:1"))}), false},
 		"a vote in the server's own name":         {follower(), votes(headerOf("me")), false},
 		"a vote at a server without a log":        {fresh, votes(headerOf("m2")), true},
 		"entries of a known server":               {follower(), leads(headerOf("m2")), true},
@@ -125,7 +126,8 @@ func TestRaftVotesByLogAlone(t *testing.T) {
 		vote := &raft.RequestVoteRequest{RPCHeader: headerOf(c.from), Term: 8, LastLogIndex: 20, LastLogTerm: 6}
 		passed, answer := c.view.voting(vote)
 		sent, _ := passed.(*raft.RequestVoteRequest)
-		if answer != nil || sent == nil || (sent.ID == nil) != c.byLog || string(sent.Addr) != string(vote.Addr) || sent.Term != 8 || vote.ID == nil {
+		if answer != nil || sent == nil || (sent.ID == nil) != c.byLog || string(sent.Addr) != string(vote.Addr) ||
+			sent.Term != 8 || vote.ID == nil {
 			t.Errorf("%s: a vote is passed on as %+v, answered by %+v", what, passed, answer)
 		}
 		before := &raft.RequestPreVoteRequest{RPCHeader: headerOf(c.from), Term: 8, LastLogIndex: 20, LastLogTerm: 6}
@@ -144,17 +146,20 @@ func TestRaftVotesByLogAlone(t *testing.T) {
 		"an older one":  {8, 90, 5, false},
 		"an older term": {6, 20, 6, false},
 	} {
-		_, answer := lost.voting(&raft.RequestPreVoteRequest{RPCHeader: headerOf("m9"), Term: c.term, LastLogIndex: c.index, LastLogTerm: c.last})
+		_, answer := lost.voting(&raft.RequestPreVoteRequest{RPCHeader: headerOf("m9"), Term: c.term, LastLogIndex: c.index,
+			LastLogTerm: c.last})
 		got, _ := answer.(*raft.RequestPreVoteResponse)
 		if got == nil || got.Granted != c.granted || got.Term != max(7, c.term) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
-	index, term := lastOf(map[string]string{"last_log_index": "9", "last_log_term": "3", "last_snapshot_index": "7", "last_snapshot_term": "2"})
+	index, term := lastOf(map[string]string{"last_log_index": "9", "last_log_term": "3", "last_snapshot_index": "7",
+		"last_snapshot_term": "2"})
 	if index != 9 || term != 3 {
 		t.Errorf("the last entry of a log is %d of term %d", index, term)
 	}
-	if index, term = lastOf(map[string]string{"last_log_index": "0", "last_log_term": "0", "last_snapshot_index": "7", "last_snapshot_term": "2"}); index != 7 || term != 2 {
+	if index, term = lastOf(map[string]string{"last_log_index": "0", "last_log_term": "0", "last_snapshot_index": "7",
+		"last_snapshot_term": "2"}); index != 7 || term != 2 {
 		t.Errorf("the last entry of a snapshot is %d of term %d", index, term)
 	}
 }
@@ -176,7 +181,8 @@ func TestRaftEntriesThatAreBelieved(t *testing.T) {
 			RPCHeader: headerOf("m1"), Term: 9, PrevLogEntry: 4, PrevLogTerm: 7,
 			Entries: []*raft.Log{
 				{Index: 5, Term: 7, Type: raft.LogCommand}, {Index: 6, Term: 8, Type: raft.LogNoop},
-				{Index: 7, Term: 9, Type: raft.LogConfiguration, Data: configurationOf("m1", "m2")}, {Index: 8, Term: 9, Type: raft.LogBarrier},
+				{Index: 7, Term: 9, Type: raft.LogConfiguration, Data: configurationOf("m1", "m2")},
+				{Index: 8, Term: 9, Type: raft.LogBarrier},
 			},
 		}
 	}
@@ -196,8 +202,11 @@ func TestRaftEntriesThatAreBelieved(t *testing.T) {
 		"a type of earlier protocols":    func(r *raft.AppendEntriesRequest) { r.Entries[3].Type = raft.LogAddPeerDeprecated },
 		"a configuration that is none":   func(r *raft.AppendEntriesRequest) { r.Entries[2].Data = []byte{0xc1} },
 		"a configuration without voters": func(r *raft.AppendEntriesRequest) { r.Entries[2].Data = configurationOf() },
-		"a server without a name":        func(r *raft.AppendEntriesRequest) { r.Entries[2].Data = configurationOf("m1", "") },
-		"an absurd term":                 func(r *raft.AppendEntriesRequest) { r.Term = math.MaxUint64 },
+		"a server without a name": func(r *raft.AppendEntriesRequest) {
+			r.Entries[2].Data = configurationOf("m1",
+				"")
+		},
+		"an absurd term": func(r *raft.AppendEntriesRequest) { r.Term = math.MaxUint64 },
 	} {
 		r := ordinary()
 		change(r)

@@ -31,7 +31,8 @@ func RaftAddress(id raft.ServerID, hostPort string) raft.ServerAddress {
 func CutRaftAddress(address raft.ServerAddress) (id, hostPort string, err error) {
 	at := strings.LastIndexByte(string(address), '@')
 	if at < 1 || at > serverIDMax {
-		return "", "", fmt.Errorf("grid: the Raft address %q is not ID@host:port with an ID of 1 to %d bytes", address, serverIDMax)
+		return "", "", fmt.Errorf("grid: the Raft address %q is not ID@host:port with an ID of 1 to %d bytes", address,
+			serverIDMax)
 	}
 	return string(address[:at]), string(address[at+1:]), nil
 }
@@ -73,7 +74,8 @@ type Denied func(from net.Addr, who security.Peer, err error)
 
 // NewRaftStream takes over ln and accepts streams that are addressed to the server
 // self of the given grid. advertise is the host:port others reach it at.
-func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, claims Claims, releases Releases, self, advertise string, creds *security.Credentials, denied Denied) *RaftStream {
+func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, claims Claims, releases Releases, self, advertise string,
+	creds *security.Credentials, denied Denied) *RaftStream {
 	s := &RaftStream{
 		claims:   claims,
 		releases: releases,

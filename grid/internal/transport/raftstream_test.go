@@ -36,7 +36,8 @@ func layer(t *testing.T, n *gridtest.Network, name string, id [16]byte, conf *tl
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := transport.NewRaftStream(ln, n.Host(name), id, transport.NoClaims{}, transport.NoReleases{}, name, name+":7947", credentials(t, conf), nil)
+	s := transport.NewRaftStream(ln, n.Host(name), id, transport.NoClaims{}, transport.NoReleases{}, name, name+":7947",
+		credentials(t, conf), nil)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -122,7 +123,8 @@ func TestRaftStreamIsOnlyForItsTarget(t *testing.T) {
 			}
 			_ = conn.Close()
 		}
-		for _, address := range []raft.ServerAddress{"b:7947", "@b:7947", raft.ServerAddress(strings.Repeat("x", 256) + "@b:7947")} {
+		for _, address := range []raft.ServerAddress{"b:7947", "@b:7947",
+			raft.ServerAddress(strings.Repeat("x", 256) + "@b:7947")} {
 			if _, err := a.Dial(address, time.Second); err == nil {
 				t.Errorf("dialed %q", address)
 			}
@@ -338,7 +340,8 @@ func startRaftOf(t *testing.T, n *gridtest.Network, name string, servers []raft.
 	rc.LeaderLeaseTimeout, rc.CommitTimeout = 250*time.Millisecond, 20*time.Millisecond
 	store := raft.NewInmemStore()
 	snapshots := raft.NewDiscardSnapshotStore()
-	if err := raft.BootstrapCluster(rc, store, store, snapshots, transport, raft.Configuration{Servers: servers}); err != nil {
+	if err := raft.BootstrapCluster(rc, store, store, snapshots, transport,
+		raft.Configuration{Servers: servers}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := raft.NewRaft(rc, &s.applied, store, store, snapshots, transport)

@@ -67,7 +67,8 @@ func Decode(data []byte) (Record, error) {
 		return Record{}, fmt.Errorf("%w: there is more in it than a record", ErrDamaged)
 	}
 	if b.Format != format {
-		return Record{}, fmt.Errorf("%w: it has format %d, and this version of snowgrid reads format %d", ErrDamaged, b.Format, format)
+		return Record{}, fmt.Errorf("%w: it has format %d, and this version of snowgrid reads format %d", ErrDamaged,
+			b.Format, format)
 	}
 	return b.Record, b.check()
 }

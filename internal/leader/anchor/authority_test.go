@@ -30,7 +30,8 @@ func TestRefusedExtensions(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
-	if s, err := d.m.Extend(d.v.Roster, own, began+1, d.v.Draw); err != nil || s.Record.Claim != d.record.Claim || s.Revision != "1" {
+	if s, err := d.m.Extend(d.v.Roster, own, began+1, d.v.Draw); err != nil || s.Record.Claim != d.record.Claim ||
+		s.Revision != "1" {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

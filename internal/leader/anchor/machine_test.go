@@ -54,7 +54,8 @@ func claim(n int) roster.Claim { return roster.Claim(fmt.Sprintf("%032x", n)) }
 // foreign puts a record of another grid into the store.
 func (d *desk) foreign(ceiling clustertime.Tick) {
 	d.writes++
-	d.record = Record{Claim: claim(900), Ceiling: ceiling, Grid: roster.GridID{9}, Holder: self(9), Nonce: strconv.Itoa(d.writes)}
+	d.record = Record{Claim: claim(900), Ceiling: ceiling, Grid: roster.GridID{9}, Holder: self(9),
+		Nonce: strconv.Itoa(d.writes)}
 }
 
 // step lets time pass, carries out all requests that are due, and agrees on resets.
@@ -139,7 +140,8 @@ func TestFirstStart(t *testing.T) {
 	d.want(Unread)
 	d.step(0)
 	d.want(Held)
-	if r := d.v.Roster; r.Claim != d.record.Claim || r.Partitions[0].Floor != began || d.record.Holder != d.m.Self || len(d.swaps) != 1 {
+	if r := d.v.Roster; r.Claim != d.record.Claim || r.Partitions[0].Floor != began || d.record.Holder != d.m.Self ||
+		len(d.swaps) != 1 {
 		t.Fatalf("%+v, record %+v, %d swaps", r, d.record, len(d.swaps))
 	}
 	if d.raise(began); d.v.Roster.Ceiling != began {
@@ -286,7 +288,8 @@ func TestUnknownSwapIsSettledByARead(t *testing.T) {
 				}
 			}
 			if takes != 1 || d.v.Roster.Claim != d.record.Claim {
-				t.Errorf("kind %d, landed %v: %d takes, claim %s and record %s", kind, landed, takes, d.v.Roster.Claim, d.record.Claim)
+				t.Errorf("kind %d, landed %v: %d takes, claim %s and record %s", kind, landed, takes, d.v.Roster.Claim,
+					d.record.Claim)
 			}
 		}
 	}
@@ -396,7 +399,8 @@ func TestStopLowersTheLimit(t *testing.T) {
 	d.step(0)
 	d.raise(began)
 	d.step(0)
-	if _, err := d.m.Lower(d.v.Roster, Seen{Record: d.record, Revision: "2"}, began, d.v.Draw); !errors.Is(err, ErrNotAllowed) {
+	if _, err := d.m.Lower(d.v.Roster, Seen{Record: d.record, Revision: "2"}, began, d.v.Draw); !errors.Is(err,
+		ErrNotAllowed) {
 		t.Fatalf("lowered while it runs: %v", err)
 	}
 	r := d.v.Roster

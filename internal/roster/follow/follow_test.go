@@ -17,7 +17,8 @@ var (
 )
 
 func form(g roster.GridID) roster.Command {
-	return roster.Command{Form: &roster.Form{Grid: g, Settings: roster.Settings{Name: "g", Partitions: 1, Backups: 1, Window: window}, Ceiling: 1000}}
+	return roster.Command{Form: &roster.Form{Grid: g, Settings: roster.Settings{Name: "g", Partitions: 1, Backups: 1,
+		Window: window}, Ceiling: 1000}}
 }
 
 func raise(v roster.Version, to clustertime.Tick) roster.Command {
@@ -163,7 +164,8 @@ func TestLogAndPushesAreApart(t *testing.T) {
 	if voter.Served().At != 8 || voter.Log().At != 4 {
 		t.Fatalf("served %d, log %d", voter.Served().At, voter.Log().At)
 	}
-	if news, err := voter.Commit(6, raise(1, 200_000)); news || err != nil || voter.Log().At != 6 || voter.Served().At != 8 {
+	if news, err := voter.Commit(6, raise(1, 200_000)); news || err != nil || voter.Log().At != 6 ||
+		voter.Served().At != 8 {
 		t.Errorf("the log catches up: %v, %v", news, err)
 	}
 	commit(t, voter, 8, raise(1, 300_000))
@@ -173,7 +175,8 @@ func TestLogAndPushesAreApart(t *testing.T) {
 	if entries, known := voter.Since(6); !known || len(entries) != 2 {
 		t.Errorf("the commands since 6: %+v, %v", entries, known)
 	}
-	if news := voter.Install(follow.Image{At: 9, Roster: from.Served().Roster}); news || voter.Log().At != 9 || voter.Served().At != 10 {
+	if news := voter.Install(follow.Image{At: 9, Roster: from.Served().Roster}); news || voter.Log().At != 9 ||
+		voter.Served().At != 10 {
 		t.Error("an old snapshot changed the served roster, or not that of the log")
 	}
 	if news := voter.Install(follow.Image{At: 20, Roster: from.Served().Roster}); !news || voter.Served().At != 20 {
@@ -182,7 +185,8 @@ func TestLogAndPushesAreApart(t *testing.T) {
 }
 
 func TestAgeOfARaise(t *testing.T) {
-	for age, want := range map[time.Duration]bool{-1: false, 0: true, follow.FreshWithin - 1: true, follow.FreshWithin: false} {
+	for age, want := range map[time.Duration]bool{-1: false, 0: true, follow.FreshWithin - 1: true,
+		follow.FreshWithin: false} {
 		if follow.Fresh(age) != want {
 			t.Errorf("age %v counts: %v", age, !want)
 		}

@@ -33,7 +33,8 @@ func (s Sight) cutOff(r *roster.Roster) (out []roster.Incarnation) {
 // ownsAlone reports whether a partition's owner replies, but is cut off, and no replica can replace
 // it: it keeps the partition until one can.
 func (v *view) ownsAlone(p roster.Partition) bool {
-	return slices.Contains(v.cutOff, p.Owner) && !slices.Contains(v.s.Silent, p.Owner) && !slices.Contains(v.s.Gone, p.Owner) &&
+	return slices.Contains(v.cutOff, p.Owner) && !slices.Contains(v.s.Silent, p.Owner) &&
+		!slices.Contains(v.s.Gone, p.Owner) &&
 		!slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool { return v.up[i] })
 }
 
@@ -118,7 +119,8 @@ func (v *view) reachesAll(owner roster.Incarnation, set []roster.Incarnation) bo
 
 // instead returns a member to replace a backup: the owner reaches it and it is not in given. A
 // member with a disk and a zone like the backup's is preferred. "" for none.
-func (v *view) instead(id roster.PartitionID, owner, backup roster.Incarnation, given []roster.Incarnation) (best roster.Incarnation) {
+func (v *view) instead(id roster.PartitionID, owner, backup roster.Incarnation,
+	given []roster.Incarnation) (best roster.Incarnation) {
 	like := func(i roster.Incarnation) int {
 		return 2*like(v.durable[i], v.durable[backup]) + like(v.zone[i], v.zone[backup])
 	}

@@ -27,7 +27,8 @@ func settle(t interface {
 			}
 		}
 		for id, p := range r.Partitions {
-			if id := roster.PartitionID(id); !slices.ContainsFunc(r.Storage(id).Next, func(m roster.Incarnation) bool { return apart(p.Owner, m) }) {
+			if id := roster.PartitionID(id); !slices.ContainsFunc(r.Storage(id).Next,
+				func(m roster.Incarnation) bool { return apart(p.Owner, m) }) {
 				s.Persisted = append(s.Persisted, roster.Persisted{Partition: id, Version: r.Version})
 			}
 		}
@@ -78,9 +79,11 @@ func TestPlanApart(t *testing.T) {
 			s := Sight{Apart: pairs(c.apart...)}
 			first, _ := new(Planner).Plan(r, s)
 			for id, p := range r.Partitions {
-				splits := slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool { return slices.Contains(s.Apart, PairOf(p.Owner, i)) })
+				splits := slices.ContainsFunc(p.InSync,
+					func(i roster.Incarnation) bool { return slices.Contains(s.Apart, PairOf(p.Owner, i)) })
 				of := func(r roster.Replica) bool { return int(r.Partition) == id }
-				if relieved := slices.ContainsFunc(first.Change.Drop, of) || slices.ContainsFunc(first.Change.Take, of); splits && !relieved {
+				if relieved := slices.ContainsFunc(first.Change.Drop, of) ||
+					slices.ContainsFunc(first.Change.Take, of); splits && !relieved {
 					t.Errorf("partition %d of %v waits: %+v", id, p.InSync, first.Change)
 				}
 			}
@@ -105,7 +108,8 @@ func TestPlanApart(t *testing.T) {
 }
 
 func sameReplicas(a, b roster.Partition) bool {
-	return a.Owner == b.Owner && slices.Equal(slices.Sorted(slices.Values(a.InSync)), slices.Sorted(slices.Values(b.InSync)))
+	return a.Owner == b.Owner && slices.Equal(slices.Sorted(slices.Values(a.InSync)),
+		slices.Sorted(slices.Values(b.InSync)))
 }
 
 // TestPlanApartRests: whichever pairs are apart, and whoever joins, is silent or leaves meanwhile, planning comes to rest, and no owner has a replica that it
@@ -146,7 +150,8 @@ func TestPlanApartRests(t *testing.T) {
 			for id, p := range at.Partitions {
 				for _, i := range slices.Concat(p.InSync, at.Storage(roster.PartitionID(id)).Needed) {
 					if slices.Contains(s.Apart, PairOf(p.Owner, i)) {
-						t.Fatalf("partition %d: owner %s does not reach %s (%v): %+v, keepers %+v", id, p.Owner, i, s.Apart, p, at.Storage(roster.PartitionID(id)))
+						t.Fatalf("partition %d: owner %s does not reach %s (%v): %+v, keepers %+v", id, p.Owner, i, s.Apart, p,
+							at.Storage(roster.PartitionID(id)))
 					}
 				}
 			}

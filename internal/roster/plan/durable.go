@@ -42,7 +42,8 @@ func (v *view) keepsDisk(p roster.Partition, i roster.Incarnation) bool {
 // rekeep updates the voters that keep definitions in memory, if no member has a disk.
 func rekeep(r *roster.Roster, s Sight, c *roster.Change) {
 	durable := func(m roster.Member) bool { return m.Durable }
-	if len(s.Keepers) == 0 || slices.Equal(s.Keepers, r.Keepers) || slices.ContainsFunc(r.Members, durable) || slices.ContainsFunc(c.Join, durable) {
+	if len(s.Keepers) == 0 || slices.Equal(s.Keepers, r.Keepers) || slices.ContainsFunc(r.Members, durable) ||
+		slices.ContainsFunc(c.Join, durable) {
 		return
 	}
 	c.Keepers = s.Keepers

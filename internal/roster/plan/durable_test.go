@@ -15,26 +15,33 @@ import (
 func TestPlanDisks(t *testing.T) {
 	join := rostertest.Records([]string{"a1", "b1"})
 	join[0].Durable, join[1].Durable = true, true
-	r := step(t, rostertest.Raise(t, rostertest.Formed(t, 1, roster.DefaultWindow), 5_000), Sight{Join: join, Assign: true})
+	r := step(t, rostertest.Raise(t, rostertest.Formed(t, 1, roster.DefaultWindow), 5_000),
+		Sight{Join: join, Assign: true})
 	r = rostertest.Raise(t, r, clustertime.Tick(5_000).Add(roster.DefaultWindow))
-	if c, found := new(Planner).Plan(r, Sight{Persisted: []roster.Persisted{{Partition: 0, Version: r.Version - 1}, {Partition: 7, Version: r.Version}}}); found {
+	if c, found := new(Planner).Plan(r,
+		Sight{Persisted: []roster.Persisted{{Partition: 0, Version: r.Version - 1},
+			{Partition: 7, Version: r.Version}}}); found {
 		t.Errorf("disks of an earlier version, or of no partition: %+v", c.Change)
 	}
 	named := step(t, r, Sight{Persisted: []roster.Persisted{{Partition: 0, Version: r.Version}}, Patient: true})
 	if !slices.Equal(named.Partitions[0].Disk, rostertest.MemberIDs("a1", "b1")) {
 		t.Fatalf("the disks of %v are named", named.Partitions[0].Disk)
 	}
-	if c, found := new(Planner).Plan(named, Sight{Persisted: []roster.Persisted{{Partition: 0, Version: named.Version}}}); found {
+	if c, found := new(Planner).Plan(named,
+		Sight{Persisted: []roster.Persisted{{Partition: 0, Version: named.Version}}}); found {
 		t.Errorf("they are named already: %+v", c.Change)
 	}
 	owner := named.Partitions[0].Owner
-	other := slices.DeleteFunc(rostertest.Incarnations([]string{"a1", "b1"}), func(i roster.Incarnation) bool { return i == owner })[0]
-	for name, s := range map[string]Sight{"silent": {Silent: []roster.Incarnation{other}}, "gone": {Gone: []roster.Incarnation{other}}} {
+	other := slices.DeleteFunc(rostertest.Incarnations([]string{"a1", "b1"}),
+		func(i roster.Incarnation) bool { return i == owner })[0]
+	for name, s := range map[string]Sight{"silent": {Silent: []roster.Incarnation{other}},
+		"gone": {Gone: []roster.Incarnation{other}}} {
 		if after := step(t, named, s); !slices.Equal(after.Partitions[0].Disk, named.Partitions[0].Disk) {
 			t.Errorf("%s: the disks of %v are named", name, after.Partitions[0].Disk)
 		}
 	}
-	if after := step(t, named, Sight{Leave: []roster.Incarnation{other}}); !slices.Equal(after.Partitions[0].Disk, named.Partitions[0].Disk) {
+	if after := step(t, named, Sight{Leave: []roster.Incarnation{other}}); !slices.Equal(after.Partitions[0].Disk,
+		named.Partitions[0].Disk) {
 		t.Errorf("after an orderly leave the disks of %v are named", after.Partitions[0].Disk)
 	}
 }
@@ -44,10 +51,12 @@ func TestPlanDisks(t *testing.T) {
 func TestPlanKeepsADisk(t *testing.T) {
 	join := rostertest.Records([]string{"a1"})
 	join[0].Durable = true
-	form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: 1, Window: roster.DefaultWindow}}
+	form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: 1,
+		Window: roster.DefaultWindow}}
 	r, _ := new(roster.Roster).Apply(roster.Command{Form: &form})
 	r = step(t, rostertest.Raise(t, r, 5_000), Sight{Join: join, Assign: true})
-	r = rostertest.Raise(t, step(t, r, Sight{Persisted: []roster.Persisted{{Partition: 0, Version: r.Version}}}), clustertime.Tick(5_000).Add(roster.DefaultWindow))
+	r = rostertest.Raise(t, step(t, r, Sight{Persisted: []roster.Persisted{{Partition: 0, Version: r.Version}}}),
+		clustertime.Tick(5_000).Add(roster.DefaultWindow))
 	comes := rostertest.Record(rostertest.Incarnation("b1"))
 	comes.Durable = true
 	leave := Sight{Join: []roster.Member{comes}, Leave: rostertest.Incarnations([]string{"a1"})}

@@ -18,7 +18,8 @@ func TestPlanWhileLearning(t *testing.T) {
 	if a == b {
 		b = rostertest.Incarnation("a1")
 	}
-	p := roster.Partition{Owner: b, InSync: rostertest.Incarnations([]string{"a1", "b1"}), Term: 1, LostTerm: 1, Floor: r.Ceiling}
+	p := roster.Partition{Owner: b, InSync: rostertest.Incarnations([]string{"a1", "b1"}), Term: 1, LostTerm: 1,
+		Floor: r.Ceiling}
 	r.Partitions[0] = p
 	r.Time = p.Floor - 1
 	if c, found := new(Planner).Plan(r, Sight{}); found {
@@ -65,7 +66,8 @@ func TestPlanEarlierLife(t *testing.T) {
 // TestPlanEarlierLifeUnowned: grants below the ceiling do not matter to partitions without
 // an owner; those above it raise the ceiling, once (S2).
 func TestPlanEarlierLifeUnowned(t *testing.T) {
-	r := rostertest.Apply(t, rostertest.Raise(t, rostertest.Formed(t, 2, roster.DefaultWindow), 5_000), roster.Change{Join: rostertest.Records([]string{"a1"})})
+	r := rostertest.Apply(t, rostertest.Raise(t, rostertest.Formed(t, 2, roster.DefaultWindow), 5_000),
+		roster.Change{Join: rostertest.Records([]string{"a1"})})
 	if c, found := new(Planner).Plan(r, Sight{Granted: r.Ceiling}); found {
 		t.Errorf("no partition has an owner: %+v", c.Change)
 	}
@@ -105,7 +107,8 @@ func TestPlanLosesToWhoAnswers(t *testing.T) {
 		return !slices.Contains(Place(members, 1, 1)[0], i.Member())
 	}))
 	r = step(t, r, Sight{Gone: []roster.Incarnation{gone}, Silent: silent})
-	if p := r.Partitions[0]; slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool { return slices.Contains(silent, i) }) || len(p.InSync) > 2 {
+	if p := r.Partitions[0]; slices.ContainsFunc(p.InSync,
+		func(i roster.Incarnation) bool { return slices.Contains(silent, i) }) || len(p.InSync) > 2 {
 		t.Errorf("lost to %+v, silent are %v", p, silent)
 	}
 }

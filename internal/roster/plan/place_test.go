@@ -51,7 +51,8 @@ func TestPlace(t *testing.T) {
 		if !reflect.DeepEqual(placed, Place(repeated, partitions, copies)) {
 			t.Fatal("the order or a repetition of members matters")
 		}
-		if fewer := Place(members, partitions, 0); slices.ContainsFunc(fewer, func(r []roster.MemberID) bool { return len(r) != 1 }) {
+		if fewer := Place(members, partitions, 0); slices.ContainsFunc(fewer,
+			func(r []roster.MemberID) bool { return len(r) != 1 }) {
 			t.Fatal("no copies are wanted, and there are some")
 		} else if !slices.EqualFunc(placed, fewer, func(a, b []roster.MemberID) bool { return a[0] == b[0] }) {
 			t.Fatal("who owns depends on how many copies are wanted")

@@ -162,7 +162,8 @@ func (p *Planner) settled(r *roster.Roster, s Sight, c roster.Change) []roster.I
 		next = after
 	}
 	ready := next.Unsettled
-	silent := slices.ContainsFunc(append(slices.Clone(s.Silent), s.cutOff(next)...), func(i roster.Incarnation) bool { _, member := next.Member(i); return member })
+	silent := slices.ContainsFunc(append(slices.Clone(s.Silent), s.cutOff(next)...),
+		func(i roster.Incarnation) bool { _, member := next.Member(i); return member })
 	if len(ready) == 0 || silent || !next.Assigned() || next.Joining() > 0 || len(removed(next, s)) > 0 {
 		return nil
 	}

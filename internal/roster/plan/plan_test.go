@@ -12,16 +12,19 @@ import (
 
 // TestPlanNothing: what leaves the roster as it is gives no command.
 func TestPlanNothing(t *testing.T) {
-	everything := Sight{Join: rostertest.Records([]string{"a1"}), Gone: rostertest.Incarnations([]string{"b1"}), Assign: true}
+	everything := Sight{Join: rostertest.Records([]string{"a1"}), Gone: rostertest.Incarnations([]string{"b1"}),
+		Assign: true}
 	if _, found := new(Planner).Plan(&roster.Roster{}, everything); found {
 		t.Error("an unformed roster was planned for")
 	}
 	r := rostertest.Formed(t, 3, roster.DefaultWindow)
 	for name, s := range map[string]Sight{
-		"no member":        {Assign: true},
-		"gone strangers":   {Gone: rostertest.Incarnations([]string{"a1"})},
-		"joins and gone":   {Join: rostertest.Records([]string{"a1"}), Gone: rostertest.Incarnations([]string{"a1"}), Assign: true},
-		"joins and leaves": {Join: rostertest.Records([]string{"a1"}), Leave: rostertest.Incarnations([]string{"a1"}), Assign: true},
+		"no member":      {Assign: true},
+		"gone strangers": {Gone: rostertest.Incarnations([]string{"a1"})},
+		"joins and gone": {Join: rostertest.Records([]string{"a1"}), Gone: rostertest.Incarnations([]string{"a1"}),
+			Assign: true},
+		"joins and leaves": {Join: rostertest.Records([]string{"a1"}), Leave: rostertest.Incarnations([]string{"a1"}),
+			Assign: true},
 		"malformed record": {Join: []roster.Member{{Incarnation: "me"}}, Assign: true},
 	} {
 		if c, found := new(Planner).Plan(r, s); found {
@@ -98,10 +101,12 @@ func TestPlanJoinsAtMost(t *testing.T) {
 func TestPlanGivesAJoinUp(t *testing.T) {
 	names := []string{"a1", "b1", "c1"}
 	r := settledGrid(t, 1, names...)
-	at := slices.IndexFunc(rostertest.Incarnations(names), func(i roster.Incarnation) bool { return !r.Partitions[0].Keeps(i) })
+	at := slices.IndexFunc(rostertest.Incarnations(names),
+		func(i roster.Incarnation) bool { return !r.Partitions[0].Keeps(i) })
 	r = rostertest.Apply(t, r, roster.Change{Add: rostertest.Replicas("0" + names[at])})
 	want := roster.Change{Drop: rostertest.Replicas("0" + names[at])}
-	if c, _ := new(Planner).Plan(r, Sight{Held: held(r)}); c.Change == nil || !slices.Equal(c.Change.Drop, want.Drop) || len(c.Change.Admit) > 0 {
+	if c, _ := new(Planner).Plan(r, Sight{Held: held(r)}); c.Change == nil || !slices.Equal(c.Change.Drop, want.Drop) ||
+		len(c.Change.Admit) > 0 {
 		t.Errorf("planned %+v, want %+v", c.Change, want)
 	}
 }
@@ -139,8 +144,10 @@ func TestPlanSilence(t *testing.T) {
 		"in no hurry":    {Sight{Silent: []roster.Incarnation{a, c}, Patient: true}, rostertest.Replicas("0b1", "2b1"), nil},
 		"and the backup": {Sight{Silent: []roster.Incarnation{a, b}}, rostertest.Replicas("2c1"), nil},
 		"all":            {Sight{Silent: []roster.Incarnation{a, b, c}}, nil, nil},
-		"gone":           {Sight{Gone: []roster.Incarnation{a}, Silent: []roster.Incarnation{c}}, rostertest.Replicas("0b1", "2b1"), []roster.PartitionID{1}},
-		"gone, silent":   {Sight{Gone: []roster.Incarnation{a}, Silent: []roster.Incarnation{b}}, rostertest.Replicas("0b1", "2c1"), []roster.PartitionID{1}},
+		"gone": {Sight{Gone: []roster.Incarnation{a}, Silent: []roster.Incarnation{c}},
+			rostertest.Replicas("0b1", "2b1"), []roster.PartitionID{1}},
+		"gone, silent": {Sight{Gone: []roster.Incarnation{a}, Silent: []roster.Incarnation{b}},
+			rostertest.Replicas("0b1", "2c1"), []roster.PartitionID{1}},
 	} {
 		command, found := new(Planner).Plan(r, test.s)
 		if !found {
@@ -185,7 +192,8 @@ func TestPlanKeepsBackups(t *testing.T) {
 	names := []string{"a1", "b1", "c1"}
 	r := settledGrid(t, 1, names...)
 	want := r.Partitions[0].InSync
-	i := slices.IndexFunc(rostertest.Incarnations(names), func(i roster.Incarnation) bool { return !slices.Contains(want, i) })
+	i := slices.IndexFunc(rostertest.Incarnations(names),
+		func(i roster.Incarnation) bool { return !slices.Contains(want, i) })
 	other, owner := rostertest.Incarnation(names[i]), r.Partitions[0].Owner
 	set := slices.Sorted(slices.Values([]roster.Incarnation{owner, other}))
 	r.Partitions[0].InSync = set
@@ -220,7 +228,8 @@ func TestPlanKeepsThePlacement(t *testing.T) {
 		t.Error("placed again, for nothing")
 	}
 	for _, other := range []*roster.Roster{
-		settledGrid(t, 6, "a1", "b1"), settledGrid(t, 6, "a1", "c1"), settledGrid(t, 6, "a2", "c1"), settledGrid(t, 5, "a1", "b1"),
+		settledGrid(t, 6, "a1", "b1"), settledGrid(t, 6, "a1", "c1"), settledGrid(t, 6, "a2", "c1"),
+		settledGrid(t, 5, "a1", "b1"),
 	} {
 		if c, found := p.Plan(other, Sight{}); found || len(p.placed) != len(other.Partitions) {
 			t.Errorf("planned from an old placement of %d: %+v", len(p.placed), c.Change)
@@ -260,7 +269,8 @@ func held(r *roster.Roster) []roster.Holding {
 	var out []roster.Holding
 	for id, p := range r.Partitions {
 		if p.Joining != "" {
-			out = append(out, roster.Holding{Replica: roster.Replica{Partition: roster.PartitionID(id), Member: p.Joining}, Version: r.Version})
+			out = append(out, roster.Holding{Replica: roster.Replica{Partition: roster.PartitionID(id), Member: p.Joining},
+				Version: r.Version})
 		}
 	}
 	return out

@@ -140,18 +140,21 @@ func (k *witness) checkPartition(t *rapid.T, id roster.PartitionID) {
 		return
 	case lost == kept:
 		fail("lost although a replica has it, or the reverse")
-	case !stays && (lost || heir) && !k.up[p.Owner] && slices.ContainsFunc(k.after.Members, func(m roster.Member) bool { return k.up[m.Incarnation] }):
+	case !stays && (lost || heir) && !k.up[p.Owner] && slices.ContainsFunc(k.after.Members,
+		func(m roster.Member) bool { return k.up[m.Incarnation] }):
 		fail("given to one that does not answer")
 	case stays && !k.up[old.Owner] && heir != (p.Owner != old.Owner):
 		fail("its silent owner has an heir and stays, or the reverse")
-	case k.up[old.Owner] && old.Term == old.LostTerm && k.before.Time < old.Floor && p.Term != old.Term && !slices.Contains(k.s.Leave, old.Owner):
+	case k.up[old.Owner] && old.Term == old.LostTerm && k.before.Time < old.Floor && p.Term != old.Term &&
+		!slices.Contains(k.s.Leave, old.Owner):
 		fail("moved while its owner learns and stays")
 	}
 	if k.calm && len(p.InSync) < min(k.wanted, len(old.InSync)) {
 		fail("too few are in sync")
 	}
 	if !lost && old.Joining != "" && slices.Contains(p.InSync, old.Joining) &&
-		!slices.Contains(k.s.Held, roster.Holding{Replica: roster.Replica{Partition: id, Member: old.Joining}, Version: k.before.Version}) {
+		!slices.Contains(k.s.Held, roster.Holding{Replica: roster.Replica{Partition: id, Member: old.Joining},
+			Version: k.before.Version}) {
 		fail("admitted, and its owner did not say that it may be")
 	}
 	k.checkReplicas(t, id, fail)
@@ -200,7 +203,8 @@ func (k *witness) checkPatient(t *rapid.T) {
 		t.Fatalf("patient, and does more: %+v", k.c)
 	}
 	urgent, h := k.c, *hurried.Change
-	h.Take = slices.DeleteFunc(slices.Clone(h.Take), func(m roster.Replica) bool { return k.up[k.before.Partitions[m.Partition].Owner] })
+	h.Take = slices.DeleteFunc(slices.Clone(h.Take),
+		func(m roster.Replica) bool { return k.up[k.before.Partitions[m.Partition].Owner] })
 	h.Drop = slices.DeleteFunc(slices.Clone(h.Drop), func(m roster.Replica) bool { return k.up[m.Member] })
 	h.Add, h.Admit, h.Settle, urgent.Settle = nil, nil, nil, nil
 	if !reflect.DeepEqual(rostertest.Both(h, roster.Change{}), rostertest.Both(urgent, roster.Change{})) {

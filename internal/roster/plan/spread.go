@@ -74,7 +74,8 @@ func spread(members []candidate, partitions, copies int) [][]roster.MemberID {
 
 // newSpreading places the owners.
 func newSpreading(members []candidate, partitions, copies int) *spreading {
-	members = slices.SortedFunc(slices.Values(members), func(a, b candidate) int { return cmp.Compare(a.member, b.member) })
+	members = slices.SortedFunc(slices.Values(members),
+		func(a, b candidate) int { return cmp.Compare(a.member, b.member) })
 	members = slices.CompactFunc(members, func(a, b candidate) bool { return a.member == b.member })
 	all, durable := idsOf(members)
 	at := map[roster.MemberID]int{}
@@ -107,7 +108,8 @@ func (s *spreading) add(id roster.PartitionID, place int) {
 		if s.backups[owner][i] < s.backups[owner][least] {
 			least = i
 		}
-		if score := rendezvous(id, s.members[i].member); float64(s.backups[owner][i]) < share && (best < 0 || score > bestScore) {
+		if score := rendezvous(id, s.members[i].member); float64(s.backups[owner][i]) < share &&
+			(best < 0 || score > bestScore) {
 			best, bestScore = i, score
 		}
 	}

@@ -78,7 +78,8 @@ func TestSpread(t *testing.T) {
 // hasOneDisk reports whether the last replica alone is durable.
 func hasOneDisk(replicas []roster.MemberID, of map[roster.MemberID]candidate) bool {
 	last := len(replicas) - 1
-	return of[replicas[last]].durable && !slices.ContainsFunc(replicas[:last], func(m roster.MemberID) bool { return of[m].durable })
+	return of[replicas[last]].durable && !slices.ContainsFunc(replicas[:last],
+		func(m roster.MemberID) bool { return of[m].durable })
 }
 
 // TestSpreadIsEven: in one zone the backups of each owner are spread over all other
@@ -91,7 +92,8 @@ func TestSpreadIsEven(t *testing.T) {
 		owned, backups := tally(spread(members, roster.DefaultPartitions, copies))
 		for pair, n := range backups {
 			if limit := int(math.Ceil(ringLoad * float64(owned[pair[0]]*copies) / float64(count-copies))); n > limit {
-				t.Fatalf("of the %d partitions of %s, %s has %d backups, want %d at most", owned[pair[0]], pair[0], pair[1], n, limit)
+				t.Fatalf("of the %d partitions of %s, %s has %d backups, want %d at most", owned[pair[0]], pair[0], pair[1], n,
+					limit)
 			}
 		}
 	})
@@ -101,7 +103,8 @@ func TestSpreadIsEven(t *testing.T) {
 		owned, backups := tally(spread(members, roster.DefaultPartitions, 1))
 		for _, o := range members {
 			for _, b := range members {
-				if n := backups[[2]roster.MemberID{o.member, b.member}]; o != b && (n < owned[o.member]/16 || n > owned[o.member]/2) {
+				if n := backups[[2]roster.MemberID{o.member, b.member}]; o != b &&
+					(n < owned[o.member]/16 || n > owned[o.member]/2) {
 					t.Fatalf("seed %d: of %d partitions of %s, %s has %d backups", seed, owned[o.member], o.member, b.member, n)
 				}
 			}
@@ -120,7 +123,8 @@ func TestSpreadMovesFew(t *testing.T) {
 					for i := range members {
 						members[i].zone = fmt.Sprint(i % zones)
 					}
-					before, after := spread(members[:n], roster.DefaultPartitions, copies), spread(members, roster.DefaultPartitions, copies)
+					before, after := spread(members[:n], roster.DefaultPartitions, copies), spread(members, roster.DefaultPartitions,
+						copies)
 					for id, replicas := range after {
 						for _, m := range replicas {
 							if !slices.Contains(before[id], m) {
@@ -133,7 +137,8 @@ func TestSpreadMovesFew(t *testing.T) {
 					}
 				}
 				if moved > 2*least {
-					t.Errorf("%d members, %d copies, %d zones: one more moves %d replicas and takes %d", n, copies, zones, moved/10, least/10)
+					t.Errorf("%d members, %d copies, %d zones: one more moves %d replicas and takes %d", n, copies, zones, moved/10,
+						least/10)
 				}
 			}
 		}

@@ -91,7 +91,8 @@ func (w *walk) someone(t *rapid.T) string {
 }
 
 func (w *walk) raise(elapsed clustertime.Span) {
-	w.roster, _ = w.roster.Apply(roster.Command{From: w.roster.Version, Raise: &roster.Raise{Time: w.roster.Time.Add(elapsed)}})
+	w.roster, _ = w.roster.Apply(roster.Command{From: w.roster.Version,
+		Raise: &roster.Raise{Time: w.roster.Time.Add(elapsed)}})
 }
 
 // sight gives what an honest leader sees now. Those who replaced an older process
@@ -119,7 +120,8 @@ func (w *walk) sight() Sight {
 	}
 	for id, p := range w.roster.Partitions {
 		if p.Joining != "" {
-			s.Held = append(s.Held, roster.Holding{Replica: roster.Replica{Partition: roster.PartitionID(id), Member: p.Joining}, Version: w.roster.Version})
+			s.Held = append(s.Held, roster.Holding{Replica: roster.Replica{Partition: roster.PartitionID(id), Member: p.Joining},
+				Version: w.roster.Version})
 		}
 		s.Persisted = append(s.Persisted, roster.Persisted{Partition: roster.PartitionID(id), Version: w.roster.Version})
 	}
@@ -163,9 +165,9 @@ func (w *walk) plan(t *rapid.T) {
 func (w *walk) apply(t *rapid.T, s Sight) bool {
 	c, found := w.planner.Plan(w.roster, s)
 	mirrored := Sight{
-		Join: rostertest.Reversed(s.Join), Leave: rostertest.Reversed(s.Leave), Silent: rostertest.Reversed(s.Silent), Gone: rostertest.Reversed(s.Gone),
-		Held: rostertest.Reversed(s.Held), Persisted: rostertest.Reversed(s.Persisted), Assign: s.Assign, Patient: s.Patient, Granted: s.Granted,
-		Zones: s.Zones,
+		Join: rostertest.Reversed(s.Join), Leave: rostertest.Reversed(s.Leave), Silent: rostertest.Reversed(s.Silent),
+		Gone: rostertest.Reversed(s.Gone), Held: rostertest.Reversed(s.Held), Persisted: rostertest.Reversed(s.Persisted),
+		Assign: s.Assign, Patient: s.Patient, Granted: s.Granted, Zones: s.Zones,
 	}
 	if other, _ := new(Planner).Plan(w.roster, mirrored); !reflect.DeepEqual(c, other) {
 		t.Fatalf("the order of the view matters, or the planner:\n%+v\n%+v", c.Change, other.Change)
@@ -199,7 +201,8 @@ func (w *walk) apply(t *rapid.T, s Sight) bool {
 // commands.
 func (w *walk) calm(t *rapid.T) {
 	clear(w.silent)
-	for !slices.ContainsFunc(slices.Collect(maps.Values(w.alive)), func(i roster.Incarnation) bool { return !w.leaving[i] }) {
+	for !slices.ContainsFunc(slices.Collect(maps.Values(w.alive)),
+		func(i roster.Incarnation) bool { return !w.leaving[i] }) {
 		w.start(t) // one member has to stay
 	}
 	for _, m := range w.roster.Members {
@@ -250,7 +253,8 @@ func (w *walk) checkRest(t *rapid.T) {
 		if set := slices.Sorted(slices.Values(want)); p.Owner != want[0] || !slices.Equal(p.InSync, set) || p.Joining != "" {
 			t.Fatalf("partition %d: %+v, want %v", id, p, want)
 		}
-		if disks := r.Storage(roster.PartitionID(id)).Members(); len(disks) > 0 && !slices.Equal(p.Disk, disks) || len(durable) > 0 && len(disks) == 0 {
+		if disks := r.Storage(roster.PartitionID(id)).Members(); len(disks) > 0 && !slices.Equal(p.Disk, disks) ||
+			len(durable) > 0 && len(disks) == 0 {
 			t.Fatalf("partition %d: the disks of %v are named, and %v are those of replicas", id, p.Disk, disks)
 		}
 	}

@@ -73,7 +73,8 @@ type Header struct {
 }
 
 // longest is the longest payload of each kind.
-var longest = [...]uint32{Request: maxHead + Inline, Continue: 0, Data: Chunk, Answer: statusSize + Chunk, Cancel: 0, Ping: 0, Pong: 0}
+var longest = [...]uint32{Request: maxHead + Inline, Continue: 0, Data: Chunk, Answer: statusSize + Chunk, Cancel: 0,
+	Ping: 0, Pong: 0}
 
 // AppendHeader appends a header.
 func AppendHeader(b []byte, h Header) []byte {

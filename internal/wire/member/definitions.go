@@ -84,7 +84,8 @@ func (d Definitions) State() (partition.Definitions, error) {
 			return out, err
 		}
 		if i > 0 && d.Records[i-1].Sequencer.Name >= r.Sequencer.Name {
-			return out, failure.Errorf(wire.ErrBadRequest, "grid: the definition of %.100q is out of order or listed twice", r.Sequencer.Name)
+			return out, failure.Errorf(wire.ErrBadRequest, "grid: the definition of %.100q is out of order or listed twice",
+				r.Sequencer.Name)
 		}
 		out.Records = append(out.Records, state)
 	}
@@ -99,9 +100,11 @@ func (d Definition) State() (partition.DefinitionRecord, error) {
 	case err != nil:
 		return partition.DefinitionRecord{}, err
 	case ref.Life.IsZero():
-		return partition.DefinitionRecord{}, failure.Errorf(wire.ErrBadRequest, "grid: the definition of %v names no life", ref.Definition)
+		return partition.DefinitionRecord{}, failure.Errorf(wire.ErrBadRequest, "grid: the definition of %v names no life",
+			ref.Definition)
 	case d.Mark < 0 || d.Mark != 0 && !d.Destroyed:
-		return partition.DefinitionRecord{}, failure.Errorf(wire.ErrBadRequest, "grid: the definition of %v has the mark %d", ref.Definition, d.Mark)
+		return partition.DefinitionRecord{}, failure.Errorf(wire.ErrBadRequest, "grid: the definition of %v has the mark %d",
+			ref.Definition, d.Mark)
 	}
 	return partition.DefinitionRecord{Ref: ref, Destroyed: d.Destroyed, Mark: d.Mark}, nil
 }

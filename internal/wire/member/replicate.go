@@ -73,7 +73,8 @@ func PagesOf(state partition.TableState) []partition.TableState {
 	for i, r := range state.Records {
 		w := weightOf(len(r.Ref.Definition.Name()), len(r.Slots))
 		if weight > 0 && weight+w > pageWeight {
-			pages = append(pages, partition.TableState{Base: state.Base, Complete: state.Complete, Records: state.Records[first:i]})
+			pages = append(pages, partition.TableState{Base: state.Base, Complete: state.Complete,
+				Records: state.Records[first:i]})
 			first, weight = i, 0
 		}
 		weight += w
@@ -128,7 +129,8 @@ func ChangesOf(changes []partition.TableChange) []Table {
 }
 
 func recordOf(r partition.RecordState) Record {
-	return Record{Sequencer: wire.SequencerOf(r.Ref), Destroyed: r.Destroyed, Adopted: r.Adopted, Mark: r.Mark, Free: r.Free, Slots: r.Slots}
+	return Record{Sequencer: wire.SequencerOf(r.Ref), Destroyed: r.Destroyed, Adopted: r.Adopted, Mark: r.Mark,
+		Free: r.Free, Slots: r.Slots}
 }
 
 // State checks a page and returns it. Errors match wire.ErrBadRequest, or sequencer.ErrInvalidConfig
@@ -166,15 +168,19 @@ func (r Record) state() (partition.RecordState, error) {
 	for i, s := range r.Slots {
 		switch {
 		case int(s.Node) >= ref.Definition.Nodes():
-			return partition.RecordState{}, failure.Errorf(wire.ErrBadRequest, "grid: logical node %d of %v does not exist", s.Node, ref.Definition)
+			return partition.RecordState{}, failure.Errorf(wire.ErrBadRequest, "grid: logical node %d of %v does not exist",
+				s.Node, ref.Definition)
 		case i > 0 && r.Slots[i-1].Node >= s.Node:
-			return partition.RecordState{}, failure.Errorf(wire.ErrBadRequest, "grid: logical node %d of %v is out of order", s.Node, ref.Definition)
+			return partition.RecordState{}, failure.Errorf(wire.ErrBadRequest, "grid: logical node %d of %v is out of order",
+				s.Node, ref.Definition)
 		case s.From < 0 || s.Free < 0 || s.Shown < 0:
-			return partition.RecordState{}, failure.Errorf(wire.ErrBadRequest, "grid: logical node %d of %v has a negative time", s.Node, ref.Definition)
+			return partition.RecordState{}, failure.Errorf(wire.ErrBadRequest, "grid: logical node %d of %v has a negative time",
+				s.Node, ref.Definition)
 		}
 	}
 	if r.Mark < 0 || r.Free < 0 {
 		return partition.RecordState{}, failure.Errorf(wire.ErrBadRequest, "grid: %v has a negative time", ref.Definition)
 	}
-	return partition.RecordState{Ref: ref, Destroyed: r.Destroyed, Adopted: r.Adopted, Mark: r.Mark, Free: r.Free, Slots: r.Slots}, nil
+	return partition.RecordState{Ref: ref, Destroyed: r.Destroyed, Adopted: r.Adopted, Mark: r.Mark, Free: r.Free,
+		Slots: r.Slots}, nil
 }

@@ -38,7 +38,8 @@ func TestPagesFitABody(t *testing.T) {
 		if n > wire.MaxBody {
 			t.Errorf("page %d of %d has %d bytes, more than a body of %d", i, len(pages), n, wire.MaxBody)
 		}
-		t.Logf("all %d nodes attached: page %d of %d has %d bytes, the last change had %d", def.Nodes(), i+1, len(pages), n, change)
+		t.Logf("all %d nodes attached: page %d of %d has %d bytes, the last change had %d", def.Nodes(), i+1, len(pages), n,
+			change)
 		if change > 1000 || n < 100*change {
 			t.Errorf("a change of %d bytes, and a whole table of %d", change, n)
 		}

@@ -86,11 +86,13 @@ func attacker(dir string) (*evil.Attacker, error) {
 	if err != nil {
 		return nil, err
 	}
-	cert, err := evil.Issue(by, time.Now(), authority.Request{Name: "evil", Role: security.Holder, Names: []security.Pattern{"evil-*"}})
+	cert, err := evil.Issue(by, time.Now(), authority.Request{Name: "evil", Role: security.Holder,
+		Names: []security.Pattern{"evil-*"}})
 	if err != nil {
 		return nil, err
 	}
-	return &evil.Attacker{Name: "evil", Role: security.Holder, Refusal: security.ErrDenied, TLS: evil.Trusting(by, cert), Dial: calls.TCP}, nil
+	return &evil.Attacker{Name: "evil", Role: security.Holder, Refusal: security.ErrDenied, TLS: evil.Trusting(by, cert),
+		Dial: calls.TCP}, nil
 }
 
 // look asks a member for what an attack needs to know. A holder may.
@@ -123,11 +125,13 @@ func strike(ctx context.Context, a *evil.Attacker, to evil.Target, s grid.Status
 		return raft(ctx, a, to, s)
 	case 1:
 		return a.Call(ctx, to, wire.PathReplicate, member.ReplicateRequest{
-			Partition: id, Version: s.Version, Position: backup.Position{Term: s.Partitions[id].Term, Number: 1 << 32}, Pages: 1, Table: &member.Table{},
+			Partition: id, Version: s.Version, Position: backup.Position{Term: s.Partitions[id].Term, Number: 1 << 32}, Pages: 1,
+			Table: &member.Table{},
 		})
 	case 2:
 		return a.Call(ctx, to, wire.PathReplicate, member.ReplicateRequest{
-			Partition: id, Version: math.MaxInt64, Position: backup.Position{Term: math.MaxUint64, Number: 1}, Pages: 1, Table: &member.Table{},
+			Partition: id, Version: math.MaxInt64, Position: backup.Position{Term: math.MaxUint64, Number: 1}, Pages: 1,
+			Table: &member.Table{},
 		})
 	case 3:
 		return a.Call(ctx, to, wire.PathLeave, wire.LeaveRequest{Incarnation: to.Member, Server: to.Server, Failed: true})

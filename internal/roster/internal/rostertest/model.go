@@ -33,7 +33,8 @@ func CheckChange(t *rapid.T, before, next *roster.Roster, c roster.Change) {
 	}
 	if c.Stop > 0 {
 		alone := roster.Change{Stop: c.Stop}
-		if len(before.Members) != 1 || !before.Members[0].Durable || !reflect.DeepEqual(Both(c, roster.Change{}), alone) || c.Stop > before.Ceiling {
+		if len(before.Members) != 1 || !before.Members[0].Durable || !reflect.DeepEqual(Both(c, roster.Change{}), alone) ||
+			c.Stop > before.Ceiling {
 			t.Fatalf("a stop was accepted: %+v of %+v", c, before)
 		}
 	}
@@ -127,7 +128,10 @@ func checkMembers(t *rapid.T, before, next *roster.Roster, c roster.Change) []ro
 			}
 		}
 	}
-	slices.SortFunc(want, func(a, b roster.Member) int { return strings.Compare(string(a.Incarnation), string(b.Incarnation)) })
+	slices.SortFunc(want, func(a, b roster.Member) int {
+		return strings.Compare(string(a.Incarnation),
+			string(b.Incarnation))
+	})
 	if !slices.Equal(want, next.Members) {
 		t.Fatalf("members %v after %v and %+v", next.Members, before.Members, c)
 	}
@@ -165,7 +169,8 @@ func checkLoss(t *rapid.T, before, next *roster.Roster, c roster.Change, l roste
 }
 
 // checkMove is R2, R4 and R5. Removed members have left the sets before.
-func checkMove(t *rapid.T, old roster.Partition, next *roster.Roster, kind string, m roster.Replica, out []roster.Incarnation) {
+func checkMove(t *rapid.T, old roster.Partition, next *roster.Roster, kind string, m roster.Replica,
+	out []roster.Incarnation) {
 	want := cleared(old, out)
 	wasIn := slices.Contains(old.InSync, m.Member)
 	var sound bool
@@ -262,7 +267,8 @@ func CheckRoster(t *rapid.T, r *roster.Roster) {
 		checkSet(t, r, "an in-sync set", p.InSync)
 		if p.Owner == "" {
 			lost := roster.Partition{Term: p.Term, Floor: p.Floor, LostTerm: p.Term, Disk: p.Disk} // by a reset
-			if r.Claim == "" && !reflect.DeepEqual(p, roster.Partition{}) || !samePartition(p, lost) || p.Floor > r.Ceiling || p.Term > roster.Term(r.Version) {
+			if r.Claim == "" && !reflect.DeepEqual(p, roster.Partition{}) || !samePartition(p, lost) || p.Floor > r.Ceiling ||
+				p.Term > roster.Term(r.Version) {
 				t.Fatalf("partition %d has no owner and %+v", id, p)
 			}
 			continue
@@ -300,12 +306,13 @@ func checkSet(t *rapid.T, r *roster.Roster, what string, set []roster.Incarnatio
 // Both puts two changes into one.
 func Both(a, b roster.Change) roster.Change {
 	return roster.Change{
-		Join: slices.Concat(a.Join, b.Join), Remove: slices.Concat(a.Remove, b.Remove),
-		Lose: slices.Concat(a.Lose, b.Lose), Take: slices.Concat(a.Take, b.Take), Add: slices.Concat(a.Add, b.Add),
-		Admit: slices.Concat(a.Admit, b.Admit), Drop: slices.Concat(a.Drop, b.Drop),
-		Settle: slices.Concat(a.Settle, b.Settle), Doubt: slices.Concat(a.Doubt, b.Doubt),
-		Persist: slices.Concat(a.Persist, b.Persist), Strike: slices.Concat(a.Strike, b.Strike), Forget: slices.Concat(a.Forget, b.Forget),
-		Window: max(a.Window, b.Window), Granted: max(a.Granted, b.Granted), Stop: max(a.Stop, b.Stop),
-		Backups: cmp.Or(a.Backups, b.Backups), Voters: cmp.Or(a.Voters, b.Voters), Zones: slices.Concat(a.Zones, b.Zones), Quotas: slices.Concat(a.Quotas, b.Quotas), DropQuotas: slices.Concat(a.DropQuotas, b.DropQuotas), Protocol: max(a.Protocol, b.Protocol),
+		Join: slices.Concat(a.Join, b.Join), Remove: slices.Concat(a.Remove, b.Remove), Lose: slices.Concat(a.Lose, b.Lose),
+		Take: slices.Concat(a.Take, b.Take), Add: slices.Concat(a.Add, b.Add), Admit: slices.Concat(a.Admit, b.Admit),
+		Drop: slices.Concat(a.Drop, b.Drop), Settle: slices.Concat(a.Settle, b.Settle),
+		Doubt: slices.Concat(a.Doubt, b.Doubt), Persist: slices.Concat(a.Persist, b.Persist),
+		Strike: slices.Concat(a.Strike, b.Strike), Forget: slices.Concat(a.Forget, b.Forget), Window: max(a.Window, b.Window),
+		Granted: max(a.Granted, b.Granted), Stop: max(a.Stop, b.Stop), Backups: cmp.Or(a.Backups, b.Backups),
+		Voters: cmp.Or(a.Voters, b.Voters), Zones: slices.Concat(a.Zones, b.Zones), Quotas: slices.Concat(a.Quotas, b.Quotas),
+		DropQuotas: slices.Concat(a.DropQuotas, b.DropQuotas), Protocol: max(a.Protocol, b.Protocol),
 	}
 }

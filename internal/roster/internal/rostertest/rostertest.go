@@ -15,7 +15,8 @@ import (
 // Formed returns a roster that is formed and has no members, with one backup.
 func Formed(t *testing.T, partitions int, window clustertime.Span) *roster.Roster {
 	t.Helper()
-	form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: partitions, Backups: 1, Window: window}}
+	form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: partitions, Backups: 1,
+		Window: window}}
 	r, err := new(roster.Roster).Apply(roster.Command{Form: &form})
 	if err != nil {
 		t.Fatal(err)

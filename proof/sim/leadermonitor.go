@@ -19,9 +19,9 @@ const (
 	heartbeatTimeout = 1500 * time.Millisecond
 )
 
-// lookout looks at the leader that a member follows, beside Raft, and has the member stand for
+// leaderMonitor looks at the leader that a member follows, beside Raft, and has the member stand for
 // election, by the machines of package leader.
-type lookout struct {
+type leaderMonitor struct {
 	m      *member
 	watch  leader.Monitor
 	busy   bool
@@ -34,14 +34,14 @@ type lookout struct {
 	byLog time.Duration // by Raft alone
 }
 
-func newLookout(m *member) *lookout {
-	k := &lookout{m: m}
+func newLeaderMonitor(m *member) *leaderMonitor {
+	k := &leaderMonitor{m: m}
 	m.every(lookEvery, k.tick)
 	return k
 }
 
 // tick begins a candidacy after a sign. A raise of the ceiling that does not come is one.
-func (k *lookout) tick() {
+func (k *leaderMonitor) tick() {
 	m := k.m
 	overdue := m.Mono()-max(k.looked, m.raised.at) >= leader.RaiseOverdue(m.roster.Settings.Window.Duration())
 	if k.busy || !k.sign && !k.doubt && !overdue {
@@ -54,7 +54,7 @@ func (k *lookout) tick() {
 
 // looking is a candidacy in progress.
 type looking struct {
-	*lookout
+	*leaderMonitor
 	at      *member // the leader
 	id      leader.ServerID
 	c       *leader.Candidacy
@@ -63,7 +63,7 @@ type looking struct {
 }
 
 // look begins a candidacy.
-func (k *lookout) look(doubted bool) {
+func (k *leaderMonitor) look(doubted bool) {
 	m, at := k.m, k.m.leader
 	if at == nil || at == m || m.lead != nil || m.leaving {
 		return
@@ -86,7 +86,7 @@ func (k *lookout) look(doubted bool) {
 	}
 	k.busy = true
 	m.g.counts.Candidacies++
-	s := &looking{lookout: k, at: at, id: id, c: c}
+	s := &looking{leaderMonitor: k, at: at, id: id, c: c}
 	s.next(leader.Next{Call: true})
 }
 
@@ -170,7 +170,7 @@ func (s *looking) call() {
 type unheard struct{ watched, truly time.Duration }
 
 // from returns it, and false for a voter that follows another leader.
-func (k *lookout) from(at *member, id leader.ServerID) (unheard, bool) {
+func (k *leaderMonitor) from(at *member, id leader.ServerID) (unheard, bool) {
 	now := k.m.Mono()
 	if l := k.m.leader; l != nil && l != at {
 		return unheard{}, false
@@ -266,7 +266,7 @@ func (a *agreement) stand(m *member) {
 }
 
 // silenceBefore returns the silence that a lead of the member begins with.
-func (k *lookout) silenceBefore() leader.Silence {
+func (k *leaderMonitor) silenceBefore() leader.Silence {
 	m := k.m
 	if m.leader == nil || m.leader == m {
 		return leader.Silence{}
