@@ -40,6 +40,7 @@ func TestAnswers(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	yes, no, short := verdict{true, true}, verdict{}, verdict{true, false}
+	usual := []string{"started", "majority lost", "cut off", "disk full", "moving"} // the others with -long
 	for name, row := range map[string]struct {
 		durable bool
 		fault   func(a *answering)
@@ -71,6 +72,9 @@ func TestAnswers(t *testing.T) {
 		"moving": {false, func(a *answering) { go a.g.StartMembers("m4") }, []string{"m1", "m2", "m3"}, []verdict{no},
 			map[string]verdict{"m1": yes, "m2": yes, "m3": yes, "m4": yes}},
 	} {
+		if !long.Enabled() && !slices.Contains(usual, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

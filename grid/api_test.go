@@ -231,7 +231,7 @@ func idsOf(t *testing.T, out map[string]any) (ids []sequencer.ID) {
 // TestAPIEventStream: a stream confirms its start, stays open without events for longer
 // than any deadline of a call, and reports a destroy immediately.
 func TestAPIEventStream(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	m := startOne(t, nil)
 	quiet := 11 * time.Second // above the deadline of one write

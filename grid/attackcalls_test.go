@@ -117,7 +117,7 @@ func TestAttackByAnEarlierLife(t *testing.T) {
 // TestAttackManyAttaches: each logical node of another's name is denied, and an honest
 // newcomer gets one in between.
 func TestAttackManyAttaches(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		nodes := long.Or(512, 8192)
 		claim := wire.Claim{Sequencer: b.honest(), ID: attachment.ID{7}, Grid: b.g.Member("m1").Status().Grid}
@@ -141,7 +141,7 @@ func TestAttackManyAttaches(t *testing.T) {
 
 // TestAttackManyNames: names that a holder may not use cost no memory, by whichever call.
 func TestAttackManyNames(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		names := long.Or(500, 20000)
 		a := b.identified(security.Holder)

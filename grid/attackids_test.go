@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"runtime"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 // TestAttackByCreatesOfIDs: creates by POST /v1/ids have the pace and the audit lines of their
 // caller, at whichever member it asks.
 func TestAttackByCreatesOfIDs(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		a := b.identified(security.Holder)
 		const rate, atOnce = 25, 50 // of new sequencers, times the processors

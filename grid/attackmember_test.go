@@ -75,6 +75,7 @@ func TestAttackTableAndGoodbye(t *testing.T) {
 // TestAttackTermsOfPartitions: tables of the last term of all, for each partition at each
 // member, depose no owner.
 func TestAttackTermsOfPartitions(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		s := b.g.Member("m1").Status()
 		var blows []blow

@@ -41,6 +41,7 @@ func (n numbers) register(set string, change func(*wire.IdentityRegisterRequest)
 // TestAttackByRegistrations: registrations of one credential are paced, and those of another one do not wait
 // for them.
 func TestAttackByRegistrations(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	underAttack(t, false, func(t *testing.T, b *besieged) {
 		const atOnce = 1000
 		seconds := long.Or(2, 10)

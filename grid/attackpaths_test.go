@@ -17,7 +17,7 @@ import (
 // TestAttackByOtherWaysToAPath: no spelling of a path, method or header leads to a call
 // past the check of its caller.
 func TestAttackByOtherWaysToAPath(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		owner := b.g.OwnerOf(victimName)
 		m := b.target(owner)

@@ -53,7 +53,7 @@ func TestAttackRaft(t *testing.T) {
 // TestAttackRaftRepeated: the leader continues to lead while it, and its followers, are sent
 // messages of ever higher terms, four a second, and requests to stand for election.
 func TestAttackRaftRepeated(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		all, leader := evil.Messages(nil), b.g.Leader()
 		for _, a := range b.attackers {

@@ -294,7 +294,7 @@ func (g *diskGrid) restart(victim int) {
 var allDisks = flag.Bool("disks", false, "have every kind of write fail, at the leader and at a follower")
 
 func TestDiskOfAVoterFails(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -377,7 +377,7 @@ func TestFailedDiskLeaves(t *testing.T) {
 // TestDiskOfTheLastFails: no member can take over. Grants can be used, the member reports
 // why it is not ready, and it ends within seconds.
 func TestDiskOfTheLastFails(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for name, expect := range map[string]int{"no expected members": 0, "last": 1} {
 		t.Run(name, func(t *testing.T) {

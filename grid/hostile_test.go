@@ -257,6 +257,7 @@ var usualHostile = []string{
 // TestHostileConnectionsTakeLittleMemory opens many connections of each kind to a
 // member, and meanwhile asks it for IDs. When they are gone their memory is free.
 func TestHostileConnectionsTakeLittleMemory(t *testing.T) { // not parallel: it looks at the process's memory
+	long.Only(t, "it takes seconds")
 	if raceDetector {
 		t.Skip("it measures memory, and the race detector takes memory of its own; run it without -race")
 	}

@@ -98,7 +98,7 @@ var hostileRounds = flag.Int("hostile", 0, "number of `rounds` of TestHostileVal
 // values at the edges, and checks after each that a member could read the roster. After a
 // restart the member serves, from what it stored.
 func TestHostileValuesLeaveAReadableRoster(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	paths := slices.Sorted(maps.Keys(hostilePaths))
 	seed := rand.Uint64()

@@ -14,7 +14,7 @@ import (
 // TestAPIIDsKeepsBoundedHandles asks for IDs of more names than the member keeps handles
 // for, from two concurrent connections.
 func TestAPIIDsKeepsBoundedHandles(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	m := startOne(t, nil)
 	const names = api.HandlesMax + 40

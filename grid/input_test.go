@@ -215,7 +215,7 @@ func spoiled(t *testing.T, path, kind string) map[string][]byte {
 }
 
 func TestAPISpoiledBodies(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	m := startOne(t, nil)
 	for version := 1; version <= 2; version++ {
@@ -536,7 +536,7 @@ func TestAPIBetweenMembers(t *testing.T) {
 
 // TestAPISlowClients leaves requests unfinished and wants to be cut off.
 func TestAPISlowClients(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	m := startOne(t, nil)
 	tests := map[string]struct {

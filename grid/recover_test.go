@@ -101,7 +101,7 @@ func (l *lostGrid) config(names, lost []string) grid.RecoverConfig {
 // own that serves, above all earlier grants; the earlier handle continues, and a directory
 // that returns is refused.
 func TestRecover(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for what, names := range map[string][]string{"one of three": {"m1"}, "one of five": {"m4"},
 		"two of five": {"m2", "m4"}} {
@@ -225,7 +225,7 @@ func TestRecoverRefused(t *testing.T) {
 // TestRecoverCutOff: a recovery that is cut off after any write is completed by another
 // run, and until then no member starts on what it has begun.
 func TestRecoverCutOff(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for steps := range 9 {
 		synctest.Test(t, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestRecoverCutOff(t *testing.T) {
 // together, can never have a majority again. The error of the start names the remedy, to
 // recover the disk; the others then join.
 func TestRecoverAfterMixedGrid(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -3,6 +3,7 @@ package grid_test
 import (
 	"context"
 	"errors"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"os"
 	"path/filepath"
 	"slices"
@@ -167,6 +168,7 @@ func TestRecoveredGridKeepsItsAnchor(t *testing.T) {
 // TestRecoveryBeginsAboveTheWallClock: a directory whose member stopped an hour before the others
 // has an old ceiling; the others may have granted up to the present, and the window (S1).
 func TestRecoveryBeginsAboveTheWallClock(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := loseGrid(t, 3)

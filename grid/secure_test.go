@@ -3,6 +3,7 @@ package grid_test
 import (
 	"bytes"
 	"context"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"log/slog"
 	"strings"
 	"sync"
@@ -49,6 +50,7 @@ func (l *textLog) has(parts ...string) bool {
 // another authority stays out, and both sides log why. A client in clear text, and one that
 // expects certificates of a member without, get a sentence.
 func TestSecureGrid(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log textLog

@@ -2,6 +2,7 @@ package grid_test
 
 import (
 	"context"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"io"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 // open at every port than a member takes, the leader leads, IDs are issued, and a member that
 // is started again joins.
 func TestSilentStreamsDisplaceNoMember(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})

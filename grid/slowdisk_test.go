@@ -2,6 +2,7 @@ package grid_test
 
 import (
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 // two, and the one after it soon when the disks are fast again. The limits are those of several split votes in
 // a row; eight runs took 6 to 10 s, and 25 to 51 s.
 func TestElectionWithSlowDisks(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for slow, limit := range map[time.Duration]time.Duration{
 		500 * time.Millisecond: 2 * time.Minute, 2 * time.Second: 4 * time.Minute,

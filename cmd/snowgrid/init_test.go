@@ -73,6 +73,7 @@ func startForgetful(t *testing.T, n int) []*agent {
 // TestInitProcess: two of three memory-only members are killed. The status of the third
 // names the command for recovery, and after it IDs are above all earlier ones.
 func TestInitProcess(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	agents := startForgetful(t, 3)
 	before, err := nextIDs(t, agents[0].api, 1000)

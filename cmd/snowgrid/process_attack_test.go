@@ -48,6 +48,7 @@ const attackGrowth = 64 << 20
 // agents what would end their grid. Each request is refused with a line in the audit log; the
 // grid's state and the IDs of honest holders stay as they were.
 func TestAttackProcesses(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	s := &siege{t: t, dir: secureDir(t)}
 	s.g = startSeats(t, 3, "--backups", "1", "--security-dir", s.dir)

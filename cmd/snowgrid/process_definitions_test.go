@@ -54,6 +54,7 @@ func (g *seats) dial() *client.Client {
 // after all agents have stopped in order, or were killed: its IDs would be those that
 // were issued before.
 func TestDefinitionsOutliveProcesses(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	g := startSeats(t, 3, "--window", "3s")
 	checker := newChecker()
@@ -115,6 +116,7 @@ type outcomes struct {
 // Every create that was answered is known then, and every destroy that was answered
 // stays one.
 func TestKilledWhileCreating(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	g := startSeats(t, 3, "--window", "3s")
 	out := outcomes{created: map[string]bool{}, destroyed: map[string]bool{}}

@@ -222,6 +222,7 @@ func TestEveryCommandByFlag(t *testing.T) {
 // TestEveryCommandByEnvironment: the same by SNOWGRID_SECURITY_DIR, with directories that have
 // the certificate of one role each.
 func TestEveryCommandByEnvironment(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	g := startSecured(t)
 	dirs := map[security.Role]string{}
 	for _, role := range []security.Role{security.Reader, security.Holder, security.Admin} {

@@ -23,7 +23,7 @@ import (
 // in three agents with a directory each. An agent that is started again has the new key from
 // its file, and one with the old key says why it finds no grid.
 func TestKeyringOfProcesses(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	parent := t.TempDir()
 	all := filepath.Join(parent, "security")

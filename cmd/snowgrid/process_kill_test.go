@@ -4,6 +4,7 @@ package main
 
 import (
 	"flag"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -112,6 +113,7 @@ func TestAgentKilled(t *testing.T) {
 // them at other addresses. They form the same grid and repeat no ID: neither an ID issued
 // before, nor one that an earlier holder, which no longer finds a member, still issues.
 func TestAllAgentsKilled(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	g := startSeats(t, 3, "--window", outageWindow.String())
 	before := g.status()

@@ -54,7 +54,7 @@ type rotation struct {
 // new connection each time. No Next fails or waits, and the caller is never refused for long.
 // Afterwards the old credentials count no longer.
 func TestRotationUnderLoad(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	r := newRotation(t)
 	c := &crew{t: t, checker: newChecker()}

@@ -30,6 +30,7 @@ const (
 // TestStoppedOwner stops an owner with SIGSTOP until it is replaced, and resumes it. To
 // the owner no time has passed.
 func TestStoppedOwner(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	g := startSeats(t, 3, "--backups", "1")
 	c := newCrew(t, newChecker(), g.apisBut(), 3, 5)
@@ -132,6 +133,7 @@ func (c *crew) askFirst(api, doomed, made string) time.Duration {
 // TestStoppedQuorum stops all agents of a grid but the owner of a name, and with -long all of
 // another grid. The quorum is lost, and holders continue with their grants.
 func TestStoppedQuorum(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	t.Run("all but one", func(t *testing.T) { t.Parallel(); testStoppedQuorum(t, true) })
 	if long.Enabled() {

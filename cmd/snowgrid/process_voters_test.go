@@ -19,7 +19,7 @@ import (
 // no holder waits, and no table or definition is lost. Then an operator takes a member out,
 // whose agent ends.
 func TestZoneKilled(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	g := &seats{t: t, more: []string{"--expect", "6", "--voters", "5", "--backups", "1", "--window", "6s"}}
 	for i := range 6 {

@@ -78,6 +78,7 @@ func anchorOf(g *gridtest.Grid) grid.AnchorInfo {
 // TestAnchorFirstStart: a grid without data directories needs no wait, and writes its
 // record twice in each 30 s.
 func TestAnchorFirstStart(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, began := newAnchorStore(), time.Now()
@@ -108,7 +109,7 @@ func TestAnchorFirstStart(t *testing.T) {
 // TestAnchorCopiedGrid: the directories of a whole grid are copied, and both grids are
 // started. One of them serves; the other waits and says for which grid and holder.
 func TestAnchorCopiedGrid(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for what, originalFirst := range map[string]bool{"original first": true, "both together": false} {
 		t.Run(what, func(t *testing.T) {
@@ -217,7 +218,7 @@ func TestAnchorTwoGridsByHand(t *testing.T) {
 // TestAnchorClocksSetBack: all members of a memory-only grid are killed while a holder
 // continues, and the clocks are set back. The next life waits for where grants may reach.
 func TestAnchorClocksSetBack(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for _, back := range []time.Duration{0, time.Minute, 10 * time.Minute} {
 		t.Run(back.String(), func(t *testing.T) {

@@ -61,7 +61,7 @@ func takeElsewhere(t *testing.T, s store.Store) {
 // TestAnchoredLearners: an anchored grid has members beyond the Raft servers. They follow the grid
 // to another claim, and so does one that was down meanwhile, with a log of the claim before.
 func TestAnchoredLearners(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for what, durable := range map[string]bool{"memory": false, "disks": true} {
 		t.Run(what, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAnchoredLearners(t *testing.T) {
 // TestAnchorSwitchedOnWithLearners: the members of a grid with learners are restarted with an anchor,
 // in turn, learners first and last.
 func TestAnchorSwitchedOnWithLearners(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newAnchorStore()

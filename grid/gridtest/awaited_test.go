@@ -25,7 +25,7 @@ import (
 // TestSilentMemberIsReplacedWhenAwaited: a member of a grid at rest that is paused, an owner or the
 // leader too, is replaced soon after somebody waits for it, and not only when heartbeats are missed.
 func TestSilentMemberIsReplacedWhenAwaited(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for what, limit := range map[string]time.Duration{"an owner": time.Second, "the leader": 1750 * time.Millisecond} {
 		t.Run(what, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestProcessThatHasEndedIsRemovedSoon(t *testing.T) {
 // TestLeaderThatOneVoterDoesNotReachStays: the voter looks at the leader again and again, and the other
 // one hears that.
 func TestLeaderThatOneVoterDoesNotReachStays(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
@@ -264,7 +264,7 @@ func TestSlowNetworkIsNoSilence(t *testing.T) {
 // TestLeaderThatIsFarAwayStays: voters that are near one another and await the leader, whose answers take
 // longer than a look waits, all the time and after a rest.
 func TestLeaderThatIsFarAwayStays(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})

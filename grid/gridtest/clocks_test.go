@@ -21,7 +21,7 @@ import (
 // and are never stepped. However often everything is restarted, and whichever member
 // forms the grid, each life begins above everything the ones before issued (S2).
 func TestStartsUnderDifferentClocks(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for what, c := range map[string]struct {
 		members int
@@ -58,7 +58,7 @@ func TestStartsUnderDifferentClocks(t *testing.T) {
 // cluster time advances without them, and with it the ceiling and the time of all members:
 // at the pace of the leader's monotonic clock, however slow the network is.
 func TestIDsWhileMostClocksAreBehind(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for _, delay := range []time.Duration{0, 100 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
@@ -322,7 +322,7 @@ func TestInitAboveTheClusterTime(t *testing.T) {
 // window. A holder of the life before that is not cut off shows how far its grant goes,
 // and no ID comes twice, of the name that it shows or its node.
 func TestSmallerWindowWithASurvivor(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		window := time.Minute

@@ -175,6 +175,7 @@ func checkKnown(t *testing.T, g *gridtest.Grid, names []string) {
 // TestLoss: without any copy, holders register again and rebuild the tables: each holder
 // waits once at most, and keeps its logical node in the same life.
 func TestLoss(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for what, c := range map[string]struct {
 		members, backups int

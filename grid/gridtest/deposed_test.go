@@ -233,7 +233,7 @@ func TestOneWayBetweenReplicas(t *testing.T) {
 // so that owner does not hear of the ceiling. No holder waits for that, not even one all of
 // whose names the owner has, so that no other member tells it of a newer roster.
 func TestCutFromTheLeader(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for _, way := range []string{"both ways", "one way"} {
 		for _, all := range []bool{false, true} {

@@ -13,7 +13,7 @@ import (
 // TestFarVotersElectOne: when the leader's process ends, the voters do not split their votes, also where
 // they are in two regions 80 ms apart.
 func TestFarVotersElectOne(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for _, members := range []int{3, 5} {
 		for round := range long.Or(3, 12) {

@@ -66,6 +66,7 @@ func upToDate(t *testing.T, g *gridtest.Grid, as string) {
 // TestLearners: members beyond the Raft servers hear of every change and raise, own partitions,
 // know the leader and the voters, and follow the next leader when the first has crashed.
 func TestLearners(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := startMany(t, gridtest.Config{})

@@ -17,7 +17,7 @@ import (
 // claim before, join again by themselves, with the definitions on their disks, and their own handles
 // go on.
 func TestLeftBehind(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for _, c := range []struct {
 		members, voters int

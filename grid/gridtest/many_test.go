@@ -29,7 +29,7 @@ var (
 // TestManyMembers has a grid of many members formed, joined by another, and robbed of its leader and
 // of a voter, in virtual time, and prints how long each took and the traffic at rest.
 func TestManyMembers(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	profile := newRestProfile(t, *manyProfile)
 	synctest.Test(t, func(t *testing.T) {

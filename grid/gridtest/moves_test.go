@@ -154,7 +154,7 @@ func TestGrowAndShrink(t *testing.T) {
 // TestFaultsDuringMoves: a member dies or is cut off while partitions move to a joining
 // one; afterwards every partition has all its copies, and no holder waited.
 func TestFaultsDuringMoves(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for what, fault := range map[string]func(c *crowd) (mend func()){
 		"leader":    func(c *crowd) func() { return c.crash(c.g.Leader()) },

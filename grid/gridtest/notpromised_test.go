@@ -15,7 +15,7 @@ import (
 // a grid: each gives equal IDs, because a grid that forgot its earlier run cannot avoid
 // them. A case without equal IDs could be promised.
 func TestNotPromised(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	const long, short = 60 * time.Second, 3 * time.Second
 	type life struct {

@@ -324,7 +324,7 @@ func TestUnusedAreRemoved(t *testing.T) {
 // TestPagesOfManySequencers: the pages of 2,500 sequencers of three owners have each of them
 // once, in order, whatever their size.
 func TestPagesOfManySequencers(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})

@@ -23,7 +23,7 @@ var holdersAtOnce = flag.Int("holders", 500, "number of holders that lose their 
 // TestReconnect: when an owner crashes, all its holders call the backup at the same time,
 // and every one keeps its logical node without a wait.
 func TestReconnect(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})

@@ -19,7 +19,7 @@ import (
 // TestJoinersAreNotDialedByAll: where many members join at once, each dials those that it is
 // configured with, and gossip brings all others.
 func TestJoinersAreNotDialedByAll(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const members, seeds = 32, 3

@@ -151,7 +151,7 @@ func standingOf(s grid.Status) (out standing) {
 // and is believed: members that are gone may be seen for some seconds. The roster, the leader,
 // owners, readiness and IDs are as before, and the view is right again soon.
 func TestReplayedGossip(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for _, durable := range []bool{true, false} {
 		t.Run(fmt.Sprintf("durable %v", durable), func(t *testing.T) {

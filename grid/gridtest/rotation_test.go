@@ -119,7 +119,7 @@ func (l *rotationLog) with(parts ...string) (n int) {
 // TestRotation replaces the authority and every certificate of a running grid: no ID fails, no
 // create waits for a second, and in the end the former authority counts nowhere.
 func TestRotation(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log rotationLog
@@ -189,7 +189,7 @@ func TestFormerAuthorityEnds(t *testing.T) {
 // TestExpiredHolder: the calls of a holder end with its certificate, and not those of others;
 // with a new one it continues without a restart.
 func TestExpiredHolder(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})

@@ -1,6 +1,7 @@
 package gridtest_test
 
 import (
+	"github.com/snowgrid/snowgrid/internal/long"
 	"testing"
 	"testing/synctest"
 
@@ -12,6 +13,7 @@ import (
 // TestSecuredGrid: members and clients with certificates of the grid's authority issue IDs; a
 // client without certificate, and one of another authority, get none.
 func TestSecuredGrid(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})

@@ -86,6 +86,7 @@ func TestStopOfTwo(t *testing.T) {
 // disk is lost. The other two start the grid again, with all its names: the leader they elect
 // notices one dead member after the other, and each of their disks is as good as before.
 func TestPowerFailure(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	for _, lost := range []string{"m1", "m2", "m3"} {
 		t.Run(lost+" is lost", func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // window of a second there are ten pushes a second, and a member without a vote answers no
 // other call of the leader.
 func TestPushesPutProbesOff(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		answers := &traffic{of: map[string]*hostTraffic{}} // by member and the host of the caller

@@ -2,6 +2,7 @@ package gridtest_test
 
 import (
 	"context"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"io"
 	"log/slog"
 	"net"
@@ -45,6 +46,7 @@ func (n *nameless) LookupHost(ctx context.Context, name string) ([]string, error
 // after a minute, in the view of each member, and the log names the address. The alert ends when the name
 // exists.
 func TestUnresolvedSeedIsReported(t *testing.T) {
+	long.Only(t, "it takes seconds")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log, names := &sharedLog{}, &nameless{lacks: "later"}
