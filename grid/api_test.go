@@ -62,6 +62,7 @@ func number(t *testing.T, v any) int64 {
 // TestAPIOfAnotherLanguage lives through a sequencer's life with nothing but HTTP
 // and JSON, as a client does that is not written in Go.
 func TestAPIOfAnotherLanguage(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	m := startOne(t, nil)
 	for version := 1; version <= 2; version++ {

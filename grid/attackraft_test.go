@@ -35,6 +35,7 @@ func (b *besieged) refusalOf(a *evil.Attacker, err error) error {
 // TestAttackRaft: no message of Raft counts that comes over a stream without a member's
 // certificate, in the name of any server.
 func TestAttackRaft(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	for i := range evil.Messages(nil) {
 		t.Run(evil.Messages(nil)[i].Name, func(t *testing.T) {
 			underAttack(t, true, func(t *testing.T, b *besieged) {

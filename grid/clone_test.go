@@ -3,6 +3,7 @@ package grid_test
 import (
 	"bytes"
 	"errors"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 // not be reached takes its place, and the original, back again, is the one that is
 // refused: it says so at ERROR, is not ready, and comes back when the copy has ended.
 func TestCloneWhileTheOriginalIsSilent(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := startAnswering(t, true)

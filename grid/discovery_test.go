@@ -3,6 +3,7 @@ package grid_test
 import (
 	"context"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"net"
 	"runtime"
 	"sync"
@@ -30,6 +31,7 @@ func (n namedSockets) Dial(ctx context.Context, addr string) (net.Conn, error) {
 // first, then has some members, then others and an address where none runs. One more member
 // comes by the service's SRV records.
 func TestMembersFindEachOtherByName(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	if runtime.GOOS != "linux" {
 		t.Skip("the test listens on 127.0.1.1 to 127.0.1.4, which only Linux has without configuration")
 	}

@@ -3,6 +3,7 @@ package grid_test
 import (
 	"bytes"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"log/slog"
 	"strings"
 	"sync"
@@ -37,6 +38,7 @@ func (l *logged) count(what string) int {
 // is not skipped: a member that cannot read it says so, changes its roster no longer, and
 // takes part no more. No process ends, and handles use what they have.
 func TestCommandThatNoMemberReadsEndsTheirParts(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("durable %v", durable), func(t *testing.T) {

@@ -2,6 +2,7 @@ package grid_test
 
 import (
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"io"
 	"net"
 	"testing"
@@ -19,6 +20,7 @@ import (
 // times concurrently. Each connection is closed in time, without an effect on honest
 // processes: new names are created, and members still see each other.
 func TestHostileConnectionsAreClosed(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})

@@ -1,6 +1,7 @@
 package grid_test
 
 import (
+	"github.com/snowgrid/snowgrid/internal/long"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 // tells the leader that the owner's disk has failed. The backup must not become owner by
 // that: it would hand a newcomer the logical node that an honest holder still uses.
 func TestForgedTableAndForgedGoodbye(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for name, lead := range map[string]uint64{"far ahead": 1 << 40, "as far as a backup takes it": 1 << 32,
 		"some changes ahead": 20} {

@@ -86,6 +86,7 @@ func fillFrames(conn net.Conn, most int) {
 // TestFramesAreServedAsHTTP: each call in frames has the answer that it has over HTTP, by every
 // role, and all share a connection.
 func TestFramesAreServedAsHTTP(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	m, dir := securedOnSockets(t)
 	addr, self := m.Addrs().API, m.Status().Answering

@@ -1,6 +1,7 @@
 package grid_test
 
 import (
+	"github.com/snowgrid/snowgrid/internal/long"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 // TestLeaderWithAFailedDiskIsReplacedAtOnce: its process runs and answers calls, but says that it leads
 // no longer, so that no voter waits until it has missed heartbeats.
 func TestLeaderWithAFailedDiskIsReplacedAtOnce(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for range 5 {

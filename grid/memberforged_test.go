@@ -3,6 +3,7 @@ package grid_test
 import (
 	"context"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"math"
 	"net/http"
 	"testing"
@@ -63,6 +64,7 @@ func durable(t *testing.T) *gridtest.Grid {
 // TestForgedTermsOfPartitionsEndNothing: tables of terms that the roster does not name,
 // sent to every member for every partition, end no owner and become no copy.
 func TestForgedTermsOfPartitionsEndNothing(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, what := range []string{"the last", "the next", "the version"} {
 		t.Run(what, func(t *testing.T) {
@@ -306,6 +308,7 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 // durable grid, nor moves its ceiling; a memory-only one follows it for as long as an earlier
 // life can have granted.
 func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, c := range []struct {
 		durable bool

@@ -237,6 +237,7 @@ func forgedRoster(t *testing.T, g *gridtest.Grid) []byte {
 // TestHostileRaftEntriesEndNoProcess: entries that Raft's own code panics over are
 // refused before it sees them, also if they come in a leader's name.
 func TestHostileRaftEntriesEndNoProcess(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	entries := map[string][]*raft.Log{
 		"none":                   {nil},

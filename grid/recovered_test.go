@@ -119,6 +119,7 @@ func onlyFile(t *testing.T, pattern string) string {
 // others' members run. Without the store in its configuration its member issues nothing, and
 // with it only after an operator has taken the anchor.
 func TestRecoveredGridKeepsItsAnchor(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, configured := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package sequencer
 
 import (
 	"errors"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"math"
 	"strings"
 	"testing"
@@ -125,6 +126,7 @@ func TestLayoutFieldsCoverTheID(t *testing.T) {
 // Two adjacent nodes that use up the same millisecond, and continue in the next one, have
 // different IDs throughout.
 func TestExpandNeverSpillsIntoTheNode(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	for _, l := range allLayouts(t) {
 		seen := make(map[ID]bool)
 		first := int64(10_000) << l.counterBits

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -155,6 +156,7 @@ func (f *fleet) repair(c *store.Client) {
 // pause and crash, clocks differ, records are damaged and repaired, retired and restored,
 // and sequencers destroyed: no two IDs are equal, and IDs are issued all the time.
 func TestNoEqualIDsUnderFaults(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { runFaults(t, seed) })

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -28,6 +29,7 @@ func writeConfig(t *testing.T, text string) string {
 // TestConfigFileErrors: a mistake in a file is one line with the file, the line, the key,
 // the value and the remedy, in the agent and in config check, and exit status 2.
 func TestConfigFileErrors(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for text, want := range map[string]string{
 		"expct: 3\n":                     `f.yaml:1: expct: "3": unknown key; did you mean expect?`,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,7 @@ func startLone(t *testing.T) string {
 
 // TestIdentityCommands goes through the life of a set on the command line.
 func TestIdentityCommands(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	const code = "0123456789abcdef0123456789abcdef"
 	addr := startLone(t)

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"io"
 	"os"
 	"path/filepath"
@@ -60,6 +61,7 @@ func startConfigured(t *testing.T, path string) (*agent, <-chan string) {
 // takes its address from one of them. SIGHUP changes the log level of a running agent, and a
 // broken file changes nothing.
 func TestGridFromFiles(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	dir := exampleFiles(t)
 	var agents []*agent

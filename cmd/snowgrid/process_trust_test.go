@@ -3,6 +3,7 @@
 package main
 
 import (
+	"github.com/snowgrid/snowgrid/internal/long"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 // TestErrorsOfTrust: whatever keeps a command and a member from trusting each other is one
 // sentence with the remedy, the same for calls over HTTP and for the package client.
 func TestErrorsOfTrust(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	dir, other := secureDir(t), secureDir(t)
 	expired := filepath.Join(t.TempDir(), "expired")          // the same authority, and certificates that have ended

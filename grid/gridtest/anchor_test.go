@@ -308,6 +308,7 @@ func TestAnchorAway(t *testing.T) {
 // one without a person, above everything that the old one granted. While the other member
 // is only cut off, and extends the anchor, it does not.
 func TestAnchorReformFromSurvivor(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := anchoredGrid(t, newAnchorStore(), 2, nil, nil)

@@ -210,6 +210,7 @@ func TestLeaderThatOneVoterDoesNotReachStays(t *testing.T) {
 // TestSilentLeaderIsReplacedBeforeHoldersWait: with a short window, too. No client waits for the
 // leader; its raises of the ceiling are missed.
 func TestSilentLeaderIsReplacedBeforeHoldersWait(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for i := range long.Or(3, 8) {
@@ -239,6 +240,7 @@ func TestSilentLeaderIsReplacedBeforeHoldersWait(t *testing.T) {
 // TestSlowNetworkIsNoSilence: members whose answers take longer than a probe waits are not replaced, also
 // when there are signs: an answer that comes late is one.
 func TestSlowNetworkIsNoSilence(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
@@ -300,6 +302,7 @@ func TestLeaderThatIsFarAwayStays(t *testing.T) {
 // TestDoubtEnds: voters near one another that look at a far leader do not have each other look again and
 // again.
 func TestDoubtEnds(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sent := &traffic{of: map[string]*hostTraffic{}}

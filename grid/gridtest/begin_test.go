@@ -2,6 +2,7 @@ package gridtest_test
 
 import (
 	"errors"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -81,6 +82,7 @@ func hasAlert(s grid.Status, name string) bool {
 // directories after the first window, and in one of which all members were killed after the grants
 // of before.
 func TestReadyWhenIDsBegin(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	t.Run("memory only", func(t *testing.T) {
 		t.Parallel()

@@ -276,6 +276,7 @@ func TestInitAboveTheCeiling(t *testing.T) {
 // survivors were cut off before the majority was lost. Only cluster time, which went on
 // at the survivors, tells how far the majority can have gone.
 func TestInitAboveTheClusterTime(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 5})

@@ -199,6 +199,7 @@ func (l *lostBoth) partition() grid.PartitionInfo {
 // destroys in it wait, with an error that names the disks; handles continue. When one of
 // the disks is back, every answered create and destroy is known.
 func TestBothCopiesLost(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLostBoth(t)

@@ -3,6 +3,7 @@ package gridtest_test
 import (
 	"context"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,6 +180,7 @@ func whole(t *testing.T, g *gridtest.Grid, limit time.Duration) time.Duration {
 }
 
 func TestMemberCutOff(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, what := range []string{"leader", "another"} {
 		t.Run(what, func(t *testing.T) {
@@ -207,6 +209,7 @@ func TestMemberCutOff(t *testing.T) {
 }
 
 func TestOneWayCuts(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, "orders", "users")

@@ -62,6 +62,7 @@ func memoryOnly(t *testing.T) *gridtest.Grid {
 // smaller side of a split stay known on the larger one, which has a majority of the voters.
 // It refuses them with another epoch, and the two sides issue no equal IDs.
 func TestSplitForksNoDefinition(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := memoryOnly(t)
@@ -96,6 +97,7 @@ func TestSplitForksNoDefinition(t *testing.T) {
 // TestSmallerSideAnswersNoCreate: the side of a split without a majority of the voters
 // answers no create, at the moment of the cut and later.
 func TestSmallerSideAnswersNoCreate(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := memoryOnly(t)

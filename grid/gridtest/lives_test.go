@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -30,6 +31,7 @@ const firstIDMax = 20 * time.Second
 // starts again with clocks that are up to a day off, at the same addresses or at others. No
 // ID is ever issued twice, and the first one is issued in time.
 func TestLives(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, c := range []struct {
 		members int

@@ -160,6 +160,7 @@ func TestRotation(t *testing.T) {
 // TestFormerAuthorityEnds: without a time in which both are trusted, a member that keeps its
 // certificates is out of the grid, which continues.
 func TestFormerAuthorityEnds(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log rotationLog

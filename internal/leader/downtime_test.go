@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -109,6 +110,7 @@ func downtime(random *rand.Rand) time.Duration {
 // register, its first time is that of the clocks, as is each one after that, and none is held (R1).
 // Other leaders may follow before and after the first raise.
 func TestTimeAfterADowntime(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	for seed := range *restarts {
 		down := downtime(rand.New(rand.NewPCG(uint64(seed), 1)))
 		r := newRestart(t, seed, down, nil)
@@ -143,6 +145,7 @@ func TestTimeAfterADowntime(t *testing.T) {
 // neither at its start nor later; and clocks that are behind the log do not move
 // its time back.
 func TestWrongClocksAfterADowntime(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	for seed := range *restarts / 4 {
 		ahead := seed%2 == 0
 		r := newRestart(t, seed, downtime(rand.New(rand.NewPCG(uint64(seed), 2))), func(r *restart) {

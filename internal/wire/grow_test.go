@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"github.com/snowgrid/snowgrid/internal/long"
 	"runtime"
 	"strings"
 	"testing"
@@ -25,6 +26,7 @@ func allocated(f func()) uint64 {
 // TestDecodeAllocatesInProportion spoils every message in ways that announce or
 // imply more than the bytes hold, and bounds what any decoder asks for.
 func TestDecodeAllocatesInProportion(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	const slack = 8 * mebi // for the elements that JSON allows
 	for what, text := range map[string]string{
 		"msgpack, lists of empty values": nested("\xdc\x27\x10", "\x80", ""),

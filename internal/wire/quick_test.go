@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"math"
 	"math/rand/v2"
@@ -77,6 +78,7 @@ func randomly(r *rand.Rand, v reflect.Value) {
 // bytes, and the decoders read the same message. With negative numbers the encoder by hand
 // gives up.
 func TestQuickAgrees(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	r := rand.New(rand.NewPCG(1, 2))
 	read := map[reflect.Type]int{}
 	for range 2000 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"log/slog"
 	"net"
 	"os"
@@ -328,6 +329,7 @@ func TestEntries(t *testing.T) {
 // TestDNS: over the wire of a DNS server, a name that does not exist at first, then has some
 // addresses, then others; and a service.
 func TestDNS(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	d := dnstest.Start(t)
 	f := running(t, d.Resolver(), quiet, "ids.test:7001", "srv:_gossip._tcp.ids.test")

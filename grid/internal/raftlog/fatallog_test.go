@@ -2,6 +2,7 @@ package raftlog_test
 
 import (
 	"errors"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -159,6 +160,7 @@ func endsSoon(t *testing.T, ended <-chan error, what string) {
 // TestFailedWriteOfTheLeader: the leader answers no success and steps down; the others
 // continue.
 func TestFailedWriteOfTheLeader(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	nodes := startNodes(t)
 	leader := nodes[0]
 	tried := raftlogtest.FailWrites(leader.log, raftlogtest.Append)
@@ -205,6 +207,7 @@ func TestFailedWriteOfFollowers(t *testing.T) {
 
 // TestFailedWriteOfATerm: Raft would panic.
 func TestFailedWriteOfATerm(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	nodes := startNodes(t)
 	for _, n := range nodes {
 		raftlogtest.FailWrites(n.log, raftlogtest.KeepTerm)
