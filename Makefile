@@ -19,7 +19,7 @@ build: ## compile everything, and the command line to bin/snowgrid
 	$(GO) build ./...
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
 
-check: lint ## format, vet, lint, short tests: before each commit (under three minutes)
+check: lint ## format, vet, lint, short tests: before each commit (two minutes)
 	@unformatted="$$(gofmt -l .)"; [ -z "$$unformatted" ] || { echo "not formatted; run make fmt: $$unformatted" >&2; exit 1; }
 	$(GO) vet ./...
 	$(GO) test -short ./...
@@ -27,7 +27,7 @@ check: lint ## format, vet, lint, short tests: before each commit (under three m
 api: ## write the exported API of each public package to api/, after a change that is meant
 	$(GO) test . -run '^TestAPI$$' -count 1 -update-api
 
-test: ## run every test once, in its usual form (four minutes)
+test: ## run every test once, in its usual form (two and a half minutes)
 	$(GO) test ./...
 
 # The packages whose tests have the flag -long.
