@@ -387,8 +387,7 @@ func damagedAnchor(t *testing.T, dir string) func(t *testing.T, dir, file string
 		}
 		t.Cleanup(func() { _ = s.Close() })
 		g := gridtest.New(t, gridtest.Config{Members: 1, Change: func(_ string, c *grid.Config) {
-			c.Anchor,
-				c.Partitions = s, 3
+			c.Anchor, c.Partitions = s, 3
 		}})
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()

@@ -29,8 +29,7 @@ func TestDataDirIsForItsOwnerAlone(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.New(t, gridtest.Config{Members: 1, Change: func(_ string, c *grid.Config) {
-			c.DataDir,
-				c.Identity.Set = dir, "servers"
+			c.DataDir, c.Identity.Set = dir, "servers"
 		}})
 		for range 2 {
 			if err := filepath.WalkDir(dir, widen); err != nil {

@@ -128,8 +128,7 @@ func (c *secureIssueCommand) Run(to streams) error {
 	if len(c.Names) > 0 {
 		limited = ", for sequencers " + listOf(c.Names, " ")
 	}
-	_,
-		err = fmt.Fprintf(to.out,
+	_, err = fmt.Fprintf(to.out,
 		"made %s: a certificate of the role %s for %q%s\nCopy it to the process, readable by its user alone, and use it: %s\n", c.Out, c.Role, c.For, limited, use)
 	return err
 }

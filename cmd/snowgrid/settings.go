@@ -118,8 +118,7 @@ func (c *settingsSetCommand) Run(ctx context.Context, to streams) error {
 		if len(stated) == 0 {
 			return nil
 		}
-		_,
-			err := fmt.Fprintf(w,
+		_, err := fmt.Fprintf(w,
 			"A member whose configuration states other values than %s does not start again: change it there.\n",
 			strings.Join(stated, " "))
 		return err

@@ -21,8 +21,7 @@ func TestFollowersApartInMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 5, Change: func(_ string, c *grid.Config) {
-			c.Backups,
-				c.Voters = 1, 5
+			c.Backups, c.Voters = 1, 5
 		}})
 		c := g.Client("web")
 		_ = create(t, c, "first", 0)

@@ -32,8 +32,7 @@ func TestLeaverPassesItsLeadFirst(t *testing.T) {
 		"all leave":            {func(o *office) { o.v.Peers[1].Leaving, o.v.Peers[2].Leaving = true, true }, true},
 		"gossip sees no other": {func(o *office) { o.v.Peers = o.v.Peers[:1] }, true},
 		"the others have said it here": {func(o *office) {
-			o.l.admission.leaves[inc(2, 1)],
-				o.l.admission.leaves[inc(3, 1)] = true, true
+			o.l.admission.leaves[inc(2, 1)], o.l.admission.leaves[inc(3, 1)] = true, true
 		}, true},
 	} {
 		o := lead(t, 3, true)

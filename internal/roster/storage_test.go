@@ -137,8 +137,7 @@ func TestKeepersAreAMajority(t *testing.T) {
 		id := roster.PartitionID(slices.IndexFunc(r.Partitions, func(q roster.Partition) bool { return q.Memory }))
 		s := r.Storage(id)
 		voting := slices.DeleteFunc(slices.Clone(r.Keepers), func(i roster.Incarnation) bool {
-			_,
-				in := r.Member(i)
+			_, in := r.Member(i)
 			return !in
 		})
 		if want := min(len(r.Keepers)/2+1, len(voting)); len(s.Next) < want {

@@ -67,9 +67,9 @@ func TestStarters(t *testing.T) {
 			h.await("node or answer", patience, func([]string) bool { return len(h.nodes()) > 0 || h.waits() > 0 })
 		}
 		holding, waiting := split(all)
-		for deadline := time.Now().Add(patience); len(holding) < slots && time.Now().Before(deadline); holding,
-			waiting = split(all) {
+		for deadline := time.Now().Add(patience); len(holding) < slots && time.Now().Before(deadline); {
 			time.Sleep(100 * time.Millisecond) // any of the waiting may be next
+			holding, waiting = split(all)
 		}
 		t.Logf("%v: %d hold", time.Since(began).Round(time.Millisecond), len(holding))
 		nodes := map[int]*holder{}
@@ -98,9 +98,9 @@ func TestStarters(t *testing.T) {
 			free[h.nodes()[0]] = true
 		}
 		var next []*holder
-		for deadline := time.Now().Add(patience); len(next) < killed && time.Now().Before(deadline); next,
-			_ = split(waiting) {
+		for deadline := time.Now().Add(patience); len(next) < killed && time.Now().Before(deadline); {
 			time.Sleep(100 * time.Millisecond) // any of the waiting may be next
+			next, _ = split(waiting)
 		}
 		t.Logf("%v: %d of the waiting came up", time.Since(began).Round(time.Millisecond), len(next))
 		// The others look again, twice, and find nothing.

@@ -145,8 +145,7 @@ func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incar
 	inSync := func(i roster.Incarnation) bool { return slices.Contains(p.InSync, i) }
 	missing := slices.DeleteFunc(slices.Clone(want), func(i roster.Incarnation) bool { return inSync(i) || !v.up[i] || v.areApart(p.Owner, i) })
 	staying := slices.DeleteFunc(slices.Clone(p.InSync), func(i roster.Incarnation) bool {
-		_,
-			stays := v.up[i]
+		_, stays := v.up[i]
 		return !stays
 	})
 	surplus := slices.DeleteFunc(slices.Clone(staying), func(i roster.Incarnation) bool {
