@@ -105,7 +105,7 @@ var anchorMutants = []mutant{
 	{"A9", "a Raft stream of another claim counts", "internal/roster/anchor.go", "&& of != r.Claim", "&& of == \"\"",
 		[]string{"./grid", "-run", "RaftStreamsOfOtherClaims"}},
 	{"A9", "a process that has just started takes no call of another claim", "internal/roster/anchor.go",
-		"return registered && r.Claim", "return r.Claim", []string{"./grid/internal/api", "-run", "Claims"}},
+		"return registered && r.Claim", "return (registered || of != r.Claim) && r.Claim", []string{"./grid/internal/api", "-run", "Claims"}},
 	{"A9", "a Raft stream states no claim", "grid/internal/transport/raftstream.go",
 		"Preamble{Grid: s.grid, Claim: claim, Target: id, Release: s.releases.Own()}",
 		"Preamble{Grid: s.grid, Target: id, Release: s.releases.Own()}", streamTests},

@@ -90,7 +90,7 @@ var attackMutants = []mutant{
 	{"push", "a page out of order counts", "grid/pushpages.go", " || in.Offset != len(p.have) {", " {",
 		[]string{"./grid", "-run", "TestRosterIsPushedInPages"}},
 	{"limits", "a status is gathered for each caller", "grid/statuscache.go", "l.next, l.next == nil\n",
-		"(*look)(nil), true\n", looksTests},
+		"(*pendingStatus)(nil), true\n", looksTests},
 	{"limits", "a status from before a request answers it", "grid/statuscache.go",
 		"		l.next = nil\n		l.mu.Unlock()\n		n.status = gather()\n",
 		"		l.mu.Unlock()\n		n.status = gather()\n		l.next = nil\n", looksTests},

@@ -108,7 +108,7 @@ var exploreMutants = []mutant{
 		"&&", nameTests("existing state told without asking")},
 	{"D2b", "a memory-only replica is not waited for", "backup/owner.go",
 		"if p, said := r.peers[i]; !said || p.number < number {",
-		"if p, said := r.peers[i]; r.isDurable(i) && (!said || p.number < number) {",
+		"if p, said := r.peers[i]; slices.Contains(r.storage.Durable, i) && (!said || p.number < number) {",
 		nameTests("a memory-only replica is not waited for")},
 	{"D1", "an incomplete table stored", "partition/disk.go", "!s.replica.IsDurable() || !s.table.Complete() {",
 		"!s.replica.IsDurable() {", nameTests("an incomplete table stored")},

@@ -16,7 +16,7 @@ var keeperMutants = []mutant{
 		"	maps.Copy(other.changed, other.sending) // it may lack them still\n", "",
 		nameTests("definitions that a voter may not have got count")},
 	{"D2", "voters are not asked for a later owner", "partition/pending.go", "	if keepers {\n",
-		"	if keepers && m == nil {\n", nameTests("voters are not asked for a later owner")},
+		"	if keepers && r == nil {\n", nameTests("voters are not asked for a later owner")},
 	{"D1", "voters store definitions of an earlier owner", "backup/update.go", "	err = r.receivable(p, r.stored)\n",
 		"	_ = r.receivable\n", keeperTests},
 	{"D1", "definitions follow others than those that a voter has", "backup/update.go", "	case u.Whole == nil && (r.stored.Term != p.Term || r.stored.Number < u.Since):\n", "	case u.Whole == nil && r.stored.Term != p.Term:\n", keeperTests},

@@ -3,7 +3,7 @@ package main
 // placementTests are next to the placement rules, and zoneTests next to the roster's rules for
 // voters and zones.
 var (
-	placementTests = []string{"./internal/roster/plan", "-run", "Spread|PlanWalk"}
+	placementTests = []string{"./internal/roster/plan", "-run", "Spread|PlanWalk|PlanZones"}
 	zoneTests      = []string{"./internal/roster", "-run", "VotersAndZones|InOneZone"}
 )
 
@@ -14,7 +14,7 @@ var placementMutants = []mutant{
 	{"zones", "the last place is not kept for a disk", "internal/roster/plan/spread.go",
 		"disk := s.durable && place == s.last", "disk := s.durable && place > s.last", placementTests},
 	{"zones", "a member that joined without its zone never gets it", "internal/roster/plan/zones.go",
-		"if known && stays && zone != m.Zone {", "if may && known && !stays && zone != m.Zone {", placementTests},
+		"if known && stays && zone != m.Zone {", "if known && !stays && zone != m.Zone {", placementTests},
 	{"zones", "a partition in one zone is not reported", "internal/roster/zone.go",
 		"return r.ZoneOf(i) != r.ZoneOf(p.Owner)", "return i != p.Owner", zoneTests},
 	{"spread", "the backups of an owner fall to few members", "internal/roster/plan/spread.go",

@@ -66,7 +66,7 @@ var sessionMutants = []mutant{
 	{"failover", "a waiting call asks for another partition's new owner", "client/watch.go", "Partition: int(partition), ",
 		"Partition: int(partition) + 1, ", clientTests},
 	{"failover", "a waiting call sleeps out its pause", "client/call.go", "			c.awaitMove(ctx, name, addr, retry.Pause)\n",
-		"			_ = sleep(ctx, retry.Pause)\n", clientTests},
+		"			signal.Sleep(ctx, retry.Pause)\n", clientTests},
 	{"overload", "failures do not lengthen the pause between renewals", "internal/session/pace.go", "RetryAfter<<failures",
 		"RetryAfter", sessionTests},
 	{"overload", "each time-out has the directory looked up", "internal/session/renew.go",

@@ -39,7 +39,7 @@ var protocolMutants = []mutant{
 	{"R2", "a command of an older version counts", "internal/roster/command.go",
 		"if c.From != r.Version && (c.Identity == nil || c.From != 0) {", "if c.From > r.Version {", rosterTests},
 	{"R3", "no floor at a loss", "internal/roster/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}",
-		"Term: term, LostTerm: term, Disk: disk}", rosterTests},
+		"Term: term, Floor: min(floor, 0), LostTerm: term, Disk: disk}", rosterTests},
 	{"R3", "a loss is not remembered", "internal/roster/reassign.go",
 		"Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, Floor: floor, Disk: disk}", rosterTests},
 	{"R4", "the owner is dropped like a backup", "internal/roster/reassign.go",
