@@ -8,56 +8,56 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Baseline is another way to own logical nodes, for contrast.
+// Baseline is another way to own logical nodes, for comparison.
 type Baseline int
 
 // The baselines.
 const (
 	// Real is snowgrid itself, for comparison with the baselines.
 	Real Baseline = iota
-	// Quorum has each side of a grid believe in the members that it sees, while
-	// they are as many as its quorum, without an agreed roster, without a floor, and
-	// with a window from the member's own time as the ceiling.
+	// Quorum lets each side of a partitioned grid trust the members that it reaches while they are
+	// a quorum. It has no agreed roster and no floor. Its ceiling is the member's own time plus a
+	// window.
 	Quorum
-	// Reuse grants the node of an expired session again from now on, ignoring the
-	// grants of its last holder. A holder's silence is taken for its end after half a
-	// window: after a whole one hardly anything granted is left to do harm.
+	// Reuse grants an expired session's node again immediately, and ignores the last holder's
+	// grants. It treats half a window without claims as the holder's end: after a whole window,
+	// hardly any grant remains to conflict with.
 	Reuse
 )
 
-// Config is one grid and what befalls it. Use [Draw] for one drawn from a seed.
+// Config describes one grid and its faults. [Draw] derives one from a seed.
 type Config struct {
 	Seed       uint64
 	Baseline   Baseline
 	Members    int // at the start; more may join, up to 7
-	Durable    int // how many of them have a disk
+	Durable    int // number of initial members with a disk
 	Backups    int
 	Partitions int
-	Window     clustertime.Span // ms
+	Window     clustertime.Span // in ms
 	Holders    int
 	Names      int
-	Nodes      int              // holders prefer nodes below this
-	Step       clustertime.Tick // IDs are made at multiples of this, in ms
-	Batch      int              // most IDs made at a time, but for rare full milliseconds
-	Detach     float64          // chance of a detach at each look of a holder
-	Destroy    float64          // the same of a destroy
+	Nodes      int              // holders prefer nodes below this number
+	Step       clustertime.Tick // timestamps for IDs are multiples of this, in ms
+	Batch      int              // most IDs generated together, except for rare full milliseconds
+	Detach     float64          // probability that a user detaches, per check
+	Destroy    float64          // probability that a user destroys, per check
 	Faults     time.Duration    // mean time between two faults
-	Strike     float64          // chance that an owner misses a change of its partition
-	Loss       float64          // chance that a message is lost
-	Twice      float64          // ... or doubled
-	Slow       float64          // ... or late
-	Late       time.Duration    // how late at most
+	Strike     float64          // probability that an owner misses a change to its partition
+	Loss       float64          // probability that a message is lost
+	Twice      float64          // ... duplicated
+	Slow       float64          // ... late
+	Late       time.Duration    // longest delay for a message
 	Length     time.Duration    // virtual time with faults
 	Anchored   bool             // a store outside the grid limits its ceiling
-	Ends       bool             // the epoch of the first name ends meanwhile
-	Voters     int              // as many as there can be, 0 for the default
-	Servers    int              // Raft servers of members that can do without, 0 for the default
-	Zones      int              // members are in that many zones; 0 for none
-	Old        bool             // members are of the release before and of the present one, in turn
-	Recoveries int              // how often a majority of the voters is lost for good, at most
+	Ends       bool             // the first name's epoch ends during the run
+	Voters     int              // highest number of voters; 0 for the default
+	Servers    int              // highest number of Raft servers for staying members; 0 for the default
+	Zones      int              // number of zones; 0 for none
+	Old        bool             // some members run the previous release at times
+	Recoveries int              // highest number of permanent majority losses
 }
 
-// Draw gives the grid of a seed.
+// Draw derives a configuration from a seed.
 func Draw(seed uint64, length time.Duration) Config {
 	rng := rand.New(rand.NewPCG(seed, 0xc0f16))
 	some := func(low, high int) int { return low + rng.IntN(high-low+1) }
@@ -83,7 +83,7 @@ func Draw(seed uint64, length time.Duration) Config {
 		c.Zones = some(1, 4)
 	}
 	c.Old = c.Voters == 0 && some(0, 2) == 0
-	if some(0, 1) == 0 { // others are learners
+	if some(0, 1) == 0 { // the other members are learners
 		c.Servers = some(1, 5)
 	}
 	return c

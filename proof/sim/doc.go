@@ -1,27 +1,32 @@
-// Package sim runs whole grids of the real machines in one loop: the roster and
-// its planner, the timekeeper and cluster time of package clustertime, the leader of
-// package leader, the replicas of package backup over the tables and sessions of package
-// partition, the handles of package sequencer, and the session machine that package
-// client runs for them. Nothing here runs concurrently and no clock is read, so that a
-// run follows from one number, its seed, and can be played again.
+// Package sim simulates whole grids in one loop, with the real machines: the roster and its
+// planner, the timekeeper and cluster time from package clustertime, the leader from package
+// leader, the replicas from package backup over the tables and sessions from package partition,
+// the handles from package sequencer, and the session machine that package client runs for them.
+// There is no concurrency, and no real clock is read: a run depends only on one number, its seed,
+// and can be replayed.
 //
-// Everything that waits is left out: sockets, goroutines, Raft, gossip. Around the machines
-// is a driver that replaces package grid and package client, over virtual time. The leader is the machine of package leader: its probes go
-// over the simulated net. Agreement is one log and one list of servers, which need a
-// majority of the voters, with leaders that come, leave, and continue when they should
-// not.
-// Gossip is a view of the members that is late, and wrong at times. The net
-// loses, delays, doubles and cuts; members, holders, clocks and disks fail as they like. Voters
-// stand against the leader by the machines of package leader, with looks that are late or lost, and
-// data directories are copied, or come back older. A majority of the voters is lost for good, and an
-// operator has the directories or the members that are left begin another grid, by package recovery.
-// Package proof/ledger judges what comes out.
+// Everything that waits is left out: sockets, goroutines, Raft, gossip. A driver over virtual
+// time replaces package grid and package client:
 //
-// A second simulation has no grid: [RunStore] runs holders that share the records of a store,
-// with the machine of package record. Requests and answers are lost, late or come again;
-// the server is away, or is replaced by one that lacks acknowledged writes; holders pause,
-// end and take what others hold; clocks are hours apart, step and run at a wrong pace;
-// records are deleted and repaired, retired and restored; the sequencer is destroyed and
+//   - The leader's probes pass through the simulated network.
+//   - Agreement is one log and one list of servers. It needs a majority of the voters. Leaders
+//     come and go, and sometimes continue when they should not.
+//   - Gossip is a view of the members that is late, and wrong at times.
+//   - The network loses, delays, duplicates and cuts. Members, holders, clocks and disks fail
+//     at any time.
+//   - Voters start elections against the leader with the machines from package leader. Their
+//     probes may be late or lost.
+//   - Data directories are copied, or replaced with older copies.
+//   - A majority of the voters is lost permanently. An operator then begins another grid from
+//     the remaining directories or members, with package recovery.
+//
+// Package proof/ledger checks the results.
+//
+// A second simulation has no grid: [RunStore] runs holders that share the records in a store,
+// with the machine from package record. Requests and replies are lost, late or duplicated. The
+// server is unreachable, or is replaced by a server that lacks acknowledged writes. Holders
+// pause, end, and take records held by others. Clocks are hours apart, step, and run at a wrong
+// rate. Records are deleted and repaired, retired and restored. The sequencer is destroyed and
 // created again.
 //
 //	go test -C proof ./sim                                    # 200 grids, 50 hours
@@ -31,7 +36,7 @@
 //	go test -C proof ./sim -run TestRecoveredSeeds -seeds 100 -v
 //	go test -C proof ./sim -run TestStoreSeeds -seeds 10000 -v
 //
-// A failure prints the command that plays it again. TestBaselines runs the same
-// schedules against two simpler ways to own a logical node, which both issue
-// equal IDs: the checked properties do not hold by themselves.
+// A failure prints the command that replays it. TestBaselines runs the same schedules against two
+// simpler ways to own a logical node. Both issue equal IDs, which proves that the checked
+// properties do not hold by themselves.
 package sim

@@ -16,20 +16,20 @@ var (
 // network carries messages between places.
 type network struct {
 	w     *world
-	cut   map[[2]int]time.Duration // one way, until when
-	calm  bool                     // nothing is lost, late or doubled
+	cut   map[[2]int]time.Duration // by direction: end of the cut
+	calm  bool                     // nothing is lost, late or duplicated
 	loss  float64
 	twice float64
-	slow  float64 // how many messages take long
+	slow  float64 // probability of a long delay
 	late  time.Duration
 }
 
-// reaches reports whether messages get from one place to another.
+// reaches reports whether messages pass from one place to another.
 func (n *network) reaches(from, to int) bool {
 	return from == to || n.cut[[2]int{from, to}] <= n.w.now
 }
 
-// both reports whether messages get there and back.
+// both reports whether messages pass in both directions.
 func (n *network) both(a, b int) bool { return n.reaches(a, b) && n.reaches(b, a) }
 
 func (n *network) delay() time.Duration {
@@ -42,7 +42,7 @@ func (n *network) delay() time.Duration {
 	return n.w.between(100*time.Microsecond, 5*time.Millisecond)
 }
 
-// send brings something to a process, or not, or twice.
+// send runs a function at a process: once, twice or never.
 func (n *network) send(from, to *process, do func()) {
 	switch {
 	case from == to:
@@ -56,8 +56,8 @@ func (n *network) send(from, to *process, do func()) {
 	n.w.after(n.delay(), func() { to.do(do) })
 }
 
-// callPeer is a call between members. One takes none of another grid (R9), nor of another claim of the
-// grid's anchor (A9).
+// callPeer makes a call between members. A member ignores calls from another grid (R9), or under
+// another claim to the grid's anchor (A9).
 func callPeer[T any](from, to *member, timeout time.Duration, serve func(reply func(T)), done func(T, error)) {
 	claim, grid := from.roster.Claim, from.of()
 	call(&from.process, &to.process, timeout, func(reply func(T)) {
@@ -67,7 +67,7 @@ func callPeer[T any](from, to *member, timeout time.Duration, serve func(reply f
 	}, done)
 }
 
-// sendPeer is a message between members, like [callPeer].
+// sendPeer sends a message between members, with the rules in [callPeer].
 func sendPeer(from, to *member, do func()) {
 	claim, grid := from.roster.Claim, from.of()
 	from.w.net.send(&from.process, &to.process, func() {
@@ -77,8 +77,7 @@ func sendPeer(from, to *member, do func()) {
 	})
 }
 
-// call asks a process for something. done is called once: with the answer, or
-// with an error when there was none in time.
+// call makes a call to a process. It calls done once: with the reply, or with an error on timeout.
 func call[T any](from, to *process, timeout time.Duration, serve func(reply func(T)), done func(T, error)) {
 	open := true
 	end := func(value T, err error) {

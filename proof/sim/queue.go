@@ -4,8 +4,7 @@ import (
 	"time"
 )
 
-// event is something to be done at a time. Those of one time are done in the
-// order in which they were put.
+// event is a function to call at a time. Events at the same time run in insertion order.
 type event struct {
 	at  time.Duration
 	seq uint64
@@ -33,7 +32,7 @@ func (q *queue) put(at time.Duration, do func()) {
 	}
 }
 
-// take removes the next event that is due by a time.
+// take removes the next event due by a time.
 func (q *queue) take(by time.Duration) (at time.Duration, do func(), found bool) {
 	if len(q.heap) == 0 || q.heap[0].at > by {
 		return 0, nil, false

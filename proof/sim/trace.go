@@ -35,7 +35,7 @@ const (
 	failed
 )
 
-// kinds has the name of each kind, and what its two numbers are.
+// kinds defines each kind's name, and the meaning of its two numbers.
 var kinds = [...]struct{ name, a, b string }{
 	faulted:     {"fault", "kind of fault", "whom it hits"},
 	committed:   {"commit", "roster version", "ceiling"},
@@ -62,7 +62,7 @@ var kinds = [...]struct{ name, a, b string }{
 	failed:      {"FAILED", "", ""},
 }
 
-// trace is a digest of all that happened, and its text if it is asked for.
+// trace is a digest of all events, and optionally their text.
 type trace struct {
 	hash uint64
 	out  io.Writer
@@ -70,7 +70,7 @@ type trace struct {
 
 func newTrace() trace { return trace{hash: 0xcbf29ce484222325} }
 
-// legend says how to read the text.
+// legend writes the key to the text.
 func legend(out io.Writer) {
 	_, _ = fmt.Fprintln(out,
 		"# virtual time, event, who, two numbers. m = member, by seat and start; h = holder. Times are in Unix ms.")

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// world is virtual time: what happens when, and the one source of chance. All
-// that a run does follows from its seed.
+// world is virtual time: the event queue, and the only source of randomness. A run depends only on
+// its seed.
 type world struct {
 	now   time.Duration
 	queue queue
@@ -21,10 +21,10 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
-// after has something done later.
+// after schedules a function.
 func (w *world) after(d time.Duration, do func()) { w.queue.put(w.now+max(d, 0), do) }
 
-// run runs the events that are due until a time.
+// run runs the events due until a time.
 func (w *world) run(until time.Duration) {
 	for {
 		at, do, found := w.queue.take(until)
@@ -37,13 +37,13 @@ func (w *world) run(until time.Duration) {
 	}
 }
 
-// note takes an event into the trace.
+// note adds an event to the trace.
 func (w *world) note(k kind, who string, a, b int64) { w.trace.note(w.now, k, who, a, b) }
 
-// chance is true with a probability.
+// chance returns true with probability p.
 func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
 
-// between draws a span of time.
+// between draws a duration.
 func (w *world) between(low, high time.Duration) time.Duration {
 	if high <= low {
 		return low
@@ -51,7 +51,7 @@ func (w *world) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(w.rng.Int64N(int64(high-low)))
 }
 
-// bits draws 128 bits for an identity.
+// bits draws 128 random bits for an identity.
 func (w *world) bits() (out [16]byte) {
 	for i := 0; i < len(out); i += 8 {
 		n := w.rng.Uint64()
@@ -62,5 +62,5 @@ func (w *world) bits() (out [16]byte) {
 	return out
 }
 
-// pick draws one of several.
+// pick draws one element.
 func pick[T any](w *world, from []T) T { return from[w.rng.IntN(len(from))] }
