@@ -11,21 +11,20 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// agreement models Raft: one log of commands, in one order, that needs a majority of
-// the voters to grow. It is looser than Raft in that a replaced leader may
-// continue to propose while it reaches a majority: the
-// comparison of versions alone has to refuse it.
+// agreement models Raft: one ordered log; adding a command requires a majority of the voters. It is
+// looser than Raft: a replaced leader may continue to propose while it reaches a majority. Only the
+// comparison of versions can reject its commands.
 type agreement struct {
 	g       *grid
 	log     []logged
-	first   int      // of the log: where the present grid begins
+	first   int      // index at which the current grid begins
 	servers []server // Raft's configuration
 	leader  *member
 	terms   int           // elections so far
-	lost    time.Duration // since when the leader cannot lead; 0 while it can
+	lost    time.Duration // when a new leader may be elected; 0 while the leader can lead
 }
 
-// logged is the roster after a command of the log.
+// logged is the roster after a log entry.
 type logged struct {
 	roster *roster.Roster
 	raise  bool
@@ -36,15 +35,15 @@ type seat struct {
 	place   int
 	id      roster.MemberID
 	durable bool
-	index   int // of the log on its disk
+	index   int // last log index on its disk
 	starts  int
 	ended   time.Duration // when its last member ended
 	running *member
 	disk    map[roster.PartitionID]definitions     // by partition
-	at      map[roster.PartitionID]backup.Position // of the tables on the disk
+	at      map[roster.PartitionID]backup.Position // positions of the tables on the disk
 	zone    string
-	old     bool     // its next start is of the release before
-	writes  []*write // of the running member, in progress
+	old     bool     // its next start runs the previous release
+	writes  []*write // the running member's writes in progress
 	older   *copied  // an old copy of its data directory, nil for none
 }
 
@@ -61,8 +60,8 @@ func serverOf(m *member, voter bool) server {
 	return server{leader.Server{ID: leader.ServerOf(m.inc, m.seat.durable), Voter: voter}, m.seat}
 }
 
-// serversFor returns the servers as the present leader knows them. In the baseline
-// without agreement each member votes for itself alone.
+// serversFor returns the Raft servers as seen by the current leader. In the baseline without
+// agreement, each member sees itself as the only voter.
 func (a *agreement) serversFor(m *member) []server {
 	if a.g.cfg.Baseline != Quorum {
 		return a.servers
@@ -74,7 +73,7 @@ func (a *agreement) serversFor(m *member) []server {
 	return out
 }
 
-// String shows the servers.
+// String returns the servers, for messages.
 func (a *agreement) String() (out string) {
 	for _, s := range a.servers {
 		out += fmt.Sprintf("[seat %d, votes %v, runs %v]", s.seat.place, s.Voter, s.seat.running != nil)
@@ -82,7 +81,7 @@ func (a *agreement) String() (out string) {
 	return out
 }
 
-// keepsLog reports whether a seat has a server, and so the log.
+// keepsLog reports whether a seat has a server, and therefore stores the log.
 func (a *agreement) keepsLog(s *seat) bool {
 	return slices.ContainsFunc(a.servers, func(other server) bool { return other.seat == s })
 }
@@ -92,7 +91,7 @@ func (a *agreement) votes(s *seat) bool {
 	return slices.ContainsFunc(a.servers, func(other server) bool { return other.seat == s && other.Voter })
 }
 
-// majority reports whether more than half of the voters answer a member.
+// majority reports whether a member gets replies from more than half the voters.
 func (a *agreement) majority(m *member, servers []server) bool {
 	n, of := 0, 0
 	for _, s := range servers {
@@ -106,14 +105,14 @@ func (a *agreement) majority(m *member, servers []server) bool {
 	return 2*n > of
 }
 
-// answers reports whether a seat's member runs and can be talked to.
+// answers reports whether a seat's member runs and can exchange messages with m.
 func (s *seat) answers(m *member) bool {
 	r := s.running
 	return r != nil && r.alive && !r.broken && (r == m || r.until <= r.w.now && r.w.net.both(m.place, s.place))
 }
 
-// propose appends a command to the log, if a majority accepts it, and reports the result to
-// the proposer, or to no member.
+// propose appends a command to the log if a majority accepts it, and reports the result to the
+// proposer. The result may be lost.
 func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 	if a.g.cfg.Baseline == Quorum {
 		m.decideAlone(c, done)
@@ -149,7 +148,7 @@ func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 		a.g.sawCopies(before, next, m)
 		a.g.sawDisks(before, next, c)
 		index := len(a.log) - 1
-		if w.chance(0.03) { // committed, and its proposer does not hear of it
+		if w.chance(0.03) { // committed, but the proposer does not receive the result
 			giveUp()
 			return
 		}
@@ -163,8 +162,7 @@ func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 	})
 }
 
-// elect looks whether the leader can lead, and finds another if it cannot for
-// long enough.
+// elect checks whether the leader can lead, and starts a vote if it could not for long enough.
 func (a *agreement) elect() {
 	w := a.g.w
 	l := a.leader
@@ -181,7 +179,7 @@ func (a *agreement) elect() {
 	}
 }
 
-// vote makes one of those voters the leader that a majority answers.
+// vote elects a random electable voter, preferably not the current leader.
 func (a *agreement) vote() {
 	var able []*member
 	for _, s := range a.servers {
@@ -197,18 +195,18 @@ func (a *agreement) vote() {
 	}
 }
 
-// confirms reports whether a leader would hear from a majority that it still leads. One
-// that was replaced does not know of members that joined since.
+// confirms reports whether a majority would confirm the member's lead. The servers are the agreed
+// ones, because a replaced leader lacks later members.
 func (a *agreement) confirms(m *member) bool {
 	return a.g.cfg.Baseline == Quorum || a.leader == m && a.majority(m, a.servers)
 }
 
-// electable reports whether a voter runs and would be elected.
+// electable reports whether a voter runs and can win an election.
 func (a *agreement) electable(m *member) bool {
 	return m.alive && !m.broken && m.until <= m.w.now && a.majority(m, a.servers)
 }
 
-// elected makes a member the leader. The one before is not told here.
+// elected makes a member the leader. It does not notify the previous leader.
 func (a *agreement) elected(m *member) {
 	a.terms++
 	a.leader, a.lost = m, 0
@@ -218,10 +216,10 @@ func (a *agreement) elected(m *member) {
 	newLead(m, a.terms).announce()
 }
 
-// transferTime is how long a transfer of the lead takes that fails.
+// transferTime is the duration of a failed leadership transfer.
 const transferTime = 500 * time.Millisecond
 
-// transfer has the leader's lead pass to a voter, if that one is in reach.
+// transfer passes the lead to a voter, if the leader reaches it.
 func (a *agreement) transfer(l *lead, to leader.ServerID, done func()) {
 	m, w := l.m, a.g.w
 	at := slices.IndexFunc(l.servers, func(s server) bool { return s.ID == to })
@@ -242,9 +240,8 @@ func (a *agreement) transfer(l *lead, to leader.ServerID, done func()) {
 	})
 }
 
-// reconfigure has a change of the servers agreed on. It needs the true leader, and a
-// majority before and after. One that is not agreed on is forgotten, which Raft does when
-// another leader follows.
+// reconfigure commits a change to the servers. This requires the true leader, and a majority before
+// and after the change. An uncommitted change is dropped, as in Raft when another leader follows.
 func (a *agreement) reconfigure(l *lead, c leader.Reconfiguration, done func()) {
 	m, w := l.m, a.g.w
 	giveUp := func() { m.after(time.Second, done) }
@@ -283,8 +280,8 @@ func (a *agreement) changed(c leader.Reconfiguration) []server {
 	return next
 }
 
-// stays reports whether a seat's member can still vote tomorrow: it runs and was not let go,
-// or has a disk to come back from.
+// stays reports whether a seat's member will still be able to vote: it runs and the leader has not
+// let it leave, or it can restart from its disk.
 func (s *seat) stays() bool {
 	if s.running != nil {
 		return !s.running.letGo
@@ -292,19 +289,19 @@ func (s *seat) stays() bool {
 	return s.durable
 }
 
-// unawareFor is how long a leader may count on a voter that has ended: until a probe fails.
+// unawareFor is the time for which a leader may count on a stopped voter: until a probe fails.
 const unawareFor = 2 * time.Second
 
-// unaware reports whether a leader that lets the member of a seat go loses the majority by
-// the end of another voter that it cannot know of yet.
+// unaware reports whether letting a seat's member leave costs the leader its majority because
+// another voter has ended so recently that the leader cannot have detected it.
 func (a *agreement) unaware(letGo *seat) bool {
 	return !a.expendable(letGo) && slices.ContainsFunc(a.servers, func(s server) bool {
 		return s.Voter && s.seat.running == nil && a.g.w.now-s.seat.ended < unawareFor
 	})
 }
 
-// expendable reports whether the voters can still agree when the members of some seats are
-// gone for good.
+// expendable reports whether the remaining voters have a majority without the members on some
+// seats.
 func (a *agreement) expendable(gone ...*seat) bool {
 	n, of := 0, 0
 	for _, s := range a.servers {

@@ -13,25 +13,24 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// anchorStore is the store of a grid's anchor: one record, changed by compare-and-swap.
-// Requests and answers are lost or late, and the store is out of reach for a while. A
-// rival, such as a grid that was started from a copy of this one's data, takes the record
-// at times and extends it.
+// anchorStore is the store for a grid's anchor: one record, changed by compare-and-swap. Requests
+// and replies are lost or late, and the store is unreachable at times. A rival, such as a grid
+// started from a copy of this grid's data, takes the record at times and extends it.
 type anchorStore struct {
 	record anchor.Record
-	writes int // names the revision; 0 means without a record
+	writes int // the revision; 0 means without a record
 	away   time.Duration
-	rival  time.Duration // until when a rival extends the record
+	rival  time.Duration // end of the time in which a rival extends the record
 
-	limits map[roster.Claim]clustertime.Tick // the highest that stood under each claim
-	found  map[roster.Claim]clustertime.Tick // the one that each take replaced
+	limits map[roster.Claim]clustertime.Tick // the highest limit written under each claim
+	found  map[roster.Claim]clustertime.Tick // the limit that each take replaced
 }
 
 func newAnchorStore() *anchorStore {
 	return &anchorStore{limits: map[roster.Claim]clustertime.Tick{}, found: map[roster.Claim]clustertime.Tick{}}
 }
 
-// anchorAhead is how far ahead these grids keep the limit.
+// anchorAhead is the distance between cluster time and the limit that these grids maintain.
 const anchorAhead = 20 * time.Second
 
 var errAnchorAway = errors.New("sim: the anchor does not answer")
@@ -42,7 +41,7 @@ func (w *world) draw() anchor.Draw {
 	return anchor.Draw{Claim: roster.Claim(fmt.Sprintf("%x", claim)), Nonce: fmt.Sprintf("%x", nonce)}
 }
 
-// revision names the state of the record.
+// revision returns the record's revision.
 func (s *anchorStore) revision() string {
 	if s.writes == 0 {
 		return ""
@@ -60,7 +59,7 @@ func (s *anchorStore) write(r anchor.Record) {
 	s.writes++
 }
 
-// do carries out a step.
+// do executes a step.
 func (s *anchorStore) do(step anchor.Step) anchor.Outcome {
 	if step.Read {
 		return anchor.Outcome{Seen: anchor.Seen{Record: s.record, Revision: s.revision()}}
@@ -91,7 +90,7 @@ func (l *lead) Anchor(step anchor.Step) {
 	m.after(anchor.Timeout, func() { answer(anchor.Outcome{Err: errAnchorAway}) })
 	late := w.between(time.Millisecond, 40*time.Millisecond)
 	if !g.calm && w.chance(0.03) {
-		late = w.between(0, 20*time.Second) // long after it was given up
+		late = w.between(0, 20*time.Second) // long after the caller's timeout
 	}
 	if !g.calm && (w.chance(0.03) || g.anchor.away > w.now) {
 		return // the request is lost
@@ -104,7 +103,7 @@ func (l *lead) Anchor(step anchor.Step) {
 	})
 }
 
-// rivalTakes has a rival take the record, and extend it for a while.
+// rivalTakes lets a rival take the record, and extend it for a while.
 func (g *grid) rivalTakes() bool {
 	s := g.anchor
 	if s == nil || s.writes == 0 || s.rival > g.w.now {
@@ -127,8 +126,8 @@ func (g *grid) rivalTakes() bool {
 	return true
 }
 
-// restartStragglers has an operator restart members that are left behind under an earlier
-// claim: the grid has removed them, and lets them in only as a process that holds nothing.
+// restartStragglers restarts, as an operator would, members left behind under an earlier claim. The
+// grid has removed them, and readmits only processes without state.
 func (g *grid) restartStragglers() {
 	if g.anchor == nil {
 		return
@@ -148,8 +147,8 @@ func (a *agreement) serves(m *member) bool {
 	return slices.ContainsFunc(a.servers, func(s server) bool { return s.ID == serverOf(m, false).ID })
 }
 
-// checkAnchor checks a command that was agreed on: no raise goes beyond what stood under
-// the roster's claim, and a reset begins above all that stood before its take.
+// checkAnchor requires that a raise stays within the limits written under the roster's claim, and
+// that a reset begins above every limit written before its take.
 func (g *grid) checkAnchor(before, next *roster.Roster, c roster.Command) error {
 	if g.anchor == nil {
 		return nil

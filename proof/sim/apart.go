@@ -12,10 +12,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Members that do not reach each other, while the leader reaches both: each member drives a leader.Reach as
-// package grid does.
+// Members that do not reach each other, while the leader reaches both. Each member drives a
+// leader.Reach, as in package grid.
 
-// doubt has a member looked at that has not acknowledged an update.
+// doubt starts probes to a member that has not acknowledged an update.
 func (m *member) doubt(of roster.Incarnation) {
 	idle := m.reach.Idle()
 	if m.reach.Doubt(of); idle {
@@ -23,7 +23,7 @@ func (m *member) doubt(of roster.Incarnation) {
 	}
 }
 
-// look probes members in doubt until there are none.
+// look probes members in doubt until none remain.
 func (m *member) look() {
 	leads := roster.Incarnation("")
 	if m.leader != nil && m.leader != m {
@@ -45,11 +45,12 @@ func (m *member) look() {
 	m.after(leader.ReachEvery, m.look)
 }
 
-// apartLimit is how long a create may take while two followers do not reach each other.
+// apartLimit is the longest permitted time for a create while two followers do not reach each
+// other.
 const apartLimit = 8 * time.Second
 
-// checkApart cuts two followers from each other, whom the leader reaches, and wants every create of a
-// partition that they share to be answered in time.
+// checkApart cuts the connection between two followers that the leader reaches, and requires a
+// timely reply to a create in every partition that they share.
 func (g *grid) checkApart() {
 	lead := g.agreed.leader
 	r := g.agreed.newest()
@@ -85,7 +86,7 @@ func (g *grid) checkApart() {
 	g.w.run(g.w.now + 30*time.Second)
 }
 
-// createApart creates a name of a partition, at whichever member owns it, until that is answered.
+// createApart creates a name in a partition, and retries at the current owner until it succeeds.
 func (g *grid) createApart(id roster.PartitionID, done func()) {
 	name := ""
 	for n := 0; name == "" || roster.PartitionOf(name, g.cfg.Partitions) != id; n++ {

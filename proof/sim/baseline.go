@@ -12,17 +12,17 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// The baseline without agreement: a member that is the first of those it sees,
-// and sees as many as the quorum, decides for them all. Its word counts for who
-// hears it and knows nothing newer.
+// The baseline without agreement: a member that has the lowest place among the members it reaches,
+// and reaches a quorum, decides for all. Every member that receives its roster, and has no newer
+// one, follows it.
 
-// countMembers has each member see whether it leads a side.
+// countMembers decides for each member whether it leads its side.
 func (g *grid) countMembers() {
 	quorum := (g.cfg.Members + 1) / 2
 	all := g.running()
 	for _, m := range all {
 		if m.until > g.w.now {
-			continue // it believes what it believed
+			continue // it keeps its role
 		}
 		seen, first := 0, true
 		for _, s := range all {
@@ -41,7 +41,7 @@ func (g *grid) countMembers() {
 	}
 }
 
-// decideAlone applies a command to what this member believes.
+// decideAlone applies a command to the member's own roster.
 func (m *member) decideAlone(c roster.Command, done func(error)) {
 	next, err := m.roster.Apply(c)
 	if err == nil {
@@ -59,7 +59,7 @@ func (m *member) decideAlone(c roster.Command, done func(error)) {
 	m.after(leader.StepEvery/2, func() { done(err) })
 }
 
-// follow believes a roster that is not older than one's own.
+// follow installs a roster that is not older than the member's own.
 func (m *member) follow(r *roster.Roster) {
 	if r.Version < m.roster.Version || r == m.roster {
 		return
@@ -72,11 +72,10 @@ func (m *member) follow(r *roster.Roster) {
 	m.attend()
 }
 
-// The baseline that reuses nodes immediately: a service next to the owner takes a holder
-// as gone that showed nothing for half a window, and gives its nodes back as if it
-// would never use its grant again.
+// The baseline that reuses nodes immediately: a service next to the owner treats a holder as dead
+// after half a window without claims, and releases its nodes although their grants have not ended.
 
-// shown is an attachment as its holder showed it last.
+// shown is an attachment as its holder last presented it.
 type shown struct {
 	holder attachment.HolderID
 	ref    attachment.Ref
@@ -84,14 +83,14 @@ type shown struct {
 	at     time.Duration
 }
 
-// show records an attachment that a holder showed, for this baseline only.
+// show records an attachment that a holder presented, for this baseline only.
 func (o *actor) show(h attachment.HolderID, ref attachment.Ref, a attachment.Attachment) {
 	if o.shown != nil && !a.ID.IsZero() {
 		o.shown[a.ID] = shown{h, ref, a.Node, o.m.Mono()}
 	}
 }
 
-// showAll notes that a holder showed all that it has in the partition.
+// showAll records that a holder presented all its attachments in the partition.
 func (o *actor) showAll(h *holder) {
 	for _, e := range h.entries {
 		if e.control != nil && roster.PartitionOf(e.def.Name(), o.m.g.cfg.Partitions) == o.id {

@@ -10,33 +10,33 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// lead is one lead of a member: it drives the leader's machine, as package grid does,
-// without the goroutines. It may be an old one that has not heard of the next.
+// lead is a member's lead: it drives the leader's machine, like package grid, but without
+// goroutines. It may be an outdated lead that has not received its successor's messages.
 type lead struct {
 	m       *member
 	term    int
 	machine *leader.Leader
-	servers []server      // of Raft, as this leader knows them
-	alone   time.Duration // when it steps down unless a majority answers; 0 while one does
+	servers []server      // Raft's servers, as this leader sees them
+	alone   time.Duration // when it steps down without a majority; 0 with one
 	views   views
-	began   time.Duration   // by the monotonic clock
-	stepped leader.View     // the view at the last step
-	told    []roster.Member // of the roster that was announced last
+	began   time.Duration   // monotonic
+	stepped leader.View     // the last step's view
+	told    []roster.Member // members of the roster that was announced last
 	pushed  int             // the index that was announced last
 }
 
-// beatEvery is how often a leader tells the servers how far the log has come.
+// beatEvery is the interval at which a leader announces its log index.
 const beatEvery = 300 * time.Millisecond
 
 func newLead(m *member, term int) *lead {
 	l := &lead{m: m, term: term, began: m.Mono(), servers: m.g.agreed.serversFor(m), views: newViews()}
 	expect := m.g.expect
 	if m.g.cfg.Baseline == Quorum {
-		expect = 1 // it counts members elsewhere
+		expect = 1 // members are counted elsewhere
 	}
 	silence := m.looks.silenceBefore()
 	if before := m.g.members[silence.Member]; before != nil && silence.Calls > 0 {
-		l.views.failed[before] = m.w.now // it did not answer the calls of the candidacy
+		l.views.failed[before] = m.w.now // it did not reply to the candidacy's probes
 	}
 	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.g.id(), Expect: expect, Release: m.release(),
 		Anchored: m.g.anchor != nil, Ahead: anchorAhead, Servers: m.g.cfg.Servers,
@@ -47,7 +47,7 @@ func newLead(m *member, term int) *lead {
 	return l
 }
 
-// every has something done again and again for as long as the lead lasts.
+// every calls a function periodically while the lead lasts.
 func (l *lead) every(d time.Duration, do func()) {
 	l.m.after(d, func() {
 		if l.m.lead == l {
@@ -72,8 +72,8 @@ func (l *lead) do(f func(machine *leader.Leader, v leader.View)) {
 	}
 }
 
-// step steps the machine if that is due, or if the view has changed. A leader that reaches no
-// majority of the servers that it knows steps down after a while.
+// step runs the machine if it is due, or if the view has changed. A leader that reaches no majority
+// of its servers steps down after a while.
 func (l *lead) step() {
 	m, a := l.m, l.m.g.agreed
 	m.heard = m.w.now
@@ -92,7 +92,7 @@ func (l *lead) step() {
 		l.alone = 0
 	}
 	if a.leader == m && l.alone == 0 {
-		m.learn(len(a.log) - 1) // also what it proposed and did not hear of
+		m.learn(len(a.log) - 1) // including its own commands without a reported result
 	}
 	l.do(func(machine *leader.Leader, v leader.View) {
 		news := v.Roster != l.stepped.Roster || !slices.Equal(v.Peers, l.stepped.Peers) ||
@@ -104,8 +104,8 @@ func (l *lead) step() {
 	})
 }
 
-// announce tells the servers how far the log has come, and learners, and those that have just
-// left the roster.
+// announce sends the log index to the servers, the learners, and members that have just left the
+// roster.
 func (l *lead) announce() {
 	var to []*member
 	add := func(m *member) {
@@ -137,10 +137,10 @@ func (l *lead) announce() {
 	}
 }
 
-// pushTimeout is how long a member may take to answer a push.
+// pushTimeout bounds the reply to a push.
 const pushTimeout = time.Second
 
-// push announces a change to a member, which answers with its view.
+// push announces a change to a member, which replies with its view.
 func (l *lead) push(to *member) {
 	from, term, index, began := l.m, l.term, l.m.index, l.m.Mono()
 	sent := l.m.w.now
@@ -158,7 +158,7 @@ func (l *lead) push(to *member) {
 		})
 }
 
-// view returns the present knowledge of the member that leads.
+// view returns the leader's current view.
 func (l *lead) view() leader.View {
 	m := l.m
 	if a := m.g.agreed; a.leader == m || m.g.cfg.Baseline == Quorum {
@@ -264,7 +264,8 @@ func (l *lead) Dismiss(d leader.Dismissal) {
 // ReportClocks implements leader.Member.
 func (l *lead) ReportClocks(clustertime.Verdict) {}
 
-// report brings the leader an owner's report, with the members that the owner does not reach. A new one leads to a step immediately.
+// report sends an owner's report to the leader, with the members that the owner does not reach. A
+// report that makes a step due causes one immediately.
 func (m *member) report(to *member, in leader.Report) {
 	in.Unreached = m.reach.Apart()
 	sendPeer(m, to, func() {
@@ -278,7 +279,7 @@ func (m *member) report(to *member, in leader.Report) {
 	})
 }
 
-// reportHeld brings the leader a report for as long as it is worth that.
+// reportHeld repeats a report to the leader until it is obsolete.
 func (m *member) reportHeld(o *actor, h roster.Holding) {
 	if now, ready := o.machine.Admission(); !ready || now != h || m.leader == nil {
 		return

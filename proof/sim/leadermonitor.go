@@ -9,9 +9,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/leader"
 )
 
-// Times of looks, as package grid has them.
+// Intervals and timeouts for leader probes, as in package grid.
 const (
-	lookEvery        = 100 * time.Millisecond // how often a voter looks for signs
+	lookEvery        = 100 * time.Millisecond // interval at which a voter checks for signs
 	betweenLooks     = 50 * time.Millisecond
 	lookTimeout      = 250 * time.Millisecond
 	lateBy           = 500 * time.Millisecond
@@ -19,19 +19,19 @@ const (
 	heartbeatTimeout = 1500 * time.Millisecond
 )
 
-// leaderMonitor looks at the leader that a member follows, beside Raft, and has the member stand for
-// election, by the machines of package leader.
+// leaderMonitor probes the followed leader in addition to Raft, and starts elections, with the
+// machines in package leader.
 type leaderMonitor struct {
 	m      *member
 	watch  leader.Monitor
 	busy   bool
-	sign   bool // the leader may have ended or be silent
-	doubt  bool // another voter says so
+	sign   bool // sign that the leader has ended or is silent
+	doubt  bool // such a sign from another voter
 	looked time.Duration
-	// heard is when the leader was heard last, by Raft or by an answer to a look: kept beside the
-	// watch to judge it by.
+	// heard is the time of the leader's last message, by Raft or by a reply to a probe. It is
+	// independent of watch, and used to check it.
 	heard time.Duration
-	byLog time.Duration // by Raft alone
+	byLog time.Duration // the last Raft message only
 }
 
 func newLeaderMonitor(m *member) *leaderMonitor {
@@ -40,7 +40,7 @@ func newLeaderMonitor(m *member) *leaderMonitor {
 	return k
 }
 
-// tick begins a candidacy after a sign. A raise of the ceiling that does not come is one.
+// tick starts a candidacy after a sign. An overdue raise counts as a sign.
 func (k *leaderMonitor) tick() {
 	m := k.m
 	overdue := m.Mono()-max(k.looked, m.raised.at) >= leader.RaiseOverdue(m.roster.Settings.Window.Duration())
@@ -58,11 +58,11 @@ type looking struct {
 	at      *member // the leader
 	id      leader.ServerID
 	c       *leader.Candidacy
-	refused int  // calls
-	silent  bool // most voters hear nothing
+	refused int  // number of refused probes
+	silent  bool // most voters receive nothing from the leader
 }
 
-// look begins a candidacy.
+// look starts a candidacy.
 func (k *leaderMonitor) look(doubted bool) {
 	m, at := k.m, k.m.leader
 	if at == nil || at == m || m.lead != nil || m.leaving {
@@ -90,7 +90,7 @@ func (k *leaderMonitor) look(doubted bool) {
 	s.next(leader.Next{Call: true})
 }
 
-// next takes the next step of a candidacy.
+// next executes a candidacy's next step.
 func (s *looking) next(n leader.Next) {
 	m := s.m
 	if n.Tell {
@@ -117,7 +117,7 @@ func (s *looking) next(n leader.Next) {
 
 func (s *looking) over() { s.m.after(betweenLooks, func() { s.busy = false }) }
 
-// voters returns the members behind the servers that are asked, nil for one that does not run.
+// voters returns the members behind the candidacy's voters, nil if a member does not run.
 func (s *looking) voters() (out []*member) {
 	for _, id := range s.c.Voters() {
 		var at *member
@@ -131,7 +131,7 @@ func (s *looking) voters() (out []*member) {
 	return out
 }
 
-// call looks at the leader once. An answer that is too late for the look counts for the watch.
+// call probes the leader once. A reply after the timeout still counts for the monitor.
 func (s *looking) call() {
 	m, at, began, open := s.m, s.at, s.m.Mono(), true
 	settle := func(k leader.ProbeResult) {
@@ -165,11 +165,11 @@ func (s *looking) call() {
 	m.after(lookTimeout, func() { settle(leader.ProbeResult{Began: began, Ended: m.Mono(), Err: errTimeout}) })
 }
 
-// unheard is a voter's answer: for how long it has heard nothing from the leader by its watch, and
-// by the record of the simulation.
+// unheard is a voter's reply: the time since the leader's last message, according to its monitor
+// and according to the simulation.
 type unheard struct{ watched, truly time.Duration }
 
-// from returns it, and false for a voter that follows another leader.
+// from returns the reply, and false for a voter that follows another leader.
 func (k *leaderMonitor) from(at *member, id leader.ServerID) (unheard, bool) {
 	now := k.m.Mono()
 	if l := k.m.leader; l != nil && l != at {
@@ -178,7 +178,7 @@ func (k *leaderMonitor) from(at *member, id leader.ServerID) (unheard, bool) {
 	return unheard{k.watch.SilentFor(id, now, now-k.byLog), now - k.heard}, true
 }
 
-// ask asks the voters for how long they have heard nothing from the leader.
+// ask requests each voter's time since the leader's last message.
 func (s *looking) ask() {
 	m := s.m
 	var answers []unheard
@@ -234,8 +234,9 @@ func (s *looking) asked(answers []unheard) {
 	s.next(n)
 }
 
-// checkStand wants a voter to stand only if the leader has refused it twice, or most voters hear
-// nothing from it: one that a single voter does not reach continues to lead (R7).
+// checkStand requires that a voter starts an election only if the leader has refused it twice, or
+// most voters receive nothing from the leader: a leader that a single voter does not reach
+// continues (R7).
 func (s *looking) checkStand() error {
 	if s.refused >= 2 || s.silent {
 		return nil
@@ -244,7 +245,7 @@ func (s *looking) checkStand() error {
 		s.m.name, s.at.name, s.refused)
 }
 
-// stand has the member stand for election, unless it has heard from a leader since.
+// stand starts an election, unless a leader's message has arrived in between.
 func (s *looking) stand() {
 	m := s.m
 	if now := m.Mono(); m.leader == s.at && m.lead == nil && s.c.Stands(now, now-s.byLog) {
@@ -253,7 +254,7 @@ func (s *looking) stand() {
 	s.over()
 }
 
-// stand elects a voter that stands, if a majority answers it.
+// stand elects the candidate if a majority responds.
 func (a *agreement) stand(m *member) {
 	w := a.g.w
 	a.g.counts.Stood++
@@ -265,7 +266,7 @@ func (a *agreement) stand(m *member) {
 	})
 }
 
-// silenceBefore returns the silence that a lead of the member begins with.
+// silenceBefore returns the previous leader's silence, with which the member's lead begins.
 func (k *leaderMonitor) silenceBefore() leader.Silence {
 	m := k.m
 	if m.leader == nil || m.leader == m {
@@ -274,7 +275,7 @@ func (k *leaderMonitor) silenceBefore() leader.Silence {
 	return k.watch.TakeSilence(m.leader.inc, m.Mono()-k.byLog, heartbeatTimeout)
 }
 
-// brokenStreams is the sign that a process has ended, for the members that follow it.
+// brokenStreams sends the members that follow a process the sign that it has ended.
 func (g *grid) brokenStreams(ended *member) {
 	for _, m := range g.running() {
 		if m.leader == ended && g.w.net.both(m.place, ended.place) {
@@ -283,7 +284,7 @@ func (g *grid) brokenStreams(ended *member) {
 	}
 }
 
-// falseSigns has one voter, or each, take the leader for silent without a reason.
+// falseSigns gives one voter, or several, a false sign about the leader.
 func (g *grid) falseSigns(m *member) bool {
 	for _, other := range g.running() {
 		if other == m || g.w.chance(0.3) {
@@ -293,7 +294,8 @@ func (g *grid) falseSigns(m *member) bool {
 	return true
 }
 
-// lateLook has a leader answer looks late or not at all for a while, and sends a sign of it.
+// lateLook makes a leader reply late, or not at all, to probes for a while, and gives a voter a
+// sign.
 func (g *grid) lateLook() bool {
 	l := g.agreed.leader
 	if l == nil || !l.alive || l.lead == nil {

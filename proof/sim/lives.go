@@ -7,10 +7,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// How members come and go.
+// Starts and ends of members.
 
-// restart starts a member on the machine after a while: the same one with a disk,
-// a new one without.
+// restart starts a member after a while: the same member if the seat has a disk, otherwise a new
+// member on a new seat.
 func (g *grid) restart(s *seat) {
 	g.w.after(g.span(), func() {
 		switch {
@@ -34,7 +34,7 @@ func (g *grid) crashOne(m *member) bool {
 	return true
 }
 
-// crashEverybody crashes all members together, if the disks suffice to continue.
+// crashEverybody crashes all members together, if the voters with disks are a majority.
 func (g *grid) crashEverybody() bool {
 	n, of := 0, 0
 	for _, s := range g.agreed.servers {
@@ -63,7 +63,7 @@ func (g *grid) joinNew() (int, bool) {
 	return g.start(g.addSeat(durable)).place, true
 }
 
-// leave has a member say goodbye; it ends when the roster has let it go.
+// leave starts a member's departure; the member ends when the roster no longer contains it.
 func (g *grid) leave(m *member) bool {
 	stay := 0
 	for _, other := range g.running() {
@@ -79,16 +79,15 @@ func (g *grid) leave(m *member) bool {
 	return true
 }
 
-// alarm has every leader find a member silent or absent for a while, or has gossip not
-// see it.
+// alarm makes a member appear silent or absent to every leader for a while, or invisible to gossip.
 func (g *grid) alarm(m *member) {
 	kind := pick(g.w, []alarm{alarmSilent, alarmSilent, alarmGone, alarmGone, alarmUnseen})
 	g.alarms[m.inc] = kind
 	g.w.after(g.w.between(100*time.Millisecond, 5*time.Second), func() { delete(g.alarms, m.inc) })
 }
 
-// stop has the last member of a durable grid stop in order: its holders give
-// everything back, it notes where grants ended, and starts again later (S1).
+// stop shuts down the last member of a durable grid in order: its holders return their attachments,
+// it records the end of all grants, and restarts later (S1).
 func (g *grid) stop(m *member) bool {
 	r := m.roster
 	if g.stopping || m.lead == nil || !m.seat.durable || len(r.Members) != 1 || !r.Assigned() {
@@ -122,8 +121,8 @@ func (g *grid) stop(m *member) bool {
 	return true
 }
 
-// high returns the first tick that was not granted in any partition, and whether no grant
-// can be used any longer.
+// high returns the first tick that was not granted in any partition, and whether no grant remains
+// usable.
 func (m *member) high() (high clustertime.Tick, free bool) {
 	for id := range m.roster.Partitions {
 		h, err := m.actorOf(roster.PartitionID(id)).machine.High(m.view())

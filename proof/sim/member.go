@@ -14,54 +14,54 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// member is one start of a member: the state of a process of package grid.
+// member is a member's process: the state of a process in package grid.
 type member struct {
 	process
 	g      *grid
 	seat   *seat
 	inc    roster.Incarnation
-	index  int // of the log applied
+	index  int // last log index applied
 	roster *roster.Roster
 	raised raised
 	actors map[roster.PartitionID]*actor
 
-	streams map[attachment.HolderID]*session.Stream // of events
+	streams map[attachment.HolderID]*session.Stream // event streams
 
-	reach    *leader.Reach // of members that do not acknowledge updates
-	reported time.Duration // when the leader was told of those that are apart
+	reach    *leader.Reach // probes to members that do not acknowledge updates
+	reported time.Duration // when the leader last received a report about unreachable members
 
 	lead    *lead
-	leader  *member       // who was heard leading
-	term    int           // of that leader
-	heard   time.Duration // when
-	deaf    time.Duration // it hears nothing of the log until then
+	leader  *member       // the leader, according to its last message
+	term    int           // that leader's term
+	heard   time.Duration // when that message arrived
+	deaf    time.Duration // it receives no log entries until then
 	leaving bool
-	letGo   bool          // the leader has answered that it may end
-	unseen  time.Duration // when gossip sees it no longer, after its end
-	ended   bool          // it stops in order and grants nothing more
-	old     bool          // it is of the release before, and reads protocol 1 alone
+	letGo   bool          // the leader has confirmed that it may end
+	unseen  time.Duration // when gossip detects its end
+	ended   bool          // it is shutting down and grants nothing
+	old     bool          // it runs the previous release, which only reads protocol 1
 
 	looks *leaderMonitor
-	left  recovery.Left // the grid that it has left for another one
-	next  roster.GridID // that one
+	left  recovery.Left // the grid that it left for another one
+	next  roster.GridID // the ID of that other grid
 
-	lateLooks time.Duration // it answers looks late until then
+	lateLooks time.Duration // it replies late to probes until then
 	broken    bool          // its disk has failed
 }
 
-// raised is the last raise applied, and when.
+// raised is the last applied raise, and its time.
 type raised struct {
 	time clustertime.Tick
 	at   time.Duration
 }
 
-// start starts a member on a seat, with the content of the seat's disk.
+// start starts a member on a seat, from the seat's disk.
 func (g *grid) start(s *seat) *member {
 	s.starts++
 	return g.startAs(s, roster.Incarnation(fmt.Sprintf("%s-%016x", s.id, s.starts)))
 }
 
-// startAs starts a member with an incarnation.
+// startAs starts a member with a given incarnation.
 func (g *grid) startAs(s *seat, inc roster.Incarnation) *member {
 	m := &member{
 		process: g.w.process(fmt.Sprintf("m%d.%d", s.place, s.starts), s.place),
@@ -93,7 +93,7 @@ func (g *grid) startAs(s *seat, inc roster.Incarnation) *member {
 
 const joinEvery = 700 * time.Millisecond
 
-// record returns the record of the member in the roster.
+// record returns the member's record for the roster.
 func (m *member) record() roster.Member {
 	r := roster.Member{Incarnation: m.inc, Durable: m.seat.durable}
 	if !m.old {
@@ -111,7 +111,7 @@ func (m *member) learn(index int) {
 		return
 	}
 	m.stopUnreadable(m.g.agreed.log[index].roster)
-	first := max(m.index+1, m.g.agreed.first) // raises of an earlier grid are none of this one
+	first := max(m.index+1, m.g.agreed.first) // skips an earlier grid's raises
 	m.index, m.roster = index, m.g.agreed.log[index].roster
 	if m.seat.durable && m.g.agreed.keepsLog(m.seat) {
 		m.seat.index = index
@@ -129,7 +129,7 @@ func (m *member) tookRaise(t clustertime.Tick) {
 	m.raised = raised{time: t, at: m.Mono()}
 }
 
-// attend shows the newest roster to the actors it concerns.
+// attend passes the newest roster to the actors that it concerns.
 func (m *member) attend() {
 	for id, p := range m.roster.Partitions {
 		o := m.actors[roster.PartitionID(id)]
@@ -151,7 +151,7 @@ func (m *member) actorOf(id roster.PartitionID) *actor {
 	return o
 }
 
-// tick lets owners look at their sessions.
+// tick runs the machines of all actors.
 func (m *member) tick() {
 	for id := range m.roster.Partitions {
 		if o := m.actors[roster.PartitionID(id)]; o != nil {
@@ -160,8 +160,8 @@ func (m *member) tick() {
 	}
 }
 
-// join asks the leader to be let in. One that has not heard of it asks another member,
-// which passes the question on.
+// join requests admission from the leader. If the leader is unknown or silent, the request
+// goes to another member, which forwards it.
 func (m *member) join() {
 	_, in := m.roster.Member(m.inc)
 	silent := m.w.now-m.heard > 2*joinEvery
@@ -177,15 +177,15 @@ func (m *member) join() {
 	})
 }
 
-// depart asks the leader to be let go, again and again, and ends the member then. One
-// that leads passes its lead on first, which is the machine's work.
+// depart repeats the request to leave until the leader confirms it, and then ends the member. A
+// leader first passes on its lead, which its machine does.
 func (m *member) depart() {
 	m.atLeader(m.w.now-m.heard > 2*joinEvery, func(l *lead) {
 		l.machine.Leave(l.view(), m.inc, false, func(err error) {
 			departed := err == nil && l.machine.Departed(l.view(), m.inc, leader.ServerOf(m.inc, m.seat.durable))
 			if departed && m.g.agreed.confirms(l.m) {
 				m.letGo = true
-				comesBack := m.g.agreed.unaware(m.seat) // an operator starts it again: its vote is needed
+				comesBack := m.g.agreed.unaware(m.seat) // an operator restarts it: its vote is needed
 				m.w.net.send(&l.m.process, &m.process, func() {
 					m.seat.durable = m.seat.durable && comesBack
 					m.g.crash(m)
@@ -196,8 +196,8 @@ func (m *member) depart() {
 	m.after(joinEvery, m.depart)
 }
 
-// atLeader has the machine of the leader do something, as this member or another knows
-// the leader.
+// atLeader calls a function with the leader's lead, through this member's leader or another
+// member's.
 func (m *member) atLeader(silent bool, do func(l *lead)) {
 	to := m.leader
 	if to == nil || silent {
@@ -220,7 +220,7 @@ func (m *member) atLeader(silent bool, do func(l *lead)) {
 	})
 }
 
-// heardLeader notes that a leader of a term knows the log up to an index.
+// heardLeader handles a leader's message with its term and log index.
 func (m *member) heardLeader(from *member, term, index int) {
 	if m.deaf > m.w.now || m.of() != from.of() {
 		return
@@ -237,7 +237,7 @@ func (m *member) heardLeader(from *member, term, index int) {
 	m.learn(index)
 }
 
-// rebuff lets an old leader know, sometimes, that it leads no more.
+// rebuff sometimes informs an old leader that it has been replaced.
 func (m *member) rebuff(old *member) {
 	newer := m.term
 	if !m.w.chance(0.2) {
@@ -250,7 +250,7 @@ func (m *member) rebuff(old *member) {
 	})
 }
 
-// crash ends a member without a word.
+// crash ends a member without notice.
 func (g *grid) crash(m *member) {
 	m.alive = false
 	m.seat.ended = g.w.now

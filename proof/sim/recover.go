@@ -13,33 +13,34 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// A grid may lose a majority of its voters for good. An operator then has the rest begin another grid: from
-// the data directories that are left, as `snowgrid recover` does, or else from the members that are left,
-// as `snowgrid init` does. Package recovery decides, for them and for package grid. Holders keep their
-// grants, and a member that the operator did not reach keeps its ceiling.
+// A grid may permanently lose a majority of its voters. An operator then begins another grid: from
+// the remaining data directories, as `snowgrid recover` does, or otherwise from the remaining
+// members, as `snowgrid init` does. Package recovery decides, as it does for package grid. Holders
+// keep their grants, and a member that the operator did not reach keeps its ceiling.
 
-// skewMost bounds how far the clocks of two machines differ where a recovery may follow.
+// skewMost bounds the offset between two machines' clocks in runs with recoveries.
 const skewMost clustertime.Span = 5 * 60_000
 
-// gridLife is one grid after another.
+// gridLife is one grid in a series.
 type gridLife struct {
 	grid   roster.GridID
-	memory bool // it began without any definitions
+	memory bool // it began without definitions
 }
 
-// newLife draws the life of a name for a member, and notes in which grid.
+// newLife draws a name's life for a member, and records the member's grid.
 func (g *grid) newLife(m *member) attachment.Life {
 	life := attachment.Life(g.w.bits())
 	g.madeIn[life] = slices.IndexFunc(g.lives, func(l gridLife) bool { return l.grid == m.of() })
 	return life
 }
 
-// compareBirths compares the lives of a name. Each grid from memory counts versions from the start.
+// compareBirths compares two lives of a name: first by grid, because versions restart in a grid
+// formed from memory.
 func (g *grid) compareBirths(a, b attachment.Ref) int {
 	return cmp.Or(cmp.Compare(g.madeIn[a.Life], g.madeIn[b.Life]), a.Born.Compare(b.Born))
 }
 
-// forgetful returns the number of the last grid that began without any definitions.
+// forgetful returns the index of the last grid that began without definitions.
 func (g *grid) forgetful() (last int) {
 	for i, l := range g.lives {
 		if l.memory {
@@ -60,12 +61,12 @@ func (m *member) of() roster.GridID {
 	return m.g.id()
 }
 
-// wipe takes the data directory of a seat.
+// wipe deletes a seat's data directory.
 func (s *seat) wipe() { s.durable, s.index, s.disk, s.at, s.older = false, -1, nil, nil, nil }
 
-// loseMajority ends so many voters for good that the rest cannot agree. An operator acts after a while.
-// At times the others miss the log before, while the clocks of those that end jump ahead: what these grant
-// then is known to no survivor.
+// loseMajority permanently ends so many voters that the rest cannot agree. An operator acts after a
+// while. At times the others first miss the log, while the clocks of the ending voters jump ahead:
+// no survivor has a record of the resulting grants.
 func (g *grid) loseMajority() bool {
 	if g.recovering || g.stopping || len(g.lives) > g.cfg.Recoveries || !g.agreed.newest().Assigned() {
 		return false
@@ -97,7 +98,7 @@ func (g *grid) loseMajority() bool {
 	return true
 }
 
-// majority returns seats of voters without which the rest cannot agree, some of them given.
+// majority returns the given seats, and further voters until the rest have no majority.
 func (g *grid) majority(gone []*seat) []*seat {
 	for _, i := range g.w.rng.Perm(len(g.agreed.servers)) {
 		if s := g.agreed.servers[i]; s.Voter && !slices.Contains(gone, s.seat) && g.agreed.expendable(gone...) {
@@ -107,8 +108,8 @@ func (g *grid) majority(gone []*seat) []*seat {
 	return gone
 }
 
-// isLostWithout reports whether the grid has lost its majority when the members of some seats are gone, and
-// an operator has members or directories from which another grid can begin.
+// isLostWithout reports whether the grid has lost its majority without the members on some seats,
+// and an operator has members or directories from which another grid can begin.
 func (g *grid) isLostWithout(gone []*seat) bool {
 	stays := slices.ContainsFunc(g.seats, func(s *seat) bool {
 		return !slices.Contains(gone, s) && !g.stale(s) && (s.hasLog(g.agreed.first) || !s.durable && s.running != nil &&
@@ -117,7 +118,7 @@ func (g *grid) isLostWithout(gone []*seat) bool {
 	return stays && !g.agreed.expendable(gone...)
 }
 
-// endMajority ends the members of some seats for good, and calls the operator.
+// endMajority permanently ends the members on some seats, and calls the operator.
 func (g *grid) endMajority(gone []*seat) {
 	for _, s := range gone {
 		g.lose(s)
@@ -125,7 +126,7 @@ func (g *grid) endMajority(gone []*seat) {
 	g.w.after(g.span(), g.operate)
 }
 
-// lose ends a member for good, with its data. A new one takes its place later.
+// lose permanently ends a member and its data. A new member replaces it later.
 func (g *grid) lose(s *seat) {
 	durable := s.durable
 	if s.running != nil {
@@ -139,7 +140,7 @@ func (g *grid) lose(s *seat) {
 	})
 }
 
-// completeRecovery has the operator act if that is still due.
+// completeRecovery waits for a pending recovery.
 func (g *grid) completeRecovery() {
 	for until := g.w.now + 5*time.Minute; g.recovering && g.w.now < until && g.failed == nil; {
 		g.w.run(g.w.now + time.Second)
@@ -149,7 +150,7 @@ func (g *grid) completeRecovery() {
 	}
 }
 
-// operate has the operator begin another grid: from directories if any is left.
+// operate begins another grid, from directories if any remain.
 func (g *grid) operate() {
 	var dirs []*seat
 	for _, s := range g.seats {
@@ -168,7 +169,7 @@ func (g *grid) operate() {
 	}
 }
 
-// recoverDisks makes a grid from directories. The operator has stopped every member.
+// recoverDisks makes a grid from directories. All members have been stopped by the operator.
 func (g *grid) recoverDisks(dirs []*seat) {
 	before := g.agreed.newest()
 	for _, m := range g.running() {
@@ -223,7 +224,7 @@ func (g *grid) recoverDisks(dirs []*seat) {
 	g.finish(1)
 }
 
-// directory returns the content of a data directory.
+// directory describes a seat's data directory.
 func (g *grid) directory(s *seat) recovery.Directory {
 	d := recovery.Directory{Member: s.id, Roster: &roster.Roster{}, Definitions: map[roster.PartitionID]backup.Position{}}
 	if s.hasLog(g.agreed.first) {
@@ -238,7 +239,7 @@ func (g *grid) directory(s *seat) recovery.Directory {
 	return d
 }
 
-// lostOf returns the members with a disk that a roster names, without a directory.
+// lostOf returns the members with a disk in a roster that have no directory.
 func lostOf(r *roster.Roster, dirs []*seat) (out []roster.MemberID) {
 	for _, m := range r.Members {
 		id := m.Incarnation.Member()
@@ -250,7 +251,8 @@ func lostOf(r *roster.Roster, dirs []*seat) (out []roster.MemberID) {
 	return slices.Compact(out)
 }
 
-// unknownIncarnation returns an incarnation of a member that the roster of the newest directory lacks.
+// unknownIncarnation returns a new incarnation for a member that is not in the newest directory's
+// roster.
 func (g *grid) unknownIncarnation(id roster.MemberID) roster.Incarnation {
 	for _, s := range g.seats {
 		if s.id == id && !g.stale(s) {
@@ -262,7 +264,7 @@ func (g *grid) unknownIncarnation(id roster.MemberID) roster.Incarnation {
 	panic("sim: no seat of member " + id)
 }
 
-// begin replaces the roster by that of another grid.
+// begin replaces the roster with another grid's.
 func (g *grid) begin(commands []roster.Command, memory bool) {
 	a, before, next := g.agreed, g.agreed.newest(), &roster.Roster{}
 	a.first, a.leader, a.lost = len(a.log), nil, 0
@@ -282,14 +284,14 @@ func (g *grid) begin(commands []roster.Command, memory bool) {
 	g.check(checkBeginning(before, next))
 }
 
-// finish notes the beginning of a grid.
+// finish records the beginning of a grid.
 func (g *grid) finish(from int64) {
 	g.recovering = false
 	g.w.note(began, "", from, int64(g.agreed.newest().Ceiling))
 }
 
-// checkBeginning wants a grid that follows another one to begin above every grant of that one, unless the
-// anchor sees to it, and to stay anchored.
+// checkBeginning requires that a grid begins above every grant made by its predecessor, unless the
+// anchor ensures this, and remains anchored.
 func checkBeginning(before, next *roster.Roster) error {
 	switch {
 	case next.Anchored != before.Anchored:
@@ -303,7 +305,7 @@ func checkBeginning(before, next *roster.Roster) error {
 	return nil
 }
 
-// restartForeign has the operator restart members that are left behind in an earlier grid.
+// restartForeign restarts, as an operator would, members left behind in an earlier grid.
 func (g *grid) restartForeign() {
 	if g.recovering || len(g.lives) == 1 {
 		return

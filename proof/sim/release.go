@@ -8,16 +8,16 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Members of the release before read protocol 1 alone, which is all there is without the tag
-// nextrelease. At a start a member changes its
-// release now and then, in either way, and the protocol is needed now and then: it rises,
-// and falls again where nothing of it is in use.
+// Members on the previous release only read protocol 1, which is the only protocol without the
+// build tag nextrelease. A member that starts sometimes switches to the other release, in either
+// direction. Requests sometimes need the newer protocol: the roster's protocol rises, and falls
+// again when its features are not in use.
 
-// needEvery is how often the protocol is needed, on average.
+// needEvery is the mean interval between requests that need the newer protocol.
 const needEvery = 40 * time.Second
 
-// startsOld reports whether a member that starts on a seat is of the release before, and
-// draws the release of the next start. It does not start on a log that it cannot read.
+// startsOld reports whether a member starting on a seat runs the previous release, and draws the
+// release for the next start. The previous release does not start on a log that it cannot read.
 func (g *grid) startsOld(s *seat) bool {
 	old := s.old
 	if old && s.durable && s.index >= 0 {
@@ -27,7 +27,7 @@ func (g *grid) startsOld(s *seat) bool {
 	return old
 }
 
-// nextNeed has a request need the protocol of the present release.
+// nextNeed schedules a request that needs the newest protocol.
 func (g *grid) nextNeed() {
 	g.w.after(g.w.between(0, 2*needEvery), func() {
 		if m := g.agreed.leader; m != nil && m.lead != nil && !g.calm {
@@ -39,7 +39,7 @@ func (g *grid) nextNeed() {
 	})
 }
 
-// release returns the release that a member states.
+// release returns the protocol range that the member announces.
 func (m *member) release() roster.Release {
 	if m.old {
 		return roster.Release{Min: roster.Protocol1, Max: roster.Protocol1}
@@ -47,7 +47,7 @@ func (m *member) release() roster.Release {
 	return roster.Release{Min: roster.OldestProtocol, Max: roster.CurrentProtocol}
 }
 
-// checkReadable wants no command that a member of the roster cannot read.
+// checkReadable requires that every member in the roster can read a command.
 func (g *grid) checkReadable(next *roster.Roster, c roster.Command) error {
 	needed, part := c.Needs()
 	if c.Change != nil && c.Change.Protocol != 0 {
@@ -64,8 +64,8 @@ func (g *grid) checkReadable(next *roster.Roster, c roster.Command) error {
 	return nil
 }
 
-// stopUnreadable ends a member that comes to a roster which its release cannot read: it
-// was out of reach while the others were upgraded. It starts again upgraded.
+// stopUnreadable ends a member that receives a roster which its release cannot read: it was
+// unreachable during the upgrade. It restarts with the newer release.
 func (m *member) stopUnreadable(r *roster.Roster) {
 	if m.release().Reads(r.InUse()) {
 		return
@@ -77,7 +77,7 @@ func (m *member) stopUnreadable(r *roster.Roster) {
 	})
 }
 
-// upgradeAll starts the members again that no grid of the present protocol lets in.
+// upgradeAll restarts members that the grid does not admit because they run the previous release.
 func (g *grid) upgradeAll() {
 	for _, s := range g.seats {
 		s.old = false
@@ -94,8 +94,8 @@ func (g *grid) upgradeAll() {
 	}
 }
 
-// remove has an operator take the member of a seat out of the grid, whether it runs or
-// not. The leader refuses where that would cost the majority.
+// remove removes a seat's member from the grid, running or not, as an operator would. The leader
+// refuses if this would cost the majority.
 func (g *grid) remove(s *seat) bool {
 	m := g.agreed.leader
 	if m == nil || m.lead == nil {
@@ -110,8 +110,8 @@ func (g *grid) remove(s *seat) bool {
 	return true
 }
 
-// crashSeveral crashes some members at the same moment, or all of a zone, if the rest can
-// continue without them.
+// crashSeveral crashes some members, or all in a zone, at the same moment, if the rest can continue
+// without them.
 func (g *grid) crashSeveral(m *member) bool {
 	zone, most := g.w.chance(0.5), 2+g.w.rng.IntN(2)
 	var gone []*seat

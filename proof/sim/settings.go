@@ -6,12 +6,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// largestWindow bounds the windows that operators give a grid here, so that its calls still
-// find an end in the quiet.
+// largestWindow bounds the windows set by operators, so that calls still end during the quiet.
 const largestWindow clustertime.Span = 40_000
 
-// setSettings has an operator change the number of backups, the window or both, as the
-// members do it: the protocol of the roster is raised first if the change needs it.
+// setSettings changes the number of backups, the window or both, as an operator would. If
+// necessary, it raises the roster's protocol first, as members do.
 func (g *grid) setSettings() bool {
 	m := g.agreed.leader
 	if m == nil || m.lead == nil {
@@ -30,7 +29,7 @@ func (g *grid) setSettings() bool {
 	return true
 }
 
-// setVoters has an operator change the number of voters.
+// setVoters changes the number of voters, as an operator would.
 func (g *grid) setVoters() bool {
 	m := g.agreed.leader
 	if m == nil || m.lead == nil {
@@ -40,7 +39,7 @@ func (g *grid) setVoters() bool {
 	return true
 }
 
-// change asks a leader for a change of settings, and for the protocol that it needs first.
+// change sends a leader a settings change, after the protocol change that it needs.
 func (g *grid) change(l *lead, in leader.SettingsRequest) {
 	m := l.m
 	change := func() {
@@ -50,7 +49,7 @@ func (g *grid) change(l *lead, in leader.SettingsRequest) {
 		l.do(func(machine *leader.Leader, v leader.View) {
 			needed, part, err := leader.NewsOfSettings(v.Roster, in)
 			switch {
-			case err != nil: // a larger window was agreed on meanwhile
+			case err != nil: // a larger window has been agreed on in between
 			case needed <= roster.Protocol1:
 				m.after(0, change)
 			default:

@@ -9,13 +9,13 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// initialize has a survivor ask the others that gossip sees to leave the grid, and form another one if
-// all have.
+// initialize picks a survivor, which requests the others that gossip sees to leave the grid. If all
+// have left, they form another grid.
 func (g *grid) initialize() {
 	var able []*member
 	for _, m := range g.running() {
 		switch {
-		case m.seat.durable: // no directory has a log: the operator has each begin with an empty one
+		case m.seat.durable: // no directory has a log: the operator gives each of these an empty one
 			g.lose(m.seat)
 		case m.until <= g.w.now && m.survives() && !m.leaving:
 			able = append(able, m)
@@ -53,17 +53,18 @@ func (g *grid) initialize() {
 	answered()
 }
 
-// abandonTime bounds the answer of a survivor.
+// abandonTime bounds a survivor's reply.
 const abandonTime = 6 * time.Second
 
 // survives reports whether a member has been in an earlier grid.
 func (m *member) survives() bool { return m.roster.Formed() || !m.left.Grid.IsZero() }
 
-// hasLog reports whether a seat has a data directory with a log of the grid that begins at an index.
+// hasLog reports whether a seat has a data directory with a log for the grid that begins at an
+// index.
 func (s *seat) hasLog(first int) bool { return s.durable && s.index >= first }
 
-// abandon ends the part of a member in its grid, and returns the member that waits for the next one.
-// Its address and incarnation stay.
+// abandon ends a member's part in its grid, and returns a member with the same address and
+// incarnation that waits for the next grid.
 func (m *member) abandon(next roster.GridID) *member {
 	if !m.roster.Formed() {
 		m.next = next
@@ -89,17 +90,17 @@ func (m *member) abandon(next roster.GridID) *member {
 	return n
 }
 
-// bounds returns the bounds that a survivor states.
+// bounds returns a survivor's bounds.
 func (m *member) bounds() recovery.Bounds {
 	b := m.left.Bounds
 	b.Wall = m.Wall()
 	return b
 }
 
-// formAgain forms a grid of survivors.
+// formAgain forms a grid from survivors.
 func (g *grid) formAgain(m *member, next roster.GridID, told []recovery.Bounds) {
 	before, floor := g.agreed.newest(), clustertime.Tick(0)
-	if g.w.chance(0.3) { // the operator states truly what was granted
+	if g.w.chance(0.3) { // the operator provides the true end of all grants
 		floor = before.Ceiling
 	}
 	m = m.abandon(next)
