@@ -10,10 +10,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// The promises of the rules besides unique IDs. Nothing here uses the code that it
-// judges; the letters are the rules.
+// Checks for rules other than unique IDs. They do not use the code under test. A prefix such as R1
+// is the number of the rule.
 
-// checkRoster wants a committed roster to follow from the one before.
+// checkRoster requires that a committed roster follows from the previous one.
 func (g *grid) checkRoster(before, next *roster.Roster, raise bool) error {
 	if next.Time < before.Time || next.Ceiling < before.Ceiling {
 		return fmt.Errorf("R1: time and ceiling go back from %d, %d to %d, %d", before.Time, before.Ceiling, next.Time,
@@ -43,7 +43,7 @@ func (g *grid) checkRoster(before, next *roster.Roster, raise bool) error {
 	return nil
 }
 
-// checkPartition wants the next state of a partition to follow from the last.
+// checkPartition requires that a partition's state follows from the previous one.
 func checkPartition(before *roster.Roster, version roster.Version, was, p roster.Partition) error {
 	switch {
 	case p.Owner != "" && !slices.Contains(p.InSync, p.Owner):
@@ -52,7 +52,7 @@ func checkPartition(before *roster.Roster, version roster.Version, was, p roster
 		return nil
 	case p.Term != roster.Term(version):
 		return fmt.Errorf("R2: it is %s's with term %d at version %d", p.Owner, p.Term, version)
-	case was.Owner == "" && was.LostTerm > 0: // nothing is granted between a reset and the first owner (A5)
+	case was.Owner == "" && was.LostTerm > 0: // between a reset and the first owner there are no grants (A5)
 		if p.Floor < was.Floor || p.LostTerm != p.Term {
 			return fmt.Errorf("A5: its floor is %d, and was %d after the reset; term %d, lost %d", p.Floor, was.Floor, p.Term,
 				p.LostTerm)
@@ -65,14 +65,14 @@ func checkPartition(before *roster.Roster, version roster.Version, was, p roster
 	return nil
 }
 
-// aheadMax is how far cluster time may be ahead of the truth: by a jump that is
-// followed immediately, and by the error of a fast clock.
+// aheadMax is the largest permitted lead of cluster time over the truth: a jump that is followed
+// immediately, plus the error of a fast clock.
 const aheadMax = clustertime.JumpLimit + 60_000
 
-// checkTime wants no jump of cluster time to follow soon from the first clock that was
-// stepped: clocks have to agree on a jump for JumpAgreement, by a clock of the leader's
-// that may itself be more than twice too fast. (Later a leader that stood still may take
-// two clocks, one after the other, for one that agrees.)
+// checkTime requires that cluster time does not jump soon after the first clock step: clocks have
+// to agree on a jump for JumpAgreement, measured by a leader's clock that may run more than twice
+// too fast. (Later, a leader that was paused may mistake two clocks, one after the other, for one
+// that agrees.)
 func (g *grid) checkTime(before, next clustertime.Tick) error {
 	jump := next.Sub(before)
 	switch since := g.w.now - g.stepped; {
@@ -83,8 +83,8 @@ func (g *grid) checkTime(before, next clustertime.Tick) error {
 	}
 }
 
-// checkEnded requires that a holder hears of the end of a life only after a user asked
-// for it. After a loss a later life of the name may take an earlier one's place.
+// checkEnded requires that a holder is informed about a life's end only after a user requested it.
+// After a loss, a later life may replace an earlier life of the same name.
 func (e *entry) checkEnded() error {
 	if e.h.g.doomed[e.control.Ref().Life] || e.forgotten() {
 		return nil
@@ -93,16 +93,15 @@ func (e *entry) checkEnded() error {
 		e.def.Name())
 }
 
-// gone is the end of a life as the first holder heard of it.
+// gone is a life's end, as first reported to a holder.
 type gone struct {
 	at      time.Duration
-	version roster.Version // of the answer
+	version roster.Version // the reply's version
 }
 
-// checkAlive rejects a grant on a life by an owner that knows the version at which it
-// had ended when it was asked for. (An owner that was replaced and has no replica to
-// ask does not know better.) After a loss a holder that has not heard of the end may
-// bring the life back.
+// checkAlive rejects a grant from an owner that, at the time of the request, had the version at
+// which the life had ended. (A replaced owner without replicas may lack it.) After a loss, a holder
+// that was not informed about the end may restore the life.
 func (e *entry) checkAlive(asked time.Duration, s stamp) error {
 	end, found := e.h.g.gone[e.control.Ref().Life]
 	if !found || asked < end.at || s.Version < end.version || e.forgotten() {
@@ -112,15 +111,15 @@ func (e *entry) checkAlive(asked time.Duration, s stamp) error {
 		e.h.name, e.def.Name(), asked, end.at)
 }
 
-// forgotten reports whether the handle's life was lost since it began.
+// forgotten reports whether a loss has erased the handle's life since it began.
 func (e *entry) forgotten() bool {
 	g := e.h.g
 	lost := g.lost[roster.PartitionOf(e.def.Name(), g.cfg.Partitions)]
 	return g.madeIn[e.control.Ref().Life] < g.forgetful() || lost > roster.Version(e.control.Ref().Born.Term)
 }
 
-// checkAdmitted wants a replica that comes into sync to hold what its owner had done
-// when it began to join (R5).
+// checkAdmitted requires that a replica entering the in-sync set has all changes that its owner had
+// made when the replica began to join (R5).
 func (g *grid) checkAdmitted(id roster.PartitionID, replica roster.Incarnation) error {
 	m, least := g.members[replica], g.began[id]
 	o := m.actors[id]
@@ -134,8 +133,8 @@ func (g *grid) checkAdmitted(id roster.PartitionID, replica roster.Incarnation) 
 	return nil
 }
 
-// checkDiscarded requires that only replicas keep the table of an earlier term of a
-// partition (B2). One of this term may have come late.
+// checkDiscarded requires that only replicas keep a partition's table from an earlier term (B2). A
+// table from the current term may have arrived late.
 func (g *grid) checkDiscarded(r *roster.Roster) error {
 	for _, m := range g.running() {
 		for id, o := range m.actors {
@@ -147,8 +146,7 @@ func (g *grid) checkDiscarded(r *roster.Roster) error {
 	return nil
 }
 
-// checkAhead wants no ID to be of a time that its holder's cluster time has not come
-// to (H3).
+// checkAhead requires that an ID's timestamp is not ahead of its holder's cluster time (H3).
 func (e *entry) checkAhead(now clustertime.Tick, last sequencer.ID) error {
 	if at := clustertime.TickOf(e.def.Decompose(last).Time); at > now {
 		return fmt.Errorf("H3: handle %s made an ID for %d at cluster time %d", e.label, at, now)

@@ -10,7 +10,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// checkConflicts wants a name that was answered to be refused with another epoch: its IDs could be equal.
+// checkConflicts requires that an existing name cannot be created again with another epoch: its IDs
+// could be equal.
 func (g *grid) checkConflicts() {
 	for _, def := range g.names {
 		p := g.promises[def.Name()]
@@ -25,7 +26,7 @@ func (g *grid) checkConflicts() {
 	}
 }
 
-// createOther creates a name with another epoch at its owner, and returns the answer.
+// createOther tries to create a name with another epoch at its owner, and returns the result.
 func (g *grid) createOther(def sequencer.Definition) (err error) {
 	cfg := def.Config()
 	cfg.Epoch = epoch.UnixMilli(cfg.Epoch.UnixMilli() - 86_400_000)

@@ -12,11 +12,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Disks that fail, and data directories that are copied or come back older.
+// Failing disks, and data directories that are copied or restored from an older copy.
 
-// failDisk has a member's disk take no more writes. The member answers no write from then on, takes
-// no part in the agreement, grants nothing more, and asks until it is removed. It comes back by a
-// restart.
+// failDisk lets a member's disk fail. From then on the member acknowledges no writes, does not take
+// part in agreement, grants nothing, and requests its removal until it is removed. Then it
+// restarts.
 func (g *grid) failDisk(m *member) bool {
 	if !m.seat.durable || m.broken || m.leaving || len(g.running()) == 1 || !g.agreed.expendable(m.seat) {
 		return false
@@ -28,7 +28,8 @@ func (g *grid) failDisk(m *member) bool {
 	return true
 }
 
-// departBroken asks the leader to count the member as gone, and ends it once it is removed.
+// departBroken requests the member's removal from the leader, and ends the member when it is
+// removed.
 func (m *member) departBroken() {
 	m.atLeader(m.w.now-m.heard > 2*joinEvery, func(l *lead) {
 		l.machine.Leave(l.view(), m.inc, true, func(err error) {
@@ -43,14 +44,14 @@ func (m *member) departBroken() {
 	m.after(joinEvery, m.departBroken)
 }
 
-// copied is a data directory as it was at a time.
+// copied is an earlier state of a data directory.
 type copied struct {
 	index int
 	disk  map[roster.PartitionID]definitions
 	at    map[roster.PartitionID]backup.Position
 }
 
-// copyOf copies the data directory of a seat.
+// copyOf copies a seat's data directory.
 func (s *seat) copyOf() *copied {
 	c := &copied{index: s.index, disk: map[roster.PartitionID]definitions{}, at: maps.Clone(s.at)}
 	for id, d := range s.disk {
@@ -59,11 +60,11 @@ func (s *seat) copyOf() *copied {
 	return c
 }
 
-// copySteps keeps the incarnations of copies apart from each other.
+// copySteps separates the incarnations of copies.
 const copySteps = 1 << 20
 
-// copyDisk starts a second process from a copy of a member's data directory, a present or an older
-// one. While the original answers it is refused, and ends.
+// copyDisk starts a second process from a current or older copy of a member's data directory. While
+// the original responds, the copy is refused and ends.
 func (g *grid) copyDisk(m *member) bool {
 	s := m.seat
 	if !s.durable || s.index < 0 || m.broken || g.current[s.id] != nil || len(g.running()) >= memberLimit {
@@ -78,7 +79,7 @@ func (g *grid) copyDisk(m *member) bool {
 	twin.starts = s.starts + copySteps
 	g.current[s.id] = s
 	g.start(twin)
-	if g.w.chance(0.3) { // the original ends, or nobody reaches it, while the copy asks
+	if g.w.chance(0.3) { // the original ends or is unreachable while the copy tries to join
 		if g.w.chance(0.5) && g.crashOne(m) {
 			return true
 		}
@@ -87,7 +88,7 @@ func (g *grid) copyDisk(m *member) bool {
 	return true
 }
 
-// refusedCopy ends a process whose identity another one has.
+// refusedCopy ends a process that was refused because another process has its identity.
 func (m *member) refusedCopy(err error) {
 	if !errors.Is(err, leader.ErrIdentityInUse) || m.g.current[m.seat.id] == nil || m.g.current[m.seat.id] == m.seat {
 		return
@@ -98,8 +99,8 @@ func (m *member) refusedCopy(err error) {
 	m.g.crash(m)
 }
 
-// sawCopies follows members of a copied directory that are let in: the copy has the vote from then
-// on, and what it lacks of the definitions is not promised.
+// sawCopies handles admitted members that run from a copied directory. The copy takes over the
+// vote, and promises about definitions that it may lack are void.
 func (g *grid) sawCopies(before, next *roster.Roster, by *member) {
 	for _, in := range next.Members {
 		if _, known := before.Member(in.Incarnation); known {
@@ -125,7 +126,7 @@ func (g *grid) sawCopies(before, next *roster.Roster, by *member) {
 	}
 }
 
-// checkCopy wants no copy to be let in while the original answers the leader.
+// checkCopy requires that no copy is admitted while the original answers the leader's probes.
 func (l *lead) checkCopy(was *seat, in *member) error {
 	m := was.running
 	if l == nil || m == nil || !l.awake() {
@@ -140,7 +141,7 @@ func (l *lead) checkCopy(was *seat, in *member) error {
 	return nil
 }
 
-// voidDisk forgets the promises that rest on a disk.
+// voidDisk drops the promises that depend on a disk.
 func (g *grid) voidDisk(r *roster.Roster, id roster.MemberID) {
 	for at, p := range r.Partitions {
 		if slices.Contains(p.Disk, id) {
@@ -149,11 +150,11 @@ func (g *grid) voidDisk(r *roster.Roster, id roster.MemberID) {
 	}
 }
 
-// stale reports whether a seat is not the one that has its identity.
+// stale reports whether another seat has taken over this seat's identity.
 func (g *grid) stale(s *seat) bool { return g.current[s.id] != nil && g.current[s.id] != s }
 
-// rollBack ends a member without a vote, and starts it again from an older copy of its directory. Of
-// a voter's nothing is promised while the others run.
+// rollBack ends a member without a vote, and restarts it from an older copy of its directory. A
+// voter is not rolled back: nothing is promised for it while the other voters run.
 func (g *grid) rollBack(m *member) bool {
 	s := m.seat
 	if !s.durable || s.older == nil || g.agreed.votes(s) || g.current[s.id] != nil {
@@ -167,7 +168,7 @@ func (g *grid) rollBack(m *member) bool {
 	return true
 }
 
-// forgetSome has an operator give up a disk in the middle of faults, whether or not its member can come back.
+// forgetSome gives up a disk during faults, as an operator would, even if its member can return.
 func (g *grid) forgetSome() bool {
 	m := g.agreed.leader
 	if m == nil || m.lead == nil {

@@ -13,23 +13,23 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// Members with a disk keep the definitions of their partitions there. Writes take time,
-// and news of them goes by the net. When a process ends, a write of which it had no news
-// may be there or not; a write is there as a whole, and none after it alone.
+// Members with a disk store their partitions' definitions there. Writes take time, and the network
+// carries their acknowledgements. When a process ends, a write without an acknowledgement may be on
+// disk or not. Writes are atomic and ordered.
 
 var errDisk = errors.New("sim: the disk failed")
 
-// definitions are the records of one partition on a disk.
+// definitions are one partition's records on a disk.
 type definitions map[string]partition.DefinitionRecord
 
-// write is one on its way to a disk.
+// write is a write in progress.
 type write struct {
 	id roster.PartitionID
 	partition.Write
-	done bool // it is there
+	done bool // it is on the disk
 }
 
-// land brings a write to the disk.
+// land applies a write to the disk.
 func (s *seat) land(w *write) {
 	if w.done {
 		return
@@ -53,7 +53,7 @@ func (s *seat) land(w *write) {
 	}
 }
 
-// abandon decides what becomes of the writes of a process that has ended.
+// abandon decides which pending writes reach the disk after their process has ended.
 func (s *seat) abandon(w *world) {
 	for _, pending := range s.writes {
 		if !w.chance(0.5) {
@@ -114,7 +114,8 @@ func (o *actor) ReportStored(to roster.Incarnation, p backup.Position) {
 	})
 }
 
-// Collect implements partition.Member. The disk is read some time after the machine agreed.
+// Collect implements partition.Member. The disk is read some time after the machine has accepted
+// the request.
 func (o *actor) Collect(c partition.Collection) {
 	m := o.m
 	for _, s := range m.g.seats {
@@ -157,8 +158,8 @@ func (o *actor) Collect(c partition.Collection) {
 	m.after(time.Second, func() { o.machine.Collected(m.view(), c, partition.Definitions{}, errRefused) })
 }
 
-// ReportPersisted implements partition.Member: the leader is told for as long as the
-// version makes that worth telling.
+// ReportPersisted implements partition.Member. It repeats the report to the leader until the roster
+// has a later version.
 func (o *actor) ReportPersisted(p roster.Persisted) {
 	m := o.m
 	if p.Version < m.roster.Version {
@@ -176,8 +177,8 @@ func (o *actor) DefinitionsCollected(id roster.PartitionID, _ roster.MemberID, n
 	o.m.w.note(collected, o.m.name, int64(id), int64(names))
 }
 
-// loseDisk ends a member whose directory is lost. Its machine comes back as a new
-// member, and an operator gives the disk up, now or when all is quiet.
+// loseDisk ends a member and destroys its directory. The machine returns as a new member, and an
+// operator gives up the disk, immediately or at the end of the faults.
 func (g *grid) loseDisk(m *member) bool {
 	if !m.seat.durable || !g.agreed.expendable(m.seat) || len(g.running()) == 1 {
 		return false
@@ -191,7 +192,7 @@ func (g *grid) loseDisk(m *member) bool {
 	return true
 }
 
-// giveUp has the leader forget a disk.
+// giveUp requests the leader to forget a disk.
 func (g *grid) giveUp(id roster.MemberID) {
 	m := g.agreed.leader
 	if named, _ := g.agreed.newest().Awaits(id); named == 0 || m == nil || m.lead == nil {
@@ -205,7 +206,7 @@ func (g *grid) giveUp(id roster.MemberID) {
 	})
 }
 
-// giveUpAll gives up, again and again, the disks of those that will not come back.
+// giveUpAll periodically gives up the disks of members that will not return.
 func (g *grid) giveUpAll() {
 	for _, s := range g.seats {
 		if s.running == nil && !s.durable {

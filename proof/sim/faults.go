@@ -7,7 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// What befalls a grid. A fault that does not apply at the moment is drawn again.
+// Faults. If a fault does not apply to the current state, another one is drawn.
 
 type fault int
 
@@ -66,8 +66,8 @@ var faultNames = [faultCount]string{
 // FaultName returns the name of a fault of [Counts].
 func FaultName(i int) string { return faultNames[i] }
 
-// alarm distorts a leader's view of a member: probes of it are not answered, or refused,
-// or gossip alone does not see it.
+// alarm distorts a leader's view of a member: probes time out (silent) or are refused (gone), or
+// only gossip misses the member (unseen).
 type alarm int
 
 const (
@@ -77,7 +77,7 @@ const (
 	alarmUnseen
 )
 
-// weights are how often each fault is drawn.
+// weights are the relative frequencies of faults.
 var weights = [faultCount]int{
 	cutPair: 6, cutOneWay: 8, cutOff: 10, crashMember: 12, crashAll: 3, pauseMember: 10, pauseHolder: 8, stepClock: 4,
 	turnClock: 8, joinMember: 6, leaveGrid: 3, changeLeader: 6, crashHolder: 12, leaveHolder: 4, falseAlarm: 6,
@@ -87,7 +87,7 @@ var weights = [faultCount]int{
 	anchorAway: 6, anchorTaken: 2, lostMajority: 12,
 }
 
-// nextFault has faults befall the grid until its time is over.
+// nextFault injects faults until the quiet begins.
 func (g *grid) nextFault() {
 	g.w.after(g.w.between(0, 2*g.cfg.Faults), func() {
 		if g.calm {
@@ -120,8 +120,8 @@ func (g *grid) drawFault() fault {
 	return cutPair
 }
 
-// span draws how long a fault lasts: mostly seconds, sometimes minutes, and not
-// beyond the end.
+// span draws the duration of a fault: mostly seconds, sometimes minutes, and never past the faults'
+// end.
 func (g *grid) span() time.Duration {
 	d := g.w.between(100*time.Millisecond, 8*time.Second)
 	switch {
@@ -133,7 +133,7 @@ func (g *grid) span() time.Duration {
 	return min(d, max(g.cfg.Length-g.w.now, 0))
 }
 
-// befall does one fault, or reports that it cannot.
+// befall injects one fault, and reports whether it applied.
 func (g *grid) befall(f fault) bool {
 	m := g.someMember()
 	var whom int
@@ -204,7 +204,7 @@ func (g *grid) befallMember(f fault, m *member) bool {
 		if g.w.chance(0.5) {
 			step /= 1000
 		}
-		if g.cfg.Recoveries > 0 { // more is not promised for a recovery
+		if g.cfg.Recoveries > 0 { // a recovery only promises correctness up to this
 			step = max(-skewMost, min(skewMost, g.skew[m.place]+step)) - g.skew[m.place]
 		}
 		m.wall = m.wall.Add(step)
@@ -256,8 +256,8 @@ func (g *grid) befallHolder(f fault) bool {
 	return true
 }
 
-// strike has a fault hit an owner at the worst moment: its partition was just
-// changed, and it does not hear of it for a while.
+// strike injects a fault at the worst moment for an owner: its partition has just changed, and the
+// owner does not receive the change for a while.
 func (g *grid) strike(owner roster.Incarnation) {
 	m := g.members[owner]
 	if g.calm || m == nil || !m.alive || !g.w.chance(g.cfg.Strike) {
@@ -272,10 +272,10 @@ func (g *grid) strike(owner roster.Incarnation) {
 	g.w.note(faulted, "", int64(f), int64(m.place))
 }
 
-// turn gives a clock a wrong pace for a while: a little, up to a tenth, or anything
-// from less than half to more than twice as fast. A fast owner takes a holder for dead
-// that is not. The whiles are short because an owner that hears of no raise runs
-// ahead, and what it attaches then begins there: its holders would wait as long.
+// turn gives a clock a wrong rate for a while: slightly wrong, wrong by up to a tenth, or between
+// less than half and more than twice the true rate. An owner with a fast clock takes live holders
+// for dead. The periods are short because an owner without raises runs ahead, and its new
+// attachments begin at that time: their holders would have to wait as long.
 func (g *grid) turn(p *process) {
 	rate, limit := g.w.rng.Int64N(400)-200, time.Hour
 	switch {
@@ -288,8 +288,8 @@ func (g *grid) turn(p *process) {
 	g.w.after(limit, func() { p.run(0) })
 }
 
-// hasten has, at times, the clock of an owner run too fast just when one of its
-// holders falls silent: it frees nodes of the holder that may still be in use.
+// hasten speeds up an owner's clock, at times, just when one of its holders stops. The owner then
+// releases nodes that may still be in use.
 func (g *grid) hasten(h *holder) {
 	owner := h.machine.Owner(h.entries[0].def.Name())
 	if _, m := g.at(owner); owner != "" && m != nil && g.w.chance(0.3) {
@@ -300,7 +300,7 @@ func (g *grid) hasten(h *holder) {
 	}
 }
 
-// cutFrom cuts a member from another one, or from a holder.
+// cutFrom cuts the connection between a member and another member, or a holder.
 func (g *grid) cutFrom(m *member, both bool) bool {
 	other := g.someMember().place
 	if len(g.holders) > 0 && g.w.chance(0.3) {
@@ -321,7 +321,7 @@ func (g *grid) cutFrom(m *member, both bool) bool {
 	return true
 }
 
-// cutAll splits the places in two: a member and some others against the rest.
+// cutAll splits the network: a member and some other places against the rest.
 func (g *grid) cutAll(m *member) bool {
 	until := g.w.now + g.span()
 	side := map[int]bool{m.place: true}
@@ -338,7 +338,7 @@ func (g *grid) cutAll(m *member) bool {
 			side[h.place] = g.w.chance(0.5)
 		}
 	}
-	way := g.w.rng.IntN(4) // mostly both ways
+	way := g.w.rng.IntN(4) // 0 and 1: one direction; 2 and 3: both
 	for _, a := range places {
 		for _, b := range places {
 			if side[a] && !side[b] {

@@ -18,40 +18,40 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// grid is one grid with its holders, and the state of the checks.
+// grid is one grid with its holders, and the state for the checks.
 type grid struct {
 	w       *world
 	cfg     Config
 	agreed  *agreement
 	anchor  *anchorStore // nil in a grid without an anchor
 	seats   []*seat
-	members map[roster.Incarnation]*member // all there ever were
+	members map[roster.Incarnation]*member // all members that have ever run
 	holders []*holder
 	names   []sequencer.Definition
 
-	expect     int                     // members that the grid begins with
-	recovering bool                    // an operator is to begin another grid
-	lives      []gridLife              // of earlier grids and the present one
-	madeIn     map[attachment.Life]int // the grid in which a life was drawn
+	expect     int                     // number of initial members
+	recovering bool                    // an operator is about to begin another grid
+	lives      []gridLife              // earlier grids and the current one
+	madeIn     map[attachment.Life]int // index in lives, by a name's life
 
 	holderOf    map[attachment.HolderID]*holder
 	holderCount int
-	skew        map[int]clustertime.Span // of each machine's wall clock
+	skew        map[int]clustertime.Span // wall clock offsets, by place
 	alarms      map[roster.Incarnation]alarm
-	lingering   []*member                   // that have ended, and that gossip may still see
+	lingering   []*member                   // members that have ended, and that gossip may still report
 	lastFreed   map[string]sequencer.NodeID // by name
-	// lastAttached is the newest attachment of each name, whose holder runs or has ended.
+	// lastAttached is the newest attachment for each name. Its holder may have ended.
 	lastAttached map[string]attachment.Attachment
-	stopping     bool          // the last member stops in order
-	calm         bool          // no more faults
-	stepped      time.Duration // when a wall clock was stepped first
+	stopping     bool          // the last member is shutting down in order
+	calm         bool          // faults have ended
+	stepped      time.Duration // time of the first wall clock step
 
 	doomed  map[attachment.Life]bool               // lives with a requested end
-	gone    map[attachment.Life]gone               // those whose end was reported
-	began   map[roster.PartitionID]backup.Position // of the owner, when a replica began to join
-	lost    map[roster.PartitionID]roster.Version  // at which a partition was lost last
-	current map[roster.MemberID]*seat              // that has the identity of a copied directory
-	voided  map[roster.PartitionID]time.Duration   // when the last disk of a partition was gone
+	gone    map[attachment.Life]gone               // lives with a reported end
+	began   map[roster.PartitionID]backup.Position // the owner's position when a replica began to join
+	lost    map[roster.PartitionID]roster.Version  // version at a partition's last loss
+	current map[roster.MemberID]*seat              // the seat that now has the identity of a copied directory
+	voided  map[roster.PartitionID]time.Duration   // time at which a partition's last disk was lost
 
 	promises map[string]promise // by name
 	buffer   []sequencer.ID
@@ -61,24 +61,24 @@ type grid struct {
 	failed error
 }
 
-// Counts say how much happened in a run.
+// Counts counts the events in a run.
 type Counts struct {
 	IDs, Grants   int64 // checked
 	Takes, Losses int   // changes of owner, and partitions that restarted
 	Joins, Admits int   // replicas that began to join, and that came into sync
-	Stops         int   // stops in order that the next life began from
+	Stops         int   // orderly stops after which the grid continued
 	Elections     int
-	Protocols     int // changes of the roster's protocol
+	Protocols     int // changes to the roster's protocol
 	Expired       int // attachments
-	Destroyed     int // lives of names
-	Writes        int // of definitions to disks
-	Collected     int // times that definitions were collected from a disk
-	Candidacies   int // of voters beside Raft
-	Stood         int // of them, those that stood for election
-	Copies        int // processes of copied directories that were refused
-	Forgotten     int // disks that operators gave up in the middle of faults
-	Recovered     int // grids from the directories that were left
-	Initialized   int // grids of the members that were left
+	Destroyed     int // names' lives
+	Writes        int // writes of definitions to disks
+	Collected     int // collections of definitions from a disk
+	Candidacies   int // candidacies, in addition to Raft's
+	Stood         int // candidacies that ended in an election
+	Copies        int // processes from copied directories that were refused
+	Forgotten     int // disks given up by operators during faults
+	Recovered     int // grids recovered from directories
+	Initialized   int // grids formed by surviving members
 	Faults        [faultCount]int
 }
 
@@ -89,15 +89,15 @@ const (
 	electEvery   = 100 * time.Millisecond
 )
 
-// Result is the result of a run.
+// Result is the outcome of a run.
 type Result struct {
 	Counts
-	Length time.Duration // virtual
-	Hash   uint64        // of the trace: equal runs have equal ones
+	Length time.Duration // virtual time
+	Hash   uint64        // hash of the trace: equal runs have equal hashes
 	Err    error
 }
 
-// Run plays a grid. The trace goes to a writer unless that is nil.
+// Run simulates a grid, and writes the trace to out unless it is nil.
 func Run(cfg Config, out io.Writer) Result {
 	g := newGrid(cfg)
 	if out != nil {
@@ -150,7 +150,7 @@ func newGrid(cfg Config) *grid {
 	return g
 }
 
-// form makes the first roster and starts the first members.
+// form creates the first roster and starts the first members.
 func (g *grid) form() {
 	formed, err := new(roster.Roster).Apply(roster.Command{Form: &roster.Form{
 		Grid: roster.GridID(g.w.bits()), Ceiling: firstWall, Anchored: g.cfg.Anchored,
@@ -207,7 +207,7 @@ func (g *grid) elections() {
 	g.w.after(electEvery, g.elections)
 }
 
-// running gives the members that run, by seat.
+// running returns the running members, ordered by seat.
 func (g *grid) running() []*member {
 	var out []*member
 	for _, s := range g.seats {
@@ -225,18 +225,18 @@ func (g *grid) someMember() *member {
 	return nil
 }
 
-// wallAt returns the time of a machine's wall clock.
+// wallAt returns the wall clock time at a place.
 func (g *grid) wallAt(place int) clustertime.Tick {
 	return firstWall.Add(clustertime.SpanOf(g.w.now) + g.skew[place])
 }
 
-// id is the grid's.
+// id returns the current grid's ID.
 func (g *grid) id() roster.GridID { return g.agreed.newest().Grid }
 
-// gossipTime is how long gossip takes at most to notice that a member has ended.
+// gossipTime is the longest time until gossip detects that a member has ended.
 const gossipTime = 2500 * time.Millisecond
 
-// peers are the members that gossip sees alive, sorted. Some of them have ended.
+// peers returns the members that gossip reports alive, sorted. Some have ended.
 func (g *grid) peers(at *member) []leader.Peer {
 	var out []leader.Peer
 	add := func(m *member) {
@@ -257,7 +257,7 @@ func (g *grid) peers(at *member) []leader.Peer {
 	return out
 }
 
-// gossips reports whether gossip sees a member alive, also by others.
+// gossips reports whether gossip at one member sees another, directly or through a third member.
 func (g *grid) gossips(at, p *member) bool {
 	n := &g.w.net
 	if p.until > g.w.now {
@@ -274,7 +274,7 @@ func (g *grid) gossips(at, p *member) bool {
 	return false
 }
 
-// sawRoster counts the effects of a change of the roster.
+// sawRoster counts the effects of a roster change.
 func (g *grid) sawRoster(before, next *roster.Roster) {
 	for id, p := range next.Partitions {
 		was := before.Partitions[id]
@@ -303,8 +303,8 @@ func (g *grid) sawRoster(before, next *roster.Roster) {
 	}
 }
 
-// freed has users attach immediately to a node that has just become free: if another holder
-// still used it, two would have it.
+// freed makes users attach immediately to a node that has just been freed: a holder that still used
+// it would conflict.
 func (g *grid) freed(name string, node sequencer.NodeID) {
 	g.counts.Expired++
 	g.lastFreed[name] = node
@@ -317,7 +317,7 @@ func (g *grid) freed(name string, node sequencer.NodeID) {
 	}
 }
 
-// check records the first violation. Of a baseline only equal IDs count, which are
+// check records the first violation. For a baseline only equal IDs count, because they are
 // indisputable.
 func (g *grid) check(err error) {
 	if err != nil && (g.cfg.Baseline == Real || errors.Is(err, ledger.ErrTwice)) {

@@ -11,23 +11,23 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// promise is the newest life of a name that a holder was told of. While some disk has
-// everything (and the partition was not lost without one) every later answer has to know
-// it: a create that was answered is not forgotten, and a destroy is not undone.
+// promise is the newest life of a name that was reported to a holder. While some disk has all
+// definitions (and the partition was not lost without one), every later reply has to agree with it:
+// a successful create is not lost, and a destroy is not undone.
 type promise struct {
 	ref       attachment.Ref
-	at        time.Duration // when it was answered
-	destroyed bool          // its end was answered
-	ended     time.Duration // ... and when
+	at        time.Duration // when the reply arrived
+	destroyed bool          // its end was reported
+	ended     time.Duration // ... when
 }
 
-// promised returns the promise that a request which began at some time has to keep.
+// promised returns the promise that binds a request started at began.
 func (g *grid) promised(name string, began time.Duration) (promise, bool) {
 	p := g.promises[name]
 	return p, p.at > 0 && p.at <= began
 }
 
-// void forgets the promises about a partition's names, as the whole grid did.
+// void drops the promises about a partition's names, because the grid has lost them.
 func (g *grid) void(id roster.PartitionID) {
 	g.voided[id] = g.w.now
 	for _, def := range g.names {
@@ -37,8 +37,8 @@ func (g *grid) void(id roster.PartitionID) {
 	}
 }
 
-// sawDisks judges whose disks a command names, and voids promises where no disk is left
-// that could keep them.
+// sawDisks checks the disks named by a roster change, and voids promises if no disk remains for
+// them.
 func (g *grid) sawDisks(before, next *roster.Roster, c roster.Command) {
 	var forgotten []roster.MemberID
 	if c.Change != nil {
@@ -54,8 +54,8 @@ func (g *grid) sawDisks(before, next *roster.Roster, c roster.Command) {
 	g.check(g.checkOnDisks())
 }
 
-// checkNamed wants disks to be named no longer for a reason: an operator gave them up, or
-// their members are in sync no longer and others that are good stay (D3, D10).
+// checkNamed requires a reason to remove a disk from the named ones: an operator gave it up, or its
+// member left the in-sync set and other good disks remain (D3, D10).
 func checkNamed(next *roster.Roster, was, p roster.Partition, forgotten []roster.MemberID) error {
 	for _, m := range was.Disk {
 		inSync := slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool {
@@ -77,8 +77,8 @@ func checkNamed(next *roster.Roster, was, p roster.Partition, forgotten []roster
 	return nil
 }
 
-// checkOnDisks requires that each named disk, or voter, knows every answer: after a loss any
-// one of them is all that is left (D2 to D4).
+// checkOnDisks requires that each named disk, or voter, has all promised definitions: after a loss,
+// it may be the only one left (D2 to D4).
 func (g *grid) checkOnDisks() error {
 	r := g.agreed.newest()
 	for _, def := range g.names {
@@ -98,8 +98,8 @@ func (g *grid) checkOnDisks() error {
 	return nil
 }
 
-// stored returns what a disk or the memory of a voter has of a name, and false if its process
-// has ended with its memory.
+// stored returns a name's record on a disk or in a voter's memory, and false if the process has
+// ended and its memory is lost.
 func (s *seat) stored(id roster.PartitionID, name string) (has partition.DefinitionRecord, alive bool) {
 	if s.durable {
 		return s.disk[id][name], true
@@ -116,7 +116,7 @@ func (s *seat) stored(id roster.PartitionID, name string) (has partition.Definit
 	return has, true
 }
 
-// knows reports whether the record of a name on a disk is as new as a promise.
+// knows reports whether a name's record on a disk is as new as a promise.
 func (g *grid) knows(has partition.DefinitionRecord, p promise) bool {
 	known := !has.Ref.Life.IsZero()
 	same := has.Ref.Life == p.ref.Life
@@ -126,13 +126,13 @@ func (g *grid) knows(has partition.DefinitionRecord, p promise) bool {
 	case p.destroyed && same:
 		return has.Destroyed
 	}
-	// Its tombstone may have been dropped, and an earlier life that a holder showed after a
-	// loss ended in its place.
+	// Its tombstone may have been dropped, and an earlier life that a holder presented after a loss
+	// has ended in its place.
 	return !known || has.Destroyed || g.compareBirths(has.Ref, p.ref) >= 0
 }
 
-// keeps reports whether the answer to a request that began at some time rests on disks:
-// one was named at its version, and not all were given up since.
+// keeps reports whether a reply is backed by disks, for a request started at began: the roster at
+// the reply's version names a disk, and the grid has not lost all disks since.
 func (g *grid) keeps(name string, began time.Duration, s stamp) bool {
 	id := roster.PartitionOf(name, g.cfg.Partitions)
 	log := g.agreed.log[g.agreed.first:]
@@ -142,8 +142,8 @@ func (g *grid) keeps(name string, began time.Duration, s stamp) bool {
 		len(log[at].roster.Partitions[id].Disk) > 0
 }
 
-// checkTold wants the answer to a create or an open that began at some time to know
-// every life that was answered before, and keeps what it says.
+// checkTold requires that the reply to a create or an open agrees with every promise made before
+// the request, and records the reply as a promise.
 func (g *grid) checkTold(ref attachment.Ref, began time.Duration, s stamp) error {
 	name := ref.Definition.Name()
 	if !g.keeps(name, began, s) {
@@ -171,8 +171,7 @@ func (g *grid) checkTold(ref attachment.Ref, began time.Duration, s stamp) error
 	return nil
 }
 
-// checkUnknown requires that a name which was answered is known until a user asks for its
-// end.
+// checkUnknown requires that a promised name exists until a user requests its end.
 func (g *grid) checkUnknown(name string, began time.Duration, s stamp) error {
 	if p, known := g.promised(name, began); known && g.keeps(name, began, s) && !g.doomed[p.ref.Life] {
 		return fmt.Errorf("D2: %q is unknown, and life %v was answered %v before and never ended", name, p.ref.Life,
@@ -181,7 +180,7 @@ func (g *grid) checkUnknown(name string, began time.Duration, s stamp) error {
 	return nil
 }
 
-// toldEnded keeps that the end of a life was answered to a request that began at some time.
+// toldEnded records the reported end of a life as a promise, for a request started at began.
 func (g *grid) toldEnded(ref attachment.Ref, began time.Duration, s stamp) {
 	name := ref.Definition.Name()
 	if p := g.promises[name]; p.at > 0 && p.ref.Life == ref.Life && g.keeps(name, began, s) {

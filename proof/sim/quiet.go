@@ -14,10 +14,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// slack is the maximum time to an ID, beyond a window, without faults.
+// slack is the longest time until an ID, in addition to a window, without faults.
 const slack = 30*time.Second + clustertime.JumpAgreement
 
-// play runs the grid through its faults and into the quiet after them.
+// play runs the grid, first with faults and then without.
 func (g *grid) play() {
 	const step = time.Second
 	for g.w.now < g.cfg.Length && g.failed == nil {
@@ -35,7 +35,7 @@ func (g *grid) play() {
 		r = g.agreed.newest()
 		bound += max(0, r.Ceiling.Sub(firstWall.Add(clustertime.SpanOf(g.w.now))).Duration())
 	}
-	if g.anchor != nil { // a rival may hold it, and each one has put the ceiling further ahead of the clocks
+	if g.anchor != nil { // a rival may hold it, and each one has moved the ceiling further ahead of the clocks
 		now := cmp.Or(r.Time, firstWall.Add(clustertime.SpanOf(g.w.now)))
 		bound += 4*anchorAhead + max(0, max(r.Ceiling, g.anchor.record.Ceiling).Sub(now).Duration())
 	}
@@ -56,7 +56,7 @@ func (g *grid) play() {
 	}
 }
 
-// settle ends all faults: all members run, reach each other, and have a right clock.
+// settle ends all faults: all members run, reach each other, and have a correct clock.
 func (g *grid) settle() {
 	g.calm, g.w.net.calm = true, true
 	if g.anchor != nil {
@@ -74,7 +74,7 @@ func (g *grid) settle() {
 			g.start(s)
 		}
 	}
-	for g.staying() < g.expect && !g.agreed.newest().Assigned() { // it waits for so many
+	for g.staying() < g.expect && !g.agreed.newest().Assigned() { // the bootstrap requires this many
 		g.start(g.addSeat(false))
 	}
 	for _, m := range g.running() {
@@ -90,7 +90,7 @@ func (g *grid) settle() {
 	g.w.note(quiet, "", int64(len(g.running())), int64(len(g.holders)))
 }
 
-// staying returns how many members run and do not leave.
+// staying returns the number of running members that are not leaving.
 func (g *grid) staying() (n int) {
 	for _, m := range g.running() {
 		if !m.leaving {
@@ -100,7 +100,7 @@ func (g *grid) staying() (n int) {
 	return n
 }
 
-// checkLive wants a new ID of every handle.
+// checkLive requires a new ID from every handle.
 func (g *grid) checkLive(since time.Duration) {
 	for _, h := range g.holders {
 		for _, e := range h.entries {
@@ -118,8 +118,7 @@ func (g *grid) checkLive(since time.Duration) {
 	}
 }
 
-// leadersViews tells how the leaders stand to the anchor's record, and since when they have raised
-// nothing.
+// leadersViews describes each leader's anchor status, for messages.
 func (g *grid) leadersViews() (out string) {
 	for _, m := range g.running() {
 		if m.lead == nil {
@@ -135,7 +134,7 @@ func (g *grid) leadersViews() (out string) {
 	return out
 }
 
-// checkLeft wants every member that leaves to have left, if another stays.
+// checkLeft requires that every leaving member has left, if another stays.
 func (g *grid) checkLeft() error {
 	stays := slices.ContainsFunc(g.running(), func(m *member) bool {
 		_, in := g.agreed.newest().Member(m.inc)
@@ -150,8 +149,8 @@ func (g *grid) checkLeft() error {
 	return nil
 }
 
-// checkReplicas checks that all replicas that are meant to be in sync are so, and are equal,
-// at some moment soon: messages in transit have to arrive.
+// checkReplicas requires that all intended replicas get in sync, and are equal at some moment soon:
+// messages in transit have to arrive.
 func (g *grid) checkReplicas() {
 	var last error
 	for range 600 {
@@ -187,8 +186,8 @@ func (g *grid) replicas() error {
 	return g.checkDiscarded(r)
 }
 
-// withoutEnds leaves out what replicas need not agree on: where the grant of an
-// assigned node ends, for which the next owner takes its floor.
+// withoutEnds removes the part that may differ between replicas: the ends of grants on assigned
+// nodes. The next owner replaces them with its floor.
 func withoutEnds(s partition.TableState) partition.TableState {
 	for i := range s.Records {
 		slots := s.Records[i].Slots

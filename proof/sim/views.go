@@ -9,23 +9,23 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// The observations of a leader, kept beside its machine to judge the machine by.
+// A leader's observations, recorded independently from its machine and used to check it.
 
-// doubtTime is how long a leader may take to notice that a member is out of reach.
+// doubtTime is the longest time until a leader detects an unreachable member.
 const doubtTime = 2 * time.Second
 
-// views are a leader's observations of each member.
+// views are a leader's observations about each member.
 type views struct {
-	reached map[*seat]time.Duration   // when it answered last
-	failed  map[*member]time.Duration // when a probe failed last, or was answered by an old roster
-	absent  map[*member]bool          // a probe proved that the process is not there
+	reached map[*seat]time.Duration   // time of the last reply
+	failed  map[*member]time.Duration // time of the last probe that failed, or got a reply with an old roster
+	absent  map[*member]bool          // a probe proved that the process is absent
 }
 
 func newViews() views {
 	return views{reached: map[*seat]time.Duration{}, failed: map[*member]time.Duration{}, absent: map[*member]bool{}}
 }
 
-// probed records the outcome of a probe.
+// probed records a probe's outcome.
 func (l *lead) probed(of *member, version roster.Version, err error) {
 	now := l.m.w.now
 	if err == nil {
@@ -36,7 +36,7 @@ func (l *lead) probed(of *member, version roster.Version, err error) {
 	}
 }
 
-// answeredPush records a member's answer to a push, unless it is by an old roster, or a probe
+// answeredPush records a member's reply to a push, unless the reply has an old roster, or a probe
 // has failed since the push was sent.
 func (l *lead) answeredPush(of *member, version roster.Version, sent time.Duration) {
 	if failed, ever := l.views.failed[of]; version >= l.m.roster.Version && (!ever || failed < sent) {
@@ -44,7 +44,7 @@ func (l *lead) answeredPush(of *member, version roster.Version, sent time.Durati
 	}
 }
 
-// look records which servers answer now, probed or not.
+// look records which servers are reachable now, probed or not.
 func (l *lead) look() {
 	for _, s := range l.servers {
 		if s.seat.answers(l.m) {
@@ -53,14 +53,14 @@ func (l *lead) look() {
 	}
 }
 
-// reaches reports whether a seat answered lately, so that the leader had no time to
-// notice if it does not now.
+// reaches reports whether a seat replied recently. If it is unreachable now, the leader had no time
+// to detect it.
 func (l *lead) reaches(s *seat) bool {
 	at, known := l.views.reached[s]
 	return s == l.m.seat || known && l.m.w.now-at < doubtTime
 }
 
-// agree reports whether a majority of the voters among some servers answered lately.
+// agree reports whether a majority of the voters in servers replied recently.
 func (l *lead) agree(servers []server) bool {
 	voters, reached := 0, 0
 	for _, s := range servers {
@@ -74,11 +74,11 @@ func (l *lead) agree(servers []server) bool {
 	return 2*reached > voters
 }
 
-// awake reports whether the leader has been running for long enough to be judged.
+// awake reports whether the leader has been running for long enough to be checked.
 func (l *lead) awake() bool { return l.m.w.now-l.m.until > doubtTime }
 
-// checkVoters wants a leader that has a majority of the voters to have one of the next,
-// too: no reconfiguration of its own may cost it.
+// checkVoters requires that a leader with a majority of the voters also has one after a
+// reconfiguration: a leader's own reconfiguration must not cost it the majority.
 func (l *lead) checkVoters(next []server, c leader.Reconfiguration) error {
 	if !l.awake() || l.m.g.agreed.leader != l.m || !l.agree(l.servers) || l.agree(next) {
 		return nil
@@ -87,8 +87,9 @@ func (l *lead) checkVoters(next []server, c leader.Reconfiguration) error {
 		l.m.name, l.voters(l.servers), l.voters(next), c.Do, c.Server)
 }
 
-// checkSuccessor wants a leader to pass its lead to a voter that it reaches. A process from a copy of the
-// voter's directory answers for a voter that gossip does not see: Raft sends to the copy then.
+// checkSuccessor requires that a leader passes its lead to a voter that it reaches. A process from
+// a copy of the voter's directory counts if gossip does not see the voter: Raft sends to the copy
+// in this case.
 func (l *lead) checkSuccessor(to *seat) error {
 	if l.awake() && l.m.g.agreed.leader == l.m && !l.reaches(to) && !l.reachesCopy(to) {
 		return fmt.Errorf("votes: leader %s passes its lead to seat %d, which it has not reached for %v", l.m.name,
@@ -97,8 +98,8 @@ func (l *lead) checkSuccessor(to *seat) error {
 	return nil
 }
 
-// reachesCopy reports whether gossip did not see a seat's member, and another process with its identity
-// answered lately.
+// reachesCopy reports whether gossip did not see a seat's member, and another process with its
+// identity replied recently.
 func (l *lead) reachesCopy(of *seat) bool {
 	m := of.running
 	sees := func(p leader.Peer) bool { return p.Incarnation == m.inc }
@@ -108,12 +109,12 @@ func (l *lead) reachesCopy(of *seat) bool {
 	return slices.ContainsFunc(l.m.g.seats, func(s *seat) bool { return s != of && s.id == of.id && l.reaches(s) })
 }
 
-// checkRemoved wants no member to be removed or suspected that has answered every probe of
-// late, and with the newest roster, unless it leaves or starts again (R7). To a leader that
-// was replaced and has not learned of a reset, the answers of those that have are of
-// another claim, which does not count as an answer (A9); its proposals are refused.
+// checkRemoved requires that no member is removed or suspected if it recently answered every probe
+// with the newest roster, unless it leaves or restarts (R7). If a replaced leader has not received
+// a reset, replies from members that have it are under another claim, and do not count as replies
+// (A9); its proposals are refused.
 func (l *lead) checkRemoved(c *roster.Change) error {
-	cutOff := map[roster.Incarnation]bool{} // members that others have reported may be in doubt
+	cutOff := map[roster.Incarnation]bool{} // members that other members report as unreachable may be suspected
 	for _, pair := range l.machine.Apart(leader.View{Roster: l.m.roster, Mono: l.m.Mono(), Peers: l.stepped.Peers}) {
 		cutOff[pair.A], cutOff[pair.B] = true, true
 	}
@@ -138,12 +139,12 @@ func (l *lead) checkRemoved(c *roster.Change) error {
 	return nil
 }
 
-// deadAfter is how long a leader has to probe a silent member before that is removed: 5 s, of which
-// half a second may be from before its lead.
+// deadAfter is the time for which a leader has to probe a silent member before removing it: 5 s, up
+// to half a second of which may precede its lead.
 const deadAfter = 4500 * time.Millisecond
 
-// checkDead wants a member that runs to be removed only after it was silent for so long in this lead,
-// whatever was known of it before (R7).
+// checkDead requires that a running member is removed only after this much silence in the current
+// lead, regardless of earlier observations (R7).
 func (l *lead) checkDead(m *member, c *roster.Change) error {
 	replaced := slices.ContainsFunc(c.Join, func(j roster.Member) bool { return j.Incarnation.Member() == m.inc.Member() })
 	if !slices.Contains(c.Remove, m.inc) || !m.alive || m.leaving || replaced || l.views.absent[m] ||
@@ -154,7 +155,7 @@ func (l *lead) checkDead(m *member, c *roster.Change) error {
 		l.m.Mono()-l.began)
 }
 
-// voters shows the voters among servers, and which of them were reached lately.
+// voters describes the voters in servers, and which were reached recently.
 func (l *lead) voters(servers []server) (out string) {
 	for _, s := range servers {
 		if s.Voter {
