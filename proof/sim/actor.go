@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// actor drives a member's machine of one partition, as the actor of package grid
-// does, without the goroutine.
+// actor drives a member's machine for one partition, like the actor in package grid, but without a
+// goroutine.
 type actor struct {
 	m       *member
 	id      roster.PartitionID
@@ -27,10 +27,10 @@ func newActor(m *member, id roster.PartitionID) *actor {
 	return o
 }
 
-// view returns the present knowledge of the member.
+// view returns the member's current view.
 func (m *member) view() partition.View {
 	v := partition.View{Roster: m.roster, Time: m.Now(), Mono: m.Mono(), Ended: m.ended}
-	if m.g.cfg.Baseline == Quorum { // each member by itself
+	if m.g.cfg.Baseline == Quorum { // each member decides alone
 		own := *m.roster
 		own.Ceiling = m.Now().Add(own.Settings.Window)
 		v.Roster = &own
@@ -38,7 +38,7 @@ func (m *member) view() partition.View {
 	return v
 }
 
-// tick tells the machine that time has passed.
+// tick passes elapsed time to the machine.
 func (o *actor) tick() {
 	if o.shown != nil {
 		o.reuse()
@@ -56,7 +56,7 @@ func (o *actor) Send(d partition.Delivery) {
 		func(reply func(delivered)) {
 			peer.parked(u.Position.Term, partition.ParkTime, func() {
 				if int(o.id) >= len(peer.roster.Partitions) {
-					return // it does not know of the grid yet
+					return // the peer has no roster yet
 				}
 				holds, err := peer.actorOf(o.id).machine.Accept(peer.view(), u)
 				reply(delivered{holds, err})
@@ -81,11 +81,10 @@ func (o *actor) Send(d partition.Delivery) {
 		})
 }
 
-// parkedEvery is how often what waits for the roster looks at it.
+// parkedEvery is the interval at which a parked call checks the roster.
 const parkedEvery = 10 * time.Millisecond
 
-// parked calls a function once the member's roster shows a term, or the wait has
-// lasted too long.
+// parked calls a function when the member's roster has reached a term, or after a time limit.
 func (m *member) parked(term roster.Term, limit time.Duration, then func()) {
 	if partition.Shows(m.roster, term) || limit <= 0 {
 		then()
@@ -94,13 +93,13 @@ func (m *member) parked(term roster.Term, limit time.Duration, then func()) {
 	m.after(parkedEvery, func() { m.parked(term, limit-parkedEvery, then) })
 }
 
-// delivered is the answer of a replica.
+// delivered is a replica's reply.
 type delivered struct {
 	holds partition.Holds
 	err   error
 }
 
-// part leaves out, at times, the last of many changes: a request may carry so many.
+// part drops the last changes from an update at times, as a limit on the request size would.
 func (o *actor) part(u partition.Update) partition.Update {
 	if n := len(u.Changes); n > 1 && o.m.w.chance(0.2) {
 		u.Changes = u.Changes[:1+o.m.w.rng.IntN(n-1)]
@@ -119,7 +118,8 @@ func (o *actor) TellEnded(holders []attachment.HolderID, ref attachment.Ref) {
 // ReportHeld implements partition.Member.
 func (o *actor) ReportHeld(h roster.Holding) { o.m.reportHeld(o, h) }
 
-// ReportEarlier implements partition.Member. No grid here has had an earlier life.
+// ReportEarlier implements partition.Member. It fails the run: no simulated grid has an earlier
+// life.
 func (o *actor) ReportEarlier(until clustertime.Tick) {
 	o.m.g.fail("an owner takes a grant that ends at %d for one of an earlier life of the grid", until)
 }

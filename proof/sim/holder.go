@@ -13,41 +13,41 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// holder is a process that makes IDs, as package client has it: real handles, and the
-// real session machine, which renews, replaces and gives back.
+// holder is a process that generates IDs, like one with package client: real handles and the real
+// session machine, which renews, replaces and returns attachments.
 type holder struct {
 	process
 	g       *grid
 	id      attachment.HolderID
-	within  *member // whose process it is part of; nil for none
+	within  *member // the member in the same process; nil for none
 	machine *session.Machine
 	entries []*entry
 
-	looking  time.Duration // when the machine looks next, by the world's time; negative for never
-	searches []search      // for the directory: one is in progress, and the others wait
-	hurry    func()        // makes the one in progress urgent; nil without one
+	looking  time.Duration // world time at which the machine runs next; negative for never
+	searches []search      // directory lookups: the first is in progress, the others wait
+	hurry    func()        // makes the lookup in progress urgent; nil without one
 	streams  map[*session.Stream]bool
-	target   clustertime.Tick // cluster time of the next IDs
+	target   clustertime.Tick // cluster time for the next IDs
 }
 
-// entry is one name at one holder: its handle, and the wishes of its user.
+// entry is one name at one holder: its handle, and its user's state.
 type entry struct {
 	h       *holder
 	name    int
 	def     sequencer.Definition
-	stripe  bool                 // a second handle on the name
-	handle  *sequencer.Sequencer // nil until the name's life is known
+	stripe  bool                 // second handle for the same name
+	handle  *sequencer.Sequencer // nil until the name has been created
 	control *attachment.Control
 	session *session.Handle
 	label   string
 	lives   int
 	busy    bool          // a create, attach or destroy is in progress
-	idle    time.Duration // the user wants no IDs until then
-	arrived *arrived      // the next answer of the handle's backend
-	made    time.Duration // when the last ID was made
+	idle    time.Duration // the user generates no IDs until then
+	arrived *arrived      // the backend's next reply to the handle
+	made    time.Duration // when the last ID was generated
 }
 
-// arrived is the answer to an attach, on its way into the handle.
+// arrived is the reply to an attach, before the handle receives it.
 type arrived struct {
 	attachment attachment.Attachment
 	stamp      stamp
@@ -55,14 +55,14 @@ type arrived struct {
 	err        error
 }
 
-// ended is a context that ends every wait immediately: nothing here ever waits.
+// ended is a cancelled context, which ends every wait immediately: nothing here ever waits.
 var ended = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// newHolder starts a holder, in a process of its own or within a member.
+// newHolder starts a holder, in a separate process or in a member's.
 func (g *grid) newHolder(within *member) *holder {
 	g.holderCount++
 	place := holderPlaces + g.holderCount
@@ -109,8 +109,7 @@ func (g *grid) endHolder(h *holder) {
 	}
 }
 
-// entryOf returns the entry whose handle a control belongs to, nil if the user has
-// dropped that.
+// entryOf returns the entry with a handle's control, or nil if the user has dropped the handle.
 func (h *holder) entryOf(c *attachment.Control) *entry {
 	for _, e := range h.entries {
 		if e.control == c {
@@ -120,7 +119,7 @@ func (h *holder) entryOf(c *attachment.Control) *entry {
 	return nil
 }
 
-// Attach implements attachment.Backend: the grid has answered already.
+// Attach implements attachment.Backend. It returns a reply that has already arrived.
 func (e *entry) Attach(context.Context, attachment.Ref, attachment.Preference) (attachment.Attachment, error) {
 	got := e.arrived
 	e.arrived = nil
@@ -136,20 +135,21 @@ func (e *entry) Attach(context.Context, attachment.Ref, attachment.Preference) (
 	return got.attachment, nil
 }
 
-// Detach implements attachment.Backend: its context has ended, so the session gives back.
+// Detach implements attachment.Backend: its context has ended, so the session returns the
+// attachment.
 func (e *entry) Detach(_ context.Context, ref attachment.Ref, rel attachment.Release) error {
 	e.released(rel)
 	e.h.do(func(m *session.Machine, now session.Now) { m.Return(now, ref, rel) })
 	return sequencer.ErrUnavailable
 }
 
-// Destroy implements attachment.Backend. Destroys do not go by the handle here.
+// Destroy implements attachment.Backend. It is not used: users destroy names without their handle.
 func (e *entry) Destroy(context.Context, attachment.Ref) error { return nil }
 
-// Read implements attachment.Clock: it does not say how long a time lasts.
+// Read implements attachment.Clock. lasts is 0: every ID needs another reading.
 func (h *holder) Read() (now clustertime.Tick, lasts, mono time.Duration) { return h.Now(), 0, 0 }
 
-// Wait implements attachment.Clock: it ends as its context does, immediately.
+// Wait implements attachment.Clock: it returns immediately, because its context has ended.
 func (h *holder) Wait(ctx context.Context, until clustertime.Tick, _ <-chan struct{}) error {
 	if h.Now() >= until {
 		return nil
@@ -157,12 +157,12 @@ func (h *holder) Wait(ctx context.Context, until clustertime.Tick, _ <-chan stru
 	return ctx.Err()
 }
 
-// holding names the entry's present attachment in the ledger.
+// holding returns the ledger's name for an attachment.
 func (e *entry) holding(a attachment.Attachment) ledger.Holding {
 	return ledger.Holding{Name: e.def.Name(), Node: a.Node, ID: a.ID}
 }
 
-// granted tells the ledger of a grant, if the handle still holds the attachment.
+// granted records a grant in the ledger, if the handle still has the attachment.
 func (e *entry) granted(id attachment.ID, g attachment.Grant) {
 	a, has := e.control.Held()
 	if !has || a.ID != id {
@@ -172,17 +172,17 @@ func (e *entry) granted(id attachment.ID, g attachment.Grant) {
 	e.h.g.check(e.h.g.ledger.Granted(e.holding(a), g))
 }
 
-// released records in the ledger an attachment that the handle gave up.
+// released records in the ledger an attachment that the handle has returned.
 func (e *entry) released(rel attachment.Release) {
 	e.h.w.note(released, e.label, int64(rel.Node), int64(rel.LastUsed))
 	e.h.g.ledger.Released(e.holding(attachment.Attachment{ID: rel.ID, Node: rel.Node}), rel.LastUsed)
 }
 
-// emit makes IDs whenever cluster time comes to a round number: attachments that
-// share a timestamp by mistake then use it at the same time.
+// emit generates IDs whenever cluster time reaches a multiple of the step: attachments that wrongly
+// share a timestamp then use it at the same time.
 func (h *holder) emit() {
 	now, step := h.Now(), h.g.cfg.Step
-	h.target = min(h.target, now-now%step+step) // time steps back where a clock ran far too fast
+	h.target = min(h.target, now-now%step+step) // time goes back after a clock ran far too fast
 	if now == 0 || now < h.target {
 		wait := 100 * time.Millisecond
 		if now > 0 {
@@ -198,14 +198,14 @@ func (h *holder) emit() {
 	h.after(time.Duration(h.target-now)*time.Millisecond, h.emit)
 }
 
-// issue makes some IDs with the handle, if it has the right to any now.
+// issue generates IDs with the handle, if it is attached.
 func (e *entry) issue(now clustertime.Tick) {
 	if e.handle == nil || e.idle > e.h.w.now || e.handle.State() != sequencer.Attached {
 		return
 	}
 	n := 1 + e.h.w.rng.IntN(e.h.g.cfg.Batch)
 	if e.h.w.chance(0.0005) {
-		n = 70_000 // more than a millisecond has
+		n = 70_000 // more than fit into a millisecond
 	}
 	buffer := e.h.g.buffer[:n]
 	k, _ := e.handle.Fill(ended, buffer)

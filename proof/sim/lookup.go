@@ -11,15 +11,15 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Addresses are of seats, as a machine keeps its name when a member is started again.
+// Addresses belong to seats, because a machine keeps its name when a member restarts.
 
-// anyMember is the address that leads to some member, as a name of many records does.
+// anyMember is an address that resolves to a random member, like a DNS name with several records.
 const anyMember = "any"
 
 func (s *seat) addr() string { return strconv.Itoa(s.place) }
 
-// at returns the process that listens at an address, and its member; one that is dead if
-// none does.
+// at returns the process that listens at an address, and its member. Without one, it returns a dead
+// process.
 func (g *grid) at(addr string) (*process, *member) {
 	place, m := 0, (*member)(nil)
 	if addr == anyMember {
@@ -43,7 +43,7 @@ func callAt[T any](h *holder, addr string, timeout time.Duration, serve func(m *
 	call(&h.process, to, timeout, func(reply func(T)) { serve(m, reply) }, done)
 }
 
-// directory is a member's answer to a look-up: its roster, by addresses.
+// directory returns the member's reply to a lookup: its roster, with addresses.
 func (m *member) directory() directory {
 	r := m.roster
 	d := directory{time: m.view().Bounds().Now, Directory: session.Directory{
@@ -67,16 +67,16 @@ type directory struct {
 	time clustertime.Tick
 }
 
-// search is a look-up that is in progress or waits for the one that is.
+// search is a lookup, in progress or waiting.
 type search struct {
 	since  time.Duration
 	urgent bool
 	done   func(error)
 }
 
-// lookUp fetches the directory from the first member that answers, unless there is one
-// that was asked for after a time. Concurrent look-ups go one after the other; one that waits
-// and is urgent hurries the one in progress.
+// lookUp fetches the directory from the first member that replies, unless the holder has a
+// directory requested after since. Concurrent lookups run one after the other; an urgent waiting
+// lookup speeds up the one in progress.
 func (h *holder) lookUp(since time.Duration, urgent bool, done func(error)) {
 	h.searches = append(h.searches, search{since, urgent, done})
 	switch {
@@ -87,7 +87,7 @@ func (h *holder) lookUp(since time.Duration, urgent bool, done func(error)) {
 	}
 }
 
-// search does the first of the look-ups.
+// search runs the first lookup.
 func (h *holder) search() {
 	s, over := h.searches[0], false
 	end := func(err error) {
@@ -124,7 +124,7 @@ func (h *holder) search() {
 				}
 			})
 	}
-	wait = func() { // for an answer, from now on
+	wait = func() { // waits for a reply, from now on
 		waits++
 		this := waits
 		h.after(l.Patience(), func() {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain lets garbage wait: runs make much of it and live on little.
+// TestMain collects garbage less often: runs allocate much and retain little.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())

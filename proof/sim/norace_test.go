@@ -4,5 +4,5 @@ package sim_test
 
 import "github.com/snowgrid/snowgrid/internal/long"
 
-// seedsDefault returns how many grids are played.
+// seedsDefault returns the number of grids to simulate.
 func seedsDefault() int { return long.Or(16, 200) }

@@ -2,5 +2,5 @@
 
 package sim_test
 
-// seedsDefault is small where the race detector makes everything ten times slower.
+// seedsDefault returns a small number: the race detector is ten times slower.
 func seedsDefault() int { return 4 }

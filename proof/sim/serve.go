@@ -10,9 +10,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// How a member serves the calls of holders, as package grid does.
+// Serves the calls of holders at a member, as in package grid.
 
-// stamp is part of every answer.
+// stamp is part of every reply.
 type stamp = session.Stamp
 
 // answer is the result of a request.
@@ -26,7 +26,7 @@ func stampOf(v partition.View) stamp {
 	return stamp{Grid: v.Roster.Identity(), Version: v.Roster.Version, Time: v.Bounds().Now}
 }
 
-// askOwner has a name's owner serve a request.
+// askOwner passes a request to the name's actor if this member owns it.
 func askOwner[T any](m *member, name string, request func(o *actor, v partition.View, reply func(T, error)),
 	reply func(answer[T])) {
 	r := m.roster
@@ -40,12 +40,12 @@ func askOwner[T any](m *member, name string, request func(o *actor, v partition.
 	})
 }
 
-// nothing makes a reply without a value.
+// nothing adapts a reply without a value.
 func nothing(reply func(struct{}, error)) func(error) {
 	return func(err error) { reply(struct{}{}, err) }
 }
 
-// claimOf is a claim as it arrives at an owner.
+// claimOf converts a claim, as an owner does on arrival.
 func claimOf(c session.Claim) partition.Claim {
 	return partition.Claim{Ref: c.Ref, ID: c.ID, Preference: c.Preference, Grid: c.Grid, Version: c.Version,
 		Until: c.Until}
@@ -70,11 +70,11 @@ func (m *member) detach(h attachment.HolderID, back *session.Return, reply func(
 	}, reply)
 }
 
-// renewal is a renewal that is being served: partitions answer by themselves, and one
-// that does not answer in time does not hold up the others.
+// renewal is a renewal in progress. Partitions reply separately, and a slow partition does not
+// delay the others.
 type renewal struct {
 	out  session.Renewed
-	open int // sets and claims that are not answered yet
+	open int // sets and claims without a reply
 	send func(session.Renewed)
 }
 
@@ -92,7 +92,7 @@ func (m *member) renew(h *holder, in *session.Renewal, reply func(session.Renewe
 		Claims: make([]session.ClaimRenewed, len(in.Claims)),
 	}}
 	for i := range r.out.Claims {
-		r.out.Claims[i].Err = sequencer.ErrUnavailable // until there is an answer
+		r.out.Claims[i].Err = sequencer.ErrUnavailable // until a reply arrives
 	}
 	for i, set := range in.Sets {
 		m.renewSet(h, in.Grid, set, func(until clustertime.Tick) {
@@ -100,7 +100,7 @@ func (m *member) renew(h *holder, in *session.Renewal, reply func(session.Renewe
 			r.answered(1)
 		})
 	}
-	from := 0 // of the claims of one partition, which follow each other
+	from := 0 // start of one partition's claims, which are consecutive
 	for to := range in.Claims {
 		if next := to + 1; next == len(in.Claims) || m.partitionOf(in.Claims[next]) != m.partitionOf(in.Claims[to]) {
 			m.renewClaims(h.id, in.Claims[from:next], func(results []session.ClaimRenewed) {
@@ -116,7 +116,7 @@ func (m *member) partitionOf(c session.Claim) roster.PartitionID {
 	return roster.PartitionOf(c.Ref.Definition.Name(), max(len(m.roster.Partitions), 1))
 }
 
-// renewSet renews a set, or answers 0 for one that has to be shown by claims.
+// renewSet renews a set, or replies 0 if the holder has to present its claims.
 func (m *member) renewSet(h *holder, grid roster.GridID, set session.ClaimSet, reply func(clustertime.Tick)) {
 	r := m.roster
 	if r.Identity() != grid || int(set.Partition) >= len(r.Partitions) || r.Partitions[set.Partition].Owner != m.inc {
@@ -136,7 +136,7 @@ func (m *member) renewSet(h *holder, grid roster.GridID, set session.ClaimSet, r
 		})
 }
 
-// renewClaims renews claims of one partition.
+// renewClaims renews one partition's claims.
 func (m *member) renewClaims(h attachment.HolderID, shown []session.Claim, reply func([]session.ClaimRenewed)) {
 	claims := make([]partition.Claim, len(shown))
 	for i, c := range shown {

@@ -10,8 +10,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// The driver of the session machine, as package client is: effects become calls over the
-// net, and their answers events.
+// Drives the session machine, like package client: effects become calls over the network, and
+// replies become events.
 
 // do passes an event to the machine and applies its effects.
 func (h *holder) do(event func(m *session.Machine, now session.Now)) {
@@ -22,7 +22,7 @@ func (h *holder) do(event func(m *session.Machine, now session.Now)) {
 
 func (h *holder) sessionNow() session.Now { return session.Now{Mono: h.Mono(), Time: h.Now()} }
 
-// lookAt has the machine look at a time of the world, or earlier.
+// lookAt schedules the machine's next run at a world time, or earlier.
 func (h *holder) lookAt(at time.Duration) {
 	if h.looking >= 0 && h.looking <= at {
 		return
@@ -41,7 +41,7 @@ func (h *holder) lookAt(at time.Duration) {
 	})
 }
 
-// apply does the machine's effects.
+// apply executes the machine's effects.
 func (h *holder) apply() {
 	for e := h.machine.Take(); !e.Empty(); e = h.machine.Take() {
 		if e.Forget {
@@ -64,8 +64,7 @@ func (h *holder) apply() {
 	}
 }
 
-// end takes a handle to its end and gives back what it has. The user creates the name
-// again.
+// end ends a handle and returns its attachment. The user creates the name again.
 func (h *holder) end(s *session.Handle) {
 	rel, held := s.Control.Destroy()
 	if held {
@@ -105,7 +104,7 @@ func (h *holder) begin(e session.Effects) {
 	}
 }
 
-// renew makes one call that renews handles.
+// renew makes one call to renew handles.
 func (h *holder) renew(r *session.Renewal) {
 	callAt(h, r.Owner, session.CallTimeout, func(m *member, reply func(session.Renewed)) {
 		m.renew(h, r, reply)
@@ -114,7 +113,7 @@ func (h *holder) renew(r *session.Renewal) {
 	})
 }
 
-// replace tries to get a logical node in place of a lost one.
+// replace tries to get a logical node to replace a lost one.
 func (h *holder) replace(l session.Loss) {
 	control := l.Handle.Control
 	e := h.entryOf(control)
@@ -128,7 +127,7 @@ func (h *holder) replace(l session.Loss) {
 	})
 }
 
-// giveBack tells the owner of a release until the session would have ended.
+// giveBack sends a release to the owner, and retries until the session would have ended.
 func (h *holder) giveBack(back *session.Return) {
 	name := back.Ref.Definition.Name()
 	ask(h, name, back.End-h.Mono(), func(m *member, reply func(answer[struct{}])) {
@@ -136,7 +135,7 @@ func (h *holder) giveBack(back *session.Return) {
 	}, func(struct{}, stamp, error) {})
 }
 
-// ask calls a name's owner until it answers or time is up.
+// ask calls a name's owner until it replies or time is up.
 func ask[T any](h *holder, name string, patience time.Duration, serve func(m *member, reply func(answer[T])),
 	done func(T, stamp, error)) {
 	end := h.Mono() + patience
@@ -169,11 +168,11 @@ func ask[T any](h *holder, name string, patience time.Duration, serve func(m *me
 	try()
 }
 
-// errMoved ends a try whose owner was replaced while it was waited for.
+// errMoved ends a try when its owner has been replaced.
 var errMoved = errors.Join(sequencer.ErrUnavailable, errors.New("sim: another member is the owner"))
 
-// tryOwner calls the owner that the directory names, once. A call that takes long is
-// given up when another owner is named.
+// tryOwner calls the owner in the directory once. It abandons a slow call when the directory has
+// another owner.
 func tryOwner[T any](h *holder, name string, timeout time.Duration, serve func(m *member, reply func(answer[T])),
 	done func(answer[T])) {
 	addr := h.machine.Owner(name)

@@ -21,13 +21,13 @@ var (
 	traceFlag = flag.String("tracefile", "", "with -seed: write what happened to this file")
 )
 
-// seedsShort is the most with -short.
+// seedsShort is the number of seeds with -short.
 const seedsShort = 5
 
-// gridTime is how long faults befall one grid.
+// gridTime is the duration of faults in one grid.
 const gridTime = 870 * time.Second
 
-// total adds up what runs did.
+// total adds up the results of runs.
 type total struct {
 	runs int
 	time time.Duration
@@ -79,7 +79,7 @@ func (t *total) report(log func(string, ...any)) {
 	log("%d candidacies, %d voters stood for election; %d copies refused, %d disks given up", t.sum.Candidacies, t.sum.Stood, t.sum.Copies, t.sum.Forgotten)
 }
 
-// TestSeeds plays many grids.
+// TestSeeds simulates many grids.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	if *seedFlag != 0 {
@@ -134,7 +134,7 @@ func playOne(t *testing.T, seed uint64) {
 	}
 }
 
-// TestReplay plays grids twice: the same seed has to give the same trace.
+// TestReplay simulates grids twice: equal seeds must result in equal traces.
 func TestReplay(t *testing.T) {
 	hashes := map[uint64]uint64{}
 	for seed := uint64(1); seed <= long.Or[uint64](4, 10); seed++ {
@@ -150,7 +150,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestBaselines plays the same schedules with simpler rules, which issue equal IDs.
+// TestBaselines simulates the same schedules with simpler rules, which issue equal IDs.
 func TestBaselines(t *testing.T) {
 	for name, baseline := range map[string]sim.Baseline{"count of members": sim.Quorum, "immediate reuse": sim.Reuse} {
 		t.Run(name, func(t *testing.T) {
@@ -167,8 +167,8 @@ func TestBaselines(t *testing.T) {
 	}
 }
 
-// TestAnchoredSeeds plays grids with an anchor: requests of its store and answers are lost
-// or late, it is out of reach for a while, and a rival takes it.
+// TestAnchoredSeeds simulates grids with an anchor: requests to its store and replies are lost or
+// late, it is unreachable for a while, and a rival takes it.
 func TestAnchoredSeeds(t *testing.T) {
 	t.Parallel()
 	seeds := max(*seedsFlag, long.Or(5, 20))
@@ -193,8 +193,9 @@ func TestAnchoredSeeds(t *testing.T) {
 	sum.report(t.Logf)
 }
 
-// TestRecoveredSeeds plays grids that lose a majority of their voters for good, twice at most, and are
-// recovered from the directories or formed again by the members that are left. Every fifth is anchored.
+// TestRecoveredSeeds simulates grids that permanently lose a majority of their voters, at most
+// twice. They are recovered from the remaining directories, or formed again by the remaining
+// members. Every fifth is anchored.
 func TestRecoveredSeeds(t *testing.T) {
 	t.Parallel()
 	seeds := cmp.Or(*seedsFlag, long.Or(6, 20))

@@ -12,30 +12,30 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// StoreConfig bounds a run of holders that share one store, and its faults.
+// StoreConfig configures a run with holders that share one store, and its faults.
 type StoreConfig struct {
 	Seed    uint64
 	Holders int
-	Pool    int // records
+	Pool    int // number of records
 	Window  clustertime.Span
 	Lossy   bool // the server may be replaced by one that lacks acknowledged writes
-	// Late is D of a lossy store: for how long a replaced server acknowledges writes.
+	// Late is D for a lossy store: the time for which a replaced server acknowledges writes.
 	Late time.Duration
-	// Skew is how far the clocks of a lossy store are apart. Without Lossy they are
-	// hours apart, step, and run at a wrong pace.
+	// Skew is the largest difference between clocks for a lossy store. Without Lossy, clocks differ
+	// by hours, step, and run at a wrong rate.
 	Skew     time.Duration
-	Lost     float64       // of requests, and as many answers
-	Twice    float64       // of requests that arrive again, seconds later
-	Rude     float64       // of takes without regard for the present holder
-	Faults   time.Duration // from one to the next
-	Detach   float64       // in each look of a holder
+	Lost     float64       // probability that a request is lost, and that a reply is
+	Twice    float64       // probability that a request arrives again, seconds later
+	Rude     float64       // probability that a take ignores the current holder
+	Faults   time.Duration // mean interval
+	Detach   float64       // probability at each check
 	Destroy  float64
 	Length   time.Duration
 	Deletes  bool
 	Operates bool
 }
 
-// StoreResult is the result of a run.
+// StoreResult is the outcome of a run.
 type StoreResult struct {
 	Err                                                                  error
 	Hash                                                                 uint64
@@ -44,7 +44,7 @@ type StoreResult struct {
 	Faults, Takes, Lost, Returned, Destroyed, Deleted, Retired, Replaced int
 }
 
-// DrawStore draws the configuration of a run.
+// DrawStore derives a configuration from a seed.
 func DrawStore(seed uint64, length time.Duration) StoreConfig {
 	w := newWorld(seed ^ 0x57025)
 	c := StoreConfig{
@@ -57,21 +57,21 @@ func DrawStore(seed uint64, length time.Duration) StoreConfig {
 	if c.Lossy {
 		c.Late, c.Skew = w.between(0, 3*time.Second), w.between(0, time.Second)
 	} else {
-		// The mark of a destroy and the floor of a repair may be lost with a server (Q7).
+		// A destroy's tombstone and a repair's floor may be lost with a server (Q7).
 		c.Destroy, c.Deletes, c.Operates = pick(w, []float64{0, 0.002}), w.chance(0.5), true
 	}
 	return c
 }
 
-// fleet is the holders of one sequencer in one store, and their store.
+// fleet consists of one sequencer's holders and their store.
 type fleet struct {
 	w       *world
 	cfg     StoreConfig
 	def     sequencer.Definition
-	servers []*storeServer // the last one is the present one
+	servers []*storeServer // the last one is current
 	replica map[string]stored
 	writes  uint64
-	bounds  map[sequencer.NodeID]clustertime.Tick // the highest that was ever written
+	bounds  map[sequencer.NodeID]clustertime.Tick // the highest bound ever written
 	holders []*storeHolder
 	started int
 	ledger  *ledger.Ledger
@@ -80,13 +80,13 @@ type fleet struct {
 	result  StoreResult
 }
 
-// lifeGrant is the range that an attachment may have used, in its life.
+// lifeGrant is the range that an attachment may have used, and its life.
 type lifeGrant struct {
 	life  attachment.Life
 	grant attachment.Grant
 }
 
-// RunStore runs holders over a store, and writes what happened to out unless that is nil.
+// RunStore simulates holders over a store, and writes the trace to out unless it is nil.
 func RunStore(cfg StoreConfig, out io.Writer) StoreResult {
 	w := newWorld(cfg.Seed)
 	w.trace.out = out
@@ -113,7 +113,7 @@ func RunStore(cfg StoreConfig, out io.Writer) StoreResult {
 	return f.result
 }
 
-// check keeps the first error.
+// check records the first error.
 func (f *fleet) check(err error) {
 	if err != nil && f.result.Err == nil {
 		f.w.note(failed, "", 0, 0)
@@ -121,7 +121,7 @@ func (f *fleet) check(err error) {
 	}
 }
 
-// nonce draws one for a body.
+// nonce returns a random nonce for a body.
 func (f *fleet) nonce() string { return fmt.Sprintf("%x", f.w.bits()) }
 
 // life returns the random half of a life's identity.
@@ -130,7 +130,7 @@ func (f *fleet) life() (random [8]byte) {
 	return [8]byte(bits[:8])
 }
 
-// initialise writes the document and the records of a new sequencer.
+// initialise writes the document and the records for a new sequencer.
 func (f *fleet) initialise() {
 	s := &storeServer{generation: "1", entries: map[string]stored{}}
 	f.servers = []*storeServer{s}
@@ -141,8 +141,8 @@ func (f *fleet) initialise() {
 	}
 }
 
-// granted gives the ledger what an attachment may use, and compares it with the ticks of
-// other lives: another definition could make equal IDs of them on any node.
+// granted records a grant in the ledger, and requires that it is above the grants of earlier lives:
+// with another definition, equal ticks could result in equal IDs on any node.
 func (f *fleet) granted(life attachment.Life, h ledger.Holding, g attachment.Grant) {
 	f.check(f.ledger.Granted(h, g))
 	if g.Empty() {
@@ -161,7 +161,7 @@ func (f *fleet) granted(life attachment.Life, h ledger.Holding, g attachment.Gra
 	}
 }
 
-// released gives the ledger what an attachment has used at the most.
+// released records the last tick that an attachment may have used.
 func (f *fleet) released(h ledger.Holding, lastUsed clustertime.Tick) {
 	f.ledger.Released(h, lastUsed)
 	r := f.rights[h.ID]

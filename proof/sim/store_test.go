@@ -9,14 +9,14 @@ import (
 	"github.com/snowgrid/snowgrid/proof/sim"
 )
 
-// storeTime is how long faults befall the holders of one store, and storesForAll how many
-// stores show every kind of fault.
+// storeTime is the duration of faults in one store's run. storesForAll runs include every kind of
+// fault.
 const (
 	storeTime    = 5 * time.Minute
 	storesForAll = 30
 )
 
-// TestStoreSeeds runs the holders of many stores.
+// TestStoreSeeds simulates the holders of many stores.
 func TestStoreSeeds(t *testing.T) {
 	t.Parallel()
 	seeds := *seedsFlag
@@ -64,7 +64,7 @@ func TestStoreSeeds(t *testing.T) {
 	}
 }
 
-// TestStoreReplay: the same seed has to give the same trace.
+// TestStoreReplay simulates stores twice: equal seeds must result in equal traces.
 func TestStoreReplay(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
 		cfg := sim.DrawStore(seed, time.Minute)

@@ -13,8 +13,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// storeHolder is a process with a handle on the sequencer, as package store has it: a real
-// handle, and for each of its attachments the real machine of package record.
+// storeHolder is a process with a handle on the sequencer, as with package store: a real handle,
+// and for each attachment the real machine from package record.
 type storeHolder struct {
 	process
 	f       *fleet
@@ -26,21 +26,21 @@ type storeHolder struct {
 	label   string
 	lives   int
 	seat    *storeSeat
-	stopped []*storeSeat           // on their way back
-	lost    attachment.ID          // the handle's, whose record is another's
-	arrived *attachment.Attachment // the next answer of the handle's backend
-	busy    bool                   // the document or the list of records is being read
+	stopped []*storeSeat           // attachments being returned
+	lost    attachment.ID          // the handle's attachment that has lost its record
+	arrived *attachment.Attachment // the backend's next reply to the handle
+	busy    bool                   // it is reading the document or the records
 	idle    time.Duration
 }
 
-// storeSeat is one attachment with its machine.
+// storeSeat is an attachment with its machine.
 type storeSeat struct {
 	machine *record.Holding
-	calls   int  // that were made
+	calls   int  // number of calls made
 	sent    bool // the last one is in progress
-	failed  bool // the last call had no answer
+	failed  bool // the last call had no reply
 	renew   time.Duration
-	end     time.Duration // of its return
+	end     time.Duration // end of the attempts to return it
 }
 
 // newHolder starts a holder.
@@ -72,7 +72,7 @@ func (f *fleet) end(h *storeHolder) {
 	f.ledger.Forget(h.label)
 }
 
-// look begins every request that is due.
+// look starts every request that is due.
 func (h *storeHolder) look() {
 	for _, s := range h.stopped {
 		h.drive(s)
@@ -121,7 +121,7 @@ func (h *storeHolder) limits(generation string) record.Bounds {
 	return b
 }
 
-// take reads the records and begins to take one of them.
+// take reads the records and starts to take one.
 func (h *storeHolder) take() {
 	h.busy = true
 	type list struct {
@@ -175,7 +175,7 @@ func (h *storeHolder) renew(s *storeSeat) {
 	h.drive(s)
 }
 
-// drive sends what an attachment's machine wants.
+// drive sends the request that an attachment's machine requires.
 func (h *storeHolder) drive(s *storeSeat) {
 	if s.sent {
 		return
@@ -193,7 +193,7 @@ func (h *storeHolder) drive(s *storeSeat) {
 	s.sent = true
 	call := s.calls
 	over := func(answered bool) {
-		if s.calls == call { // else it is a late answer
+		if s.calls == call { // otherwise it is a late reply
 			s.sent, s.failed = false, !answered
 		}
 	}
@@ -220,12 +220,12 @@ func (h *storeHolder) drive(s *storeSeat) {
 	}
 }
 
-// told takes in an answer, and gives the handle what it granted.
+// told applies a reply, and passes a new grant to the handle.
 func (h *storeHolder) told(s *storeSeat, answer func()) {
 	before, had := s.machine.Grant()
 	answer()
 	g, has := s.machine.Grant()
-	if h.seat == s && has && (!had || g != before) { // else the handle has ended, or given it up
+	if h.seat == s && has && (!had || g != before) { // otherwise the handle has ended, or returned the attachment
 		h.f.granted(h.ref.Life, h.holding(s.machine.ID(), s.machine.Node()), g)
 		h.w.note(granted, h.label, int64(g.From), int64(g.Until))
 	}
@@ -253,7 +253,7 @@ func (h *storeHolder) install(s *storeSeat, g attachment.Grant) {
 		func(below time.Duration) time.Duration { return h.w.between(0, below) })
 }
 
-// lose takes in that a record is no longer the attachment's.
+// lose handles an attachment that has lost its record.
 func (h *storeHolder) lose(s *storeSeat) {
 	h.seat = nil
 	h.f.result.Lost++
@@ -266,7 +266,7 @@ func (h *storeHolder) lose(s *storeSeat) {
 	}
 }
 
-// ended ends the handle, whose life has ended.
+// ended drops the handle after its life has ended.
 func (h *storeHolder) ended() {
 	if rel, held := h.control.Destroy(); held {
 		h.released(rel)
@@ -275,7 +275,7 @@ func (h *storeHolder) ended() {
 	h.handle, h.control, h.seat, h.lost, h.busy = nil, nil, nil, attachment.ID{}, false
 }
 
-// Attach implements attachment.Backend: the record has been taken already.
+// Attach implements attachment.Backend: the record has already been taken.
 func (h *storeHolder) Attach(context.Context, attachment.Ref, attachment.Preference) (attachment.Attachment, error) {
 	if h.arrived == nil {
 		return attachment.Attachment{}, sequencer.ErrUnavailable
@@ -300,13 +300,14 @@ func (h *storeHolder) Detach(_ context.Context, _ attachment.Ref, rel attachment
 	return nil
 }
 
-// Destroy implements attachment.Backend. Destroys do not go by the handle here.
+// Destroy implements attachment.Backend. It is not used: users destroy the sequencer without the
+// handle.
 func (h *storeHolder) Destroy(context.Context, attachment.Ref) error { return nil }
 
-// Read implements attachment.Clock: it does not say how long a time lasts.
+// Read implements attachment.Clock. lasts is 0: every ID needs another reading.
 func (h *storeHolder) Read() (now clustertime.Tick, lasts, mono time.Duration) { return h.Now(), 0, 0 }
 
-// Wait implements attachment.Clock: it ends as its context does, immediately.
+// Wait implements attachment.Clock: it returns immediately, because its context has ended.
 func (h *storeHolder) Wait(ctx context.Context, until clustertime.Tick, _ <-chan struct{}) error {
 	if h.Now() >= until {
 		return nil
@@ -323,14 +324,14 @@ func (h *storeHolder) released(rel attachment.Release) {
 	h.f.released(h.holding(rel.ID, rel.Node), rel.LastUsed)
 }
 
-// issue makes some IDs.
+// issue generates IDs.
 func (h *storeHolder) issue() {
 	if h.handle == nil || h.handle.State() != sequencer.Attached {
 		return
 	}
 	buffer := h.f.buffer[:1+h.w.rng.IntN(8)]
 	if h.w.chance(0.001) {
-		buffer = h.f.buffer // more than a millisecond has
+		buffer = h.f.buffer // more than fit into a millisecond
 	}
 	k, _ := h.handle.Fill(ended, buffer)
 	if k == 0 {

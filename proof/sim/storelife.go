@@ -17,7 +17,7 @@ type read struct {
 	err      error
 }
 
-// withDocument reads the document and passes it on, if there is an answer in time.
+// withDocument reads the document and passes it to a function, if a reply arrives in time.
 func (h *storeHolder) withDocument(do func(record.Document, string)) {
 	h.busy = true
 	s, over := h.f.server(), false
@@ -35,8 +35,8 @@ func (h *storeHolder) withDocument(do func(record.Document, string)) {
 	})
 }
 
-// open makes a handle on the life that there is, after the end of one that is being
-// destroyed, and creates the next one if there is none.
+// open creates a handle on the current life. If the life is being destroyed, it continues the
+// destroy; if it is destroyed, it creates the next life.
 func (h *storeHolder) open() {
 	h.withDocument(func(d record.Document, revision string) {
 		switch d.Phase {
@@ -55,13 +55,13 @@ func (h *storeHolder) open() {
 	})
 }
 
-// change swaps the document. What becomes of it is read the next time.
+// change swaps the document. The next read returns the outcome.
 func (h *storeHolder) change(d record.Document, revision string) {
 	s := h.f.server()
 	callStore(h, s, func() swapped { return h.f.swap(s, documentKey, d.Encode(), revision, "") }, func(swapped, bool) {})
 }
 
-// destroy begins to end the life that there is (H7).
+// destroy starts to destroy the current life (H7).
 func (h *storeHolder) destroy() {
 	h.withDocument(func(d record.Document, revision string) {
 		if next, begins := d.BeginDestroy(h.f.nonce()); begins {
@@ -71,7 +71,7 @@ func (h *storeHolder) destroy() {
 	})
 }
 
-// finish closes the open records of a life that is being destroyed, or ends the life.
+// finish closes the open records in a life that is being destroyed, or ends the life.
 func (h *storeHolder) finish(d record.Document, revision string) {
 	s, over := h.f.server(), false
 	callStore(h, s, func() []record.Seen {
@@ -90,7 +90,7 @@ func (h *storeHolder) finish(d record.Document, revision string) {
 		var records []record.Record
 		for i, seen := range all {
 			if seen.Err != nil {
-				return // a damaged record stops it until it is repaired
+				return // a damaged record blocks the destroy until its repair
 			}
 			records = append(records, seen.Record)
 			if closed, open, err := seen.Record.Close(d.Life, h.f.nonce()); err == nil && open {
@@ -105,8 +105,8 @@ func (h *storeHolder) finish(d record.Document, revision string) {
 	})
 }
 
-// operate is the operator: it retires and restores records, and repairs those that are
-// missing. It works at the server.
+// operate simulates the operator, who works at the server: it retires and restores records, and
+// repairs missing records.
 func (f *fleet) operate() {
 	f.w.after(f.w.between(0, 10*time.Second), f.operate)
 	s := f.servers[len(f.servers)-1]
@@ -136,11 +136,11 @@ func (f *fleet) operate() {
 	}
 }
 
-// fault is one fault, and then others.
+// fault injects a fault, and schedules the next.
 func (f *fleet) fault() {
 	f.w.after(f.w.between(0, 2*f.cfg.Faults), f.fault)
 	if len(f.holders) == 0 {
-		return // all of them are about to start again
+		return // all holders are about to restart
 	}
 	h := pick(f.w, f.holders)
 	window := f.cfg.Window.Duration()

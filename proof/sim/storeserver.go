@@ -10,8 +10,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// A store is a server, and after failovers its predecessors, which may still answer. A write
-// reaches the replica, which the next server begins with, some time after its answer.
+// A store has a current server, and after failovers also its predecessors, which may still reply. A
+// write reaches the replica some time after its reply. The next server begins with the replica.
 
 const documentKey = "sequencer"
 
@@ -21,22 +21,22 @@ func recordKey(node sequencer.NodeID) string { return strconv.Itoa(int(node)) }
 type stored struct {
 	body     []byte
 	revision string
-	number   uint64 // of the write
+	number   uint64 // the write's number
 }
 
-// storeServer is one start of the store's server.
+// storeServer is one run of the store's server.
 type storeServer struct {
 	generation string
 	entries    map[string]stored
-	down       time.Duration // it answers nothing until then
-	ends       time.Duration // it was replaced and answers nothing from then on; 0 = never
+	down       time.Duration // it does not reply until then
+	ends       time.Duration // it has been replaced and does not reply from then on; 0 for never
 }
 
 func (s *storeServer) answers(now time.Duration) bool {
 	return now >= s.down && (s.ends == 0 || now < s.ends)
 }
 
-// put writes an entry without a condition.
+// put writes an entry unconditionally.
 func (f *fleet) put(s *storeServer, key string, body []byte) string {
 	f.writes++
 	e := stored{body: body, revision: strconv.FormatUint(f.writes, 10), number: f.writes}
@@ -49,7 +49,7 @@ func (f *fleet) put(s *storeServer, key string, body []byte) string {
 	return e.revision
 }
 
-// failover replaces the server by one that begins with the replica.
+// failover replaces the server with a new server that begins with the replica.
 func (f *fleet) failover() {
 	old := f.servers[len(f.servers)-1]
 	old.ends = f.w.now + f.w.between(0, f.cfg.Late)
@@ -58,13 +58,13 @@ func (f *fleet) failover() {
 	f.result.Replaced++
 }
 
-// swapped is the answer to a swap.
+// swapped is the reply to a swap.
 type swapped struct {
 	answer   record.Answer
 	revision string
 }
 
-// swap writes an entry at a server if it is at a revision; generation "" is any.
+// swap writes an entry at a server if it has the given revision; generation "" matches any.
 func (f *fleet) swap(s *storeServer, key string, body []byte, revision, generation string) swapped {
 	if s.entries[key].revision != revision || generation != "" && generation != s.generation {
 		return swapped{answer: record.Refused}
@@ -77,7 +77,7 @@ func (f *fleet) swap(s *storeServer, key string, body []byte, revision, generati
 	return swapped{record.Landed, f.put(s, key, body)}
 }
 
-// server returns the one that a request goes to: the present one, or the one before.
+// server returns the server for a request: the current one, or its predecessor.
 func (f *fleet) server() *storeServer {
 	last := len(f.servers) - 1
 	if last > 0 && f.servers[last-1].answers(f.w.now) && f.w.chance(0.5) {
@@ -89,9 +89,8 @@ func (f *fleet) server() *storeServer {
 // storeTimeout bounds one call to a store.
 const storeTimeout = 2 * time.Second
 
-// callStore has a holder ask a server. Request and answer may be lost, late, or come again;
-// done is called without an answer when the time is over, and also when the answer comes
-// after that.
+// callStore makes a holder's call to a server. Request and reply may be lost, late, or duplicated.
+// It calls done without a reply on timeout, and again if the reply arrives later.
 func callStore[T any](h *storeHolder, s *storeServer, ask func() T, done func(answer T, answered bool)) {
 	w, cfg := h.w, h.f.cfg
 	var none T
@@ -121,13 +120,13 @@ func callStore[T any](h *storeHolder, s *storeServer, ask func() T, done func(an
 	if w.chance(cfg.Twice) {
 		w.after(w.between(0, 30*time.Second), func() {
 			if s.answers(w.now) {
-				ask() // a late copy, whose answer nothing waits for
+				ask() // a late copy; its reply is ignored
 			}
 		})
 	}
 }
 
-// latency draws the time of a message.
+// latency draws a message's delay.
 func (h *storeHolder) latency() time.Duration {
 	if h.w.chance(0.02) {
 		return h.w.between(0, 10*time.Second)
@@ -135,7 +134,7 @@ func (h *storeHolder) latency() time.Duration {
 	return h.w.between(time.Millisecond, 20*time.Millisecond)
 }
 
-// seen returns a record as a server has it.
+// seen returns a record from a server.
 func (s *storeServer) seen(node sequencer.NodeID) record.Seen {
 	e, there := s.entries[recordKey(node)]
 	if !there {
@@ -145,14 +144,14 @@ func (s *storeServer) seen(node sequencer.NodeID) record.Seen {
 	return record.Seen{Record: r, Revision: e.revision, Err: err}
 }
 
-// document returns the sequencer's document as a server has it.
+// document returns the sequencer's document from a server.
 func (s *storeServer) document() (record.Document, string, error) {
 	e := s.entries[documentKey]
 	d, err := record.DecodeDocument(e.body)
 	return d, e.revision, err
 }
 
-// quarantine is Q2's span.
+// quarantine returns the span from rule Q2.
 func (f *fleet) quarantine() clustertime.Span {
 	if !f.cfg.Lossy {
 		return 0

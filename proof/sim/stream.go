@@ -7,10 +7,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/session"
 )
 
-// Event streams: a holder hears of destroys by them, and notices after a while that one
-// is broken. Events that are lost on a stream that stands are told by renewals.
+// Event streams carry destroys to holders. A holder detects a broken stream after a while. Renewals
+// deliver events lost on an intact stream.
 
-// pingEvery and pingTimeout are how a holder notices that a stream is broken.
+// pingEvery and pingTimeout control the detection of broken streams.
 const (
 	pingEvery   = 5 * time.Second
 	pingTimeout = 5 * time.Second
@@ -34,7 +34,7 @@ func (h *holder) openStream(s *session.Stream) {
 	})
 }
 
-// ping looks from time to time whether a stream is broken.
+// ping periodically checks whether a stream is broken.
 func (h *holder) ping(s *session.Stream) {
 	h.after(pingEvery, func() {
 		if !h.streams[s] {
@@ -58,7 +58,7 @@ func (h *holder) breakStream(s *session.Stream) {
 	h.do(func(m *session.Machine, now session.Now) { m.Broken(now, s) })
 }
 
-// closeStream closes a stream that is not needed any longer.
+// closeStream closes a stream that is no longer needed.
 func (h *holder) closeStream(s *session.Stream) {
 	delete(h.streams, s)
 	to, m := h.g.at(s.Owner)

@@ -12,12 +12,12 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// The users of handles: they create, attach, rest, detach and destroy.
+// Users of handles: they create, attach, rest, detach and destroy.
 
-// wantEvery is how often users want something else.
+// wantEvery is the interval between a user's operations.
 const wantEvery = 200 * time.Millisecond
 
-// want has each user of a holder choose the next operation.
+// want chooses the next operation for each user at a holder.
 func (h *holder) want() {
 	h.after(wantEvery, h.want)
 	for _, e := range h.entries {
@@ -25,7 +25,7 @@ func (h *holder) want() {
 	}
 }
 
-// want begins the next operation of the entry's user.
+// want starts the user's next operation.
 func (e *entry) want() {
 	h, w := e.h, e.h.w
 	calm := h.g.calm
@@ -52,8 +52,8 @@ func (e *entry) want() {
 	}
 }
 
-// rest has the user want no IDs for a while: the handle is detached immediately, or when
-// it was idle for long enough.
+// rest stops generating IDs for a while. The handle is detached immediately, or after it was idle
+// for long enough.
 func (e *entry) rest() {
 	w := e.h.w
 	e.idle = w.now + w.between(0, 10*time.Second)
@@ -68,13 +68,13 @@ func (e *entry) rest() {
 	_ = e.handle.DetachLogicalNode(ended)
 }
 
-// create asks for the name's life and makes a handle on it.
+// create creates the name, or gets its current life, and creates a handle.
 func (e *entry) create() {
 	e.busy = true
 	h, name, began, mono := e.h, e.def.Name(), e.h.w.now, e.h.Mono()
 	ask(h, name, 5*time.Second, func(m *member, reply func(answer[attachment.Ref])) {
 		askOwner(m, name, func(o *actor, v partition.View, reply func(attachment.Ref, error)) {
-			// The owner's member draws it, so a request that comes twice has two.
+			// The owner's member draws the life, so a duplicated request has two.
 			o.machine.Create(v, attachment.Ref{Definition: e.def, Life: h.g.newLife(o.m)}, reply)
 		}, reply)
 	}, func(ref attachment.Ref, s stamp, err error) {
@@ -97,7 +97,7 @@ func (e *entry) create() {
 	})
 }
 
-// open asks for the name's life, and makes no use of it.
+// open gets the name's life, without using it.
 func (e *entry) open() {
 	e.busy = true
 	h, name, began, mono := e.h, e.def.Name(), e.h.w.now, e.h.Mono()
@@ -118,7 +118,7 @@ func (e *entry) open() {
 	})
 }
 
-// attach gets a logical node for a Detached handle.
+// attach requests a logical node for a detached handle.
 func (e *entry) attach() {
 	e.busy = true
 	control := e.control
@@ -132,7 +132,7 @@ func (e *entry) attach() {
 	})
 }
 
-// askNode asks for a logical node, one of few, so that they soon come to other holders.
+// askNode requests a logical node from a small range, so that nodes soon pass to other holders.
 func (e *entry) askNode(patience time.Duration, done func(*arrived)) {
 	w, g := e.h.w, e.h.g
 	p := attachment.Preference{Any: true}
@@ -144,8 +144,8 @@ func (e *entry) askNode(patience time.Duration, done func(*arrived)) {
 	}
 	c := claimOf(e.session.AttachClaim(attachment.ID(w.bits()), p))
 	if last, found := g.lastAttached[e.def.Name()]; found && !g.calm && w.chance(0.05) {
-		// As the next process of its holder, which has crashed, or is alive: its data
-		// directory may have been copied.
+		// Simulates the holder's next process. The previous process has crashed, or is alive
+		// because its data directory was copied.
 		c.Preference, c.Previous = attachment.Preference{Node: last.Node}, last.ID
 	}
 	began, mono := w.now, e.h.Mono()
@@ -160,7 +160,7 @@ func (e *entry) askNode(patience time.Duration, done func(*arrived)) {
 	})
 }
 
-// install gives a handle the answer to an attach, by a method that asks its backend.
+// install passes the reply to an attach to the handle, through a method that calls its backend.
 func (e *entry) install(control *attachment.Control, got *arrived, attach func() error) {
 	if e.control != control {
 		return // its life has ended; the attachment expires
@@ -178,8 +178,7 @@ func (e *entry) install(control *attachment.Control, got *arrived, attach func()
 	}
 }
 
-// drop forgets a handle that has ended, and what it gave up. The user creates the name
-// again.
+// drop discards a handle that has ended, and records its release. The user creates the name again.
 func (e *entry) drop(rel attachment.Release, held bool) {
 	node := int64(-1)
 	if held {
@@ -193,7 +192,7 @@ func (e *entry) drop(rel attachment.Release, held bool) {
 	e.handle, e.control, e.session = nil, nil, nil
 }
 
-// destroy ends the life of the name in the whole grid.
+// destroy ends the name's life in the whole grid.
 func (e *entry) destroy() {
 	e.busy = true
 	ref, name, began := e.control.Ref(), e.def.Name(), e.h.w.now
