@@ -38,7 +38,6 @@ var longLines = map[string]int{
 	"partition":          1,
 	"proof/mutants":      35,
 	"proof/overload":     1,
-	"proof/sim":          2,
 	"sequencer":          2,
 }
 

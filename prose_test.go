@@ -58,7 +58,6 @@ var proseAbove = []proseRates{
 	{"grid/internal/host", rates{"of": 25.1}},
 	{"internal/roster strings", rates{"those-that": 0.75, "of": 43.55}},
 	{"proof/explore strings", rates{"human": 17, "those-that": 1.06, "of": 29.7}},
-	{"proof/sim", rates{"somebody": 0.13, "is-how": 2.14, "human": 16.3, "those-that": 3.4, "of": 36}},
 }
 
 var (
