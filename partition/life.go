@@ -92,14 +92,15 @@ type learner struct {
 
 // loss is a partition's last loss, as a replica has seen it.
 type loss struct {
-	term roster.Term
-	seen time.Duration // when, by the monotonic clock
+	term   roster.Term
+	seen   time.Duration // when, by the monotonic clock
+	recent bool          // cluster time had not reached its floor yet
 }
 
 // observe records a loss of the partition that is new to this replica.
 func (l *learner) observe(v View) {
 	if p := v.Roster.Partitions[l.id]; p.LostTerm != l.loss.term {
-		l.loss = loss{term: p.LostTerm, seen: v.Mono}
+		l.loss = loss{term: p.LostTerm, seen: v.Mono, recent: p.Term == p.LostTerm && v.Bounds().Now < p.Floor}
 	}
 }
 
@@ -132,7 +133,7 @@ func (v View) learningTime() time.Duration { return v.window()/4 + showTime }
 // after a loss. It is the same for the next owner, should the first one leave.
 func (l *learner) isLearning(v View) bool {
 	p := v.Roster.Partitions[l.id]
-	return p.LostTerm > 0 && p.LostTerm == l.loss.term && v.Bounds().Now < p.Floor && v.Mono-l.loss.seen <= v.learningTime()
+	return l.loss.recent && p.LostTerm == l.loss.term && v.Bounds().Now < p.Floor && v.Mono-l.loss.seen <= v.learningTime()
 }
 
 // mayRecreate reports whether an unknown name may be created again from a holder's claim (O6): the
