@@ -15,6 +15,7 @@ import (
 const (
 	gatherRounds = 6
 	gatherPause  = 50 * time.Millisecond
+	gatherLimit  = time.Second // for all rounds after the first
 )
 
 // covers are the partitions that a reply covers.
@@ -24,33 +25,45 @@ type covers = []roster.PartitionID
 type gathered[R any] struct {
 	replies     []R
 	unlisted    covers               // no reply covers them
-	unreachable []roster.Incarnation // sent no reply
+	unreachable []roster.Incarnation // sent no reply in any round
 }
 
 // gather calls ask for every member of the current roster at once, and then for the owners of the
 // partitions that no reply covers.
 func gather[R any](ctx context.Context, current func() *roster.Roster,
 	ask func(context.Context, roster.Member) (R, covers, error)) (g gathered[R]) {
-	var mu sync.Mutex // guards g and covered
+	var mu sync.Mutex // guards g, replied and covered during a round
+	replied := map[roster.Incarnation]bool{}
 	covered := map[roster.PartitionID]bool{}
 	for round := range gatherRounds {
+		if round == 1 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, gatherLimit)
+			defer cancel()
+		}
 		if round > 0 && !signal.Sleep(ctx, gatherPause) {
 			break
 		}
 		r := current()
+		members := slices.Clone(r.Members)
+		if round > 0 {
+			members = slices.DeleteFunc(members, func(m roster.Member) bool {
+				return slices.Contains(g.unreachable, m.Incarnation) || !ownsAny(r, m.Incarnation, g.unlisted)
+			})
+		}
 		var wg sync.WaitGroup
-		for _, member := range r.Members {
-			if slices.Contains(g.unreachable, member.Incarnation) || round > 0 && !ownsAny(r, member.Incarnation, g.unlisted) {
-				continue
-			}
+		for _, member := range members {
 			wg.Go(func() {
 				reply, by, err := ask(ctx, member)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
-					g.unreachable = append(g.unreachable, member.Incarnation)
+					if !replied[member.Incarnation] {
+						g.unreachable = append(g.unreachable, member.Incarnation)
+					}
 					return
 				}
+				replied[member.Incarnation] = true
 				g.replies = append(g.replies, reply)
 				for _, id := range by {
 					covered[id] = true

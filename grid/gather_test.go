@@ -7,8 +7,10 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
 // TestGather: a partition that its old owner lists no longer and its new owner not yet is requested
@@ -76,6 +78,38 @@ func TestGather(t *testing.T) {
 				}
 				if !slices.Equal(g.unlisted, tt.unlisted) || !slices.Equal(g.unreachable, tt.unreachable) {
 					t.Errorf("unlisted %v, unreachable %v; want %v, %v", g.unlisted, g.unreachable, tt.unlisted, tt.unreachable)
+				}
+			})
+		})
+	}
+}
+
+// TestGatherAgain: a member that replied, and is silent or slow when it is requested again, is not
+// unreachable, and its second call does not delay the list by more than gatherLimit.
+func TestGatherAgain(t *testing.T) {
+	const slow = 5 * time.Second
+	r := &roster.Roster{Members: []roster.Member{{Incarnation: "a"}}, Partitions: []roster.Partition{{Owner: "a"}}}
+	for name, first := range map[string]time.Duration{"slow": slow, "silent later": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				began := time.Now()
+				g := gather(t.Context(), func() *roster.Roster { return r },
+					func(ctx context.Context, _ roster.Member) (int, []roster.PartitionID, error) {
+						wait := slow
+						if calls++; calls == 1 {
+							wait = first
+						}
+						if !signal.Sleep(ctx, wait) {
+							return 0, nil, ctx.Err()
+						}
+						return calls, nil, nil
+					})
+				if took := time.Since(began); took > first+gatherLimit {
+					t.Errorf("it took %v", took)
+				}
+				if len(g.replies) != 1 || len(g.unreachable) > 0 || !slices.Equal(g.unlisted, []roster.PartitionID{0}) {
+					t.Errorf("replies %v, unreachable %v, unlisted %v", g.replies, g.unreachable, g.unlisted)
 				}
 			})
 		})
