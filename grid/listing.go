@@ -59,6 +59,9 @@ func (o *overview) serveSequencers(ctx context.Context, in wire.SequencersReques
 	if err := o.statuses.enter(ctx); err != nil {
 		return none, err
 	}
+	if len(o.state.Roster().Partitions) == 0 {
+		return none, errNotFormed()
+	}
 	ctx, cancel := context.WithTimeout(ctx, api.MemberTimeout)
 	defer cancel()
 	local := in
@@ -79,6 +82,11 @@ func (o *overview) serveSequencers(ctx context.Context, in wire.SequencersReques
 		out.Sequencers[i].OwnerName = names[out.Sequencers[i].Owner]
 	}
 	return out, nil
+}
+
+// errNotFormed returns the error of a list from a member whose grid has no partitions, or no owners yet.
+func errNotFormed() error {
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet; see GET /readyz?verbose")
 }
 
 // requestSequencers returns a member's own page.
@@ -134,7 +142,7 @@ func (o *overview) serveHolders(ctx context.Context, in wire.HoldersRequest) (wi
 	}
 	r := o.state.Roster()
 	if !r.Assigned() {
-		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet; see GET /readyz?verbose")
+		return none, errNotFormed()
 	}
 	owner := r.Partitions[roster.PartitionOf(in.Name, len(r.Partitions))].Owner
 	if owner == o.self || in.Forwarded {

@@ -20,6 +20,9 @@ func (o *overview) serveUnused(ctx context.Context, in wire.UnusedRequest) (wire
 	if in.Forwarded { // by a member, to an owner
 		return o.unusedHere(ctx, in), nil
 	}
+	if len(o.state.Roster().Partitions) == 0 {
+		return wire.UnusedResponse{}, errNotFormed()
+	}
 	in.Forwarded, in.AskedBy = true, api.WhoOf(ctx)
 	list := in
 	list.Remove = false

@@ -232,3 +232,29 @@ func TestListsSayWhatTheyLack(t *testing.T) {
 		}
 	})
 }
+
+// TestListsOfMemberWithoutGrid: a member that waits for others to form a grid has no list; it does not
+// say that there are no sequencers.
+func TestListsOfMemberWithoutGrid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.New(t, gridtest.Config{Members: 3})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- g.TryMember(ctx, "m1") }()
+		time.Sleep(5 * time.Second)
+		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		defer ops.Close()
+		for path, in := range map[string]any{
+			wire.PathSequencers: wire.SequencersRequest{}, wire.PathUnused: wire.UnusedRequest{UnusedFor: 1000},
+		} {
+			var page wire.UnusedResponse
+			err := ops.Call(t.Context(), "m1:7948", path, in, &page)
+			if !errors.Is(err, sequencer.ErrUnavailable) {
+				t.Errorf("%s: %+v, %v; want unavailable", path, page, err)
+			}
+		}
+		cancel()
+		<-ended
+	})
+}
