@@ -62,7 +62,8 @@ type Status struct {
 	Sequencers  []SequencerInfo `json:"sequencers"`            // by name; the first MaxStatusSequencers of each member
 	Unreachable []string        `json:"unreachable,omitempty"` // incarnations whose sequencers are missing
 	// Unlisted are partitions whose sequencers are missing, since no member that answered owned them
-	// with every name: they move, or their owner waits for a disk.
+	// with every name: they move, or their owner waits for a disk or, after the loss of every copy, for
+	// the holders.
 	Unlisted []roster.PartitionID `json:"unlisted,omitempty"`
 	// ForeignMembers are members of other grids with the same name that this grid has met and
 	// rejects.

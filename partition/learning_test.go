@@ -35,7 +35,13 @@ func TestNextOwnerLearnsTheRest(t *testing.T) {
 	if err := p.created(1, "users"); !errors.Is(err, sequencer.ErrUnavailable) {
 		t.Errorf("5 s after a loss: %v", err)
 	}
+	if p.machines[1].HasEveryName(p.view()) {
+		t.Error("5 s after a loss, the table has every name")
+	}
 	p.mono += window/4*time.Millisecond + 3*time.Second - 5*time.Second + 1
+	if !p.machines[1].HasEveryName(p.view()) {
+		t.Error("when all holders had time to show what they have, names are missing")
+	}
 	if err := p.created(1, "users"); err != nil {
 		t.Errorf("when all holders had time to show what they have: %v", err)
 	}

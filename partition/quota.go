@@ -168,7 +168,7 @@ func (m *Machine) UnusedNames(v View, prefix, after string, unused time.Duration
 	if _, err := m.act(v); err != nil {
 		return nil, err
 	}
-	if !m.table.Complete() || m.learner.isLearning(v) && m.learner.mayRecreate(v) {
+	if !m.HasEveryName(v) {
 		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d: %s", m.id, m.learner.waitsForHolders(v))
 	}
 	var out []UnusedName

@@ -258,3 +258,36 @@ func TestListsOfMemberWithoutGrid(t *testing.T) {
 		<-ended
 	})
 }
+
+// TestListsAfterLossOfEveryCopy: a grid without disks that has started again lists every name that its
+// holders present later, or states that names of the partition are missing.
+func TestListsAfterLossOfEveryCopy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const partitions = 7
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) {
+			c.Partitions = partitions
+		}})
+		s, err := g.Client("app").CreateSequencer(t.Context(), "orders", sequencer.Config{})
+		ok(t, "create", err)
+		_, err = s.Next(t.Context())
+		ok(t, "next", err)
+		g.Crash("m1", "m2", "m3")
+		g.StartMembers("m1", "m2", "m3")
+		missed := 0
+		for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+			status := statusOf(t, g, "m1")
+			switch id := roster.PartitionOf("orders", partitions); {
+			case slices.ContainsFunc(status.Sequencers, func(q grid.SequencerInfo) bool { return q.Name == "orders" }):
+				t.Logf("missed in %d lists", missed)
+				return
+			case !slices.Contains(status.Unlisted, id):
+				t.Errorf("%v after the start, the list lacks the name and says that it lacks only partitions %v",
+					time.Since(began), status.Unlisted)
+			}
+			if missed++; time.Since(began) > time.Minute || t.Failed() {
+				t.Fatal("the holder has not presented the name")
+			}
+		}
+	})
+}

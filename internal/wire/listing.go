@@ -83,7 +83,8 @@ type Coverage struct {
 	// Unreachable are members that did not answer: their sequencers are missing.
 	Unreachable []roster.Incarnation `json:"unreachable,omitempty"`
 	// Unlisted are partitions whose sequencers are missing, since no member that answered owned them
-	// with every name: they move, or their owner waits for a disk.
+	// with every name: they move, or their owner waits for a disk or, after the loss of every copy, for
+	// the holders.
 	Unlisted []roster.PartitionID `json:"unlisted,omitempty"`
 	// Listed are the partitions that a member's own page covers.
 	Listed []roster.PartitionID `json:"listed,omitempty"`

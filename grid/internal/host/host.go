@@ -162,7 +162,7 @@ func Owned[T any](ctx context.Context, h *Host,
 		complete := false
 		read, err := look(ctx, o, func(v partition.View) (read T, err error) {
 			if err = o.machine.Serves(v); err == nil {
-				complete = o.machine.Table().Complete()
+				complete = o.machine.HasEveryName(v)
 				read = f(o.id, o.machine.Table(), v.Bounds().Now)
 			}
 			return read, err
