@@ -96,7 +96,8 @@ func (o *overview) requestSequencers(ctx context.Context, m roster.Member,
 	if m.Incarnation == o.self {
 		return o.host.Sequencers(ctx, in), nil
 	}
-	return page, o.caller.Call(ctx, m.API, m.Incarnation, wire.PathSequencers, in, &page)
+	err = o.caller.Call(ctx, m.API, m.Incarnation, wire.PathSequencers, in, &page)
+	return page, err
 }
 
 // uniqueNames returns the names of the members that no other member has.

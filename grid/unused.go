@@ -60,7 +60,8 @@ func (o *overview) requestUnused(ctx context.Context, m roster.Member, in wire.U
 	if m.Incarnation == o.self {
 		return o.unusedHere(ctx, in), nil
 	}
-	return page, o.caller.CallWithin(ctx, api.ServeTimeout, m.API, m.Incarnation, wire.PathUnused, in, &page)
+	err = o.caller.CallWithin(ctx, api.ServeTimeout, m.API, m.Incarnation, wire.PathUnused, in, &page)
+	return page, err
 }
 
 // removeUnused has the owners remove a page's sequencers, and notes the outcome in its rows.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // statusCommand prints a grid's state as reported by one member.
@@ -128,7 +129,7 @@ func printGrid(table io.Writer, s grid.Status) {
 		fmt.Fprintf(table, "unreachable\t%s\n", strings.Join(s.Unreachable, ", "))
 	}
 	if len(s.Unlisted) > 0 {
-		fmt.Fprintf(table, "not listed\tsequencers in partitions %v: no owner listed them\n", s.Unlisted)
+		fmt.Fprintf(table, "not listed\tsequencers in %s: no owner listed them\n", wire.Partitions(s.Unlisted))
 	}
 }
 

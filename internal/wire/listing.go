@@ -90,6 +90,18 @@ type Coverage struct {
 	Listed []roster.PartitionID `json:"listed,omitempty"`
 }
 
+// Partitions names partitions for people, the first ones of many.
+func Partitions(ids []roster.PartitionID) string {
+	const most = 8
+	switch {
+	case len(ids) == 1:
+		return fmt.Sprintf("partition %d", ids[0])
+	case len(ids) > most:
+		return fmt.Sprintf("%d partitions (%d, %d, ...)", len(ids), ids[0], ids[1])
+	}
+	return "partitions " + strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ", "), "[]")
+}
+
 // Add adds what another page of the same list lacks.
 func (c *Coverage) Add(page Coverage) {
 	c.Unreachable = union(c.Unreachable, page.Unreachable)
@@ -108,7 +120,7 @@ func (c Coverage) Missing() string {
 		parts = append(parts, fmt.Sprintf("no answer from %v", c.Unreachable))
 	}
 	if len(c.Unlisted) > 0 {
-		parts = append(parts, fmt.Sprintf("no owner listed partitions %v", c.Unlisted))
+		parts = append(parts, "no owner listed "+Partitions(c.Unlisted))
 	}
 	return strings.Join(parts, "; ")
 }
