@@ -54,9 +54,8 @@ var proseAbove = []proseRates{
 	{"client/s3", rates{"of": 25.61}},
 	{"cmd/snowgrid strings", rates{"human": 3.78, "of": 35.2}},
 	{"grid strings", rates{"human": 5.7, "those-that": 0.9, "of": 34.7}},
-	{"grid/internal/formation strings", rates{"those-that": 0.83, "of": 37.1}},
 	{"grid/internal/host", rates{"of": 25.1}},
-	{"internal/roster strings", rates{"those-that": 0.75, "of": 43.55}},
+	{"internal/roster strings", rates{"of": 29.2}},
 	{"proof/explore strings", rates{"human": 17, "those-that": 1.06, "of": 29.7}},
 }
 

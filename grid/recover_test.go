@@ -202,7 +202,7 @@ func TestRecoverRefused(t *testing.T) {
 			{[]string{"m1", "m2"}, []string{"m3"}, wire.ErrNotNeeded, "a majority"},
 			{[]string{"m1", "other"}, []string{"m2", "m3"}, sequencer.ErrInvalidConfig, "of grid"},
 			{[]string{"empty"}, nil, sequencer.ErrInvalidConfig, "holds no member"},
-			{[]string{"m1", "again"}, []string{"m2", "m3"}, sequencer.ErrInvalidConfig, "of the same member"},
+			{[]string{"m1", "again"}, []string{"m2", "m3"}, sequencer.ErrInvalidConfig, "belong to the same member"},
 			{[]string{"m1"}, nil, wire.ErrNotConfirmed, "--lost"},
 			{[]string{"m1"}, []string{"m1", "m2", "m3"}, sequencer.ErrInvalidConfig, "is not a voter or a disk"},
 		} {

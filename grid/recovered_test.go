@@ -196,7 +196,7 @@ func TestRecoveryRefusesTheLogOfAnotherMember(t *testing.T) {
 		}
 		for name, lost := range map[string][]string{"m1": {"m2", "m3"}, "m2": {"m1", "m3"}} {
 			if _, err := l.recover([]string{name}, lost); !errors.Is(err, sequencer.ErrInvalidConfig) ||
-				!strings.Contains(err.Error(), "another log") {
+				!strings.Contains(err.Error(), "is not this member's log") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

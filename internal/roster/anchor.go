@@ -69,9 +69,9 @@ func (r *Roster) reset(c Reset) (*Roster, error) {
 	case err != nil:
 		return nil, refused("%v", err)
 	case c.Claim == r.Claim:
-		return nil, refused("the claim of the roster is drawn again")
+		return nil, refused("the new claim equals the roster's; draw another")
 	case c.Found < 0 || c.Found > clustertime.Latest:
-		return nil, refused("the anchor was found at %d ms, which is not a time from 1970 to 9999", c.Found)
+		return nil, refused("the anchor's time, %d ms, is not from 1970 to 9999", c.Found)
 	}
 	registered := Change{Join: []Member{c.Leader}}
 	out, err := r.leaving(registered)
@@ -112,11 +112,11 @@ func (r *Roster) granted() clustertime.Tick {
 func (r *Roster) checkClaim(c Command) error {
 	switch {
 	case c.Claim != r.Claim:
-		return refused("it is of claim %.40q and the roster's is %q", string(c.Claim), string(r.Claim))
+		return refused("its claim is %.40q, the roster's is %q", string(c.Claim), string(r.Claim))
 	case r.Anchored && r.Claim == "" && c.Reset == nil:
 		return refused("the grid's anchor has not been taken yet")
 	case r.Claim != "" && r.Stopped > 0 && c.Reset == nil:
-		return refused("the grid has stopped, and its record has to be taken again")
+		return refused("the grid has stopped; take its anchor again")
 	}
 	return nil
 }
@@ -138,9 +138,9 @@ func (r *Roster) checkLimit(limit, granted clustertime.Tick) error {
 	case limit < 0 || limit > clustertime.Latest:
 		return refused("limit %d is not between 0 and the year 9999", limit)
 	case r.Claim == "" && limit > 0:
-		return refused("limit %d of a grid without an anchor", limit)
+		return refused("limit %d is set, but the grid has no anchor", limit)
 	case r.Claim != "" && granted > limit:
-		return refused("grants of an earlier grid end at %d, and the anchor's limit is %d", granted, limit)
+		return refused("an earlier grid's grants end at %d, after the anchor's limit, %d", granted, limit)
 	}
 	return nil
 }

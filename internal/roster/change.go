@@ -173,25 +173,25 @@ func (r *Roster) checkChange(c Change) error {
 	case c.IsEmpty():
 		return refused("it changes nothing")
 	case len(c.Strike) > 0 && len(c.Remove)+len(c.Drop) == 0:
-		return refused("disks of dead members are struck, and nothing leaves an in-sync set")
+		return refused("it removes dead members' disks, but no replica leaves an in-sync set")
 	case c.Window != 0 && (c.Window <= r.Settings.Window || c.Window > MaxWindow):
 		return refused("window %d ms must be above %d, as it only grows, and at most %d",
 			c.Window, r.Settings.Window, MaxWindow)
 	case c.Backups != nil && (*c.Backups < 0 || *c.Backups > MaxBackups || *c.Backups == r.Settings.Backups):
-		return refused("backups %d must be 0 to %d, and another number than the grid's, %d", *c.Backups, MaxBackups,
+		return refused("backups %d must be 0 to %d, and differ from the grid's, %d", *c.Backups, MaxBackups,
 			r.Settings.Backups)
 	case c.Voters != 0 && (votersFault(c.Voters) != "" || c.Voters == r.Settings.MostVoters()):
-		return refused("voters %d must be 1, 3, 5 or 7, and another number than the grid's, %d", c.Voters,
+		return refused("voters %d must be 1, 3, 5 or 7, and differ from the grid's, %d", c.Voters,
 			r.Settings.MostVoters())
 	case c.Expect < 0 || c.Expect > MaxExpect || c.Expect != 0 && c.Expect == r.Settings.Expect:
-		return refused("expect %d must be 1 to %d, and another number than the grid's, %d", c.Expect, MaxExpect,
+		return refused("expect %d must be 1 to %d, and differ from the grid's, %d", c.Expect, MaxExpect,
 			r.Settings.Expect)
 	case c.Granted < 0 || c.Granted > clustertime.Latest:
-		return refused("grants of an earlier grid end at %d ms, which is not a time from 1970 to 9999", c.Granted)
+		return refused("an earlier grid's grants end at %d ms, which is not from 1970 to 9999", c.Granted)
 	case c.Stop < 0 || c.Stop > r.Ceiling:
-		return refused("the grid stops with grants up to %d ms, and the ceiling is %d", c.Stop, r.Ceiling)
+		return refused("the grid's grants end at %d ms, which is not from 0 to the ceiling, %d", c.Stop, r.Ceiling)
 	case c.Stop > 0 && (len(r.Members) != 1 || !r.Members[0].Durable && r.Claim == "" || !c.isStop()):
-		return refused("a clean stop of a grid is a change by its last member, which has a disk or an anchor, without other changes")
+		return refused("a clean stop requires one last member with a disk or an anchor, and no other changes")
 	}
 	if err := r.checkLimit(c.Limit, c.Granted); err != nil {
 		return err
@@ -215,10 +215,10 @@ func (r *Roster) leaving(c Change) (map[Incarnation]bool, error) {
 	out := make(map[Incarnation]bool)
 	for _, i := range c.Remove {
 		if _, found := r.Member(i); !found {
-			return nil, refused("%q is to be removed and is not a member", string(i))
+			return nil, refused("cannot remove %q: it is not a member", string(i))
 		}
 		if out[i] {
-			return nil, refused("%s is to be removed twice", i)
+			return nil, refused("%s is removed twice", i)
 		}
 		out[i] = true
 	}
@@ -242,13 +242,13 @@ func (r *Roster) checkJoin(m Member, joining map[MemberID]Incarnation, removed m
 		return refused("%s", fault)
 	}
 	if removed[m.Incarnation] {
-		return refused("%s is to join and to be removed", m.Incarnation)
+		return refused("%s both joins and is removed", m.Incarnation)
 	}
 	if twin, found := joining[m.Incarnation.Member()]; found {
-		return refused("%s and %s are one member and are both to join", twin, m.Incarnation)
+		return refused("%s and %s both join, but are one member", twin, m.Incarnation)
 	}
 	if known, found := r.Member(m.Incarnation); found && known != m {
-		return refused("%s is a member with another record", m.Incarnation)
+		return refused("%s is already a member, with another record", m.Incarnation)
 	}
 	return nil
 }
@@ -281,7 +281,7 @@ func (r *Roster) unsettledAfter(c Change, members []Member) ([]Incarnation, erro
 	}
 	for _, i := range c.Doubt {
 		if _, known := r.Member(i); !known || slices.Contains(unsettled, i) {
-			return nil, refused("%q is not a member, or unsettled already", string(i))
+			return nil, refused("%q is not a member, or is already unsettled", string(i))
 		}
 		unsettled = append(unsettled, i)
 	}

@@ -80,21 +80,21 @@ func (r *Roster) checkNumbers() error {
 	case r.Grid.IsZero():
 		return invalidf("it has no grid ID")
 	case r.Version > maxVersion:
-		return invalidf("its version is %d, and there are 1 to %d", r.Version, uint64(maxVersion))
+		return invalidf("version %d is not from 1 to %d", r.Version, uint64(maxVersion))
 	// an anchor may hold the ceiling back
 	case r.Time < 0 || r.Ceiling < 0 || r.Ceiling > clustertime.Latest || r.Time > r.Ceiling && r.Claim == "":
-		return invalidf("its time is %d and its ceiling %d", r.Time, r.Ceiling)
+		return invalidf("time %d or ceiling %d is out of range, or the time is above the ceiling", r.Time, r.Ceiling)
 	case r.Began < 0 || r.Began > r.Ceiling:
-		return invalidf("it began at %d and its ceiling is %d", r.Began, r.Ceiling)
+		return invalidf("its start, %d, is not from 0 to the ceiling, %d", r.Began, r.Ceiling)
 	case r.Stopped < 0 || r.Stopped > r.Ceiling:
-		return invalidf("it stopped at %d and its ceiling is %d", r.Stopped, r.Ceiling)
+		return invalidf("its stop, %d, is not from 0 to the ceiling, %d", r.Stopped, r.Ceiling)
 	case r.Protocol < 0 || r.Protocol == Protocol1 || r.Protocol > CurrentProtocol:
-		return invalidf("its protocol is %d, and there are %d to %d, and 0 for %d", r.Protocol, OldestProtocol+1,
+		return invalidf("protocol %d is not from %d to %d, or 0 for %d", r.Protocol, OldestProtocol+1,
 			CurrentProtocol, Protocol1)
 	case len(r.Partitions) != r.Settings.Partitions:
-		return invalidf("it has %d partitions and its settings say %d", len(r.Partitions), r.Settings.Partitions)
+		return invalidf("it has %d partitions, but its settings have %d", len(r.Partitions), r.Settings.Partitions)
 	case r.Claim != "" && !r.Anchored:
-		return invalidf("it has a claim and no anchor")
+		return invalidf("it has a claim but no anchor")
 	}
 	if r.Claim != "" {
 		if err := r.Claim.Check(); err != nil {
@@ -113,7 +113,7 @@ func (r *Roster) checkUnformed() error {
 		len(r.Unsettled) > 0 || r.Claim != "" || r.Anchored || r.Restarted || r.Protocol != 0 || r.Settings != (Settings{}) ||
 		len(r.Members) > 0 || len(r.Partitions) > 0 || len(r.Sets) > 0 || len(r.Dropped) > 0 || len(r.Quotas) > 0 ||
 		len(r.Keepers) > 0 || r.Recovered != nil {
-		return invalidf("it has no version and is not empty")
+		return invalidf("it has no version but is not empty")
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func checkMembers(members []Member) error {
 		}
 		// Incarnations begin with the member ID, so two incarnations of a member are adjacent.
 		if i > 0 && cmp.Compare(members[i-1].Incarnation.Member(), m.Incarnation.Member()) >= 0 {
-			return invalidf("member %s is out of order or there twice", m.Incarnation)
+			return invalidf("member %s is a duplicate or out of order", m.Incarnation)
 		}
 	}
 	return nil
@@ -134,13 +134,13 @@ func checkMembers(members []Member) error {
 func (r *Roster) checkPartition(p Partition) error {
 	switch {
 	case p.Term > Term(r.Version) || p.LostTerm > p.Term:
-		return invalidf("version %d, term %d and lost term %d do not go together", r.Version, p.Term, p.LostTerm)
+		return invalidf("version %d, term %d and lost term %d are inconsistent", r.Version, p.Term, p.LostTerm)
 	case p.Floor < 0 || p.Floor > r.Ceiling:
 		return invalidf("floor %d is not between 0 and the ceiling %d", p.Floor, r.Ceiling)
 	case p.Owner == "" && (len(p.InSync) > 0 || p.Joining != ""):
-		return invalidf("it has replicas and no owner")
+		return invalidf("it has replicas but no owner")
 	case p.Owner == "" && (p.Term != p.LostTerm || p.Term != 0 && r.Claim == ""):
-		return invalidf("it has a term and no owner, and no claim was reset")
+		return invalidf("it has a term but no owner, and no claim was reset")
 	case p.Owner != "" && (p.Term == 0 || !slices.Contains(p.InSync, p.Owner)):
 		return invalidf("owner %.40q has no term or is not in sync", string(p.Owner))
 	}
@@ -155,7 +155,7 @@ func (r *Roster) checkPartition(p Partition) error {
 			return invalidf("replica %.40q is not a member", string(replica))
 		}
 		if i > 0 && p.InSync[i-1] >= replica {
-			return invalidf("replica %s is out of order or there twice", replica)
+			return invalidf("replica %s is a duplicate or out of order", replica)
 		}
 	}
 	return nil
@@ -168,7 +168,7 @@ func checkDisks(disks []MemberID) error {
 			return err
 		}
 		if i > 0 && disks[i-1] >= id {
-			return invalidf("the disk of member %s is out of order or there twice", id)
+			return invalidf("the disk of member %s is a duplicate or out of order", id)
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ func (c Identity) CheckNew(r *Roster) error {
 	set, found := r.Set(c.Cluster, c.Name)
 	for _, name := range [...]string{c.Cluster, c.Name} {
 		if fault := visible.Fault(name); fault != "" && !found && c.Apply != nil && name != r.Settings.Name {
-			return invalidf("name %.80q of a new set %s: leave it out", name, fault)
+			return invalidf("new set name %.80q %s: leave it out", name, fault)
 		}
 	}
 	id, addr := uint64(0), ""
@@ -24,7 +24,7 @@ func (c Identity) CheckNew(r *Roster) error {
 		return nil
 	}
 	if fault := visible.Fault(addr); fault != "" {
-		return invalidf("address %.40q of number %d %s: leave it out", addr, id, fault)
+		return invalidf("address %.40q for number %d %s: leave it out", addr, id, fault)
 	}
 	return nil
 }

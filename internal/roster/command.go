@@ -68,7 +68,7 @@ func (r *Roster) Apply(c Command) (*Roster, error) {
 	}
 	if next != r {
 		if err := next.checkSince(r); err != nil {
-			return r, refused("no member could read the roster after it: %v", err)
+			return r, refused("it results in an invalid roster: %v", err)
 		}
 	}
 	return next, nil
@@ -79,7 +79,7 @@ func (r *Roster) apply(c Command) (*Roster, error) {
 		return nil, fmt.Errorf("%w: computed from %d, now %d", ErrStale, c.From, r.Version)
 	}
 	if parts := c.Parts(); parts != 1 {
-		return nil, refused("it has %d parts and must have one", parts)
+		return nil, refused("it has %d parts, but must have one", parts)
 	}
 	if err := r.checkClaim(c); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (c Command) Parts() int {
 
 func (r *Roster) form(f Form) (*Roster, error) {
 	if r.Formed() {
-		return nil, refused("the grid is formed already")
+		return nil, refused("the grid is already formed")
 	}
 	if f.Grid.IsZero() {
 		return nil, refused("the grid has no ID")
@@ -160,12 +160,12 @@ func (r *Roster) form(f Form) (*Roster, error) {
 	needed, _ := next.Needs()
 	next.Protocol = needed.stored()
 	if len(f.Disks) > 0 && len(f.Disks) != len(next.Partitions) {
-		return nil, refused("the disks of %d partitions are named, and there are %d", len(f.Disks), len(next.Partitions))
+		return nil, refused("it names disks for %d partitions, but the grid has %d", len(f.Disks), len(next.Partitions))
 	}
 	for id, disk := range f.Disks {
 		for i, m := range disk {
 			if !isHex(string(m)) || i > 0 && disk[i-1] >= m {
-				return nil, refused("the disks of partition %d are %v, which are not members in order", id, disk)
+				return nil, refused("partition %d has the disks %v, which are not members in ascending order", id, disk)
 			}
 		}
 		next.Partitions[id].Disk = disk

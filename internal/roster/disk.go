@@ -29,13 +29,13 @@ func awaits(partitions []Partition, m MemberID, counts func(Partition) bool) (na
 func (r *Roster) checkForget(forget []MemberID) error {
 	for i, id := range forget {
 		if named, _ := r.Awaits(id); named == 0 {
-			return refused("the disk of %s is to be given up and no partition names it", id)
+			return refused("cannot forget %s's disk: no partition lists it", id)
 		}
 		if slices.Contains(forget[:i], id) {
-			return refused("the disk of %s is to be given up twice", id)
+			return refused("%s's disk is forgotten twice", id)
 		}
 		if r.Has(id) {
-			return refused("the disk of %s is to be given up and it is a member", id)
+			return refused("cannot forget %s's disk: it is a member", id)
 		}
 	}
 	return nil
@@ -53,7 +53,7 @@ func (r *Roster) redisk(c Change, before *Roster) error {
 	persisted := make(map[PartitionID]bool, len(c.Persist))
 	for _, id := range c.Persist {
 		if persisted[id] {
-			return refused("partition %d is to be on disk twice", id)
+			return refused("partition %d is listed twice as stored on disk", id)
 		}
 		persisted[id] = true
 		if err := r.persist(id, before); err != nil {
@@ -79,12 +79,12 @@ func (r *Roster) persist(id PartitionID, before *Roster) error {
 		return refused("partition %d does not exist; the grid has %d", id, len(r.Partitions))
 	}
 	if r.Partitions[id].LostTerm == Term(r.Version) {
-		return refused("partition %d is to be on disk and is lost", id)
+		return refused("partition %d is listed as stored on disk, but is lost", id)
 	}
 	stored := before.Storage(id)
 	disk := stored.Members()
 	if len(disk) == 0 {
-		return refused("partition %d is to be on disk and no durable replica is in sync", id)
+		return refused("partition %d is listed as stored on disk, but no durable replica is in sync", id)
 	}
 	r.Partitions[id].Disk, r.Partitions[id].Memory = disk, stored.Memory
 	return nil

@@ -98,9 +98,9 @@ func TestDiskRefusals(t *testing.T) {
 		"twice":              {roster.Change{Persist: []roster.PartitionID{0, 0}}, "twice"},
 		"and lost": {roster.Change{Persist: []roster.PartitionID{1},
 			Lose: []roster.Loss{{1, rostertest.Incarnation("d1"), nil}}}, "is lost"},
-		"struck for nothing":      {roster.Change{Strike: rostertest.MemberIDs("a1")}, "nothing leaves"},
+		"struck for nothing":      {roster.Change{Strike: rostertest.MemberIDs("a1")}, "no replica leaves"},
 		"a member's is given up":  {roster.Change{Forget: rostertest.MemberIDs("a1")}, "it is a member"},
-		"an unnamed one given up": {roster.Change{Forget: rostertest.MemberIDs("e1")}, "no partition names it"},
+		"an unnamed one given up": {roster.Change{Forget: rostertest.MemberIDs("e1")}, "no partition lists it"},
 		"given up twice":          {roster.Change{Forget: rostertest.MemberIDs("b1", "b1")}, "twice"},
 	} {
 		after, err := gone.Apply(roster.Command{From: gone.Version, Change: &test.change})

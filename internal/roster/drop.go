@@ -55,7 +55,7 @@ func (r *Roster) dropSet(cluster, name string) (*Roster, error) {
 	next.Sets = slices.Delete(slices.Clone(r.Sets), at, at+1)
 	next.Dropped = WithDropped(r.Dropped, []DroppedSet{{Set: hashOf(cluster, name), Next: s.Next, Removed: s.Removed}})
 	if len(next.Dropped) > MaxDropped {
-		return nil, refused("%d sets were dropped, and the grid remembers no more; use the sets that there are", MaxDropped)
+		return nil, refused("%d sets were dropped, the most that the grid can record; use an existing set", MaxDropped)
 	}
 	return &next, nil
 }
@@ -76,11 +76,11 @@ func WithDropped(dropped, others []DroppedSet) []DroppedSet {
 // CheckDropped reports, as an [ErrInvalid], dropped sets that no sequence of commands can produce.
 func CheckDropped(dropped []DroppedSet) error {
 	if len(dropped) > MaxDropped {
-		return invalidf("%d dropped sets, there may be %d", len(dropped), MaxDropped)
+		return invalidf("%d dropped sets; at most %d are allowed", len(dropped), MaxDropped)
 	}
 	for i, d := range dropped {
 		if i > 0 && dropped[i-1].Set >= d.Set || d.Next < 1 || d.Next > MaxNumber || d.Removed >= MaxNumber {
-			return invalidf("dropped set %016x is out of order, or its next number is %d and the greatest removed incarnation %d", d.Set, d.Next, d.Removed)
+			return invalidf("dropped set %016x is out of order, or next number %d or greatest removed incarnation %d is out of range", d.Set, d.Next, d.Removed)
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ func (c Identity) fault() string {
 	}
 	switch {
 	case steps != 1:
-		return fmt.Sprintf("it has %d steps of a set and must have one", steps)
+		return fmt.Sprintf("it has %d set steps, but must have one", steps)
 	case c.Apply != nil:
 		return c.Apply.fault(true)
 	case c.Register != nil:
@@ -137,7 +137,7 @@ func (r *Roster) identify(c Identity) (*Roster, error) {
 	}
 	next.Sets[at] = after
 	if n := countNumbered(next.Sets); len(next.Sets) > MaxSets || n > MaxNumbered {
-		return nil, refused("%d sets with %d numbers are more than the grid has room for, %d with %d; remove numbers with `snowgrid identity clean`, and sets without numbers with `snowgrid identity drop`",
+		return nil, refused("%d sets with %d numbers exceed the grid's limits, %d and %d; remove numbers with `snowgrid identity clean`, and sets without numbers with `snowgrid identity drop`",
 			len(next.Sets), n, MaxSets, MaxNumbered)
 	}
 	return &next, nil
@@ -195,7 +195,7 @@ func (s Set) register(g Registration) (Set, error) {
 	}
 	given := max(m.Incarnation, s.Removed)
 	if g.Incarnation > given+maxLost {
-		return s, refused("number %d of %s/%s: incarnation %d is more than %d above %d, the greatest that the grid has given; register without it", g.ID, s.Cluster, s.Name, g.Incarnation, maxLost, given)
+		return s, refused("number %d of %s/%s: incarnation %d is more than %d above %d, the greatest that the grid has issued; register without it", g.ID, s.Cluster, s.Name, g.Incarnation, maxLost, given)
 	}
 	if m.Incarnation == 0 {
 		m.Incarnation = s.Removed
@@ -203,7 +203,7 @@ func (s Set) register(g Registration) (Set, error) {
 	m.Incarnation = max(m.Incarnation, g.Incarnation)
 	if g.Start != m.Start {
 		if m.Incarnation++; m.Incarnation >= MaxNumber {
-			return s, refused("number %d of %s/%s has had all its incarnations, up to %d; use another set", g.ID, s.Cluster,
+			return s, refused("number %d of %s/%s has used all its incarnations, up to %d; use another set", g.ID, s.Cluster,
 				s.Name, uint64(MaxNumber)-1)
 		}
 		m.Start, m.Before = g.Start, m.Start
@@ -249,7 +249,7 @@ func (s Set) restore(in Imported) (Set, error) {
 		case s.Members[at].Code.IsZero():
 			s.Members[at].Code = a.Code
 		case !a.Code.IsZero() && s.Members[at].Code != a.Code:
-			return s, refused("number %d of %s/%s is of a process with another code; nothing was imported", a.ID, s.Cluster,
+			return s, refused("number %d of %s/%s belongs to a process with another code; nothing was imported", a.ID, s.Cluster,
 				s.Name)
 		}
 	}
@@ -257,10 +257,10 @@ func (s Set) restore(in Imported) (Set, error) {
 }
 
 func notRegistered(cluster, name string, id uint64, reason string) error {
-	return fmt.Errorf("%w: number %d of %s/%s: %s; if it was lost with the grid's data, run `snowgrid identity import`, and if its process is to begin again, remove its files", ErrNotRegistered, id, cluster, name, reason)
+	return fmt.Errorf("%w: number %d of %s/%s: %s; if the grid's data was lost, run `snowgrid identity import`; if the process is to start with a new number, remove its files", ErrNotRegistered, id, cluster, name, reason)
 }
 
 func fenced(cluster, name string, m Numbered, incarnation uint64) error {
-	return fmt.Errorf("%w: number %d of %s/%s has incarnation %d at %q, and this is %d; stop this process: its directory was copied, or it was replaced",
+	return fmt.Errorf("%w: number %d of %s/%s has incarnation %d at %q, and this process has %d; stop it: its directory was copied, or it was replaced",
 		ErrFenced, m.ID, cluster, name, m.Incarnation, m.Addr, incarnation)
 }

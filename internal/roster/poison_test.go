@@ -101,7 +101,7 @@ func TestApplyRefusesUnreadableRosters(t *testing.T) {
 	}
 	damaged := *r
 	damaged.Began = 1 << 60
-	if err := damaged.Check(); !errors.Is(err, roster.ErrInvalid) || !strings.Contains(err.Error(), "began") {
+	if err := damaged.Check(); !errors.Is(err, roster.ErrInvalid) || !strings.Contains(err.Error(), "its start, ") {
 		t.Errorf("a damaged one: %v", err)
 	}
 	if next, err := damaged.Apply(roster.Command{From: r.Version, Raise: &roster.Raise{Time: 5}}); !errors.Is(err,

@@ -46,7 +46,7 @@ func (p Protocol) stored() Protocol {
 func (r *Roster) InUse() Protocol { return r.Protocol.Known() }
 
 // newsNumber names the protocol number itself as a part.
-const newsNumber = "the number of the protocol"
+const newsNumber = "the protocol number"
 
 // Needs returns the protocol that is required to read the command, and the part that requires it,
 // "" for [Protocol1].
@@ -82,7 +82,7 @@ func (r *Roster) needs(p Protocol, part string) error {
 	if p <= r.InUse() {
 		return nil
 	}
-	return refused("%s: protocol %d is needed, and that of the grid is %d; it is raised when every member runs a release with protocol %d",
+	return refused("%s requires protocol %d, but the grid uses %d; it is raised when every member runs a release with protocol %d",
 		part, p, r.InUse(), p)
 }
 
@@ -93,7 +93,8 @@ func (r *Roster) checkRaised(p Protocol) error {
 		return nil
 	}
 	if p == r.InUse() || p < OldestProtocol || p > CurrentProtocol {
-		return refused("protocol %d: the grid has %d, and there are %d to %d", p, r.InUse(), OldestProtocol, CurrentProtocol)
+		return refused("protocol %d: the grid uses %d, and this release supports %d to %d", p, r.InUse(), OldestProtocol,
+			CurrentProtocol)
 	}
 	return nil
 }

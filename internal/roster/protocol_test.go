@@ -24,7 +24,7 @@ func TestProtocolIsRaisedAndLowered(t *testing.T) {
 	}
 	for _, p := range []roster.Protocol{-1, roster.Protocol1, roster.CurrentProtocol + 1} {
 		next, err := change(r, p)
-		if !errors.Is(err, roster.ErrRefused) || next != r || !strings.Contains(err.Error(), "and there are 1 to 2") {
+		if !errors.Is(err, roster.ErrRefused) || next != r || !strings.Contains(err.Error(), "supports 1 to 2") {
 			t.Errorf("protocol %d after 1: %v", p, err)
 		}
 	}

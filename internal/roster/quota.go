@@ -115,12 +115,12 @@ func CheckQuotas(rows []Quota) error {
 			return err
 		}
 		if i > 0 && rows[i-1].Pattern >= q.Pattern {
-			return invalidf("quota %.80q is there twice, or out of order", string(q.Pattern))
+			return invalidf("quota %.80q is a duplicate or out of order", string(q.Pattern))
 		}
 		bytes += len(q.Pattern)
 	}
 	if bytes > MaxQuotaBytes {
-		return invalidf("the patterns of all quotas have %d bytes; at most %d: remove one, or give shorter patterns", bytes, MaxQuotaBytes)
+		return invalidf("the quota patterns have %d bytes in total; at most %d are allowed: remove one, or give shorter patterns", bytes, MaxQuotaBytes)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (r *Roster) quotasAfter(c Change) ([]Quota, error) {
 	for _, p := range c.DropQuotas {
 		i, found := searchQuota(rows, p)
 		if !found || edited[p] {
-			return nil, refused("quota %.80q is to be removed, and there is none", string(p))
+			return nil, refused("cannot remove quota %.80q: it does not exist", string(p))
 		}
 		edited[p] = true
 		rows = slices.Delete(rows, i, i+1)

@@ -87,11 +87,11 @@ func TestQuotasRefused(t *testing.T) {
 		"set and gone": {quoted(t, roster.Quota{Pattern: "a"}),
 			roster.Change{Quotas: []roster.Quota{{Pattern: "a", Names: 1}}, DropQuotas: []pattern.Pattern{"a"}}, "edited twice"},
 		"gone twice": {quoted(t, roster.Quota{Pattern: "a"}), roster.Change{DropQuotas: []pattern.Pattern{"a", "a"}},
-			"there is none"},
-		"no such": {quoted(t), roster.Change{DropQuotas: []pattern.Pattern{"a"}}, "there is none"},
+			"does not exist"},
+		"no such": {quoted(t), roster.Change{DropQuotas: []pattern.Pattern{"a"}}, "does not exist"},
 		"too many": {quoted(t, full...), roster.Change{Quotas: []roster.Quota{{Pattern: "x"}}},
 			"65 quotas; a grid has at most 64"},
-		"too long": {quoted(t), roster.Change{Quotas: long}, "have 8415 bytes; at most 8192"},
+		"too long": {quoted(t), roster.Change{Quotas: long}, "have 8415 bytes in total; at most 8192"},
 	} {
 		next, err := c.r.Apply(roster.Command{From: c.r.Version, Change: &c.c})
 		if !errors.Is(err, roster.ErrRefused) || next != c.r || !strings.Contains(err.Error(), c.want) {

@@ -28,7 +28,7 @@ func (r *Roster) reassign(c Change, lossFloor clustertime.Tick, out map[Incarnat
 	}
 	for id, p := range r.Partitions {
 		if out[p.Owner] {
-			return refused("%s is removed, and partition %d, which it owns, gets no new owner", p.Owner, id)
+			return refused("%s is removed, but partition %d, which it owns, gets no new owner", p.Owner, id)
 		}
 	}
 	return nil
@@ -80,7 +80,7 @@ func (r *reassignment) begin(id PartitionID, members ...Incarnation) error {
 	r.moved[id] = true
 	for _, i := range members {
 		if _, found := r.Member(i); !found {
-			return refused("partition %d is given to %q, which is not a member", id, string(i))
+			return refused("partition %d is assigned to %q, which is not a member", id, string(i))
 		}
 	}
 	return nil
@@ -109,9 +109,9 @@ func (r *reassignment) lose(l Loss, granted clustertime.Tick) error {
 func (r *reassignment) take(p *Partition, m Replica, before Partition) error {
 	switch {
 	case !slices.Contains(before.InSync, m.Member):
-		return refused("partition %d is to be taken over by %s, which is not in sync", m.Partition, m.Member)
+		return refused("partition %d cannot move to %s, which is not in sync", m.Partition, m.Member)
 	case p.Owner == m.Member:
-		return refused("partition %d is to be taken over by %s, its owner", m.Partition, m.Member)
+		return refused("partition %d cannot move to %s, which already owns it", m.Partition, m.Member)
 	}
 	p.Owner, p.Term, p.Floor = m.Member, Term(r.Version), r.Ceiling
 	return nil
@@ -120,7 +120,7 @@ func (r *reassignment) take(p *Partition, m Replica, before Partition) error {
 // add starts a join (R5).
 func (r *reassignment) add(p *Partition, m Replica, _ Partition) error {
 	if p.Owner == "" || slices.Contains(p.InSync, m.Member) || p.Joining == m.Member {
-		return refused("partition %d has no owner, or %s is its replica already", m.Partition, m.Member)
+		return refused("partition %d has no owner, or %s is already its replica", m.Partition, m.Member)
 	}
 	p.Joining = m.Member
 	return nil
@@ -129,7 +129,7 @@ func (r *reassignment) add(p *Partition, m Replica, _ Partition) error {
 // admit completes a join (R5).
 func (r *reassignment) admit(p *Partition, m Replica, _ Partition) error {
 	if p.Joining != m.Member {
-		return refused("%s is to be admitted to partition %d and does not join it", m.Member, m.Partition)
+		return refused("%s cannot be admitted to partition %d, which it does not join", m.Member, m.Partition)
 	}
 	p.InSync = append(slices.Clone(p.InSync), m.Member)
 	slices.Sort(p.InSync)
@@ -143,7 +143,7 @@ func (r *reassignment) drop(p *Partition, m Replica, _ Partition) error {
 	case p.Joining == m.Member:
 		p.Joining = ""
 	case p.Owner == m.Member || !slices.Contains(p.InSync, m.Member):
-		return refused("%s is to be dropped from partition %d and is its owner, or not its replica", m.Member, m.Partition)
+		return refused("%s cannot be dropped from partition %d: it is the owner, or not a replica", m.Member, m.Partition)
 	default:
 		p.InSync = without(p.InSync, map[Incarnation]bool{m.Member: true})
 	}

@@ -34,14 +34,14 @@ func CheckRecovery(r *Recovery, partitions int) error {
 		return nil
 	}
 	if r.Old.IsZero() || r.At < 0 || r.At > clustertime.Latest {
-		return invalidf("a recovery of grid %s at %d ms; it names a grid, and a time from 1970 to 9999", r.Old, r.At)
+		return invalidf("a recovery of grid %s at %d ms: give a grid ID, and a time from 1970 to 9999", r.Old, r.At)
 	}
 	for i, m := range r.Lost {
 		if err := m.ID.Check(); err != nil {
 			return err
 		}
 		if i > 0 && r.Lost[i-1].ID >= m.ID {
-			return invalidf("lost member %s is out of order or there twice", m.ID)
+			return invalidf("lost member %s is a duplicate or out of order", m.ID)
 		}
 		if !isPlain(m.API) {
 			return invalidf("address %.40q of lost member %s must be at most %d bytes of UTF-8 without control characters", m.API, m.ID, maxText)
@@ -50,12 +50,12 @@ func CheckRecovery(r *Recovery, partitions int) error {
 	for _, ids := range [][]PartitionID{r.Forgotten, r.Outdated} {
 		for i, id := range ids {
 			if int(id) >= partitions || i > 0 && ids[i-1] >= id {
-				return invalidf("partition %d of a recovery is out of order, or outside 0 to %d", id, partitions-1)
+				return invalidf("recovered partition %d is out of order, or not from 0 to %d", id, partitions-1)
 			}
 		}
 	}
 	if slices.ContainsFunc(r.Forgotten, func(id PartitionID) bool { return slices.Contains(r.Outdated, id) }) {
-		return invalidf("a partition of a recovery is forgotten and outdated")
+		return invalidf("a recovered partition is both forgotten and outdated")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (r Release) Check() error {
 	const most = 255 // the number is the first byte of an entry
 	switch {
 	case r.Min < 0 || r.Max > most || r.Max.Known() < r.Min.Known():
-		return fmt.Errorf("%w: protocols %d to %d are not a range of 1 to %d", ErrInvalid, r.Min, r.Max, most)
+		return fmt.Errorf("%w: protocols %d to %d are not a range within 1 to %d", ErrInvalid, r.Min, r.Max, most)
 	case len(r.Build) > MaxBuild || !isPlain(r.Build):
 		return fmt.Errorf("%w: build %.80q must be at most %d bytes of UTF-8 without control characters", ErrInvalid, r.Build,
 			MaxBuild)

@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 		"take by one that joins": {roster.Change{Take: rostertest.Replicas("0c1")}, "not in sync"},
 		"take by a stranger":     {roster.Change{Take: rostertest.Replicas("0e1")}, "not a member"},
 		"take by another":        {roster.Change{Take: rostertest.Replicas("0d1")}, "not in sync"},
-		"take by the owner":      {roster.Change{Take: rostertest.Replicas("0a1")}, "its owner"},
+		"take by the owner":      {roster.Change{Take: rostertest.Replicas("0a1")}, "already owns it"},
 		"take by one that goes": {roster.Change{Take: rostertest.Replicas("0b1"), Remove: []roster.Incarnation{b}},
 			"not a member"},
 		"take by one that is newer": {roster.Change{Take: rostertest.Replicas("0b2"),
@@ -156,9 +156,9 @@ func TestRefusals(t *testing.T) {
 			Remove: rostertest.Incarnations([]string{"c1"})}, "not a member"},
 		"admit one that is newer": {roster.Change{Admit: rostertest.Replicas("0c2"),
 			Join: rostertest.Records([]string{"c2"})}, "does not join"},
-		"drop the owner":  {roster.Change{Drop: rostertest.Replicas("0a1")}, "its owner"},
-		"drop the last":   {roster.Change{Drop: rostertest.Replicas("1a1")}, "its owner"},
-		"drop no replica": {roster.Change{Drop: rostertest.Replicas("0d1")}, "not its replica"},
+		"drop the owner":  {roster.Change{Drop: rostertest.Replicas("0a1")}, "the owner"},
+		"drop the last":   {roster.Change{Drop: rostertest.Replicas("1a1")}, "the owner"},
+		"drop no replica": {roster.Change{Drop: rostertest.Replicas("0d1")}, "not a replica"},
 		"remove an owner": {roster.Change{Remove: []roster.Incarnation{a}}, "gets no new owner"},
 		"a newer owner":   {roster.Change{Join: rostertest.Records([]string{"a2"})}, "gets no new owner"},
 		"a newer owner, one given": {roster.Change{Join: rostertest.Records([]string{"a2"}),
@@ -168,8 +168,8 @@ func TestRefusals(t *testing.T) {
 		"doubt a stranger":       {roster.Change{Doubt: rostertest.Incarnations([]string{"e1"})}, "not a member"},
 		"settle who is settled":  {roster.Change{Settle: []roster.Incarnation{a}}, "not unsettled"},
 		"settle a stranger":      {roster.Change{Settle: rostertest.Incarnations([]string{"e1"})}, "not unsettled"},
-		"granted before 1970":    {roster.Change{Granted: -1}, "not a time"},
-		"granted after 9999":     {roster.Change{Granted: clustertime.Latest + 1}, "not a time"},
+		"granted before 1970":    {roster.Change{Granted: -1}, "not from 1970"},
+		"granted after 9999":     {roster.Change{Granted: clustertime.Latest + 1}, "not from 1970"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := lived(t)

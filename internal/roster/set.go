@@ -96,9 +96,9 @@ func (r *Roster) CheckIdentity(cluster, name string, id, incarnation uint64) err
 	}
 	switch m, found := s.Numbered(id); {
 	case id == 0 || incarnation == 0:
-		return invalidf("identity %s/%s: number %d with incarnation %d; both begin with 1", cluster, name, id, incarnation)
+		return invalidf("identity %s/%s: number %d with incarnation %d; both start at 1", cluster, name, id, incarnation)
 	case !found && id >= s.Next:
-		return fmt.Errorf("%w: number %d of %s/%s is not known here", ErrUnknownSet, id, cluster, name)
+		return fmt.Errorf("%w: number %d of %s/%s is not in the roster here", ErrUnknownSet, id, cluster, name)
 	case !found:
 		return notRegistered(cluster, name, id, "it was removed")
 	case incarnation < m.Incarnation:
@@ -110,12 +110,12 @@ func (r *Roster) CheckIdentity(cluster, name string, id, incarnation uint64) err
 // CheckSets returns an [ErrInvalid] for sets that no sequence of commands produces.
 func CheckSets(sets []Set) error {
 	if len(sets) > MaxSets || countNumbered(sets) > MaxNumbered {
-		return invalidf("%d sets with %d numbers, there may be %d with %d", len(sets), countNumbered(sets), MaxSets,
+		return invalidf("%d sets with %d numbers; at most %d and %d are allowed", len(sets), countNumbered(sets), MaxSets,
 			MaxNumbered)
 	}
 	for i, s := range sets {
 		if i > 0 && compareSets(sets[i-1], s) >= 0 {
-			return invalidf("set %s/%s is out of order or there twice", s.Cluster, s.Name)
+			return invalidf("set %s/%s is a duplicate or out of order", s.Cluster, s.Name)
 		}
 		if fault := s.fault(); fault != "" {
 			return invalidf("set %.80s/%.80s: %s", s.Cluster, s.Name, fault)
@@ -130,7 +130,7 @@ func (s Set) fault() string {
 		return fault
 	}
 	if s.Next < 1 || s.Next > MaxNumber || s.Removed >= MaxNumber {
-		return fmt.Sprintf("its next number is %d, and the greatest removed incarnation %d", s.Next, s.Removed)
+		return fmt.Sprintf("next number %d or greatest removed incarnation %d is out of range", s.Next, s.Removed)
 	}
 	for i, m := range s.Members {
 		if i > 0 && s.Members[i-1].ID >= m.ID || m.ID < 1 || m.ID >= s.Next {
@@ -153,7 +153,7 @@ func (m Numbered) fault() string {
 	case m.Incarnation >= MaxNumber:
 		return fmt.Sprintf("incarnation %d is not below %d", m.Incarnation, uint64(MaxNumber))
 	case (m.Incarnation == 0) != m.Start.IsZero() || m.Incarnation > 0 && m.Code.IsZero():
-		return "it is registered without a code or a start, which are 128 random bits"
+		return "it is registered without a code or a start, each 128 random bits"
 	}
 	return ""
 }
@@ -170,7 +170,7 @@ func CheckSetName(cluster, name string) error {
 func nameFault(cluster, name string) string {
 	for _, n := range [...]struct{ of, text string }{{"cluster", cluster}, {"name", name}} {
 		if n.text == "" || len(n.text) > MaxSetName || !isPlain(n.text) {
-			return fmt.Sprintf("%s %.80q of a set must be 1 to %d bytes of UTF-8 without control characters", n.of, n.text,
+			return fmt.Sprintf("set %s %.80q must be 1 to %d bytes of UTF-8 without control characters", n.of, n.text,
 				MaxSetName)
 		}
 	}

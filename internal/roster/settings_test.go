@@ -93,7 +93,7 @@ func TestBackupsChange(t *testing.T) {
 	}{
 		"negative": {r, -1, "backups -1 must be 0 to 32767"},
 		"too many": {r, MaxBackups + 1, "backups 32768 must be 0 to 32767"},
-		"the same": {r, 1, "another number than the grid's, 1"},
+		"the same": {r, 1, "differ from the grid's, 1"},
 	} {
 		if next, err := c.r.Apply(Command{From: c.r.Version, Change: &Change{Backups: &c.backups}}); !errors.Is(err,
 			ErrRefused) || next != c.r || !strings.Contains(err.Error(), c.want) {

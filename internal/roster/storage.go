@@ -90,7 +90,7 @@ const keepersMost = 2 * MaxVoters
 // checkKeepers refuses keepers that no leader proposes.
 func (r *Roster) checkKeepers(keepers []Incarnation) error {
 	if len(keepers) > 0 && slices.Equal(keepers, r.Keepers) {
-		return refused("the voters that keep definitions are the same as before")
+		return refused("the voters that keep definitions are unchanged")
 	}
 	if err := CheckKeepers(keepers); err != nil {
 		return refused("%v", err)
@@ -108,7 +108,7 @@ func CheckKeepers(keepers []Incarnation) error {
 			return err
 		}
 		if k > 0 && keepers[k-1] >= i {
-			return invalidf("the voter %s that keeps definitions is out of order or there twice", i)
+			return invalidf("voter %s, which keeps definitions, is a duplicate or out of order", i)
 		}
 	}
 	return nil

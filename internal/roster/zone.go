@@ -29,10 +29,10 @@ func zoned(members []Member, zones []Zoning) ([]Member, error) {
 	for i, z := range zones {
 		at, found := searchMember(members, z.Member)
 		if !found || slices.ContainsFunc(zones[:i], func(other Zoning) bool { return other.Member == z.Member }) {
-			return nil, refused("%q gets a zone and is not a member, or gets two", string(z.Member))
+			return nil, refused("cannot set the zone for %q: it is not a member, or is listed twice", string(z.Member))
 		}
 		if members[at].Zone == z.Zone {
-			return nil, refused("%s is in zone %q already", z.Member, z.Zone)
+			return nil, refused("%s is already in zone %q", z.Member, z.Zone)
 		}
 		members[at].Zone = z.Zone
 		if fault := members[at].zoneFault(); fault != "" {

@@ -25,9 +25,9 @@ func TestVotersAndZonesChange(t *testing.T) {
 		want   string
 	}{
 		"four voters":         {r, roster.Change{Voters: 4}, "voters 4 must be 1, 3, 5 or 7"},
-		"as many voters":      {r, roster.Change{Voters: 3}, "another number than the grid's, 3"},
+		"as many voters":      {r, roster.Change{Voters: 3}, "differ from the grid's, 3"},
 		"a stranger's zone":   {r, roster.Change{Zones: zone(rostertest.Incarnation("c1"), "x")}, "is not a member"},
-		"two zones":           {r, roster.Change{Zones: append(zone(a, "x"), zone(a, "y")...)}, "or gets two"},
+		"two zones":           {r, roster.Change{Zones: append(zone(a, "x"), zone(a, "y")...)}, "or is listed twice"},
 		"the same zone":       {r, roster.Change{Zones: zone(a, "")}, "already"},
 		"an unprintable zone": {r, roster.Change{Zones: zone(a, "a\nb")}, "control characters"},
 		"a long zone":         {r, roster.Change{Zones: zone(a, strings.Repeat("x", 256))}, "255 bytes"},
@@ -64,7 +64,7 @@ func TestExpectChanges(t *testing.T) {
 	}
 	for _, n := range []int{-1, 3, roster.MaxExpect + 1} {
 		next, err := r.Apply(roster.Command{From: r.Version, Change: &roster.Change{Expect: n}})
-		if want := "must be 1 to 1000, and another number than the grid's, 3"; !errors.Is(err, roster.ErrRefused) ||
+		if want := "must be 1 to 1000, and differ from the grid's, 3"; !errors.Is(err, roster.ErrRefused) ||
 			next != r || !strings.Contains(err.Error(), want) {
 			t.Errorf("expect %d: %v", n, err)
 		}

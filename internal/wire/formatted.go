@@ -91,7 +91,7 @@ func DecodeRoster(data []byte) (*roster.Roster, error) {
 // number, and the part that requires it.
 func rosterNeeds(r *roster.Roster) (roster.Protocol, string) {
 	if r.Protocol != 0 {
-		return r.Protocol, "the number of the protocol"
+		return r.Protocol, "the protocol number"
 	}
 	return r.Needs()
 }

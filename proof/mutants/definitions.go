@@ -46,7 +46,7 @@ var definitionMutants = []mutant{
 		"inSync(before, m)", definitionTests},
 	{"D4", "disks are named before all have written", "backup/disk.go", "if !r.Acts() || slices.ContainsFunc(next, func(i roster.Incarnation) bool { return r.lacks(i, r.mark) }) {", "if !r.Acts() {", definitionTests},
 	{"D4", "any number of the term names disks", "backup/disk.go", "r.lacks(i, r.mark)", "r.lacks(i, 0)", definitionTests},
-	{"D4", "no disk is left", "internal/roster/disk.go", "	if len(disk) == 0 {\n		return refused(\"partition %d is to be on disk and", "	if len(disk) == 0 && r.Version == 0 {\n		return refused(\"partition %d is to be on disk and", definitionTests},
+	{"D4", "no disk is left", "internal/roster/disk.go", "	if len(disk) == 0 {\n		return refused(\"partition %d is listed as stored on disk, but", "	if len(disk) == 0 && r.Version == 0 {\n		return refused(\"partition %d is listed as stored on disk, but", definitionTests},
 	{"D4", "the plan names disks that were reported at an earlier version", "internal/roster/plan/durable.go",
 		"if s.Version == v.r.Version && !lost", "if !lost", definitionTests},
 	{"D4", "the disks of the next in-sync set are named", "internal/roster/disk.go", "	stored := before.Storage(id)\n",

@@ -21,10 +21,10 @@ func (f *Formation) Abandon(ctx context.Context, in wire.AbandonRequest) (wire.A
 	if in.Old.IsZero() || in.Grid.IsZero() || in.BootstrapMember == "" || in.BootstrapMember == f.id.Member ||
 		in.Expect < 2 || in.Expect > roster.MaxExpect {
 		return wire.AbandonResponse{}, failure.Errorf(wire.ErrBadRequest,
-			"grid: a survivor is asked to leave its grid for a new one, with another bootstrap member and 2 to %d members", roster.MaxExpect)
+			"grid: a survivor leaves its grid for a new one: give another bootstrap member and 2 to %d members", roster.MaxExpect)
 	}
 	if old := f.oldGrid(); old != in.Old {
-		return wire.AbandonResponse{}, failure.Errorf(wire.ErrNotAddressed, "grid: this member is of grid %s", old)
+		return wire.AbandonResponse{}, failure.Errorf(wire.ErrNotAddressed, "grid: this member belongs to grid %s", old)
 	}
 	if err := f.initRefused(); err != nil {
 		return wire.AbandonResponse{}, err
@@ -45,7 +45,7 @@ func (f *Formation) abandonGrid(in wire.AbandonRequest, next Attempt) (wire.Aban
 		return wire.AbandonResponse{}, errElsewhere
 	}
 	if !f.hasLeft() {
-		f.log.Warn("leaving the grid permanently: its survivors form a new one", "old", in.Old.String(), "new",
+		f.log.Warn("leaving the grid permanently: the survivors form a new one", "old", in.Old.String(), "new",
 			in.Grid.String(),
 			"bootstrap_member", string(in.BootstrapMember))
 	}
@@ -66,14 +66,14 @@ func (b *bindings) bind(next Attempt) error {
 	bound := b.bound()
 	switch {
 	case bound.BootstrapMember == b.id.Member:
-		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is recovering the grid already; wait for the result")
+		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is already recovering the grid; wait for the result")
 	case bound != (Attempt{}) && bound != next && b.seesMember(bound.BootstrapMember):
-		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is recovering the grid already; use one member only", bound.BootstrapMember)
+		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is already recovering the grid; use one member only", bound.BootstrapMember)
 	}
 	b.idMu.Lock()
 	defer b.idMu.Unlock()
 	if b.next != bound {
-		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: another member is recovering the grid already; use one member only")
+		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: another member is already recovering the grid; use one member only")
 	}
 	b.next = next
 	return nil
@@ -136,9 +136,9 @@ func (f *Formation) followAttempt(ctx context.Context) {
 // notFollowed returns the reason that a member without its old grid has not joined the new one.
 func (f *Formation) notFollowed(left roster.GridID, next Attempt) error {
 	if next == (Attempt{}) {
-		return fmt.Errorf("this member has left grid %s for a recovery, which was given up; run `snowgrid init --force --addr %s`, or restart this member",
+		return fmt.Errorf("this member has left grid %s for a recovery that was aborted; run `snowgrid init --force --addr %s`, or restart this member",
 			left, f.cfg.Record().API)
 	}
-	return fmt.Errorf("this member has left grid %s and waits for member %s to form the new one; if that member is gone for good, run `snowgrid init --force --addr %s`; %s",
+	return fmt.Errorf("this member has left grid %s and waits for member %s to form the new grid; if that member is gone permanently, run `snowgrid init --force --addr %s`; %s",
 		left, next.BootstrapMember, f.cfg.Record().API, f.gossip.Seen())
 }

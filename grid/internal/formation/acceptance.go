@@ -41,7 +41,7 @@ func (b *bindings) bindTo(to Attempt) error {
 	defer b.idMu.Unlock()
 	switch {
 	case !b.id.Grid.IsZero():
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in grid %s already", b.id.Grid)
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member is already in grid %s", b.id.Grid)
 	case !b.previous.Grid.IsZero():
 		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s for a recovery", b.previous.Grid)
 	case b.id.Accepted == to:
@@ -80,7 +80,7 @@ func (f *Formation) releaseAcceptance(ctx context.Context) {
 	}
 	p, alive := f.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == bound.BootstrapMember })
 	if f.attemptLapse.lapsed(bound, alive, f.clock.Mono()) {
-		f.log.Warn("acceptance lapsed: its bootstrap member was not seen", "bootstrap_member", string(bound.BootstrapMember),
+		f.log.Warn("acceptance expired: bootstrap member not seen", "bootstrap_member", string(bound.BootstrapMember),
 			"for", acceptanceLives)
 		f.release(bound)
 	}

@@ -148,7 +148,7 @@ func (f *Formation) confirm(ctx context.Context) (*roster.Form, error) {
 	form, others, need, since := b.form, b.accepted.others, b.need, b.since
 	b.mu.Unlock()
 	if form == nil {
-		return nil, errors.New("this member leads a grid that it does not form, and that has no first entry")
+		return nil, errors.New("this member leads a grid that it did not form and that has no first entry")
 	}
 	if need > 0 {
 		req := wire.AcceptRequest{BootstrapMember: f.id.Member, Grid: form.Grid, Settings: form.Settings}
@@ -187,7 +187,7 @@ func (f *Formation) Begin(ctx context.Context) error {
 
 // giveUp drops an attempt to form a grid before its first entry is written. The caller has the turn.
 func (f *Formation) giveUp(why error) {
-	f.log.Warn("attempt to form a grid given up", "grid", f.Grid().String(), "error", why)
+	f.log.Warn("bootstrap attempt abandoned", "grid", f.Grid().String(), "error", why)
 	f.endTenure()
 	if f.ctx.Err() != nil {
 		return

@@ -95,7 +95,7 @@ func (id *Identity) needsLog() bool { return !id.Grid.IsZero() && !id.Forming }
 
 func logLost(id *Identity, path, what string) error {
 	return refusal.Invalid(
-		"DataDir: %s %s, but member %s belongs to grid %s: without its log and its vote it must not return under its ID; "+
+		"DataDir: %s %s, but member %s belongs to grid %s: it must not return under its ID without its log and its vote; "+
 			"put the file back if it was moved, else %s", path, what, id.Member, id.Grid, raftlog.DamageAdvice)
 }
 
@@ -114,7 +114,7 @@ func belongsTo(s raftlog.Stores, id *Identity) error {
 			"DataDir: %s is missing beside a log; restore it, or start with an empty directory as a new member",
 			filepath.Join(l.Dir, IdentityFile))
 	case id.needsLog() && id.Log != l.ID:
-		return logLost(id, path, "is another log than this member's")
+		return logLost(id, path, "is not this member's log")
 	case id.Forming && !contents.Command:
 		if err := l.Clear(); err != nil {
 			return refusal.Invalid("DataDir: %v", err)

@@ -21,8 +21,8 @@ func checkDefinitionsOwned(id *Identity) error {
 	if _, err := os.Lstat(filepath.Join(id.dir, definitions.File)); !id.isNew || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return refusal.Invalid("DataDir: %s is missing beside %s, so this disk belongs to no member; "+
-		"restore both, or run `snowgrid forget MEMBER` on the rest of the grid and start with an empty directory as a new member",
+	return refusal.Invalid("DataDir: %s is missing beside %s, so this disk has no member identity; "+
+		"restore both, or run `snowgrid forget MEMBER` at another member and start with an empty directory as a new member",
 		filepath.Join(id.dir, IdentityFile), definitions.File)
 }
 
@@ -45,7 +45,7 @@ func openDefinitions(id *Identity) (*definitions.Store, error) {
 	if grid := store.Grid(); !grid.IsZero() && grid != id.Grid {
 		_ = store.Close()
 		return nil,
-			refusal.Invalid("DataDir: %s is of grid %s and %s beside it is of grid %s; put back the files that belong together",
+			refusal.Invalid("DataDir: %s belongs to grid %s, but %s next to it belongs to grid %s; restore the files that belong together",
 				filepath.Join(id.dir, definitions.File), grid, IdentityFile, gridName(id.Grid))
 	}
 	return store, nil
@@ -53,8 +53,8 @@ func openDefinitions(id *Identity) (*definitions.Store, error) {
 
 // lostDisk returns the error for a member that lost its definitions.
 func lostDisk(member roster.MemberID, err error) error {
-	return refusal.Invalid("DataDir: %v; the definitions that member %s had are lost with it. If no copy of this directory as it was last can be restored: "+
-		"run `snowgrid forget %s` on the rest of the grid, then start with an empty directory as a new member", err,
+	return refusal.Invalid("DataDir: %v; member %s's definitions are lost with it. If you cannot restore the last copy of this directory:  "+
+		"run `snowgrid forget %s` at another member, then start with an empty directory as a new member", err,
 		member, member)
 }
 

@@ -163,7 +163,7 @@ func (f *Formation) adoptGrid(ctx context.Context, p gossip.Peer) wait {
 			return nextTick
 		}
 	} else {
-		f.boot.hinder(fmt.Sprintf("grid %s at %s has no roster: its bootstrap member has not begun, or its majority is lost; its status says which", p.Grid, p.API), 0)
+		f.boot.hinder(fmt.Sprintf("grid %s at %s has no roster: its bootstrap member has not started, or its quorum is lost; see its status", p.Grid, p.API), 0)
 		return nextTick
 	}
 	if err := f.belong(p.Grid, false); err != nil {
@@ -216,7 +216,7 @@ func (f *Formation) takePart() {
 // formGrid requests acceptance from all members, and forms the grid after Expect acceptances.
 func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
 	if fault := visible.Fault(f.cfg.Settings.Name); fault != "" { // a grid that exists keeps it
-		err := refusal.Invalid("Name %.40q %s; give a new grid a name without it", f.cfg.Settings.Name, fault)
+		err := refusal.Invalid("Name %.40q %s; omit it from a new grid's name", f.cfg.Settings.Name, fault)
 		f.state.Fail(err)
 		return err
 	}
@@ -248,7 +248,7 @@ func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
 func (q *polls) beginning(accepted acceptances) (clustertime.Beginning, error) {
 	median, latest, err := clustertime.Clocks(accepted.readings)
 	if err != nil {
-		return clustertime.Beginning{}, fmt.Errorf("the grid is not formed: %w", err)
+		return clustertime.Beginning{}, fmt.Errorf("grid not formed: %w", err)
 	}
 	return clustertime.Beginning{Median: median, Latest: latest, Window: q.cfg.Settings.Window,
 		Durable: accepted.durable}, nil
@@ -267,11 +267,11 @@ func (d *deps) warnOfBeginning(b clustertime.Beginning) {
 	switch {
 	case d.cfg.Lone, b.FirstLife, b.Anchored, b.NoHolder && b.Floor > 0: // logged elsewhere
 	case b.Durable:
-		d.log.Warn("new grid on empty data directories: IDs begin now, so no process may still hold logical nodes of an earlier life, "+
-			"one without data directories for example", "median_clock", b.Median.Time())
+		d.log.Warn("new grid on empty data directories: IDs begin now; make sure that no process still holds logical nodes from an earlier grid, "+
+			"for example one without data directories", "median_clock", b.Median.Time())
 	default:
-		d.log.Warn("new grid without data directories: IDs begin after a wait, so that those of an earlier life are not issued again; "+
-			"an earlier life with a larger window, or under clocks that were ahead, needs `snowgrid init --floor`",
+		d.log.Warn("new grid without data directories: IDs begin after a wait, so that IDs from an earlier grid are not issued again; "+
+			"if the earlier grid had a larger window, or clocks that were ahead, use `snowgrid init --floor`",
 			"wait", b.First().Sub(b.Latest).Duration(), "latest_clock", b.Latest.Time(), "window", b.Window.Duration())
 	}
 }
@@ -329,7 +329,7 @@ func (a *attempts) giveUpAttempt() {
 // NotFormed returns the reason that the member is in no grid yet.
 func (f *Formation) NotFormed() error {
 	if f.cfg.Lone {
-		return errors.New("the roster is not agreed yet")
+		return errors.New("the roster is not committed yet")
 	}
 	f.idMu.Lock()
 	bound, grid, next, left := f.id.Accepted, f.id.Grid, f.next, f.previous.Grid
@@ -341,18 +341,18 @@ func (f *Formation) NotFormed() error {
 	case grid.IsZero() && !left.IsZero():
 		return f.notFollowed(left, next)
 	case grid.IsZero() && len(grids) > 1:
-		return fmt.Errorf("members of %d grids of this name are seen, and this member joins none by chance: %s; %s",
+		return fmt.Errorf("gossip lists %d grids with this name, and this member does not choose one: %s; %s",
 			len(grids), gridsText(grids), gossip.ForeignAdvice)
 	case !grid.IsZero():
 		if warning := f.cfg.Warning(); warning != "" {
 			return fmt.Errorf("grid %s: %s", grid, warning)
 		}
-		return fmt.Errorf("grid %s does not answer; are enough of its members running? %s", grid, f.gossip.Seen())
+		return fmt.Errorf("grid %s does not answer; check that a majority of its voters runs; %s", grid, f.gossip.Seen())
 	case bound != (Attempt{}) && bound.BootstrapMember != f.id.Member:
 		return fmt.Errorf("waiting for member %s to form the grid, until it was not seen for %v; %s%s",
 			bound.BootstrapMember, acceptanceLives, f.gossip.Seen(), f.boot.hindrance())
 	case f.Expect() == 0:
-		return fmt.Errorf("no member of a grid was found at %v, and Expect is 0, so this member forms none; %s", f.cfg.Join,
+		return fmt.Errorf("no grid member was found at %v, and Expect is 0, so this member forms no grid; %s", f.cfg.Join,
 			f.gossip.Seen())
 	}
 	return fmt.Errorf("%d members are expected to form the grid; %s%s", f.Expect(), f.gossip.Seen(), f.boot.hindrance())

@@ -105,10 +105,10 @@ func decodeIdentity(data []byte) (*Identity, error) {
 		return nil, err
 	}
 	if crc32.ChecksumIEEE(s.Identity) != s.CRC32 {
-		return nil, errors.New("its checksum is of other content")
+		return nil, errors.New("its checksum does not match its content")
 	}
 	if again, err := json.Marshal(s); err != nil || !bytes.Equal(again, data) {
-		return nil, errors.New("there is more in it than an identity and its checksum")
+		return nil, errors.New("it has more than an identity and its checksum")
 	}
 	var head struct {
 		Format int `json:"format"`

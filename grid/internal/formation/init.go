@@ -131,14 +131,14 @@ func (d *deps) initRefused() error {
 func (f *Formation) initPlan() string {
 	old := f.oldGrid()
 	if old.IsZero() {
-		return "this member, which is in no grid, would form one with all members seen that are in none either; its IDs would begin " +
-			"after the window and 5 s, or, if that is stated, now (first life) or above a floor; " + f.gossip.Seen()
+		return "this member is in no grid; it would form one with all other members that it sees without a grid; its IDs would begin " +
+			"after the window and 5 s, or immediately with --first-life, or above the floor with --floor; " + f.gossip.Seen()
 	}
 	return fmt.Sprintf(
-		"this member would abandon grid %s for good, together with the %d other survivors it sees, and form a new one, "+
-			"whose grants begin above all of the old one's: after the window, 5 s, and %v for a jump of the clocks that no survivor has heard of, "+
-			"or without the latter above a floor, if that is stated; do it at one member only, and only if the missing ones no longer run; %s",
-		old, len(f.survivors(old)), clustertime.JumpLimit.Duration(), f.gossip.Seen())
+		"this member and the %d other survivors that it sees would leave grid %s permanently and form a new one, "+
+			"whose grants begin above all old ones: after the window, 5 s, and %v for a clock jump that no survivor has seen, "+
+			"or, with --floor, above the floor, without the wait for a clock jump; run it at one member only, and only if the missing members have stopped; %s",
+		len(f.survivors(old)), old, clustertime.JumpLimit.Duration(), f.gossip.Seen())
 }
 
 // oldGrid returns the grid to recover: this member's, or the one it has left; zero for none.

@@ -34,7 +34,7 @@ func (f *Formation) askToJoin(ctx context.Context) wait {
 	}
 	if err := f.AtLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: f.cfg.Record(), Server: string(node.Server),
 		Name: f.cfg.MemberName}); err != nil {
-		f.log.Debug("not let in yet", "error", err)
+		f.log.Debug("not admitted yet", "error", err)
 		f.noteRefusal(err)
 		if errors.Is(err, wire.ErrOtherClaim) {
 			return f.leftBehind()

@@ -31,7 +31,7 @@ func (f *Formation) leftBehind() wait {
 		return nextTick
 	}
 	f.log.Warn(
-		"left behind: the grid continues under another claim of its anchor; this member gives up its own and joins again",
+		"left behind: the grid continues under another anchor claim; this member discards its own and joins again",
 		"claim", string(r.Claim), "advice", "if a copy of the grid's data was started, stop it")
 	f.idMu.Lock()
 	f.previous.Bounds = f.previous.BoundsAfter(r, f.latestTime())
@@ -47,7 +47,7 @@ func (f *Formation) leftBehind() wait {
 }
 
 // errLeftBehind is the reason that a member is out of touch with its grid.
-var errLeftBehind = errors.New("this member is left behind: the grid continues under another claim of its anchor, and this member joins it again by itself")
+var errLeftBehind = errors.New("this member is left behind: the grid continues under another anchor claim, and this member joins it again automatically")
 
 // LeftBehind returns the reason if the grid has gone on without this member, which joins it again, nil if
 // it has not.

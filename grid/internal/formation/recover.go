@@ -90,7 +90,7 @@ func planOf(dirs []*recoverDir, cfg RecoveryConfig) (plan *recoverPlan, repeated
 		case plan == nil:
 			plan = d.plan
 		case plan.Grid != d.plan.Grid:
-			return nil, false, refusal.Invalid("recover: %s and another directory are in the middle of different recoveries",
+			return nil, false, refusal.Invalid("recover: %s and another directory belong to different incomplete recoveries",
 				d.path)
 		}
 	}
@@ -107,12 +107,12 @@ func newPlan(dirs []*recoverDir, cfg RecoveryConfig) (*recoverPlan, error) {
 	partitions := 0
 	for _, d := range dirs {
 		if other := seen[d.id.Member]; other != "" {
-			return nil, refusal.Invalid("recover: %s and %s are of the same member, %s; give one of them", other, d.path,
+			return nil, refusal.Invalid("recover: %s and %s belong to the same member, %s; give one directory", other, d.path,
 				d.id.Member)
 		}
 		seen[d.id.Member] = d.path
 		if d.id.Grid != dirs[0].id.Grid {
-			return nil, refusal.Invalid("recover: %s is of grid %s, and %s of grid %s", d.path, d.id.Grid, dirs[0].path,
+			return nil, refusal.Invalid("recover: %s belongs to grid %s, but %s to grid %s", d.path, d.id.Grid, dirs[0].path,
 				dirs[0].id.Grid)
 		}
 		partitions = max(partitions, len(d.roster.Partitions))
@@ -166,7 +166,7 @@ func missing(newest *recoverDir, given map[roster.MemberID]string,
 		}
 	}
 	for disk, partitions := range stored {
-		why[disk] = fmt.Sprintf("whose disk has the definitions of %d partitions", partitions)
+		why[disk] = fmt.Sprintf("whose disk has definitions for %d partitions", partitions)
 	}
 	for _, member := range newest.roster.Members {
 		if member.Durable {
@@ -205,7 +205,7 @@ func missing(newest *recoverDir, given map[roster.MemberID]string,
 	}
 	for _, id := range stated {
 		if !slices.Contains(lost, id) {
-			return nil, refusal.Invalid("recover: --lost %.40q is not a voter or a disk of grid %s whose directory is missing",
+			return nil, refusal.Invalid("recover: --lost %.40q is not a voter or a disk in grid %s with a missing directory",
 				string(id), newest.id.Grid)
 		}
 	}
@@ -213,7 +213,7 @@ func missing(newest *recoverDir, given map[roster.MemberID]string,
 	slices.Sort(unstated)
 	if len(unstated) > 0 {
 		return nil, failure.Errorf(wire.ErrNotConfirmed,
-			"grid: nothing was done: directories of members of grid %s are missing. If those members are gone for good, and do not run, confirm with: %s; "+
+			"grid: nothing was done: some members of grid %s have no directory here. If they are gone permanently, and do not run, confirm with: %s; "+
 				"otherwise start them, or give their directories as well", newest.id.Grid, strings.Join(unstated, " "))
 	}
 	return lost, nil
@@ -258,7 +258,7 @@ func checkNotRecovering(dir string) error {
 	if err != nil || plan == nil {
 		return err
 	}
-	return refusal.Invalid("DataDir: a recovery of %s was not completed: run `snowgrid recover` again with the directories of members %v", filepath.Clean(dir), plan.Members)
+	return refusal.Invalid("DataDir: the recovery of %s is incomplete: run `snowgrid recover` again with the directories of members %v", filepath.Clean(dir), plan.Members)
 }
 
 var errNoGrid = errors.New("its member was in no grid, or did not complete forming one")

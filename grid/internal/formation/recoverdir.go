@@ -105,7 +105,7 @@ func (d *recoverDir) load() (err error) {
 	}
 	if err := boltfile.Guard(d.read); err != nil {
 		return refusal.Invalid(
-			"recover: %s or %s cannot be read: %v; leave the directory out, and state its member %s as lost",
+			"recover: cannot read %s or %s: %v; omit the directory, and give its member with --lost %s",
 			filepath.Join(d.path, raftlog.File), filepath.Join(d.path, raftlog.SnapshotDir), err, d.id.Member)
 	}
 	return nil
@@ -170,7 +170,7 @@ func (p *recoverPlan) checkDirs(dirs []*recoverDir) error {
 	var given []roster.MemberID
 	for _, d := range dirs {
 		if d.plan == nil && d.id.Grid != p.Old && d.id.Grid != p.Grid {
-			return refusal.Invalid("recover: %s is of grid %s, and the recovery that was begun is of grid %s", d.path,
+			return refusal.Invalid("recover: %s belongs to grid %s, but the recovery in progress to grid %s", d.path,
 				d.id.Grid, p.Old)
 		}
 		given = append(given, d.id.Member)
@@ -178,7 +178,7 @@ func (p *recoverPlan) checkDirs(dirs []*recoverDir) error {
 	slices.Sort(given)
 	want := slices.Sorted(slices.Values(p.Members))
 	if !slices.Equal(given, want) {
-		return refusal.Invalid("recover: a recovery was begun with the directories of members %v; give exactly those, not %v",
+		return refusal.Invalid("recover: the recovery in progress uses the directories of members %v; give exactly these, not %v",
 			want, given)
 	}
 	return nil
@@ -270,13 +270,13 @@ func readPlan(dir string) (*recoverPlan, error) {
 	plan := &recoverPlan{}
 	err = json.Unmarshal(data, &s)
 	if err == nil && crc32.ChecksumIEEE(s.Identity) != s.CRC32 {
-		err = errors.New("its checksum is of other content")
+		err = errors.New("its checksum does not match its content")
 	}
 	if err == nil {
 		err = json.Unmarshal(s.Identity, plan)
 	}
 	if err != nil {
-		return nil, refusal.Invalid("DataDir: %s is damaged: %v; give the directory up", path, err)
+		return nil, refusal.Invalid("DataDir: %s is damaged: %v; discard the directory", path, err)
 	}
 	return plan, nil
 }

@@ -13,11 +13,11 @@ import (
 func (d *recoverDir) openDefinitions() (err error) {
 	d.definitions, err = definitions.Open(d.path, d.id.Member)
 	if err != nil {
-		return refusal.Invalid("recover: %v; leave the directory out, and state its member as lost", err)
+		return refusal.Invalid("recover: %v; omit the directory, and give its member with --lost", err)
 	}
 	if grid := d.definitions.Grid(); d.plan == nil && !grid.IsZero() && grid != d.id.Grid {
 		return refusal.Invalid(
-			"recover: %s has the definitions of grid %s and the identity of grid %s; put back the files that belong together",
+			"recover: %s has definitions from grid %s and an identity from grid %s; restore the files that belong together",
 			d.path, grid, gridName(d.id.Grid))
 	}
 	return nil

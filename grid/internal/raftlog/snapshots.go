@@ -124,7 +124,8 @@ func (s *snapshots) verify(r snapshotRecord) error {
 	case err != nil:
 		return damaged(s.log.Dir, filepath.Join(file, raftSnapshotMeta), err)
 	case sum != r.sum:
-		return damaged(s.log.Dir, filepath.Join(file, raftSnapshotMeta), boltfile.Damaged("its checksum is of other content"))
+		return damaged(s.log.Dir, filepath.Join(file, raftSnapshotMeta),
+			boltfile.Damaged("its checksum does not match its content"))
 	}
 	meta, from, err := s.Open(r.name) // reads all of it
 	if err != nil {
