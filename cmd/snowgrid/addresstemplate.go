@@ -56,5 +56,5 @@ func expandTemplate(flag, value string) (string, error) {
 }
 
 func noAddress(flag, value string) error {
-	return fmt.Errorf("--%s=%s: no address of this machine matches the template; state the address, or use a template of an interface, like {{ GetInterfaceIP \"eth0\" }}", flag, value)
+	return fmt.Errorf("--%s=%s: no address of this machine matches the template; state the address, or use an interface template, such as {{ GetInterfaceIP \"eth0\" }}", flag, value)
 }

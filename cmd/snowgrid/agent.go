@@ -108,8 +108,8 @@ func (a *agentCommand) Run(ctx context.Context, parsed *kong.Context, args argum
 	select {
 	case <-ctx.Done():
 	case <-member.Done():
-		manager.stopping("the member has ended, as its API was asked to")
-		logger.InfoContext(ctx, "member ended, as its API was asked to")
+		manager.stopping("member ended by API request")
+		logger.InfoContext(ctx, "member ended by API request")
 		return nil
 	case <-member.Dismissed(): // it leaves already, and this waits for its end
 	}

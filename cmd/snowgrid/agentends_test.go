@@ -61,7 +61,7 @@ func TestAgentEndsByRequest(t *testing.T) {
 	}
 	select {
 	case got := <-status:
-		if got != exitDone || !strings.Contains(log.String(), "as its API was asked to") {
+		if got != exitDone || !strings.Contains(log.String(), "member ended by API request") {
 			t.Errorf("exit status %d, log\n%s", got, log.String())
 		}
 	case <-time.After(30 * time.Second):

@@ -198,7 +198,7 @@ func (f *anchorFlags) anchor() (store.Store, error) {
 		return nil, nil
 	case !isFile || dir == "":
 		return nil, badValue("anchor", f.Anchor,
-			"give file:DIR; other stores are set by a program that embeds a member (grid.Config.Anchor)")
+			"give file:DIR; only a program that embeds a member can set other stores (grid.Config.Anchor)")
 	}
 	open := f.open
 	if open == nil {
@@ -298,7 +298,7 @@ func (f *opsFlags) apply(*grid.Config) error {
 	if f.OpsAddr == "" {
 		if f.Pprof {
 			return badValue("pprof", f.Pprof,
-				"it needs a listener; give --ops-addr with a loopback address, such as 127.0.0.1:7949")
+				"it requires a listener; give --ops-addr with a loopback address, such as 127.0.0.1:7949")
 		}
 		return nil
 	}
@@ -307,7 +307,7 @@ func (f *opsFlags) apply(*grid.Config) error {
 	}
 	if f.Pprof && !isLoopback(f.OpsAddr) {
 		return badValue("ops-addr", f.OpsAddr,
-			"with --pprof it has to be a loopback address, since profiles show the memory of the process; give 127.0.0.1:PORT, or omit --pprof")
+			"with --pprof it must be a loopback address, because profiles expose the process's memory; give 127.0.0.1:PORT, or omit --pprof")
 	}
 	return nil
 }

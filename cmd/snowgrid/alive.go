@@ -48,7 +48,7 @@ func (a *aliveCommand) Run(ctx context.Context, to streams) error {
 	var unexpected *httpStatusError
 	switch {
 	case errors.As(err, &unexpected):
-		return fmt.Errorf("%s answers %s to /livez; is it the API address of a member?", a.Addr, unexpected.text)
+		return fmt.Errorf("%s answers %s to /livez; check that it is a member's API address", a.Addr, unexpected.text)
 	case err != nil:
 		return err
 	}

@@ -159,7 +159,7 @@ func call(ctx context.Context, method, addr, path string, header http.Header, bo
 		if isForTLS(response, answer) {
 			return expectsTLS(addr)
 		}
-		return fmt.Errorf("HTTP status %s; check that this is the API address of a member", response.Status)
+		return fmt.Errorf("HTTP status %s; check that this is a member's API address", response.Status)
 	}
 	return json.Unmarshal(answer, out)
 }

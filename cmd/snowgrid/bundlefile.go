@@ -52,7 +52,7 @@ func createBundle(name string, m bundleManifest) (*bundleFile, error) {
 		return nil, fmt.Errorf("--file=%s: the file exists; give another name", name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--file=%s: %w; give a file in a directory that can be written", name, err)
+		return nil, fmt.Errorf("--file=%s: %w; give a file in a writable directory", name, err)
 	}
 	zip := gzip.NewWriter(file)
 	m.Files, m.Problems = []bundledFile{}, []bundleProblem{}

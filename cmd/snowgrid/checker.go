@@ -84,7 +84,8 @@ func (c *checker) observeOne(s *checkedStream, id sequencer.ID) {
 	case !s.started || ms != s.ms || parts.Node != s.node:
 		s.owned = c.claimsOf(s.definition.Name(), parts.Node, ms).claim(ms)
 		if !s.owned {
-			c.find("%s: %s used node %d at %d ms, which another holder had used", s.definition.Name(), s.holder, parts.Node, ms)
+			c.find("%s: %s used node %d at %d ms, which another holder used before",
+				s.definition.Name(), s.holder, parts.Node, ms)
 		}
 	}
 	if !s.owned {

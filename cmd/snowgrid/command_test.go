@@ -76,7 +76,7 @@ func TestExitStatus(t *testing.T) {
 		{"next orders --addr nowhere", 2, "", "--addr=nowhere: this is not host:port"},
 		{"status --addr 127.0.0.1", 2, "", "--addr=127.0.0.1: this is not host:port"},
 		{"alive --addr 127.0.0.1", 2, "", "host:port"},
-		{"init --addr 127.0.0.1:1,127.0.0.1:2", 2, "", "this command asks one member"},
+		{"init --addr 127.0.0.1:1,127.0.0.1:2", 2, "", "this command calls one member"},
 		{"next orders --nodes 100 --addr 127.0.0.1:1", 2, "", "128"},
 		{"secure show --dir /nowhere", 2, "", "/nowhere"},
 		{"quota list --addr 127.0.0.1:1", 3, "", "no member answers"},

@@ -51,7 +51,7 @@ func TestConfigFileErrors(t *testing.T) {
 		"log-format: xml\n":              `f.yaml:1: log-format: "xml": give text or json`,
 		"log-level: loud\n":              `f.yaml:1: log-level: "loud": give debug, info, warn or error`,
 		"floor: soon\n":                  `f.yaml:1: floor: "soon": neither a time nor an ID`,
-		"floor: 123\n":                   `f.yaml:1: floor: "123": the time of an ID depends on the epoch of its sequencer; add the epoch`,
+		"floor: 123\n":                   `f.yaml:1: floor: "123": an ID's time depends on its sequencer's epoch; add the epoch`,
 		"epoch: soon\n":                  `f.yaml:1: epoch: "soon": "soon" is not a time; write it as`,
 		"expect: 1\nidentity-set: web\n": `f.yaml:2: identity-set: "web": Identity names the set "web", and a number needs a data-dir to be kept in; set one`,
 		"anchor: s3://x\n":               `f.yaml:1: anchor: "s3://x": give file:DIR`,
@@ -179,7 +179,7 @@ func TestConfigSources(t *testing.T) {
 		{"SNOWGRID_EXPECT_FILE", dir + "/none", "SNOWGRID_EXPECT_FILE=" + dir +
 			"/none: no such file or directory; give the path"},
 		{"SNOWGRID_CONFIG_FILE", dir, "SNOWGRID_CONFIG_FILE=" + dir +
-			": the variable for the path of the configuration file is SNOWGRID_CONFIG"},
+			": the variable for the configuration file's path is SNOWGRID_CONFIG"},
 		{"SNOWGRID_CONFIG", dir, dir + ": this is a directory"},
 	} {
 		t.Run(test.variable+"="+test.value, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestSecretsInWritableFiles(t *testing.T) {
 	}
 	status, _, stderr := runCommand(t, "config", "check", secret)
 	if status != exitUsage || !strings.HasSuffix(stderr,
-		":1:13: gossip-key: any user of this machine may change the file, and this key is a secret; run chmod o-w "+
+		":1:13: gossip-key: any user on this machine may change the file, and this key is a secret; run chmod o-w "+
 			secret+"\n") {
 		t.Errorf("status %d: %s", status, stderr)
 	}

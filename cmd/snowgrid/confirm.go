@@ -13,7 +13,7 @@ import (
 func confirm(to streams, question string) error {
 	if !isTerminal(to.in) {
 		return usage(
-			errors.New("nothing was done: this asks for a confirmation, and the input is not a terminal; give --yes"))
+			errors.New("nothing was done: this command requires confirmation, and the input is not a terminal; give --yes"))
 	}
 	return answered(to.in, to.err, question)
 }

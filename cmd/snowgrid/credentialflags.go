@@ -40,7 +40,7 @@ func (f *credentialFlags) security() (*security.Config, error) {
 	case f.TLSKey != "" && f.TLSCert == "":
 		files = badValue("tls-key", f.TLSKey, "its certificate is missing; give --tls-cert as well")
 	case f.TLSCert != "" && f.TLSCA == "" && f.SecurityDir == "":
-		files = badValue("tls-cert", f.TLSCert, "the authorities that are trusted are missing; give --tls-ca as well")
+		files = badValue("tls-cert", f.TLSCert, "the trusted authorities are missing; give --tls-ca as well")
 	}
 	cfg := &security.Config{
 		Dir: f.SecurityDir, CertFile: f.TLSCert, KeyFile: f.TLSKey, CAFile: f.TLSCA, ServerName: f.TLSServerName,
@@ -62,7 +62,7 @@ func needsCertificates(flag, value string) error {
 	if value == "" {
 		return nil
 	}
-	return badValue(flag, value, "it needs certificates; give --security-dir, or --tls-cert, --tls-key and --tls-ca")
+	return badValue(flag, value, "it requires certificates; give --security-dir, or --tls-cert, --tls-key and --tls-ca")
 }
 
 // callerFlags selects a command's identity.
@@ -91,13 +91,13 @@ func (f *accessFlags) security() (*security.Config, error) {
 		return nil, badValue("role", f.Role, "give admin, holder, reader or member")
 	case cfg == nil && f.Token != "":
 		return nil, badValue("token", "",
-			"it needs the authority that members are checked by, or it could be sent to anyone; give --tls-ca, or --security-dir")
+			"it requires the authority that verifies members, or it could be sent to any server; give --tls-ca, or --security-dir")
 	case cfg == nil && f.Role != "":
 		return nil, badValue("role", f.Role, "it needs certificates; give --security-dir")
 	case cfg == nil:
 		return nil, nil
 	case f.Token != "" && f.Role != "":
-		return nil, badValue("role", f.Role, "a token has a role of its own; omit one of the two")
+		return nil, badValue("role", f.Role, "a token has its own role; omit one of the two")
 	}
 	cfg.Token = f.Token
 	cfg.Role = security.Role(f.Role)

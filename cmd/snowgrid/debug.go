@@ -93,7 +93,7 @@ func (c *bundleCommand) Run(ctx context.Context, to streams) error {
 	})
 	if err == nil && result.Files == 0 {
 		return &exitError{status: exitUnreachable,
-			err: fmt.Errorf("nothing was collected: no member and no agent answers; check --addr and --ops-addr")}
+			err: fmt.Errorf("nothing was collected: no member or agent answers; check --addr and --ops-addr")}
 	}
 	return err
 }
@@ -170,7 +170,7 @@ func (c *collection) agent(ctx context.Context, addr string, profile time.Durati
 			func(ctx context.Context) ([]byte, error) { return readOps(ctx, addr, p.path) })
 	}
 	if seconds := int(profile.Seconds()); seconds > 0 {
-		c.take(ctx, fmt.Sprintf("processor time of %s, %v", addr, profile), path.Join(dir, "cpu.pprof"), c.limit+profile,
+		c.take(ctx, fmt.Sprintf("processor time for %s, %v", addr, profile), path.Join(dir, "cpu.pprof"), c.limit+profile,
 			func(ctx context.Context) ([]byte, error) {
 				return readOps(ctx, addr, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds))
 			})

@@ -191,7 +191,7 @@ func (d *demo) createSequencers(ctx context.Context) error {
 		}
 	}
 	d.screen.say(fmt.Sprintf(
-		"%d members and %d clients share the sequencers %q. Each of them has its own logical node in each sequencer.",
+		"%d members and %d clients share the sequencers %q. Each has its own logical node in each sequencer.",
 		len(d.members), len(d.clients), demoNames))
 	return nil
 }
@@ -210,14 +210,14 @@ func (d *demo) loseOwner(ctx context.Context) {
 	name := demoNames[0]
 	before, lost := lookUp(name, d.members)
 	if lost < 0 {
-		d.screen.say("No owner of " + name + " is known at the moment; no member is killed.")
+		d.screen.say("No owner of " + name + " is available at the moment; no member is killed.")
 		return
 	}
 	d.screen.say(fmt.Sprintf("Killing %s, the owner of %s, which assigns its logical nodes. It does not leave the grid; its sockets close.", memberName(lost), name))
 	d.flow.expectEnd(memberName(lost))
 	began := time.Now()
 	_ = d.members[lost].Close()
-	d.screen.say("Its own streams end. All others continue from grants that reach seconds ahead.")
+	d.screen.say("Its streams end. All others continue from grants that reach seconds ahead.")
 	survivors := slices.Clone(d.members)
 	survivors[lost] = nil
 	after, heir := d.awaitOwner(ctx, name, survivors)
@@ -228,11 +228,11 @@ func (d *demo) loseOwner(ctx context.Context) {
 	if !slices.Contains(before.InSync, after.Owner) {
 		knows = "It had no copy, so holders register their attachments with it again."
 	}
-	d.screen.say(fmt.Sprintf("%.1fs later %s owns %s. %s No grant of the new owner overlaps one of the old owner.",
+	d.screen.say(fmt.Sprintf("%.1fs later %s owns %s. %s The new owner's grants do not overlap the old owner's.",
 		time.Since(began).Seconds(), memberName(heir), name, knows))
 	if !slices.Contains(before.InSync, after.Owner) {
-		d.screen.say("In about ten seconds the old grants end. Each holder then waits once, for some seconds, " +
-			"until its new grant begins above everything that was granted before.")
+		d.screen.say("The old grants end in about ten seconds. Each holder then waits once, for some seconds, " +
+			"until its new grant begins above all earlier grants.")
 	}
 }
 

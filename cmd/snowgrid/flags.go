@@ -50,7 +50,7 @@ func checkAddrs(addrs ...string) error {
 	for _, addr := range addrs {
 		switch _, _, err := net.SplitHostPort(addr); {
 		case err != nil && strings.Contains(addr, ","):
-			return badValue("addr", addr, "this command asks one member; give one host:port")
+			return badValue("addr", addr, "this command calls one member; give one host:port")
 		case err != nil:
 			return badValue("addr", addr, "this is not host:port, such as 127.0.0.1:7948")
 		}

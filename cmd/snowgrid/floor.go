@@ -48,7 +48,7 @@ func (f floorFlags) floor() (time.Time, error) {
 		return time.Time{}, badValue("floor", f.Floor, "neither a time nor an ID: %s", sentence(err))
 	}
 	if f.Epoch == nil {
-		return time.Time{}, badValue("floor", id, "the time of an ID depends on the epoch of its sequencer; add the epoch")
+		return time.Time{}, badValue("floor", id, "an ID's time depends on its sequencer's epoch; add the epoch")
 	}
 	// The node count does not move the bits of the time.
 	definition, err := sequencer.Define("floor", sequencer.Config{Epoch: f.Epoch.Epoch, Layout: f.Layout.Layout})

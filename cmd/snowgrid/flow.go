@@ -145,7 +145,7 @@ func (f *flow) summary(v verdict) string {
 	if f.began.IsZero() || f.ended.IsZero() {
 		return "No IDs were issued."
 	}
-	return fmt.Sprintf("%s IDs in %.1fs (%s per second), %d duplicates, %d out of order, longest call of Next %v.",
+	return fmt.Sprintf("%s IDs in %.1fs (%s per second), %d duplicates, %d out of order, longest Next call %v.",
 		grouped(v.ids), elapsed.Seconds(), grouped(uint64(float64(v.ids)/elapsed.Seconds())), v.duplicates, v.disorder,
 		f.longestNext())
 }
@@ -175,8 +175,8 @@ func (f *flow) aboutLongest() string {
 	case longest == 0:
 		return ""
 	case longest < waitExplained:
-		return "Next is a local call. The longest one waited for a processor, which all members and clients of the demo share."
+		return "Next is a local call. The longest call waited for a processor, which all of the demo's members and clients share."
 	}
-	return "Next is a local call while a grant lasts. The longest one waited for a grant of the new owner to begin, " +
-		"above all that was granted before, or for a processor."
+	return "Next is a local call while a grant lasts. The longest call waited for the new owner's grant to begin " +
+		"above all earlier grants, or for a processor."
 }

@@ -91,7 +91,7 @@ func TestFlowSummary(t *testing.T) {
 		if err := f.wait(); err != nil {
 			t.Fatal(err)
 		}
-		want := "100 IDs in 4.0s (25 per second), 0 duplicates, 0 out of order, longest call of Next 4s."
+		want := "100 IDs in 4.0s (25 per second), 0 duplicates, 0 out of order, longest Next call 4s."
 		if got := f.summary(f.checker.verdict()); got != want {
 			t.Errorf("summary\n%q, want\n%q", got, want)
 		}

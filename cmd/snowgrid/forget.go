@@ -70,7 +70,7 @@ func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 // lostText describes the partitions with lost definitions.
 func lostText(lost int) string {
 	if lost == 0 {
-		return "each of which has another disk"
+		return "and each has another disk"
 	}
-	return fmt.Sprintf("%d of which had no other: their definitions are lost", lost)
+	return fmt.Sprintf("and %d had no other disk: their definitions are lost", lost)
 }

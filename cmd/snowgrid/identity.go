@@ -250,7 +250,7 @@ func (c *identityDropCommand) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	return c.result(to.out, out, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "set %s is removed; one of its name would continue with %d\n", c.Set, out.Next)
+		_, err := fmt.Fprintf(w, "set %s is removed; a new set with this name continues with %d\n", c.Set, out.Next)
 		return err
 	})
 }

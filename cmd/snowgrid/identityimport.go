@@ -142,7 +142,7 @@ func readSets(path string) ([]wire.IdentityImportRequest, error) {
 		return nil, fmt.Errorf("--file %s: %w", path, err)
 	}
 	if len(file.Sets) == 0 {
-		return nil, fmt.Errorf("--file %s: it has no sets; the form is that of snowgrid identity list -o json", path)
+		return nil, fmt.Errorf("--file %s: it has no sets; give a file as printed by snowgrid identity list -o json", path)
 	}
 	var out []wire.IdentityImportRequest
 	for _, s := range file.Sets {

@@ -135,7 +135,7 @@ func (g gridFlags) changeNamed(ctx context.Context, to streams, form outputFlag,
 }
 
 // errNotEverywhere reports a change that not every member made.
-var errNotEverywhere = errors.New("not every member did it; the list says why")
+var errNotEverywhere = errors.New("some members did not apply it; the list has the reasons")
 
 // change makes a change at every member, and prints the outcome at each.
 func (g gridFlags) change(ctx context.Context, to streams, form outputFlag, in wire.KeyringRequest) error {

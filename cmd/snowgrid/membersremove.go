@@ -108,15 +108,15 @@ func (c *removeMemberCommand) awaitLeft(ctx context.Context, api string, leaving
 func (r removed) text() string {
 	switch {
 	case r.Leaving == "":
-		text := fmt.Sprintf("member %s was removed: its vote is given up", r.Member)
+		text := fmt.Sprintf("member %s was removed; it no longer has a vote", r.Member)
 		if r.Disks > 0 {
-			text += fmt.Sprintf("; its disk has the definitions of %d partitions, which other disks have as well", r.Disks)
+			text += fmt.Sprintf("; its disk has definitions for %d partitions, which other disks also have", r.Disks)
 		}
 		return text
 	case r.Left:
 		return fmt.Sprintf("member %s has left the grid", r.Leaving)
 	}
-	return fmt.Sprintf("member %s leaves the grid and has not handed everything over yet; see snowgrid status", r.Leaving)
+	return fmt.Sprintf("member %s is leaving the grid and has not handed over everything yet; see snowgrid status", r.Leaving)
 }
 
 // memberID finds the member that an operator names.
@@ -133,7 +133,7 @@ func memberID(s grid.Status, named string) (roster.MemberID, error) {
 	case len(found) == 1:
 		return roster.MemberID(found[0]), nil
 	case len(found) > 1:
-		return "", fmt.Errorf("%q is the name of %d members: give one of the IDs %s", named, len(found),
+		return "", fmt.Errorf("%d members are named %q: give one of the IDs %s", len(found), named,
 			strings.Join(found, ", "))
 	case roster.MemberID(id).Check() == nil: // a member that does not run
 		return roster.MemberID(id), nil

@@ -18,7 +18,7 @@ func limitMemory(ctx context.Context, log *slog.Logger, limit memlimit.Provider)
 	case errors.Is(err, memlimit.ErrCgroupsNotSupported), errors.Is(err, memlimit.ErrNoCgroup):
 		log.DebugContext(ctx, "no memory limit", "reason", err)
 	case err != nil:
-		log.WarnContext(ctx, "no memory limit: set GOMEMLIMIT to nine tenths of the limit of this process", "error", err)
+		log.WarnContext(ctx, "no memory limit: set GOMEMLIMIT to 90 % of this process's limit", "error", err)
 	case set == math.MaxInt64:
 		log.DebugContext(ctx, "no memory limit")
 	default:

@@ -38,7 +38,7 @@ func TestTypingErrorsAreSeen(t *testing.T) {
 		{"next ordres -n 2", exitDone, "\n", ""},
 		{"next ordres --nodes 128", exitFailed, "", "conflicting definition"},
 		{"destroy ordres", exitUsage, "",
-			"nothing was done: this asks for a confirmation, and the input is not a terminal; give --yes"},
+			"nothing was done: this command requires confirmation, and the input is not a terminal; give --yes"},
 		{"destroy orders", exitFailed, "", "snowgrid: sequencer \"orders\" not found; snowgrid sequencers lists the names\n"},
 		{"destroy ordre", exitFailed, "", "not found"},
 		{"next ordres", exitDone, "\n", ""},

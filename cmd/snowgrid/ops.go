@@ -47,7 +47,7 @@ func (f *opsFlags) startOps(logger *slog.Logger, pages *debugPages, api string) 
 	}
 	listener, err := net.Listen("tcp", f.OpsAddr)
 	if err != nil {
-		return nil, badValue("ops-addr", f.OpsAddr, "%v; choose a free address of this host", err)
+		return nil, badValue("ops-addr", f.OpsAddr, "%v; choose a free address on this host", err)
 	}
 	o := &opsServer{registry: prometheus.NewRegistry(), listener: listener, api: api, ended: make(chan struct{})}
 	o.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -122,7 +122,7 @@ func (o *opsServer) health(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
-	fmt.Fprintf(w, "the member waits for its grid; GET /readyz of its API (%s) has the reason\n", o.api)
+	fmt.Fprintf(w, "the member waits for its grid; GET /readyz at its API (%s) has the reason\n", o.api)
 }
 
 // serves starts serving a ready member's pages.

@@ -40,7 +40,7 @@ func TestOpsListener(t *testing.T) {
 	await(t, "the ops listener of a member that waits",
 		func() bool { status, _ := fetch(t, "http://"+addrs[1]+"/livez"); return status == 200 })
 	if status, body := fetch(t, "http://"+addrs[1]+"/readyz"); status != 503 ||
-		!strings.Contains(body, "waits for its grid; GET /readyz of its API (127.0.0.1:0)") {
+		!strings.Contains(body, "waits for its grid; GET /readyz at its API (127.0.0.1:0)") {
 		t.Errorf("/readyz of a member that waits: %d %s", status, body)
 	}
 	if status, _ := fetch(t, "http://"+addrs[1]+"/debug/pprof/"); status != 404 {
@@ -88,8 +88,8 @@ func TestOpsListener(t *testing.T) {
 func TestOpsFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--pprof":                                "give --ops-addr with a loopback address",
-		"--pprof --ops-addr 0.0.0.0:7949":        "since profiles show the memory",
-		"--pprof --ops-addr metrics.example:1":   "since profiles show the memory",
+		"--pprof --ops-addr 0.0.0.0:7949":        "because profiles expose the process's memory",
+		"--pprof --ops-addr metrics.example:1":   "because profiles expose the process's memory",
 		"--ops-addr 7949":                        "not host:port",
 		"--ops-addr 203.0.113.7:7949 --expect 1": "choose a free address",
 	} {

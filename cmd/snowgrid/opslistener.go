@@ -23,7 +23,7 @@ func (l *opsListener) Accept() (net.Conn, error) {
 	if now := time.Now(); err != nil && !errors.Is(err, net.ErrClosed) && now.Sub(l.warned) >= opsWarnEvery {
 		l.warned = now
 		l.logger.Warn("connections not accepted", "listener", "ops", "error", err, "advice",
-			"raise the limit of open files of this process (ulimit -n)")
+			"raise this process's limit of open files (ulimit -n)")
 	}
 	return conn, err
 }

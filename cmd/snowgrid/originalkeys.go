@@ -53,11 +53,11 @@ var originalNumbers = map[string]struct {
 
 // originalIdle are the keys of positive numbers without effect.
 var originalIdle = map[string]string{
-	"read.iddle.iteration.factor": "no connection between members is idle for long: each exchange has a stream of its own, and ends within 2s",
-	"max.rumor.log.size":          "no log of rumours is kept: each message is repeated a few times, and members compare their whole state regularly",
+	"read.iddle.iteration.factor": "no connection between members is idle for long: each exchange has its own stream, and ends within 2s",
+	"max.rumor.log.size":          "no rumour log is kept: each message is repeated a few times, and members compare their whole state regularly",
 	"max.object.size":             "the limits are fixed: 64 KiB for a datagram, 640 KiB for a stream",
-	"client.threads":              "no pool of threads exists",
-	"server.threads":              "no pool of threads exists",
+	"client.threads":              "no thread pool exists",
+	"server.threads":              "no thread pool exists",
 }
 
 // originalOwn lists the keys for the member itself, and for seeds with a number added.
@@ -149,9 +149,9 @@ func (t *originalTranslation) number(key string) error {
 // own translates the member's own id and addresses.
 func (t *originalTranslation) own() error {
 	if id, found := t.keys["id"]; found {
-		reason := "the member makes its identity itself, and data-dir keeps it"
+		reason := "the member generates its own identity, and data-dir keeps it"
 		if id != "" {
-			reason += "; member-name sets a name for people"
+			reason += "; member-name sets a display name"
 		}
 		t.note("id", reason)
 	}
@@ -183,7 +183,7 @@ func (t *originalTranslation) seeds() error {
 		}
 		n, err := strconv.Atoi(number)
 		if err != nil || n >= originalMaxSeeds || strconv.Itoa(n) != number {
-			return fmt.Errorf("%s: the number of a seed is 0 to %d, without leading zeros", key, originalMaxSeeds-1)
+			return fmt.Errorf("%s: give a seed number, 0 to %d, without leading zeros", key, originalMaxSeeds-1)
 		}
 		if !slices.Contains(numbers, n) {
 			numbers = append(numbers, n)
@@ -205,7 +205,7 @@ func (t *originalTranslation) seeds() error {
 		}
 		for _, key := range []string{"id", "server.port"} {
 			if _, found := t.keys[key+suffix]; found {
-				t.note(key+suffix, "a seed tells it itself when it is joined")
+				t.note(key+suffix, "a seed reports it when it is joined")
 			}
 		}
 		join, from = append(join, addr), append(from, keys...)

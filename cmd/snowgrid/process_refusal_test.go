@@ -93,7 +93,7 @@ func TestDemoProcess(t *testing.T) {
 		}
 	}
 	last := end[3]
-	if !strings.Contains(end[4], "The longest one waited") || !strings.HasPrefix(end[5], "Try next: snowgrid agent ") {
+	if !strings.Contains(end[4], "The longest call waited") || !strings.HasPrefix(end[5], "Try next: snowgrid agent ") {
 		t.Errorf("the last lines are %q", end[4:])
 	}
 	if status != exitDone || stderr != "" || !strings.Contains(last, " 0 duplicates, 0 out of order, ") ||

@@ -157,7 +157,7 @@ func TestAlive(t *testing.T) {
 	defer other.Close()
 	addr := other.Listener.Addr().String()
 	if status, _, said := command(t, "alive", "--addr", addr); status != exitFailed ||
-		!strings.Contains(said, "is it the API address of a member?") {
+		!strings.Contains(said, "check that it is a member's API address") {
 		t.Errorf("another server: exit status %d, %q", status, said)
 	}
 }

@@ -60,13 +60,13 @@ func (r *reloader) reload() {
 	flags, values, err := parseAgain(r.args)
 	if err != nil {
 		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy",
-			"correct it and send SIGHUP again; the values of before remain")
+			"correct it and send SIGHUP again; the earlier values remain")
 		return
 	}
 	commit, secrets, err := r.prepare(flags)
 	if err != nil {
 		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy",
-			"correct it and send SIGHUP again; the values of before remain")
+			"correct it and send SIGHUP again; the earlier values remain")
 		return
 	}
 	var changed, kept []string
@@ -87,8 +87,9 @@ func (r *reloader) reload() {
 	}
 	r.log.Info("configuration reloaded", "changed", strings.Join(changed, ", "))
 	if len(kept) > 0 {
-		r.log.Warn("configuration changed that a running member keeps", "keys", strings.Join(kept, ", "), "remedy",
-			"restart the member for the new values")
+		r.log.Warn("configuration changed; a running member keeps the earlier values",
+			"keys", strings.Join(kept, ", "), "remedy",
+			"restart the member to apply the new values")
 	}
 	for _, name := range reloadedKeys {
 		r.values[name] = values[name]

@@ -76,7 +76,7 @@ func (s *screen) counts(f *flow) {
 	}
 	s.at = now
 	v := f.checker.verdict()
-	line := fmt.Sprintf("%5.1fs  %s IDs, %d duplicates, longest call of Next %v", now.Sub(f.began).Seconds(),
+	line := fmt.Sprintf("%5.1fs  %s IDs, %d duplicates, longest Next call %v", now.Sub(f.began).Seconds(),
 		grouped(v.ids), v.duplicates, f.longestNext())
 	if s.live {
 		fmt.Fprint(s.out, clearLine, line)

@@ -38,9 +38,9 @@ Certificates that were issued to other directories are issued again with snowgri
 func (c *secureRotateCommand) Validate() error {
 	switch {
 	case c.Finish && c.What == "certificates":
-		return fmt.Errorf("--finish: a rotation of certificates has one step; omit it")
+		return fmt.Errorf("--finish: certificate rotation has one step; omit it")
 	case c.TTL != 0 && c.What != "certificates":
-		return fmt.Errorf("--ttl: only certificates are issued for it; omit it")
+		return fmt.Errorf("--ttl: it applies only to certificates; omit it")
 	}
 	return nil
 }

@@ -29,10 +29,10 @@ func (f *securityFlags) checkReach(cfg grid.Config) error {
 		case !f.isSet():
 			return badValue(listener.flag, listener.addr,
 				"other machines reach it, and the member has no certificates, so any process there could end the grid; "+
-					"run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure if every machine of the network is trusted")
+					"run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure if every machine on the network is trusted")
 		case !f.hasGossipKeys(cfg.Security):
 			return badValue(listener.flag, listener.addr, "other machines reach the member, and its gossip has no key; "+
-				"give --gossip-keys FILE with a key that all members have (snowgrid secure init makes one), or --insecure if every machine of the network is trusted")
+				"give --gossip-keys FILE with a key that all members have (snowgrid secure init makes one), or --insecure if every machine on the network is trusted")
 		}
 	}
 	return nil
@@ -69,7 +69,7 @@ func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, erro
 	}
 	if len(cfg.Security.GossipKey) > 0 && len(creds.GossipKeys()) > 0 {
 		_, _, file, _ := creds.Files()
-		return nil, badValue("gossip-key", "", "%s has keys of the gossip as well; omit this one", file)
+		return nil, badValue("gossip-key", "", "%s has gossip keys as well; omit this file", file)
 	}
 	return creds, nil
 }

@@ -55,7 +55,7 @@ func (m *serviceManager) reload(read func()) {
 func (m *serviceManager) watch(ctx context.Context, probe func()) {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		m.logger.Warn("WATCHDOG_USEC or WATCHDOG_PID cannot be read; the service manager will see no sign of life",
+		m.logger.Warn("WATCHDOG_USEC or WATCHDOG_PID cannot be read; the service manager receives no keepalives",
 			"error", err)
 		return
 	}

@@ -119,7 +119,7 @@ func (c *settingsSetCommand) Run(ctx context.Context, to streams) error {
 			return nil
 		}
 		_, err := fmt.Fprintf(w,
-			"A member whose configuration states other values than %s does not start again: change it there.\n",
+			"A member with a configuration other than %s does not start again: change its configuration.\n",
 			strings.Join(stated, " "))
 		return err
 	})
@@ -144,7 +144,7 @@ func parseAssignments(assignments []string) (in wire.SettingsRequest, err error)
 		case slices.Contains(fixedSettings, name):
 			return in, fmt.Errorf("%s is fixed when the grid is formed; a running grid can change %s", name, orList(changeable))
 		case !slices.Contains(changeable, name):
-			return in, fmt.Errorf("%.40q is not a setting of the grid; did you mean %s? A running grid can change %s", name,
+			return in, fmt.Errorf("%.40q is not a grid setting; did you mean %s? A running grid can change %s", name,
 				nearest(name, changeable), orList(changeable))
 		}
 		seen[name] = true

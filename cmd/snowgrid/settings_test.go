@@ -32,7 +32,7 @@ func TestParseAssignments(t *testing.T) {
 		"expect=all":          "give 1 to 1000",
 		"partitions=31":       "partitions is fixed when the grid is formed",
 		"name=x":              "name is fixed",
-		"backup=1":            `"backup" is not a setting of the grid; did you mean backups?`,
+		"backup=1":            `"backup" is not a grid setting; did you mean backups?`,
 	} {
 		status, _, stderr := runCommand(t, append([]string{"settings", "set"}, strings.Fields(text)...)...)
 		if status != exitUsage || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {

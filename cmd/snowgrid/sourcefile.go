@@ -97,7 +97,7 @@ func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, 
 			fmt.Sprintf("unknown key; did you mean %s? All keys are in snowgrid config reference", nearest(entry.Key, names)))
 	case k.secret && file.Writable:
 		return "", fault(file, entry, "",
-			fmt.Sprintf("any user of this machine may change the file, and this key is a secret; run chmod o-w %s", file.Path))
+			fmt.Sprintf("any user on this machine may change the file, and this key is a secret; run chmod o-w %s", file.Path))
 	case entry.IsList && !k.isList():
 		return "", fault(file, entry, strings.Join(entry.Values, ","), "give one value, not a list")
 	}
@@ -136,7 +136,8 @@ func (s *sources) translate(file *configfile.File, original map[string]string) e
 		case both && set.Implied:
 			continue
 		case both:
-			return fault(file, entry, "", fmt.Sprintf("the key %s on line %d sets the same; remove one of the two", set.Flag,
+			return fault(file, entry, "", fmt.Sprintf(
+				"the key %s on line %d sets the same value; remove one of the two", set.Flag,
 				ours.line))
 		}
 		s.file[set.Flag] = settingLine{text: set.Value, line: entry.Line, column: entry.Column}

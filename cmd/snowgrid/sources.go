@@ -168,7 +168,7 @@ func fromVariable(name string, flag *kong.Flag) (text string, from origin, err e
 	}
 	switch {
 	case flag.Target.Type() == reflect.TypeFor[configPath]():
-		return "", from, fault(fmt.Sprintf("the variable for the path of the configuration file is %s; set that instead",
+		return "", from, fault(fmt.Sprintf("the variable for the configuration file's path is %s; set it instead",
 			name))
 	case isSet:
 		return "", from, fault(fmt.Sprintf("%s is set as well; unset one of the two", name))
@@ -196,7 +196,7 @@ func readValue(path string, secret bool) (text, problem string) {
 	case !info.Mode().IsRegular():
 		return "", "this is not a regular file; give the path of a file with the value"
 	case secret && configfile.IsWritable(info):
-		return "", fmt.Sprintf("any user of this machine may change the file, and it holds a secret; run chmod o-w %s", path)
+		return "", fmt.Sprintf("any user on this machine may change the file, and it holds a secret; run chmod o-w %s", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -123,7 +123,7 @@ func printGrid(table io.Writer, s grid.Status) {
 	}
 	printUnresolved(table, s)
 	for _, foreign := range s.ForeignMembers {
-		fmt.Fprintf(table, "foreign grid\t%s; it has the same name: stop one of the grids, or rename it\n", foreign)
+		fmt.Fprintf(table, "foreign grid\t%s has the same name: stop one of the grids, or rename it\n", foreign)
 	}
 	if len(s.Unreachable) > 0 {
 		fmt.Fprintf(table, "unreachable\t%s\n", strings.Join(s.Unreachable, ", "))

@@ -21,7 +21,7 @@ func printZones(table io.Writer, s grid.Status) {
 		fmt.Fprintf(table, "zones\t%s\n", strings.Join(zones, "; "))
 	}
 	if s.OneZone > 0 {
-		fmt.Fprintf(table, "one zone\t%d partitions have all their copies in one zone, and would lose them with it\n",
+		fmt.Fprintf(table, "one zone\t%d partitions have all copies in one zone, and lose them with it\n",
 			s.OneZone)
 	}
 	for i, id := range s.AbsentVoters {
@@ -48,7 +48,7 @@ func printRecovery(table io.Writer, r *roster.Recovery) {
 		orNone(strings.Join(lost, ", ")))
 	if len(r.Forgotten) > 0 {
 		fmt.Fprintf(table,
-			"lost\tevery definition in %d partitions: a name that is created there with another epoch can repeat IDs\n",
+			"lost\tevery definition in %d partitions: a name created there with another epoch can repeat IDs\n",
 			len(r.Forgotten))
 	}
 	if len(r.Outdated) > 0 {
