@@ -52,8 +52,6 @@ type proseRates struct {
 // fall below its listed value, but may not exceed it.
 var proseAbove = []proseRates{
 	{"client/s3", rates{"of": 25.61}},
-	{"cmd/snowgrid strings", rates{"human": 3.78, "of": 35.2}},
-	{"grid strings", rates{"human": 5.7, "those-that": 0.9, "of": 34.7}},
 	{"grid/internal/host", rates{"of": 25.1}},
 	{"internal/roster strings", rates{"of": 29.2}},
 	{"proof/explore strings", rates{"human": 17, "those-that": 1.06, "of": 29.7}},

@@ -127,7 +127,7 @@ func (h *health) isStranded() bool {
 // quorumAdvice returns a text with the loss, the grants' end, and the remedy.
 func (h *health) quorumAdvice() string {
 	q := h.quorum()
-	text := fmt.Sprintf("%d of %d voters are seen alive. ", len(q.Alive), q.Voters())
+	text := fmt.Sprintf("%d of %d voters are alive. ", len(q.Alive), q.Voters())
 	if r := h.state.Roster(); r.Formed() {
 		text += fmt.Sprintf("Grants end at %s (the ceiling); no IDs are issued after that. ",
 			instant(r.Ceiling).Format(time.RFC3339))
@@ -139,19 +139,19 @@ func (h *health) quorumAdvice() string {
 func (h *health) remedy(q leader.Quorum) string {
 	switch {
 	case q.Voters() == 0 || q.Majority():
-		return "This is a majority, but no agreement reaches this member: check that the members reach each other at their Raft and API addresses, " +
-			"in both directions and with the same TLS settings, and read the log of the leader. A removed member joins again when the leader reaches it"
+		return "This is a majority, but this member receives no commits: check that the members reach each other at their Raft and API addresses, " +
+			"in both directions and with the same TLS settings, and read the leader's log. A removed member joins again when the leader reaches it"
 	case q.Restorable():
 		return "Start these members again with their data directories, or restore the network to them: " +
 			h.describe(q.Kept) +
 			". If the remaining directories are not a majority, see `snowgrid recover --help`"
 	case !h.durable:
-		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost for good, unless they still run where this member cannot reach them. "+
+		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost permanently, unless they still run where this member cannot reach them. "+
 			"Make sure that they are stopped, then run `snowgrid init --force --addr %s`: the survivors form a new grid, and its grants begin after a wait. "+
-			"With --floor they begin above the largest ID that you know of. Run it on one member only", h.describe(q.Lost),
+			"With --floor they begin above the largest ID in your data. Run it on one member only", h.describe(q.Lost),
 			h.record().API)
 	default:
-		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost for good. "+
+		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost permanently. "+
 			"Stop the remaining members, and run `snowgrid recover` with their data directories; see its --help",
 			h.describe(q.Lost))
 	}

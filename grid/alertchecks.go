@@ -40,14 +40,14 @@ func checkQuorum(s Status) (Severity, string) {
 		return Critical, strings.TrimPrefix(s.Advice, quorumLostPrefix) // the alert's name says it
 	}
 	if s.Voters == 0 {
-		return Critical, fmt.Sprintf("member %s knows no voters: it is in no grid yet; check its addresses to join, and that the expected members run", s.Answering)
+		return Critical, fmt.Sprintf("member %s is in no grid yet; check its join addresses, and that the expected members run", s.Answering)
 	}
 	if s.VotersAlive < majority(s.Voters) {
-		return Critical, fmt.Sprintf("%d of %d voters are alive, %d are needed; start the missing members again, or restore the network to them",
+		return Critical, fmt.Sprintf("%d of %d voters are alive, and the quorum is %d; start the missing members again, or restore the network to them",
 			s.VotersAlive, s.Voters, majority(s.Voters))
 	}
 	if s.Leader == "" {
-		return Critical, fmt.Sprintf("no leader is known, and %d of %d voters are alive; an election takes seconds: if this stays, check that the members reach each other's Raft addresses",
+		return Critical, fmt.Sprintf("the grid has no leader, and %d of %d voters are alive; an election takes seconds: if this persists, check that the members reach each other's Raft addresses",
 			s.VotersAlive, s.Voters)
 	}
 	return "", ""
@@ -59,9 +59,9 @@ func checkQuorumMargin(s Status) (Severity, string) {
 		return "", ""
 	}
 	if s.Voters < 3 {
-		return Warning, fmt.Sprintf("the grid has %d members and %d voter(s): the loss of one stops it; run at least 3 members", len(s.Members), s.Voters)
+		return Warning, fmt.Sprintf("the grid has %d members and %d voter(s): losing one stops it; run at least 3 members", len(s.Members), s.Voters)
 	}
-	return Warning, fmt.Sprintf("%d of %d voters are alive, and %d are needed: the loss of one more stops the grid; start %s again, or another member",
+	return Warning, fmt.Sprintf("%d of %d voters are alive, and the quorum is %d: losing one more stops the grid; start %s again, or another member",
 		s.VotersAlive, s.Voters, need, s.missingVoters())
 }
 
@@ -114,7 +114,7 @@ func checkCeiling(s Status) (Severity, string) {
 		return "", ""
 	}
 	lead, limit := s.Ceiling.Sub(s.ClusterTime), s.Settings.Window.Duration()/3
-	switch remedy := "check that there is a leader with a majority of the voters, and their disks and the anchor if there is one"; {
+	switch remedy := "check that a leader and a majority of the voters run, and check their disks and the anchor, if configured"; {
 	case lead <= 0:
 		return Critical, fmt.Sprintf("the ceiling is %v behind cluster time: holders wait; %s", -lead, remedy)
 	case lead < limit:
@@ -133,7 +133,7 @@ func checkOwners(s Status) (Severity, string) {
 	if unowned == 0 {
 		return "", ""
 	}
-	return Critical, fmt.Sprintf("%d of %d partitions have no owner; wait for the expected members, or see the log of the leader", unowned, len(s.Partitions))
+	return Critical, fmt.Sprintf("%d of %d partitions have no owner; wait for the expected members, or see the leader's log", unowned, len(s.Partitions))
 }
 
 // MissingCopies returns the number of missing partition copies: the configured number, or the
@@ -154,7 +154,7 @@ func checkCopies(s Status) (Severity, string) {
 	if copies == 0 {
 		return "", ""
 	}
-	return Warning, fmt.Sprintf("%d of %d partitions lack %d copies of the %d configured for each; they are made within seconds while members stay: if not, see the log of their owners",
+	return Warning, fmt.Sprintf("%d of %d partitions lack %d copies, with %d configured for each; the owners restore them within seconds: if not, see the owners' logs",
 		partitions, len(s.Partitions), copies, s.Settings.Backups)
 }
 
@@ -166,7 +166,7 @@ func checkMembers(s Status) (Severity, string) {
 	if len(s.Members) == 1 { // as intended, in most cases
 		severity = Info
 	}
-	return severity, fmt.Sprintf("%d members cannot keep %d backups of each partition; start %d more, or run with fewer backups",
+	return severity, fmt.Sprintf("%d members cannot keep %d backups for each partition; start %d more, or configure fewer backups",
 		len(s.Members), s.Settings.Backups, s.Settings.Backups+1-len(s.Members))
 }
 
@@ -180,14 +180,14 @@ func checkAwaited(s Status) (Severity, string) {
 	if len(disks) == 0 {
 		return "", ""
 	}
-	return Critical, fmt.Sprintf("the definitions of members are awaited: %s; start these members with their data directories, or reconnect those without, or run `snowgrid forget` for one that is lost", subjects(disks))
+	return Critical, fmt.Sprintf("partitions wait for definitions from %s; start these members with their data directories, or restore the network to members without one, or run `snowgrid forget` for each lost member", subjects(disks))
 }
 
 func checkDown(s Status) (Severity, string) {
 	var down []string
 	for _, m := range s.Members {
 		if !m.Alive {
-			down = append(down, m.who()+" is not seen by gossip")
+			down = append(down, m.who()+" fails its gossip probes")
 		} else if slices.Contains(s.Unreachable, string(m.Incarnation)) {
 			down = append(down, m.who()+" did not answer at "+m.API)
 		}
@@ -195,7 +195,7 @@ func checkDown(s Status) (Severity, string) {
 	if len(down) == 0 {
 		return "", ""
 	}
-	return Warning, fmt.Sprintf("%d of %d members do not answer: %s; start them again, or check the network to them", len(down), len(s.Members), subjects(down))
+	return Warning, fmt.Sprintf("%d of %d members do not answer: %s; start them again, or restore the network to them", len(down), len(s.Members), subjects(down))
 }
 
 // who returns the member's name for people with its incarnation.
@@ -211,7 +211,7 @@ func checkBeginning(s Status) (Severity, string) {
 		return "", ""
 	}
 	b := firstID{at: clustertime.TickOf(s.IDsBegin), why: s.IDsWait}
-	return Warning, b.text(clustertime.TickOf(s.now())) + "; nothing is to be done but to wait"
+	return Warning, b.text(clustertime.TickOf(s.now())) + "; no action is needed"
 }
 
 // saysBeginning reports whether a member is not ready only because IDs begin later, which has its
@@ -233,7 +233,7 @@ func checkReadiness(s Status) (Severity, string) {
 	if len(unready) == 0 {
 		return "", ""
 	}
-	return Warning, fmt.Sprintf("not ready: %s; wait if it has just started, else see its log", subjects(unready))
+	return Warning, fmt.Sprintf("not ready: %s; wait if it has just started, otherwise see its log", subjects(unready))
 }
 
 func checkDisks(s Status) (Severity, string) {
@@ -288,7 +288,7 @@ func checkNodes(s Status) (severity Severity, text string) {
 	if len(used) == 0 {
 		return "", ""
 	}
-	return severity, fmt.Sprintf("more than %d %% of the logical nodes are in use: %s; release handles that are idle (DetachWhenIdle), or create a sequencer with more nodes", nodesUsedPercent, subjects(used))
+	return severity, fmt.Sprintf("more than %d %% of the logical nodes are in use: %s; release idle handles (DetachWhenIdle), or create a sequencer with more nodes", nodesUsedPercent, subjects(used))
 }
 
 // now returns a status's time.
@@ -315,7 +315,7 @@ func checkEpochs(s Status) (severity Severity, text string) {
 	if len(ends) == 0 {
 		return "", ""
 	}
-	return severity, fmt.Sprintf("epochs end within two years: %s; no IDs are issued after that: create sequencers of other names with a later epoch", subjects(ends))
+	return severity, fmt.Sprintf("epochs end within two years: %s; no IDs are issued after that: create sequencers with new names and a later epoch", subjects(ends))
 }
 
 func checkCertificates(s Status) (severity Severity, text string) {
@@ -337,14 +337,14 @@ func checkCertificates(s Status) (severity Severity, text string) {
 	if len(ends) == 0 {
 		return "", ""
 	}
-	return severity, fmt.Sprintf("TLS certificates end within %d days: %s; replace them (snowgrid secure issue, or secure rotate for the authority), which members notice without a restart", int(certificateWithin.Hours()/24), subjects(ends))
+	return severity, fmt.Sprintf("TLS certificates end within %d days: %s; replace them (snowgrid secure issue, or secure rotate for the authority); members reload them without a restart", int(certificateWithin.Hours()/24), subjects(ends))
 }
 
 func checkForeign(s Status) (Severity, string) {
 	if len(s.ForeignMembers) == 0 {
 		return "", ""
 	}
-	return Warning, fmt.Sprintf("another grid named %q was met: %s; stop one of the grids, or rename it", s.Name,
+	return Warning, fmt.Sprintf("another grid named %q is reachable: %s; stop one of the grids, or rename it", s.Name,
 		subjects(s.ForeignMembers))
 }
 
@@ -361,7 +361,7 @@ func checkAnchor(s Status) (Severity, string) {
 	}
 	advice := a.Advice
 	if advice == "" {
-		advice = "see the log of the leader"
+		advice = "see the leader's log"
 	}
 	return Critical, fmt.Sprintf("the anchor is %s, and grants end in %v; %s", a.State,
 		time.Duration(a.Left)*time.Millisecond, advice)
@@ -375,7 +375,7 @@ func checkReleases(s Status) (Severity, string) {
 			continue
 		}
 		releases = append(releases, *m.Release)
-		told = append(told, fmt.Sprintf("%s runs %s", m.who(), cmp.Or(m.Release.Build, "an unnamed build")))
+		told = append(told, fmt.Sprintf("%s runs %s", m.who(), cmp.Or(m.Release.Build, "an unknown build")))
 	}
 	if len(releases) < 2 {
 		return "", ""

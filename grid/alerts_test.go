@@ -50,7 +50,8 @@ func TestAlerts(t *testing.T) {
 		texts  []string // in the text
 	}{
 		{func(s *Status) { s.Leader = "" }, "quorum_lost critical", []string{"3 of 3 voters", "Raft"}},
-		{func(s *Status) { s.VotersAlive = 1 }, "quorum_lost critical", []string{"1 of 3 voters", "2 are needed", "start"}},
+		{func(s *Status) { s.VotersAlive = 1 }, "quorum_lost critical",
+			[]string{"1 of 3 voters", "the quorum is 2", "start"}},
 		{func(s *Status) { s.Advice = "quorum lost: do this" }, "quorum_lost critical", []string{"do this"}},
 		{func(s *Status) { s.Leader, s.Voters, s.VotersAlive = "", 0, 0 }, "quorum_lost critical", []string{"in no grid"}},
 		{func(s *Status) { s.VotersAlive = 2 }, "quorum_at_risk warning",
@@ -85,7 +86,7 @@ func TestAlerts(t *testing.T) {
 			s.IDsBegin, s.IDsWait = s.now().Add(10*time.Second), "all were killed"
 			s.NotReady, s.Ready = idsBeginAt+"noon", false
 			s.Members[1].Report.NotReady = s.NotReady
-		}, "ids_begin_later warning", []string{"(in 10s): all were killed; nothing is to be done but to wait"}},
+		}, "ids_begin_later warning", []string{"(in 10s): all were killed; no action is needed"}},
 		{func(s *Status) { s.Members[2].Report.NotReady = "not in sync" }, "member_not_ready warning", []string{"host-c (c): not in sync"}},
 		{func(s *Status) { s.Ready, s.NotReady = false, "no roster" }, "member_not_ready warning", []string{"a: no roster"}},
 		{func(s *Status) { s.Members[1].Report.NoDescriptors = "too many open files" }, "descriptors_exhausted critical", []string{"host-b (b): too many open files", "1m0s", "ulimit -n"}},
@@ -103,7 +104,8 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) { s.Anchor.Error = "timeout" }, "anchor_not_held warning", []string{"timeout", "store"}},
 		{func(s *Status) {
 			s.Members[2].Report.Unreached, s.Members[1].Report.Unreached = names("b"), names("c", "gone")
-		}, "members_apart warning", []string{"each other", "both: host-b (b) and host-c (c); partitions", "restore the network"}},
+		}, "members_apart warning",
+			[]string{"each other", "both: host-b (b) and host-c (c); the leader places", "restore the network"}},
 		{func(s *Status) { s.Members[1].Report.WithoutUDP = []string{"10.0.0.1:7946", "10.0.0.3:7946"} }, "udp_blocked warning",
 			[]string{"from host-b (b) to 10.0.0.1:7946, 10.0.0.3:7946", "allow UDP besides TCP", "(7946)"}},
 		{func(s *Status) {
@@ -114,7 +116,7 @@ func TestAlerts(t *testing.T) {
 			s.Answering, s.AnsweringName, s.UnresolvedJoin = "d", "host-d", []string{"ids.internal (no such host)"} // in no grid yet
 		}, "seeds_unresolved warning", []string{"host-d (d): ids.internal (no such host)"}},
 		{func(s *Status) { s.Members[1].Release.Build = "v2" }, "mixed_versions info", []string{"2 different", "host-b (b) runs v2"}},
-		{func(s *Status) { *s.Members[1].Release = roster.Release{} }, "mixed_versions info", []string{"host-b (b) runs an unnamed build"}},
+		{func(s *Status) { *s.Members[1].Release = roster.Release{} }, "mixed_versions info", []string{"host-b (b) runs an unknown build"}},
 	}
 	if got := Alerts(healthy()); len(got) > 0 {
 		t.Fatalf("a healthy grid has %v", got)

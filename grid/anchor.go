@@ -58,7 +58,7 @@ func (a *anchorage) check(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return failure.Errorf(sequencer.ErrUnavailable,
-			"grid: "+"Anchor: the store does not say whether it may lose writes: %w", err)
+			"grid: "+"Anchor: cannot determine whether the store may lose writes: %w", err)
 	case loses:
 		return refusal.Invalid(
 			"Anchor: the store (%.80q) may lose acknowledged writes in a failover, and the grid's record must not be lost; "+
@@ -155,10 +155,10 @@ func (l *lead) noteAnchor(machine *leader.Leader, v leader.View) {
 		"record_ceiling", s.Record.Ceiling.Time(), "ceiling", v.Roster.Ceiling.Time())
 	switch {
 	case s.Err != nil:
-		log.Error("anchor not reached or not readable; grants end at the ceiling", "error", s.Err, "left",
+		log.Error("anchor unreachable or unreadable; grants end at the ceiling", "error", s.Err, "left",
 			leftOf(v.Roster, l.of.clock.Now()).String())
 	case s.State == anchor.Lost:
-		log.Error("anchor_taken: another grid has taken the anchor; this one grants no further", "advice",
+		log.Error("anchor_taken: another grid has taken the anchor; this grid stops granting", "advice",
 			anchorAdvice(s.State))
 	case s.State == anchor.Waiting, s.State == anchor.Missing, s.State == leader.Unanchored:
 		log.Warn("anchor not held", "advice", anchorAdvice(s.State))
@@ -173,18 +173,18 @@ func (l *lead) noteAnchor(machine *leader.Leader, v leader.View) {
 func anchorAdvice(s anchor.State) string {
 	switch s {
 	case anchor.Lost:
-		return "another grid of this name has taken the anchor: holders of this one wait after the end of their grants. Stop one of the two; " +
-			"this one takes the anchor back when the other has not extended it for one and a half times AnchorAhead, or by `snowgrid take-anchor`"
+		return "another grid with this name has taken the anchor: this grid's holders wait when their grants end. Stop one of the two; " +
+			"this grid takes the anchor back when the other has not extended it for 1.5 times AnchorAhead, or after `snowgrid take-anchor`"
 	case anchor.Waiting:
-		return "another life of this grid may still hold the anchor: this one takes it when its limit has passed, or when it was not extended for one and a half times AnchorAhead"
+		return "an earlier run of this grid may still hold the anchor: this run takes it when the anchor's limit has passed, or when it was not extended for 1.5 times AnchorAhead"
 	case anchor.Missing:
-		return "the anchor's record was deleted: restore it, or, if no other grid of this name has run since, run `snowgrid take-anchor`"
+		return "the anchor's record was deleted: restore it, or, if no other grid with this name has run since, run `snowgrid take-anchor`"
 	case anchor.Damaged:
-		return "the anchor's record cannot be read: restore it, or delete it and run `snowgrid take-anchor` if no other grid of this name has run since"
+		return "the anchor's record cannot be read: restore it, or delete it and run `snowgrid take-anchor` if no other grid with this name has run since"
 	case leader.Unanchored:
-		return "the grid has an anchor and its leader has none configured: start every member with Anchor"
+		return "the grid has an anchor, but its leader's configuration has none: start every member with Anchor"
 	case anchor.Unread:
-		return "the anchor's store does not answer: holders wait after the end of their grants, as without a majority"
+		return "the anchor's store does not answer: holders wait when their grants end, as without a majority"
 	}
 	return ""
 }

@@ -15,10 +15,10 @@ import (
 )
 
 // errOtherClaim is the reason for rejecting a Raft stream.
-var errOtherClaim = errors.New("grid: the Raft stream is of this grid under another claim of its anchor")
+var errOtherClaim = errors.New("grid: the Raft stream is for this grid under another anchor claim")
 
 // otherClaimAdvice is the remedy for two lives of one grid that meet.
-const otherClaimAdvice = "processes of a copy of this grid's data reach this member: stop the copy. A member that is left behind under an earlier claim joins again by itself"
+const otherClaimAdvice = "processes that run on a copy of this grid's data reach this member: stop them. A member left behind under an earlier claim joins again automatically"
 
 // claims are the claims on a member's Raft streams. It implements transport.Claims.
 type claims struct {
@@ -42,7 +42,7 @@ func (c *claims) Admit(claim [16]byte) error {
 		return nil
 	}
 	if skipped, due := c.told.Due(c.state.Clock.Mono()); due {
-		c.log.Warn("Raft stream refused: it is of another claim", "claim", hex.EncodeToString(claim[:]), "own",
+		c.log.Warn("Raft stream refused: it has another claim", "claim", hex.EncodeToString(claim[:]), "own",
 			string(r.Claim),
 			"advice", otherClaimAdvice, "more", skipped)
 	}

@@ -157,7 +157,7 @@ func TestFailedDefinitionsAreAFailedDisk(t *testing.T) {
 		if now := g.Member(others[0]).Status().OwnerOf("orders"); now == was || now == "" {
 			t.Errorf("%q owns it, and the disk of %s has failed", now, was)
 		}
-		if g.Member(failed).Ready() || !log.has("the disk has failed", "writing the definitions") {
+		if g.Member(failed).Ready() || !log.has("disk failed", "writing the definitions") {
 			t.Errorf("ready: %v, logged:\n%s", g.Member(failed).Ready(), strings.Join(log.lines, "\n"))
 		}
 	})

@@ -78,7 +78,7 @@ func (d *departure) sayGoodbye(ctx context.Context) error {
 			return nil
 		}
 		if silent := d.silentSince(began); silent >= d.window() {
-			return leftSilently(failure.Errorf(sequencer.ErrUnavailable, "nothing was agreed on for %v; quorum lost",
+			return leftSilently(failure.Errorf(sequencer.ErrUnavailable, "no commit for %v; quorum lost",
 				silent.Round(time.Millisecond)), err)
 		}
 		select {
@@ -132,7 +132,7 @@ func (d *departure) window() time.Duration {
 
 // leftSilently returns the error for a member that ends without a goodbye.
 func leftSilently(cause, last error) error {
-	return errors.Join(fmt.Errorf("grid: %w: left without a goodbye: %w", sequencer.ErrUnavailable, cause), last)
+	return errors.Join(fmt.Errorf("grid: %w: departure not announced: %w", sequencer.ErrUnavailable, cause), last)
 }
 
 // errLeadKept reports that a leaving leader has not been replaced.
@@ -161,7 +161,7 @@ func (d *departure) stopInOrder(ctx context.Context) {
 	if err == nil && d.anchorage.configured() {
 		d.awaitLower(ctx, stop)
 	}
-	d.log.Info("the grid has stopped in order", "granted_until", stop.Time(), "error", err)
+	d.log.Info("grid stopped cleanly", "granted_until", stop.Time(), "error", err)
 }
 
 // lowerAwaited bounds the wait for the anchor to record that the last member stopped.
@@ -178,7 +178,7 @@ func (d *departure) awaitLower(ctx context.Context, stop clustertime.Tick) {
 		}
 		signal.Sleep(ctx, leaveEvery)
 	}
-	d.log.Info("the anchor was not lowered; the next start waits for its limit")
+	d.log.Info("anchor limit not lowered; the next start waits for it")
 }
 
 // othersStay reports whether another member is alive that does not leave.
@@ -236,12 +236,12 @@ func (d *departure) watchPart(ctx context.Context) {
 		switch {
 		case !d.lone && d.othersStay():
 			if err := d.askOut(ctx); err == nil {
-				d.log.Warn("other members have replaced this one; own handles continue", "reason", d.raft.Failure())
+				d.log.Warn("other members have replaced this member; its handles continue", "reason", d.raft.Failure())
 				return
 			}
 		case !alone:
 			alone = true
-			d.log.Error("no member can take over: holders wait after the end of their grants", "reason", d.raft.Failure())
+			d.log.Error("no member can take over: holders wait when their grants end", "reason", d.raft.Failure())
 		}
 		signal.Sleep(ctx, askOutEvery)
 	}
@@ -252,10 +252,10 @@ func (d *departure) stepDown() {
 	err := d.raft.Failure()
 	var failed *raftlog.DiskError
 	if errors.As(err, &failed) {
-		d.log.Error("the disk has failed: this member writes and votes no longer", "advice", raftlog.DiskAdvice,
+		d.log.Error("disk failed: this member no longer writes or votes", "advice", raftlog.DiskAdvice,
 			"dir", failed.Dir, "while", failed.Doing, "error", failed.Cause)
 	} else {
-		d.log.Error("roster lost: this member cannot read it, grants by it no longer and votes no longer", "advice",
+		d.log.Error("roster lost: this member cannot read it, and no longer grants or votes", "advice",
 			raftlog.DivergenceAdvice, "error", err)
 	}
 	d.state.Fail(err)

@@ -31,7 +31,7 @@ type descriptors struct {
 func (d *descriptors) failed(listener string) func(error) {
 	return func(err error) {
 		d.library.Report(slog.LevelWarn, "connections not accepted", err.Error(), "listener", listener, "advice",
-			"raise the limit of open files of this process (ulimit -n)")
+			"raise this process's limit of open files (ulimit -n)")
 		d.note(err)
 	}
 }
@@ -107,6 +107,6 @@ func checkDescriptors(s Status) (Severity, string) {
 		return "", ""
 	}
 	return Critical,
-		fmt.Sprintf("no file descriptors were left within the last %v, and connections were not accepted or not opened: %s; raise the limit of open files of the process (ulimit -n), or close idle connections",
+		fmt.Sprintf("file descriptors ran out within the last %v, and connections were not accepted or not opened: %s; raise the process's limit of open files (ulimit -n), or close idle connections",
 			descriptorsShown, subjects(out))
 }

@@ -228,7 +228,7 @@ func (g *diskGrid) checkReplaced(victim int) {
 				st.WaitingNow)
 		}
 	}
-	if !g.logs[victim].has("the disk has failed", dir, raftlog.DiskAdvice) {
+	if !g.logs[victim].has("disk failed", dir, raftlog.DiskAdvice) {
 		t.Errorf("the log does not say it: %q", g.logs[victim].lines)
 	}
 	if n := len(m.Status().Sequencers); n > 0 {

@@ -40,7 +40,7 @@ func (d *dismissal) serve(context.Context, wire.DismissRequest) (wire.DismissRes
 // begin has this member leave. From here on it joins no grid.
 func (d *dismissal) begin() {
 	d.once.Do(func() {
-		d.log.Warn("an operator takes this member out of the grid: it hands over and leaves")
+		d.log.Warn("removal requested by an operator: this member hands over and leaves")
 		d.state.Leave()
 		close(d.done)
 	})
@@ -65,10 +65,10 @@ func (d *dismissal) run(ctx context.Context, leave func(context.Context) error) 
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			d.log.Info("left the grid at an operator's request; own handles continue")
+			d.log.Info("left the grid at an operator's request; its handles continue")
 			return
 		}
-		d.log.Warn("the member that an operator took out has not left yet; retrying", "error", err)
+		d.log.Warn("member removed by an operator has not left yet; retrying", "error", err)
 		signal.Sleep(ctx, leaveAgain)
 	}
 }

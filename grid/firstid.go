@@ -43,15 +43,15 @@ func waitReason(r *roster.Roster, wait clustertime.Span) string {
 	}
 	switch usual := r.Settings.Window + clustertime.ClockMargin; {
 	case r.Recovered != nil && wait > usual:
-		return "the grid was recovered from a part of its data directories, and the lost members may have issued IDs up to then"
+		return "the grid was recovered from some of its data directories, and the lost members may have issued IDs up to then"
 	case wait > usual:
-		return "the grid begins above a floor that was stated, or above all IDs of a grid that was lost"
+		return "the grid begins above the configured floor, or above all IDs that a lost grid may have issued"
 	case r.Claim != "":
-		return "the grid has taken its anchor anew, and IDs of before may reach up to then"
+		return "the grid has taken its anchor again, and earlier IDs may reach up to then"
 	case !durable:
-		return "a grid without data directories begins a window and 5 s above the clocks, where IDs of an earlier run end (see FirstLife, Floor and Anchor)"
+		return "a grid without data directories begins a window and 5 s above the clocks, where an earlier run's IDs end (see FirstLife, Floor and Anchor)"
 	}
-	return "every copy was lost, as when all members are killed, and IDs of before may reach up to then"
+	return "every copy was lost, as when all members are killed, and earlier IDs may reach up to then"
 }
 
 // idsBeginAt begins every firstID's text.

@@ -33,7 +33,7 @@ func (o *leadership) follow(id string) {
 		ctx, cancel := context.WithTimeout(ctx, followTimeout)
 		defer cancel()
 		if err := o.askToFollow(ctx, id); err != nil {
-			o.log.Debug("a leader is not followed yet", "leader", id, "error", err)
+			o.log.Debug("no leader is followed yet", "leader", id, "error", err)
 		}
 	})
 }
@@ -41,7 +41,7 @@ func (o *leadership) follow(id string) {
 func (o *leadership) askToFollow(ctx context.Context, id string) error {
 	at, known := o.formation.AddressOf(id)
 	if !known {
-		return failure.Errorf(wire.ErrNotNow, "grid: no address is known of server %.80q", id)
+		return failure.Errorf(wire.ErrNotNow, "grid: no address for server %.80q", id)
 	}
 	node, key := o.raft.Node(), rand.Text()
 	var res wire.PushRequest
@@ -72,7 +72,7 @@ func (o *leadership) askToFollow(ctx context.Context, id string) error {
 func (o *leadership) serveFollow(_ context.Context, in wire.FollowRequest) (wire.PushRequest, error) {
 	if in.Key == "" || len(in.Key) > wire.MaxKey {
 		return wire.PushRequest{}, failure.Errorf(wire.ErrBadRequest,
-			"grid: the key of a learner has %d characters; state 1 to %d", len(in.Key), wire.MaxKey)
+			"grid: a learner's key has %d characters; give 1 to %d", len(in.Key), wire.MaxKey)
 	}
 	l := o.current.Load()
 	if l == nil || !l.node.Leads() {

@@ -21,7 +21,7 @@ func (o *leadership) serveForget(ctx context.Context, in wire.ForgetRequest) (wi
 	var none wire.ForgetResponse
 	if err := formation.NewIncarnation(in.Member).Check(); err != nil {
 		return none, failure.Errorf(wire.ErrBadRequest,
-			"grid: %.40q is not a member ID; give the 16 hex digits that `snowgrid status` shows", string(in.Member))
+			"grid: %.40q is not a member ID; give 16 hex digits, as listed by `snowgrid status`", string(in.Member))
 	}
 	if o.lone {
 		return none, failure.Errorf(wire.ErrNotNeeded, "grid: this member runs alone and stores nothing on disk")

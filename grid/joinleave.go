@@ -81,7 +81,7 @@ func (o *leadership) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire
 		case <-time.After(leaveEvery):
 		case <-ctx.Done():
 			return wire.MemberResponse{}, failure.Errorf(sequencer.ErrUnavailable,
-				"grid: the leave is not agreed yet: %w", ctx.Err())
+				"grid: the leave is not committed yet: %w", ctx.Err())
 		}
 	}
 }

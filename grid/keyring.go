@@ -62,7 +62,7 @@ func (k *keyring) catchUp() {
 	}
 	k.known = next
 	if len(k.gossip.Keys()) == 0 {
-		k.log.Warn("gossip keys not applied: a gossip that runs in clear text cannot get a key", "remedy",
+		k.log.Warn("gossip keys not applied: unencrypted gossip cannot get a key while it runs", "remedy",
 			"restart the member")
 		return
 	}
@@ -90,7 +90,7 @@ func (k *keyring) change(in wire.SetKeysRequest) (out wire.SetKeysResponse, err 
 	has := k.gossip.Keys()
 	if len(has) == 0 {
 		return out, failure.Errorf(wire.ErrNotNow,
-			"grid: the gossip of this member has no key, and cannot get one while it runs; give every member the same keys and restart them")
+			"grid: this member's gossip has no key, and cannot get one while it runs; give every member the same keys and restart them")
 	}
 	if k.source != nil && in.Operation != wire.KeyringList {
 		if _, err := k.source.Reload(); err != nil { // a file that was changed by hand counts
@@ -133,9 +133,9 @@ func changedRing(has [][]byte, in wire.KeyringRequest) ([][]byte, error) {
 		}
 		switch {
 		case at >= 0:
-			return nil, failure.Errorf(wire.ErrNotNow, "grid: another key has the fingerprint %s; install a new one", print)
+			return nil, failure.Errorf(wire.ErrNotNow, "grid: another key has the fingerprint %s; generate a new key", print)
 		case len(has) >= security.MaxGossipKeys:
-			return nil, failure.Errorf(wire.ErrNotNow, "grid: the gossip has %d keys, and at most %d are taken; remove some",
+			return nil, failure.Errorf(wire.ErrNotNow, "grid: the gossip has %d keys; at most %d are allowed: remove some",
 				len(has), security.MaxGossipKeys)
 		}
 		return append(slices.Clone(has), key), nil
@@ -165,8 +165,8 @@ func (k *keyring) save(keys [][]byte) {
 		return
 	}
 	if err := security.WriteGossipKeys(file, keys); err != nil {
-		k.log.Warn("gossip keys changed in memory alone", "file", file, "error", err, "remedy",
-			"change the file, too, or a restart has the earlier keys")
+		k.log.Warn("gossip keys changed only in memory", "file", file, "error", err, "remedy",
+			"change the file, too, or a restart restores the earlier keys")
 		return
 	}
 	if _, err := k.source.Reload(); err != nil {
@@ -179,7 +179,7 @@ func (k *keyring) save(keys [][]byte) {
 func (k *keyring) unsaved(keys [][]byte) string {
 	switch file := k.file(); {
 	case file == "" && !sameKeys(keys, [][]byte{k.single}):
-		return "the change is only in memory: the key of this member is in its configuration (Security.GossipKey); change it there, too"
+		return "the change is only in memory: this member's key is in its configuration (Security.GossipKey); change it there, too"
 	case file != "" && !sameKeys(keys, k.known):
 		return fmt.Sprintf("the change is only in memory: %s could not be written; change it there, too", file)
 	}

@@ -81,8 +81,8 @@ func TestKeyringAdvice(t *testing.T) {
 	}{
 		{[]string{"a b", "a b"}, nil},
 		{[]string{"a b", "a"}, []string{"m2 () lacks the key b: install it again, or remove it"}},
-		{[]string{"a", "b a"}, []string{"m1 () cannot open messages encrypted with b: install that key again",
-			"members encrypt with different keys (a, b): use one of them"}},
+		{[]string{"a", "b a"}, []string{"m1 () cannot decrypt messages encrypted with b: install that key again",
+			"members encrypt with different keys (a, b): select one with `snowgrid keyring use`"}},
 		{[]string{"a", ""}, []string{"m2 () did not do it: repeat"}},
 	} {
 		got := keyringAdvice(members(c.rings...))

@@ -110,12 +110,12 @@ func (k *keyringCalls) check(in *wire.SetKeysRequest, out *wire.KeyringResponse)
 		out.Fingerprint = security.Fingerprint(key)
 		if k.exposed {
 			return failure.Errorf(wire.ErrNotNow,
-				"grid: the calls between members are in clear text and would show the key; run the members with a security directory")
+				"grid: calls between members are unencrypted and would reveal the key; run the members with a security directory")
 		}
 	case wire.KeyringUse, wire.KeyringRemove:
 		if !isFingerprint(in.Fingerprint) {
 			return failure.Errorf(wire.ErrBadRequest,
-				"grid: fingerprint %.20q; give the 8 hex digits that `snowgrid keyring list` shows", in.Fingerprint)
+				"grid: fingerprint %.20q; give 8 hex digits, as listed by `snowgrid keyring list`", in.Fingerprint)
 		}
 	default:
 		return failure.Errorf(wire.ErrBadRequest, "grid: operation %.20q; give list, install, use or remove", in.Operation)
@@ -144,14 +144,14 @@ func permits(operation, print string, members []wire.KeyringMember) error {
 	switch {
 	case len(silent) > 0:
 		return failure.Errorf(wire.ErrNotNow,
-			"grid: the keys of %s are not known; try again when every member answers, or remove that one (snowgrid members remove)", strings.Join(silent, ", "))
+			"grid: %s did not report keys; try again when every member answers, or remove that member (snowgrid members remove)", strings.Join(silent, ", "))
 	case operation == wire.KeyringUse && len(lack) > 0:
 		return failure.Errorf(wire.ErrNotNow,
-			"grid: the key %s is not used, since %s would not open the gossip of the others; install it first", print,
+			"grid: the key %s is not used, because %s could not decrypt gossip with it; install it first", print,
 			strings.Join(lack, ", "))
 	case operation == wire.KeyringRemove && len(encrypt) > 0:
 		return failure.Errorf(wire.ErrNotNow,
-			"grid: the key %s is not removed, since %s encrypts with it; use another one first", print,
+			"grid: the key %s is not removed, because %s encrypts with it; use another key first", print,
 			strings.Join(encrypt, ", "))
 	case operation == wire.KeyringRemove && len(lack) == len(members):
 		return failure.Errorf(wire.ErrNotNeeded, "grid: no member has a key %s; see snowgrid keyring list", print)
@@ -236,7 +236,7 @@ func keyringAdvice(of wire.KeyringResponse) (out []string) {
 		}
 		switch {
 		case len(lack) > 0 && slices.Contains(first, print):
-			out = append(out, fmt.Sprintf("%s cannot open messages encrypted with %s: install that key again",
+			out = append(out, fmt.Sprintf("%s cannot decrypt messages encrypted with %s: install that key again",
 				strings.Join(lack, ", "), print))
 		case len(lack) > 0:
 			out = append(out, fmt.Sprintf("%s lacks the key %s: install it again, or remove it",
@@ -244,7 +244,8 @@ func keyringAdvice(of wire.KeyringResponse) (out []string) {
 		}
 	}
 	if len(first) > 1 {
-		out = append(out, fmt.Sprintf("members encrypt with different keys (%s): use one of them", strings.Join(first, ", ")))
+		out = append(out, fmt.Sprintf("members encrypt with different keys (%s): select one with `snowgrid keyring use`",
+			strings.Join(first, ", ")))
 	}
 	if len(silent) > 0 {
 		out = append(out, strings.Join(silent, ", ")+
@@ -252,7 +253,7 @@ func keyringAdvice(of wire.KeyringResponse) (out []string) {
 	}
 	if len(unsaved) > 0 {
 		out = append(out, "the keys of "+strings.Join(unsaved, ", ")+
-			" are only in memory: change the file or the configuration there, too, or a restart has the earlier ones")
+			" are only in memory: change the file or the configuration there, too, or a restart restores the earlier keys")
 	}
 	return out
 }

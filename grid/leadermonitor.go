@@ -133,7 +133,7 @@ func (k *leaderMonitor) look(ctx context.Context, doubted bool) {
 			unheard, _ := k.unheard(ctx, candidacy.Voters(), id)
 			if next = candidacy.Asked(unheard); next.Stand {
 				k.note(func(w *leader.Monitor) { w.RecordSilence(candidacy.Silence(at.Incarnation)) })
-				why = "most voters hear nothing from it"
+				why = "most voters receive nothing from it"
 			}
 		case next.Stand:
 			k.awaitTurn(ctx, candidacy, id)
@@ -141,7 +141,7 @@ func (k *leaderMonitor) look(ctx context.Context, doubted bool) {
 				return
 			}
 			if candidacy.Stands(k.clock.Mono(), node.Unheard()) && node.Stand(id) {
-				k.log.Info("the leader is gone; this member stands for election", "leader", string(at.Incarnation), "reason", why)
+				k.log.Info("leader lost; election started", "leader", string(at.Incarnation), "reason", why)
 			}
 			return
 		default:

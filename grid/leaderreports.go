@@ -70,7 +70,7 @@ func (o *leadership) noteEarlier(until clustertime.Tick) bool {
 	l := o.current.Load()
 	return l != nil && l.node.Leads() && l.do(func(machine *leader.Leader, _ leader.View) {
 		if machine.ShowEarlier(until) {
-			o.log.Error("a holder shows a grant of an earlier life of the grid beyond the floor: clocks were stepped back since; raising all floors",
+			o.log.Error("a holder reported an earlier run's grant above the floor: clocks were stepped back since; raising all floors",
 				"until", until.Time())
 		}
 	})
@@ -87,7 +87,7 @@ func (o *leadership) serveEarlier(ctx context.Context, in wire.EarlierRequest) (
 	}
 	if in.Until > limit {
 		err := failure.Errorf(wire.ErrBadRequest,
-			"grid: a grant of an earlier grid that ends at %d ms cannot exist; the latest possible end is %d ms",
+			"grid: an earlier grid's grant cannot end at %d ms; the latest possible end is %d ms",
 			in.Until, limit)
 		o.audit.Write(audit.Entry{Action: string(security.Earlier), Who: api.WhoOf(ctx), Err: err})
 		return wire.MemberResponse{}, err

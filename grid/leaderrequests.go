@@ -53,7 +53,7 @@ func (o *leadership) confirm() error {
 func (o *leadership) forward(ctx context.Context, leader, path string, in, out any) error {
 	at, found := o.formation.AddressOf(leader)
 	if !found {
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member knows no leader; %s", o.gossip.Seen())
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has no leader; %s", o.gossip.Seen())
 	}
 	return o.caller.CallWithin(ctx, api.ServeTimeout, at.API, at.Incarnation, path, in, out)
 }

@@ -330,7 +330,7 @@ var operations = map[leader.Operation]string{
 // TransferLead implements leader.Member.
 func (l *lead) TransferLead(to leader.ServerID) {
 	l.calls.Go(func() {
-		l.of.reportStep("pass the lead on", l.node.PassLead(raft.ServerID(to)))
+		l.of.reportStep("transfer the leadership", l.node.PassLead(raft.ServerID(to)))
 		l.do(func(machine *leader.Leader, _ leader.View) { machine.LeadTransferred() })
 	})
 }

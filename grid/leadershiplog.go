@@ -16,7 +16,7 @@ import (
 func (o *leadership) reportStep(step string, err error) {
 	ended := errors.Is(err, refusal.ErrNotLeader) || errors.Is(err, raft.ErrRaftShutdown)
 	if err != nil && !ended && !errors.Is(err, roster.ErrStale) {
-		o.log.Warn("step of the leader failed; retrying", "step", step, "error", err)
+		o.log.Warn("leader step failed; retrying", "step", step, "error", err)
 	}
 }
 
@@ -26,7 +26,7 @@ func (o *leadership) reportReset(c *roster.Reset, err error) {
 		o.reportStep("begin under the anchor", err)
 		return
 	}
-	o.log.Info("anchor taken: grants begin above all that were made under it", "claim", string(c.Claim), "limit_found",
+	o.log.Info("anchor taken: grants begin above all earlier grants under it", "claim", string(c.Claim), "limit_found",
 		c.Found.Time(),
 		"ceiling", o.state.Roster().Ceiling.Time())
 }
@@ -51,10 +51,10 @@ func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error)
 		o.log.Warn("member does not answer; backups are promoted", "suspect", o.gossip.Describe(inc))
 	}
 	for _, inc := range c.Settle {
-		o.log.Info("replicas of a member in sync", "settled", o.gossip.Describe(inc))
+		o.log.Info("member's replicas in sync", "settled", o.gossip.Describe(inc))
 	}
 	if c.Protocol != 0 {
-		o.log.Info("protocol of the grid changed", "before", int(r.InUse()), "protocol", int(c.Protocol))
+		o.log.Info("grid protocol changed", "before", int(r.InUse()), "protocol", int(c.Protocol))
 	}
 	if len(c.Take) > 0 {
 		o.log.Info("backups promoted to owners", "partitions", len(c.Take))
@@ -62,9 +62,9 @@ func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error)
 	switch {
 	case len(c.Lose) == 0:
 	case !r.Assigned():
-		o.log.Info("partitions assigned: the grid serves", "partitions", len(c.Lose))
+		o.log.Info("partitions assigned; serving", "partitions", len(c.Lose))
 	default:
-		o.log.Warn("partitions lost: no replica was left; their tables begin empty, and their holders wait until cluster time reaches the floor, some seconds",
+		o.log.Warn("partitions lost: no replica was left; their tables begin empty, and their holders wait some seconds until cluster time reaches the floor",
 			"partitions", len(c.Lose))
 	}
 }
@@ -72,7 +72,7 @@ func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error)
 // ReportClocks implements leader.Member.
 func (l *lead) ReportClocks(v clustertime.Verdict) {
 	if v.Held {
-		l.of.log.Warn("the voters' clocks jumped ahead; the jump is not followed until they agree for a minute",
+		l.of.log.Warn("voters' clocks jumped ahead; cluster time follows when they agree for a minute",
 			"ahead", v.Jump.Duration(), "agreed", v.Agreed)
 		return
 	}

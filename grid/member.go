@@ -369,7 +369,7 @@ func (m *Member) awaitServing(ctx context.Context) error {
 }
 
 // errNotServing is returned when the member became ready only after ctx ended.
-var errNotServing = errors.New("it became ready too late")
+var errNotServing = errors.New("it became ready after the deadline")
 
 // Addrs returns where others reach the member. A lone member has no address.
 func (m *Member) Addrs() Addrs {

@@ -181,12 +181,12 @@ func (s *membership) leaveNow(who string) {
 	if !s.leaving.CompareAndSwap(false, true) {
 		return
 	}
-	s.log.Warn("member leaving at an API request", "who", who)
+	s.log.Warn("member leaving by API request", "who", who)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), requestedLeave)
 		defer cancel()
 		if err := s.leave(ctx); err != nil {
-			s.log.Error("the member ended without leaving the grid cleanly", "error", err)
+			s.log.Error("member ended without leaving the grid cleanly", "error", err)
 		}
 	}()
 }
@@ -231,7 +231,7 @@ func (s *membership) serveShutdown(ctx context.Context, body []byte) (any, func(
 	if err := s.notStarted(); err != nil {
 		return nil, nil, err
 	}
-	s.log.Warn("debugging: the member will end", "after", d, "who", api.WhoOf(ctx))
+	s.log.Warn("debugging: member will end", "after", d, "who", api.WhoOf(ctx))
 	return true, func() { go s.closeAfter(d) }, nil
 }
 
@@ -242,7 +242,7 @@ func (s *membership) closeAfter(d time.Duration) {
 	select {
 	case <-timer.C:
 		if err := s.close(); err != nil {
-			s.log.Error("the member ended with an error", "error", err)
+			s.log.Error("member ended with an error", "error", err)
 		}
 	case <-s.done:
 	}

@@ -120,7 +120,7 @@ func (o *leadership) step(ctx context.Context,
 	select {
 	case s = <-answer:
 	case <-ctx.Done():
-		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: the step is not agreed on yet: %w", ctx.Err())
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: the step is not committed yet: %w", ctx.Err())
 	}
 	if !s.proposed {
 		if err := l.confirm(); err != nil {
@@ -221,9 +221,9 @@ func (o *leadership) registerNumber(ctx context.Context,
 	none := wire.IdentityRegisterResponse{}
 	switch p := roster.Protocol(in.Protocol); {
 	case in.Protocol != 0 && p < roster.OldestProtocol:
-		return none, failure.Errorf(wire.ErrProtocol, "grid: number %d of %s/%s: the process has protocol %d, and identity numbers need %d; upgrade it", in.ID, in.Cluster, in.Name, p, roster.OldestProtocol)
+		return none, failure.Errorf(wire.ErrProtocol, "grid: number %d of %s/%s: the process has protocol %d, and identity numbers require %d; upgrade it", in.ID, in.Cluster, in.Name, p, roster.OldestProtocol)
 	case in.Member != "" && api.PeerOf(ctx).Role != security.Member:
-		return none, failure.Errorf(security.ErrDenied, "grid: number %d of %s/%s: member %.40q is stated, and the caller is no member; leave it out", in.ID, in.Cluster, in.Name, string(in.Member))
+		return none, failure.Errorf(security.ErrDenied, "grid: number %d of %s/%s: member %.40q is given, but the caller is not a member; omit it", in.ID, in.Cluster, in.Name, string(in.Member))
 	case len(in.Nodes) > wire.MaxPreferredNodes:
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: a registration names %d logical nodes; name at most %d",
 			len(in.Nodes), wire.MaxPreferredNodes)
@@ -254,7 +254,7 @@ func (o *leadership) registerNumber(ctx context.Context,
 	s, _ := o.state.Roster().Set(in.Cluster, in.Name)
 	m, _ := s.Numbered(in.ID)
 	if m.Start != start {
-		return none, failure.Errorf(roster.ErrFenced, "grid: number %d of %s/%s: another process registered with it at the same moment, at %q", in.ID, in.Cluster, in.Name, m.Addr)
+		return none, failure.Errorf(roster.ErrFenced, "grid: number %d of %s/%s: another process registered with it concurrently, at %q", in.ID, in.Cluster, in.Name, m.Addr)
 	}
 	out := wire.IdentityRegisterResponse{Incarnation: m.Incarnation, AgainMS: leader.SignEvery.Milliseconds()}
 	out.Nodes = o.sign(in.Cluster, in.Name, in.ID, in.Nodes)
@@ -352,7 +352,7 @@ func (o *leadership) listNumbers(ctx context.Context, in wire.IdentityListReques
 		out.Sets = append(out.Sets, set)
 	}
 	if in.Name != "" && len(out.Sets) == 0 {
-		return out, failure.Errorf(roster.ErrUnknownSet, "grid: set %s/%s: no process ever applied for a number of it",
+		return out, failure.Errorf(roster.ErrUnknownSet, "grid: set %s/%s: no process has applied for a number in it",
 			in.Cluster, in.Name)
 	}
 	return out, nil

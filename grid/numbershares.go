@@ -94,10 +94,10 @@ func checkShare(p security.Peer, before, after *roster.Roster, c roster.Identity
 	switch {
 	case sets > hadSets && sets > mostSets:
 		return failure.Errorf(sequencer.ErrQuota,
-			"grid: set %s/%s: there are %d sets that the caller may use, as many as its role has (%d); use one of them, or have an admin drop one (snowgrid identity drop)", c.Cluster, c.Name, hadSets, mostSets)
+			"grid: set %s/%s: the caller already has %d sets, and its role's limit is %d; use one of them, or have an admin drop one (snowgrid identity drop)", c.Cluster, c.Name, hadSets, mostSets)
 	case numbers > hadNumbers && numbers > mostNumbers:
 		return failure.Errorf(sequencer.ErrQuota,
-			"grid: set %s/%s: the sets that the caller may use have %d numbers, as many as its role has (%d); have an admin remove those of processes that are gone (snowgrid identity clean)", c.Cluster, c.Name, hadNumbers, mostNumbers)
+			"grid: set %s/%s: the caller's sets already have %d numbers, and its role's limit is %d; have an admin remove the numbers of ended processes (snowgrid identity clean)", c.Cluster, c.Name, hadNumbers, mostNumbers)
 	}
 	return nil
 }

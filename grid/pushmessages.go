@@ -34,7 +34,7 @@ func pushOf(in wire.PushRequest, mono time.Duration) (p raftlog.Push, err error)
 	p = raftlog.Push{Told: follow.Told{Leader: in.Leader, Term: in.Term, Key: in.Key, Voters: in.Voters},
 		Age: ageAt(in, mono)}
 	if len(in.Voters) > roster.MaxVoters {
-		return p, failure.Errorf(wire.ErrBadRequest, "grid: a push with %d voters; there are %d at most", len(in.Voters),
+		return p, failure.Errorf(wire.ErrBadRequest, "grid: a push with %d voters; at most %d are allowed", len(in.Voters),
 			roster.MaxVoters)
 	}
 	p.Entries, p.Image, err = contentsOf(in)
@@ -44,13 +44,13 @@ func pushOf(in wire.PushRequest, mono time.Duration) (p raftlog.Push, err error)
 // contentsOf is the inverse of newPush. It parses commands and rosters as strictly as the log does.
 func contentsOf(p wire.PushRequest) (entries []follow.Entry, image follow.Image, err error) {
 	if len(p.Commands) > follow.Kept {
-		return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: a push of %d commands; send %d at most", len(p.Commands),
-			follow.Kept)
+		return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: a push with %d commands; send at most %d",
+			len(p.Commands), follow.Kept)
 	}
 	for _, c := range p.Commands {
 		command, err := wire.DecodeCommand(c.Command)
 		if err != nil {
-			return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: command %d of a push: %w", c.At, err)
+			return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: push: command %d: %w", c.At, err)
 		}
 		entries = append(entries, follow.Entry{After: follow.Position(c.After), At: follow.Position(c.At), Command: command})
 	}
@@ -59,7 +59,7 @@ func contentsOf(p wire.PushRequest) (entries []follow.Entry, image follow.Image,
 	}
 	r, err := wire.DecodeRoster(p.Roster)
 	if err != nil {
-		return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: roster %d of a push: %w", p.At, err)
+		return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: push: roster %d: %w", p.At, err)
 	}
 	return entries, follow.Image{At: follow.Position(p.At), Roster: r}, nil
 }

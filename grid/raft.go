@@ -86,7 +86,7 @@ func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 			// Two processes have one member's data. The log cannot determine which of them is
 			// meant.
 			if skipped, due := b.told.Due(b.state.Clock.Mono()); due {
-				b.log.Error("two processes have one member's identity; this member talks to neither until one of them ends",
+				b.log.Error("two processes have one member's identity; this member calls neither until one of them ends",
 					"other", string(p.Incarnation), "at", p.Raft, "and_at", addr, "advice", formation.CloneAdvice, "more", skipped)
 			}
 			return transport.RaftAddress(id, nowhere), nil
@@ -102,7 +102,7 @@ func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 	if addr == "" {
 		member, found := leader.MemberOf(r, leader.ServerID(id))
 		if !found {
-			return "", fmt.Errorf("grid: no address is known of server %s", id)
+			return "", fmt.Errorf("grid: no address for server %s", id)
 		}
 		addr = member.Raft
 	}

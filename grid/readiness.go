@@ -76,7 +76,7 @@ func (s standing) notSettled() error {
 		return err
 	}
 	if s.leaderless {
-		return errors.New("the grid has no leader at the moment, and only a leader has the list of copies in sync")
+		return errors.New("the grid has no leader at the moment, and only a leader lists the copies in sync")
 	}
 	want := min(s.roster.Settings.Backups, len(s.roster.Members)-1)
 	short, least, first := 0, want, 0
@@ -92,7 +92,7 @@ func (s standing) notSettled() error {
 	}
 	if short > 0 {
 		return fmt.Errorf(
-			"%d of %d partitions have fewer copies in sync besides the owner's than %d, partition %d for one; the fewest is %d",
+			"%d of %d partitions have fewer than %d backups in sync, for example partition %d; the fewest is %d",
 			short, len(s.roster.Partitions), want, first, max(0, least))
 	}
 	return nil
@@ -123,10 +123,10 @@ func (s standing) notInTouch() error {
 	case s.raised < 0:
 		return fmt.Errorf("%w: the ceiling was not raised since this member started", errQuorumLost)
 	case s.raised > limit:
-		return fmt.Errorf("%w: this member has seen no raise of the ceiling for %v, at most %v is expected",
+		return fmt.Errorf("%w: the ceiling was not raised for %v; at most %v is expected",
 			errQuorumLost, s.raised.Round(time.Millisecond), limit)
 	case s.stranded:
-		return fmt.Errorf("%w: this member knows no leader, and sees fewer voters alive than a majority", errQuorumLost)
+		return fmt.Errorf("%w: this member has no leader, and fewer voters are alive than a majority", errQuorumLost)
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (h *health) serving() []condition {
 		}},
 		{"cluster-time", func() error {
 			if h.clock.Now() == 0 {
-				return errors.New("the cluster time is not known yet")
+				return errors.New("cluster time is not established yet")
 			}
 			return nil
 		}},

@@ -67,7 +67,7 @@ func TestStanding(t *testing.T) {
 		}), self: a, raised: fresh, wasReady: true, left: time.Hour}, "", ""},
 		"more backups than members": {standing{roster: changed(func(r *roster.Roster) { r.Settings.Backups = 5 }), self: a,
 			raised: fresh, wasReady: true, left: time.Hour},
-			"", "2 of 2 partitions have fewer copies in sync besides the owner's than 2"},
+			"", "2 of 2 partitions have fewer than 2 backups in sync"},
 		"anchor holds the ceiling back": {standing{roster: changed(func(r *roster.Roster) { r.Claim = "a" }), self: a,
 			raised: fresh, wasReady: true, left: time.Millisecond}, "grants end in 1ms", "grants end in 1ms"},
 		"IDs begin later at a start": {standing{roster: changed(lost(90_000)), self: a, raised: fresh, left: time.Hour,

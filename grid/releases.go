@@ -25,7 +25,7 @@ func (r *releases) Admit(theirs roster.Release) error {
 	err := wire.OwnRelease().Meets(theirs)
 	if err != nil {
 		if skipped, due := r.told.Due(r.clock.Mono()); due {
-			r.log.Error("Raft stream refused: the releases do not work together", "error", err, "more", skipped)
+			r.log.Error("Raft stream refused: the releases are incompatible", "error", err, "more", skipped)
 		}
 	}
 	return err

@@ -18,7 +18,7 @@ func (o *leadership) serveRemove(ctx context.Context, in wire.RemoveRequest) (wi
 	var none wire.RemoveResponse
 	if err := formation.NewIncarnation(in.Member).Check(); err != nil {
 		return none, failure.Errorf(wire.ErrBadRequest,
-			"grid: %.40q is not a member ID; give the 16 hex digits that `snowgrid status` shows", string(in.Member))
+			"grid: %.40q is not a member ID; give 16 hex digits, as listed by `snowgrid status`", string(in.Member))
 	}
 	if o.lone {
 		return none, failure.Errorf(wire.ErrNotNow, "grid: this member runs alone; stop its process")

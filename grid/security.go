@@ -52,7 +52,7 @@ func (c Config) checkSecurity() error {
 	}
 	conf := c.security()
 	if setting, addr := c.beyondLoopback(); conf == nil && setting != "" && !c.insecure() {
-		return refusal.Invalid("%s %q is reached from other machines, and Security is not set: give certificates and a gossip key (`snowgrid secure init` makes a directory of them), or set Security.Insecure for a network on which everything is trusted", setting, addr)
+		return refusal.Invalid("%s %q is reachable from other machines, and Security is not set: give certificates and a gossip key (`snowgrid secure init` makes a directory with both), or set Security.Insecure on a fully trusted network", setting, addr)
 	}
 	if conf == nil {
 		return nil
@@ -62,7 +62,7 @@ func (c Config) checkSecurity() error {
 	}
 	if conf.TLS != nil && conf.TLS.ClientCAs == nil {
 		return refusal.Invalid(
-			"Security.TLS has no ClientCAs, so that no other member could prove its identity; set the authorities of the grid")
+			"Security.TLS has no ClientCAs, so no other member could prove its identity; set the grid's authorities")
 	}
 	if conf.Dir == "" && conf.GossipKeysFile == "" && len(c.gossipKey()) == 0 {
 		return c.clearGossip()
@@ -140,7 +140,7 @@ func (c Config) clearGossip() error {
 	if c.insecure() || !c.isExposed(false) {
 		return nil
 	}
-	return refusal.Invalid("GossipAddr %q is reached from other machines, and Security has neither a GossipKey nor gossip.keys: give a key (`snowgrid secure init` makes a file of one), or set Security.Insecure for a network on which everything is trusted", c.GossipAddr)
+	return refusal.Invalid("GossipAddr %q is reachable from other machines, and Security has neither a GossipKey nor gossip.keys: give a key (`snowgrid secure init` makes a file with one), or set Security.Insecure on a fully trusted network", c.GossipAddr)
 }
 
 // gossipKeys returns the gossip keys; the first one encrypts; nil = clear text.
@@ -190,9 +190,9 @@ func (c *credentials) warnOfExpiry(ctx context.Context) {
 		wait := max(left-certificateWithin, 0)
 		if soon := !ends.IsZero() && wait == 0; soon && !warned {
 			what, advice := "certificate",
-				"issue a new one with `snowgrid secure issue`, and replace its files: no restart is needed"
+				"issue a new certificate with `snowgrid secure issue`, and replace its files: no restart is needed"
 			if own := c.Expiry(); own.IsZero() || ends.Before(own) {
-				what, advice = "authority", "make a new one with `snowgrid secure rotate`: no restart is needed"
+				what, advice = "authority", "make a new authority with `snowgrid secure rotate`: no restart is needed"
 			}
 			c.log.Warn("certificate ends soon", "of", what, "certificate_expires", ends.UTC(), "days_left", int(left.Hours()/24),
 				"advice", advice)

@@ -28,6 +28,6 @@ func checkSeeds(s Status) (Severity, string) {
 	if len(unresolved) == 0 {
 		return "", ""
 	}
-	return Warning, fmt.Sprintf("addresses to join have not been resolved for a minute: %s; correct them in Config.Join (--join), or restore the DNS records or files: a member that starts may not find the grid",
+	return Warning, fmt.Sprintf("join addresses have not resolved for a minute: %s; correct them in Config.Join (--join), or restore the DNS records or files: a member that starts may not find the grid",
 		subjects(unresolved))
 }

@@ -26,6 +26,6 @@ func checkUDP(s Status) (Severity, string) {
 	}
 	slices.Sort(ports)
 	return Warning,
-		fmt.Sprintf("gossip gets no answer over UDP, and uses TCP, which is slow: %s; allow UDP besides TCP on the gossip ports of all members (%s)",
+		fmt.Sprintf("gossip gets no answer over UDP, and uses TCP, which is slow: %s; allow UDP besides TCP on all members' gossip ports (%s)",
 			subjects(blocked), subjects(slices.Compact(ports)))
 }

@@ -76,5 +76,5 @@ func checkApart(s Status) (Severity, string) {
 	}
 	slices.Sort(apart)
 	return Warning,
-		fmt.Sprintf("members do not reach each other, and the leader reaches both: %s; partitions are placed so that none of them waits: restore the network between these members", subjects(apart))
+		fmt.Sprintf("members do not reach each other, and the leader reaches both: %s; the leader places partitions around the gap: restore the network between these members", subjects(apart))
 }

@@ -10,11 +10,11 @@ import (
 func (m *Member) warn() {
 	if m.cfg.FirstLife {
 		m.log.Warn(
-			"FirstLife is set: it is true of one start at most, so that no later start of this configuration may have it; " +
-				"while a process of an earlier life runs, equal IDs follow. To state it for one start, use `snowgrid init --first-life`")
+			"FirstLife is set: it holds for the first start only; remove it from the configuration before the next start; " +
+				"while a process from an earlier run still issues IDs, equal IDs result. To set it for one start, use `snowgrid init --first-life`")
 	}
 	if !m.lone && m.cfg.DataDir == "" && m.cfg.Anchor == nil {
-		m.log.Warn("this member stores nothing on disk: a grid that loses all such members restarts by the clocks of the next ones alone; " +
+		m.log.Warn("this member stores nothing on disk: a grid that loses all such members restarts only by the clocks of its next members; " +
 			"set DataDir, or see RELIABILITY.md, Not promised")
 	}
 	if m.cfg.Debug {
@@ -25,7 +25,7 @@ func (m *Member) warn() {
 		if m.quiet { // equal IDs are worse than an unexpected log line
 			log = logqueue.Logger(slog.Default())
 		}
-		log.Warn("this member runs alone and no other can join it: other processes that do the same can issue equal IDs; set Expect or Join to form a grid")
+		log.Warn("this member runs alone and no other member can join it: other processes that run alone can issue equal IDs; set Expect or Join to form a grid")
 	}
 	if !m.lone && m.cfg.isExposed(len(m.creds.gossipKeys()) > 0) {
 		m.log.Warn("Security.Insecure is set: the member listens beyond loopback without certificates or without a gossip key, and any process that reaches it can take " +

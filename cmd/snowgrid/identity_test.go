@@ -39,7 +39,7 @@ func TestIdentityCommands(t *testing.T) {
 		stdout, stderr string // parts; "" in stdout wants no output
 	}{
 		{"list", 0, "CLUSTER  SET  NEXT  PROCESSES\n", ""},
-		{"list --set web", 1, "", "set snowgrid/web: no process ever applied"},
+		{"list --set web", 1, "", "set snowgrid/web: no process has applied"},
 		{"next --set web", 0, "1\n", ""},
 		{"apply 2 --set web", 1, "", "number 2 of snowgrid/web refused: it is not the next one; the next number is 1"},
 		{"apply 1 --set web --code short", 1, "", "32 lower-case hex digits"},

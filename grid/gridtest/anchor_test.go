@@ -289,7 +289,7 @@ func TestAnchorAway(t *testing.T) {
 		if !stopped {
 			t.Fatalf("grants are left after a minute: %d ms", last)
 		}
-		if log.count("anchor not reached or not readable; grants end at the ceiling") == 0 {
+		if log.count("anchor unreachable or unreadable; grants end at the ceiling") == 0 {
 			t.Error("nothing was logged")
 		}
 		n := ids.count()
@@ -363,7 +363,7 @@ func TestAnchorTaken(t *testing.T) {
 			got.Advice == "" {
 			t.Errorf("status %+v, want grid %s and holder %s", got, other.Grid, other.Answering)
 		}
-		if log.count("anchor_taken: another grid has taken the anchor; this one grants no further") != 1 {
+		if log.count("anchor_taken: another grid has taken the anchor; this grid stops granting") != 1 {
 			t.Error("it was not logged once")
 		}
 		eventually(t, time.Minute, "no grants are left", func() bool { return anchorOf(a).Left == 0 })

@@ -62,7 +62,7 @@ func TestKeyringWhereNoFileCanBeWritten(t *testing.T) {
 			time.Sleep(15 * time.Second)
 		}
 		if log.count("credentials reloaded") < 4 || log.count("gossip keys changed") != 2 ||
-			log.count("gossip keys changed in memory alone") != 1 {
+			log.count("gossip keys changed only in memory") != 1 {
 			t.Errorf("logged: %v", log.messages)
 		}
 	})

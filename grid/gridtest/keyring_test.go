@@ -359,9 +359,9 @@ func TestKeyringOfAnInsecureGrid(t *testing.T) {
 		}{
 			{key, `{"operation":"list"}`, security.Fingerprint(key)},
 			{key, `{"operation":"install","key":"` + base64.StdEncoding.EncodeToString(newKey('n')) + `"}`,
-				"in clear text and would show the key"},
-			{nil, `{"operation":"list"}`, "the gossip of this member has no key, and cannot get one while it runs"},
-			{nil, `{"operation":"use","fingerprint":"00000000"}`, "the gossip of this member has no key"},
+				"unencrypted and would reveal the key"},
+			{nil, `{"operation":"list"}`, "this member's gossip has no key, and cannot get one while it runs"},
+			{nil, `{"operation":"use","fingerprint":"00000000"}`, "this member's gossip has no key"},
 		} {
 			g := gridtest.Start(t, gridtest.Config{Members: 1, InClear: true,
 				Change: func(_ string, cfg *grid.Config) { cfg.Security.GossipKey = c.key }})

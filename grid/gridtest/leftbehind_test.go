@@ -63,7 +63,7 @@ func leaveBehind(t *testing.T, members, voters int, cut time.Duration) {
 	time.Sleep(time.Second)
 	g.StartMembers(restarts...)
 	time.Sleep(cut)
-	if why := g.Member(kept).Status().NotReady; !strings.Contains(why, "no raise of the ceiling") {
+	if why := g.Member(kept).Status().NotReady; !strings.Contains(why, "the ceiling was not raised for") {
 		t.Errorf("%s, cut off, is not ready for another reason: %q", kept, why)
 	}
 	g.Network.HealAll()

@@ -115,7 +115,7 @@ func TestSettingsAfterRestart(t *testing.T) {
 		err = g.TryMember(t.Context(), "m3")
 		want(t, "start with a directory of before the change", err, sequencer.ErrInvalidConfig)
 		if !strings.Contains(err.Error(),
-			"if the grid was changed while this member was down, leave the setting out for one start") {
+			"if it was changed while this member was down, omit the setting for one start") {
 			t.Errorf("error %v", err)
 		}
 		stated = 0
