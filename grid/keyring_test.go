@@ -83,7 +83,7 @@ func TestKeyringAdvice(t *testing.T) {
 		{[]string{"a b", "a"}, []string{"m2 () lacks the key b: install it again, or remove it"}},
 		{[]string{"a", "b a"}, []string{"m1 () cannot decrypt messages encrypted with b: install that key again",
 			"members encrypt with different keys (a, b): select one with `snowgrid keyring use`"}},
-		{[]string{"a", ""}, []string{"m2 () did not do it: repeat"}},
+		{[]string{"a", ""}, []string{"m2 () did not apply it: repeat"}},
 	} {
 		got := keyringAdvice(members(c.rings...))
 		if len(got) != len(c.want) || !slices.EqualFunc(got, c.want, strings.HasPrefix) {

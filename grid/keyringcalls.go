@@ -249,7 +249,7 @@ func keyringAdvice(of wire.KeyringResponse) (out []string) {
 	}
 	if len(silent) > 0 {
 		out = append(out, strings.Join(silent, ", ")+
-			" did not do it: repeat the command when the member answers; a member that is started again takes its keys from its own files")
+			" did not apply it: repeat the command when the member answers; a restarted member takes its keys from its own files")
 	}
 	if len(unsaved) > 0 {
 		out = append(out, "the keys of "+strings.Join(unsaved, ", ")+

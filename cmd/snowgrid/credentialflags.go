@@ -93,7 +93,7 @@ func (f *accessFlags) security() (*security.Config, error) {
 		return nil, badValue("token", "",
 			"it requires the authority that verifies members, or it could be sent to any server; give --tls-ca, or --security-dir")
 	case cfg == nil && f.Role != "":
-		return nil, badValue("role", f.Role, "it needs certificates; give --security-dir")
+		return nil, badValue("role", f.Role, "it requires certificates; give --security-dir")
 	case cfg == nil:
 		return nil, nil
 	case f.Token != "" && f.Role != "":

@@ -69,7 +69,7 @@ func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, erro
 	}
 	if len(cfg.Security.GossipKey) > 0 && len(creds.GossipKeys()) > 0 {
 		_, _, file, _ := creds.Files()
-		return nil, badValue("gossip-key", "", "%s has gossip keys as well; omit this file", file)
+		return nil, badValue("gossip-key", "", "%s has gossip keys as well; omit this setting", file)
 	}
 	return creds, nil
 }

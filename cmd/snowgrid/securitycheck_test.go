@@ -121,9 +121,9 @@ func TestConfigCheckOfCertificates(t *testing.T) {
 		"an authority alone": {"tls-ca: " + good + "/ca.crt", exitUsage, "a member has no certificate"},
 		"own files": {"tls-cert: " + good + "/member.crt\ntls-key: " + good + "/member.key\ntls-ca: " + good +
 			"/ca.crt", exitDone, "no errors"},
-		"a name for nothing": {"tls-server-name: x", exitUsage, "it needs certificates"},
-		"rules for nothing":  {"identity-rules: x", exitUsage, "it needs certificates"},
-		"keys without":       {"gossip-keys: x", exitUsage, "it needs certificates"},
+		"a name for nothing": {"tls-server-name: x", exitUsage, "it requires certificates"},
+		"rules for nothing":  {"identity-rules: x", exitUsage, "it requires certificates"},
+		"keys without":       {"gossip-keys: x", exitUsage, "it requires certificates"},
 		"no rules": {"security-dir: " + good + "\nidentity-rules: /nowhere", exitUsage,
 			":2:17: identity-rules: \"/nowhere\": no such file"},
 		"a rule without role": {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "# mine\n\nsubject:CN=a\n"),

@@ -139,6 +139,6 @@ func (f *Formation) notFollowed(left roster.GridID, next Attempt) error {
 		return fmt.Errorf("this member has left grid %s for a recovery that was aborted; run `snowgrid init --force --addr %s`, or restart this member",
 			left, f.cfg.Record().API)
 	}
-	return fmt.Errorf("this member has left grid %s and waits for member %s to form the new grid; if that member is gone permanently, run `snowgrid init --force --addr %s`; %s",
+	return fmt.Errorf("this member has left grid %s and waits for member %s to form the new grid; if that member is lost permanently, run `snowgrid init --force --addr %s`; %s",
 		left, next.BootstrapMember, f.cfg.Record().API, f.gossip.Seen())
 }

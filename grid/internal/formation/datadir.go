@@ -111,7 +111,7 @@ func belongsTo(s raftlog.Stores, id *Identity) error {
 	switch {
 	case id.isNew && contents.Last > 0:
 		return refusal.Invalid(
-			"DataDir: %s is missing beside a log; restore it, or start with an empty directory as a new member",
+			"DataDir: %s is missing next to a log; restore it, or start with an empty directory as a new member",
 			filepath.Join(l.Dir, IdentityFile))
 	case id.needsLog() && id.Log != l.ID:
 		return logLost(id, path, "is not this member's log")

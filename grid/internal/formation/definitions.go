@@ -21,7 +21,7 @@ func checkDefinitionsOwned(id *Identity) error {
 	if _, err := os.Lstat(filepath.Join(id.dir, definitions.File)); !id.isNew || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return refusal.Invalid("DataDir: %s is missing beside %s, so this disk has no member identity; "+
+	return refusal.Invalid("DataDir: %s is missing next to %s, so this disk has no member identity; "+
 		"restore both, or run `snowgrid forget MEMBER` at another member and start with an empty directory as a new member",
 		filepath.Join(id.dir, IdentityFile), definitions.File)
 }

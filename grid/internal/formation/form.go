@@ -349,7 +349,7 @@ func (f *Formation) NotFormed() error {
 		}
 		return fmt.Errorf("grid %s does not answer; check that a majority of its voters runs; %s", grid, f.gossip.Seen())
 	case bound != (Attempt{}) && bound.BootstrapMember != f.id.Member:
-		return fmt.Errorf("waiting for member %s to form the grid, until it was not seen for %v; %s%s",
+		return fmt.Errorf("waiting for member %s to form the grid, until gossip has not seen it for %v; %s%s",
 			bound.BootstrapMember, acceptanceLives, f.gossip.Seen(), f.boot.hindrance())
 	case f.Expect() == 0:
 		return fmt.Errorf("no grid member was found at %v, and Expect is 0, so this member forms no grid; %s", f.cfg.Join,

@@ -112,7 +112,7 @@ func (d *deps) initRefused() error {
 		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: this member runs alone and has no grid to recover")
 	case d.cfg.DataDir != "":
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member keeps its grid on disk; start the missing members again with their data directories. "+
-			"If a majority of the voters is lost for good, stop this member and run `snowgrid recover --data-dir %s`", d.cfg.DataDir)
+			"If a majority of the voters is lost permanently, stop this member and run `snowgrid recover --data-dir %s`", d.cfg.DataDir)
 	case d.state.Leaving():
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is leaving the grid; use another one")
 	case !d.raft.TakesPart():

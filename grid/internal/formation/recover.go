@@ -213,8 +213,8 @@ func missing(newest *recoverDir, given map[roster.MemberID]string,
 	slices.Sort(unstated)
 	if len(unstated) > 0 {
 		return nil, failure.Errorf(wire.ErrNotConfirmed,
-			"grid: nothing was done: some members of grid %s have no directory here. If they are gone permanently, and do not run, confirm with: %s; "+
-				"otherwise start them, or give their directories as well", newest.id.Grid, strings.Join(unstated, " "))
+			"grid: nothing was done: no directory was given for some members of grid %s. If they are lost permanently, and do not run, confirm with: %s; "+
+				"otherwise start them, or give their directories, too", newest.id.Grid, strings.Join(unstated, " "))
 	}
 	return lost, nil
 }
