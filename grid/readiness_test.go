@@ -50,7 +50,7 @@ func TestStanding(t *testing.T) {
 		"copy missing at the start": {standing{roster: changed(short), self: a, raised: fresh, wasReady: false,
 			left: time.Hour}, "1 of 2 partitions", "1 of 2 partitions"},
 		"other in doubt": {standing{roster: changed(doubtful), self: a, raised: fresh, wasReady: true,
-			left: time.Hour}, "", "partition 1 for one; the fewest is 0"},
+			left: time.Hour}, "", "for example partition 1; the fewest is 0"},
 		"other in doubt at start": {standing{roster: changed(doubtful), self: a, raised: fresh, wasReady: false,
 			left: time.Hour}, "1 of 2 partitions", "1 of 2 partitions"},
 		"in doubt itself": {standing{roster: changed(doubtful), self: c, raised: fresh, wasReady: true,

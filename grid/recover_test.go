@@ -200,7 +200,7 @@ func TestRecoverRefused(t *testing.T) {
 		}{
 			{nil, nil, sequencer.ErrInvalidConfig, "no data directory"},
 			{[]string{"m1", "m2"}, []string{"m3"}, wire.ErrNotNeeded, "a majority"},
-			{[]string{"m1", "other"}, []string{"m2", "m3"}, sequencer.ErrInvalidConfig, "of grid"},
+			{[]string{"m1", "other"}, []string{"m2", "m3"}, sequencer.ErrInvalidConfig, "belongs to grid"},
 			{[]string{"empty"}, nil, sequencer.ErrInvalidConfig, "holds no member"},
 			{[]string{"m1", "again"}, []string{"m2", "m3"}, sequencer.ErrInvalidConfig, "belong to the same member"},
 			{[]string{"m1"}, nil, wire.ErrNotConfirmed, "--lost"},

@@ -50,7 +50,7 @@ var commandRows = map[string]commandRow{
 	"identity register": {args: "2 --code " + testCode + " --set web", says: "incarnation", needs: security.Holder},
 	"identity import":   {args: "7 --set spare", says: "next number is 8", needs: security.Admin},
 	"identity clean":    {args: "7 --set spare --force", says: "removed 1 of 1", needs: security.Admin},
-	"identity drop":     {args: "--set spare", says: "continue with 8", needs: security.Admin},
+	"identity drop":     {args: "--set spare", says: "continues with 8", needs: security.Admin},
 	"settings show":     {says: "voters", needs: security.Reader},
 	"settings set":      {args: "window=20s", says: "window      20s", needs: security.Admin},
 	"quota list":        {says: "no quotas", needs: security.Reader},

@@ -206,7 +206,7 @@ func TestSecureRotate(t *testing.T) {
 	}
 	out := succeed(t, "secure", "show", "--dir", dir)
 	for _, want := range []string{"ca.crt", "authority", "member.crt", "364", "gossip, encrypts", "tokens, newest",
-		"ca.key, tokens.key: only where"} {
+		"ca.key, tokens.key: keep only where"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("show has no %q:\n%s", want, out)
 		}

@@ -66,7 +66,7 @@ func printContents(w io.Writer, c authority.Contents, now time.Time) error {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(warnings, "\n"))
 	}
 	if len(c.Issuing) > 0 {
-		_, err := fmt.Fprintf(w, "\n%s: keep it only where certificates and tokens are issued, on no server\n",
+		_, err := fmt.Fprintf(w, "\n%s: keep only where certificates and tokens are issued, on no server\n",
 			strings.Join(c.Issuing, ", "))
 		return err
 	}
