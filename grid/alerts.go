@@ -65,7 +65,8 @@ var alertKinds = []AlertKind{
 		checkQuorum},
 	{"seeds_unresolved", []Severity{Warning}, "An entry in a member's Config.Join (--join) has not resolved for a minute.",
 		checkSeeds},
-	{"too_few_members", []Severity{Warning, Info}, "There are fewer members than the copies configured for each partition.",
+	{"too_few_members", []Severity{Warning, Info},
+		"There are fewer members than the copies configured for each partition.",
 		checkMembers},
 	{"udp_blocked", []Severity{Warning}, "Members answer gossip only over TCP: UDP is blocked between them.", checkUDP},
 }
