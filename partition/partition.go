@@ -262,7 +262,7 @@ func (m *Machine) Serves(v View) error {
 // HasEveryName reports whether the table has every name of the partition: it is complete, and no
 // holder may still present a name that a loss erased.
 func (m *Machine) HasEveryName(v View) bool {
-	return m.table.Complete() && !(m.learner.isLearning(v) && m.learner.mayRecreate(v))
+	return m.table.Complete() && (!m.learner.isLearning(v) || !m.learner.mayRecreate(v))
 }
 
 // High returns the first tick that was not granted in the partition, after its member has
