@@ -14,7 +14,7 @@ import (
 )
 
 // TestGather: a partition that its old owner lists no longer and its new owner not yet is requested
-// again; one that nobody lists is reported, and so is a member that does not answer.
+// again; a partition without a reply is reported, and so is a member that does not answer.
 func TestGather(t *testing.T) {
 	const a, b, c = roster.Incarnation("a"), roster.Incarnation("b"), roster.Incarnation("c")
 	owned := func(owners ...roster.Incarnation) *roster.Roster {

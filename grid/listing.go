@@ -91,8 +91,7 @@ func errNotFormed() error {
 
 // requestSequencers returns a member's own page.
 func (o *overview) requestSequencers(ctx context.Context, m roster.Member,
-	in wire.SequencersRequest) (page wire.SequencersResponse,
-	err error) {
+	in wire.SequencersRequest) (page wire.SequencersResponse, err error) {
 	if m.Incarnation == o.self {
 		return o.host.Sequencers(ctx, in), nil
 	}

@@ -242,7 +242,7 @@ func TestListsOfMemberWithoutGrid(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- g.TryMember(ctx, "m1") }()
-		time.Sleep(5 * time.Second)
+		synctest.Wait() // it serves its API, and waits for the others
 		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		for path, in := range map[string]any{

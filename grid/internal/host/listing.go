@@ -40,8 +40,7 @@ func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (out w
 	}
 	out.Sequencers, out.Listed = h.rows(ctx, names)
 	out.Listed = slices.DeleteFunc(out.Listed, func(id roster.PartitionID) bool {
-		return !in.Busiest &&
-			!slices.Contains(named, id)
+		return !in.Busiest && !slices.Contains(named, id)
 	})
 	return out
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster/internal/rostertest"
 )
 
-// TestPlanZones: a member whose stated zone differs from the roster gets the stated one. One that
-// leaves or restarts does not, and neither does one whose zone is not stated.
+// TestPlanZones: a member whose stated zone differs from the roster gets the stated one. A member
+// that leaves or restarts does not, and neither does one whose zone is not stated.
 func TestPlanZones(t *testing.T) {
 	a, b := rostertest.Incarnation("a1"), rostertest.Incarnation("b1")
 	r := settledGrid(t, 3, "a1", "b1")
