@@ -5,4 +5,4 @@ package sim_test
 import "github.com/snowgrid/snowgrid/internal/long"
 
 // seedsDefault returns the number of grids to simulate.
-func seedsDefault() int { return long.Or(16, 200) }
+func seedsDefault() int { return long.Or(16, 80) }

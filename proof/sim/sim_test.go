@@ -171,7 +171,7 @@ func TestBaselines(t *testing.T) {
 // late, it is unreachable for a while, and a rival takes it.
 func TestAnchoredSeeds(t *testing.T) {
 	t.Parallel()
-	seeds := max(*seedsFlag, long.Or(5, 20))
+	seeds := max(*seedsFlag, long.Or(5, 10))
 	var sum total
 	for n := range uint64(seeds) {
 		seed := *firstFlag + n
@@ -198,7 +198,7 @@ func TestAnchoredSeeds(t *testing.T) {
 // members. Every fifth is anchored.
 func TestRecoveredSeeds(t *testing.T) {
 	t.Parallel()
-	seeds := cmp.Or(*seedsFlag, long.Or(6, 20))
+	seeds := cmp.Or(*seedsFlag, long.Or(6, 10))
 	var sum total
 	for n := range uint64(seeds) {
 		seed := *firstFlag + n

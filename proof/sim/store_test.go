@@ -21,7 +21,7 @@ func TestStoreSeeds(t *testing.T) {
 	t.Parallel()
 	seeds := *seedsFlag
 	if seeds == 0 {
-		if seeds = long.Or(storesForAll, 200); testing.Short() {
+		if seeds = long.Or(storesForAll, 80); testing.Short() {
 			seeds = seedsShort
 		}
 	}

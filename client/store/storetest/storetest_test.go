@@ -9,9 +9,11 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/client/store/storetest"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 func TestMemory(t *testing.T) {
+	long.NotShort(t, "TestFile makes the same checks")
 	t.Parallel()
 	m := store.NewMemory()
 	storetest.Run(t, func() store.Store { return m })

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 func TestParse(t *testing.T) {
@@ -206,6 +207,7 @@ func TestRead(t *testing.T) {
 // TestParseLargest: files of the largest size end in an error or in entries, however they
 // are nested.
 func TestParseLargest(t *testing.T) {
+	long.NotShort(t, "it parses megabytes of YAML for four seconds")
 	for _, unit := range []string{"? ", "- ", "a:\n", "*", "'", "a: &b *b,"} {
 		text := strings.Repeat(unit, configfile.MaxSize/len(unit))
 		if _, err := configfile.Parse("f.yaml", []byte(text)); err == nil || len(err.Error()) > 5000 {
