@@ -54,7 +54,13 @@ func (c *sequencersCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return asking(err)
 	}
-	return c.result(to.out, list, func(w io.Writer) error { return printSequencerRows(w, list) })
+	if err := c.result(to.out, list, func(w io.Writer) error { return printSequencerRows(w, list) }); err != nil {
+		return err
+	}
+	if missing := list.Missing(); missing != "" {
+		return &exitError{status: exitDegraded, err: fmt.Errorf("the list is not complete: %s", missing)}
+	}
+	return nil
 }
 
 // fetch gets as many pages as there are to list.
@@ -103,9 +109,6 @@ func printSequencerRows(w io.Writer, list wire.SequencersResponse) error {
 	}
 	if err := table.Flush(); err != nil {
 		return err
-	}
-	if missing := list.Missing(); missing != "" {
-		fmt.Fprintf(w, "\nnot complete: %s\n", missing)
 	}
 	if list.Next != "" {
 		fmt.Fprintf(w, "\nthere are more: --after %q\n", list.Next)

@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -24,5 +28,33 @@ func TestListingsQuoteNamesThatCannotBeRead(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "\norders ") || !strings.Contains(out.String(), "\n\"orders \" ") {
 		t.Errorf("the two names look equal:\n%s", out.String())
+	}
+}
+
+// TestIncompleteListFails: a list of sequencers that lacks partitions prints its rows, and ends with
+// a status of its own.
+func TestIncompleteListFails(t *testing.T) {
+	t.Parallel()
+	list := wire.SequencersResponse{Sequencers: []wire.SequencerRow{{Name: "orders", Nodes: 128}}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode(list)
+	}))
+	t.Cleanup(server.Close)
+	addr := strings.TrimPrefix(server.URL, "http://")
+	for _, test := range []struct {
+		unlisted []roster.PartitionID
+		status   int
+		err      string
+	}{
+		{nil, exitDone, ""},
+		{[]roster.PartitionID{4, 7}, exitDegraded, "the list is not complete: "},
+	} {
+		list.Unlisted = test.unlisted
+		var out, errs strings.Builder
+		status := run(t.Context(), []string{"sequencers", "--addr", addr}, streams{out: &out, err: &errs})
+		if status != test.status || !strings.Contains(out.String(), "orders") || !strings.Contains(errs.String(), test.err) {
+			t.Errorf("partitions %v not listed: exit status %d, want %d\nstdout: %s\nstderr: %s", test.unlisted, status,
+				test.status, out.String(), errs.String())
+		}
 	}
 }
