@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
-	"github.com/snowgrid/snowgrid/internal/registrar"
+	"github.com/snowgrid/snowgrid/internal/identity"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -15,9 +15,9 @@ import (
 // attach consumes it.
 type firstAttach struct {
 	id       attachment.ID
-	seat     *registrar.Seat // nil for none
-	answer   *wire.Attached  // nil: the reply has none
-	identity *wire.Identity  // sent with the request, nil for none
+	seat     *identity.Seat // nil for none
+	answer   *wire.Attached // nil: the reply has none
+	identity *wire.Identity // sent with the request, nil for none
 	stamp    wire.Stamp
 	began    time.Duration
 }

@@ -3,55 +3,50 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/internal/registrar"
-	"github.com/snowgrid/snowgrid/internal/registration"
+	"github.com/snowgrid/snowgrid/internal/identity"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// process is the process's identity, with the open data directory that it comes from.
+// process is the process's identity, with the locked data directory that it comes from.
 type process struct {
-	registrar.Process
-	dir   *registrar.Dir     // nil if another owner closes it
-	files registration.Files // the number's files, as they were read
+	identity.Process
+	dir   identity.Dir
+	lock  io.Closer      // nil if another owner closes the parts
+	files identity.Files // as they were read
 }
 
+func (c Config) set() identity.Set { return identity.Set{Cluster: c.Cluster, Name: c.Set} }
+
 // openProcess opens the configured data directory, if there is one.
-func openProcess(cfg Config) (*process, error) {
+func openProcess(cfg Config) (_ *process, err error) {
 	if cfg.parts.Process != nil {
 		return &process{Process: *cfg.parts.Process}, nil
 	}
-	if cfg.DataDir == "" && (cfg.Set != "" || cfg.Cluster != "") {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
-			"client: Set %.80q and Cluster %.80q need a DataDir, which keeps the number", cfg.Set, cfg.Cluster)
+	if err := cfg.set().Check(cfg.DataDir); err != nil {
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: %w", err)
 	}
-	if cfg.Set == "" && cfg.Cluster != "" {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
-			"client: Cluster is %.80q without a Set; give the name of a set", cfg.Cluster)
-	}
-	if len(cfg.Set) > roster.MaxSetName || len(cfg.Cluster) > roster.MaxSetName {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Set %.80q or Cluster %.80q is longer than %d bytes",
-			cfg.Set, cfg.Cluster, roster.MaxSetName)
-	}
+	p := &process{}
 	if cfg.DataDir == "" {
-		return &process{}, nil
+		return p, nil
 	}
-	dir, err := registrar.OpenDir(cfg.DataDir)
-	if err != nil {
+	if p.dir, p.lock, err = identity.OpenDir(cfg.DataDir); err != nil {
 		return nil, failure.Errorf(err, "client: %w", err)
 	}
-	p := &process{dir: dir}
-	if p.files, err = dir.Read(); err == nil {
-		err = p.otherSet(cfg)
+	if p.files, err = p.dir.Read(); err == nil && cfg.Set != "" { // else the directory's number is ignored
+		if _, err = p.files.Set(cfg.set(), ""); err != nil {
+			err = failure.Errorf(sequencer.ErrInvalidConfig, "DataDir %s: %w", cfg.DataDir, err)
+		}
 	}
 	if err == nil {
-		p.Nodes, err = registrar.OpenNodes(cfg.DataDir, cfg.Logger)
+		p.Nodes, err = identity.OpenNodes(cfg.DataDir, cfg.Logger)
 	}
 	if err != nil {
 		p.close()
@@ -60,17 +55,12 @@ func openProcess(cfg Config) (*process, error) {
 	return p, nil
 }
 
-// otherSet rejects files from another cluster or set than the configured one, before any call to a
-// member. Without a set, the directory's number is ignored.
-func (p *process) otherSet(cfg Config) error {
-	if cfg.Set == "" {
-		return nil
+// close unlocks the data directory if this client opened it.
+func (p *process) close() {
+	if p.lock != nil {
+		p.Nodes.Close()
+		_ = p.lock.Close()
 	}
-	set := p.files.Set(registration.Set{Cluster: cfg.Cluster, Name: cfg.Set}, "")
-	if _, err := registration.New(registration.Config{Set: set}, p.files); err != nil {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "DataDir %s: %w", cfg.DataDir, err)
-	}
-	return nil
 }
 
 // register obtains the client's number, and returns when it is registered.
@@ -78,19 +68,17 @@ func (c *Client) register(ctx context.Context, cfg Config) error {
 	if cfg.Set == "" || c.process.Number != nil {
 		return nil
 	}
-	set := c.process.files.Set(registration.Set{Cluster: cfg.Cluster, Name: cfg.Set}, c.directory.Load().Name)
-	if set.Cluster == "" {
-		return failure.Errorf(sequencer.ErrInvalidConfig,
-			"client: the grid's reply has no name; upgrade its members, or set Cluster")
+	set, err := c.process.files.Set(cfg.set(), c.directory.Load().Name)
+	if err == nil && set.Cluster == "" {
+		err = errors.New("the grid's reply has no name; upgrade its members, or set Cluster")
+	}
+	if err != nil {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "client: %w", err)
 	}
 	host, _ := os.Hostname() // shown to operators; "" if there is none
-	var err error
-	c.process.Number, err = registrar.New(registrar.Config{
+	c.process.Number = identity.New(identity.Config{
 		Set: set, Files: c.process.files, Store: c.process.dir, Call: c.callAny, Addr: host, Log: c.log,
 	})
-	if err != nil {
-		return failure.Errorf(err, "client: %w", err)
-	}
 	c.tasks.Go(c.process.Number.Run)
 	if err := c.process.Number.Await(ctx, false); err != nil {
 		return failure.Errorf(err, "client: %w", err)
@@ -102,7 +90,7 @@ func (c *Client) register(ctx context.Context, cfg Config) error {
 func (c *Client) watchFence(ctx context.Context) {
 	select {
 	case <-c.process.Number.Fenced():
-		c.session.fence(c.process.Number.NotRegistered())
+		c.session.fence(c.process.Number.Status().Err)
 	case <-ctx.Done():
 	}
 }
@@ -125,12 +113,7 @@ func (r *runner) fence(cause error) {
 }
 
 // Number returns the process's number in its set, from 1 on, and 0 for a client without Set.
-func (c *Client) Number() uint64 {
-	if c.process.Number == nil {
-		return 0
-	}
-	return c.process.Number.Status().ID
-}
+func (c *Client) Number() uint64 { return c.process.Number.ID() }
 
 // Registration is the progress of a process's registration.
 type Registration struct {
@@ -147,27 +130,18 @@ func (c *Client) Registration() (Registration, bool) {
 	if c.process.Number == nil {
 		return Registration{}, false
 	}
-	s := c.process.Number.Status()
-	r := Registration{Cluster: s.Cluster, Set: s.Set, State: s.State.String(), Number: s.ID, Incarnation: s.Incarnation,
-		Err: s.Err}
-	if s.Fenced {
-		r.Err = registrar.FencedError(s.Err)
-	}
-	return r, true
+	return Registration(c.process.Number.Status()), true
 }
 
 // identity returns the identity for a request to an owner, nil if the process has no number.
 //
 // Errors: sequencer.ErrFenced, and sequencer.ErrUnavailable while it is not registered.
 func (c *Client) identity() (*wire.Identity, error) {
-	if c.process.Number == nil {
-		return nil, nil
-	}
 	id, err := c.process.Number.Identity()
 	if err != nil {
 		return nil, failure.Errorf(err, "client: %w", err)
 	}
-	return &id, nil
+	return id, nil
 }
 
 // fenced returns sequencer.ErrFenced if a later process has registered with the number.
@@ -185,7 +159,7 @@ func (c *Client) identified(id *wire.Identity, err error) error {
 	}
 	c.process.Number.Refused(*id, err)
 	if errors.Is(err, roster.ErrFenced) {
-		return registrar.FencedError(err)
+		return identity.FencedError(err)
 	}
 	return err
 }
@@ -219,15 +193,4 @@ func (c *Client) callAny(ctx context.Context, path string, in, out any) error {
 func passingOn(err error) bool {
 	return errors.Is(err, sequencer.ErrUnavailable) || errors.Is(err, wire.ErrUnknownPath) ||
 		errors.Is(err, wire.ErrWrongMethod)
-}
-
-// close unlocks the data directory if this client opened it.
-func (p *process) close() {
-	if p.dir == nil {
-		return
-	}
-	if p.Nodes != nil {
-		p.Nodes.Close()
-	}
-	_ = p.dir.Close()
 }

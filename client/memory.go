@@ -4,24 +4,24 @@ import (
 	"sync"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
-	"github.com/snowgrid/snowgrid/internal/registrar"
+	"github.com/snowgrid/snowgrid/internal/identity"
 )
 
 // memory keeps the logical nodes of a client's handles for its next process. Without a data
 // directory it keeps nothing.
 type memory struct {
-	nodes *registrar.Nodes // nil for none
+	nodes *identity.Nodes // nil for none
 
 	mu    sync.Mutex // guards seats
-	seats map[*attachment.Control]*registrar.Seat
+	seats map[*attachment.Control]*identity.Seat
 }
 
-func newMemory(nodes *registrar.Nodes) *memory {
-	return &memory{nodes: nodes, seats: map[*attachment.Control]*registrar.Seat{}}
+func newMemory(nodes *identity.Nodes) *memory {
+	return &memory{nodes: nodes, seats: map[*attachment.Control]*identity.Seat{}}
 }
 
 // seat returns the handle's seat, or nil.
-func (m *memory) seat(control *attachment.Control) *registrar.Seat {
+func (m *memory) seat(control *attachment.Control) *identity.Seat {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.seats[control]
@@ -34,15 +34,12 @@ func (m *memory) seat(control *attachment.Control) *registrar.Seat {
 }
 
 // take returns a seat for a future handle on a name, or nil; bind or give follows.
-func (m *memory) take(name string) *registrar.Seat {
-	if m.nodes == nil {
-		return nil
-	}
+func (m *memory) take(name string) *identity.Seat {
 	return m.nodes.Take(name)
 }
 
 // bind assigns a taken seat to a handle.
-func (m *memory) bind(control *attachment.Control, s *registrar.Seat) {
+func (m *memory) bind(control *attachment.Control, s *identity.Seat) {
 	if s == nil {
 		return
 	}
@@ -52,7 +49,7 @@ func (m *memory) bind(control *attachment.Control, s *registrar.Seat) {
 }
 
 // give returns a seat for which no handle was made.
-func (m *memory) give(s *registrar.Seat) {
+func (m *memory) give(s *identity.Seat) {
 	if s != nil {
 		m.nodes.Give(s, false)
 	}
@@ -62,14 +59,14 @@ func (m *memory) give(s *registrar.Seat) {
 // that process's attachment.
 func (m *memory) wanted(control *attachment.Control, own attachment.Preference) (attachment.Preference,
 	*attachment.ID) {
-	if m.nodes == nil || !own.Any {
+	if !own.Any {
 		return own, nil
 	}
 	return m.remembered(m.seat(control))
 }
 
 // remembered returns an earlier process's logical node, any if there is none, and its attachment.
-func (m *memory) remembered(s *registrar.Seat) (attachment.Preference, *attachment.ID) {
+func (m *memory) remembered(s *identity.Seat) (attachment.Preference, *attachment.ID) {
 	if s == nil {
 		return attachment.Preference{Any: true}, nil
 	}
@@ -85,9 +82,6 @@ func (m *memory) remembered(s *registrar.Seat) (attachment.Preference, *attachme
 
 // attached remembers a handle's attachment.
 func (m *memory) attached(control *attachment.Control, a attachment.Attachment) {
-	if m.nodes == nil {
-		return
-	}
 	if s := m.seat(control); s != nil {
 		m.nodes.Attached(s, a.Node, a.ID)
 	}

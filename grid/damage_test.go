@@ -22,8 +22,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/attachment"
-	"github.com/snowgrid/snowgrid/internal/registrar"
-	"github.com/snowgrid/snowgrid/internal/registration"
+	"github.com/snowgrid/snowgrid/internal/identity"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -252,16 +251,16 @@ func continues(ctx context.Context, g *gridtest.Grid, earlier epoch.Epoch, grant
 
 // damagedClient fills the data directory of a client: its number, an application, and its logical nodes.
 func damagedClient(t *testing.T, dir string) func(t *testing.T, dir, file string) string {
-	read := func(dir string) (files registration.Files, nodes sequencer.NodeID, err error) {
-		d, err := registrar.OpenDir(dir)
+	read := func(dir string) (files identity.Files, nodes sequencer.NodeID, err error) {
+		d, lock, err := identity.OpenDir(dir)
 		if err != nil {
 			return files, 0, err
 		}
-		defer func() { _ = d.Close() }()
+		defer func() { _ = lock.Close() }()
 		if files, err = d.Read(); err != nil {
 			return files, 0, err
 		}
-		kept, err := registrar.OpenNodes(dir, slog.New(slog.DiscardHandler))
+		kept, err := identity.OpenNodes(dir, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return files, 0, err
 		}
@@ -269,23 +268,23 @@ func damagedClient(t *testing.T, dir string) func(t *testing.T, dir, file string
 		node, _, _ := kept.Wanted(kept.Take("orders"))
 		return files, node, nil
 	}
-	d, err := registrar.OpenDir(dir)
+	d, lock, err := identity.OpenDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	number := registration.Number{Cluster: "c", Set: "web", ID: 7, Code: roster.Code{1, 2, 3}}
+	number := identity.Number{Cluster: "c", Set: "web", ID: 7, Code: roster.Code{1, 2, 3}}
 	next := number
 	next.ID = 8
-	if err := errors.Join(d.WriteFinal(number), d.WriteTemp(next)); err != nil {
+	if err := errors.Join(d.StoreNumber(number), d.StoreApplication(next)); err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := registrar.OpenNodes(dir, slog.New(slog.DiscardHandler))
+	nodes, err := identity.OpenNodes(dir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	nodes.Attached(nodes.Take("orders"), 5, attachment.ID{9})
 	nodes.Close()
-	if err := d.Close(); err != nil {
+	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
 	whole, _, err := read(dir)

@@ -136,7 +136,7 @@ func (m *Member) shut() error {
 		m.listeners.close()
 	}
 	m.life.Wait()
-	m.identity.close()
+	m.identity.Nodes.Close()
 	if m.definitions != nil {
 		failed = append(failed, m.definitions.Close())
 	}

@@ -22,7 +22,7 @@ import (
 	"fmt"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/handles"
-	"github.com/snowgrid/snowgrid/internal/registrar"
+	"github.com/snowgrid/snowgrid/internal/identity"
 	"log/slog"
 	"slices"
 
@@ -90,7 +90,7 @@ type Member struct {
 	membership *membership
 	keyring    *keyringCalls
 
-	identity identity
+	identity numbering
 	handles  *client.Client // the user's handles
 
 	life *tenure.Life
@@ -134,7 +134,7 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 		err = m.identity.await(ctx)
 	}
 	if err == nil {
-		m.handles, err = m.newClient(ctx, m.identity.shared())
+		m.handles, err = m.newClient(ctx, &m.identity.Process)
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
@@ -177,7 +177,9 @@ func newMember(cfg Config) *Member {
 	}
 	m.members = transport.Behind(m.cfg.Network, m.gate)
 	m.ctx = m.life.Context()
-	m.ids = api.NewIDs(func(ctx context.Context) (*client.Client, error) { return m.newClient(ctx, m.identity.counted()) },
+	m.ids = api.NewIDs(func(ctx context.Context) (*client.Client, error) {
+		return m.newClient(ctx, &identity.Process{Number: m.identity.Number})
+	},
 		func(ctx context.Context, in wire.CreateRequest) error { return m.host.CreateFor(ctx, in) }, m.life, m.clock.Mono)
 	return m
 }
@@ -380,7 +382,7 @@ func (m *Member) Addrs() Addrs {
 }
 
 // newClient returns a client that speaks to this member by function calls.
-func (m *Member) newClient(ctx context.Context, process *registrar.Process) (*client.Client, error) {
+func (m *Member) newClient(ctx context.Context, process *identity.Process) (*client.Client, error) {
 	return client.Dial(ctx, calls.With(client.Config{
 		Addrs:  []string{m.addrs.API},
 		Logger: m.log,

@@ -37,7 +37,7 @@ type overview struct {
 	caller    api.Caller
 	health    *health
 	anchorage *anchorage
-	identity  *identity
+	identity  *numbering
 	creds     *credentials
 	files     *descriptors
 	statuses  *statusCache

@@ -53,7 +53,7 @@ func TestConfigFileErrors(t *testing.T) {
 		"floor: soon\n":                  `f.yaml:1: floor: "soon": neither a time nor an ID`,
 		"floor: 123\n":                   `f.yaml:1: floor: "123": an ID's time depends on its sequencer's epoch; add the epoch`,
 		"epoch: soon\n":                  `f.yaml:1: epoch: "soon": "soon" is not a time; write it as`,
-		"expect: 1\nidentity-set: web\n": `f.yaml:2: identity-set: "web": Identity names the set "web", and a number needs a data-dir to be kept in; set one`,
+		"expect: 1\nidentity-set: web\n": `f.yaml:2: identity-set: "web": set "web" needs a data-dir to keep the number in; set one`,
 		"anchor: s3://x\n":               `f.yaml:1: anchor: "s3://x": give file:DIR`,
 		"anchor-ahead: 10s\n":            `f.yaml:1: anchor-ahead: "10s": anchor-ahead is 10s and anchor is nil`,
 		"gossip-key: abc\n":              `f.yaml:1: gossip-key: this is not a key; give 16, 24 or 32 random bytes`,

@@ -8,17 +8,17 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/identity"
 	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/internal/registrar"
 )
 
 // number runs `snowgrid number` for a directory.
@@ -78,7 +78,7 @@ func TestNumberCommand(t *testing.T) {
 // metaOf returns the file of a directory's number.
 func metaOf(t *testing.T, dir string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, registrar.FinalFile))
+	data, err := os.ReadFile(filepath.Join(dir, identity.NumberFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,55 +88,47 @@ func metaOf(t *testing.T, dir string) string {
 // crashPoints are the points in the order of a first start, with the files that a process
 // killed there leaves, and whether the number is its own by then.
 var crashPoints = []struct {
-	at          registrar.CrashPoint
+	at          identity.CrashPoint
 	temp, final bool
 	own         bool
 }{
-	{at: registrar.BeforeTemp},
-	{at: registrar.AfterTemp, temp: true},
-	{at: registrar.AfterApply, temp: true, own: true},
-	{at: registrar.BeforeRename, temp: true, own: true},
-	{at: registrar.AfterFinal, temp: true, final: true, own: true},
-	{at: registrar.BeforeRegister, final: true, own: true},
+	{at: identity.BeforeApplication},
+	{at: identity.AfterApplication, temp: true},
+	{at: identity.AfterApply, temp: true, own: true},
+	{at: identity.BeforeRename, temp: true, own: true},
+	{at: identity.AfterNumber, temp: true, final: true, own: true},
+	{at: identity.BeforeRegister, final: true, own: true},
 }
 
-// buildWithFailpoints builds the command with crash points.
-func buildWithFailpoints(t *testing.T) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "snowgrid")
-	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build -tags failpoints: %v\n%s", err, out)
+// crashesAt is the variable with the crash point at which a process blocks.
+const crashesAt = "TEST_CRASH_POINT"
+
+// blockAtCrashPoint has this process print a message and block at the crash point that the
+// environment names.
+func blockAtCrashPoint() {
+	at := identity.CrashPoint(os.Getenv(crashesAt))
+	identity.AtCrashPoint = func(p identity.CrashPoint) {
+		if p == at {
+			fmt.Fprintf(os.Stderr, "crash point %s reached\n", p)
+			time.Sleep(time.Hour) // until the test kills the process
+		}
 	}
-	return path
 }
 
-// killAt runs a program until it has reached a crash point, and kills it there.
-func killAt(t *testing.T, point registrar.CrashPoint, program string, args ...string) {
+// killAt runs the command until it has reached a crash point, and kills it there.
+func killAt(t *testing.T, point identity.CrashPoint, args ...string) {
 	t.Helper()
-	var said lockedBuffer
-	cmd := exec.Command(program, args...)
-	cmd.Env = append(os.Environ(), "SNOWGRID_FAILPOINT="+string(point))
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		close(ended)
-	}()
-	defer func() {
-		_ = cmd.Process.Kill() // SIGKILL
-		<-ended
-	}()
+	p := startIn(t, []string{crashesAt + "=" + string(point)}, func(io.Reader) {}, args...)
 	await(t, fmt.Sprintf("%v at %s", args, point), func() bool {
 		select {
-		case <-ended:
-			t.Fatalf("%v has ended before %s: %s", args, point, said.String())
+		case <-p.ended:
+			t.Fatalf("%v has ended before %s: %s", args, point, p.stderr.String())
 		default:
 		}
-		return strings.Contains(said.String(), "failpoint "+string(point)+" reached")
+		return strings.Contains(p.stderr.String(), "crash point "+string(point)+" reached")
 	})
+	_ = p.cmd.Process.Kill() // SIGKILL
+	<-p.ended
 }
 
 // exists reports whether a directory has a file.
@@ -147,21 +139,20 @@ func exists(dir, file string) bool {
 
 // TestKilledAtEachPoint: a process that is killed at any point of its registration uses up no
 // number, and has the number that was given to it; also if others register before it is
-// started again. TestNoNumberIsLost of internal/registration shows it of the machine.
+// started again. TestNoNumberIsLost of internal/identity shows it of the machine.
 func TestKilledAtEachPoint(t *testing.T) {
-	long.Only(t, "it builds a program with failpoints, and starts it dozens of times")
-	program := buildWithFailpoints(t)
-	t.Run("client", func(t *testing.T) { testClientKilled(t, program) })
-	t.Run("member", func(t *testing.T) { testMemberKilled(t, program) })
+	long.Only(t, "it starts dozens of processes")
+	t.Run("client", testClientKilled)
+	t.Run("member", testMemberKilled)
 }
 
-func testClientKilled(t *testing.T, program string) {
+func testClientKilled(t *testing.T) {
 	a := startAgent(t, "127.0.0.1:0", "--expect", "1")
 	next := 1
 	for _, p := range crashPoints {
 		dir := t.TempDir()
-		killAt(t, p.at, program, "number", "--set", "web", "--cluster", "shop", "--data-dir", dir, "--addr", a.api)
-		if temp, final := exists(dir, registrar.TempFile), exists(dir, registrar.FinalFile); temp != p.temp ||
+		killAt(t, p.at, "number", "--set", "web", "--cluster", "shop", "--data-dir", dir, "--addr", a.api)
+		if temp, final := exists(dir, identity.ApplicationFile), exists(dir, identity.NumberFile); temp != p.temp ||
 			final != p.final {
 			t.Errorf("killed at %s: application there %v, number there %v", p.at, temp, final)
 		}
@@ -184,16 +175,16 @@ func testClientKilled(t *testing.T, program string) {
 				t.Errorf("killed at %s and started again: %d, want %d", p.at, got, want[dir])
 			}
 		}
-		if exists(dir, registrar.TempFile) || !exists(dir, registrar.FinalFile) {
+		if exists(dir, identity.ApplicationFile) || !exists(dir, identity.NumberFile) {
 			t.Errorf("killed at %s and started again: application there %v, number there %v", p.at,
-				exists(dir, registrar.TempFile), exists(dir, registrar.FinalFile))
+				exists(dir, identity.ApplicationFile), exists(dir, identity.NumberFile))
 		}
 		next += 2
 	}
 }
 
 // testMemberKilled tests a member, whose number is in the file of its identity.
-func testMemberKilled(t *testing.T, program string) {
+func testMemberKilled(t *testing.T) {
 	for _, p := range crashPoints {
 		t.Run(string(p.at), func(t *testing.T) {
 			t.Parallel()
@@ -203,8 +194,8 @@ func testMemberKilled(t *testing.T, program string) {
 				"agent", "--gossip-addr", s.gossip, "--raft-addr", s.raft, "--api-addr", s.api, "--data-dir", s.dir,
 				"--expect", "1", "--partitions", "8", "--identity-set", "ids", "--identity-cluster", "shop",
 			}
-			killAt(t, p.at, program, args...)
-			if temp := exists(s.dir, registrar.TempFile); temp != p.temp {
+			killAt(t, p.at, args...)
+			if temp := exists(s.dir, identity.ApplicationFile); temp != p.temp {
 				t.Errorf("application there: %v", temp)
 			}
 			if has := strings.Contains(metaOf(t, s.dir), `"number"`); has != p.final {
@@ -212,8 +203,8 @@ func testMemberKilled(t *testing.T, program string) {
 			}
 			member := start(t, func(r io.Reader) { _, _ = io.Copy(io.Discard, r) }, args...)
 			info := awaitNumber(t, s.api)
-			if info.ID != 1 || info.Cluster != "shop" || exists(s.dir, registrar.TempFile) {
-				t.Errorf("started again: %+v, application there: %v", info, exists(s.dir, registrar.TempFile))
+			if info.ID != 1 || info.Cluster != "shop" || exists(s.dir, identity.ApplicationFile) {
+				t.Errorf("started again: %+v, application there: %v", info, exists(s.dir, identity.ApplicationFile))
 			}
 			member.signal(os.Interrupt)
 			_ = member.exit()
@@ -232,20 +223,4 @@ func awaitNumber(t *testing.T, api string) (info grid.IdentityInfo) {
 		return ""
 	})
 	return info
-}
-
-// TestNoFailpointsInOrdinaryBuilds: the code of the crash points is in builds with the tag
-// alone.
-func TestNoFailpointsInOrdinaryBuilds(t *testing.T) {
-	files := func(tags string) string {
-		out, err := exec.Command("go", "list", "-tags", tags, "-f", "{{.GoFiles}}", "../../internal/registrar").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(out)
-	}
-	if ordinary, tagged := files(""), files("failpoints"); strings.Contains(ordinary, "failpoint.go") ||
-		!strings.Contains(tagged, "failpoint.go") {
-		t.Errorf("files of an ordinary build: %sof one with the tag: %s", ordinary, tagged)
-	}
 }

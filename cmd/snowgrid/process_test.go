@@ -58,6 +58,7 @@ func TestMain(m *testing.M) {
 			log.Fatal(err)
 		}
 	}
+	blockAtCrashPoint()
 	go func() {
 		// Standard input ends when the test does, however it ends.
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -83,13 +84,19 @@ type process struct {
 // killed at the end of the test if it still runs.
 func start(t *testing.T, read func(io.Reader), args ...string) *process {
 	t.Helper()
+	return startIn(t, nil, read, args...)
+}
+
+// startIn is start with further environment variables.
+func startIn(t *testing.T, env []string, read func(io.Reader), args ...string) *process {
+	t.Helper()
 	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, "SNOWGRID_") || *secure && strings.HasPrefix(kv, securityDirVar+"=") {
 			p.cmd.Env = append(p.cmd.Env, kv)
 		}
 	}
-	p.cmd.Env = append(p.cmd.Env, runsCommand+"=1")
+	p.cmd.Env = append(append(p.cmd.Env, runsCommand+"=1"), env...)
 	p.cmd.Stderr = &p.stderr
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {

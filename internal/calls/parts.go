@@ -2,14 +2,14 @@ package calls
 
 import (
 	"github.com/snowgrid/snowgrid/internal/handles"
-	"github.com/snowgrid/snowgrid/internal/registrar"
+	"github.com/snowgrid/snowgrid/internal/identity"
 )
 
 // Parts replace parts of a client: a member gives its own, and tests give theirs.
 type Parts struct {
-	Transport Transport          // carries the calls; nil = HTTP over client.Config.Dial
-	Clock     *handles.Clock     // cluster time; nil = a clock for the client alone
-	Process   *registrar.Process // in place of a DataDir; nil = the client opens its own
+	Transport Transport         // carries the calls; nil = HTTP over client.Config.Dial
+	Clock     *handles.Clock    // cluster time; nil = a clock for the client alone
+	Process   *identity.Process // in place of a DataDir; nil = the client opens its own
 }
 
 // configure is a func(client.Config, Parts) client.Config. Package client, which imports this one, sets

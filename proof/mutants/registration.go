@@ -1,8 +1,7 @@
 package main
 
 var (
-	machineTests   = []string{"./internal/registration"}
-	registrarTests = []string{"./internal/registrar"}
+	machineTests   = []string{"./internal/identity"}
 	successorTests = []string{"./partition", "-run", "Successor"}
 	numberedTests  = []string{"./client", "-run", "TestNoGrantBefore|TestNumberThat|TestRenewalOfAFenced"}
 	restartTests   = []string{"./grid/gridtest", "-run", "TestRestartedClient|TestCopiedDirectory|TestOwnersRefuse"}
@@ -16,31 +15,31 @@ var (
 //	P4  a process that is not registered, or is fenced, has no grant
 //	P5  a restarted process gets its logical node above everything that was granted of it
 var registrationMutants = []mutant{
-	{"P1", "an application is sent before it is stored", "internal/registration/registration.go",
-		"	case m.state == Initial:\n		return WriteTemp", "	case m.state == Initial:\n		return Apply", machineTests},
-	{"P1", "the application is removed before the number is stored", "internal/registration/registration.go",
-		"	case m.state == TempDone && m.accepted:\n		return WriteFinal",
-		"	case m.state == TempDone && m.accepted && m.hasTemp:\n		return RemoveTemp", machineTests},
-	{"P1", "an application that is stored is not repeated", "internal/registration/registration.go",
-		"		m.state, m.number = TempDone, *files.Temp", "		m.number = Number{}", machineTests},
-	{"P1", "the application wins over the number", "internal/registration/registration.go", "	case files.Final != nil:",
-		"	case files.Final != nil && files.Temp == nil:", machineTests},
+	{"P1", "an application is sent before it is stored", "internal/identity/machine.go",
+		"	case m.state == Initial:\n		return storeApplication", "	case m.state == Initial:\n		return apply", machineTests},
+	{"P1", "the application is removed before the number is stored", "internal/identity/machine.go",
+		"	case m.state == Applying && m.accepted:\n		return storeNumber",
+		"	case m.state == Applying && m.accepted && m.stored:\n		return removeApplication", machineTests},
+	{"P1", "an application that is stored is not repeated", "internal/identity/machine.go",
+		"		m.state, m.number = Applying, *files.Application", "		m.number = Number{}", machineTests},
+	{"P1", "the application wins over the number", "internal/identity/machine.go", "	case files.Number != nil:",
+		"	case files.Number != nil && files.Application == nil:", machineTests},
 	{"P1", "a crash leaves half a file", "internal/durable/durable.go", "Write(path+scratch, data, 0o600)",
 		"Write(path, data, 0o600)", []string{"./internal/durable"}},
-	{"P2", "any failure removes the application", "internal/registration/registration.go",
-		"action == Apply && r.Refusal == Taken:", "action == Apply:", machineTests},
-	{"P2", "a refused application is sent again", "internal/registration/registration.go",
-		"	case m.state == TempDone && m.refused:\n		return RemoveTemp\n", "", machineTests},
-	{"P2", "an unavailable leader counts as a refusal", "internal/registrar/registrar.go", "	return registration.None\n",
-		"	if err != nil {\n		return registration.Taken\n	}\n	return registration.None\n", registrarTests},
-	{"P3", "a damaged file counts as none", "internal/registrar/dir.go", "		case err != nil:\n			return registration.Files{}, invalid(\"%s is damaged", "		case err != nil && n.Number != nil:\n			return registration.Files{}, invalid(\"%s is damaged", registrarTests},
-	{"P3", "a checksum of other content is ignored", "internal/registrar/sealed.go",
-		"	case crc32.ChecksumIEEE(inner) != s.CRC32:", "	case crc32.ChecksumIEEE(inner) != s.CRC32 && len(inner) == 0:",
-		registrarTests},
-	{"P3", "the directory of another set is taken", "internal/registration/registration.go", "have.Of() != cfg.Set {",
-		"have.Of() != cfg.Set && have.ID == 0 {", machineTests},
-	{"P3", "two processes use a directory", "internal/registrar/dir.go", "err == nil && !taken {",
-		"err == nil && !taken && lock == nil {", registrarTests},
+	{"P2", "any failure removes the application", "internal/identity/machine.go",
+		"a == apply && errors.Is(r.err, roster.ErrIDRefused):", "a == apply:", machineTests},
+	{"P2", "a refused application is sent again", "internal/identity/machine.go",
+		"	case m.state == Applying && m.refused:\n		return removeApplication\n", "", machineTests},
+	{"P3", "a damaged file counts as none", "internal/identity/files.go",
+		"	case err != nil:\n		return false, invalid(\"%s is damaged",
+		"	case err != nil && len(data) == 0:\n		return false, invalid(\"%s is damaged", machineTests},
+	{"P3", "a checksum of other content is ignored", "internal/durable/sealed.go",
+		"	if crc32.ChecksumIEEE(s.Content) != s.CRC32 {", "	if crc32.ChecksumIEEE(s.Content) != s.CRC32 && len(data) == 0 {",
+		machineTests},
+	{"P3", "the directory of another set is taken", "internal/identity/identity.go", "have.Set != configured.Name {",
+		"have.Set != configured.Name && have.ID == 0 {", machineTests},
+	{"P3", "two processes use a directory", "internal/identity/files.go", "err == nil && !taken {",
+		"err == nil && !taken && file == nil {", machineTests},
 	{"P4", "a client attaches before it has its number", "client/identity.go", "Number.Await(ctx, false); err != nil {",
 		"Number.Await(ctx, false); err != nil && c == nil {", numberedTests},
 	{"P4", "requests do not show the number", "client/renew.go", " Identity: identity,", "", numberedTests},
@@ -48,8 +47,8 @@ var registrationMutants = []mutant{
 		numberedTests},
 	{"P4", "a fenced process creates further sequencers", "client/call.go", "err != nil && path != wire.PathDetach {",
 		"err != nil && path == wire.PathDetach {", restartTests},
-	{"P4", "a refusal of an earlier registration fences", "internal/registrar/status.go",
-		"	if id.Incarnation != r.machine.Incarnation() {", "	if id.Incarnation > r.machine.Incarnation() {", registrarTests},
+	{"P4", "a refusal of an earlier registration fences", "internal/identity/registrar.go",
+		"	case id.Incarnation != r.machine.incarnation ||", "	case id.Incarnation > r.machine.incarnation ||", machineTests},
 	{"P4", "an owner serves every incarnation", "grid/internal/host/renew.go",
 		"	if err := h.checkIdentity(in.Identity); err != nil {", "	if err := h.checkIdentity(nil); err != nil {",
 		restartTests},
@@ -62,6 +61,5 @@ var registrationMutants = []mutant{
 		"", successorTests},
 	{"P5", "a successor takes a node that an owner has yet to be shown", "partition/attach.go",
 		"(c.Any || !c.Previous.IsZero()) &&", "c.Any &&", successorTests},
-	{"P5", "the logical nodes are forgotten", "client/memory.go", "	if m.nodes == nil || !own.Any {",
-		"	if m.nodes == nil || own.Any {", restartTests},
+	{"P5", "the logical nodes are forgotten", "client/memory.go", "	if !own.Any {", "	if own.Any {", restartTests},
 }

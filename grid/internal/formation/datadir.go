@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
-	"github.com/snowgrid/snowgrid/internal/registrar"
+	"github.com/snowgrid/snowgrid/internal/identity"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
@@ -39,7 +39,7 @@ func OpenDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store,
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return raftlog.Stores{}, nil, nil, refusal.Invalid("DataDir: cannot create %s: %v", dir, err)
 	}
-	if err := registrar.Restrict(dir, []string{IdentityFile, registrar.TempFile, registrar.NodesFile, raftlog.File,
+	if err := identity.Restrict(dir, []string{IdentityFile, identity.ApplicationFile, identity.NodesFile, raftlog.File,
 		definitions.File}, raftlog.SnapshotDir); err != nil {
 		return raftlog.Stores{}, nil, nil, refusal.Invalid("DataDir: %v", err)
 	}

@@ -2,11 +2,13 @@ package formation
 
 import (
 	"encoding/json"
-	"hash/crc32"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/durable"
+	"github.com/snowgrid/snowgrid/internal/identity"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
@@ -15,7 +17,7 @@ func FuzzIdentityFile(f *testing.F) {
 	id := &Identity{Member: "0123456789abcdef", Grid: roster.GridID{1}, Forming: true,
 		Accepted: Attempt{BootstrapMember: "fedcba9876543210", Grid: roster.GridID{1}}}
 	for _, id := range []*Identity{id, {Member: "0123456789abcdef"}} {
-		data, err := id.encode()
+		data, err := durable.Seal(storedIdentity{identity.Format, *id})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -23,22 +25,22 @@ func FuzzIdentityFile(f *testing.F) {
 	}
 	for _, content := range []string{`{}`, `{"format":1}`, `{"format":2}`,
 		`{"format":1,"member":"0123456789abcdef","more":[{}]}`} {
-		data, err := json.Marshal(sealed{json.RawMessage(content), crc32.ChecksumIEEE([]byte(content))})
+		data, err := durable.Seal(json.RawMessage(content))
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		id, err := decodeIdentity(data)
-		if err != nil {
+		var id, again storedIdentity
+		if identity.Decode(data, &id) != nil {
 			return
 		}
-		kept, err := id.encode()
+		kept, err := durable.Seal(&id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := decodeIdentity(kept); err != nil || *again != *id {
+		if err := identity.Decode(kept, &again); err != nil || !reflect.DeepEqual(again, id) {
 			t.Errorf("%q is %+v, and kept as %q %+v, %v", data, id, kept, again, err)
 		}
 	})
@@ -49,7 +51,7 @@ func FuzzIdentityFile(f *testing.F) {
 func TestDecodersAllocateInProportion(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	for what, decode := range map[string]func(){
-		"identity": func() { _, _ = decodeIdentity([]byte(`{"identity":{"member":"` + long + `"},"crc32":5}`)) },
+		"identity": func() { _ = identity.Decode([]byte(`{"content":{"member":"`+long+`"},"crc32":5}`), &storedIdentity{}) },
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

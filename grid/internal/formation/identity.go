@@ -1,24 +1,17 @@
 package formation
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"hash/crc32"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/durable"
-	"github.com/snowgrid/snowgrid/internal/registrar"
-	"github.com/snowgrid/snowgrid/internal/registration"
+	"github.com/snowgrid/snowgrid/internal/identity"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // Identity identifies a member. With a data directory it is stored in one file, which is
@@ -35,9 +28,8 @@ type Identity struct {
 	Log string `json:"log,omitempty"`
 	// Accepted is the attempt that this member agreed to be part of.
 	Accepted Attempt `json:"accepted"`
-	// Number is the number of this member in a set, nil before it has one. Versions of
-	// protocol 1 read the file without it, and drop it when they write.
-	Number *registration.Number `json:"number,omitempty"`
+	// Number is the number of this member in a set, nil before it has one.
+	Number *identity.Number `json:"number,omitempty"`
 
 	dir   string // "" = memory only
 	isNew bool   // there was no file
@@ -50,11 +42,7 @@ type Attempt struct {
 }
 
 // IdentityFile is the file's name in the data directory.
-const IdentityFile = registrar.FinalFile
-
-// identityFormat is the format of the identity's file. It grows when an older version
-// must not read the file; a field that an older version may ignore is just added.
-const identityFormat = 1
+const IdentityFile = identity.NumberFile
 
 // storedIdentity is an identity as its file holds it, with its format's number.
 type storedIdentity struct {
@@ -62,10 +50,15 @@ type storedIdentity struct {
 	Identity
 }
 
-// sealed is the file's content: the identity and a checksum over it.
-type sealed struct {
-	Identity json.RawMessage `json:"identity"`
-	CRC32    uint32          `json:"crc32"`
+// Check implements identity.Content.
+func (s *storedIdentity) Check() error {
+	if err := NewIncarnation(s.Member).Check(); err != nil {
+		return fmt.Errorf("it names no member: %w", err)
+	}
+	if s.Number != nil {
+		return s.Number.Check()
+	}
+	return nil
 }
 
 // LoadIdentity reads the identity in dir, or creates one if dir has none. An unreadable file is an
@@ -75,72 +68,16 @@ func LoadIdentity(dir string) (*Identity, error) {
 	if dir == "" {
 		return id, nil
 	}
-	path := filepath.Join(dir, IdentityFile)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		id.isNew = true
-		return id, nil
-	}
-	if err != nil {
-		return nil, refusal.Invalid("DataDir: %v", err)
-	}
-	id, err = decodeIdentity(data)
-	var later *wire.FormatError
-	if errors.As(err, &later) {
-		return nil, refusal.Invalid("DataDir: %s: %v", path, err)
-	}
-	if err != nil {
-		return nil, refusal.Invalid("DataDir: %s is damaged: %v; restore it, or %s", path, err, raftlog.DamageAdvice)
-	}
-	id.dir = dir
-	return id, nil
-}
-
-// decodeIdentity decodes the identity's file. Its checksum covers every field, so an unknown field
-// comes from a later version and is ignored. The error is a *wire.FormatError if this version does not
-// support the format.
-func decodeIdentity(data []byte) (*Identity, error) {
-	var s sealed
-	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, err
-	}
-	if crc32.ChecksumIEEE(s.Identity) != s.CRC32 {
-		return nil, errors.New("its checksum does not match its content")
-	}
-	if again, err := json.Marshal(s); err != nil || !bytes.Equal(again, data) {
-		return nil, errors.New("it has more than an identity and its checksum")
-	}
-	var head struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(s.Identity, &head); err != nil {
-		return nil, err
-	}
-	if err := wire.CheckFormat(head.Format, identityFormat); err != nil {
-		return nil, err
-	}
 	var stored storedIdentity
-	if err := json.Unmarshal(s.Identity, &stored); err != nil {
-		return nil, err
+	exists, err := identity.Load(filepath.Join(dir, IdentityFile), &stored, "restore it, or "+raftlog.DamageAdvice)
+	switch {
+	case err != nil:
+		return nil, refusal.Invalid("%v", err)
+	case exists:
+		id = &stored.Identity
 	}
-	if err := NewIncarnation(stored.Member).Check(); err != nil {
-		return nil, fmt.Errorf("it names no member: %w", err)
-	}
-	if stored.Number != nil {
-		if err := stored.Number.Check(); err != nil {
-			return nil, err
-		}
-	}
-	return &stored.Identity, nil
-}
-
-// encode returns the file's content.
-func (id *Identity) encode() ([]byte, error) {
-	inner, err := json.Marshal(storedIdentity{identityFormat, *id})
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(sealed{Identity: inner, CRC32: crc32.ChecksumIEEE(inner)})
+	id.dir, id.isNew = dir, !exists
+	return id, nil
 }
 
 // Save keeps the identity, on disk when it returns.
@@ -151,7 +88,7 @@ func (id *Identity) save(ready func()) error {
 	if id.dir == "" {
 		return nil
 	}
-	data, err := id.encode()
+	data, err := durable.Seal(storedIdentity{identity.Format, *id})
 	if err != nil {
 		return err
 	}
@@ -181,4 +118,38 @@ func NewGridID() (g roster.GridID) {
 // NewIncarnation names this start of the member's process.
 func NewIncarnation(id roster.MemberID) roster.Incarnation {
 	return roster.Incarnation(string(id) + "-" + randomHex(8))
+}
+
+// Numbers keeps this member's number in its identity, and the application for it in a file of its
+// own. It implements identity.Store.
+type Numbers struct {
+	identity.Dir
+	f *Formation
+}
+
+// Numbers returns the store of this member's number.
+func (f *Formation) Numbers() Numbers { return Numbers{identity.Dir(f.cfg.DataDir), f} }
+
+// ReadNumber reads the number and the application of a data directory, before anything else reads or
+// writes it.
+//
+// Errors: sequencer.ErrInvalidConfig if a file is damaged.
+func ReadNumber(dir string) (identity.Files, error) {
+	id, err := LoadIdentity(dir)
+	if err != nil {
+		return identity.Files{}, err
+	}
+	application, err := identity.Dir(dir).ReadApplication()
+	if err != nil {
+		return identity.Files{}, refusal.Invalid("%v", err)
+	}
+	return identity.Files{Number: id.Number, Application: application}, nil
+}
+
+// StoreNumber implements identity.Store.
+func (n Numbers) StoreNumber(number identity.Number) error {
+	n.f.idMu.Lock()
+	defer n.f.idMu.Unlock()
+	n.f.id.Number = &number
+	return n.f.id.save(func() { identity.AtCrashPoint(identity.BeforeRename) })
 }

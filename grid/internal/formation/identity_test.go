@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -157,7 +157,7 @@ func TestIdentityThatCannotBeRead(t *testing.T) {
 // sealedContent returns an identity file with any content and the right checksum.
 func sealedContent(t *testing.T, content string) []byte {
 	t.Helper()
-	data, err := json.Marshal(sealed{Identity: json.RawMessage(content), CRC32: crc32.ChecksumIEEE([]byte(content))})
+	data, err := durable.Seal(json.RawMessage(content))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,11 +172,11 @@ func TestIdentityWithAnExtraField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s sealed
-	if err := json.Unmarshal(good, &s); err != nil {
+	content, err := durable.Unseal(good)
+	if err != nil {
 		t.Fatal(err)
 	}
-	extended := string(s.Identity[:len(s.Identity)-1]) + `,"zone":"a","more":{"deep":[1,2]}}`
+	extended := string(content[:len(content)-1]) + `,"zone":"a","more":{"deep":[1,2]}}`
 	if err := os.WriteFile(path, sealedContent(t, extended), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/internal/registration"
+	"github.com/snowgrid/snowgrid/internal/identity"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
@@ -14,11 +14,11 @@ import (
 func TestIdentityKeepsTheNumber(t *testing.T) {
 	dir, path, id := newIdentity(t)
 	f := &Formation{deps: &deps{cfg: Config{DataDir: dir, Identity: id}}, bindings: &bindings{id: id}}
-	n := registration.Number{Cluster: "shop", Set: "ids", ID: 3, Code: roster.Code{7}}
-	if err := f.Numbers().WriteTemp(n); err != nil {
+	n := identity.Number{Cluster: "shop", Set: "ids", ID: 3, Code: roster.Code{7}}
+	if err := f.Numbers().StoreApplication(n); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Numbers().WriteFinal(n); err != nil {
+	if err := f.Numbers().StoreNumber(n); err != nil {
 		t.Fatal(err)
 	}
 	id.Forming = false
@@ -26,13 +26,13 @@ func TestIdentityKeepsTheNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := ReadNumber(dir)
-	if err != nil || files.Final == nil || *files.Final != n || files.Temp == nil || *files.Temp != n {
+	if err != nil || files.Number == nil || *files.Number != n || files.Application == nil || *files.Application != n {
 		t.Errorf("read %+v, %v", files, err)
 	}
-	if err := f.Numbers().RemoveTemp(); err != nil {
+	if err := f.Numbers().RemoveApplication(); err != nil {
 		t.Fatal(err)
 	}
-	if files, err = ReadNumber(dir); err != nil || files.Temp != nil {
+	if files, err = ReadNumber(dir); err != nil || files.Application != nil {
 		t.Errorf("read %+v, %v", files, err)
 	}
 
@@ -41,16 +41,16 @@ func TestIdentityKeepsTheNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	var before struct { // the file of protocol 1
-		Identity struct {
+		Content struct {
 			Format   int             `json:"format"`
 			Member   roster.MemberID `json:"member"`
 			Grid     roster.GridID   `json:"grid"`
 			Log      string          `json:"log,omitempty"`
 			Accepted Attempt         `json:"accepted"`
-		} `json:"identity"`
+		} `json:"content"`
 	}
-	if err := json.Unmarshal(data, &before); err != nil || before.Identity.Format != 1 ||
-		before.Identity.Member != id.Member || before.Identity.Grid != id.Grid {
+	if err := json.Unmarshal(data, &before); err != nil || before.Content.Format != 1 ||
+		before.Content.Member != id.Member || before.Content.Grid != id.Grid {
 		t.Errorf("read as protocol 1: %+v, %v", before, err)
 	}
 }

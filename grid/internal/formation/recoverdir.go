@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -209,11 +208,7 @@ func (p *recoverPlan) carryOut(dirs []*recoverDir, next func() error) error {
 
 // keep writes the plan.
 func (p *recoverPlan) keep(d *recoverDir) error {
-	inner, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(sealed{Identity: inner, CRC32: crc32.ChecksumIEEE(inner)})
+	data, err := durable.Seal(p)
 	if err != nil {
 		return err
 	}
@@ -266,14 +261,10 @@ func readPlan(dir string) (*recoverPlan, error) {
 	if err != nil {
 		return nil, refusal.Invalid("DataDir: %v", err)
 	}
-	var s sealed
 	plan := &recoverPlan{}
-	err = json.Unmarshal(data, &s)
-	if err == nil && crc32.ChecksumIEEE(s.Identity) != s.CRC32 {
-		err = errors.New("its checksum does not match its content")
-	}
+	content, err := durable.Unseal(data)
 	if err == nil {
-		err = json.Unmarshal(s.Identity, plan)
+		err = json.Unmarshal(content, plan)
 	}
 	if err != nil {
 		return nil, refusal.Invalid("DataDir: %s is damaged: %v; discard the directory", path, err)

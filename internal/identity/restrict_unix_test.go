@@ -1,6 +1,6 @@
 //go:build unix
 
-package registrar
+package identity
 
 import (
 	"os"
@@ -10,13 +10,13 @@ import (
 
 // TestRestrictLeavesOtherFiles: only a data directory and the files in it get other modes.
 func TestRestrictLeavesOtherFiles(t *testing.T) {
-	files := []string{FinalFile, LockFile}
+	files := []string{NumberFile, LockFile}
 	for name, test := range map[string]struct {
 		entry    string
 		wantDir  os.FileMode
 		wantFile os.FileMode
 	}{
-		"a data directory":                {FinalFile, 0o700, 0o600},
+		"a data directory":                {NumberFile, 0o700, 0o600},
 		"its lock":                        {LockFile, 0o700, 0o600},
 		"a directory with other contents": {"passwd", 0o755, 0o644},
 	} {

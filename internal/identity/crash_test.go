@@ -1,4 +1,4 @@
-package registration
+package identity
 
 import (
 	"encoding/binary"
@@ -18,58 +18,58 @@ type allocator struct {
 	incs  map[uint64]uint64
 }
 
-func (a *allocator) apply(n Number) Result {
+func (a *allocator) apply(n Number) result {
 	switch {
 	case n.ID == a.next:
 		a.codes[n.ID] = n.Code
 		a.next++
 	case a.codes[n.ID] != n.Code:
-		return Result{Err: errors.New("refused"), Refusal: Taken}
+		return result{err: roster.ErrIDRefused}
 	}
-	return Result{}
+	return result{}
 }
 
-func (a *allocator) register(n Number) Result {
+func (a *allocator) register(n Number) result {
 	if a.codes[n.ID] != n.Code {
-		return Result{Err: errors.New("unknown"), Refusal: Unknown}
+		return result{err: roster.ErrNotRegistered}
 	}
 	a.incs[n.ID]++
-	return Result{Incarnation: a.incs[n.ID], Again: time.Hour}
+	return result{incarnation: a.incs[n.ID], again: time.Hour}
 }
 
 // process is one that crashes at any moment and starts again with its files.
 type process struct {
 	files   Files
-	machine *Machine
+	machine *machine
 }
 
 // do carries a step out, and reports whether the process is there to see the result.
-func (p *process) do(a *allocator, s Step, rng *rand.Rand) (Result, bool) {
+func (p *process) do(a *allocator, s step, rng *rand.Rand) (result, bool) {
 	none := errors.New("no answer")
-	if s.Action != Wait && rng.IntN(8) == 0 {
-		return Result{}, false // it crashes before
+	if s.action != wait && rng.IntN(8) == 0 {
+		return result{}, false // it crashes before
 	}
-	var r Result
-	switch s.Action {
-	case AskNext:
-		r = Result{Next: a.next}
-	case WriteTemp:
-		p.files.Temp = new(s.Number)
-	case WriteFinal:
-		p.files.Final = new(s.Number)
-	case RemoveTemp:
-		p.files.Temp = nil
-	case Apply, Register:
+	var r result
+	switch s.action {
+	case askNext:
+		r = result{next: a.next}
+	case storeApplication:
+		p.files.Application = new(s.number)
+	case storeNumber:
+		p.files.Number = new(s.number)
+	case removeApplication:
+		p.files.Application = nil
+	case apply, register:
 		if rng.IntN(4) == 0 {
-			return Result{Err: none}, true // the request is lost
+			return result{err: none}, true // the request is lost
 		}
-		if s.Action == Apply {
-			r = a.apply(s.Number)
+		if s.action == apply {
+			r = a.apply(s.number)
 		} else {
-			r = a.register(s.Number)
+			r = a.register(s.number)
 		}
 		if rng.IntN(4) == 0 {
-			r = Result{Err: none} // the answer is lost
+			r = result{err: none} // the answer is lost
 		}
 	}
 	return r, rng.IntN(8) > 0
@@ -81,14 +81,11 @@ func TestNoNumberIsLost(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		a := &allocator{next: 1, codes: map[uint64]roster.Code{}, incs: map[uint64]uint64{}}
-		cfg := Config{
-			Set: web,
-			NewCode: func() (c roster.Code) {
-				binary.BigEndian.PutUint64(c[:], rng.Uint64())
-				return c
-			},
-			Rand: func(below time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(below))) },
+		newCode := func() (c roster.Code) {
+			binary.BigEndian.PutUint64(c[:], rng.Uint64())
+			return c
 		}
+		rand := func(below time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(below))) }
 		processes := make([]*process, 1+rng.IntN(6))
 		for i := range processes {
 			processes[i] = &process{}
@@ -100,17 +97,14 @@ func TestNoNumberIsLost(t *testing.T) {
 			}
 			p := processes[rng.IntN(len(processes))]
 			if p.machine == nil {
-				m, err := New(cfg, p.files)
-				if err != nil {
-					t.Fatal(err)
-				}
-				p.machine = m
+				p.machine = &machine{set: web, newCode: newCode, rand: rand}
+				p.machine.begin(p.files)
 			}
-			if p.machine.State() == Registered {
+			if p.machine.state == Registered {
 				continue
 			}
-			s := p.machine.Step(now)
-			if s.Action == Wait {
+			s := p.machine.step(now)
+			if s.action == wait {
 				continue
 			}
 			r, alive := p.do(a, s, rng)
@@ -118,17 +112,17 @@ func TestNoNumberIsLost(t *testing.T) {
 				p.machine = nil
 				continue
 			}
-			p.machine.Done(now, r)
-			if p.machine.State() == Registered {
+			p.machine.done(now, r)
+			if p.machine.state == Registered {
 				open--
 			}
 		}
 		var ids []uint64
 		for _, p := range processes {
-			if p.files.Temp != nil || p.files.Final == nil || *p.files.Final != p.machine.Number() {
-				t.Fatalf("seed %d: files %+v of a process with number %v", seed, p.files, p.machine.Number())
+			if p.files.Application != nil || p.files.Number == nil || *p.files.Number != p.machine.number {
+				t.Fatalf("seed %d: files %+v of a process with number %v", seed, p.files, p.machine.number)
 			}
-			ids = append(ids, p.machine.Number().ID)
+			ids = append(ids, p.machine.storedNumber())
 		}
 		slices.Sort(ids)
 		for i, id := range ids {

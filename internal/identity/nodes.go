@@ -1,4 +1,4 @@
-package registrar
+package identity
 
 import (
 	"bufio"
@@ -19,19 +19,16 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// NodesFile has the logical nodes that the process had last. It is a help: without it, or
-// with old or damaged content, a process gets other logical nodes, and no worse.
-const NodesFile = ".member.nodes"
-
 // MaxNodes bounds the logical nodes that are remembered. Further ones are not.
 const MaxNodes = 16384
 
 // slack is the number of lines that the file may have beyond twice the remembered nodes.
 const slack = 1000
 
-// Nodes stores a process's logical nodes across restarts: a [Seat] for each handle on a name. Each
-// attach appends a line to its file, which is rewritten when it has many obsolete lines. The
-// methods are safe for concurrent use.
+// Nodes stores a process's logical nodes across restarts: a [Seat] for each handle on a name. It is a
+// help: without its file, or with old or damaged content, a process gets other logical nodes, and no
+// worse. Each attach appends a line to the file, which is rewritten when it has many obsolete lines.
+// nil remembers nothing. The methods are safe for concurrent use.
 type Nodes struct {
 	path string
 	log  *slog.Logger
@@ -174,6 +171,9 @@ func (n *Nodes) rewrite() error {
 // Take returns the seat for a new handle on a name, if possible one left by the earlier process. It
 // returns nil if there are too many.
 func (n *Nodes) Take(name string) *Seat {
+	if n == nil {
+		return nil
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i := slices.IndexFunc(n.seats[name], func(s *Seat) bool { return !s.taken })
@@ -238,6 +238,9 @@ func (n *Nodes) write(s *Seat) {
 
 // Close closes the file. Nothing is remembered from then on.
 func (n *Nodes) Close() {
+	if n == nil {
+		return
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true

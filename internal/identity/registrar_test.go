@@ -1,4 +1,4 @@
-package registrar
+package identity
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/registration"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -22,7 +21,7 @@ import (
 type service struct {
 	mu            sync.Mutex
 	set           *roster.Roster
-	files         registration.Files
+	files         Files
 	did           []string // in order
 	before, after func(path string) error
 }
@@ -39,27 +38,27 @@ func (s *service) note(what string) {
 	s.did = append(s.did, what)
 }
 
-func (s *service) WriteTemp(n registration.Number) error {
+func (s *service) StoreApplication(n Number) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note("temp")
-	s.files.Temp = &n
+	s.files.Application = &n
 	return nil
 }
 
-func (s *service) WriteFinal(n registration.Number) error {
+func (s *service) StoreNumber(n Number) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note("final")
-	s.files.Final = &n
+	s.files.Number = &n
 	return nil
 }
 
-func (s *service) RemoveTemp() error {
+func (s *service) RemoveApplication() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note("remove")
-	s.files.Temp = nil
+	s.files.Application = nil
 	return nil
 }
 
@@ -105,11 +104,7 @@ func (s *service) call(_ context.Context, path string, in, out any) error {
 // begin starts a process with the files that there are; it ends with the test or by stop.
 func (s *service) begin(t *testing.T) (r *Registrar, stop func()) {
 	t.Helper()
-	r, err := New(Config{Set: registration.Set{Cluster: "shop", Name: "web"}, Files: s.files, Store: s, Call: s.call,
-		Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = New(Config{Set: web, Files: s.files, Store: s, Call: s.call, Log: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -145,14 +140,14 @@ func TestRegistrarRegisters(t *testing.T) {
 		}
 		s.does(t, "next", "temp", "apply", "final", "remove", "register")
 		id, err := r.Identity()
-		if err != nil || id != (wire.Identity{Cluster: "shop", Set: "web", ID: 3, Incarnation: 1}) {
+		if err != nil || *id != (wire.Identity{Cluster: "shop", Set: "web", ID: 3, Incarnation: 1}) {
 			t.Errorf("identity %+v, %v", id, err)
 		}
 		time.Sleep(2500 * time.Millisecond)
 		s.does(t, "register", "register")
 		stop()
 		r, _ = s.begin(t)
-		if err := r.Await(t.Context(), false); err != nil || r.Status().ID != 3 || r.Status().Incarnation != 2 {
+		if err := r.Await(t.Context(), false); err != nil || r.ID() != 3 || r.Status().Incarnation != 2 {
 			t.Errorf("restarted: %+v, %v", r.Status(), err)
 		}
 		s.does(t, "register")
@@ -177,8 +172,8 @@ func TestLostAnswerUsesUpNoNumber(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.does(t, "next", "temp", "apply", "apply", "apply", "apply", "final", "remove", "register")
-		if next := s.set.Sets[0].Next; r.Status().ID != 1 || next != 2 {
-			t.Errorf("number %d, and the next one is %d", r.Status().ID, next)
+		if next := s.set.Sets[0].Next; r.ID() != 1 || next != 2 {
+			t.Errorf("number %d, and the next one is %d", r.ID(), next)
 		}
 	})
 }
@@ -194,7 +189,7 @@ func TestRefusedApplicationIsMadeAgain(t *testing.T) {
 			return nil
 		}
 		r, _ := s.begin(t)
-		if err := r.Await(t.Context(), false); err != nil || r.Status().ID != 2 {
+		if err := r.Await(t.Context(), false); err != nil || r.ID() != 2 {
 			t.Errorf("%+v, %v", r.Status(), err)
 		}
 		s.does(t, "next", "temp", "apply", "remove", "next", "temp", "apply", "final", "remove", "register")
@@ -206,8 +201,8 @@ func TestRefusedApplicationIsMadeAgain(t *testing.T) {
 func TestUnknownNumberIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(5)
-		n := registration.Number{Cluster: "shop", Set: "web", ID: 3, Code: roster.Code{7}}
-		s.files.Final = &n
+		n := Number{Cluster: "shop", Set: "web", ID: 3, Code: roster.Code{7}}
+		s.files.Number = &n
 		r, _ := s.begin(t)
 		if err := r.Await(t.Context(), false); !errors.Is(err, roster.ErrNotRegistered) {
 			t.Errorf("await: %v", err)
@@ -219,7 +214,7 @@ func TestUnknownNumberIsAnError(t *testing.T) {
 			!strings.Contains(err.Error(), "META_DONE") {
 			t.Errorf("await with patience: %v", err)
 		}
-		if *s.files.Final != n || s.files.Temp != nil || slices.Contains(s.did, "next") {
+		if *s.files.Number != n || s.files.Application != nil || slices.Contains(s.did, "next") {
 			t.Errorf("files %+v after %v", s.files, s.did)
 		}
 		s.mu.Lock()
@@ -243,13 +238,13 @@ func TestLaterProcessFences(t *testing.T) {
 			}
 			id, _ := r.Identity()
 			id.Incarnation--
-			r.Refused(id, roster.ErrFenced)
-			if err := r.NotRegistered(); err != nil {
+			r.Refused(*id, roster.ErrFenced)
+			if _, err := r.Identity(); err != nil {
 				t.Errorf("fenced by a refusal of an earlier incarnation: %v", err)
 			}
 			if byOwner {
 				id.Incarnation++
-				r.Refused(id, roster.ErrFenced)
+				r.Refused(*id, roster.ErrFenced)
 			} else {
 				later, _ := s.begin(t) // from a copy of the files
 				if err := later.Await(t.Context(), false); err != nil {
@@ -282,9 +277,9 @@ func TestUnknownToAnOwnerIsLookedUp(t *testing.T) {
 		s.set.Sets[0].Members = nil
 		s.mu.Unlock()
 		id, _ := r.Identity()
-		r.Refused(id, roster.ErrNotRegistered)
+		r.Refused(*id, roster.ErrNotRegistered)
 		synctest.Wait()
-		if err := r.NotRegistered(); !errors.Is(err, roster.ErrNotRegistered) {
+		if _, err := r.Identity(); !errors.Is(err, roster.ErrNotRegistered) {
 			t.Errorf("the process says %v", err)
 		}
 		if _, err := r.Identity(); err == nil {

@@ -1,6 +1,0 @@
-//go:build !failpoints
-
-package registrar
-
-// AtCrashPoint does nothing.
-func AtCrashPoint(CrashPoint) {}
