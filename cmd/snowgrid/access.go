@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"syscall"
 	"time"
 
@@ -167,12 +166,6 @@ func meet(ctx context.Context, addrs []string) error {
 func expectsTLS(addr string) error {
 	return &notTrustedError{addr: addr,
 		reason: "the member expects TLS: give --security-dir (SNOWGRID_SECURITY_DIR), or --tls-ca with a certificate or a token"}
-}
-
-// isForTLS reports whether a reply rejects a clear-text request to a TLS port.
-func isForTLS(response *http.Response, answer []byte) bool {
-	return response.StatusCode == http.StatusBadRequest &&
-		strings.Contains(string(answer), "HTTP request to an HTTPS server")
 }
 
 // cutOff reports whether the other side ended a connection without an answer.

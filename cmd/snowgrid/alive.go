@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 )
 
@@ -52,8 +51,5 @@ func (a *aliveCommand) Run(ctx context.Context, to streams) error {
 	case err != nil:
 		return err
 	}
-	return a.result(to.out, alive{Alive: true, Addr: a.Addr}, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, "alive")
-		return err
-	})
+	return a.line(to.out, alive{Alive: true, Addr: a.Addr}, "alive")
 }

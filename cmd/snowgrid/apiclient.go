@@ -111,13 +111,36 @@ func fetchStatusOfAny(ctx context.Context, addrs []string) (status grid.Status, 
 
 // fetchStatus returns the status from the member at an address.
 func fetchStatus(ctx context.Context, addr string) (status grid.Status, err error) {
-	err = get(ctx, addr, wire.PathStatus, &status)
+	err = call(ctx, http.MethodGet, addr, wire.PathStatus, http.Header{"Accept": {wire.JSON}}, nil, &status)
 	return status, err
 }
 
-// get reads a JSON document from the member at an address.
-func get(ctx context.Context, addr, path string, out any) error {
-	return call(ctx, http.MethodGet, addr, path, http.Header{"Accept": {wire.JSON}}, nil, out)
+// atMember runs f with the status and the address of the first member that answers.
+func (g gridFlags) atMember(ctx context.Context,
+	f func(ctx context.Context, status grid.Status, addr string) error) error {
+	return g.ask(ctx, func(ctx context.Context) error {
+		status, addr, err := fetchStatusOfAny(ctx, g.Addr)
+		if err != nil {
+			return err
+		}
+		return f(ctx, status, addr)
+	})
+}
+
+// request sends a request to the first member that answers.
+func (g gridFlags) request(ctx context.Context, path string, in, out any) error {
+	return g.atMember(ctx, func(ctx context.Context, _ grid.Status, addr string) error {
+		return postTo(ctx, addr, "", path, in, out)
+	})
+}
+
+// status returns the status from the first member that answers.
+func (g gridFlags) status(ctx context.Context) (status grid.Status, err error) {
+	err = g.atMember(ctx, func(_ context.Context, s grid.Status, _ string) error {
+		status = s
+		return nil
+	})
+	return status, asking(err)
 }
 
 // postTo sends an operator's request to one incarnation.
@@ -136,30 +159,41 @@ func postTo(ctx context.Context, addr, incarnation, path string, in, out any) er
 // call makes one request and decodes the answer. A refusal matches its sentinel; an error
 // on the connection is a notAnsweredError.
 func call(ctx context.Context, method, addr, path string, header http.Header, body []byte, out any) error {
-	to := accessOf(ctx)
-	request, err := http.NewRequestWithContext(ctx, method, to.scheme+"://"+addr+path, bytes.NewReader(body))
+	response, answer, err := exchange(ctx, method, addr, path, header, body)
 	if err != nil {
 		return err
-	}
-	request.Header = header
-	response, err := to.do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
-	if err != nil {
-		return &notAnsweredError{addr: addr, cause: err}
 	}
 	if response.StatusCode != http.StatusOK {
 		var refused wire.Error
 		if json.Unmarshal(answer, &refused) == nil && refused.Message != "" {
 			return refusal(refused)
 		}
-		if isForTLS(response, answer) {
-			return expectsTLS(addr)
-		}
 		return fmt.Errorf("HTTP status %s; check that this is a member's API address", response.Status)
 	}
 	return json.Unmarshal(answer, out)
+}
+
+// exchange makes one request and reads the answer, whatever its status.
+func exchange(ctx context.Context, method, addr, path string, header http.Header, body []byte) (*http.Response, []byte,
+	error) {
+	to := accessOf(ctx)
+	request, err := http.NewRequestWithContext(ctx, method, to.scheme+"://"+addr+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	request.Header = header
+	response, err := to.do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+	switch {
+	case err != nil:
+		return nil, nil, &notAnsweredError{addr: addr, cause: err}
+	case response.StatusCode == http.StatusBadRequest &&
+		bytes.Contains(answer, []byte("HTTP request to an HTTPS server")):
+		return nil, nil, expectsTLS(addr)
+	}
+	return response, answer, nil
 }

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"regexp"
-	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
@@ -104,26 +101,17 @@ func settingsOf(ctx *kong.Context, s *sources) []setting {
 
 // printSettings writes settings in an --output format.
 func printSettings(w io.Writer, format string, settings []setting) error {
-	switch format {
-	case "json":
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(settings)
-	case "yaml":
-		text, err := yaml.Marshal(settings)
-		if err != nil {
-			return err
+	return outputFlag{format}.result(w, settings, func(w io.Writer) error {
+		if format == "yaml" {
+			return yaml.NewEncoder(w).Encode(settings)
 		}
-		_, err = w.Write(text)
-		return err
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "KEY\tVALUE\tORIGIN")
-	for _, s := range settings {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", s.Key, s.Value, s.Origin)
-	}
-	return table.Flush()
+		table := newTable(w)
+		fmt.Fprintln(table, "KEY\tVALUE\tORIGIN")
+		for _, s := range settings {
+			fmt.Fprintf(table, "%s\t%s\t%s\n", s.Key, s.Value, s.Origin)
+		}
+		return table.Flush()
+	})
 }
 
 // hiddenValue stands for a secret's value.
@@ -160,14 +148,11 @@ func (k key) defaultText() string {
 }
 
 // names returns key names.
-func names(keys []key, of func(key) bool) []string {
+func names(keys []key) []string {
 	var out []string
 	for _, k := range keys {
-		if of(k) {
-			out = append(out, k.name)
-		}
+		out = append(out, k.name)
 	}
-	slices.Sort(out)
 	return out
 }
 

@@ -86,11 +86,8 @@ func (c *bundleCommand) Run(ctx context.Context, to streams) error {
 		return fmt.Errorf("%s is not complete: %w", name, err)
 	}
 	result := bundleResult{File: name, Files: len(b.manifest.Files), Problems: b.manifest.Problems}
-	err = c.result(to.out, result, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: %s, %s%s\n", name, counted(result.Files, "file"),
-			counted(len(result.Problems), "problem"), unless(len(result.Problems) == 0, ", see its manifest.json"))
-		return err
-	})
+	err = c.line(to.out, result, "%s: %s, %s%s", name, counted(result.Files, "file"),
+		counted(len(result.Problems), "problem"), unless(len(result.Problems) == 0, ", see its manifest.json"))
 	if err == nil && result.Files == 0 {
 		return &exitError{status: exitUnreachable,
 			err: fmt.Errorf("nothing was collected: no member or agent answers; check --addr and --ops-addr")}
@@ -208,28 +205,15 @@ func (e *httpStatusError) Error() string { return "HTTP status " + e.text }
 // read fetches a page from a member or ops listener. The readiness page counts even with an error
 // status.
 func read(ctx context.Context, addr, page string) ([]byte, error) {
-	to := accessOf(ctx)
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return nil, fmt.Errorf("address %q is not host:port", addr)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.scheme+"://"+addr+page, nil)
+	response, data, err := exchange(ctx, http.MethodGet, addr, page, http.Header{}, nil)
 	if err != nil {
 		return nil, err
-	}
-	response, err := to.do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
-	if err != nil {
-		return nil, &notAnsweredError{addr: addr, cause: err}
 	}
 	if response.StatusCode != http.StatusOK && (response.StatusCode != http.StatusServiceUnavailable ||
 		page != "/readyz?verbose") {
-		if isForTLS(response, data) {
-			return nil, expectsTLS(addr)
-		}
 		return nil, &httpStatusError{response.StatusCode, response.Status}
 	}
 	return data, nil

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/definitionflags"
@@ -59,7 +58,7 @@ func (d *decodeCommand) Run(to streams) error {
 		Epoch: definition.Epoch().Time(), Layout: definition.Layout().String(),
 	}
 	return d.result(to.out, result, func(w io.Writer) error {
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		table := newTable(w)
 		fmt.Fprintf(table, "id\t%v\n", id)
 		fmt.Fprintf(table, "time\t%s\n", parts.Time.Format(millisecondLayout))
 		fmt.Fprintf(table, "node\t%d of %d\n", parts.Node, definition.Nodes())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -50,10 +49,7 @@ func (d *destroyCommand) Run(ctx context.Context, to streams) error {
 		if err != nil {
 			return err // names the sequencer
 		}
-		return d.result(to.out, destroyed{d.Name}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "destroyed %s\n", shown(d.Name))
-			return err
-		})
+		return d.line(to.out, destroyed{d.Name}, "destroyed %s", shown(d.Name))
 	})
 }
 
@@ -62,10 +58,7 @@ func (d *destroyCommand) Run(ctx context.Context, to streams) error {
 func (d *destroyCommand) exists(ctx context.Context) error {
 	var list wire.SequencersResponse
 	err := d.ask(ctx, func(ctx context.Context) error {
-		_, err := eachUntilAnswered(ctx, d.Addr, func(ctx context.Context, addr string) error {
-			list = wire.SequencersResponse{}
-			return postTo(ctx, addr, "", wire.PathSequencers, wire.SequencersRequest{Prefix: d.Name, Limit: 1}, &list)
-		})
+		_, err := fetchPage(ctx, d.Addr, wire.PathSequencers, wire.SequencersRequest{Prefix: d.Name, Limit: 1}, &list)
 		return err
 	})
 	switch {

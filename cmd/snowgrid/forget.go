@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -46,11 +46,7 @@ empty data directory, as a new member. The leader logs the caller and the disk.
 func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 	in := wire.ForgetRequest{LoseDefinitions: c.LoseDefinitions}
 	var out wire.ForgetResponse
-	err := c.ask(ctx, func(ctx context.Context) error {
-		status, addr, err := fetchStatusOfAny(ctx, c.Addr)
-		if err != nil {
-			return err
-		}
+	err := c.atMember(ctx, func(ctx context.Context, status grid.Status, addr string) (err error) {
 		if in.Member, err = memberID(status, c.Member); err != nil {
 			return err
 		}
@@ -59,12 +55,8 @@ func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	return c.result(to.out, forgotten{Member: string(in.Member), Partitions: out.Partitions, Lost: out.Lost},
-		func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "the disk of %s was forgotten: %d partitions depended on it, %s\n", in.Member,
-				out.Partitions, lostText(out.Lost))
-			return err
-		})
+	return c.line(to.out, forgotten{Member: string(in.Member), Partitions: out.Partitions, Lost: out.Lost},
+		"the disk of %s was forgotten: %d partitions depended on it, %s", in.Member, out.Partitions, lostText(out.Lost))
 }
 
 // lostText describes the partitions with lost definitions.

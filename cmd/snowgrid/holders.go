@@ -57,18 +57,10 @@ func (c *holdersCommand) fetch(ctx context.Context) (list wire.HoldersResponse, 
 	in, addrs := wire.HoldersRequest{Name: c.Name, After: &c.After}, c.Addr
 	rows := []wire.HolderRow{}
 	for {
-		in.Limit = wire.MaxPage
-		if c.Limit > 0 {
-			in.Limit = min(in.Limit, c.Limit-len(rows))
-		}
-		addr, err := eachUntilAnswered(ctx, addrs, func(ctx context.Context, addr string) error {
-			list = wire.HoldersResponse{}
-			return postTo(ctx, addr, "", wire.PathHolders, in, &list)
-		})
-		if err != nil {
+		in.Limit = pageOf(c.Limit, len(rows))
+		if addrs, err = fetchPage(ctx, addrs, wire.PathHolders, in, &list); err != nil {
 			return list, err
 		}
-		addrs = []string{addr}
 		rows = append(rows, list.Holders...)
 		if !list.More || len(list.Holders) == 0 || c.Limit > 0 && len(rows) >= c.Limit {
 			list.Holders = rows

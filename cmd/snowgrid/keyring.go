@@ -70,7 +70,7 @@ type keyringInstallCommand struct {
 func (c *keyringInstallCommand) Run(ctx context.Context, to streams) error {
 	key, err := readKey(c.Key)
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return usage(err)
 	}
 	return c.change(ctx, to, c.outputFlag, wire.KeyringRequest{Operation: wire.KeyringInstall,
 		Key: base64.StdEncoding.EncodeToString(key)})
@@ -115,13 +115,7 @@ func (keyringGenerateCommand) Run(to streams) error {
 
 // keyring sends a request to the first member that answers.
 func (g gridFlags) keyring(ctx context.Context, in wire.KeyringRequest) (out wire.KeyringResponse, err error) {
-	err = g.ask(ctx, func(ctx context.Context) error {
-		_, addr, err := fetchStatusOfAny(ctx, g.Addr)
-		if err != nil {
-			return err
-		}
-		return postTo(ctx, addr, "", wire.PathKeyring, in, &out)
-	})
+	err = g.request(ctx, wire.PathKeyring, in, &out)
 	return out, err
 }
 
@@ -129,7 +123,7 @@ func (g gridFlags) keyring(ctx context.Context, in wire.KeyringRequest) (out wir
 func (g gridFlags) changeNamed(ctx context.Context, to streams, form outputFlag, operation, named string) error {
 	print, err := fingerprintOf(named)
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return usage(err)
 	}
 	return g.change(ctx, to, form, wire.KeyringRequest{Operation: operation, Fingerprint: print})
 }

@@ -277,7 +277,7 @@ func parsedValue(t *testing.T, k key, args []string) (parsedKey, error) {
 }
 
 func TestNearestKey(t *testing.T) {
-	known := names(allKeys(t), func(key) bool { return true })
+	known := names(allKeys(t))
 	for name, want := range map[string]string{
 		"expct": "expect", "log_level": "log-level", "logLevel": "log-level", "LOG-LEVEL": "log-level",
 		"SNOWGRID_DATA_DIR": "data-dir",

@@ -36,13 +36,9 @@ type memberList struct {
 
 // Run lists the members.
 func (c *listMembersCommand) Run(ctx context.Context, to streams) error {
-	var status grid.Status
-	err := c.ask(ctx, func(ctx context.Context) (err error) {
-		status, _, err = fetchStatusOfAny(ctx, c.Addr)
-		return err
-	})
+	status, err := c.status(ctx)
 	if err != nil {
-		return asking(err)
+		return err
 	}
 	list := memberList{Grid: status.Grid.String(), Name: status.Name, Answering: status.Answering,
 		Members: append([]grid.MemberInfo{}, status.Members...)}

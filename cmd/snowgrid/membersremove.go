@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -54,11 +53,7 @@ type removed struct {
 // Run makes the grid remove the member, and waits until it has left.
 func (c *removeMemberCommand) Run(ctx context.Context, to streams) error {
 	var out removed
-	err := c.ask(ctx, func(ctx context.Context) error {
-		status, addr, err := fetchStatusOfAny(ctx, c.Addr)
-		if err != nil {
-			return err
-		}
+	err := c.atMember(ctx, func(ctx context.Context, status grid.Status, addr string) error {
 		id, err := memberID(status, c.Member)
 		if err != nil {
 			return err
@@ -73,10 +68,7 @@ func (c *removeMemberCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return asking(err)
 	}
-	return c.result(to.out, out, func(w io.Writer) error {
-		fmt.Fprintln(w, out.text())
-		return nil
-	})
+	return c.line(to.out, out, "%s", out.text())
 }
 
 // awaitLeft waits until only the leaving member still lists itself, and reports whether that happened

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/snowgrid/snowgrid/client"
@@ -70,8 +69,5 @@ func (n *numberCommand) Run(ctx context.Context, to streams) error {
 			return fmt.Errorf("--write: %w", err)
 		}
 	}
-	return n.result(to.out, numbered{number}, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, number)
-		return err
-	})
+	return n.line(to.out, numbered{number}, "%d", number)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
 )
@@ -24,6 +25,14 @@ func (o outputFlag) result(w io.Writer, value any, text func(io.Writer) error) e
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(value)
+}
+
+// line writes value as JSON, or a line of text.
+func (o outputFlag) line(w io.Writer, value any, format string, args ...any) error {
+	return o.result(w, value, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, format+"\n", args...)
+		return err
+	})
 }
 
 // moment formats a time, "-" for none.

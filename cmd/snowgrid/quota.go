@@ -60,11 +60,7 @@ type quotaList struct {
 
 // Run lists the quotas.
 func (c *quotaListCommand) Run(ctx context.Context, to streams) error {
-	out, err := c.request(ctx, wire.SettingsRequest{})
-	if err != nil {
-		return asking(err)
-	}
-	return printQuotas(to.out, c.outputFlag, out)
+	return asking(c.quotas(ctx, to, c.outputFlag, wire.SettingsRequest{}))
 }
 
 // quotaSetCommand sets limits.
@@ -96,13 +92,9 @@ func (c *quotaSetCommand) Run(ctx context.Context, to streams) error {
 		err = errors.New("give one of --names, --holder-nodes, --peer-nodes and --calls; 0 means without limit")
 	}
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return usage(err)
 	}
-	out, err := c.request(ctx, wire.SettingsRequest{Quotas: []roster.QuotaEdit{edit}})
-	if err != nil {
-		return err
-	}
-	return printQuotas(to.out, c.outputFlag, out)
+	return c.quotas(ctx, to, c.outputFlag, wire.SettingsRequest{Quotas: []roster.QuotaEdit{edit}})
 }
 
 // quotaRemoveCommand removes quotas.
@@ -125,17 +117,17 @@ func (c *quotaRemoveCommand) Run(ctx context.Context, to streams) error {
 	for _, p := range c.Patterns {
 		in.DropQuotas = append(in.DropQuotas, pattern.Pattern(p))
 	}
-	out, err := c.request(ctx, in)
+	return c.quotas(ctx, to, c.outputFlag, in)
+}
+
+// quotas requests settings, and writes the quotas in the answer.
+func (g gridFlags) quotas(ctx context.Context, to streams, form outputFlag, in wire.SettingsRequest) error {
+	s, err := g.settings(ctx, in)
 	if err != nil {
 		return err
 	}
-	return printQuotas(to.out, c.outputFlag, out)
-}
-
-// printQuotas writes the quotas.
-func printQuotas(w io.Writer, o outputFlag, s wire.SettingsResponse) error {
 	list := quotaList{Quotas: append([]wire.QuotaUse{}, s.Quotas...)}
-	return o.result(w, list, func(w io.Writer) error {
+	return form.result(to.out, list, func(w io.Writer) error {
 		if len(list.Quotas) == 0 {
 			_, err := fmt.Fprintln(w, "no quotas")
 			return err

@@ -79,10 +79,7 @@ func (c *recoverCommand) Run(_ context.Context, to streams) error {
 	for i, id := range r.Members {
 		result.Members[string(id)] = c.DataDir[i]
 	}
-	return c.result(to.out, result, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, "done: start these members; other members join with empty data directories")
-		return err
-	})
+	return c.line(to.out, result, "done: start these members; other members join with empty data directories")
 }
 
 // describe writes the actions of a recovery before they are done.

@@ -66,22 +66,13 @@ func (c *sequencersCommand) Run(ctx context.Context, to streams) error {
 // fetch gets as many pages as there are to list.
 func (c *sequencersCommand) fetch(ctx context.Context) (list wire.SequencersResponse, err error) {
 	list.Sequencers = []wire.SequencerRow{}
-	in := wire.SequencersRequest{Prefix: c.Prefix, After: c.After}
-	addrs := c.Addr
+	in, addrs := wire.SequencersRequest{Prefix: c.Prefix, After: c.After}, c.Addr
 	for {
-		in.Limit = wire.MaxPage
-		if c.Limit > 0 {
-			in.Limit = min(in.Limit, c.Limit-len(list.Sequencers))
-		}
+		in.Limit = pageOf(c.Limit, len(list.Sequencers))
 		var page wire.SequencersResponse
-		addr, err := eachUntilAnswered(ctx, addrs, func(ctx context.Context, addr string) error {
-			page = wire.SequencersResponse{}
-			return postTo(ctx, addr, "", wire.PathSequencers, in, &page)
-		})
-		if err != nil {
+		if addrs, err = fetchPage(ctx, addrs, wire.PathSequencers, in, &page); err != nil {
 			return list, err
 		}
-		addrs = []string{addr}
 		list.Sequencers = append(list.Sequencers, page.Sequencers...)
 		list.Next = page.Next
 		list.Add(page.Coverage)
@@ -89,6 +80,25 @@ func (c *sequencersCommand) fetch(ctx context.Context) (list wire.SequencersResp
 			return list, nil
 		}
 	}
+}
+
+// pageOf returns the limit of the next request of a list, of which some rows are there; a limit of 0
+// is none.
+func pageOf(limit, rows int) int {
+	if limit == 0 {
+		return wire.MaxPage
+	}
+	return min(wire.MaxPage, limit-rows)
+}
+
+// fetchPage fetches a page of a list from the first member that answers, and returns its address, for
+// the next page.
+func fetchPage[Page any](ctx context.Context, addrs []string, path string, in any, page *Page) ([]string, error) {
+	addr, err := eachUntilAnswered(ctx, addrs, func(ctx context.Context, addr string) error {
+		*page = *new(Page)
+		return postTo(ctx, addr, "", path, in, page)
+	})
+	return []string{addr}, err
 }
 
 // nameWidth is the width of a column with sequencer names.

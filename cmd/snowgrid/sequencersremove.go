@@ -67,8 +67,8 @@ func (c *removeSequencersCommand) Run(ctx context.Context, to streams) error {
 		Remove: c.Yes}
 	var failed error
 	for {
-		page, err := c.page(ctx, in)
-		if err != nil {
+		var page wire.UnusedResponse
+		if err := c.request(ctx, wire.PathUnused, in, &page); err != nil {
 			failed, out.Stopped = err, in.After
 			break
 		}
@@ -96,18 +96,6 @@ func (c *removeSequencersCommand) Run(ctx context.Context, to streams) error {
 		return fmt.Errorf("not complete: %s; repeat the command later", missing)
 	}
 	return nil
-}
-
-// page fetches one page.
-func (c *removeSequencersCommand) page(ctx context.Context, in wire.UnusedRequest) (page wire.UnusedResponse,
-	err error) {
-	return page, c.ask(ctx, func(ctx context.Context) error {
-		_, addr, err := fetchStatusOfAny(ctx, c.Addr)
-		if err != nil {
-			return err
-		}
-		return postTo(ctx, addr, "", wire.PathUnused, in, &page)
-	})
 }
 
 // add adds a page.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
@@ -36,28 +35,22 @@ some of them.
 }
 
 func (c *settingsShowCommand) Run(ctx context.Context, to streams) error {
-	out, err := c.request(ctx, wire.SettingsRequest{})
+	out, err := c.settings(ctx, wire.SettingsRequest{})
 	if err != nil {
 		return asking(err)
 	}
 	return c.result(to.out, out, func(w io.Writer) error { return printGridSettings(w, out) })
 }
 
-// request sends a request for settings to the first member that answers.
-func (g gridFlags) request(ctx context.Context, in wire.SettingsRequest) (out wire.SettingsResponse, err error) {
-	err = g.ask(ctx, func(ctx context.Context) error {
-		_, addr, err := fetchStatusOfAny(ctx, g.Addr)
-		if err != nil {
-			return err
-		}
-		return postTo(ctx, addr, "", wire.PathSettings, in, &out)
-	})
+// settings requests the settings, and changes those in the request.
+func (g gridFlags) settings(ctx context.Context, in wire.SettingsRequest) (out wire.SettingsResponse, err error) {
+	err = g.request(ctx, wire.PathSettings, in, &out)
 	return out, err
 }
 
 // printGridSettings writes the settings as text.
 func printGridSettings(w io.Writer, s wire.SettingsResponse) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := newTable(w)
 	fmt.Fprintf(table, "name\t%s\n", s.Name)
 	fmt.Fprintf(table, "partitions\t%d\n", s.Partitions)
 	fmt.Fprintf(table, "backups\t%d\n", s.Backups)
@@ -102,10 +95,10 @@ that do not. The leader logs the caller and the values.
 func (c *settingsSetCommand) Run(ctx context.Context, to streams) error {
 	in, err := parseAssignments(c.Assignments)
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return usage(err)
 	}
 	in.WindowStated = c.WindowStated
-	out, err := c.request(ctx, in)
+	out, err := c.settings(ctx, in)
 	if err != nil {
 		return err
 	}

@@ -34,13 +34,9 @@ docs/health.md explains each line, and docs/runbook.md each alert that --check p
 
 // Run prints the status.
 func (s *statusCommand) Run(ctx context.Context, to streams) error {
-	var status grid.Status
-	err := s.ask(ctx, func(ctx context.Context) (err error) {
-		status, _, err = fetchStatusOfAny(ctx, s.Addr)
-		return err
-	})
+	status, err := s.status(ctx)
 	if err != nil {
-		return asking(err)
+		return err
 	}
 	if s.Check {
 		return s.check(to, status)

@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -36,19 +35,12 @@ has run since the record was deleted, or IDs can repeat.
 
 // Run makes the grid take its anchor.
 func (c *takeAnchorCommand) Run(ctx context.Context, to streams) error {
-	err := c.ask(ctx, func(ctx context.Context) error {
-		status, addr, err := fetchStatusOfAny(ctx, c.Addr)
-		if err != nil {
-			return err
-		}
+	err := c.atMember(ctx, func(ctx context.Context, status grid.Status, addr string) error {
 		var out wire.MemberResponse
 		return postTo(ctx, addr, status.Answering, wire.PathTake, wire.TakeRequest{}, &out)
 	})
 	if err != nil {
 		return err
 	}
-	return c.result(to.out, anchorTaken{Taking: true}, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, "the grid takes its anchor; see snowgrid status")
-		return err
-	})
+	return c.line(to.out, anchorTaken{Taking: true}, "the grid takes its anchor; see snowgrid status")
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
 
@@ -54,7 +53,7 @@ func (c *versionCommand) Run(to streams) error {
 		Protocol: int(roster.CurrentProtocol), OldestProtocol: int(roster.OldestProtocol),
 	}
 	return c.result(to.out, v, func(w io.Writer) error {
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		table := newTable(w)
 		fmt.Fprintf(table, "version\t%s\n", v.Version)
 		commit := orNone(v.Commit)
 		if v.Modified {
