@@ -14,9 +14,9 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// agentFlags holds the agent's flags in groups, each in its own file (agentflags_*.go). A field XY is
-// the flag --x-y, the variable SNOWGRID_X_Y and the configuration key x-y. After a change: a row in
-// keyRows of keys_test.go, and go run ./cmd/snowgrid config reference > docs/configuration-keys.md.
+// agentFlags holds the agent's flags in groups. A field XY is the flag --x-y, the variable SNOWGRID_X_Y
+// and the configuration key x-y. After a change: a row in keyRows of keys_test.go, and go run
+// ./cmd/snowgrid config reference > docs/configuration-keys.md.
 type agentFlags struct {
 	settingsFlags
 	memberFlags
@@ -35,32 +35,6 @@ type agentFlags struct {
 	LeaveTimeout time.Duration `help:"Time limit for leaving the grid after the first signal." default:"20s" env:"SNOWGRID_LEAVE_TIMEOUT"`
 }
 
-// flagGroup is a group of agent flags that sets fields of grid.Config. A group has no Validate method:
-// methods of embedded structs hide each other, and kong then calls none.
-type flagGroup interface {
-	// apply sets the fields of cfg, and returns each value that cannot work, naming its flag.
-	// The fields of these have values without a mistake then, so that each has one message.
-	apply(cfg *grid.Config) error
-}
-
-// groups returns the agent's flag groups in field order.
-func (a *agentFlags) groups() []flagGroup {
-	return []flagGroup{
-		&a.settingsFlags,
-		&a.memberFlags,
-		&a.placementFlags,
-		&a.addressFlags,
-		&a.gossipFlags,
-		&a.debugFlags,
-		&a.storageFlags,
-		&a.identityFlags,
-		&a.floorFlags,
-		&a.anchorFlags,
-		&a.opsFlags,
-		&a.securityFlags,
-	}
-}
-
 // config returns the member's configuration, or every mistake in it that a start would refuse.
 func (a *agentFlags) config(logger *slog.Logger) (grid.Config, error) {
 	cfg, faults := a.fields(logger)
@@ -71,13 +45,20 @@ func (a *agentFlags) config(logger *slog.Logger) (grid.Config, error) {
 }
 
 // fields returns the configuration that the flags state, and each flag whose value cannot work.
+//
+// The apply method of a group sets the fields that need a check, and returns each value that cannot
+// work, naming its flag. The fields of these have values without a mistake then, so that each has one
+// message. No group has a Validate method: methods of embedded structs hide each other, and kong then
+// calls none.
 func (a *agentFlags) fields(logger *slog.Logger) (grid.Config, error) {
-	cfg := grid.Config{Logger: logger}
-	var faults []error
-	for _, group := range a.groups() {
-		faults = append(faults, group.apply(&cfg))
+	cfg := grid.Config{
+		Logger: logger, MemberName: a.MemberName, Voters: a.Voters, Zone: a.Zone, DataDir: a.DataDir, Debug: a.Debug,
+		Gossip:   grid.GossipPace{Interval: a.GossipInterval, Timeout: a.GossipTimeout, Cycles: a.GossipCycles},
+		Identity: grid.Identity{Cluster: a.IdentityCluster, Set: a.IdentitySet},
 	}
-	return cfg, errors.Join(faults...)
+	err := errors.Join(a.settingsFlags.apply(&cfg), a.addressFlags.apply(&cfg), a.floorFlags.apply(&cfg),
+		a.anchorFlags.apply(&cfg), a.opsFlags.check(), a.securityFlags.apply(&cfg))
+	return cfg, err
 }
 
 // checkConfig refuses a configuration that a start of the agent would refuse.
@@ -124,31 +105,16 @@ type memberFlags struct {
 	MemberName string `help:"Name of this member for people, in the status and the log: at most 63 letters, digits, dots, hyphens and underscores. Default: the host name." env:"SNOWGRID_MEMBER_NAME" placeholder:"NAME"`
 }
 
-func (f *memberFlags) apply(cfg *grid.Config) error {
-	cfg.MemberName = f.MemberName
-	return nil
-}
-
 // placementFlags sets the number of voters and the member's zone.
 type placementFlags struct {
 	Voters int    `help:"Members that vote on the roster, if there are as many: 1, 3, 5 or 7. 5 survive two simultaneous failures; a new grid then has 2 backups. Default: the grid's setting, or 3." env:"SNOWGRID_VOTERS" placeholder:"COUNT"`
 	Zone   string `help:"Place of this member that fails as one, such as a rack or an availability zone. Copies and voters are spread over zones. Default: none." env:"SNOWGRID_ZONE" placeholder:"NAME"`
 }
 
-func (f *placementFlags) apply(cfg *grid.Config) error {
-	cfg.Voters, cfg.Zone = f.Voters, f.Zone
-	return nil
-}
-
 // identityFlags name the set that the member has its number in.
 type identityFlags struct {
 	IdentityCluster string `help:"Cluster of the set of the member's number, which tells sets of one name apart. Default: the grid's name." env:"SNOWGRID_IDENTITY_CLUSTER" placeholder:"NAME"`
 	IdentitySet     string `help:"Set in which the member has a number, 1, 2, 3 and so on, that it keeps in its data directory. After a restart it gets its earlier logical nodes back. Default: none, no number." env:"SNOWGRID_IDENTITY_SET" placeholder:"NAME"`
-}
-
-func (f *identityFlags) apply(cfg *grid.Config) error {
-	cfg.Identity = grid.Identity{Cluster: f.IdentityCluster, Set: f.IdentitySet}
-	return nil
 }
 
 // gossipFlags set the pace at which members probe each other.
@@ -158,19 +124,9 @@ type gossipFlags struct {
 	GossipCycles   int           `help:"Intervals for which a suspected member may be silent before it is removed: 1 to 100. Default: as many as last a second." env:"SNOWGRID_GOSSIP_CYCLES" placeholder:"COUNT"`
 }
 
-func (f *gossipFlags) apply(cfg *grid.Config) error {
-	cfg.Gossip = grid.GossipPace{Interval: f.GossipInterval, Timeout: f.GossipTimeout, Cycles: f.GossipCycles}
-	return nil
-}
-
 // storageFlags place the member's data on its disk.
 type storageFlags struct {
 	DataDir string `help:"Directory for identity, Raft log and definitions. Default: none, memory only." env:"SNOWGRID_DATA_DIR" placeholder:"DIR"`
-}
-
-func (f *storageFlags) apply(cfg *grid.Config) error {
-	cfg.DataDir = f.DataDir
-	return nil
 }
 
 // anchorFlags name the store outside the grid that limits its ceiling.
@@ -293,8 +249,8 @@ type opsFlags struct {
 	Pprof   bool   `help:"Serve profiles of the process at /debug/pprof/ of --ops-addr, which has to be a loopback address then." env:"SNOWGRID_PPROF"`
 }
 
-// apply refuses profiles that others than this machine could read.
-func (f *opsFlags) apply(*grid.Config) error {
+// check refuses profiles that others than this machine could read.
+func (f *opsFlags) check() error {
 	if f.OpsAddr == "" {
 		if f.Pprof {
 			return badValue("pprof", f.Pprof,
@@ -343,9 +299,4 @@ func (f *logFlags) logger(to streams) (*slog.Logger, *slog.LevelVar) {
 // debugFlags enable the paths for tests of a grid.
 type debugFlags struct {
 	Debug bool `help:"Serve /membership/debug/ to this machine: the state of gossip, and ways to pause or end the member. For tests." env:"SNOWGRID_DEBUG"`
-}
-
-func (f *debugFlags) apply(cfg *grid.Config) error {
-	cfg.Debug = f.Debug
-	return nil
 }
