@@ -88,15 +88,6 @@ func (r checked) print(w io.Writer) error {
 
 // mistakeOf returns an error about the configuration in parts.
 func mistakeOf(err error) mistake {
-	var setting *settingError
-	if errors.As(err, &setting) {
-		m := mistake{Line: setting.from.line, Column: setting.from.column, Key: setting.key, Value: setting.value,
-			Problem: setting.problem}
-		if setting.secret {
-			m.Value = ""
-		}
-		return m
-	}
 	var fault *configfile.Error
 	if errors.As(err, &fault) {
 		m := mistake{Line: fault.Line, Column: fault.Column, Key: fault.Key, Value: fault.Value, Problem: fault.Problem}

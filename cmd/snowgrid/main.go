@@ -44,6 +44,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -146,7 +147,7 @@ func run(ctx context.Context, args []string, to streams) int {
 		return exitUsage
 	}
 	err = command.Run()
-	if fault := (*settingError)(nil); errors.As(err, &fault) && fault.from.source == "" {
+	if fault := (*configfile.Error)(nil); errors.As(err, &fault) && !fault.IsPlaced() {
 		err = from.place(err)
 	}
 	if err != nil && !readerGone(err) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,43 +11,10 @@ import (
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
 )
 
-// settingError is a key's value that cannot work. It names the place where the value was
-// set, the value and the remedy in one line.
-type settingError struct {
-	key, value string
-	secret     bool
-	from       origin
-	problem    string // with the remedy
-}
-
-// Error implements error.
-func (e *settingError) Error() string {
-	value := e.value
-	if e.secret {
-		value = ""
-	}
-	switch e.from.source {
-	case fromFile:
-		return (&configfile.Error{Path: e.from.name, Line: e.from.line, Column: e.from.column, Key: e.key, Value: value,
-			Problem: e.problem}).Error()
-	case fromEnvironment:
-		return stated(e.from.name, value) + ": " + e.problem
-	}
-	return stated("--"+e.key, value) + ": " + e.problem
-}
-
-// stated returns a flag or a variable with its value.
-func stated(name, value string) string {
-	if value == "" {
-		return name
-	}
-	return fmt.Sprintf("%s=%.120s", name, value)
-}
-
 // badValue returns an error about a value in a flag group. [sources.place] adds where it was set; a
 // secret's value is omitted.
 func badValue(key string, value any, format string, args ...any) error {
-	return &settingError{key: key, value: fmt.Sprint(value), problem: fmt.Sprintf(format, args...)}
+	return &configfile.Error{Key: key, Value: fmt.Sprint(value), Problem: fmt.Sprintf(format, args...)}
 }
 
 // place adds where a key was set to an error about its value: an error from badValue, or one that
@@ -65,27 +33,18 @@ func (s *sources) place(err error) error {
 
 // placeOne adds one error's place.
 func (s *sources) placeOne(err error) error {
-	var placed *configfile.Error
-	if err == nil || errors.As(err, &placed) {
-		return err
-	}
-	var fault *settingError
-	if !errors.As(err, &fault) {
+	var fault *configfile.Error
+	if !errors.As(err, &fault) && err != nil {
 		fault = s.parse(sentence(err))
 	}
-	if fault == nil {
+	if fault == nil || fault.IsPlaced() {
 		return err
 	}
-	k, known := s.key(fault.key)
+	k, known := s.key(fault.Key)
 	if !known {
 		return err
 	}
-	out := *fault
-	out.secret, out.from = k.secret, s.origin(k)
-	if out.value == "" {
-		out.value = s.text[k.name]
-	}
-	return &out
+	return s.origin(k).fault(k.name, cmp.Or(fault.Value, s.text[k.name]), k.secret, fault.Problem)
 }
 
 // flagText matches an error text about a flag.
@@ -93,9 +52,9 @@ var flagText = regexp.MustCompile(`^--([a-z][a-z0-9-]*)(?:=(\S*))?:? (.+)$`)
 
 // parse returns the error that a text is about, nil if the text does not begin with a flag
 // or with a field of grid.Config.
-func (s *sources) parse(text string) *settingError {
+func (s *sources) parse(text string) *configfile.Error {
 	if parts := flagText.FindStringSubmatch(text); parts != nil {
-		return &settingError{key: parts[1], value: parts[2], problem: parts[3]}
+		return &configfile.Error{Key: parts[1], Value: parts[2], Problem: parts[3]}
 	}
 	field, rest, _ := strings.Cut(text, " ")
 	if field == "" || !unicode.IsUpper(rune(field[0])) {
@@ -105,7 +64,7 @@ func (s *sources) parse(text string) *settingError {
 		if strings.HasSuffix(field, ":") || strings.HasPrefix(rest, `"`) { // the key takes its place
 			text = rest
 		}
-		return &settingError{key: k.name, problem: s.inKeys(text)}
+		return &configfile.Error{Key: k.name, Problem: s.inKeys(text)}
 	}
 	return nil
 }
@@ -159,9 +118,8 @@ func keyOfField(field string) string {
 // isSettingError reports whether an error is about the configuration, and so is one line
 // that needs no advice about commands and flags.
 func isSettingError(err error) bool {
-	var setting *settingError
-	var file *configfile.Error
-	return errors.As(err, &setting) || errors.As(err, &file)
+	var fault *configfile.Error
+	return errors.As(err, &fault)
 }
 
 // eachOf returns the errors that an error joins, or the error itself.
@@ -196,13 +154,9 @@ func isJoined(text string, parts []error) bool {
 // settingText returns the one line of an error about the configuration, without the text
 // around it.
 func settingText(err error) string {
-	var setting *settingError
-	if errors.As(err, &setting) {
-		return setting.Error()
-	}
-	var file *configfile.Error
-	if errors.As(err, &file) {
-		return file.Error()
+	var fault *configfile.Error
+	if errors.As(err, &fault) {
+		return fault.Error()
 	}
 	return sentence(err)
 }

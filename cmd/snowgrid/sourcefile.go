@@ -88,13 +88,10 @@ func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, 
 	k, known := s.key(entry.Key)
 	switch {
 	case !known:
-		var names []string
-		for _, k := range s.keys {
-			names = append(names, k.name)
-		}
 		entry.Column = entry.KeyColumn
 		return "", fault(file, entry, strings.Join(entry.Values, ","),
-			fmt.Sprintf("unknown key; did you mean %s? All keys are in snowgrid config reference", nearest(entry.Key, names)))
+			fmt.Sprintf("unknown key; did you mean %s? All keys are in snowgrid config reference",
+				nearest(entry.Key, names(s.keys))))
 	case k.secret && file.Writable:
 		return "", fault(file, entry, "",
 			fmt.Sprintf("any user on this machine may change the file, and this key is a secret; run chmod o-w %s", file.Path))
@@ -110,8 +107,7 @@ func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, 
 		problem = "give true or false" // yes, on and 1 are texts and a number in YAML
 	}
 	if problem != "" {
-		return "", &settingError{key: k.name, value: text, secret: k.secret,
-			from: origin{fromFile, file.Path, entry.Line, entry.Column}, problem: problem}
+		return "", origin{fromFile, file.Path, entry.Line, entry.Column}.fault(k.name, text, k.secret, problem)
 	}
 	return text, nil
 }

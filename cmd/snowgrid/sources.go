@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,6 +42,20 @@ func (o origin) String() string {
 		return fmt.Sprintf("%s:%d", o.name, o.line)
 	}
 	return string(fromDefault)
+}
+
+// fault returns an error about a key's value that was set at this place.
+func (o origin) fault(key, value string, secret bool, problem string) *configfile.Error {
+	e := &configfile.Error{Key: key, Value: value, ValueIsHidden: secret, Problem: problem}
+	switch o.source {
+	case fromFile:
+		e.Path, e.Line, e.Column = o.name, o.line, o.column
+	case fromEnvironment:
+		e.Setter = o.name
+	default:
+		e.Setter = "--" + key
+	}
+	return e
 }
 
 // configPath is the type of the arguments that name a configuration file.
@@ -117,7 +130,7 @@ func (s *sources) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any
 	}
 	k := key{name: flag.Name, flag: flag, secret: flag.Tag.Has("secret")}
 	if problem := k.decode(text); problem != "" {
-		return nil, &settingError{key: k.name, value: text, secret: k.secret, from: from, problem: problem}
+		return nil, from.fault(k.name, text, k.secret, problem)
 	}
 	s.origins[flag.Name], s.text[flag.Name] = from, text
 	return text, nil
@@ -163,9 +176,7 @@ func fromVariable(name string, flag *kong.Flag) (text string, from origin, err e
 		return text, from, nil
 	}
 	from = origin{source: fromEnvironment, name: name + "_FILE"}
-	fault := func(problem string) error {
-		return &settingError{key: flag.Name, value: path, from: from, problem: problem}
-	}
+	fault := func(problem string) error { return from.fault(flag.Name, path, false, problem) }
 	switch {
 	case flag.Target.Type() == reflect.TypeFor[configPath]():
 		return "", from, fault(fmt.Sprintf("the variable for the configuration file's path is %s; set it instead",
@@ -214,10 +225,4 @@ func readValue(path string, secret bool) (text, problem string) {
 }
 
 // cause returns the text of a package os error without the path.
-func cause(err error) string {
-	var at *os.PathError
-	if errors.As(err, &at) {
-		return at.Err.Error()
-	}
-	return err.Error()
-}
+func cause(err error) string { return configfile.Cause(err).Error() }

@@ -16,6 +16,7 @@ package configfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -64,19 +65,31 @@ func (f *File) Entry(key string) (Entry, bool) {
 	return f.Entries[i], true
 }
 
-// Error is a fault of a file: its place, its text, and the remedy.
+// Error is a value that cannot work: its place, its text, and the remedy. The place is in a file, or
+// the flag or variable that sets the key.
 type Error struct {
 	Path          string
-	Line          int // 0: the file as a whole
-	Column        int // 0: the line as a whole
+	Line          int    // 0: the file as a whole
+	Column        int    // 0: the line as a whole
+	Setter        string // the flag or variable, instead of a path
 	Key, Value    string
 	Problem       string // with the remedy
 	ValueIsHidden bool   // the value is a secret
 }
 
-// Error returns one line: the path, the line and column, the key, the value and the problem.
+// IsPlaced reports whether the error names a place.
+func (e *Error) IsPlaced() bool { return e.Path != "" || e.Setter != "" }
+
+// Error returns one line: the place, the key, the value and the problem.
 func (e *Error) Error() string {
 	text := e.Path
+	if text == "" {
+		text = cmp.Or(e.Setter, "--"+e.Key)
+		if e.Value != "" && !e.ValueIsHidden {
+			text += fmt.Sprintf("=%.120s", e.Value)
+		}
+		return text + ": " + e.Problem
+	}
 	if e.Line > 0 {
 		text += fmt.Sprintf(":%d", e.Line)
 	}
@@ -130,7 +143,7 @@ func load(path string) ([]byte, fs.FileInfo, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, fault("the file does not exist; give the path of a configuration file, or omit it")
 	case err != nil:
-		return nil, nil, fault("%v; give a file that this process can read", cause(err))
+		return nil, nil, fault("%v; give a file that this process can read", Cause(err))
 	case info.IsDir():
 		return nil, nil, fault("this is a directory; give the path of a file in it")
 	case !info.Mode().IsRegular():
@@ -138,21 +151,21 @@ func load(path string) ([]byte, fs.FileInfo, error) {
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, nil, fault("%v; give a file that this process can read", cause(err))
+		return nil, nil, fault("%v; give a file that this process can read", Cause(err))
 	}
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
 	switch {
 	case err != nil:
-		return nil, nil, fault("%v; give a file that this process can read", cause(err))
+		return nil, nil, fault("%v; give a file that this process can read", Cause(err))
 	case len(text) > MaxSize:
 		return nil, nil, fault("the file has more than %d bytes; a configuration file is smaller, check the path", MaxSize)
 	}
 	return text, info, nil
 }
 
-// cause returns an error of package os without the path, which the message has already.
-func cause(err error) error {
+// Cause returns an error of package os without the path, which the message has already.
+func Cause(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return at.Err
