@@ -129,7 +129,8 @@ var importMap = map[string]imports{
 	"grid/internal/gossip": {internal: []string{"grid/internal/discovery", "grid/internal/librarylog",
 		"grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/transport", "internal/failure",
 		"internal/roster", "sequencer", "internal/wire"}, modules: []string{"github.com/hashicorp/memberlist"}},
-	"grid/internal/api": {internal: []string{"internal/calls", "grid/internal/acceptor", "client",
+	"internal/membership": {internal: []string{"internal/failure", "internal/wire"}},
+	"grid/internal/api": {internal: []string{"internal/calls", "internal/membership", "grid/internal/acceptor", "client",
 		"internal/clustertime", "grid/internal/audit", "grid/internal/librarylog", "grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure", "internal/frames", "internal/wire/frame", "internal/roster", "security", "internal/attachment", "sequencer", "internal/wire"}, modules: []string{"golang.org/x/sys/unix"}}, // on Linux
 	"grid/internal/host": {internal: []string{"backup", "internal/handles", "internal/clustertime",
 		"grid/internal/audit", "grid/internal/api", "grid/internal/definitions", "grid/internal/raftlog",
@@ -142,7 +143,7 @@ var importMap = map[string]imports{
 		"grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "grid/internal/transport",
 		"internal/failure", "internal/visible", "internal/leader", "internal/recovery", "internal/roster", "sequencer",
 		"internal/wire"}, modules: []string{"github.com/hashicorp/raft"}},
-	"grid": {internal: []string{"internal/measure", "internal/handles", "internal/calls",
+	"grid": {internal: []string{"internal/measure", "internal/membership", "internal/handles", "internal/calls",
 		"internal/logqueue", "grid/internal/discovery", "internal/session", "internal/identity",
 		"grid/internal/formation", "grid/internal/host", "grid/internal/audit", "grid/internal/api", "grid/internal/gossip",
 		"grid/internal/raftlog", "grid/internal/state", "grid/internal/tenure", "grid/internal/librarylog",

@@ -12,6 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/evil"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
@@ -178,9 +179,9 @@ func TestAttackMembership(t *testing.T) {
 			}
 		}
 		b.attack("membership",
-			path(security.Subscribe, wire.PathMembershipSubscribe,
+			path(security.Subscribe, membership.PathSubscribe,
 				`{"id":"a","address":"probed","protocolPort":7946,"servicePort":7948}`),
-			path(security.Unsubscribe, wire.PathMembershipUnsubscribe, `{}`),
+			path(security.Unsubscribe, membership.PathUnsubscribe, `{}`),
 		)
 		if n := dialed.conns.Load(); n > 0 {
 			t.Errorf("an address of an attacker was dialed %d times", n)

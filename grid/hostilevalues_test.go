@@ -15,6 +15,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -44,13 +45,13 @@ var hostilePaths = map[string][]string{
 	wire.PathIdentityImport: {"cluster", "name", "#next", "{members #id code addr"},
 	wire.PathSettings: {"#backups", "#window_ms", "#voters",
 		"{quotas pattern #names #holder_nodes #peer_nodes #calls", "?drop_quotas"},
-	wire.PathCreate:              {"name", "#epoch", "#nodes", "layout"},
-	wire.PathDestroy:             {"name"},
-	wire.PathUnused:              {"#unused_for_ms", "prefix", "#remove"},
-	wire.PathForget:              {"member"},
-	wire.PathRemove:              {"member"},
-	wire.PathLeave:               {"incarnation", "server"},
-	wire.PathMembershipSubscribe: {"address", "#protocolPort"},
+	wire.PathCreate:          {"name", "#epoch", "#nodes", "layout"},
+	wire.PathDestroy:         {"name"},
+	wire.PathUnused:          {"#unused_for_ms", "prefix", "#remove"},
+	wire.PathForget:          {"member"},
+	wire.PathRemove:          {"member"},
+	wire.PathLeave:           {"incarnation", "server"},
+	membership.PathSubscribe: {"address", "#protocolPort"},
 }
 
 // drawnFields returns the fields of a request with values at the edges, or without some of them. Most

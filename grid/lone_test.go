@@ -156,7 +156,7 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 	m.raft = m.newServer()
 	m.formation = m.newFormation(&formation.Identity{Grid: roster.GridID{1}})
 	m.host = newHost(m)
-	m.membership = newMembership(m)
+	m.membership = newMembershipAPI(m)
 	api := m.newAPI()
 	served := api.Handler()
 	for _, path := range api.Paths() {

@@ -41,6 +41,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -87,7 +88,7 @@ type Member struct {
 	departure  *departure
 	dismissal  *dismissal
 	overview   *overview
-	membership *membership
+	membership *membershipAPI
 	keyring    *keyringCalls
 
 	identity numbering
@@ -231,7 +232,7 @@ func (m *Member) open() error {
 	m.departure = newDeparture(m)
 	m.overview = newOverview(m)
 	m.health.nameOf = m.overview.nameOf
-	m.membership = newMembership(m)
+	m.membership = newMembershipAPI(m)
 	m.keyring = newKeyringCalls(m)
 	m.api = m.newAPI()
 	if m.lone {
@@ -306,7 +307,7 @@ func (m *Member) newAPI() *api.Server {
 		Library: m.library, Audit: m.audit, NotAccepted: m.files.failed("api"),
 		Status:   func(ctx context.Context) (any, error) { return m.overview.serve(ctx, wire.StatusRequest{}) },
 		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions,
-		Paths: m.membership.paths(), Hold: m.gate.Wait, Open: m.gate.Open, Charge: m.host.Charge,
+		Paths: membership.Paths(m.membership, m.cfg.Debug), Hold: m.gate.Wait, Open: m.gate.Open, Charge: m.host.Charge,
 	}, m.events, m.calls())
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/raftlogtest"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -205,7 +206,7 @@ var (
 	}, 0}
 	// callUnsubscribe has the member leave in the background.
 	callUnsubscribe = shutdownCall{func(g *gridtest.Grid, name string, _ *grid.Member) error {
-		_ = post(g, name, wire.PathMembershipUnsubscribe, "") // refused once the member has ended
+		_ = post(g, name, membership.PathUnsubscribe, "") // refused once the member has ended
 		return nil
 	}, shutdownMost}
 )

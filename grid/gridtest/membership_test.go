@@ -15,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -49,14 +50,14 @@ func answerAt[Out any](t *testing.T, g *gridtest.Grid, member, method, path, bod
 	return out
 }
 
-func nodesAt(t *testing.T, g *gridtest.Grid, member string) []wire.MembershipNode {
+func nodesAt(t *testing.T, g *gridtest.Grid, member string) []membership.Node {
 	t.Helper()
-	return answerAt[[]wire.MembershipNode](t, g, member, http.MethodGet, wire.PathMembershipNodes, "")
+	return answerAt[[]membership.Node](t, g, member, http.MethodGet, membership.PathNodes, "")
 }
 
-func stateAt(t *testing.T, g *gridtest.Grid, member string) wire.MembershipState {
+func stateAt(t *testing.T, g *gridtest.Grid, member string) membership.State {
 	t.Helper()
-	return answerAt[wire.MembershipState](t, g, member, http.MethodGet, wire.PathMembershipState, "")
+	return answerAt[membership.State](t, g, member, http.MethodGet, membership.PathState, "")
 }
 
 func idOf(g *gridtest.Grid, member string) string { return g.Member(member).Status().Answering }
@@ -64,10 +65,10 @@ func idOf(g *gridtest.Grid, member string) string { return g.Member(member).Stat
 // agree reports whether every running member shows the same nodes, so many, and the size.
 func agree(t *testing.T, g *gridtest.Grid, n int) bool {
 	t.Helper()
-	var first []wire.MembershipNode
+	var first []membership.Node
 	for _, name := range g.Running() {
 		nodes := nodesAt(t, g, name)
-		size := answerAt[int](t, g, name, http.MethodGet, wire.PathMembershipSize, "")
+		size := answerAt[int](t, g, name, http.MethodGet, membership.PathSize, "")
 		if len(nodes) != n || size != n || first != nil && !slices.Equal(nodes, first) {
 			return false
 		}
@@ -102,11 +103,11 @@ func TestSevenMembersThroughOneSeed(t *testing.T) {
 		eventually(t, 10*time.Second-time.Since(began), "seven members agree", func() bool { return agree(t, g, 7) })
 		t.Logf("seven members agree %v after they were started", time.Since(began))
 		nodes := nodesAt(t, g, "m5")
-		if !slices.IsSortedFunc(nodes, func(a, b wire.MembershipNode) int { return strings.Compare(a.ID, b.ID) }) {
+		if !slices.IsSortedFunc(nodes, func(a, b membership.Node) int { return strings.Compare(a.ID, b.ID) }) {
 			t.Errorf("the nodes do not ascend by id: %v", nodes)
 		}
 		for _, name := range g.Running() {
-			want := wire.MembershipNode{ID: idOf(g, name), Address: g.Network.Host(name).IP().String(), ProtocolPort: 7946,
+			want := membership.Node{ID: idOf(g, name), Address: g.Network.Host(name).IP().String(), ProtocolPort: 7946,
 				ServicePort: 7948}
 			if !slices.Contains(nodes, want) {
 				t.Errorf("%+v is not among %+v", want, nodes)
@@ -158,7 +159,7 @@ func observe(t *testing.T, g *gridtest.Grid, id string, members []string, during
 // pause holds a member's protocol back.
 func pause(t *testing.T, g *gridtest.Grid, member string, d time.Duration) {
 	t.Helper()
-	if !answerAt[bool](t, g, member, http.MethodPost, wire.PathMembershipPause, fmt.Sprint(d.Milliseconds())) {
+	if !answerAt[bool](t, g, member, http.MethodPost, membership.PathPause, fmt.Sprint(d.Milliseconds())) {
 		t.Error("a pause is answered false")
 	}
 }
@@ -180,7 +181,7 @@ func TestPausedMemberIsSuspectedThenRemoved(t *testing.T) {
 		const length = 20 * time.Second
 		began := time.Now()
 		pause(t, g, paused, length)
-		if size := answerAt[int](t, g, paused, http.MethodGet, wire.PathMembershipSize, ""); size == 0 ||
+		if size := answerAt[int](t, g, paused, http.MethodGet, membership.PathSize, ""); size == 0 ||
 			time.Since(began) > time.Second {
 			t.Errorf("the paused member answers %d after %v", size, time.Since(began))
 		}
@@ -361,11 +362,11 @@ func TestUnsubscribeIsToldToAll(t *testing.T) {
 		eventually(t, 10*time.Second, "five members agree", func() bool { return agree(t, g, 5) })
 		leaver := g.Member("m4")
 		id := idOf(g, "m4")
-		if status, answer := request(t, g, "m4", http.MethodPost, "localhost:7948", wire.PathMembershipUnsubscribe,
+		if status, answer := request(t, g, "m4", http.MethodPost, "localhost:7948", membership.PathUnsubscribe,
 			`{"id":"another"}`); status != http.StatusBadRequest || !strings.Contains(answer, id) {
 			t.Errorf("for another member: %d: %s", status, answer)
 		}
-		if !answerAt[bool](t, g, "m4", http.MethodPost, wire.PathMembershipUnsubscribe, "") {
+		if !answerAt[bool](t, g, "m4", http.MethodPost, membership.PathUnsubscribe, "") {
 			t.Error("answered false")
 		}
 		g.Crash("m5")
@@ -380,7 +381,7 @@ func TestUnsubscribeIsToldToAll(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 		for _, name := range []string{"m1", "m2", "m3"} {
-			if slices.ContainsFunc(nodesAt(t, g, name), func(n wire.MembershipNode) bool { return n.ID == id }) {
+			if slices.ContainsFunc(nodesAt(t, g, name), func(n membership.Node) bool { return n.ID == id }) {
 				t.Errorf("%s lists the member that left", name)
 			}
 		}
@@ -408,10 +409,10 @@ func TestSubscribe(t *testing.T) {
 		go func() { started <- g.TryMember(t.Context(), "newcomer") }()
 		time.Sleep(time.Second)
 		subscribe := func(body string) (int, string) {
-			return request(t, g, "operator", http.MethodPost, "m2:7948", wire.PathMembershipSubscribe, body)
+			return request(t, g, "operator", http.MethodPost, "m2:7948", membership.PathSubscribe, body)
 		}
 		status, answer := subscribe(`{"id":"x","address":"newcomer","protocolPort":7946,"servicePort":7948}`)
-		var out wire.SubscribeResponse
+		var out membership.Subscribed
 		ok(t, "subscribe", json.Unmarshal([]byte(answer), &out))
 		if status != http.StatusOK || len(out.Nodes) != 4 || out.RumorsToSend == nil || out.SuspectingNodesTimeout == nil {
 			t.Errorf("subscribe: %d: %s", status, answer)
@@ -453,8 +454,8 @@ func TestDebugPaths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 2, Durable: true,
 			Change: func(name string, c *grid.Config) { c.Debug = name == "m1" }})
-		paths := map[string]string{wire.PathMembershipState: http.MethodGet, wire.PathMembershipPause: http.MethodPost,
-			wire.PathMembershipShutdown: http.MethodPost}
+		paths := map[string]string{membership.PathState: http.MethodGet, membership.PathPause: http.MethodPost,
+			membership.PathShutdown: http.MethodPost}
 		for path, method := range paths {
 			for _, test := range []struct{ from, addr string }{{"m2", "localhost:7948"}, {"m2", "m1:7948"},
 				{"operator", "m1:7948"}, {"m1", "m1:7948"}} {
@@ -469,17 +470,17 @@ func TestDebugPaths(t *testing.T) {
 			status             int
 			words              string
 		}{
-			{http.MethodPost, wire.PathMembershipState, "", http.StatusMethodNotAllowed, "GET"},
-			{http.MethodGet, wire.PathMembershipPause, "", http.StatusMethodNotAllowed, "POST"},
-			{http.MethodPost, wire.PathMembershipNodes, "", http.StatusMethodNotAllowed, "GET"},
-			{http.MethodGet, wire.PathMembershipSubscribe, "", http.StatusMethodNotAllowed, "POST"},
-			{http.MethodDelete, wire.PathMembershipUnsubscribe, "", http.StatusMethodNotAllowed, "POST"},
-			{http.MethodPost, wire.PathMembershipPause, "", http.StatusBadRequest, "milliseconds, 0 to 600000"},
-			{http.MethodPost, wire.PathMembershipPause, "600001", http.StatusBadRequest, "600001"},
-			{http.MethodPost, wire.PathMembershipPause, "1.5", http.StatusBadRequest, "1.5"},
-			{http.MethodPost, wire.PathMembershipPause, "-1", http.StatusBadRequest, "-1"},
-			{http.MethodPost, wire.PathMembershipShutdown, "3601", http.StatusBadRequest, "seconds, 0 to 3600"},
-			{http.MethodPost, wire.PathMembershipShutdown, "soon", http.StatusBadRequest, "soon"},
+			{http.MethodPost, membership.PathState, "", http.StatusMethodNotAllowed, "GET"},
+			{http.MethodGet, membership.PathPause, "", http.StatusMethodNotAllowed, "POST"},
+			{http.MethodPost, membership.PathNodes, "", http.StatusMethodNotAllowed, "GET"},
+			{http.MethodGet, membership.PathSubscribe, "", http.StatusMethodNotAllowed, "POST"},
+			{http.MethodDelete, membership.PathUnsubscribe, "", http.StatusMethodNotAllowed, "POST"},
+			{http.MethodPost, membership.PathPause, "", http.StatusBadRequest, "milliseconds, 0 to 600000"},
+			{http.MethodPost, membership.PathPause, "600001", http.StatusBadRequest, "600001"},
+			{http.MethodPost, membership.PathPause, "1.5", http.StatusBadRequest, "1.5"},
+			{http.MethodPost, membership.PathPause, "-1", http.StatusBadRequest, "-1"},
+			{http.MethodPost, membership.PathShutdown, "3601", http.StatusBadRequest, "seconds, 0 to 3600"},
+			{http.MethodPost, membership.PathShutdown, "soon", http.StatusBadRequest, "soon"},
 		} {
 			if status, answer := request(t, g, "m1", test.method, "127.0.0.1:7948", test.path,
 				test.body); status != test.status || !strings.Contains(answer, test.words) {
@@ -488,7 +489,7 @@ func TestDebugPaths(t *testing.T) {
 			}
 		}
 		m1, began := g.Member("m1"), time.Now()
-		if !answerAt[bool](t, g, "m1", http.MethodPost, wire.PathMembershipShutdown, "5") {
+		if !answerAt[bool](t, g, "m1", http.MethodPost, membership.PathShutdown, "5") {
 			t.Error("answered false")
 		}
 		<-m1.Done()

@@ -17,8 +17,8 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -123,7 +123,7 @@ func replay(t *testing.T, g *gridtest.Grid, packets, streams [][]byte) {
 // it takes them for alive.
 func gossipSize(t *testing.T, g *gridtest.Grid, member string) (n int) {
 	t.Helper()
-	_, answer := securely(t, g, security.Reader, http.MethodGet, member, wire.PathMembershipSize, nil)
+	_, answer := securely(t, g, security.Reader, http.MethodGet, member, membership.PathSize, nil)
 	ok(t, "size", json.Unmarshal(answer, &n))
 	return n
 }

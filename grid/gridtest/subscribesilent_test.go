@@ -10,7 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/membership"
 )
 
 // TestSubscribeProbesNothing: the reply to a subscribe is one text for an open port, a closed one, a host
@@ -38,7 +38,7 @@ func TestSubscribeProbesNothing(t *testing.T) {
 		for what, addr := range map[string]string{"open": "other:22", "closed": "other:23", "no host": "10.9.9.9:22",
 			"no name": "internal.example:22"} {
 			host, port, _ := strings.Cut(addr, ":")
-			status, answer := request(t, g, "operator", http.MethodPost, "m2:7948", wire.PathMembershipSubscribe,
+			status, answer := request(t, g, "operator", http.MethodPost, "m2:7948", membership.PathSubscribe,
 				fmt.Sprintf(`{"address":%q,"protocolPort":%s}`, host, port))
 			if status != http.StatusServiceUnavailable {
 				t.Errorf("%s: %d: %s", what, status, answer)
@@ -51,7 +51,7 @@ func TestSubscribeProbesNothing(t *testing.T) {
 		if lines := log.of(t, "subscribe"); len(lines) != 4 {
 			t.Errorf("%d audit lines of 4 subscribes: %+v", len(lines), lines)
 		}
-		if status, answer := request(t, g, "operator", http.MethodPost, "m2:7948", wire.PathMembershipUnsubscribe,
+		if status, answer := request(t, g, "operator", http.MethodPost, "m2:7948", membership.PathUnsubscribe,
 			"{}"); status != http.StatusOK {
 			t.Errorf("unsubscribe: %d: %s", status, answer)
 		}

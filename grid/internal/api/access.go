@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/security"
@@ -66,13 +67,13 @@ var accesses = map[string]access{
 	onPost(wire.PathIdentityDrop):   {action: security.CleanNumbers},
 	onPost(wire.PathIdentityImport): {action: security.ImportNumbers},
 
-	onGet(wire.PathMembershipSize):         {action: security.List},
-	onGet(wire.PathMembershipNodes):        {action: security.List},
-	onPost(wire.PathMembershipSubscribe):   {action: security.Subscribe},
-	onPost(wire.PathMembershipUnsubscribe): {action: security.Unsubscribe},
-	onGet(wire.PathMembershipState):        {action: security.Debug},
-	onPost(wire.PathMembershipPause):       {action: security.Debug},
-	onPost(wire.PathMembershipShutdown):    {action: security.Debug},
+	onGet(membership.PathSize):         {action: security.List},
+	onGet(membership.PathNodes):        {action: security.List},
+	onPost(membership.PathSubscribe):   {action: security.Subscribe},
+	onPost(membership.PathUnsubscribe): {action: security.Unsubscribe},
+	onGet(membership.PathState):        {action: security.Debug},
+	onPost(membership.PathPause):       {action: security.Debug},
+	onPost(membership.PathShutdown):    {action: security.Debug},
 
 	onPost(wire.PathSettings): {action: security.Status, uses: usesOf(settingsUses)},
 	onPost(wire.PathKeyring):  {action: security.Keyring},

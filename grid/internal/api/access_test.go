@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
@@ -71,21 +72,14 @@ func secured(lines *audit.Log, calls ...*Call) *Server {
 	}, NewEvents(), calls)
 }
 
-// membershipPaths returns the paths besides those under /v1.
-func membershipPaths() (out []Path) {
-	for method, paths := range map[string][]string{
-		http.MethodGet: {wire.PathMembershipSize, wire.PathMembershipNodes, wire.PathMembershipState},
-		http.MethodPost: {wire.PathMembershipSubscribe, wire.PathMembershipUnsubscribe, wire.PathMembershipPause,
-			wire.PathMembershipShutdown},
-	} {
-		for _, path := range paths {
-			out = append(out, Path{Method: method, Path: path, Serve: func(context.Context, []byte) (any, func(),
-				error) {
-				return wire.Done{}, nil, nil
-			}})
-		}
+// membershipPaths returns the paths under /membership, with empty answers.
+func membershipPaths() []membership.Path {
+	paths := membership.Paths(nil, true)
+	for i := range paths {
+		paths[i].Local = false
+		paths[i].Serve = func(context.Context, []byte) (any, func(), error) { return wire.Done{}, nil, nil }
 	}
-	return out
+	return paths
 }
 
 // served returns a call that only answers.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -60,7 +61,7 @@ var priorities = map[string]priority{
 	wire.PathRenew: renewal, wire.PathDetach: renewal, wire.PathDirectory: renewal,
 	wire.PathCreate: create, wire.PathDestroy: create,
 	wire.PathStatus: query, wire.PathSequencers: query, wire.PathHolders: query, wire.PathUnused: query,
-	wire.PathMembershipSize: query, wire.PathMembershipNodes: query,
+	membership.PathSize: query, membership.PathNodes: query,
 }
 
 func priorityOf(path string) priority {

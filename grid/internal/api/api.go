@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/security"
 
@@ -59,14 +60,13 @@ type Config struct {
 	Library *librarylog.Log
 	// NotAccepted, if not nil, gets the error of a connection that was not accepted. It must not block.
 	NotAccepted func(error)
-	// Status returns the status of the whole grid; NotReady and NotSettled return nil or
-	// the reason.
+	// Status returns the status of the whole grid; NotReady and NotSettled return nil or the reason.
 	Status               func(context.Context) (any, error)
 	NotReady, NotSettled func() error
 	// Conditions returns the conditions of readiness: NotReady returns nil if all are met.
 	Conditions func() []wire.Condition
-	// Paths are the calls besides those under /v1.
-	Paths []Path
+	// Paths are the calls under /membership.
+	Paths []membership.Path
 	// Hold, if not nil, returns when calls between members may be served, or when done is
 	// closed. Open reports whether it returns immediately.
 	Hold func(done <-chan struct{})

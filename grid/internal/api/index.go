@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
@@ -42,13 +43,13 @@ var purposes = map[string]string{
 	wire.PathIdentityClean:    "remove numbers of processes that are gone",
 	wire.PathIdentityImport:   "raise the next number of a set",
 
-	wire.PathMembershipSize:        "number of members that gossip sees",
-	wire.PathMembershipNodes:       "members that gossip sees, with their addresses",
-	wire.PathMembershipSubscribe:   "join the member at an address",
-	wire.PathMembershipUnsubscribe: "have this member leave the grid, and end",
-	wire.PathMembershipState:       "members that gossip suspects or cannot reach, for debugging",
-	wire.PathMembershipPause:       "pause gossip, Raft and calls between members, for debugging",
-	wire.PathMembershipShutdown:    "end this member without a goodbye, for debugging",
+	membership.PathSize:        "number of members that gossip sees",
+	membership.PathNodes:       "members that gossip sees, with their addresses",
+	membership.PathSubscribe:   "join the member at an address",
+	membership.PathUnsubscribe: "have this member leave the grid, and end",
+	membership.PathState:       "members that gossip suspects or cannot reach, for debugging",
+	membership.PathPause:       "pause gossip, Raft and calls between members, for debugging",
+	membership.PathShutdown:    "end this member without a goodbye, for debugging",
 
 	wire.PathSettings: "settings of the grid, and changes of them (snowgrid settings)",
 

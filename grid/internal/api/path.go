@@ -8,24 +8,15 @@ import (
 	"net/netip"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// Path is a call for operators and for programs in other languages: JSON in, whatever the
-// Content-Type, and JSON out.
-type Path struct {
-	Method, Path string
-	// Local restricts the path to callers on this machine.
-	Local bool
-	// Serve returns the answer, and a function to run after it was sent, nil for none.
-	Serve func(ctx context.Context, body []byte) (answer any, after func(), err error)
-}
-
-// pathBodyMax bounds the body of a request to a Path.
+// pathBodyMax bounds the body of a request to a path under /membership.
 const pathBodyMax = 4 << 10
 
-// handlePath serves a Path.
-func (a *Server) handlePath(w http.ResponseWriter, r *http.Request, p Path) {
+// handlePath serves a path under /membership.
+func (a *Server) handlePath(w http.ResponseWriter, r *http.Request, p membership.Path) {
 	r, cancel, err := withDeadline(r)
 	if err != nil {
 		a.refuseUnread(w, wire.JSON, err)

@@ -26,16 +26,10 @@ func (g *Gate) Shut(d time.Duration) {
 
 // Wait returns when the gate is open or done is closed.
 func (g *Gate) Wait(done <-chan struct{}) {
-	for {
-		left := g.left()
-		if left <= 0 {
-			return
-		}
-		timer := time.NewTimer(left)
+	for left := g.left(); left > 0; left = g.left() {
 		select {
-		case <-timer.C:
+		case <-time.After(left):
 		case <-done:
-			timer.Stop()
 			return
 		}
 	}
