@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -77,6 +78,19 @@ func (f setFlags) call(ctx context.Context, path string, in func(cluster string)
 			return err
 		}
 		return f.identityCall(ctx, path, in(cluster), out)
+	})
+}
+
+// callSet makes a call of the set that the flags name, and prints the reply.
+func callSet[Out any](ctx context.Context, to streams, f setFlags, path string, in func(cluster string) any,
+	text func(Out) string) error {
+	var out Out
+	if err := f.call(ctx, path, in, &out); err != nil {
+		return err
+	}
+	return f.result(to.out, out, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, text(out))
+		return err
 	})
 }
 
@@ -168,7 +182,7 @@ func writeNumbered(w io.Writer, s wire.IdentitySet) {
 		if m.Role != "" {
 			member += " (" + m.Role + ")"
 		}
-		fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\n", m.ID, dash(m.Addr), m.Incarnation, m.State, alive, dash(member))
+		fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\n", m.ID, orNone(m.Addr), m.Incarnation, m.State, alive, orNone(member))
 	}
 }
 
@@ -184,13 +198,86 @@ func (identityNextCommand) Help() string {
 
 // Run prints the number.
 func (c *identityNextCommand) Run(ctx context.Context, to streams) error {
-	var out wire.IdentityNextResponse
-	err := c.call(ctx, wire.PathIdentityNext,
-		func(cluster string) any { return wire.IdentityNextRequest{Cluster: cluster, Name: c.Set} }, &out)
+	return callSet(ctx, to, c.setFlags, wire.PathIdentityNext,
+		func(cluster string) any { return wire.IdentityNextRequest{Cluster: cluster, Name: c.Set} },
+		func(out wire.IdentityNextResponse) string { return fmt.Sprint(out.Next) })
+}
+
+// identityApplyCommand applies for a number.
+type identityApplyCommand struct {
+	ID          uint64 `arg:"" name:"number" help:"Number to apply for, as snowgrid identity next prints it."`
+	Code        string `help:"Register code: 32 hex digits that the process keeps. Default: a random one, which is printed." placeholder:"HEX"`
+	ProcessAddr string `help:"Address of the process, for the list." placeholder:"ADDR"`
+	setFlags
+}
+
+// Help returns the --help text between the usage and the flags.
+func (identityApplyCommand) Help() string {
+	return `An application is accepted for the next number of the set, and again for the same number with the same code, so
+repeat it when there was no answer. Keep the number and the code in a file before you apply, as snowgrid
+number does: after a crash the same application succeeds again, and no number is lost.
+
+    snowgrid identity apply 3 --set web --code 5f0e...9a --process-addr 10.0.0.3:80`
+}
+
+// applied is the command's result as JSON.
+type applied struct {
+	ID   uint64      `json:"id"`
+	Code roster.Code `json:"code"`
+	Next uint64      `json:"next"`
+}
+
+// Run applies for the number.
+func (c *identityApplyCommand) Run(ctx context.Context, to streams) (err error) {
+	var code roster.Code
+	if c.Code == "" {
+		_, _ = rand.Read(code[:]) // never fails
+	} else if code, err = parseCode(c.Code); err != nil {
+		return err
+	}
+	var out wire.IdentityApplyResponse
+	err = c.call(ctx, wire.PathIdentityApply, func(cluster string) any {
+		return wire.IdentityApplyRequest{Cluster: cluster, Name: c.Set, ID: c.ID, Code: code, Addr: c.ProcessAddr}
+	}, &out)
 	if err != nil {
 		return err
 	}
-	return c.result(to.out, out, func(w io.Writer) error { _, err := fmt.Fprintln(w, out.Next); return err })
+	return c.result(to.out, applied{out.ID, code, out.Next}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "number %d with code %s\n", out.ID, code)
+		return err
+	})
+}
+
+// identityRegisterCommand registers a process.
+type identityRegisterCommand struct {
+	ID          uint64 `arg:"" name:"number" help:"Number of the process."`
+	Code        string `required:"" help:"Register code of the number: 32 hex digits." placeholder:"HEX"`
+	ProcessAddr string `help:"Address of the process, for the list." placeholder:"ADDR"`
+	Incarnation uint64 `help:"Incarnation from an earlier registration of the same process: shows that it is still alive. Default: a new start, which fences every earlier one."`
+	setFlags
+}
+
+// Help returns the --help text between the usage and the flags.
+func (identityRegisterCommand) Help() string {
+	return `Each start of a process registers once and gets a greater incarnation than the starts before, which are fenced: they
+get no new grants. It then registers again every 5 s, with that incarnation, to count as alive.
+
+    snowgrid identity register 3 --set web --code 5f0e...9a --process-addr 10.0.0.3:80
+    snowgrid identity register 3 --set web --code 5f0e...9a --process-addr 10.0.0.3:80 --incarnation 12`
+}
+
+// Run registers the process.
+func (c *identityRegisterCommand) Run(ctx context.Context, to streams) error {
+	code, err := parseCode(c.Code)
+	if err != nil {
+		return err
+	}
+	return callSet(ctx, to, c.setFlags, wire.PathIdentityRegister, func(cluster string) any {
+		return wire.IdentityRegisterRequest{
+			Cluster: cluster, Name: c.Set, ID: c.ID, Code: code, Addr: c.ProcessAddr, Incarnation: c.Incarnation,
+			Protocol: int(roster.CurrentProtocol),
+		}
+	}, func(out wire.IdentityRegisterResponse) string { return fmt.Sprintf("incarnation %d", out.Incarnation) })
 }
 
 // identityCleanCommand removes numbers.
@@ -213,16 +300,10 @@ leader knows none of them for its first 15 s.
 
 // Run removes the numbers.
 func (c *identityCleanCommand) Run(ctx context.Context, to streams) error {
-	var out wire.IdentityCleanResponse
-	err := c.call(ctx, wire.PathIdentityClean, func(cluster string) any {
+	return callSet(ctx, to, c.setFlags, wire.PathIdentityClean, func(cluster string) any {
 		return wire.IdentityCleanRequest{Cluster: cluster, Name: c.Set, IDs: c.IDs, Force: c.Force}
-	}, &out)
-	if err != nil {
-		return err
-	}
-	return c.result(to.out, out, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "removed %d of %d numbers\n", len(out.Removed), len(c.IDs))
-		return err
+	}, func(out wire.IdentityCleanResponse) string {
+		return fmt.Sprintf("removed %d of %d numbers", len(out.Removed), len(c.IDs))
 	})
 }
 
@@ -242,17 +323,11 @@ name that is made later continues after its last one.
 
 // Run removes the set.
 func (c *identityDropCommand) Run(ctx context.Context, to streams) error {
-	var out wire.IdentityDropResponse
-	err := c.call(ctx, wire.PathIdentityDrop, func(cluster string) any {
-		return wire.IdentityDropRequest{Cluster: cluster, Name: c.Set}
-	}, &out)
-	if err != nil {
-		return err
-	}
-	return c.result(to.out, out, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "set %s is removed; a new set with this name continues with %d\n", c.Set, out.Next)
-		return err
-	})
+	return callSet(ctx, to, c.setFlags, wire.PathIdentityDrop,
+		func(cluster string) any { return wire.IdentityDropRequest{Cluster: cluster, Name: c.Set} },
+		func(out wire.IdentityDropResponse) string {
+			return fmt.Sprintf("set %s is removed; a new set with this name continues with %d", c.Set, out.Next)
+		})
 }
 
 // parseCode reads a register code.
@@ -270,12 +345,4 @@ func parseNumber(text string) (uint64, error) {
 		return 0, fmt.Errorf("%.40q is not a number from 1 to %d", text, uint64(roster.MaxNumber-1))
 	}
 	return n, nil
-}
-
-// dash returns a text for a table cell that would be empty.
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }

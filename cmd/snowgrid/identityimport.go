@@ -94,14 +94,9 @@ func (c *identityImportCommand) sets(ctx context.Context) ([]wire.IdentityImport
 		}
 		in.Members = append(in.Members, more...)
 	}
-	if in.Cluster == "" {
-		status, _, err := fetchStatusOfAny(ctx, c.Addr)
-		if err != nil {
-			return nil, err
-		}
-		in.Cluster = status.Name
-	}
-	return []wire.IdentityImportRequest{in}, nil
+	var err error
+	in.Cluster, err = setFlags{Cluster: c.Cluster, gridFlags: c.gridFlags}.cluster(ctx)
+	return []wire.IdentityImportRequest{in}, err
 }
 
 // restore restores a set, in calls with bounded size.
