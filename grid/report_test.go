@@ -2,7 +2,6 @@ package grid_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"testing"
 
@@ -16,19 +15,19 @@ func TestStatusHasEveryReport(t *testing.T) {
 	t.Parallel()
 	members := startGrid(t, 2, nil)
 	within(t, apiPatience, "the leader has counted the voters", func() bool { return members[0].Status().Voters > 0 })
-	res, err := http.Get("http://" + members[0].Addrs().API + wire.PathStatus)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var whole grid.Status
-	if err := json.Unmarshal(body, &whole); err != nil {
-		t.Fatal(err)
-	}
+	within(t, apiPatience, "every member answers", func() bool {
+		res, err := http.Get("http://" + members[0].Addrs().API + wire.PathStatus)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		whole = grid.Status{}
+		if err := json.NewDecoder(res.Body).Decode(&whole); err != nil {
+			t.Fatal(err)
+		}
+		return len(whole.Unreachable) == 0
+	})
 	for _, m := range whole.Members {
 		if m.Report == nil {
 			t.Errorf("the status lacks the report of %s", m.Incarnation)
