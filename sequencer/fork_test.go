@@ -89,19 +89,13 @@ func forkedStatus(t *testing.T, s *Sequencer) (status int, ended bool) {
 		}
 		syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(issued), 0, 0)
 	}
+	kill := time.AfterFunc(2*time.Second, func() { _ = syscall.Kill(int(pid), syscall.SIGKILL) })
+	defer kill.Stop()
 	var result syscall.WaitStatus
-	for began := time.Now(); ; time.Sleep(time.Millisecond) {
-		switch got, err := syscall.Wait4(int(pid), &result, syscall.WNOHANG, nil); {
-		case err != nil:
-			t.Fatal(err)
-		case got != 0:
-			return result.ExitStatus(), result.Exited()
-		case time.Since(began) > 2*time.Second:
-			_ = syscall.Kill(int(pid), syscall.SIGKILL)
-			_, _ = syscall.Wait4(int(pid), nil, 0, nil)
-			return 0, false
-		}
+	if _, err := syscall.Wait4(int(pid), &result, 0, nil); err != nil {
+		t.Fatal(err)
 	}
+	return result.ExitStatus(), result.Exited()
 }
 
 func itoa(n int) string { return ID(n).String() }

@@ -167,7 +167,7 @@ func (m *machine) done(now time.Duration, r result) {
 	}
 }
 
-// succeeded takes in a step that was done.
+// succeeded applies the result of a step that was done.
 func (m *machine) succeeded(now time.Duration, a action, r result) {
 	switch a {
 	case askNext:

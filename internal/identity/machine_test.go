@@ -31,7 +31,7 @@ func start(files Files) *machine {
 	return m
 }
 
-// does checks the next step, and takes in its result.
+// does checks the next step, and applies its result.
 func does(t *testing.T, m *machine, now time.Duration, want action, n Number, r result) {
 	t.Helper()
 	if got := m.step(now); got.action != want || got.number != n {
