@@ -201,12 +201,14 @@ func startMariaDB(t *testing.T, settings ...string) *server {
 	return s
 }
 
-// openSQLite returns a new database in a file.
+// openSQLite returns a new database in a file, opened as the package documentation says.
 func openSQLite(t *testing.T, pragmas string) *sql.DB {
 	t.Helper()
 	s := &server{t: t, driver: "sqlite", dsn: "file:" + filepath.Join(t.TempDir(), "ids.db") +
-		"?_pragma=busy_timeout(10000)" + pragmas}
-	return s.open()
+		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)" + pragmas}
+	db := s.open()
+	db.SetMaxOpenConns(1)
+	return db
 }
 
 // freePort returns a port of loopback that nothing listens on.

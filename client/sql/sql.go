@@ -20,9 +20,13 @@
 // fsync or synchronous_commit off (PostgreSQL), innodb_flush_log_at_trx_commit other
 // than 1 (MySQL), synchronous below FULL (SQLite).
 //
-// SQLite has one writer at a time. Give its connections a busy timeout, as in
-// "file:ids.db?_pragma=busy_timeout(5000)": without one a writer that meets another fails
-// and is tried again later.
+// SQLite has one writer at a time, and no queue for those that wait: under load a
+// connection can fail with "database is locked" for longer than its busy timeout. Give
+// the store a *sql.DB of its own, in WAL mode and with one connection, so that the
+// writes of a process wait in the pool's queue:
+//
+//	db, err := sql.Open("sqlite", "file:ids.db?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+//	db.SetMaxOpenConns(1)
 //
 // # Failover
 //

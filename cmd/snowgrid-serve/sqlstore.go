@@ -95,10 +95,11 @@ func openSQLite(ctx context.Context, f storeFlags, _, rest string) (opened, erro
 		return opened{}, errors.New("name a file, such as sqlite:ids.db: a database in memory is lost with the process")
 	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+
-		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 	if err != nil {
 		return opened{}, fmt.Errorf("open %s: %w", file, err)
 	}
+	db.SetMaxOpenConns(1) // SQLite has no queue for writers, the pool has
 	if _, err := os.Stat(file); f.reads && err != nil {
 		return opened{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -41,19 +42,7 @@ func keepApart(t *testing.T, members, backups int, oneWay bool) {
 	_ = create(t, c, "first", 0)
 	time.Sleep(20 * time.Second) // its IDs have begun
 	l := g.Leader()
-	a := other(g, l)
-	b := other(g, l, a)
-	var between []string
-	for i := 0; len(between) < 20; i++ {
-		name := fmt.Sprint("name-", i)
-		var at []string
-		for _, replica := range partitionOf(g, l, name).InSync {
-			at = append(at, nameOf(g, replica))
-		}
-		if g.OwnerOf(name) != l && slices.Contains(at, a) && slices.Contains(at, b) {
-			between = append(between, name)
-		}
-	}
+	a, b, between := betweenFollowers(t, g, l, 20)
 	old := create(t, c, between[0], 0)
 	before := g.Member(l).Status().Partitions
 	if oneWay {
@@ -106,4 +95,33 @@ func keepApart(t *testing.T, members, backups int, oneWay bool) {
 			return a.Owner == b.Owner && len(a.InSync) == len(b.InSync)
 		})
 	})
+}
+
+// betweenFollowers returns two members other than the leader, and n names that one of them owns and of
+// which the other has a copy.
+func betweenFollowers(t *testing.T, g *gridtest.Grid, leader string, n int) (a, b string, names []string) {
+	t.Helper()
+	members := map[roster.Incarnation]string{}
+	for _, name := range g.Running() {
+		members[roster.Incarnation(g.Member(name).Status().Answering)] = name
+	}
+	partitions := g.Member(leader).Status().Partitions
+	found := map[[2]string][]string{}
+	for i := range 10_000 {
+		name := fmt.Sprint("name-", i)
+		p := partitions[roster.PartitionOf(name, len(partitions))]
+		owner := members[p.Owner]
+		for _, replica := range p.InSync {
+			backup := members[replica]
+			if owner == leader || backup == leader || backup == owner {
+				continue
+			}
+			pair := [2]string{min(owner, backup), max(owner, backup)}
+			if found[pair] = append(found[pair], name); len(found[pair]) == n {
+				return pair[0], pair[1], found[pair]
+			}
+		}
+	}
+	t.Fatalf("no two followers have copies of %d of 10,000 names", n)
+	return "", "", nil
 }

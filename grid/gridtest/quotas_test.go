@@ -126,12 +126,18 @@ func TestQuotaOfNamesWithoutAnAnswer(t *testing.T) {
 		c := g.Client("client")
 		names := map[string]string{} // one of each owner, and of the one that asks one whose backup is the leader
 		leader := roster.Incarnation(g.Member(lead).Status().Answering)
-		for i := 0; len(names) < 3; i++ {
+		for i := range 10_000 {
 			name := fmt.Sprint("s", i)
 			owner, parts := g.OwnerOf(name), g.Member(lead).Status().Partitions
 			if owner != asks || slices.Contains(parts[roster.PartitionOf(name, len(parts))].InSync, leader) {
 				names[owner] = name
 			}
+			if len(names) == 3 {
+				break
+			}
+		}
+		if len(names) < 3 {
+			t.Fatalf("names of each owner, with the leader as a backup of one of %s: %v", asks, names)
 		}
 		create(t, c, names[lead], 128)
 		// It has not asked yet. It is cut off from a member that the leader reaches.
