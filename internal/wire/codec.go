@@ -51,17 +51,13 @@ func AppendMsgPack(b []byte, v any) ([]byte, error) {
 		m.Pack(&p)
 		return p, nil
 	}
-	data, err := encodeMsgPack(v)
-	if b == nil {
-		return data, err
-	}
-	return append(b, data...), err
+	return appendByReflection(b, v)
 }
 
-// encodeMsgPack encodes any value, by reflection.
-func encodeMsgPack(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := msgpack.NewEncoder(&buf)
+// appendByReflection appends any value in msgpack.
+func appendByReflection(b []byte, v any) ([]byte, error) {
+	buf := bytes.NewBuffer(b)
+	enc := msgpack.NewEncoder(buf)
 	enc.SetCustomStructTag("json")
 	enc.UseCompactInts(true)
 	if err := enc.Encode(v); err != nil {

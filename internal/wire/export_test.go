@@ -2,7 +2,7 @@ package wire
 
 // For tests of the encoders and decoders by hand.
 var (
-	EncodeByReflection = encodeMsgPack
+	AppendByReflection = appendByReflection
 	DecodeByReflection = decodeMsgPack
 	DecodeQuickly      = quickly
 )

@@ -2,8 +2,8 @@ package wire
 
 import "encoding/hex"
 
-// The messages for attaching, detaching and replicating have their own encoders and decoders: msgpack
-// by reflection takes more time than the rest of a member's work for them.
+// The requests to attach, detach and replicate have their own encoders and decoders: msgpack by
+// reflection takes more time than the rest of a member's work for them.
 //
 // The bytes are identical to the reflection encoder's. The decoders accept only these bytes: at
 // anything else (fields in another order, from a later release, a negative number) they give up, and

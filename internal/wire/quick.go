@@ -3,8 +3,6 @@ package wire
 import (
 	"unsafe"
 
-	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -35,11 +33,7 @@ func quickly(data []byte, v any) (ok bool) {
 	switch v := v.(type) {
 	case *AttachRequest:
 		return DecodeQuick(data, v)
-	case *AttachResponse:
-		return DecodeQuick(data, v)
 	case *DetachRequest:
-		return DecodeQuick(data, v)
-	case *Done:
 		return DecodeQuick(data, v)
 	case interface{ DecodeQuickly(data []byte) bool }:
 		return v.DecodeQuickly(data)
@@ -110,38 +104,6 @@ func (s *Sequencer) Unpack(u *Unpacker) {
 	u.Must(&of, "number")
 	s.Born.Number = u.Uint64()
 	u.End(of)
-	u.End(left)
-}
-
-// packFields appends a stamp's fields: it is part of other messages.
-func (s *Stamp) packFields(p *Packer) {
-	p.Name("grid")
-	p.ID(s.Grid)
-	p.Name("version")
-	p.Uint(uint64(s.Version))
-	p.Name("time")
-	p.Int(int64(s.Time))
-}
-
-func (s *Stamp) unpackFields(u *Unpacker, left *int) {
-	u.Must(left, "grid")
-	s.Grid = u.ID()
-	u.Must(left, "version")
-	s.Version = roster.Version(u.Uint64())
-	u.Must(left, "time")
-	s.Time = clustertime.Tick(u.Int64())
-}
-
-// Pack appends the value.
-func (d Done) Pack(p *Packer) {
-	p.Fields(3)
-	d.packFields(p)
-}
-
-// Unpack reads the value.
-func (d *Done) Unpack(u *Unpacker) {
-	left := u.Fields()
-	d.unpackFields(u, &left)
 	u.End(left)
 }
 

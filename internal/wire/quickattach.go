@@ -141,36 +141,6 @@ func (a *About) unpackFields(u *Unpacker) {
 }
 
 // Pack appends the value.
-func (r AttachResponse) Pack(p *Packer) {
-	p.Fields(5)
-	r.packFields(p)
-	p.Name("node")
-	p.Uint(uint64(r.Node))
-	p.Name("grant")
-	p.Fields(2)
-	p.Name("from")
-	p.Int(int64(r.Grant.From))
-	p.Name("until")
-	p.Int(int64(r.Grant.Until))
-}
-
-// Unpack reads the value.
-func (r *AttachResponse) Unpack(u *Unpacker) {
-	left := u.Fields()
-	r.unpackFields(u, &left)
-	u.Must(&left, "node")
-	r.Node = sequencer.NodeID(u.Uint16())
-	u.Must(&left, "grant")
-	of := u.Fields()
-	u.Must(&of, "from")
-	r.Grant.From = clustertime.Tick(u.Int64())
-	u.Must(&of, "until")
-	r.Grant.Until = clustertime.Tick(u.Int64())
-	u.End(of)
-	u.End(left)
-}
-
-// Pack appends the value.
 func (r DetachRequest) Pack(p *Packer) {
 	p.Fields(5 + Some(r.IDs != 0, r.Waits != 0))
 	p.Name("holder")

@@ -10,13 +10,21 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 
+	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/member"
 )
 
 // extended encodes v as a later version may: with a field more in every object.
 func extended(t *testing.T, kind string, v any) []byte {
+	t.Helper()
+	return changed(t, kind, v, withMore)
+}
+
+// changed encodes v with its objects changed.
+func changed(t *testing.T, kind string, v any, change func(generic any) any) []byte {
 	t.Helper()
 	data, err := wire.Encode(kind, v)
 	if err != nil {
@@ -33,7 +41,7 @@ func extended(t *testing.T, kind string, v any) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data, err = wire.Encode(kind, withMore(generic)); err != nil {
+	if data, err = wire.Encode(kind, change(generic)); err != nil {
 		t.Fatal(err)
 	}
 	return data
@@ -80,6 +88,47 @@ func TestAddedFields(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMissingFields: a field that an earlier version does not send has the value zero.
+func TestMissingFields(t *testing.T) {
+	stamp := wire.Stamp{Grid: roster.GridID{1}, Version: 3, Time: 4}
+	full := map[any]map[string]any{
+		wire.Done{Stamp: stamp}: {"grid": wire.Done{Stamp: wire.Stamp{Version: 3, Time: 4}},
+			"time": wire.Done{Stamp: wire.Stamp{Grid: stamp.Grid, Version: 3}}},
+		wire.AttachResponse{Stamp: stamp, Node: 5, Grant: attachment.Grant{From: 6, Until: 7}}: {
+			"node": wire.AttachResponse{Stamp: stamp, Grant: attachment.Grant{From: 6, Until: 7}},
+			"from": wire.AttachResponse{Stamp: stamp, Node: 5, Grant: attachment.Grant{Until: 7}}},
+		member.ReplicateResponse{Held: backup.Position{Term: 8, Number: 3}, Newest: 9, Gap: true}: {
+			"held":   member.ReplicateResponse{Newest: 9, Gap: true},
+			"number": member.ReplicateResponse{Held: backup.Position{Term: 8}, Newest: 9, Gap: true}},
+	}
+	for v, without := range full {
+		for field, want := range without {
+			for _, kind := range kinds {
+				got, err := decodeWith(wire.DecodeTolerant, v, kind, reduced(t, kind, v, field))
+				if err != nil || !reflect.DeepEqual(got, want) {
+					t.Errorf("%s: %#v without %q is %#v, %v", kind, v, field, got, err)
+				}
+			}
+		}
+	}
+}
+
+// reduced encodes v without a field, in each object.
+func reduced(t *testing.T, kind string, v any, field string) []byte {
+	t.Helper()
+	return changed(t, kind, v, func(generic any) any { return without(generic, field) })
+}
+
+func without(v any, field string) any {
+	if object, is := v.(map[string]any); is {
+		delete(object, field)
+		for _, value := range object {
+			without(value, field)
+		}
+	}
+	return v
 }
 
 // TestAddedFieldsOfEvents: an event stream does not end by an event of a later version.

@@ -198,37 +198,6 @@ func unpackSlot(u *wire.Unpacker, s *partition.SlotState) {
 	u.End(left)
 }
 
-// Pack appends the value.
-func (r ReplicateResponse) Pack(p *wire.Packer) {
-	p.Fields(3 + wire.Some(r.Gap, r.NotYet))
-	p.Name("held")
-	packPosition(p, r.Held)
-	p.Name("stored")
-	packPosition(p, r.Stored)
-	p.Name("newest")
-	p.Uint(uint64(r.Newest))
-	if r.Gap {
-		p.Yes("gap")
-	}
-	if r.NotYet {
-		p.Yes("not_yet")
-	}
-}
-
-// Unpack reads the value.
-func (r *ReplicateResponse) Unpack(u *wire.Unpacker) {
-	left := u.Fields()
-	u.Must(&left, "held")
-	r.Held = unpackPosition(u)
-	u.Must(&left, "stored")
-	r.Stored = unpackPosition(u)
-	u.Must(&left, "newest")
-	r.Newest = roster.Term(u.Uint64())
-	r.Gap = u.Yes(&left, "gap")
-	r.NotYet = u.Yes(&left, "not_yet")
-	u.End(left)
-}
-
 func packPosition(p *wire.Packer, at backup.Position) {
 	p.Fields(2)
 	p.Name("term")
@@ -249,6 +218,3 @@ func unpackPosition(u *wire.Unpacker) (at backup.Position) {
 
 // DecodeQuickly reads a message that [wire.Packer] wrote; false leaves r as it was.
 func (r *ReplicateRequest) DecodeQuickly(data []byte) bool { return wire.DecodeQuick(data, r) }
-
-// DecodeQuickly reads a message that [wire.Packer] wrote; false leaves r as it was.
-func (r *ReplicateResponse) DecodeQuickly(data []byte) bool { return wire.DecodeQuick(data, r) }
