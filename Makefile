@@ -33,8 +33,9 @@ test: ## run every test once, in its usual form (two and a half minutes)
 # The packages whose tests have the flag -long.
 long = $(shell $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.TestImports}} {{.XTestImports}}{{end}}' ./... | awk '/internal\/long/ { print $$1 }')
 
-test-long: ## run the tests of the packages that have long ones, with -long (15 minutes)
+test-long: ## run the tests of the packages that have long ones, with -long (25 minutes)
 	$(GO) test -timeout 30m $(long) -long
+	$(GO) test -C proof -timeout 30m ./... -long
 
 test-all: test test-long ## run every test, those of the nested modules too: over etcd, S3 and databases where installed
 	.ci/nested
