@@ -235,6 +235,7 @@ var pauses = []time.Duration{0, 80 * time.Millisecond, time.Second}
 // call returns in time, and the member has ended then. By default it tries some
 // combinations, with -long all.
 func TestShutdown(t *testing.T) {
+	long.NotShort(t, "it shuts members down in some hundred ways")
 	t.Parallel()
 	n := 0
 	for _, name := range slices.Sorted(maps.Keys(shutdownStates)) {

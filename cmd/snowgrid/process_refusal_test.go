@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 func TestAgentPortInUse(t *testing.T) {
@@ -80,6 +82,7 @@ func TestNextWithoutGrid(t *testing.T) {
 }
 
 func TestDemoProcess(t *testing.T) {
+	long.NotShort(t, "it keeps the processors busy for three seconds")
 	t.Parallel()
 	status, stdout, stderr := command(t, "demo", "--plain", "--for", "3s")
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")

@@ -45,6 +45,7 @@ func (s *spread) Delete(_ context.Context, key string) error {
 }
 
 func TestFile(t *testing.T) {
+	long.NotShort(t, "it waits for holders for eight seconds")
 	t.Parallel()
 	s := &spread{dir: t.TempDir()}
 	for range 5 {
