@@ -146,7 +146,7 @@ func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 		a.g.check(a.g.checkReadable(next, c))
 		a.g.sawRoster(before, next)
 		a.g.sawCopies(before, next, m)
-		a.g.sawDisks(before, next, c)
+		a.g.promises.sawDisks(before, next, c)
 		index := len(a.log) - 1
 		if w.chance(0.03) { // committed, but the proposer does not receive the result
 			giveUp()

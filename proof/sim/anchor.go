@@ -104,25 +104,25 @@ func (l *lead) Anchor(step anchor.Step) {
 }
 
 // rivalTakes lets a rival take the record, and extend it for a while.
-func (g *grid) rivalTakes() bool {
-	s := g.anchor
-	if s == nil || s.writes == 0 || s.rival > g.w.now {
+func (nm *nemesis) rivalTakes() bool {
+	s := nm.g.anchor
+	if s == nil || s.writes == 0 || s.rival > nm.g.w.now {
 		return false
 	}
-	claim := g.w.draw().Claim
-	s.rival = g.w.now + g.w.between(0, 40*time.Second)
+	claim := nm.g.w.draw().Claim
+	s.rival = nm.g.w.now + nm.g.w.between(0, 40*time.Second)
 	write := func(more clustertime.Span) {
-		s.write(anchor.Record{Claim: claim, Ceiling: s.record.Ceiling.Add(more), Holder: "rival", Nonce: g.w.draw().Nonce})
+		s.write(anchor.Record{Claim: claim, Ceiling: s.record.Ceiling.Add(more), Holder: "rival", Nonce: nm.g.w.draw().Nonce})
 	}
 	write(0)
 	var extend func()
 	extend = func() {
-		if g.w.now < s.rival && !g.calm && s.record.Claim == claim {
-			write(clustertime.Span(g.w.rng.IntN(5000)))
-			g.w.after(2*time.Second, extend)
+		if nm.g.w.now < s.rival && !nm.g.calm && s.record.Claim == claim {
+			write(clustertime.Span(nm.g.w.rng.IntN(5000)))
+			nm.g.w.after(2*time.Second, extend)
 		}
 	}
-	g.w.after(time.Second, extend)
+	nm.g.w.after(time.Second, extend)
 	return true
 }
 

@@ -86,7 +86,7 @@ func (g *grid) checkTime(before, next clustertime.Tick) error {
 // checkEnded requires that a holder is informed about a life's end only after a user requested it.
 // After a loss, a later life may replace an earlier life of the same name.
 func (e *entry) checkEnded() error {
-	if e.h.g.doomed[e.control.Ref().Life] || e.forgotten() {
+	if e.h.g.promises.doomed[e.control.Ref().Life] || e.forgotten() {
 		return nil
 	}
 	return fmt.Errorf("O6: holder %s was told that its life of %q has ended, and no user asked for that", e.h.name,
@@ -103,7 +103,7 @@ type gone struct {
 // which the life had ended. (A replaced owner without replicas may lack it.) After a loss, a holder
 // that was not informed about the end may restore the life.
 func (e *entry) checkAlive(asked time.Duration, s stamp) error {
-	end, found := e.h.g.gone[e.control.Ref().Life]
+	end, found := e.h.g.promises.gone[e.control.Ref().Life]
 	if !found || asked < end.at || s.Version < end.version || e.forgotten() {
 		return nil
 	}

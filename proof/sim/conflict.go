@@ -14,8 +14,8 @@ import (
 // could be equal.
 func (g *grid) checkConflicts() {
 	for _, def := range g.names {
-		p := g.promises[def.Name()]
-		if p.at == 0 || g.doomed[p.ref.Life] {
+		p := g.promises.byName[def.Name()]
+		if p.at == 0 || g.promises.doomed[p.ref.Life] {
 			continue
 		}
 		err := g.createOther(def)

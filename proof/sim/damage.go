@@ -17,11 +17,11 @@ import (
 // failDisk lets a member's disk fail. From then on the member acknowledges no writes, does not take
 // part in agreement, grants nothing, and requests its removal until it is removed. Then it
 // restarts.
-func (g *grid) failDisk(m *member) bool {
-	if !m.seat.durable || m.broken || m.leaving || len(g.running()) == 1 || !g.agreed.expendable(m.seat) {
+func (nm *nemesis) failDisk(m *member) bool {
+	if !m.seat.durable || m.broken || m.leaving || len(nm.g.running()) == 1 || !nm.g.agreed.expendable(m.seat) {
 		return false
 	}
-	m.seat.abandon(g.w)
+	m.seat.abandon(nm.g.w)
 	m.resign()
 	m.broken, m.leaving, m.ended = true, true, true
 	m.after(0, m.departBroken)
@@ -65,25 +65,25 @@ const copySteps = 1 << 20
 
 // copyDisk starts a second process from a current or older copy of a member's data directory. While
 // the original responds, the copy is refused and ends.
-func (g *grid) copyDisk(m *member) bool {
+func (nm *nemesis) copyDisk(m *member) bool {
 	s := m.seat
-	if !s.durable || s.index < 0 || m.broken || g.current[s.id] != nil || len(g.running()) >= memberLimit {
+	if !s.durable || s.index < 0 || m.broken || nm.g.current[s.id] != nil || len(nm.g.running()) >= memberLimit {
 		return false
 	}
 	from := s.copyOf()
-	if s.older != nil && g.w.chance(0.5) {
+	if s.older != nil && nm.g.w.chance(0.5) {
 		from = s.older
 	}
-	twin := g.addSeat(true)
+	twin := nm.g.addSeat(true)
 	twin.id, twin.zone, twin.old, twin.index, twin.disk, twin.at = s.id, s.zone, false, from.index, from.disk, from.at
 	twin.starts = s.starts + copySteps
-	g.current[s.id] = s
-	g.start(twin)
-	if g.w.chance(0.3) { // the original ends or is unreachable while the copy tries to join
-		if g.w.chance(0.5) && g.crashOne(m) {
+	nm.g.current[s.id] = s
+	nm.g.start(twin)
+	if nm.g.w.chance(0.3) { // the original ends or is unreachable while the copy tries to join
+		if nm.g.w.chance(0.5) && nm.crashOne(m) {
 			return true
 		}
-		g.cutAll(m)
+		nm.cutAll(m)
 	}
 	return true
 }
@@ -145,7 +145,7 @@ func (l *lead) checkCopy(was *seat, in *member) error {
 func (g *grid) voidDisk(r *roster.Roster, id roster.MemberID) {
 	for at, p := range r.Partitions {
 		if slices.Contains(p.Disk, id) {
-			g.void(roster.PartitionID(at))
+			g.promises.void(roster.PartitionID(at))
 		}
 	}
 }
@@ -155,31 +155,31 @@ func (g *grid) stale(s *seat) bool { return g.current[s.id] != nil && g.current[
 
 // rollBack ends a member without a vote, and restarts it from an older copy of its directory. A
 // voter is not rolled back: nothing is promised for it while the other voters run.
-func (g *grid) rollBack(m *member) bool {
+func (nm *nemesis) rollBack(m *member) bool {
 	s := m.seat
-	if !s.durable || s.older == nil || g.agreed.votes(s) || g.current[s.id] != nil {
+	if !s.durable || s.older == nil || nm.g.agreed.votes(s) || nm.g.current[s.id] != nil {
 		return false
 	}
-	g.crash(m)
+	nm.g.crash(m)
 	s.index, s.disk, s.at = s.older.index, s.older.disk, s.older.at
 	s.older = nil
-	g.voidDisk(g.agreed.newest(), s.id)
-	g.restart(s)
+	nm.g.voidDisk(nm.g.agreed.newest(), s.id)
+	nm.g.restart(s)
 	return true
 }
 
 // forgetSome gives up a disk during faults, as an operator would, even if its member can return.
-func (g *grid) forgetSome() bool {
-	m := g.agreed.leader
+func (nm *nemesis) forgetSome() bool {
+	m := nm.g.agreed.leader
 	if m == nil || m.lead == nil {
 		return false
 	}
-	l, in := m.lead, leader.ForgetRequest{Disk: pick(g.w, g.seats).id, LoseDefinitions: g.w.chance(0.3)}
+	l, in := m.lead, leader.ForgetRequest{Disk: pick(nm.g.w, nm.g.seats).id, LoseDefinitions: nm.g.w.chance(0.3)}
 	m.do(func() {
 		l.do(func(machine *leader.Leader, v leader.View) {
 			machine.ForgetDisk(v, in, func(_ leader.Forgotten, err error) {
 				if err == nil {
-					g.counts.Forgotten++
+					nm.g.counts.Forgotten++
 				}
 			})
 		})

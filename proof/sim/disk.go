@@ -179,15 +179,15 @@ func (o *actor) DefinitionsCollected(id roster.PartitionID, _ roster.MemberID, n
 
 // loseDisk ends a member and destroys its directory. The machine returns as a new member, and an
 // operator gives up the disk, immediately or at the end of the faults.
-func (g *grid) loseDisk(m *member) bool {
-	if !m.seat.durable || !g.agreed.expendable(m.seat) || len(g.running()) == 1 {
+func (nm *nemesis) loseDisk(m *member) bool {
+	if !m.seat.durable || !nm.g.agreed.expendable(m.seat) || len(nm.g.running()) == 1 {
 		return false
 	}
-	g.crash(m)
+	nm.g.crash(m)
 	m.seat.wipe()
-	g.w.after(g.span(), func() { g.start(g.addSeat(true)) })
-	if g.w.chance(0.5) {
-		g.w.after(g.span(), func() { g.giveUp(m.seat.id) })
+	nm.g.w.after(nm.span(), func() { nm.g.start(nm.g.addSeat(true)) })
+	if nm.g.w.chance(0.5) {
+		nm.g.w.after(nm.span(), func() { nm.g.giveUp(m.seat.id) })
 	}
 	return true
 }

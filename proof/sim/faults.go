@@ -87,31 +87,34 @@ var weights = [faultCount]int{
 	anchorAway: 6, anchorTaken: 2, lostMajority: 12,
 }
 
+// nemesis injects faults into a grid.
+type nemesis struct{ g *grid }
+
 // nextFault injects faults until the quiet begins.
-func (g *grid) nextFault() {
-	g.w.after(g.w.between(0, 2*g.cfg.Faults), func() {
-		if g.calm {
+func (nm *nemesis) nextFault() {
+	nm.g.w.after(nm.g.w.between(0, 2*nm.g.cfg.Faults), func() {
+		if nm.g.calm {
 			return
 		}
-		for !g.befall(g.drawFault()) {
+		for !nm.befall(nm.drawFault()) {
 		}
-		g.nextFault()
+		nm.nextFault()
 	})
 }
 
-func (g *grid) drawFault() fault {
+func (nm *nemesis) drawFault() fault {
 	total := 0
 	of := weights
-	if g.anchor == nil {
+	if nm.g.anchor == nil {
 		of[anchorAway], of[anchorTaken] = 0, 0
 	}
-	if g.cfg.Recoveries == 0 {
+	if nm.g.cfg.Recoveries == 0 {
 		of[lostMajority] = 0
 	}
 	for _, n := range of {
 		total += n
 	}
-	n := g.w.rng.IntN(total)
+	n := nm.g.w.rng.IntN(total)
 	for f, weight := range of {
 		if n -= weight; n < 0 {
 			return fault(f)
@@ -122,135 +125,135 @@ func (g *grid) drawFault() fault {
 
 // span draws the duration of a fault: mostly seconds, sometimes minutes, and never past the faults'
 // end.
-func (g *grid) span() time.Duration {
-	d := g.w.between(100*time.Millisecond, 8*time.Second)
+func (nm *nemesis) span() time.Duration {
+	d := nm.g.w.between(100*time.Millisecond, 8*time.Second)
 	switch {
-	case g.w.chance(0.1):
-		d = g.w.between(0, 4*time.Minute)
-	case g.w.chance(0.4):
-		d = g.w.between(0, 40*time.Second)
+	case nm.g.w.chance(0.1):
+		d = nm.g.w.between(0, 4*time.Minute)
+	case nm.g.w.chance(0.4):
+		d = nm.g.w.between(0, 40*time.Second)
 	}
-	return min(d, max(g.cfg.Length-g.w.now, 0))
+	return min(d, max(nm.g.cfg.Length-nm.g.w.now, 0))
 }
 
 // befall injects one fault, and reports whether it applied.
-func (g *grid) befall(f fault) bool {
-	m := g.someMember()
+func (nm *nemesis) befall(f fault) bool {
+	m := nm.g.someMember()
 	var whom int
 	var done bool
 	switch {
 	case f == anchorAway:
-		g.anchor.away, done = g.w.now+g.span(), true
+		nm.g.anchor.away, done = nm.g.w.now+nm.span(), true
 	case f == anchorTaken:
-		done = g.rivalTakes()
+		done = nm.rivalTakes()
 	case f == lostMajority:
-		done = g.loseMajority()
+		done = nm.g.operator.loseMajority()
 	case f == joinMember:
-		whom, done = g.joinNew()
+		whom, done = nm.joinNew()
 	case f == newSettings:
-		done = g.setSettings()
+		done = nm.setSettings()
 	case f == lateLook:
-		done = g.lateLook()
+		done = nm.lateLook()
 	case f == forgetDisk:
-		done = g.forgetSome()
+		done = nm.forgetSome()
 	case f == changeVoters:
-		done = g.setVoters()
+		done = nm.setVoters()
 	case f == removeMember:
-		done = g.remove(pick(g.w, g.seats))
+		done = nm.remove(pick(nm.g.w, nm.g.seats))
 	case m == nil:
 		return true
 	case f == pauseHolder || f == crashHolder || f == leaveHolder:
-		done = g.befallHolder(f)
+		done = nm.befallHolder(f)
 	default:
-		whom, done = m.place, g.befallMember(f, m)
+		whom, done = m.place, nm.befallMember(f, m)
 	}
 	if done {
-		g.counts.Faults[f]++
-		g.w.note(faulted, "", int64(f), int64(whom))
+		nm.g.counts.Faults[f]++
+		nm.g.w.note(faulted, "", int64(f), int64(whom))
 	}
 	return done
 }
 
-func (g *grid) befallMember(f fault, m *member) bool {
+func (nm *nemesis) befallMember(f fault, m *member) bool {
 	switch f {
 	case cutPair:
-		return g.cutFrom(m, true)
+		return nm.cutFrom(m, true)
 	case cutOneWay:
-		return g.cutFrom(m, false)
+		return nm.cutFrom(m, false)
 	case cutOff:
-		return g.cutAll(m)
+		return nm.cutAll(m)
 	case crashMember:
-		return g.crashOne(m)
+		return nm.crashOne(m)
 	case crashAll:
-		return g.crashEverybody()
+		return nm.crashEverybody()
 	case crashTogether:
-		return g.crashSeveral(m)
+		return nm.crashSeveral(m)
 	case falseSign:
-		return g.falseSigns(m)
+		return nm.falseSigns(m)
 	case failedDisk:
-		return g.failDisk(m)
+		return nm.failDisk(m)
 	case copiedDisk:
-		return g.copyDisk(m)
+		return nm.copyDisk(m)
 	case oldDisk:
-		return g.rollBack(m)
+		return nm.rollBack(m)
 	case wipeDisk:
-		return g.loseDisk(m)
+		return nm.loseDisk(m)
 	case pauseMember:
-		m.until = max(m.until, g.w.now+g.span())
+		m.until = max(m.until, nm.g.w.now+nm.span())
 	case deafMember:
-		m.deaf = max(m.deaf, g.w.now+g.span())
+		m.deaf = max(m.deaf, nm.g.w.now+nm.span())
 	case stepClock:
-		step := clustertime.Span(g.w.between(0, 6*time.Hour)-3*time.Hour) / 1e6
-		if g.w.chance(0.5) {
+		step := clustertime.Span(nm.g.w.between(0, 6*time.Hour)-3*time.Hour) / 1e6
+		if nm.g.w.chance(0.5) {
 			step /= 1000
 		}
-		if g.cfg.Recoveries > 0 { // a recovery only promises correctness up to this
-			step = max(-skewMost, min(skewMost, g.skew[m.place]+step)) - g.skew[m.place]
+		if nm.g.cfg.Recoveries > 0 { // a recovery only promises correctness up to this
+			step = max(-skewMost, min(skewMost, nm.g.skew[m.place]+step)) - nm.g.skew[m.place]
 		}
 		m.wall = m.wall.Add(step)
-		if g.stepped == 0 {
-			g.stepped = g.w.now
+		if nm.g.stepped == 0 {
+			nm.g.stepped = nm.g.w.now
 		}
-		g.skew[m.place] += step
+		nm.g.skew[m.place] += step
 	case turnClock:
-		g.turn(&m.process)
+		nm.turn(&m.process)
 	case leaveGrid:
-		return g.leave(m)
+		return nm.leave(m)
 	case changeLeader:
-		g.agreed.vote()
+		nm.g.agreed.vote()
 	case falseAlarm:
-		g.alarm(m)
+		nm.alarm(m)
 	case stopInOrder:
-		return g.stop(m)
+		return nm.stop(m)
 	}
 	return true
 }
 
-func (g *grid) befallHolder(f fault) bool {
-	if len(g.holders) == 0 {
-		g.addHolder()
+func (nm *nemesis) befallHolder(f fault) bool {
+	if len(nm.g.holders) == 0 {
+		nm.g.addHolder()
 	}
-	h := pick(g.w, g.holders)
+	h := pick(nm.g.w, nm.g.holders)
 	switch f {
 	case pauseHolder:
-		h.until = max(h.until, g.w.now+g.span())
-		if g.w.chance(0.3) {
-			g.turn(&h.process)
+		h.until = max(h.until, nm.g.w.now+nm.span())
+		if nm.g.w.chance(0.3) {
+			nm.turn(&h.process)
 		}
 	case crashHolder:
-		g.hasten(h)
-		g.endHolder(h)
-		g.addHolder()
+		nm.hasten(h)
+		nm.g.endHolder(h)
+		nm.g.addHolder()
 	case leaveHolder:
 		for _, e := range h.entries {
 			if e.handle != nil {
 				_ = e.handle.DetachLogicalNode(ended)
 			}
-			e.idle = g.w.now + time.Hour
+			e.idle = nm.g.w.now + time.Hour
 		}
 		h.after(2*time.Second, func() {
-			g.endHolder(h)
-			g.addHolder()
+			nm.g.endHolder(h)
+			nm.g.addHolder()
 		})
 	}
 	return true
@@ -258,95 +261,95 @@ func (g *grid) befallHolder(f fault) bool {
 
 // strike injects a fault at the worst moment for an owner: its partition has just changed, and the
 // owner does not receive the change for a while.
-func (g *grid) strike(owner roster.Incarnation) {
-	m := g.members[owner]
-	if g.calm || m == nil || !m.alive || !g.w.chance(g.cfg.Strike) {
+func (nm *nemesis) strike(owner roster.Incarnation) {
+	m := nm.g.members[owner]
+	if nm.g.calm || m == nil || !m.alive || !nm.g.w.chance(nm.g.cfg.Strike) {
 		return
 	}
 	f := deafMember
-	if g.w.chance(0.2) {
+	if nm.g.w.chance(0.2) {
 		f = pauseMember
 	}
-	g.befallMember(f, m)
-	g.counts.Faults[f]++
-	g.w.note(faulted, "", int64(f), int64(m.place))
+	nm.befallMember(f, m)
+	nm.g.counts.Faults[f]++
+	nm.g.w.note(faulted, "", int64(f), int64(m.place))
 }
 
 // turn gives a clock a wrong rate for a while: slightly wrong, wrong by up to a tenth, or between
 // less than half and more than twice the true rate. An owner with a fast clock takes live holders
 // for dead. The periods are short because an owner without raises runs ahead, and its new
 // attachments begin at that time: their holders would have to wait as long.
-func (g *grid) turn(p *process) {
-	rate, limit := g.w.rng.Int64N(400)-200, time.Hour
+func (nm *nemesis) turn(p *process) {
+	rate, limit := nm.g.w.rng.Int64N(400)-200, time.Hour
 	switch {
-	case g.w.chance(0.5):
-		rate, limit = g.w.rng.Int64N(2_100_000)-600_000, 8*time.Second
-	case g.w.chance(0.4):
-		rate, limit = g.w.rng.Int64N(200_000)-100_000, 2*time.Minute
+	case nm.g.w.chance(0.5):
+		rate, limit = nm.g.w.rng.Int64N(2_100_000)-600_000, 8*time.Second
+	case nm.g.w.chance(0.4):
+		rate, limit = nm.g.w.rng.Int64N(200_000)-100_000, 2*time.Minute
 	}
 	p.run(rate)
-	g.w.after(limit, func() { p.run(0) })
+	nm.g.w.after(limit, func() { p.run(0) })
 }
 
 // hasten speeds up an owner's clock, at times, just when one of its holders stops. The owner then
 // releases nodes that may still be in use.
-func (g *grid) hasten(h *holder) {
+func (nm *nemesis) hasten(h *holder) {
 	owner := h.machine.Owner(h.entries[0].def.Name())
-	if _, m := g.at(owner); owner != "" && m != nil && g.w.chance(0.3) {
-		m.run(1_000_000 + g.w.rng.Int64N(500_000))
-		g.w.after(8*time.Second, func() { m.run(0) })
-		g.counts.Faults[turnClock]++
-		g.w.note(faulted, "", int64(turnClock), int64(m.place))
+	if _, m := nm.g.at(owner); owner != "" && m != nil && nm.g.w.chance(0.3) {
+		m.run(1_000_000 + nm.g.w.rng.Int64N(500_000))
+		nm.g.w.after(8*time.Second, func() { m.run(0) })
+		nm.g.counts.Faults[turnClock]++
+		nm.g.w.note(faulted, "", int64(turnClock), int64(m.place))
 	}
 }
 
 // cutFrom cuts the connection between a member and another member, or a holder.
-func (g *grid) cutFrom(m *member, both bool) bool {
-	other := g.someMember().place
-	if len(g.holders) > 0 && g.w.chance(0.3) {
-		other = pick(g.w, g.holders).place
+func (nm *nemesis) cutFrom(m *member, both bool) bool {
+	other := nm.g.someMember().place
+	if len(nm.g.holders) > 0 && nm.g.w.chance(0.3) {
+		other = pick(nm.g.w, nm.g.holders).place
 	}
 	if other == m.place {
 		return false
 	}
-	until := g.w.now + g.span()
+	until := nm.g.w.now + nm.span()
 	one, two := m.place, other
-	if g.w.chance(0.5) {
+	if nm.g.w.chance(0.5) {
 		one, two = two, one
 	}
-	g.w.net.cut[[2]int{one, two}] = until
+	nm.g.w.net.cut[[2]int{one, two}] = until
 	if both {
-		g.w.net.cut[[2]int{two, one}] = until
+		nm.g.w.net.cut[[2]int{two, one}] = until
 	}
 	return true
 }
 
 // cutAll splits the network: a member and some other places against the rest.
-func (g *grid) cutAll(m *member) bool {
-	until := g.w.now + g.span()
+func (nm *nemesis) cutAll(m *member) bool {
+	until := nm.g.w.now + nm.span()
 	side := map[int]bool{m.place: true}
-	places := make([]int, 0, len(g.seats)+len(g.holders))
-	for _, s := range g.seats {
+	places := make([]int, 0, len(nm.g.seats)+len(nm.g.holders))
+	for _, s := range nm.g.seats {
 		places = append(places, s.place)
-		if g.w.chance(0.3) {
+		if nm.g.w.chance(0.3) {
 			side[s.place] = true
 		}
 	}
-	for _, h := range g.holders {
+	for _, h := range nm.g.holders {
 		if h.within == nil {
 			places = append(places, h.place)
-			side[h.place] = g.w.chance(0.5)
+			side[h.place] = nm.g.w.chance(0.5)
 		}
 	}
-	way := g.w.rng.IntN(4) // 0 and 1: one direction; 2 and 3: both
+	way := nm.g.w.rng.IntN(4) // 0 and 1: one direction; 2 and 3: both
 	for _, a := range places {
 		for _, b := range places {
 			if side[a] && !side[b] {
 				if way != 0 {
-					g.w.net.cut[[2]int{a, b}] = until
+					nm.g.w.net.cut[[2]int{a, b}] = until
 				}
 				if way != 1 {
-					g.w.net.cut[[2]int{b, a}] = until
+					nm.g.w.net.cut[[2]int{b, a}] = until
 				}
 			}
 		}

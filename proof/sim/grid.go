@@ -29,10 +29,13 @@ type grid struct {
 	holders []*holder
 	names   []sequencer.Definition
 
-	expect     int                     // number of initial members
-	recovering bool                    // an operator is about to begin another grid
-	lives      []gridLife              // earlier grids and the current one
-	madeIn     map[attachment.Life]int // index in lives, by a name's life
+	nemesis  nemesis
+	operator operator
+	promises promises
+
+	expect int                     // number of initial members
+	lives  []gridLife              // earlier grids and the current one
+	madeIn map[attachment.Life]int // index in lives, by a name's life
 
 	holderOf    map[attachment.HolderID]*holder
 	holderCount int
@@ -46,15 +49,11 @@ type grid struct {
 	calm         bool          // faults have ended
 	stepped      time.Duration // time of the first wall clock step
 
-	doomed  map[attachment.Life]bool               // lives with a requested end
-	gone    map[attachment.Life]gone               // lives with a reported end
 	began   map[roster.PartitionID]backup.Position // the owner's position when a replica began to join
 	lost    map[roster.PartitionID]roster.Version  // version at a partition's last loss
 	current map[roster.MemberID]*seat              // the seat that now has the identity of a copied directory
-	voided  map[roster.PartitionID]time.Duration   // time at which a partition's last disk was lost
 
-	promises map[string]promise // by name
-	buffer   []sequencer.ID
+	buffer []sequencer.ID
 
 	ledger *ledger.Ledger
 	counts Counts
@@ -116,12 +115,11 @@ func newGrid(cfg Config) *grid {
 		w: newWorld(cfg.Seed), cfg: cfg, members: map[roster.Incarnation]*member{}, expect: cfg.Members,
 		madeIn: map[attachment.Life]int{}, holderOf: map[attachment.HolderID]*holder{}, skew: map[int]clustertime.Span{},
 		alarms: map[roster.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{},
-		lastAttached: map[string]attachment.Attachment{}, doomed: map[attachment.Life]bool{},
-		gone: map[attachment.Life]gone{}, began: map[roster.PartitionID]backup.Position{},
-		lost: map[roster.PartitionID]roster.Version{}, current: map[roster.MemberID]*seat{},
-		voided: map[roster.PartitionID]time.Duration{}, promises: map[string]promise{}, ledger: ledger.New(),
+		lastAttached: map[string]attachment.Attachment{}, began: map[roster.PartitionID]backup.Position{},
+		lost: map[roster.PartitionID]roster.Version{}, current: map[roster.MemberID]*seat{}, ledger: ledger.New(),
 		buffer: make([]sequencer.ID, 70_000),
 	}
+	g.nemesis, g.operator, g.promises = nemesis{g}, operator{g: g}, newPromises(g)
 	if cfg.Anchored {
 		g.anchor = newAnchorStore()
 	}
@@ -143,7 +141,7 @@ func newGrid(cfg Config) *grid {
 		g.addHolder()
 	}
 	g.elections()
-	g.nextFault()
+	g.nemesis.nextFault()
 	if g.cfg.Old {
 		g.nextNeed()
 	}
@@ -203,7 +201,7 @@ func (g *grid) elections() {
 		m.lead.look()
 	}
 	g.restartStragglers()
-	g.restartForeign()
+	g.operator.restartForeign()
 	g.w.after(electEvery, g.elections)
 }
 
@@ -296,7 +294,7 @@ func (g *grid) sawRoster(before, next *roster.Roster) {
 		default:
 			continue
 		}
-		g.strike(was.Owner)
+		g.nemesis.strike(was.Owner)
 	}
 	if before.Stopped > 0 && next.Stopped == 0 {
 		g.counts.Stops++

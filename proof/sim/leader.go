@@ -252,7 +252,7 @@ func (l *lead) Dismiss(d leader.Dismissal) {
 	to := m.g.members[d.To]
 	callPeer(m, to, time.Second,
 		func(reply func(struct{})) {
-			if to.leaving || m.g.leave(to) {
+			if to.leaving || m.g.nemesis.leave(to) {
 				reply(struct{}{})
 			}
 		},

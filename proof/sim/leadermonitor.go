@@ -285,9 +285,9 @@ func (g *grid) brokenStreams(ended *member) {
 }
 
 // falseSigns gives one voter, or several, a false sign about the leader.
-func (g *grid) falseSigns(m *member) bool {
-	for _, other := range g.running() {
-		if other == m || g.w.chance(0.3) {
+func (nm *nemesis) falseSigns(m *member) bool {
+	for _, other := range nm.g.running() {
+		if other == m || nm.g.w.chance(0.3) {
 			other.looks.sign = true
 		}
 	}
@@ -296,14 +296,14 @@ func (g *grid) falseSigns(m *member) bool {
 
 // lateLook makes a leader reply late, or not at all, to probes for a while, and gives a voter a
 // sign.
-func (g *grid) lateLook() bool {
-	l := g.agreed.leader
+func (nm *nemesis) lateLook() bool {
+	l := nm.g.agreed.leader
 	if l == nil || !l.alive || l.lead == nil {
 		return false
 	}
-	l.lateLooks = g.w.now + g.span()
-	if all := slices.DeleteFunc(g.running(), func(m *member) bool { return m == l }); len(all) > 0 {
-		pick(g.w, all).looks.sign = true
+	l.lateLooks = nm.g.w.now + nm.span()
+	if all := slices.DeleteFunc(nm.g.running(), func(m *member) bool { return m == l }); len(all) > 0 {
+		pick(nm.g.w, all).looks.sign = true
 	}
 	return true
 }

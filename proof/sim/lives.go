@@ -12,7 +12,7 @@ import (
 // restart starts a member after a while: the same member if the seat has a disk, otherwise a new
 // member on a new seat.
 func (g *grid) restart(s *seat) {
-	g.w.after(g.span(), func() {
+	g.w.after(g.nemesis.span(), func() {
 		switch {
 		case s.durable && s.running == nil:
 			g.start(s)
@@ -22,22 +22,22 @@ func (g *grid) restart(s *seat) {
 	})
 }
 
-func (g *grid) crashOne(m *member) bool {
-	if !g.agreed.expendable(m.seat) && !m.seat.durable {
+func (nm *nemesis) crashOne(m *member) bool {
+	if !nm.g.agreed.expendable(m.seat) && !m.seat.durable {
 		return false
 	}
-	if len(g.running()) == 1 && !m.seat.durable {
+	if len(nm.g.running()) == 1 && !m.seat.durable {
 		return false
 	}
-	g.crash(m)
-	g.restart(m.seat)
+	nm.g.crash(m)
+	nm.g.restart(m.seat)
 	return true
 }
 
 // crashEverybody crashes all members together, if the voters with disks are a majority.
-func (g *grid) crashEverybody() bool {
+func (nm *nemesis) crashEverybody() bool {
 	n, of := 0, 0
-	for _, s := range g.agreed.servers {
+	for _, s := range nm.g.agreed.servers {
 		if s.Voter {
 			of++
 			if s.seat.durable {
@@ -48,30 +48,30 @@ func (g *grid) crashEverybody() bool {
 	if 2*n <= of {
 		return false
 	}
-	for _, m := range g.running() {
-		g.crash(m)
-		g.restart(m.seat)
+	for _, m := range nm.g.running() {
+		nm.g.crash(m)
+		nm.g.restart(m.seat)
 	}
 	return true
 }
 
-func (g *grid) joinNew() (int, bool) {
-	if len(g.running()) >= memberLimit {
+func (nm *nemesis) joinNew() (int, bool) {
+	if len(nm.g.running()) >= memberLimit {
 		return 0, false
 	}
-	durable := g.cfg.Durable > 0 && g.w.chance(0.5)
-	return g.start(g.addSeat(durable)).place, true
+	durable := nm.g.cfg.Durable > 0 && nm.g.w.chance(0.5)
+	return nm.g.start(nm.g.addSeat(durable)).place, true
 }
 
 // leave starts a member's departure; the member ends when the roster no longer contains it.
-func (g *grid) leave(m *member) bool {
+func (nm *nemesis) leave(m *member) bool {
 	stay := 0
-	for _, other := range g.running() {
+	for _, other := range nm.g.running() {
 		if other != m && !other.leaving {
 			stay++
 		}
 	}
-	if stay == 0 || m.leaving || g.recovering {
+	if stay == 0 || m.leaving || nm.g.operator.recovering {
 		return false
 	}
 	m.leaving = true
@@ -80,44 +80,44 @@ func (g *grid) leave(m *member) bool {
 }
 
 // alarm makes a member appear silent or absent to every leader for a while, or invisible to gossip.
-func (g *grid) alarm(m *member) {
-	kind := pick(g.w, []alarm{alarmSilent, alarmSilent, alarmGone, alarmGone, alarmUnseen})
-	g.alarms[m.inc] = kind
-	g.w.after(g.w.between(100*time.Millisecond, 5*time.Second), func() { delete(g.alarms, m.inc) })
+func (nm *nemesis) alarm(m *member) {
+	kind := pick(nm.g.w, []alarm{alarmSilent, alarmSilent, alarmGone, alarmGone, alarmUnseen})
+	nm.g.alarms[m.inc] = kind
+	nm.g.w.after(nm.g.w.between(100*time.Millisecond, 5*time.Second), func() { delete(nm.g.alarms, m.inc) })
 }
 
 // stop shuts down the last member of a durable grid in order: its holders return their attachments,
 // it records the end of all grants, and restarts later (S1).
-func (g *grid) stop(m *member) bool {
+func (nm *nemesis) stop(m *member) bool {
 	r := m.roster
-	if g.stopping || m.lead == nil || !m.seat.durable || len(r.Members) != 1 || !r.Assigned() {
+	if nm.g.stopping || m.lead == nil || !m.seat.durable || len(r.Members) != 1 || !r.Assigned() {
 		return false
 	}
-	g.stopping = true
-	for _, h := range g.holders {
+	nm.g.stopping = true
+	for _, h := range nm.g.holders {
 		for _, e := range h.entries {
 			if e.handle != nil {
 				_ = e.handle.DetachLogicalNode(ended)
 			}
-			e.idle = g.w.now + 5*time.Second
+			e.idle = nm.g.w.now + 5*time.Second
 		}
 	}
 	m.after(time.Second, func() {
 		m.ended = true
 		high, free := m.high()
 		end := func() {
-			g.crash(m)
-			g.restart(m.seat)
+			nm.g.crash(m)
+			nm.g.restart(m.seat)
 		}
 		if !free {
 			end()
 			return
 		}
-		g.w.note(stopped, m.name, int64(high), int64(m.roster.Version))
-		g.agreed.propose(m, roster.Command{From: r.Version, Claim: r.Claim, Change: &roster.Change{Stop: max(1, high)}},
+		nm.g.w.note(stopped, m.name, int64(high), int64(m.roster.Version))
+		nm.g.agreed.propose(m, roster.Command{From: r.Version, Claim: r.Claim, Change: &roster.Change{Stop: max(1, high)}},
 			func(error) { end() })
 	})
-	g.w.after(10*time.Second, func() { g.stopping = false })
+	nm.g.w.after(10*time.Second, func() { nm.g.stopping = false })
 	return true
 }
 

@@ -21,37 +21,51 @@ type promise struct {
 	ended     time.Duration // ... when
 }
 
+// promises are the promises of a grid.
+type promises struct {
+	g      *grid
+	byName map[string]promise
+	voided map[roster.PartitionID]time.Duration // time at which a partition's last disk was lost
+	doomed map[attachment.Life]bool             // lives with a requested end
+	gone   map[attachment.Life]gone             // lives with a reported end
+}
+
+func newPromises(g *grid) promises {
+	return promises{g: g, byName: map[string]promise{}, voided: map[roster.PartitionID]time.Duration{},
+		doomed: map[attachment.Life]bool{}, gone: map[attachment.Life]gone{}}
+}
+
 // promised returns the promise that binds a request started at began.
-func (g *grid) promised(name string, began time.Duration) (promise, bool) {
-	p := g.promises[name]
+func (ps *promises) promised(name string, began time.Duration) (promise, bool) {
+	p := ps.byName[name]
 	return p, p.at > 0 && p.at <= began
 }
 
 // void drops the promises about a partition's names, because the grid has lost them.
-func (g *grid) void(id roster.PartitionID) {
-	g.voided[id] = g.w.now
-	for _, def := range g.names {
-		if roster.PartitionOf(def.Name(), g.cfg.Partitions) == id {
-			delete(g.promises, def.Name())
+func (ps *promises) void(id roster.PartitionID) {
+	ps.voided[id] = ps.g.w.now
+	for _, def := range ps.g.names {
+		if roster.PartitionOf(def.Name(), ps.g.cfg.Partitions) == id {
+			delete(ps.byName, def.Name())
 		}
 	}
 }
 
 // sawDisks checks the disks named by a roster change, and voids promises if no disk remains for
 // them.
-func (g *grid) sawDisks(before, next *roster.Roster, c roster.Command) {
+func (ps *promises) sawDisks(before, next *roster.Roster, c roster.Command) {
 	var forgotten []roster.MemberID
 	if c.Change != nil {
 		forgotten = c.Change.Forget
 	}
 	for at, p := range next.Partitions {
 		was := before.Partitions[at]
-		g.check(checkNamed(next, was, p, forgotten))
+		ps.g.check(checkNamed(next, was, p, forgotten))
 		if p.LostTerm > was.LostTerm && len(p.Disk) == 0 || len(p.Disk) == 0 && len(was.Disk) > 0 {
-			g.void(roster.PartitionID(at))
+			ps.void(roster.PartitionID(at))
 		}
 	}
-	g.check(g.checkOnDisks())
+	ps.g.check(ps.checkOnDisks())
 }
 
 // checkNamed requires a reason to remove a disk from the named ones: an operator gave it up, or its
@@ -79,17 +93,17 @@ func checkNamed(next *roster.Roster, was, p roster.Partition, forgotten []roster
 
 // checkOnDisks requires that each named disk, or voter, has all promised definitions: after a loss,
 // it may be the only one left (D2 to D4).
-func (g *grid) checkOnDisks() error {
-	r := g.agreed.newest()
-	for _, def := range g.names {
+func (ps *promises) checkOnDisks() error {
+	r := ps.g.agreed.newest()
+	for _, def := range ps.g.names {
 		name := def.Name()
-		id := roster.PartitionOf(name, g.cfg.Partitions)
-		for _, s := range g.seats {
-			p := g.promises[name]
-			if p.at == 0 || g.stale(s) || !slices.Contains(r.Partitions[id].Disk, s.id) {
+		id := roster.PartitionOf(name, ps.g.cfg.Partitions)
+		for _, s := range ps.g.seats {
+			p := ps.byName[name]
+			if p.at == 0 || ps.g.stale(s) || !slices.Contains(r.Partitions[id].Disk, s.id) {
 				continue
 			}
-			if has, alive := s.stored(id, name); alive && !g.knows(has, p) {
+			if has, alive := s.stored(id, name); alive && !ps.knows(has, p) {
 				return fmt.Errorf("D4: seat %d is named for partition %d, and of %q it has %+v after %+v was answered", s.place, id,
 					name, has, p)
 			}
@@ -117,63 +131,63 @@ func (s *seat) stored(id roster.PartitionID, name string) (has partition.Definit
 }
 
 // knows reports whether a name's record on a disk is as new as a promise.
-func (g *grid) knows(has partition.DefinitionRecord, p promise) bool {
+func (ps *promises) knows(has partition.DefinitionRecord, p promise) bool {
 	known := !has.Ref.Life.IsZero()
 	same := has.Ref.Life == p.ref.Life
 	switch {
-	case !g.doomed[p.ref.Life]:
+	case !ps.doomed[p.ref.Life]:
 		return same && !has.Destroyed
 	case p.destroyed && same:
 		return has.Destroyed
 	}
 	// Its tombstone may have been dropped, and an earlier life that a holder presented after a loss
 	// has ended in its place.
-	return !known || has.Destroyed || g.compareBirths(has.Ref, p.ref) >= 0
+	return !known || has.Destroyed || ps.g.compareBirths(has.Ref, p.ref) >= 0
 }
 
 // keeps reports whether a reply is backed by disks, for a request started at began: the roster at
 // the reply's version names a disk, and the grid has not lost all disks since.
-func (g *grid) keeps(name string, began time.Duration, s stamp) bool {
-	id := roster.PartitionOf(name, g.cfg.Partitions)
-	log := g.agreed.log[g.agreed.first:]
+func (ps *promises) keeps(name string, began time.Duration, s stamp) bool {
+	id := roster.PartitionOf(name, ps.g.cfg.Partitions)
+	log := ps.g.agreed.log[ps.g.agreed.first:]
 	at, _ := slices.BinarySearchFunc(log, s.Version,
 		func(l logged, v roster.Version) int { return cmp.Compare(l.roster.Version, v) })
-	return began > g.voided[id] && at < len(log) && log[at].roster.Identity() == s.Grid &&
+	return began > ps.voided[id] && at < len(log) && log[at].roster.Identity() == s.Grid &&
 		len(log[at].roster.Partitions[id].Disk) > 0
 }
 
 // checkTold requires that the reply to a create or an open agrees with every promise made before
 // the request, and records the reply as a promise.
-func (g *grid) checkTold(ref attachment.Ref, began time.Duration, s stamp) error {
+func (ps *promises) checkTold(ref attachment.Ref, began time.Duration, s stamp) error {
 	name := ref.Definition.Name()
-	if !g.keeps(name, began, s) {
+	if !ps.keeps(name, began, s) {
 		return nil
 	}
-	p, known := g.promised(name, began)
+	p, known := ps.promised(name, began)
 	if known {
-		switch newer := g.compareBirths(ref, p.ref); {
+		switch newer := ps.g.compareBirths(ref, p.ref); {
 		case newer < 0:
 			return fmt.Errorf("D2: %q is life %v, and life %v was answered %v before that was asked", name, ref.Life, p.ref.Life,
 				began-p.at)
 		case newer == 0 && ref.Life != p.ref.Life:
 			return fmt.Errorf("D2: %q has two lives born at %v", name, ref.Born)
-		case newer > 0 && !g.doomed[p.ref.Life]:
+		case newer > 0 && !ps.doomed[p.ref.Life]:
 			return fmt.Errorf("D2: %q is life %v, and life %v was answered %v before and never ended", name, ref.Life,
 				p.ref.Life, began-p.at)
 		case newer == 0 && p.destroyed && p.ended <= began:
 			return fmt.Errorf("D2: %q is life %v, whose end was answered %v before", name, ref.Life, began-p.ended)
 		}
 	}
-	if now := g.promises[name]; now.at == 0 || g.compareBirths(ref, now.ref) > 0 {
-		g.promises[name] = promise{ref: ref, at: g.w.now}
-		return g.checkOnDisks()
+	if now := ps.byName[name]; now.at == 0 || ps.g.compareBirths(ref, now.ref) > 0 {
+		ps.byName[name] = promise{ref: ref, at: ps.g.w.now}
+		return ps.checkOnDisks()
 	}
 	return nil
 }
 
 // checkUnknown requires that a promised name exists until a user requests its end.
-func (g *grid) checkUnknown(name string, began time.Duration, s stamp) error {
-	if p, known := g.promised(name, began); known && g.keeps(name, began, s) && !g.doomed[p.ref.Life] {
+func (ps *promises) checkUnknown(name string, began time.Duration, s stamp) error {
+	if p, known := ps.promised(name, began); known && ps.keeps(name, began, s) && !ps.doomed[p.ref.Life] {
 		return fmt.Errorf("D2: %q is unknown, and life %v was answered %v before and never ended", name, p.ref.Life,
 			began-p.at)
 	}
@@ -181,11 +195,11 @@ func (g *grid) checkUnknown(name string, began time.Duration, s stamp) error {
 }
 
 // toldEnded records the reported end of a life as a promise, for a request started at began.
-func (g *grid) toldEnded(ref attachment.Ref, began time.Duration, s stamp) {
+func (ps *promises) toldEnded(ref attachment.Ref, began time.Duration, s stamp) {
 	name := ref.Definition.Name()
-	if p := g.promises[name]; p.at > 0 && p.ref.Life == ref.Life && g.keeps(name, began, s) {
-		p.destroyed, p.ended = true, g.w.now
-		g.promises[name] = p
-		g.check(g.checkOnDisks())
+	if p := ps.byName[name]; p.at > 0 && p.ref.Life == ref.Life && ps.keeps(name, began, s) {
+		p.destroyed, p.ended = true, ps.g.w.now
+		ps.byName[name] = p
+		ps.g.check(ps.checkOnDisks())
 	}
 }

@@ -31,7 +31,7 @@ func (g *grid) play() {
 	bound := g.cfg.Window.Duration() + slack
 	r := g.agreed.newest()
 	if g.cfg.Recoveries > 0 {
-		g.completeRecovery()
+		g.operator.completeRecovery()
 		r = g.agreed.newest()
 		bound += max(0, r.Ceiling.Sub(firstWall.Add(clustertime.SpanOf(g.w.now))).Duration())
 	}

@@ -64,44 +64,50 @@ func (m *member) of() roster.GridID {
 // wipe deletes a seat's data directory.
 func (s *seat) wipe() { s.durable, s.index, s.disk, s.at, s.older = false, -1, nil, nil, nil }
 
+// operator begins another grid after a loss of the majority of voters.
+type operator struct {
+	g          *grid
+	recovering bool // another grid is about to begin
+}
+
 // loseMajority permanently ends so many voters that the rest cannot agree. An operator acts after a
 // while. At times the others first miss the log, while the clocks of the ending voters jump ahead:
 // no survivor has a record of the resulting grants.
-func (g *grid) loseMajority() bool {
-	if g.recovering || g.stopping || len(g.lives) > g.cfg.Recoveries || !g.agreed.newest().Assigned() {
+func (op *operator) loseMajority() bool {
+	if op.recovering || op.g.stopping || len(op.g.lives) > op.g.cfg.Recoveries || !op.g.agreed.newest().Assigned() {
 		return false
 	}
-	gone := g.majority(nil)
-	if !g.isLostWithout(gone) {
+	gone := op.majority(nil)
+	if !op.isLostWithout(gone) {
 		return false
 	}
-	g.recovering = true
-	if !g.w.chance(0.5) {
-		g.endMajority(gone)
+	op.recovering = true
+	if !op.g.w.chance(0.5) {
+		op.endMajority(gone)
 		return true
 	}
-	after := g.w.between(4*time.Second, 20*time.Second)
-	for _, m := range g.running() {
+	after := op.g.w.between(4*time.Second, 20*time.Second)
+	for _, m := range op.g.running() {
 		if !slices.Contains(gone, m.seat) {
-			m.deaf = max(m.deaf, g.w.now+after+time.Second)
+			m.deaf = max(m.deaf, op.g.w.now+after+time.Second)
 			continue
 		}
-		step := skewMost - g.skew[m.place]
-		m.wall, g.skew[m.place] = m.wall.Add(step), skewMost
+		step := skewMost - op.g.skew[m.place]
+		m.wall, op.g.skew[m.place] = m.wall.Add(step), skewMost
 	}
-	g.w.after(after, func() {
-		gone := g.majority(gone)
-		if g.recovering = g.isLostWithout(gone); g.recovering {
-			g.endMajority(gone)
+	op.g.w.after(after, func() {
+		gone := op.majority(gone)
+		if op.recovering = op.isLostWithout(gone); op.recovering {
+			op.endMajority(gone)
 		}
 	})
 	return true
 }
 
 // majority returns the given seats, and further voters until the rest have no majority.
-func (g *grid) majority(gone []*seat) []*seat {
-	for _, i := range g.w.rng.Perm(len(g.agreed.servers)) {
-		if s := g.agreed.servers[i]; s.Voter && !slices.Contains(gone, s.seat) && g.agreed.expendable(gone...) {
+func (op *operator) majority(gone []*seat) []*seat {
+	for _, i := range op.g.w.rng.Perm(len(op.g.agreed.servers)) {
+		if s := op.g.agreed.servers[i]; s.Voter && !slices.Contains(gone, s.seat) && op.g.agreed.expendable(gone...) {
 			gone = append(gone, s.seat)
 		}
 	}
@@ -110,127 +116,127 @@ func (g *grid) majority(gone []*seat) []*seat {
 
 // isLostWithout reports whether the grid has lost its majority without the members on some seats,
 // and an operator has members or directories from which another grid can begin.
-func (g *grid) isLostWithout(gone []*seat) bool {
-	stays := slices.ContainsFunc(g.seats, func(s *seat) bool {
-		return !slices.Contains(gone, s) && !g.stale(s) && (s.hasLog(g.agreed.first) || !s.durable && s.running != nil &&
+func (op *operator) isLostWithout(gone []*seat) bool {
+	stays := slices.ContainsFunc(op.g.seats, func(s *seat) bool {
+		return !slices.Contains(gone, s) && !op.g.stale(s) && (s.hasLog(op.g.agreed.first) || !s.durable && s.running != nil &&
 			s.running.survives() && !s.running.leaving)
 	})
-	return stays && !g.agreed.expendable(gone...)
+	return stays && !op.g.agreed.expendable(gone...)
 }
 
 // endMajority permanently ends the members on some seats, and calls the operator.
-func (g *grid) endMajority(gone []*seat) {
+func (op *operator) endMajority(gone []*seat) {
 	for _, s := range gone {
-		g.lose(s)
+		op.lose(s)
 	}
-	g.w.after(g.span(), g.operate)
+	op.g.w.after(op.g.nemesis.span(), op.operate)
 }
 
 // lose permanently ends a member and its data. A new member replaces it later.
-func (g *grid) lose(s *seat) {
+func (op *operator) lose(s *seat) {
 	durable := s.durable
 	if s.running != nil {
-		g.crash(s.running)
+		op.g.crash(s.running)
 	}
 	s.wipe()
-	g.w.after(g.span(), func() {
-		if len(g.running()) < memberLimit {
-			g.start(g.addSeat(durable))
+	op.g.w.after(op.g.nemesis.span(), func() {
+		if len(op.g.running()) < memberLimit {
+			op.g.start(op.g.addSeat(durable))
 		}
 	})
 }
 
 // completeRecovery waits for a pending recovery.
-func (g *grid) completeRecovery() {
-	for until := g.w.now + 5*time.Minute; g.recovering && g.w.now < until && g.failed == nil; {
-		g.w.run(g.w.now + time.Second)
+func (op *operator) completeRecovery() {
+	for until := op.g.w.now + 5*time.Minute; op.recovering && op.g.w.now < until && op.g.failed == nil; {
+		op.g.w.run(op.g.w.now + time.Second)
 	}
-	if g.recovering {
-		g.fail("no member or directory begins another grid")
+	if op.recovering {
+		op.g.fail("no member or directory begins another grid")
 	}
 }
 
 // operate begins another grid, from directories if any remain.
-func (g *grid) operate() {
+func (op *operator) operate() {
 	var dirs []*seat
-	for _, s := range g.seats {
-		if s.durable && !g.stale(s) {
+	for _, s := range op.g.seats {
+		if s.durable && !op.g.stale(s) {
 			dirs = append(dirs, s)
 		}
 	}
-	usable := slices.ContainsFunc(dirs, func(s *seat) bool { return s.hasLog(g.agreed.first) })
-	if !g.recovering {
+	usable := slices.ContainsFunc(dirs, func(s *seat) bool { return s.hasLog(op.g.agreed.first) })
+	if !op.recovering {
 		return
 	}
 	if usable {
-		g.recoverDisks(dirs)
+		op.recoverDisks(dirs)
 	} else {
-		g.initialize()
+		op.initialize()
 	}
 }
 
 // recoverDisks makes a grid from directories. All members have been stopped by the operator.
-func (g *grid) recoverDisks(dirs []*seat) {
-	before := g.agreed.newest()
-	for _, m := range g.running() {
-		g.crash(m)
+func (op *operator) recoverDisks(dirs []*seat) {
+	before := op.g.agreed.newest()
+	for _, m := range op.g.running() {
+		op.g.crash(m)
 		if !m.seat.durable {
-			g.restart(m.seat)
+			op.g.restart(m.seat)
 		}
 	}
-	for _, s := range g.seats {
+	for _, s := range op.g.seats {
 		if s.durable && !slices.Contains(dirs, s) { // a copy
 			s.wipe()
 		}
 	}
-	in := recovery.Disks{Old: before.Grid, Grid: roster.GridID(g.w.bits()), Now: g.wallAt(dirs[0].place),
-		Incarnation: g.unknownIncarnation}
+	in := recovery.Disks{Old: before.Grid, Grid: roster.GridID(op.g.w.bits()), Now: op.g.wallAt(dirs[0].place),
+		Incarnation: op.unknownIncarnation}
 	for _, s := range dirs {
-		in.Directories = append(in.Directories, g.directory(s))
+		in.Directories = append(in.Directories, op.directory(s))
 	}
 	newest := in.Directories[recovery.Newest(in.Directories)]
 	alive, voters := newest.Votes(func(id roster.MemberID) bool {
-		return slices.ContainsFunc(dirs, func(s *seat) bool { return s.id == id && s.hasLog(g.agreed.first) })
+		return slices.ContainsFunc(dirs, func(s *seat) bool { return s.id == id && s.hasLog(op.g.agreed.first) })
 	})
 	if 2*alive > voters {
-		g.fail("a recovery is not needed: %d of %d voters have a directory", alive, voters)
+		op.g.fail("a recovery is not needed: %d of %d voters have a directory", alive, voters)
 		return
 	}
 	in.Lost = lostOf(newest.Roster, dirs)
 	decided, err := recovery.FromDisks(in)
 	if err != nil {
-		g.fail("a grid is not recovered: %w", err)
+		op.g.fail("a grid is not recovered: %w", err)
 		return
 	}
-	g.counts.Recovered++
-	g.begin(decided.Commands, false)
-	next := g.agreed.newest()
-	g.agreed.servers = nil
+	op.g.counts.Recovered++
+	op.begin(decided.Commands, false)
+	next := op.g.agreed.newest()
+	op.g.agreed.servers = nil
 	for i, s := range dirs {
-		g.agreed.servers = append(g.agreed.servers, server{decided.Servers[i], s})
-		s.index, s.old, s.older = len(g.agreed.log)-1, false, nil
-		g.restart(s)
+		op.g.agreed.servers = append(op.g.agreed.servers, server{decided.Servers[i], s})
+		s.index, s.old, s.older = len(op.g.agreed.log)-1, false, nil
+		op.g.restart(s)
 	}
-	g.expect = len(dirs)
+	op.g.expect = len(dirs)
 	for id, p := range before.Partitions {
-		g.lost[roster.PartitionID(id)] = next.Version
+		op.g.lost[roster.PartitionID(id)] = next.Version
 		if p.Memory || !slices.ContainsFunc(dirs, func(s *seat) bool { return slices.Contains(p.Disk, s.id) }) {
-			g.void(roster.PartitionID(id))
+			op.g.promises.void(roster.PartitionID(id))
 		} else if len(next.Partitions[id].Disk) == 0 {
-			g.fail("S1: the definitions of partition %d are on the disks of %v, and the recovered grid names none", id, p.Disk)
+			op.g.fail("S1: the definitions of partition %d are on the disks of %v, and the recovered grid names none", id, p.Disk)
 		}
 	}
-	g.check(g.checkOnDisks())
-	g.finish(1)
+	op.g.check(op.g.promises.checkOnDisks())
+	op.finish(1)
 }
 
 // directory describes a seat's data directory.
-func (g *grid) directory(s *seat) recovery.Directory {
+func (op *operator) directory(s *seat) recovery.Directory {
 	d := recovery.Directory{Member: s.id, Roster: &roster.Roster{}, Definitions: map[roster.PartitionID]backup.Position{}}
-	if s.hasLog(g.agreed.first) {
-		d.Roster, d.Term, d.Index = g.agreed.log[s.index].roster, 1, uint64(s.index+1)
+	if s.hasLog(op.g.agreed.first) {
+		d.Roster, d.Term, d.Index = op.g.agreed.log[s.index].roster, 1, uint64(s.index+1)
 	}
-	for _, other := range g.agreed.servers {
+	for _, other := range op.g.agreed.servers {
 		d.Servers = append(d.Servers, other.Server)
 	}
 	for id, at := range s.at {
@@ -253,11 +259,11 @@ func lostOf(r *roster.Roster, dirs []*seat) (out []roster.MemberID) {
 
 // unknownIncarnation returns a new incarnation for a member that is not in the newest directory's
 // roster.
-func (g *grid) unknownIncarnation(id roster.MemberID) roster.Incarnation {
-	for _, s := range g.seats {
-		if s.id == id && !g.stale(s) {
-			m := g.start(s)
-			g.crash(m)
+func (op *operator) unknownIncarnation(id roster.MemberID) roster.Incarnation {
+	for _, s := range op.g.seats {
+		if s.id == id && !op.g.stale(s) {
+			m := op.g.start(s)
+			op.g.crash(m)
 			return m.inc
 		}
 	}
@@ -265,29 +271,29 @@ func (g *grid) unknownIncarnation(id roster.MemberID) roster.Incarnation {
 }
 
 // begin replaces the roster with another grid's.
-func (g *grid) begin(commands []roster.Command, memory bool) {
-	a, before, next := g.agreed, g.agreed.newest(), &roster.Roster{}
+func (op *operator) begin(commands []roster.Command, memory bool) {
+	a, before, next := op.g.agreed, op.g.agreed.newest(), &roster.Roster{}
 	a.first, a.leader, a.lost = len(a.log), nil, 0
 	for _, c := range commands {
 		was := next
 		var err error
 		if next, err = next.Apply(c); err != nil {
-			g.fail("a grid does not begin: %v", err)
+			op.g.fail("a grid does not begin: %v", err)
 			return
 		}
 		if was.Formed() {
-			g.check(g.checkRoster(was, next, false))
+			op.g.check(op.g.checkRoster(was, next, false))
 		}
 		a.log = append(a.log, logged{roster: next})
 	}
-	g.lives = append(g.lives, gridLife{next.Grid, memory})
-	g.check(checkBeginning(before, next))
+	op.g.lives = append(op.g.lives, gridLife{next.Grid, memory})
+	op.g.check(checkBeginning(before, next))
 }
 
 // finish records the beginning of a grid.
-func (g *grid) finish(from int64) {
-	g.recovering = false
-	g.w.note(began, "", from, int64(g.agreed.newest().Ceiling))
+func (op *operator) finish(from int64) {
+	op.recovering = false
+	op.g.w.note(began, "", from, int64(op.g.agreed.newest().Ceiling))
 }
 
 // checkBeginning requires that a grid begins above every grant made by its predecessor, unless the
@@ -306,18 +312,18 @@ func checkBeginning(before, next *roster.Roster) error {
 }
 
 // restartForeign restarts, as an operator would, members left behind in an earlier grid.
-func (g *grid) restartForeign() {
-	if g.recovering || len(g.lives) == 1 {
+func (op *operator) restartForeign() {
+	if op.recovering || len(op.g.lives) == 1 {
 		return
 	}
-	for _, m := range g.running() {
-		if m.of() != g.id() && (g.calm || g.w.chance(0.01)) {
-			g.crash(m)
+	for _, m := range op.g.running() {
+		if m.of() != op.g.id() && (op.g.calm || op.g.w.chance(0.01)) {
+			op.g.crash(m)
 			m.seat.wipe()
-			if g.calm {
-				g.start(g.addSeat(false))
+			if op.g.calm {
+				op.g.start(op.g.addSeat(false))
 			} else {
-				g.restart(m.seat)
+				op.g.restart(m.seat)
 			}
 		}
 	}

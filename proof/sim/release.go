@@ -96,8 +96,8 @@ func (g *grid) upgradeAll() {
 
 // remove removes a seat's member from the grid, running or not, as an operator would. The leader
 // refuses if this would cost the majority.
-func (g *grid) remove(s *seat) bool {
-	m := g.agreed.leader
+func (nm *nemesis) remove(s *seat) bool {
+	m := nm.g.agreed.leader
 	if m == nil || m.lead == nil {
 		return false
 	}
@@ -112,20 +112,20 @@ func (g *grid) remove(s *seat) bool {
 
 // crashSeveral crashes some members, or all in a zone, at the same moment, if the rest can continue
 // without them.
-func (g *grid) crashSeveral(m *member) bool {
-	zone, most := g.w.chance(0.5), 2+g.w.rng.IntN(2)
+func (nm *nemesis) crashSeveral(m *member) bool {
+	zone, most := nm.g.w.chance(0.5), 2+nm.g.w.rng.IntN(2)
 	var gone []*seat
-	for _, other := range g.running() {
-		if zone && other.seat.zone == m.seat.zone || !zone && len(gone) < most && g.w.chance(0.5) {
+	for _, other := range nm.g.running() {
+		if zone && other.seat.zone == m.seat.zone || !zone && len(gone) < most && nm.g.w.chance(0.5) {
 			gone = append(gone, other.seat)
 		}
 	}
-	if len(gone) < 2 || len(gone) == len(g.running()) || !g.agreed.expendable(gone...) {
+	if len(gone) < 2 || len(gone) == len(nm.g.running()) || !nm.g.agreed.expendable(gone...) {
 		return false
 	}
 	for _, s := range gone {
-		g.crash(s.running)
-		g.restart(s)
+		nm.g.crash(s.running)
+		nm.g.restart(s)
 	}
 	return true
 }

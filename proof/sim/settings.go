@@ -11,36 +11,36 @@ const largestWindow clustertime.Span = 40_000
 
 // setSettings changes the number of backups, the window or both, as an operator would. If
 // necessary, it raises the roster's protocol first, as members do.
-func (g *grid) setSettings() bool {
-	m := g.agreed.leader
+func (nm *nemesis) setSettings() bool {
+	m := nm.g.agreed.leader
 	if m == nil || m.lead == nil {
 		return false
 	}
 	in := leader.SettingsRequest{WindowStated: true}
-	if g.w.chance(0.7) {
-		backups := g.w.rng.IntN(4)
+	if nm.g.w.chance(0.7) {
+		backups := nm.g.w.rng.IntN(4)
 		in.Backups = &backups
 	}
-	if now := g.agreed.newest().Settings.Window; in.Backups == nil || g.w.chance(0.3) {
+	if now := nm.g.agreed.newest().Settings.Window; in.Backups == nil || nm.g.w.chance(0.3) {
 		in.Window = min(now+now/2, largestWindow)
-		g.cfg.Window = max(g.cfg.Window, in.Window)
+		nm.g.cfg.Window = max(nm.g.cfg.Window, in.Window)
 	}
-	g.change(m.lead, in)
+	nm.change(m.lead, in)
 	return true
 }
 
 // setVoters changes the number of voters, as an operator would.
-func (g *grid) setVoters() bool {
-	m := g.agreed.leader
+func (nm *nemesis) setVoters() bool {
+	m := nm.g.agreed.leader
 	if m == nil || m.lead == nil {
 		return false
 	}
-	g.change(m.lead, leader.SettingsRequest{Voters: 1 + 2*g.w.rng.IntN(4)})
+	nm.change(m.lead, leader.SettingsRequest{Voters: 1 + 2*nm.g.w.rng.IntN(4)})
 	return true
 }
 
 // change sends a leader a settings change, after the protocol change that it needs.
-func (g *grid) change(l *lead, in leader.SettingsRequest) {
+func (nm *nemesis) change(l *lead, in leader.SettingsRequest) {
 	m := l.m
 	change := func() {
 		l.do(func(machine *leader.Leader, v leader.View) { machine.SetSettings(v, in, func(error) {}) })

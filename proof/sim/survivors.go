@@ -11,33 +11,33 @@ import (
 
 // initialize picks a survivor, which requests the others that gossip sees to leave the grid. If all
 // have left, they form another grid.
-func (g *grid) initialize() {
+func (op *operator) initialize() {
 	var able []*member
-	for _, m := range g.running() {
+	for _, m := range op.g.running() {
 		switch {
 		case m.seat.durable: // no directory has a log: the operator gives each of these an empty one
-			g.lose(m.seat)
-		case m.until <= g.w.now && m.survives() && !m.leaving:
+			op.lose(m.seat)
+		case m.until <= op.g.w.now && m.survives() && !m.leaving:
 			able = append(able, m)
 		}
 	}
-	again := func() { g.w.after(2*time.Second, g.operate) }
+	again := func() { op.g.w.after(2*time.Second, op.operate) }
 	if len(able) == 0 {
 		again()
 		return
 	}
-	m := pick(g.w, able)
-	next := roster.GridID(g.w.bits())
+	m := pick(op.g.w, able)
+	next := roster.GridID(op.g.w.bits())
 	var told []recovery.Bounds
-	others := slices.DeleteFunc(able, func(o *member) bool { return o == m || !g.gossips(m, o) })
+	others := slices.DeleteFunc(able, func(o *member) bool { return o == m || !op.g.gossips(m, o) })
 	waiting := len(others)
 	answered := func() {
 		switch {
 		case waiting > 0:
-		case len(told) < len(others) || !m.alive || m.until > g.w.now:
+		case len(told) < len(others) || !m.alive || m.until > op.g.w.now:
 			again()
 		default:
-			g.formAgain(m, next, told)
+			op.formAgain(m, next, told)
 		}
 	}
 	for _, o := range others {
@@ -98,23 +98,23 @@ func (m *member) bounds() recovery.Bounds {
 }
 
 // formAgain forms a grid from survivors.
-func (g *grid) formAgain(m *member, next roster.GridID, told []recovery.Bounds) {
-	before, floor := g.agreed.newest(), clustertime.Tick(0)
-	if g.w.chance(0.3) { // the operator provides the true end of all grants
+func (op *operator) formAgain(m *member, next roster.GridID, told []recovery.Bounds) {
+	before, floor := op.g.agreed.newest(), clustertime.Tick(0)
+	if op.g.w.chance(0.3) { // the operator provides the true end of all grants
 		floor = before.Ceiling
 	}
 	m = m.abandon(next)
 	own := m.left
 	own.Bounds = m.bounds()
-	form, _ := recovery.FromMemory(next, own, told, g.anchor != nil, floor)
-	g.counts.Initialized++
-	clear(g.lost)
+	form, _ := recovery.FromMemory(next, own, told, op.g.anchor != nil, floor)
+	op.g.counts.Initialized++
+	clear(op.g.lost)
 	for id := range before.Partitions {
-		g.void(roster.PartitionID(id))
+		op.g.promises.void(roster.PartitionID(id))
 	}
-	g.begin([]roster.Command{{Form: &form}}, true)
-	g.agreed.servers = []server{serverOf(m, true)}
-	g.expect = 1 + len(told)
-	m.learn(len(g.agreed.log) - 1)
-	g.finish(2)
+	op.begin([]roster.Command{{Form: &form}}, true)
+	op.g.agreed.servers = []server{serverOf(m, true)}
+	op.g.expect = 1 + len(told)
+	m.learn(len(op.g.agreed.log) - 1)
+	op.finish(2)
 }

@@ -82,7 +82,7 @@ func (e *entry) create() {
 		if err != nil {
 			return
 		}
-		h.g.check(h.g.checkTold(ref, began, s))
+		h.g.check(h.g.promises.checkTold(ref, began, s))
 		e.lives++
 		e.label = fmt.Sprintf("%s/%d.%d", h.name, e.name, e.lives)
 		if e.stripe {
@@ -110,10 +110,10 @@ func (e *entry) open() {
 		e.busy = false
 		switch {
 		case err == nil:
-			h.g.check(h.g.checkTold(ref, began, s))
+			h.g.check(h.g.promises.checkTold(ref, began, s))
 			h.do(func(m *session.Machine, now session.Now) { m.Stamped(now, s, mono) })
 		case errors.Is(err, sequencer.ErrNotFound):
-			h.g.check(h.g.checkUnknown(name, began, s))
+			h.g.check(h.g.promises.checkUnknown(name, began, s))
 		}
 	})
 }
@@ -196,7 +196,7 @@ func (e *entry) drop(rel attachment.Release, held bool) {
 func (e *entry) destroy() {
 	e.busy = true
 	ref, name, began := e.control.Ref(), e.def.Name(), e.h.w.now
-	e.h.g.doomed[ref.Life] = true
+	e.h.g.promises.doomed[ref.Life] = true
 	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[struct{}])) {
 		askOwner(m, name, func(o *actor, v partition.View, reply func(struct{}, error)) {
 			o.machine.Destroy(v, name, ref.Life, nothing(reply))
@@ -205,8 +205,8 @@ func (e *entry) destroy() {
 		e.busy = false
 		if err == nil {
 			e.h.g.counts.Destroyed++
-			e.h.g.gone[ref.Life] = gone{e.h.w.now, s.Version}
-			e.h.g.toldEnded(ref, began, s)
+			e.h.g.promises.gone[ref.Life] = gone{e.h.w.now, s.Version}
+			e.h.g.promises.toldEnded(ref, began, s)
 		}
 		if err == nil || errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrNotFound) {
 			e.h.do(func(m *session.Machine, _ session.Now) { m.Ended(name, ref.Life) })
