@@ -118,8 +118,8 @@ func (op *operator) majority(gone []*seat) []*seat {
 // and an operator has members or directories from which another grid can begin.
 func (op *operator) isLostWithout(gone []*seat) bool {
 	stays := slices.ContainsFunc(op.g.seats, func(s *seat) bool {
-		return !slices.Contains(gone, s) && !op.g.stale(s) && (s.hasLog(op.g.agreed.first) || !s.durable && s.running != nil &&
-			s.running.survives() && !s.running.leaving)
+		return !slices.Contains(gone, s) && !op.g.stale(s) &&
+			(s.hasLog(op.g.agreed.first) || !s.durable && s.running != nil && s.running.survives() && !s.running.leaving)
 	})
 	return stays && !op.g.agreed.expendable(gone...)
 }
