@@ -109,10 +109,10 @@ var importMap = map[string]imports{
 			"github.com/vmihailenco/msgpack/v5"}},
 	"internal/durable":       {},
 	"internal/signal":        {},
-	"grid/internal/acceptor": {modules: []string{"golang.org/x/sys/unix"}}, // on Linux
+	"grid/internal/acceptor": {modules: []string{"golang.org/x/sys/unix", "golang.org/x/time/rate"}}, // unix: on Linux
 	"grid/internal/refusal":  {internal: []string{"internal/failure", "sequencer"}},
 	"grid/internal/audit": {internal: []string{"grid/internal/refusal", "internal/roster", "security",
-		"sequencer", "internal/wire"}},
+		"sequencer", "internal/wire"}, modules: []string{"golang.org/x/time/rate"}},
 	"grid/internal/librarylog": {modules: []string{"github.com/hashicorp/go-hclog"}},
 	"grid/internal/tenure":     {},
 	"grid/internal/state": {internal: []string{"internal/handles", "internal/clustertime",
@@ -131,12 +131,12 @@ var importMap = map[string]imports{
 		"internal/roster", "sequencer", "internal/wire"}, modules: []string{"github.com/hashicorp/memberlist"}},
 	"internal/membership": {internal: []string{"internal/failure", "internal/wire"}},
 	"grid/internal/api": {internal: []string{"internal/calls", "internal/membership", "grid/internal/acceptor", "client",
-		"internal/clustertime", "grid/internal/audit", "grid/internal/librarylog", "grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure", "internal/frames", "internal/wire/frame", "internal/roster", "security", "internal/attachment", "sequencer", "internal/wire"}, modules: []string{"golang.org/x/sys/unix"}}, // on Linux
+		"internal/clustertime", "grid/internal/audit", "grid/internal/librarylog", "grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure", "internal/frames", "internal/wire/frame", "internal/roster", "security", "internal/attachment", "sequencer", "internal/wire"}, modules: []string{"golang.org/x/sys/unix", "golang.org/x/time/rate"}}, // unix: on Linux
 	"grid/internal/host": {internal: []string{"backup", "internal/handles", "internal/clustertime",
 		"grid/internal/audit", "grid/internal/api", "grid/internal/definitions", "grid/internal/raftlog",
 		"grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure",
 		"internal/pattern", "internal/leader", "partition", "internal/roster", "security", "internal/attachment", "sequencer",
-		"internal/wire", "internal/wire/member", "internal/measure"}},
+		"internal/wire", "internal/wire/member", "internal/measure"}, modules: []string{"golang.org/x/time/rate"}},
 	"grid/internal/formation": {internal: []string{"internal/durable", "internal/identity",
 		"internal/handles", "internal/clustertime", "grid/internal/audit", "grid/internal/api",
 		"grid/internal/boltfile", "grid/internal/definitions", "grid/internal/gossip", "grid/internal/raftlog",

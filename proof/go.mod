@@ -32,6 +32,7 @@ require (
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	go.etcd.io/bbolt v1.5.0 // indirect
 	golang.org/x/net v0.59.0 // indirect
+	golang.org/x/time v0.16.0 // indirect
 )
 
 replace github.com/snowgrid/snowgrid => ../

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Usual [Config] values.
@@ -66,13 +68,14 @@ type Acceptor struct {
 	ln    net.Listener
 	done  chan struct{}
 	group sync.WaitGroup
+	// displacing limits the handshakes that take another one's place.
+	displacing *rate.Limiter
 
 	mu      sync.Mutex
 	closed  bool           // guarded by mu
 	pending []handshake    // unfinished, oldest first; guarded by mu
 	of      map[string]int // unfinished by address; guarded by mu
 	dropped uint64         // guarded by mu
-	paid    time.Time      // up to where displacements are used up; guarded by mu
 	waiting waiting        // guarded by mu
 	expires bool           // expire is due; guarded by mu
 	ran     time.Duration  // in which this process ran, while expire was due; guarded by mu
@@ -93,7 +96,7 @@ func New(ln net.Listener, cfg Config) *Acceptor {
 		cfg.PerAddress = cfg.Handshakes
 	}
 	a := &Acceptor{Streams: make(chan net.Conn, cfg.Handshakes), cfg: cfg, ln: ln, done: make(chan struct{}),
-		of: map[string]int{}}
+		of: map[string]int{}, displacing: rate.NewLimiter(displacedPerSecond, displacedAtOnce)}
 	a.waiting.max = waitingMax()
 	if cfg.Wait {
 		a.Streams = make(chan net.Conn)
@@ -208,20 +211,6 @@ func (a *Acceptor) isFull(from string) bool {
 	return a.of[from] >= a.cfg.PerAddress || len(a.pending) >= a.cfg.Handshakes
 }
 
-// mayDisplace reports whether a handshake may take another one's place now, and counts it. The
-// caller holds mu.
-func (a *Acceptor) mayDisplace(now time.Time) bool {
-	const each = time.Second / displacedPerSecond
-	if a.paid.Before(now) {
-		a.paid = now
-	}
-	if a.paid.Sub(now) > (displacedAtOnce-1)*each {
-		return false
-	}
-	a.paid = a.paid.Add(each)
-	return true
-}
-
 // displaced returns the index of the handshake that a new one from an address replaces now, -1 for
 // none. The caller holds mu.
 func (a *Acceptor) displaced(from string) int {
@@ -236,7 +225,7 @@ func (a *Acceptor) displaced(from string) int {
 		return i
 	}
 	i = max(i, 0) // there are many addresses with few
-	if a.ran-a.pending[i].since < a.cfg.Timeout/slowOf || !a.mayDisplace(time.Now()) {
+	if a.ran-a.pending[i].since < a.cfg.Timeout/slowOf || !a.displacing.Allow() {
 		return -1
 	}
 	return i

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -53,7 +55,7 @@ type connection struct {
 	input   *input // nil likewise
 	// bodies and allBodies are charged with the bodies of requests; nil for none.
 	bodies, allBodies *budget
-	rate              *bodyRate // of large bodies; nil for none
+	rate              *rate.Limiter // of large bodies; nil for none
 }
 
 // semaphore is held by one request at a time.
@@ -76,7 +78,7 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 		if open.share != nil {
 			conn.bodies, conn.allBodies = &open.share.bodies, open.allBodies
 			if open.kind != fromMember && open.kind != inClear {
-				conn.rate = &open.share.rate
+				conn.rate = open.share.rate
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -96,8 +98,8 @@ func (p *places) keepOut(k placeKey, now time.Time) {
 type peerShare struct {
 	connections int // guarded by places.mu
 	bodies      budget
-	rate        bodyRate
-	unanswered  atomic.Int64 // bytes that the connections sent without an answer
+	rate        *rate.Limiter // of large bodies
+	unanswered  atomic.Int64  // bytes that the connections sent without an answer
 }
 
 // enter counts a connection in, until leave. Errors match sequencer.ErrUnavailable.
@@ -132,7 +134,7 @@ func (p *places) enter(k placeKey) (share *peerShare, leave func(), err error) {
 		if p.peers == nil {
 			p.peers = map[placeKey]*peerShare{}
 		}
-		share = &peerShare{bodies: newBudget(peerBodies, peerWaits)}
+		share = &peerShare{bodies: newBudget(peerBodies, peerWaits), rate: newBodyRate()}
 		p.peers[k] = share
 	}
 	share.connections++

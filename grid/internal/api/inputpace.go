@@ -3,8 +3,9 @@ package api
 import (
 	"io"
 	"runtime"
-	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -20,40 +21,25 @@ const (
 	// because it would delay the end of connections with unread bodies, and keep more of them open.
 	promptBytes = 32 << 10
 	pieceRest   = 100 * time.Millisecond
-	// peerRate limits a peer's large bodies in bytes per second, under TLS, and peerAhead is the burst in
-	// seconds.
+	// peerRate limits a peer's large bodies in bytes per second, under TLS, and peerBurst is the burst.
 	peerRate  = wire.MaxBody
-	peerAhead = 2 * time.Second
+	peerBurst = 2 * peerRate
 )
 
-// bodyRate is the rate at which the large bodies of a peer are read. Its zero value is ready.
-type bodyRate struct {
-	mu   sync.Mutex
-	paid time.Time // when the bytes read fall within the rate; guarded by mu
-}
-
-// take counts bytes, and returns how long to wait before the next are read.
-func (r *bodyRate) take(bytes int, now time.Time) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.paid.Before(now) {
-		r.paid = now
-	}
-	r.paid = r.paid.Add(time.Duration(bytes) * time.Second / peerRate)
-	return r.paid.Sub(now) - peerAhead
-}
+// newBodyRate returns the rate at which the large bodies of a peer are read.
+func newBodyRate() *rate.Limiter { return rate.NewLimiter(peerRate, peerBurst) }
 
 // pacedBody is a large body, which is read at the rate of its peer.
 type pacedBody struct {
 	io.ReadCloser
-	rate *bodyRate
+	rate *rate.Limiter
 	done <-chan struct{} // closed when its caller no longer waits
 }
 
 // Read implements io.Reader.
 func (b pacedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p[:min(len(p), pieceBytes)])
-	if wait := b.rate.take(n, time.Now()); wait > 0 {
+	if wait := b.rate.ReserveN(time.Now(), n).Delay(); wait > 0 {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		select {

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -105,7 +107,7 @@ func TestUnansweredInputIsReadSlowly(t *testing.T) {
 // another are not held up. One whose caller has gone does not wait.
 func TestLargeBodiesArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		read := func(rate *bodyRate, done <-chan struct{}, bytes int64) time.Duration {
+		read := func(rate *rate.Limiter, done <-chan struct{}, bytes int64) time.Duration {
 			t.Helper()
 			began := time.Now()
 			body := pacedBody{io.NopCloser(io.LimitReader(&endless{}, bytes)), rate, done}
@@ -114,16 +116,16 @@ func TestLargeBodiesArePaced(t *testing.T) {
 			}
 			return time.Since(began)
 		}
-		rate := &bodyRate{}
+		rate := newBodyRate()
 		const bodies = 40
 		took := time.Duration(0)
 		for range bodies {
 			took += read(rate, nil, wire.MaxBody)
 		}
-		if want := time.Second*bodies - peerAhead; took < want-time.Second/50 || took > want {
+		if want := time.Second * (bodies - peerBurst/peerRate); took < want-time.Second/50 || took > want {
 			t.Errorf("%d bodies of the largest size were read in %v, want %v", bodies, took, want)
 		}
-		if d := read(&bodyRate{}, nil, wire.MaxBody); d > 0 {
+		if d := read(newBodyRate(), nil, wire.MaxBody); d > 0 {
 			t.Errorf("one of another peer waited %v", d)
 		}
 		gone := make(chan struct{})

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -52,10 +54,10 @@ const Message = "audit"
 const (
 	textMax = 255 // bytes of a name or a caller
 
-	// Refusal lines are bounded, since any process that reaches a member can cause them: per action, burst at
-	// a time, then rate per second. So a flood of one action hides no other.
-	burst = 200
-	rate  = 50
+	// Refusal lines are bounded, since any process that reaches a member can cause them: per action, refusalBurst
+	// at a time, then refusalRate per second. So a flood of one action hides no other.
+	refusalBurst = 200
+	refusalRate  = 50
 
 	// repeatAfter is the time for which a repeated failure or denial of one caller counts as one action: its
 	// program retries.
@@ -69,20 +71,19 @@ type Log struct {
 	mono func() time.Duration
 
 	mu       sync.Mutex               // guards the fields below
-	refusals map[string]*bucket       // by action
+	refusals map[string]*refusals     // by action
 	recent   map[string]time.Duration // failures that may be retried, by text
 }
 
-// bucket bounds the lines of refusals of one action.
-type bucket struct {
-	tokens  float64
-	refill  time.Duration
+// refusals bounds the lines of refusals of one action.
+type refusals struct {
+	lines   *rate.Limiter
 	omitted int
 }
 
 // New returns a log that reads the monotonic clock by mono.
 func New(log *slog.Logger, mono func() time.Duration) *Log {
-	return &Log{log: log, mono: mono, refusals: map[string]*bucket{}, recent: map[string]time.Duration{}}
+	return &Log{log: log, mono: mono, refusals: map[string]*refusals{}, recent: map[string]time.Duration{}}
 }
 
 // Entry is one action.
@@ -153,24 +154,16 @@ func (l *Log) admit(e Entry) (omitted int, admitted bool) {
 		}
 		l.recent[key] = now
 	}
-	b := l.refusals[e.Action]
-	if b == nil {
-		b = &bucket{tokens: burst, refill: now}
-		l.refusals[e.Action] = b
+	r := l.refusals[e.Action]
+	if r == nil {
+		r = &refusals{lines: rate.NewLimiter(refusalRate, refusalBurst)}
+		l.refusals[e.Action] = r
 	}
-	return b.take(now)
-}
-
-// take takes a line, if there is one, and returns how many were left out before it.
-func (b *bucket) take(now time.Duration) (omitted int, taken bool) {
-	b.tokens = min(burst, b.tokens+(now-b.refill).Seconds()*rate)
-	b.refill = now
-	if b.tokens < 1 {
-		b.omitted++
+	if !r.lines.AllowN(time.Time{}.Add(now), 1) {
+		r.omitted++
 		return 0, false
 	}
-	b.tokens--
-	omitted, b.omitted = b.omitted, 0
+	omitted, r.omitted = r.omitted, 0
 	return omitted, true
 }
 

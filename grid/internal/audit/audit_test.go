@@ -130,12 +130,12 @@ func TestRetriesAreOneAction(t *testing.T) {
 func TestRefusalsAreBounded(t *testing.T) {
 	var r recorder
 	l := r.log()
-	for range 10 * burst {
+	for range 10 * refusalBurst {
 		l.Write(Entry{Destroy, "orders", "a", errors.Join(sequencer.ErrNotFound)})
 		l.Write(Entry{Destroy, "orders", "b", nil})
 	}
-	if got := r.lines(t); len(got) != 11*burst {
-		t.Errorf("%d lines, want %d", len(got), 11*burst)
+	if got := r.lines(t); len(got) != 11*refusalBurst {
+		t.Errorf("%d lines, want %d", len(got), 11*refusalBurst)
 	}
 	l.Write(Entry{Remove, "m1", "c", wire.ErrNotNow})
 	if got := r.lines(t); len(got) != 1 {
@@ -143,7 +143,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 	r.now += time.Second
 	l.Write(Entry{Destroy, "orders", "a", sequencer.ErrNotFound})
-	if got := r.lines(t); len(got) != 1 || got[0]["omitted"] != float64(9*burst) {
-		t.Errorf("a second later: %v, want omitted %d", got, 9*burst)
+	if got := r.lines(t); len(got) != 1 || got[0]["omitted"] != float64(9*refusalBurst) {
+		t.Errorf("a second later: %v, want omitted %d", got, 9*refusalBurst)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
@@ -26,7 +28,7 @@ const (
 // quota, so every caller is limited. The zero value is ready.
 type rates struct {
 	mu      sync.Mutex // never held while waiting
-	buckets map[rateKey]*bucket
+	buckets map[rateKey]*rate.Limiter
 	swept   time.Duration
 }
 
@@ -36,21 +38,8 @@ type rateKey struct {
 	row  pattern.Pattern
 }
 
-// bucket has tokens for calls, at a time.
-type bucket struct {
-	tokens float64
-	at     time.Duration
-	rate   int // calls per second
-}
-
-// fill adds the tokens of the time since the last look.
-func (b *bucket) fill(now time.Duration, rate int) {
-	b.tokens = min(b.tokens+(now-b.at).Seconds()*float64(rate), float64(rate))
-	b.at, b.rate = now, rate
-}
-
-// take takes a token, or returns the wait for the next one.
-func (r *rates) take(now time.Duration, key rateKey, rate int) (wait time.Duration) {
+// take takes a token for one of so many calls per second, or returns the wait for the next one.
+func (r *rates) take(now time.Duration, key rateKey, calls int) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := r.buckets[key]
@@ -63,17 +52,20 @@ func (r *rates) take(now time.Duration, key rateKey, rate int) (wait time.Durati
 	}
 	if b == nil {
 		if r.buckets == nil {
-			r.buckets = map[rateKey]*bucket{}
+			r.buckets = map[rateKey]*rate.Limiter{}
 		}
-		b = &bucket{tokens: float64(rate), at: now}
+		b = rate.NewLimiter(rate.Limit(calls), calls)
 		r.buckets[key] = b // shared ones, one a quota, may be beyond bucketsMax
 	}
-	b.fill(now, rate)
-	if b.tokens < 1 {
-		return time.Duration((1 - b.tokens) / float64(rate) * float64(time.Second))
+	at := time.Time{}.Add(now)
+	if b.Burst() != calls { // the quota has changed
+		b.SetLimitAt(at, rate.Limit(calls))
+		b.SetBurstAt(at, calls)
 	}
-	b.tokens--
-	return 0
+	if b.AllowN(at, 1) {
+		return 0
+	}
+	return time.Duration((1 - b.TokensAt(at)) / float64(calls) * float64(time.Second))
 }
 
 // sweep forgets the buckets that are full by now, at most once in bucketsSwept.
@@ -83,7 +75,7 @@ func (r *rates) sweep(now time.Duration) {
 	}
 	r.swept = now
 	for key, b := range r.buckets {
-		if b.fill(now, b.rate); b.tokens >= float64(b.rate) {
+		if b.TokensAt(time.Time{}.Add(now)) >= float64(b.Burst()) {
 			delete(r.buckets, key)
 		}
 	}
