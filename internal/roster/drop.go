@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"github.com/snowgrid/snowgrid/internal/hash"
 )
 
 // MaxDropped is the maximum number of dropped sets that a grid records.
@@ -87,7 +85,7 @@ func CheckDropped(dropped []DroppedSet) error {
 }
 
 // hashOf returns the hash of a set's names, which have no control characters.
-func hashOf(cluster, name string) uint64 { return hash.Sum64(cluster + "\x00" + name) }
+func hashOf(cluster, name string) uint64 { return Hash(cluster + "\x00" + name) }
 
 func searchDropped(dropped []DroppedSet, set uint64) (int, bool) {
 	return slices.BinarySearchFunc(dropped, set, func(d DroppedSet, set uint64) int { return cmp.Compare(d.Set, set) })

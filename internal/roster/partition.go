@@ -1,10 +1,6 @@
 package roster
 
-import (
-	"math/bits"
-
-	"github.com/snowgrid/snowgrid/internal/hash"
-)
+import "math/bits"
 
 // PartitionID is a partition number, from 0 to the partition count minus one.
 type PartitionID uint16
@@ -17,6 +13,19 @@ func PartitionOf(name string, partitions int) PartitionID {
 		return 0
 	}
 	// The high word of the product scales the hash to [0, partitions).
-	high, _ := bits.Mul64(hash.Sum64(name), uint64(partitions))
+	high, _ := bits.Mul64(Hash(name), uint64(partitions))
 	return PartitionID(high)
+}
+
+// Hash maps names to partitions and members to their places on the ring: FNV-1a over 64 bits, followed
+// by the finalizer of MurmurHash3, since FNV alone barely moves its high bits for short keys that
+// differ at the end. It never changes: every process must find the same partition for a name.
+func Hash[T string | []byte](key T) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for i := range len(key) {
+		h = (h ^ uint64(key[i])) * 0x100000001b3
+	}
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
 }

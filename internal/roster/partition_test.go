@@ -55,3 +55,12 @@ func ExamplePartitionOf() {
 	fmt.Println(PartitionOf("orders", DefaultPartitions), PartitionOf("invoices", DefaultPartitions))
 	// Output: 53 18
 }
+
+// TestHashGolden pins values: another answer would move every name to another partition.
+func TestHashGolden(t *testing.T) {
+	for key, want := range map[string]uint64{"": 0xefd01f60ba992926, "orders": 0x32520fbdb4dad5b9} {
+		if got := Hash(key); got != want || Hash([]byte(key)) != want {
+			t.Errorf("%q: %#x, want %#x", key, got, want)
+		}
+	}
+}

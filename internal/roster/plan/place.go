@@ -5,7 +5,6 @@ import (
 
 	"github.com/buraksezer/consistent"
 
-	"github.com/snowgrid/snowgrid/internal/hash"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
@@ -66,4 +65,4 @@ func (m ringMember) String() string { return string(m) }
 
 type ringHash struct{}
 
-func (ringHash) Sum64(key []byte) uint64 { return hash.Sum64(key) }
+func (ringHash) Sum64(key []byte) uint64 { return roster.Hash(key) }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/internal/hash"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
@@ -150,5 +149,5 @@ func (s *spreading) eligible(id roster.PartitionID, place int) (out []int) {
 // rendezvous returns a member's rank for a partition. It never changes, so that leaders with
 // different releases agree.
 func rendezvous(id roster.PartitionID, m roster.MemberID) uint64 {
-	return hash.Sum64(binary.BigEndian.AppendUint16([]byte(m), uint16(id)))
+	return roster.Hash(binary.BigEndian.AppendUint16([]byte(m), uint16(id)))
 }
