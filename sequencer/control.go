@@ -40,6 +40,14 @@ func (c *control) Refuse(id bridge.ID, cause error) {
 	}
 }
 
+// NotRenewed records cause as the error of the last attempt to renew the attachment id. Calls wait
+// for a grant nevertheless, and name cause if their contexts end first. A later grant clears it.
+func (c *control) NotRenewed(id bridge.ID, cause error) {
+	if gen := c.s.now.Load().gen; gen != nil && gen.id == id {
+		gen.failed.Store(&cause)
+	}
+}
+
 // Destroy ends the handle because its life has ended. It returns the handle's release,
 // false if it had no logical node.
 func (c *control) Destroy() (release, bool) { return c.s.end(Destroyed, ErrDestroyed) }

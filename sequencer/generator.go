@@ -38,6 +38,7 @@ type generator struct {
 	counts *counts
 
 	rights atomic.Pointer[rights]
+	failed atomic.Pointer[error] // of the last attempt to renew or replace it, nil after a success
 
 	// The bounds. limit is stored after low, and loaded before it: a caller that loads a limit
 	// beyond a gap between two grants also loads the low beyond it.
@@ -279,6 +280,7 @@ func (g *generator) fill(dst []ID, slot int64) {
 
 // extend adds a grant and wakes all callers that wait for one.
 func (g *generator) extend(grant bridge.Grant) {
+	g.failed.Store(nil)
 	for {
 		have := g.rights.Load()
 		more := have.with(grant, g.lastUsed())

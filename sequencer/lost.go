@@ -34,7 +34,7 @@ func (c *control) Replace(ctx context.Context, id bridge.ID) error {
 	}
 	a, err := s.backend.Attach(ctx, s.now.Load().node)
 	if err != nil {
-		s.stillLost(err)
+		s.stillLost(id, err)
 		return s.ended(err)
 	}
 	return s.install(a)
@@ -55,7 +55,7 @@ func (c *control) ReplaceAtEnd(ctx context.Context, id bridge.ID) error {
 	a, err := s.backend.Attach(ctx, s.now.Load().node)
 	s.giveTurn() // let a caller detach the handle without waiting
 	if err != nil {
-		s.stillLost(err)
+		s.stillLost(id, err)
 		return s.ended(err)
 	}
 	for {
@@ -96,6 +96,9 @@ func (c *control) Lapse(id bridge.ID) (until clustertime.Tick, held bool) {
 		next := &tenure{last: max(t.last, t.gen.stop()), node: t.node, by: byIdle}
 		if s.idle.Load() == 0 { // else Next attaches when it needs a logical node
 			next.by, next.lost = byLoss, &loss{replaced: make(chan struct{})}
+			if failed := t.gen.failed.Load(); failed != nil {
+				next.lost.cause = s.unavailable(*failed)
+			}
 		}
 		if s.swap(t, next) {
 			return 0, false
@@ -103,15 +106,16 @@ func (c *control) Lapse(id bridge.ID) (until clustertime.Tick, held bool) {
 	}
 }
 
-// stillLost records the reason why a handle that lost its logical node did not get another.
-func (s *Sequencer) stillLost(err error) {
-	cause := ErrUnavailable
+// stillLost records the reason why a handle that lost its attachment id did not get another.
+func (s *Sequencer) stillLost(id bridge.ID, err error) {
+	cause := s.unavailable(err)
 	if errors.Is(err, ErrNoFreeNode) || errors.Is(err, ErrQuota) {
 		cause = err
 	}
 	for {
 		t := s.now.Load()
 		if t.lost == nil {
+			(&control{s}).NotRenewed(id, err)
 			return
 		}
 		next := *t
@@ -120,6 +124,12 @@ func (s *Sequencer) stillLost(err error) {
 			return
 		}
 	}
+}
+
+// unavailable returns an error with the text of the last failed attempt. It matches ErrUnavailable
+// and not err, which may be the end of the attempt's own context.
+func (s *Sequencer) unavailable(err error) error {
+	return failure.Errorf(ErrUnavailable, "last error: %s", s.unnamed(err))
 }
 
 // awaitNode waits until a handle that lost its logical node has a newer snapshot than t.

@@ -3,6 +3,8 @@ package sequencer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,6 +131,35 @@ func TestNextWaitsForALostNodesReplacement(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 	})
+}
+
+// TestLossNamesTheLastFailure: the error of a call that waits for another node has the text of the last
+// attempt's error, whether the handle still had a grant then or not.
+func TestLossNamesTheLastFailure(t *testing.T) {
+	h := attachedHandle(t)
+	says := func(text string, kind error) {
+		t.Helper()
+		_, err := h.Next(ended(t))
+		is(t, "next", err, kind, context.Canceled)
+		if errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "; last error: "+text) &&
+			!strings.Contains(err.Error(), ": last error: "+text) {
+			t.Errorf("the error says %q, want %q in it", err, text)
+		}
+	}
+	fails := func(text string) {
+		t.Helper()
+		h.backend.attach = func(preference) (attachment, error) {
+			return attachment{}, fmt.Errorf("sequencer %q: %s: %w", h.Name(), text, context.DeadlineExceeded)
+		}
+		is(t, "replace", h.control.Replace(t.Context(), numbered(1)), context.DeadlineExceeded)
+	}
+	fails("disk full")
+	h.clock.set(3000)
+	says("disk full", ErrGrantExpired)
+	h.lapse(t)
+	says("disk full", ErrUnavailable)
+	fails("disk gone")
+	says("disk gone", ErrUnavailable)
 }
 
 // TestLostNodeIsGivenUp: a detach, close or destroy of a handle that waits for another node

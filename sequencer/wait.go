@@ -162,25 +162,28 @@ func (s *Sequencer) waitError(err error, behind clustertime.Span, out outcome) e
 // lack returns the reason why the handle has no grant for the present time.
 func (s *Sequencer) lack() string {
 	seen, now := &rights{}, s.clock.Now()
+	remedy := ": check that the grid or the store is reachable, and that it has a quorum, then try again"
 	if g := s.now.Load().gen; g != nil {
 		seen = g.rights.Load()
+		if failed := g.failed.Load(); failed != nil {
+			remedy = "; last error: " + s.unnamed(*failed)
+		}
 	}
 	if from, later := seen.after(now); later && now > 0 {
 		return fmt.Sprintf(
 			"IDs begin at %s (in %v), where this handle's grant begins: an earlier run or holder may have issued IDs up to then",
 			from.Time().Format(time.RFC3339), from.Sub(now).Duration())
 	}
-	const remedy = "check that the grid or the store is reachable, and that it has a quorum, then try again"
 	if now == 0 {
-		return "cluster time is not known here yet: " + remedy
+		return "cluster time is not known here yet" + remedy
 	}
 	if seen.hold(now) {
 		return "the grant has begun just now: try again"
 	}
 	if until := seen.until(); until > 0 && now > until {
-		return fmt.Sprintf("grant used up %v ago and not renewed: %s", now.Sub(until).Duration(), remedy)
+		return fmt.Sprintf("grant used up %v ago and not renewed%s", now.Sub(until).Duration(), remedy)
 	}
-	return "grant used up and not renewed: " + remedy
+	return "grant used up and not renewed" + remedy
 }
 
 // revive attaches a handle again after an idle detach, or waits until a lost logical node is

@@ -51,6 +51,17 @@ func TestWaitEndsWithContext(t *testing.T) {
 	}{
 		{"grant used up", func(h *handle) { h.clock.set(3007) }, ErrGrantExpired, 1,
 			"used up 7ms ago and not renewed: check that the grid or the store is reachable"},
+		{"grant not renewed", func(h *handle) {
+			h.control.NotRenewed(numbered(1), errors.New("write /data/7: no space left on device"))
+			h.control.NotRenewed(numbered(2), errors.New("of another attachment"))
+			h.clock.set(3007)
+		}, ErrGrantExpired, 1,
+			"used up 7ms ago and not renewed; last error: write /data/7: no space left on device: context"},
+		{"grant renewed since", func(h *handle) {
+			h.control.NotRenewed(numbered(1), errors.New("no space left on device"))
+			h.control.Renewed(numbered(1), bridge.Grant{From: 3000, Until: 3005})
+			h.clock.set(3007)
+		}, ErrGrantExpired, 1, "used up 2ms ago and not renewed: check"},
 		{"grant ahead", func(h *handle) { h.clock.set(1500) }, ErrGrantExpired,
 			1, "IDs begin at 1970-01-01T00:00:02Z (in 500ms)"},
 		{"no time known", func(h *handle) { h.clock.set(0) }, ErrGrantExpired, 1, "not known here yet"},

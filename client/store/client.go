@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"time"
@@ -87,6 +88,10 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 
 // reachAdvice returns the advice for an error on the way to the store.
 func reachAdvice(err error) string {
+	var file *fs.PathError // its system error is a net.Error, too
+	if errors.As(err, &file) {
+		return "; check the disk, and that this process may write to it"
+	}
 	var network net.Error
 	if errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) {
 		return "; check its address, and that it runs"

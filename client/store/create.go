@@ -121,8 +121,12 @@ func (rs *recordStore) existing(ctx context.Context, name string) (d record.Docu
 //
 // Errors: sequencer.ErrInvalidConfig, ErrConflict, ErrDamaged, and the errors of persist.
 func (c *Client) ensure(ctx context.Context, def sequencer.Definition) (d record.Document, err error) {
+	defer c.creating(def.Name(), nil)
 	err = c.persist(ctx, def.Name(), func() (err error) {
 		d, err = c.ensureOnce(ctx, def)
+		if err != nil && !errors.Is(err, errAgain) && !isFinal(err) {
+			c.creating(def.Name(), err)
+		}
 		return err
 	})
 	return d, err

@@ -137,16 +137,16 @@ func (f *File) Load(ctx context.Context, key string) (Entry, error) {
 			key, len(key), keyMax)
 	}
 	if err := f.state(ctx); err != nil {
-		return Entry{}, fmt.Errorf("store: load %q: %w", key, err)
+		return Entry{}, f.failedAt("load", key, err)
 	}
 	name := fileOf(key)
 	e, err := f.read(key, name)
 	if err != nil {
-		return Entry{}, fmt.Errorf("store: load %q: %w", key, err)
+		return Entry{}, f.failedAt("load", key, err)
 	}
 	// The writer of this state may have been killed before it made the name durable.
 	if err := f.persist(path.Dir(name)); err != nil {
-		return Entry{}, fmt.Errorf("store: load %q: %w", key, err)
+		return Entry{}, f.failedAt("load", key, err)
 	}
 	return e, nil
 }
@@ -157,28 +157,28 @@ func (f *File) Swap(ctx context.Context, e Entry) (Revision, error) {
 		return "", err
 	}
 	if err := f.state(ctx); err != nil {
-		return "", fmt.Errorf("store: swap %q: %w", e.Key, err)
+		return "", f.failedAt("swap", e.Key, err)
 	}
 	name := fileOf(e.Key)
 	stripe := stripeOf(name)
 	lock, err := f.lock(ctx, stripe)
 	if err != nil {
-		return "", fmt.Errorf("store: swap %q: lock: %w", e.Key, err)
+		return "", f.failedAt("lock", e.Key, err)
 	}
 	defer lock.release()
 	have, err := f.read(e.Key, name)
 	if err != nil && !errors.Is(err, ErrNoRecord) {
-		return "", fmt.Errorf("store: swap %q: %w", e.Key, err)
+		return "", f.failedAt("swap", e.Key, err)
 	}
 	if have.Revision != e.Revision {
 		return "", fmt.Errorf("store: swap %q: at revision %q, not %q: %w", e.Key, have.Revision, e.Revision, ErrChanged)
 	}
 	text, revision, err := encodeFile(e)
 	if err != nil {
-		return "", fmt.Errorf("store: swap %q: %w", e.Key, err)
+		return "", f.failedAt("swap", e.Key, err)
 	}
 	if err := f.replace(stripe, name, text); err != nil {
-		return "", fmt.Errorf("store: swap %q: %w", e.Key, err)
+		return "", f.failedAt("swap", e.Key, err)
 	}
 	return revision, nil
 }
@@ -186,7 +186,7 @@ func (f *File) Swap(ctx context.Context, e Entry) (Revision, error) {
 // List implements [Store].
 func (f *File) List(ctx context.Context, prefix string) ([]Entry, error) {
 	if err := f.state(ctx); err != nil {
-		return nil, fmt.Errorf("store: list %q: %w", prefix, err)
+		return nil, f.failedAt("list", prefix, err)
 	}
 	var found []Entry
 	err := fs.WalkDir(f.root.FS(), listRoot(prefix), func(name string, entry fs.DirEntry, err error) error {
@@ -215,10 +215,19 @@ func (f *File) List(ctx context.Context, prefix string) ([]Entry, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("store: list %q: %w", prefix, err)
+		return nil, f.failedAt("list", prefix, err)
 	}
 	slices.SortFunc(found, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
 	return found, nil
+}
+
+// failedAt returns the error for a failed operation on a key. It names the directory, to which the paths in
+// system errors are relative.
+func (f *File) failedAt(op, key string, err error) error {
+	if errors.Is(err, ErrNoRecord) {
+		return fmt.Errorf("store: %s %q: %w", op, key, err)
+	}
+	return fmt.Errorf("store: %s %q in %s: %w", op, key, f.root.Name(), err)
 }
 
 // state returns the reason for which nothing can be answered, nil if there is none.

@@ -254,6 +254,31 @@ func TestFileRemovedDirectory(t *testing.T) {
 	}
 }
 
+// TestFileErrorsNameTheDirectory: an error of the operating system names the directory, also where its
+// own path is relative to it.
+func TestFileErrorsNameTheDirectory(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	f := openFile(t, dir)
+	for _, inner := range []string{locksDir, tempDir} {
+		if err := os.RemoveAll(filepath.Join(dir, inner)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := f.Swap(ctx, Entry{Key: "orders/0", Body: []byte("x")})
+	if err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("swap: %v, want %q in it", err, dir)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.List(ctx, "orders/"); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("list: %v, want %q in it", err, dir)
+	}
+	if _, err := f.Load(ctx, "orders/0"); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("load: %v, want %q in it", err, dir)
+	}
+}
+
 const countEnv = "SNOWGRID_TEST_COUNT_IN"
 
 // init makes the test binary the process that TestFileProcesses starts and kills.

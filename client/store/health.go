@@ -23,7 +23,8 @@ type Health struct {
 	Ready bool
 	// Reason is the reason why it is not Valid or not Ready, or "".
 	Reason string
-	// Sequencers has one entry for each handle, by name and node.
+	// Sequencers has one entry for each handle, by name and node, and one without a logical node for each
+	// name whose create has failed so far and tries again.
 	Sequencers []SequencerHealth
 	// Skew is the lead of this machine's clock over the store's, if SkewKnown.
 	Skew      time.Duration
@@ -56,6 +57,7 @@ func (c *Client) Health() Health {
 	for _, e := range c.handles.All() {
 		h.Sequencers = append(h.Sequencers, c.healthOf(e))
 	}
+	h.Sequencers = append(h.Sequencers, c.uncreated()...)
 	slices.SortFunc(h.Sequencers, func(a, b SequencerHealth) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node))
 	})
@@ -91,14 +93,14 @@ func (c *Client) healthOf(e *entry) SequencerHealth {
 		s.Valid = !e.State.wanted()
 		s.Ready = s.Valid
 		if !s.Valid {
-			s.Reason = "it has no logical node"
+			s.Reason = e.State.because("it has no logical node")
 		}
 		return s
 	}
 	s.Attached, s.Node = true, held.Node
 	seat := c.seatOf(held.ID)
 	if seat == nil {
-		s.Reason = "its logical node is being replaced"
+		s.Reason = e.State.because("its logical node is being replaced")
 		return s
 	}
 	seat.mu.Lock()
@@ -108,14 +110,15 @@ func (c *Client) healthOf(e *entry) SequencerHealth {
 	late := c.clock.Mono() - seat.looked
 	switch now := c.clock.Now(); {
 	case seat.machine.Phase() != record.Holds:
-		s.Reason = "its logical node was lost"
+		s.Reason = e.State.because("its logical node was lost")
 	case now > r.Timestamp:
-		s.Reason = fmt.Sprintf("its record expired at %s", s.Expires.Format(time.RFC3339))
+		s.Reason = e.State.because(fmt.Sprintf("its record expired at %s", s.Expires.Format(time.RFC3339)))
 	default:
 		s.Valid = true
 		switch {
 		case late > c.cfg.Window/2: // a renewal is due after a third
-			s.Reason = fmt.Sprintf("the store has not confirmed a renewal for %v", late.Round(time.Millisecond))
+			s.Reason = e.State.because(
+				fmt.Sprintf("the store has not confirmed a renewal for %v", late.Round(time.Millisecond)))
 		case !seat.ready:
 			s.Reason = "its predecessor crashed, and not every other holder knows of it yet"
 		default:
@@ -123,6 +126,16 @@ func (c *Client) healthOf(e *entry) SequencerHealth {
 		}
 	}
 	return s
+}
+
+// uncreated returns an entry for each name whose create has failed so far.
+func (c *Client) uncreated() (all []SequencerHealth) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, err := range c.creates {
+		all = append(all, SequencerHealth{Name: name, Reason: "it is not created yet; last error: " + err.Error()})
+	}
+	return all
 }
 
 // timeOf returns a tick as a time, the zero time for 0.

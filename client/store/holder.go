@@ -20,8 +20,17 @@ type holder struct {
 	mark      clustertime.Tick
 	control   *attachment.Control
 	detaching atomic.Bool
-	attaching atomic.Int32 // attaches in progress
-	owed      atomic.Bool  // its create could not attach it
+	attaching atomic.Int32          // attaches in progress
+	owed      atomic.Bool           // its create could not attach it
+	failed    atomic.Pointer[error] // from the last attach or renewal, nil after a success
+}
+
+// because adds the error from the last attach or renewal to a reason.
+func (h *holder) because(reason string) string {
+	if failed := h.failed.Load(); failed != nil {
+		return reason + "; last error: " + (*failed).Error()
+	}
+	return reason
 }
 
 // wanted reports whether a handle without a logical node should have one.
@@ -48,6 +57,7 @@ func (h *holder) Attach(ctx context.Context, _ attachment.Ref, p attachment.Pref
 		if err == nil {
 			return c.attached(s), nil
 		}
+		h.failed.Store(&err)
 		if isFinal(err) || ctx.Value(onceKey{}) != nil {
 			return attachment.Attachment{}, err
 		}
@@ -65,6 +75,7 @@ func (h *holder) Attach(ctx context.Context, _ attachment.Ref, p attachment.Pref
 // attached puts a seat that was taken into use.
 func (c *Client) attached(s *seat) attachment.Attachment {
 	s.h.owed.Store(false)
+	s.h.failed.Store(nil)
 	c.add(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()

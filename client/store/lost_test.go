@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"io/fs"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,6 +56,62 @@ func TestExpiredRecordIsNotExtended(t *testing.T) {
 			b.Errorf("node %d, %+v", node(b, h), r)
 		}
 		if health := c.Health(); !health.Valid || !health.Ready {
+			b.Errorf("health %+v", health)
+		}
+	})
+}
+
+// TestErrorsNameTheStoresCause: while a disk is full, the error of Next and the client's state name the
+// cause of the last renewal that failed, from the end of the grant until the store writes again.
+func TestErrorsNameTheStoresCause(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		const cause = "write /data/.temp/7: no space left on device"
+		var full atomic.Bool
+		b.store = &hooked{Memory: NewMemory(), before: func(_ context.Context, call, _ string) error {
+			if call == "swap" && full.Load() {
+				return &fs.PathError{Op: "write", Path: "/data/.temp/7", Err: syscall.ENOSPC}
+			}
+			return nil
+		}}
+		c := b.client()
+		h := b.create(c)
+		full.Store(true)
+		creating, stop := context.WithCancel(b.Context())
+		created := make(chan error, 1)
+		go func() {
+			_, err := c.CreateSequencer(creating, "users", sequencer.Config{})
+			created <- err
+		}()
+		failed := 0
+		for began := time.Now(); time.Since(began) < 9*time.Second; {
+			id, err := h.Next(b.within(time.Second))
+			if err == nil {
+				b.note(id)
+				time.Sleep(100 * time.Millisecond)
+				continue
+			}
+			b.wants(err, context.DeadlineExceeded)
+			b.wants(err, sequencer.ErrUnavailable)
+			failed++
+			health := c.Health()
+			if !strings.Contains(err.Error(), cause) || !strings.Contains(health.Reason, cause) {
+				b.Errorf("the error of Next is %q, the state %q", err, health.Reason)
+			}
+			if all := health.Sequencers; len(all) != 2 || all[1].Name != "users" || all[1].Valid ||
+				!strings.Contains(all[1].Reason, cause) {
+				b.Errorf("a create that fails: %+v", all)
+			}
+		}
+		if failed < 3 {
+			b.Errorf("%d calls failed", failed)
+		}
+		stop()
+		if err := <-created; !strings.Contains(err.Error(), cause+"; check the disk") {
+			b.Errorf("create: %v", err)
+		}
+		full.Store(false)
+		b.next(h)
+		if health := c.Health(); health.Reason != "" || !health.Ready || len(health.Sequencers) != 1 {
 			b.Errorf("health %+v", health)
 		}
 	})

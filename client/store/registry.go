@@ -13,10 +13,13 @@ type registry struct {
 	seats map[attachment.ID]*seat
 	rooms map[string]*room // waiting attaches and counts, by name
 	moved chan struct{}    // closed when a seat was renewed, lost or replaced
+	// creates has the last error from each create that tries again, by name.
+	creates map[string]error
 }
 
 func newRegistry() *registry {
-	return &registry{seats: map[attachment.ID]*seat{}, rooms: map[string]*room{}, moved: make(chan struct{})}
+	return &registry{seats: map[attachment.ID]*seat{}, rooms: map[string]*room{}, moved: make(chan struct{}),
+		creates: map[string]error{}}
 }
 
 // add has a seat from now on.
@@ -73,6 +76,17 @@ func (g *registry) nextMove() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.moved
+}
+
+// creating records the error from an attempt to create a name; nil ends its creates.
+func (g *registry) creating(name string, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err == nil {
+		delete(g.creates, name)
+	} else {
+		g.creates[name] = err
+	}
 }
 
 // announce signals a renewal, loss or replacement.

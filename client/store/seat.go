@@ -114,6 +114,7 @@ func (s *seat) settled() {
 		return
 	}
 	s.looked = s.h.client.clock.Mono()
+	s.h.failed.Store(nil)
 	if g, granted := s.machine.Grant(); granted && s.h.control != nil {
 		s.h.control.Renewed(s.id, g)
 	}
@@ -171,6 +172,10 @@ func (s *seat) keep(ctx context.Context) {
 		phase, cause := s.machine.Phase(), s.machine.Cause()
 		s.mu.Unlock()
 		c.announce()
+		if err != nil {
+			s.h.failed.Store(&err)
+			s.h.control.NotRenewed(s.id, err)
+		}
 		switch {
 		case ctx.Err() != nil || phase == record.Returning || phase == record.Done:
 			return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -62,6 +63,11 @@ func TestCallsWithoutAGrantEndImmediately(t *testing.T) {
 	for end := time.Now().Add(10 * time.Second); s.granted() == nil; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the grant does not end")
+		}
+	}
+	for _, err := range []error{s.notReady(), s.granted()} {
+		if err == nil || !strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("the reason is %v, which does not name the store's error", err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,13 +83,12 @@ func (s *service) attach(ctx context.Context, c *store.Client) error {
 
 // notReady returns why the process should get no requests, nil if it should.
 func (s *service) notReady() error {
-	h := s.own.Load()
 	switch {
 	case s.client.Load() == nil:
 		return errNotOpen
-	case h == nil:
-		return failure.Errorf(sequencer.ErrUnavailable,
-			"sequencer %q: no logical node yet; every node may have a holder, see snowgrid-serve status", s.def.Name())
+	case s.own.Load() == nil:
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no logical node yet: %s", s.def.Name(),
+			s.because("every node may have a holder, see snowgrid-serve status"))
 	}
 	if health, found := s.health(); found && !health.Ready {
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", s.def.Name(), health.Reason)
@@ -103,15 +103,24 @@ func (s *service) granted() error {
 		return s.notReady() // the error names the missing part
 	}
 	if h.State() != sequencer.Attached {
-		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the handle is %v; see the log",
-			s.def.Name(), h.State())
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the handle is %v: %s", s.def.Name(), h.State(),
+			s.because("see the log"))
 	}
 	if until := h.Stats().GrantUntil; !time.Now().Before(until) {
 		return failure.Errorf(sequencer.ErrGrantExpired,
-			"sequencer %q: the grant ended at %s and was not renewed; the log says why", s.def.Name(),
-			until.UTC().Format(time.RFC3339))
+			"sequencer %q: the grant ended at %s and was not renewed: %s", s.def.Name(),
+			until.UTC().Format(time.RFC3339), s.because("the log says why"))
 	}
 	return nil
+}
+
+// because returns why the handle for the command line's sequencer has no IDs, otherwise if the
+// client does not say.
+func (s *service) because(otherwise string) string {
+	if health, found := s.health(); found {
+		return cmp.Or(health.Reason, otherwise)
+	}
+	return otherwise
 }
 
 // health returns the state of the handle for the command line's sequencer.

@@ -81,6 +81,9 @@ type Control[N ~uint16] interface {
 	// Refuse records cause as the reason why the attachment id is not renewed: once its grants have
 	// ended, calls return cause in place of waiting. A later grant clears it.
 	Refuse(id ID, cause error)
+	// NotRenewed records cause as the error of the last attempt to renew the attachment id. Calls wait
+	// for a grant nevertheless, and name cause if their contexts end first. A later grant clears it.
+	NotRenewed(id ID, cause error)
 	// Destroy ends the handle because its life has ended. It returns the handle's release,
 	// false if it had no logical node.
 	Destroy() (Release[N], bool)
