@@ -16,7 +16,7 @@ const (
 // checkNew reports whether a sequencer may be created with this definition at now. It has more
 // rules than [Define], which also reads the definitions of existing sequencers: besides the errors
 // of checkAt, it returns ErrInvalidConfig for a name that prints like another one (a space at either
-// end, a format or separator character), and for an epoch that looks like seconds.
+// end, a character that renders as nothing or as a gap), and for an epoch that looks like seconds.
 func (d Definition) checkNew(now clustertime.Tick) error {
 	if fault := visible.Fault(d.name); fault != "" {
 		return failure.Errorf(ErrInvalidConfig, "sequencer: name %s %s: leave it out", excerpt(d.name), fault)

@@ -30,7 +30,17 @@ func TestCheckNewRefusesNamesThatLookLikeOthers(t *testing.T) {
 		"ord\u2028ers":     "U+2028",
 		"ord\u2029ers":     "U+2029",
 		"orders\U000e0041": "U+E0041",
-		"or\u2060ders":     "U+2060",
+		"or\u2060ders":     "U+2060 at position 3",
+		"orders\u2800":     "U+2800 at position 7",
+		"orders\u115f":     "U+115F at position 7",
+		"orders\u1160":     "U+1160 at position 7",
+		"\u3164orders":     "U+3164 at position 1",
+		"orders\uffa0":     "U+FFA0 at position 7",
+		"ord\u034fers":     "U+034F at position 4",
+		"orders\ufe00":     "U+FE00 at position 7",
+		"orders\ufe0f":     "U+FE0F at position 7",
+		"orders\U000e0100": "U+E0100 at position 7",
+		"注文\U000e01ef":     "U+E01EF at position 3",
 	} {
 		d, err := sequencer.Define(name, sequencer.Config{})
 		if err != nil {

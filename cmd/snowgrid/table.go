@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/visible"
 )
 
 // newTable returns a writer that aligns columns; cells end with a tab.
@@ -28,7 +28,7 @@ func short(text string, width int) string {
 func shown(name string) string {
 	odd := func(r rune) bool { return r < ' ' || r > '~' }
 	if name == "" || strings.ContainsFunc(name, odd) || strings.TrimSpace(name) != name {
-		return strconv.Quote(name)
+		return visible.Quote(name)
 	}
 	return name
 }

@@ -16,6 +16,7 @@ func TestListingsQuoteNamesThatCannotBeRead(t *testing.T) {
 	for name, want := range map[string]string{
 		"orders": "orders", "shop/eu-1": "shop/eu-1", "a b": "a b",
 		"orders ": `"orders "`, "ord\u200bers": `"ord\u200bers"`, "größe": `"größe"`, "": `""`, "a\u00a0b": `"a\u00a0b"`,
+		"orders\u2800": `"orders\u2800"`, "orders\ufe0f": `"orders\ufe0f"`,
 	} {
 		if got := shown(name); got != want {
 			t.Errorf("shown(%q) = %s, want %s", name, got, want)

@@ -103,7 +103,7 @@ func NewStriped(stripes []*sequencer.Sequencer, leave func(context.Context) erro
 // CheckNew reports whether a sequencer may be created with this definition at now. It has more
 // rules than [sequencer.Define], which also reads the definitions of existing sequencers: it
 // returns sequencer.ErrInvalidConfig for a name that prints like another one (a space at either end, a
-// format or separator character), for an epoch that looks like seconds or is later than now, and if the
+// character that renders as nothing or as a gap), for an epoch that looks like seconds or is later than now, and if the
 // last ID's millisecond has passed (the error matches sequencer.ErrEpochExhausted, too).
 func CheckNew(d sequencer.Definition, now clustertime.Tick) error { return handles.CheckNew(d, now) }
 

@@ -18,3 +18,13 @@ func TestGridOfAnAuthority(t *testing.T) {
 		}
 	}
 }
+
+// TestNameOfAnAuthority: a name that prints like another one is refused.
+func TestNameOfAnAuthority(t *testing.T) {
+	for name, want := range map[string]error{"größe 1": nil, "ca\u2800": security.ErrInvalid,
+		"ca\ufe0f": security.ErrInvalid, "ca ": security.ErrInvalid} {
+		if _, err := authority.NewOf("", name, time.Unix(0, 0), time.Hour); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", name, err, want)
+		}
+	}
+}

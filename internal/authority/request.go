@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/snowgrid/snowgrid/internal/visible"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -72,6 +73,9 @@ func checkName(name string) error {
 		if !unicode.IsPrint(r) {
 			return fmt.Errorf("%w: name %q has a character that cannot be printed; omit it", security.ErrInvalid, name)
 		}
+	}
+	if fault := visible.Fault(name); fault != "" {
+		return fmt.Errorf("%w: name %q %s; omit it", security.ErrInvalid, name, fault)
 	}
 	return nil
 }

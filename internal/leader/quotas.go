@@ -6,6 +6,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/visible"
 )
 
 // quotasChange adds quota edits to a change: whole rows, and only rows that differ from the roster.
@@ -38,6 +39,9 @@ func quotasChange(r *roster.Roster, in SettingsRequest, c *roster.Change) error 
 		row := edit.Of(before)
 		if found && row == before {
 			continue
+		}
+		if fault := visible.Fault(string(edit.Pattern)); fault != "" && !found {
+			return failure.Errorf(ErrBadRequest, "grid: quota %.80q: the pattern %s; leave it out", string(edit.Pattern), fault)
 		}
 		c.Quotas = append(c.Quotas, row)
 		after = append(slices.DeleteFunc(after, func(q roster.Quota) bool { return q.Pattern == row.Pattern }), row)

@@ -55,6 +55,8 @@ func TestSetQuotasRefused(t *testing.T) {
 		"nameless": {SettingsRequest{Quotas: []roster.QuotaEdit{{Names: number(1)}}}, ErrBadRequest, "give 1 to 255 bytes"},
 		"twice": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b"}, {Pattern: "b"}}}, ErrBadRequest,
 			"given twice"},
+		"invisible": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b\u2800*", Names: number(1)}}}, ErrBadRequest,
+			"the pattern contains the invisible character U+2800 at position 2"},
 		"no such":   {SettingsRequest{DropQuotas: []pattern.Pattern{"b"}}, ErrNotNow, `quota "b": there is none`},
 		"and other": {SettingsRequest{Backups: number(2), DropQuotas: []pattern.Pattern{"b"}}, ErrNotNow, "there is none"},
 	} {

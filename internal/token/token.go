@@ -22,6 +22,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/snowgrid/snowgrid/internal/visible"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -117,6 +118,9 @@ func (r Request) check() error {
 	if r.Name == "" || len(r.Name) > maxName || !utf8.ValidString(r.Name) {
 		return fmt.Errorf("%w: name %.80q has %d bytes; give 1 to %d bytes of UTF-8", security.ErrInvalid, r.Name,
 			len(r.Name), maxName)
+	}
+	if fault := visible.Fault(r.Name); fault != "" {
+		return fmt.Errorf("%w: name %.80q %s; leave it out", security.ErrInvalid, r.Name, fault)
 	}
 	if r.Grid != "" {
 		if err := security.CheckGrid(r.Grid); err != nil {

@@ -229,13 +229,14 @@ func TestVerifierFollowsTheKeys(t *testing.T) {
 func TestSignRefuses(t *testing.T) {
 	signer, _, keys := issuing(t)
 	for what, r := range map[string]token.Request{
-		"at most 2160h": {Name: "ci", Role: security.Reader, TTL: 91 * 24 * time.Hour},
-		"is 0s":         {Name: "ci", Role: security.Reader},
-		"role member":   {Name: "ci", Role: security.Member, TTL: time.Hour},
-		"role \"\"":     {Name: "ci", TTL: time.Hour},
-		"1 to 255":      {Role: security.Reader, TTL: time.Hour},
-		"whole grid":    {Name: "ci", Role: security.Admin, Names: []security.Pattern{"orders-*"}, TTL: time.Hour},
-		"pattern":       {Name: "ci", Role: security.Reader, Names: []security.Pattern{""}, TTL: time.Hour},
+		"at most 2160h":        {Name: "ci", Role: security.Reader, TTL: 91 * 24 * time.Hour},
+		"is 0s":                {Name: "ci", Role: security.Reader},
+		"role member":          {Name: "ci", Role: security.Member, TTL: time.Hour},
+		"role \"\"":            {Name: "ci", TTL: time.Hour},
+		"1 to 255":             {Role: security.Reader, TTL: time.Hour},
+		"U+FE0F at position 3": {Name: "ci\ufe0f", Role: security.Reader, TTL: time.Hour},
+		"whole grid":           {Name: "ci", Role: security.Admin, Names: []security.Pattern{"orders-*"}, TTL: time.Hour},
+		"pattern":              {Name: "ci", Role: security.Reader, Names: []security.Pattern{""}, TTL: time.Hour},
 		"9": {Name: "ci", Role: security.Reader, TTL: time.Hour, Names: func() (out []security.Pattern) {
 			for range 64 {
 				out = append(out, security.Pattern(strings.Repeat("x", 255)))

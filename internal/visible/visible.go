@@ -3,21 +3,46 @@ package visible
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 )
 
 // Fault returns how a text prints like another one, "" if it does not: it begins or ends with
-// a space, or contains a format or separator character other than the space. A text that enters
-// is checked; one that is stored is read as it is.
+// a space, or contains a character other than the space that renders as nothing or as a gap. A text
+// that enters is checked; one that is stored is read as it is.
 func Fault(text string) string {
 	if strings.HasPrefix(text, " ") || strings.HasSuffix(text, " ") {
 		return "begins or ends with a space"
 	}
+	position := 0
 	for _, r := range text {
-		if r != ' ' && unicode.In(r, unicode.Cf, unicode.Z) {
-			return fmt.Sprintf("contains the invisible character %U", r)
+		position++
+		if isInvisible(r) {
+			return fmt.Sprintf("contains the invisible character %U at position %d", r, position)
 		}
 	}
 	return ""
+}
+
+// Quote is [strconv.Quote] with the invisible characters escaped, which that leaves if they are
+// printable by their category.
+func Quote(text string) string {
+	var out strings.Builder
+	for _, r := range strconv.Quote(text) {
+		if isInvisible(r) {
+			out.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// isInvisible reports whether a character other than the space renders as nothing or as a gap:
+// separators, format characters, the other code points with the property Default_Ignorable_Code_Point
+// (fillers, joiners, variation selectors), the empty Braille pattern and the null notehead.
+func isInvisible(r rune) bool {
+	return r != ' ' && unicode.In(r, unicode.Cf, unicode.Z, unicode.Variation_Selector,
+		unicode.Other_Default_Ignorable_Code_Point) || r == '\u2800' || r == '\U0001d159'
 }
