@@ -60,10 +60,9 @@ func TestDeletedRecord(t *testing.T) {
 			t.Errorf("the log does not say what to do:\n%s", log)
 		}
 		late.start()
-		late.await("reason", patience, func(lines []string) bool { return late.waits() > 0 })
-		if said := strings.Join(late.said(), "\n"); !strings.Contains(said, "damaged") {
-			t.Errorf("it waits and prints:\n%s", said)
-		}
+		late.await("reason with the damage", patience, func(lines []string) bool {
+			return late.waits() > 0 && strings.Contains(strings.Join(lines, "\n"), "damaged")
+		})
 		finish(t, []*holder{first}, 1)
 		compare([]*holder{first, late}).judge(t, 10_000)
 	})
