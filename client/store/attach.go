@@ -98,11 +98,34 @@ func (c *Client) candidates(h *holder, p attachment.Preference, records []found,
 	order, ahead := record.Order(all, p, b)
 	full.ahead, full.held = ahead, len(all)-ahead-len(order)
 	c.count(h.name(), ahead, full.corrupt)
+	c.compareClocks(h.name(), all, b.Now)
 	tries := make([]found, len(order))
 	for i, candidate := range order {
 		tries[i] = byNode[candidate.Node]
 	}
 	return tries, full, nil
+}
+
+// compareClocks warns if another holder's clock was later than now when it wrote its record, by more than
+// clocks may differ. One of the two is wrong; IDs stay unique, but theirs have later times than ours.
+func (c *Client) compareClocks(name string, records []record.Candidate, now clustertime.Tick) {
+	window := clustertime.SpanOf(c.cfg.Window)
+	var newest record.Candidate
+	for _, r := range records {
+		if r.Record.State == record.Held && r.Record.Timestamp > newest.Record.Timestamp {
+			newest = r
+		}
+	}
+	written := newest.Record.Timestamp.Add(-window) // the holder wrote its clock and a window
+	behind := written.Sub(now).Duration()
+	if behind <= c.cfg.MaxSkew {
+		behind = 0
+	}
+	if c.lag(name, behind) == 0 && behind > 0 {
+		c.log.Warn("clock behind another holder's; check both time services", "sequencer", name,
+			"this_clock", now.Time(), "other_clock", written.Time(), "behind", behind, "node", newest.Node,
+			"task", newest.Record.Task)
+	}
 }
 
 // takeTries limits the attempts to learn the outcome of one take before the round ends.

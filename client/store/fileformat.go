@@ -57,7 +57,7 @@ func decodeFile(text []byte) Entry {
 	}
 	digest, rest := string(text[:digestLine-1]), text[digestLine:]
 	if have := digestOf(rest); have != digest {
-		return damaged(fmt.Sprintf("its first line is the digest %.100q, but that of the rest is %s", digest, have))
+		return damaged(fmt.Sprintf("its first line is the digest %.100q, but the digest for the rest is %s", digest, have))
 	}
 	head, body, _ := bytes.Cut(rest, []byte("\n"))
 	var h header

@@ -32,6 +32,9 @@ type Health struct {
 	// Ahead and Corrupt are the numbers of records that the last attaches left out because they are
 	// granted to a time far ahead of this machine's clock, or damaged.
 	Ahead, Corrupt int
+	// Behind is the lag of this machine's clock behind another holder's, as the records showed it at the
+	// last attach; 0 if it was at most Config.MaxSkew.
+	Behind time.Duration
 	// Skipped is the number of calls of functions of the Config that were left out since earlier calls had not
 	// returned.
 	Skipped int
@@ -81,6 +84,7 @@ func (c *Client) Health() Health {
 	defer c.mu.Unlock()
 	for _, r := range c.rooms {
 		h.Ahead, h.Corrupt = h.Ahead+r.ahead, h.Corrupt+r.corrupt
+		h.Behind = max(h.Behind, r.behind)
 	}
 	return h
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -184,12 +185,14 @@ func (rs *recordStore) checkNode(ctx context.Context, name string, node sequence
 }
 
 // Repair makes a logical node's record again that is missing or unreadable, or that was
-// granted to a time far ahead. The caller states that nothing was granted at or above
-// floor: nothing before floor is issued for the node from then on. A floor of one window
-// after the present is safe if the clocks of all holders were right. A record that has a
-// holder is not repaired; retire it first.
+// granted to a time far ahead. The caller states that nothing was issued at or above
+// floor, and that no process uses the node: nothing before floor is issued for it from then on. A floor
+// of one window after the present is safe if the clocks of all holders were right. A record that has a
+// holder is repaired only if it was granted far ahead, and if the holder does not renew it for a window,
+// for which Repair waits.
 //
-// Errors: sequencer.ErrInvalidConfig for a floor or node out of range; ErrNotFound;
+// Errors: sequencer.ErrInvalidConfig for a floor or node out of range, and for a floor up to which the
+// record shows that IDs were issued; ErrNotFound;
 // ErrConflict if the node has a holder, or its record needs no repair; ErrClosed;
 // and, when ctx ended, an error that matches ctx.Err() and ErrUnavailable.
 func (c *Client) Repair(ctx context.Context, name string, node sequencer.NodeID, floor time.Time) error {
@@ -215,19 +218,12 @@ func (c *Client) Repair(ctx context.Context, name string, node sequencer.NodeID,
 // repair replaces a record that was found.
 func (c *Client) repair(ctx context.Context, d record.Document, f found, floor clustertime.Tick) error {
 	name := d.Definition.Name()
-	var state error
-	switch r := f.Record; {
-	case f.err != nil && !errors.Is(f.err, ErrDamaged):
-		return f.err
-	case f.err != nil || r.Life != d.Life && r.State != record.Closed:
-	case r.State == record.Held:
-		state = fmt.Errorf("it is held by %q until %s; retire it, or wait", r.Task, r.Timestamp.Time().Format(time.RFC3339))
-	case r.Bound.Sub(c.clock.Now()).Duration() <= c.ahead():
-		state = fmt.Errorf("it is %v and granted up to %s only; it needs no repair", r.State,
-			r.Bound.Time().Format(time.RFC3339))
+	if err := c.repairable(ctx, d, f); err != nil {
+		return err
 	}
-	if state != nil {
-		return failure.Errorf(sequencer.ErrConflict, "sequencer %q: node %d is not repaired: %w", name, f.Node, state)
+	if used := f.Record.LastUsed; f.err == nil && floor <= used {
+		return failure.Errorf(sequencer.ErrInvalidConfig,
+			"sequencer %q: node %d is not repaired: its holder reported IDs up to %s, and the floor is %s; give a later floor, above all its IDs", name, f.Node, used.Time().Format(time.RFC3339Nano), floor.Time().Format(time.RFC3339Nano))
 	}
 	repaired, err := record.Repaired(d.Life, floor, clustertime.Tick(d.Definition.Epoch().UnixMilli()),
 		max(f.Record.Version, c.versionKnown(ctx, name, f.Node)), newNonce())
@@ -244,6 +240,48 @@ func (c *Client) repair(ctx context.Context, d record.Document, f found, floor c
 		c.notify(name)
 	}
 	return err
+}
+
+// repairable returns an error if a record may not be replaced. It waits for a window if the record has a
+// holder, which shows by a renewal that it runs.
+//
+// Errors: sequencer.ErrConflict; ErrChanged if the record was changed meanwhile; the store's and ctx's
+// errors.
+func (c *Client) repairable(ctx context.Context, d record.Document, f found) error {
+	r := f.Record
+	held := r.State == record.Held
+	lead := max(r.Bound, r.Timestamp).Sub(c.clock.Now()).Duration()
+	until := max(r.Bound, r.Timestamp).Time().Format(time.RFC3339)
+	refused := func(format string, args ...any) error {
+		return failure.Errorf(sequencer.ErrConflict, "sequencer %q: node %d is not repaired: %w", d.Definition.Name(), f.Node,
+			fmt.Errorf(format, args...))
+	}
+	switch {
+	case f.err != nil && !errors.Is(f.err, ErrDamaged):
+		return f.err
+	case f.err != nil || r.Life != d.Life && r.State != record.Closed:
+		return nil
+	case held && lead <= c.ahead():
+		return refused("it is held by %q until %s; retire it, or wait", r.Task, until)
+	case lead <= c.ahead():
+		return refused("it is %v and granted up to %s only; it needs no repair", r.State, until)
+	case !held:
+		return nil
+	}
+	c.log.Info("waiting for a window, in which a holder that runs renews its record", "sequencer", d.Definition.Name(),
+		"node", f.Node, "task", r.Task, "window", c.cfg.Window)
+	if !signal.Sleep(ctx, c.cfg.Window) {
+		return fmt.Errorf("node %d: waiting for a window, in which a holder that runs renews its record: %w", f.Node, ctx.Err())
+	}
+	switch now := c.one(ctx, d.Definition.Name(), f.Node); {
+	case now.err != nil:
+		return now.err
+	case now.Record.Nonce == r.Nonce:
+		return nil // the swap is on the condition of its revision
+	case now.Record.HeldBy(r.Attachment):
+		return refused("its holder %q has renewed it now, up to %s; end that process, or set its clock and retire the node", r.Task, until)
+	}
+	return ErrChanged
 }
 
 // versionKnown returns a node's largest version in the other records.

@@ -1,12 +1,16 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -417,17 +421,16 @@ func TestForget(t *testing.T) {
 }
 
 // TestFarAheadRecordIsSkipped is ZH4 and EH7: a node that a fast clock has granted is left
-// alone, is counted, and can be repaired.
+// alone, is counted, and can be repaired unless the record shows that IDs above the floor were issued.
 func TestFarAheadRecordIsSkipped(t *testing.T) {
 	inBubble(t, func(b *bench) {
-		fast := b.client(func(c *Config) { c.Clock = func() time.Time { return bubbleClock().Add(time.Hour) } })
-		h := b.create(fast)
-		b.next(h)
+		fast := b.client(fastClock)
+		b.create(fast)
 		if err := fast.Leave(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		c := b.client()
-		h = b.create(c)
+		h := b.create(c)
 		if node(b, h) != 1 || c.Health().Ahead != 1 {
 			b.Errorf("node %d, %+v", node(b, h), c.Health())
 		}
@@ -436,6 +439,113 @@ func TestFarAheadRecordIsSkipped(t *testing.T) {
 		}
 		if h = b.create(b.client()); node(b, h) != 0 {
 			b.Errorf("node %d after the repair", node(b, h))
+		}
+	})
+	inBubble(t, func(b *bench) {
+		fast := b.client(fastClock)
+		b.next(b.create(fast)) // an hour ahead
+		if err := fast.Leave(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		c, used := b.client(), timeOf(b.record(0).LastUsed)
+		for _, floor := range []time.Time{bubbleClock(), used} {
+			b.wants(c.Repair(b.Context(), "orders", 0, floor), sequencer.ErrInvalidConfig)
+		}
+		if err := c.Repair(b.Context(), "orders", 0, used.Add(time.Millisecond)); err != nil {
+			b.Error(err)
+		}
+	})
+}
+
+// fastClock sets a client's clock an hour ahead.
+func fastClock(c *Config) { c.Clock = func() time.Time { return bubbleClock().Add(time.Hour) } }
+
+// TestClockBehindAnotherHolders: a client whose clock is behind that of a holder reports it with both times, once,
+// and takes a node all the same. A difference within MaxSkew is none.
+func TestClockBehindAnotherHolders(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		lead := func(d time.Duration) func(*Config) {
+			return func(c *Config) { c.Clock = func() time.Time { return bubbleClock().Add(d) } }
+		}
+		b.create(b.client(lead(4 * time.Second)))
+		var log bytes.Buffer
+		logged := func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }
+		c := b.client(logged)
+		b.next(b.create(c))
+		synctest.Wait()
+		if behind := c.Health().Behind; behind != 0 || strings.Contains(log.String(), "behind") {
+			b.Errorf("within MaxSkew: behind %v, log %s", behind, log.String())
+		}
+		this, other := logTime(bubbleClock()), logTime(bubbleClock().Add(7*time.Second))
+		b.create(b.client(lead(7*time.Second), func(c *Config) { c.Task = "fast" }))
+		c = b.client(logged)
+		h := b.create(c)
+		b.next(h)
+		if err := h.DetachLogicalNode(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		if err := h.AttachLogicalNode(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		synctest.Wait() // the log is written in a goroutine
+		if behind := c.Health().Behind; behind < 7*time.Second || behind > 8*time.Second {
+			b.Errorf("behind %v", behind)
+		}
+		text := log.String()
+		for _, part := range []string{"this_clock=" + this, "other_clock=" + other, "task=fast", "node=2"} {
+			if !strings.Contains(text, part) {
+				b.Errorf("no %q in the log:\n%s", part, text)
+			}
+		}
+		if n := strings.Count(text, "behind another holder's"); n != 1 {
+			b.Errorf("%d lines:\n%s", n, text)
+		}
+	})
+}
+
+// logTime returns a time as a log has it.
+func logTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// TestRepairOfAHeldRecord: a record that a process whose clock was an hour ahead held when it was killed is
+// free after one repair. While that process runs it is refused, whatever the moment of a renewal is.
+func TestRepairOfAHeldRecord(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		fast := b.client(fastClock)
+		b.create(fast)
+		c := b.client()
+		floor := bubbleClock().Add(4 * time.Second)
+		for range 5 {
+			err := c.Repair(b.Context(), "orders", 0, floor)
+			b.wants(err, sequencer.ErrConflict)
+			if !strings.Contains(err.Error(), "has renewed it now") {
+				b.Errorf("%v", err)
+			}
+			time.Sleep(317 * time.Millisecond)
+		}
+		held := b.record(0)
+		if held.State != record.Held || held.Version != 1 {
+			b.Errorf("its holder runs: %+v", held)
+		}
+		if err := fast.Close(); err != nil { // as if it were killed
+			b.Fatal(err)
+		}
+		began := time.Now()
+		b.wants(c.Repair(b.within(time.Second), "orders", 0, floor), context.DeadlineExceeded)
+		if r := b.record(0); r.Nonce != held.Nonce && r.State != record.Held {
+			b.Errorf("before a window has passed: %+v", r)
+		}
+		if err := c.Repair(b.Context(), "orders", 0, floor); err != nil {
+			b.Fatal(err)
+		}
+		if took := time.Since(began); took < 4*time.Second || took > 5*time.Second {
+			b.Errorf("it took %v", took)
+		}
+		if r := b.record(0); r.State != record.Free || r.Bound != clustertime.TickOf(floor) || r.Version != 1 {
+			b.Errorf("repaired: %+v", r)
+		}
+		h := b.create(c)
+		if id := b.next(h); node(b, h) != 0 || h.Definition().Decompose(id).Time.Before(floor.Truncate(time.Millisecond)) {
+			b.Errorf("node %d, ID %v", node(b, h), h.Definition().Decompose(id))
 		}
 	})
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"sync"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/record"
@@ -103,6 +104,7 @@ type room struct {
 	wake  chan struct{} // closed when a record of the name may have become free
 	// ahead and corrupt are the numbers of records that the last round left out.
 	ahead, corrupt int
+	behind         time.Duration // see Health
 }
 
 // enter returns a name's room, until exit.
@@ -138,6 +140,17 @@ func (g *registry) count(name string, ahead, corrupt int) {
 	if r := g.rooms[name]; r != nil {
 		r.ahead, r.corrupt = ahead, corrupt
 	}
+}
+
+// lag records by how much this clock was behind another holder's in a round, and returns what the round
+// before recorded.
+func (g *registry) lag(name string, behind time.Duration) (before time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r := g.rooms[name]; r != nil {
+		before, r.behind = r.behind, behind
+	}
+	return before
 }
 
 // notify wakes the attaches that wait for a node of a name.

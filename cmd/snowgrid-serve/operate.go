@@ -63,14 +63,7 @@ renewal and may use what it was granted. snowgrid-serve scale, with the present 
 
     snowgrid-serve retire orders 7 --store file:./ids
 
-A node that was granted far ahead, by a process whose clock was wrong, is left alone until that time. To have it
-back earlier, set the clocks and retire the node; when its holder has ended, repair it with a floor above the
-timestamps of all IDs that it issued (LAST USED of the status is the last that it reported); then scale to the
-present number of nodes:
-
-    snowgrid-serve retire orders 7 --store file:./ids
-    snowgrid-serve repair orders 7 --floor 2026-11-22T13:00:15Z --store file:./ids
-    snowgrid-serve scale orders 32 --store file:./ids`
+A node that was granted far ahead needs no retire; see snowgrid-serve repair --help.`
 }
 
 // Run retires.
@@ -87,7 +80,7 @@ func (r *retireCommand) Run(ctx context.Context, to streams) error {
 type repairCommand struct {
 	Name  string           `arg:"" help:"Sequencer."`
 	Node  sequencer.NodeID `arg:"" help:"Logical node."`
-	Floor string           `help:"Assert that nothing was granted to this node at or above TIME. Too early a time leads to equal IDs. A time one window after the present is safe if no other process holds the node, and its clock was right." required:"" placeholder:"TIME"`
+	Floor string           `help:"Assert that no process uses this node, and that none has issued IDs at or above TIME. Too early a time leads to equal IDs. A time one window after the present is safe if the clocks were right." required:"" placeholder:"TIME"`
 	storeFlags
 }
 
@@ -96,7 +89,13 @@ func (repairCommand) Help() string {
 	return `A record that was deleted, or that another program has overwritten, is never made anew by itself, because it shows
 up to when IDs were granted; the node stays out of use. This command makes the record on your word.
 
-    snowgrid-serve repair orders 7 --floor 2026-11-22T12:00:15Z --store file:./ids`
+    snowgrid-serve repair orders 7 --floor 2026-11-22T12:00:15Z --store file:./ids
+
+A node that was granted far ahead, by a process whose clock was wrong, is left alone until that time. The number of
+usable nodes is as before with one node more, which needs no word of yours (snowgrid-serve scale). To have the node back
+earlier, set the clocks, end its holder, and repair it with a floor above the times of all IDs that it issued: LAST USED
+of the status is the last that it reported, and an earlier floor is refused. The command waits for a window (--window,
+as the processes have it), and is refused if the holder renews its record meanwhile.`
 }
 
 // Run repairs.
@@ -105,6 +104,7 @@ func (r *repairCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return fmt.Errorf("--floor: %w", err)
 	}
+	r.Timeout += durationFlag(r.window()) // Repair waits for a window, by default for less than the timeout
 	return r.use(ctx, nil, func(ctx context.Context, o opened, c *store.Client) error {
 		if err := c.Repair(ctx, r.Name, r.Node, floor); err != nil {
 			return err

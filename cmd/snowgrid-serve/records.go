@@ -136,7 +136,7 @@ func describe(node sequencer.NodeID, r record.Record, at moments) nodeRecord {
 		state = "late" // others may take it
 	}
 	if max(r.Bound, r.Timestamp) > clustertime.TickOf(at.ahead) && r.State != record.Closed {
-		trouble = "granted far ahead of this clock; check the clocks, then see snowgrid-serve retire --help"
+		trouble = "granted far ahead of this clock; check the clocks, then see snowgrid-serve repair --help"
 	}
 	return nodeRecord{
 		Node: node, State: state, Task: r.Task, Version: r.Version, From: timeOf(r.From), Until: timeOf(r.Until),
