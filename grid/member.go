@@ -20,11 +20,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
+
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/identity"
-	"log/slog"
-	"slices"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
@@ -303,7 +304,7 @@ func (m *Member) calls() []*api.Call {
 func (m *Member) newAPI() *api.Server {
 	return api.New(api.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials,
-		Tokens: m.creds.tokens(), Loopback: api.IsLoopback(m.cfg.APIAddr), IdleFor: m.cfg.APIIdleTimeout, Log: m.log,
+		Tokens: m.creds.tokens(), Loopback: wire.IsLoopback(m.cfg.APIAddr), IdleFor: m.cfg.APIIdleTimeout, Log: m.log,
 		Library: m.library, Audit: m.audit, NotAccepted: m.files.failed("api"),
 		Status:   func(ctx context.Context) (any, error) { return m.overview.serve(ctx, wire.StatusRequest{}) },
 		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions,

@@ -9,6 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/token"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -75,7 +76,7 @@ func (c Config) checkSecurity() error {
 func (c Config) beyondLoopback() (setting, addr string) {
 	for _, a := range []struct{ setting, addr string }{{"GossipAddr", c.GossipAddr}, {"RaftAddr", c.RaftAddr},
 		{"APIAddr", c.APIAddr}} {
-		if _, _, err := net.SplitHostPort(a.addr); err == nil && !api.IsLoopback(a.addr) {
+		if _, _, err := net.SplitHostPort(a.addr); err == nil && !wire.IsLoopback(a.addr) {
 			return a.setting, a.addr
 		}
 	}
@@ -85,7 +86,7 @@ func (c Config) beyondLoopback() (setting, addr string) {
 // isExposed reports whether other machines reach a listener without authentication.
 func (c Config) isExposed(keyed bool) bool {
 	setting, _ := c.beyondLoopback()
-	return setting != "" && c.security() == nil || !keyed && !api.IsLoopback(c.GossipAddr)
+	return setting != "" && c.security() == nil || !keyed && !wire.IsLoopback(c.GossipAddr)
 }
 
 // loadCredentials reads the certificates and keys that a configuration names.

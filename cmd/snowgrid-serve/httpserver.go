@@ -6,9 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -29,16 +27,15 @@ const (
 
 // api serves requests by path and method.
 type api struct {
-	service  *service
-	metrics  *metrics
-	loopback bool // only this machine reaches the server
-	origins  http.CrossOriginProtection
-	paths    map[string]map[string]http.HandlerFunc // by method
+	service *service
+	metrics *metrics
+	origins wire.Origins
+	paths   map[string]map[string]http.HandlerFunc // by method
 }
 
 // newHTTP returns the HTTP server.
 func newHTTP(s *service, m *metrics, addr string, log *slog.Logger) *http.Server {
-	a := &api{service: s, metrics: m, loopback: isLoopback(addr)}
+	a := &api{service: s, metrics: m, origins: wire.Origins{Server: "snowgrid-serve", Loopback: wire.IsLoopback(addr)}}
 	a.paths = map[string]map[string]http.HandlerFunc{
 		wire.PathIDs: {http.MethodPost: a.ids},
 		"/livez":     get(func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") }),
@@ -72,39 +69,12 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, failure.Errorf(wire.ErrWrongMethod, "snowgrid-serve: %.20q of %s: the method is not served; use %s",
 			r.Method, r.URL.Path, allow))
 	default:
-		if err := a.checkOrigin(r); err != nil {
+		if err := a.origins.Check(r); err != nil {
 			refuse(w, err)
 			return
 		}
 		h(w, r)
 	}
-}
-
-// checkOrigin rejects browser requests from pages with another origin, including a name that
-// resolves to this machine.
-func (a *api) checkOrigin(r *http.Request) error {
-	if err := a.origins.Check(r); err != nil {
-		return failure.Errorf(wire.ErrCrossOrigin,
-			"snowgrid-serve: %s: %w; call it from a program, or from a page of the same origin", r.URL.Path, err)
-	}
-	browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
-	if browser && r.Method == http.MethodPost && a.loopback && !isLoopback(r.Host) {
-		return failure.Errorf(wire.ErrCrossOrigin,
-			"snowgrid-serve: %s: a browser asks for host %.100q, and this server is on loopback; use localhost or 127.0.0.1",
-			r.URL.Path, r.Host)
-	}
-	return nil
-}
-
-// isLoopback reports whether an address, with a port or without, can only be reached from
-// this machine.
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = strings.Trim(addr, "[]")
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // ids serves POST /v1/ids.

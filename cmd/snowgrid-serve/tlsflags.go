@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -33,7 +34,7 @@ func (f tlsFlags) check(addrs ...string) error {
 		return nil
 	}
 	for _, addr := range addrs {
-		if addr != "" && addr != "none" && !isLoopback(addr) {
+		if addr != "" && addr != "none" && !wire.IsLoopback(addr) {
 			return fmt.Errorf("%s can be reached from other machines, and callers need no certificate; give --tls-cert, --tls-key and --tls-client-ca, listen on 127.0.0.1, or give --insecure", addr)
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -261,22 +261,11 @@ func (f *opsFlags) check() error {
 	if _, _, err := net.SplitHostPort(f.OpsAddr); err != nil {
 		return badValue("ops-addr", f.OpsAddr, "not host:port (%v); give an address such as 127.0.0.1:7949", err)
 	}
-	if f.Pprof && !isLoopback(f.OpsAddr) {
+	if f.Pprof && !wire.IsLoopback(f.OpsAddr) {
 		return badValue("ops-addr", f.OpsAddr,
 			"with --pprof it must be a loopback address, because profiles expose the process's memory; give 127.0.0.1:PORT, or omit --pprof")
 	}
 	return nil
-}
-
-// isLoopback reports whether an address, with a port or without, is reached from this machine
-// alone.
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = strings.Trim(addr, "[]")
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // logFlags set the log's level and format.

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/metrics"
 )
 
@@ -100,7 +101,7 @@ func (o *opsServer) routes(profiles bool, pages *debugPages) http.Handler {
 // own name to a loopback address and read the pages.
 func ownHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isLoopback(r.Host) || r.Header.Get("Origin") != "" {
+		if !wire.IsLoopback(r.Host) || r.Header.Get("Origin") != "" {
 			http.Error(w, fmt.Sprintf("host %.100q is not this machine; use localhost or 127.0.0.1, and no page of a browser",
 				r.Host), http.StatusForbidden)
 			return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -25,7 +26,7 @@ func (f *securityFlags) checkReach(cfg grid.Config) error {
 	} {
 		_, _, err := net.SplitHostPort(listener.addr)
 		switch {
-		case err != nil || isLoopback(listener.addr): // the grid refuses the former
+		case err != nil || wire.IsLoopback(listener.addr): // the grid refuses the former
 		case !f.isSet():
 			return badValue(listener.flag, listener.addr,
 				"other machines reach it, and the member has no certificates, so any process there could end the grid; "+

@@ -101,8 +101,8 @@ var attackMutants = []mutant{
 		[]string{"./cmd/snowgrid", "-run", "TestConfigCheckOfCertificates"}},
 	{"ops", "an idle connection keeps its place", "cmd/snowgrid/opsconnections.go", "		_ = oldest.Close()\n",
 		"		_ = conn.Close()\n", opsAttackTests},
-	{"ops", "the debug pages answer requests for any host", "cmd/snowgrid/ops.go", "if !isLoopback(r.Host) || ", "if ",
-		opsAttackTests},
+	{"ops", "the debug pages answer requests for any host", "cmd/snowgrid/ops.go",
+		"if !wire.IsLoopback(r.Host) || ", "if ", opsAttackTests},
 }
 
 var (

@@ -26,7 +26,7 @@ var membershipMutants = []mutant{
 	{"G11", "the paths for debugging are there for every machine", "grid/internal/api/routes.go",
 		"!known || t.local[r.URL.Path] && !isLocal(r)", "!known", membershipTests},
 	{"G11", "the paths for debugging are there for other names of this machine", "grid/internal/api/path.go",
-		"ip.Unmap().IsLoopback() && IsLoopback(r.Host)", "ip.Unmap().IsLoopback()",
+		"ip.Unmap().IsLoopback() && wire.IsLoopback(r.Host)", "ip.Unmap().IsLoopback()",
 		[]string{"./grid/internal/api", "-run", "TestLocal"}},
 	{"G11", "the paths for debugging are there by a proxy", "grid/internal/api/path.go",
 		`r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != ""`, "false",

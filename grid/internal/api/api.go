@@ -165,7 +165,7 @@ func (a *Server) Stretch() float64 { return a.load.stretch() }
 // newHTTP returns the HTTP server.
 func (a *Server) newHTTP() *http.Server {
 	mux := &routes{handlers: map[string]map[string]http.HandlerFunc{}, local: map[string]bool{},
-		origins: origins{loopback: a.cfg.Loopback}, authorize: a.authorize, refuse: a.refuseUnread}
+		origins: wire.Origins{Server: "grid", Loopback: a.cfg.Loopback}, authorize: a.authorize, refuse: a.refuseUnread}
 	for path, c := range a.calls {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { a.handle(w, r, c) })
 		if c.query != nil {

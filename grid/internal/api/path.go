@@ -63,5 +63,5 @@ func isLocal(r *http.Request) bool {
 		return false
 	}
 	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback() && IsLoopback(r.Host)
+	return err == nil && ip.Unmap().IsLoopback() && wire.IsLoopback(r.Host)
 }

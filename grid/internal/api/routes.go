@@ -3,9 +3,7 @@ package api
 import (
 	"errors"
 	"maps"
-	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -19,7 +17,7 @@ import (
 type routes struct {
 	handlers map[string]map[string]http.HandlerFunc
 	local    map[string]bool // paths that exist for callers on this machine alone
-	origins  origins
+	origins  wire.Origins
 	// authorize returns nil if the caller may make the request, judged by path and method.
 	authorize func(*http.Request) error
 	refuse    func(w http.ResponseWriter, kind string, err error)
@@ -41,7 +39,7 @@ func (t *routes) HandleFunc(pattern string, h http.HandlerFunc) {
 func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h, err := t.find(r)
 	if err == nil {
-		err = t.origins.check(r)
+		err = t.origins.Check(r)
 	}
 	if err == nil {
 		err = t.authorize(r)
@@ -82,42 +80,4 @@ func answerKind(r *http.Request) string {
 		return kind
 	}
 	return wire.JSON
-}
-
-// origins decides which browser requests are served. Otherwise a page from another origin could
-// destroy a sequencer through the browser of any user who can reach the member.
-type origins struct {
-	protection http.CrossOriginProtection
-	// loopback means that only this machine reaches the API. A browser that uses a name other than localhost
-	// then follows a name made to point here (DNS rebinding), and its pages have the same origin. On other
-	// addresses any name may be valid, so this check is skipped.
-	loopback bool
-}
-
-// check returns an error that matches wire.ErrCrossOrigin. Requests from programs, and requests that
-// change nothing, pass.
-func (o *origins) check(r *http.Request) error {
-	if err := o.protection.Check(r); err != nil {
-		return failure.Errorf(wire.ErrCrossOrigin,
-			"grid: %s: %w; call the API from a program, or from a page of the same origin", r.URL.Path, err)
-	}
-	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
-	browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
-	if !safe && browser && o.loopback && !IsLoopback(r.Host) {
-		return failure.Errorf(wire.ErrCrossOrigin,
-			"grid: %s: a browser asks for host %.100q, and this member is on loopback; use localhost or 127.0.0.1",
-			r.URL.Path, r.Host)
-	}
-	return nil
-}
-
-// IsLoopback reports whether an address, with a port or without, can only be reached
-// from this machine.
-func IsLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = strings.Trim(addr, "[]")
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
