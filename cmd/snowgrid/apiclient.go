@@ -115,11 +115,33 @@ func fetchStatus(ctx context.Context, addr string) (status grid.Status, err erro
 	return status, err
 }
 
-// atMember runs f with the status and the address of the first member that answers.
+// fetchStatusInGrid is fetchStatusOfAny for a change to the grid, which a member that is part of none
+// refuses. Such a member counts only if no other one answers.
+func fetchStatusInGrid(ctx context.Context, addrs []string) (status grid.Status, addr string, err error) {
+	var first grid.Status
+	waiting := "" // the first member that is part of no grid
+	addr, err = eachUntilAnswered(ctx, addrs, func(ctx context.Context, addr string) (err error) {
+		status, err = fetchStatus(ctx, addr)
+		if err == nil && status.Version == 0 {
+			if waiting == "" {
+				first, waiting = status, addr
+			}
+			err = errors.New("part of no grid")
+		}
+		return err
+	})
+	if err != nil && waiting != "" {
+		return first, waiting, nil
+	}
+	return status, addr, err
+}
+
+// atMember runs f with the status and the address of the first member that answers, if possible of one
+// that is part of a grid.
 func (g gridFlags) atMember(ctx context.Context,
 	f func(ctx context.Context, status grid.Status, addr string) error) error {
 	return g.ask(ctx, func(ctx context.Context) error {
-		status, addr, err := fetchStatusOfAny(ctx, g.Addr)
+		status, addr, err := fetchStatusInGrid(ctx, g.Addr)
 		if err != nil {
 			return err
 		}
@@ -127,7 +149,7 @@ func (g gridFlags) atMember(ctx context.Context,
 	})
 }
 
-// request sends a request to the first member that answers.
+// request sends a request to the first member that answers, if possible to one that is part of a grid.
 func (g gridFlags) request(ctx context.Context, path string, in, out any) error {
 	return g.atMember(ctx, func(ctx context.Context, _ grid.Status, addr string) error {
 		return postTo(ctx, addr, "", path, in, out)
@@ -136,9 +158,9 @@ func (g gridFlags) request(ctx context.Context, path string, in, out any) error 
 
 // status returns the status from the first member that answers.
 func (g gridFlags) status(ctx context.Context) (status grid.Status, err error) {
-	err = g.atMember(ctx, func(_ context.Context, s grid.Status, _ string) error {
-		status = s
-		return nil
+	err = g.ask(ctx, func(ctx context.Context) (err error) {
+		status, _, err = fetchStatusOfAny(ctx, g.Addr)
+		return err
 	})
 	return status, asking(err)
 }

@@ -224,7 +224,9 @@ const sequencersShown = 20
 
 func printSequencers(table io.Writer, s grid.Status) {
 	if len(s.Sequencers) == 0 {
-		fmt.Fprint(table, "\nno sequencers\n")
+		if len(s.Unlisted) == 0 { // else there may be some
+			fmt.Fprint(table, "\nno sequencers\n")
+		}
 		return
 	}
 	names := callNamesOf(s.Members)

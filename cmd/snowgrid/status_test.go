@@ -6,13 +6,16 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -177,4 +180,63 @@ func TestStatusRefused(t *testing.T) {
 			t.Errorf("%v: status %d, stdout %q, stderr %q, want %q and the address", test.body, status, stdout, stderr, test.want)
 		}
 	}
+}
+
+// TestNoSequencersIsNotSaidOfAPart: a status that lacks the sequencers of a partition does not say that there
+// are none.
+func TestNoSequencersIsNotSaidOfAPart(t *testing.T) {
+	s := exampleStatus()
+	s.Sequencers, s.Unlisted = nil, []roster.PartitionID{1}
+	var out strings.Builder
+	if err := printStatus(&out, s, false); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "not listed ") || strings.Contains(text, "no sequencers") {
+		t.Errorf("the status is\n%s", text)
+	}
+}
+
+// TestChangesGoToAMemberInAGrid: with several addresses a change is sent to a member that is part of a grid,
+// and to one that is not only if there is no other. The status is from the first in any case.
+func TestChangesGoToAMemberInAGrid(t *testing.T) {
+	waiting, _ := gridMember(t, grid.Status{Name: "shop", Answering: inc2, NotReady: "it waits for a majority"})
+	joined, sent := gridMember(t, exampleStatus())
+	for _, args := range []string{"sequencers remove --unused-for 1h --yes", "settings", "quota list",
+		"keyring list", "forget 0000000000000003"} {
+		sent.Store(nil)
+		status, stdout, stderr := runCommand(t, append(strings.Fields(args), "--addr", waiting+","+joined)...)
+		if path := sent.Load(); status != 0 || path == nil {
+			t.Errorf("%s: status %d, sent %v\n%s%s", args, status, path, stdout, stderr)
+		}
+		status, _, stderr = runCommand(t, append(strings.Fields(args), "--addr", waiting)...)
+		if status == 0 || !strings.Contains(stderr, "is not part of a grid yet") && !strings.Contains(stderr, "no member") {
+			t.Errorf("%s at a member without a grid: status %d, %s", args, status, stderr)
+		}
+	}
+	_, stdout, _ := runCommand(t, "status", "--addr", waiting+","+joined)
+	if !strings.Contains(stdout, "waits for a majority") {
+		t.Errorf("the status is\n%s", stdout)
+	}
+}
+
+// gridMember serves a status, and every other request: with an empty result if it is part of a grid, else by a
+// refusal. It returns the path of the last other request.
+func gridMember(t *testing.T, s grid.Status) (addr string, sent *atomic.Pointer[string]) {
+	t.Helper()
+	sent = new(atomic.Pointer[string])
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == wire.PathStatus:
+			_ = json.NewEncoder(w).Encode(s)
+		case s.Version == 0:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			err := failure.Errorf(sequencer.ErrUnavailable, "it is not part of a grid yet")
+			_ = json.NewEncoder(w).Encode(wire.ErrorOf(err, 0))
+		default:
+			sent.Store(&r.URL.Path)
+			_, _ = w.Write([]byte("{}"))
+		}
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://"), sent
 }

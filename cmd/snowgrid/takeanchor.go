@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 
-	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -35,7 +34,11 @@ has run since the record was deleted, or IDs can repeat.
 
 // Run makes the grid take its anchor.
 func (c *takeAnchorCommand) Run(ctx context.Context, to streams) error {
-	err := c.atMember(ctx, func(ctx context.Context, status grid.Status, addr string) error {
+	err := c.ask(ctx, func(ctx context.Context) error {
+		status, addr, err := fetchStatusOfAny(ctx, c.Addr) // also of a member that waits for the anchor
+		if err != nil {
+			return err
+		}
 		var out wire.MemberResponse
 		return postTo(ctx, addr, status.Answering, wire.PathTake, wire.TakeRequest{}, &out)
 	})
