@@ -97,6 +97,21 @@ func ExampleParse() {
 	// sequencer: "-1" is not an ID; give a decimal number from 0 to 9223372036854775807 without sign, space or leading zero
 }
 
+// A text that sorts as the ID does, for file names, object keys and stores that order texts: 19 digits. An ID is
+// an integer, so package fmt pads it.
+func ExampleID_sortedText() {
+	for _, id := range []sequencer.ID{7_943_542_013_952_000, 1_058_897_343_283_200_000} {
+		fmt.Printf("%019d\n", id)
+	}
+	var id sequencer.ID
+	_, err := fmt.Sscanf("orders/0007943542013952000.json", "orders/%019d.json", (*int64)(&id))
+	fmt.Println(id, err)
+	// Output:
+	// 0007943542013952000
+	// 1058897343283200000
+	// 7943542013952000 <nil>
+}
+
 // In JSON an ID is a string, because many languages read a number as a float.
 func ExampleID_MarshalJSON() {
 	type order struct {
