@@ -281,7 +281,7 @@ var snippetImports = map[string]string{
 }
 
 // elsewhere are words by which a snippet is known that needs a module which this one does not.
-var elsewhere = []string{"gorm", "mystore"}
+var elsewhere = []string{"gorm", "mystore", "idPattern"}
 
 // snippetHead has what the text around a snippet has declared.
 const snippetHead = `
