@@ -130,7 +130,8 @@ var importMap = map[string]imports{
 		"grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/transport", "internal/failure",
 		"internal/roster", "sequencer", "internal/wire"}, modules: []string{"github.com/hashicorp/memberlist"}},
 	"internal/membership": {internal: []string{"internal/failure", "internal/wire"}},
-	"grid/internal/api": {internal: []string{"internal/calls", "internal/membership", "grid/internal/acceptor", "client",
+	"grid/internal/api": {internal: []string{"internal/calls", "internal/handles", "internal/membership",
+		"grid/internal/acceptor", "client",
 		"internal/clustertime", "grid/internal/audit", "grid/internal/librarylog", "grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure", "internal/frames", "internal/wire/frame", "internal/roster", "security", "internal/attachment", "sequencer", "internal/wire"}, modules: []string{"golang.org/x/sys/unix", "golang.org/x/time/rate"}}, // unix: on Linux
 	"grid/internal/host": {internal: []string{"backup", "internal/handles", "internal/clustertime",
 		"grid/internal/audit", "grid/internal/api", "grid/internal/definitions", "grid/internal/raftlog",

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/epoch"
-	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -17,7 +17,7 @@ func TestAPIIDsKeepsBoundedHandles(t *testing.T) {
 	long.Only(t, "it takes seconds")
 	t.Parallel()
 	m := startOne(t, nil)
-	const names = api.HandlesMax + 40
+	const names = handles.NamesMax + 40
 	var asking sync.WaitGroup
 	for i, b := range []*browser{newBrowser(t, m, 1), newBrowser(t, m, 2)} {
 		asking.Go(func() {
@@ -42,9 +42,9 @@ func TestAPIIDsKeepsBoundedHandles(t *testing.T) {
 			}
 		}
 	}
-	if attached > api.HandlesMax {
+	if attached > handles.NamesMax {
 		t.Errorf("%d logical nodes are held for POST /v1/ids, of which %d are idle: the bound is %d", attached, names,
-			api.HandlesMax)
+			handles.NamesMax)
 	}
 	idsOf(t, newBrowser(t, m, 1).mustCall(wire.PathIDs, map[string]any{"name": "n0"})) // it was ended meanwhile
 }

@@ -14,6 +14,10 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestServesIDsOverHTTP: processes on one directory, one of them killed, give each ID once.
@@ -204,23 +208,31 @@ func TestStartFailsClearly(t *testing.T) {
 	}
 }
 
-// TestNamesAreLimited: callers cannot have a process keep handles without bound.
+// TestNamesAreLimited: callers cannot have a process keep handles without bound. The one that is
+// unused for longest ends.
 func TestNamesAreLimited(t *testing.T) {
-	s := &service{names: map[string]*nameUse{}}
-	for i := range namesMax {
-		s.enter(fmt.Sprint(i))
-		if gone := s.leave(fmt.Sprint(i), true); len(gone) > 0 {
-			t.Fatalf("%v have no handle with %d names", gone, i+1)
+	s := ownService(t)
+	ask := func(name string) {
+		t.Helper()
+		if _, err := s.ids(t.Context(), wire.IDsRequest{Name: name, Create: &wire.IDsCreate{}}); err != nil {
+			t.Fatal(err)
 		}
 	}
-	s.enter("0") // in progress, so not the oldest without a request
-	s.enter("absent")
-	if gone := s.leave("absent", false); len(gone) > 0 || len(s.names) != namesMax {
-		t.Errorf("a name without a sequencer takes the place of %v; %d names", gone, len(s.names))
+	ask("first")
+	first, err := s.client.Load().OpenSequencer(t.Context(), "first")
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.enter("one more")
-	if gone := s.leave("one more", true); len(gone) != 1 || gone[0] != "1" || len(s.names) != namesMax {
-		t.Errorf("%v have no handle with %d names", gone, len(s.names))
+	for i := range handles.NamesMax - 1 {
+		s.names.Enter(fmt.Sprint(i))
+		s.names.Leave(fmt.Sprint(i), true, time.Hour)
+	}
+	if _, err := first.Next(t.Context()); err != nil {
+		t.Errorf("the handle ends although there are %d names: %v", handles.NamesMax, err)
+	}
+	ask("one-more")
+	if id, err := first.Next(t.Context()); !errors.Is(err, sequencer.ErrClosed) {
+		t.Errorf("with one name more, the handle unused for longest has %v, %v", id, err)
 	}
 	for range requestsMax {
 		if err := s.begin(); err != nil {

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -19,10 +19,6 @@ import (
 // Limits for one request for IDs, and for all callers' requests together.
 const (
 	maxIDs = wire.MaxIDs
-	// namesMax is the number of sequencers with a handle at the same time, besides the command
-	// line's and the ones in current requests. A further name replaces the least recently requested
-	// one.
-	namesMax = 1024
 	// requestsMax is the maximum number of concurrent requests, over HTTP and gRPC.
 	requestsMax = 1024
 	// idleDetach is the time for which a logical node is kept after the last request for its name.
@@ -39,20 +35,12 @@ type service struct {
 	client   atomic.Pointer[store.Client]        // nil until the store is open
 	own      atomic.Pointer[sequencer.Sequencer] // the handle for def, nil until it is attached
 	requests atomic.Int64                        // in progress
-
-	mu    sync.Mutex // guards names; never held while waiting
-	names map[string]*nameUse
-}
-
-// nameUse is a requested name.
-type nameUse struct {
-	requests int       // in progress
-	last     time.Time // when the last one ended
-	open     bool      // some request found the sequencer
+	names    handles.Names                       // requested ones, besides the command line's
+	began    time.Time
 }
 
 func newService(def sequencer.Definition, log *slog.Logger) *service {
-	return &service{def: def, log: log, names: map[string]*nameUse{}}
+	return &service{def: def, log: log, began: time.Now()}
 }
 
 // attach gets a logical node for the command line's sequencer, and tries again until it succeeds or
@@ -183,8 +171,8 @@ func (s *service) ids(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse
 		return wire.IDsResponse{}, errNotOpen
 	}
 	found := false
-	s.enter(in.Name)
-	defer func() { s.forget(ctx, c, s.leave(in.Name, found)) }()
+	s.names.Enter(in.Name)
+	defer func() { s.forget(ctx, c, s.names.Leave(in.Name, found, time.Since(s.began))) }()
 	for try := 1; ; try++ {
 		h, err := open(ctx, c, in)
 		if err != nil {
@@ -240,48 +228,6 @@ func open(ctx context.Context, c *store.Client, in wire.IDsRequest) (h *sequence
 		h.DetachWhenIdle(idleDetach)
 	}
 	return h, err
-}
-
-// enter notes a request for a name, which leave ends.
-func (s *service) enter(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.names[name] == nil {
-		s.names[name] = &nameUse{}
-	}
-	s.names[name].requests++
-}
-
-// leave ends a request, which found the sequencer or not, and returns surplus names, whose handles
-// must end.
-func (s *service) leave(name string, found bool) (surplus []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	use := s.names[name]
-	use.requests--
-	use.last, use.open = time.Now(), use.open || found
-	if use.requests == 0 && !use.open {
-		delete(s.names, name)
-	}
-	for len(s.names) > namesMax {
-		oldest, found := s.oldest()
-		if !found {
-			break // all are in current requests
-		}
-		delete(s.names, oldest)
-		surplus = append(surplus, oldest)
-	}
-	return surplus
-}
-
-// oldest returns the least recently requested name without a current request. The caller holds mu.
-func (s *service) oldest() (name string, found bool) {
-	for n, use := range s.names {
-		if use.requests == 0 && (!found || use.last.Before(s.names[name].last)) {
-			name, found = n, true
-		}
-	}
-	return name, found
 }
 
 // forget ends the names' handles; their logical nodes are returned.

@@ -7,6 +7,7 @@
 //	Keeper    implemented by the client: renews and releases attachments
 //	Tasks     the client's calls and goroutines
 //	Releases  attachments that are being released
+//	Names     names whose handles serve POST /v1/ids
 //	Clock     cluster time between two answers
 package handles
 

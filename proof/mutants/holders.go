@@ -42,7 +42,7 @@ var handleMutants = []mutant{
 }
 
 // overloadTests guard the recovery after an overload.
-var overloadTests = []string{"./grid/internal/api", "./grid", "-run", "Event|Expired|IDsHandles|Deadline"}
+var overloadTests = []string{"./grid/internal/api", "./grid", "-run", "Event|Expired|Deadline"}
 
 // overloadMutants weaken the rules that end an overload.
 var overloadMutants = []mutant{
@@ -65,8 +65,8 @@ var overloadMutants = []mutant{
 		"if e.peers[peer] == peerStreams {", "if e.peers[peer] < 0 {", overloadTests},
 	{"overload", "a stream may have any number of events waiting", "grid/internal/api/events.go",
 		"if len(s.queue) == eventQueue {", "if len(s.queue) < 0 {", overloadTests},
-	{"overload", "POST /v1/ids keeps a handle for each name", "grid/internal/api/handleset.go",
-		"for len(h.names) > HandlesMax {", "for len(h.names) < 0 {", overloadTests},
-	{"overload", "POST /v1/ids ends a handle in use", "grid/internal/api/handleset.go",
-		"if e.requests == 0 && (!found || e.last", "if (!found || e.last", overloadTests},
+	{"overload", "POST /v1/ids keeps a handle for each name", "internal/handles/names.go",
+		"for len(n.names) > NamesMax {", "for len(n.names) < 0 {", handleTests},
+	{"overload", "POST /v1/ids ends a handle in use", "internal/handles/names.go",
+		"if e.requests == 0 && (!found || e.last", "if (!found || e.last", handleTests},
 }

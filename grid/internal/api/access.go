@@ -102,7 +102,7 @@ var accesses = map[string]access{
 	onPost(wire.PathRelayCreate): {action: security.Relay},
 }
 
-// onGet and onPost return the key of a row.
+// onGet and onPost return a row's key.
 func onGet(path string) string  { return http.MethodGet + " " + path }
 func onPost(path string) string { return http.MethodPost + " " + path }
 
@@ -142,17 +142,16 @@ func settingsUses(in wire.SettingsRequest) []use {
 	return []use{{action: security.Settings}}
 }
 
-// Rows returns the method and path of each row, sorted.
+// Rows returns each row's method and path, sorted.
 func Rows() []string { return slices.Sorted(maps.Keys(accesses)) }
 
-// ActionOf returns the action that the callers of a path have to be allowed, and whether the
-// path has a row.
+// ActionOf returns the action that a path's callers need, and whether the path has a row.
 func ActionOf(method, path string) (security.Action, bool) {
 	row, found := accessOf(method, path)
 	return row.action, found
 }
 
-// accessOf returns the row of a request's path and method.
+// accessOf returns the row for a request's path and method.
 func accessOf(method, path string) (access, bool) {
 	if method == http.MethodHead {
 		method = http.MethodGet

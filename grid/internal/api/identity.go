@@ -13,25 +13,13 @@ import (
 // handleIdentity serves the sets to a browser or curl: GET with the fields of
 // wire.IdentityListRequest as parameters.
 func (a *Server) handleIdentity(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), ServeTimeout)
-	defer cancel()
-	leave, err := connectionOf(r).holders.acquire(ctx)
-	if err != nil {
-		a.refuse(w, wire.JSON, err)
-		return
-	}
-	defer leave()
-	in, err := identityList(r.URL.RawQuery)
-	if err != nil {
-		a.refuse(w, wire.JSON, err)
-		return
-	}
-	out, err := a.calls[wire.PathIdentity].serve(ctx, in)
-	if err != nil {
-		a.refuse(w, wire.JSON, err)
-		return
-	}
-	a.answer(w, wire.JSON, http.StatusOK, out)
+	a.serveOutput(w, r, func(ctx context.Context) (any, error) {
+		in, err := identityList(r.URL.RawQuery)
+		if err != nil {
+			return nil, err
+		}
+		return a.calls[wire.PathIdentity].serve(ctx, in)
+	})
 }
 
 // identityList returns the request that parameters stand for.

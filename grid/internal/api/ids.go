@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/signal"
 
 	"context"
@@ -23,11 +24,11 @@ const idsIdle = time.Minute
 // IDs generates IDs for callers in any language. It holds logical nodes for them, separate from the
 // member's own handles.
 type IDs struct {
-	dial    func(context.Context) (*client.Client, error)   // to this member
-	create  func(context.Context, wire.CreateRequest) error // as the caller of the context
-	life    *tenure.Life
-	mono    func() time.Duration
-	handles handleSet
+	dial   func(context.Context) (*client.Client, error)   // to this member
+	create func(context.Context, wire.CreateRequest) error // as the caller of the context
+	life   *tenure.Life
+	mono   func() time.Duration
+	names  handles.Names
 
 	mu     sync.Mutex     // guards client; never held while waiting
 	client *client.Client // made at the first request
@@ -52,7 +53,7 @@ func (i *IDs) make(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, e
 	if err != nil {
 		return wire.IDsResponse{}, err
 	}
-	s, err := i.open(ctx, in, i.handles.isOpen(in.Name))
+	s, err := i.open(ctx, in, i.names.IsOpen(in.Name))
 	if err != nil {
 		return wire.IDsResponse{}, err
 	}
@@ -150,11 +151,11 @@ func (i *IDs) serve(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, 
 	if err := CheckName(in.Name); err != nil {
 		return wire.IDsResponse{}, err
 	}
-	i.handles.enter(in.Name)
+	i.names.Enter(in.Name)
 	out, err := i.make(ctx, in)
 	found := !errors.Is(err, sequencer.ErrNotFound) && !errors.Is(err, sequencer.ErrInvalidConfig) &&
 		!errors.Is(err, wire.ErrBadRequest)
-	for _, name := range i.handles.leave(in.Name, found, i.mono()) {
+	for _, name := range i.names.Leave(in.Name, found, i.mono()) {
 		endIDs(ctx, i.current(), name)
 	}
 	return out, err
@@ -164,7 +165,7 @@ func (i *IDs) serve(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, 
 func (i *IDs) endIdle(ctx context.Context, c *client.Client) {
 	for ctx.Err() == nil {
 		signal.Sleep(ctx, idsIdle/4)
-		for _, name := range i.handles.idle(i.mono() - idsIdle) {
+		for _, name := range i.names.Idle(i.mono() - idsIdle) {
 			endIDs(ctx, c, name)
 		}
 	}

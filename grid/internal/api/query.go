@@ -44,31 +44,25 @@ func QueryInt(q url.Values, key string) (int, error) {
 
 // handleQuery serves a call that came as GET.
 func (a *Server) handleQuery(w http.ResponseWriter, r *http.Request, c *Call) {
-	ctx, cancel := context.WithTimeout(r.Context(), ServeTimeout)
-	defer cancel()
-	leave, err := connectionOf(r).holders.acquire(ctx)
-	if err != nil {
-		a.refuse(w, wire.JSON, err)
-		return
-	}
-	defer leave()
-	in, err := c.query(r.URL.Query())
-	if err == nil {
-		err = a.authorizeUses(r.Context(), r.Method, r.URL.Path, in)
-	}
-	var out any
-	if err == nil {
-		out, err = c.serve(ctx, in)
-	}
-	if err != nil {
-		a.refuse(w, wire.JSON, err)
-		return
-	}
-	a.answer(w, wire.JSON, http.StatusOK, out)
+	a.serveOutput(w, r, func(ctx context.Context) (any, error) {
+		in, err := c.query(r.URL.Query())
+		if err == nil {
+			err = a.authorizeUses(r.Context(), r.Method, r.URL.Path, in)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return c.serve(ctx, in)
+	})
 }
 
 // handleStatus serves the status to a browser or curl.
 func (a *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
+	a.serveOutput(w, r, a.cfg.Status)
+}
+
+// serveOutput sends the output to a browser or curl, in JSON, once the connection has room for one more request.
+func (a *Server) serveOutput(w http.ResponseWriter, r *http.Request, output func(context.Context) (any, error)) {
 	ctx, cancel := context.WithTimeout(r.Context(), ServeTimeout)
 	defer cancel()
 	leave, err := connectionOf(r).holders.acquire(ctx)
@@ -77,7 +71,7 @@ func (a *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	out, err := a.cfg.Status(ctx)
+	out, err := output(ctx)
 	if err != nil {
 		a.refuse(w, wire.JSON, err)
 		return
