@@ -27,8 +27,9 @@ var publicPackages = map[string]int{
 	"client/s3": 0, "client/sql": 0, "grid": 0, "grid/gridtest": 0, "security": 0, "metrics": 0,
 }
 
-// apiDebt are the rules that a package still breaks: an alias, a variable, or an identifier with a
-// comment that sends its reader away. A line leaves this list with the identifier.
+// apiDebt are the rules that a package still breaks: an alias, a variable, a type of an internal
+// package, or an identifier with a comment that sends its reader away. A line leaves this list with
+// the identifier.
 var apiDebt = map[string][]string{}
 
 // TestAPI: the exported API of each public package is the one in api/, so a change of it shows in a
@@ -85,6 +86,7 @@ type api struct {
 	dir      string
 	lines    map[string][]string
 	problems map[string]string // by identifier
+	internal func(ast.Node) string
 }
 
 var apiKinds = []string{"type", "func", "method", "const", "var", "field"}
@@ -139,11 +141,43 @@ func parseAPI(t *testing.T, dir string) *api {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newAPI(dir, pkg)
+	return newAPI(dir, pkg, internalNames(fset, files))
 }
 
-func newAPI(dir string, pkg *doc.Package) *api {
-	a := &api{dir: dir, lines: map[string][]string{}, problems: map[string]string{}}
+// internalNames returns a function that finds the first identifier of an internal package in a type,
+// "" for none. It resolves a package name by the imports of the file.
+func internalNames(fset *token.FileSet, files []*ast.File) func(ast.Node) string {
+	imported := map[string]map[string]bool{} // names of internal packages, by file
+	for _, file := range files {
+		names := map[string]bool{}
+		for _, spec := range file.Imports {
+			path := strings.Trim(spec.Path.Value, `"`)
+			if !strings.Contains("/"+path+"/", "/internal/") {
+				continue
+			}
+			name := path[strings.LastIndex(path, "/")+1:]
+			if spec.Name != nil {
+				name = spec.Name.Name
+			}
+			names[name] = true
+		}
+		imported[fset.Position(file.Package).Filename] = names
+	}
+	return func(node ast.Node) (found string) {
+		ast.Inspect(node, func(n ast.Node) bool {
+			if s, is := n.(*ast.SelectorExpr); is && found == "" {
+				if pkg, is := s.X.(*ast.Ident); is && imported[fset.Position(s.Pos()).Filename][pkg.Name] {
+					found = pkg.Name + "." + s.Sel.Name
+				}
+			}
+			return found == ""
+		})
+		return found
+	}
+}
+
+func newAPI(dir string, pkg *doc.Package, internal func(ast.Node) string) *api {
+	a := &api{dir: dir, lines: map[string][]string{}, problems: map[string]string{}, internal: internal}
 	if opaqueDoc.MatchString(pkg.Doc) {
 		a.problems["package"] = "has a comment that excludes its users"
 	}
@@ -163,10 +197,14 @@ func (a *api) addType(t *doc.Type) {
 	a.checkDoc(t.Name, t.Doc)
 	for _, m := range t.Methods {
 		a.add("method", "(%s) %s%s", m.Recv, m.Name, signature(m.Decl.Type))
+		a.checkType(t.Name+"."+m.Name, m.Decl.Type)
 		a.checkDoc(t.Name+"."+m.Name, m.Doc)
 	}
 	for _, spec := range t.Decl.Specs {
 		spec := spec.(*ast.TypeSpec)
+		if spec.TypeParams != nil {
+			a.checkType(t.Name, spec.TypeParams)
+		}
 		switch s := spec.Type.(type) {
 		case *ast.StructType:
 			a.add("type", "%s struct", t.Name)
@@ -176,12 +214,15 @@ func (a *api) addType(t *doc.Type) {
 			for _, m := range s.Methods.List {
 				if len(m.Names) == 0 {
 					a.add("field", "%s embeds %s", t.Name, render(m.Type))
+					a.checkType(t.Name, m.Type)
 				}
 				for _, name := range m.Names {
 					a.add("method", "(%s) %s%s", t.Name, name.Name, signature(m.Type.(*ast.FuncType)))
+					a.checkType(t.Name+"."+name.Name, m.Type)
 				}
 			}
 		default:
+			a.checkType(t.Name, spec.Type)
 			if spec.Assign != token.NoPos {
 				a.problems[t.Name] = "is an alias of " + render(spec.Type) + "; declare a type"
 			}
@@ -195,11 +236,13 @@ func (a *api) addFields(owner string, fields *ast.FieldList) {
 		if embedded := render(f.Type); len(f.Names) == 0 &&
 			ast.IsExported(embedded[strings.LastIndexAny(embedded, ".*")+1:]) {
 			a.add("field", "%s embeds %s", owner, embedded)
+			a.checkType(owner, f.Type)
 		}
 		for _, name := range f.Names {
 			if name.IsExported() {
 				a.add("field", "%s.%s %s", owner, name.Name, render(f.Type))
 				a.checkDoc(owner+"."+name.Name, f.Doc.Text())
+				a.checkType(owner+"."+name.Name, f.Type)
 			}
 		}
 	}
@@ -213,6 +256,7 @@ func (a *api) addFuncs(funcs []*doc.Func) {
 		}
 		a.add("func", "%s%s%s", f.Name, params, signature(f.Decl.Type))
 		a.checkDoc(f.Name, f.Doc)
+		a.checkType(f.Name, f.Decl.Type) // with its type parameters
 	}
 }
 
@@ -220,6 +264,11 @@ func (a *api) addFuncs(funcs []*doc.Func) {
 // only kind that a package may export: any program could change another.
 func (a *api) addValues(kind string, values []*doc.Value) {
 	for _, v := range values {
+		for _, spec := range v.Decl.Specs {
+			if spec := spec.(*ast.ValueSpec); spec.Type != nil && ast.IsExported(spec.Names[0].Name) {
+				a.checkType(spec.Names[0].Name, spec.Type)
+			}
+		}
 		for _, name := range v.Names {
 			if !ast.IsExported(name) {
 				continue
@@ -238,6 +287,13 @@ var opaqueDoc = regexp.MustCompile(`(?i)users( of .*)? do(es)? not\s+need|not\s+
 func (a *api) checkDoc(name, text string) {
 	if opaqueDoc.MatchString(text) {
 		a.problems[name] = "is not for users; move it to an internal package"
+	}
+}
+
+// checkType refuses a type of an internal package: another module cannot name it.
+func (a *api) checkType(name string, of ast.Node) {
+	if found := a.internal(of); found != "" {
+		a.problems[name] = "shows " + found + ", which is internal; use a type that other modules can name"
 	}
 }
 
@@ -299,16 +355,22 @@ func TestAPICanFail(t *testing.T) {
 package p
 import "x/internal/y"
 var ErrX = errors.New("x")
+var ErrY y.E
 var Table []string
+type P[T y.A] struct{}
 type A = y.A
-type I interface { M(n int) error }
+type I interface { M(n int) error; N(y.A) }
 type S struct {
 	F int // f
+	Y map[string][]*y.A
+	hidden y.A
 	// G is G. Users do not need it.
 	G, g int
 }
 func (s *S) Get() (int, error) { return 0, nil }
+func (s *S) Put(at ...y.A) {}
 func New[T any](t T) *S { return nil }
+func Of[T y.A](t T) *S { return nil }
 `, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
@@ -317,14 +379,16 @@ func New[T any](t T) *S { return nil }
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newAPI("p", pkg)
-	want := "# Package p: 8 exports and 2 fields. Written by make api.\n" +
-		"type A y.A\ntype I interface\ntype S struct\nfunc New[T any](t T) *S\n" +
-		"method (*S) Get() (int, error)\nmethod (I) M(n int) error\nvar ErrX\nvar Table\nfield S.F int\nfield S.G int\n"
+	a := newAPI("p", pkg, internalNames(fset, []*ast.File{file}))
+	want := "# Package p: 13 exports and 3 fields. Written by make api.\n" +
+		"type A y.A\ntype I interface\ntype P struct\ntype S struct\nfunc New[T any](t T) *S\nfunc Of[T y.A](t T) *S\n" +
+		"method (*S) Get() (int, error)\nmethod (*S) Put(at ...y.A)\nmethod (I) M(n int) error\nmethod (I) N(y.A)\n" +
+		"var ErrX\nvar ErrY\nvar Table\nfield S.F int\nfield S.G int\nfield S.Y map[string][]*y.A\n"
 	if got := a.text(); got != want {
 		t.Errorf("the API is\n%s\nwant\n%s", got, want)
 	}
-	if names := slices.Sorted(maps.Keys(a.problems)); !slices.Equal(names, []string{"A", "S.G", "Table"}) {
-		t.Errorf("problems of %q, want A, S.G and Table", names)
+	faulty := "A ErrY I.N Of P S.G S.Put S.Y Table"
+	if names := strings.Join(slices.Sorted(maps.Keys(a.problems)), " "); names != faulty {
+		t.Errorf("problems of %s, want %s", names, faulty)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Alert limits.
@@ -188,7 +187,7 @@ func checkDown(s Status) (Severity, string) {
 	for _, m := range s.Members {
 		if !m.Alive {
 			down = append(down, m.who()+" fails its gossip probes")
-		} else if slices.Contains(s.Unreachable, string(m.Incarnation)) {
+		} else if slices.Contains(s.Unreachable, m.Incarnation) {
 			down = append(down, m.who()+" did not answer at "+m.API)
 		}
 	}
@@ -201,9 +200,9 @@ func checkDown(s Status) (Severity, string) {
 // who returns the member's name for people with its incarnation.
 func (m MemberInfo) who() string {
 	if m.Name == "" {
-		return string(m.Incarnation)
+		return m.Incarnation
 	}
-	return m.Name + " (" + string(m.Incarnation) + ")"
+	return m.Name + " (" + m.Incarnation + ")"
 }
 
 func checkBeginning(s Status) (Severity, string) {
@@ -351,24 +350,24 @@ func checkForeign(s Status) (Severity, string) {
 func checkAnchor(s Status) (Severity, string) {
 	a := s.Anchor
 	switch {
-	case a == nil, a.State == "", a.State == anchor.Taking && a.Error == "":
+	case a == nil, a.State == "", a.State == string(anchor.Taking) && a.Error == "":
 		return "", ""
-	case a.State == anchor.Held && a.Error == "":
+	case a.State == string(anchor.Held) && a.Error == "":
 		return "", ""
-	case a.State == anchor.Held, a.State == anchor.Taking:
+	case a.State == string(anchor.Held), a.State == string(anchor.Taking):
 		return Warning, fmt.Sprintf("the anchor cannot be written: %s; grants end in %v: check its store", a.Error,
-			time.Duration(a.Left)*time.Millisecond)
+			a.Left.Duration())
 	}
 	advice := a.Advice
 	if advice == "" {
 		advice = "see the leader's log"
 	}
 	return Critical, fmt.Sprintf("the anchor is %s, and grants end in %v; %s", a.State,
-		time.Duration(a.Left)*time.Millisecond, advice)
+		a.Left.Duration(), advice)
 }
 
 func checkReleases(s Status) (Severity, string) {
-	var releases []roster.Release
+	var releases []Release
 	var told []string
 	for _, m := range s.Members {
 		if m.Release == nil || slices.Contains(releases, *m.Release) {

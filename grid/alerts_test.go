@@ -6,10 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/leader/anchor"
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // healthy returns the status of a grid of three members without anything to report.
@@ -18,27 +14,27 @@ func healthy() Status {
 	s := Status{
 		Name: "shop", Answering: "a", Ready: true, Settled: true, Leader: "a", Voters: 3, VotersAlive: 3, Copies: 1,
 		ClusterTime: now, Wall: now, Ceiling: now.Add(14 * time.Second),
-		Settings: roster.Settings{Name: "shop", Partitions: 3, Backups: 1, Window: 15_000},
-		Anchor:   &AnchorInfo{State: anchor.Held, Left: 14_000}, Disks: []DiskInfo{{Member: "d", Partitions: 3, Runs: true}},
+		Settings: Settings{Name: "shop", Partitions: 3, Backups: 1, Window: 15_000},
+		Anchor:   &AnchorInfo{State: "held", Left: 14_000}, Disks: []DiskInfo{{Member: "d", Partitions: 3, Runs: true}},
 		Sequencers: []SequencerInfo{
 			{Name: "orders", Nodes: 128, Attached: 102, Exhausted: now.AddDate(30, 0, 0)},
 		},
 	}
-	names := []roster.Incarnation{"a", "b", "c"}
+	names := []string{"a", "b", "c"}
 	for i, name := range names {
 		s.Members = append(s.Members, MemberInfo{
-			Incarnation: name, Name: "host-" + string(name), API: "10.0.0.1:7948", Voter: true, Leader: i == 0, Alive: true,
+			Incarnation: name, Name: "host-" + name, API: "10.0.0.1:7948", Voter: true, Leader: i == 0, Alive: true,
 			Settled: true,
-			Release: &roster.Release{Max: 2, Build: "v1"}, Report: &MemberReport{ClockOffset: 900,
+			Release: &Release{Max: 2, Build: "v1"}, Report: &MemberReport{ClockOffset: 900,
 				CertificateExpiry: now.AddDate(0, 2, 0)},
 		})
-		s.Partitions = append(s.Partitions, PartitionInfo{ID: roster.PartitionID(i), Owner: name,
-			InSync: []roster.Incarnation{name, names[(i+1)%3]}})
+		s.Partitions = append(s.Partitions, PartitionInfo{ID: i, Owner: name,
+			InSync: []string{name, names[(i+1)%3]}})
 	}
 	return s
 }
 
-func names(of ...roster.Incarnation) []roster.Incarnation { return of }
+func names(of ...string) []string { return of }
 
 // TestAlerts: each state gives its alert and no other, with its severity and a text that has
 // the values.
@@ -76,7 +72,7 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) {
 			s.Settings.Backups = 3
 			for i := range s.Partitions {
-				s.Partitions[i].InSync = []roster.Incarnation{"a", "b", "c"}
+				s.Partitions[i].InSync = []string{"a", "b", "c"}
 			}
 		}, "too_few_members warning", []string{"3 members", "3 backups", "start 1 more"}},
 		{func(s *Status) { s.Disks[0].Runs, s.Disks[0].Awaited = false, 2 }, "definitions_awaited critical", []string{"d, for 2 partitions", "snowgrid forget"}},
@@ -92,7 +88,7 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) { s.Members[1].Report.NoDescriptors = "too many open files" }, "descriptors_exhausted critical", []string{"host-b (b): too many open files", "1m0s", "ulimit -n"}},
 		{func(s *Status) { s.Members[2].Report.DiskFailed = "no space" }, "disk_failed critical", []string{"host-c (c): no space", "restart"}},
 		{func(s *Status) { s.Members[0].Report.ClockOffset = -1001 }, "clock_offset warning", []string{"host-a (a) by -1.001s", "1s", "NTP"}},
-		{func(s *Status) { s.Members[0].Report.ClockOffset = clustertime.ClockMargin + 1 }, "clock_offset critical", []string{"5.001s"}},
+		{func(s *Status) { s.Members[0].Report.ClockOffset = 5001 }, "clock_offset critical", []string{"5.001s"}},
 		{func(s *Status) { s.Sequencers[0].Attached = 103 }, "nodes_used warning", []string{`"orders" has 103 of 128`, "80 %", "DetachWhenIdle"}},
 		{func(s *Status) { s.Sequencers[0].Attached = 128 }, "nodes_used critical", []string{"128 of 128"}},
 		{func(s *Status) { s.Sequencers[0].Exhausted = s.ClusterTime.Add(700 * day) }, "epoch_ends warning", []string{`"orders" on 2028-10-22`, "later epoch"}},
@@ -100,7 +96,7 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) { s.Members[1].Report.CertificateExpiry = s.Wall.Add(13 * day) }, "certificate_expires warning", []string{"host-b (b) on 2026-12-05", "14 days"}},
 		{func(s *Status) { s.Members[1].Report.CertificateExpiry = s.Wall.Add(day) }, "certificate_expires critical", []string{"host-b"}},
 		{func(s *Status) { s.ForeignMembers = []string{"x"} }, "foreign_grid warning", []string{`"shop"`, "x", "rename"}},
-		{func(s *Status) { s.Anchor.State = anchor.Lost }, "anchor_not_held critical", []string{"anchor_taken", "14s"}},
+		{func(s *Status) { s.Anchor.State = "anchor_taken" }, "anchor_not_held critical", []string{"anchor_taken", "14s"}},
 		{func(s *Status) { s.Anchor.Error = "timeout" }, "anchor_not_held warning", []string{"timeout", "store"}},
 		{func(s *Status) {
 			s.Members[2].Report.Unreached, s.Members[1].Report.Unreached = names("b"), names("c", "gone")
@@ -116,7 +112,7 @@ func TestAlerts(t *testing.T) {
 			s.Answering, s.AnsweringName, s.UnresolvedJoin = "d", "host-d", []string{"ids.internal (no such host)"} // in no grid yet
 		}, "seeds_unresolved warning", []string{"host-d (d): ids.internal (no such host)"}},
 		{func(s *Status) { s.Members[1].Release.Build = "v2" }, "mixed_versions info", []string{"2 different", "host-b (b) runs v2"}},
-		{func(s *Status) { *s.Members[1].Release = roster.Release{} }, "mixed_versions info", []string{"host-b (b) runs an unknown build"}},
+		{func(s *Status) { *s.Members[1].Release = Release{} }, "mixed_versions info", []string{"host-b (b) runs an unknown build"}},
 	}
 	if got := Alerts(healthy()); len(got) > 0 {
 		t.Fatalf("a healthy grid has %v", got)

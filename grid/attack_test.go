@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -85,7 +86,12 @@ func underAttack(t *testing.T, durable bool, attack func(t *testing.T, b *besieg
 			Members: 3, Durable: durable, Secured: true, Logger: slog.New(slog.NewJSONHandler(b.audit, nil)),
 			Change: func(_ string, c *grid.Config) { c.FirstLife = true },
 		})
-		b.authority = b.g.Secrets().Authority()
+		var err error
+		dir := b.g.Secrets().Authority()
+		b.authority, err = pki.Load(filepath.Join(dir, security.AuthorityFile), filepath.Join(dir, security.AuthorityKeyFile))
+		if err != nil {
+			t.Fatal(err)
+		}
 		attackers, err := evil.Attackers(b.authority, gridtest.Now(), "orders-*")
 		if err != nil {
 			t.Fatal(err)
@@ -148,11 +154,11 @@ func (b *besieged) state() string {
 	s := b.g.Member("m1").Status()
 	var members, names []string
 	for _, m := range s.Members {
-		members = append(members, string(m.Incarnation))
+		members = append(members, m.Incarnation)
 	}
 	for _, name := range b.g.Running() {
 		for _, q := range b.g.Member(name).Status().Sequencers {
-			names = append(names, q.Name+" "+q.Life.String())
+			names = append(names, q.Name+" "+q.Life)
 		}
 	}
 	slices.Sort(names)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	pki "github.com/snowgrid/snowgrid/internal/authority"
@@ -57,7 +58,11 @@ func (b *besieged) earlierLife(name string, node *sequencer.NodeID) wire.AttachR
 func (b *besieged) honest() wire.Sequencer {
 	for _, q := range b.g.Member(b.g.OwnerOf(victimName)).Status().Sequencers {
 		if q.Name == victimName {
-			return wire.Sequencer{Name: victimName, Epoch: epoch.Default.UnixMilli(), Nodes: 8192, Life: q.Life}
+			life := attachment.Life{}
+			if err := life.UnmarshalText([]byte(q.Life)); err != nil {
+				b.t.Fatal(err)
+			}
+			return wire.Sequencer{Name: victimName, Epoch: epoch.Default.UnixMilli(), Nodes: 8192, Life: life}
 		}
 	}
 	b.t.Fatal("the owner does not know the victim's name")
@@ -70,7 +75,7 @@ func TestAttackAnothersName(t *testing.T) {
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		q := b.honest()
 		node, _ := b.ids.ids.LogicalNode()
-		claim := wire.Claim{Sequencer: q, ID: attachment.ID{7}, Grid: b.g.Member("m1").Status().Grid}
+		claim := wire.Claim{Sequencer: q, ID: attachment.ID{7}, Grid: grid.RosterOf(b.g.Member("m1")).Grid}
 		b.attack("calls about another's name",
 			b.namedBlow(security.Attach, victimName, wire.PathAttach, b.earlierLife(victimName, nil)),
 			b.namedBlow(security.Attach, victimName, wire.PathAttach, b.earlierLife(victimName, &node)),
@@ -120,7 +125,7 @@ func TestAttackManyAttaches(t *testing.T) {
 	long.Only(t, "it takes seconds")
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		nodes := long.Or(512, 8192)
-		claim := wire.Claim{Sequencer: b.honest(), ID: attachment.ID{7}, Grid: b.g.Member("m1").Status().Grid}
+		claim := wire.Claim{Sequencer: b.honest(), ID: attachment.ID{7}, Grid: grid.RosterOf(b.g.Member("m1")).Grid}
 		owner, a := b.target(b.g.OwnerOf(victimName)), b.identified(security.Holder)
 		for i := range nodes {
 			in := wire.AttachRequest{Holder: attachment.HolderID(fmt.Sprint("evil-", i)), Claim: claim}

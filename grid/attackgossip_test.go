@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	pki "github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/evil"
@@ -31,8 +32,7 @@ func TestAttackGossip(t *testing.T) {
 		for _, name := range b.g.Running() {
 			before[name] = lookAt(b.g.Member(name))
 		}
-		grid := b.g.Member("m1").Status()
-		packets, streams := forgeries(leader, grid.Grid)
+		packets, streams := forgeries(leader, grid.RosterOf(b.g.Member("m1")).Grid)
 		accused, state := accusations(leader)
 		for i, packet := range accused {
 			packets[string(rune('a'+i))] = packet

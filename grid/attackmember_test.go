@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/evil"
 	"github.com/snowgrid/snowgrid/internal/long"
@@ -51,10 +52,11 @@ func TestAttackTableAndGoodbye(t *testing.T) {
 		var blows []blow
 		for _, replica := range p.InSync {
 			if replica != p.Owner {
-				blows = append(blows, b.memberBlow(security.Replicate, b.nameOf(replica), wire.PathReplicate,
+				blows = append(blows, b.memberBlow(security.Replicate, b.nameOf(roster.Incarnation(replica)), wire.PathReplicate,
 					member.ReplicateRequest{
-						Partition: id, Version: s.Version, Position: backup.Position{Term: p.Term, Number: 1 << 32}, Pages: 1,
-						Table: &member.Table{},
+						Partition: id, Version: roster.Version(s.Version), Pages: 1,
+						Position: backup.Position{Term: roster.Term(p.Term), Number: 1 << 32},
+						Table:    &member.Table{},
 					}))
 			}
 		}
@@ -121,9 +123,10 @@ func TestAttackJoins(t *testing.T) {
 func TestAttackMemberCalls(t *testing.T) {
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		s := b.g.Member("m1").Status()
-		settings := s.Settings
+		own := grid.RosterOf(b.g.Member("m1"))
+		settings := own.Settings
 		settings.Window++
-		leader, grid := b.g.Leader(), roster.GridID{9}
+		leader, other := b.g.Leader(), roster.GridID{9}
 		until := clustertime.TickOf(s.ClusterTime.Add(25*time.Hour - 5*time.Second))
 		partition := roster.PartitionOf(victimName, len(s.Partitions))
 		backups := 0
@@ -132,14 +135,14 @@ func TestAttackMemberCalls(t *testing.T) {
 			b.memberBlow(security.Push, leader, wire.PathPush, wire.PushRequest{Leader: "0123456789abcdef", At: 1 << 40,
 				Age: -1}),
 			b.memberBlow(security.Accept, leader, wire.PathAccept, wire.AcceptRequest{BootstrapMember: "0123456789abcdef",
-				Grid: grid, Settings: s.Settings}),
+				Grid: other, Settings: own.Settings}),
 			b.memberBlow(security.Accept, leader, wire.PathAccept, wire.AcceptRequest{BootstrapMember: "0123456789abcdef",
-				Grid: grid, Settings: settings}),
-			b.memberBlow(security.Abandon, leader, wire.PathAbandon, wire.AbandonRequest{Old: s.Grid, Grid: grid,
+				Grid: other, Settings: settings}),
+			b.memberBlow(security.Abandon, leader, wire.PathAbandon, wire.AbandonRequest{Old: own.Grid, Grid: other,
 				BootstrapMember: "0123456789abcdef", Expect: 3}),
 			b.memberBlow(security.Earlier, leader, wire.PathEarlier, wire.EarlierRequest{Until: until}),
 			b.memberBlow(security.Dismiss, leader, wire.PathDismiss, wire.DismissRequest{}),
-			b.memberBlow(security.Held, leader, wire.PathHeld, wire.HeldRequest{Owner: s.Partitions[partition].Owner,
+			b.memberBlow(security.Held, leader, wire.PathHeld, wire.HeldRequest{Owner: own.Partitions[partition].Owner,
 				Persisted: []roster.Persisted{{Partition: partition}}}),
 			b.memberBlow(security.Stored, leader, wire.PathStored, map[string]any{}),
 			b.memberBlow(security.Collect, leader, wire.PathCollect, map[string]any{"partition": partition}),

@@ -23,7 +23,7 @@ func TestAttackByOtherWaysToAPath(t *testing.T) {
 		m := b.target(owner)
 		body := []byte(`{"name":"` + victimName + `"}`)
 		believed := http.Header{ // headers by which a proxy or a member might name its caller
-			"Content-Type": {wire.JSON}, wire.HeaderTarget: {string(m.Member)}, wire.HeaderGrid: {m.Grid.String()},
+			"Content-Type": {wire.JSON}, wire.HeaderTarget: {string(m.Member)}, wire.HeaderGrid: {m.Grid},
 			"X-Forwarded-For": {"127.0.0.1"}, "Forwarded": {"for=127.0.0.1"}, "X-Real-Ip": {"127.0.0.1"},
 			"X-Forwarded-Client-Cert": {"URI=spiffe://snowgrid/role/member"}, "X-Ssl-Client-S-Dn": {"CN=m1"},
 			"X-Client-Cert": {"m1"},

@@ -13,7 +13,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -106,7 +105,7 @@ func TestCrashedMemberIsBackAtOnce(t *testing.T) {
 }
 
 // incarnations returns the incarnations in the roster that a member knows.
-func incarnations(m *grid.Member) (out []roster.Incarnation) {
+func incarnations(m *grid.Member) (out []string) {
 	for _, member := range m.Members() {
 		out = append(out, member.Incarnation)
 	}

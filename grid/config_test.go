@@ -25,7 +25,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -44,7 +43,7 @@ func mustNotStart(t *testing.T, cfg grid.Config, words ...string) (complaint str
 	}
 	want := sequencer.ErrInvalidConfig
 	if slices.Contains(words, "clock") {
-		want = clustertime.ErrClock
+		want = grid.ErrClock
 	}
 	if !errors.Is(err, want) || ctx.Err() != nil {
 		t.Errorf("error %v, want %v immediately", err, want)
@@ -254,7 +253,7 @@ func TestConfigDataDir(t *testing.T) {
 	}
 	defer m.Close()
 	if after := m.Status(); after.Grid != before.Grid ||
-		after.Members[0].Incarnation.Member() != before.Members[0].Incarnation.Member() ||
+		after.Members[0].ID() != before.Members[0].ID() ||
 		after.Answering == before.Answering {
 		t.Errorf("restarted as %s of grid %s; it was %s of grid %s", after.Answering, after.Grid, before.Answering,
 			before.Grid)

@@ -14,7 +14,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -153,7 +152,7 @@ func TestFailedDefinitionsAreAFailedDisk(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		others := slices.DeleteFunc(g.Running(), func(name string) bool { return name == failed })
-		was := roster.Incarnation(g.Member(failed).Status().Answering)
+		was := g.Member(failed).Status().Answering
 		if now := g.Member(others[0]).Status().OwnerOf("orders"); now == was || now == "" {
 			t.Errorf("%q owns it, and the disk of %s has failed", now, was)
 		}

@@ -19,7 +19,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlogtest"
 	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -30,7 +29,7 @@ type diskGrid struct {
 	cfgs    []grid.Config
 	members []*grid.Member
 	logs    []*errorLog
-	lost    []roster.Term // of each partition, before any disk failed
+	lost    []uint64 // of each partition, before any disk failed
 
 	stop    context.CancelFunc
 	load    sync.WaitGroup
@@ -197,7 +196,7 @@ func (g *diskGrid) checkReplaced(victim int) {
 	self := m.Status().Answering
 	owned := false
 	for i := range diskNames {
-		owned = owned || string(m.Status().OwnerOf(fmt.Sprintf("s%d", i))) == self // by its last roster
+		owned = owned || m.Status().OwnerOf(fmt.Sprintf("s%d", i)) == self // by its last roster
 	}
 	if !owned {
 		t.Log("it owned nothing that IDs are issued of")
@@ -208,7 +207,7 @@ func (g *diskGrid) checkReplaced(victim int) {
 		}
 		g.await(o, "without the failed member", func() bool {
 			s := o.Status()
-			return !slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool { return string(i.Incarnation) == self }) &&
+			return !slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool { return i.Incarnation == self }) &&
 				o.Ready() && s.Copies == 1
 		})
 		for _, p := range o.Status().Partitions {
@@ -341,8 +340,8 @@ func TestDiskOfAVoterFails(t *testing.T) {
 // transfer passes the lead to another member, which begins a term.
 func transfer(from, to *grid.Member) {
 	for _, i := range from.Members() {
-		if string(i.Incarnation) == to.Status().Answering {
-			id := string(i.Incarnation.Member())
+		if i.Incarnation == to.Status().Answering {
+			id := i.ID()
 			from.Raft().LeadershipTransferToServer(raft.ServerID(id), raft.ServerAddress(id+"@"+i.Raft))
 		}
 	}

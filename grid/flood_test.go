@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -94,7 +95,7 @@ func TestRaftKeepsTheStreamsInUse(t *testing.T) {
 		}
 		m := g.Member(target)
 		time.Sleep(10 * time.Second) // holders have been asked, and the voters that keep definitions are named
-		s := m.Status()
+		s, id := m.Status(), grid.RosterOf(m).Grid
 		var conns []net.Conn
 		for range 3 * transport.StreamsMax {
 			conn, err := g.Network.Host("evil").Dial(t.Context(), m.Addrs().Raft)
@@ -103,7 +104,7 @@ func TestRaftKeepsTheStreamsInUse(t *testing.T) {
 			}
 			defer conn.Close()
 			// A heartbeat of an old term, 2 bytes long, is answered, and changes nothing.
-			_, _ = conn.Write(append(transport.Preamble{Grid: s.Grid, Target: s.Answering}.Encode(), 8+2, 0, 0x80))
+			_, _ = conn.Write(append(transport.Preamble{Grid: id, Target: s.Answering}.Encode(), 8+2, 0, 0x80))
 			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 			if _, err := conn.Read(make([]byte, 1)); err != nil {
 				t.Fatalf("a request is not answered: %v", err)

@@ -174,7 +174,7 @@ type seenBy struct {
 func lookAt(m *grid.Member) (s seenBy) {
 	s.Peers, s.Foreign = m.Peers()
 	for _, member := range m.Status().Members {
-		s.Members = append(s.Members, string(member.Incarnation)+" "+member.Gossip+" "+member.API)
+		s.Members = append(s.Members, member.Incarnation+" "+member.Gossip+" "+member.API)
 	}
 	return s
 }
@@ -198,7 +198,7 @@ func TestForgedGossipChangesNothing(t *testing.T) {
 		for _, name := range g.Running() {
 			before[name] = lookAt(g.Member(name))
 		}
-		packets, streams := forgeries(victim, g.Member("m1").Status().Grid)
+		packets, streams := forgeries(victim, grid.RosterOf(g.Member("m1")).Grid)
 		for _, b := range packets {
 			for _, form := range [][]byte{
 				b, labelled("snowgrid", b), sealed(wrongKey, b, "snowgrid"),
@@ -238,7 +238,7 @@ func TestForgedGossipWithTheKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, evil := keyedGrid(t)
 		m := g.Member("m1")
-		packets, streams := forgeries(roster.Incarnation(g.Member("m2").Status().Answering), m.Status().Grid)
+		packets, streams := forgeries(roster.Incarnation(g.Member("m2").Status().Answering), grid.RosterOf(m).Grid)
 		for what, send := range map[string]func(){
 			"packet": func() { evil.packet(labelled("snowgrid", sealed(gossipKey, packets["a new member"], "snowgrid"))) },
 			"stream": func() { evil.stream(labelled("snowgrid", sealedStream(gossipKey, streams["a join"], "snowgrid"))) },

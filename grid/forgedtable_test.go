@@ -33,22 +33,23 @@ func forgedTableAndGoodbye(t *testing.T, number uint64) {
 		s := g.Member("m1").Status()
 		id := roster.PartitionOf("orders", len(s.Partitions))
 		p := s.Partitions[id]
-		nameOf := map[roster.Incarnation]string{}
+		nameOf := map[string]string{}
 		evil := pretenderIn(t, g)
 		for _, name := range g.Running() {
-			nameOf[evil.incarnation(name)] = name
+			nameOf[string(evil.incarnation(name))] = name
 		}
 		for _, replica := range p.InSync {
 			if replica == p.Owner {
 				continue
 			}
 			err := evil.call(nameOf[replica], wire.PathReplicate, member.ReplicateRequest{
-				Partition: id, Version: s.Version, Position: backup.Position{Term: p.Term, Number: number}, Pages: 1,
-				Table: &member.Table{},
+				Partition: id, Version: roster.Version(s.Version), Pages: 1, Table: &member.Table{},
+				Position: backup.Position{Term: roster.Term(p.Term), Number: number},
 			}, &member.ReplicateResponse{})
 			t.Logf("the backup answers the forged table with: %v", err)
 		}
-		in := wire.LeaveRequest{Incarnation: p.Owner, Server: string(serverOf(g, nameOf[p.Owner])), Failed: true}
+		in := wire.LeaveRequest{Incarnation: roster.Incarnation(p.Owner), Server: string(serverOf(g, nameOf[p.Owner])),
+			Failed: true}
 		if err := evil.call(g.Leader(), wire.PathLeave, in, &wire.MemberResponse{}); err == nil {
 			t.Error("the owner has left on the word of another process")
 		}

@@ -101,7 +101,7 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 	toMember := func(target, grid string) http.Header {
 		return http.Header{wire.HeaderTarget: {target}, wire.HeaderGrid: {grid}}
 	}
-	ours := m.Status().Grid.String()
+	ours := m.Status().Grid
 	for name, c := range map[string]struct {
 		path   string
 		header http.Header

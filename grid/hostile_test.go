@@ -47,9 +47,9 @@ func attacks(m *grid.Member) []attack {
 	says := func(b []byte) []byte { return append(bytes.Clone(greeting), labelled("snowgrid", b)...) }
 	server := s.Answering
 	if s.Members[0].Durable {
-		server = string(s.Members[0].Incarnation.Member())
+		server = s.Members[0].ID()
 	}
-	preamble := transport.Preamble{Grid: s.Grid, Target: server}.Encode()
+	preamble := transport.Preamble{Grid: grid.RosterOf(m).Grid, Target: server}.Encode()
 	raftSays := func(b string) []byte { // in a message of a terabyte
 		return append(binary.AppendUvarint(bytes.Clone(preamble), 1<<40), b...)
 	}

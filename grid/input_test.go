@@ -77,7 +77,7 @@ func (b *browser) send(method, path, contentType string, body io.Reader) (status
 	if strings.HasPrefix(path, "/v1/member/") {
 		s := b.m.Status()
 		req.Header.Set(wire.HeaderTarget, s.Answering)
-		req.Header.Set(wire.HeaderGrid, s.Grid.String())
+		req.Header.Set(wire.HeaderGrid, s.Grid)
 	}
 	res, err := b.client.Do(req)
 	if err != nil {
@@ -320,7 +320,7 @@ func TestAPIEndlessBody(t *testing.T) { // not parallel: it looks at the process
 			if strings.HasPrefix(path, "/v1/member/") {
 				s := m.Status()
 				req.Header.Set(wire.HeaderTarget, s.Answering)
-				req.Header.Set(wire.HeaderGrid, s.Grid.String())
+				req.Header.Set(wire.HeaderGrid, s.Grid)
 			}
 			res, err := b.client.Do(req)
 			if err == nil { // the connection may have been closed over it instead
@@ -388,7 +388,7 @@ func TestAPIValues(t *testing.T) {
 			Sequencer: seq, ID: id}},
 		{"no holder", wire.PathEvents, wire.EventsRequest{}},
 		{"a long holder", wire.PathEvents, wire.EventsRequest{Holder: attachment.HolderID(strings.Repeat("h", 65))}},
-		{"no bootstrap member", wire.PathAccept, wire.AcceptRequest{Settings: m.Status().Settings}},
+		{"no bootstrap member", wire.PathAccept, wire.AcceptRequest{Settings: grid.RosterOf(m).Settings}},
 		{"no member", wire.PathJoin, wire.JoinRequest{}},
 		{"no member", wire.PathLeave, wire.LeaveRequest{}},
 		{"far ahead", wire.PathEarlier, wire.EarlierRequest{Until: 1 << 62}},
@@ -494,8 +494,8 @@ func TestAPIBetweenMembers(t *testing.T) {
 	other := strings.Repeat("0", 32)
 	headers := map[string][2]string{ // target, grid
 		"none":          {},
-		"no target":     {"", s.Grid.String()},
-		"another start": {s.Answering[:len(s.Answering)-1] + "x", s.Grid.String()},
+		"no target":     {"", s.Grid},
+		"another start": {s.Answering[:len(s.Answering)-1] + "x", s.Grid},
 		"another grid":  {s.Answering, other},
 		"no grid":       {s.Answering, ""},
 		"long":          {strings.Repeat("x", 4000), strings.Repeat("x", 4000)},

@@ -112,7 +112,7 @@ type Addrs struct {
 // members that it found. With Config.Identity it returns when the member is registered, too.
 //
 // Errors: sequencer.ErrInvalidConfig for a wrong setting, a setting that differs from the grid's,
-// or a port in use (the message names it); clustertime.ErrClock for a wrong wall clock; and, when
+// or a port in use (the message names it); [ErrClock] for a wrong wall clock; and, when
 // ctx ended, an error that matches ctx.Err() and sequencer.ErrUnavailable.
 func Start(ctx context.Context, cfg Config) (*Member, error) {
 	m := newMember(cfg)

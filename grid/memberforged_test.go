@@ -50,7 +50,7 @@ func (p pretender) call(name, path string, in, out any) error {
 	m := p.g.Member(name)
 	header := http.Header{}
 	header.Set(wire.HeaderTarget, m.Status().Answering)
-	header.Set(wire.HeaderGrid, m.Status().Grid.String())
+	header.Set(wire.HeaderGrid, m.Status().Grid)
 	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Second)
 	defer cancel()
 	return p.http.CallWith(ctx, m.Addrs().API, path, header, in, out)
@@ -78,7 +78,7 @@ func TestForgedTermsOfPartitionsEndNothing(t *testing.T) {
 				}[what]
 				evil := pretenderIn(t, g)
 				for id, p := range s.Partitions {
-					if p.Term == term {
+					if p.Term == uint64(term) {
 						continue
 					}
 					for _, name := range g.Running() {
@@ -229,8 +229,8 @@ func TestJoinsAreAsTheMemberSays(t *testing.T) {
 			},
 		} {
 			for _, info := range g.Member(leader).Status().Members {
-				m := roster.Member{Incarnation: info.Incarnation, API: info.API, Raft: info.Raft, Gossip: info.Gossip,
-					Durable: info.Durable}
+				m := roster.Member{Incarnation: roster.Incarnation(info.Incarnation), API: info.API, Raft: info.Raft,
+					Gossip: info.Gossip, Durable: info.Durable}
 				change(&m)
 				server := string(m.Incarnation)
 				if m.Durable {

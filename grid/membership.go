@@ -114,19 +114,12 @@ func (s *membershipAPI) leaveNow(who string) {
 // State implements [membership.Member].
 func (s *membershipAPI) State(ctx context.Context) (membership.State, error) {
 	suspecting, err := s.gossip.Suspecting(ctx)
-	out := membership.State{Nodes: []string{}, Suspecting: texts(suspecting), Failing: texts(s.gossip.Failing())}
+	out := membership.State{Nodes: []string{}, Suspecting: append([]string{}, texts(suspecting)...),
+		Failing: append([]string{}, texts(s.gossip.Failing())...)}
 	for _, p := range s.gossip.Peers() {
 		out.Nodes = append(out.Nodes, string(p.Incarnation))
 	}
 	return out, err
-}
-
-func texts(incarnations []roster.Incarnation) []string {
-	out := []string{}
-	for _, inc := range incarnations {
-		out = append(out, string(inc))
-	}
-	return out
 }
 
 // Pause implements [membership.Member].

@@ -204,7 +204,7 @@ func applyFor(t *testing.T, h *calls.HTTP, id uint64, code byte) {
 func TestNumbersSurviveARecovery(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &lostGrid{t: t, dirs: map[string]string{}, ids: map[string]roster.MemberID{}}
+		l := &lostGrid{t: t, dirs: map[string]string{}, ids: map[string]string{}}
 		l.Grid = gridtest.Start(t, gridtest.Config{Members: 3, Durable: true,
 			Change: func(name string, c *grid.Config) { l.dirs[name] = c.DataDir }})
 		h := calls.NewHTTP(l.Network.Host("operator").Dial, nil)
@@ -214,7 +214,7 @@ func TestNumbersSurviveARecovery(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second) // every log has it
 		for _, name := range l.Running() {
-			l.ids[name] = roster.Incarnation(l.Member(name).Status().Answering).Member()
+			l.ids[name] = grid.MemberInfo{Incarnation: l.Member(name).Status().Answering}.ID()
 		}
 		for _, name := range []string{"m1", "m2", "m3"} {
 			l.Crash(name)

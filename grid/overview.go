@@ -57,8 +57,8 @@ func newOverview(m *Member) *overview {
 func (o *overview) local() Status {
 	r := o.state.Roster()
 	s := Status{
-		Grid: r.Grid, Name: o.name, Version: r.Version, Settings: r.Settings, Answering: string(o.self),
-		AnsweringName: o.selfName, Ready: true, Settled: true, Ceiling: instant(r.Ceiling),
+		Grid: r.Grid.String(), Name: o.name, Version: uint64(r.Version), Settings: settingsOf(r.Settings),
+		Answering: string(o.self), AnsweringName: o.selfName, Ready: true, Settled: true, Ceiling: instant(r.Ceiling),
 		ClusterTime: instant(o.clock.Now()), Wall: o.wall.Now().UTC(), Disks: disksOf(r), Sequencers: []SequencerInfo{},
 		ForeignMembers: o.gossip.ForeignMembers(),
 	}
@@ -74,7 +74,7 @@ func (o *overview) local() Status {
 		s.IDsBegin, s.IDsWait = instant(b.at), b.why
 	}
 	for i, d := range s.Disks {
-		s.Disks[i].Name = o.nameOfMember(r, d.Member)
+		s.Disks[i].Name = o.nameOfMember(r, roster.MemberID(d.Member))
 	}
 	owned, replicas := map[roster.Incarnation]int{}, map[roster.Incarnation]int{}
 	for id, p := range r.Partitions {
@@ -91,19 +91,20 @@ func (o *overview) local() Status {
 			disks = nil
 		}
 		s.Partitions = append(s.Partitions, PartitionInfo{
-			ID: roster.PartitionID(id), Owner: p.Owner, InSync: p.InSync, Joining: p.Joining, Disks: disks,
-			Awaited: r.Awaited(roster.PartitionID(id)), Term: p.Term, LostTerm: p.LostTerm, Floor: instant(p.Floor),
+			ID: id, Owner: string(p.Owner), InSync: texts(p.InSync), Joining: string(p.Joining), Disks: texts(disks),
+			Awaited: texts(r.Awaited(roster.PartitionID(id))), Term: uint64(p.Term), LostTerm: uint64(p.LostTerm),
+			Floor: instant(p.Floor),
 		})
 	}
 	for _, set := range r.Sets {
 		s.Sets = append(s.Sets, SetInfo{Cluster: set.Cluster, Name: set.Name, Next: set.Next, Members: len(set.Members)})
 	}
-	s.Quotas, s.Recovered = wire.QuotasOf(r.Quotas), r.Recovered
+	s.Quotas, s.Recovered = quotasOf(wire.QuotasOf(r.Quotas)), recoveredOf(r.Recovered)
 	o.describeMembers(&s, r)
 	s.describeZones(r)
 	o.describeSelf(&s)
 	for i := range s.Members {
-		inc := s.Members[i].Incarnation
+		inc := roster.Incarnation(s.Members[i].Incarnation)
 		s.Members[i].Partitions, s.Members[i].Replicas = owned[inc], replicas[inc]
 	}
 	return s
@@ -124,24 +125,24 @@ func (o *overview) describeMembers(s *Status, r *roster.Roster) {
 		}
 	}
 	o.describeAbsent(s, r, voting)
-	s.Protocol, s.CommonProtocol = r.InUse(), roster.CurrentProtocol
+	s.Protocol, s.CommonProtocol = int(r.InUse()), int(roster.CurrentProtocol)
 	alive := map[roster.Incarnation]bool{o.self: true}
-	releases := map[roster.Incarnation]*roster.Release{o.self: new(wire.OwnRelease())}
+	releases := map[roster.Incarnation]*Release{o.self: releaseOf(wire.OwnRelease())}
 	for _, p := range o.gossip.Peers() {
 		alive[p.Incarnation] = true
 		if p.Incarnation != o.self {
-			releases[p.Incarnation] = new(p.Release)
+			releases[p.Incarnation] = releaseOf(p.Release)
 		}
 	}
 	for _, member := range r.Members {
 		server := raftlog.ServerID(member.Incarnation, member.Durable)
 		s.Members = append(s.Members, MemberInfo{
-			Incarnation: member.Incarnation, Name: o.nameOf(member.Incarnation), API: member.API, Raft: member.Raft,
+			Incarnation: string(member.Incarnation), Name: o.nameOf(member.Incarnation), API: member.API, Raft: member.Raft,
 			Gossip: member.Gossip, Durable: member.Durable, Voter: voters[server], Leader: server == leads, Zone: member.Zone,
 			Alive: alive[member.Incarnation], Settled: r.Settled(member.Incarnation), Release: releases[member.Incarnation],
 		})
 		if release := releases[member.Incarnation]; release != nil {
-			s.CommonProtocol = min(s.CommonProtocol, release.Max.Known())
+			s.CommonProtocol = min(s.CommonProtocol, int(roster.Protocol(release.Max).Known()))
 		}
 		if server == leads {
 			s.Leader, s.LeaderName = string(member.Incarnation), o.nameOf(member.Incarnation)
@@ -176,7 +177,7 @@ func (o *overview) addSequencers(ctx context.Context, s *Status) {
 		func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) (infos []SequencerInfo) {
 			for _, ref := range table.Lives(MaxStatusSequencers) {
 				info := describeSequencer(table, ref, now)
-				info.Partition, info.Owner = id, o.self
+				info.Partition, info.Owner = int(id), string(o.self)
 				used := o.host.UsageOf(info.Name)
 				info.IDs, info.Waits = used.IDs, used.Waits
 				infos = append(infos, info)
@@ -194,7 +195,7 @@ func (o *overview) addSequencers(ctx context.Context, s *Status) {
 	sortByName(out)
 	s.Sequencers = out
 	for _, p := range s.Partitions {
-		if p.Owner == o.self && !slices.Contains(whole, p.ID) {
+		if p.Owner == string(o.self) && !slices.Contains(whole, roster.PartitionID(p.ID)) {
 			s.Unlisted = append(s.Unlisted, p.ID)
 		}
 	}
@@ -203,8 +204,8 @@ func (o *overview) addSequencers(ctx context.Context, s *Status) {
 // listedBy returns the partitions whose sequencers a member's own status lists.
 func (s *Status) listedBy(member roster.Incarnation) (ids covers) {
 	for _, p := range s.Partitions {
-		if p.Owner == member && !slices.Contains(s.Unlisted, p.ID) {
-			ids = append(ids, p.ID)
+		if p.Owner == string(member) && !slices.Contains(s.Unlisted, p.ID) {
+			ids = append(ids, roster.PartitionID(p.ID))
 		}
 	}
 	return ids
@@ -215,7 +216,7 @@ func describeSequencer(table *partition.Table, ref attachment.Ref, now clusterti
 	d := ref.Definition
 	info := SequencerInfo{
 		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Layout: d.Layout(),
-		Life: ref.Life, AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), now),
+		Life: ref.Life.String(), AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), now),
 	}
 	for _, t := range table.TenantsOf(d.Name()) {
 		if info.Attached++; info.Attached <= MaxStatusNodes {
@@ -247,23 +248,21 @@ func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, er
 // whole gathers the status of the whole grid, with sequencers of any name.
 func (o *overview) whole(ctx context.Context) Status {
 	s := o.local()
-	s.Quotas = usedQuotas(ctx, o.host, o.state.Roster())
+	s.Quotas = quotasOf(usedQuotas(ctx, o.host, o.state.Roster()))
 	ctx, cancel := context.WithTimeout(ctx, api.MemberTimeout)
 	defer cancel()
 	g := gather(ctx, o.state.Roster, o.requestStatus)
 	for _, other := range g.replies {
 		s.Sequencers = append(s.Sequencers, other.Sequencers...)
-		if from := roster.Incarnation(other.Answering); from != o.self {
+		if from := other.Answering; from != string(o.self) {
 			s.takeReport(from, other.reportOf(from))
 		}
 		if other.Anchor != nil && other.Anchor.State != "" && other.Leader == other.Answering {
 			s.Anchor = other.Anchor
 		}
 	}
-	for _, member := range g.unreachable {
-		s.Unreachable = append(s.Unreachable, string(member))
-	}
-	s.Unlisted = g.unlisted
+	s.Unreachable = texts(g.unreachable)
+	s.Unlisted = numbers(g.unlisted)
 	sortByName(s.Sequencers)
 	// During a move, both owners may list a partition.
 	s.Sequencers = slices.CompactFunc(s.Sequencers, func(a, b SequencerInfo) bool { return a.Name == b.Name })
@@ -305,14 +304,15 @@ func (o *overview) anchor(r *roster.Roster) *AnchorInfo {
 		return nil
 	}
 	now := o.clock.Now()
-	info := &AnchorInfo{Claim: r.Claim, Left: leftOf(r, now).Milliseconds()}
+	info := &AnchorInfo{Claim: string(r.Claim), Left: Milliseconds(leftOf(r, now).Milliseconds()),
+		RecordGrid: roster.GridID{}.String()}
 	s, leads := o.anchorage.now()
 	if !leads {
 		return info
 	}
-	info.State, info.Advice = s.State, anchorAdvice(s.State)
+	info.State, info.Advice = string(s.State), anchorAdvice(s.State)
 	info.Limit, info.RecordCeiling = instant(s.Limit), instant(s.Record.Ceiling)
-	info.RecordGrid, info.RecordHolder = s.Record.Grid, s.Record.Holder
+	info.RecordGrid, info.RecordHolder = s.Record.Grid.String(), string(s.Record.Holder)
 	if s.Err != nil {
 		info.Error = s.Err.Error()
 	}

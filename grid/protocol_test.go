@@ -25,11 +25,11 @@ func TestProtocolOfAGrid(t *testing.T) {
 			t.Helper()
 			for _, name := range g.Running() {
 				s := g.Member(name).Status()
-				if s.Protocol != protocol || s.CommonProtocol != common {
+				if s.Protocol != int(protocol) || s.CommonProtocol != int(common) {
 					t.Errorf("%s: %s shows protocol %d, and %d that all have", when, name, s.Protocol, s.CommonProtocol)
 				}
 				for _, m := range s.Members {
-					if m.Release == nil || m.Release.Max != roster.CurrentProtocol || m.Release.Build == "" {
+					if m.Release == nil || m.Release.Max != int(roster.CurrentProtocol) || m.Release.Build == "" {
 						t.Errorf("%s: %s shows %s as %v", when, name, m.Incarnation, m.Release)
 					}
 				}

@@ -12,9 +12,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/internal/clustertime"
 
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -78,12 +78,12 @@ func (a at) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 // what it likes.
 func rogueIn(t *testing.T, g *gridtest.Grid, called raft.ServerID) rogue {
 	t.Helper()
-	id := g.Member("m1").Status().Grid
+	id := grid.RosterOf(g.Member("m1")).Grid
 	book := at{}
 	for _, m := range g.Member("m1").Status().Members {
 		server := raft.ServerID(m.Incarnation)
 		if m.Durable {
-			server = raft.ServerID(m.Incarnation.Member())
+			server = raft.ServerID(m.ID())
 		}
 		book[server] = transport.RaftAddress(server, m.Raft)
 	}
@@ -109,10 +109,10 @@ func evilStream(t *testing.T, g *gridtest.Grid, id roster.GridID) raft.StreamLay
 // serverOf returns the Raft server behind a member.
 func serverOf(g *gridtest.Grid, name string) raft.ServerID {
 	m := g.Member(name)
-	inc := roster.Incarnation(m.Status().Answering)
+	inc := m.Status().Answering
 	for _, other := range m.Status().Members {
 		if other.Incarnation == inc && other.Durable {
-			return raft.ServerID(inc.Member())
+			return raft.ServerID(other.ID())
 		}
 	}
 	return raft.ServerID(inc)
@@ -220,9 +220,9 @@ func TestRaftStrangersDoNotDisturbTheLead(t *testing.T) {
 func forgedRoster(t *testing.T, g *gridtest.Grid) []byte {
 	t.Helper()
 	r := &roster.Roster{}
-	s := g.Member("m1").Status()
-	r, err := r.Apply(roster.Command{Form: &roster.Form{Grid: s.Grid, Settings: s.Settings,
-		Ceiling: clustertime.TickOf(s.Ceiling) + 1<<40}})
+	own := grid.RosterOf(g.Member("m1"))
+	r, err := r.Apply(roster.Command{Form: &roster.Form{Grid: own.Grid, Settings: own.Settings,
+		Ceiling: own.Ceiling + 1<<40}})
 	if err != nil {
 		t.Fatal(err)
 	}

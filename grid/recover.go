@@ -16,8 +16,8 @@ import (
 type RecoverConfig struct {
 	// DataDirs are the data directories of the remaining members, which form the grid.
 	DataDirs []string
-	// Lost states of members that they are gone for good, with their data.
-	Lost []roster.MemberID
+	// Lost has the IDs of members and states that they are gone for good, with their data.
+	Lost []string
 	// Floor is a time above which no ID was issued; zero states nothing.
 	Floor time.Time
 	// Clock is the wall clock; nil = the real one.
@@ -28,12 +28,12 @@ type RecoverConfig struct {
 	Before func(Recovery)
 }
 
-// Recovery describes the actions of [Recover].
+// Recovery describes the actions of [Recover]. Grids and members are named by ID.
 type Recovery struct {
-	Old, Grid roster.GridID
-	Members   []roster.MemberID // that form the new grid, in the order of their directories
-	Lost      []roster.MemberID // voters and disks of the old grid that are given up
-	First     time.Time         // where grants of the new grid begin
+	Old, Grid string    // "" if unknown
+	Members   []string  // that form the new grid, in the order of their directories
+	Lost      []string  // voters and disks of the old grid that are given up
+	First     time.Time // where grants of the new grid begin
 	// Forgotten is in how many partitions the definitions of sequencers are lost, because
 	// no directory given has them.
 	Forgotten int
@@ -53,19 +53,20 @@ type Recovery struct {
 //
 // No member starts on the directories of an interrupted recovery; the same call completes it.
 //
-// Errors: sequencer.ErrInvalidConfig for a setting or a directory, wire.ErrNotNeeded while the
-// directories given are a majority, and wire.ErrNotConfirmed while a missing member is not named in
+// Errors: sequencer.ErrInvalidConfig for a setting or a directory, [ErrNotNeeded] while the
+// directories given are a majority, and [ErrNotConfirmed] while a missing member is not named in
 // Lost. The message names the directory or the member, and the remedy.
 func Recover(cfg RecoverConfig) (Recovery, error) { return cfg.carryOut(nil) }
 
 // carryOut recovers the grid; next, if not nil, may cut that off before each step.
 func (c RecoverConfig) carryOut(next func() error) (Recovery, error) {
-	plan := formation.RecoveryConfig{DataDirs: c.DataDirs, Lost: c.Lost, Floor: c.Floor, Clock: c.Clock}
+	plan := formation.RecoveryConfig{DataDirs: c.DataDirs, Lost: ids[roster.MemberID](c.Lost), Floor: c.Floor,
+		Clock: c.Clock}
 	if c.Clock == nil {
 		plan.Clock = realClock{}
 	}
 	if c.Before != nil {
-		plan.Before = func(p formation.RecoveryPlan) { c.Before(Recovery(p)) }
+		plan.Before = func(p formation.RecoveryPlan) { c.Before(recoveryOf(p)) }
 	}
 	done, err := formation.Recover(plan, next)
 	if c.Logger != nil {
@@ -79,7 +80,7 @@ func (c RecoverConfig) carryOut(next func() error) (Recovery, error) {
 		}
 		lines.Write(audit.Entry{Action: audit.Recover, Name: name, Who: processOwner(), Err: err}, more...)
 	}
-	return Recovery(done), err
+	return recoveryOf(done), err
 }
 
 // processOwner returns the operating system's user that this process runs as.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -26,18 +25,18 @@ type lostGrid struct {
 	*gridtest.Grid
 	t       *testing.T
 	dirs    map[string]string
-	ids     map[string]roster.MemberID
+	ids     map[string]string
 	ceiling time.Time
-	old     roster.GridID
+	old     string
 	orders  *sequencer.Sequencer
 	issued  map[sequencer.ID]bool
 	last    time.Time
-	disks   []roster.MemberID // with the definition of orders, when all crashed
+	disks   []string // with the definition of orders, when all crashed
 }
 
 // loseGrid starts members, issues IDs, and crashes all of them.
 func loseGrid(t *testing.T, members int) *lostGrid {
-	l := &lostGrid{t: t, dirs: map[string]string{}, ids: map[string]roster.MemberID{}, issued: map[sequencer.ID]bool{}}
+	l := &lostGrid{t: t, dirs: map[string]string{}, ids: map[string]string{}, issued: map[sequencer.ID]bool{}}
 	l.Grid = gridtest.Start(t, gridtest.Config{Members: members, Durable: true, Change: func(name string, c *grid.Config) {
 		l.dirs[name] = c.DataDir
 	}})
@@ -50,7 +49,7 @@ func loseGrid(t *testing.T, members int) *lostGrid {
 	l.take(1000)
 	for _, name := range l.Running() {
 		s := l.Member(name).Status()
-		l.ids[name], l.old = roster.Incarnation(s.Answering).Member(), s.Grid
+		l.ids[name], l.old = grid.MemberInfo{Incarnation: s.Answering}.ID(), s.Grid
 		if s.Ceiling.After(l.ceiling) {
 			l.ceiling = s.Ceiling
 		}
@@ -119,7 +118,7 @@ func TestRecover(t *testing.T) {
 				if err != nil && strings.Contains(err.Error(), "a majority") {
 					return // the two are voters
 				}
-				if !errors.Is(err, wire.ErrNotConfirmed) || !strings.Contains(err.Error(), "--lost "+string(l.ids[lost[0]])) {
+				if !errors.Is(err, grid.ErrNotConfirmed) || !strings.Contains(err.Error(), "--lost "+l.ids[lost[0]]) {
 					t.Errorf("with a member not stated as lost: %v", err)
 				}
 				res, err := l.recover(names, lost)
@@ -199,11 +198,11 @@ func TestRecoverRefused(t *testing.T) {
 			want        string
 		}{
 			{nil, nil, sequencer.ErrInvalidConfig, "no data directory"},
-			{[]string{"m1", "m2"}, []string{"m3"}, wire.ErrNotNeeded, "a majority"},
+			{[]string{"m1", "m2"}, []string{"m3"}, grid.ErrNotNeeded, "a majority"},
 			{[]string{"m1", "other"}, []string{"m2", "m3"}, sequencer.ErrInvalidConfig, "belongs to grid"},
 			{[]string{"empty"}, nil, sequencer.ErrInvalidConfig, "holds no member"},
 			{[]string{"m1", "again"}, []string{"m2", "m3"}, sequencer.ErrInvalidConfig, "belong to the same member"},
-			{[]string{"m1"}, nil, wire.ErrNotConfirmed, "--lost"},
+			{[]string{"m1"}, nil, grid.ErrNotConfirmed, "--lost"},
 			{[]string{"m1"}, []string{"m1", "m2", "m3"}, sequencer.ErrInvalidConfig, "is not a voter or a disk"},
 		} {
 			if _, err := l.recover(c.names, c.lost); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
@@ -302,10 +301,10 @@ func TestRecoverAfterMixedGrid(t *testing.T) {
 			}
 		}
 		take()
-		var lost []roster.MemberID
+		var lost []string
 		for _, name := range g.Running() {
 			if name != "m1" {
-				lost = append(lost, roster.Incarnation(g.Member(name).Status().Answering).Member())
+				lost = append(lost, grid.MemberInfo{Incarnation: g.Member(name).Status().Answering}.ID())
 			}
 		}
 		g.Crash(g.Running()...)

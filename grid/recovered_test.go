@@ -15,7 +15,6 @@ import (
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -131,9 +130,9 @@ func TestRecoveredGridKeepsItsAnchor(t *testing.T) {
 				}
 			}
 			g := gridtest.Start(t, gridtest.Config{Members: 3, Change: change})
-			var lost []roster.MemberID
+			var lost []string
 			for _, name := range []string{"m2", "m3"} {
-				lost = append(lost, roster.Incarnation(g.Member(name).Status().Answering).Member())
+				lost = append(lost, grid.MemberInfo{Incarnation: g.Member(name).Status().Answering}.ID())
 			}
 			g.Crash("m1")
 			res, err := grid.Recover(grid.RecoverConfig{DataDirs: []string{filepath.Join(dirs, "m1")}, Lost: lost,
@@ -159,7 +158,7 @@ func TestRecoveredGridKeepsItsAnchor(t *testing.T) {
 			alone.StartMembers("m1") // the old grid's hold on the record has ended
 			s := alone.Member("m1").Status()
 			if s.Grid != res.Grid || !slices.EqualFunc(s.Recovered.Lost, lost,
-				func(m roster.LostMember, id roster.MemberID) bool { return slices.Contains(lost, m.ID) }) {
+				func(m grid.LostMember, id string) bool { return slices.Contains(lost, m.ID) }) {
 				t.Errorf("after the old grid has ended: %+v", s.Recovered)
 			}
 		})

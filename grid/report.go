@@ -1,18 +1,13 @@
 package grid
 
-import (
-	"time"
-
-	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/roster"
-)
+import "time"
 
 // MemberReport is a member's description of itself.
 type MemberReport struct {
 	NotReady   string `json:"not_ready,omitempty"`
 	DiskFailed string `json:"disk_failed,omitempty"` // why it takes part no longer
-	// ClockOffset is the lead of its wall clock over cluster time, in ms.
-	ClockOffset clustertime.Span `json:"clock_offset_ms"`
+	// ClockOffset is the lead of its wall clock over cluster time.
+	ClockOffset Milliseconds `json:"clock_offset_ms"`
 	// CertificateExpiry is the end of its TLS certificate, or of its authority if that is first;
 	// zero without TLS.
 	CertificateExpiry time.Time `json:"certificate_expiry,omitzero"`
@@ -21,7 +16,7 @@ type MemberReport struct {
 	// Learner means that it has no Raft server, and receives the roster by the leader's pushes.
 	Learner bool `json:"learner,omitempty"`
 	// Unreached are the members that do not answer it, while others do.
-	Unreached []roster.Incarnation `json:"unreached,omitempty"`
+	Unreached []string `json:"unreached,omitempty"`
 	// WithoutUDP are the gossip addresses of the members that answer it over TCP alone.
 	WithoutUDP []string `json:"without_udp,omitempty"`
 	// NoDescriptors is the reason if it ran out of file descriptors within the last minute.
@@ -35,14 +30,14 @@ type MemberReport struct {
 func (o *overview) report(s *Status) *MemberReport {
 	r := &MemberReport{
 		NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(),
-		Unreached: o.host.Unreached(), Expect: o.health.formation.Expect(), WithoutUDP: o.gossip.WithoutUDP(),
+		Unreached: texts(o.host.Unreached()), Expect: o.health.formation.Expect(), WithoutUDP: o.gossip.WithoutUDP(),
 		NoDescriptors: o.files.exhausted(), UnresolvedJoin: s.UnresolvedJoin,
 	}
 	if err := o.raft.DiskFailure(); err != nil {
 		r.DiskFailed = err.Error()
 	}
 	if !s.ClusterTime.IsZero() {
-		r.ClockOffset = clustertime.SpanOf(s.Wall.Sub(s.ClusterTime))
+		r.ClockOffset = Milliseconds(s.Wall.Sub(s.ClusterTime).Milliseconds())
 	}
 	return r
 }
@@ -51,11 +46,11 @@ func (o *overview) report(s *Status) *MemberReport {
 func (o *overview) describeSelf(s *Status) {
 	quorum := o.health.quorum()
 	s.Voters, s.VotersAlive = quorum.Voters(), len(quorum.Alive)
-	s.takeReport(o.self, o.report(s))
+	s.takeReport(string(o.self), o.report(s))
 }
 
 // takeReport records a member's description of itself.
-func (s *Status) takeReport(of roster.Incarnation, r *MemberReport) {
+func (s *Status) takeReport(of string, r *MemberReport) {
 	for i := range s.Members {
 		if s.Members[i].Incarnation == of {
 			s.Members[i].Report = r
@@ -64,7 +59,7 @@ func (s *Status) takeReport(of roster.Incarnation, r *MemberReport) {
 }
 
 // reportOf returns a member's description of itself, nil if unknown.
-func (s *Status) reportOf(of roster.Incarnation) *MemberReport {
+func (s *Status) reportOf(of string) *MemberReport {
 	for _, m := range s.Members {
 		if m.Incarnation == of {
 			return m.Report

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // checkSeeds looks for members with entries of Config.Join that do not lead to an address. The answering
@@ -22,8 +20,8 @@ func checkSeeds(s Status) (Severity, string) {
 			note(m.who(), m.Report.UnresolvedJoin)
 		}
 	}
-	if !slices.ContainsFunc(s.Members, func(m MemberInfo) bool { return string(m.Incarnation) == s.Answering }) {
-		note(MemberInfo{Name: s.AnsweringName, Incarnation: roster.Incarnation(s.Answering)}.who(), s.UnresolvedJoin)
+	if !slices.ContainsFunc(s.Members, func(m MemberInfo) bool { return m.Incarnation == s.Answering }) {
+		note(MemberInfo{Name: s.AnsweringName, Incarnation: s.Answering}.who(), s.UnresolvedJoin)
 	}
 	if len(unresolved) == 0 {
 		return "", ""

@@ -17,9 +17,9 @@ import (
 // Stats are the counts and measurements of a member since it was started, for metrics; see
 // package metrics. Counts never go down.
 type Stats struct {
-	Incarnation roster.Incarnation
+	Incarnation string
 	Leads       bool
-	Protocol    roster.Protocol // the roster's protocol
+	Protocol    int // the roster's protocol
 
 	// Handles are the counts of the member's own handles.
 	Handles client.Stats
@@ -133,8 +133,8 @@ func distributionOf(d measure.Distribution) client.Distribution {
 func (m *Member) Stats() Stats {
 	changes, requests, hosted := m.state.Counts(), m.api.Counts(), m.host.Counts()
 	s := Stats{
-		Incarnation: m.self, Leads: m.raft.Node().Leads(), Protocol: m.state.Roster().InUse(), Handles: m.handles.Stats(),
-		Holders: usageOf(m.host.Usage()), Refused: map[string]uint64{},
+		Incarnation: string(m.self), Leads: m.raft.Node().Leads(), Protocol: int(m.state.Roster().InUse()),
+		Handles: m.handles.Stats(), Holders: usageOf(m.host.Usage()), Refused: map[string]uint64{},
 		Requests: RequestStats{
 			InProgress: requests.InProgress, ShedRequests: requests.ShedRequests, ShedStreams: requests.ShedStreams,
 			RefusedConnections: requests.RefusedConnections, DroppedHandshakes: requests.DroppedHandshakes,
@@ -182,8 +182,10 @@ func (o *leadership) voterClocks() (out []VoterClock) {
 		for _, server := range servers {
 			voters[server.ID] = server.Suffrage == raft.Voter
 		}
+		r := o.state.Roster()
 		for _, c := range o.clocks.read(o.clock.Mono()) {
-			if m, member := o.state.Roster().Member(c.Member); member && voters[raftlog.ServerID(m.Incarnation, m.Durable)] {
+			m, member := r.Member(roster.Incarnation(c.Member))
+			if member && voters[raftlog.ServerID(m.Incarnation, m.Durable)] {
 				out = append(out, c)
 			}
 		}

@@ -3,20 +3,17 @@ package grid
 import (
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/attachment"
-	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Status is a grid's state in one member's view. Times are cluster time unless noted otherwise.
 type Status struct {
-	Grid      roster.GridID   `json:"grid"`
-	Name      string          `json:"name"`
-	Version   roster.Version  `json:"version"` // the roster's version
-	Settings  roster.Settings `json:"settings"`
-	Answering string          `json:"answering"` // incarnation of the member that answers
+	Grid      string   `json:"grid"`
+	Name      string   `json:"name"`
+	Version   uint64   `json:"version"` // the roster's version
+	Settings  Settings `json:"settings"`
+	Answering string   `json:"answering"` // incarnation of the member that answers
 	// AnsweringName is that member's name for people; see Config.MemberName.
 	AnsweringName string `json:"answering_name,omitempty"`
 	Ready         bool   `json:"ready"` // see Member.Ready
@@ -37,16 +34,16 @@ type Status struct {
 	// Protocol is the roster's protocol, and CommonProtocol the latest that every member seen by
 	// gossip has: new features need both, and the first use of one raises Protocol if
 	// CommonProtocol has it.
-	Protocol       roster.Protocol `json:"protocol"`
-	CommonProtocol roster.Protocol `json:"common_protocol"`
+	Protocol       int `json:"protocol"`
+	CommonProtocol int `json:"common_protocol"`
 	// Zones are the members' zones, nil if there are not several. OneZone counts the partitions
 	// with all copies in one zone.
 	Zones   []ZoneInfo `json:"zones,omitempty"`
 	OneZone int        `json:"one_zone,omitempty"`
 	// AbsentVoters are members that do not run and still have votes, since their disks may come
 	// back. Absent has their names and addresses, in the same order.
-	AbsentVoters []roster.MemberID `json:"absent_voters,omitempty"`
-	Absent       []AbsentVoter     `json:"absent,omitempty"`
+	AbsentVoters []string      `json:"absent_voters,omitempty"`
+	Absent       []AbsentVoter `json:"absent,omitempty"`
 	// Anchor is the record that limits the ceiling, nil in a grid without an anchor.
 	Anchor *AnchorInfo `json:"anchor,omitempty"`
 	// Identity is the number of the member that answers, nil if it is not to have one.
@@ -64,7 +61,7 @@ type Status struct {
 	// Unlisted are partitions whose sequencers are missing, since no member that answered owned them
 	// with every name: they move, or their owner waits for a disk or, after the loss of every copy, for
 	// the holders.
-	Unlisted []roster.PartitionID `json:"unlisted,omitempty"`
+	Unlisted []int `json:"unlisted,omitempty"`
 	// ForeignMembers are members of other grids with the same name that this grid has met and
 	// rejects.
 	ForeignMembers []string `json:"foreign_members,omitempty"`
@@ -73,23 +70,23 @@ type Status struct {
 	UnresolvedJoin []string `json:"unresolved_join,omitempty"`
 	// Sets give processes persistent numbers, by cluster and name.
 	Sets []SetInfo `json:"sets,omitempty"`
-	// Quotas limit holders, with their use; see [roster.Quota].
-	Quotas []wire.QuotaUse `json:"quotas,omitempty"`
+	// Quotas limit holders, with their use.
+	Quotas []Quota `json:"quotas,omitempty"`
 	// Recovered records the recovery that formed the grid from another grid's data, and its losses;
 	// nil for none.
-	Recovered *roster.Recovery `json:"recovered,omitempty"`
+	Recovered *RecoveryInfo `json:"recovered,omitempty"`
 }
 
 // AbsentVoter is a member that does not run and still has a vote.
 type AbsentVoter struct {
-	ID   roster.MemberID `json:"id"`
-	Name string          `json:"name,omitempty"` // for operators, "" if unknown here
-	Raft string          `json:"raft,omitempty"` // its last address that Raft has
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"` // for operators, "" if unknown here
+	Raft string `json:"raft,omitempty"` // its last address that Raft has
 }
 
 // who returns the name for people with the ID and the address.
 func (a AbsentVoter) who() string {
-	about := string(a.ID)
+	about := a.ID
 	if a.Raft != "" {
 		about += ", " + a.Raft
 	}
@@ -110,71 +107,75 @@ type SetInfo struct {
 // AnchorInfo is a grid's anchor in its leader's view, or, where State is "", in the view of a
 // member that does not reach the leader.
 type AnchorInfo struct {
-	Claim roster.Claim `json:"claim"` // the roster's claim, "" before the anchor was taken
+	Claim string `json:"claim"` // the roster's claim, "" before the anchor was taken
 	// State is held, taking, waiting, anchor_taken, deleted, damaged, unread, or "not
 	// configured" of a leader that has no store.
-	State anchor.State `json:"state"`
-	// Left is for how many milliseconds holders have grants: the ceiling less cluster time.
-	Left  int64     `json:"left_ms"`
-	Limit time.Time `json:"limit"` // up to which the leader may raise the ceiling
-	// RecordCeiling, RecordGrid and RecordHolder are the record's fields at the last read.
-	RecordCeiling time.Time          `json:"record_ceiling"`
-	RecordGrid    roster.GridID      `json:"record_grid"`
-	RecordHolder  roster.Incarnation `json:"record_holder,omitempty"`
-	Error         string             `json:"error,omitempty"` // error of the last read or write, or ""
-	Advice        string             `json:"advice,omitempty"`
+	State string `json:"state"`
+	// Left is for how long holders have grants: the ceiling less cluster time.
+	Left  Milliseconds `json:"left_ms"`
+	Limit time.Time    `json:"limit"` // up to which the leader may raise the ceiling
+	// RecordCeiling, RecordGrid and RecordHolder are the record's fields at the last read; RecordGrid is
+	// all zeros before it.
+	RecordCeiling time.Time `json:"record_ceiling"`
+	RecordGrid    string    `json:"record_grid"`
+	RecordHolder  string    `json:"record_holder,omitempty"`
+	Error         string    `json:"error,omitempty"` // error of the last read or write, or ""
+	Advice        string    `json:"advice,omitempty"`
 }
 
 // MemberInfo is one member in the roster.
 type MemberInfo struct {
-	Incarnation roster.Incarnation `json:"incarnation"`
-	Name        string             `json:"name,omitempty"` // for operators, "" if unknown here
-	Zone        string             `json:"zone,omitempty"`
-	API         string             `json:"api"`
-	Raft        string             `json:"raft"`
-	Gossip      string             `json:"gossip"`
-	Durable     bool               `json:"durable"`
-	Voter       bool               `json:"voter"`
-	Leader      bool               `json:"leader"`
-	Alive       bool               `json:"alive"`      // as gossip sees it
-	Partitions  int                `json:"partitions"` // that it owns
-	Replicas    int                `json:"replicas"`   // partition replicas in sync, including owned ones
-	Settled     bool               `json:"settled"`    // every replica that it is meant to have is in sync
+	Incarnation string `json:"incarnation"`
+	Name        string `json:"name,omitempty"` // for operators, "" if unknown here
+	Zone        string `json:"zone,omitempty"`
+	API         string `json:"api"`
+	Raft        string `json:"raft"`
+	Gossip      string `json:"gossip"`
+	Durable     bool   `json:"durable"`
+	Voter       bool   `json:"voter"`
+	Leader      bool   `json:"leader"`
+	Alive       bool   `json:"alive"`      // as gossip sees it
+	Partitions  int    `json:"partitions"` // that it owns
+	Replicas    int    `json:"replicas"`   // partition replicas in sync, including owned ones
+	Settled     bool   `json:"settled"`    // every replica that it is meant to have is in sync
 	// Report is the member's description of itself; nil without a reply.
 	Report *MemberReport `json:"report,omitempty"`
 	// Release is the member's release as seen by gossip, nil if gossip does not see it; the zero
 	// value is a release with protocol 1, which does not announce itself.
-	Release *roster.Release `json:"release,omitempty"`
+	Release *Release `json:"release,omitempty"`
 }
+
+// ID returns the member's ID: the part before the dash, which stays the same over restarts.
+func (m MemberInfo) ID() string { return string(roster.Incarnation(m.Incarnation).Member()) }
 
 // PartitionInfo is one partition in the roster.
 type PartitionInfo struct {
-	ID     roster.PartitionID   `json:"id"`
-	Owner  roster.Incarnation   `json:"owner"`
-	InSync []roster.Incarnation `json:"in_sync"` // the owner among them
+	ID     int      `json:"id"`
+	Owner  string   `json:"owner"`
+	InSync []string `json:"in_sync"` // the owner among them
 	// Joining is the member that copies the partition at the moment, "" for none.
-	Joining roster.Incarnation `json:"joining,omitempty"`
+	Joining string `json:"joining,omitempty"`
 	// Disks are the members with every acknowledged definition on disk.
-	Disks []roster.MemberID `json:"disks,omitempty"`
+	Disks []string `json:"disks,omitempty"`
 	// Awaited are the members among Disks for which creates, opens and destroys wait: no replica is
 	// left, and none of these members runs.
-	Awaited  []roster.MemberID `json:"awaited,omitempty"`
-	Term     roster.Term       `json:"term"`
-	LostTerm roster.Term       `json:"lost_term"` // term of the last loss of all copies
-	Floor    time.Time         `json:"floor"`
+	Awaited  []string  `json:"awaited,omitempty"`
+	Term     uint64    `json:"term"`
+	LostTerm uint64    `json:"lost_term"` // term of the last loss of all copies
+	Floor    time.Time `json:"floor"`
 }
 
 // SequencerInfo is one sequencer as its owner's table has it.
 type SequencerInfo struct {
-	Name      string             `json:"name"`
-	Epoch     time.Time          `json:"epoch"`
-	Exhausted time.Time          `json:"exhausted"` // when its IDs end
-	Nodes     int                `json:"nodes"`
-	Layout    sequencer.Layout   `json:"layout"`
-	Life      attachment.Life    `json:"life"`
-	Partition roster.PartitionID `json:"partition"`
-	Owner     roster.Incarnation `json:"owner"`
-	Attached  int                `json:"attached"`
+	Name      string           `json:"name"`
+	Epoch     time.Time        `json:"epoch"`
+	Exhausted time.Time        `json:"exhausted"` // when its IDs end
+	Nodes     int              `json:"nodes"`
+	Layout    sequencer.Layout `json:"layout"`
+	Life      string           `json:"life"`
+	Partition int              `json:"partition"`
+	Owner     string           `json:"owner"`
+	Attached  int              `json:"attached"`
 	// IDs is the number of IDs that holders have reported to the owner since it started, and Waits
 	// the number of their calls that waited for a grant; see [Usage].
 	IDs   uint64 `json:"ids"`
@@ -188,7 +189,7 @@ type SequencerInfo struct {
 
 // OwnerOf returns the member that owns the partition of a sequencer's name, ""
 // while it has none.
-func (s Status) OwnerOf(name string) roster.Incarnation {
+func (s Status) OwnerOf(name string) string {
 	if len(s.Partitions) == 0 {
 		return ""
 	}

@@ -9,11 +9,11 @@ import (
 
 // DiskInfo is one member's disk on which definitions rest.
 type DiskInfo struct {
-	Member     roster.MemberID `json:"member"`
-	Name       string          `json:"name,omitempty"` // for operators, "" if unknown here
-	Partitions int             `json:"partitions"`     // partitions whose definitions it has
-	Alone      int             `json:"alone"`          // partitions whose definitions no other disk has
-	Runs       bool            `json:"runs"`           // the member is in the grid
+	Member     string `json:"member"`
+	Name       string `json:"name,omitempty"` // for operators, "" if unknown here
+	Partitions int    `json:"partitions"`     // partitions whose definitions it has
+	Alone      int    `json:"alone"`          // partitions whose definitions no other disk has
+	Runs       bool   `json:"runs"`           // the member is in the grid
 	// Awaited is the number of partitions in which creates, opens and destroys wait for it, or for
 	// another member that does not run either.
 	Awaited int `json:"awaited"`
@@ -30,7 +30,7 @@ func disksOf(r *roster.Roster) []DiskInfo {
 		for _, member := range p.Disk {
 			d := disks[member]
 			if d == nil {
-				d = &DiskInfo{Member: member, Runs: r.Has(member)}
+				d = &DiskInfo{Member: string(member), Runs: r.Has(member)}
 				disks[member] = d
 			}
 			d.Partitions++

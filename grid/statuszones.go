@@ -65,9 +65,10 @@ func (s *Status) describeZones(r *roster.Roster) {
 
 // describeAbsent adds the voters that do not run.
 func (o *overview) describeAbsent(s *Status, r *roster.Roster, voters []leader.ServerID) {
-	s.AbsentVoters = absentVoters(r, voters)
-	for _, id := range s.AbsentVoters {
-		absent := AbsentVoter{ID: id, Name: o.gossip.MemberName(id)}
+	absent := absentVoters(r, voters)
+	s.AbsentVoters = texts(absent)
+	for _, id := range absent {
+		absent := AbsentVoter{ID: string(id), Name: o.gossip.MemberName(id)}
 		if node := o.raft.Node(); node != nil {
 			configured := node.Address(raft.ServerID(id))
 			absent.Raft = string(configured)

@@ -49,14 +49,14 @@ func isMember(r *roster.Roster, i roster.Incarnation) bool {
 
 // who returns a member's name for people with its incarnation.
 func (h *health) who(i roster.Incarnation) string {
-	return MemberInfo{Incarnation: i, Name: h.nameOf(i)}.who()
+	return MemberInfo{Incarnation: string(i), Name: h.nameOf(i)}.who()
 }
 
 // checkApart looks for members that report others which do not answer them.
 func checkApart(s Status) (Severity, string) {
 	who := map[roster.Incarnation]string{}
 	for _, m := range s.Members {
-		who[m.Incarnation] = m.who()
+		who[roster.Incarnation(m.Incarnation)] = m.who()
 	}
 	var apart []string
 	seen := map[plan.Pair]bool{}
@@ -64,8 +64,8 @@ func checkApart(s Status) (Severity, string) {
 		if m.Report == nil {
 			continue
 		}
-		for _, other := range m.Report.Unreached {
-			if pair := plan.PairOf(m.Incarnation, other); who[other] != "" && !seen[pair] {
+		for _, other := range ids[roster.Incarnation](m.Report.Unreached) {
+			if pair := plan.PairOf(roster.Incarnation(m.Incarnation), other); who[other] != "" && !seen[pair] {
 				seen[pair] = true
 				apart = append(apart, who[pair.A]+" and "+who[pair.B])
 			}

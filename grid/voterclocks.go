@@ -11,7 +11,7 @@ import (
 
 // VoterClock is a voter's clock as the leader has read it.
 type VoterClock struct {
-	Member roster.Incarnation
+	Member string
 	// Offset is the lead of the voter's wall clock over cluster time, to half of the call's round
 	// trip.
 	Offset time.Duration
@@ -58,7 +58,7 @@ func (c *voterClocks) read(now time.Duration) []VoterClock {
 			delete(c.of, member)
 			continue
 		}
-		out = append(out, VoterClock{member, r.offset})
+		out = append(out, VoterClock{string(member), r.offset})
 	}
 	slices.SortFunc(out, func(a, b VoterClock) int { return cmp.Compare(a.Member, b.Member) })
 	return out

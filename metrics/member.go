@@ -115,10 +115,10 @@ func collectTime(to sink, s grid.Status, stats grid.Stats) {
 		to.send(ceilingLead, s.Ceiling.Sub(s.ClusterTime).Seconds())
 	}
 	for _, c := range stats.VoterClocks {
-		to.send(voterClockOffset, c.Offset.Seconds(), string(c.Member))
+		to.send(voterClockOffset, c.Offset.Seconds(), c.Member)
 	}
 	if s.Anchor != nil && s.Anchor.State != "" {
-		to.sendFlag(anchorHeld, s.Anchor.State == anchor.Held)
+		to.sendFlag(anchorHeld, s.Anchor.State == string(anchor.Held))
 	}
 }
 

@@ -12,8 +12,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/leader/anchor"
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 var testTime = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -37,10 +35,10 @@ func newFakeMember() *fakeMember {
 		status: grid.Status{
 			Ready: true, Leader: "a", Voters: 3, VotersAlive: 2, ClusterTime: testTime, Wall: testTime,
 			Ceiling:  testTime.Add(12500 * time.Millisecond),
-			Settings: roster.Settings{Backups: 1, Window: 15_000}, Anchor: &grid.AnchorInfo{State: anchor.Held},
+			Settings: grid.Settings{Backups: 1, Window: 15_000}, Anchor: &grid.AnchorInfo{State: "held"},
 			Members: []grid.MemberInfo{{Incarnation: "a", Alive: true}, {Incarnation: "b"}},
 			Partitions: []grid.PartitionInfo{
-				{Owner: "a", InSync: []roster.Incarnation{"a", "b"}}, {ID: 1, Owner: "a", InSync: []roster.Incarnation{"a"},
+				{Owner: "a", InSync: []string{"a", "b"}}, {ID: 1, Owner: "a", InSync: []string{"a"},
 					Joining: "b"}, {ID: 2},
 			},
 			Sequencers: []grid.SequencerInfo{

@@ -158,7 +158,7 @@ func (w *world) crash(name string) {
 // ownerOf returns the member that owns a name.
 func (w *world) ownerOf(sequencer string) string {
 	for _, m := range w.members {
-		owner := string(m.Status().OwnerOf(sequencer))
+		owner := m.Status().OwnerOf(sequencer)
 		for name, m := range w.members {
 			if m.Status().Answering == owner {
 				return name

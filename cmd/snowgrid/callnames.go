@@ -4,12 +4,11 @@ import (
 	"strings"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // callNames maps incarnations to member names for narrow columns. A member without a unique name is
 // called by its ID.
-type callNames map[roster.Incarnation]string
+type callNames map[string]string
 
 // callNamesOf returns the members' names.
 func callNamesOf(members []grid.MemberInfo) callNames {
@@ -27,10 +26,10 @@ func callNamesOf(members []grid.MemberInfo) callNames {
 }
 
 // of returns one member's name, "-" for none.
-func (n callNames) of(inc roster.Incarnation) string { return called(n[inc], inc) }
+func (n callNames) of(inc string) string { return called(n[inc], inc) }
 
 // list returns several members' names except one, "-" for none.
-func (n callNames) list(members []roster.Incarnation, except roster.Incarnation) string {
+func (n callNames) list(members []string, except string) string {
 	var out []string
 	for _, inc := range members {
 		if inc != except {

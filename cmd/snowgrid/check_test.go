@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // TestStatusCheck: the exit status and the output of status --check, for a healthy grid, one
@@ -23,8 +22,8 @@ func TestStatusCheck(t *testing.T) {
 	}
 	informed := healthy
 	informed.Members = append([]grid.MemberInfo(nil), healthy.Members...)
-	informed.Members[0].Release = &roster.Release{Build: "v1"}
-	informed.Members[1].Release = &roster.Release{Build: "v2"}
+	informed.Members[0].Release = &grid.Release{Build: "v1"}
+	informed.Members[1].Release = &grid.Release{Build: "v2"}
 	degraded := healthy
 	degraded.VotersAlive = 2
 	worse := degraded

@@ -143,7 +143,7 @@ func (c *collection) members(ctx context.Context, addrs []string) {
 		alerts[addr] = grid.Alerts(status)
 		for _, m := range status.Members {
 			if names[m.API] = m.Name; m.API != "" && !slices.Contains(addrs, m.API) &&
-				string(m.Incarnation) != status.Answering {
+				m.Incarnation != status.Answering {
 				addrs = append(addrs, m.API)
 			}
 		}

@@ -251,13 +251,13 @@ func (d *demo) awaitOwner(ctx context.Context, name string, survivors []*grid.Me
 // lookUp returns a sequencer's partition as reported by the first running member, and the owner's
 // index, or -1 if no member owns it.
 func lookUp(name string, members []*grid.Member) (found grid.PartitionInfo, owner int) {
-	owners := make([]roster.Incarnation, len(members))
+	owners := make([]string, len(members))
 	for i, m := range members {
 		if m == nil {
 			continue
 		}
 		status := m.Status()
-		owners[i] = roster.Incarnation(status.Answering)
+		owners[i] = status.Answering
 		if found.Owner == "" && len(status.Partitions) > 0 {
 			found = status.Partitions[roster.PartitionOf(name, len(status.Partitions))]
 		}

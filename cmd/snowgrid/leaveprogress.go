@@ -36,11 +36,11 @@ func reportLeaving(ctx context.Context, status func() grid.Status, logger *slog.
 func partitionsOf(s grid.Status) (owned, copies int) {
 	for _, p := range s.Partitions {
 		switch {
-		case string(p.Owner) == s.Answering:
+		case p.Owner == s.Answering:
 			owned++
 		default:
 			for _, i := range p.InSync {
-				if string(i) == s.Answering {
+				if i == s.Answering {
 					copies++
 				}
 			}

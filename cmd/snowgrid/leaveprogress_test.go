@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 func TestLeavingIsReported(t *testing.T) {
@@ -21,9 +20,9 @@ func TestLeavingIsReported(t *testing.T) {
 		status := func() grid.Status {
 			s := grid.Status{Answering: "a"}
 			for range left {
-				s.Partitions = append(s.Partitions, grid.PartitionInfo{Owner: "a", InSync: []roster.Incarnation{"a", "b"}})
+				s.Partitions = append(s.Partitions, grid.PartitionInfo{Owner: "a", InSync: []string{"a", "b"}})
 			}
-			s.Partitions = append(s.Partitions, grid.PartitionInfo{Owner: "b", InSync: []roster.Incarnation{"a", "b"}})
+			s.Partitions = append(s.Partitions, grid.PartitionInfo{Owner: "b", InSync: []string{"a", "b"}})
 			left--
 			return s
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // listMembersCommand lists a grid's members.
@@ -40,7 +39,7 @@ func (c *listMembersCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	list := memberList{Grid: status.Grid.String(), Name: status.Name, Answering: status.Answering,
+	list := memberList{Grid: status.Grid, Name: status.Name, Answering: status.Answering,
 		Members: append([]grid.MemberInfo{}, status.Members...)}
 	return c.result(to.out, list, func(w io.Writer) error {
 		if len(list.Members) == 0 {
@@ -61,7 +60,7 @@ func (c *listMembersCommand) Run(ctx context.Context, to streams) error {
 					role(m), state(m), yes(m.Durable), m.Partitions, m.Replicas, build, protocols)
 				continue
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), orNone(m.API),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", orNone(short(m.Name, 20)), m.ID(), orNone(m.API),
 				role(m), state(m), m.Partitions, short(build, 12))
 		}
 		return table.Flush()
@@ -92,9 +91,9 @@ func state(m grid.MemberInfo) string {
 }
 
 // release returns a member's build and the protocols that it speaks.
-func release(r *roster.Release) (build, protocols string) {
+func release(r *grid.Release) (build, protocols string) {
 	if r == nil {
 		return "-", "-"
 	}
-	return orNone(r.Build), fmt.Sprintf("%d to %d", r.Min.Known(), r.Max.Known())
+	return orNone(r.Build), fmt.Sprintf("%d to %d", max(r.Min, 1), max(r.Max, 1))
 }

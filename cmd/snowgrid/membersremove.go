@@ -78,7 +78,7 @@ func (c *removeMemberCommand) awaitLeft(ctx context.Context, api string, leaving
 	for {
 		status, _, err := fetchStatusOfAny(ctx, others)
 		if err == nil && status.Answering != string(leaving) &&
-			!slices.ContainsFunc(status.Members, func(m grid.MemberInfo) bool { return m.Incarnation == leaving }) {
+			!slices.ContainsFunc(status.Members, func(m grid.MemberInfo) bool { return m.Incarnation == string(leaving) }) {
 			return true
 		}
 		if err == nil { // the list is complete
@@ -115,9 +115,8 @@ func (r removed) text() string {
 func memberID(s grid.Status, named string) (roster.MemberID, error) {
 	var found []string
 	for _, m := range s.Members {
-		if slices.Contains([]string{string(m.Incarnation), string(m.Incarnation.Member()), m.Name, m.API}, named) &&
-			named != "" {
-			found = append(found, string(m.Incarnation.Member()))
+		if slices.Contains([]string{m.Incarnation, m.ID(), m.Name, m.API}, named) && named != "" {
+			found = append(found, m.ID())
 		}
 	}
 	id, _, _ := strings.Cut(named, "-") // an incarnation is accepted too

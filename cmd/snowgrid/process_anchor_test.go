@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -50,14 +49,14 @@ func TestAnchorProcesses(t *testing.T) {
 	}
 	second, served := begin(addrs[2], addrs[3])
 	holder := awaitStatus(t, first.api, func(s grid.Status) string {
-		if s.Anchor == nil || s.Anchor.State != anchor.Held {
+		if s.Anchor == nil || s.Anchor.State != "held" {
 			return "the anchor is not held"
 		}
 		return ""
 	})
 	awaitStatus(t, second.api, func(s grid.Status) string {
-		if s.Anchor == nil || s.Anchor.State != anchor.Waiting || s.Anchor.RecordGrid != holder.Grid ||
-			!strings.Contains(s.NotReady, holder.Grid.String()) {
+		if s.Anchor == nil || s.Anchor.State != "waiting" || s.Anchor.RecordGrid != holder.Grid ||
+			!strings.Contains(s.NotReady, holder.Grid) {
 			return "the second does not wait for the first: " + s.NotReady
 		}
 		return ""

@@ -127,7 +127,7 @@ func (s *siege) settled() grid.Status {
 
 // stateOf returns what no attack may change.
 func stateOf(s grid.Status) string {
-	var members []roster.Incarnation
+	var members []string
 	for _, m := range s.Members {
 		members = append(members, m.Incarnation)
 	}
@@ -157,11 +157,12 @@ func (s *siege) arm() {
 // targets are the members.
 func (s *siege) targets() (all []evil.Target) {
 	for _, m := range s.status.Members {
-		server := string(m.Incarnation)
+		server := m.Incarnation
 		if m.Durable {
-			server = string(m.Incarnation.Member())
+			server = m.ID()
 		}
-		all = append(all, evil.Target{API: m.API, Raft: m.Raft, Grid: s.status.Grid, Member: m.Incarnation, Server: server})
+		all = append(all, evil.Target{API: m.API, Raft: m.Raft, Grid: s.status.Grid,
+			Member: roster.Incarnation(m.Incarnation), Server: server})
 	}
 	return all
 }
@@ -180,7 +181,7 @@ func (s *siege) leader() evil.Target {
 // owner is the member that owns a name.
 func (s *siege) owner(name string) evil.Target {
 	for _, to := range s.targets() {
-		if to.Member == s.status.OwnerOf(name) {
+		if string(to.Member) == s.status.OwnerOf(name) {
 			return to
 		}
 	}
@@ -222,10 +223,10 @@ func (s *siege) forgeRaft() error {
 
 func (s *siege) forgeTables() error {
 	for id, p := range s.status.Partitions[:min(40, len(s.status.Partitions))] {
-		for _, term := range []roster.Term{math.MaxUint64, p.Term} {
+		for _, term := range []roster.Term{math.MaxUint64, roster.Term(p.Term)} {
 			for _, to := range s.targets() {
 				if err := s.call(to, wire.PathReplicate, memberwire.ReplicateRequest{
-					Partition: roster.PartitionID(id), Version: s.status.Version,
+					Partition: roster.PartitionID(id), Version: roster.Version(s.status.Version),
 					Position: backup.Position{Term: term, Number: 1 << 32}, Pages: 1, Table: &memberwire.Table{},
 				}); err != nil {
 					return err

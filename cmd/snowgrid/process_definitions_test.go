@@ -238,7 +238,7 @@ func TestForgetCommand(t *testing.T) {
 	var member string
 	for _, m := range s.Members {
 		if m.API == gone.api {
-			member = string(m.Incarnation.Member())
+			member = m.ID()
 		}
 	}
 	forget := func(args ...string) (int, string) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // All five agents, and every one of them both ways, take two minutes:
@@ -80,7 +79,7 @@ func TestRollingRestart(t *testing.T) {
 }
 
 // lostTerms returns for each partition the last term that began without a table.
-func lostTerms(s grid.Status) (out []roster.Term) {
+func lostTerms(s grid.Status) (out []uint64) {
 	for _, p := range s.Partitions {
 		out = append(out, p.LostTerm)
 	}

@@ -154,7 +154,7 @@ func (g *seats) status(but ...*seat) grid.Status {
 			return "no leader"
 		}
 		for _, p := range s.Partitions {
-			if g.at(s, string(p.Owner)) == nil {
+			if g.at(s, p.Owner) == nil {
 				return fmt.Sprintf("partition %+v", p)
 			}
 		}
@@ -165,7 +165,7 @@ func (g *seats) status(but ...*seat) grid.Status {
 // at returns the seat of an incarnation, nil for none.
 func (g *seats) at(s grid.Status, incarnation string) *seat {
 	for _, m := range s.Members {
-		if string(m.Incarnation) == incarnation {
+		if m.Incarnation == incarnation {
 			if i := slices.IndexFunc(g.all, func(at *seat) bool { return at.api == m.API }); i >= 0 {
 				return g.all[i]
 			}
@@ -175,7 +175,7 @@ func (g *seats) at(s grid.Status, incarnation string) *seat {
 }
 
 // owner returns the seat of a name's owner.
-func (g *seats) owner(s grid.Status, name string) *seat { return g.at(s, string(s.OwnerOf(name))) }
+func (g *seats) owner(s grid.Status, name string) *seat { return g.at(s, s.OwnerOf(name)) }
 
 // full returns a check that the seats are the members, that each is settled, that each
 // partition has this number of replicas, all in sync and none joining, and that no member

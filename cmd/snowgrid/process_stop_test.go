@@ -54,7 +54,7 @@ func TestStoppedOwner(t *testing.T) {
 	took := c.stranger(g.apisBut(), c.hands[0].Name())
 	others := g.apisBut(at)
 	deposed := awaitStatus(t, others[0], func(s grid.Status) string {
-		if slices.ContainsFunc(s.Partitions, func(p grid.PartitionInfo) bool { return g.at(s, string(p.Owner)) == at }) {
+		if slices.ContainsFunc(s.Partitions, func(p grid.PartitionInfo) bool { return g.at(s, p.Owner) == at }) {
 			return "the stopped member owns partitions"
 		}
 		return ""

@@ -114,7 +114,7 @@ func TestZoneKilled(t *testing.T) {
 // zoneOf returns the zone of an incarnation.
 func zoneOf(s grid.Status, incarnation string) string {
 	for _, m := range s.Members {
-		if string(m.Incarnation) == incarnation {
+		if m.Incarnation == incarnation {
 			return m.Zone
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -55,7 +56,7 @@ func (quotaListCommand) Help() string {
 
 // quotaList is the result as JSON.
 type quotaList struct {
-	Quotas []wire.QuotaUse `json:"quotas"`
+	Quotas []grid.Quota `json:"quotas"`
 }
 
 // Run lists the quotas.
@@ -126,7 +127,11 @@ func (g gridFlags) quotas(ctx context.Context, to streams, form outputFlag, in w
 	if err != nil {
 		return err
 	}
-	list := quotaList{Quotas: append([]wire.QuotaUse{}, s.Quotas...)}
+	list := quotaList{Quotas: []grid.Quota{}}
+	for _, q := range s.Quotas {
+		list.Quotas = append(list.Quotas, grid.Quota{Pattern: string(q.Pattern), Names: q.Names,
+			HolderNodes: q.HolderNodes, PeerNodes: q.PeerNodes, Calls: q.Calls, Used: q.Used})
+	}
 	return form.result(to.out, list, func(w io.Writer) error {
 		if len(list.Quotas) == 0 {
 			_, err := fmt.Fprintln(w, "no quotas")
@@ -139,14 +144,14 @@ func (g gridFlags) quotas(ctx context.Context, to streams, form outputFlag, in w
 }
 
 // writeQuotas writes quota rows.
-func writeQuotas(table io.Writer, quotas []wire.QuotaUse) {
+func writeQuotas(table io.Writer, quotas []grid.Quota) {
 	fmt.Fprint(table, "QUOTA OF\tNAMES\tUSED\tHOLDER NODES\tPEER NODES\tCALLS/S\n")
 	for _, q := range quotas {
 		used := "-"
 		if q.Used != nil {
 			used = strconv.Itoa(*q.Used)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", short(shown(string(q.Pattern)), nameWidth), limitText(q.Names), used,
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", short(shown(q.Pattern), nameWidth), limitText(q.Names), used,
 			limitText(q.HolderNodes), limitText(q.PeerNodes), limitText(q.Calls))
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // recoverCommand forms a new grid from the remaining data directories of another one.
@@ -24,7 +23,7 @@ type recovered struct {
 	Old       string            `json:"old"`
 	Grid      string            `json:"grid"`
 	Members   map[string]string `json:"members"` // directory of each, by member ID
-	Lost      []roster.MemberID `json:"lost"`
+	Lost      []string          `json:"lost"`
 	First     time.Time         `json:"first"`     // where its IDs begin
 	Forgotten int               `json:"forgotten"` // partitions with lost definitions
 	Outdated  int               `json:"outdated"`  // partitions that may have lost their latest definitions
@@ -60,10 +59,8 @@ func (c *recoverCommand) Run(_ context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	cfg := grid.RecoverConfig{DataDirs: c.DataDir, Floor: floor, Logger: slog.New(slog.NewTextHandler(to.err, nil))}
-	for _, id := range c.Lost {
-		cfg.Lost = append(cfg.Lost, roster.MemberID(id))
-	}
+	cfg := grid.RecoverConfig{DataDirs: c.DataDir, Lost: c.Lost, Floor: floor,
+		Logger: slog.New(slog.NewTextHandler(to.err, nil))}
 	if !c.json() {
 		cfg.Before = func(r grid.Recovery) { c.describe(to.out, r) }
 	}
@@ -72,12 +69,11 @@ func (c *recoverCommand) Run(_ context.Context, to streams) error {
 		return err
 	}
 	result := recovered{
-		Old: r.Old.String(), Grid: r.Grid.String(), Members: map[string]string{},
-		Lost:  append([]roster.MemberID{}, r.Lost...),
-		First: r.First, Forgotten: r.Forgotten, Outdated: r.Outdated, Repeated: r.Repeated,
+		Old: r.Old, Grid: r.Grid, Members: map[string]string{}, Lost: append([]string{}, r.Lost...), First: r.First,
+		Forgotten: r.Forgotten, Outdated: r.Outdated, Repeated: r.Repeated,
 	}
 	for i, id := range r.Members {
-		result.Members[string(id)] = c.DataDir[i]
+		result.Members[id] = c.DataDir[i]
 	}
 	return c.line(to.out, result, "done: start these members; other members join with empty data directories")
 }

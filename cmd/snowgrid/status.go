@@ -72,7 +72,7 @@ func certificates(s grid.Status) string {
 			continue
 		}
 		if end := m.Report.CertificateExpiry; first.IsZero() || end.Before(first) {
-			first, of = end, named(m.Name, string(m.Incarnation))
+			first, of = end, named(m.Name, m.Incarnation)
 		}
 	}
 	if first.IsZero() {
@@ -114,7 +114,7 @@ func printGrid(table io.Writer, s grid.Status) {
 	for _, m := range s.Members {
 		if m.Report != nil && len(m.Report.WithoutUDP) > 0 {
 			fmt.Fprintf(table, "without UDP\t%s gets no answer from %s: allow UDP besides TCP\n",
-				named(m.Name, string(m.Incarnation)), strings.Join(m.Report.WithoutUDP, ", "))
+				named(m.Name, m.Incarnation), strings.Join(m.Report.WithoutUDP, ", "))
 		}
 	}
 	printUnresolved(table, s)
@@ -135,11 +135,11 @@ func printUnresolved(table io.Writer, s grid.Status) {
 	const remedy = "correct the address to join (--join), or restore its DNS record or file"
 	own := s.UnresolvedJoin
 	for _, m := range s.Members {
-		if string(m.Incarnation) == s.Answering {
+		if m.Incarnation == s.Answering {
 			own = nil
 		}
 		if m.Report != nil && len(m.Report.UnresolvedJoin) > 0 {
-			fmt.Fprintf(table, "not resolved\tof %s: %s: %s\n", named(m.Name, string(m.Incarnation)),
+			fmt.Fprintf(table, "not resolved\tof %s: %s: %s\n", named(m.Name, m.Incarnation),
 				strings.Join(m.Report.UnresolvedJoin, ", "), remedy)
 		}
 	}
@@ -151,7 +151,7 @@ func printUnresolved(table io.Writer, s grid.Status) {
 
 // printAnchor writes how the grid stands to the record of its anchor.
 func printAnchor(table io.Writer, a *grid.AnchorInfo) {
-	left := (time.Duration(a.Left) * time.Millisecond).Round(100 * time.Millisecond)
+	left := a.Left.Duration().Round(100 * time.Millisecond)
 	switch {
 	case a.State == "":
 		fmt.Fprintf(table, "anchor\tthe leader is not reached; grants for %v\n", left)
@@ -181,7 +181,7 @@ func kept(s grid.Status) string {
 func printMembers(table io.Writer, members []grid.MemberInfo) {
 	fmt.Fprint(table, "\nNAME\tMEMBER\tROLE\tDISK\tSTATE\tOWNS\tCOPIES\tAPI\n")
 	for _, m := range members {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), role(m),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", orNone(short(m.Name, 20)), m.ID(), role(m),
 			yes(m.Durable), state(m),
 			m.Partitions, m.Replicas, orNone(m.API))
 	}
@@ -194,7 +194,7 @@ func printDisks(table io.Writer, disks []grid.DiskInfo) {
 	}
 	fmt.Fprint(table, "\nDISK OF\tRUNS\tPARTITIONS\tALONE\tAWAITED\n")
 	for _, d := range disks {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\n", named(d.Name, string(d.Member)), yes(d.Runs), d.Partitions, d.Alone,
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\n", named(d.Name, d.Member), yes(d.Runs), d.Partitions, d.Alone,
 			d.Awaited)
 	}
 }
@@ -261,14 +261,10 @@ func ownership(s grid.Status) string {
 // disks lists the members that have a partition's definitions on disk, in brackets if the partition
 // waits for one.
 func disks(p grid.PartitionInfo) string {
-	var names []string
-	for _, member := range p.Disks {
-		names = append(names, string(member))
-	}
 	if len(p.Awaited) > 0 {
-		return "(" + strings.Join(names, " ") + ")"
+		return "(" + strings.Join(p.Disks, " ") + ")"
 	}
-	return orNone(strings.Join(names, " "))
+	return orNone(strings.Join(p.Disks, " "))
 }
 
 // ahead returns the distance between the ceiling and cluster time.

@@ -12,9 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -27,9 +25,9 @@ const (
 func exampleStatus() grid.Status {
 	now := time.Date(2026, time.July, 1, 12, 0, 0, 0, time.UTC)
 	return grid.Status{
-		Grid: roster.GridID{1}, Name: "shop", Version: 7, Answering: inc1, AnsweringName: "web-1", Ready: true, Leader: inc2,
-		NotSettled:  "1 of 2 partitions have fewer copies",
-		Settings:    roster.Settings{Name: "shop", Partitions: 2, Backups: 1, Window: 15000},
+		Grid: "01" + strings.Repeat("0", 30), Name: "shop", Version: 7, Answering: inc1, AnsweringName: "web-1", Ready: true,
+		Leader: inc2, NotSettled: "1 of 2 partitions have fewer copies",
+		Settings:    grid.Settings{Name: "shop", Partitions: 2, Backups: 1, Window: 15000},
 		ClusterTime: now, Ceiling: now.Add(13500 * time.Millisecond),
 		Members: []grid.MemberInfo{
 			{Incarnation: inc1, Name: "web-1", API: "10.0.0.1:7948", Voter: true, Durable: true, Alive: true, Partitions: 1,
@@ -37,10 +35,10 @@ func exampleStatus() grid.Status {
 			{Incarnation: inc2, API: "10.0.0.2:7948", Voter: true, Leader: true, Partitions: 1, Replicas: 2},
 		},
 		Partitions: []grid.PartitionInfo{
-			{ID: 0, Owner: inc1, InSync: []roster.Incarnation{inc1, inc2}, Term: 3, Floor: now,
-				Disks: []roster.MemberID{"0000000000000001"}},
-			{ID: 1, Owner: inc2, InSync: []roster.Incarnation{inc2}, Term: 4,
-				Disks: []roster.MemberID{"0000000000000003"}, Awaited: []roster.MemberID{"0000000000000003"}},
+			{ID: 0, Owner: inc1, InSync: []string{inc1, inc2}, Term: 3, Floor: now,
+				Disks: []string{"0000000000000001"}},
+			{ID: 1, Owner: inc2, InSync: []string{inc2}, Term: 4,
+				Disks: []string{"0000000000000003"}, Awaited: []string{"0000000000000003"}},
 		},
 		Disks: []grid.DiskInfo{
 			{Member: "0000000000000001", Partitions: 1, Alone: 1, Runs: true},
@@ -104,12 +102,12 @@ orders     10        8192   63/23/8192  2060-07-01  0000000000000002
 // TestStatusOfARecoveredGrid: the status repeats what a recovery lost, and names absent voters.
 func TestStatusOfARecoveredGrid(t *testing.T) {
 	s := exampleStatus()
-	s.AbsentVoters, s.Absent = []roster.MemberID{"0000000000000003"}, []grid.AbsentVoter{{ID: "0000000000000003",
+	s.AbsentVoters, s.Absent = []string{"0000000000000003"}, []grid.AbsentVoter{{ID: "0000000000000003",
 		Name: "web-3", Raft: "10.0.0.3:7947"}}
-	s.Recovered = &roster.Recovery{
-		Old: roster.GridID{2}, At: clustertime.TickOf(s.Wall),
-		Lost:      []roster.LostMember{{ID: "0000000000000004", API: "10.0.0.4:7948"}, {ID: "0000000000000005"}},
-		Forgotten: []roster.PartitionID{0}, Outdated: []roster.PartitionID{1},
+	s.Recovered = &grid.RecoveryInfo{
+		Old: "02" + strings.Repeat("0", 30), At: s.Wall.UnixMilli(),
+		Lost:      []grid.LostMember{{ID: "0000000000000004", API: "10.0.0.4:7948"}, {ID: "0000000000000005"}},
+		Forgotten: []int{0}, Outdated: []int{1},
 	}
 	_, got, _ := runCommand(t, "status", "--addr", member(t, http.StatusOK, s))
 	for _, want := range []string{
@@ -186,7 +184,7 @@ func TestStatusRefused(t *testing.T) {
 // are none.
 func TestNoSequencersIsNotSaidOfAPart(t *testing.T) {
 	s := exampleStatus()
-	s.Sequencers, s.Unlisted = nil, []roster.PartitionID{1}
+	s.Sequencers, s.Unlisted = nil, []int{1}
 	var out strings.Builder
 	if err := printStatus(&out, s, false); err != nil {
 		t.Fatal(err)

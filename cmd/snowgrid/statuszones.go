@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // printZones writes a grid's zones if it has several, the effect of losing one, and the votes held by
@@ -25,7 +25,7 @@ func printZones(table io.Writer, s grid.Status) {
 			s.OneZone)
 	}
 	for i, id := range s.AbsentVoters {
-		who := string(id)
+		who := id
 		if i < len(s.Absent) && (s.Absent[i].Name != "" || s.Absent[i].Raft != "") {
 			who = named(s.Absent[i].Name, who) + " at " + orNone(s.Absent[i].Raft)
 		}
@@ -36,7 +36,7 @@ func printZones(table io.Writer, s grid.Status) {
 }
 
 // printRecovery writes the losses of a grid that was recovered from data directories.
-func printRecovery(table io.Writer, r *roster.Recovery) {
+func printRecovery(table io.Writer, r *grid.RecoveryInfo) {
 	if r == nil {
 		return
 	}
@@ -44,7 +44,7 @@ func printRecovery(table io.Writer, r *roster.Recovery) {
 	for _, m := range r.Lost {
 		lost = append(lost, strings.TrimSuffix(fmt.Sprintf("%s at %s", m.ID, m.API), " at "))
 	}
-	fmt.Fprintf(table, "recovered\tat %s from grid %v; members given up: %s\n", moment(r.At.Time()), r.Old,
+	fmt.Fprintf(table, "recovered\tat %s from grid %v; members given up: %s\n", moment(time.UnixMilli(r.At)), r.Old,
 		orNone(strings.Join(lost, ", ")))
 	if len(r.Forgotten) > 0 {
 		fmt.Fprintf(table,

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/visible"
 )
 
@@ -45,12 +45,12 @@ func named(name, incarnation string) string {
 }
 
 // called returns a member's name for a narrow column, its ID if it has none.
-func called(name string, inc roster.Incarnation) string {
+func called[Incarnation ~string](name string, inc Incarnation) string {
 	switch {
 	case inc == "":
 		return "-"
 	case name == "":
-		return string(inc.Member())
+		return grid.MemberInfo{Incarnation: string(inc)}.ID()
 	}
 	return short(name, 20)
 }

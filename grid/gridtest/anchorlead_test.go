@@ -8,7 +8,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 	"github.com/snowgrid/snowgrid/internal/long"
 )
 
@@ -32,7 +31,7 @@ func TestAnchorNextLeader(t *testing.T) {
 			g.Crash(leads)
 			eventually(t, time.Minute, "another leader holds the anchor", func() bool {
 				return g.Leader() != "" &&
-					anchorOf(g).State == anchor.Held
+					anchorOf(g).State == "held"
 			})
 			g.StartMembers(leads)
 			eventually(t, time.Minute, "all are ready", func() bool {
@@ -73,7 +72,7 @@ func TestAnchorSwitchedOn(t *testing.T) {
 			g.StartMembers(name)
 			eventually(t, 2*time.Minute, name+" is back", func() bool { return g.Member(name).Ready() })
 		}
-		eventually(t, 2*time.Minute, "the anchor is held", func() bool { return anchorOf(g).State == anchor.Held })
+		eventually(t, 2*time.Minute, "the anchor is held", func() bool { return anchorOf(g).State == "held" })
 		eventually(t, 2*time.Minute, "all are ready", func() bool {
 			return g.Member("m1").Ready() && g.Member("m2").Ready() && g.Member("m3").Ready()
 		})

@@ -12,7 +12,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/leader"
-	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 	"github.com/snowgrid/snowgrid/internal/long"
 )
 
@@ -75,7 +74,7 @@ func TestAnchoredLearners(t *testing.T) {
 				takeElsewhere(t, s)
 				eventually(t, 3*time.Minute, "the anchor is held again", func() bool {
 					a := anchorOf(g)
-					return a.State == anchor.Held && a.Claim != before
+					return a.State == "held" && a.Claim != before
 				})
 				g.StartMembers(down)
 				awaitReady(t, g, time.Minute)
@@ -104,7 +103,7 @@ func TestAnchorSwitchedOnWithLearners(t *testing.T) {
 			g.Leave(name)
 			g.StartMembers(name)
 		}
-		eventually(t, time.Minute, "the anchor is held", func() bool { return anchorOf(g).State == anchor.Held })
+		eventually(t, time.Minute, "the anchor is held", func() bool { return anchorOf(g).State == "held" })
 		awaitReady(t, g, time.Minute)
 		if n := len(learners(g)); n != 2 {
 			t.Errorf("%d of %d members are learners", n, leader.ServersMost+2)

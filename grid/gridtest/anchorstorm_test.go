@@ -388,7 +388,7 @@ func (s *anchorStorm) awaitAll(healed time.Time) time.Duration {
 func (s *anchorStorm) grids() map[string][]string {
 	of := map[string][]string{}
 	for _, m := range s.g.Running() {
-		of[s.g.Member(m).Status().Grid.String()] = append(of[s.g.Member(m).Status().Grid.String()], m)
+		of[s.g.Member(m).Status().Grid] = append(of[s.g.Member(m).Status().Grid], m)
 	}
 	return of
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -32,12 +31,12 @@ func TestFollowersApartInMemory(t *testing.T) {
 		})
 		a := other(g, l)
 		b := other(g, l, a)
-		at := map[string]roster.Incarnation{}
+		at := map[string]string{}
 		for _, m := range []string{a, b} {
-			at[m] = roster.Incarnation(g.Member(m).Status().Answering)
+			at[m] = g.Member(m).Status().Answering
 		}
 		var names []string
-		partitions := map[roster.PartitionID]bool{}
+		partitions := map[int]bool{}
 		for i := range 400 {
 			name := fmt.Sprint("name-", i)
 			p := partitionOf(g, l, name)

@@ -101,9 +101,9 @@ func keepApart(t *testing.T, members, backups int, oneWay bool) {
 // which the other has a copy.
 func betweenFollowers(t *testing.T, g *gridtest.Grid, leader string, n int) (a, b string, names []string) {
 	t.Helper()
-	members := map[roster.Incarnation]string{}
+	members := map[string]string{}
 	for _, name := range g.Running() {
-		members[roster.Incarnation(g.Member(name).Status().Answering)] = name
+		members[g.Member(name).Status().Answering] = name
 	}
 	partitions := g.Member(leader).Status().Partitions
 	found := map[[2]string][]string{}

@@ -223,7 +223,7 @@ func TestSilentLeaderIsReplacedBeforeHoldersWait(t *testing.T) {
 			began := time.Now()
 			took := eventually(t, 10*time.Second, "another leads", func() bool {
 				s := g.Member(other(g, leads)).Status()
-				return s.Leader != "" && nameOf(g, roster.Incarnation(s.Leader)) != leads
+				return s.Leader != "" && nameOf(g, s.Leader) != leads
 			})
 			if took > 2250*time.Millisecond {
 				t.Errorf("another leads after %v", took)

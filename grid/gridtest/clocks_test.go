@@ -147,7 +147,7 @@ func TestInitAfterAnUnheardJump(t *testing.T) {
 			s := g.Member(name).Status()
 			if slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool {
 				return i.Voter &&
-					string(i.Incarnation) == s.Answering
+					i.Incarnation == s.Answering
 			}) {
 				voters = append(voters, name)
 			} else {
@@ -292,7 +292,7 @@ func TestInitAboveTheClusterTime(t *testing.T) {
 			s := g.Member(name).Status()
 			if slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool {
 				return i.Voter &&
-					string(i.Incarnation) == s.Answering
+					i.Incarnation == s.Answering
 			}) {
 				voters = append(voters, name)
 			} else {

@@ -111,7 +111,7 @@ func (r *roles) asMember(member, path string, in, out any) error {
 	http2 := calls.NewHTTP(r.g.Network.Host("ops").Dial, r.g.Load(security.Member))
 	defer http2.Close()
 	s := r.g.Member(member).Status()
-	header := http.Header{wire.HeaderTarget: {s.Answering}, wire.HeaderGrid: {s.Grid.String()}}
+	header := http.Header{wire.HeaderTarget: {s.Answering}, wire.HeaderGrid: {s.Grid}}
 	return http2.CallWith(r.t.Context(), member+":7948", path, header, in, out)
 }
 

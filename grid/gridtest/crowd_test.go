@@ -14,7 +14,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
-	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/security"
@@ -43,8 +42,8 @@ type crowd struct {
 	names   []string
 	paused  []string // members that are cut off and do not know it
 	holders []*holder
-	lives   map[string]attachment.Life // that the names began with
-	probe   *sequencer.Sequencer       // attached and detached again to see how long that takes
+	lives   map[string]string    // that the names began with
+	probe   *sequencer.Sequencer // attached and detached again to see how long that takes
 }
 
 // several names lie on different partitions, owned by different members.
@@ -67,7 +66,7 @@ func newCrowd(t *testing.T, n int, change func(c *grid.Config)) *crowd {
 		}
 	}})
 	ids := newChecker(t)
-	return &crowd{t: t, g: g, ids: ids, load: ids.load(time.Second), lives: map[string]attachment.Life{}}
+	return &crowd{t: t, g: g, ids: ids, load: ids.load(time.Second), lives: map[string]string{}}
 }
 
 // use has clients and all members take IDs of names. The probe is a handle of the
@@ -98,7 +97,7 @@ func (c *crowd) use(clients int, names ...string) *crowd {
 func (c *crowd) spread() []string {
 	c.t.Helper()
 	s := c.g.Member("m1").Status()
-	voters := map[roster.Incarnation]bool{}
+	voters := map[string]bool{}
 	for _, m := range s.Members {
 		voters[m.Incarnation] = m.Voter
 	}
@@ -317,7 +316,7 @@ func readyz(t *testing.T, g *gridtest.Grid, member string) (ready, answered bool
 // inSync counts the partitions of whose in-sync sets a member is part, as another
 // running member knows them.
 func inSync(g *gridtest.Grid, by, member string) (n int) {
-	incarnation := roster.Incarnation(g.Member(member).Status().Answering)
+	incarnation := g.Member(member).Status().Answering
 	for _, p := range g.Member(by).Status().Partitions {
 		if slices.Contains(p.InSync, incarnation) {
 			n++
@@ -327,9 +326,9 @@ func inSync(g *gridtest.Grid, by, member string) (n int) {
 }
 
 // nameOf returns the name of the running member with an incarnation.
-func nameOf(g *gridtest.Grid, i roster.Incarnation) string {
+func nameOf(g *gridtest.Grid, i string) string {
 	for _, name := range g.Running() {
-		if g.Member(name).Status().Answering == string(i) {
+		if g.Member(name).Status().Answering == i {
 			return name
 		}
 	}

@@ -115,7 +115,7 @@ func TestMixedGridWaitsForItsDisk(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		for _, p := range statusOf(t, g, "m1").Partitions {
 			if len(p.Disks) != 1 || !slices.ContainsFunc(p.InSync,
-				func(i roster.Incarnation) bool { return i.Member() == p.Disks[0] }) {
+				func(i string) bool { return grid.MemberInfo{Incarnation: i}.ID() == p.Disks[0] }) {
 				t.Fatalf("partition %d rests on the disks of %v, its replicas are %v", p.ID, p.Disks, p.InSync)
 			}
 		}
@@ -141,7 +141,7 @@ type lostBoth struct {
 	*gridtest.Grid
 	t       *testing.T
 	lost    []string // their names
-	members []roster.MemberID
+	members []string
 	orders  *sequencer.Sequencer // held by a client
 	log     *recorder
 }
@@ -164,9 +164,9 @@ func newLostBoth(t *testing.T) *lostBoth {
 func (l *lostBoth) pick() string {
 	l.t.Helper()
 	s := statusOf(l.t, l.Grid, "m1")
-	hosts, voters := map[roster.Incarnation]string{}, map[roster.Incarnation]bool{}
+	hosts, voters := map[string]string{}, map[string]bool{}
 	for _, host := range l.Running() {
-		hosts[roster.Incarnation(l.Member(host).Status().Answering)] = host
+		hosts[l.Member(host).Status().Answering] = host
 	}
 	for _, m := range s.Members {
 		voters[m.Incarnation] = m.Voter
@@ -178,7 +178,7 @@ func (l *lostBoth) pick() string {
 		}
 		for _, inc := range p.InSync {
 			l.lost = append(l.lost, hosts[inc])
-			l.members = append(l.members, inc.Member())
+			l.members = append(l.members, grid.MemberInfo{Incarnation: inc}.ID())
 		}
 		return name
 	}
@@ -223,7 +223,7 @@ func TestBothCopiesLost(t *testing.T) {
 			if !errors.Is(err, sequencer.ErrUnavailable) {
 				t.Errorf("%s: %v, want ErrUnavailable", what, err)
 			}
-			for _, word := range append([]string{"snowgrid forget"}, texts(awaited)...) {
+			for _, word := range append([]string{"snowgrid forget"}, awaited...) {
 				if !strings.Contains(err.Error(), word) {
 					t.Errorf("%s: the error does not say %q: %v", what, word, err)
 				}
@@ -285,16 +285,16 @@ func TestForget(t *testing.T) {
 		awaited := l.awaited()
 		for n := 1; n < len(awaited); n++ {
 			// It can be the last one of another partition.
-			out, err := forget(wire.ForgetRequest{Member: awaited[n], LoseDefinitions: true})
+			out, err := forget(wire.ForgetRequest{Member: roster.MemberID(awaited[n]), LoseDefinitions: true})
 			ok(t, "forget one of several", err)
 			_, err = c.OpenSequencer(within(t, 5*time.Second), l.name())
-			if out.Partitions <= out.Lost || err == nil || !strings.Contains(err.Error(), string(awaited[0])) ||
-				strings.Contains(err.Error(), string(awaited[n])) {
+			if out.Partitions <= out.Lost || err == nil || !strings.Contains(err.Error(), awaited[0]) ||
+				strings.Contains(err.Error(), awaited[n]) {
 				t.Errorf("forgetting %s said %+v, and then the error is %v; want one that names %s alone", awaited[n], out, err,
 					awaited[0])
 			}
 		}
-		last := wire.ForgetRequest{Member: awaited[0]}
+		last := wire.ForgetRequest{Member: roster.MemberID(awaited[0])}
 		refused("the last disk", last, "last one", "loses them for good", "another epoch", "lose-definitions")
 		last.LoseDefinitions = true
 		out, err := forget(last)
@@ -319,24 +319,17 @@ func TestForget(t *testing.T) {
 
 // awaited returns the members whose disks the sequencer's partition waits for: the two
 // that are lost, or the one whose end was noticed last.
-func (l *lostBoth) awaited() []roster.MemberID {
+func (l *lostBoth) awaited() []string {
 	l.t.Helper()
 	p := l.partition()
 	if len(p.Awaited) == 0 || !slices.Equal(p.Awaited, p.Disks) ||
-		slices.ContainsFunc(p.Awaited, func(id roster.MemberID) bool { return !slices.Contains(l.members, id) }) {
+		slices.ContainsFunc(p.Awaited, func(id string) bool { return !slices.Contains(l.members, id) }) {
 		l.t.Fatalf("the status says that %v of %v are awaited, want some of %v", p.Awaited, p.Disks, l.members)
 	}
 	return p.Awaited
 }
 
 // hostOf returns the name of a member that was lost.
-func (l *lostBoth) hostOf(id roster.MemberID) string {
+func (l *lostBoth) hostOf(id string) string {
 	return l.lost[slices.Index(l.members, id)]
-}
-
-func texts(members []roster.MemberID) (out []string) {
-	for _, id := range members {
-		out = append(out, string(id))
-	}
-	return out
 }

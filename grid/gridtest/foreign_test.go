@@ -77,13 +77,13 @@ func TestForeignGrid(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		one, two := g.Member("m1").Status(), g.Member("m2").Status()
 		for _, s := range []struct{ own, other grid.Status }{{one, two}, {two, one}} {
-			if len(s.own.ForeignMembers) != 1 || !strings.Contains(s.own.ForeignMembers[0], s.other.Grid.String()) {
+			if len(s.own.ForeignMembers) != 1 || !strings.Contains(s.own.ForeignMembers[0], s.other.Grid) {
 				t.Errorf("foreign members of %s: %q", s.own.Grid, s.own.ForeignMembers)
 			}
 			if !s.own.Ready || len(s.own.Members) != 1 || s.own.Grid == s.other.Grid {
 				t.Errorf("grid %s has %d members, ready %v", s.own.Grid, len(s.own.Members), s.own.Ready)
 			}
-			lines := log.lines("level=ERROR", "grid="+s.own.Grid.String(), "other_grid="+s.other.Grid.String(),
+			lines := log.lines("level=ERROR", "grid="+s.own.Grid, "other_grid="+s.other.Grid,
 				"give it another Name")
 			if len(lines) != 1 {
 				t.Errorf("%d errors tell of the other grid, want 1: %q", len(lines), lines)
@@ -94,7 +94,7 @@ func TestForeignGrid(t *testing.T) {
 		err := g.TryMember(ctx, "m3")
 		want(t, "start between two grids", err, sequencer.ErrUnavailable, context.DeadlineExceeded)
 		for _, s := range []grid.Status{one, two} {
-			if err != nil && !strings.Contains(err.Error(), s.Grid.String()) {
+			if err != nil && !strings.Contains(err.Error(), s.Grid) {
 				t.Errorf("the error does not name grid %s: %v", s.Grid, err)
 			}
 		}

@@ -306,7 +306,7 @@ func (g *Grid) TryLeave(ctx context.Context, name string) error {
 func (g *Grid) OwnerOf(sequencer string) string {
 	g.tb.Helper()
 	for _, name := range g.Running() {
-		return g.named(string(g.Member(name).Status().OwnerOf(sequencer)))
+		return g.named(g.Member(name).Status().OwnerOf(sequencer))
 	}
 	g.tb.Fatal("gridtest: no member runs")
 	return ""
@@ -325,7 +325,7 @@ func (g *Grid) Leader() string {
 // named returns the running member's name for an incarnation.
 func (g *Grid) named(incarnation string) string {
 	for _, name := range g.Running() {
-		if string(g.Member(name).Stats().Incarnation) == incarnation {
+		if g.Member(name).Stats().Incarnation == incarnation {
 			return name
 		}
 	}

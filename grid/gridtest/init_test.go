@@ -60,7 +60,7 @@ func loseMajority(t *testing.T, g *gridtest.Grid, survivors int) time.Time {
 		s := g.Member(name).Status()
 		if slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool {
 			return i.Voter &&
-				string(i.Incarnation) == s.Answering
+				i.Incarnation == s.Answering
 		}) {
 			voters = append(voters, name)
 		} else {
@@ -150,7 +150,7 @@ func initScenario(t *testing.T, members, survivors int, ahead time.Duration) {
 	}
 	eventually(t, time.Minute, "all survivors serve the new grid", func() bool {
 		for _, name := range g.Running() {
-			if s := g.Member(name).Status(); s.Grid != out.Grid || !serves(s) || s.Advice != "" {
+			if s := g.Member(name).Status(); s.Grid != out.Grid.String() || !serves(s) || s.Advice != "" {
 				return false
 			}
 		}
@@ -246,7 +246,7 @@ func TestInitWithSurvivorCutOff(t *testing.T) {
 		if s := g.Member(behind).Status(); s.Grid != old || s.Ceiling.After(last) {
 			t.Errorf("the one left behind is in grid %s with ceiling %v, want %s and %v", s.Grid, s.Ceiling, old, last)
 		}
-		if s := g.Member(asked).Status(); s.Grid != out.Grid || !serves(s) {
+		if s := g.Member(asked).Status(); s.Grid != out.Grid.String() || !serves(s) {
 			t.Errorf("the bootstrap member is in grid %s, ready %v: %s", s.Grid, s.Ready, s.NotReady)
 		}
 		load.stop()

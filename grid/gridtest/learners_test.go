@@ -24,7 +24,7 @@ func learners(g *gridtest.Grid) (out []string) {
 	for _, name := range g.Running() {
 		s := g.Member(name).Status()
 		for _, m := range s.Members {
-			if string(m.Incarnation) == s.Answering && m.Report != nil && m.Report.Learner {
+			if m.Incarnation == s.Answering && m.Report != nil && m.Report.Learner {
 				out = append(out, name)
 			}
 		}
@@ -178,7 +178,7 @@ func TestForgedPushToALearner(t *testing.T) {
 		call, data := forge(t, g, to)
 		at := call(wire.PushRequest{Age: -1}).At
 		follower := other(g, g.Leader(), to)
-		for _, name := range []string{"", before.Leader, string(before.Members[0].Incarnation),
+		for _, name := range []string{"", before.Leader, before.Members[0].Incarnation,
 			g.Member(follower).Status().Answering, before.Answering} {
 			for _, term := range []uint64{0, 1, 1 << 50} {
 				for _, key := range []string{"", "x", "AAAAAAAAAAAAAAAAAAAAAAAAAA"} {
@@ -227,7 +227,7 @@ func TestFollowIsRefused(t *testing.T) {
 			"at a follower": {other(g, leads), follows.Answering, wire.FollowRequest{Incarnation: own, Key: "k"},
 				sequencer.ErrUnavailable},
 		} {
-			header := http.Header{wire.HeaderTarget: {c.of}, wire.HeaderGrid: {s.Grid.String()}}
+			header := http.Header{wire.HeaderTarget: {c.of}, wire.HeaderGrid: {s.Grid}}
 			var res wire.PushRequest
 			err := h.CallWith(t.Context(), c.at+":7948", wire.PathFollow, header, c.req, &res)
 			if !errors.Is(err, c.want) || c.want == nil && (err != nil || res.Leader == "" || res.Term == 0 || res.Key != "") {

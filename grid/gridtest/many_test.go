@@ -47,7 +47,7 @@ func TestManyMembers(t *testing.T) {
 			votes := 0
 			for _, m := range g.Member(g.Leader()).Status().Members {
 				switch {
-				case m.Voter && string(m.Incarnation) == but:
+				case m.Voter && m.Incarnation == but:
 					return false
 				case m.Voter:
 					votes++
@@ -115,7 +115,7 @@ func TestManyMembers(t *testing.T) {
 			s := g.Member(name).Status()
 			votes := slices.ContainsFunc(s.Members, func(m grid.MemberInfo) bool {
 				return m.Voter &&
-					string(m.Incarnation) == s.Answering
+					m.Incarnation == s.Answering
 			})
 			if votes && name != leads {
 				voter, gone = name, s.Answering

@@ -68,14 +68,14 @@ func TestPushOfAnotherThanTheLeader(t *testing.T) {
 func forge(t *testing.T, g *gridtest.Grid, to string) (call func(wire.PushRequest) wire.PushResponse, raise []byte) {
 	t.Helper()
 	before := g.Member(to).Status()
-	raise, err := wire.EncodeCommand(roster.Command{From: before.Version,
+	raise, err := wire.EncodeCommand(roster.Command{From: roster.Version(before.Version),
 		Raise: &roster.Raise{Time: clustertime.TickOf(before.Ceiling) + 3_600_000}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := calls.NewHTTP(g.Network.Host("evil").Dial, g.Load(security.Member))
 	t.Cleanup(h.Close)
-	header := http.Header{wire.HeaderTarget: {before.Answering}, wire.HeaderGrid: {before.Grid.String()}}
+	header := http.Header{wire.HeaderTarget: {before.Answering}, wire.HeaderGrid: {before.Grid}}
 	return func(req wire.PushRequest) (res wire.PushResponse) {
 		t.Helper()
 		if err := h.CallWith(t.Context(), to+":7948", wire.PathPush, header, req, &res); err != nil {

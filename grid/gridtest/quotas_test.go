@@ -39,7 +39,7 @@ func setQuotas(t *testing.T, g *gridtest.Grid, member, edits string) {
 	after := setSettings(t, g, member, edits)
 	eventually(t, 10*time.Second, "the quotas at all members", func() bool {
 		return !slices.ContainsFunc(g.Running(),
-			func(name string) bool { return g.Member(name).Status().Version < after.Version })
+			func(name string) bool { return g.Member(name).Status().Version < uint64(after.Version) })
 	})
 }
 
@@ -125,7 +125,7 @@ func TestQuotaOfNamesWithoutAnAnswer(t *testing.T) {
 		asks, mute := others[0], others[1]
 		c := g.Client("client")
 		names := map[string]string{} // one of each owner, and of the one that asks one whose backup is the leader
-		leader := roster.Incarnation(g.Member(lead).Status().Answering)
+		leader := g.Member(lead).Status().Answering
 		for i := range 10_000 {
 			name := fmt.Sprint("s", i)
 			owner, parts := g.OwnerOf(name), g.Member(lead).Status().Partitions

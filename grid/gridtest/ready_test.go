@@ -124,7 +124,7 @@ func TestReadyAfterASilence(t *testing.T) {
 // settled reports whether a member sees another as settled.
 func settled(m *grid.Member, incarnation string) bool {
 	for _, i := range m.Status().Members {
-		if string(i.Incarnation) == incarnation {
+		if i.Incarnation == incarnation {
 			return i.Settled
 		}
 	}

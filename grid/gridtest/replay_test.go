@@ -18,7 +18,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/membership"
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -131,8 +130,8 @@ func gossipSize(t *testing.T, g *gridtest.Grid, member string) (n int) {
 // standing is the state that a replay must not touch.
 type standing struct {
 	leader  string
-	members []roster.Incarnation
-	owners  []roster.Incarnation
+	members []string
+	owners  []string
 }
 
 func standingOf(s grid.Status) (out standing) {

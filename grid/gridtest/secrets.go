@@ -100,11 +100,22 @@ func (s *Secrets) DropAuthorities() {
 	}
 }
 
-// Authority returns the newest authority, for certificates that no process in the grid has.
-func (s *Secrets) Authority() *authority.Authority {
+// Authority returns a new directory with the newest authority's certificate and private key, to issue
+// certificates that no process in the grid has. The files are security.AuthorityFile and
+// security.AuthorityKeyFile.
+func (s *Secrets) Authority() string {
+	s.tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.authorities[len(s.authorities)-1]
+	newest := s.authorities[len(s.authorities)-1]
+	key, err := newest.Key()
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	i := &issued{dir: s.tb.TempDir()}
+	s.write(i, security.AuthorityFile, newest.Certificate())
+	s.write(i, security.AuthorityKeyFile, key)
+	return i.dir
 }
 
 // Freeze keeps some processes' directories unchanged from now on.

@@ -10,7 +10,6 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -128,7 +127,7 @@ func (s *storm) wrongNodes() (n int, wrong []string) {
 			if other, twice := lives[q.Name]; twice {
 				wrong = append(wrong, fmt.Sprintf("%s is owned by %s and %s", q.Name, other.Owner, q.Owner))
 			}
-			if st.OwnerOf(q.Name) != roster.Incarnation(st.Answering) {
+			if st.OwnerOf(q.Name) != st.Answering {
 				wrong = append(wrong, fmt.Sprintf("%s answers for %s, which it does not own", name, q.Name))
 			}
 			lives[q.Name] = q

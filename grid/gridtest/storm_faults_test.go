@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // fault does something to a grid, and returns what in words; "" if it was not
@@ -96,7 +94,7 @@ func (s *storm) mayEnd(names ...string) bool {
 	voters, left := 0, 0
 	for _, m := range s.g.Member(s.g.Running()[0]).Status().Members {
 		ends := slices.ContainsFunc(names, func(name string) bool {
-			return roster.Incarnation(s.g.Member(name).Status().Answering) == m.Incarnation
+			return s.g.Member(name).Status().Answering == m.Incarnation
 		})
 		voters += count(m.Voter)
 		left += count(m.Voter && !ends)

@@ -41,7 +41,7 @@ func TestPushesPutProbesOff(t *testing.T) {
 
 		votes, caller := map[string]bool{}, ""
 		for _, m := range leader().Members {
-			votes[string(m.Incarnation)] = m.Voter
+			votes[m.Incarnation] = m.Voter
 			if m.Leader {
 				caller = hostOf(m.API)
 			}

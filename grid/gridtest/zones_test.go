@@ -41,7 +41,7 @@ func awaitVoters(t *testing.T, g *gridtest.Grid, want int) {
 }
 
 // losses returns the terms of the last losses of all partitions.
-func losses(g *gridtest.Grid, by string) (out []roster.Term) {
+func losses(g *gridtest.Grid, by string) (out []uint64) {
 	for _, p := range g.Member(by).Status().Partitions {
 		out = append(out, p.LostTerm)
 	}
@@ -221,7 +221,7 @@ func TestMembersRemove(t *testing.T) {
 		crowd.gone(dead)
 		g.Crash(dead)
 		time.Sleep(15 * time.Second)
-		if absent := g.Member(leader).Status().AbsentVoters; !slices.Equal(absent, []roster.MemberID{id}) {
+		if absent := g.Member(leader).Status().AbsentVoters; !slices.Equal(absent, []string{string(id)}) {
 			t.Fatalf("absent voters %v, want %s", absent, id)
 		}
 		last := other(g, leader)

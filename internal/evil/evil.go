@@ -128,7 +128,7 @@ func (a *Attacker) Do(ctx context.Context, addr, method, path string, header htt
 // Target is a member, as its status shows it.
 type Target struct {
 	API, Raft string
-	Grid      roster.GridID
+	Grid      string
 	Member    roster.Incarnation
 	Server    string // its Raft server ID
 }
@@ -146,7 +146,7 @@ func (a *Attacker) Ask(ctx context.Context, to Target, path string, in, out any)
 	}
 	header := http.Header{"Content-Type": {wire.MsgPack}}
 	header.Set(wire.HeaderTarget, string(to.Member))
-	header.Set(wire.HeaderGrid, to.Grid.String())
+	header.Set(wire.HeaderGrid, to.Grid)
 	answer, err := a.Do(ctx, to.API, http.MethodPost, path, header, body)
 	if err != nil {
 		return err

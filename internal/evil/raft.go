@@ -3,6 +3,7 @@ package evil
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"time"
@@ -58,11 +59,14 @@ func (s *stream) Close() error {
 func (s *stream) Dial(raft.ServerAddress, time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
 	defer cancel()
+	preamble, err := hex.AppendDecode([]byte("SNOW\x21"), []byte(s.to.Grid))
+	if err != nil {
+		return nil, err
+	}
 	conn, err := s.a.Connect(ctx, s.to.Raft)
 	if err != nil {
 		return nil, err
 	}
-	preamble := append([]byte("SNOW\x21"), s.to.Grid[:]...)
 	preamble = append(append(preamble, byte(len(s.to.Server))), s.to.Server...)
 	if _, err := conn.Write(preamble); err != nil {
 		_ = conn.Close()

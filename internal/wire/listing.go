@@ -91,7 +91,7 @@ type Coverage struct {
 }
 
 // Partitions names partitions for people, the first ones of many.
-func Partitions(ids []roster.PartitionID) string {
+func Partitions[ID int | roster.PartitionID](ids []ID) string {
 	const most = 8
 	switch {
 	case len(ids) == 1:

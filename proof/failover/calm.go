@@ -9,8 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"time"
-
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // busyVar makes a process of this program a busy loop.
@@ -86,7 +84,7 @@ func (f *fleet) calm(ctx context.Context) (over, err error) {
 }
 
 // atRest waits until the roster has not changed for a while.
-func (f *fleet) atRest(ctx context.Context) (leader string, version roster.Version, err error) {
+func (f *fleet) atRest(ctx context.Context) (leader string, version uint64, err error) {
 	var since time.Time
 	_, err = await("the roster stays as it is", func() bool {
 		s, err := f.status(ctx, 0)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/proof/chaos/history"
 )
 
@@ -26,7 +25,7 @@ func watchLosses(ctx context.Context, member *grid.Member, file string) error {
 		return err
 	}
 	defer func() { _ = out.Close() }()
-	known := map[roster.PartitionID]roster.Term{}
+	known := map[int]uint64{}
 	look := time.NewTicker(watchEvery)
 	defer look.Stop()
 	for {

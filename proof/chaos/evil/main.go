@@ -106,12 +106,13 @@ func look(ctx context.Context, a *evil.Attacker, api string) (evil.Target, grid.
 		return evil.Target{}, s, fmt.Errorf("%w: %w", evil.ErrUnwelcome, err) // it does not serve now
 	}
 	for _, m := range s.Members {
-		if string(m.Incarnation) == s.Answering {
+		if m.Incarnation == s.Answering {
 			server := s.Answering
 			if m.Durable {
-				server = string(m.Incarnation.Member())
+				server = m.ID()
 			}
-			return evil.Target{API: api, Raft: m.Raft, Grid: s.Grid, Member: m.Incarnation, Server: server}, s, nil
+			return evil.Target{API: api, Raft: m.Raft, Grid: s.Grid, Member: roster.Incarnation(m.Incarnation),
+				Server: server}, s, nil
 		}
 	}
 	return evil.Target{}, s, evil.ErrUnwelcome
@@ -125,8 +126,8 @@ func strike(ctx context.Context, a *evil.Attacker, to evil.Target, s grid.Status
 		return raft(ctx, a, to, s)
 	case 1:
 		return a.Call(ctx, to, wire.PathReplicate, member.ReplicateRequest{
-			Partition: id, Version: s.Version, Position: backup.Position{Term: s.Partitions[id].Term, Number: 1 << 32}, Pages: 1,
-			Table: &member.Table{},
+			Partition: id, Version: roster.Version(s.Version), Pages: 1, Table: &member.Table{},
+			Position: backup.Position{Term: roster.Term(s.Partitions[id].Term), Number: 1 << 32},
 		})
 	case 2:
 		return a.Call(ctx, to, wire.PathReplicate, member.ReplicateRequest{
