@@ -66,7 +66,13 @@ func serveOperator[Out any](ctx context.Context, o *leadership, path string, in 
 	if !via.Forwarded {
 		via.AskedBy = api.WhoOf(ctx)
 	}
-	node := o.raft.Node()
+	return atLeader(ctx, o, path, in, here)
+}
+
+// atLeader answers by here if this member leads the grid, else by one call of the leader.
+func atLeader[Out any](ctx context.Context, o *leadership, path string, in wire.Relayed,
+	here func() (Out, error)) (out Out, err error) {
+	via, node := in.Via(), o.raft.Node()
 	switch {
 	case node == nil:
 		return out, failure.Errorf(sequencer.ErrUnavailable, "%w", o.formation.NotFormed())

@@ -53,18 +53,7 @@ func relayed[In, Out any, P interface {
 			}
 			ctx = api.OnBehalf(ctx, *via.Caller)
 		}
-		node := o.raft.Node()
-		switch {
-		case node == nil:
-			return out, failure.Errorf(sequencer.ErrUnavailable, "%w", o.formation.NotFormed())
-		case node.Leads():
-			return serve(ctx, in)
-		case via.Forwarded:
-			return out, refusal.ErrNotLeader
-		}
-		via.Forwarded = true
-		err = o.forward(ctx, node.Leader(), path, in, &out)
-		return out, err
+		return atLeader(ctx, o, path, P(&in), func() (Out, error) { return serve(ctx, in) })
 	})
 }
 
