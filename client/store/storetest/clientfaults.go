@@ -256,23 +256,29 @@ func damaged(f *fleet) {
 	}
 	garbage(0)
 	garbage(1)
-	f.await("the holder of a damaged record has another", func() bool {
-		id, err := sa.Next(f.within(f.window))
-		if err == nil {
-			a.note(sa, id)
-		}
-		node, attached := sa.LogicalNode()
-		return attached && node == 2
-	})
-	a.take(sa, 500)
-	c := f.open() // There is one good record, which is held.
-	_, err := c.CreateSequencer(f.within(f.window/2), fleetName, sequencer.Config{})
-	f.mustWait(c, err)
+	f.moves(a, sa, 2)
 	for node := range sequencer.NodeID(2) {
 		if e, err := f.store.Load(f.ctx, f.recordKey(node)); err != nil || string(e.Body) != `{"grant":"of last year"}` {
 			f.Errorf("the damaged record of node %d was replaced by %q, %v", node, e.Body, err)
 		}
 	}
+}
+
+// moves waits until the holder of a lost record has the one of another node, which is the last good one.
+func (f *fleet) moves(a *client, sa *sequencer.Sequencer, to sequencer.NodeID) {
+	f.Helper()
+	f.await("the holder of a lost record has another", func() bool {
+		id, err := sa.Next(f.within(f.window))
+		if err == nil {
+			a.note(sa, id)
+		}
+		node, attached := sa.LogicalNode()
+		return attached && node == to
+	})
+	a.take(sa, 500)
+	c := f.open()
+	_, err := c.CreateSequencer(f.within(f.window/2), fleetName, sequencer.Config{})
+	f.mustWait(c, err)
 }
 
 // repaired: an operator makes a damaged record usable again, with a floor below which
@@ -324,18 +330,7 @@ func missing(f *fleet) {
 	if err := f.store.(Deleter).Delete(f.ctx, f.recordKey(0)); err != nil {
 		f.Fatal(err)
 	}
-	f.await("the holder of a deleted record has another", func() bool {
-		id, err := sa.Next(f.within(f.window))
-		if err == nil {
-			a.note(sa, id)
-		}
-		node, attached := sa.LogicalNode()
-		return attached && node == 1
-	})
-	a.take(sa, 500)
-	c := f.open() // There is one good record, which is held.
-	_, err := c.CreateSequencer(f.within(f.window/2), fleetName, sequencer.Config{})
-	f.mustWait(c, err)
+	f.moves(a, sa, 1)
 	found, err := f.store.List(f.ctx, f.recordKey(0))
 	if err != nil || slices.ContainsFunc(found, func(e store.Entry) bool { return e.Key == f.recordKey(0) }) {
 		f.Errorf("a deleted record was made again: %v, %v", keysOf(found), err)

@@ -58,18 +58,18 @@ type client struct {
 }
 
 // open opens a client over a store that injects faults, none at first.
-func (f *fleet) open(change ...func(*store.Config)) *client {
+func (f *fleet) open() *client {
 	f.Helper()
 	c := f.prepare()
 	c.faulty = NewFaulty(f.handle(c.number), uint64(c.number))
-	return f.start(c, c.faulty, change...)
+	return f.start(c, c.faulty)
 }
 
 // openPlain opens a client over the store itself, with its optional interfaces.
-func (f *fleet) openPlain(change ...func(*store.Config)) *client {
+func (f *fleet) openPlain() *client {
 	f.Helper()
 	c := f.prepare()
-	return f.start(c, f.handle(c.number), change...)
+	return f.start(c, f.handle(c.number))
 }
 
 func (f *fleet) prepare() *client {
@@ -87,10 +87,10 @@ func (f *fleet) handle(number int) store.Store {
 	return f.store
 }
 
-func (f *fleet) start(c *client, s store.Store, change ...func(*store.Config)) *client {
+func (f *fleet) start(c *client, s store.Store) *client {
 	f.Helper()
 	var err error
-	if c.Client, err = store.Open(f.ctx, s, f.config(c, s, change...)); err != nil {
+	if c.Client, err = store.Open(f.ctx, s, f.config(c, s)); err != nil {
 		f.Fatalf("open of client %d: %v", c.number, err)
 	}
 	f.Cleanup(func() { _ = c.Close() })
@@ -98,7 +98,7 @@ func (f *fleet) start(c *client, s store.Store, change ...func(*store.Config)) *
 }
 
 // config returns a client's configuration.
-func (f *fleet) config(c *client, s store.Store, change ...func(*store.Config)) store.Config {
+func (f *fleet) config(c *client, s store.Store) store.Config {
 	cfg := store.Config{
 		Prefix: f.folder, Pool: f.pool, Window: f.window, AcquireMaxDelay: 300 * time.Millisecond,
 		Clock:  func() time.Time { return time.Now().Add(time.Duration(c.skew.Load())) },
@@ -108,9 +108,6 @@ func (f *fleet) config(c *client, s store.Store, change ...func(*store.Config)) 
 		if _, lossy, err := g.Generation(f.ctx); err == nil && lossy {
 			cfg.FailoverBound, cfg.MaxSkew = 100*time.Millisecond, 100*time.Millisecond
 		}
-	}
-	for _, change := range change {
-		change(&cfg)
 	}
 	return cfg
 }
