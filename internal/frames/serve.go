@@ -157,7 +157,7 @@ func (s *server) arrived(ctx context.Context, h frame.Header, payload []byte) er
 
 // begin has a request served.
 func (s *server) begin(ctx context.Context, number uint32, payload []byte) error {
-	head, inline, err := frame.ParseHeadWith(payload, s.text)
+	head, inline, err := frame.ParseHead(payload, s.text)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (m *voters) full(v View) bool {
 // so the steps end. While there is a server too many, no other is added.
 func (m *voters) replacing(v View) func(roster.Member) bool {
 	e, found := m.electorate(v)
-	goes, spare := m.spareServer(v, e)
+	goes, spare := spareServer(e)
 	if !found || !spare || e.voting+len(e.idle) > m.serversMost(v) {
 		return func(roster.Member) bool { return false }
 	}
@@ -49,7 +49,7 @@ func (m *voters) replacing(v View) func(roster.Member) bool {
 
 // spareServer returns the standby server to remove first: one without a disk, in the zone with
 // the most servers.
-func (m *voters) spareServer(v View, e electorate) (goes Server, found bool) {
+func spareServer(e electorate) (goes Server, found bool) {
 	servers := e.servers()
 	for _, s := range e.idle {
 		if !found || rank(s) > rank(goes) || rank(s) == rank(goes) && servers[e.zone[s.ID]] >= servers[e.zone[goes.ID]] {
@@ -62,7 +62,7 @@ func (m *voters) spareServer(v View, e electorate) (goes Server, found bool) {
 // prune removes a standby server if there are too many: its member becomes a learner. It has no
 // vote, so no agreement depends on it.
 func (m *voters) prune(v View, e electorate) {
-	if goes, found := m.spareServer(v, e); found && e.voting+len(e.idle) > m.serversMost(v) {
+	if goes, found := spareServer(e); found && e.voting+len(e.idle) > m.serversMost(v) {
 		m.reconfiguring = true
 		m.out.Reconfigure(Reconfiguration{Do: Remove, Server: goes.ID})
 	}

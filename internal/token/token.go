@@ -16,7 +16,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -153,11 +152,4 @@ func checkRole(role security.Role, names []security.Pattern) error {
 		}
 	}
 	return nil
-}
-
-// FromHeader returns the token in an Authorization header value, and whether the value contains
-// one.
-func FromHeader(authorization string) (text string, found bool) {
-	scheme, text, found := strings.Cut(authorization, " ")
-	return strings.TrimSpace(text), found && strings.EqualFold(scheme, "Bearer")
 }

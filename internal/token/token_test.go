@@ -249,12 +249,3 @@ func TestSignRefuses(t *testing.T) {
 		}
 	}
 }
-
-func TestFromHeader(t *testing.T) {
-	for header, want := range map[string]string{"Bearer abc": "abc", "bearer  abc ": "abc", "Basic abc": "",
-		"abc": "", "": ""} {
-		if text, found := token.FromHeader(header); found != (want != "") || found && text != want {
-			t.Errorf("%q: %q, %v", header, text, found)
-		}
-	}
-}

@@ -162,9 +162,9 @@ func (c otherCounts) of(p pattern.Pattern) (sum int, known bool) {
 // others returns the counts of the other members, and refreshes old ones. An unreachable member keeps
 // its last count.
 func (n *names) others(ctx context.Context, d *deps, r *roster.Roster) otherCounts {
-	if n.isOld(d.clock.Mono(), r) {
+	if n.isOld(d.clock.Mono()) {
 		n.asking.Lock()
-		if n.isOld(d.clock.Mono(), r) { // another call may have refreshed them
+		if n.isOld(d.clock.Mono()) { // another call may have refreshed them
 			n.ask(ctx, d, r)
 		}
 		n.asking.Unlock()
@@ -181,7 +181,7 @@ func (n *names) others(ctx context.Context, d *deps, r *roster.Roster) otherCoun
 }
 
 // isOld reports whether the counts need a refresh.
-func (n *names) isOld(now time.Duration, r *roster.Roster) bool {
+func (n *names) isOld(now time.Duration) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return !n.known || now-n.asked >= countsKeep

@@ -133,13 +133,9 @@ func AppendHead(b []byte, h Head) ([]byte, error) {
 	return b, nil
 }
 
-// ParseHead parses a head, and returns the bytes after it. Errors match ErrMalformed.
-func ParseHead(b []byte) (h Head, rest []byte, err error) {
-	return ParseHeadWith(b, func(b []byte) string { return string(b) })
-}
-
-// ParseHeadWith is ParseHead; text returns the string of some bytes, which need not be a new one.
-func ParseHeadWith(b []byte, text func([]byte) string) (h Head, rest []byte, err error) {
+// ParseHead parses a head, and returns the bytes after it. text returns the string of some bytes, which
+// need not be a new one. Errors match ErrMalformed.
+func ParseHead(b []byte, text func([]byte) string) (h Head, rest []byte, err error) {
 	if len(b) < 2 {
 		return h, nil, fmt.Errorf("%w: a request without a head", ErrMalformed)
 	}
