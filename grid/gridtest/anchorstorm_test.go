@@ -343,45 +343,62 @@ func (s *anchorStorm) calm() {
 	s.setFaults(storetest.Faults{})
 }
 
-// heal ends all faults, puts the clocks right, and starts all members.
+// heal ends all faults, and puts the clocks right.
 func (s *anchorStorm) heal() {
 	s.calm()
 	for m, by := range s.stepped {
 		s.g.StepClock(m, -by)
 	}
-	_ = s.start(anchorStartLimit, s.stopped()...)
 }
 
-// awaitAll waits until every member is ready, as an operator does: members that were removed are started
-// again, and those of other grids than the largest, which members without disks may have formed, are
-// restarted. It returns how long that took since the heal.
+// awaitAll waits until every member is ready, as an operator does: members that do not run are started,
+// and those of other grids than the largest, which members without disks may have formed, are restarted
+// meanwhile. It returns how long that took since the heal.
 func (s *anchorStorm) awaitAll(healed time.Time) time.Duration {
-	var err error
+	starting := map[string]chan error{}
 	for {
-		time.Sleep(time.Second)
-		took := time.Since(healed)
-		var unready []string
-		for _, m := range s.g.Running() {
-			if st := s.g.Member(m).Status(); st.NotReady != "" {
-				unready = append(unready, m+": "+st.NotReady)
+		for m, started := range starting {
+			select {
+			case err := <-started:
+				if delete(starting, m); err != nil {
+					s.t.Logf("%v after the heal: start of %s: %v", time.Since(healed), m, err)
+				}
+			default:
 			}
 		}
+		took := time.Since(healed)
+		if others := s.others(); len(others) > 0 && took > 20*time.Second {
+			s.g.Crash(others...)
+		}
+		for _, m := range s.stopped() {
+			if starting[m] == nil {
+				started := make(chan error, 1)
+				starting[m] = started
+				go func() { started <- s.start(anchorStartLimit, m) }()
+			}
+		}
+		time.Sleep(time.Second)
+		took = time.Since(healed)
+		unready := s.unready()
 		if len(unready) == 0 && len(s.g.Running()) == len(s.members) && len(s.grids()) == 1 {
 			return took
 		}
 		if took > anchorReadyLimit {
-			s.t.Errorf("not ready %v after the heal: %q; %d of %d members run, in %d grids; the last start: %v",
-				took, unready, len(s.g.Running()), len(s.members), len(s.grids()), err)
+			s.t.Errorf("not ready %v after the heal: %q; %d of %d members run, in %d grids", took, unready,
+				len(s.g.Running()), len(s.members), len(s.grids()))
 			return took
 		}
-		if down := s.stopped(); len(down) > 0 {
-			err = s.start(anchorStartLimit, down...)
-		}
-		if others := s.others(); len(others) > 0 && took > 20*time.Second {
-			s.g.Crash(others...)
-			err = s.start(anchorStartLimit, others...)
+	}
+}
+
+// unready returns the running members that are not ready, with the reason.
+func (s *anchorStorm) unready() (out []string) {
+	for _, m := range s.g.Running() {
+		if st := s.g.Member(m).Status(); st.NotReady != "" {
+			out = append(out, m+": "+st.NotReady)
 		}
 	}
+	return out
 }
 
 // grids returns the running members by their grid.
