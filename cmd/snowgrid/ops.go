@@ -17,7 +17,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/metrics"
+	"github.com/snowgrid/snowgrid/metrics/membermetrics"
 )
 
 // Limits for the ops listener.
@@ -129,7 +129,7 @@ func (o *opsServer) health(w http.ResponseWriter, r *http.Request) {
 // serves starts serving a ready member's pages.
 func (o *opsServer) serves(member *grid.Member) {
 	if o != nil {
-		o.registry.MustRegister(metrics.ForMember(member))
+		o.registry.MustRegister(membermetrics.ForMember(member))
 		o.member.Store(member)
 	}
 }

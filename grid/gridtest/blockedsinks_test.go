@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/metrics"
+	"github.com/snowgrid/snowgrid/metrics/membermetrics"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -41,7 +41,7 @@ func TestBlockedSinksStopNothing(t *testing.T) {
 			unread := make(chan prometheus.Metric)
 			go func() {
 				defer close(unread)
-				metrics.ForMember(g.Member(m)).Collect(unread)
+				membermetrics.ForMember(g.Member(m)).Collect(unread)
 			}()
 			defer func() { // the collectors end
 				for range unread {

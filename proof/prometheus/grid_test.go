@@ -27,6 +27,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/metrics"
+	"github.com/snowgrid/snowgrid/metrics/membermetrics"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -99,7 +100,7 @@ func startGrid(t *testing.T) (exporters []exporter, work func()) {
 	}
 	for i, m := range members {
 		t.Cleanup(func() { _ = m.Close() })
-		exporters = append(exporters, export(t, fmt.Sprintf("m%d:7949", i+1), metrics.ForMember(m)))
+		exporters = append(exporters, export(t, fmt.Sprintf("m%d:7949", i+1), membermetrics.ForMember(m)))
 	}
 	c, err := client.Dial(ctx, client.Config{Addrs: []string{members[0].Addrs().API},
 		Security: &security.Config{TLS: conf}})

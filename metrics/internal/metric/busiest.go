@@ -1,4 +1,4 @@
-package metrics
+package metric
 
 import (
 	"cmp"
@@ -16,59 +16,59 @@ const (
 	seriesKept = time.Hour
 	// weightHalf is the time in which an ID's weight halves.
 	weightHalf = 5 * time.Minute
-	// otherName is the name of the series for all other sequencers. A sequencer with this name has
+	// OtherName is the name of the series for all other sequencers. A sequencer with this name has
 	// no separate series.
-	otherName = "other"
+	OtherName = "other"
 )
 
-// counts are a sequencer's counts.
-type counts struct{ ids, waits uint64 }
+// Counts are a sequencer's counts.
+type Counts struct{ IDs, Waits uint64 }
 
-func (c counts) plus(o counts) counts { return counts{c.ids + o.ids, c.waits + o.waits} }
+func (c Counts) plus(o Counts) Counts { return Counts{c.IDs + o.IDs, c.Waits + o.Waits} }
 
 // since returns the difference to an earlier reading. Counts that are smaller have begun
 // again.
-func (c counts) since(o counts) counts {
-	if c.ids < o.ids || c.waits < o.waits {
+func (c Counts) since(o Counts) Counts {
+	if c.IDs < o.IDs || c.Waits < o.Waits {
 		return c
 	}
-	return counts{c.ids - o.ids, c.waits - o.waits}
+	return Counts{c.IDs - o.IDs, c.Waits - o.Waits}
 }
 
-// use is a reading for one sequencer.
-type use struct {
-	name string
-	counts
+// Use is a reading for one sequencer.
+type Use struct {
+	Name string
+	Counts
 }
 
-// busiest divides the sequencers' counts into series that never decrease. Each reading adds the
+// Busiest divides the sequencers' counts into series that never decrease. Each reading adds the
 // difference to the previous one: to the name's series if it has one, else to "other". Its zero
 // value is ready.
-type busiest struct {
+type Busiest struct {
 	names  map[string]*tracked // from the last reading
 	series map[string]*series
-	other  counts
-	given  counts // to all series except other, including ended ones
+	other  Counts
+	given  Counts // to all series except other, including ended ones
 	whole  bool   // the last reading listed every name that was ever counted
 	at     time.Time
 }
 
 // tracked is a name in the last reading.
 type tracked struct {
-	last   counts
+	last   Counts
 	weight float64 // of its IDs, by age
 }
 
 // series is a name's series. An inactive one receives no counts.
 type series struct {
-	use
+	Use
 	active bool
 	until  time.Time // not active, or its name is gone: when it ends
 }
 
-// update applies a reading: the totals over all sequencers, listed or not, and the counts of the
+// Update applies a reading: the totals over all sequencers, listed or not, and the counts of the
 // listed ones. It returns the series by name, including "other".
-func (b *busiest) update(now time.Time, total counts, uses []use) []use {
+func (b *Busiest) Update(now time.Time, total Counts, uses []Use) []Use {
 	if b.series == nil {
 		b.series, b.whole, b.at = map[string]*series{}, true, now
 	}
@@ -76,26 +76,26 @@ func (b *busiest) update(now time.Time, total counts, uses []use) []use {
 	b.choose(now)
 	for name, n := range news {
 		if s := b.series[name]; s != nil && s.active {
-			s.counts = s.plus(n)
+			s.Counts = s.plus(n)
 			b.given = b.given.plus(n)
 		}
 	}
-	b.other = counts{max(b.other.ids, less(total.ids, b.given.ids)), max(b.other.waits, less(total.waits, b.given.waits))}
-	var listed counts
+	b.other = Counts{max(b.other.IDs, less(total.IDs, b.given.IDs)), max(b.other.Waits, less(total.Waits, b.given.Waits))}
+	var listed Counts
 	for _, u := range uses {
-		listed = listed.plus(u.counts)
+		listed = listed.plus(u.Counts)
 	}
 	b.whole = b.whole && listed == total
-	out := []use{{otherName, b.other}}
+	out := []Use{{OtherName, b.other}}
 	for _, s := range b.series {
-		out = append(out, s.use)
+		out = append(out, s.Use)
 	}
-	slices.SortFunc(out, func(a, b use) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(out, func(a, b Use) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
-// hasSeries reports whether a name has an active series.
-func (b *busiest) hasSeries(name string) bool {
+// HasSeries reports whether a name has an active series.
+func (b *Busiest) HasSeries(name string) bool {
 	s := b.series[name]
 	return s != nil && s.active
 }
@@ -110,21 +110,21 @@ func less(a, b uint64) uint64 {
 
 // read replaces the names with a reading's names, and returns their counts since the last reading.
 // The result lacks a name that was not listed then, unless all names were.
-func (b *busiest) read(now time.Time, uses []use) map[string]counts {
+func (b *Busiest) read(now time.Time, uses []Use) map[string]Counts {
 	decay := math.Exp2(-float64(now.Sub(b.at)) / float64(weightHalf))
-	names, news := make(map[string]*tracked, len(uses)), make(map[string]counts, len(uses))
+	names, news := make(map[string]*tracked, len(uses)), make(map[string]Counts, len(uses))
 	for _, u := range uses {
-		n := &tracked{last: u.counts}
-		old := b.names[u.name]
+		n := &tracked{last: u.Counts}
+		old := b.names[u.Name]
 		switch {
 		case old != nil:
-			news[u.name] = u.since(old.last)
+			news[u.Name] = u.since(old.last)
 			n.weight = old.weight * decay
 		case b.whole:
-			news[u.name] = u.counts
+			news[u.Name] = u.Counts
 		}
-		n.weight += float64(news[u.name].ids)
-		names[u.name] = n
+		n.weight += float64(news[u.Name].IDs)
+		names[u.Name] = n
 	}
 	b.names, b.at = names, now
 	return news
@@ -132,13 +132,13 @@ func (b *busiest) read(now time.Time, uses []use) map[string]counts {
 
 // choose gives series to the busiest names, and takes them from others. A name loses its series
 // only to a name with twice its weight, so that two do not alternate.
-func (b *busiest) choose(now time.Time) {
+func (b *Busiest) choose(now time.Time) {
 	active := 0
 	var rest []string
 	for name := range b.names {
 		if s := b.series[name]; s != nil && s.active {
 			active++
-		} else if name != otherName {
+		} else if name != OtherName {
 			rest = append(rest, name)
 		}
 	}
@@ -162,7 +162,7 @@ func (b *busiest) choose(now time.Time) {
 }
 
 // least returns the active name with the least weight.
-func (b *busiest) least(byWeight func(x, y string) int) (least string) {
+func (b *Busiest) least(byWeight func(x, y string) int) (least string) {
 	for name := range b.names {
 		if s := b.series[name]; s != nil && s.active && (least == "" || byWeight(name, least) > 0) {
 			least = name
@@ -172,10 +172,10 @@ func (b *busiest) least(byWeight func(x, y string) int) (least string) {
 }
 
 // activate gives a name an active series: its former one, if that is still reported.
-func (b *busiest) activate(name string) {
+func (b *Busiest) activate(name string) {
 	s := b.series[name]
 	if s == nil {
-		s = &series{use: use{name: name}}
+		s = &series{Use: Use{Name: name}}
 		b.series[name] = s
 	}
 	s.active, s.until = true, time.Time{}
@@ -183,7 +183,7 @@ func (b *busiest) activate(name string) {
 
 // drop removes the series of deleted or inactive names after an hour, and the oldest ones if there
 // are too many.
-func (b *busiest) drop(now time.Time) {
+func (b *Busiest) drop(now time.Time) {
 	var ending []*series
 	for name, s := range b.series {
 		switch {
@@ -195,11 +195,11 @@ func (b *busiest) drop(now time.Time) {
 		ending = append(ending, s)
 	}
 	slices.SortFunc(ending, func(x, y *series) int {
-		return cmp.Or(x.until.Compare(y.until), cmp.Compare(x.name, y.name))
+		return cmp.Or(x.until.Compare(y.until), cmp.Compare(x.Name, y.Name))
 	})
 	for i, s := range ending {
 		if !s.until.After(now) || len(ending)-i > seriesMax-busiestMax {
-			delete(b.series, s.name)
+			delete(b.series, s.Name)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package metrics
+package membermetrics
 
 import (
 	"flag"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/metrics/internal/metric"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of the pages in docs")
@@ -16,9 +17,9 @@ var update = flag.Bool("update", false, "rewrite the tables of the pages in docs
 // TestPagesListEveryMetric: the tables of docs are those of the collectors and of the alerts. -update
 // rewrites them.
 func TestPagesListEveryMetric(t *testing.T) {
-	checkPage(t, "../docs/metrics.md", "handles", familyTable(holderFamilies))
-	checkPage(t, "../docs/member-metrics.md", "member", familyTable(memberFamilies))
-	checkPage(t, "../docs/alerts.md", "alerts", alertTable())
+	checkPage(t, "../../docs/metrics.md", "handles", familyTable(metric.HolderFamilies))
+	checkPage(t, "../../docs/member-metrics.md", "member", familyTable(memberFamilies))
+	checkPage(t, "../../docs/alerts.md", "alerts", alertTable())
 }
 
 // checkPage compares the table of a page with the one that the code makes.
@@ -38,19 +39,19 @@ func checkPage(t *testing.T, page, name, table string) {
 		return
 	}
 	if !*update {
-		t.Fatalf("the table of %s is not that of the code; run go test ./metrics -run TestPages -update\nwant:\n%s", page, table)
+		t.Fatalf("the table of %s is not that of the code; run go test ./metrics/membermetrics -run TestPages -update\nwant:\n%s", page, table)
 	}
 	if err := os.WriteFile(page, []byte(head+begin+table+end+tail), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func familyTable(families []*family) string {
+func familyTable(families []*metric.Family) string {
 	var b strings.Builder
 	b.WriteString("\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
 	for _, f := range families {
-		labels := strings.Join(f.labels, ", ")
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.name, f.kind, labels, strings.ReplaceAll(f.help, "|", "\\|"))
+		labels := strings.Join(f.Labels, ", ")
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Kind, labels, strings.ReplaceAll(f.Help, "|", "\\|"))
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -72,15 +73,15 @@ func alertTable() string {
 
 // TestNames: units are base units at the end of a name, and counters end in total.
 func TestNames(t *testing.T) {
-	for _, f := range slices.Concat(memberFamilies, holderFamilies) {
-		if strings.HasSuffix(f.name, "_total") != (f.kind == counter) {
-			t.Errorf("%s is a %s", f.name, f.kind)
+	for _, f := range slices.Concat(memberFamilies, metric.HolderFamilies) {
+		if strings.HasSuffix(f.Name, "_total") != (f.Kind == metric.KindCounter) {
+			t.Errorf("%s is a %s", f.Name, f.Kind)
 		}
-		if f.kind == histogram && !strings.HasSuffix(f.name, "_seconds") {
-			t.Errorf("%s has no unit", f.name)
+		if f.Kind == metric.KindHistogram && !strings.HasSuffix(f.Name, "_seconds") {
+			t.Errorf("%s has no unit", f.Name)
 		}
-		if !strings.HasSuffix(f.help, ".") {
-			t.Errorf("the help of %s has no full stop: %s", f.name, f.help)
+		if !strings.HasSuffix(f.Help, ".") {
+			t.Errorf("the help of %s has no full stop: %s", f.Name, f.Help)
 		}
 	}
 }
