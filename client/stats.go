@@ -24,13 +24,10 @@ type Bucket struct {
 	Count uint64
 }
 
-// distributionOf returns the reading of a histogram.
-func distributionOf(d measure.Distribution) Distribution {
-	out := Distribution{Count: d.Count, Sum: d.Sum, Buckets: make([]Bucket, len(d.Buckets))}
-	for i, b := range d.Buckets {
-		out.Buckets[i] = Bucket(b)
-	}
-	return out
+// distributionOf reads a histogram.
+func distributionOf(h *measure.Histogram) (d Distribution) {
+	d.Count, d.Sum, d.Buckets = measure.Read[Bucket](h)
+	return d
 }
 
 // Stats are a client's counts since its creation. Counts never decrease.
@@ -75,7 +72,7 @@ func (c *Client) Stats() Stats {
 	entries, past := c.handles.Counted()
 	s := Stats{
 		Members: len(c.Members()), IDs: past.IDs, GrantWaits: past.GrantWaits, GrantWaited: past.GrantWaited,
-		Attaches: distributionOf(c.counts.attaches.Read()), AttachFailures: c.counts.attachFailures.Load(),
+		Attaches: distributionOf(&c.counts.attaches), AttachFailures: c.counts.attachFailures.Load(),
 		Renewals: c.counts.renewals.Load(), RenewalFailures: c.counts.renewalFailures.Load(),
 		NodesLost: c.counts.nodesLost.Load(),
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/measure"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // Stats are the counts and measurements of a member since it was started, for metrics; see
@@ -62,10 +62,10 @@ type SequencerUsed struct {
 }
 
 // usageOf converts the use that the holders reported.
-func usageOf(used host.Usage) Usage {
-	out := Usage{IDs: used.IDs, Waits: used.Waits, Sequencers: make([]SequencerUsed, len(used.Sequencers))}
-	for i, u := range used.Sequencers {
-		out.Sequencers[i] = SequencerUsed{Name: u.Name, IDs: u.IDs, Waits: u.Waits}
+func usageOf(all wire.Used, busiest []wire.Used) Usage {
+	out := Usage{IDs: all.IDs, Waits: all.Waits}
+	for _, used := range busiest {
+		out.Sequencers = append(out.Sequencers, SequencerUsed(used))
 	}
 	return out
 }
@@ -120,13 +120,10 @@ type DiskStats struct {
 	Failure     string // why the member takes part no longer, "" without a failure
 }
 
-// distributionOf returns the reading of a histogram.
-func distributionOf(d measure.Distribution) client.Distribution {
-	out := client.Distribution{Count: d.Count, Sum: d.Sum, Buckets: make([]client.Bucket, len(d.Buckets))}
-	for i, b := range d.Buckets {
-		out.Buckets[i] = client.Bucket(b)
-	}
-	return out
+// distributionOf reads a histogram; nil is empty.
+func distributionOf(h *measure.Histogram) (d client.Distribution) {
+	d.Count, d.Sum, d.Buckets = measure.Read[client.Bucket](h)
+	return d
 }
 
 // Stats returns the member's counts.

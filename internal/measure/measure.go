@@ -38,27 +38,19 @@ func (h *Histogram) Observe(d time.Duration) {
 	}
 }
 
-// Read returns the distribution so far.
-func (h *Histogram) Read() Distribution {
-	out := Distribution{Buckets: make([]Bucket, len(bounds))}
-	for i := range bounds {
-		out.Count += h.buckets[i].Load()
-		out.Buckets[i] = Bucket{UpTo: bounds[i], Count: out.Count}
-	}
-	out.Count += h.buckets[len(bounds)].Load()
-	out.Sum = time.Duration(h.sum.Load())
-	return out
-}
-
-// Distribution is a reading of a [Histogram].
-type Distribution struct {
-	Count   uint64        // durations
-	Sum     time.Duration // all of them together
-	Buckets []Bucket      // by ascending bound
-}
-
-// Bucket is how many durations were at most UpTo.
-type Bucket struct {
+// Read returns the count of all durations so far, their sum, and by ascending bound how many were at most
+// UpTo. Of a nil histogram all are zero.
+func Read[B ~struct {
 	UpTo  time.Duration
 	Count uint64
+}](h *Histogram) (count uint64, sum time.Duration, buckets []B) {
+	if h == nil {
+		return 0, 0, nil
+	}
+	for i, bound := range bounds {
+		count += h.buckets[i].Load()
+		buckets = append(buckets, B{UpTo: bound, Count: count})
+	}
+	count += h.buckets[len(bounds)].Load()
+	return count, time.Duration(h.sum.Load()), buckets
 }

@@ -11,14 +11,14 @@ import (
 
 // Counts are the measurements of a host since it was made.
 type Counts struct {
-	Attaches     measure.Distribution // attaches that this member answered as an owner, without errors
-	Replications measure.Distribution // calls that a replica acknowledged
+	Attaches     *measure.Histogram // attaches that this member answered as an owner, without errors
+	Replications *measure.Histogram // calls that a replica acknowledged
 	// ReplicationLag is for how long the slowest in-sync replica of the partitions that
 	// this member owns, or voter that keeps their definitions in memory, has not acknowledged
 	// an update; 0 if all have acknowledged all.
 	ReplicationLag   time.Duration
-	DefinitionWrites measure.Distribution // to the disk, with its sync
-	Refused          map[Refusal]uint64   // by quotas
+	DefinitionWrites *measure.Histogram // to the disk, with its sync; nil without one
+	Refused          map[Refusal]uint64 // by quotas
 }
 
 // awaits returns a function that reports whether replies by this member's partition depend on an
@@ -45,11 +45,11 @@ type counts struct {
 // Counts returns the measurements so far.
 func (h *Host) Counts() Counts {
 	out := Counts{
-		Refused: h.counts.refused.read(), Attaches: h.counts.attaches.Read(), Replications: h.counts.replications.Read(),
+		Refused: h.counts.refused.read(), Attaches: &h.counts.attaches, Replications: &h.counts.replications,
 		ReplicationLag: h.counts.unacknowledged.oldest(h.clock.Mono(), h.awaits()),
 	}
 	if h.disk != nil {
-		out.DefinitionWrites = h.disk.writes.Read()
+		out.DefinitionWrites = &h.disk.writes
 	}
 	return out
 }

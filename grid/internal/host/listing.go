@@ -22,7 +22,8 @@ func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (out w
 	var named []roster.PartitionID // partitions that gave all their names; nil: Busiest
 	may := security.Peer{Names: in.Names}.MayUse
 	if in.Busiest {
-		for _, used := range h.Usage().Sequencers {
+		_, busiest := h.Usage()
+		for _, used := range busiest {
 			if may(used.Name) {
 				names = append(names, used.Name)
 			}

@@ -13,16 +13,6 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// Usage is the use of the sequencers that this member owned since it started, as their
-// holders have reported it. No decision depends on it.
-type Usage struct {
-	IDs, Waits uint64          // of all sequencers
-	Sequencers []SequencerUsed // the busiest, those with the most IDs lately first
-}
-
-// SequencerUsed is the reported use of one sequencer.
-type SequencerUsed = wire.Used
-
 const (
 	// usedNames bounds the names with recorded use, and usageShown the names per reading.
 	usedNames  = 4096
@@ -33,7 +23,8 @@ const (
 	usageHalf = 5 * time.Minute
 )
 
-// usage adds the reports up. Its zero value is ready.
+// usage adds up the use of the sequencers that this member owned since it started, as their holders have
+// reported it. No decision depends on it. Its zero value is ready.
 type usage struct {
 	mu         sync.Mutex // never held while waiting
 	ids, waits uint64
@@ -96,41 +87,40 @@ func (s *usage) byWeight(now time.Duration) []string {
 	})
 }
 
-// read returns the busiest names.
-func (s *usage) read(now time.Duration) Usage {
+// read returns the use of all sequencers, and that of the busiest, those with the most IDs lately first.
+func (s *usage) read(now time.Duration) (all wire.Used, busiest []wire.Used) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := Usage{IDs: s.ids, Waits: s.waits}
 	names := s.byWeight(now)
 	for _, name := range names[:min(len(names), usageShown)] {
-		out.Sequencers = append(out.Sequencers, SequencerUsed{Name: name, IDs: s.names[name].ids, Waits: s.names[name].waits})
+		busiest = append(busiest, wire.Used{Name: name, IDs: s.names[name].ids, Waits: s.names[name].waits})
 	}
-	return out
+	return wire.Used{IDs: s.ids, Waits: s.waits}, busiest
 }
 
 // of returns a name's use.
-func (s *usage) of(name string) SequencerUsed {
+func (s *usage) of(name string) wire.Used {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := s.names[name]; n != nil {
-		return SequencerUsed{Name: name, IDs: n.ids, Waits: n.waits}
+		return wire.Used{Name: name, IDs: n.ids, Waits: n.waits}
 	}
-	return SequencerUsed{Name: name}
+	return wire.Used{Name: name}
 }
 
 // recent returns the use of one name, and about how many IDs per second its holders reported
 // in the last minutes: 0 if they have reported none for quiet, in which a holder that takes
 // IDs reports several times.
-func (s *usage) recent(name string, now, quiet time.Duration) (used SequencerUsed, rate float64) {
+func (s *usage) recent(name string, now, quiet time.Duration) (used wire.Used, rate float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch n := s.names[name]; {
 	case n == nil:
-		return SequencerUsed{Name: name}, 0
+		return wire.Used{Name: name}, 0
 	case now-n.at > quiet:
-		return SequencerUsed{Name: name, IDs: n.ids, Waits: n.waits}, 0
+		return wire.Used{Name: name, IDs: n.ids, Waits: n.waits}, 0
 	default:
-		return SequencerUsed{Name: name, IDs: n.ids, Waits: n.waits}, n.rate(now)
+		return wire.Used{Name: name, IDs: n.ids, Waits: n.waits}, n.rate(now)
 	}
 }
 
@@ -145,11 +135,11 @@ func (u *nameUsage) rate(now time.Duration) float64 {
 	return u.weightAt(now) * math.Ln2 / usageHalf.Seconds() / share
 }
 
-// Usage returns the reported use of the busiest sequencers.
-func (b *useBook) Usage() Usage { return b.usage.read(b.clock.Mono()) }
+// Usage returns the reported use of all sequencers, and of the busiest.
+func (b *useBook) Usage() (all wire.Used, busiest []wire.Used) { return b.usage.read(b.clock.Mono()) }
 
 // UsageOf returns the reported use of one sequencer.
-func (b *useBook) UsageOf(name string) SequencerUsed { return b.usage.of(name) }
+func (b *useBook) UsageOf(name string) wire.Used { return b.usage.of(name) }
 
 // noteUsed adds a holder's report on existing sequencers in partitions owned by this member, so that
 // callers cannot invent names. It does not wait: it omits a report that finds an actor busy.

@@ -16,9 +16,9 @@ func TestUsageAddsUp(t *testing.T) {
 	s.add(time.Hour, wire.Used{Name: "new", IDs: 10})
 	s.add(time.Hour, wire.Used{Name: "new", IDs: 10, Waits: 2})
 	s.add(time.Hour, wire.Used{Name: "nothing"})
-	got := s.read(time.Hour)
-	if want := "{1020 3 [{new 20 2} {old 1000 1}]}"; fmt.Sprint(got) != want {
-		t.Errorf("usage %v, want %s", got, want)
+	all, busiest := s.read(time.Hour)
+	if want := "{ 1020 3} [{new 20 2} {old 1000 1}]"; fmt.Sprint(all, busiest) != want {
+		t.Errorf("usage %v %v, want %s", all, busiest, want)
 	}
 	if u := s.of("old"); u.IDs != 1000 {
 		t.Errorf("old has %d IDs", u.IDs)
@@ -42,8 +42,8 @@ func TestUsageIsBounded(t *testing.T) {
 	if s.of("busy").IDs == 0 {
 		t.Error("the busiest name was forgotten")
 	}
-	got := s.read(time.Second)
-	if len(got.Sequencers) != usageShown || got.IDs != usedMax+3*usedNames {
-		t.Errorf("a reading has %d names and %d IDs", len(got.Sequencers), got.IDs)
+	all, busiest := s.read(time.Second)
+	if len(busiest) != usageShown || all.IDs != usedMax+3*usedNames {
+		t.Errorf("a reading has %d names and %d IDs", len(busiest), all.IDs)
 	}
 }

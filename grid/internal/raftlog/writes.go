@@ -8,13 +8,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/measure"
 )
 
-// Writes returns how long the writes took, with the sync of each; none for a memory-only
-// member.
-func (l *Log) Writes() measure.Distribution {
+// Writes returns how long the writes take, with the sync of each; nil for a memory-only member.
+func (l *Log) Writes() *measure.Histogram {
 	if l == nil {
-		return measure.Distribution{}
+		return nil
 	}
-	return l.writes.Read()
+	return &l.writes
 }
 
 // OnWrite has f called in place of every later write, which f may do or not: for tests of
