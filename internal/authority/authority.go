@@ -25,7 +25,7 @@ import (
 // Certificate validity, unless a request sets it.
 const (
 	AuthorityTTL   = 10 * 365 * 24 * time.Hour
-	CertificateTTL = 365 * 24 * time.Hour
+	certificateTTL = 365 * 24 * time.Hour
 	// skew is the time by which a certificate begins before it is issued, for slow clocks.
 	skew = 5 * time.Minute
 )
@@ -138,7 +138,7 @@ func (a *Authority) Issue(r Request, now time.Time) (certPEM, privateKey []byte,
 		return nil, nil, err
 	}
 	if r.TTL == 0 {
-		r.TTL = CertificateTTL
+		r.TTL = certificateTTL
 	}
 	until := now.Add(r.TTL)
 	if until.After(a.cert.NotAfter) {

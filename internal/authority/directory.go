@@ -23,7 +23,7 @@ type Options struct {
 	Grid  string        // the name of the grid that its certificates and tokens are for; "" = any
 	Name  string        // common name of the authority, for people; "" = snowgrid
 	Hosts []string      // member hosts, besides loopback; see [Request]
-	TTL   time.Duration // certificate validity; 0 = CertificateTTL
+	TTL   time.Duration // certificate validity; 0 = one year
 }
 
 // Create creates a directory with a new authority, a certificate for each role, a gossip key and a

@@ -88,7 +88,7 @@ func Inspect(dir string, now time.Time) (Contents, error) {
 		if slices.Contains([]string{security.AuthorityKeyFile, earlierKeyFile, security.TokensKeyFile}, e.Name()) {
 			out.Issuing = append(out.Issuing, e.Name())
 		}
-		if info, err := e.Info(); err == nil && IsSecret(e.Name()) && info.Mode().Perm()&0o077 != 0 {
+		if info, err := e.Info(); err == nil && isSecret(e.Name()) && info.Mode().Perm()&0o077 != 0 {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("other users may read %s (%v): run chmod 600 %s", e.Name(),
 				info.Mode().Perm(), filepath.Join(dir, e.Name())))
 		}

@@ -19,8 +19,8 @@ const (
 	publicMode    = 0o644
 )
 
-// IsSecret reports whether a file in a directory is private: a private key, or the gossip keys.
-func IsSecret(name string) bool {
+// isSecret reports whether a file in a directory is private: a private key, or the gossip keys.
+func isSecret(name string) bool {
 	return strings.HasSuffix(name, keySuffix) || name == earlierKeyFile || name == security.GossipKeysFile
 }
 
@@ -75,7 +75,7 @@ func checkFree(dir string) error {
 
 // write writes the file and its content to the disk.
 func (f file) write(path string) error {
-	if IsSecret(f.name) {
+	if isSecret(f.name) {
 		return durable.Write(path, f.content, secretMode)
 	}
 	return durable.Write(path, f.content, publicMode)

@@ -20,7 +20,7 @@ type Request struct {
 	// Hosts are DNS names and IP addresses that members are reached by, besides
 	// security.MemberServerName and loopback; other roles have none.
 	Hosts []string
-	TTL   time.Duration // 0 = CertificateTTL
+	TTL   time.Duration // 0 = one year
 }
 
 const (

@@ -17,8 +17,8 @@ import (
 // sampleCount is the number of cluster time samples that a process keeps.
 const sampleCount = 10
 
-// MaxAhead is the maximum lead over its samples at which a process still slews.
-const MaxAhead = 2 * time.Second
+// maxAhead is the maximum lead over its samples at which a process still slews.
+const maxAhead = 2 * time.Second
 
 // Nanoseconds are held within these bounds, so that no sum below can overflow:
 // cluster time ends in the year 2116, a process after 73 years.
@@ -45,7 +45,7 @@ const ninetyNine = (1<<64)*99/100 + 1
 // A sample is late by its travel time, so its error is always towards an earlier time: the largest
 // is the best. If the offset becomes smaller, the time continues from its current value, a
 // hundredth slower, until the offset's line has reached it. It steps back only when it is
-// [MaxAhead] or more ahead: the grid's time then stopped, as when all members were down and
+// [maxAhead] or more ahead: the grid's time then stopped, as when all members were down and
 // restarted with clocks that had been stepped back, and a process that slewed would be beyond every
 // grant for a hundred times as long. IDs ascend in any case: a generator waits until time has
 // reached its last ID.
@@ -58,7 +58,7 @@ type ClusterTime struct {
 
 // Sample takes in that cluster time was at least t when the monotonic clock
 // showed mono, and gives the new cluster time. Samples taken in order make it
-// step back only over [MaxAhead].
+// step back only over [maxAhead].
 func (c ClusterTime) Sample(mono time.Duration, t Tick) ClusterTime {
 	m := clamp(int64(mono), maxMonoNanos)
 	c.offsets[c.next] = clamp(int64(t), maxTimeNanos/int64(time.Millisecond))*int64(time.Millisecond) - m
@@ -128,7 +128,7 @@ func (p Pace) anchored(mono, offset int64) Pace {
 	}
 	mono = max(mono, p.anchorMono)
 	shown := p.nanos(mono)
-	if shown-(mono+offset) > int64(MaxAhead) {
+	if shown-(mono+offset) > int64(maxAhead) {
 		shown = max(mono+offset, 0)
 	}
 	return Pace{known: true, offset: offset, anchorMono: mono, anchorTime: shown}

@@ -28,7 +28,7 @@ func TestClusterTimeProperties(t *testing.T) {
 				before := c.At(time.Duration(mono))
 				c = c.Sample(time.Duration(mono), Tick(tick))
 				if now := c.At(time.Duration(mono)); now < before {
-					if before.Sub(now) < SpanOf(MaxAhead) {
+					if before.Sub(now) < SpanOf(maxAhead) {
 						t.Fatalf("stepped from %d to %d", before, now)
 					}
 					last = now
@@ -49,7 +49,7 @@ func TestClusterTimeProperties(t *testing.T) {
 				if now < last || now < Tick(low) || now > Tick(high) {
 					t.Fatalf("%d after %d, not within %d and %d", now, last, low, high)
 				}
-				if len(offsets) >= 10 && now.Sub(Tick(low)) > SpanOf(MaxAhead)+1 {
+				if len(offsets) >= 10 && now.Sub(Tick(low)) > SpanOf(maxAhead)+1 {
 					t.Fatalf("%d ms ahead of the samples", now-Tick(low))
 				}
 				last = now

@@ -21,7 +21,7 @@ const (
 	NumberFile      = ".member.meta"      // the number; also a member's identity, which has its number
 	ApplicationFile = ".member.meta.temp" // the application
 	NodesFile       = ".member.nodes"     // the logical nodes: see [Nodes]
-	LockFile        = ".lock"             // locked while a client uses the directory
+	lockFile        = ".lock"             // locked while a client uses the directory
 )
 
 // Format is the format of NumberFile and ApplicationFile. It grows when an earlier release must not
@@ -120,10 +120,10 @@ func OpenDir(path string) (dir Dir, lock io.Closer, err error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", nil, invalid("cannot create %s: %v", path, err)
 	}
-	if err := Restrict(path, []string{NumberFile, ApplicationFile, LockFile, NodesFile}); err != nil {
+	if err := Restrict(path, []string{NumberFile, ApplicationFile, lockFile, NodesFile}); err != nil {
 		return "", nil, invalid("%v", err)
 	}
-	file, err := os.OpenFile(filepath.Join(path, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return "", nil, invalid("%v", err)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// MaxNodes bounds the logical nodes that are remembered. Further ones are not.
-const MaxNodes = 16384
+// maxNodes bounds the logical nodes that are remembered. Further ones are not.
+const maxNodes = 16384
 
 // slack is the number of lines that the file may have beyond twice the remembered nodes.
 const slack = 1000
@@ -91,7 +91,7 @@ func (n *Nodes) read(data []byte) (damaged int) {
 			damaged++
 			continue
 		}
-		for len(n.seats[l.Name]) <= l.Seat && n.count < MaxNodes {
+		for len(n.seats[l.Name]) <= l.Seat && n.count < maxNodes {
 			n.add(l.Name)
 		}
 		if len(n.seats[l.Name]) <= l.Seat {
@@ -177,7 +177,7 @@ func (n *Nodes) Take(name string) *Seat {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i := slices.IndexFunc(n.seats[name], func(s *Seat) bool { return !s.taken })
-	if i < 0 && (n.count >= MaxNodes || len(n.seats[name]) >= attachment.MaxStripes*4) {
+	if i < 0 && (n.count >= maxNodes || len(n.seats[name]) >= attachment.MaxStripes*4) {
 		return nil
 	}
 	if i < 0 {

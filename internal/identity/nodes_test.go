@@ -91,7 +91,7 @@ func TestNodesFileIsBounded(t *testing.T) {
 	if err != nil || info.Size() > 2*slack*100 {
 		t.Errorf("the file has %d bytes after %d attaches, %v", info.Size(), 10*slack, err)
 	}
-	for i := 0; n.count < MaxNodes; i++ {
+	for i := 0; n.count < maxNodes; i++ {
 		n.Take(fmt.Sprint("s", i))
 	}
 	if n.Take("one too many") != nil {

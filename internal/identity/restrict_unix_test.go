@@ -10,14 +10,14 @@ import (
 
 // TestRestrictLeavesOtherFiles: only a data directory and the files in it get other modes.
 func TestRestrictLeavesOtherFiles(t *testing.T) {
-	files := []string{NumberFile, LockFile}
+	files := []string{NumberFile, lockFile}
 	for name, test := range map[string]struct {
 		entry    string
 		wantDir  os.FileMode
 		wantFile os.FileMode
 	}{
 		"a data directory":                {NumberFile, 0o700, 0o600},
-		"its lock":                        {LockFile, 0o700, 0o600},
+		"its lock":                        {lockFile, 0o700, 0o600},
 		"a directory with other contents": {"passwd", 0o755, 0o644},
 	} {
 		t.Run(name, func(t *testing.T) {

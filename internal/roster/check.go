@@ -44,7 +44,7 @@ func (r *Roster) checkSince(before *Roster) error {
 		}
 	}
 	if !isShared(before.Dropped, r.Dropped) {
-		if err := CheckDropped(r.Dropped); err != nil {
+		if err := checkDropped(r.Dropped); err != nil {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func (r *Roster) checkSince(before *Roster) error {
 		}
 	}
 	if r.Recovered != before.Recovered {
-		if err := CheckRecovery(r.Recovered, len(r.Partitions)); err != nil {
+		if err := checkRecovery(r.Recovered, len(r.Partitions)); err != nil {
 			return err
 		}
 	}

@@ -148,13 +148,13 @@ func (r *Roster) form(f Form) (*Roster, error) {
 	if err := CheckQuotas(f.Quotas); err != nil {
 		return nil, refused("%v", err)
 	}
-	if err := CheckDropped(f.Dropped); err != nil {
+	if err := checkDropped(f.Dropped); err != nil {
 		return nil, refused("%v", err)
 	}
 	if err := CheckSets(f.Sets); err != nil {
 		return nil, refused("%v", err)
 	}
-	if err := CheckRecovery(f.Recovered, len(next.Partitions)); err != nil {
+	if err := checkRecovery(f.Recovered, len(next.Partitions)); err != nil {
 		return nil, refused("%v", err)
 	}
 	needed, _ := next.Needs()

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// MaxDropped is the maximum number of dropped sets that a grid records.
-const MaxDropped = 4096
+// maxDropped is the maximum number of dropped sets that a grid records.
+const maxDropped = 4096
 
 // DroppedSet records the next number of a dropped set. A new set with the same name continues
 // there, so that no number is given twice (N2). Sets with equal hashes share one record, which only
@@ -52,8 +52,8 @@ func (r *Roster) dropSet(cluster, name string) (*Roster, error) {
 	next := *r
 	next.Sets = slices.Delete(slices.Clone(r.Sets), at, at+1)
 	next.Dropped = WithDropped(r.Dropped, []DroppedSet{{Set: hashOf(cluster, name), Next: s.Next, Removed: s.Removed}})
-	if len(next.Dropped) > MaxDropped {
-		return nil, refused("%d sets were dropped, the most that the grid can record; use an existing set", MaxDropped)
+	if len(next.Dropped) > maxDropped {
+		return nil, refused("%d sets were dropped, the most that the grid can record; use an existing set", maxDropped)
 	}
 	return &next, nil
 }
@@ -71,10 +71,10 @@ func WithDropped(dropped, others []DroppedSet) []DroppedSet {
 	return out
 }
 
-// CheckDropped reports, as an [ErrInvalid], dropped sets that no sequence of commands can produce.
-func CheckDropped(dropped []DroppedSet) error {
-	if len(dropped) > MaxDropped {
-		return invalidf("%d dropped sets; at most %d are allowed", len(dropped), MaxDropped)
+// checkDropped reports, as an [ErrInvalid], dropped sets that no sequence of commands can produce.
+func checkDropped(dropped []DroppedSet) error {
+	if len(dropped) > maxDropped {
+		return invalidf("%d dropped sets; at most %d are allowed", len(dropped), maxDropped)
 	}
 	for i, d := range dropped {
 		if i > 0 && dropped[i-1].Set >= d.Set || d.Next < 1 || d.Next > MaxNumber || d.Removed >= MaxNumber {

@@ -12,7 +12,7 @@ import (
 // whole.
 const (
 	MaxQuotas     = 64            // rows in one grid
-	MaxQuotaBytes = 8 << 10       // all patterns together
+	maxQuotaBytes = 8 << 10       // all patterns together
 	MaxQuota      = 1_000_000_000 // each limit
 )
 
@@ -119,8 +119,8 @@ func CheckQuotas(rows []Quota) error {
 		}
 		bytes += len(q.Pattern)
 	}
-	if bytes > MaxQuotaBytes {
-		return invalidf("the quota patterns have %d bytes in total; at most %d are allowed: remove one, or give shorter patterns", bytes, MaxQuotaBytes)
+	if bytes > maxQuotaBytes {
+		return invalidf("the quota patterns have %d bytes in total; at most %d are allowed: remove one, or give shorter patterns", bytes, maxQuotaBytes)
 	}
 	return nil
 }

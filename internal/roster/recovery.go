@@ -27,9 +27,9 @@ type LostMember struct {
 	API string   `json:"api,omitempty"` // its address in the old roster, "" if unknown
 }
 
-// CheckRecovery returns an [ErrInvalid] for a malformed recovery record, for a grid with this
+// checkRecovery returns an [ErrInvalid] for a malformed recovery record, for a grid with this
 // partition count. A nil record has no error.
-func CheckRecovery(r *Recovery, partitions int) error {
+func checkRecovery(r *Recovery, partitions int) error {
 	if r == nil {
 		return nil
 	}

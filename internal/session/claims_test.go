@@ -86,7 +86,7 @@ func TestClaimShowsTheEnd(t *testing.T) {
 // one call after the other, in the order of their names.
 func TestManyClaims(t *testing.T) {
 	s, _ := ready(t)
-	for i := range 2*ClaimsPerCall - 1 {
+	for i := range 2*claimsPerCall - 1 {
 		s.attached(s.make("s"+string(rune('a'+i/26/26))+string(rune('a'+i/26%26))+string(rune('a'+i%26)), 1, true, false), 3)
 	}
 	s.m.Take()
@@ -101,7 +101,7 @@ func TestManyClaims(t *testing.T) {
 	total := 0
 	for range 2 {
 		e = s.m.Take()
-		if len(e.Renew) != 1 || len(e.Renew[0].Claims) != ClaimsPerCall {
+		if len(e.Renew) != 1 || len(e.Renew[0].Claims) != claimsPerCall {
 			t.Fatalf("%d calls", len(e.Renew))
 		}
 		r := e.Renew[0]
@@ -112,7 +112,7 @@ func TestManyClaims(t *testing.T) {
 		}
 		s.m.Renewed(s.now(), r, Renewed{Stamp: s.stamp(5), Claims: make([]ClaimRenewed, len(r.Claims))}, nil)
 	}
-	if e = s.m.Take(); total != 2*ClaimsPerCall || len(e.Renew) > 0 {
+	if e = s.m.Take(); total != 2*claimsPerCall || len(e.Renew) > 0 {
 		t.Errorf("%d handles were shown, and %d calls follow", total, len(e.Renew))
 	}
 }

@@ -19,9 +19,9 @@ const (
 	// RetryAfter is the delay before the second try of a renewal, and the retry interval for a grant that is
 	// about to end.
 	RetryAfter = 300 * time.Millisecond
-	// ClaimsPerCall bounds the claims in one call: with the longest names and an error for each, the reply
+	// claimsPerCall bounds the claims in one call: with the longest names and an error for each, the reply
 	// still fits into a body.
-	ClaimsPerCall = 256
+	claimsPerCall = 256
 	// silentTries is the number of renewal timeouts in succession before the owner is looked up. A slow owner
 	// answers before that, and a crashed one has been replaced by then, long before a grant ends.
 	silentTries = 2
@@ -187,7 +187,7 @@ func (m *Machine) showRest(now Now, last *Renewal) {
 		delete(m.calling, last.Owner)
 		return
 	}
-	n := min(len(rest), ClaimsPerCall)
+	n := min(len(rest), claimsPerCall)
 	r := &Renewal{Owner: last.Owner, Grid: last.Grid, began: now.Mono, handles: rest[:n:n], rest: rest[n:]}
 	for _, h := range r.handles {
 		held, _ := h.Control.Held()

@@ -25,8 +25,8 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// MaxTTL is the longest that a token is valid: only a new key takes one back.
-const MaxTTL = 90 * 24 * time.Hour
+// maxTTL is the longest that a token is valid: only a new key takes one back.
+const maxTTL = 90 * 24 * time.Hour
 
 const (
 	audience = "snowgrid"
@@ -110,9 +110,9 @@ func (s *Signer) Sign(r Request, now time.Time) (string, error) {
 
 // check refuses a token that members would refuse.
 func (r Request) check() error {
-	if r.TTL <= 0 || r.TTL > MaxTTL {
+	if r.TTL <= 0 || r.TTL > maxTTL {
 		return fmt.Errorf("%w: the time to live is %v; give at most %v, since a token cannot be taken back before it ends",
-			security.ErrInvalid, r.TTL, MaxTTL)
+			security.ErrInvalid, r.TTL, maxTTL)
 	}
 	if r.Name == "" || len(r.Name) > maxName || !utf8.ValidString(r.Name) {
 		return fmt.Errorf("%w: name %.80q has %d bytes; give 1 to %d bytes of UTF-8", security.ErrInvalid, r.Name,

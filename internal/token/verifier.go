@@ -72,9 +72,9 @@ func (v *Verifier) Peer(text string) (security.Peer, error) {
 	switch {
 	case !v.source.Now().Before(expires): // clocks that differ are for its begin alone
 		return security.Peer{}, refused(reason(jwt.ErrTokenExpired, c))
-	case expires.Sub(v.source.Now()) > MaxTTL+skew:
+	case expires.Sub(v.source.Now()) > maxTTL+skew:
 		return security.Peer{}, refused(fmt.Sprintf("the token ends at %s, in more than %v; use one with a shorter time",
-			expires.UTC().Format(time.RFC3339), MaxTTL))
+			expires.UTC().Format(time.RFC3339), maxTTL))
 	case c.ID == "" || len(c.ID) > maxName || c.Subject == "" || len(c.Subject) > maxName:
 		return security.Peer{}, refused(fmt.Sprintf("the token has no ID (jti) or no subject (sub), or one of more than %d bytes; use one of snowgrid secure token", maxName))
 	}

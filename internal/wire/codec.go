@@ -189,8 +189,8 @@ func CutEvent(data []byte) (e Event, rest []byte, whole bool, err error) {
 		return e, data, false, nil
 	}
 	n := binary.BigEndian.Uint32(data)
-	if n > MaxEvent {
-		return e, data, false, fmt.Errorf("wire: an event of %d bytes is over the limit of %d", n, MaxEvent)
+	if n > maxEvent {
+		return e, data, false, fmt.Errorf("wire: an event of %d bytes is over the limit of %d", n, maxEvent)
 	}
 	if len(data)-4 < int(n) {
 		return e, data, false, nil
@@ -206,8 +206,8 @@ func ReadEvent(r io.Reader) (Event, error) {
 		return Event{}, err
 	}
 	n := binary.BigEndian.Uint32(head[:])
-	if n > MaxEvent {
-		return Event{}, fmt.Errorf("wire: an event of %d bytes is over the limit of %d", n, MaxEvent)
+	if n > maxEvent {
+		return Event{}, fmt.Errorf("wire: an event of %d bytes is over the limit of %d", n, maxEvent)
 	}
 	data := make([]byte, n)
 	if _, err := io.ReadFull(r, data); err != nil {

@@ -38,7 +38,7 @@ func TestCutEvent(t *testing.T) {
 		}
 	}
 	for what, bad := range map[string][]byte{
-		"too long":   binary.BigEndian.AppendUint32(nil, MaxEvent+1),
+		"too long":   binary.BigEndian.AppendUint32(nil, maxEvent+1),
 		"unreadable": append(binary.BigEndian.AppendUint32(nil, 1), 0xc1),
 	} {
 		if e, _, whole, err := CutEvent(bad); err == nil || whole {

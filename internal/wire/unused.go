@@ -11,16 +11,16 @@ import (
 // sequencers. Any member serves it; owners destroy.
 const PathUnused = "/v1/sequencers/unused"
 
-// MaxUnusedPage limits a page with unused sequencers: all of them may be destroyed while the caller
+// maxUnusedPage limits a page with unused sequencers: all of them may be destroyed while the caller
 // waits.
-const MaxUnusedPage = 500
+const maxUnusedPage = 500
 
 // UnusedRequest requests a page with sequencers that have no attached logical nodes and were unused
 // for a time.
 type UnusedRequest struct {
 	Prefix string `json:"prefix,omitempty"` // a name prefix
 	After  string `json:"after,omitempty"`  // the page begins with the first name above it
-	Limit  int    `json:"limit,omitempty"`  // rows, at most MaxUnusedPage; 0 = DefaultPage
+	Limit  int    `json:"limit,omitempty"`  // rows, at most maxUnusedPage; 0 = DefaultPage
 	// UnusedFor is the time in milliseconds, at least 1000.
 	UnusedFor int64 `json:"unused_for_ms"`
 	// Remove destroys the sequencers in the page. Each owner does so only if the sequencer is still
@@ -50,12 +50,12 @@ func (r *UnusedRequest) Check() error {
 	case r.UnusedFor < 1000 || r.UnusedFor > maxUnusedFor.Milliseconds():
 		return failure.Errorf(ErrBadRequest, "grid: unused_for_ms is %d; give 1000 to %d, such as %d for 30 days",
 			r.UnusedFor, maxUnusedFor.Milliseconds(), (30 * 24 * time.Hour).Milliseconds())
-	case r.Limit < 0 || r.Limit > MaxUnusedPage:
-		return failure.Errorf(ErrBadRequest, "grid: limit %d: give 1 to %d rows, or 0 for %d", r.Limit, MaxUnusedPage,
+	case r.Limit < 0 || r.Limit > maxUnusedPage:
+		return failure.Errorf(ErrBadRequest, "grid: limit %d: give 1 to %d rows, or 0 for %d", r.Limit, maxUnusedPage,
 			DefaultPage)
-	case len(r.Names) > 0 && !r.Forwarded, len(r.Names) > MaxUnusedPage:
+	case len(r.Names) > 0 && !r.Forwarded, len(r.Names) > maxUnusedPage:
 		return failure.Errorf(ErrBadRequest, "grid: names: %d of them; only members state those, at most %d", len(r.Names),
-			MaxUnusedPage)
+			maxUnusedPage)
 	}
 	if r.Limit == 0 {
 		r.Limit = DefaultPage

@@ -74,7 +74,7 @@ const (
 // Limits for received messages.
 const (
 	MaxBody    = 1 << 20 // bytes in one request or reply
-	MaxEvent   = 4 << 10 // bytes in one event
+	maxEvent   = 4 << 10 // bytes in one event
 	MaxClaims  = 2048    // attachments in one renewal
 	MaxIDs     = 1024    // IDs in one POST /v1/ids
 	MaxUsed    = 64      // sequencers with usage in one renewal

@@ -17,7 +17,7 @@ var quotaMutants = []mutant{
 		quotaRosterTests},
 	{"quota", "any number of rows is agreed on", "internal/roster/quota.go", "	if len(rows) > MaxQuotas {",
 		"	if len(rows) > 99*MaxQuotas {", quotaRosterTests},
-	{"quota", "patterns of any length together are agreed on", "internal/roster/quota.go", "	if bytes > MaxQuotaBytes {",
+	{"quota", "patterns of any length together are agreed on", "internal/roster/quota.go", "	if bytes > maxQuotaBytes {",
 		"	if bytes < 0 {", quotaRosterTests},
 	{"quota", "a negative limit is agreed on", "internal/roster/quota.go", "limit.value < 0 || limit.value > MaxQuota",
 		"limit.value > MaxQuota", quotaRosterTests},

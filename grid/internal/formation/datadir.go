@@ -39,7 +39,7 @@ func OpenDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store,
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return raftlog.Stores{}, nil, nil, refusal.Invalid("DataDir: cannot create %s: %v", dir, err)
 	}
-	if err := identity.Restrict(dir, []string{IdentityFile, identity.ApplicationFile, identity.NodesFile, raftlog.File,
+	if err := identity.Restrict(dir, []string{identityFile, identity.ApplicationFile, identity.NodesFile, raftlog.File,
 		definitions.File}, raftlog.SnapshotDir); err != nil {
 		return raftlog.Stores{}, nil, nil, refusal.Invalid("DataDir: %v", err)
 	}
@@ -112,7 +112,7 @@ func belongsTo(s raftlog.Stores, id *Identity) error {
 	case id.isNew && contents.Last > 0:
 		return refusal.Invalid(
 			"DataDir: %s is missing next to a log; restore it, or start with an empty directory as a new member",
-			filepath.Join(l.Dir, IdentityFile))
+			filepath.Join(l.Dir, identityFile))
 	case id.needsLog() && id.Log != l.ID:
 		return logLost(id, path, "is not this member's log")
 	case id.Forming && !contents.Command:

@@ -23,7 +23,7 @@ func checkDefinitionsOwned(id *Identity) error {
 	}
 	return refusal.Invalid("DataDir: %s is missing next to %s, so this disk has no member identity; "+
 		"restore both, or run `snowgrid forget MEMBER` at another member and start with an empty directory as a new member",
-		filepath.Join(id.dir, IdentityFile), definitions.File)
+		filepath.Join(id.dir, identityFile), definitions.File)
 }
 
 // openDefinitions opens a member's definitions, and creates the file for a member that was never in a
@@ -46,7 +46,7 @@ func openDefinitions(id *Identity) (*definitions.Store, error) {
 		_ = store.Close()
 		return nil,
 			refusal.Invalid("DataDir: %s belongs to grid %s, but %s next to it belongs to grid %s; restore the files that belong together",
-				filepath.Join(id.dir, definitions.File), grid, IdentityFile, gridName(id.Grid))
+				filepath.Join(id.dir, definitions.File), grid, identityFile, gridName(id.Grid))
 	}
 	return store, nil
 }

@@ -233,7 +233,7 @@ func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
 	if err != nil {
 		return err
 	}
-	begins.FirstLife, begins.Floor, begins.Anchored = f.cfg.FirstLife, FloorOf(f.cfg.Floor), f.cfg.Anchored
+	begins.FirstLife, begins.Floor, begins.Anchored = f.cfg.FirstLife, floorOf(f.cfg.Floor), f.cfg.Anchored
 	f.warnOfBeginning(begins)
 	form := roster.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First(), Durable: accepted.durable,
 		Anchored: f.cfg.Anchored}
@@ -254,8 +254,8 @@ func (q *polls) beginning(accepted acceptances) (clustertime.Beginning, error) {
 		Durable: accepted.durable}, nil
 }
 
-// FloorOf returns a configured floor, 0 for none.
-func FloorOf(t time.Time) clustertime.Tick {
+// floorOf returns a configured floor, 0 for none.
+func floorOf(t time.Time) clustertime.Tick {
 	if t.IsZero() {
 		return 0
 	}
@@ -278,7 +278,7 @@ func (d *deps) warnOfBeginning(b clustertime.Beginning) {
 
 // FormAlone forms the grid of a member that runs alone.
 func (f *Formation) FormAlone() error {
-	b := clustertime.Beginning{Median: f.reading().At, Latest: f.reading().At, Durable: true, Floor: FloorOf(f.cfg.Floor)}
+	b := clustertime.Beginning{Median: f.reading().At, Latest: f.reading().At, Durable: true, Floor: floorOf(f.cfg.Floor)}
 	return f.formAs(roster.Form{Grid: NewGridID(), Settings: f.cfg.Settings, Ceiling: b.First(),
 		Durable: f.cfg.DataDir != "", Anchored: f.cfg.Anchored}, acceptances{}, 0)
 }

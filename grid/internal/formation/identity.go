@@ -41,8 +41,8 @@ type Attempt struct {
 	Grid            roster.GridID   `json:"grid"`
 }
 
-// IdentityFile is the file's name in the data directory.
-const IdentityFile = identity.NumberFile
+// identityFile is the file's name in the data directory.
+const identityFile = identity.NumberFile
 
 // storedIdentity is an identity as its file holds it, with its format's number.
 type storedIdentity struct {
@@ -69,7 +69,7 @@ func LoadIdentity(dir string) (*Identity, error) {
 		return id, nil
 	}
 	var stored storedIdentity
-	exists, err := identity.Load(filepath.Join(dir, IdentityFile), &stored, "restore it, or "+raftlog.DamageAdvice)
+	exists, err := identity.Load(filepath.Join(dir, identityFile), &stored, "restore it, or "+raftlog.DamageAdvice)
 	switch {
 	case err != nil:
 		return nil, refusal.Invalid("%v", err)
@@ -95,7 +95,7 @@ func (id *Identity) save(ready func()) error {
 	if err := os.MkdirAll(id.dir, 0o700); err != nil {
 		return fmt.Errorf("grid: keep the member's identity: %w", err)
 	}
-	if err := durable.Replace(filepath.Join(id.dir, IdentityFile), data, ready); err != nil {
+	if err := durable.Replace(filepath.Join(id.dir, identityFile), data, ready); err != nil {
 		return fmt.Errorf("grid: keep the member's identity: %w", err)
 	}
 	id.isNew = false

@@ -26,7 +26,7 @@ func newIdentity(t *testing.T) (dir, path string, id *Identity) {
 	if err := id.Save(); err != nil {
 		t.Fatal(err)
 	}
-	return dir, filepath.Join(dir, IdentityFile), id
+	return dir, filepath.Join(dir, identityFile), id
 }
 
 func TestIdentityIsKept(t *testing.T) {

@@ -65,7 +65,7 @@ func filledDir(t *testing.T, id *Identity, types ...raft.LogType) string {
 func TestLogWithoutIdentityIsRefused(t *testing.T) {
 	dir := filledDir(t, nil, raft.LogConfiguration)
 	_, _, _, err := OpenDataDir(dir, os.Stderr)
-	if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), filepath.Join(dir, IdentityFile)) {
+	if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), filepath.Join(dir, identityFile)) {
 		t.Errorf("opened: %v", err)
 	}
 }

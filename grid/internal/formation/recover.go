@@ -135,7 +135,7 @@ func newPlan(dirs []*recoverDir, cfg RecoveryConfig) (*recoverPlan, error) {
 		return nil, err
 	}
 	in := recovery.Disks{
-		Directories: contents, Old: newest.id.Grid, Grid: NewGridID(), Lost: lost, Floor: FloorOf(cfg.Floor),
+		Directories: contents, Old: newest.id.Grid, Grid: NewGridID(), Lost: lost, Floor: floorOf(cfg.Floor),
 		Now:         clustertime.TickOf(cfg.Clock.Now()),
 		Incarnation: NewIncarnation,
 	}

@@ -67,7 +67,7 @@ type recoverDir struct {
 
 // openForRecovery locks a directory and reads it.
 func openForRecovery(path string) (*recoverDir, error) {
-	for _, name := range []string{IdentityFile, raftlog.File} { // opening would make them
+	for _, name := range []string{identityFile, raftlog.File} { // opening would make them
 		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Size() == 0 {
 			return nil, refusal.Invalid("recover: %s holds no member: %s is missing or empty", path, name)
 		}

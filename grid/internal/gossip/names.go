@@ -7,17 +7,17 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// MaxName bounds a member's name in bytes.
-const MaxName = 63
+// maxName bounds a member's name in bytes.
+const maxName = 63
 
 // rememberedNames bounds the number of names kept for members that are not alive.
 const rememberedNames = 1024
 
-// CheckName refuses a name that would not fit tables and log lines: it has 1 to MaxName
+// CheckName refuses a name that would not fit tables and log lines: it has 1 to maxName
 // letters, digits, dots, hyphens and underscores.
 func CheckName(name string) error {
-	if name == "" || len(name) > MaxName {
-		return fmt.Errorf("%.80q has %d bytes; give 1 to %d", name, len(name), MaxName)
+	if name == "" || len(name) > maxName {
+		return fmt.Errorf("%.80q has %d bytes; give 1 to %d", name, len(name), maxName)
 	}
 	if at := strings.IndexFunc(name, notInNames); at >= 0 {
 		return fmt.Errorf("%q has %q in it; use letters, digits, dots, hyphens and underscores", name, name[at:at+1])
@@ -34,7 +34,7 @@ func NameOf(host string) string {
 		}
 		return r
 	}, host)
-	return name[:min(len(name), MaxName)]
+	return name[:min(len(name), maxName)]
 }
 
 // notInNames reports whether a character has no place in a member's name.

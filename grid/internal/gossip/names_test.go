@@ -14,8 +14,8 @@ import (
 
 func TestCheckName(t *testing.T) {
 	for name, reason := range map[string]string{
-		"web-1": "", "web_1.example.ORG": "", strings.Repeat("x", MaxName): "",
-		"": "1 to 63", strings.Repeat("x", MaxName+1): "1 to 63", "a b": `" "`, "a\n": `"\n"`, "caf\u00e9": "letters, digits",
+		"web-1": "", "web_1.example.ORG": "", strings.Repeat("x", maxName): "",
+		"": "1 to 63", strings.Repeat("x", maxName+1): "1 to 63", "a b": `" "`, "a\n": `"\n"`, "caf\u00e9": "letters, digits",
 	} {
 		err := CheckName(name)
 		if (err == nil) != (reason == "") || err != nil && !strings.Contains(err.Error(), reason) {
@@ -23,7 +23,7 @@ func TestCheckName(t *testing.T) {
 		}
 	}
 	for host, want := range map[string]string{"web-1": "web-1", "my host\u00e9": "my-host-",
-		strings.Repeat("x", 70): strings.Repeat("x", MaxName)} {
+		strings.Repeat("x", 70): strings.Repeat("x", maxName)} {
 		if got := NameOf(host); got != want || CheckName(got) != nil {
 			t.Errorf("host %q is called %q, want %q", host, got, want)
 		}
@@ -73,7 +73,7 @@ func TestNamesOutliveTheirMembers(t *testing.T) {
 func TestLongAddressesLeaveNoRoomForAName(t *testing.T) {
 	g := hearing()
 	about := Peer{Raft: strings.Repeat("r", 253) + ":7947", API: strings.Repeat("a", 150) + ":7948",
-		Name: strings.Repeat("n", MaxName)}
+		Name: strings.Repeat("n", maxName)}
 	g.cfg.About = func() Peer { return about }
 	var got Peer
 	if err := wire.DecodeTolerant(wire.MsgPack, g.NodeMeta(512), &got); err != nil || got.Raft != about.Raft ||

@@ -27,8 +27,8 @@ const (
 	greetingMagic = "SNOW"
 	gridNameMax   = 255
 
-	// GossipProtocol is the number in a greeting.
-	GossipProtocol = 0x12
+	// gossipProtocol is the number in a greeting.
+	gossipProtocol = 0x12
 )
 
 var errNotGreeting = errors.New("grid: the stream does not open with a snowgrid greeting")
@@ -67,7 +67,7 @@ type Greeting struct {
 // Encode returns the greeting as it is sent.
 func (g Greeting) Encode() []byte {
 	b := append(make([]byte, 0, len(greetingMagic)+5+len(g.Name)+len(g.Release.Build)), greetingMagic...)
-	b = append(append(b, GossipProtocol, byte(len(g.Name))), g.Name...)
+	b = append(append(b, gossipProtocol, byte(len(g.Name))), g.Name...)
 	return appendRelease(b, g.Release)
 }
 
@@ -111,9 +111,9 @@ func readGreeting(r io.Reader) (Greeting, error) {
 	}
 	g := Greeting{Name: string(name)}
 	var err error
-	if number := head[len(greetingMagic)]; number != GossipProtocol {
+	if number := head[len(greetingMagic)]; number != gossipProtocol {
 		return g, fmt.Errorf("%w: it has number %#x, and this release knows %#x; join gossip addresses, and run releases that work together",
-			errNotGreeting, number, GossipProtocol)
+			errNotGreeting, number, gossipProtocol)
 	}
 	g.Release, err = readRelease(r)
 	return g, err

@@ -43,8 +43,8 @@ type body struct {
 	Record
 }
 
-// BodyMax is the maximum size of a record's body in bytes.
-const BodyMax = 4096
+// bodyMax is the maximum size of a record's body in bytes.
+const bodyMax = 4096
 
 // ErrDamaged means that a body is not a record.
 var ErrDamaged = errors.New("anchor: the record is damaged")
@@ -54,8 +54,8 @@ func (r Record) Encode() ([]byte, error) { return json.Marshal(body{format, r}) 
 
 // Decode reads a body. It returns ErrDamaged for anything that [Record.Encode] does not write.
 func Decode(data []byte) (Record, error) {
-	if len(data) > BodyMax {
-		return Record{}, fmt.Errorf("%w: it has %d bytes, at most %d are expected", ErrDamaged, len(data), BodyMax)
+	if len(data) > bodyMax {
+		return Record{}, fmt.Errorf("%w: it has %d bytes, at most %d are expected", ErrDamaged, len(data), bodyMax)
 	}
 	in := json.NewDecoder(bytes.NewReader(data))
 	in.DisallowUnknownFields()

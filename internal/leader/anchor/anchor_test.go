@@ -41,7 +41,7 @@ func TestDamagedBodies(t *testing.T) {
 		"no holder":       strings.Replace(string(whole), "0000000000000004-0000000000000004", "me", 1),
 		"no nonce":        strings.Replace(string(whole), `"a1"`, `""`, 1),
 		"a long nonce":    strings.Replace(string(whole), "a1", strings.Repeat("a", 65), 1),
-		"a body too long": string(whole) + strings.Repeat(" ", BodyMax),
+		"a body too long": string(whole) + strings.Repeat(" ", bodyMax),
 	} {
 		if r, err := Decode([]byte(body)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %+v, %v", name, r, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// DefaultAhead is the default distance from cluster time to the limit.
-const DefaultAhead = 30 * time.Second
+// defaultAhead is the default distance from cluster time to the limit.
+const defaultAhead = 30 * time.Second
 
 const (
 	// Timeout bounds a read or a swap; after it the outcome is unknown.
@@ -94,10 +94,10 @@ type Machine struct {
 	extending bool  // the limit was extended during this leadership
 }
 
-// New returns a leader's machine; ahead 0 means [DefaultAhead].
+// New returns a leader's machine; ahead 0 means [defaultAhead].
 func New(self roster.Incarnation, ahead time.Duration) *Machine {
 	if ahead == 0 {
-		ahead = DefaultAhead
+		ahead = defaultAhead
 	}
 	return &Machine{Authority: Authority{Self: self}, ahead: ahead, retry: retryFirst}
 }

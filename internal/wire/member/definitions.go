@@ -61,13 +61,13 @@ const MaxStored = 8192
 func DefinitionsOf(d partition.Definitions) Definitions {
 	out := Definitions{Base: d.Base}
 	for _, r := range d.Records {
-		out.Records = append(out.Records, DefinitionOf(r))
+		out.Records = append(out.Records, definitionOf(r))
 	}
 	return out
 }
 
-// DefinitionOf returns the wire form of one stored name.
-func DefinitionOf(r partition.DefinitionRecord) Definition {
+// definitionOf returns the wire form of one stored name.
+func definitionOf(r partition.DefinitionRecord) Definition {
 	return Definition{Sequencer: wire.SequencerOf(r.Ref), Destroyed: r.Destroyed, Mark: r.Mark}
 }
 
