@@ -100,11 +100,23 @@ func evilStream(t *testing.T, g *gridtest.Grid, id roster.GridID) raft.StreamLay
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := transport.NewRaftStream(ln, g.Network.Host("evil"), id, transport.NoClaims{}, transport.NoReleases{}, "evil",
+	s := transport.NewRaftStream(ln, g.Network.Host("evil"), id, noClaims{}, ownRelease{}, "evil",
 		"evil:7947", nil, nil)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
+
+// noClaims has no claim, and takes every stream.
+type noClaims struct{}
+
+func (noClaims) Own() [16]byte        { return [16]byte{} }
+func (noClaims) Admit([16]byte) error { return nil }
+
+// ownRelease has this release, and takes every stream.
+type ownRelease struct{}
+
+func (ownRelease) Own() roster.Release        { return wire.OwnRelease() }
+func (ownRelease) Admit(roster.Release) error { return nil }
 
 // serverOf returns the Raft server behind a member.
 func serverOf(g *gridtest.Grid, name string) raft.ServerID {

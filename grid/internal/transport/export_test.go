@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // Names for the tests in package transport_test, which use gridtest, which imports grid.
@@ -20,6 +21,26 @@ var (
 	ReadGreeting = readGreeting
 	ReadPreamble = readPreamble
 )
+
+// NoClaims are the claims of a server without an anchor: it takes every stream.
+type NoClaims struct{}
+
+// Own implements Claims.
+func (NoClaims) Own() [16]byte { return [16]byte{} }
+
+// Admit implements Claims.
+func (NoClaims) Admit([16]byte) error { return nil }
+
+// NoReleases accepts every stream.
+type NoReleases struct{}
+
+// Own implements Releases.
+func (NoReleases) Own() roster.Release {
+	return roster.Release{Min: roster.OldestProtocol, Max: roster.CurrentProtocol}
+}
+
+// Admit implements Releases.
+func (NoReleases) Admit(roster.Release) error { return nil }
 
 // GuardForTest puts the guard in front of a transport; begin lets requests in to a server
 // whose roster names no member.

@@ -34,17 +34,6 @@ type Releases interface {
 	Admit(theirs roster.Release) error
 }
 
-// NoReleases accepts every stream.
-type NoReleases struct{}
-
-// Own implements Releases.
-func (NoReleases) Own() roster.Release {
-	return roster.Release{Min: roster.OldestProtocol, Max: roster.CurrentProtocol}
-}
-
-// Admit implements Releases.
-func (NoReleases) Admit(roster.Release) error { return nil }
-
 // Preamble opens a Raft stream: it names the grid and the server that the stream is for.
 type Preamble struct {
 	Grid    [16]byte

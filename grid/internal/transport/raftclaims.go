@@ -12,15 +12,6 @@ type Claims interface {
 	Admit(claim [16]byte) error
 }
 
-// NoClaims are the claims of a server without an anchor: it takes every stream.
-type NoClaims struct{}
-
-// Own implements Claims.
-func (NoClaims) Own() [16]byte { return [16]byte{} }
-
-// Admit implements Claims.
-func (NoClaims) Admit([16]byte) error { return nil }
-
 // DropOthers ends streams that were opened under another claim than the current one. Raft reopens
 // those it needs.
 func (s *RaftStream) DropOthers() {
