@@ -14,6 +14,10 @@ import (
 // reformEvery is the interval at which a member without a quorum reads the anchor's record.
 const reformEvery = 2 * time.Second
 
+// reformTurn is how much longer a survivor waits for each one before it, which may not reach the
+// anchor: longer than the formation of a grid takes.
+const reformTurn = 10 * time.Second
+
 // reform waits for the loss of a majority that stored nothing on disk, and has the survivors form a
 // grid, until ctx ends. A leader that no survivor reaches would still extend the anchor's record.
 // So the grid is over once the record was not extended for one and a half times the distance at
@@ -42,7 +46,7 @@ func (m *Member) reform(ctx context.Context) {
 			continue
 		}
 		patience := anchor.New(m.self, m.cfg.AnchorAhead).Patience(m.state.Roster())
-		if m.clock.Mono()-since < patience || !m.formation.FirstSurvivor() {
+		if m.clock.Mono()-since < patience+time.Duration(m.formation.SurvivorsBefore())*reformTurn {
 			continue
 		}
 		m.log.Warn("the majority is lost and the anchor was not extended since; the survivors form a new grid", "for",

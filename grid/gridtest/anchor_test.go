@@ -3,9 +3,12 @@ package gridtest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -337,6 +340,60 @@ func TestAnchorReformFromSurvivor(t *testing.T) {
 		eventually(t, time.Minute, "IDs again", func() bool { return ids.count() > n+10 })
 		t.Logf("the survivor served after %v", took)
 		load.stop()
+	})
+}
+
+// TestAnchorReformBesideStarts: the survivor of a memory-only grid forms the next one also while other
+// processes start, which are in gossip and cannot judge that the grid is over.
+func TestAnchorReformBesideStarts(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := anchoredGrid(t, newAnchorStore(), 3, nil, nil)
+		g.StartMembers(names(3)...)
+		old := g.Member("m1").Status().Grid
+		g.Crash("m2", "m3")
+		var starts sync.WaitGroup
+		for i := range 8 { // so that one of them comes before the survivor
+			starts.Go(func() {
+				ok(t, "start", g.TryMember(within(t, 4*time.Minute), fmt.Sprint("m", 4+i)))
+			})
+		}
+		eventually(t, 3*time.Minute, "the survivor serves", func() bool {
+			s := g.Member("m1").Status()
+			return s.Grid != old && s.NotReady == ""
+		})
+		starts.Wait()
+	})
+}
+
+// TestAnchorReformPastASurvivor: the first survivor does not reach the anchor, so the next one forms the
+// grid.
+func TestAnchorReformPastASurvivor(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		mem, stores := store.NewMemory(), map[string]*anchorStore{}
+		g := gridtest.New(t, gridtest.Config{Members: 5, Change: func(name string, c *grid.Config) {
+			stores[name] = &anchorStore{Memory: mem}
+			c.Anchor, c.Voters = stores[name], 5
+		}})
+		g.StartMembers("m1", "m2", "m3", "m4", "m5")
+		old := g.Member("m1").Status().Grid
+		survivors := g.Running()
+		slices.SortFunc(survivors, func(a, b string) int {
+			return strings.Compare(g.Member(a).Status().Answering, g.Member(b).Status().Answering)
+		})
+		stores[survivors[0]].away.Store(true)
+		g.Crash(survivors[2:]...)
+		eventually(t, 3*time.Minute, "both serve", func() bool {
+			for _, m := range survivors[:2] {
+				if s := g.Member(m).Status(); s.Grid == old || s.NotReady != "" {
+					return false
+				}
+			}
+			return true
+		})
 	})
 }
 

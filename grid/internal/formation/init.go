@@ -170,9 +170,17 @@ func (f *Formation) Reform(ctx context.Context) error {
 	return err
 }
 
-// FirstSurvivor reports whether this member comes first of the survivors that it sees.
-func (b *bindings) FirstSurvivor() bool {
-	return !slices.ContainsFunc(b.survivors(b.oldGrid()), func(p gossip.Peer) bool { return p.Incarnation < b.self })
+// SurvivorsBefore counts the survivors in gossip that come before this member. It leaves out those that
+// cannot judge whether the grid is over: a process that has not joined it yet, and a member that has left
+// it for a recovery.
+func (b *bindings) SurvivorsBefore() (n int) {
+	old, r := b.oldGrid(), b.state.Roster()
+	for _, p := range b.survivors(old) {
+		if _, member := r.Member(p.Incarnation); member && p.Grid == old && p.Incarnation < b.self {
+			n++
+		}
+	}
+	return n
 }
 
 // initGrid recovers the grid with this member as bootstrap member.
