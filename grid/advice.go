@@ -1,14 +1,15 @@
 package grid
 
 import (
+	"log/slog"
+	"sync/atomic"
+
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/roster/plan"
-	"log/slog"
-	"sync/atomic"
 
 	"context"
 	"fmt"
@@ -164,7 +165,7 @@ func (h *health) quorum() leader.Quorum {
 		return leader.Quorum{}
 	}
 	v := h.view(node)
-	v.Servers = serversOf(node.Voters())
+	v.Servers = raftlog.ServersOf(node.Voters())
 	return leader.QuorumOf(v, leader.ServerID(node.Server))
 }
 

@@ -2,6 +2,10 @@ package grid
 
 import (
 	"context"
+	"log/slog"
+	"sync"
+	"time"
+
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
@@ -12,9 +16,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	"log/slog"
-	"sync"
-	"time"
 )
 
 // leaderMonitor probes the leader that this member follows, whenever there is a sign that it may have
@@ -111,7 +112,7 @@ func (k *leaderMonitor) look(ctx context.Context, doubted bool) {
 		return
 	}
 	servers, _ := node.Servers()
-	candidacy, votes := leader.NewCandidacy(serversOf(servers), leader.ServerID(k.raft.Self()), id)
+	candidacy, votes := leader.NewCandidacy(raftlog.ServersOf(servers), leader.ServerID(k.raft.Self()), id)
 	if !votes {
 		return
 	}
@@ -159,7 +160,7 @@ func (k *leaderMonitor) keepOpen(ctx context.Context) {
 		return
 	}
 	servers, _ := node.Servers()
-	if _, votes := leader.NewCandidacy(serversOf(servers), leader.ServerID(k.raft.Self()), id); votes {
+	if _, votes := leader.NewCandidacy(raftlog.ServersOf(servers), leader.ServerID(k.raft.Self()), id); votes {
 		k.call(ctx, id, at)
 	}
 }

@@ -3,7 +3,6 @@ package grid
 import (
 	"sync"
 
-	"github.com/hashicorp/raft"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
@@ -24,17 +23,8 @@ func (o *leadership) view(node *raftlog.Node) leader.View {
 		v.Raised = leader.Raise{Time: last.Time, At: last.At}
 	}
 	servers, _ := node.Servers()
-	v.Servers = serversOf(servers)
+	v.Servers = raftlog.ServersOf(servers)
 	return v
-}
-
-// serversOf converts Raft's servers for the leader's machine.
-func serversOf(servers []raft.Server) []leader.Server {
-	var out []leader.Server
-	for _, s := range servers {
-		out = append(out, leader.Server{ID: leader.ServerID(s.ID), Voter: s.Suffrage == raft.Voter})
-	}
-	return out
 }
 
 // seenPeers caches gossip's peers as converted for the machine, until they change.

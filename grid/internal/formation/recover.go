@@ -184,7 +184,7 @@ func missing(newest *recoverDir, given map[roster.MemberID]string,
 		_, addr, _ := transport.CutRaftAddress(s.Address)
 		why[id] = "a voter, at " + addr
 	}
-	alive, voters := recovery.Directory{Servers: serversOf(newest.servers)}.Votes(func(id roster.MemberID) bool {
+	alive, voters := recovery.Directory{Servers: raftlog.ServersOf(newest.servers)}.Votes(func(id roster.MemberID) bool {
 		return given[id] != ""
 	})
 	if 2*alive > voters {
@@ -240,15 +240,6 @@ func (p *recoverPlan) write(decided recovery.Decision) error {
 		p.Entries = append(p.Entries, recoverEntry{raft.LogCommand, data})
 	}
 	return nil
-}
-
-// serversOf converts Raft's servers.
-func serversOf(servers []raft.Server) []leader.Server {
-	var out []leader.Server
-	for _, s := range servers {
-		out = append(out, leader.Server{ID: leader.ServerID(s.ID), Voter: s.Suffrage == raft.Voter})
-	}
-	return out
 }
 
 // checkNotRecovering refuses a directory in which a recovery was begun and not

@@ -2,6 +2,7 @@ package formation
 
 import (
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -34,7 +35,7 @@ func (d *recoverDir) close() {
 // contents returns the content of the directory, with the positions of that many partitions.
 func (d *recoverDir) contents(partitions int) (recovery.Directory, error) {
 	out := recovery.Directory{
-		Member: d.id.Member, Roster: d.roster, Servers: serversOf(d.servers), Term: d.last.Term, Index: d.last.Index,
+		Member: d.id.Member, Roster: d.roster, Servers: raftlog.ServersOf(d.servers), Term: d.last.Term, Index: d.last.Index,
 		Definitions: map[roster.PartitionID]definitions.Position{},
 	}
 	for id := range roster.PartitionID(partitions) {

@@ -184,6 +184,15 @@ func (n *Node) Servers() ([]raft.Server, bool) {
 	return future.Configuration().Servers, true
 }
 
+// ServersOf converts servers for the leader's machine.
+func ServersOf(servers []raft.Server) []leader.Server {
+	var out []leader.Server
+	for _, s := range servers {
+		out = append(out, leader.Server{ID: leader.ServerID(s.ID), Voter: s.Suffrage == raft.Voter})
+	}
+	return out
+}
+
 // Address returns the address that a server was configured with, "" if it is not.
 func (n *Node) Address(id raft.ServerID) raft.ServerAddress {
 	servers, _ := n.Servers()
