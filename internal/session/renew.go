@@ -337,6 +337,9 @@ func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 		}
 		h.next = now.Mono + pause
 		h.failures, h.failedAt = min(h.failures+1, failuresMax), owner
+		if held, has := h.Control.Held(); has {
+			h.Control.NotRenewed(held.ID, err)
+		}
 		failures = max(failures, h.failures)
 	}
 	switch {
