@@ -130,7 +130,7 @@ func (c *Client) adopt(l lookedUp) {
 	if d := l.directory; d.Same {
 		stamp := session.Stamp{Grid: d.Grid, Version: d.Version, Time: d.Time}
 		c.session.do(func(m *session.Machine, now session.Now) { m.Confirm(now, stamp, l.asked) })
-		c.watch.tell()
+		c.watch.changed.Send()
 		return
 	}
 	have := c.directory.Load()
@@ -143,7 +143,7 @@ func (c *Client) adopt(l lookedUp) {
 			c.directory.Store(l.directory)
 		}
 	})
-	c.watch.tell()
+	c.watch.changed.Send()
 }
 
 // directoryOf converts a directory for the session machine.

@@ -2,11 +2,12 @@ package client
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -14,48 +15,19 @@ import (
 // to a long request, so the wait ends as soon as there is an owner. A client has one such request
 // in progress, however many calls wait.
 
-// watch is the request in progress, and the channel for the calls that wait for it.
+// watch is the request in progress, and the broadcast to the calls that wait for it.
 type watch struct {
-	mu      sync.Mutex
-	running bool
-	changed chan struct{} // closed when the directory has changed, or the request has ended
+	running atomic.Bool
+	changed signal.Broadcast // sent when the directory has changed, or the request has ended
 }
 
 // begin reports whether no request is in progress, and counts one.
-func (w *watch) begin() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	begun := !w.running
-	w.running = true
-	return begun
-}
+func (w *watch) begin() bool { return w.running.CompareAndSwap(false, true) }
 
 // end counts the request as ended.
 func (w *watch) end() {
-	w.mu.Lock()
-	w.running = false
-	w.mu.Unlock()
-	w.tell()
-}
-
-// news returns a channel that is closed by the next tell.
-func (w *watch) news() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.changed == nil {
-		w.changed = make(chan struct{})
-	}
-	return w.changed
-}
-
-// tell wakes all waiting calls.
-func (w *watch) tell() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.changed != nil {
-		close(w.changed)
-		w.changed = nil
-	}
+	w.running.Store(false)
+	w.changed.Send()
 }
 
 // movedFrom reports whether this client's own directory names an owner other than addr. Another
@@ -71,13 +43,13 @@ func (c *Client) awaitMove(ctx context.Context, name, addr string, d time.Durati
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for {
-		news := c.watch.news()
+		changed := c.watch.changed.Wait()
 		if c.movedFrom(name, addr) {
 			return
 		}
 		c.beginWatch(name, addr)
 		select {
-		case <-news:
+		case <-changed:
 		case <-timer.C:
 			return
 		case <-ctx.Done():

@@ -131,7 +131,7 @@ func (h *health) quorumAdvice() string {
 	text := fmt.Sprintf("%d of %d voters are alive. ", len(q.Alive), q.Voters())
 	if r := h.state.Roster(); r.Formed() {
 		text += fmt.Sprintf("Grants end at %s (the ceiling); no IDs are issued after that. ",
-			instant(r.Ceiling).Format(time.RFC3339))
+			r.Ceiling.TimeOrZero().Format(time.RFC3339))
 	}
 	return text + h.remedy(q)
 }

@@ -59,6 +59,6 @@ const idsBeginAt = "IDs begin at "
 
 // text returns when IDs begin, and why.
 func (b firstID) text(now clustertime.Tick) string {
-	return fmt.Sprintf(idsBeginAt+"%s (in %v): %s", instant(b.at).Format(time.RFC3339),
+	return fmt.Sprintf(idsBeginAt+"%s (in %v): %s", b.at.TimeOrZero().Format(time.RFC3339),
 		b.at.Sub(now).Duration().Round(100*time.Millisecond), b.why)
 }

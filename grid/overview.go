@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/hashicorp/raft"
+
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/host"
@@ -58,8 +58,8 @@ func (o *overview) local() Status {
 	r := o.state.Roster()
 	s := Status{
 		Grid: r.Grid.String(), Name: o.name, Version: uint64(r.Version), Settings: settingsOf(r.Settings),
-		Answering: string(o.self), AnsweringName: o.selfName, Ready: true, Settled: true, Ceiling: instant(r.Ceiling),
-		ClusterTime: instant(o.clock.Now()), Wall: o.wall.Now().UTC(), Disks: disksOf(r), Sequencers: []SequencerInfo{},
+		Answering: string(o.self), AnsweringName: o.selfName, Ready: true, Settled: true, Ceiling: r.Ceiling.TimeOrZero(),
+		ClusterTime: o.clock.Now().TimeOrZero(), Wall: o.wall.Now().UTC(), Disks: disksOf(r), Sequencers: []SequencerInfo{},
 		ForeignMembers: o.gossip.ForeignMembers(),
 	}
 	s.Advice, s.UnresolvedJoin = o.health.warning(), o.gossip.Unresolved()
@@ -71,7 +71,7 @@ func (o *overview) local() Status {
 		s.Settled, s.NotSettled = false, err.Error()
 	}
 	if b := o.health.standing().firstID(); b.at > 0 {
-		s.IDsBegin, s.IDsWait = instant(b.at), b.why
+		s.IDsBegin, s.IDsWait = b.at.TimeOrZero(), b.why
 	}
 	for i, d := range s.Disks {
 		s.Disks[i].Name = o.nameOfMember(r, roster.MemberID(d.Member))
@@ -93,7 +93,7 @@ func (o *overview) local() Status {
 		s.Partitions = append(s.Partitions, PartitionInfo{
 			ID: id, Owner: string(p.Owner), InSync: texts(p.InSync), Joining: string(p.Joining), Disks: texts(disks),
 			Awaited: texts(r.Awaited(roster.PartitionID(id))), Term: uint64(p.Term), LostTerm: uint64(p.LostTerm),
-			Floor: instant(p.Floor),
+			Floor: p.Floor.TimeOrZero(),
 		})
 	}
 	for _, set := range r.Sets {
@@ -290,14 +290,6 @@ func sortByName(infos []SequencerInfo) {
 	slices.SortFunc(infos, func(a, b SequencerInfo) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// instant is a tick for people; zero stays zero.
-func instant(t clustertime.Tick) time.Time {
-	if t == 0 {
-		return time.Time{}
-	}
-	return t.Time()
-}
-
 // anchor returns the anchor for the status, nil for a grid without one.
 func (o *overview) anchor(r *roster.Roster) *AnchorInfo {
 	if !o.anchorage.configured() && !r.Anchored {
@@ -311,7 +303,7 @@ func (o *overview) anchor(r *roster.Roster) *AnchorInfo {
 		return info
 	}
 	info.State, info.Advice = string(s.State), anchorAdvice(s.State)
-	info.Limit, info.RecordCeiling = instant(s.Limit), instant(s.Record.Ceiling)
+	info.Limit, info.RecordCeiling = s.Limit.TimeOrZero(), s.Record.Ceiling.TimeOrZero()
 	info.RecordGrid, info.RecordHolder = s.Record.Grid.String(), string(s.Record.Holder)
 	if s.Err != nil {
 		info.Error = s.Err.Error()

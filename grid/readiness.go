@@ -119,7 +119,7 @@ func (s standing) notInTouch() error {
 	switch limit := s.halfWindow(); {
 	case s.roster.Claim != "" && s.raised >= 0 && s.raised <= limit && s.left < limit:
 		return fmt.Errorf("%w: grants end in %v, at the ceiling %s", errNotAnchored, s.left.Round(time.Millisecond),
-			instant(s.roster.Ceiling).Format(time.RFC3339Nano))
+			s.roster.Ceiling.TimeOrZero().Format(time.RFC3339Nano))
 	case s.raised < 0:
 		return fmt.Errorf("%w: the ceiling was not raised since this member started", errQuorumLost)
 	case s.raised > limit:

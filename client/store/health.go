@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -110,7 +109,7 @@ func (c *Client) healthOf(e *entry) SequencerHealth {
 	seat.mu.Lock()
 	defer seat.mu.Unlock()
 	r := seat.machine.Record()
-	s.Version, s.PredecessorGraceful, s.Expires = r.Version, r.Graceful, timeOf(r.Timestamp)
+	s.Version, s.PredecessorGraceful, s.Expires = r.Version, r.Graceful, r.Timestamp.TimeOrZero()
 	late := c.clock.Mono() - seat.looked
 	switch now := c.clock.Now(); {
 	case seat.machine.Phase() != record.Holds:
@@ -140,12 +139,4 @@ func (c *Client) uncreated() (all []SequencerHealth) {
 		all = append(all, SequencerHealth{Name: name, Reason: "it is not created yet; last error: " + err.Error()})
 	}
 	return all
-}
-
-// timeOf returns a tick as a time, the zero time for 0.
-func timeOf(t clustertime.Tick) time.Time {
-	if t == 0 {
-		return time.Time{}
-	}
-	return t.Time()
 }

@@ -447,7 +447,7 @@ func TestFarAheadRecordIsSkipped(t *testing.T) {
 		if err := fast.Leave(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		c, used := b.client(), timeOf(b.record(0).LastUsed)
+		c, used := b.client(), b.record(0).LastUsed.TimeOrZero()
 		for _, floor := range []time.Time{bubbleClock(), used} {
 			b.wants(c.Repair(b.Context(), "orders", 0, floor), sequencer.ErrInvalidConfig)
 		}

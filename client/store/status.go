@@ -65,7 +65,7 @@ func (c *Client) Status(ctx context.Context, name string) (s Status, err error) 
 			return err
 		}
 		s = Status{Definition: d.Definition, State: d.Phase.String(), Generation: record.LifeNumber(d.Life),
-			Mark: timeOf(d.Mark)}
+			Mark: d.Mark.TimeOrZero()}
 		m, _, err := c.marker(ctx, name)
 		if errors.Is(err, ErrNoRecord) && !d.Initialized {
 			return nil // it is being created
@@ -93,8 +93,9 @@ func (f found) status() RecordStatus {
 	}
 	r := f.Record
 	return RecordStatus{
-		Node: f.Node, State: r.State.String(), Task: r.Task, Version: r.Version, From: timeOf(r.From), Until: timeOf(r.Until),
-		Expires: timeOf(r.Timestamp), Bound: timeOf(r.Bound), LastUsed: timeOf(r.LastUsed), PredecessorGraceful: r.Graceful,
+		Node: f.Node, State: r.State.String(), Task: r.Task, Version: r.Version,
+		From: r.From.TimeOrZero(), Until: r.Until.TimeOrZero(), Expires: r.Timestamp.TimeOrZero(),
+		Bound: r.Bound.TimeOrZero(), LastUsed: r.LastUsed.TimeOrZero(), PredecessorGraceful: r.Graceful,
 		Known: r.Known,
 	}
 }

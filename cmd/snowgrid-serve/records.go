@@ -40,14 +40,6 @@ type nodeRecord struct {
 	Trouble  string           `json:"trouble,omitempty"`
 }
 
-// timeOf returns a tick as a time, the zero time for none.
-func timeOf(t clustertime.Tick) time.Time {
-	if t == 0 {
-		return time.Time{}
-	}
-	return t.Time()
-}
-
 // readStore reads a store's sequencers, sorted by name; a non-empty name selects one. Unreadable
 // parts are reported in their Trouble fields.
 func readStore(ctx context.Context, s store.Store, name string, at moments) ([]sequencerRecords, error) {
@@ -139,8 +131,9 @@ func describe(node sequencer.NodeID, r record.Record, at moments) nodeRecord {
 		trouble = "granted far ahead of this clock; check the clocks, then see snowgrid-serve repair --help"
 	}
 	return nodeRecord{
-		Node: node, State: state, Task: r.Task, Version: r.Version, From: timeOf(r.From), Until: timeOf(r.Until),
-		Bound: timeOf(r.Bound), LastUsed: timeOf(r.LastUsed), Graceful: r.Graceful, Trouble: trouble,
+		Node: node, State: state, Task: r.Task, Version: r.Version,
+		From: r.From.TimeOrZero(), Until: r.Until.TimeOrZero(), Bound: r.Bound.TimeOrZero(),
+		LastUsed: r.LastUsed.TimeOrZero(), Graceful: r.Graceful, Trouble: trouble,
 	}
 }
 

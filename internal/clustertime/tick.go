@@ -19,6 +19,14 @@ func TickOf(t time.Time) Tick { return Tick(t.UnixMilli()) }
 // Time returns the tick as a time in UTC.
 func (t Tick) Time() time.Time { return time.UnixMilli(int64(t)).UTC() }
 
+// TimeOrZero returns the tick as a time in UTC, the zero time for 0.
+func (t Tick) TimeOrZero() time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return t.Time()
+}
+
 // Add returns the tick that is s later.
 func (t Tick) Add(s Span) Tick { return t + Tick(s) }
 
