@@ -7,7 +7,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
-	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -19,9 +18,8 @@ import (
 // serveForget gives up a member's disk, or has the leader do it.
 func (o *leadership) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.ForgetResponse, error) {
 	var none wire.ForgetResponse
-	if err := formation.NewIncarnation(in.Member).Check(); err != nil {
-		return none, failure.Errorf(wire.ErrBadRequest,
-			"grid: %.40q is not a member ID; give 16 hex digits, as listed by `snowgrid status`", string(in.Member))
+	if err := checkMemberID(in.Member); err != nil {
+		return none, err
 	}
 	if o.lone {
 		return none, failure.Errorf(wire.ErrNotNeeded, "grid: this member runs alone and stores nothing on disk")

@@ -7,6 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -16,14 +17,22 @@ import (
 // serveRemove takes a member out of the grid, or has the leader do it.
 func (o *leadership) serveRemove(ctx context.Context, in wire.RemoveRequest) (wire.RemoveResponse, error) {
 	var none wire.RemoveResponse
-	if err := formation.NewIncarnation(in.Member).Check(); err != nil {
-		return none, failure.Errorf(wire.ErrBadRequest,
-			"grid: %.40q is not a member ID; give 16 hex digits, as listed by `snowgrid status`", string(in.Member))
+	if err := checkMemberID(in.Member); err != nil {
+		return none, err
 	}
 	if o.lone {
 		return none, failure.Errorf(wire.ErrNotNow, "grid: this member runs alone; stop its process")
 	}
 	return serveOperator(ctx, o, wire.PathRemove, &in, func() (wire.RemoveResponse, error) { return o.remove(ctx, in) })
+}
+
+// checkMemberID refuses what is not a member ID. The error matches wire.ErrBadRequest.
+func checkMemberID(id roster.MemberID) error {
+	if err := formation.NewIncarnation(id).Check(); err != nil {
+		return failure.Errorf(wire.ErrBadRequest,
+			"grid: %.40q is not a member ID; give 16 hex digits, as listed by `snowgrid status`", string(id))
+	}
+	return nil
 }
 
 // remove takes a member out of the grid, at the leader.
