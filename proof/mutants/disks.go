@@ -22,7 +22,7 @@ var diskMutants = []mutant{
 	{"D1", "a removed name stays stored", "grid/internal/definitions/commit.go", "err = e.apply(w.Removed, w.Changed)",
 		"err = e.apply(nil, w.Changed)", storeTests},
 	{"D6", "a disk is shown without its member's agreement", "grid/internal/host/collecting.go", "	if err != nil {\n		return none, failure.Errorf(sequencer.ErrUnavailable, \"%w\", err)\n	}\n	page,", "	page,", []string{"./grid/internal/host", "-run", "ShowsItsDisk"}},
-	{"D6", "a page of a table that has changed continues the one before", "grid/internal/definitions/page.go", "			if p.Revision = revisionOf(id, b); p.Revision != revision {\n				after = \"\"\n			}\n", "			p.Revision = revisionOf(id, b)\n", storeTests},
+	{"D6", "a page of a table that has changed continues the one before", "grid/internal/definitions/page.go", "		if p.Revision = revisionOf(id, b); p.Revision != revision {\n			after = \"\"\n		}\n", "		p.Revision = revisionOf(id, b)\n", storeTests},
 	{"D9", "missing definitions are made again beside an identity", "grid/internal/formation/definitions.go",
 		"if errors.Is(err, fs.ErrNotExist) && id.Grid.IsZero() {", "if errors.Is(err, fs.ErrNotExist) {", diskTests},
 	{"D9", "definitions without identity get a new one", "grid/internal/formation/datadir.go",

@@ -106,42 +106,38 @@ func (s *Store) Adopt(grid roster.GridID) error {
 }
 
 // Position returns the position of a partition's stored table, and false without one.
-func (s *Store) Position(id roster.PartitionID) (p Position, found bool, err error) {
-	err = boltfile.Guard(func() error {
-		return s.db.View(func(tx *bolt.Tx) error {
-			b := tx.Bucket(bucketPartitions).Bucket(keyOf(id))
-			if b == nil {
-				return nil
-			}
-			h, err := decodeHead(keyOf(id), b.Get(keyHead))
-			p, found = h.Position, true
-			return err
-		})
+func (s *Store) Position(id roster.PartitionID) (Position, bool, error) {
+	return view(s, id, func(b *bolt.Bucket) (Position, error) {
+		h, err := decodeHead(keyOf(id), b.Get(keyHead))
+		return h.Position, err
 	})
-	if err != nil {
-		return Position{}, false, fmt.Errorf("definitions: read partition %d from %s: %w", id, s.path, err)
-	}
-	return p, found, nil
 }
 
 // Load returns a partition's stored table, and false without one.
-func (s *Store) Load(id roster.PartitionID) (t Table, found bool, err error) {
+func (s *Store) Load(id roster.PartitionID) (Table, bool, error) {
+	return view(s, id, func(b *bolt.Bucket) (t Table, err error) {
+		h, err := readPartition(keyOf(id), b, func(r Record) { t.Records = append(t.Records, r) })
+		t.Position, t.Base = h.Position, h.base
+		return t, err
+	})
+}
+
+// view returns what read returns for a partition's bucket, and false without one.
+func view[T any](s *Store, id roster.PartitionID, read func(*bolt.Bucket) (T, error)) (out T, found bool, err error) {
 	err = boltfile.Guard(func() error {
-		return s.db.View(func(tx *bolt.Tx) error {
-			b := tx.Bucket(bucketPartitions).Bucket(keyOf(id))
-			if b == nil {
-				return nil
+		return s.db.View(func(tx *bolt.Tx) (err error) {
+			if b := tx.Bucket(bucketPartitions).Bucket(keyOf(id)); b != nil {
+				found = true
+				out, err = read(b)
 			}
-			found = true
-			h, err := readPartition(keyOf(id), b, func(r Record) { t.Records = append(t.Records, r) })
-			t.Position, t.Base = h.Position, h.base
 			return err
 		})
 	})
 	if err != nil {
-		return Table{}, false, fmt.Errorf("definitions: load partition %d from %s: %w", id, s.path, err)
+		var none T
+		return none, false, fmt.Errorf("definitions: read partition %d from %s: %w", id, s.path, err)
 	}
-	return t, found, nil
+	return out, found, nil
 }
 
 // readPartition calls take for each record in a partition, names ascending, and verifies them

@@ -2,11 +2,9 @@ package definitions
 
 import (
 	"bytes"
-	"fmt"
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
 )
@@ -22,24 +20,14 @@ type Page struct {
 // Page returns a partition's definitions after a name, up to an estimated weight in bytes, and at
 // least one if any follows. If the table does not have that revision, it returns the first page. It
 // returns false if nothing is stored for the partition.
-func (s *Store) Page(id roster.PartitionID, after string, revision uint64, weight int) (p Page, found bool, err error) {
-	err = boltfile.Guard(func() error {
-		return s.db.View(func(tx *bolt.Tx) error {
-			b := tx.Bucket(bucketPartitions).Bucket(keyOf(id))
-			if b == nil {
-				return nil
-			}
-			found = true
-			if p.Revision = revisionOf(id, b); p.Revision != revision {
-				after = ""
-			}
-			return p.fill(keyOf(id), b, []byte(after), weight)
-		})
+func (s *Store) Page(id roster.PartitionID, after string, revision uint64, weight int) (Page, bool, error) {
+	return view(s, id, func(b *bolt.Bucket) (p Page, err error) {
+		if p.Revision = revisionOf(id, b); p.Revision != revision {
+			after = ""
+		}
+		err = p.fill(keyOf(id), b, []byte(after), weight)
+		return p, err
 	})
-	if err != nil {
-		return Page{}, false, fmt.Errorf("definitions: read partition %d from %s: %w", id, s.path, err)
-	}
-	return p, found, nil
 }
 
 // revisionOf returns a stored table's revision: its head has position, count and sum, so it differs
