@@ -252,10 +252,7 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 	}
 	req.Header = header
 	req.Header.Set("Content-Type", wire.MsgPack)
-	wire.SetRelease(req.Header)
-	if h.creds != nil && h.creds.Token() != "" {
-		req.Header.Set("Authorization", "Bearer "+h.creds.Token())
-	}
+	h.identify(req.Header)
 	if ms := remaining(ctx); ms > 0 {
 		req.Header.Set(wire.HeaderTimeout, strconv.FormatInt(ms, 10))
 	}

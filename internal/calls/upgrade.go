@@ -21,11 +21,16 @@ func (h *HTTP) upgradeRequest(addr string) (*http.Request, error) {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: %w", err)
 	}
 	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {frame.Protocol}, "Content-Type": {wire.MsgPack}}
-	wire.SetRelease(req.Header)
-	if h.creds != nil && h.creds.Token() != "" {
-		req.Header.Set("Authorization", "Bearer "+h.creds.Token())
-	}
+	h.identify(req.Header)
 	return req, nil
+}
+
+// identify adds this process's release, and its token if it has one.
+func (h *HTTP) identify(header http.Header) {
+	wire.SetRelease(header)
+	if h.creds != nil && h.creds.Token() != "" {
+		header.Set("Authorization", "Bearer "+h.creds.Token())
+	}
 }
 
 // upgrade upgrades a connection to frames.
