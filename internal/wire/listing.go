@@ -58,16 +58,24 @@ type SequencersRequest struct {
 // Check refuses a page that no member makes, and fills in the default limit. Errors match
 // ErrBadRequest.
 func (r *SequencersRequest) Check() error {
-	for field, text := range map[string]string{"prefix": r.Prefix, "after": r.After} {
-		if len(text) > maxSequencerName {
-			return failure.Errorf(ErrBadRequest, "grid: %s %.40q has %d bytes; a name has at most %d", field, text, len(text),
-				maxSequencerName)
-		}
+	if err := checkRange(r.Prefix, r.After); err != nil {
+		return err
 	}
 	if r.Busiest && (r.Prefix != "" || r.After != "") {
 		return failure.Errorf(ErrBadRequest, "grid: busiest with prefix or after: the busiest sequencers are one page of all names; omit the others")
 	}
 	return checkPage(&r.Limit)
+}
+
+// checkRange refuses texts that are longer than any name.
+func checkRange(prefix, after string) error {
+	for field, text := range map[string]string{"prefix": prefix, "after": after} {
+		if len(text) > maxSequencerName {
+			return failure.Errorf(ErrBadRequest, "grid: %s %.40q has %d bytes; a name has at most %d", field, text, len(text),
+				maxSequencerName)
+		}
+	}
+	return nil
 }
 
 // SequencersResponse is a page with the grid's sequencers: by name, or the busiest first.

@@ -40,11 +40,8 @@ func (r UnusedRequest) Unused() time.Duration { return time.Duration(r.UnusedFor
 // Check refuses a page that no member makes, and fills in the default limit. Errors match
 // ErrBadRequest.
 func (r *UnusedRequest) Check() error {
-	for field, text := range map[string]string{"prefix": r.Prefix, "after": r.After} {
-		if len(text) > maxSequencerName {
-			return failure.Errorf(ErrBadRequest, "grid: %s %.40q has %d bytes; a name has at most %d", field, text, len(text),
-				maxSequencerName)
-		}
+	if err := checkRange(r.Prefix, r.After); err != nil {
+		return err
 	}
 	switch {
 	case r.UnusedFor < 1000 || r.UnusedFor > maxUnusedFor.Milliseconds():
