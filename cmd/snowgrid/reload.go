@@ -58,12 +58,11 @@ func (r *reloader) run(ctx context.Context, manager *serviceManager) {
 // reload applies a changed configuration. An error changes nothing.
 func (r *reloader) reload() {
 	flags, values, err := parseAgain(r.args)
-	if err != nil {
-		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy",
-			"correct it and send SIGHUP again; the earlier values remain")
-		return
+	var commit func()
+	var secrets bool
+	if err == nil {
+		commit, secrets, err = r.prepare(flags)
 	}
-	commit, secrets, err := r.prepare(flags)
 	if err != nil {
 		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy",
 			"correct it and send SIGHUP again; the earlier values remain")
