@@ -15,6 +15,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
+// movesAtOnce is the number of times in succession that a call goes to another owner without a pause.
+// The directories of two grids with the same addresses name different owners, each for ever.
+const movesAtOnce = 4
+
 // callOwner calls a name's owner until it answers or ctx ends. After a wrong or unreachable owner
 // it fetches the directory, and retries without a pause as soon as this names another owner. After
 // a slow owner it does not, since tryOwner has fetched the directory while it waited.
@@ -30,7 +34,7 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	defer cancel()
 	call := ask(c.session, (*session.Machine).NewCall)
 	var said error // from the last try that was not cut off
-	for {
+	for moves := 0; ; {
 		began := c.clock.Mono()
 		addr := c.owner(name)
 		err := c.tryOwner(ctx, addr, name, path, in, out)
@@ -51,10 +55,14 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 		}
 		switch {
 		case ctx.Err() != nil:
-		case retry.LookUp:
+		case retry.LookUp && moves < movesAtOnce:
 			c.awaitMove(ctx, name, addr, retry.Pause)
+			if moves++; !c.movedFrom(name, addr) {
+				moves = 0
+			}
 		default:
 			signal.Sleep(ctx, retry.Pause)
+			moves = 0
 		}
 		if ctx.Err() != nil {
 			return c.gaveUp(ctx, name, err)

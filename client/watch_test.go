@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -81,4 +82,31 @@ func TestWaitsShareARequest(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOwnersThatAlwaysMove: while each look-up names another owner, as with the directories of two grids, a
+// call goes to the next owner a few times at once, and then with pauses.
+func TestOwnersThatAlwaysMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		tries := 0
+		f.hook(func(_ context.Context, _, path string, _ any) error {
+			if path != wire.PathOpen {
+				return nil
+			}
+			if tries++; tries == 10_000 {
+				cancel()
+			}
+			f.move(tries % 2)
+			return fmt.Errorf("not the owner: %w", roster.ErrWrongOwner)
+		})
+		_, err := c.OpenSequencer(ctx, "orders")
+		wants(t, err, sequencer.ErrUnavailable, context.DeadlineExceeded)
+		if tries < 50 || tries > 400 {
+			t.Errorf("%d tries in 10 s", tries)
+		}
+	})
 }
