@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
@@ -35,15 +36,10 @@ func reportLeaving(ctx context.Context, status func() grid.Status, logger *slog.
 // partitionsOf counts the replying member's owned partitions and its backup copies.
 func partitionsOf(s grid.Status) (owned, copies int) {
 	for _, p := range s.Partitions {
-		switch {
-		case p.Owner == s.Answering:
+		if p.Owner == s.Answering {
 			owned++
-		default:
-			for _, i := range p.InSync {
-				if i == s.Answering {
-					copies++
-				}
-			}
+		} else if slices.Contains(p.InSync, s.Answering) {
+			copies++
 		}
 	}
 	return owned, copies
