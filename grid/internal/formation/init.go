@@ -152,10 +152,15 @@ func (b *bindings) oldGrid() roster.GridID {
 }
 
 // survivors returns the other members of a grid in gossip, including members that have left it for a
-// recovery.
+// recovery. A member of the roster whose announcement of its grid has not arrived yet is one, too.
 func (d *deps) survivors(old roster.GridID) []gossip.Peer {
+	r := d.state.Roster()
 	return slices.DeleteFunc(slices.Clone(d.gossip.Peers()), func(p gossip.Peer) bool {
-		return p.Incarnation == d.self || p.Grid != old && (!p.Grid.IsZero() || p.Left != old.String())
+		if p.Incarnation == d.self || !p.Grid.IsZero() {
+			return p.Incarnation == d.self || p.Grid != old
+		}
+		_, member := r.Member(p.Incarnation)
+		return p.Left != old.String() && (r.Grid != old || !member)
 	})
 }
 
@@ -174,9 +179,9 @@ func (f *Formation) Reform(ctx context.Context) error {
 // cannot judge whether the grid is over: a process that has not joined it yet, and a member that has left
 // it for a recovery.
 func (b *bindings) SurvivorsBefore() (n int) {
-	old, r := b.oldGrid(), b.state.Roster()
-	for _, p := range b.survivors(old) {
-		if _, member := r.Member(p.Incarnation); member && p.Grid == old && p.Incarnation < b.self {
+	r := b.state.Roster()
+	for _, p := range b.survivors(b.oldGrid()) {
+		if _, member := r.Member(p.Incarnation); member && p.Left == "" && p.Incarnation < b.self {
 			n++
 		}
 	}
