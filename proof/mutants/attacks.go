@@ -102,7 +102,7 @@ var attackMutants = []mutant{
 	{"ops", "an idle connection keeps its place", "cmd/snowgrid/opsconnections.go", "		_ = oldest.Close()\n",
 		"		_ = conn.Close()\n", opsAttackTests},
 	{"ops", "the debug pages answer requests for any host", "cmd/snowgrid/ops.go",
-		"if !wire.IsLoopback(r.Host) || ", "if ", opsAttackTests},
+		"if !wire.IsLoopback(r.Host) || ", "if !wire.IsLoopback(r.Host) && r == nil || ", opsAttackTests},
 }
 
 var (
