@@ -41,6 +41,7 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -103,6 +104,9 @@ type streams struct {
 	in       io.Reader
 }
 
+// lastLines bounds the wait at the end of an agent for its last lines.
+const lastLines = time.Second
+
 func main() {
 	// With SIGPIPE ignored, a reader that closes the pipe (head) causes a write
 	// error, and the logical node is released as after any other end.
@@ -118,6 +122,8 @@ func main() {
 func run(ctx context.Context, args []string, to streams) int {
 	if len(args) > 0 && args[0] == "agent" { // no pipe that is not read may hold it
 		to.out, to.err = logqueue.Writer(to.out), logqueue.Writer(to.err)
+		defer logqueue.Flush(to.out, lastLines)
+		defer logqueue.Flush(to.err, lastLines)
 	}
 	exited := -1 // set by kong after it has printed --help
 	from := newSources()

@@ -351,11 +351,16 @@ func (s *anchorStorm) heal() {
 	}
 }
 
+// splitFor is how long members are in several grids, or in none, before the operator restarts some: a
+// recovery by the survivors is over by then.
+const splitFor = 20 * time.Second
+
 // awaitAll waits until every member is ready, as an operator does: members that do not run are started,
 // and those of other grids than the largest, which members without disks may have formed, are restarted
-// meanwhile. It returns how long that took since the heal.
+// after a while. It returns how long that took since the heal.
 func (s *anchorStorm) awaitAll(healed time.Time) time.Duration {
 	starting := map[string]chan error{}
+	whole := healed // when all running members were in one grid last
 	for {
 		for m, started := range starting {
 			select {
@@ -366,9 +371,11 @@ func (s *anchorStorm) awaitAll(healed time.Time) time.Duration {
 			default:
 			}
 		}
-		took := time.Since(healed)
-		if others := s.others(); len(others) > 0 && took > 20*time.Second {
+		if others := s.others(); len(others) == 0 {
+			whole = time.Now()
+		} else if time.Since(whole) >= splitFor {
 			s.g.Crash(others...)
+			whole = time.Now()
 		}
 		for _, m := range s.stopped() {
 			if starting[m] == nil {
@@ -378,7 +385,7 @@ func (s *anchorStorm) awaitAll(healed time.Time) time.Duration {
 			}
 		}
 		time.Sleep(time.Second)
-		took = time.Since(healed)
+		took := time.Since(healed)
 		unready := s.unready()
 		if len(unready) == 0 && len(s.g.Running()) == len(s.members) && len(s.grids()) == 1 {
 			return took

@@ -196,6 +196,30 @@ func Writer(to io.Writer) io.Writer {
 	}}}
 }
 
+// Flush waits until the lines of a [Writer] are written, for d at most: a process that ends would lose
+// them.
+func Flush(w io.Writer, d time.Duration) {
+	own, queued := w.(writer)
+	if !queued {
+		return
+	}
+	var last chan struct{}
+	own.queue.mu.Lock()
+	if n := len(own.queue.lines); n > 0 {
+		last = own.queue.lines[n-1].written
+	}
+	own.queue.mu.Unlock()
+	if last == nil {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-last:
+	case <-timer.C:
+	}
+}
+
 // Write implements io.Writer. It returns an error only if the line was written in time.
 func (w writer) Write(p []byte) (int, error) {
 	var err error

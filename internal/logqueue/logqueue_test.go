@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -183,3 +184,26 @@ func TestHandlerThatLogs(t *testing.T) {
 		}
 	})
 }
+
+// TestFlush: the last line of a process is written before it ends if that takes less than the limit.
+func TestFlush(t *testing.T) {
+	for _, c := range []struct{ slow, want time.Duration }{{300 * time.Millisecond, 300 * time.Millisecond},
+		{time.Hour, 1100 * time.Millisecond}} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			w := logqueue.Writer(writerFunc(func(p []byte) (int, error) { time.Sleep(c.slow); return len(p), nil }))
+			_, _ = w.Write([]byte("the last line"))
+			logqueue.Flush(w, time.Second)
+			if took := time.Since(began); took != c.want {
+				t.Errorf("a line that takes %v: %v", c.slow, took)
+			}
+			logqueue.Flush(io.Discard, time.Second)
+			time.Sleep(c.slow)
+		})
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+// Write implements io.Writer.
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
