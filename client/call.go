@@ -15,10 +15,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// movesAtOnce is the number of times in succession that a call goes to another owner without a pause.
-// The directories of two grids with the same addresses name different owners, each for ever.
-const movesAtOnce = 4
-
 // callOwner calls a name's owner until it answers or ctx ends. After a wrong or unreachable owner
 // it fetches the directory, and retries without a pause as soon as this names another owner. After
 // a slow owner it does not, since tryOwner has fetched the directory while it waited.
@@ -34,11 +30,11 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	defer cancel()
 	call := ask(c.session, (*session.Machine).NewCall)
 	var said error // from the last try that was not cut off
-	for moves := 0; ; {
+	for {
 		began := c.clock.Mono()
 		addr := c.owner(name)
 		err := c.tryOwner(ctx, addr, name, path, in, out)
-		retry, again := c.tried(call, err)
+		retry, again := c.tried(call, addr, err)
 		if !again {
 			return err
 		}
@@ -55,14 +51,10 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 		}
 		switch {
 		case ctx.Err() != nil:
-		case retry.LookUp && moves < movesAtOnce:
+		case retry.LookUp && retry.Follow:
 			c.awaitMove(ctx, name, addr, retry.Pause)
-			if moves++; !c.movedFrom(name, addr) {
-				moves = 0
-			}
 		default:
 			signal.Sleep(ctx, retry.Pause)
-			moves = 0
 		}
 		if ctx.Err() != nil {
 			return c.gaveUp(ctx, name, err)
@@ -70,11 +62,11 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	}
 }
 
-// tried returns whether and how to retry a call after an error.
-func (c *Client) tried(call *session.Call, err error) (retry session.Retry, again bool) {
+// tried returns whether and how to retry a call after an error from the owner at addr.
+func (c *Client) tried(call *session.Call, addr string, err error) (retry session.Retry, again bool) {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
-	return call.Tried(c.clock.Mono(), err)
+	return call.Tried(c.clock.Mono(), addr, err)
 }
 
 // tryOwner calls the owner at addr once. A slow call is cancelled when the

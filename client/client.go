@@ -160,7 +160,7 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 			reported = true
 			log.Warn("no member answers yet; retrying", "addrs", strings.Join(cfg.Addrs, ", "), "error", oneLine(last))
 		}
-		retry, _ := c.tried(call, sequencer.ErrUnavailable)
+		retry, _ := c.tried(call, "", sequencer.ErrUnavailable)
 		signal.Sleep(ctx, retry.Pause)
 		if ctx.Err() != nil {
 			return failure.Errorf(sequencer.ErrUnavailable,

@@ -58,7 +58,7 @@ func (b *backend) takeFirst(ref attachment.Ref, first *firstAttach) (a attachmen
 		return a, false, nil
 	}
 	if err := answer.Error.Unwire(); err != nil {
-		if _, again := c.tried(ask(c.session, (*session.Machine).NewCall), err); again {
+		if _, again := c.tried(ask(c.session, (*session.Machine).NewCall), "", err); again {
 			return a, false, nil
 		}
 		c.counts.attached(0, err)

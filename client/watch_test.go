@@ -85,7 +85,7 @@ func TestWaitsShareARequest(t *testing.T) {
 }
 
 // TestOwnersThatAlwaysMove: while each look-up names another owner, as with the directories of two grids, a
-// call goes to the next owner a few times at once, and then with pauses.
+// call goes to the next owner a few times without a pause, and then with pauses.
 func TestOwnersThatAlwaysMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

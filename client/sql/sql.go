@@ -20,7 +20,7 @@
 // fsync or synchronous_commit off (PostgreSQL), innodb_flush_log_at_trx_commit other
 // than 1 (MySQL), synchronous below FULL (SQLite).
 //
-// SQLite has one writer at a time, and no queue for those that wait: under load a
+// SQLite has one writer at a time, and no queue for waiting ones: under load a
 // connection can fail with "database is locked" for longer than its busy timeout. Give
 // the store a *sql.DB of its own, in WAL mode and with one connection, so that the
 // writes of a process wait in the pool's queue:

@@ -460,7 +460,7 @@ func TestFarAheadRecordIsSkipped(t *testing.T) {
 // fastClock sets a client's clock an hour ahead.
 func fastClock(c *Config) { c.Clock = func() time.Time { return bubbleClock().Add(time.Hour) } }
 
-// TestClockBehindAnotherHolders: a client whose clock is behind that of a holder reports it with both times, once,
+// TestClockBehindAnotherHolders: a client whose clock is behind a holder's reports it with both times, once,
 // and takes a node all the same. A difference within MaxSkew is none.
 func TestClockBehindAnotherHolders(t *testing.T) {
 	inBubble(t, func(b *bench) {

@@ -142,8 +142,8 @@ func (g *registry) count(name string, ahead, corrupt int) {
 	}
 }
 
-// lag records by how much this clock was behind another holder's in a round, and returns what the round
-// before recorded.
+// lag records the lag of this clock behind another holder's in a round, and returns the one of the round
+// before.
 func (g *registry) lag(name string, behind time.Duration) (before time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

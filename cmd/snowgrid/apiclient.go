@@ -149,7 +149,7 @@ func (g gridFlags) atMember(ctx context.Context,
 	})
 }
 
-// request sends a request to the first member that answers, if possible to one that is part of a grid.
+// request sends a request to the first member that answers, if possible to a member in a grid.
 func (g gridFlags) request(ctx context.Context, path string, in, out any) error {
 	return g.atMember(ctx, func(ctx context.Context, _ grid.Status, addr string) error {
 		return postTo(ctx, addr, "", path, in, out)

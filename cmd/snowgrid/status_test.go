@@ -195,7 +195,7 @@ func TestNoSequencersIsNotSaidOfAPart(t *testing.T) {
 }
 
 // TestChangesGoToAMemberInAGrid: with several addresses a change is sent to a member that is part of a grid,
-// and to one that is not only if there is no other. The status is from the first in any case.
+// and to another one only if no member is. The status is from the first in any case.
 func TestChangesGoToAMemberInAGrid(t *testing.T) {
 	waiting, _ := gridMember(t, grid.Status{Name: "shop", Answering: inc2, NotReady: "it waits for a majority"})
 	joined, sent := gridMember(t, exampleStatus())

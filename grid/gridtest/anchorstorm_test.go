@@ -353,7 +353,7 @@ func (s *anchorStorm) heal() {
 	}
 }
 
-// splitFor is how long members are in several grids before the operator restarts some.
+// splitFor is the time for which members are in several grids before the operator restarts some.
 const splitFor = 20 * time.Second
 
 // awaitAll waits until every member is ready, as an operator does: members that do not run are started,

@@ -189,7 +189,7 @@ func TestNotSnowgrid(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			call := session.New(session.Config{Rand: rand.N[time.Duration]}).NewCall()
-			if _, again := call.Tried(0, err); errors.Is(err, sequencer.ErrInvalidConfig) || !again {
+			if _, again := call.Tried(0, "a", err); errors.Is(err, sequencer.ErrInvalidConfig) || !again {
 				t.Errorf("%v is not worth another try", err)
 			}
 			stream, err := h.Events(t.Context(), addr, wire.EventsRequest{})

@@ -29,13 +29,20 @@ type Call struct {
 	pause time.Duration // after the next failure
 	// overloaded is set if an overloaded member refused the last try.
 	overloaded bool
+	owner      string // of the last try that failed
+	moves      int    // tries in succession, each at another owner than the one before
 }
 
 // Retry precedes the next try of a call.
 type Retry struct {
 	LookUp bool          // look the owner up
 	Pause  time.Duration // then wait
+	Follow bool          // after a look-up, wait only until there is another owner
 }
+
+// movesMax is the number of owners that a call follows in succession without a pause. The directories of
+// two grids at the same addresses name different owners, and would keep a call busy.
+const movesMax = 4
 
 // NewCall returns a call that has not been tried.
 func (m *Machine) NewCall() *Call {
@@ -46,16 +53,21 @@ func (m *Machine) NewCall() *Call {
 // next one.
 func SlowTry(looks int) time.Duration { return slowCall << max(looks-1, 0) }
 
-// Tried applies the end of a try, and reports whether another try could end differently. A wrong or
-// unreachable owner leads to a look-up. A slow one does not, since the owner has been looked up
-// during the wait. A member that rejects calls for some time, by a quota or because it is
-// overloaded, is called again at the time it gave. The first time that needs no look-up; a member
-// that stays overloaded may have been replaced.
-func (c *Call) Tried(now time.Duration, err error) (Retry, bool) {
+// Tried applies the end of a try at an owner, "" for none, and reports whether another try could end
+// differently. A wrong or unreachable owner leads to a look-up. A slow one does not, since the owner
+// has been looked up during the wait. A member that rejects calls for some time, by a quota or because
+// it is overloaded, is called again at the time it gave. The first time that needs no look-up; a
+// member that stays overloaded may have been replaced.
+func (c *Call) Tried(now time.Duration, owner string, err error) (Retry, bool) {
+	if c.moves++; owner == c.owner || c.moves > movesMax {
+		c.moves = 0
+	}
+	c.owner = owner
+	follow := c.moves < movesMax
 	if after := laterBy(err); after > 0 {
 		again := c.overloaded
 		c.overloaded = errors.Is(err, sequencer.ErrUnavailable)
-		return Retry{LookUp: again && c.overloaded, Pause: after + c.rand(after/2+1)}, true
+		return Retry{LookUp: again && c.overloaded, Follow: follow, Pause: after + c.rand(after/2+1)}, true
 	}
 	c.overloaded = false
 	if !passing(err) {
@@ -63,7 +75,7 @@ func (c *Call) Tried(now time.Duration, err error) (Retry, bool) {
 	}
 	half := c.pause / 2
 	c.pause = min(2*c.pause, lastPause)
-	return Retry{LookUp: !TimedOut(err), Pause: max(half+c.rand(half+1), c.spent.take(now))}, true
+	return Retry{LookUp: !TimedOut(err), Follow: follow, Pause: max(half+c.rand(half+1), c.spent.take(now))}, true
 }
 
 // retries is a process's budget for tries after failures. Many calls waiting for one overloaded member

@@ -19,7 +19,7 @@ func TestCallPauses(t *testing.T) {
 	c := New(Config{Rand: whole}).NewCall()
 	var got []time.Duration
 	for range 8 {
-		retry, again := c.Tried(0, sequencer.ErrUnavailable)
+		retry, again := c.Tried(0, "a", sequencer.ErrUnavailable)
 		if !again || !retry.LookUp {
 			t.Fatalf("an unreachable owner: %+v, %v", retry, again)
 		}
@@ -50,7 +50,7 @@ func TestCallsWorthAnotherTry(t *testing.T) {
 		{sequencer.ErrDestroyed, false, false},
 		{errors.New("any other"), false, false},
 	} {
-		retry, again := newStage().m.NewCall().Tried(0, c.err)
+		retry, again := newStage().m.NewCall().Tried(0, "a", c.err)
 		if again != c.again || retry.LookUp != c.lookUp {
 			t.Errorf("%v: %+v, %v", c.err, retry, again)
 		}
@@ -63,7 +63,7 @@ func TestRetryBudget(t *testing.T) {
 	m := New(Config{Rand: func(time.Duration) time.Duration { return 0 }})
 	var soon, later, last int
 	for range 1000 {
-		retry, again := m.NewCall().Tried(time.Hour, sequencer.ErrUnavailable)
+		retry, again := m.NewCall().Tried(time.Hour, "a", sequencer.ErrUnavailable)
 		switch {
 		case !again:
 			t.Fatal("no other try")
@@ -78,7 +78,7 @@ func TestRetryBudget(t *testing.T) {
 	if soon != 100 || later != 199 || last != 701 {
 		t.Errorf("%d tries soon, %d later, %d at last", soon, later, last)
 	}
-	if retry, _ := m.NewCall().Tried(time.Hour+7*time.Second, sequencer.ErrUnavailable); retry.Pause != firstPause/2 {
+	if retry, _ := m.NewCall().Tried(time.Hour+7*time.Second, "a", sequencer.ErrUnavailable); retry.Pause != firstPause/2 {
 		t.Errorf("after the budget is whole again: a pause of %v", retry.Pause)
 	}
 }
@@ -94,7 +94,7 @@ func (l later) RetryAfter() time.Duration { return l.after }
 func TestCallIsRepeatedWhenTheMemberSaid(t *testing.T) {
 	for _, spread := range []time.Duration{0, time.Second} {
 		c := New(Config{Rand: func(below time.Duration) time.Duration { return min(spread, below-1) }}).NewCall()
-		retry, again := c.Tried(0, fmt.Errorf("wrapped: %w", later{2 * time.Second}))
+		retry, again := c.Tried(0, "a", fmt.Errorf("wrapped: %w", later{2 * time.Second}))
 		if want := 2*time.Second + spread; !again || retry.LookUp || retry.Pause != want {
 			t.Errorf("%+v, %v, want a pause of %v", retry, again, want)
 		}
@@ -116,12 +116,12 @@ func TestCallWaitsForAnOverloadedMember(t *testing.T) {
 		err    error
 		lookUp bool
 	}{{refused, false}, {refused, true}, {refused, true}, {later{2 * time.Second}, false}, {refused, false}} {
-		retry, again := c.Tried(0, step.err)
+		retry, again := c.Tried(0, "a", step.err)
 		if want := 3 * time.Second; !again || retry.LookUp != step.lookUp || retry.Pause != want {
 			t.Errorf("try %d: %+v, %v, want a pause of %v", i, retry, again, want)
 		}
 	}
-	if retry, _ := c.Tried(0, sequencer.ErrUnavailable); retry.Pause >= 2*firstPause {
+	if retry, _ := c.Tried(0, "a", sequencer.ErrUnavailable); retry.Pause >= 2*firstPause {
 		t.Errorf("the refusals lengthened the pause after another failure to %v", retry.Pause)
 	}
 }
@@ -212,5 +212,20 @@ func TestStaleAnswers(t *testing.T) {
 	s.m.Stamped(Now{Mono: time.Hour}, s.stamp(6), 0)
 	if e := s.m.Take(); e.Time != 0 || !e.LookUp {
 		t.Errorf("an old answer of a newer version: time %d, look-up %v", e.Time, e.LookUp)
+	}
+}
+
+// TestCallThatMoves: a call follows a few owners in succession without a pause, then pauses once. An owner
+// that is tried again ends the succession.
+func TestCallThatMoves(t *testing.T) {
+	c := newStage().m.NewCall()
+	for i, step := range []struct {
+		owner  string
+		follow bool
+	}{{"a", true}, {"b", true}, {"a", true}, {"b", false}, {"a", true}, {"a", true}, {"b", true}, {"a", true},
+		{"b", true}, {"a", false}} {
+		if retry, again := c.Tried(0, step.owner, sequencer.ErrUnavailable); !again || retry.Follow != step.follow {
+			t.Errorf("try %d at %s: %+v, %v", i, step.owner, retry, again)
+		}
 	}
 }

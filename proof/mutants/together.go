@@ -28,7 +28,7 @@ var togetherMutants = []mutant{
 	{"create-attach", "an attachment that the owner may have recorded is asked for under another ID", "client/backend.go",
 		"		id = first.id\n", "		_ = first.id\n", togetherTests},
 	{"create-attach", "an attach that is refused for good is asked for again", "client/createattach.go",
-		"NewCall), err); again {", "NewCall), err); again || c != nil {", togetherTests},
+		"NewCall), \"\", err); again {", "NewCall), \"\", err); again || c != nil {", togetherTests},
 	{"create-attach", "an owner of an earlier release gives logical node 0", "client/createattach.go",
 		"	if answer == nil {\n", "	if answer == nil {\n		answer = &wire.Attached{}\n	}\n	if answer == nil {\n",
 		togetherTests},

@@ -144,7 +144,7 @@ func ask[T any](h *holder, name string, patience time.Duration, serve func(m *me
 	try = func() {
 		began := h.Mono()
 		tryOwner(h, name, min(session.CallTimeout, end-began), serve, func(a answer[T]) {
-			retry, again := c.Tried(h.Mono(), a.err)
+			retry, again := c.Tried(h.Mono(), h.machine.Owner(name), a.err)
 			if !again || h.Mono() >= end {
 				done(a.value, a.stamp, a.err)
 				return

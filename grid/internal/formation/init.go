@@ -156,11 +156,9 @@ func (b *bindings) oldGrid() roster.GridID {
 func (d *deps) survivors(old roster.GridID) []gossip.Peer {
 	r := d.state.Roster()
 	return slices.DeleteFunc(slices.Clone(d.gossip.Peers()), func(p gossip.Peer) bool {
-		if p.Incarnation == d.self || !p.Grid.IsZero() {
-			return p.Incarnation == d.self || p.Grid != old
-		}
 		_, member := r.Member(p.Incarnation)
-		return p.Left != old.String() && (r.Grid != old || !member)
+		survivor := p.Grid == old || p.Grid.IsZero() && (p.Left == old.String() || member && r.Grid == old)
+		return p.Incarnation == d.self || !survivor
 	})
 }
 
@@ -175,9 +173,9 @@ func (f *Formation) Reform(ctx context.Context) error {
 	return err
 }
 
-// SurvivorsBefore counts the survivors in gossip that come before this member. It leaves out those that
-// cannot judge whether the grid is over: a process that has not joined it yet, and a member that has left
-// it for a recovery.
+// SurvivorsBefore counts the survivors in gossip that come before this member, and that can judge whether
+// the grid is over: neither a process that has not joined it yet, nor a member that has left it for a
+// recovery, can.
 func (b *bindings) SurvivorsBefore() (n int) {
 	r := b.state.Roster()
 	for _, p := range b.survivors(b.oldGrid()) {
