@@ -169,14 +169,18 @@ func (f *flow) examples() (lines []string) {
 // waitExplained is the length of a call from which more than the machine's load is behind it.
 const waitExplained = 100 * time.Millisecond
 
+// perSequencer explains why two of the examples can be equal.
+const perSequencer = "IDs are unique within a sequencer; two sequencers can issue the same one. "
+
 // aboutLongest explains the longest call of Next, "" if there was none.
 func (f *flow) aboutLongest() string {
 	switch longest := f.longestNext(); {
 	case longest == 0:
 		return ""
 	case longest < waitExplained:
-		return "Next is a local call. The longest call waited for a processor, which all of the demo's members and clients share."
+		return perSequencer + "Next is a local call. The longest call waited for a processor, which all of the demo's members and " +
+			"clients share."
 	}
-	return "Next is a local call while a grant lasts. The longest call waited for the new owner's grant to begin " +
+	return perSequencer + "Next is a local call while a grant lasts. The longest call waited for the new owner's grant to begin " +
 		"above all earlier grants, or for a processor."
 }
