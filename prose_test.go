@@ -53,7 +53,6 @@ type proseRates struct {
 var proseAbove = []proseRates{
 	{"client/s3", rates{"of": 25.61}},
 	{"grid/internal/host", rates{"of": 25.1}},
-	{"internal/roster strings", rates{"of": 29.2}},
 	{"proof/explore strings", rates{"human": 17, "those-that": 1.06, "of": 29.7}},
 }
 

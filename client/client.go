@@ -28,8 +28,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -131,7 +131,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 
 // ErrNotRegistered means that the grid has no registration for the number in the DataDir. The
 // message has the remedy.
-var ErrNotRegistered = roster.ErrNotRegistered
+var ErrNotRegistered = numbers.ErrNotRegistered
 
 // dialQuietly is the time after which an unsuccessful Dial writes a log line.
 const dialQuietly = 3 * time.Second

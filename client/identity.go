@@ -9,7 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/identity"
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -158,7 +158,7 @@ func (c *Client) identified(id *wire.Identity, err error) error {
 		return err
 	}
 	c.process.Number.Refused(*id, err)
-	if errors.Is(err, roster.ErrFenced) {
+	if errors.Is(err, numbers.ErrFenced) {
 		return identity.FencedError(err)
 	}
 	return err

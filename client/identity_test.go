@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/calls"
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -119,9 +119,9 @@ func TestNumberThatIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = c.Close() }()
-		n.refuse(roster.ErrNotRegistered)
+		n.refuse(numbers.ErrNotRegistered)
 		time.Sleep(2 * time.Second)
-		if _, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{}); !errors.Is(err, roster.ErrNotRegistered) {
+		if _, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{}); !errors.Is(err, numbers.ErrNotRegistered) {
 			t.Errorf("create: %v", err)
 		}
 		n.refuse(nil)
@@ -151,12 +151,12 @@ func TestRenewalOfAFencedProcess(t *testing.T) {
 		}
 		n.hook(func(_ context.Context, _, path string, _ any) error {
 			if path == wire.PathRenew {
-				return roster.ErrFenced
+				return numbers.ErrFenced
 			}
 			return nil
 		})
 		time.Sleep(10 * time.Second)
-		if _, err := s.Next(t.Context()); !errors.Is(err, sequencer.ErrFenced) || !errors.Is(err, roster.ErrFenced) {
+		if _, err := s.Next(t.Context()); !errors.Is(err, sequencer.ErrFenced) || !errors.Is(err, numbers.ErrFenced) {
 			t.Errorf("next: %v", err)
 		}
 		if _, err := striped.Next(t.Context()); !errors.Is(err, sequencer.ErrFenced) {
@@ -181,7 +181,7 @@ func TestIdentityConfig(t *testing.T) {
 	for _, change := range []func(*Config){
 		func(c *Config) { c.DataDir = "" },
 		func(c *Config) { c.Set = "" },
-		func(c *Config) { c.Set = strings.Repeat("x", roster.MaxSetName+1) },
+		func(c *Config) { c.Set = strings.Repeat("x", numbers.MaxSetName+1) },
 		func(c *Config) { c.DataDir = "/dev/null/x" },
 	} {
 		cfg := newNumbering().config(t.TempDir())

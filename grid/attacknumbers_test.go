@@ -11,28 +11,28 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	pki "github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/evil"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// numbers has an attacker ask for numbers.
-type numbers struct {
+// numberAttack has an attacker ask for numbers.
+type numberAttack struct {
 	t  *testing.T
 	by *evil.Attacker
 	at evil.Target
 }
 
-func (n numbers) apply(set string, id uint64) error {
-	in := wire.IdentityApplyRequest{Cluster: "evil", Name: set, ID: id, Code: roster.Code{1}, Addr: "evil:1"}
+func (n numberAttack) apply(set string, id uint64) error {
+	in := wire.IdentityApplyRequest{Cluster: "evil", Name: set, ID: id, Code: numbers.Code{1}, Addr: "evil:1"}
 	return n.by.Ask(n.t.Context(), n.at, wire.PathIdentityApply, in, new(wire.IdentityApplyResponse))
 }
 
-func (n numbers) register(set string, change func(*wire.IdentityRegisterRequest)) (out wire.IdentityRegisterResponse,
+func (n numberAttack) register(set string, change func(*wire.IdentityRegisterRequest)) (out wire.IdentityRegisterResponse,
 	err error) {
-	in := wire.IdentityRegisterRequest{Cluster: "evil", Name: set, ID: 1, Code: roster.Code{1}, Start: roster.Code{1}}
+	in := wire.IdentityRegisterRequest{Cluster: "evil", Name: set, ID: 1, Code: numbers.Code{1}, Start: numbers.Code{1}}
 	change(&in)
 	err = n.by.Ask(n.t.Context(), n.at, wire.PathIdentityRegister, in, &out)
 	return out, err
@@ -45,10 +45,10 @@ func TestAttackByRegistrations(t *testing.T) {
 	underAttack(t, false, func(t *testing.T, b *besieged) {
 		const atOnce = 1000
 		seconds := long.Or(2, 10)
-		n, other := numbers{t, b.identified(security.Holder), b.target("m2")}, numbers{t, b.unlimited(security.Holder),
+		n, other := numberAttack{t, b.identified(security.Holder), b.target("m2")}, numberAttack{t, b.unlimited(security.Holder),
 			b.target("m3")}
 		defer n.by.Keep()()
-		for who, set := range map[*numbers]string{&n: "orders-1", &other: "web"} {
+		for who, set := range map[*numberAttack]string{&n: "orders-1", &other: "web"} {
 			if err := who.apply(set, 1); err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func TestAttackByRegistrations(t *testing.T) {
 		began, last := time.Now(), uint64(0)
 		for i := range atOnce + seconds*25*runtime.GOMAXPROCS(0) {
 			out, err := n.register("orders-1", func(in *wire.IdentityRegisterRequest) {
-				in.Start, in.Incarnation = roster.Code{byte(i), byte(i >> 8), 2}, last
+				in.Start, in.Incarnation = numbers.Code{byte(i), byte(i >> 8), 2}, last
 			})
 			if err != nil {
 				t.Fatalf("registration %d: %v", i, err)
@@ -89,7 +89,7 @@ func (b *besieged) unlimited(role security.Role) *evil.Attacker {
 }
 
 // makeRoom has an admin remove a set of an attacker, who then makes another one.
-func (b *besieged) makeRoom(n numbers) {
+func (b *besieged) makeRoom(n numberAttack) {
 	b.t.Helper()
 	admin := b.unlimited(security.Admin)
 	drop := wire.IdentityDropRequest{Cluster: "evil", Name: "orders-set-0"}
@@ -114,7 +114,7 @@ func (b *besieged) makeRoom(n numbers) {
 // itself alone, and no incarnation that no member could read.
 func TestAttackByNumbers(t *testing.T) {
 	underAttack(t, true, func(t *testing.T, b *besieged) {
-		n := numbers{t, b.identified(security.Holder), b.target("m2")}
+		n := numberAttack{t, b.identified(security.Holder), b.target("m2")}
 		if err := n.apply("bills", 1); !errors.Is(err, security.ErrDenied) {
 			t.Errorf("a number of another's set: %v", err)
 		}
@@ -140,7 +140,7 @@ func TestAttackByNumbers(t *testing.T) {
 			t.Errorf("an honest registration: %+v, %v", out, err)
 		}
 		sets := 1
-		for i := range 2 * roster.MaxSets {
+		for i := range 2 * numbers.MaxSets {
 			err := n.apply(fmt.Sprint("orders-set-", i), 1)
 			if err != nil {
 				if !errors.Is(err, sequencer.ErrQuota) {
@@ -150,10 +150,10 @@ func TestAttackByNumbers(t *testing.T) {
 			}
 			sets++
 		}
-		if want := roster.MaxSets / 8; sets != want {
+		if want := numbers.MaxSets / 8; sets != want {
 			t.Errorf("a holder with a limit to names has %d sets, want %d", sets, want)
 		}
-		unlimited := numbers{t, b.unlimited(security.Holder), b.target("m3")}
+		unlimited := numberAttack{t, b.unlimited(security.Holder), b.target("m3")}
 		if err := unlimited.apply("web", 1); err != nil {
 			t.Errorf("a holder without a limit: %v", err)
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/identity"
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -272,7 +272,7 @@ func damagedClient(t *testing.T, dir string) func(t *testing.T, dir, file string
 	if err != nil {
 		t.Fatal(err)
 	}
-	number := identity.Number{Cluster: "c", Set: "web", ID: 7, Code: roster.Code{1, 2, 3}}
+	number := identity.Number{Cluster: "c", Set: "web", ID: 7, Code: numbers.Code{1, 2, 3}}
 	next := number
 	next.ID = 8
 	if err := errors.Join(d.StoreNumber(number), d.StoreApplication(next)); err != nil {

@@ -20,10 +20,10 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -168,8 +168,8 @@ var valid = map[string]any{
 	wire.PathEarlier:   wire.EarlierRequest{Until: 1},
 
 	wire.PathIdentityNext:     wire.IdentityNextRequest{Cluster: "c", Name: "web"},
-	wire.PathIdentityApply:    wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: 1, Code: roster.Code{1}},
-	wire.PathIdentityRegister: wire.IdentityRegisterRequest{Cluster: "c", Name: "web", ID: 1, Code: roster.Code{1}},
+	wire.PathIdentityApply:    wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: 1, Code: numbers.Code{1}},
+	wire.PathIdentityRegister: wire.IdentityRegisterRequest{Cluster: "c", Name: "web", ID: 1, Code: numbers.Code{1}},
 	wire.PathIdentityClean:    wire.IdentityCleanRequest{Cluster: "c", Name: "web", IDs: []uint64{1}},
 	wire.PathIdentityImport:   wire.IdentityImportRequest{Cluster: "c", Name: "web", Next: 2},
 }

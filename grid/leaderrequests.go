@@ -92,7 +92,7 @@ var refusals = []struct{ machine, api error }{
 	{leader.ErrNotNeeded, wire.ErrNotNeeded},
 	{leader.ErrNotConfirmed, wire.ErrNotConfirmed}, {leader.ErrIdentityInUse, wire.ErrIdentityInUse},
 	{leader.ErrNotLeading, refusal.ErrNotLeader},
-	{leader.ErrAlive, wire.ErrAlive}, {leader.ErrOtherClaim, wire.ErrOtherClaim},
+	{leader.ErrOtherClaim, wire.ErrOtherClaim},
 }
 
 // refusalOf returns the API's error for an error of the machine.

@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -90,87 +91,105 @@ func (l *lead) confirm() error {
 	return nil
 }
 
-// stepped is the outcome of a set's step.
-type stepped struct {
-	removed  []uint64 // by a clean
-	proposed bool
-	err      error
-}
-
-// step has the machine take a step of a set, and waits until it is agreed on or refused.
-func (o *leadership) step(ctx context.Context,
-	request func(machine *leader.Leader, v leader.View, reply func(stepped))) ([]uint64, error) {
-	l, answer := o.current.Load(), make(chan stepped, 1)
-	if l == nil || l.caughtUp.Load() == 0 ||
-		!l.do(func(machine *leader.Leader, v leader.View) { request(machine, v, func(s stepped) { answer <- s }) }) {
+// ask has the tracker take a request, and waits until it is agreed on or refused.
+func (o *leadership) ask(ctx context.Context,
+	request func(t *numbers.Tracker, reply func(numbers.Outcome))) (removed []uint64, err error) {
+	l, answer := o.current.Load(), make(chan numbers.Outcome, 1)
+	if l == nil || l.caughtUp.Load() == 0 || !l.do(func(machine *leader.Leader, v leader.View) {
+		request(machine.Numbers(v), func(out numbers.Outcome) { answer <- out })
+	}) {
 		return nil, refusal.ErrNotLeader
 	}
-	var s stepped
+	var out numbers.Outcome
 	select {
-	case s = <-answer:
+	case out = <-answer:
 	case <-ctx.Done():
 		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: the step is not committed yet: %w", ctx.Err())
 	}
-	if !s.proposed {
+	if !out.Proposed {
 		if err := l.confirm(); err != nil {
 			return nil, err
 		}
 	}
-	return s.removed, numberRefusal(s.err)
+	return out.Removed, numberRefusal(out.Err)
 }
 
-// numberRefusal returns the API's error for a step's error.
+// numberRefusal returns the API's error for an error of the tracker.
 func numberRefusal(err error) error {
-	for _, own := range []error{roster.ErrIDRefused, roster.ErrNotRegistered, roster.ErrUnknownSet, roster.ErrFenced} {
+	for _, own := range []error{numbers.ErrIDRefused, numbers.ErrNotRegistered, numbers.ErrUnknownSet, numbers.ErrFenced,
+		numbers.ErrAlive} {
 		if errors.Is(err, own) {
 			return err
 		}
 	}
-	return refusalOf(err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, numbers.ErrInvalid):
+		return failure.Errorf(wire.ErrBadRequest, "grid: %w", err)
+	case errors.Is(err, numbers.ErrRefused), errors.Is(err, roster.ErrRefused):
+		return failure.Errorf(wire.ErrNotNow, "grid: %w", err)
+	case errors.Is(err, leader.ErrNotLeading):
+		return refusalOf(err)
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: %w", err)
 }
 
-// identify applies a set's step.
-func (o *leadership) identify(ctx context.Context, c roster.Identity) error {
+// removalRefusal gives the refusal of a clean or a drop its own legacy code.
+func removalRefusal(err error) error {
+	if errors.Is(err, numbers.ErrUnknownSet) {
+		return failure.Errorf(wire.ErrCleanUnknownSet, "%w", err)
+	}
+	return err
+}
+
+// identify applies a step of a set.
+func (o *leadership) identify(ctx context.Context, c numbers.Command) error {
 	if err := c.Check(); err != nil {
-		return failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
+		return numberRefusal(err)
 	}
 	end, err := o.shares.enter(ctx, o.state, c)
 	if err != nil {
 		return err
 	}
 	defer end()
-	_, err = o.step(ctx, func(machine *leader.Leader, v leader.View, reply func(stepped)) {
-		machine.Identify(v, c, func(proposed bool, err error) { reply(stepped{proposed: proposed, err: err}) })
-	})
+	_, err = o.ask(ctx, func(t *numbers.Tracker, reply func(numbers.Outcome)) { t.Request(c, reply) })
 	return err
+}
+
+// auditSet writes the audit line of a step of a set.
+func (o *leadership) auditSet(action, cluster, set, who string, err error, more ...slog.Attr) {
+	o.audit.Write(audit.Entry{Action: action, Name: cluster + "/" + set, Who: who, Err: err}, more...)
 }
 
 // sign records that the process with a number is alive, and returns its earlier nodes.
 func (o *leadership) sign(cluster, set string, id uint64,
-	nodes map[string]sequencer.NodeID) map[string]sequencer.NodeID {
-	var now map[string]uint16
-	if len(nodes) > 0 {
-		now = map[string]uint16{}
-		for name, node := range nodes {
-			now[name] = uint16(node)
-		}
-	}
-	before := map[string]sequencer.NodeID{}
+	nodes map[string]sequencer.NodeID) (before map[string]sequencer.NodeID) {
 	if l := o.current.Load(); l != nil {
 		l.do(func(machine *leader.Leader, v leader.View) {
-			for name, node := range machine.Sign(v, cluster, set, id, now) {
-				before[name] = sequencer.NodeID(node)
-			}
+			before = converted[sequencer.NodeID](machine.Numbers(v).Sign(cluster, set, id, converted[uint16](nodes)))
 		})
 	}
 	return before
 }
 
+// converted returns logical nodes as another type, nil for none.
+func converted[To, From ~uint16](nodes map[string]From) map[string]To {
+	if len(nodes) == 0 {
+		return nil
+	}
+	out := map[string]To{}
+	for name, node := range nodes {
+		out[name] = To(node)
+	}
+	return out
+}
+
 // nextNumber answers wire.PathIdentityNext.
 func (o *leadership) nextNumber(_ context.Context, in wire.IdentityNextRequest) (wire.IdentityNextResponse, error) {
 	none := wire.IdentityNextResponse{}
-	if err := checkSet(in.Cluster, in.Name); err != nil {
-		return none, err
+	if err := numbers.CheckName(in.Cluster, in.Name); err != nil {
+		return none, numberRefusal(err)
 	}
 	r, err := o.agreed()
 	if err != nil {
@@ -179,21 +198,13 @@ func (o *leadership) nextNumber(_ context.Context, in wire.IdentityNextRequest) 
 	return wire.IdentityNextResponse{Next: r.NextNumber(in.Cluster, in.Name)}, nil
 }
 
-func checkSet(cluster, name string) error {
-	if err := roster.CheckSetName(cluster, name); err != nil {
-		return failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
-	}
-	return nil
-}
-
 // applyForNumber answers wire.PathIdentityApply.
 func (o *leadership) applyForNumber(ctx context.Context, in wire.IdentityApplyRequest) (wire.IdentityApplyResponse,
 	error) {
-	c := roster.Identity{Cluster: in.Cluster, Name: in.Name, Apply: &roster.Application{ID: in.ID, Code: in.Code,
+	c := numbers.Command{Cluster: in.Cluster, Name: in.Name, Apply: &numbers.Application{ID: in.ID, Code: in.Code,
 		Addr: in.Addr}}
 	err := o.identify(ctx, c)
-	o.audit.Write(audit.Entry{Action: audit.ApplyNumber, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err},
-		slog.Uint64("number", in.ID))
+	o.auditSet(audit.ApplyNumber, in.Cluster, in.Name, in.AskedBy, err, slog.Uint64("number", in.ID))
 	if err != nil {
 		return wire.IdentityApplyResponse{}, err
 	}
@@ -224,28 +235,27 @@ func (o *leadership) registerNumber(ctx context.Context,
 	}
 	start := in.Start
 	if s, _ := o.state.Roster().Set(in.Cluster, in.Name); start.IsZero() {
-		m, _ := s.Numbered(in.ID)
+		m, _ := s.Process(in.ID)
 		if start = m.Start; in.Incarnation == 0 || in.Incarnation != m.Incarnation {
 			_, _ = rand.Read(start[:]) // never fails
 		}
 	}
-	c := roster.Identity{Cluster: in.Cluster, Name: in.Name, Register: &roster.Registration{
-		ID: in.ID, Code: in.Code, Addr: in.Addr, Start: start, Member: in.Member, Incarnation: in.Incarnation,
+	c := numbers.Command{Cluster: in.Cluster, Name: in.Name, Register: &numbers.Registration{
+		ID: in.ID, Code: in.Code, Addr: in.Addr, Start: start, Member: string(in.Member), Incarnation: in.Incarnation,
 	}}
 	err := o.identify(ctx, c)
 	if in.Incarnation == 0 || err != nil {
-		o.audit.Write(audit.Entry{Action: audit.RegisterNumber, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err},
-			slog.Uint64("number", in.ID))
+		o.auditSet(audit.RegisterNumber, in.Cluster, in.Name, in.AskedBy, err, slog.Uint64("number", in.ID))
 	}
 	if err != nil {
 		return none, err
 	}
 	s, _ := o.state.Roster().Set(in.Cluster, in.Name)
-	m, _ := s.Numbered(in.ID)
+	m, _ := s.Process(in.ID)
 	if m.Start != start {
-		return none, failure.Errorf(roster.ErrFenced, "grid: number %d of %s/%s: another process registered with it concurrently, at %q", in.ID, in.Cluster, in.Name, m.Addr)
+		return none, failure.Errorf(numbers.ErrFenced, "grid: number %d of %s/%s: another process registered with it concurrently, at %q", in.ID, in.Cluster, in.Name, m.Addr)
 	}
-	out := wire.IdentityRegisterResponse{Incarnation: m.Incarnation, AgainMS: leader.SignEvery.Milliseconds()}
+	out := wire.IdentityRegisterResponse{Incarnation: m.Incarnation, AgainMS: numbers.SignEvery.Milliseconds()}
 	out.Nodes = o.sign(in.Cluster, in.Name, in.ID, in.Nodes)
 	if in.Incarnation == 0 {
 		out.Members, _ = o.numberedMembers(s, 0)
@@ -259,8 +269,8 @@ func (o *leadership) registerNumber(ctx context.Context,
 func (o *leadership) cleanNumbers(ctx context.Context, in wire.IdentityCleanRequest) (wire.IdentityCleanResponse,
 	error) {
 	none := wire.IdentityCleanResponse{}
-	if err := checkSet(in.Cluster, in.Name); err != nil {
-		return none, err
+	if err := numbers.CheckName(in.Cluster, in.Name); err != nil {
+		return none, numberRefusal(err)
 	}
 	if len(in.IDs) < 1 || len(in.IDs) > wire.MaxNumbers {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: ids: %d numbers to remove; name 1 to %d", len(in.IDs),
@@ -268,13 +278,13 @@ func (o *leadership) cleanNumbers(ctx context.Context, in wire.IdentityCleanRequ
 	}
 	slices.Sort(in.IDs)
 	ids := slices.Compact(in.IDs)
-	removed, err := o.step(ctx, func(machine *leader.Leader, v leader.View, reply func(stepped)) {
-		machine.Clean(v, in.Cluster, in.Name, ids, in.Force,
-			func(removed []uint64, proposed bool, err error) { reply(stepped{removed, proposed, err}) })
+	removed, err := o.ask(ctx, func(t *numbers.Tracker, reply func(numbers.Outcome)) {
+		t.Clean(in.Cluster, in.Name, ids, in.Force, reply)
 	})
-	o.audit.Write(audit.Entry{Action: audit.CleanNumbers, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err},
-		slog.Any("numbers", ids[:min(len(ids),
-			auditedNumbers)]), slog.Int("removed", len(removed)), slog.Bool("force", in.Force))
+	err = removalRefusal(err)
+	o.auditSet(audit.CleanNumbers, in.Cluster, in.Name, in.AskedBy, err,
+		slog.Any("numbers", ids[:min(len(ids), auditedNumbers)]), slog.Int("removed", len(removed)),
+		slog.Bool("force", in.Force))
 	if err != nil {
 		return none, err
 	}
@@ -283,14 +293,10 @@ func (o *leadership) cleanNumbers(ctx context.Context, in wire.IdentityCleanRequ
 
 // dropSet answers wire.PathIdentityDrop.
 func (o *leadership) dropSet(ctx context.Context, in wire.IdentityDropRequest) (wire.IdentityDropResponse, error) {
-	none := wire.IdentityDropResponse{}
-	if err := checkSet(in.Cluster, in.Name); err != nil {
-		return none, err
-	}
-	err := o.identify(ctx, roster.Identity{Cluster: in.Cluster, Name: in.Name, Drop: true})
-	o.audit.Write(audit.Entry{Action: audit.DropSet, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err})
+	err := removalRefusal(o.identify(ctx, numbers.Command{Cluster: in.Cluster, Name: in.Name, Drop: true}))
+	o.auditSet(audit.DropSet, in.Cluster, in.Name, in.AskedBy, err)
 	if err != nil {
-		return none, err
+		return wire.IdentityDropResponse{}, err
 	}
 	return wire.IdentityDropResponse{Next: o.state.Roster().NextNumber(in.Cluster, in.Name)}, nil
 }
@@ -302,14 +308,14 @@ func (o *leadership) importNumbers(ctx context.Context, in wire.IdentityImportRe
 	if len(in.Members) > wire.MaxNumbers || len(in.Members) == 0 && in.Next == 0 {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: %d numbers to import, and next %d; give up to %d numbers in one call, or a next number", len(in.Members), in.Next, wire.MaxNumbers)
 	}
-	imported := &roster.Imported{Next: in.Next}
+	imported := &numbers.Imported{Next: in.Next}
 	for _, m := range in.Members {
-		imported.Numbers = append(imported.Numbers, roster.Application{ID: m.ID, Code: m.Code, Addr: m.Addr})
+		imported.Numbers = append(imported.Numbers, numbers.Application{ID: m.ID, Code: m.Code, Addr: m.Addr})
 	}
-	err := o.identify(ctx, roster.Identity{Cluster: in.Cluster, Name: in.Name, Import: imported})
+	err := o.identify(ctx, numbers.Command{Cluster: in.Cluster, Name: in.Name, Import: imported})
 	s, _ := o.state.Roster().Set(in.Cluster, in.Name)
-	o.audit.Write(audit.Entry{Action: audit.ImportNumbers, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err},
-		slog.Int("numbers", len(in.Members)), slog.Uint64("next", s.Next))
+	o.auditSet(audit.ImportNumbers, in.Cluster, in.Name, in.AskedBy, err, slog.Int("numbers", len(in.Members)),
+		slog.Uint64("next", s.Next))
 	if err != nil {
 		return none, err
 	}
@@ -341,7 +347,7 @@ func (o *leadership) listNumbers(ctx context.Context, in wire.IdentityListReques
 		out.Sets = append(out.Sets, set)
 	}
 	if in.Name != "" && len(out.Sets) == 0 {
-		return out, failure.Errorf(roster.ErrUnknownSet, "grid: set %s/%s: no process has applied for a number in it",
+		return out, failure.Errorf(numbers.ErrUnknownSet, "grid: set %s/%s: no process has applied for a number in it",
 			in.Cluster, in.Name)
 	}
 	return out, nil
@@ -349,40 +355,40 @@ func (o *leadership) listNumbers(ctx context.Context, in wire.IdentityListReques
 
 // numberedMembers returns up to wire.MaxNumbers members of a set with larger numbers than
 // after, and whether there are more.
-func (o *leadership) numberedMembers(s roster.Set, after uint64) (out []wire.IdentityMember, more bool) {
+func (o *leadership) numberedMembers(s numbers.Set, after uint64) (out []wire.IdentityMember, more bool) {
 	l := o.current.Load()
 	if l == nil {
 		return nil, false
 	}
 	l.do(func(machine *leader.Leader, v leader.View) {
-		for _, m := range s.Members {
+		t := machine.Numbers(v)
+		for _, p := range s.Members {
 			switch {
-			case m.ID <= after:
+			case p.ID <= after:
 			case len(out) == wire.MaxNumbers:
 				more = true
 				return
 			default:
-				out = append(out, o.numberedMember(machine, v, s, m))
+				out = append(out, o.numberedMember(p, t.LivenessOf(s.Cluster, s.Name, p)))
 			}
 		}
 	})
 	return out, more
 }
 
-func (o *leadership) numberedMember(machine *leader.Leader, v leader.View, s roster.Set,
-	m roster.Numbered) wire.IdentityMember {
-	out := wire.IdentityMember{ID: m.ID, Addr: m.Addr, Incarnation: m.Incarnation, Member: m.Member,
+func (o *leadership) numberedMember(p numbers.Process, life numbers.Liveness) wire.IdentityMember {
+	out := wire.IdentityMember{ID: p.ID, Addr: p.Addr, Incarnation: p.Incarnation, Member: roster.MemberID(p.Member),
 		State: wire.StateRegistered}
 	switch {
-	case m.Code.IsZero():
+	case p.Code.IsZero():
 		out.State = wire.StateImported
-	case m.Incarnation == 0:
+	case p.Incarnation == 0:
 		out.State = wire.StateApplied
 	}
-	if life := machine.LivenessOf(v, s.Cluster, s.Name, m); life != leader.LivenessUnknown {
-		out.Alive = new(life == leader.Alive)
+	if life != numbers.LivenessUnknown {
+		out.Alive = new(life == numbers.Alive)
 	}
-	if m.Member != "" && m.Member == o.self.Member() {
+	if out.Member != "" && out.Member == o.self.Member() {
 		out.Role = "leader"
 	}
 	return out

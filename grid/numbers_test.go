@@ -6,7 +6,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/calls"
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"maps"
 	"net/http"
@@ -187,7 +187,7 @@ func TestNumbersSurviveARestart(t *testing.T) {
 // applyFor applies for a number until there is an answer.
 func applyFor(t *testing.T, h *calls.HTTP, id uint64, code byte) {
 	t.Helper()
-	in := wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: id, Code: roster.Code{code}}
+	in := wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: id, Code: numbers.Code{code}}
 	var err error
 	for range 100 {
 		var out wire.IdentityApplyResponse

@@ -9,7 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -19,10 +19,10 @@ import (
 // all of it: holders with a name limit have a share among the sets that match their names, and
 // other holders leave the rest to members and admins.
 const (
-	limitedSets    = roster.MaxSets / 8
-	limitedNumbers = roster.MaxNumbered / 8
-	holdersSets    = roster.MaxSets * 3 / 4
-	holdersNumbers = roster.MaxNumbered * 3 / 4
+	limitedSets    = numbers.MaxSets / 8
+	limitedNumbers = numbers.MaxNumbered / 8
+	holdersSets    = numbers.MaxSets * 3 / 4
+	holdersNumbers = numbers.MaxNumbered * 3 / 4
 
 	// Each step of a set is a log entry. The leader takes numberSteps per second from one
 	// credential, times its processors, and numberStepsAtOnce in a burst.
@@ -45,14 +45,14 @@ func newNumberShares() *numberShares {
 
 // enter admits a caller's step, until end. A step that changes nothing, such as a sign of life, is
 // always admitted; so is a step that the roster rejects, with the roster's own error.
-func (n *numberShares) enter(ctx context.Context, s *state.State, c roster.Identity) (end func(), err error) {
+func (n *numberShares) enter(ctx context.Context, s *state.State, c numbers.Command) (end func(), err error) {
 	end = func() {}
 	p := api.PeerOf(ctx)
 	if p.ID == "" || p.Role != security.Holder {
 		return end, nil
 	}
-	before, after := stepOf(s, c)
-	if after == before {
+	before, after, changed := stepOf(s, c)
+	if !changed {
 		return end, nil
 	}
 	if len(after.Sets) > len(before.Sets) { // one at a time, so that each counts the sets before it
@@ -63,7 +63,7 @@ func (n *numberShares) enter(ctx context.Context, s *state.State, c roster.Ident
 			return end, failure.Errorf(sequencer.ErrUnavailable, "grid: the step of %s/%s waits for others: %w", c.Cluster,
 				c.Name, ctx.Err())
 		}
-		before, after = stepOf(s, c)
+		before, after, _ = stepOf(s, c)
 	}
 	if err = checkShare(p, before, after, c); err == nil {
 		err = n.turns.Take(ctx, partition.Peer(p.ID))
@@ -75,16 +75,16 @@ func (n *numberShares) enter(ctx context.Context, s *state.State, c roster.Ident
 	return end, nil
 }
 
-// stepOf returns the roster, and the roster after a step; the same if the step is refused or
-// changes nothing.
-func stepOf(s *state.State, c roster.Identity) (before, after *roster.Roster) {
-	before = s.Roster()
-	after, _ = before.Apply(roster.Command{Claim: before.Claim, Identity: &c})
-	return before, after
+// stepOf returns the registry, and the registry after a step, unless that is refused or changes
+// nothing.
+func stepOf(s *state.State, c numbers.Command) (before, after numbers.Registry, changed bool) {
+	before = s.Roster().Registry
+	after, changed, _ = before.Apply(c)
+	return before, after, changed
 }
 
 // checkShare refuses a step that gives a holder more sets or numbers than its share.
-func checkShare(p security.Peer, before, after *roster.Roster, c roster.Identity) error {
+func checkShare(p security.Peer, before, after numbers.Registry, c numbers.Command) error {
 	hadSets, hadNumbers := usedBy(p, before)
 	sets, numbers := usedBy(p, after)
 	mostSets, mostNumbers := holdersSets, holdersNumbers
@@ -103,7 +103,7 @@ func checkShare(p security.Peer, before, after *roster.Roster, c roster.Identity
 }
 
 // usedBy counts the sets that a caller may use, and their numbers.
-func usedBy(p security.Peer, r *roster.Roster) (sets, numbers int) {
+func usedBy(p security.Peer, r numbers.Registry) (sets, numbers int) {
 	for _, s := range r.Sets {
 		if p.MayUse(s.Name) {
 			sets++

@@ -262,7 +262,7 @@ func (o *overview) whole(ctx context.Context) Status {
 		}
 	}
 	s.Unreachable = texts(g.unreachable)
-	s.Unlisted = numbers(g.unlisted)
+	s.Unlisted = partitionNumbers(g.unlisted)
 	sortByName(s.Sequencers)
 	// During a move, both owners may list a partition.
 	s.Sequencers = slices.CompactFunc(s.Sequencers, func(a, b SequencerInfo) bool { return a.Name == b.Name })

@@ -104,8 +104,8 @@ func recoveredOf(r *roster.Recovery) *RecoveryInfo {
 	if r == nil {
 		return nil
 	}
-	out := &RecoveryInfo{Old: r.Old.String(), At: int64(r.At), Forgotten: numbers(r.Forgotten),
-		Outdated: numbers(r.Outdated)}
+	out := &RecoveryInfo{Old: r.Old.String(), At: int64(r.At), Forgotten: partitionNumbers(r.Forgotten),
+		Outdated: partitionNumbers(r.Outdated)}
 	for _, m := range r.Lost {
 		out.Lost = append(out.Lost, LostMember{ID: string(m.ID), API: m.API})
 	}
@@ -128,8 +128,8 @@ func recoveryOf(p formation.RecoveryPlan) Recovery {
 // texts converts a list to plain texts; nil stays nil.
 func texts[T ~string](list []T) []string { return convert(list, func(t T) string { return string(t) }) }
 
-// numbers converts a list to plain numbers; nil stays nil.
-func numbers(list []roster.PartitionID) []int {
+// partitionNumbers converts a list to plain numbers; nil stays nil.
+func partitionNumbers(list []roster.PartitionID) []int {
 	return convert(list, func(id roster.PartitionID) int { return int(id) })
 }
 

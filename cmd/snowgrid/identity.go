@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"text/tabwriter"
 
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -222,14 +223,14 @@ number does: after a crash the same application succeeds again, and no number is
 
 // applied is the command's result as JSON.
 type applied struct {
-	ID   uint64      `json:"id"`
-	Code roster.Code `json:"code"`
-	Next uint64      `json:"next"`
+	ID   uint64       `json:"id"`
+	Code numbers.Code `json:"code"`
+	Next uint64       `json:"next"`
 }
 
 // Run applies for the number.
 func (c *identityApplyCommand) Run(ctx context.Context, to streams) (err error) {
-	var code roster.Code
+	var code numbers.Code
 	if c.Code == "" {
 		_, _ = rand.Read(code[:]) // never fails
 	} else if code, err = parseCode(c.Code); err != nil {
@@ -331,7 +332,7 @@ func (c *identityDropCommand) Run(ctx context.Context, to streams) error {
 }
 
 // parseCode reads a register code.
-func parseCode(text string) (code roster.Code, err error) {
+func parseCode(text string) (code numbers.Code, err error) {
 	if err := code.UnmarshalText([]byte(text)); err != nil {
 		return code, fmt.Errorf("--code: %w", err)
 	}
@@ -341,8 +342,8 @@ func parseCode(text string) (code roster.Code, err error) {
 // parseNumber reads a number.
 func parseNumber(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || n < 1 || n >= roster.MaxNumber {
-		return 0, fmt.Errorf("%.40q is not a number from 1 to %d", text, uint64(roster.MaxNumber-1))
+	if err != nil || n < 1 || n >= numbers.MaxNumber {
+		return 0, fmt.Errorf("%.40q is not a number from 1 to %d", text, uint64(numbers.MaxNumber-1))
 	}
 	return n, nil
 }

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -41,7 +41,7 @@ of snowgrid identity list -o json as a backup.
 }
 
 // importMax bounds the numbers that one command restores.
-const importMax = roster.MaxNumbered
+const importMax = numbers.MaxNumbered
 
 // Run restores the numbers.
 func (c *identityImportCommand) Run(ctx context.Context, to streams) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,6 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -275,7 +275,7 @@ func TestOwnersRefuseReplacedProcesses(t *testing.T) {
 			id, incarnation uint64
 			want            error
 		}{
-			{1, 2, nil}, {1, 3, nil}, {1, 1, roster.ErrFenced}, {2, 1, sequencer.ErrUnavailable}, {0, 1, wire.ErrBadRequest},
+			{1, 2, nil}, {1, 3, nil}, {1, 1, numbers.ErrFenced}, {2, 1, sequencer.ErrUnavailable}, {0, 1, wire.ErrBadRequest},
 			{1, 0, wire.ErrBadRequest},
 		} {
 			id := &wire.Identity{Cluster: "snowgrid", Set: "web", ID: test.id, Incarnation: test.incarnation}

@@ -7,7 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -55,14 +55,14 @@ func (c *setCaller) until(path string, in, out any) error {
 
 func (c *setCaller) apply(id uint64, code byte) error {
 	return c.until(wire.PathIdentityApply, wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: id,
-		Code: roster.Code{code}}, new(wire.IdentityApplyResponse))
+		Code: numbers.Code{code}}, new(wire.IdentityApplyResponse))
 }
 
 // register returns the incarnation of a start.
 func (c *setCaller) register(id uint64, code, start byte, incarnation uint64) (uint64, error) {
 	var out wire.IdentityRegisterResponse
 	err := c.until(wire.PathIdentityRegister, wire.IdentityRegisterRequest{
-		Cluster: "c", Name: "web", ID: id, Code: roster.Code{code}, Start: roster.Code{start}, Incarnation: incarnation,
+		Cluster: "c", Name: "web", ID: id, Code: numbers.Code{code}, Start: numbers.Code{start}, Incarnation: incarnation,
 	}, &out)
 	return out.Incarnation, err
 }
@@ -89,7 +89,7 @@ func (c *setCaller) take(code byte) (uint64, error) {
 		if err := c.until(wire.PathIdentityNext, wire.IdentityNextRequest{Cluster: "c", Name: "web"}, &next); err != nil {
 			return 0, err
 		}
-		if err := c.apply(next.Next, code); !errors.Is(err, roster.ErrIDRefused) {
+		if err := c.apply(next.Next, code); !errors.Is(err, numbers.ErrIDRefused) {
 			return next.Next, err
 		}
 	}
@@ -138,7 +138,7 @@ func TestNumbersWhileLeadersChange(t *testing.T) {
 		}
 		for p, n := range given {
 			ok(t, "the same application again", c.apply(n, byte(p+1)))
-			if err := c.apply(n, 99); !errors.Is(err, roster.ErrIDRefused) {
+			if err := c.apply(n, 99); !errors.Is(err, numbers.ErrIDRefused) {
 				t.Errorf("number %d for another process: %v", n, err)
 			}
 		}
@@ -160,13 +160,13 @@ func TestWhoIsCleaned(t *testing.T) {
 			}})
 		c := newSetCaller(t, g, "operator")
 		member := g.Member("m3").Number()
-		var numbers []uint64
+		var given []uint64
 		for p := range 2 {
 			n, err := c.take(byte(p + 1))
 			ok(t, "take", err)
 			_, err = c.register(n, byte(p+1), byte(p+1), 0)
 			ok(t, "register", err)
-			numbers = append(numbers, n)
+			given = append(given, n)
 		}
 		shown := make(chan struct{})
 		alive := newSetCaller(t, g, "alive")
@@ -176,36 +176,36 @@ func TestWhoIsCleaned(t *testing.T) {
 				case <-shown:
 					return
 				case <-time.After(5 * time.Second):
-					_, _ = alive.register(numbers[0], 1, 1, 1)
+					_, _ = alive.register(given[0], 1, 1, 1)
 				}
 			}
 		}()
 		defer close(shown)
 		refused := func(why string, id uint64, text string) {
 			t.Helper()
-			if removed, err := c.clean(false, id); !errors.Is(err, wire.ErrAlive) || !strings.Contains(err.Error(), text) {
+			if removed, err := c.clean(false, id); !errors.Is(err, numbers.ErrAlive) || !strings.Contains(err.Error(), text) {
 				t.Errorf("%s: %v, %v", why, removed, err)
 			}
 		}
 		time.Sleep(time.Second)
-		refused("it registered a moment ago", numbers[1], "is alive")
+		refused("it registered a moment ago", given[1], "is alive")
 		time.Sleep(20 * time.Second)
-		refused("it shows itself", numbers[0], "is alive")
+		refused("it shows itself", given[0], "is alive")
 		refused("a member", member, "is alive")
 		g.Crash(g.Leader())
 		time.Sleep(8 * time.Second)
-		refused("a new leader", numbers[1], "elected a moment ago")
+		refused("a new leader", given[1], "elected a moment ago")
 		time.Sleep(20 * time.Second)
-		refused("it shows itself to the new leader", numbers[0], "is alive")
-		removed, err := c.clean(false, numbers[1])
+		refused("it shows itself to the new leader", given[0], "is alive")
+		removed, err := c.clean(false, given[1])
 		ok(t, "clean", err)
-		if !slices.Equal(removed, []uint64{numbers[1]}) {
+		if !slices.Equal(removed, []uint64{given[1]}) {
 			t.Errorf("removed %v", removed)
 		}
-		if _, err := c.register(numbers[1], 2, 3, 0); !errors.Is(err, roster.ErrNotRegistered) {
+		if _, err := c.register(given[1], 2, 3, 0); !errors.Is(err, numbers.ErrNotRegistered) {
 			t.Errorf("a removed process: %v", err)
 		}
-		if _, err := c.clean(true, numbers[0], member); err != nil {
+		if _, err := c.clean(true, given[0], member); err != nil {
 			t.Errorf("by force: %v", err)
 		}
 		if s := c.list(); len(s.Members) != 0 || s.Next != 4 {
@@ -253,21 +253,21 @@ func TestReplacedProcessGetsNoGrant(t *testing.T) {
 		ok(t, "register the copy", err)
 		time.Sleep(2 * time.Second)
 		for _, member := range g.Running() {
-			if err := attach(member, 2, first); !errors.Is(err, roster.ErrFenced) {
+			if err := attach(member, 2, first); !errors.Is(err, numbers.ErrFenced) {
 				t.Errorf("%s: attach of the replaced process: %v", member, err)
 			}
-			if err := renew(member, first); !errors.Is(err, roster.ErrFenced) {
+			if err := renew(member, first); !errors.Is(err, numbers.ErrFenced) {
 				t.Errorf("%s: renewal of the replaced process: %v", member, err)
 			}
 		}
 		ok(t, "attach of the copy", attach(owner, 3, second))
-		if _, err := c.register(n, 1, 1, first); !errors.Is(err, roster.ErrFenced) {
+		if _, err := c.register(n, 1, 1, first); !errors.Is(err, numbers.ErrFenced) {
 			t.Errorf("a sign of life of the replaced process: %v", err)
 		}
 		_, err = c.clean(true, n)
 		ok(t, "clean", err)
 		time.Sleep(2 * time.Second)
-		if err := renew(owner, second); !errors.Is(err, roster.ErrNotRegistered) {
+		if err := renew(owner, second); !errors.Is(err, numbers.ErrNotRegistered) {
 			t.Errorf("renewal under a removed number: %v", err)
 		}
 		if err := renew(owner, 0); !errors.Is(err, wire.ErrBadRequest) {

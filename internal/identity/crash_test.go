@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 )
 
 // allocator is the grid's side: the rule of an application.
 type allocator struct {
 	next  uint64
-	codes map[uint64]roster.Code
+	codes map[uint64]numbers.Code
 	incs  map[uint64]uint64
 }
 
@@ -24,14 +24,14 @@ func (a *allocator) apply(n Number) result {
 		a.codes[n.ID] = n.Code
 		a.next++
 	case a.codes[n.ID] != n.Code:
-		return result{err: roster.ErrIDRefused}
+		return result{err: numbers.ErrIDRefused}
 	}
 	return result{}
 }
 
 func (a *allocator) register(n Number) result {
 	if a.codes[n.ID] != n.Code {
-		return result{err: roster.ErrNotRegistered}
+		return result{err: numbers.ErrNotRegistered}
 	}
 	a.incs[n.ID]++
 	return result{incarnation: a.incs[n.ID], again: time.Hour}
@@ -80,8 +80,8 @@ func (p *process) do(a *allocator, s step, rng *rand.Rand) (result, bool) {
 func TestNoNumberIsLost(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		a := &allocator{next: 1, codes: map[uint64]roster.Code{}, incs: map[uint64]uint64{}}
-		newCode := func() (c roster.Code) {
+		a := &allocator{next: 1, codes: map[uint64]numbers.Code{}, incs: map[uint64]uint64{}}
+		newCode := func() (c numbers.Code) {
 			binary.BigEndian.PutUint64(c[:], rng.Uint64())
 			return c
 		}

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/internal/durable"
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-var three = Number{Cluster: "shop", Set: "web", ID: 3, Code: roster.Code{7}}
+var three = Number{Cluster: "shop", Set: "web", ID: 3, Code: numbers.Code{7}}
 
 func open(t *testing.T, path string) Dir {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 )
 
 // Process is a process's identity: its number and its remembered logical nodes. A member shares one
@@ -36,8 +36,8 @@ func (s Set) Check(dataDir string) error {
 		return fmt.Errorf("cluster %.80q is given without a set; give the name of a set", s.Cluster)
 	case s.Name != "" && dataDir == "":
 		return fmt.Errorf("set %.80q needs a DataDir to keep the number in; set one", s.Name)
-	case len(s.Name) > roster.MaxSetName || len(s.Cluster) > roster.MaxSetName:
-		return fmt.Errorf("set %.80q or cluster %.80q is longer than %d bytes", s.Name, s.Cluster, roster.MaxSetName)
+	case len(s.Name) > numbers.MaxSetName || len(s.Cluster) > numbers.MaxSetName:
+		return fmt.Errorf("set %.80q or cluster %.80q is longer than %d bytes", s.Name, s.Cluster, numbers.MaxSetName)
 	}
 	return nil
 }
@@ -45,10 +45,10 @@ func (s Set) Check(dataDir string) error {
 // Number is a number in a set, applied for or assigned. Its code proves that an application is a
 // repeated one, and that a process has the file with the number.
 type Number struct {
-	Cluster string      `json:"cluster"`
-	Set     string      `json:"set"`
-	ID      uint64      `json:"id"`
-	Code    roster.Code `json:"code"`
+	Cluster string       `json:"cluster"`
+	Set     string       `json:"set"`
+	ID      uint64       `json:"id"`
+	Code    numbers.Code `json:"code"`
 }
 
 // Check refuses a number that no grid can have assigned.

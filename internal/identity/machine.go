@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 )
 
 // A registration has these states, and takes these steps:
@@ -64,7 +64,7 @@ type step struct {
 	at          time.Duration // for wait
 }
 
-// result is the outcome of a step. The error is an explicit refusal only as far as package roster has
+// result is the outcome of a step. The error is an explicit refusal only as far as package numbers has
 // one; any other error leaves open whether the request was done.
 type result struct {
 	next        uint64        // the answer to askNext
@@ -75,14 +75,14 @@ type result struct {
 
 // unknownNumber reports whether the grid has no record of the number with its code.
 func unknownNumber(err error) bool {
-	return errors.Is(err, roster.ErrNotRegistered) || errors.Is(err, roster.ErrUnknownSet)
+	return errors.Is(err, numbers.ErrNotRegistered) || errors.Is(err, numbers.ErrUnknownSet)
 }
 
 // machine decides one process's registration. It has no clock, file or socket: it returns the next
 // step, and takes its result.
 type machine struct {
 	set     Set
-	newCode func() roster.Code                      // returns 128 random bits
+	newCode func() numbers.Code                     // returns 128 random bits
 	rand    func(below time.Duration) time.Duration // returns a random span from 0 to below it
 
 	state State
@@ -153,11 +153,11 @@ func (m *machine) done(now time.Duration, r result) {
 	switch {
 	case r.err == nil:
 		m.succeeded(now, a, r)
-	case a == apply && errors.Is(r.err, roster.ErrIDRefused):
+	case a == apply && errors.Is(r.err, numbers.ErrIDRefused):
 		m.refused = true
 		m.failed(now, r.err)
 		m.next = now // the file is removed first, and then the pause begins
-	case a == register && errors.Is(r.err, roster.ErrFenced):
+	case a == register && errors.Is(r.err, numbers.ErrFenced):
 		m.fence(r.err)
 	case a == register && unknownNumber(r.err):
 		m.state, m.incarnation = Numbered, 0

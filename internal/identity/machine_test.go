@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 )
 
 var web = Set{Cluster: "shop", Name: "web"}
 
 func number(id uint64, code byte) Number {
-	return Number{Cluster: "shop", Set: "web", ID: id, Code: roster.Code{code}}
+	return Number{Cluster: "shop", Set: "web", ID: id, Code: numbers.Code{code}}
 }
 
 // start returns a machine with codes 1, 2, 3 and the longest pauses.
@@ -21,9 +21,9 @@ func start(files Files) *machine {
 	codes := byte(0)
 	m := &machine{
 		set: web,
-		newCode: func() roster.Code {
+		newCode: func() numbers.Code {
 			codes++
-			return roster.Code{codes}
+			return numbers.Code{codes}
 		},
 		rand: func(below time.Duration) time.Duration { return below - 1 },
 	}
@@ -97,7 +97,7 @@ func TestRestart(t *testing.T) {
 // TestOtherSet: files of another cluster or set are refused, with both named.
 func TestOtherSet(t *testing.T) {
 	for _, set := range []Set{{"shop", "api"}, {"other", "web"}} {
-		n := Number{Cluster: set.Cluster, Set: set.Name, ID: 1, Code: roster.Code{1}}
+		n := Number{Cluster: set.Cluster, Set: set.Name, ID: 1, Code: numbers.Code{1}}
 		for _, files := range []Files{{Number: &n}, {Application: &n}} {
 			_, err := files.Set(web, "grid")
 			want := fmt.Sprintf("belongs to set %q of cluster %q, and set %q of cluster %q", set.Name, set.Cluster,
@@ -144,7 +144,7 @@ func TestRefusal(t *testing.T) {
 		does(t, m, now, askNext, Number{}, result{next: uint64(try)})
 		n := number(uint64(try), try)
 		does(t, m, now, storeApplication, n, result{})
-		does(t, m, now, apply, n, result{err: roster.ErrIDRefused})
+		does(t, m, now, apply, n, result{err: numbers.ErrIDRefused})
 		inState(t, m, Applying)
 		does(t, m, now, removeApplication, n, result{})
 		inState(t, m, Initial)
@@ -165,7 +165,7 @@ func TestRefusal(t *testing.T) {
 func TestRefusedFileStays(t *testing.T) {
 	three := number(3, 9)
 	m := start(Files{Application: &three})
-	does(t, m, 0, apply, three, result{err: roster.ErrIDRefused})
+	does(t, m, 0, apply, three, result{err: numbers.ErrIDRefused})
 	does(t, m, 0, removeApplication, three, result{err: errors.New("disk")})
 	does(t, m, jitter, removeApplication, three, result{})
 	does(t, m, 2*jitter, askNext, Number{}, result{next: 4})
@@ -202,7 +202,7 @@ func TestSignOfLife(t *testing.T) {
 	now := time.Minute + jitter
 	does(t, m, now, register, three, result{incarnation: 2, again: time.Minute})
 	m.ask(now)
-	does(t, m, now, register, three, result{err: roster.ErrNotRegistered})
+	does(t, m, now, register, three, result{err: numbers.ErrNotRegistered})
 	inState(t, m, Numbered)
 	now += jitter
 	if s := m.step(now); s.action != register || s.incarnation != 0 || s.number != three {
@@ -210,7 +210,7 @@ func TestSignOfLife(t *testing.T) {
 	}
 	m.done(now, result{incarnation: 5, again: time.Minute})
 	now += time.Minute
-	does(t, m, now, register, three, result{err: roster.ErrFenced})
+	does(t, m, now, register, three, result{err: numbers.ErrFenced})
 	if s := m.step(now + time.Hour); s.action != idle || !m.fenced || m.err == nil {
 		t.Errorf("fenced: the step is to %v, error %v", s.action, m.err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
@@ -45,7 +46,7 @@ type Config struct {
 // concurrent use.
 type Registrar struct {
 	cfg   Config
-	start roster.Code // this process's code
+	start numbers.Code // this process's code
 	began time.Time
 	nudge chan struct{} // makes Run look at the machine immediately
 
@@ -67,7 +68,7 @@ func New(cfg Config) *Registrar {
 }
 
 // newCode returns 128 random bits.
-func newCode() (c roster.Code) {
+func newCode() (c numbers.Code) {
 	_, _ = rand.Read(c[:]) // never fails
 	return c
 }
@@ -295,7 +296,7 @@ func (r *Registrar) Refused(id wire.Identity, err error) {
 	switch {
 	case id.Incarnation != r.machine.incarnation || r.machine.fenced:
 		return // it belongs to an earlier registration of this process
-	case errors.Is(err, roster.ErrFenced):
+	case errors.Is(err, numbers.ErrFenced):
 		r.machine.fence(err)
 		r.log().Error("registration fenced", "number", id.ID, "error", err)
 		r.signal()

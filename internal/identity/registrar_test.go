@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -20,7 +20,7 @@ import (
 // it arrives, and after may lose its answer.
 type service struct {
 	mu            sync.Mutex
-	set           *roster.Roster
+	set           numbers.Set
 	files         Files
 	did           []string // in order
 	before, after func(path string) error
@@ -28,7 +28,7 @@ type service struct {
 
 // newService returns a service whose next number is given.
 func newService(next uint64) *service {
-	s := &service{set: &roster.Roster{Sets: []roster.Set{{Cluster: "shop", Name: "web", Next: next}}}}
+	s := &service{set: numbers.Set{Cluster: "shop", Name: "web", Next: next}}
 	s.before = func(string) error { return nil }
 	s.after = s.before
 	return s
@@ -70,27 +70,27 @@ func (s *service) call(_ context.Context, path string, in, out any) error {
 	if err := s.before(path); err != nil {
 		return err
 	}
-	set := &s.set.Sets[0]
+	set := &s.set
 	switch in := in.(type) {
 	case wire.IdentityNextRequest:
 		out.(*wire.IdentityNextResponse).Next = set.Next
 	case wire.IdentityApplyRequest:
-		have, given := set.Numbered(in.ID)
+		have, given := set.Process(in.ID)
 		switch {
 		case in.ID == set.Next:
-			set.Members = append(set.Members, roster.Numbered{ID: in.ID, Code: in.Code})
+			set.Members = append(set.Members, numbers.Process{ID: in.ID, Code: in.Code})
 			set.Next++
 		case !given || have.Code != in.Code:
-			return &roster.RefusedID{Next: set.Next, Reason: "taken"}
+			return &numbers.RefusedID{Next: set.Next, Reason: "taken"}
 		}
 		*out.(*wire.IdentityApplyResponse) = wire.IdentityApplyResponse{ID: in.ID, Next: set.Next}
 	case wire.IdentityRegisterRequest:
-		i := slices.IndexFunc(set.Members, func(m roster.Numbered) bool { return m.ID == in.ID && m.Code == in.Code })
+		i := slices.IndexFunc(set.Members, func(m numbers.Process) bool { return m.ID == in.ID && m.Code == in.Code })
 		switch {
 		case i < 0:
-			return roster.ErrNotRegistered
+			return numbers.ErrNotRegistered
 		case in.Incarnation > 0 && in.Incarnation < set.Members[i].Incarnation:
-			return roster.ErrFenced
+			return numbers.ErrFenced
 		case in.Start != set.Members[i].Start:
 			set.Members[i].Start = in.Start
 			set.Members[i].Incarnation++
@@ -172,7 +172,7 @@ func TestLostAnswerUsesUpNoNumber(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.does(t, "next", "temp", "apply", "apply", "apply", "apply", "final", "remove", "register")
-		if next := s.set.Sets[0].Next; r.ID() != 1 || next != 2 {
+		if next := s.set.Next; r.ID() != 1 || next != 2 {
 			t.Errorf("number %d, and the next one is %d", r.ID(), next)
 		}
 	})
@@ -183,8 +183,8 @@ func TestRefusedApplicationIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(1)
 		s.before = func(path string) error {
-			if set := &s.set.Sets[0]; path == wire.PathIdentityApply && set.Next == 1 { // another process is faster
-				set.Next, set.Members = 2, []roster.Numbered{{ID: 1, Code: roster.Code{9}}}
+			if set := &s.set; path == wire.PathIdentityApply && set.Next == 1 { // another process is faster
+				set.Next, set.Members = 2, []numbers.Process{{ID: 1, Code: numbers.Code{9}}}
 			}
 			return nil
 		}
@@ -201,10 +201,10 @@ func TestRefusedApplicationIsMadeAgain(t *testing.T) {
 func TestUnknownNumberIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(5)
-		n := Number{Cluster: "shop", Set: "web", ID: 3, Code: roster.Code{7}}
+		n := Number{Cluster: "shop", Set: "web", ID: 3, Code: numbers.Code{7}}
 		s.files.Number = &n
 		r, _ := s.begin(t)
-		if err := r.Await(t.Context(), false); !errors.Is(err, roster.ErrNotRegistered) {
+		if err := r.Await(t.Context(), false); !errors.Is(err, numbers.ErrNotRegistered) {
 			t.Errorf("await: %v", err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -218,7 +218,7 @@ func TestUnknownNumberIsAnError(t *testing.T) {
 			t.Errorf("files %+v after %v", s.files, s.did)
 		}
 		s.mu.Lock()
-		s.set.Sets[0].Members = []roster.Numbered{{ID: 3, Code: n.Code, Incarnation: 4}} // an operator imports it
+		s.set.Members = []numbers.Process{{ID: 3, Code: n.Code, Incarnation: 4}} // an operator imports it
 		s.mu.Unlock()
 		if err := r.Await(t.Context(), true); err != nil || r.Status().Incarnation != 5 {
 			t.Errorf("imported: %+v, %v", r.Status(), err)
@@ -238,13 +238,13 @@ func TestLaterProcessFences(t *testing.T) {
 			}
 			id, _ := r.Identity()
 			id.Incarnation--
-			r.Refused(*id, roster.ErrFenced)
+			r.Refused(*id, numbers.ErrFenced)
 			if _, err := r.Identity(); err != nil {
 				t.Errorf("fenced by a refusal of an earlier incarnation: %v", err)
 			}
 			if byOwner {
 				id.Incarnation++
-				r.Refused(*id, roster.ErrFenced)
+				r.Refused(*id, numbers.ErrFenced)
 			} else {
 				later, _ := s.begin(t) // from a copy of the files
 				if err := later.Await(t.Context(), false); err != nil {
@@ -256,7 +256,7 @@ func TestLaterProcessFences(t *testing.T) {
 			case <-time.After(5 * time.Second):
 				t.Fatal("not fenced")
 			}
-			if _, err := r.Identity(); !errors.Is(err, sequencer.ErrFenced) || !errors.Is(err, roster.ErrFenced) {
+			if _, err := r.Identity(); !errors.Is(err, sequencer.ErrFenced) || !errors.Is(err, numbers.ErrFenced) {
 				t.Errorf("identity: %v", err)
 			}
 		})
@@ -273,20 +273,20 @@ func TestUnknownToAnOwnerIsLookedUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.mu.Lock()
-		removed := s.set.Sets[0].Members
-		s.set.Sets[0].Members = nil
+		removed := s.set.Members
+		s.set.Members = nil
 		s.mu.Unlock()
 		id, _ := r.Identity()
-		r.Refused(*id, roster.ErrNotRegistered)
+		r.Refused(*id, numbers.ErrNotRegistered)
 		synctest.Wait()
-		if _, err := r.Identity(); !errors.Is(err, roster.ErrNotRegistered) {
+		if _, err := r.Identity(); !errors.Is(err, numbers.ErrNotRegistered) {
 			t.Errorf("the process says %v", err)
 		}
 		if _, err := r.Identity(); err == nil {
 			t.Error("it still shows its number")
 		}
 		s.mu.Lock()
-		s.set.Sets[0].Members = removed
+		s.set.Members = removed
 		s.mu.Unlock()
 		if err := r.Await(t.Context(), true); err != nil {
 			t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
@@ -102,8 +103,9 @@ func TestRequestsBeforeTheReset(t *testing.T) {
 		o.l.SetSettings(o.v, SettingsRequest{Backups: number(0), WindowStated: true}, note("settings"))
 		o.l.ForgetDisk(o.v, ForgetRequest{Disk: "00000000000000ff", LoseDefinitions: true},
 			func(_ Forgotten, err error) { note("disk")(err) })
-		o.l.Identify(o.v, roster.Identity{Cluster: "c", Name: "s", Apply: &roster.Application{ID: 1, Code: roster.Code{1}}},
-			func(_ bool, err error) { note("number")(err) })
+		o.l.Numbers(o.v).Request(numbers.Command{Cluster: "c", Name: "s",
+			Apply: &numbers.Application{ID: 1, Code: numbers.Code{1}}},
+			func(out numbers.Outcome) { note("number")(out.Err) })
 		for range 2 * protocolPatience / StepEvery {
 			o.step(StepEvery)
 		}

@@ -21,8 +21,6 @@ var (
 	ErrNotNeeded = errors.New("leader: nothing to do")
 	// ErrNotConfirmed means that an operator has to confirm the request.
 	ErrNotConfirmed = errors.New("leader: not confirmed")
-	// ErrAlive means that a process whose number is to be removed runs, or may run.
-	ErrAlive = errors.New("leader: a process with the number is alive")
 	// ErrIdentityInUse means that another process with the same member ID answers.
 	ErrIdentityInUse = errors.New("leader: the member's identity is in use")
 	// ErrOtherClaim means that the member is registered under another anchor claim.

@@ -19,7 +19,7 @@ const (
 	// restAfter is the time without activity before a leader rests. It is longer than every pause
 	// after which a step acts without an event.
 	restAfter = 2 * time.Second
-	// restStep is the longest time between steps at rest. It is short enough for numbers.begin to
+	// restStep is the longest time between steps at rest. It is short enough for [Leader.Numbers] to
 	// distinguish it from a pause of the process.
 	restStep = 2 * time.Second
 )
@@ -69,7 +69,7 @@ func (l *Leader) inProgress(v View) bool {
 	return l.changes.pending || l.anchoring.machine != nil || v.Leaving || l.ceiling.bound ||
 		l.voters.busy() || l.additions.adding || l.succession.attempt != nil || l.admission.busy() ||
 		len(l.forgets.open)+len(l.settings.open)+len(l.removals.open)+len(l.reports.unreached) > 0 ||
-		len(l.protocols.waiting)+len(l.numbers.pending) > 0 ||
+		len(l.protocols.waiting)+l.numbers.Pending() > 0 ||
 		!r.Assigned() || r.Restarted || r.Stopped > 0 || r.Joining() > 0 || len(r.Unsettled) > 0 ||
 		!l.detector.calm(v)
 }

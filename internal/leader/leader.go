@@ -29,13 +29,15 @@
 //	voters       votes and standby servers; additions adds servers
 //	succession   passing the lead on
 //	reports      reports of partition owners
-//	protocols, forgets, settingsChanges, removals, numbers: requests of operators and clients
+//	protocols, forgets, settingsChanges, removals: requests of operators
+//	numbers      the numbers of processes: package numbers
 package leader
 
 import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
@@ -102,7 +104,7 @@ type Leader struct {
 	forgets   forgets
 	settings  settingsChanges
 	removals  removals
-	numbers   numbers
+	numbers   numbers.Tracker
 
 	planning planning
 	activity activity
@@ -134,7 +136,7 @@ func New(cfg Config, m Member) *Leader {
 	l.settings = settingsChanges{claimant: &l.anchoring, changes: &l.changes}
 	l.removals = removals{self: self, admission: &l.admission, detector: &l.detector, voters: &l.voters,
 		settings: &l.settings, out: m}
-	l.numbers = newNumbers(&l.anchoring, m)
+	l.numbers = numbers.NewTracker()
 	return l
 }
 
@@ -149,7 +151,7 @@ func (l *Leader) Step(v View) {
 }
 
 func (l *Leader) step(v View) {
-	l.numbers.begin(v.Mono)
+	l.Numbers(v) // it records pauses of this process
 	l.timer.expire(v.Mono)
 	if !l.anchoring.step(l.anchoringView(v)) {
 		l.detector.step(v)
@@ -173,7 +175,7 @@ func (l *Leader) step(v View) {
 func (l *Leader) Resign() {
 	l.admission.inquiries.resign()
 	l.protocols.resign()
-	l.numbers.resign()
+	l.numbers.Resign(errNotLeading)
 	l.settings.resign()
 	l.forgets.resign()
 	l.removals.resign()
@@ -194,7 +196,7 @@ func (l *Leader) Proposed(v View, c roster.Command, err error) {
 		l.ceiling.proposed(v.Mono, err)
 		return
 	case c.Identity != nil:
-		l.numbers.proposed(v, c.Identity, err)
+		l.Numbers(v).Proposed(c.Identity, err)
 		return
 	}
 	l.changes.pending = false

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/roster/plan"
 )
@@ -78,28 +79,20 @@ func (l *Leader) RemoveMember(v View, id roster.MemberID, by string, reply func(
 // TakeAnchor takes the anchor's record at an operator's request, from any present holder.
 func (l *Leader) TakeAnchor(v View, reply func(error)) { l.anchoring.take(l.anchoringView(v), reply) }
 
-// Identify takes a step of a set. The reply is nil when the step is in the roster, or the
-// roster's refusal. proposed is false if the roster that this leader has applied decided it: the
-// caller then confirms that this leader still leads before it passes the reply on.
-func (l *Leader) Identify(v View, c roster.Identity, reply func(proposed bool, err error)) {
-	l.numbers.request(v, c, reply)
-}
-
-// Clean removes the numbers of a set whose processes are dead; force removes all. The reply
-// contains the removed numbers. Errors match [ErrAlive], or are errors of [Leader.Identify].
-func (l *Leader) Clean(v View, cluster, set string, ids []uint64, force bool,
-	reply func(removed []uint64, proposed bool, err error)) {
-	l.numbers.clean(v, cluster, set, ids, force, cleanTries, reply)
-}
-
-// Sign records that the process with a number is alive, with its logical nodes by sequencer. nil
-// keeps the recorded nodes. It returns the earlier nodes.
-func (l *Leader) Sign(v View, cluster, set string, id uint64, nodes map[string]uint16) (before map[string]uint16) {
-	return l.numbers.sign(v, cluster, set, id, nodes)
-}
-
-// LivenessOf returns the state of the process with a number: a member of the grid is alive while
-// the roster lists it or gossip sees it, and any process is alive for a while after its last sign.
-func (l *Leader) LivenessOf(v View, cluster, set string, m roster.Numbered) Liveness {
-	return l.numbers.livenessOf(v, cluster, set, m)
+// Numbers returns the tracker of the processes that have numbers, with the view.
+func (l *Leader) Numbers(v View) *numbers.Tracker {
+	command := func(c *numbers.Command) roster.Command { return roster.Command{Claim: v.Roster.Claim, Identity: c} }
+	l.numbers.Look(numbers.View{
+		Registry: v.Roster.Registry, Grid: v.Roster.Settings.Name, Now: v.Mono,
+		Sees: func(member string) bool { return v.seesMember(roster.MemberID(member)) },
+		Try: func(c *numbers.Command) (changed bool, err error) {
+			next, err := v.Roster.Apply(command(c))
+			if err == nil && next != v.Roster && !l.anchoring.claims(v.Roster) {
+				err = errUnclaimed
+			}
+			return next != v.Roster, err
+		},
+		Propose: func(c *numbers.Command) { l.changes.out.Propose(command(c)) },
+	})
+	return &l.numbers
 }

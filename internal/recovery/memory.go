@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
@@ -11,10 +12,8 @@ type Bounds struct {
 	Time    clustertime.Tick // cluster time, 0 = unknown
 	Window  clustertime.Span // the largest one
 	Wall    clustertime.Tick // the survivor's wall clock
-	// Sets are the survivor's sets, without their members.
-	Sets []roster.Set
-	// Dropped are the dropped sets.
-	Dropped []roster.DroppedSet
+	// Registry has the survivor's sets, without their members.
+	numbers.Registry
 }
 
 // Left is a survivor's record of the grid that it has left. The zero value means that it has left
@@ -23,25 +22,24 @@ type Left struct {
 	Grid     roster.GridID
 	Claim    roster.Claim // the anchor's claim, "" for none
 	Settings roster.Settings
-	Sets     []roster.Set
-	Dropped  []roster.DroppedSet
-	Quotas   []roster.Quota
-	Bounds   Bounds
+	numbers.Registry
+	Quotas []roster.Quota
+	Bounds Bounds
 }
 
 // Leave returns the record after a member has also left this grid, with its last roster and the
 // cluster time. A member without a roster keeps the settings from the grid that it left before, or
 // else the configured ones.
 func (l Left) Leave(grid roster.GridID, r *roster.Roster, now clustertime.Tick, configured roster.Settings) Left {
-	next := Left{Grid: grid, Claim: r.Claim, Settings: r.Settings, Sets: r.Sets, Dropped: r.Dropped, Quotas: r.Quotas,
+	next := Left{Grid: grid, Claim: r.Claim, Settings: r.Settings, Registry: r.Registry, Quotas: r.Quotas,
 		Bounds: l.BoundsAfter(r, now)}
 	if !r.Formed() {
 		next.Settings = configured
 	}
 	if !r.Formed() && !l.Grid.IsZero() {
-		next.Settings, next.Claim, next.Sets, next.Dropped, next.Quotas = l.Settings, l.Claim, l.Sets, l.Dropped, l.Quotas
+		next.Settings, next.Claim, next.Registry, next.Quotas = l.Settings, l.Claim, l.Registry, l.Quotas
 	}
-	next.Bounds.Sets, next.Bounds.Dropped = roster.WithNext(nil, next.Sets), next.Dropped
+	next.Bounds.Registry = numbers.Registry{}.Merge(next.Registry)
 	return next
 }
 
@@ -72,10 +70,10 @@ func FromMemory(grid roster.GridID, own Left, told []Bounds, anchored bool, floo
 			first = max(first, b.Ceiling)
 		}
 	}
-	sets, dropped := own.Sets, own.Dropped
+	registry := own.Registry
 	for _, b := range told {
-		sets, dropped = roster.WithNext(sets, b.Sets), roster.WithDropped(dropped, b.Dropped)
+		registry = registry.Merge(b.Registry)
 	}
-	return roster.Form{Grid: grid, Settings: own.Settings, Ceiling: first, Anchored: anchored, Sets: sets,
-		Dropped: dropped, Quotas: own.Quotas}, jump
+	return roster.Form{Grid: grid, Settings: own.Settings, Ceiling: first, Anchored: anchored,
+		Registry: registry, Quotas: own.Quotas}, jump
 }

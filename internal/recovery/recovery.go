@@ -86,7 +86,7 @@ func FromDisks(in Disks) (Decision, error) {
 	form := roster.Form{
 		Grid: in.Grid, Settings: old.Settings, Ceiling: d.First, Version: old.Version + VersionsApart, Durable: true,
 		Disks:    latest(in.Directories, old, record),
-		Anchored: old.Anchored, Sets: old.Sets, Dropped: old.Dropped, Quotas: old.Quotas, Recovered: record,
+		Anchored: old.Anchored, Registry: old.Registry, Quotas: old.Quotas, Recovered: record,
 	}
 	change := roster.Change{}
 	for i, dir := range in.Directories {

@@ -38,15 +38,8 @@ func (r *Roster) checkSince(before *Roster) error {
 			return err
 		}
 	}
-	if !isShared(before.Sets, r.Sets) {
-		if err := CheckSets(r.Sets); err != nil {
-			return err
-		}
-	}
-	if !isShared(before.Dropped, r.Dropped) {
-		if err := checkDropped(r.Dropped); err != nil {
-			return err
-		}
+	if fault := r.Registry.Fault(before.Registry); fault != "" {
+		return invalidf("%s", fault)
 	}
 	if !isShared(before.Quotas, r.Quotas) {
 		if err := CheckQuotas(r.Quotas); err != nil {
@@ -111,7 +104,7 @@ const maxVersion = 1 << 62
 func (r *Roster) checkUnformed() error {
 	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 ||
 		len(r.Unsettled) > 0 || r.Claim != "" || r.Anchored || r.Restarted || r.Protocol != 0 || r.Settings != (Settings{}) ||
-		len(r.Members) > 0 || len(r.Partitions) > 0 || len(r.Sets) > 0 || len(r.Dropped) > 0 || len(r.Quotas) > 0 ||
+		len(r.Members) > 0 || len(r.Partitions) > 0 || !r.Registry.IsEmpty() || len(r.Quotas) > 0 ||
 		len(r.Keepers) > 0 || r.Recovered != nil {
 		return invalidf("it has no version but is not empty")
 	}
@@ -172,4 +165,8 @@ func checkDisks(disks []MemberID) error {
 		}
 	}
 	return nil
+}
+
+func invalidf(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }

@@ -4,20 +4,21 @@ import (
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 )
 
 // Command is one entry in the roster's log. Exactly one part is set: Form, Raise, Change, Reset or
 // Identity. A leader computes it from one roster version, and it applies only at that version:
 // conditions that held in an older roster need not hold in this one. An Identity is independent of
-// the version and has From 0. Claim is the claim of the roster that the command was computed from.
+// the version, and has From 0. Claim is the claim of the roster that the command was computed from.
 type Command struct {
-	From     Version   `json:"from"`
-	Claim    Claim     `json:"claim,omitempty"`
-	Form     *Form     `json:"form,omitempty"`
-	Raise    *Raise    `json:"raise,omitempty"`
-	Change   *Change   `json:"change,omitempty"`
-	Reset    *Reset    `json:"reset,omitempty"`
-	Identity *Identity `json:"identity,omitempty"`
+	From     Version          `json:"from"`
+	Claim    Claim            `json:"claim,omitempty"`
+	Form     *Form            `json:"form,omitempty"`
+	Raise    *Raise           `json:"raise,omitempty"`
+	Change   *Change          `json:"change,omitempty"`
+	Reset    *Reset           `json:"reset,omitempty"`
+	Identity *numbers.Command `json:"identity,omitempty"`
 }
 
 // Form makes a grid from the unformed roster. The new grid has no members, and its partitions have
@@ -38,10 +39,8 @@ type Form struct {
 	// Anchored reports that Ceiling depends on the grid's anchor: until the anchor is taken, only a
 	// reset is accepted.
 	Anchored bool `json:"anchored,omitempty"`
-	// Sets lists the sets of the grid from whose data this one is recovered.
-	Sets []Set `json:"sets,omitempty"`
-	// Dropped lists the dropped sets of that grid.
-	Dropped []DroppedSet `json:"dropped,omitempty"`
+	// Registry has the sets of the grid from whose data this one is recovered.
+	numbers.Registry
 	// Quotas lists the quotas of that grid.
 	Quotas []Quota `json:"quotas,omitempty"`
 	// Recovered records the recovery that forms the grid, nil for none.
@@ -49,7 +48,7 @@ type Form struct {
 }
 
 // Raise advances the cluster time and moves the ceiling to one window ahead of it (R1). Neither
-// ever decreases. Like [Identity], a raise keeps the version, so it does not invalidate pending
+// ever decreases. Like Identity, a raise keeps the version, so it does not invalidate pending
 // commands.
 type Raise struct {
 	Time clustertime.Tick `json:"time_ms"`
@@ -60,7 +59,7 @@ type Raise struct {
 
 // Apply returns the roster after a command. For a refused command it returns r itself and an error:
 // [ErrStale] if the command was computed from another version, otherwise [ErrRefused] with the
-// reason.
+// reason, or an error of [numbers.Registry.Apply].
 func (r *Roster) Apply(c Command) (*Roster, error) {
 	next, err := r.apply(c)
 	if err != nil {
@@ -140,19 +139,15 @@ func (r *Roster) form(f Form) (*Roster, error) {
 		Anchored:   f.Anchored,
 		Began:      f.Ceiling,
 		Partitions: make([]Partition, f.Settings.Partitions),
-		Sets:       f.Sets,
-		Dropped:    f.Dropped,
+		Registry:   f.Registry,
 		Quotas:     f.Quotas,
 		Recovered:  f.Recovered,
 	}
 	if err := CheckQuotas(f.Quotas); err != nil {
 		return nil, refused("%v", err)
 	}
-	if err := checkDropped(f.Dropped); err != nil {
-		return nil, refused("%v", err)
-	}
-	if err := CheckSets(f.Sets); err != nil {
-		return nil, refused("%v", err)
+	if fault := f.Registry.Fault(numbers.Registry{}); fault != "" {
+		return nil, refused("%s", fault)
 	}
 	if err := checkRecovery(f.Recovered, len(next.Partitions)); err != nil {
 		return nil, refused("%v", err)
@@ -171,6 +166,17 @@ func (r *Roster) form(f Form) (*Roster, error) {
 		next.Partitions[id].Disk = disk
 	}
 	return next, nil
+}
+
+// identify applies a step of a set. It grants nothing, so it keeps the version and Stopped.
+func (r *Roster) identify(c numbers.Command) (*Roster, error) {
+	registry, changed, err := r.Registry.Apply(c)
+	if err != nil || !changed {
+		return r, err
+	}
+	next := *r
+	next.Registry = registry
+	return &next, nil
 }
 
 func (r *Roster) raise(t Raise) (*Roster, error) {

@@ -2,7 +2,9 @@ package roster_test
 
 import (
 	"errors"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -90,5 +92,27 @@ func TestApplyShares(t *testing.T) {
 		if &next.Members[0] != &r.Members[0] || &next.Partitions[0] != &r.Partitions[0] {
 			t.Errorf("%+v copied members or partitions", c)
 		}
+	}
+}
+
+// TestApplyRefusesUnreadableRosters: a command that no check of its own refuses, and whose
+// roster no member could read.
+func TestApplyRefusesUnreadableRosters(t *testing.T) {
+	r := rostertest.Formed(t, 2, roster.DefaultWindow)
+	form := roster.Form{Grid: roster.GridID{9}, Settings: r.Settings, Version: math.MaxUint64}
+	if next, err := new(roster.Roster).Apply(roster.Command{Form: &form}); !errors.Is(err, roster.ErrRefused) {
+		t.Errorf("a grid whose next version is 0: %v, %v", next.Version, err)
+	}
+	if err := r.Check(); err != nil {
+		t.Errorf("a new roster: %v", err)
+	}
+	damaged := *r
+	damaged.Began = 1 << 60
+	if err := damaged.Check(); !errors.Is(err, roster.ErrInvalid) || !strings.Contains(err.Error(), "its start, ") {
+		t.Errorf("a damaged one: %v", err)
+	}
+	if next, err := damaged.Apply(roster.Command{From: r.Version, Raise: &roster.Raise{Time: 5}}); !errors.Is(err,
+		roster.ErrRefused) || next != &damaged {
+		t.Errorf("a raise of a damaged roster: %v", err)
 	}
 }

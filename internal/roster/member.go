@@ -4,6 +4,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"github.com/snowgrid/snowgrid/internal/digits"
+	"github.com/snowgrid/snowgrid/internal/visible"
 )
 
 // MemberID identifies a member across restarts: 16 lower-case hex digits.
@@ -47,9 +50,7 @@ func (i Incarnation) fault() string {
 	return fmt.Sprintf("incarnation %.40q is not twice %d lower-case hex digits with a dash between", string(i), idDigits)
 }
 
-func isHex(s string) bool {
-	return len(s) == idDigits && strings.Trim(s, "0123456789abcdef") == ""
-}
+func isHex(s string) bool { return digits.Are(s, idDigits) }
 
 // Member is one process's record in the roster. The addresses are host:port and only hints for
 // finding the process; a member without a listener has none.
@@ -78,9 +79,9 @@ func (m Member) fault() string {
 		return fault
 	}
 	for _, addr := range [...]string{m.API, m.Raft, m.Gossip} {
-		if !isPlain(addr) {
+		if !visible.IsPlain(addr) {
 			return fmt.Sprintf("address %.40q of member %s must be at most %d bytes of UTF-8 without control characters",
-				addr, m.Incarnation, maxText)
+				addr, m.Incarnation, visible.MaxPlain)
 		}
 	}
 	return m.zoneFault()
@@ -111,12 +112,8 @@ func (g GridID) IsText(text string) bool {
 // UnmarshalText accepts exactly the output of [GridID.MarshalText]; anything else is an
 // [ErrInvalid] and leaves the ID unchanged.
 func (g *GridID) UnmarshalText(text []byte) error {
-	var read GridID
-	if len(text) == hex.EncodedLen(len(read)) {
-		if _, err := hex.Decode(read[:], text); err == nil && read.String() == string(text) {
-			*g = read
-			return nil
-		}
+	if digits.Decode(g[:], text) {
+		return nil
 	}
 	return fmt.Errorf("%w: grid ID %.40q is not 32 lower-case hex digits", ErrInvalid, text)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/internal/pattern"
+	"github.com/snowgrid/snowgrid/internal/visible"
 )
 
 // Bounds on quotas. They are in the roster, which every member keeps in memory and copies as a
@@ -127,7 +128,7 @@ func CheckQuotas(rows []Quota) error {
 
 // Check returns the first error in a row, as an [ErrInvalid].
 func (q Quota) Check() error {
-	if len(q.Pattern) == 0 || !isPlain(string(q.Pattern)) {
+	if len(q.Pattern) == 0 || !visible.IsPlain(string(q.Pattern)) {
 		return invalidf("quota pattern %.80q has %d bytes: give 1 to %d bytes of UTF-8 without control characters, such as orders-*", string(q.Pattern), len(q.Pattern), pattern.Max)
 	}
 	for _, limit := range []struct {

@@ -22,6 +22,7 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 )
 
 // Version is the number of changes to a roster. An unformed roster has version 0.
@@ -96,10 +97,8 @@ type Roster struct {
 	Keepers []Incarnation `json:"keepers,omitempty"`
 	// Partitions has one entry per partition, by ID.
 	Partitions []Partition `json:"partitions"`
-	// Sets give processes persistent numbers. Sorted by cluster and name.
-	Sets []Set `json:"sets,omitempty"`
-	// Dropped records the next numbers of dropped sets. Sorted.
-	Dropped []DroppedSet `json:"dropped,omitempty"`
+	// Registry has the sets that give processes persistent numbers.
+	numbers.Registry
 	// Quotas limit holders' use of sequencers. Sorted by pattern.
 	Quotas []Quota `json:"quotas,omitempty"`
 	// Recovered records the recovery that formed the grid, nil for none.

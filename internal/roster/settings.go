@@ -2,10 +2,9 @@ package roster
 
 import (
 	"fmt"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/visible"
 )
 
 // Bounds and defaults for the settings. The partition count is bounded because the roster is sent
@@ -33,8 +32,6 @@ const (
 	// UnsetBackups means in [Settings.Differs] that no number of backups is stated; 0 states that
 	// there are none.
 	UnsetBackups = -1
-
-	maxText = 255 // bytes in a grid name or an address
 )
 
 // Settings are common to all members and are fixed when the grid is formed. Later the numbers of
@@ -94,8 +91,9 @@ func (s Settings) Check() error {
 // fault describes the error in the settings, "" for none.
 func (s Settings) fault() string {
 	switch {
-	case s.Name == "" || !isPlain(s.Name):
-		return fmt.Sprintf("grid name %.40q must be 1 to %d bytes of UTF-8 without control characters", s.Name, maxText)
+	case s.Name == "" || !visible.IsPlain(s.Name):
+		return fmt.Sprintf("grid name %.40q must be 1 to %d bytes of UTF-8 without control characters", s.Name,
+			visible.MaxPlain)
 	case s.Partitions < 1 || s.Partitions > MaxPartitions:
 		return outOfBounds("partitions", int64(s.Partitions), 1, MaxPartitions)
 	case s.Backups < 0 || s.Backups > MaxBackups:
@@ -153,17 +151,4 @@ func countOrNone(n int) string {
 		return "0 (none)"
 	}
 	return fmt.Sprint(n)
-}
-
-// isPlain reports whether s is bounded UTF-8 text that is safe to print.
-func isPlain(s string) bool {
-	if len(s) > maxText || !utf8.ValidString(s) {
-		return false
-	}
-	for _, r := range s {
-		if unicode.IsControl(r) {
-			return false
-		}
-	}
-	return true
 }

@@ -3,6 +3,8 @@ package roster
 import (
 	"fmt"
 	"slices"
+
+	"github.com/snowgrid/snowgrid/internal/visible"
 )
 
 // Zoning sets a member's zone. A member that joined while the grid had an older protocol has no
@@ -14,10 +16,10 @@ type Zoning struct {
 
 // zoneFault describes the error in the member's zone, "" for none.
 func (m Member) zoneFault() string {
-	if isPlain(m.Zone) {
+	if visible.IsPlain(m.Zone) {
 		return ""
 	}
-	return fmt.Sprintf("zone %.40q of member %s must be at most %d bytes of UTF-8 without control characters", m.Zone, m.Incarnation, maxText)
+	return fmt.Sprintf("zone %.40q of member %s must be at most %d bytes of UTF-8 without control characters", m.Zone, m.Incarnation, visible.MaxPlain)
 }
 
 // zoned returns the members with the zones that a change sets.

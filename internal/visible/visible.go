@@ -1,4 +1,4 @@
-// Package visible refuses texts that print like another one.
+// Package visible refuses texts that are not safe to print, or that print like another one.
 package visible
 
 import (
@@ -6,7 +6,17 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
+
+// MaxPlain is the maximum number of bytes of a plain text.
+const MaxPlain = 255
+
+// IsPlain reports whether a text is UTF-8 of at most MaxPlain bytes that is safe to print: without
+// control characters.
+func IsPlain(text string) bool {
+	return len(text) <= MaxPlain && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
 
 // Fault returns how a text prints like another one, "" if it does not: it begins or ends with
 // a space, or contains a character other than the space that renders as nothing or as a gap. A text

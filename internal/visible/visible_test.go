@@ -2,6 +2,7 @@ package visible
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -53,6 +54,16 @@ func TestQuote(t *testing.T) {
 	} {
 		if got := Quote(text); got != want {
 			t.Errorf("Quote(%q) = %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestIsPlain(t *testing.T) {
+	long := strings.Repeat("x", MaxPlain)
+	for text, want := range map[string]bool{"": true, "größe 1": true, long: true, long + "x": false, "a\n": false,
+		"a\x7f": false, "\u0085": false, "\xff": false, "\u202e": true} {
+		if got := IsPlain(text); got != want {
+			t.Errorf("IsPlain(%q) = %v", text, got)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -62,10 +63,11 @@ var ErrIdentityInUse = errors.New("wire: another process has this member's ident
 // ErrOtherClaim reports that a joining process is registered under another anchor claim.
 var ErrOtherClaim = errors.New("wire: the process is registered under another claim of the anchor")
 
-// Errors from the number calls, besides those in package roster.
+// Errors from the number calls, besides those in package numbers.
 var (
-	// ErrAlive reports that a process is running, or may be, so that its number cannot be removed.
-	ErrAlive = errors.New("wire: a process with the number is alive")
+	// ErrCleanUnknownSet is the numbers.ErrUnknownSet reply to a clean or a drop: RocketMQ has
+	// another code for it.
+	ErrCleanUnknownSet = fmt.Errorf("%w, so nothing is removed", numbers.ErrUnknownSet)
 
 	// ErrProtocol reports that the grid's processes, or the caller, run a snowgrid version that is
 	// too old for the call. The message names the versions. The same call succeeds once they are
@@ -109,12 +111,12 @@ var codes = []code{
 	{"unauthenticated", http.StatusUnauthorized, security.ErrUnauthenticated, 0},
 	{"denied", http.StatusForbidden, security.ErrDenied, 0},
 	{"content_type", http.StatusUnsupportedMediaType, ErrContentType, 0},
-	{"fenced", http.StatusConflict, roster.ErrFenced, 0},
-	{"id_refused", http.StatusConflict, roster.ErrIDRefused, 2014},
-	{"not_registered", http.StatusNotFound, roster.ErrNotRegistered, 2010},
-	{"alive", http.StatusConflict, ErrAlive, 2009},
-	{"unknown_set", http.StatusNotFound, roster.ErrCleanUnknownSet, 2009}, // matches ErrUnknownSet too
-	{"unknown_set", http.StatusNotFound, roster.ErrUnknownSet, 2008},
+	{"fenced", http.StatusConflict, numbers.ErrFenced, 0},
+	{"id_refused", http.StatusConflict, numbers.ErrIDRefused, 2014},
+	{"not_registered", http.StatusNotFound, numbers.ErrNotRegistered, 2010},
+	{"alive", http.StatusConflict, numbers.ErrAlive, 2009},
+	{"unknown_set", http.StatusNotFound, ErrCleanUnknownSet, 2009}, // matches ErrUnknownSet too
+	{"unknown_set", http.StatusNotFound, numbers.ErrUnknownSet, 2008},
 	{"protocol", http.StatusUpgradeRequired, ErrProtocol, 0},
 	{"identity_in_use", http.StatusConflict, ErrIdentityInUse, 0},
 	{"other_claim", http.StatusConflict, ErrOtherClaim, 0},
@@ -147,7 +149,7 @@ func ErrorOf(err error, v roster.Version) *Error {
 	for _, c := range codes {
 		if errors.Is(err, c.err) {
 			e := &Error{Code: c.name, Message: err.Error(), Version: v, CodeLegacy: c.legacy}
-			if refused, ok := errors.AsType[*roster.RefusedID](err); ok {
+			if refused, ok := errors.AsType[*numbers.RefusedID](err); ok {
 				e.Next = refused.Next
 			}
 			if later, ok := errors.AsType[retryAfter](err); ok {
@@ -181,8 +183,8 @@ func (e *Error) Unwire() error {
 	if i := e.row(); i >= 0 {
 		cause = codes[i].err
 	}
-	if errors.Is(cause, roster.ErrIDRefused) {
-		cause = &roster.RefusedID{Next: e.Next, Reason: e.Message}
+	if errors.Is(cause, numbers.ErrIDRefused) {
+		cause = &numbers.RefusedID{Next: e.Next, Reason: e.Message}
 	}
 	if e.RetryAfter > 0 {
 		return &LaterError{Message: e.Message, After: time.Duration(min(e.RetryAfter, math.MaxInt32)) * time.Millisecond,

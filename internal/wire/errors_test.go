@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -21,7 +22,7 @@ var sentinels = []error{
 	roster.ErrWrongOwner, wire.ErrNotAddressed, wire.ErrIdentityInUse, wire.ErrOtherClaim,
 	wire.ErrBadRequest, wire.ErrNotNow, wire.ErrNotNeeded, wire.ErrNotConfirmed, wire.ErrSettingsConflict,
 	wire.ErrForeignGrid, wire.ErrUnknownPath, wire.ErrWrongMethod, wire.ErrCrossOrigin, wire.ErrContentType,
-	roster.ErrFenced, roster.ErrNotRegistered, roster.ErrUnknownSet, wire.ErrAlive, wire.ErrProtocol,
+	numbers.ErrFenced, numbers.ErrNotRegistered, numbers.ErrUnknownSet, numbers.ErrAlive, wire.ErrProtocol,
 	sequencer.ErrDetached, sequencer.ErrAttached, sequencer.ErrDestroyed, sequencer.ErrConflict,
 	sequencer.ErrNotFound, sequencer.ErrQuota, failure.ErrInUse, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired,
 	sequencer.ErrEpochExhausted,
@@ -110,12 +111,12 @@ func TestRefusalsOfNumbers(t *testing.T) {
 		status int
 		is     error
 	}{
-		{&roster.RefusedID{Next: 3, Reason: "no"}, "id_refused", 2014, http.StatusConflict, roster.ErrIDRefused},
-		{roster.ErrNotRegistered, "not_registered", 2010, http.StatusNotFound, roster.ErrNotRegistered},
-		{wire.ErrAlive, "alive", 2009, http.StatusConflict, wire.ErrAlive},
-		{roster.ErrUnknownSet, "unknown_set", 2008, http.StatusNotFound, roster.ErrUnknownSet},
-		{roster.ErrCleanUnknownSet, "unknown_set", 2009, http.StatusNotFound, roster.ErrUnknownSet},
-		{roster.ErrFenced, "fenced", 0, http.StatusConflict, roster.ErrFenced},
+		{&numbers.RefusedID{Next: 3, Reason: "no"}, "id_refused", 2014, http.StatusConflict, numbers.ErrIDRefused},
+		{numbers.ErrNotRegistered, "not_registered", 2010, http.StatusNotFound, numbers.ErrNotRegistered},
+		{numbers.ErrAlive, "alive", 2009, http.StatusConflict, numbers.ErrAlive},
+		{numbers.ErrUnknownSet, "unknown_set", 2008, http.StatusNotFound, numbers.ErrUnknownSet},
+		{wire.ErrCleanUnknownSet, "unknown_set", 2009, http.StatusNotFound, numbers.ErrUnknownSet},
+		{numbers.ErrFenced, "fenced", 0, http.StatusConflict, numbers.ErrFenced},
 		{wire.ErrProtocol, "protocol", 0, http.StatusUpgradeRequired, wire.ErrProtocol},
 	} {
 		e := wire.ErrorOf(fmt.Errorf("x: %w", test.sent), 0)
@@ -126,8 +127,8 @@ func TestRefusalsOfNumbers(t *testing.T) {
 			t.Errorf("%v arrived as %v", test.sent, got)
 		}
 	}
-	got := travel(t, wire.MsgPack, wire.ErrorOf(&roster.RefusedID{Next: 3, Reason: "no"}, 0))
-	if refused, ok := errors.AsType[*roster.RefusedID](got); !ok || refused.Next != 3 {
+	got := travel(t, wire.MsgPack, wire.ErrorOf(&numbers.RefusedID{Next: 3, Reason: "no"}, 0))
+	if refused, ok := errors.AsType[*numbers.RefusedID](got); !ok || refused.Next != 3 {
 		t.Errorf("the next number arrived in %#v", got)
 	}
 }

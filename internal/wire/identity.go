@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -23,8 +24,8 @@ const (
 )
 
 // Identity is a process's registered identity in requests to partition owners. They refuse an
-// incarnation before the registered one (roster.ErrFenced) and a number without a registration
-// (roster.ErrNotRegistered).
+// incarnation before the registered one (numbers.ErrFenced) and a number without a registration
+// (numbers.ErrNotRegistered).
 type Identity struct {
 	Cluster     string `json:"cluster"`
 	Set         string `json:"set"`
@@ -60,13 +61,13 @@ type IdentityNextResponse struct {
 }
 
 // IdentityApplyRequest applies for a number. Repeating it with the same code is safe.
-// Errors: roster.ErrIDRefused, as a *roster.RefusedID with the next number.
+// Errors: numbers.ErrIDRefused, as a *numbers.RefusedID with the next number.
 type IdentityApplyRequest struct {
-	Cluster string      `json:"cluster"`
-	Name    string      `json:"name"`
-	ID      uint64      `json:"id"`
-	Code    roster.Code `json:"code"` // random, not zero
-	Addr    string      `json:"addr,omitempty"`
+	Cluster string       `json:"cluster"`
+	Name    string       `json:"name"`
+	ID      uint64       `json:"id"`
+	Code    numbers.Code `json:"code"` // random, not zero
+	Addr    string       `json:"addr,omitempty"`
 	Relay
 }
 
@@ -77,18 +78,18 @@ type IdentityApplyResponse struct {
 }
 
 // IdentityRegisterRequest registers a process with a number, and proves that it is alive. Errors:
-// roster.ErrNotRegistered, roster.ErrFenced, ErrProtocol.
+// numbers.ErrNotRegistered, numbers.ErrFenced, ErrProtocol.
 type IdentityRegisterRequest struct {
-	Cluster string      `json:"cluster"`
-	Name    string      `json:"name"`
-	ID      uint64      `json:"id"`
-	Code    roster.Code `json:"code"`
-	Addr    string      `json:"addr,omitempty"` // where the process is now
+	Cluster string       `json:"cluster"`
+	Name    string       `json:"name"`
+	ID      uint64       `json:"id"`
+	Code    numbers.Code `json:"code"`
+	Addr    string       `json:"addr,omitempty"` // where the process is now
 	// Protocol is the process's protocol version, 0 = unstated.
 	Protocol int `json:"protocol,omitempty"`
 	// Start is random and drawn once by the process, so that repeating the request does
 	// not hand out another incarnation. Zero: each request is another process's.
-	Start roster.Code `json:"start,omitempty,omitzero"`
+	Start numbers.Code `json:"start,omitempty,omitzero"`
 	// Incarnation comes from this process's first registration, 0 in that one. With it the request is a sign
 	// of life, and fails as fenced if a later incarnation exists.
 	Incarnation uint64 `json:"incarnation,omitempty"`
@@ -117,7 +118,7 @@ type IdentityRegisterResponse struct {
 }
 
 // IdentityCleanRequest removes terminated processes' numbers. The numbers are not reused. Errors:
-// ErrAlive, roster.ErrUnknownSet.
+// numbers.ErrAlive, numbers.ErrUnknownSet.
 type IdentityCleanRequest struct {
 	Cluster string   `json:"cluster"`
 	Name    string   `json:"name"`
@@ -132,7 +133,7 @@ type IdentityCleanResponse struct {
 }
 
 // IdentityDropRequest removes a set without numbers, to make room for others. A later set with the
-// same name continues with its next number. Errors: roster.ErrUnknownSet, ErrNotNow while it has
+// same name continues with its next number. Errors: numbers.ErrUnknownSet, ErrNotNow while it has
 // numbers.
 type IdentityDropRequest struct {
 	Cluster string `json:"cluster"`
@@ -160,9 +161,9 @@ type IdentityImportRequest struct {
 // IdentityImport is one number to import. Without a code it belongs to the first process
 // that registers with it.
 type IdentityImport struct {
-	ID   uint64      `json:"id"`
-	Code roster.Code `json:"code,omitempty,omitzero"`
-	Addr string      `json:"addr,omitempty"`
+	ID   uint64       `json:"id"`
+	Code numbers.Code `json:"code,omitempty,omitzero"`
+	Addr string       `json:"addr,omitempty"`
 }
 
 // IdentityImportResponse is the set after an import.

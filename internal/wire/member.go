@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
@@ -124,8 +125,6 @@ type AbandonResponse struct {
 	Time    clustertime.Tick `json:"time_ms"`   // cluster time, 0 = unknown
 	Window  clustertime.Span `json:"window_ms"` // the largest in any run in the member's record
 	Wall    clustertime.Tick `json:"wall"`      // the member's wall clock
-	// Sets lists the member's known sets, without their members: the new grid assigns no number below theirs.
-	Sets []roster.Set `json:"sets,omitempty"`
-	// Dropped lists the dropped sets.
-	Dropped []roster.DroppedSet `json:"dropped,omitempty"`
+	// Registry has the member's known sets, without their members: the new grid assigns no number below theirs.
+	numbers.Registry
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
@@ -60,10 +61,10 @@ func messages() []any {
 		wire.AttachRequest{Identity: pointer(someIdentity())}, wire.RenewRequest{Identity: pointer(someIdentity())},
 		wire.IdentityNextRequest{Cluster: "c", Name: "web", Relay: wire.Relay{AskedBy: "10.0.0.1:1", Forwarded: true}},
 		wire.IdentityNextResponse{Next: 1 << 53},
-		wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: 3, Code: roster.Code{7}, Addr: "a:1"},
+		wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: 3, Code: numbers.Code{7}, Addr: "a:1"},
 		wire.IdentityApplyResponse{ID: 3, Next: 4},
 		wire.IdentityRegisterRequest{
-			Cluster: "c", Name: "web", ID: 3, Code: roster.Code{7}, Addr: "a:1", Protocol: 2, Start: roster.Code{8},
+			Cluster: "c", Name: "web", ID: 3, Code: numbers.Code{7}, Addr: "a:1", Protocol: 2, Start: numbers.Code{8},
 			Incarnation: 9, Member: "00112233445566aa", Nodes: map[string]sequencer.NodeID{"orders": 17},
 		}, wire.IdentityRegisterRequest{},
 		wire.IdentityRegisterResponse{Incarnation: 9, AgainMS: 5000, Members: []wire.IdentityMember{someNumbered(), {}},
@@ -71,7 +72,7 @@ func messages() []any {
 		wire.IdentityCleanRequest{Cluster: "c", Name: "web", IDs: []uint64{1, 2}, Force: true},
 		wire.IdentityCleanResponse{Removed: []uint64{2}},
 		wire.IdentityImportRequest{Cluster: "c", Name: "web", Next: 9,
-			Members: []wire.IdentityImport{{ID: 3, Code: roster.Code{7}, Addr: "a:1"}, {ID: 4}}},
+			Members: []wire.IdentityImport{{ID: 3, Code: numbers.Code{7}, Addr: "a:1"}, {ID: 4}}},
 		wire.IdentityImportResponse{Next: 9, Members: 2},
 		wire.IdentityListRequest{Cluster: "c", Name: "web", After: 7}, wire.IdentityListRequest{},
 		wire.IdentityListResponse{Sets: []wire.IdentitySet{{Cluster: "c", Name: "web", Next: 9, Count: 2,

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -15,7 +16,7 @@ func TestFullRosterIsRead(t *testing.T) {
 	r := &roster.Roster{}
 	settings := someSettings()
 	settings.Partitions = roster.MaxPartitions
-	form := roster.Form{Grid: roster.GridID{1}, Settings: settings, Sets: fullSets()}
+	form := roster.Form{Grid: roster.GridID{1}, Settings: settings, Registry: numbers.Registry{Sets: fullSets()}}
 	join := roster.Change{}
 	for i := range 9 {
 		join.Join = append(join.Join, someMember(fmt.Sprintf("%016x-0000000000000001", i+1)))
@@ -42,14 +43,14 @@ func TestFullRosterIsRead(t *testing.T) {
 }
 
 // fullSets are as many sets with as many numbers as there may be, with long names.
-func fullSets() (sets []roster.Set) {
+func fullSets() (sets []numbers.Set) {
 	long := strings.Repeat("x", 255)
-	each := roster.MaxNumbered / roster.MaxSets
-	for i := range roster.MaxSets {
-		s := roster.Set{Cluster: "c", Name: fmt.Sprintf("%0*d", roster.MaxSetName, i), Next: uint64(each) + 1}
+	each := numbers.MaxNumbered / numbers.MaxSets
+	for i := range numbers.MaxSets {
+		s := numbers.Set{Cluster: "c", Name: fmt.Sprintf("%0*d", numbers.MaxSetName, i), Next: uint64(each) + 1}
 		for id := range each {
-			s.Members = append(s.Members, roster.Numbered{ID: uint64(id) + 1, Code: roster.Code{1}, Addr: long, Incarnation: 1,
-				Start: roster.Code{1}, Before: roster.Code{2}, Member: "00000000000000aa"})
+			s.Members = append(s.Members, numbers.Process{ID: uint64(id) + 1, Code: numbers.Code{1}, Addr: long, Incarnation: 1,
+				Start: numbers.Code{1}, Before: numbers.Code{2}, Member: "00000000000000aa"})
 		}
 		sets = append(sets, s)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -13,8 +13,8 @@ import (
 // codes as the leader.
 func TestRelayedErrorsKeepTheirCodes(t *testing.T) {
 	for _, err := range []error{
-		roster.ErrCleanUnknownSet, roster.ErrUnknownSet, wire.ErrAlive, roster.ErrNotRegistered,
-		&roster.RefusedID{Next: 7, Reason: "not the next one"},
+		wire.ErrCleanUnknownSet, numbers.ErrUnknownSet, numbers.ErrAlive, numbers.ErrNotRegistered,
+		&numbers.RefusedID{Next: 7, Reason: "not the next one"},
 	} {
 		first := wire.ErrorOf(fmt.Errorf("set: %w", err), 3)
 		second := wire.ErrorOf(first.Unwire(), 3)
@@ -23,7 +23,7 @@ func TestRelayedErrorsKeepTheirCodes(t *testing.T) {
 		}
 	}
 	old := &wire.Error{Code: "unknown_set", Message: "of a member that states no other code"}
-	if err := old.Unwire(); !errors.Is(err, roster.ErrUnknownSet) || errors.Is(err, roster.ErrCleanUnknownSet) {
+	if err := old.Unwire(); !errors.Is(err, numbers.ErrUnknownSet) || errors.Is(err, wire.ErrCleanUnknownSet) {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,7 +6,7 @@ var (
 		"Layout|Expand|Preset|Define|Decompose|MinID|Exhausted|CheckStripes|CheckAt"}
 	layoutHTTPTests = []string{"./grid", "-run", "TestAPIIDsCreate"}
 	newNameTests    = []string{"./sequencer", "-run", "CheckNew"}
-	newSetTests     = []string{"./internal/roster", "-run", "TestNewNumbers"}
+	newSetTests     = []string{"./internal/identity/numbers", "-run", "TestNewNumbers|TestRequests"}
 	newStoreTests   = []string{"./client/store", "-run", "NotCreated"}
 )
 
@@ -46,12 +46,13 @@ var layoutMutants = []mutant{
 		newNameTests},
 	{"new", "a name may have variation selectors", "internal/visible/visible.go", "unicode.Z, unicode.Variation_Selector,",
 		"unicode.Z,", newNameTests},
-	{"new", "a new set prints like another", "internal/roster/checknew.go", "!found && c.Apply != nil",
+	{"new", "a new set prints like another", "internal/identity/numbers/command.go", "!found && c.Apply != nil",
 		"found && c.Apply != nil", newSetTests},
-	{"new", "an address that is odd is stored", "internal/roster/checknew.go", "visible.Fault(addr)",
+	{"new", "an address that is odd is stored", "internal/identity/numbers/command.go", "visible.Fault(addr)",
 		"visible.Fault(c.Name)", newSetTests},
-	{"new", "the leader stores sets that print like others", "internal/leader/numbers.go",
-		"err := c.CheckNew(v.Roster); err != nil {", "err := c.CheckNew(v.Roster); err != nil && v.Mono < 0 {",
+	{"new", "the leader stores sets that print like others", "internal/identity/numbers/tracker.go",
+		"err := c.CheckNew(t.v.Registry, t.v.Grid); err != nil {",
+		"err := c.CheckNew(t.v.Registry, t.v.Grid); err != nil && t.v.Now < 0 {",
 		[]string{"./grid", "-run", "TestNewTextsThatPrint"}},
 	{"new", "an epoch may be in seconds", "sequencer/checknew.go", "ms >= minSecondsLike && ms < maxSecondsLike", "false",
 		newNameTests},

@@ -27,7 +27,7 @@ var registrationMutants = []mutant{
 	{"P1", "a crash leaves half a file", "internal/durable/durable.go", "Write(path+scratch, data, 0o600)",
 		"Write(path, data, 0o600)", []string{"./internal/durable"}},
 	{"P2", "any failure removes the application", "internal/identity/machine.go",
-		"a == apply && errors.Is(r.err, roster.ErrIDRefused):", "a == apply:", machineTests},
+		"a == apply && errors.Is(r.err, numbers.ErrIDRefused):", "a == apply:", machineTests},
 	{"P2", "a refused application is sent again", "internal/identity/machine.go",
 		"	case m.state == Applying && m.refused:\n		return removeApplication\n", "", machineTests},
 	{"P3", "a damaged file counts as none", "internal/identity/files.go",

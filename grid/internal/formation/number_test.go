@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/internal/identity"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestIdentityKeepsTheNumber(t *testing.T) {
 	dir, path, id := newIdentity(t)
 	f := &Formation{deps: &deps{cfg: Config{DataDir: dir, Identity: id}}, bindings: &bindings{id: id}}
-	n := identity.Number{Cluster: "shop", Set: "ids", ID: 3, Code: roster.Code{7}}
+	n := identity.Number{Cluster: "shop", Set: "ids", ID: 3, Code: numbers.Code{7}}
 	if err := f.Numbers().StoreApplication(n); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -17,14 +17,11 @@ func (d *deps) checkIdentity(id *wire.Identity) error {
 	if id == nil {
 		return nil
 	}
-	err := roster.CheckSetName(id.Cluster, id.Set) // they are in the texts of errors
-	if err == nil {
-		err = d.state.Roster().CheckIdentity(id.Cluster, id.Set, id.ID, id.Incarnation)
-	}
+	err := d.state.Roster().CheckIdentity(id.Cluster, id.Set, id.ID, id.Incarnation)
 	switch {
-	case errors.Is(err, roster.ErrUnknownSet): // here, perhaps because this roster is older
+	case errors.Is(err, numbers.ErrUnknownSet): // here, perhaps because this roster is older
 		return failure.Errorf(sequencer.ErrUnavailable, "grid: %s", err.Error())
-	case errors.Is(err, roster.ErrInvalid):
+	case errors.Is(err, numbers.ErrInvalid):
 		return failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
 	return err

@@ -3,6 +3,8 @@ package bridge
 import (
 	"encoding/hex"
 	"fmt"
+
+	"github.com/snowgrid/snowgrid/internal/digits"
 )
 
 // ID names an attachment: one holder's tenure of one logical node. The holder draws it at
@@ -49,20 +51,8 @@ func (l *Life) UnmarshalText(text []byte) error {
 // value by the noun what. It rejects capitals: an identity has only one text, so texts can be
 // compared.
 func decodeIdentity(dst *[16]byte, text []byte, what string) error {
-	if len(text) != 2*len(dst) {
-		return identityError(text, what)
-	}
-	for _, c := range text {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return identityError(text, what)
-		}
-	}
-	if _, err := hex.Decode(dst[:], text); err != nil {
-		panic("attachment: hexadecimal digits do not decode: " + err.Error())
+	if !digits.Decode(dst[:], text) {
+		return fmt.Errorf("attachment: %.40q is not the text of a %s: give exactly 32 lowercase hexadecimal digits", text, what)
 	}
 	return nil
-}
-
-func identityError(text []byte, what string) error {
-	return fmt.Errorf("attachment: %.40q is not the text of a %s: give exactly 32 lowercase hexadecimal digits", text, what)
 }

@@ -1,4 +1,4 @@
-package roster_test
+package numbers_test
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/roster/internal/rostertest"
 )
 
 // numbering is a roster that takes steps of the set c/web.
@@ -20,10 +20,22 @@ type numbering struct {
 }
 
 func newNumbering(t *testing.T) *numbering {
-	return &numbering{t: t, r: rostertest.Formed(t, 2, roster.DefaultWindow)}
+	return &numbering{t: t, r: formed(t, numbers.Registry{})}
 }
 
-func (n *numbering) do(c roster.Identity) error {
+// formed returns the roster of a grid with sets.
+func formed(t *testing.T, r numbers.Registry) *roster.Roster {
+	t.Helper()
+	settings := roster.Settings{Name: "g", Partitions: 2, Backups: 1, Window: roster.DefaultWindow}
+	form := roster.Form{Grid: roster.GridID{1}, Registry: r, Settings: settings}
+	out, err := new(roster.Roster).Apply(roster.Command{Form: &form})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (n *numbering) do(c numbers.Command) error {
 	n.t.Helper()
 	if c.Name == "" {
 		c.Cluster, c.Name = "c", "web"
@@ -37,19 +49,19 @@ func (n *numbering) do(c roster.Identity) error {
 }
 
 func (n *numbering) apply(id uint64, code byte) error {
-	return n.do(roster.Identity{Apply: &roster.Application{ID: id, Code: roster.Code{code},
+	return n.do(numbers.Command{Apply: &numbers.Application{ID: id, Code: numbers.Code{code},
 		Addr: fmt.Sprintf("10.0.0.%d:1", code)}})
 }
 
 // register has the process with a start register, and returns its incarnation.
 func (n *numbering) register(id uint64, code, start byte) (uint64, error) {
-	err := n.do(roster.Identity{Register: &roster.Registration{ID: id, Code: roster.Code{code}, Addr: "b:2",
-		Start: roster.Code{start}}})
-	m, _ := n.set().Numbered(id)
+	err := n.do(numbers.Command{Register: &numbers.Registration{ID: id, Code: numbers.Code{code}, Addr: "b:2",
+		Start: numbers.Code{start}}})
+	m, _ := n.set().Process(id)
 	return m.Incarnation, err
 }
 
-func (n *numbering) set() roster.Set {
+func (n *numbering) set() numbers.Set {
 	s, _ := n.r.Set("c", "web")
 	return s
 }
@@ -57,8 +69,8 @@ func (n *numbering) set() roster.Set {
 // wantIDRefused fails the test unless err names the next number.
 func wantIDRefused(t testing.TB, err error, next uint64) {
 	t.Helper()
-	refused, ok := errors.AsType[*roster.RefusedID](err)
-	if !ok || refused.Next != next || !errors.Is(err, roster.ErrIDRefused) || !errors.Is(err, roster.ErrRefused) {
+	refused, ok := errors.AsType[*numbers.RefusedID](err)
+	if !ok || refused.Next != next || !errors.Is(err, numbers.ErrIDRefused) || !errors.Is(err, numbers.ErrRefused) {
 		t.Errorf("%v, want a refusal that names %d", err, next)
 	}
 }
@@ -87,7 +99,7 @@ func TestNumbersAreGivenInOrder(t *testing.T) {
 
 func TestRegistrationsFenceEarlierOnes(t *testing.T) {
 	n := newNumbering(t)
-	if _, err := n.register(1, 7, 1); !errors.Is(err, roster.ErrNotRegistered) {
+	if _, err := n.register(1, 7, 1); !errors.Is(err, numbers.ErrNotRegistered) {
 		t.Errorf("a number of an unknown set: %v", err)
 	}
 	if err := n.apply(1, 7); err != nil {
@@ -97,7 +109,7 @@ func TestRegistrationsFenceEarlierOnes(t *testing.T) {
 		id   uint64
 		code byte
 	}{{2, 7}, {1, 8}} {
-		if _, err := n.register(wrong.id, wrong.code, 1); !errors.Is(err, roster.ErrNotRegistered) {
+		if _, err := n.register(wrong.id, wrong.code, 1); !errors.Is(err, numbers.ErrNotRegistered) {
 			t.Errorf("number %d with code %d: %v", wrong.id, wrong.code, err)
 		}
 	}
@@ -107,26 +119,26 @@ func TestRegistrationsFenceEarlierOnes(t *testing.T) {
 			t.Errorf("start %d: incarnation %d, %v", start, inc, err)
 		}
 	}
-	if m, _ := n.set().Numbered(1); m.Addr != "b:2" {
+	if m, _ := n.set().Process(1); m.Addr != "b:2" {
 		t.Errorf("the address is %q", m.Addr)
 	}
-	if _, err := n.register(1, 7, 2); !errors.Is(err, roster.ErrFenced) {
+	if _, err := n.register(1, 7, 2); !errors.Is(err, numbers.ErrFenced) {
 		t.Errorf("a late request of the process before: %v", err)
 	}
-	sign := roster.Registration{ID: 1, Code: roster.Code{7}, Start: roster.Code{2}, Incarnation: 2}
-	if err := n.do(roster.Identity{Register: &sign}); !errors.Is(err, roster.ErrFenced) {
+	sign := numbers.Registration{ID: 1, Code: numbers.Code{7}, Start: numbers.Code{2}, Incarnation: 2}
+	if err := n.do(numbers.Command{Register: &sign}); !errors.Is(err, numbers.ErrFenced) {
 		t.Errorf("a sign of life of the process before: %v", err)
 	}
-	if err := n.do(roster.Identity{Register: &roster.Registration{ID: 1, Code: roster.Code{7}, Start: roster.Code{9},
-		Incarnation: 1}}); !errors.Is(err, roster.ErrFenced) {
+	if err := n.do(numbers.Command{Register: &numbers.Registration{ID: 1, Code: numbers.Code{7}, Start: numbers.Code{9},
+		Incarnation: 1}}); !errors.Is(err, numbers.ErrFenced) {
 		t.Errorf("a sign of life of a process before that: %v", err)
 	}
 	// An incarnation that the grid has lost is never given again.
-	if err := n.do(roster.Identity{Register: &roster.Registration{ID: 1, Code: roster.Code{7}, Start: roster.Code{9},
+	if err := n.do(numbers.Command{Register: &numbers.Registration{ID: 1, Code: numbers.Code{7}, Start: numbers.Code{9},
 		Incarnation: 50}}); err != nil {
 		t.Error(err)
 	}
-	if m, _ := n.set().Numbered(1); m.Incarnation != 51 {
+	if m, _ := n.set().Process(1); m.Incarnation != 51 {
 		t.Errorf("after incarnation 50: %+v", m)
 	}
 }
@@ -141,7 +153,7 @@ func TestIdentityOfRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := n.do(roster.Identity{Clean: []roster.Cleaned{{ID: 2}}}); err != nil {
+	if err := n.do(numbers.Command{Clean: []numbers.Cleaned{{ID: 2}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -151,12 +163,12 @@ func TestIdentityOfRequests(t *testing.T) {
 	}{
 		{"web", 1, 3, nil},
 		{"web", 1, 4, nil}, // a later roster has it
-		{"web", 1, 2, roster.ErrFenced},
-		{"web", 2, 1, roster.ErrNotRegistered},
-		{"web", 3, 1, roster.ErrUnknownSet},
-		{"other", 1, 1, roster.ErrUnknownSet},
-		{"web", 0, 1, roster.ErrInvalid},
-		{"web", 1, 0, roster.ErrInvalid},
+		{"web", 1, 2, numbers.ErrFenced},
+		{"web", 2, 1, numbers.ErrNotRegistered},
+		{"web", 3, 1, numbers.ErrUnknownSet},
+		{"other", 1, 1, numbers.ErrUnknownSet},
+		{"web", 0, 1, numbers.ErrInvalid},
+		{"web", 1, 0, numbers.ErrInvalid},
 	} {
 		if err := n.r.CheckIdentity("c", test.set, test.id, test.inc); !errors.Is(err, test.want) ||
 			(err == nil) != (test.want == nil) {
@@ -167,7 +179,7 @@ func TestIdentityOfRequests(t *testing.T) {
 
 func TestCleanedNumbersStayGiven(t *testing.T) {
 	n := newNumbering(t)
-	if err := n.do(roster.Identity{Clean: []roster.Cleaned{{ID: 1}}}); !errors.Is(err, roster.ErrUnknownSet) {
+	if err := n.do(numbers.Command{Clean: []numbers.Cleaned{{ID: 1}}}); !errors.Is(err, numbers.ErrUnknownSet) {
 		t.Errorf("an unknown set: %v", err)
 	}
 	if err := errors.Join(n.apply(1, 7), n.apply(2, 8)); err != nil {
@@ -177,11 +189,11 @@ func TestCleanedNumbersStayGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It registered after the leader had looked.
-	if err := n.do(roster.Identity{Clean: []roster.Cleaned{{ID: 1, Incarnation: 0}, {ID: 2}}}); !errors.Is(err,
-		roster.ErrStale) || len(n.set().Members) != 2 {
+	if err := n.do(numbers.Command{Clean: []numbers.Cleaned{{ID: 1, Incarnation: 0}, {ID: 2}}}); !errors.Is(err,
+		numbers.ErrChanged) || len(n.set().Members) != 2 {
 		t.Errorf("%v, %+v", err, n.set())
 	}
-	all := roster.Identity{Clean: []roster.Cleaned{{ID: 1, Incarnation: 1}, {ID: 2}, {ID: 9}}}
+	all := numbers.Command{Clean: []numbers.Cleaned{{ID: 1, Incarnation: 1}, {ID: 2}, {ID: 9}}}
 	if err := errors.Join(n.do(all), n.do(all)); err != nil {
 		t.Fatal(err)
 	}
@@ -190,10 +202,10 @@ func TestCleanedNumbersStayGiven(t *testing.T) {
 	}
 	wantIDRefused(t, n.apply(1, 7), 3) // its own former number
 	wantIDRefused(t, n.apply(1, 9), 3)
-	if _, err := n.register(1, 7, 2); !errors.Is(err, roster.ErrNotRegistered) {
+	if _, err := n.register(1, 7, 2); !errors.Is(err, numbers.ErrNotRegistered) {
 		t.Errorf("a removed number: %v", err)
 	}
-	if err := n.do(roster.Identity{Import: &roster.Imported{Numbers: []roster.Application{{ID: 1}}}}); err != nil {
+	if err := n.do(numbers.Command{Import: &numbers.Imported{Numbers: []numbers.Application{{ID: 1}}}}); err != nil {
 		t.Fatal(err)
 	}
 	if inc, err := n.register(1, 7, 2); inc != 2 || err != nil { // the removed process had 1
@@ -203,31 +215,31 @@ func TestCleanedNumbersStayGiven(t *testing.T) {
 
 func TestImportRestoresNumbers(t *testing.T) {
 	n := newNumbering(t)
-	in := roster.Identity{Import: &roster.Imported{Next: 3, Numbers: []roster.Application{{ID: 5},
-		{ID: 2, Code: roster.Code{8}}}}}
+	in := numbers.Command{Import: &numbers.Imported{Next: 3, Numbers: []numbers.Application{{ID: 5},
+		{ID: 2, Code: numbers.Code{8}}}}}
 	if err := errors.Join(n.do(in), n.do(in)); err != nil {
 		t.Fatal(err)
 	}
 	if s := n.set(); s.Next != 6 || len(s.Members) != 2 || s.Members[0].ID != 2 {
 		t.Fatalf("%+v", s)
 	}
-	if _, err := n.register(2, 9, 1); !errors.Is(err, roster.ErrNotRegistered) {
+	if _, err := n.register(2, 9, 1); !errors.Is(err, numbers.ErrNotRegistered) {
 		t.Errorf("another code than the imported one: %v", err)
 	}
 	if inc, err := n.register(5, 9, 1); inc != 1 || err != nil {
 		t.Errorf("the first process with an imported number: %d, %v", inc, err)
 	}
-	if _, err := n.register(5, 8, 2); !errors.Is(err, roster.ErrNotRegistered) {
+	if _, err := n.register(5, 8, 2); !errors.Is(err, numbers.ErrNotRegistered) {
 		t.Errorf("the second: %v", err)
 	}
 	wantIDRefused(t, n.apply(5, 8), 6)
 	before := n.r
-	other := roster.Identity{Import: &roster.Imported{Next: 90,
-		Numbers: []roster.Application{{ID: 2, Code: roster.Code{1}}}}}
-	if err := n.do(other); !errors.Is(err, roster.ErrRefused) || n.r != before {
+	other := numbers.Command{Import: &numbers.Imported{Next: 90,
+		Numbers: []numbers.Application{{ID: 2, Code: numbers.Code{1}}}}}
+	if err := n.do(other); !errors.Is(err, numbers.ErrRefused) || n.r != before {
 		t.Errorf("an import of another code: %v", err)
 	}
-	if err := n.do(roster.Identity{Import: &roster.Imported{}}); err != nil || n.set().Next != 6 {
+	if err := n.do(numbers.Command{Import: &numbers.Imported{}}); err != nil || n.set().Next != 6 {
 		t.Errorf("an empty import: %v, %+v", err, n.set())
 	}
 	if err := n.apply(6, 3); err != nil {
@@ -238,65 +250,65 @@ func TestImportRestoresNumbers(t *testing.T) {
 // TestStepsOfSetsAreBounded: the error names the value and the limit.
 func TestStepsOfSetsAreBounded(t *testing.T) {
 	n := newNumbering(t)
-	long := strings.Repeat("x", roster.MaxSetName+1)
-	app := roster.Application{ID: 1, Code: roster.Code{1}}
-	reg := roster.Registration{ID: 1, Code: roster.Code{1}, Start: roster.Code{1}}
-	with := func(f func(*roster.Registration)) *roster.Registration { g := reg; f(&g); return &g }
-	for text, c := range map[string]roster.Identity{
+	long := strings.Repeat("x", numbers.MaxSetName+1)
+	app := numbers.Application{ID: 1, Code: numbers.Code{1}}
+	reg := numbers.Registration{ID: 1, Code: numbers.Code{1}, Start: numbers.Code{1}}
+	with := func(f func(*numbers.Registration)) *numbers.Registration { g := reg; f(&g); return &g }
+	for text, c := range map[string]numbers.Command{
 		"cluster":            {Name: "web", Apply: &app},
 		"63 bytes":           {Cluster: "c", Name: long, Apply: &app},
 		"control":            {Cluster: "c", Name: "a\nb", Apply: &app},
 		"0 set steps":        {Cluster: "c", Name: "web"},
 		"2 set steps":        {Cluster: "c", Name: "web", Apply: &app, Register: &reg},
-		"number is 0":        {Apply: &roster.Application{Code: roster.Code{1}}},
-		"no code":            {Apply: &roster.Application{ID: 1}},
-		"255 bytes":          {Apply: &roster.Application{ID: 1, Code: roster.Code{1}, Addr: strings.Repeat("a", 256)}},
-		"9007199254740991":   {Apply: &roster.Application{ID: 1 << 53, Code: roster.Code{1}}},
-		"without a code":     {Register: with(func(g *roster.Registration) { g.Code = roster.Code{} })},
-		"or a start":         {Register: with(func(g *roster.Registration) { g.Start = roster.Code{} })},
-		"member ID":          {Register: with(func(g *roster.Registration) { g.Member = "m1" })},
-		"is not below":       {Register: with(func(g *roster.Registration) { g.Incarnation = 1 << 53 })},
-		"must be 1 to 90071": {Register: with(func(g *roster.Registration) { g.ID = 0 })},
-		"next number":        {Import: &roster.Imported{Next: 1<<53 + 1}},
-		"number is 90071":    {Import: &roster.Imported{Numbers: []roster.Application{{ID: 1 << 53}}}},
+		"number is 0":        {Apply: &numbers.Application{Code: numbers.Code{1}}},
+		"no code":            {Apply: &numbers.Application{ID: 1}},
+		"255 bytes":          {Apply: &numbers.Application{ID: 1, Code: numbers.Code{1}, Addr: strings.Repeat("a", 256)}},
+		"9007199254740991":   {Apply: &numbers.Application{ID: 1 << 53, Code: numbers.Code{1}}},
+		"without a code":     {Register: with(func(g *numbers.Registration) { g.Code = numbers.Code{} })},
+		"or a start":         {Register: with(func(g *numbers.Registration) { g.Start = numbers.Code{} })},
+		"member ID":          {Register: with(func(g *numbers.Registration) { g.Member = "m1" })},
+		"is not below":       {Register: with(func(g *numbers.Registration) { g.Incarnation = 1 << 53 })},
+		"must be 1 to 90071": {Register: with(func(g *numbers.Registration) { g.ID = 0 })},
+		"next number":        {Import: &numbers.Imported{Next: 1<<53 + 1}},
+		"number is 90071":    {Import: &numbers.Imported{Numbers: []numbers.Application{{ID: 1 << 53}}}},
 	} {
 		if c.Name == "" && c.Cluster == "" {
 			c.Cluster, c.Name = "c", "web"
 		}
 		err := n.do(c)
-		if !errors.Is(err, roster.ErrRefused) || !strings.Contains(err.Error(), text) {
+		if !errors.Is(err, numbers.ErrRefused) || !strings.Contains(err.Error(), text) {
 			t.Errorf("%q: %v", text, err)
 		}
-		if err := c.Check(); !errors.Is(err, roster.ErrInvalid) || !strings.Contains(err.Error(), text) {
+		if err := c.Check(); !errors.Is(err, numbers.ErrInvalid) || !strings.Contains(err.Error(), text) {
 			t.Errorf("Check, %q: %v", text, err)
 		}
 	}
-	for i := range roster.MaxSets {
-		if err := n.do(roster.Identity{Cluster: "c", Name: fmt.Sprint("set", i), Apply: &app}); err != nil {
+	for i := range numbers.MaxSets {
+		if err := n.do(numbers.Command{Cluster: "c", Name: fmt.Sprint("set", i), Apply: &app}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := n.do(roster.Identity{Cluster: "c", Name: "one more", Apply: &app}); !errors.Is(err, roster.ErrRefused) ||
+	if err := n.do(numbers.Command{Cluster: "c", Name: "one more", Apply: &app}); !errors.Is(err, numbers.ErrRefused) ||
 		!strings.Contains(err.Error(), "256") {
 		t.Errorf("set 257: %v", err)
 	}
-	many := roster.Imported{}
-	for id := range uint64(roster.MaxNumbered - roster.MaxSets) {
-		many.Numbers = append(many.Numbers, roster.Application{ID: id + 2})
+	many := numbers.Imported{}
+	for id := range uint64(numbers.MaxNumbered - numbers.MaxSets) {
+		many.Numbers = append(many.Numbers, numbers.Application{ID: id + 2})
 	}
-	if err := n.do(roster.Identity{Cluster: "c", Name: "set0", Import: &many}); err != nil {
+	if err := n.do(numbers.Command{Cluster: "c", Name: "set0", Import: &many}); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.do(roster.Identity{Cluster: "c", Name: "set1", Apply: &roster.Application{ID: 2,
-		Code: roster.Code{2}}}); !errors.Is(err, roster.ErrRefused) || !strings.Contains(err.Error(), "8192") {
+	if err := n.do(numbers.Command{Cluster: "c", Name: "set1", Apply: &numbers.Application{ID: 2,
+		Code: numbers.Code{2}}}); !errors.Is(err, numbers.ErrRefused) || !strings.Contains(err.Error(), "8192") {
 		t.Errorf("number 8193: %v", err)
 	}
 }
 
 // TestNumbersHaveNoVersion: a step that names a version is refused.
 func TestNumbersHaveNoVersion(t *testing.T) {
-	c := roster.Command{Identity: &roster.Identity{Cluster: "c", Name: "web",
-		Apply: &roster.Application{ID: 1, Code: roster.Code{1}}}}
+	c := roster.Command{Identity: &numbers.Command{Cluster: "c", Name: "web",
+		Apply: &numbers.Application{ID: 1, Code: numbers.Code{1}}}}
 	n := newNumbering(t)
 	if err := n.apply(1, 7); err != nil {
 		t.Fatal(err)
@@ -312,12 +324,11 @@ func TestSetsSurviveARecovery(t *testing.T) {
 	if err := n.apply(1, 7); err != nil {
 		t.Fatal(err)
 	}
-	form := roster.Form{Grid: roster.GridID{9}, Settings: n.r.Settings, Sets: n.r.Sets}
-	formed, err := new(roster.Roster).Apply(roster.Command{Form: &form})
-	if err != nil || !reflect.DeepEqual(formed.Sets, n.r.Sets) {
-		t.Errorf("%+v, %v", formed, err)
+	if r := formed(t, n.r.Registry); !reflect.DeepEqual(r.Sets, n.r.Sets) {
+		t.Errorf("%+v", r)
 	}
-	form.Sets = []roster.Set{{Cluster: "c", Name: "web", Next: 1, Members: []roster.Numbered{{ID: 1}}}}
+	form := roster.Form{Grid: roster.GridID{9}, Settings: n.r.Settings}
+	form.Sets = []numbers.Set{{Cluster: "c", Name: "web", Next: 1, Members: []numbers.Process{{ID: 1}}}}
 	if _, err := new(roster.Roster).Apply(roster.Command{Form: &form}); !errors.Is(err, roster.ErrRefused) {
 		t.Errorf("a number that was not given: %v", err)
 	}
@@ -328,8 +339,8 @@ func TestSetsSurviveARecovery(t *testing.T) {
 func TestSetsProperty(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := newNumbering(t)
-		owner := map[uint64]roster.Code{} // of each number that was ever given, by its code
-		given := map[uint64]roster.Code{} // the start of each incarnation of each number
+		owner := map[uint64]numbers.Code{} // of each number that was ever given, by its code
+		given := map[uint64]numbers.Code{} // the start of each incarnation of each number
 		rt.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) { checkSet(t, n.r, owner) },
 			"step": func(t *rapid.T) {
@@ -344,7 +355,7 @@ func TestSetsProperty(t *testing.T) {
 					}
 				}
 				if g := c.Register; g != nil && err == nil {
-					m, _ := n.set().Numbered(g.ID)
+					m, _ := n.set().Process(g.ID)
 					key := g.ID<<32 | m.Incarnation
 					if first, known := given[key]; known && first != m.Start {
 						t.Fatalf("incarnation %d of number %d was given to two processes", m.Incarnation, g.ID)
@@ -357,28 +368,28 @@ func TestSetsProperty(t *testing.T) {
 }
 
 // drawStep returns any step, mostly of numbers near the first ones.
-func drawStep(t *rapid.T) (c roster.Identity) {
+func drawStep(t *rapid.T) (c numbers.Command) {
 	id := rapid.Uint64Range(1, 5)
-	code := rapid.Custom(func(t *rapid.T) roster.Code { return roster.Code{rapid.ByteRange(1, 4).Draw(t, "code")} })
+	code := rapid.Custom(func(t *rapid.T) numbers.Code { return numbers.Code{rapid.ByteRange(1, 4).Draw(t, "code")} })
 	switch rapid.SampledFrom([]string{"apply", "apply", "register", "register", "clean", "import"}).Draw(t, "kind") {
 	case "apply":
-		c.Apply = &roster.Application{ID: id.Draw(t, "id"), Code: code.Draw(t, "code")}
+		c.Apply = &numbers.Application{ID: id.Draw(t, "id"), Code: code.Draw(t, "code")}
 	case "register":
-		c.Register = &roster.Registration{ID: id.Draw(t, "id"), Code: code.Draw(t, "code"), Start: code.Draw(t, "start"),
+		c.Register = &numbers.Registration{ID: id.Draw(t, "id"), Code: code.Draw(t, "code"), Start: code.Draw(t, "start"),
 			Incarnation: rapid.Uint64Range(0, 3).Draw(t, "incarnation")}
 	case "clean":
-		c.Clean = []roster.Cleaned{{ID: id.Draw(t, "id"), Incarnation: rapid.Uint64Range(0, 3).Draw(t, "incarnation")}}
+		c.Clean = []numbers.Cleaned{{ID: id.Draw(t, "id"), Incarnation: rapid.Uint64Range(0, 3).Draw(t, "incarnation")}}
 	case "import":
-		c.Import = &roster.Imported{Next: rapid.Uint64Range(0, 5).Draw(t, "next"),
-			Numbers: []roster.Application{{ID: id.Draw(t, "id"), Code: code.Draw(t, "code")}}}
+		c.Import = &numbers.Imported{Next: rapid.Uint64Range(0, 5).Draw(t, "next"),
+			Numbers: []numbers.Application{{ID: id.Draw(t, "id"), Code: code.Draw(t, "code")}}}
 	}
 	return c
 }
 
 // checkStep compares a roster with the one before a step.
-func checkStep(t *rapid.T, before, next *roster.Roster, c roster.Identity, err error) {
+func checkStep(t *rapid.T, before, next *roster.Roster, c numbers.Command, err error) {
 	rest := *next
-	rest.Sets = before.Sets
+	rest.Registry = before.Registry
 	if !reflect.DeepEqual(&rest, before) {
 		t.Fatalf("%+v changed more than sets: %+v after %+v", c, next, before)
 	}
@@ -388,19 +399,19 @@ func checkStep(t *rapid.T, before, next *roster.Roster, c roster.Identity, err e
 		t.Fatalf("%+v: %+v after %+v", c, is, was)
 	}
 	if a := c.Apply; a != nil {
-		m, has := was.Numbered(a.ID)
+		m, has := was.Process(a.ID)
 		if want := has && m.Code == a.Code || a.ID == max(was.Next, 1); want != (err == nil) {
 			t.Fatalf("%+v of %+v: %v", a, was, err)
 		}
-		if got, _ := is.Numbered(a.ID); err == nil && got.Code != a.Code {
+		if got, _ := is.Process(a.ID); err == nil && got.Code != a.Code {
 			t.Fatalf("%+v was accepted and %+v has the number", a, got)
 		}
 	}
 	for _, m := range is.Members {
-		if old, had := was.Numbered(m.ID); had && m.Incarnation < old.Incarnation {
+		if old, had := was.Process(m.ID); had && m.Incarnation < old.Incarnation {
 			t.Fatalf("%+v took the incarnation of %+v back to %+v", c, old, m)
 		}
-		if old, had := was.Numbered(m.ID); had && (old.Start != m.Start) == (old.Incarnation == m.Incarnation) &&
+		if old, had := was.Process(m.ID); had && (old.Start != m.Start) == (old.Incarnation == m.Incarnation) &&
 			c.Register == nil {
 			t.Fatalf("%+v changed %+v to %+v", c, old, m)
 		}
@@ -409,13 +420,13 @@ func checkStep(t *rapid.T, before, next *roster.Roster, c roster.Identity, err e
 
 // checkSet: a number is below the next one, and always of the process that it was given
 // to first. One that an operator imports again after a clean is of the imported code.
-func checkSet(t *rapid.T, r *roster.Roster, owner map[uint64]roster.Code) {
-	if err := roster.CheckSets(r.Sets); err != nil {
-		t.Fatal(err)
+func checkSet(t *rapid.T, r *roster.Roster, owner map[uint64]numbers.Code) {
+	if fault := r.Registry.Fault(numbers.Registry{}); fault != "" {
+		t.Fatal(fault)
 	}
 	s, _ := r.Set("c", "web")
 	for id := range owner {
-		if _, has := s.Numbered(id); !has {
+		if _, has := s.Process(id); !has {
 			delete(owner, id)
 		}
 	}
