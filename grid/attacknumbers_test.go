@@ -30,8 +30,8 @@ func (n numberAttack) apply(set string, id uint64) error {
 	return n.by.Ask(n.t.Context(), n.at, wire.PathIdentityApply, in, new(wire.IdentityApplyResponse))
 }
 
-func (n numberAttack) register(set string, change func(*wire.IdentityRegisterRequest)) (out wire.IdentityRegisterResponse,
-	err error) {
+func (n numberAttack) register(set string,
+	change func(*wire.IdentityRegisterRequest)) (out wire.IdentityRegisterResponse, err error) {
 	in := wire.IdentityRegisterRequest{Cluster: "evil", Name: set, ID: 1, Code: numbers.Code{1}, Start: numbers.Code{1}}
 	change(&in)
 	err = n.by.Ask(n.t.Context(), n.at, wire.PathIdentityRegister, in, &out)
@@ -45,8 +45,8 @@ func TestAttackByRegistrations(t *testing.T) {
 	underAttack(t, false, func(t *testing.T, b *besieged) {
 		const atOnce = 1000
 		seconds := long.Or(2, 10)
-		n, other := numberAttack{t, b.identified(security.Holder), b.target("m2")}, numberAttack{t, b.unlimited(security.Holder),
-			b.target("m3")}
+		n := numberAttack{t, b.identified(security.Holder), b.target("m2")}
+		other := numberAttack{t, b.unlimited(security.Holder), b.target("m3")}
 		defer n.by.Keep()()
 		for who, set := range map[*numberAttack]string{&n: "orders-1", &other: "web"} {
 			if err := who.apply(set, 1); err != nil {

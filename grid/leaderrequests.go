@@ -86,6 +86,58 @@ func atLeader[Out any](ctx context.Context, o *leadership, path string, in wire.
 	return out, err
 }
 
+// relayed returns a call that the leader serves, and that every other member passes on to it.
+func relayed[In, Out any, P interface {
+	*In
+	Via() *wire.Relay
+}](o *leadership, path string, serve func(ctx context.Context, in In) (Out, error)) *api.Call {
+	return api.Typed(path, func(ctx context.Context, in In) (out Out, err error) {
+		via := P(&in).Via()
+		if !via.Forwarded {
+			via.AskedBy, via.Caller = api.WhoOf(ctx), api.CallerOf(ctx)
+		} else if via.Caller != nil {
+			if err := via.Caller.Check(); err != nil {
+				return out, err
+			}
+			ctx = api.OnBehalf(ctx, *via.Caller)
+		}
+		return atLeader(ctx, o, path, P(&in), func() (Out, error) { return serve(ctx, in) })
+	})
+}
+
+// agreed returns a roster with everything that was answered before the call. The error is
+// refusal.ErrNotLeader if this member does not lead, or is not ready to.
+func (o *leadership) agreed() (*roster.Roster, error) {
+	l := o.current.Load()
+	if l == nil {
+		return nil, refusal.ErrNotLeader
+	}
+	r := o.state.Roster()
+	if err := l.confirm(); err != nil {
+		return nil, err
+	}
+	if !r.Formed() {
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet")
+	}
+	return r, nil
+}
+
+// confirm returns nil if this member has led since it applied the log of the leaders before
+// it, in one term of Raft, until after the call.
+func (l *lead) confirm() error {
+	term := l.caughtUp.Load()
+	if term == 0 {
+		return refusal.ErrNotLeader
+	}
+	if err := l.node.Confirm(); err != nil {
+		return err
+	}
+	if l.node.Raft.CurrentTerm() != term {
+		return refusal.ErrNotLeader
+	}
+	return nil
+}
+
 // refusals pairs the machine's errors with the API's.
 var refusals = []struct{ machine, api error }{
 	{leader.ErrBadRequest, wire.ErrBadRequest}, {leader.ErrNotNow, wire.ErrNotNow},

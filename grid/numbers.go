@@ -1,10 +1,12 @@
 package grid
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"net/url"
 	"slices"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
@@ -29,7 +31,7 @@ const auditedNumbers = 20
 // identityCalls returns the calls for persistent numbers.
 func (o *leadership) identityCalls() []*api.Call {
 	return []*api.Call{
-		relayed(o, wire.PathIdentity, o.listNumbers).WithLargeAnswer(),
+		api.AlsoGet(relayed(o, wire.PathIdentity, o.listNumbers).WithLargeAnswer(), identityQuery),
 		relayed(o, wire.PathIdentityNext, o.nextNumber),
 		relayed(o, wire.PathIdentityApply, o.applyForNumber),
 		relayed(o, wire.PathIdentityRegister, o.registerNumber),
@@ -37,58 +39,6 @@ func (o *leadership) identityCalls() []*api.Call {
 		relayed(o, wire.PathIdentityDrop, o.dropSet),
 		relayed(o, wire.PathIdentityImport, o.importNumbers),
 	}
-}
-
-// relayed returns a call that the leader serves, and that every other member passes on to it.
-func relayed[In, Out any, P interface {
-	*In
-	Via() *wire.Relay
-}](o *leadership, path string, serve func(ctx context.Context, in In) (Out, error)) *api.Call {
-	return api.Typed(path, func(ctx context.Context, in In) (out Out, err error) {
-		via := P(&in).Via()
-		if !via.Forwarded {
-			via.AskedBy, via.Caller = api.WhoOf(ctx), api.CallerOf(ctx)
-		} else if via.Caller != nil {
-			if err := via.Caller.Check(); err != nil {
-				return out, err
-			}
-			ctx = api.OnBehalf(ctx, *via.Caller)
-		}
-		return atLeader(ctx, o, path, P(&in), func() (Out, error) { return serve(ctx, in) })
-	})
-}
-
-// agreed returns a roster with everything that was answered before the call. The error is
-// refusal.ErrNotLeader if this member does not lead, or is not ready to.
-func (o *leadership) agreed() (*roster.Roster, error) {
-	l := o.current.Load()
-	if l == nil {
-		return nil, refusal.ErrNotLeader
-	}
-	r := o.state.Roster()
-	if err := l.confirm(); err != nil {
-		return nil, err
-	}
-	if !r.Formed() {
-		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet")
-	}
-	return r, nil
-}
-
-// confirm returns nil if this member has led since it applied the log of the leaders before
-// it, in one term of Raft, until after the call.
-func (l *lead) confirm() error {
-	term := l.caughtUp.Load()
-	if term == 0 {
-		return refusal.ErrNotLeader
-	}
-	if err := l.node.Confirm(); err != nil {
-		return err
-	}
-	if l.node.Raft.CurrentTerm() != term {
-		return refusal.ErrNotLeader
-	}
-	return nil
 }
 
 // ask has the tracker take a request, and waits until it is agreed on or refused.
@@ -308,11 +258,8 @@ func (o *leadership) importNumbers(ctx context.Context, in wire.IdentityImportRe
 	if len(in.Members) > wire.MaxNumbers || len(in.Members) == 0 && in.Next == 0 {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: %d numbers to import, and next %d; give up to %d numbers in one call, or a next number", len(in.Members), in.Next, wire.MaxNumbers)
 	}
-	imported := &numbers.Imported{Next: in.Next}
-	for _, m := range in.Members {
-		imported.Numbers = append(imported.Numbers, numbers.Application{ID: m.ID, Code: m.Code, Addr: m.Addr})
-	}
-	err := o.identify(ctx, numbers.Command{Cluster: in.Cluster, Name: in.Name, Import: imported})
+	err := o.identify(ctx, numbers.Command{Cluster: in.Cluster, Name: in.Name,
+		Import: &numbers.Imported{Next: in.Next, Numbers: in.Members}})
 	s, _ := o.state.Roster().Set(in.Cluster, in.Name)
 	o.auditSet(audit.ImportNumbers, in.Cluster, in.Name, in.AskedBy, err, slog.Int("numbers", len(in.Members)),
 		slog.Uint64("next", s.Next))
@@ -320,6 +267,13 @@ func (o *leadership) importNumbers(ctx context.Context, in wire.IdentityImportRe
 		return none, err
 	}
 	return wire.IdentityImportResponse{Next: s.Next, Members: len(s.Members)}, nil
+}
+
+// identityQuery parses the query of GET /v1/identity.
+func identityQuery(q url.Values) (wire.IdentityListRequest, error) {
+	after, err := api.QueryInt(q, "after")
+	return wire.IdentityListRequest{Cluster: q.Get("cluster"), Name: q.Get("name"), After: uint64(after)},
+		cmp.Or(err, api.CheckQuery(q, "cluster", "name", "after"))
 }
 
 // listNumbers answers wire.PathIdentity.

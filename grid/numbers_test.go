@@ -149,8 +149,8 @@ func TestBadNumberRequests(t *testing.T) {
 			t.Errorf("%d: %q, want %q in it", i, out["message"], test.text)
 		}
 	}
-	for query, text := range map[string]string{"?color=red": "unknown parameter", "?after=x": "not a number",
-		"?name=a&name=b": "given 2 times", "?%zz": "parameters"} {
+	for query, text := range map[string]string{"?color=red": "unknown key", "?after=x": "give a number",
+		"?name=a&name=b": "given 2 times", "?%zz": "invalid URL escape"} {
 		if status, _, out := b.send(http.MethodGet, wire.PathIdentity+query, "", nil); status != http.StatusBadRequest ||
 			!strings.Contains(string(out), text) {
 			t.Errorf("%s: %d %s", query, status, out)

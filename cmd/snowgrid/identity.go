@@ -342,7 +342,7 @@ func parseCode(text string) (code numbers.Code, err error) {
 // parseNumber reads a number.
 func parseNumber(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || n < 1 || n >= numbers.MaxNumber {
+	if err != nil || numbers.CheckNumber(n) != nil {
 		return 0, fmt.Errorf("%.40q is not a number from 1 to %d", text, uint64(numbers.MaxNumber-1))
 	}
 	return n, nil

@@ -126,12 +126,7 @@ func readSets(path string) ([]wire.IdentityImportRequest, error) {
 		return nil, fmt.Errorf("--file: %w", err)
 	}
 	var file struct {
-		Sets []struct {
-			Cluster string                `json:"cluster"`
-			Name    string                `json:"name"`
-			Next    uint64                `json:"next"`
-			Members []wire.IdentityImport `json:"members"`
-		} `json:"sets"`
+		Sets []wire.IdentityImportRequest `json:"sets"`
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, fmt.Errorf("--file %s: %w", path, err)
@@ -139,20 +134,16 @@ func readSets(path string) ([]wire.IdentityImportRequest, error) {
 	if len(file.Sets) == 0 {
 		return nil, fmt.Errorf("--file %s: it has no sets; give a file as printed by snowgrid identity list -o json", path)
 	}
-	var out []wire.IdentityImportRequest
-	for _, s := range file.Sets {
-		out = append(out, wire.IdentityImportRequest{Cluster: s.Cluster, Name: s.Name, Next: s.Next, Members: s.Members})
-	}
-	slices.SortFunc(out, func(a, b wire.IdentityImportRequest) int {
+	slices.SortFunc(file.Sets, func(a, b wire.IdentityImportRequest) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Name, b.Name))
 	})
-	return out, nil
+	return file.Sets, nil
 }
 
 // parseImport reads 7, 1-10 or 7=CODE, at most room numbers.
-func parseImport(text string, room int) ([]wire.IdentityImport, error) {
-	numbers, hex, coded := strings.Cut(text, "=")
-	from, to, ranged := strings.Cut(numbers, "-")
+func parseImport(text string, room int) ([]numbers.Application, error) {
+	ids, hex, coded := strings.Cut(text, "=")
+	from, to, ranged := strings.Cut(ids, "-")
 	first, err := parseNumber(from)
 	if err != nil {
 		return nil, err
@@ -169,9 +160,9 @@ func parseImport(text string, room int) ([]wire.IdentityImport, error) {
 	case last < first || last-first >= uint64(max(room, 0)):
 		return nil, fmt.Errorf("%.80q: give at most %d numbers, in ascending ranges", text, importMax)
 	}
-	var out []wire.IdentityImport
+	var out []numbers.Application
 	for id := first; id <= last; id++ {
-		out = append(out, wire.IdentityImport{ID: id})
+		out = append(out, numbers.Application{ID: id})
 	}
 	if coded {
 		if out[0].Code, err = parseCode(hex); err != nil {

@@ -153,17 +153,11 @@ type IdentityImportRequest struct {
 	Name    string `json:"name"`
 	// Next is the least number that the set may give next; the set takes it, one above
 	// the largest imported number, or its own, whichever is largest. 0 = unstated.
-	Next    uint64           `json:"next,omitempty"`
-	Members []IdentityImport `json:"members,omitempty"` // at most MaxNumbers
+	Next uint64 `json:"next,omitempty"`
+	// Members lists at most MaxNumbers numbers to import. One without a code belongs to the first
+	// process that registers with it.
+	Members []numbers.Application `json:"members,omitempty"`
 	Relay
-}
-
-// IdentityImport is one number to import. Without a code it belongs to the first process
-// that registers with it.
-type IdentityImport struct {
-	ID   uint64       `json:"id"`
-	Code numbers.Code `json:"code,omitempty,omitzero"`
-	Addr string       `json:"addr,omitempty"`
 }
 
 // IdentityImportResponse is the set after an import.

@@ -72,7 +72,7 @@ func messages() []any {
 		wire.IdentityCleanRequest{Cluster: "c", Name: "web", IDs: []uint64{1, 2}, Force: true},
 		wire.IdentityCleanResponse{Removed: []uint64{2}},
 		wire.IdentityImportRequest{Cluster: "c", Name: "web", Next: 9,
-			Members: []wire.IdentityImport{{ID: 3, Code: numbers.Code{7}, Addr: "a:1"}, {ID: 4}}},
+			Members: []numbers.Application{{ID: 3, Code: numbers.Code{7}, Addr: "a:1"}, {ID: 4}}},
 		wire.IdentityImportResponse{Next: 9, Members: 2},
 		wire.IdentityListRequest{Cluster: "c", Name: "web", After: 7}, wire.IdentityListRequest{},
 		wire.IdentityListResponse{Sets: []wire.IdentitySet{{Cluster: "c", Name: "web", Next: 9, Count: 2,

@@ -102,7 +102,9 @@ func allCalls() []*Call {
 			in.Name = q.Get("name")
 			return
 		}),
-		served[wire.IdentityListRequest](wire.PathIdentity), served[wire.IdentityNextRequest](wire.PathIdentityNext),
+		AlsoGet(served[wire.IdentityListRequest](wire.PathIdentity),
+			func(url.Values) (in wire.IdentityListRequest, err error) { return }),
+		served[wire.IdentityNextRequest](wire.PathIdentityNext),
 		served[wire.IdentityApplyRequest](wire.PathIdentityApply),
 		served[wire.IdentityRegisterRequest](wire.PathIdentityRegister),
 		served[wire.IdentityCleanRequest](wire.PathIdentityClean), served[wire.IdentityDropRequest](wire.PathIdentityDrop),

@@ -177,7 +177,6 @@ func (a *Server) newHTTP() *http.Server {
 		mux.local[p.Path] = p.Local
 	}
 	mux.HandleFunc("GET "+wire.PathStatus, a.handleStatus)
-	mux.HandleFunc("GET "+wire.PathIdentity, a.handleIdentity)
 	mux.HandleFunc("GET "+wire.PathSettled, a.handleSettled)
 	mux.HandleFunc("POST "+wire.PathEvents, a.handleEvents)
 	mux.HandleFunc("GET "+frame.Path, a.handleFrames)

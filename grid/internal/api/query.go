@@ -19,33 +19,40 @@ func AlsoGet[In any](c *Call, read func(url.Values) (In, error)) *Call {
 	return c
 }
 
-// CheckQuery refuses query keys outside known.
+// CheckQuery refuses query keys outside known, and keys that are given twice.
 func CheckQuery(q url.Values, known ...string) error {
-	for key := range q {
+	for key, values := range q {
 		if !slices.Contains(known, key) {
 			return failure.Errorf(wire.ErrBadRequest, "grid: %.40q: unknown key of the query; give %s", key,
 				strings.Join(known, ", "))
+		}
+		if len(values) > 1 {
+			return failure.Errorf(wire.ErrBadRequest, "grid: %s is given %d times in the query; give it once", key, len(values))
 		}
 	}
 	return nil
 }
 
-// QueryInt returns a number of a query, 0 if it is not given.
+// QueryInt returns a number of a query, from 0 on, 0 if it is not given.
 func QueryInt(q url.Values, key string) (int, error) {
 	if !q.Has(key) {
 		return 0, nil
 	}
-	n, err := strconv.Atoi(q.Get(key))
+	n, err := strconv.ParseUint(q.Get(key), 10, strconv.IntSize-1)
 	if err != nil {
 		return 0, failure.Errorf(wire.ErrBadRequest, "grid: %s=%.40q: give a number", key, q.Get(key))
 	}
-	return n, nil
+	return int(n), nil
 }
 
 // handleQuery serves a call that came as GET.
 func (a *Server) handleQuery(w http.ResponseWriter, r *http.Request, c *Call) {
 	a.serveOutput(w, r, func(ctx context.Context) (any, error) {
-		in, err := c.query(r.URL.Query())
+		q, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			return nil, failure.Errorf(wire.ErrBadRequest, "grid: the query of %s: %w", r.URL.Path, err)
+		}
+		in, err := c.query(q)
 		if err == nil {
 			err = a.authorizeUses(r.Context(), r.Method, r.URL.Path, in)
 		}

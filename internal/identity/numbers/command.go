@@ -24,7 +24,7 @@ type Command struct {
 // given with the same code. Any other number is refused with a [*RefusedID].
 type Application struct {
 	ID   uint64 `json:"id"`
-	Code Code   `json:"code"` // not zero
+	Code Code   `json:"code,omitempty,omitzero"` // not zero, except in an import
 	Addr string `json:"addr,omitempty"`
 }
 
