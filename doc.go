@@ -14,6 +14,6 @@
 // # Compatibility
 //
 // The promise of README.md covers these packages, client/store/storetest and the adapters
-// client/etcd, client/s3 and client/sql. The folder api lists what they export. Packages partition
-// and backup are machinery without a promise, and all else is internal.
+// client/etcd with mixed, client/s3 and client/sql. The folder api lists what they export. Packages
+// partition and backup are machinery without a promise, and all else is internal.
 package snowgrid

@@ -18,8 +18,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// pair is one operation on etcd: by the store, and with the minimum number of calls for a lease and
-// a key.
+// pair is one operation on etcd: by the store, and by the calls that a generator with a lease needs
+// at least.
 type pair struct {
 	name, what  string
 	ours, bare  func(ctx context.Context) (time.Duration, error)
@@ -145,6 +145,7 @@ func (r *renewals) extend(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	r.entry.Renewal = true
 	return r.swap(ctx, next)
 }
 
@@ -187,7 +188,7 @@ func (r *bareRenewals) renew(ctx context.Context) (time.Duration, error) {
 func (b *bench) writeEtcd(version string, pairs []*pair, both []generator, spent []cost) {
 	b.report.p(
 		"One holder over etcd %s, %d servers; medians, in turns. An attach is the reads of the marker and of the records, "+
-			"and a claim; its release is not timed. Bare calls are the fewest that a lease with a key needs.\n\n",
+			"and a claim; its release is not timed. The store has no leases: bare calls are the fewest for a key on a lease.\n\n",
 		version, gridSize)
 	var rows [][]string
 	for _, p := range pairs {

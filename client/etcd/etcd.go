@@ -5,31 +5,30 @@
 //	orders, err := c.CreateSequencer(ctx, "orders", sequencer.Config{})
 //	id, err := orders.Next(ctx)
 //
+// Package mixed, below this one, is for a fleet that comes from the snowflake service on etcd, or
+// runs next to its workers.
+//
 // # Keys
 //
-// Below the prefix a sequencer has three keys for each logical node n, a definition and a marker.
-// The sequencer named "default" has them directly below the prefix, where workers of the snowflake
-// service on etcd have theirs, and any other below sequencers/<name>/:
+// Each of the engine's keys is one key in etcd, below the prefix:
 //
-//	workers/live/<n>                decimal Unix ms of the claim; on a lease
-//	workers/last_reported_time/<n>  decimal Unix ms of the last ID; never deleted
-//	workers/granted/<n>             the record of package record; never deleted
-//	sequencer.json                  the definition
-//	node-ids-initialized            written when all records exist
+//	/snowgrid/orders/sequencer.json        the definition
+//	/snowgrid/orders/node-ids-initialized  written when all records exist
+//	/snowgrid/orders/7.json                the record of logical node 7
+//	/snowgrid/                             the key that changed last, without the prefix
 //
-// All of them share one more key, changes, which notifies clients of each other's writes.
+// A write is one transaction on the condition that the key has the ModRevision that was read, or
+// does not exist. etcd never repeats a revision, so a key that was changed and changed back has
+// another one. No key has a lease: a crashed holder's node is free when its record's window has
+// ended, and the record ensures that two holders never issue one ID.
 //
-// A claim, a renewal and a return are one transaction each. A claim requires that live does not
-// exist and that the record is unchanged since it was read; a renewal, that live is on the holder's
-// own lease and that the record is unchanged; a return, that the record is unchanged, and it
-// deletes live. The lease only gives an early sign that a holder is gone: etcd prolongs leases when
-// its leader changes, and a paused process does not notice that its lease has ended. The record,
-// not the lease, ensures that two holders never issue one ID: it states the timestamps that a
-// holder may use, before the holder uses them.
+// # Changes
 //
-// Only the renewals of its record keep a lease alive, so it ends with them. If a lease has ended,
-// or an operator has deleted its live key, the record appears without a holder, and its holder
-// attaches again.
+// Each holder renews its record every few seconds, so a watch on the records would send every
+// renewal to every client. Instead each transaction, unless its entry is a Renewal, also puts the
+// changed key into the key that is the prefix itself, and a client watches that one key. No key of
+// the engine is empty, so none is at its place. A deletion, which no client makes, is noticed by the
+// next read.
 //
 // # Errors
 //
@@ -38,56 +37,31 @@
 // the status for a canceled or late call; then the condition fails because of the first write. So
 // after a failed condition the stored body is compared with the sent one. They are equal only if it
 // was this very write: bodies have nonces.
-//
-// # Original workers
-//
-// A mixed fleet shares the nodes of "default". Both sides claim by the absence of the same key, so
-// no node has a worker from both. A node that an original worker reported is taken no sooner than 3
-// s after the reported time, and with IDs at least 4 s above it: such a worker reports every 3 s,
-// and stops if that takes more than 1 s. The other direction requires [Config].CompatMixed. An
-// original worker that is paused and resumed issues IDs until its next report, as it does without
-// this package.
 package etcd
 
 import (
+	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/snowgrid/snowgrid/client/etcd/internal/kv"
 	"github.com/snowgrid/snowgrid/client/store"
 )
 
-// DefaultPrefix is the original workers' prefix.
-const DefaultPrefix = "/i3d/"
+// DefaultPrefix begins every key unless the configuration has another prefix.
+const DefaultPrefix = "/snowgrid/"
 
-const (
-	// reportPeriod is the interval at which an original worker reports its last timestamp, and the
-	// time after a report from which others may claim its node.
-	reportPeriod = 3 * time.Second
-	// reportLag is the maximum lead of an original worker over its report: the period, and the
-	// second after which it gives up.
-	reportLag = reportPeriod + time.Second
-
-	// window suits a lease of 10 s and a renewal every 3 s.
-	window = 3 * reportPeriod
-	// leaseMargin is the time by which a lease is longer than a window.
-	leaseMargin = time.Second
-)
+// window is the default of a client's window. etcd carries many renewals every three seconds.
+const window = 9 * time.Second
 
 // Config configures [New].
 type Config struct {
 	// Prefix begins every key, as it is. Default: DefaultPrefix.
 	Prefix string
-	// TTL is the minimum time to live for a lease, in whole seconds. Default, and minimum: one
-	// second more than the client's window, so 10 s for the window of 9 s that this store suggests.
-	// etcd may grant a longer one.
-	TTL time.Duration
-	// CompatMixed allows original workers at the same time: last_reported_time then has the end of
-	// a holder's grant instead of the last ID's time, so that an original worker that claims the
-	// node starts above the grant. The window is then at most 9 s.
-	CompatMixed bool
 }
 
 // New returns a store that uses a client. The caller still owns the client, and closes it after the
@@ -96,14 +70,12 @@ func New(cli *clientv3.Client, cfg Config) store.Store {
 	if cfg.Prefix == "" {
 		cfg.Prefix = DefaultPrefix
 	}
-	return &etcdStore{cli: cli, cfg: cfg, at: layout(cfg.Prefix), leases: leases{held: map[holding]lease{}}}
+	return &etcdStore{cli: cli, prefix: cfg.Prefix}
 }
 
 type etcdStore struct {
 	cli    *clientv3.Client
-	cfg    Config
-	at     layout
-	leases leases
+	prefix string
 }
 
 // String returns the store's name in messages.
@@ -111,8 +83,95 @@ func (s *etcdStore) String() string {
 	if s.cli == nil {
 		return "etcd without a client"
 	}
-	return fmt.Sprintf("etcd at %s, prefix %s", strings.Join(s.cli.Endpoints(), ", "), s.at)
+	return fmt.Sprintf("etcd at %s, prefix %s", strings.Join(s.cli.Endpoints(), ", "), s.prefix)
 }
 
 // DefaultWindow suggests a client's window: a renewal every three seconds.
 func (s *etcdStore) DefaultWindow() time.Duration { return window }
+
+// Load implements [store.Store].
+func (s *etcdStore) Load(ctx context.Context, key string) (store.Entry, error) {
+	if err := kv.CheckKey(s.cli, "load", key); err != nil {
+		return store.Entry{}, err
+	}
+	res, err := s.cli.Get(ctx, s.prefix+key)
+	if err != nil {
+		return store.Entry{}, kv.Failed("load", key, err)
+	}
+	if len(res.Kvs) == 0 {
+		return store.Entry{}, kv.Missing(key, s.prefix+key)
+	}
+	return store.Entry{Key: key, Body: res.Kvs[0].Value, Revision: revision(res.Kvs[0].ModRevision)}, nil
+}
+
+// List implements [store.Store]. The result is one consistent snapshot.
+func (s *etcdStore) List(ctx context.Context, prefix string) ([]store.Entry, error) {
+	if err := kv.Check(s.cli, "list", prefix); err != nil {
+		return nil, err
+	}
+	res, err := s.cli.Get(ctx, s.prefix+prefix, clientv3.WithPrefix())
+	if err != nil {
+		return nil, kv.Failed("list", prefix, err)
+	}
+	found := make([]store.Entry, 0, len(res.Kvs))
+	for _, at := range res.Kvs {
+		if key := string(at.Key[len(s.prefix):]); key != "" {
+			found = append(found, store.Entry{Key: key, Body: at.Value, Revision: revision(at.ModRevision)})
+		}
+	}
+	return found, nil
+}
+
+// Swap implements [store.Store].
+func (s *etcdStore) Swap(ctx context.Context, e store.Entry) (store.Revision, error) {
+	if err := kv.CheckEntry(s.cli, e); err != nil {
+		return "", err
+	}
+	seen, ok := parseRevision(e.Revision)
+	if !ok {
+		return "", kv.Changed("swap", e.Key, "revision %q is not one of etcd", e.Revision)
+	}
+	path := s.prefix + e.Key
+	writes := []clientv3.Op{clientv3.OpPut(path, string(e.Body))}
+	if !e.Renewal {
+		writes = append(writes, clientv3.OpPut(s.prefix, e.Key))
+	}
+	res, err := s.cli.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(path), "=", seen)).
+		Then(writes...).
+		Else(clientv3.OpGet(path)).
+		Commit()
+	if err != nil {
+		return "", kv.Failed("swap", e.Key, err)
+	}
+	if res.Succeeded {
+		return revision(res.Header.Revision), nil
+	}
+	now := kv.First(res.Responses[0])
+	if now != nil && kv.IsWrite(now.Value, e.Body) {
+		return revision(now.ModRevision), nil
+	}
+	return "", kv.Changed("swap", e.Key, "it is not at revision %q", e.Revision)
+}
+
+// Watch implements [store.Watcher]. It reports every change except renewals and deletions. The
+// channel is also closed if etcd loses its majority.
+func (s *etcdStore) Watch(ctx context.Context, prefix string) (<-chan string, error) {
+	return kv.Watch(ctx, s.cli, s, prefix, kv.Changes(s.prefix))
+}
+
+// revision returns the text of a key's ModRevision.
+func revision(modified int64) store.Revision {
+	return store.Revision(strconv.FormatInt(modified, 10))
+}
+
+// parseRevision returns the ModRevision that a key must have, 0 if it must not exist.
+func parseRevision(text store.Revision) (modified int64, ok bool) {
+	if text == "" {
+		return 0, true
+	}
+	modified, err := strconv.ParseInt(string(text), 10, 64)
+	return modified, err == nil && modified > 0 && revision(modified) == text
+}
+
+var _ store.Watcher = (*etcdStore)(nil)

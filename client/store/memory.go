@@ -53,6 +53,7 @@ func (m *Memory) Swap(ctx context.Context, e Entry) (Revision, error) {
 	}
 	m.writes++
 	e = e.clone()
+	e.Renewal = false
 	e.Revision = Revision(strconv.FormatUint(m.writes, 10))
 	m.entries[e.Key] = e
 	return e.Revision, nil

@@ -48,6 +48,7 @@ func (s *seat) drive(ctx context.Context) error {
 	for swaps := 0; ; {
 		s.mu.Lock()
 		request, want, revision := s.machine.Want()
+		renewal := s.machine.Phase() == record.Holds
 		if request == record.Swap {
 			s.machine.Sent()
 		}
@@ -60,7 +61,7 @@ func (s *seat) drive(ctx context.Context) error {
 			if swaps++; swaps > swapsMax {
 				return fmt.Errorf("store: sequencer %q: node %d: %d writes were refused in a row; is the revision that the store shows the newest?", s.h.name(), s.node, swapsMax)
 			}
-			err = s.swap(ctx, want, Revision(revision))
+			err = s.swap(ctx, want, Revision(revision), renewal)
 		case record.Load:
 			err = s.load(ctx)
 		}
@@ -70,10 +71,11 @@ func (s *seat) drive(ctx context.Context) error {
 	}
 }
 
-// swap sends a body.
-func (s *seat) swap(ctx context.Context, want record.Record, revision Revision) error {
+// swap sends a body. In the phase Holds it is a renewal.
+func (s *seat) swap(ctx context.Context, want record.Record, revision Revision, renewal bool) error {
 	c := s.h.client
 	e := c.recordEntry(s.h.name(), s.node, want, revision)
+	e.Renewal = renewal
 	var landed Revision
 	var err error
 	if want.State == record.Held {

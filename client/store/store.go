@@ -57,6 +57,9 @@ type Entry struct {
 	// Meta repeats parts of the body for tools of the store. Keys are lower-case
 	// letters. A store that has no place for it ignores it.
 	Meta map[string]string
+	// Renewal marks a write that only prolongs the grant of a record's present holder. A
+	// Watcher need not report it.
+	Renewal bool
 }
 
 // Errors from a Store. Adapters wrap them.
@@ -82,9 +85,9 @@ type Store interface {
 	List(ctx context.Context, prefix string) ([]Entry, error)
 }
 
-// Watcher is implemented by a store that can report changes. The channel receives the changed keys,
-// and is closed when the watch has broken or ctx has ended; keys may be missed, so it only triggers
-// earlier reads.
+// Watcher is implemented by a store that can report changes. The channel receives the keys that are
+// changed by other writes than renewals, and is closed when the watch has broken or ctx has ended;
+// keys may be missed, so it only triggers earlier reads.
 type Watcher interface {
 	Watch(ctx context.Context, prefix string) (<-chan string, error)
 }

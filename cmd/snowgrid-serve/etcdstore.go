@@ -14,15 +14,17 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/snowgrid/snowgrid/client/etcd"
+	"github.com/snowgrid/snowgrid/client/etcd/mixed"
+	"github.com/snowgrid/snowgrid/client/store"
 )
 
 // etcdFlags are the keys used by the snowflake service on etcd.
 type etcdFlags struct {
 	Endpoints   []string `help:"Addresses of etcd." env:"ENDPOINTS" placeholder:"HOST:PORT"`
-	Prefix      string   `help:"Prefix of every key; /i3d/ by default." env:"PREFIX" placeholder:"PREFIX"`
+	Prefix      string   `help:"Prefix of every key; /snowgrid/ by default, and /i3d/ with --etcd-mixed." env:"PREFIX" placeholder:"PREFIX"`
 	Username    string   `help:"User of etcd." env:"USERNAME" placeholder:"NAME"`
 	Password    string   `help:"Password of that user. In the file or the environment other processes do not see it." env:"PASSWORD" placeholder:"PASSWORD"`
-	CompatMixed bool     `help:"Let workers of the snowflake service on etcd run at the same time, on the same keys. Needs --layout 63/22/1024 --epoch 1970-01-01, which are theirs." env:"COMPAT_MIXED"`
+	Mixed       bool     `help:"Take the place of the snowflake service on etcd: continue its node history, and let its workers run at the same time. Needs --layout 63/22/1024 --epoch 1970-01-01, which are theirs." env:"MIXED"`
 }
 
 // openEtcd connects to etcd: etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX. The flags
@@ -59,7 +61,12 @@ func openEtcd(_ context.Context, f storeFlags, _, rest string) (opened, error) {
 	if a.path != "" {
 		prefix = "/" + strings.Trim(a.path, "/") + "/"
 	}
-	s := etcd.New(cli, etcd.Config{Prefix: prefix, CompatMixed: f.Etcd.CompatMixed})
+	var s store.Store
+	if f.Etcd.Mixed {
+		s = mixed.New(cli, mixed.Config{Prefix: prefix})
+	} else {
+		s = etcd.New(cli, etcd.Config{Prefix: prefix})
+	}
 	return opened{Store: s, name: "etcd://" + strings.Join(a.hosts, ",") + prefix, closed: func() { _ = cli.Close() }}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/snowgrid/snowgrid/client/etcd/mixed"
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/internal/definitionflags"
@@ -59,9 +60,10 @@ Both servers listen on loopback unless told otherwise. Where other machines reac
     curl --cacert ca.crt --cert web.crt --key web.key --json '{"name":"orders"}' https://ids.internal:8001/v1/ids
 
 In place of a snowflake service on etcd, with the same configuration file, ports and IDs (Unix epoch, 10 worker bits,
-12 sequence bits); --etcd-compat-mixed while some processes are still of the original:
+12 sequence bits), also while some processes are still of the original. --etcd-mixed stays: the reports of its workers
+count for as long as the sequencer lives.
 
-    snowgrid-serve serve --config config.json --layout 63/22/1024 --epoch 1970-01-01 --etcd-compat-mixed`
+    snowgrid-serve serve --config config.json --layout 63/22/1024 --epoch 1970-01-01 --etcd-mixed`
 }
 
 // config returns the client's configuration.
@@ -85,8 +87,11 @@ func (s *serveCommand) config(log *slog.Logger) (store.Config, error) {
 // definition returns the definition for the command line's sequencer.
 func (s *serveCommand) definition() (sequencer.Definition, error) {
 	def, err := sequencer.Define(s.Sequencer, s.Config())
-	if err == nil && s.Etcd.CompatMixed && (def.Layout() != sequencer.Twitter() || def.Epoch() != epoch.UnixMilli(0)) {
-		err = fmt.Errorf("--etcd-compat-mixed: the IDs of %v can be equal to those of the original's workers; add --layout 63/22/1024 --epoch 1970-01-01, which are theirs", def)
+	if err == nil && s.Etcd.Mixed && s.Sequencer != mixed.Sequencer {
+		err = fmt.Errorf("--etcd-mixed: the sequencer %q shares no logical nodes with the original's workers; leave out --sequencer", s.Sequencer)
+	}
+	if err == nil && s.Etcd.Mixed && (def.Layout() != sequencer.Twitter() || def.Epoch() != epoch.UnixMilli(0)) {
+		err = fmt.Errorf("--etcd-mixed: the IDs of %v can be equal to those of the original's workers; add --layout 63/22/1024 --epoch 1970-01-01, which are theirs", def)
 	}
 	return def, err
 }

@@ -195,7 +195,8 @@ func TestStartFailsClearly(t *testing.T) {
 		{"--sequencer other --nodes 128 --max-server-cnt 129", "129"},
 		{"--max-server-cnt=-1", "max_server_cnt"},
 		{"--window 10ms", "Window"},
-		{"--etcd-compat-mixed", "--layout 63/22/1024 --epoch 1970-01-01"},
+		{"--etcd-mixed", "--layout 63/22/1024 --epoch 1970-01-01"},
+		{"--etcd-mixed --sequencer orders", "shares no logical nodes"},
 		{"--timeout 1s --store etcd://127.0.0.1:1", "127.0.0.1:1"},
 		{"--store sqlite:" + dir + "/no/such/dir/x.db", "no/such/dir"},
 	} {

@@ -1,4 +1,6 @@
-package etcd_test
+// Package etcdtest has the tests that both stores over etcd pass, and what they run on: etcd servers,
+// records, and processes that hold them.
+package etcdtest
 
 import (
 	"context"
@@ -23,7 +25,8 @@ var shared struct {
 	err  error
 }
 
-func TestMain(m *testing.M) {
+// Main runs the tests of a package, or the work of a process that a test has started.
+func Main(m *testing.M) {
 	if work := os.Getenv(workVar); work != "" {
 		os.Exit(beProcess(work))
 	}
@@ -35,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// anEtcd returns the shared server.
-func anEtcd(t *testing.T) *server.Server {
+// Shared returns the server of all tests.
+func Shared(t *testing.T) *server.Server {
 	t.Helper()
 	shared.once.Do(func() {
 		if shared.dir, shared.err = os.MkdirTemp("", "etcd-"); shared.err == nil {
@@ -46,8 +49,8 @@ func anEtcd(t *testing.T) *server.Server {
 	return started(t, shared.s, shared.err)
 }
 
-// ownEtcd returns a server of this test alone.
-func ownEtcd(t *testing.T) *server.Server {
+// Own returns a server of this test alone.
+func Own(t *testing.T) *server.Server {
 	t.Helper()
 	s, err := server.Start(t.Context(), t.TempDir())
 	t.Cleanup(func() {
@@ -69,8 +72,8 @@ func started(t *testing.T, s *server.Server, err error) *server.Server {
 	return s
 }
 
-// connect returns a client of a server.
-func connect(t *testing.T, s *server.Server) *clientv3.Client {
+// Connect returns a client of a server.
+func Connect(t *testing.T, s *server.Server) *clientv3.Client {
 	t.Helper()
 	c, err := s.Client(clientv3.Config{})
 	if err != nil {
@@ -80,13 +83,13 @@ func connect(t *testing.T, s *server.Server) *clientv3.Client {
 	return c
 }
 
-// prefixOf returns a prefix that no other test has.
-func prefixOf(t *testing.T) string {
+// Prefix returns a prefix that no other test has.
+func Prefix(t *testing.T) string {
 	return "/" + strings.ReplaceAll(t.Name(), "/", "-") + "-" + rand.Text()[:8] + "/"
 }
 
-// value returns the value of a key, "" if it does not exist.
-func value(t *testing.T, c *clientv3.Client, key string) string {
+// Value returns the value of a key, "" if it does not exist.
+func Value(t *testing.T, c *clientv3.Client, key string) string {
 	t.Helper()
 	got, err := c.Get(t.Context(), key)
 	if err != nil {
@@ -98,8 +101,8 @@ func value(t *testing.T, c *clientv3.Client, key string) string {
 	return string(got.Kvs[0].Value)
 }
 
-// await returns when a condition holds, and fails after a while.
-func await(t *testing.T, within time.Duration, what string, holds func() bool) {
+// Await returns when a condition holds, and fails after a while.
+func Await(t *testing.T, within time.Duration, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(within); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -107,15 +110,3 @@ func await(t *testing.T, within time.Duration, what string, holds func() bool) {
 		}
 	}
 }
-
-// leasesOf returns how many leases a server has.
-func leasesOf(t *testing.T, c *clientv3.Client) int {
-	t.Helper()
-	got, err := c.Leases(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(got.Leases)
-}
-
-var prefixed = clientv3.WithPrefix()

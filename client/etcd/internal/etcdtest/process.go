@@ -1,4 +1,4 @@
-package etcd_test
+package etcdtest
 
 import (
 	"bufio"
@@ -22,8 +22,21 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/snowgrid/snowgrid/client/etcd"
+	"github.com/snowgrid/snowgrid/client/etcd/mixed"
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// The two stores.
+var (
+	Plain = Kind{Name: "etcd", Prefix: etcd.DefaultPrefix,
+		Open: func(cli *clientv3.Client, prefix string) store.Store {
+			return etcd.New(cli, etcd.Config{Prefix: prefix})
+		}}
+	Mixed = Kind{Name: "mixed", Prefix: mixed.DefaultPrefix,
+		Open: func(cli *clientv3.Client, prefix string) store.Store {
+			return mixed.New(cli, mixed.Config{Prefix: prefix})
+		}}
 )
 
 // workVar has the work of a process that this test binary is started as.
@@ -33,6 +46,7 @@ const workVar = "ETCD_TEST_WORK"
 // IDs into a file until its input ends.
 type work struct {
 	Addr, Prefix, Name, File string
+	Mixed                    bool // the kind of the store
 	Pool                     int
 	Window, Pause            time.Duration // Pause 0: a tight loop
 }
@@ -62,7 +76,11 @@ func (w work) do() error {
 	if err != nil {
 		return err
 	}
-	c, err := store.Open(ctx, etcd.New(cli, etcd.Config{Prefix: w.Prefix}),
+	k := Plain
+	if w.Mixed {
+		k = Mixed
+	}
+	c, err := store.Open(ctx, k.Open(cli, w.Prefix),
 		store.Config{Pool: w.Pool, Window: w.Window, AcquireMaxDelay: time.Second})
 	if err != nil {
 		return err
@@ -238,14 +256,14 @@ func allDiffer(t *testing.T, all []*process) int {
 }
 
 // workers starts processes of one sequencer.
-func workers(t *testing.T, count, pool int, window, pause time.Duration) []*process {
+func workers(t *testing.T, k Kind, count, pool int, window, pause time.Duration) []*process {
 	t.Helper()
-	dir, prefix := t.TempDir(), prefixOf(t)
+	dir, prefix := t.TempDir(), Prefix(t)
 	all := make([]*process, count)
 	for i := range all {
 		all[i] = work{
-			Addr: anEtcd(t).Addr, Prefix: prefix, Name: "default", Pool: pool, Window: window, Pause: pause,
-			File: filepath.Join(dir, strconv.Itoa(i)),
+			Addr: Shared(t).Addr, Prefix: prefix, Name: "default", Pool: pool, Window: window, Pause: pause,
+			Mixed: k.Name == Mixed.Name, File: filepath.Join(dir, strconv.Itoa(i)),
 		}.start(t)
 	}
 	return all

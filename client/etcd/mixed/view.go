@@ -1,4 +1,4 @@
-package etcd
+package mixed
 
 import (
 	"encoding/binary"
@@ -6,15 +6,13 @@ import (
 	"strconv"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
-
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
 )
 
-// foreignHold is the duration for which a node appears as held by an original worker. The worker's
+// foreignHold is the duration for which a node appears as held by a worker. The worker's
 // live key does not state its lease's duration.
 const foreignHold = 10 * time.Second
 
@@ -27,10 +25,10 @@ func (n node) entry(key string, now time.Time) store.Entry {
 //
 //	state  live               last_reported_time   shown
 //	any    -                  at or above bound    with a bound above it (E6)
-//	free   none               less than 3 s ago    held by a worker of the original (E5)
-//	free   exists             -                    held by a worker of the original
+//	free   none               less than 3 s ago    held by a worker (E5)
+//	free   exists             -                    held by a worker
 //	held   none               -                    free, then as above: the lease has ended (E10)
-//	held   of another lease   -                    held by a worker of the original
+//	held   of another lease   -                    held by a worker
 //
 // The next write of the record makes that permanent, if no key has changed until then.
 func (n node) shown(now time.Time) []byte {
@@ -49,13 +47,13 @@ func (n node) shown(now time.Time) []byte {
 	switch {
 	case r.State != record.Free && r.State != record.Held:
 	case foreign:
-		r = held(r, tick.Add(spanOf(foreignHold)), n.live.ModRevision, "worker of the original")
+		r = held(r, tick.Add(spanOf(foreignHold)), n.live.ModRevision, "worker of the snowflake service")
 		r.Bound, changed = max(r.Bound, r.Timestamp), true
 	case r.State != record.Free:
 	case !reads:
 		r, changed = held(r, tick.Add(spanOf(foreignHold)), n.reported.ModRevision, "unreadable last_reported_time"), true
 	case recent > tick:
-		r, changed = held(r, recent, n.reported.ModRevision, "worker of the original, until lately"), true
+		r, changed = held(r, recent, n.reported.ModRevision, "worker of the snowflake service, until lately"), true
 	}
 	if !changed {
 		return n.record.Value
@@ -120,8 +118,3 @@ func spanOf(d time.Duration) clustertime.Span { return clustertime.SpanOf(d) }
 
 // millis is a time as the original writes it.
 func millis(t clustertime.Tick) string { return strconv.FormatInt(int64(t), 10) }
-
-// sameBody reports whether a key has exactly a body.
-func sameBody(kv *mvccpb.KeyValue, body []byte) bool {
-	return kv != nil && string(kv.Value) == string(body)
-}

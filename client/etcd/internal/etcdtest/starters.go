@@ -1,4 +1,4 @@
-package etcd_test
+package etcdtest
 
 import (
 	"fmt"
@@ -7,22 +7,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/client/etcd"
 	"github.com/snowgrid/snowgrid/internal/record"
 )
 
-// TestStarters: of 20 processes on 8 nodes 8 get different ones and 12 wait. When three are
+// Starters: of 20 processes on 8 nodes 8 get different ones and 12 wait. When three are
 // killed, exactly three of the waiting ones take their nodes, in the next version.
-func TestStarters(t *testing.T) {
+func Starters(t *testing.T, k Kind) {
 	const starters, nodes = 20, 8
-	all := workers(t, starters, nodes, 2*time.Second, 2*time.Millisecond)
-	await(t, 60*time.Second, "8 holders", func() bool { return len(holders(t, all)) == nodes })
-	n := &aNode{t: t, cli: connect(t, anEtcd(t)), prefix: all[0].work.Prefix}
-	n.cfg = etcd.Config{Prefix: n.prefix}
+	all := workers(t, k, starters, nodes, 2*time.Second, 2*time.Millisecond)
+	Await(t, 60*time.Second, "8 holders", func() bool { return len(holders(t, all)) == nodes })
+	n := &Node{T: t, Kind: k, Cli: Connect(t, Shared(t)), Prefix: all[0].work.Prefix}
 	versions := func() (out []uint64) {
 		for i := range nodes {
-			n.key = fmt.Sprintf("default/%d.json", i)
-			_, r := n.load(n.store())
+			n.Key = fmt.Sprintf("default/%d.json", i)
+			_, r := n.Load(n.Store())
 			out = append(out, r.Version)
 		}
 		return out
@@ -35,7 +33,7 @@ func TestStarters(t *testing.T) {
 		first[node].kill()
 		all = slices.DeleteFunc(all, func(p *process) bool { return p == first[node] })
 	}
-	await(t, 60*time.Second, "8 holders after three were killed", func() bool { return len(holders(t, all)) == nodes })
+	Await(t, 60*time.Second, "8 holders after three were killed", func() bool { return len(holders(t, all)) == nodes })
 	time.Sleep(3 * time.Second) // for a fourth, if there is one
 	second := holders(t, all)
 	if len(second) != nodes {
@@ -62,17 +60,18 @@ func TestStarters(t *testing.T) {
 	t.Logf("%d IDs, no two equal", allDiffer(t, all))
 }
 
-// TestStoppedHolder (EH1): a process that is stopped in a tight loop for three windows loses
+// StoppedHolder (EH1): a process that is stopped in a tight loop for three windows loses
 // its node to another; continued, it issues no ID of that node any longer, says why, and goes
 // on under the next node that is free.
-func TestStoppedHolder(t *testing.T) {
+func StoppedHolder(t *testing.T, k Kind) {
 	const window = 2 * time.Second
-	all := workers(t, 2, 2, window, 0)
-	await(t, 30*time.Second, "2 holders", func() bool { return len(holders(t, all)) == 2 })
+	all := workers(t, k, 2, 2, window, 0)
+	Await(t, 30*time.Second, "2 holders", func() bool { return len(holders(t, all)) == 2 })
 	byNode := holders(t, all)
 	stopped, other := byNode[0], byNode[1]
-	third := work{Addr: stopped.work.Addr, Prefix: stopped.work.Prefix, Name: "default", Pool: 2, Window: window,
-		File: stopped.work.File + "-third"}.start(t)
+	another := stopped.work
+	another.File += "-third"
+	third := another.start(t)
 	all = append(all, third)
 	time.Sleep(window)
 	if node, has := third.node(); has {
@@ -80,17 +79,16 @@ func TestStoppedHolder(t *testing.T) {
 	}
 	stopped.signal(syscall.SIGSTOP)
 	until := time.Now().Add(3 * window)
-	await(t, 30*time.Second, "the third process has the node", func() bool {
+	Await(t, 30*time.Second, "the third process has the node", func() bool {
 		node, has := third.node()
-		return has &&
-			node == 0
+		return has && node == 0
 	})
 	time.Sleep(time.Until(until))
 	before := stopped.saidSoFar()
 	stopped.signal(syscall.SIGCONT)
-	await(t, 30*time.Second, "a reason", func() bool { return stopped.said("waits", before) })
+	Await(t, 30*time.Second, "a reason", func() bool { return stopped.said("waits", before) })
 	other.leave()
-	await(t, 30*time.Second, "the continued process has the other node",
+	Await(t, 30*time.Second, "the continued process has the other node",
 		func() bool { return stopped.said("node 1", before) })
 	if stopped.said("node 0", before) {
 		t.Error("the continued process used its old node")
@@ -100,20 +98,19 @@ func TestStoppedHolder(t *testing.T) {
 	t.Logf("%d IDs, no two equal", allDiffer(t, all))
 }
 
-// TestLeftNodeIsTakenSoon (E9): a node that was returned is taken without a wait for a lease.
-func TestLeftNodeIsTakenSoon(t *testing.T) {
-	all := workers(t, 2, 1, 9*time.Second, 2*time.Millisecond)
-	await(t, 30*time.Second, "a holder", func() bool { return len(holders(t, all)) == 1 })
+// LeftNodeIsTakenSoon (E9): a node that was returned is taken without a wait for a lease.
+func LeftNodeIsTakenSoon(t *testing.T, k Kind) {
+	all := workers(t, k, 2, 1, 9*time.Second, 2*time.Millisecond)
+	Await(t, 30*time.Second, "a holder", func() bool { return len(holders(t, all)) == 1 })
 	holder := holders(t, all)[0]
 	next := all[0]
 	if next == holder {
 		next = all[1]
 	}
 	holder.leave()
-	await(t, 3*time.Second, "taken by the other", func() bool { _, has := next.node(); return has })
-	n := &aNode{t: t, cli: connect(t, anEtcd(t)), prefix: next.work.Prefix, cfg: etcd.Config{Prefix: next.work.Prefix},
-		key: "default/0.json"}
-	if _, r := n.load(n.store()); r.Version != 2 || !r.Graceful || r.State != record.Held {
+	Await(t, 3*time.Second, "taken by the other", func() bool { _, has := next.node(); return has })
+	n := &Node{T: t, Kind: k, Cli: Connect(t, Shared(t)), Prefix: next.work.Prefix, Key: "default/0.json"}
+	if _, r := n.Load(n.Store()); r.Version != 2 || !r.Graceful || r.State != record.Held {
 		t.Errorf("the record is %+v", r)
 	}
 	next.leave()

@@ -1,0 +1,218 @@
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/snowgrid/snowgrid/client/etcd"
+	"github.com/snowgrid/snowgrid/client/etcd/internal/etcdtest"
+	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/client/store/storetest"
+	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+var plain = etcdtest.Plain
+
+func TestMain(m *testing.M) { etcdtest.Main(m) }
+
+// TestConformance: the store keeps the promises that package store needs.
+func TestConformance(t *testing.T) {
+	s, prefix := etcdtest.Shared(t), etcdtest.Prefix(t)
+	storetest.Run(t, func() store.Store {
+		cli := etcdtest.Connect(t, s)
+		return deletable{etcd.New(cli, etcd.Config{Prefix: prefix}).(watched), cli, prefix}
+	})
+}
+
+// watched are the interfaces of the store, the optional ones among them.
+type watched interface {
+	store.Store
+	store.Watcher
+}
+
+// deletable is a store whose keys can be deleted.
+type deletable struct {
+	watched
+	cli    *clientv3.Client
+	prefix string
+}
+
+func (d deletable) Delete(ctx context.Context, key string) error {
+	_, err := d.cli.Delete(ctx, d.prefix+key)
+	return err
+}
+
+// The tests that both stores pass.
+func TestRepetitionByTheClient(t *testing.T)       { etcdtest.RepetitionByTheClient(t, plain) }
+func TestRepeatedTransactionSucceeds(t *testing.T) { etcdtest.RepeatedTransactionSucceeds(t, plain) }
+func TestServerIsAway(t *testing.T)                { etcdtest.ServerIsAway(t, plain) }
+func TestWatchWithoutRenewals(t *testing.T)        { etcdtest.WatchWithoutRenewals(t, plain) }
+func TestWatchAfterACompaction(t *testing.T)       { etcdtest.WatchAfterACompaction(t, plain) }
+func TestAuthentication(t *testing.T)              { etcdtest.Authentication(t, plain) }
+func TestWithoutAClient(t *testing.T)              { etcdtest.WithoutAClient(t, plain) }
+func TestOutages(t *testing.T)                     { etcdtest.Outages(t, plain) }
+func TestNoFreeNode(t *testing.T)                  { etcdtest.NoFreeNode(t, plain) }
+func TestStarters(t *testing.T)                    { etcdtest.Starters(t, plain) }
+func TestStoppedHolder(t *testing.T)               { etcdtest.StoppedHolder(t, plain) }
+func TestLeftNodeIsTakenSoon(t *testing.T)         { etcdtest.LeftNodeIsTakenSoon(t, plain) }
+
+// TestDestroyIsReported: other clients' handles end without a renewal in between.
+func TestDestroyIsReported(t *testing.T) {
+	cli, prefix := etcdtest.Connect(t, etcdtest.Shared(t)), etcdtest.Prefix(t)
+	var handles []*sequencer.Sequencer
+	for range 2 {
+		c := etcdtest.Opened(t, plain, cli, prefix, store.Config{Window: time.Minute})
+		h, err := c.CreateSequencer(t.Context(), "default", sequencer.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		handles = append(handles, h)
+	}
+	if err := handles[0].Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	etcdtest.Await(t, 5*time.Second, "destroyed", func() bool { return handles[1].State() == sequencer.Destroyed })
+	c := etcdtest.Opened(t, plain, cli, prefix, store.Config{Window: time.Minute})
+	again, err := c.CreateSequencer(t.Context(), "default", sequencer.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Next(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKeys: each of the engine's keys is one key without a lease, next to the last changed key.
+func TestKeys(t *testing.T) {
+	n := etcdtest.NewNode(t, plain)
+	n.Take(n.Store())
+	n.Swap(n.Store(), store.Entry{Key: "orders/sequencer.json", Body: []byte("one")})
+	got, err := n.Cli.Get(t.Context(), n.Prefix, clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{n.Prefix: true, n.Prefix + "default/0.json": true,
+		n.Prefix + "orders/sequencer.json": true}
+	for _, at := range got.Kvs {
+		if !want[string(at.Key)] || at.Lease != 0 {
+			t.Errorf("key %s on lease %x", at.Key, at.Lease)
+		}
+	}
+	if len(got.Kvs) != len(want) {
+		t.Errorf("%d keys, want %d", len(got.Kvs), len(want))
+	}
+	if last := etcdtest.Value(t, n.Cli, n.Prefix); last != "orders/sequencer.json" {
+		t.Errorf("the last changed key is %q", last)
+	}
+	all, err := n.Store().List(t.Context(), "")
+	if err != nil || len(all) != 2 || all[0].Key != "default/0.json" || all[1].Key != "orders/sequencer.json" {
+		t.Errorf("listed %+v, %v", all, err)
+	}
+	if _, err := n.Store().Load(t.Context(), ""); !errors.Is(err, sequencer.ErrInvalidConfig) {
+		t.Errorf("the last changed key was loaded: %v", err)
+	}
+}
+
+// TestSwapComparesRevisions: a write is refused at any revision but the present one, also if the key
+// is as it was (ABA), and an equal body without a nonce is another write (H4).
+func TestSwapComparesRevisions(t *testing.T) {
+	n := etcdtest.NewNode(t, plain)
+	s := n.Store()
+	for _, key := range []string{"default/sequencer.json", "default/7.json", "probe"} {
+		one := n.Swap(s, store.Entry{Key: key, Body: []byte("one")})
+		n.Refused(s, store.Entry{Key: key, Body: []byte("one")}, "a second creation")
+		two := n.Swap(s, store.Entry{Key: key, Body: []byte("two"), Revision: one.Revision})
+		n.Refused(s, store.Entry{Key: key, Body: []byte("three"), Revision: one.Revision}, "a stale write")
+		back := n.Swap(s, store.Entry{Key: key, Body: []byte("one"), Revision: two.Revision})
+		n.Refused(s, store.Entry{Key: key, Body: []byte("three"), Revision: one.Revision}, "a write to the state before")
+		for _, other := range []store.Revision{"0", "-1", "01", "1.0.0", "x", store.Revision("+" + string(back.Revision))} {
+			n.Refused(s, store.Entry{Key: key, Body: []byte("four"), Revision: other}, "revision "+string(other))
+		}
+		if got, err := s.Load(t.Context(), key); err != nil || string(got.Body) != "one" || got.Revision != back.Revision {
+			t.Errorf("%s: %+v, %v", key, got, err)
+		}
+	}
+	if _, err := s.Load(t.Context(), "missing"); !errors.Is(err, store.ErrNoRecord) {
+		t.Errorf("a missing key: %v", err)
+	}
+	if _, err := s.Swap(t.Context(), store.Entry{Key: "empty"}); !errors.Is(err, sequencer.ErrInvalidConfig) {
+		t.Errorf("an empty body: %v", err)
+	}
+}
+
+// TestCrashedHolder: the node of a crashed holder is free after the window, without a lease. The next
+// grant begins above the one before, and the crashed holder cannot extend it.
+func TestCrashedHolder(t *testing.T) {
+	n := etcdtest.NewNode(t, plain)
+	crashed, next := n.Store(), n.Store()
+	id := n.Take(crashed)
+	n.Extend(crashed, id)
+	before, held := n.Load(crashed)
+	if held.Acquirable(etcdtest.Tick(n.Now.Add(n.Window))) {
+		t.Error("the node is acquirable within the window")
+	}
+	late := n.Extended(before, held, id)
+	n.Now = n.Now.Add(n.Window + time.Millisecond)
+	e, r := n.Load(next)
+	if !r.Acquirable(etcdtest.Tick(n.Now)) {
+		t.Errorf("the node is not acquirable after the window: %+v", r)
+	}
+	n.Swap(next, n.Taken(e, r, etcdtest.NewAttachment()))
+	if _, now := n.Load(next); now.From < held.Until || now.Version != 2 || now.Graceful {
+		t.Errorf("the next grant %+v overlaps the one before, until %d", now, held.Until)
+	}
+	n.Refused(crashed, late, "a late extension")
+	if leases, err := n.Cli.Leases(t.Context()); err != nil || len(leases.Leases) > 0 {
+		t.Errorf("leases: %+v, %v", leases, err)
+	}
+}
+
+// TestUnclearOutcome: a claim without an answer is settled by the next read, in either way.
+func TestUnclearOutcome(t *testing.T) {
+	n := etcdtest.NewNode(t, plain)
+	var l etcdtest.Losing
+	n.Cli = l.Client(t)
+	s, id := n.Store(), etcdtest.NewAttachment()
+	e, r := n.Load(s)
+	claim := n.Taken(e, r, id)
+	l.LoseNext()
+	if _, err := s.Swap(t.Context(), claim); errors.Is(err, store.ErrChanged) ||
+		!errors.Is(err, sequencer.ErrUnavailable) {
+		t.Fatalf("a claim without an answer: %v", err)
+	}
+	if now, r := n.Load(s); !r.HeldBy(id) || string(now.Body) != string(claim.Body) {
+		t.Fatalf("the record is %+v", r)
+	}
+	n.Extend(s, id)
+	n.GiveBack(s, id, 0)
+	n.Refused(s, claim, "the claim again, after others")
+}
+
+// TestUnreadableRecordIsReplaced: a body that is not a record can be loaded and replaced.
+func TestUnreadableRecordIsReplaced(t *testing.T) {
+	n := etcdtest.NewNode(t, plain)
+	s := n.Store()
+	if _, err := n.Cli.Put(t.Context(), n.Prefix+n.Key, "not JSON"); err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.Load(t.Context(), n.Key)
+	if err != nil || string(e.Body) != "not JSON" {
+		t.Fatalf("loaded %q, %v", e.Body, err)
+	}
+	fixed, err := record.Repaired(etcdtest.Life, etcdtest.Tick(n.Now), 0, 5, etcdtest.Nonce())
+	n.Swap(s, n.Next(e, fixed, err))
+	n.Take(s)
+}
+
+// TestDefaultWindow: the store suggests a renewal every three seconds.
+func TestDefaultWindow(t *testing.T) {
+	w, ok := etcd.New(nil, etcd.Config{}).(interface{ DefaultWindow() time.Duration })
+	if !ok || w.DefaultWindow() != 9*time.Second {
+		t.Error("the suggested window is not 9 s")
+	}
+}

@@ -1,0 +1,163 @@
+package etcdtest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Opened returns a client of package store over etcd.
+func Opened(t *testing.T, k Kind, cli *clientv3.Client, prefix string, cfg store.Config) *store.Client {
+	t.Helper()
+	c, err := store.Open(t.Context(), k.Open(cli, prefix), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Ledger has every ID that handles issued.
+type Ledger struct {
+	t      *testing.T
+	mu     sync.Mutex
+	issued map[sequencer.ID]bool
+}
+
+// NewLedger returns an empty ledger.
+func NewLedger(t *testing.T) *Ledger {
+	t.Helper()
+	return &Ledger{t: t, issued: map[sequencer.ID]bool{}}
+}
+
+// Add records an ID, and fails if it was issued before.
+func (l *Ledger) Add(id sequencer.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.issued[id] {
+		l.t.Errorf("the ID %d was issued twice", id)
+	}
+	l.issued[id] = true
+}
+
+// Count returns the number of IDs.
+func (l *Ledger) Count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.issued)
+}
+
+// Issue issues IDs until ctx ends. Waits are no failures.
+func (l *Ledger) Issue(ctx context.Context, h *sequencer.Sequencer) {
+	for ctx.Err() == nil {
+		call, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		id, err := h.Next(call)
+		cancel()
+		switch {
+		case err == nil:
+			l.Add(id)
+		case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled):
+			l.t.Errorf("no ID: %v", err)
+			return
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// Outages: etcd is killed for two windows, restarted, compacted and defragmented, several
+// times, while clients issue IDs and others come and go. No ID is issued twice, and every
+// handle continues.
+func Outages(t *testing.T, k Kind) {
+	const window = 2 * time.Second
+	srv := Own(t)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer stop()
+	l := NewLedger(t)
+	issuing, end := context.WithCancel(ctx)
+	defer end()
+	var running sync.WaitGroup
+	handles := make([]*sequencer.Sequencer, 3)
+	for i := range handles {
+		c := Opened(t, k, Connect(t, srv), "", store.Config{Pool: 8, Window: window})
+		h, err := c.CreateSequencer(ctx, "default", sequencer.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		handles[i] = h
+		running.Go(func() { l.Issue(issuing, h) })
+	}
+	coming := Opened(t, k, Connect(t, srv), "", store.Config{Pool: 8, Window: window, Task: "comes and goes"})
+	var went atomic.Int64
+	running.Go(func() { // attaches and returns a node all the time
+		h, err := coming.OpenSequencer(issuing, "default")
+		for issuing.Err() == nil {
+			if err == nil {
+				var id sequencer.ID
+				if id, err = h.Next(issuing); err == nil {
+					l.Add(id)
+					went.Add(1)
+				}
+				call, cancel := context.WithTimeout(issuing, time.Second)
+				_ = h.DetachLogicalNode(call)
+				cancel()
+			}
+			call, cancel := context.WithTimeout(issuing, time.Second)
+			err = h.AttachLogicalNode(call)
+			cancel()
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	admin := Connect(t, srv)
+	for range 2 {
+		Await(t, 30*time.Second, "more of those that come and go", func() bool { return went.Load() > 20 })
+		srv.Kill()
+		time.Sleep(2 * window)
+		if err := srv.Restart(ctx); err != nil {
+			t.Fatal(err)
+		}
+		before := l.Count()
+		went.Store(0)
+		Await(t, 30*time.Second, "more IDs after a restart", func() bool { return l.Count() > before+100 })
+		now, err := admin.Get(ctx, "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := admin.Compact(ctx, now.Header.Revision); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := admin.Defragment(ctx, srv.Addr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end()
+	running.Wait()
+	for _, h := range handles {
+		if _, err := h.Next(ctx); err != nil {
+			t.Errorf("a handle did not continue: %v", err)
+		}
+	}
+	t.Logf("%d IDs, no two equal", l.Count())
+}
+
+// NoFreeNode (E4): a create that finds every node taken waits until its context ends.
+func NoFreeNode(t *testing.T, k Kind) {
+	cli, prefix := Connect(t, Shared(t)), Prefix(t)
+	first := Opened(t, k, cli, prefix, store.Config{Pool: 1})
+	if _, err := first.CreateSequencer(t.Context(), "default", sequencer.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer stop()
+	_, err := Opened(t, k, cli, prefix, store.Config{Pool: 1}).CreateSequencer(ctx, "default", sequencer.Config{})
+	if !errors.Is(err, sequencer.ErrNoFreeNode) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a second holder of one node: %v", err)
+	}
+}

@@ -1,0 +1,97 @@
+// Package kv has what the stores over etcd have in common: errors, the proof of a write, and
+// watches.
+package kv
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// refusals are the answers by which etcd refuses a client that is set up wrongly.
+var refusals = []error{
+	rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty, rpctypes.ErrUserNotFound, rpctypes.ErrAuthFailed,
+	rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthNotEnabled, rpctypes.ErrRoleNotFound,
+}
+
+// Failed returns a call's error. The outcome of a failed write is undetermined.
+func Failed(op, key string, err error) error {
+	answer := rpctypes.Error(err)
+	for _, refusal := range refusals {
+		if errors.Is(answer, refusal) {
+			return failure.Errorf(sequencer.ErrInvalidConfig,
+				"etcd: %s %q: %w; give the client a user whose role may read and write all keys with the store's prefix",
+				op, key, err)
+		}
+	}
+	if errors.Is(answer, rpctypes.ErrNoSpace) {
+		return failure.Errorf(sequencer.ErrUnavailable, "etcd: %s %q: %w; compact and defragment etcd, then disarm its alarm",
+			op, key, err)
+	}
+	return failure.Errorf(sequencer.ErrUnavailable,
+		"etcd: %s %q: no answer: %w; check that a majority of etcd is reachable", op, key, err)
+}
+
+// Missing returns the error for an engine's key that does not exist at its path in etcd.
+func Missing(key, path string) error {
+	return fmt.Errorf("etcd: load %q: %q does not exist: %w", key, path, store.ErrNoRecord)
+}
+
+// Changed returns the error for a write that was not carried out and will not be.
+func Changed(op, key, format string, args ...any) error {
+	return fmt.Errorf("etcd: %s %q: %s: %w", op, key, fmt.Sprintf(format, args...), store.ErrChanged)
+}
+
+// Check returns an error if a call cannot be made for want of a client.
+func Check(cli *clientv3.Client, op, key string) error {
+	if cli == nil {
+		return failure.Errorf(sequencer.ErrInvalidConfig,
+			"etcd: %s %q: the store has no client; give New a *clientv3.Client", op, key)
+	}
+	return nil
+}
+
+// CheckKey is Check for a call with one key, which must not be empty.
+func CheckKey(cli *clientv3.Client, op, key string) error {
+	if key == "" {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "etcd: %s: the key is empty; give a path", op)
+	}
+	return Check(cli, op, key)
+}
+
+// CheckEntry is Check for an entry to write.
+func CheckEntry(cli *clientv3.Client, e store.Entry) error {
+	if len(e.Body) == 0 && e.Key != "" {
+		return failure.Errorf(sequencer.ErrInvalidConfig,
+			"etcd: swap %q: the body is empty; give at least a nonce", e.Key)
+	}
+	return CheckKey(cli, "swap", e.Key)
+}
+
+// IsWrite reports whether a stored body is the sent one and only this write can have stored it.
+func IsWrite(stored, sent []byte) bool {
+	var b struct {
+		Nonce string `json:"nonce"`
+		Grant struct {
+			Nonce string `json:"nonce"`
+		} `json:"grant"`
+	}
+	return string(stored) == string(sent) && json.Unmarshal(sent, &b) == nil && b.Nonce+b.Grant.Nonce != ""
+}
+
+// First returns the first key that an operation has read, nil if there is none.
+func First(r *etcdserverpb.ResponseOp) *mvccpb.KeyValue {
+	if kvs := r.GetResponseRange().GetKvs(); len(kvs) > 0 {
+		return kvs[0]
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package mixed
+
+import (
+	"fmt"
+	"strconv"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/snowgrid/snowgrid/client/etcd/internal/kv"
+	"github.com/snowgrid/snowgrid/client/store"
+)
+
+// revision identifies the state of a record and the keys beside it: etcd revisions, which never
+// repeat, and 0 for a key that does not exist.
+type revision struct{ record, reported, live int64 }
+
+func (r revision) text() store.Revision {
+	return store.Revision(fmt.Sprintf("%d.%d.%d", r.record, r.reported, r.live))
+}
+
+// parseRevision decodes a revision that text has encoded, or "", by which a record must not exist. It
+// returns false for any other text.
+func parseRevision(text store.Revision) (r revision, ok bool) {
+	if text == "" {
+		return r, true
+	}
+	_, err := fmt.Sscanf(string(text), "%d.%d.%d", &r.record, &r.reported, &r.live)
+	return r, err == nil && r.record > 0 && r.text() == text
+}
+
+// node has one logical node's keys, nil for a key that does not exist.
+type node struct{ record, reported, live *mvccpb.KeyValue }
+
+// nodeOf returns the node with a record that the plain store has listed.
+func nodeOf(e store.Entry, reported, live *mvccpb.KeyValue) (node, error) {
+	modified, err := strconv.ParseInt(string(e.Revision), 10, 64)
+	return node{&mvccpb.KeyValue{Value: e.Body, ModRevision: modified}, reported, live}, err
+}
+
+// lease returns the lease of the live key, NoLease if there is none.
+func (n node) lease() clientv3.LeaseID { return clientv3.LeaseID(n.live.GetLease()) }
+
+// lastNode returns the node that a transaction's last operations have read.
+func lastNode(responses []*etcdserverpb.ResponseOp) node {
+	last := responses[len(responses)-3:]
+	return node{record: kv.First(last[0]), reported: kv.First(last[1]), live: kv.First(last[2])}
+}
+
+// revision returns the node's revision.
+func (n node) revision() revision {
+	return revision{n.record.GetModRevision(), n.reported.GetModRevision(), n.live.GetModRevision()}
+}
