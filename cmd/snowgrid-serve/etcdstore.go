@@ -20,16 +20,16 @@ import (
 
 // etcdFlags are the keys used by the snowflake service on etcd.
 type etcdFlags struct {
-	Endpoints   []string `help:"Addresses of etcd." env:"ENDPOINTS" placeholder:"HOST:PORT"`
-	Prefix      string   `help:"Prefix of every key; /snowgrid/ by default, and /i3d/ with --etcd-mixed." env:"PREFIX" placeholder:"PREFIX"`
-	Username    string   `help:"User of etcd." env:"USERNAME" placeholder:"NAME"`
-	Password    string   `help:"Password of that user. In the file or the environment other processes do not see it." env:"PASSWORD" placeholder:"PASSWORD"`
-	Mixed       bool     `help:"Take the place of the snowflake service on etcd: continue its node history, and let its workers run at the same time. Needs --layout 63/22/1024 --epoch 1970-01-01, which are theirs." env:"MIXED"`
+	Endpoints []string `help:"Addresses of etcd." env:"ENDPOINTS" placeholder:"HOST:PORT"`
+	Prefix    string   `help:"Prefix of every key; /snowgrid/ by default, and /i3d/ with --etcd-mixed." env:"PREFIX" placeholder:"PREFIX"`
+	Username  string   `help:"User of etcd." env:"USERNAME" placeholder:"NAME"`
+	Password  string   `help:"Password of that user. In the file or the environment other processes do not see it." env:"PASSWORD" placeholder:"PASSWORD"`
+	Mixed     bool     `help:"Take the place of the snowflake service on etcd: continue its node history, and let its workers run at the same time. Needs --layout 63/22/1024 --epoch 1970-01-01, which are theirs." env:"MIXED"`
 }
 
 // openEtcd connects to etcd: etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX. The flags
 // count where the URL states nothing.
-func openEtcd(_ context.Context, f storeFlags, _, rest string) (opened, error) {
+func openEtcd(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
 	a, err := parseAddress(rest, []string{"tls", "ca"})
 	if err != nil {
 		return opened{}, err
@@ -61,13 +61,28 @@ func openEtcd(_ context.Context, f storeFlags, _, rest string) (opened, error) {
 	if a.path != "" {
 		prefix = "/" + strings.Trim(a.path, "/") + "/"
 	}
-	var s store.Store
-	if f.Etcd.Mixed {
-		s = mixed.New(cli, mixed.Config{Prefix: prefix})
-	} else {
+	s := mixed.New(cli, mixed.Config{Prefix: prefix})
+	if !f.Etcd.Mixed {
 		s = etcd.New(cli, etcd.Config{Prefix: prefix})
+		if err := refuseWorkers(ctx, s); err != nil {
+			_ = cli.Close()
+			return opened{}, err
+		}
 	}
 	return opened{Store: s, name: "etcd://" + strings.Join(a.hosts, ",") + prefix, closed: func() { _ = cli.Close() }}, nil
+}
+
+// refuseWorkers returns an error if a store has the prefix of the snowflake service. The plain store
+// ignores the service's workers, whose IDs it could repeat.
+func refuseWorkers(ctx context.Context, s store.Store) error {
+	reports, err := s.List(ctx, "workers/last_reported_time/")
+	if err != nil {
+		return fmt.Errorf("%v: %w", s, err)
+	}
+	if len(reports) > 0 {
+		return fmt.Errorf("%v has worker IDs of the snowflake service; give --etcd-mixed (etcd_mixed in the file) to continue them, or another prefix", s)
+	}
+	return nil
 }
 
 // etcdTLS returns the TLS configuration for the parameters, nil for clear text.

@@ -92,8 +92,8 @@ func configured(t *testing.T, config map[string]any) string {
 	return "--config=" + file
 }
 
-// TestOverEtcd uses the configuration of the snowflake service on etcd, and its IDs (rows E13,
-// E14, E16).
+// TestOverEtcd uses a URL, and then the configuration of the snowflake service on etcd in its place, with
+// its IDs (rows E13, E14, E16).
 func TestOverEtcd(t *testing.T) {
 	program := findProgram(t, "etcd", "apt-get install etcd-server")
 	port, peer := freePort(t), freePort(t)
@@ -102,10 +102,16 @@ func TestOverEtcd(t *testing.T) {
 		"--advertise-client-urls", client, //nolint:gosec // a program of the machine
 		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "s="+peers,
 		"--heartbeat-interval", "50", "--election-timeout", "250", "--log-level", "error"))
+	checkStore(t, "etcd://127.0.0.1", "--store="+fmt.Sprintf("etcd://127.0.0.1:%d/ids", port), "--window=2s",
+		"--max-server-cnt=3")
 	checkStore(t, "etcd://127.0.0.1", configured(t, map[string]any{
 		"etcd_endpoints": []string{fmt.Sprintf("127.0.0.1:%d", port)}, "etcd_prefix": "/i3d/", "etcd_username": "",
-		"etcd_password": "", "max_server_cnt": 3,
+		"etcd_password": "", "max_server_cnt": 3, "etcd_mixed": true,
 	}), "--window=2s", "--layout=63/22/1024", "--epoch=1970-01-01")
+	args := []string{"status", "--etcd-prefix=/i3d/", fmt.Sprintf("--store=etcd://127.0.0.1:%d", port)}
+	if code, out, errs := command(t, args...); code != exitFailed || !strings.Contains(errs, "give --etcd-mixed") {
+		t.Errorf("a plain store over the keys of workers: %d %s %s", code, out, errs)
+	}
 }
 
 // TestOverS3 uses the configuration of Zeebe's dynamic node IDs (row Z27).

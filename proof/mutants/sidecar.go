@@ -42,6 +42,8 @@ var sidecarMutants = []mutant{
 		"if p.Role == security.NoRole && !statesRole(state) {", "if p.Role == security.NoRole {", sidecarTests},
 	{"sidecar", "IDs of a mixed fleet have any layout", "cmd/snowgrid-serve/serve.go",
 		"s.Etcd.Mixed && (def.Layout() !=", "err != nil && (def.Layout() !=", sidecarTests},
+	{"sidecar", "a plain store repeats the IDs of workers", "cmd/snowgrid-serve/etcdstore.go", "if len(reports) > 0 {",
+		"if false {", []string{"-C", "cmd/snowgrid-serve", ".", "-run", "^TestOverEtcd$"}},
 	{"sidecar", "a mixed fleet has any sequencer", "cmd/snowgrid-serve/serve.go",
 		"s.Etcd.Mixed && s.Sequencer != mixed.Sequencer {", "err != nil && s.Sequencer != mixed.Sequencer {", sidecarTests},
 	{"sidecar", "the file counts more than a variable", "cmd/snowgrid-serve/configfile.go", `if os.Getenv(name) != "" {`,
