@@ -101,6 +101,7 @@ var importMap = map[string]imports{
 	"client/store/storetest": {internal: []string{"*"}},
 	"internal/calls": {internal: []string{"internal/failure", "internal/frames", "internal/handles",
 		"internal/identity", "internal/wire", "internal/wire/frame", "security", "sequencer"}},
+	"internal/calls/overhttp": {internal: []string{"internal/wire", "internal/wire/frame", "security"}},
 	"client": {internal: []string{"internal/signal", "internal/calls", "internal/logqueue",
 		"epoch", "internal/clustertime", "security", "internal/attachment", "sequencer", "internal/roster", "internal/wire",
 		"internal/wire/frame", "internal/buildinfo", "internal/failure", "internal/frames", "internal/handles",

@@ -65,7 +65,7 @@ func measureSecurity(ctx context.Context, b *bench) error {
 // side is a holder in one grid; it makes its calls one at a time.
 type side struct {
 	creds     *security.Credentials
-	http      *calls.HTTP
+	http      *calls.Pool
 	directory wire.DirectoryResponse
 	holder    attachment.HolderID // renews
 	visitor   attachment.HolderID // attaches and detaches
@@ -92,7 +92,7 @@ func newSide(ctx context.Context, dir string) (s *side, err error) {
 			return nil, err
 		}
 	}
-	s.http = calls.NewHTTP(calls.TCP, s.creds)
+	s.http = calls.NewPool(calls.TCP, s.creds)
 	s.end = func() { s.http.Close(); end() }
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) { // until the grid gives grants
 		if s.sequencer, err = s.create(ctx, apis[0], "held"); err == nil {
@@ -195,7 +195,7 @@ func (s *side) renew(ctx context.Context, in wire.RenewRequest, name string) (ti
 
 // connect times the first call on a new connection, with its handshakes.
 func (s *side) connect(ctx context.Context) (time.Duration, error) {
-	h := calls.NewHTTP(calls.TCP, s.creds)
+	h := calls.NewPool(calls.TCP, s.creds)
 	defer h.Close()
 	var d wire.DirectoryResponse
 	began := time.Now()

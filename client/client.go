@@ -216,7 +216,7 @@ func newClient(cfg Config) (*Client, error) {
 		if dial == nil {
 			dial = calls.TCP
 		}
-		h := calls.NewHTTP(dial, creds)
+		h := calls.NewPool(dial, creds)
 		c.transport, c.closeHTTP = h, h.Close
 		c.counts.dials = h
 	}

@@ -125,7 +125,7 @@ type counts struct {
 	attaches                  measure.Histogram
 	attachFailures, nodesLost atomic.Uint64
 	renewals, renewalFailures atomic.Uint64
-	dials                     *calls.HTTP // nil with another transport
+	dials                     *calls.Pool // nil with another transport
 }
 
 // attached counts an attach, with all its tries.

@@ -5,15 +5,17 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	certificates "github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/calls/overhttp"
 	"github.com/snowgrid/snowgrid/internal/faultproxy"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/token"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	frames "github.com/snowgrid/snowgrid/internal/wire/frame"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -27,16 +29,16 @@ import (
 	"time"
 )
 
-const upgrade = "GET " + frames.Path + " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: " + frames.Protocol + "\r\n\r\n"
+const upgrade = "GET " + frame.Path + " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: " + frame.Protocol + "\r\n\r\n"
 
 // manyFrames is a connection that is upgraded, and n requests to a path of which each states a
 // body of the given length.
 func manyFrames(path string, n, length int) []byte {
 	out := []byte(upgrade)
 	for i := range n {
-		head, _ := frames.AppendHead(nil, frames.Head{Path: path, Length: uint32(length)})
-		head = append(head, strings.Repeat(" ", min(length, frames.Inline))...)
-		out = frames.AppendHeader(out, frames.Header{Length: uint32(len(head)), Number: uint32(i + 1), Kind: frames.Request})
+		head, _ := frame.AppendHead(nil, frame.Head{Path: path, Length: uint32(length)})
+		head = append(head, strings.Repeat(" ", min(length, frame.Inline))...)
+		out = frame.AppendHeader(out, frame.Header{Length: uint32(len(head)), Number: uint32(i + 1), Kind: frame.Request})
 		out = append(out, head...)
 	}
 	return out
@@ -45,11 +47,11 @@ func manyFrames(path string, n, length int) []byte {
 // manyCancels is a connection that is upgraded, and n requests of which each is given up immediately.
 func manyCancels(n int) []byte {
 	out := []byte(upgrade)
-	head, _ := frames.AppendHead(nil, frames.Head{Path: wire.PathDirectory})
+	head, _ := frame.AppendHead(nil, frame.Head{Path: wire.PathDirectory})
 	for i := range uint32(n) {
-		out = frames.AppendHeader(out, frames.Header{Length: uint32(len(head)), Number: i + 1, Kind: frames.Request})
+		out = frame.AppendHeader(out, frame.Header{Length: uint32(len(head)), Number: i + 1, Kind: frame.Request})
 		out = append(out, head...)
-		out = frames.AppendHeader(out, frames.Header{Number: i + 1, Kind: frames.Cancel})
+		out = frame.AppendHeader(out, frame.Header{Number: i + 1, Kind: frame.Cancel})
 	}
 	return out
 }
@@ -60,21 +62,21 @@ func fillFrames(conn net.Conn, most int) {
 	if _, err := http.ReadResponse(in, nil); err != nil {
 		return
 	}
-	var head [frames.HeaderSize]byte
-	data := frames.AppendHeader(nil, frames.Header{Length: frames.Chunk, Number: 1, Kind: frames.Data})
-	data = append(data, strings.Repeat(" ", frames.Chunk)...)
+	var head [frame.HeaderSize]byte
+	data := frame.AppendHeader(nil, frame.Header{Length: frame.Chunk, Number: 1, Kind: frame.Data})
+	data = append(data, strings.Repeat(" ", frame.Chunk)...)
 	for {
 		if _, err := io.ReadFull(in, head[:]); err != nil {
 			return
 		}
-		h, err := frames.ParseHeader(head[:])
+		h, err := frame.ParseHeader(head[:])
 		if err != nil {
 			return
 		}
 		if _, err := in.Discard(int(h.Length)); err != nil {
 			return
 		}
-		for sent := frames.Inline; h.Kind == frames.Continue && sent+frames.Chunk < most; sent += frames.Chunk {
+		for sent := frame.Inline; h.Kind == frame.Continue && sent+frame.Chunk < most; sent += frame.Chunk {
 			binary.BigEndian.PutUint32(data[4:], h.Number)
 			if _, err := conn.Write(data); err != nil {
 				return
@@ -98,62 +100,53 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 		}
 		creds[string(role)] = c
 	}
-	toMember := func(target, grid string) http.Header {
-		return http.Header{wire.HeaderTarget: {target}, wire.HeaderGrid: {grid}}
-	}
+	toMember := func(target, grid string) frame.Head { return frame.Head{Target: target, Grid: grid} }
+	var anyone frame.Head
 	ours := m.Status().Grid
 	for name, c := range map[string]struct {
-		path   string
-		header http.Header
-		in     any
+		path string
+		head frame.Head
+		in   any
 	}{
-		"a directory":             {wire.PathDirectory, nil, wire.DirectoryRequest{}},
-		"a create":                {wire.PathCreate, nil, wire.CreateRequest{Name: "orders"}},
-		"an invalid name":         {wire.PathCreate, nil, wire.CreateRequest{Name: strings.Repeat("x", 1000)}},
-		"a large body":            {wire.PathCreate, nil, wire.CreateRequest{Name: strings.Repeat("x", 100<<10)}},
-		"a body beyond the limit": {wire.PathCreate, nil, wire.CreateRequest{Name: strings.Repeat("x", wire.MaxBody)}},
-		"not found":               {wire.PathOpen, nil, wire.OpenRequest{Name: "none"}},
-		"another message":         {wire.PathRenew, nil, 7},
-		"an unknown path":         {"/v1/none", nil, wire.Done{}},
-		"another method":          {wire.PathSettled, nil, wire.Done{}},
+		"a directory":             {wire.PathDirectory, anyone, wire.DirectoryRequest{}},
+		"a create":                {wire.PathCreate, anyone, wire.CreateRequest{Name: "orders"}},
+		"an invalid name":         {wire.PathCreate, anyone, wire.CreateRequest{Name: strings.Repeat("x", 1000)}},
+		"a large body":            {wire.PathCreate, anyone, wire.CreateRequest{Name: strings.Repeat("x", 100<<10)}},
+		"a body beyond the limit": {wire.PathCreate, anyone, wire.CreateRequest{Name: strings.Repeat("x", wire.MaxBody)}},
+		"not found":               {wire.PathOpen, anyone, wire.OpenRequest{Name: "none"}},
+		"another message":         {wire.PathRenew, anyone, 7},
+		"an unknown path":         {"/v1/none", anyone, wire.Done{}},
+		"another method":          {wire.PathSettled, anyone, wire.Done{}},
 		"hello":                   {wire.PathHello, toMember(self, ours), wire.HelloRequest{}},
 		"hello to another":        {wire.PathHello, toMember("another", ours), wire.HelloRequest{}},
 		"of another grid":         {wire.PathHeld, toMember(self, "another"), wire.Done{}},
-		"no holder of a stream":   {wire.PathEvents, nil, wire.EventsRequest{}},
-		"a stream of a number":    {wire.PathEvents, nil, 7},
-		"no such attach": {wire.PathAttach, nil, wire.AttachRequest{Holder: "h",
+		"no holder of a stream":   {wire.PathEvents, anyone, wire.EventsRequest{}},
+		"a stream of a number":    {wire.PathEvents, anyone, 7},
+		"no such attach": {wire.PathAttach, anyone, wire.AttachRequest{Holder: "h",
 			Claim: wire.Claim{Sequencer: sequencerNamed("none"), ID: attachment.ID{1}}}},
-		"an attach of nothing":  {wire.PathAttach, nil, wire.AttachRequest{}},
-		"an attach of number 7": {wire.PathAttach, nil, 7},
-		"a detach of nothing":   {wire.PathDetach, nil, wire.DetachRequest{}},
-		"a detach": {wire.PathDetach, nil, wire.DetachRequest{Holder: "h", Sequencer: sequencerNamed("none"),
+		"an attach of nothing":  {wire.PathAttach, anyone, wire.AttachRequest{}},
+		"an attach of number 7": {wire.PathAttach, anyone, 7},
+		"a detach of nothing":   {wire.PathDetach, anyone, wire.DetachRequest{}},
+		"a detach": {wire.PathDetach, anyone, wire.DetachRequest{Holder: "h", Sequencer: sequencerNamed("none"),
 			ID: attachment.ID{1}}},
 		"a detach to another": {wire.PathDetach, toMember("another", ours), wire.DetachRequest{}},
-		"a large detach": {wire.PathDetach, nil,
+		"a large detach": {wire.PathDetach, anyone,
 			wire.DetachRequest{Holder: attachment.HolderID(strings.Repeat("x", 4400))}},
 		"replicate":              {wire.PathReplicate, toMember(self, ours), member.ReplicateRequest{}},
 		"replicate to another":   {wire.PathReplicate, toMember("another", ours), member.ReplicateRequest{}},
 		"replicate elsewhere":    {wire.PathReplicate, toMember(self, "another"), member.ReplicateRequest{}},
-		"replicate to no member": {wire.PathReplicate, nil, member.ReplicateRequest{}},
+		"replicate to no member": {wire.PathReplicate, anyone, member.ReplicateRequest{}},
 	} {
 		for role, creds := range creds {
-			framed, plain := calls.NewHTTP(calls.TCP, creds), calls.NewPlainHTTP(calls.TCP, creds)
-			call := func(h *calls.HTTP) string {
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-				defer cancel()
-				header := c.header.Clone()
-				if header == nil {
-					header = http.Header{}
-				}
-				if err := h.CallWith(ctx, addr, c.path, header, c.in, &struct{}{}); err != nil {
-					return err.Error()
-				}
-				return ""
-			}
-			call(plain) // the second create of a name has another answer than the first
-			want := call(plain)
+			framed, plain := calls.NewPool(calls.TCP, creds), overhttp.New(creds, addr)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			c.head.Path = c.path
+			overHTTP := func() string { return fmt.Sprint(plain.CallWith(ctx, c.head, c.in, &struct{}{})) }
+			overHTTP() // the second create of a name has another answer than the first
+			want := overHTTP()
 			for range 3 {
-				if got := call(framed); got != want {
+				if got := fmt.Sprint(framed.CallWith(ctx, addr, c.head, c.in, &struct{}{})); got != want {
 					t.Errorf("%s by a %s: %q in frames, %q over HTTP", name, role, got, want)
 				}
 			}
@@ -171,7 +164,7 @@ func sequencerNamed(name string) wire.Sequencer {
 }
 
 // TestFramesThroughFaults: a client whose framed connections are cut, slowed and lose answers
-// issues IDs again after each fault, over frames. A connection whose garbage announced more
+// issues IDs again after each fault, over frame. A connection whose garbage announced more
 // bytes than come ends when a ping has no answer, after 20 s.
 func TestFramesThroughFaults(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
@@ -182,7 +175,7 @@ func TestFramesThroughFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	h := calls.NewHTTP(calls.TCP, nil)
+	h := calls.NewPool(calls.TCP, nil)
 	defer h.Close()
 	for name, f := range map[string]faultproxy.Fault{
 		"cut": {Cut: true}, "hang": {Hang: true}, "lost answers": {Lose: 0.3}, "slow": {Delay: 50 * time.Millisecond},
@@ -216,8 +209,8 @@ func TestUpgradeIsRefused(t *testing.T) {
 		request string
 		status  int
 	}{
-		"no upgrade":       {"GET " + frames.Path + " HTTP/1.1\r\nHost: localhost\r\n\r\n", http.StatusBadRequest},
-		"another protocol": {strings.Replace(upgrade, frames.Protocol, "websocket", 1), http.StatusBadRequest},
+		"no upgrade":       {"GET " + frame.Path + " HTTP/1.1\r\nHost: localhost\r\n\r\n", http.StatusBadRequest},
+		"another protocol": {strings.Replace(upgrade, frame.Protocol, "websocket", 1), http.StatusBadRequest},
 		"a page": {strings.Replace(upgrade, "Host: a", "Host: localhost\r\nOrigin: http://localhost", 1),
 			http.StatusForbidden},
 		"another release": {strings.Replace(upgrade, "Host: a", "Host: a\r\nSnowgrid-Release: 98-99 v9", 1),
@@ -242,7 +235,7 @@ func TestUpgradeIsRefused(t *testing.T) {
 func TestFramesEndWithTheMember(t *testing.T) {
 	t.Parallel()
 	m := startOne(t, func(c *grid.Config) {})
-	h := calls.NewHTTP(calls.TCP, nil)
+	h := calls.NewPool(calls.TCP, nil)
 	defer h.Close()
 	stream, err := h.Events(t.Context(), m.Addrs().API, wire.EventsRequest{Holder: "h"})
 	if err != nil {
@@ -293,16 +286,16 @@ func TestFramesFollowCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := func(conf security.Config, role security.Role) *calls.HTTP {
+	transport := func(conf security.Config, role security.Role) *calls.Pool {
 		creds, err := security.Load(conf, role)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := calls.NewHTTP(calls.TCP, creds)
+		h := calls.NewPool(calls.TCP, creds)
 		t.Cleanup(h.Close)
 		return h
 	}
-	create := func(h *calls.HTTP, name string) error {
+	create := func(h *calls.Pool, name string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		return h.Call(ctx, m.Addrs().API, wire.PathCreate, wire.CreateRequest{Name: name}, &struct{}{})

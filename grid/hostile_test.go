@@ -21,7 +21,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	framing "github.com/snowgrid/snowgrid/internal/wire/frame"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
 // attack is the data that an attacker sends on a connection before keeping it open.
@@ -55,7 +55,7 @@ func attacks(m *grid.Member) []attack {
 	}
 	spaces := bytes.Repeat([]byte{' '}, 16<<10)
 	const post = "POST /v1/renew HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-	pings := bytes.Repeat(framing.AppendHeader(nil, framing.Header{Kind: framing.Ping}), 1<<10)
+	pings := bytes.Repeat(frame.AppendHeader(nil, frame.Header{Kind: frame.Ping}), 1<<10)
 	const header, body, gossip, raftRequest = 6 * time.Second, 16 * time.Second, 3 * time.Second, 11 * time.Second
 	return []attack{
 		{"API, silence", addrs.API, nil, nil, 0, false, header},
@@ -98,8 +98,8 @@ func attacks(m *grid.Member) []attack {
 	}
 }
 
-// frame is one of HTTP/2.
-func frame(kind, flags byte, stream int, payload []byte) []byte {
+// http2Frame is a frame of HTTP/2.
+func http2Frame(kind, flags byte, stream int, payload []byte) []byte {
 	return appendFrame(nil, kind, flags, stream, payload)
 }
 
@@ -117,7 +117,7 @@ func manyStreams(path string, n, size int, whole bool) []byte {
 	var fields bytes.Buffer
 	encoder := hpack.NewEncoder(&fields)
 	out := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-	out = append(out, frame(settings, 0, 0, []byte{0, 4, 0, 0, 0, 0})...) // a window of 0 for all
+	out = append(out, http2Frame(settings, 0, 0, []byte{0, 4, 0, 0, 0, 0})...) // a window of 0 for all
 	for i := range n {
 		fields.Reset()
 		body, flags := bytes.Repeat([]byte{' '}, size), byte(0)
@@ -132,12 +132,12 @@ func manyStreams(path string, n, size int, whole bool) []byte {
 			f.Sensitive = true // it stays out of the table, so that each stream has its own
 			_ = encoder.WriteField(f)
 		}
-		out = append(out, frame(headers, endHeaders, 2*i+1, fields.Bytes())...)
+		out = append(out, http2Frame(headers, endHeaders, 2*i+1, fields.Bytes())...)
 		for len(body) > 16<<10 {
-			out = append(out, frame(data, 0, 2*i+1, body[:16<<10])...)
+			out = append(out, http2Frame(data, 0, 2*i+1, body[:16<<10])...)
 			body = body[16<<10:]
 		}
-		out = append(out, frame(data, flags, 2*i+1, body)...)
+		out = append(out, http2Frame(data, flags, 2*i+1, body)...)
 	}
 	return out
 }
@@ -155,7 +155,7 @@ func TestBodyBeforeSettings(t *testing.T) {
 		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 		const endStream = 1
-		opener := append(manyStreams(wire.PathRenew, 1, 60<<10, false), frame(0, endStream, 1, []byte("{}"))...)
+		opener := append(manyStreams(wire.PathRenew, 1, 60<<10, false), http2Frame(0, endStream, 1, []byte("{}"))...)
 		if _, err := conn.Write(opener); err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ type Member struct {
 	host        *host.Host      // for the partitions
 	gate        *transport.Gate // members'; nil without Debug
 	members     Network         // by which gossip and Raft reach other members
-	http        *calls.HTTP
+	http        *calls.Pool
 	caller      api.Caller
 	api         *api.Server
 	events      *api.Events
@@ -211,7 +211,7 @@ func (m *Member) open() error {
 	m.audit = audit.New(m.log, m.clock.Mono)
 	m.raft = m.newServer()
 	m.creds.log = m.log
-	m.http = calls.NewHTTP(dialAPI(m.cfg.Network), m.creds.Credentials)
+	m.http = calls.NewPool(dialAPI(m.cfg.Network), m.creds.Credentials)
 	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Open: m.gate.Open,
 		Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
 	m.dismissal = newDismissal(m.state, m.log)

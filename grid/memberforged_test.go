@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"math"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,12 +29,12 @@ import (
 type pretender struct {
 	t    *testing.T
 	g    *gridtest.Grid
-	http *calls.HTTP
+	http *calls.Pool
 }
 
 func pretenderIn(t *testing.T, g *gridtest.Grid) pretender {
 	t.Helper()
-	h := calls.NewHTTP(g.Network.Host("evil").Dial, nil)
+	h := calls.NewPool(g.Network.Host("evil").Dial, nil)
 	t.Cleanup(h.Close)
 	return pretender{t, g, h}
 }
@@ -48,12 +48,10 @@ func (p pretender) incarnation(name string) roster.Incarnation {
 func (p pretender) call(name, path string, in, out any) error {
 	p.t.Helper()
 	m := p.g.Member(name)
-	header := http.Header{}
-	header.Set(wire.HeaderTarget, m.Status().Answering)
-	header.Set(wire.HeaderGrid, m.Status().Grid)
+	head := frame.Head{Path: path, Target: m.Status().Answering, Grid: m.Status().Grid}
 	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Second)
 	defer cancel()
-	return p.http.CallWith(ctx, m.Addrs().API, path, header, in, out)
+	return p.http.CallWith(ctx, m.Addrs().API, head, in, out)
 }
 
 // durable starts three members with a disk.
@@ -273,21 +271,22 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 		}
 		first := start("m1", 10*time.Second)
 		time.Sleep(5 * time.Second)
-		h := calls.NewHTTP(n.Host("evil").Dial, nil)
+		h := calls.NewPool(n.Host("evil").Dial, nil)
 		defer h.Close()
 		var status grid.Status
-		if err := h.CallWith(t.Context(), "m1:7948", wire.PathStatus, http.Header{}, wire.StatusRequest{},
+		if err := h.Call(t.Context(), "m1:7948", wire.PathStatus, wire.StatusRequest{},
 			&status); err != nil {
 			t.Fatal(err)
 		}
 		var hello wire.HelloResponse
-		header := http.Header{wire.HeaderTarget: {status.Answering}}
-		if err := h.CallWith(t.Context(), "m1:7948", wire.PathHello, header, wire.HelloRequest{}, &hello); err != nil {
+		head := frame.Head{Path: wire.PathHello, Target: status.Answering}
+		if err := h.CallWith(t.Context(), "m1:7948", head, wire.HelloRequest{}, &hello); err != nil {
 			t.Fatal(err)
 		}
 		settings := hello.Settings
 		settings.Window++
-		err := h.CallWith(t.Context(), "m1:7948", wire.PathAccept, header,
+		head.Path = wire.PathAccept
+		err := h.CallWith(t.Context(), "m1:7948", head,
 			wire.AcceptRequest{BootstrapMember: "0123456789abcdef", Grid: roster.GridID{9},
 				Settings: settings}, &wire.AcceptResponse{})
 		if err == nil {

@@ -163,7 +163,7 @@ func TestNumbersSurviveARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true})
-		h := calls.NewHTTP(g.Network.Host("operator").Dial, nil)
+		h := calls.NewPool(g.Network.Host("operator").Dial, nil)
 		defer h.Close()
 		for id := range uint64(3) {
 			applyFor(t, h, id+1, byte(id+1))
@@ -185,7 +185,7 @@ func TestNumbersSurviveARestart(t *testing.T) {
 }
 
 // applyFor applies for a number until there is an answer.
-func applyFor(t *testing.T, h *calls.HTTP, id uint64, code byte) {
+func applyFor(t *testing.T, h *calls.Pool, id uint64, code byte) {
 	t.Helper()
 	in := wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: id, Code: numbers.Code{code}}
 	var err error
@@ -207,7 +207,7 @@ func TestNumbersSurviveARecovery(t *testing.T) {
 		l := &lostGrid{t: t, dirs: map[string]string{}, ids: map[string]string{}}
 		l.Grid = gridtest.Start(t, gridtest.Config{Members: 3, Durable: true,
 			Change: func(name string, c *grid.Config) { l.dirs[name] = c.DataDir }})
-		h := calls.NewHTTP(l.Network.Host("operator").Dial, nil)
+		h := calls.NewPool(l.Network.Host("operator").Dial, nil)
 		defer h.Close()
 		for id := range uint64(3) {
 			applyFor(t, h, id+1, byte(id+1))

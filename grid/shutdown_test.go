@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"maps"
 	"net"
@@ -132,12 +133,12 @@ var shutdownStates = map[string]shutdownState{
 	}},
 	"removed by an operator": {members: 3, durable: true, prepare: func(t *testing.T, g *gridtest.Grid) string {
 		victim := follower(g)
-		h := calls.NewHTTP(g.Network.Host("operator").Dial, nil)
+		h := calls.NewPool(g.Network.Host("operator").Dial, nil)
 		defer h.Close()
 		leads := g.Leader()
-		header := http.Header{wire.HeaderTarget: {g.Member(leads).Status().Answering}}
+		head := frame.Head{Path: wire.PathRemove, Target: g.Member(leads).Status().Answering}
 		id := roster.Incarnation(g.Member(victim).Status().Answering).Member()
-		if err := h.CallWith(t.Context(), leads+":7948", wire.PathRemove, header, wire.RemoveRequest{Member: id},
+		if err := h.CallWith(t.Context(), leads+":7948", head, wire.RemoveRequest{Member: id},
 			&wire.RemoveResponse{}); err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 
 // countedCalls is a transport that counts renewals.
 type countedCalls struct {
-	*calls.HTTP
+	*calls.Pool
 	renewed *atomic.Int64
 }
 
@@ -27,7 +27,7 @@ func (t countedCalls) Call(ctx context.Context, addr, path string, in, out any) 
 	if path == wire.PathRenew {
 		t.renewed.Add(1)
 	}
-	return t.HTTP.Call(ctx, addr, path, in, out)
+	return t.Pool.Call(ctx, addr, path, in, out)
 }
 
 // callers is the number of concurrent calls.
@@ -59,7 +59,7 @@ func nameOf(i int) string { return fmt.Sprintf("sequencer%07d", i) }
 // remote is a holder that makes its own calls to owners, as a process in another language would. It
 // stores little, so the growth of the heap is due to the members.
 type remote struct {
-	http      *calls.HTTP
+	http      *calls.Pool
 	directory atomic.Pointer[wire.DirectoryResponse] // it changes when the grid moves a partition
 	holder    attachment.HolderID
 
@@ -70,7 +70,7 @@ type remote struct {
 // remote returns a holder with a directory.
 func (w *world) remote(ctx context.Context) (*remote, error) {
 	h := countedHost{w.network.Host("remote"), &w.traffic}
-	r := &remote{http: calls.NewHTTP(h.Dial, nil), holder: handles.NewHolder(),
+	r := &remote{http: calls.NewPool(h.Dial, nil), holder: handles.NewHolder(),
 		sets: map[roster.PartitionID]*wire.ClaimSet{}}
 	return r, r.lookUp(ctx)
 }

@@ -137,7 +137,7 @@ func poll(ctx context.Context, ok func() bool) error {
 // client returns a new client on its own host.
 func (w *world) client(ctx context.Context, host string) (*client.Client, error) {
 	h := countedHost{w.network.Host(host), &w.traffic}
-	cfg := calls.With(client.Config{}, calls.Parts{Transport: countedCalls{calls.NewHTTP(h.Dial, nil), &w.renewed}})
+	cfg := calls.With(client.Config{}, calls.Parts{Transport: countedCalls{calls.NewPool(h.Dial, nil), &w.renewed}})
 	for name := range w.members {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")
 	}

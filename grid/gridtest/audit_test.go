@@ -8,10 +8,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -77,7 +77,7 @@ func TestEveryActionIsAudited(t *testing.T) {
 		if err := web.DestroySequencer(ctx, "orders"); err != nil {
 			t.Fatal(err)
 		}
-		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		ops := calls.NewPool(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		if err := ops.Call(ctx, owner+":7948", wire.PathDestroy, wire.DestroyRequest{Name: "orders"},
 			&wire.Done{}); !errors.Is(err, sequencer.ErrNotFound) {
@@ -90,7 +90,7 @@ func TestEveryActionIsAudited(t *testing.T) {
 		others := slices.DeleteFunc(g.Running(), func(name string) bool { return name == leader })
 		post := func(member, path string, in, out any) error {
 			self := g.Member(member).Status().Answering
-			return ops.CallWith(ctx, member+":7948", path, http.Header{wire.HeaderTarget: {self}}, in, out)
+			return ops.CallWith(ctx, member+":7948", frame.Head{Path: path, Target: self}, in, out)
 		}
 		// An operator asks another member than the leader, which decides.
 		disk, _, _ := strings.Cut(g.Member(others[0]).Status().Answering, "-")

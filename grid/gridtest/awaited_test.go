@@ -140,8 +140,8 @@ func TestCreateIsServedByTheNextOwner(t *testing.T) {
 
 // httpClient returns a client on a host of its own, with an operator's certificate if the grid is
 // secured.
-func httpClient(g *gridtest.Grid) *calls.HTTP {
-	return calls.NewHTTP(g.Network.Host("operator").Dial, g.Load(security.Admin))
+func httpClient(g *gridtest.Grid) *calls.Pool {
+	return calls.NewPool(g.Network.Host("operator").Dial, g.Load(security.Admin))
 }
 
 // TestProcessThatHasEndedIsRemovedSoon: a member that refuses connections is removed about a second

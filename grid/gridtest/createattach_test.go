@@ -7,9 +7,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,7 +39,7 @@ func TestCreateAttachAtAnyMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		time.Sleep(30 * time.Second) // the partitions serve
-		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		ops := calls.NewPool(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		answers := map[string]wire.SequencerResponse{}
 		for _, member := range g.Running() {
@@ -70,7 +70,7 @@ func TestCreateAttachThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		setQuotas(t, g, "m1", `{"quotas":[{"pattern":"orders","holder_nodes":1}]}`)
-		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		ops := calls.NewPool(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		for _, member := range []string{g.OwnerOf("orders"), otherThan(g, "orders")} {
 			call := func(in wire.CreateRequest) (res wire.SequencerResponse, err error) {
@@ -108,11 +108,11 @@ func TestCreateAttachThatIsRefused(t *testing.T) {
 // asMember makes one call of a member to another.
 func (r *roles) asMember(member, path string, in, out any) error {
 	r.t.Helper()
-	http2 := calls.NewHTTP(r.g.Network.Host("ops").Dial, r.g.Load(security.Member))
-	defer http2.Close()
+	h := calls.NewPool(r.g.Network.Host("ops").Dial, r.g.Load(security.Member))
+	defer h.Close()
 	s := r.g.Member(member).Status()
-	header := http.Header{wire.HeaderTarget: {s.Answering}, wire.HeaderGrid: {s.Grid}}
-	return http2.CallWith(r.t.Context(), member+":7948", path, header, in, out)
+	head := frame.Head{Path: path, Target: s.Answering, Grid: s.Grid}
+	return h.CallWith(r.t.Context(), member+":7948", head, in, out)
 }
 
 // TestCreateAttachOnBehalf: the owner serves a request that was passed on as the first caller's:

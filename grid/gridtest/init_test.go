@@ -7,7 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"net/http"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"slices"
 	"strings"
 	"testing"
@@ -23,14 +23,13 @@ import (
 // callMember makes one call to a member from a host of its own.
 func callMember(t *testing.T, g *gridtest.Grid, name, path string, in, out any) error {
 	t.Helper()
-	h := calls.NewHTTP(g.Network.Host("operator").Dial, g.Load(security.Admin))
+	h := calls.NewPool(g.Network.Host("operator").Dial, g.Load(security.Admin))
 	defer h.Close()
 	var s grid.Status
 	ok(t, "status of "+name, h.Call(within(t, 10*time.Second), name+":7948", wire.PathStatus,
 		wire.StatusRequest{Local: true}, &s))
-	header := http.Header{}
-	header.Set(wire.HeaderTarget, s.Answering)
-	return h.CallWith(within(t, 30*time.Second), name+":7948", path, header, in, out)
+	head := frame.Head{Path: path, Target: s.Answering}
+	return h.CallWith(within(t, 30*time.Second), name+":7948", head, in, out)
 }
 
 // initAt asks a member to recover the grid.

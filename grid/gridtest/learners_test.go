@@ -9,9 +9,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -209,7 +209,7 @@ func TestFollowIsRefused(t *testing.T) {
 		leads := g.Leader()
 		s := g.Member(leads).Status()
 		follows := g.Member(other(g, leads)).Status()
-		h := calls.NewHTTP(g.Network.Host("evil").Dial, g.Load(security.Member))
+		h := calls.NewPool(g.Network.Host("evil").Dial, g.Load(security.Member))
 		defer h.Close()
 		own := roster.Incarnation(follows.Answering)
 		for what, c := range map[string]struct {
@@ -227,9 +227,9 @@ func TestFollowIsRefused(t *testing.T) {
 			"at a follower": {other(g, leads), follows.Answering, wire.FollowRequest{Incarnation: own, Key: "k"},
 				sequencer.ErrUnavailable},
 		} {
-			header := http.Header{wire.HeaderTarget: {c.of}, wire.HeaderGrid: {s.Grid}}
+			head := frame.Head{Path: wire.PathFollow, Target: c.of, Grid: s.Grid}
 			var res wire.PushRequest
-			err := h.CallWith(t.Context(), c.at+":7948", wire.PathFollow, header, c.req, &res)
+			err := h.CallWith(t.Context(), c.at+":7948", head, c.req, &res)
 			if !errors.Is(err, c.want) || c.want == nil && (err != nil || res.Leader == "" || res.Term == 0 || res.Key != "") {
 				t.Errorf("%s: %+v, %v", what, res, err)
 			}

@@ -61,7 +61,7 @@ func TestListingsAreOfTheWholeGrid(t *testing.T) {
 			}
 		}
 		slices.Sort(names)
-		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		ops := calls.NewPool(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		page := func(member string, in wire.SequencersRequest) (out wire.SequencersResponse) {
 			t.Helper()
@@ -133,7 +133,7 @@ func TestListingsAreOfTheWholeGrid(t *testing.T) {
 }
 
 // checkHolders wants the two holders of a-00 from each member.
-func checkHolders(t *testing.T, g *gridtest.Grid, ops *calls.HTTP) {
+func checkHolders(t *testing.T, g *gridtest.Grid, ops *calls.Pool) {
 	t.Helper()
 	for _, member := range g.Running() {
 		in := wire.HoldersRequest{Name: "a-00", Limit: 1}
@@ -183,7 +183,7 @@ func TestListsSayWhatTheyLack(t *testing.T) {
 			_, err := c.CreateSequencer(t.Context(), names[i], sequencer.Config{})
 			ok(t, "create", err)
 		}
-		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		ops := calls.NewPool(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		const partitions = 31
 		whole, lacking := 0, 0
@@ -248,7 +248,7 @@ func TestListsOfMemberWithoutGrid(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- g.TryMember(ctx, "m1") }()
 		synctest.Wait() // it serves its API, and waits for the others
-		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		ops := calls.NewPool(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		for path, in := range map[string]any{
 			wire.PathSequencers: wire.SequencersRequest{}, wire.PathUnused: wire.UnusedRequest{UnusedFor: 1000},

@@ -266,7 +266,7 @@ func TestOwnersRefuseReplacedProcesses(t *testing.T) {
 		c := dial(t, numbered(g, "web", dir))
 		orders, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{})
 		ok(t, "create", err)
-		h := calls.NewHTTP(g.Network.Host("other").Dial, g.Load(security.Admin))
+		h := calls.NewPool(g.Network.Host("other").Dial, g.Load(security.Admin))
 		defer h.Close()
 		def := orders.Definition()
 		var found wire.SequencerResponse

@@ -7,8 +7,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/security"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,12 +73,12 @@ func forge(t *testing.T, g *gridtest.Grid, to string) (call func(wire.PushReques
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := calls.NewHTTP(g.Network.Host("evil").Dial, g.Load(security.Member))
+	h := calls.NewPool(g.Network.Host("evil").Dial, g.Load(security.Member))
 	t.Cleanup(h.Close)
-	header := http.Header{wire.HeaderTarget: {before.Answering}, wire.HeaderGrid: {before.Grid}}
+	head := frame.Head{Path: wire.PathPush, Target: before.Answering, Grid: before.Grid}
 	return func(req wire.PushRequest) (res wire.PushResponse) {
 		t.Helper()
-		if err := h.CallWith(t.Context(), to+":7948", wire.PathPush, header, req, &res); err != nil {
+		if err := h.CallWith(t.Context(), to+":7948", head, req, &res); err != nil {
 			t.Fatal(err)
 		}
 		return res

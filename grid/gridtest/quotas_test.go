@@ -308,7 +308,7 @@ func TestUnusedAreRemoved(t *testing.T) {
 		}
 		create(t, c, "old03", 128) // again
 		// An owner that was told to remove one that is used meanwhile does not.
-		passing := calls.NewHTTP(g.Network.Host("m1").Dial, g.Load(security.Member))
+		passing := calls.NewPool(g.Network.Host("m1").Dial, g.Load(security.Member))
 		defer passing.Close()
 		in := wire.UnusedRequest{UnusedFor: 1000, Remove: true, Names: []string{"old-used"},
 			Relay: wire.Relay{Forwarded: true}}
@@ -335,7 +335,7 @@ func TestPagesOfManySequencers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		time.Sleep(30 * time.Second) // the partitions serve
-		ops := calls.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		ops := calls.NewPool(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		var want []string
 		for i := range long.Or(1200, 2500) {

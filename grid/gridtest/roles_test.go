@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,10 +50,10 @@ func (r *roles) client(host string, role security.Role, names ...security.Patter
 // call makes one call of a role to a member.
 func (r *roles) call(role security.Role, names []security.Pattern, member, path string, in, out any) error {
 	r.t.Helper()
-	http2 := calls.NewHTTP(r.g.Network.Host("ops").Dial, r.g.Load(role, names...))
-	defer http2.Close()
-	header := http.Header{wire.HeaderTarget: {r.g.Member(member).Status().Answering}}
-	return http2.CallWith(r.t.Context(), member+":7948", path, header, in, out)
+	h := calls.NewPool(r.g.Network.Host("ops").Dial, r.g.Load(role, names...))
+	defer h.Close()
+	head := frame.Head{Path: path, Target: r.g.Member(member).Status().Answering}
+	return h.CallWith(r.t.Context(), member+":7948", head, in, out)
 }
 
 // TestRolesInAGrid: a reader looks, a holder uses its names and sees those alone, and an admin

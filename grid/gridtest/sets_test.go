@@ -24,11 +24,11 @@ import (
 type setCaller struct {
 	t *testing.T
 	g *gridtest.Grid
-	h *calls.HTTP
+	h *calls.Pool
 }
 
 func newSetCaller(t *testing.T, g *gridtest.Grid, host string) *setCaller {
-	h := calls.NewHTTP(g.Network.Host(host).Dial, g.Load(security.Admin))
+	h := calls.NewPool(g.Network.Host(host).Dial, g.Load(security.Admin))
 	t.Cleanup(h.Close)
 	return &setCaller{t, g, h}
 }

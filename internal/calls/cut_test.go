@@ -17,15 +17,15 @@ func TestCutInClearTextNamesTLS(t *testing.T) {
 	of := func(op string, errno syscall.Errno) error {
 		return &net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, errno)}
 	}
-	clearText := &HTTP{}
+	clearText := &Pool{}
 	for _, err := range []error{io.EOF, io.ErrUnexpectedEOF, of("read", syscall.ECONNRESET),
-		of("write", syscall.ECONNRESET), of("write", syscall.EPIPE), errors.New(notEstablished)} {
-		if got := clearText.explainCut(fmt.Errorf("call: %w", err)); !errors.Is(got, err) ||
+		of("write", syscall.ECONNRESET), of("write", syscall.EPIPE), errors.New("malformed HTTP response")} {
+		if got := clearText.explain(fmt.Errorf("call: %w", err)); !errors.Is(got, err) ||
 			!strings.Contains(got.Error(), "give Security (--security-dir)") {
 			t.Errorf("%v is explained as %v", err, got)
 		}
 	}
-	if err := of("dial", syscall.ECONNREFUSED); clearText.explainCut(err).Error() != err.Error() {
+	if err := of("dial", syscall.ECONNREFUSED); clearText.explain(err).Error() != err.Error() {
 		t.Errorf("%v is explained as a connection that was cut", err)
 	}
 }

@@ -13,6 +13,6 @@ func (d *dialCounts) count(err error) {
 }
 
 // Dials returns the number of attempts to open a connection, and the number of failed ones.
-func (h *HTTP) Dials() (dials, failures uint64) {
-	return h.dialed.dials.Load(), h.dialed.failures.Load()
+func (p *Pool) Dials() (dials, failures uint64) {
+	return p.dialed.dials.Load(), p.dialed.failures.Load()
 }

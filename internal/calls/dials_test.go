@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/security"
 )
 
 // dialled counts the dials of a transport to one host, and what they opened.
@@ -63,7 +62,7 @@ func silent(context.Context, int32) (net.Conn, error) {
 }
 
 // callAtOnce makes n calls of several kinds that end after d.
-func callAtOnce(t *testing.T, h *HTTP, n int, d time.Duration) {
+func callAtOnce(t *testing.T, h *Pool, n int, d time.Duration) {
 	t.Helper()
 	paths := []string{wire.PathRenew, wire.PathDirectory, wire.PathAttach, wire.PathCreate}
 	var all sync.WaitGroup
@@ -86,18 +85,14 @@ func TestDialsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(context.Context, int32) (net.Conn, error)
 		begun  int32
-
-		transport func(func(context.Context, string) (net.Conn, error), *security.Credentials) *HTTP
 	}{
-		"swallows":            {swallowed, 14/2 + 4, NewHTTP}, // one in each two seconds, and those that wait for their turn
-		"silent":              {silent, 1, NewHTTP},           // no time-out closes a connection
-		"swallows, over HTTP": {swallowed, 14/2 + 4, NewPlainHTTP},
-		"silent, over HTTP":   {silent, 3, NewPlainHTTP}, // one for each line
+		"swallows": {swallowed, 14/2 + 4}, // one in each two seconds, and those that wait for their turn
+		"silent":   {silent, 1},           // no time-out closes a connection
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &dialled{answer: c.answer}
-				h := c.transport(d.dial, nil)
+				h := NewPool(d.dial, nil)
 				began := time.Now()
 				for time.Since(began) < 14*time.Second {
 					callAtOnce(t, h, 500, time.Millisecond)

@@ -6,42 +6,48 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/frames"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
-// eventsInFrames opens an event stream in frames; ok is false if it has to be opened over HTTP.
-func (h *HTTP) eventsInFrames(ctx context.Context, addr string, body []byte) (stream Stream, ok bool, err error) {
-	if h.plain {
-		return nil, false, nil
-	}
-	conn, err := h.framed(ctx, addr)
-	if err != nil || conn == nil {
-		return nil, err != nil, err
-	}
-	head, _ := headOf(ctx, wire.PathEvents, nil)
-	status, answer, err := conn.Open(ctx, head, body)
+// Events implements Transport.
+func (p *Pool) Events(ctx context.Context, addr string, in wire.EventsRequest) (Stream, error) {
+	body, err := wire.Encode(wire.MsgPack, in)
 	if err != nil {
-		return nil, true, unreachable(addr, err)
+		return nil, err
+	}
+	conn, err := p.framed(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	status, answer, err := conn.Open(ctx, frame.Head{Path: wire.PathEvents, Timeout: remaining(ctx)}, body)
+	if err != nil {
+		return nil, unreachable(addr, err)
 	}
 	if status == http.StatusOK {
-		return &framedStream{httpStream{answer}, answer, nil}, true, nil
+		return &stream{answer: answer}, nil
 	}
 	defer func() { _ = answer.Close() }()
 	data, err := wire.ReadBody(answer)
 	if err != nil {
-		return nil, true, unreadable(addr, status, err)
+		return nil, unreadable(addr, status, err)
 	}
-	return nil, true, answered(addr, status, data)
+	return nil, answered(addr, status, data)
 }
 
-// framedStream is an event stream in frames.
-type framedStream struct {
-	httpStream
+// stream is an event stream.
+type stream struct {
 	answer *frames.Stream
 	part   []byte // a partly received event
 }
 
+// Next implements Stream.
+func (s *stream) Next() (wire.Event, error) { return wire.ReadEvent(s.answer) }
+
+// Close implements Stream.
+func (s *stream) Close() error { return s.answer.Close() }
+
 // Deliver implements delivering.
-func (s *framedStream) Deliver(event func(wire.Event), end func()) {
+func (s *stream) Deliver(event func(wire.Event), end func()) {
 	s.answer.Deliver(func(data []byte) error {
 		if len(s.part) > 0 {
 			data = append(s.part, data...)

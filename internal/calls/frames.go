@@ -2,12 +2,9 @@ package calls
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"sync"
 	"time"
 
@@ -21,8 +18,6 @@ const (
 	// processor time, since another dial would cost that member more; each waiting call has its own
 	// time limit, and the kernel detects a broken path earlier, see TCP.
 	upgradeTimeout = time.Minute
-	// plainFor is the time for which a member that did not upgrade is called over HTTP.
-	plainFor = 30 * time.Second
 	// backoffBase and backoffMax bound the random pause before the next dial to an address, which
 	// doubles with each failed dial. The maximum is short compared with a call's time limit, so
 	// that a refused connection is not mistaken for a silent one.
@@ -43,10 +38,9 @@ type framedLines struct {
 
 // framedLine is the framed connection to an address, or the reason why there is none.
 type framedLine struct {
-	attempt    *attempt // the last, nil before the first
-	remote     string   // the address of the last connection that was dialed
-	failures   int      // failed dials in succession
-	plainUntil time.Time
+	attempt  *attempt // the last, nil before the first
+	remote   string   // the address of the last connection that was dialed
+	failures int      // failed dials in succession
 }
 
 // attempt is an attempt to open a connection. Fields below done are set before done is closed.
@@ -55,7 +49,6 @@ type attempt struct {
 	cancel func()         // ends the attempt
 	conn   *frames.Client // nil if there is none
 	remote string         // the connection's remote address
-	plain  bool           // the member does not upgrade: call it over HTTP
 	err    error
 }
 
@@ -80,13 +73,10 @@ func (a *attempt) usable() bool {
 	}
 }
 
-// framed returns the framed connection to an address, nil if its member is called over HTTP. All
-// callers wait for one dial, which outlives their contexts.
-func (h *HTTP) framed(ctx context.Context, addr string) (*frames.Client, error) {
-	a := h.lines.attemptFor(addr, h.connect)
-	if a == nil {
-		return nil, nil
-	}
+// framed returns the framed connection to an address. All callers wait for one dial, which outlives
+// their contexts.
+func (p *Pool) framed(ctx context.Context, addr string) (*frames.Client, error) {
+	a := p.lines.attemptFor(addr, p.connect)
 	select {
 	case <-a.done:
 	default:
@@ -96,14 +86,10 @@ func (h *HTTP) framed(ctx context.Context, addr string) (*frames.Client, error) 
 			return nil, unreachable(addr, ctx.Err())
 		}
 	}
-	if a.plain {
-		return nil, nil
-	}
 	return a.conn, a.err
 }
 
-// attemptFor returns the attempt to wait for, and starts one if there is none; nil if the member
-// does not upgrade.
+// attemptFor returns the attempt to wait for, and starts one if there is none.
 func (f *framedLines) attemptFor(addr string,
 	connect func(ctx context.Context, addr string, pause time.Duration) *attempt) *attempt {
 	f.mu.Lock()
@@ -115,9 +101,6 @@ func (f *framedLines) attemptFor(addr string,
 	if same := f.same(addr, line); same != nil {
 		return same
 	}
-	if time.Now().Before(line.plainUntil) {
-		return nil
-	}
 	ctx, cancel := context.WithCancel(context.Background()) // the call's may end first
 	a := &attempt{done: make(chan struct{}), cancel: cancel}
 	line.attempt = a
@@ -125,15 +108,12 @@ func (f *framedLines) attemptFor(addr string,
 	go func() {
 		defer cancel()
 		result := connect(ctx, addr, pause)
-		a.conn, a.remote, a.plain, a.err = result.conn, result.remote, result.plain, result.err
+		a.conn, a.remote, a.err = result.conn, result.remote, result.err
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		switch {
-		case a.plain:
-			line.plainUntil, line.failures = time.Now().Add(plainFor), 0
-		case a.err != nil:
+		if a.err != nil {
 			line.failures++
-		default:
+		} else {
 			line.failures, line.remote = 0, a.remote
 		}
 		if a.conn != nil && f.closes != closes {
@@ -183,7 +163,7 @@ func (f *framedLines) sweep() {
 		f.of = map[string]*framedLine{}
 	}
 	for addr, line := range f.of {
-		if !line.attempt.usable() && time.Now().After(line.plainUntil) {
+		if !line.attempt.usable() {
 			delete(f.of, addr)
 		}
 	}
@@ -207,7 +187,7 @@ func (f *framedLines) close() {
 }
 
 // connect opens a framed connection after a pause.
-func (h *HTTP) connect(ctx context.Context, addr string, pause time.Duration) *attempt {
+func (p *Pool) connect(ctx context.Context, addr string, pause time.Duration) *attempt {
 	select {
 	case <-time.After(pause):
 	case <-ctx.Done():
@@ -215,19 +195,16 @@ func (h *HTTP) connect(ctx context.Context, addr string, pause time.Duration) *a
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout+upgradeTimeout)
 	defer cancel()
-	req, err := h.upgradeRequest(addr)
+	req, err := p.upgradeRequest(addr)
 	if err != nil {
 		return &attempt{err: err}
 	}
-	conn, err := h.dialFor(ctx, addr)
-	if errors.Is(err, errOtherProtocol) {
-		return &attempt{plain: true}
-	}
+	conn, err := p.dialFor(ctx, addr)
 	if err != nil {
 		return &attempt{err: unreachable(addr, err)}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	a := h.upgrade(conn, addr, req)
+	a := p.upgrade(conn, addr, req)
 	stop()
 	if a.conn == nil {
 		_ = conn.Close()
@@ -236,82 +213,22 @@ func (h *HTTP) connect(ctx context.Context, addr string, pause time.Duration) *a
 }
 
 // dialFor opens a connection to be upgraded.
-func (h *HTTP) dialFor(ctx context.Context, addr string) (net.Conn, error) {
-	if h.creds == nil {
-		return h.dialInTurn(ctx, addr)
+func (p *Pool) dialFor(ctx context.Context, addr string) (net.Conn, error) {
+	if p.creds == nil {
+		return p.dialClear(ctx, addr)
 	}
-	return h.dialTLS(ctx, addr, "http/1.1")
+	return p.dialTLS(ctx, addr)
 }
 
 // onEnd returns a function that reports the end of a connection to Broken, nil without Broken.
-func (h *HTTP) onEnd(addr string) func(error) {
-	if h.Broken == nil {
+func (p *Pool) onEnd(addr string) func(error) {
+	if p.Broken == nil {
 		return nil
 	}
 	return func(err error) {
 		if !errors.Is(err, net.ErrClosed) {
-			h.Broken(addr)
+			p.Broken(addr)
 		}
-	}
-}
-
-// refusedUpgrade returns the result of an upgrade without a reply. A server that supports only
-// HTTP/2 answers with bytes that are not HTTP/1.1, and is called over HTTP/2. The end of a
-// connection is no reason for another protocol, and neither is a missing reply.
-func refusedUpgrade(addr string, err error) *attempt {
-	var network net.Error
-	var alert tls.AlertError
-	if errors.As(err, &network) || errors.As(err, &alert) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &attempt{err: unreachable(addr, err)}
-	}
-	return &attempt{plain: true}
-}
-
-// headOf converts headers to a frame head; ok is false if the head has no field for one of them.
-func headOf(ctx context.Context, path string, header http.Header) (head frame.Head, ok bool) {
-	head = frame.Head{Path: path}
-	for key, values := range header {
-		if len(values) != 1 {
-			return head, false
-		}
-		switch key {
-		case wire.HeaderTarget:
-			head.Target = values[0]
-		case wire.HeaderGrid:
-			head.Grid = values[0]
-		case wire.HeaderClaim:
-			head.Claim = values[0]
-		default:
-			return head, false
-		}
-	}
-	head.Timeout = uint32(min(remaining(ctx), 1<<31))
-	return head, true
-}
-
-// inFrames makes a call in frames; ok is false if it has to be made over HTTP.
-func (h *HTTP) inFrames(ctx context.Context, addr, path string, header http.Header, body []byte) (status int,
-	answer []byte, ok bool, err error) {
-	if h.plain {
-		return 0, nil, false, nil
-	}
-	head, ok := headOf(ctx, path, header)
-	if !ok {
-		return 0, nil, false, nil
-	}
-	for {
-		conn, err := h.framed(ctx, addr)
-		if err != nil || conn == nil {
-			return 0, nil, err != nil, err
-		}
-		status, answer, err := conn.Do(ctx, head, body)
-		if errors.Is(err, frames.ErrNotSent) {
-			continue // it ended while this call began; the next is dialed
-		}
-		if err != nil {
-			err = unreachable(addr, err)
-		}
-		return status, answer, true, err
 	}
 }
 
@@ -335,9 +252,9 @@ func (f *framedLines) ready(addr string) *frames.Client {
 // with an error as from [HTTP.CallWith], by the goroutine that reads the connection: it must not
 // block. StartCall reports false, and calls nothing, if the call would have to wait: there is no
 // framed connection, or it has too many calls in progress.
-func StartCall[In, Out any](h *HTTP, addr string, head frame.Head, limit time.Duration, in In,
+func StartCall[In, Out any](p *Pool, addr string, head frame.Head, limit time.Duration, in In,
 	done func(Out, error)) bool {
-	conn := h.lines.ready(addr)
+	conn := p.lines.ready(addr)
 	if conn == nil {
 		return false
 	}

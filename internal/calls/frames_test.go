@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,22 +26,28 @@ import (
 // framing is a dial to a member that speaks frames, and answers each call with a handler. Its
 // connections end with ctx.
 func framing(ctx context.Context, handler frames.Handler) func(context.Context, int32) (net.Conn, error) {
-	workers := &frames.Workers{}
-	context.AfterFunc(ctx, workers.Close)
+	serve := framed(ctx, handler)
 	return func(context.Context, int32) (net.Conn, error) {
 		near, far := net.Pipe()
-		go func() {
-			defer far.Close()
-			in := bufio.NewReader(far)
-			if _, err := http.ReadRequest(in); err != nil {
-				return
-			}
-			_, _ = io.WriteString(far, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+frame.Protocol+"\r\n"+
-				wire.HeaderRelease+": "+wire.FormatRelease(wire.OwnRelease())+"\r\n\r\n")
-			busy := func() (int, []byte) { return http.StatusServiceUnavailable, nil }
-			_ = frames.Server{Workers: workers, Busy: busy, Handler: handler}.Serve(ctx, far, in)
-		}()
+		go serve(far)
 		return near, nil
+	}
+}
+
+// framed returns a member's end of connections, which it upgrades and serves in frames until ctx ends.
+func framed(ctx context.Context, handler frames.Handler) (serve func(net.Conn)) {
+	workers := &frames.Workers{}
+	context.AfterFunc(ctx, workers.Close)
+	return func(conn net.Conn) {
+		defer conn.Close()
+		in := bufio.NewReader(conn)
+		if _, err := http.ReadRequest(in); err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+frame.Protocol+
+			"\r\n"+wire.HeaderRelease+": "+wire.FormatRelease(wire.OwnRelease())+"\r\n\r\n")
+		busy := func() (int, []byte) { return http.StatusServiceUnavailable, nil }
+		_ = frames.Server{Workers: workers, Busy: busy, Handler: handler}.Serve(ctx, conn, in)
 	}
 }
 
@@ -51,7 +58,7 @@ func done(t *testing.T) frames.Handler {
 }
 
 // callHost makes a call of the directory, which waits for no turn.
-func callHost(ctx context.Context, h *HTTP) error {
+func callHost(ctx context.Context, h *Pool) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return h.Call(ctx, "host:1", wire.PathDirectory, wire.DirectoryRequest{}, &wire.Done{})
@@ -65,7 +72,7 @@ func TestCallsWaitForOneDial(t *testing.T) {
 			time.Sleep(time.Second)
 			return open(ctx, n)
 		}}
-		h := NewHTTP(d.dial, nil)
+		h := NewPool(d.dial, nil)
 		defer h.Close()
 		var all sync.WaitGroup
 		for range 40 {
@@ -94,7 +101,7 @@ func TestRefusedDialsArePaced(t *testing.T) {
 			}
 			return nil, errors.New("refused")
 		}}
-		h := NewHTTP(d.dial, nil)
+		h := NewPool(d.dial, nil)
 		defer h.Close()
 		for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(time.Millisecond) {
 			if err := callHost(t.Context(), h); !errors.Is(err, sequencer.ErrUnavailable) {
@@ -127,7 +134,7 @@ func TestEndedConnectionIsDialedAgain(t *testing.T) {
 			}
 			answer(w, r)
 		})}
-		h := NewHTTP(d.dial, nil)
+		h := NewPool(d.dial, nil)
 		defer h.Close()
 		for range 5 {
 			if err := callHost(t.Context(), h); err != nil {
@@ -152,7 +159,7 @@ func TestBrokenConnectionIsReported(t *testing.T) {
 			defer end()
 			dial := framing(ctx, done(t))
 			var told []string
-			h := NewHTTP(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx, 1) }, nil)
+			h := NewPool(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx, 1) }, nil)
 			h.Broken = func(addr string) { told = append(told, addr) }
 			if err := callHost(t.Context(), h); err != nil {
 				t.Fatal(err)
@@ -205,7 +212,7 @@ func TestNameAndAddressShareAConnection(t *testing.T) {
 				open := framing(t.Context(), done(t))
 				var dials atomic.Int32
 				var conns []net.Conn
-				h := NewHTTP(func(ctx context.Context, addr string) (net.Conn, error) {
+				h := NewPool(func(ctx context.Context, addr string) (net.Conn, error) {
 					dials.Add(1)
 					conn, err := open(ctx, 0)
 					conns = append(conns, conn)
@@ -246,7 +253,7 @@ func TestCloseEndsDialsInProgress(t *testing.T) {
 			time.Sleep(time.Second)
 			return open(ctx, n)
 		}}
-		h := NewHTTP(d.dial, nil)
+		h := NewPool(d.dial, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
 		if err := callHost(ctx, h); !errors.Is(err, sequencer.ErrUnavailable) {
@@ -260,85 +267,64 @@ func TestCloseEndsDialsInProgress(t *testing.T) {
 	})
 }
 
-// TestEndedUpgrade: a member that ends connections, as one with too many does, is not taken for
-// one without frames: that would open a connection for each kind of call.
-func TestEndedUpgrade(t *testing.T) {
-	var upgrades, calls atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != frame.Path {
-			calls.Add(1)
-			return
-		}
-		upgrades.Add(1)
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err == nil {
-			_ = conn.Close()
-		}
-	}))
-	defer server.Close()
-	h := NewHTTP(dialTCP, nil)
-	defer h.Close()
-	for range 3 {
-		err := h.Call(t.Context(), server.Listener.Addr().String(), wire.PathDirectory, wire.DirectoryRequest{}, &wire.Done{})
-		if !errors.Is(err, sequencer.ErrUnavailable) {
-			t.Errorf("the error is %v", err)
-		}
-	}
-	if upgrades.Load() != 3 || calls.Load() != 0 {
-		t.Errorf("%d upgrades, %d calls over HTTP", upgrades.Load(), calls.Load())
+// TestCloseEndsAConnectionJustOpened: the attempt has succeeded, and has not published its connection.
+func TestCloseEndsAConnectionJustOpened(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	var lines framedLines
+	a := lines.attemptFor("host:1", func(context.Context, string, time.Duration) *attempt {
+		lines.close()
+		return &attempt{conn: frames.NewClient(near, near, nil)}
+	})
+	<-a.done
+	select {
+	case <-a.conn.Done():
+	case <-time.After(10 * time.Second):
+		t.Error("the connection is open")
 	}
 }
 
-// TestMemberWithoutFrames: a member that does not upgrade is called over HTTP, and asked to
-// upgrade again later. One that has no place now says so, and is not taken for such a member.
-func TestMemberWithoutFrames(t *testing.T) {
-	var upgrades, calls atomic.Int32
-	refuses := wire.ErrorOf(failure.Errorf(sequencer.ErrUnavailable, "grid: too many connections"), 0)
-	var full atomic.Bool
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != frame.Path {
-			calls.Add(1)
-			answers(http.StatusOK, encoded(t, wire.Done{}))(w, r)
-			return
-		}
-		upgrades.Add(1)
-		if full.Load() {
-			answers(http.StatusServiceUnavailable, encoded(t, refuses))(w, r)
-			return
-		}
-		http.NotFound(w, r)
-	}))
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetHTTP1(true)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	defer server.Close()
-	addr := server.Listener.Addr().String()
-	h := NewHTTP(dialTCP, nil)
-	defer h.Close()
-	call := func() error {
-		return h.Call(t.Context(), addr, wire.PathDirectory, wire.DirectoryRequest{}, &wire.Done{})
-	}
-	later := func() {
-		h.lines.mu.Lock()
-		defer h.lines.mu.Unlock()
-		h.lines.of[addr].plainUntil = time.Time{}
-	}
-	for range 3 {
-		if err := call(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if upgrades.Load() != 1 || calls.Load() != 3 {
-		t.Errorf("%d upgrades, %d calls over HTTP", upgrades.Load(), calls.Load())
-	}
-	later()
-	if err := call(); err != nil || upgrades.Load() != 2 {
-		t.Errorf("later: %d upgrades, %v", upgrades.Load(), err)
-	}
-	later()
-	full.Store(true)
-	if err := call(); !errors.Is(err, sequencer.ErrUnavailable) || calls.Load() != 4 {
-		t.Errorf("a member that is full: %v, %d calls over HTTP", err, calls.Load())
+// TestRefusedUpgrade: a member that ends connections, or that has no place for one more, and a server
+// that is none, get no other kind of connection; the error is the member's, or names the remedy.
+func TestRefusedUpgrade(t *testing.T) {
+	full := wire.ErrorOf(failure.Errorf(sequencer.ErrUnavailable, "grid: too many connections"), 0)
+	for what, test := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"ends": {func(w http.ResponseWriter, _ *http.Request) {
+			if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				_ = conn.Close()
+			}
+		}, "give Security (--security-dir)"},
+		"full":      {answers(http.StatusServiceUnavailable, encoded(t, full)), "too many connections"},
+		"not found": {http.NotFound, "HTTP status 404 instead of an upgrade"},
+		"other protocol": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Upgrade", "other")
+			w.Header().Set("Connection", "Upgrade")
+			w.WriteHeader(http.StatusSwitchingProtocols)
+		}, "check that this is a snowgrid API address"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var upgrades atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if upgrades.Add(1); r.URL.Path != frame.Path {
+					t.Errorf("a request of %s", r.URL.Path)
+				}
+				test.answer(w, r)
+			}))
+			defer server.Close()
+			h := NewPool(dialTCP, nil)
+			defer h.Close()
+			for range 3 {
+				err := h.Call(t.Context(), server.Listener.Addr().String(), wire.PathDirectory, wire.DirectoryRequest{}, &wire.Done{})
+				if !errors.Is(err, sequencer.ErrUnavailable) || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("the error is %v", err)
+				}
+			}
+			if n := upgrades.Load(); n != 3 {
+				t.Errorf("%d upgrades", n)
+			}
+		})
 	}
 }

@@ -7,103 +7,97 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// A member serves a few calls per connection concurrently. Go's client assumes a hundred until the
-// member announces its limit, has the rest refused, and retries a call that was refused twice after
-// a second. Frequent calls therefore wait here, and have their own connections: some of them wait
-// at the member for other members, and neither a renewal nor replication may wait behind them.
+// kind is a kind of call of which a process has a limited number in progress at one member.
+type kind int
 
 const (
-	// connectionCalls bounds the calls in progress on one connection over HTTP to a member.
-	connectionCalls = wire.MaxCalls
-	// framedCalls bounds the calls of each line while the connection is framed; all lines then
-	// share it: together with replication and calls between members they stay below
-	// frames.StreamsMax.
-	framedCalls = 12
+	// decided are the calls that a member may be slow to decide.
+	decided kind = iota
+	// destroys are decided too. They wait for detaches by holders, possibly by this process, so
+	// they leave half of the places to others.
+	destroys
+	// replication are the calls that decisions wait for.
+	replication
 )
 
-// line is one of a process's connections to a member; each has its own transport.
-type line int
+// widths are the limits. All calls to a member share a connection: together they stay below half
+// of frames.StreamsMax, and leave the rest to renewals, the directory, events and other rare calls.
+var widths = [...]int{decided: 24, destroys: 12, replication: wire.MaxCalls}
 
-const (
-	vital       line = iota // renewals, the directory, events, and other calls that are rare
-	decided                 // calls that a member may be slow to decide
-	overflow                // the same, when the other is full
-	replication             // calls that decisions wait for
-	lines
-)
-
-// limited maps each limited path to its first line. Renewals are not limited: there is one to a
-// member at a time, and it must not wait behind calls that a member is slow to decide.
-var limited = map[string]line{
+// limited maps each limited path to its kind. Renewals are not limited: there is one to a member
+// at a time, and it must not wait behind calls that a member is slow to decide.
+var limited = map[string]kind{
 	wire.PathCreate: decided, wire.PathOpen: decided, wire.PathAttach: decided, wire.PathDetach: decided,
-	wire.PathDestroy:     decided,
+	wire.PathDestroy:     destroys,
 	wire.PathRelayCreate: decided, wire.PathReplicate: replication,
 }
 
-// limiter bounds the calls in progress for each key; further calls wait. The zero value is ready.
+// limiter bounds the calls in progress for each key; more wait. The zero value is ready.
 type limiter struct {
 	mu sync.Mutex
 	of map[limitKey]*semaphore
 }
 
-// limitKey is an address and the first line for a kind of call.
 type limitKey struct {
-	addr   string
-	first  line
-	framed bool // the connection is in frames
+	addr string
+	kind kind
 }
 
 // semaphore bounds the calls for one key.
 type semaphore struct {
-	slots [2]chan struct{} // an element for each call in progress, by line from the first on
-	users int              // calls in progress or waiting; without any the semaphore is dropped
+	places chan struct{} // has an element for each call in progress
+	users  int           // in progress or waiting; without any the semaphore is dropped
 }
 
-// enter waits for a call's turn, on the first of two lines that each admit width calls, or on the
-// second if the call may use it. It prefers the first, so that most processes never need the
-// second. done ends the call. enter fails if ctx ends before.
-func (l *limiter) enter(ctx context.Context, key limitKey, width int, second bool) (on line, done func(), err error) {
-	a := l.use(key, width)
-	other := a.slots[1]
-	if !second {
-		other = nil
+// turn waits until a call may be sent; done ends the call. It fails if ctx ends before.
+func (l *limiter) turn(ctx context.Context, addr, path string) (done func(), err error) {
+	k, waits := limited[path]
+	if !waits {
+		return func() {}, nil
 	}
-	end := func(i line) func() { return func() { <-a.slots[i]; l.leave(key, a) } }
-	select {
-	case a.slots[0] <- struct{}{}:
-		return key.first, end(0), nil
-	default:
+	end, err := l.enter(ctx, limitKey{addr, k})
+	if err != nil || k != destroys {
+		return end, err
 	}
+	also, err := l.enter(ctx, limitKey{addr, decided})
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return func() { also(); end() }, nil
+}
+
+// enter waits for a place; done gives it back. It fails if ctx ends before.
+func (l *limiter) enter(ctx context.Context, key limitKey) (done func(), err error) {
+	s := l.use(key)
 	select {
-	case a.slots[0] <- struct{}{}:
-		return key.first, end(0), nil
-	case other <- struct{}{}:
-		return key.first + 1, end(1), nil
+	case s.places <- struct{}{}:
+		return func() { <-s.places; l.leave(key, s) }, nil
 	case <-ctx.Done():
-		l.leave(key, a)
-		return 0, nil, ctx.Err()
+		l.leave(key, s)
+		return nil, ctx.Err()
 	}
 }
 
-func (l *limiter) use(key limitKey, width int) *semaphore {
+func (l *limiter) use(key limitKey) *semaphore {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.of[key]
-	if a == nil {
+	s := l.of[key]
+	if s == nil {
 		if l.of == nil {
 			l.of = map[limitKey]*semaphore{}
 		}
-		a = &semaphore{slots: [2]chan struct{}{make(chan struct{}, width), make(chan struct{}, width)}}
-		l.of[key] = a
+		s = &semaphore{places: make(chan struct{}, widths[key.kind])}
+		l.of[key] = s
 	}
-	a.users++
-	return a
+	s.users++
+	return s
 }
 
-func (l *limiter) leave(key limitKey, a *semaphore) {
+func (l *limiter) leave(key limitKey, s *semaphore) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a.users--; a.users == 0 {
+	if s.users--; s.users == 0 {
 		delete(l.of, key)
 	}
 }

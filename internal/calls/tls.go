@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"syscall"
 )
 
@@ -22,37 +21,38 @@ func isCut(err error) bool {
 			return true
 		}
 	}
-	return strings.HasSuffix(err.Error(), notEstablished)
+	return false
 }
 
-// explainCut adds the likely cause and its remedy to the error of a connection in clear text that
-// ended before an answer.
-func (h *HTTP) explainCut(err error) error {
-	if h.creds != nil || !isCut(err) {
+// explain adds the likely causes and their remedies to the error of an upgrade that was not answered
+// as a member answers it. A server that speaks TLS ends a connection in clear text, sends an alert,
+// or answers 400. A timeout says nothing about the server.
+func (p *Pool) explain(err error) error {
+	var network net.Error
+	switch timeout := errors.As(err, &network) && !isCut(err); {
+	case timeout || p.creds != nil && isCut(err):
 		return err
+	case p.creds == nil:
+		return fmt.Errorf("%w; if the grid has certificates, the server speaks TLS: give Security (--security-dir); "+
+			"else check that this is a snowgrid API address, and that no proxy on the way removes upgrades", err)
 	}
-	return fmt.Errorf("the connection ended before the answer, as a member that speaks TLS ends one in clear text: "+
-		"give Security (--security-dir) if the grid has certificates: %w", err)
+	return fmt.Errorf("%w; check that this is a snowgrid API address, and that no proxy on the way removes upgrades", err)
 }
 
-// notEstablished is the text of net/http's error about a connection that ended before the first
-// call on it. That error has no name.
-const notEstablished = "http2: client conn could not be established"
+// errOtherProtocol reports a TLS server that is not a member's API.
+var errOtherProtocol = errors.New("the server speaks no HTTP/1.1 over TLS: check that this is a snowgrid API address")
 
-// errNoHTTP2 reports a TLS server that is not a member's API.
-var errNoHTTP2 = errors.New("the server speaks no HTTP/2 over TLS: check that this is a snowgrid API address")
+// protocol is the protocol of a connection before its upgrade to frames.
+const protocol = "http/1.1"
 
-// errOtherProtocol reports a TLS server without HTTP/1.1.
-var errOtherProtocol = errors.New("the server speaks no HTTP/1.1 over TLS")
-
-// dialTLS opens a connection for a protocol, h2 or http/1.1, with the current credentials.
-func (h *HTTP) dialTLS(ctx context.Context, addr, protocol string) (net.Conn, error) {
-	raw, err := h.dialInTurn(ctx, addr)
+// dialTLS opens a connection with the current credentials.
+func (p *Pool) dialTLS(ctx context.Context, addr string) (net.Conn, error) {
+	raw, err := p.dialClear(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
 	kept := &keptConn{Conn: raw}
-	conn := tls.Client(kept, h.creds.ClientOver(protocol, addr))
+	conn := tls.Client(kept, p.creds.ClientOver(protocol, addr))
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -62,12 +62,9 @@ func (h *HTTP) dialTLS(ctx context.Context, addr, protocol string) (net.Conn, er
 	state := conn.ConnectionState()
 	if state.NegotiatedProtocol != protocol {
 		_ = raw.Close()
-		if protocol == "h2" {
-			return nil, errNoHTTP2
-		}
 		return nil, errOtherProtocol
 	}
-	kept.forget = h.creds.Called(&state).Keep(func(error) { _ = raw.Close() })
+	kept.forget = p.creds.Called(&state).Keep(func(error) { _ = raw.Close() })
 	return conn, nil
 }
 

@@ -3,6 +3,7 @@ package calls
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -15,48 +16,53 @@ import (
 )
 
 // upgradeRequest returns the request to upgrade a connection to frames.
-func (h *HTTP) upgradeRequest(addr string) (*http.Request, error) {
+func (p *Pool) upgradeRequest(addr string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+addr+frame.Path, nil)
 	if err != nil {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: %w", err)
 	}
 	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {frame.Protocol}, "Content-Type": {wire.MsgPack}}
-	h.identify(req.Header)
+	p.identify(req.Header)
 	return req, nil
 }
 
 // identify adds this process's release, and its token if it has one.
-func (h *HTTP) identify(header http.Header) {
+func (p *Pool) identify(header http.Header) {
 	wire.SetRelease(header)
-	if h.creds != nil && h.creds.Token() != "" {
-		header.Set("Authorization", "Bearer "+h.creds.Token())
+	if p.creds != nil && p.creds.Token() != "" {
+		header.Set("Authorization", "Bearer "+p.creds.Token())
 	}
 }
 
 // upgrade upgrades a connection to frames.
-func (h *HTTP) upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
+func (p *Pool) upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
 	_ = conn.SetDeadline(time.Now().Add(upgradeTimeout))
 	if err := req.Write(conn); err != nil {
-		return refusedUpgrade(addr, h.explainCut(err))
+		return &attempt{err: unreachable(addr, p.explain(err))}
 	}
 	in := bufio.NewReader(conn)
 	res, err := http.ReadResponse(in, req)
 	if err != nil {
-		return refusedUpgrade(addr, h.explainCut(err))
-	}
-	switch {
-	case res.StatusCode == http.StatusServiceUnavailable:
-		data, err := wire.ReadBody(res.Body)
-		if err != nil {
-			return &attempt{err: unreadable(addr, res.StatusCode, err)}
-		}
-		return &attempt{err: answered(addr, res.StatusCode, data)}
-	case res.StatusCode != http.StatusSwitchingProtocols || res.Header.Get("Upgrade") != frame.Protocol:
-		return &attempt{plain: true}
+		return &attempt{err: unreachable(addr, p.explain(err))}
 	}
 	if err := wire.CheckRelease(res.Header); err != nil {
 		return &attempt{err: failure.Errorf(wire.ErrProtocol, "member at %s: %w", addr, err)}
 	}
+	if res.StatusCode != http.StatusSwitchingProtocols || res.Header.Get("Upgrade") != frame.Protocol {
+		return &attempt{err: p.refusedUpgrade(addr, res)}
+	}
 	_ = conn.SetDeadline(time.Time{})
-	return &attempt{conn: frames.NewClient(conn, frames.Rest(conn, in), h.onEnd(addr)), remote: conn.RemoteAddr().String()}
+	return &attempt{conn: frames.NewClient(conn, frames.Rest(conn, in), p.onEnd(addr)), remote: conn.RemoteAddr().String()}
+}
+
+// refusedUpgrade returns the error in a reply that is not an upgrade: a member's own error, such as
+// one about too many connections, or the likely cause of another server's reply.
+func (p *Pool) refusedUpgrade(addr string, res *http.Response) error {
+	data, err := wire.ReadBody(res.Body)
+	var e wire.Error
+	if err == nil && wire.DecodeTolerant(wire.MsgPack, data, &e) == nil && e.Code != "" {
+		return e.Unwire()
+	}
+	err = fmt.Errorf("HTTP status %d instead of an upgrade to %s", res.StatusCode, frame.Protocol)
+	return unreachable(addr, p.explain(err))
 }

@@ -71,7 +71,7 @@ func run(ctx context.Context) (err error) {
 	if *rounds < 1 {
 		return fmt.Errorf("failover: -rounds is %d; give 1 or more", *rounds)
 	}
-	f := &fleet{http: calls.NewHTTP(calls.TCP, nil)}
+	f := &fleet{http: calls.NewPool(calls.TCP, nil)}
 	defer func() { err = f.close(err) }()
 	if err := f.open(ctx); err != nil {
 		return err
@@ -125,7 +125,7 @@ type fleet struct {
 	dir    string
 	agents [3]*exec.Cmd
 	addrs  []string // of each agent for calls, then for gossip, then for Raft
-	http   *calls.HTTP
+	http   *calls.Pool
 	names  int
 }
 

@@ -6,7 +6,7 @@ var (
 	quickTests       = []string{"./internal/wire", "-run", "Quick"}
 	framesTests      = []string{"./internal/frames"}
 	frameClientTests = []string{"./internal/calls", "-run",
-		"OneDial|Paced|DialedAgain|UnderWay|WithoutFrames|EndedUpgrade"}
+		"OneDial|Paced|DialedAgain|CloseEnds|RefusedUpgrade|NamesTLS"}
 	frameServerTests = []string{"./grid", "-run", "^Test(Frames(Are|End|Follow)|Upgrade)"}
 )
 
@@ -116,14 +116,11 @@ var framingMutants = []mutant{
 		"return rand.N(backoffBase<<min(failures-1, 10)) + 1", frameClientTests},
 	{"frames", "a connection opened during Close stays", "internal/calls/frames.go", "a.conn != nil && f.closes != closes",
 		"a.conn != nil && f.closes < closes", frameClientTests},
-	{"frames", "a member that is full is called over HTTP", "internal/calls/upgrade.go",
-		"	case res.StatusCode == http.StatusServiceUnavailable:\n",
-		"	case res.StatusCode == http.StatusServiceUnavailable && res.Close:\n", frameClientTests},
-	{"frames", "a member that ends an upgrade is called over HTTP", "internal/calls/frames.go",
-		"errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)", "errors.Is(err, io.ErrShortWrite)",
-		frameClientTests},
-	{"frames", "each call to a member without frames asks for them", "internal/calls/frames.go",
-		"if time.Now().Before(line.plainUntil) {", "if time.Now().Before(line.plainUntil) && line.failures > 0 {",
+	{"frames", "a full member's error is taken for another server's", "internal/calls/upgrade.go", " && e.Code != \"\" {",
+		" && e.Code == \"none\" {", frameClientTests},
+	{"frames", "any switch of protocols is an upgrade to frames", "internal/calls/upgrade.go",
+		" || res.Header.Get(\"Upgrade\") != frame.Protocol {", " {", frameClientTests},
+	{"frames", "a server that speaks TLS is not named", "internal/calls/tls.go", "	case p.creds == nil:", "	case false:",
 		frameClientTests},
 	{"frames", "a browser's page is upgraded", "grid/internal/api/frames.go", "case r.Header.Get(\"Origin\") != \"\" || r.Header.Get(\"Sec-Fetch-Site\") != \"\":", "case r.Header.Get(\"Sec-Fetch-Site\") != \"\":", frameServerTests},
 	{"frames", "any release is upgraded", "grid/internal/api/frames.go", "	return wire.CheckRelease(r.Header)\n",

@@ -5,7 +5,7 @@ var (
 		"TestProtocol|TestNewFields|TestFormatIs|TestUnknownCommands"}
 	raiseTests    = []string{"-tags", "nextrelease", "./internal/leader", "-run", "TestProtocol|TestJoinOfOlder|TestNeed"}
 	greetingTests = []string{"./grid/internal/transport", "-run", "TestGreetingOf|TestRaftStreamStates"}
-	callTests     = []string{"./internal/calls", "./grid", "-run", "TestAPIReleases|TestReleasesOfCalls"}
+	callTests     = []string{"./internal/calls", "./grid", "-run", "TestAPIReleases|TestReleaseOfUpgrade"}
 	formingTests  = []string{"-tags", "nextrelease", "./grid/internal/formation", "-run", "TestNewSettings"}
 	loweredTests  = []string{"-tags", "nextrelease", "./grid", "-run", "TestProtocolOfAGrid"}
 )
@@ -43,9 +43,9 @@ var upgradeMutants = []mutant{
 	{"U5", "a call of an incompatible release is served", "grid/internal/api/api.go",
 		"	if err := wire.CheckRelease(r.Header); err != nil {",
 		"	if err := wire.CheckRelease(r.Header); err != nil && kind == \"\" {", callTests},
-	{"U5", "an answer of an incompatible release counts", "internal/calls/calls.go",
+	{"U5", "an answer of an incompatible release counts", "internal/calls/upgrade.go",
 		"	if err := wire.CheckRelease(res.Header); err != nil {",
-		"	if err := wire.CheckRelease(res.Header); err != nil && path == \"\" {", callTests},
+		"	if err := wire.CheckRelease(res.Header); err != nil && addr == \"\" {", callTests},
 	{"U6", "a member of the release before helps to form a grid with a new setting",
 		"grid/internal/formation/bootstrap.go", "err != nil || release.Reads(needed) {", "err != nil || needed > 0 {",
 		formingTests},

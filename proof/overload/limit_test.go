@@ -138,7 +138,7 @@ func firstIDs(t *testing.T, addrs []string, secured string, step, n int) (took [
 	u.issue(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	http := calls.NewHTTP(calls.TCP, u.credentials(0))
+	http := calls.NewPool(calls.TCP, u.credentials(0))
 	defer http.Close()
 	c, err := client.Dial(ctx, calls.With(client.Config{Addrs: addrs}, calls.Parts{Transport: http}))
 	if err != nil {

@@ -62,13 +62,13 @@ func (c *countedConn) Close() error {
 
 // userCalls counts the calls of a transport.
 type userCalls struct {
-	*calls.HTTP
+	*calls.Pool
 	u *users
 }
 
 // Call implements calls.Transport.
 func (t userCalls) Call(ctx context.Context, addr, path string, in, out any) error {
-	err := t.HTTP.Call(ctx, addr, path, in, out)
+	err := t.Pool.Call(ctx, addr, path, in, out)
 	switch {
 	case path == wire.PathDirectory:
 		t.u.lookUps.Add(1)
@@ -128,7 +128,7 @@ func (u *users) add(t *testing.T, n int, addrs []string, dial func(i int) dialer
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-				http := calls.NewHTTP(u.counted(dial(i)), u.credentials(i))
+				http := calls.NewPool(u.counted(dial(i)), u.credentials(i))
 				c, err := client.Dial(ctx, calls.With(client.Config{Addrs: addrs}, calls.Parts{Transport: userCalls{http, u}}))
 				if err != nil {
 					t.Error(err)

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
@@ -18,7 +17,7 @@ const MemberTimeout = time.Second
 
 // Caller makes calls to other members.
 type Caller struct {
-	HTTP    *calls.HTTP
+	HTTP    *calls.Pool
 	Grid    func() roster.GridID // this member's, zero for none
 	Claim   func() roster.Claim  // of its roster
 	Library *librarylog.Log
@@ -51,13 +50,7 @@ func (c Caller) CallWithin(ctx context.Context, limit time.Duration, addr string
 	if c.Hold != nil {
 		c.Hold(ctx.Done())
 	}
-	header := http.Header{}
-	header.Set(wire.HeaderTarget, string(target))
-	header.Set(wire.HeaderGrid, c.Grid().String())
-	if claim := c.Claim(); claim != "" {
-		header.Set(wire.HeaderClaim, string(claim))
-	}
-	err := c.HTTP.CallWith(ctx, addr, path, header, in, out)
+	err := c.HTTP.CallWith(ctx, addr, c.head(target, path), in, out)
 	if librarylog.IsTLS(err) {
 		c.Library.Report(slog.LevelWarn, "member call failed", "certificates of the members do not match", "addr", addr,
 			"error", err.Error())
@@ -73,8 +66,11 @@ func StartCall[In, Out any](c Caller, addr string, target roster.Incarnation, pa
 	if c.Open != nil && !c.Open() {
 		return false
 	}
-	head := frame.Head{Path: path, Target: string(target), Grid: c.Grid().String(), Claim: string(c.Claim())}
-	return calls.StartCall(c.HTTP, addr, head, MemberTimeout, in, done)
+	return calls.StartCall(c.HTTP, addr, c.head(target, path), MemberTimeout, in, done)
+}
+
+func (c Caller) head(target roster.Incarnation, path string) frame.Head {
+	return frame.Head{Path: path, Target: string(target), Grid: c.Grid().String(), Claim: string(c.Claim())}
 }
 
 type behalfKey struct{}

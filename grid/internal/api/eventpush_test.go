@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/calls/overhttp"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"testing"
@@ -17,15 +18,19 @@ func TestPushedEvents(t *testing.T) {
 	said := map[string]string{}
 	for _, how := range []string{"frames", "HTTP"} {
 		q := newQuickServer(t)
-		h := calls.NewHTTP(calls.TCP, nil)
-		if how == "HTTP" {
-			h = calls.NewPlainHTTP(calls.TCP, nil)
-		}
+		h, plain := calls.NewPool(calls.TCP, nil), overhttp.New(nil, q.addr)
 		defer h.Close()
+		defer plain.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
+		open := func(in wire.EventsRequest) (calls.Stream, error) {
+			if how == "HTTP" {
+				return plain.Events(ctx, in)
+			}
+			return h.Events(ctx, q.addr, in)
+		}
 		in := wire.EventsRequest{Holder: "h"}
-		first, err := h.Events(ctx, q.addr, in)
+		first, err := open(in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,13 +49,13 @@ func TestPushedEvents(t *testing.T) {
 		for range 3 {
 			next(first)
 		}
-		second, err := h.Events(ctx, q.addr, in) // ends the first
+		second, err := open(in) // ends the first
 		if err != nil {
 			t.Fatal(err)
 		}
 		next(second)
 		next(first)
-		early, err := h.Events(ctx, q.addr, wire.EventsRequest{Holder: "other"})
+		early, err := open(wire.EventsRequest{Holder: "other"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,14 +63,13 @@ func TestPushedEvents(t *testing.T) {
 			next(early)
 		}
 		for _, bad := range []wire.EventsRequest{{}, {Holder: attachment.HolderID(make([]byte, 200))}} {
-			_, err = h.Events(ctx, q.addr, bad)
+			_, err = open(bad)
 			said[how] += fmt.Sprintln(err != nil)
 		}
 		var more []calls.Stream
 		for err = nil; err == nil; {
 			var s calls.Stream
-			if s, err = h.Events(ctx, q.addr,
-				wire.EventsRequest{Holder: attachment.HolderID(fmt.Sprint(len(more)))}); err == nil {
+			if s, err = open(wire.EventsRequest{Holder: attachment.HolderID(fmt.Sprint(len(more)))}); err == nil {
 				more = append(more, s)
 			}
 			if len(more) > peerStreams {

@@ -13,12 +13,12 @@ import (
 type localTransport struct {
 	server *Server
 	addr   string // of the server
-	http   *calls.HTTP
+	http   *calls.Pool
 }
 
 // Local returns the transport of handles in this process, to the server at addr without
 // HTTP.
-func (a *Server) Local(addr string, http *calls.HTTP) calls.Transport {
+func (a *Server) Local(addr string, http *calls.Pool) calls.Transport {
 	return localTransport{server: a, addr: addr, http: http}
 }
 

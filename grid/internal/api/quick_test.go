@@ -8,15 +8,16 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/calls/overhttp"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"log/slog"
 	"net"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -98,18 +99,18 @@ func newQuickServer(t *testing.T) *quickServer {
 // has over HTTP, and leaves nothing behind.
 func TestQuickRequestsAreChecked(t *testing.T) {
 	q := newQuickServer(t)
-	framed, plain := calls.NewHTTP(calls.TCP, nil), calls.NewPlainHTTP(calls.TCP, nil)
+	framed, plain := calls.NewPool(calls.TCP, nil), overhttp.New(nil, q.addr)
 	defer framed.Close()
 	defer plain.Close()
-	asMember := func(target, grid, claim string) http.Header {
-		return http.Header{wire.HeaderTarget: {target}, wire.HeaderGrid: {grid}, wire.HeaderClaim: {claim}}
+	asMember := func(target roster.Incarnation, grid string, claim roster.Claim) frame.Head {
+		return frame.Head{Target: string(target), Grid: grid, Claim: string(claim)}
 	}
 	ours := roster.GridID{1}.String()
 	attach := wire.AttachRequest{Holder: "h", Claim: wire.Claim{Sequencer: wire.Sequencer{Name: "orders"}}}
 	late := &wire.LaterError{Of: sequencer.ErrQuota, After: time.Second, Message: "too many calls"}
 	for name, c := range map[string]struct {
 		path    string
-		header  http.Header
+		head    frame.Head
 		in      any
 		charge  error
 		full    bool
@@ -119,22 +120,22 @@ func TestQuickRequestsAreChecked(t *testing.T) {
 		"an attach":            {path: wire.PathAttach, in: attach, started: true},
 		"an attach that fails": {path: wire.PathAttach, in: wire.AttachRequest{}, started: true},
 		"another message":      {path: wire.PathAttach, in: 7},
-		"an attach to another": {path: wire.PathAttach, header: asMember("another", "", quickClaim), in: attach},
-		"an attach to this member": {path: wire.PathAttach, header: asMember(quickSelf, "", quickClaim), in: attach,
+		"an attach to another": {path: wire.PathAttach, head: asMember("another", "", quickClaim), in: attach},
+		"an attach to this member": {path: wire.PathAttach, head: asMember(quickSelf, "", quickClaim), in: attach,
 			started: true},
 		"too many requests": {path: wire.PathAttach, in: attach, full: true},
 		"a quota":           {path: wire.PathAttach, in: attach, charge: late},
-		"replicate": {path: wire.PathReplicate, header: asMember(quickSelf, ours, quickClaim),
+		"replicate": {path: wire.PathReplicate, head: asMember(quickSelf, ours, quickClaim),
 			in: member.ReplicateRequest{}, started: true},
-		"replicate, full": {path: wire.PathReplicate, header: asMember(quickSelf, ours, quickClaim),
+		"replicate, full": {path: wire.PathReplicate, head: asMember(quickSelf, ours, quickClaim),
 			in: member.ReplicateRequest{}, full: true, started: true},
-		"replicate at a gate": {path: wire.PathReplicate, header: asMember(quickSelf, ours, quickClaim),
+		"replicate at a gate": {path: wire.PathReplicate, head: asMember(quickSelf, ours, quickClaim),
 			in: member.ReplicateRequest{}, shut: true},
-		"replicate to another": {path: wire.PathReplicate, header: asMember("another", ours, quickClaim),
+		"replicate to another": {path: wire.PathReplicate, head: asMember("another", ours, quickClaim),
 			in: member.ReplicateRequest{}},
-		"of another grid": {path: wire.PathReplicate, header: asMember(quickSelf, "another", quickClaim),
+		"of another grid": {path: wire.PathReplicate, head: asMember(quickSelf, "another", quickClaim),
 			in: member.ReplicateRequest{}},
-		"of another claim": {path: wire.PathReplicate, header: asMember(quickSelf, ours, "01"),
+		"of another claim": {path: wire.PathReplicate, head: asMember(quickSelf, ours, "01"),
 			in: member.ReplicateRequest{}},
 		"to no member": {path: wire.PathReplicate, in: member.ReplicateRequest{}},
 	} {
@@ -145,27 +146,22 @@ func TestQuickRequestsAreChecked(t *testing.T) {
 			return c.charge
 		}
 		q.shut.Store(c.shut)
-		call := func(h *calls.HTTP) (said string, counted string) {
+		c.head.Path = c.path
+		call := func(do func(in, out any) error) (said string, counted string) {
 			before := q.Counts()
 			if c.full {
 				defer q.Fill()()
-			}
-			header := http.Header{}
-			for key, value := range c.header {
-				if value[0] != "" {
-					header[key] = value
-				}
 			}
 			var out any = &wire.AttachResponse{}
 			if c.path == wire.PathReplicate {
 				out = &member.ReplicateResponse{}
 			}
-			err := h.CallWith(t.Context(), q.addr, c.path, header, c.in, out)
+			err := do(c.in, out)
 			return fmt.Sprint(out, err), difference(before, q.Counts())
 		}
-		want, counted := call(plain)
+		want, counted := call(func(in, out any) error { return plain.CallWith(t.Context(), c.head, in, out) })
 		started := q.started.Load()
-		got, also := call(framed)
+		got, also := call(func(in, out any) error { return framed.CallWith(t.Context(), q.addr, c.head, in, out) })
 		if got != want || also != counted {
 			t.Errorf("%s: %s (%s) in frames, %s (%s) over HTTP", name, got, also, want, counted)
 		}
@@ -209,7 +205,7 @@ func difference(before, after Counts) string {
 // request of an earlier tenure is refused.
 func TestQuickRequestsEnd(t *testing.T) {
 	q := newQuickServer(t)
-	h := calls.NewHTTP(calls.TCP, nil)
+	h := calls.NewPool(calls.TCP, nil)
 	defer h.Close()
 	ended := make(chan error, 2)
 	q.hang = func(ctx context.Context) bool {

@@ -47,7 +47,7 @@ func newLonely(t *testing.T) *lonely {
 	life, log := tenure.NewLife(), slog.New(slog.DiscardHandler)
 	known := state.New(clock, handles.NewExactClock())
 	clock.Sample(1_000_000)
-	http := calls.NewHTTP(func(context.Context, string) (net.Conn, error) { return nil, errors.New("cut") }, nil)
+	http := calls.NewPool(func(context.Context, string) (net.Conn, error) { return nil, errors.New("cut") }, nil)
 	inGrid := func() roster.GridID { return roster.GridID{1} }
 	raft := raftlog.NewServer(raftlog.ServerConfig{State: known, Life: life, Log: log})
 	raft.SetNode(&raftlog.Node{}) // it takes part, and has no leader
