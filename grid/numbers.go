@@ -151,9 +151,8 @@ func (o *leadership) nextNumber(_ context.Context, in wire.IdentityNextRequest) 
 // applyForNumber answers wire.PathIdentityApply.
 func (o *leadership) applyForNumber(ctx context.Context, in wire.IdentityApplyRequest) (wire.IdentityApplyResponse,
 	error) {
-	c := numbers.Command{Cluster: in.Cluster, Name: in.Name, Apply: &numbers.Application{ID: in.ID, Code: in.Code,
-		Addr: in.Addr}}
-	err := o.identify(ctx, c)
+	err := o.identify(ctx, numbers.Command{Cluster: in.Cluster, Name: in.Name,
+		Apply: &numbers.Application{ID: in.ID, Code: in.Code, Addr: in.Addr}})
 	o.auditSet(audit.ApplyNumber, in.Cluster, in.Name, in.AskedBy, err, slog.Uint64("number", in.ID))
 	if err != nil {
 		return wire.IdentityApplyResponse{}, err
@@ -190,10 +189,9 @@ func (o *leadership) registerNumber(ctx context.Context,
 			_, _ = rand.Read(start[:]) // never fails
 		}
 	}
-	c := numbers.Command{Cluster: in.Cluster, Name: in.Name, Register: &numbers.Registration{
+	err := o.identify(ctx, numbers.Command{Cluster: in.Cluster, Name: in.Name, Register: &numbers.Registration{
 		ID: in.ID, Code: in.Code, Addr: in.Addr, Start: start, Member: string(in.Member), Incarnation: in.Incarnation,
-	}}
-	err := o.identify(ctx, c)
+	}})
 	if in.Incarnation == 0 || err != nil {
 		o.auditSet(audit.RegisterNumber, in.Cluster, in.Name, in.AskedBy, err, slog.Uint64("number", in.ID))
 	}
@@ -331,14 +329,8 @@ func (o *leadership) numberedMembers(s numbers.Set, after uint64) (out []wire.Id
 }
 
 func (o *leadership) numberedMember(p numbers.Process, life numbers.Liveness) wire.IdentityMember {
-	out := wire.IdentityMember{ID: p.ID, Addr: p.Addr, Incarnation: p.Incarnation, Member: roster.MemberID(p.Member),
-		State: wire.StateRegistered}
-	switch {
-	case p.Code.IsZero():
-		out.State = wire.StateImported
-	case p.Incarnation == 0:
-		out.State = wire.StateApplied
-	}
+	out := wire.IdentityMember{ID: p.ID, Addr: p.Addr, Incarnation: p.Incarnation, State: p.State(),
+		Member: roster.MemberID(p.Member)}
 	if life != numbers.LivenessUnknown {
 		out.Alive = new(life == numbers.Alive)
 	}

@@ -33,21 +33,6 @@ type Identity struct {
 	Incarnation uint64 `json:"incarnation"`
 }
 
-// Relay is set by a member that passes a call on to the leader. A member takes it from other
-// members only.
-type Relay struct {
-	AskedBy   string `json:"asked_by,omitempty"`  // the forwarding member's caller
-	Forwarded bool   `json:"forwarded,omitempty"` // to the leader
-	// Caller is that caller, for its credential's limits; nil for the member's own process.
-	Caller *Caller `json:"caller,omitempty"`
-}
-
-// Via returns the part that a forwarding member sets.
-func (r *Relay) Via() *Relay { return r }
-
-// Relayed is a pointer to a request that members pass on to the leader.
-type Relayed interface{ Via() *Relay }
-
 // IdentityNextRequest requests a set's next number.
 type IdentityNextRequest struct {
 	Cluster string `json:"cluster"`
@@ -190,19 +175,12 @@ type IdentitySet struct {
 	More    bool             `json:"more,omitempty"`
 }
 
-// A numbered process's states in the grid's view.
-const (
-	StateImported   = "imported"   // by an operator, no process has registered yet
-	StateApplied    = "applied"    // it has the number and has not registered yet
-	StateRegistered = "registered" // it has registered
-)
-
 // IdentityMember is a process that has a number.
 type IdentityMember struct {
 	ID          uint64 `json:"id"`
 	Addr        string `json:"addr,omitempty"`
 	Incarnation uint64 `json:"incarnation"`
-	State       string `json:"state"` // StateImported, StateApplied or StateRegistered
+	State       string `json:"state"` // applied, registered or imported: see numbers.Process.State
 	// Alive reports whether the process runs, nil if the leader has only just been elected.
 	Alive *bool `json:"alive"`
 	// Member is the member ID if the process is a grid member, "" for a client.

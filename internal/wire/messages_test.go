@@ -37,7 +37,7 @@ func someIdentity() wire.Identity {
 }
 
 func someNumbered() wire.IdentityMember {
-	return wire.IdentityMember{ID: 3, Addr: "a:1", Incarnation: 9, State: wire.StateRegistered, Alive: new(true),
+	return wire.IdentityMember{ID: 3, Addr: "a:1", Incarnation: 9, State: "registered", Alive: new(true),
 		Member: "00112233445566aa", Role: "leader"}
 }
 

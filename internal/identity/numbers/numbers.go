@@ -79,6 +79,18 @@ type Process struct {
 	Member string `json:"member,omitempty"`
 }
 
+// State returns the state of a process, for display: imported by an operator, when none has registered
+// yet; applied, when it has not registered yet; or registered.
+func (p Process) State() string {
+	switch {
+	case p.Code.IsZero():
+		return "imported"
+	case p.Incarnation == 0:
+		return "applied"
+	}
+	return "registered"
+}
+
 // IsEmpty reports whether r has no sets, present or dropped.
 func (r Registry) IsEmpty() bool { return len(r.Sets)+len(r.Dropped) == 0 }
 

@@ -223,11 +223,17 @@ func TestImportRestoresNumbers(t *testing.T) {
 	if s := n.set(); s.Next != 6 || len(s.Members) != 2 || s.Members[0].ID != 2 {
 		t.Fatalf("%+v", s)
 	}
+	if s := n.set(); s.Members[0].State() != "applied" || s.Members[1].State() != "imported" {
+		t.Errorf("the states are %s and %s", s.Members[0].State(), s.Members[1].State())
+	}
 	if _, err := n.register(2, 9, 1); !errors.Is(err, numbers.ErrNotRegistered) {
 		t.Errorf("another code than the imported one: %v", err)
 	}
 	if inc, err := n.register(5, 9, 1); inc != 1 || err != nil {
 		t.Errorf("the first process with an imported number: %d, %v", inc, err)
+	}
+	if p, _ := n.set().Process(5); p.State() != "registered" {
+		t.Errorf("its state is %s", p.State())
 	}
 	if _, err := n.register(5, 8, 2); !errors.Is(err, numbers.ErrNotRegistered) {
 		t.Errorf("the second: %v", err)
