@@ -38,18 +38,10 @@ func Encode(kind string, v any) ([]byte, error) {
 	return AppendMsgPack(nil, v)
 }
 
-// quickSize is the initial buffer size for a message with its own encoder: most fit into it.
-const quickSize = 448
-
-// AppendMsgPack appends v in msgpack.
+// AppendMsgPack appends v in msgpack, by its own encoder if it has one (package member).
 func AppendMsgPack(b []byte, v any) ([]byte, error) {
-	if m, quick := v.(packs); quick {
-		p := Packer(b)
-		if p == nil {
-			p = make(Packer, 0, quickSize)
-		}
-		m.Pack(&p)
-		return p, nil
+	if m, quick := v.(interface{ AppendMsgPack(b []byte) []byte }); quick {
+		return m.AppendMsgPack(b), nil
 	}
 	return appendByReflection(b, v)
 }
@@ -89,7 +81,7 @@ func DecodeRequest(kind string, data []byte, v any) error {
 func DecodeTolerant(kind string, data []byte, v any) error { return decodeAs(kind, data, v, false) }
 
 func decodeAs(kind string, data []byte, v any, strict bool) error {
-	if kind != JSON && quickly(data, v) {
+	if m, quick := v.(interface{ DecodeQuickly(data []byte) bool }); quick && kind != JSON && m.DecodeQuickly(data) {
 		return nil
 	}
 	decode := decodeMsgPack

@@ -4,5 +4,4 @@ package wire
 var (
 	AppendByReflection = appendByReflection
 	DecodeByReflection = decodeMsgPack
-	DecodeQuickly      = quickly
 )

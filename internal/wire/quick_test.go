@@ -15,9 +15,7 @@ import (
 )
 
 // quickMessages are those with an encoder and a decoder of their own.
-var quickMessages = []any{
-	wire.AttachRequest{}, wire.DetachRequest{}, member.ReplicateRequest{},
-}
+var quickMessages = []any{member.ReplicateRequest{}}
 
 // randomly fills a value with random content. Numbers are of all sizes, and negative ones are
 // among them if the type has any.
@@ -108,7 +106,7 @@ func TestQuickAgrees(t *testing.T) {
 func agree(t *testing.T, m any, data []byte) bool {
 	t.Helper()
 	quick, slow := reflect.New(reflect.TypeOf(m)), reflect.New(reflect.TypeOf(m))
-	if !wire.DecodeQuickly(data, quick.Interface()) {
+	if !quick.Interface().(interface{ DecodeQuickly([]byte) bool }).DecodeQuickly(data) {
 		if !quick.Elem().IsZero() {
 			t.Fatalf("%T: a decoder by hand gave up and left %#v of %q", m, quick.Elem().Interface(), data)
 		}
@@ -128,31 +126,35 @@ func agree(t *testing.T, m any, data []byte) bool {
 // TestQuickGivesUp: decoders by hand leave to the one by reflection what no message of this
 // release is, and all that it refuses.
 func TestQuickGivesUp(t *testing.T) {
-	detach := func(after string) string {
-		sequencer := "\x85\xa4name\xa0\xa5epoch\x00\xa5nodes\x00\xa4life\xc4\x20" + strings.Repeat("0", 32) +
-			"\xa4born\x82\xa4term\x00\xa6number\x00"
-		return "\xa6holder\xa0\xa9sequencer" + sequencer + "\xa2id\xc4\x20" + strings.Repeat("0", 32) +
-			"\xa4node\x00\xa9last_used" + after
+	replicate := func(after string) string {
+		return "\xa9partition\x05\xa7version\x01\xa8position\x82\xa4term\x00\xa6number" + after
+	}
+	table := func(name string) string {
+		return "\x00\xa5table\x82\xa4base\x00\xa7records\x91\x82\xa9sequencer\x85\xa4name\xa0\xa5epoch\x00\xa5nodes\x00" +
+			"\xa4life\xc4\x20" + strings.Repeat("0", 28) + name + "\xa4born\x82\xa4term\x00\xa6number\x00\xa4free\x00"
 	}
 	for what, data := range map[string]string{
 		"nothing":                 "",
 		"nil":                     "\xc0",
-		"a field of another name": "\x86" + detach("\x00") + "\xa3new\x01",
-		"a missing field":         "\x84" + strings.TrimPrefix(detach("\x00"), "\xa6holder\xa0"),
-		"more fields than stated": "\x84" + detach("\x00"),
-		"an end before a field":   "\x86" + detach("\x00"),
-		"data after the value":    "\x85" + detach("\x00") + "\x00",
-		"an end in a number":      "\x85" + detach("\xcf\x00"),
-		"a negative number":       "\x85" + detach("\xff"),
-		"a number too large":      "\x85" + detach("\xcf\xff\xff\xff\xff\xff\xff\xff\xff"),
-		"a capital digit":         strings.Replace("\x85"+detach("\x00"), "0000", "000A", 1),
+		"a field of another name": "\x84" + replicate("\x00") + "\xa3new\x01",
+		"a missing field":         "\x82" + strings.TrimPrefix(replicate("\x00"), "\xa9partition\x05"),
+		"more fields than stated": "\x82" + replicate("\x00"),
+		"an end before a field":   "\x84" + replicate("\x00"),
+		"data after the value":    "\x83" + replicate("\x00") + "\x00",
+		"an end in a number":      "\x83" + replicate("\xcf\x00"),
+		"a negative number":       "\x83" + replicate("\xff"),
+		"a number too large":      strings.Replace("\x83"+replicate("\x00"), "\x05", "\xce\x00\x01\x00\x00", 1),
+		"a capital digit":         "\x84" + replicate(table("000A")),
+		"an empty list":           "\x84" + replicate("\x00\xa7changes\x90"),
 	} {
-		if data := []byte(data); wire.DecodeQuickly(data, &wire.DetachRequest{}) {
+		if (&member.ReplicateRequest{}).DecodeQuickly([]byte(data)) {
 			t.Errorf("%s: %q is read by hand", what, data)
 		}
 	}
-	if data := []byte("\x85" + detach("\x05")); !wire.DecodeQuickly(data, &wire.DetachRequest{}) {
-		t.Errorf("%q is not read by hand", data)
+	for _, data := range []string{"\x83" + replicate("\x05"), "\x84" + replicate(table("000a"))} {
+		if !(&member.ReplicateRequest{}).DecodeQuickly([]byte(data)) {
+			t.Errorf("%q is not read by hand", data)
+		}
 	}
 }
 
@@ -166,7 +168,7 @@ func TestQuickListsAreBounded(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	quick := wire.DecodeQuickly(data, &member.ReplicateRequest{})
+	quick := (&member.ReplicateRequest{}).DecodeQuickly(data)
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; quick || took > wire.MaxElements {
 		t.Errorf("a list of empty changes is read by hand (%v), and took %d bytes", quick, took)
@@ -197,36 +199,8 @@ func FuzzQuick(f *testing.F) {
 				continue
 			}
 			v := reflect.New(reflect.TypeOf(m))
-			wire.DecodeQuickly(data, v.Interface())
+			v.Interface().(interface{ DecodeQuickly([]byte) bool }).DecodeQuickly(data)
 			stable(t, wire.MsgPack, v.Elem().Interface())
 		}
 	})
-}
-
-func BenchmarkAttachRequest(b *testing.B) {
-	req := wire.AttachRequest{Holder: "00112233445566778899aabbccddeeff", Claim: someClaim(),
-		About: &wire.About{Build: "v1"}}
-	for name, encode := range map[string]func(any) ([]byte, error){
-		"hand":       func(v any) ([]byte, error) { return wire.Encode(wire.MsgPack, v) },
-		"reflection": func(v any) ([]byte, error) { return wire.AppendByReflection(nil, v) },
-	} {
-		b.Run("encode/"+name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = encode(req)
-			}
-		})
-	}
-	data, _ := wire.Encode(wire.MsgPack, req)
-	for name, decode := range map[string]func([]byte, any) error{
-		"hand":       func(data []byte, v any) error { return wire.DecodeRequest(wire.MsgPack, data, v) },
-		"reflection": func(data []byte, v any) error { return wire.DecodeByReflection(data, v, false) },
-	} {
-		b.Run("decode/"+name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_ = decode(data, &wire.AttachRequest{})
-			}
-		})
-	}
 }

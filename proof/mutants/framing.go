@@ -12,17 +12,20 @@ var (
 
 // quickMutants remove checks from hand-written decoders.
 var quickMutants = []mutant{
-	{"quick", "a decoder by hand reads capital digits", "internal/wire/unpack.go",
+	{"quick", "a decoder by hand reads capital digits", "internal/wire/member/unpack.go",
 		"	for i, c := range \"0123456789abcdef\" {", "	for i, c := range \"0123456789Abcdef\" {", quickTests},
-	{"quick", "a decoder by hand reads a number that its field cannot hold", "internal/wire/unpack.go", "	if n > most {\n",
+	{"quick", "a decoder by hand reads a number that its field cannot hold", "internal/wire/member/unpack.go",
+		"	if n > most {\n",
 		"	if n > most && most == 0 {\n", quickTests},
-	{"quick", "a decoder by hand makes lists of any size", "internal/wire/unpack.go",
-		"n == 0 || n > MaxElements || u.room < 0 || n > len(u.rest)", "n == 0", quickTests},
-	{"quick", "a decoder by hand ignores what follows the value", "internal/wire/quick.go", "u.bad || len(u.rest) > 0",
+	{"quick", "a decoder by hand makes lists of any size", "internal/wire/member/unpack.go",
+		"n == 0 || n > wire.MaxElements || u.room < 0 || n > len(u.rest)", "n == 0 || n > wire.MaxElements<<10", quickTests},
+	{"quick", "a decoder by hand ignores what follows the value", "internal/wire/member/quickreplicate.go",
+		"u.bad || len(u.rest) > 0",
 		"u.bad", quickTests},
-	{"quick", "a decoder by hand ignores fields beyond those it knows", "internal/wire/unpack.go", "	if left != 0 {\n",
+	{"quick", "a decoder by hand ignores fields beyond those it knows", "internal/wire/member/unpack.go",
+		"	if left != 0 {\n",
 		"	if left < 0 {\n", quickTests},
-	{"quick", "a number is encoded in fewer bytes than it has", "internal/wire/pack.go",
+	{"quick", "a number is encoded in fewer bytes than it has", "internal/wire/member/pack.go",
 		"	case n < 1<<16:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)",
 		"	case n < 1<<17:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)", quickTests},
 }

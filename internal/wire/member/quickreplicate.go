@@ -1,6 +1,8 @@
 package member
 
 import (
+	"unsafe"
+
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -9,212 +11,297 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Pack appends the value.
-func (r ReplicateRequest) Pack(p *wire.Packer) {
-	p.Fields(3 + wire.Some(r.Pages != 0, r.Page != 0, r.Table != nil, r.Since != 0, len(r.Changes) > 0, r.Keep))
-	p.Name("partition")
-	p.Uint(uint64(r.Partition))
-	p.Name("version")
-	p.Uint(uint64(r.Version))
-	p.Name("position")
+// quickSize is the initial buffer size for a request: most fit into it.
+const quickSize = 448
+
+// AppendMsgPack appends the request in msgpack.
+func (r ReplicateRequest) AppendMsgPack(b []byte) []byte {
+	if b == nil {
+		b = make([]byte, 0, quickSize)
+	}
+	p := packer(b)
+	r.pack(&p)
+	return p
+}
+
+// DecodeQuickly reads a request that AppendMsgPack wrote. If it returns false, r is as before and
+// the decoder by reflection has to read it.
+func (r *ReplicateRequest) DecodeQuickly(data []byte) bool {
+	u := unpacker{rest: data, room: wire.MaxMemory(len(data))}
+	var in ReplicateRequest
+	in.unpack(&u)
+	if u.bad || len(u.rest) > 0 {
+		return false
+	}
+	*r = in
+	return true
+}
+
+// sizeOf returns a value's size in memory.
+func sizeOf[T any]() int {
+	var none T
+	return int(unsafe.Sizeof(none))
+}
+
+func (r *ReplicateRequest) pack(p *packer) {
+	p.fields(3 + some(r.Pages != 0, r.Page != 0, r.Table != nil, r.Since != 0, len(r.Changes) > 0, r.Keep))
+	p.name("partition")
+	p.uint(uint64(r.Partition))
+	p.name("version")
+	p.uint(uint64(r.Version))
+	p.name("position")
 	packPosition(p, r.Position)
 	if r.Pages != 0 {
-		p.Name("pages")
-		p.Int(int64(r.Pages))
+		p.name("pages")
+		p.int(int64(r.Pages))
 	}
 	if r.Page != 0 {
-		p.Name("page")
-		p.Int(int64(r.Page))
+		p.name("page")
+		p.int(int64(r.Page))
 	}
 	if r.Table != nil {
-		p.Name("table")
+		p.name("table")
 		r.Table.packFields(p)
 	}
 	if r.Since != 0 {
-		p.Name("since")
-		p.Uint(r.Since)
+		p.name("since")
+		p.uint(r.Since)
 	}
 	if len(r.Changes) > 0 {
-		p.Name("changes")
-		p.List(len(r.Changes))
+		p.name("changes")
+		p.list(len(r.Changes))
 		for i := range r.Changes {
 			r.Changes[i].packFields(p)
 		}
 	}
 	if r.Keep {
-		p.Yes("keep")
+		p.yes("keep")
 	}
 }
 
-// Unpack reads the value.
-func (r *ReplicateRequest) Unpack(u *wire.Unpacker) {
-	left := u.Fields()
-	u.Must(&left, "partition")
-	r.Partition = roster.PartitionID(u.Uint16())
-	u.Must(&left, "version")
-	r.Version = roster.Version(u.Uint64())
-	u.Must(&left, "position")
+func (r *ReplicateRequest) unpack(u *unpacker) {
+	left := u.fields()
+	u.must(&left, "partition")
+	r.Partition = roster.PartitionID(u.uint16())
+	u.must(&left, "version")
+	r.Version = roster.Version(u.uint64())
+	u.must(&left, "position")
 	r.Position = unpackPosition(u)
-	if u.Has(&left, "pages") {
-		r.Pages = u.Int()
+	if u.has(&left, "pages") {
+		r.Pages = u.int()
 	}
-	if u.Has(&left, "page") {
-		r.Page = u.Int()
+	if u.has(&left, "page") {
+		r.Page = u.int()
 	}
-	if u.Has(&left, "table") {
+	if u.has(&left, "table") {
 		r.Table = &Table{}
 		r.Table.unpackFields(u)
 	}
-	if u.Has(&left, "since") {
-		r.Since = u.Uint64()
+	if u.has(&left, "since") {
+		r.Since = u.uint64()
 	}
-	if u.Has(&left, "changes") {
-		r.Changes = make([]Table, u.List(wire.SizeOf[Table]()))
+	if u.has(&left, "changes") {
+		r.Changes = make([]Table, u.list(sizeOf[Table]()))
 		for i := range r.Changes {
 			r.Changes[i].unpackFields(u)
 		}
 	}
-	r.Keep = u.Yes(&left, "keep")
-	u.End(left)
+	r.Keep = u.yes(&left, "keep")
+	u.end(left)
 }
 
-func (t *Table) packFields(p *wire.Packer) {
-	p.Fields(1 + wire.Some(t.Complete, len(t.Records) > 0, len(t.Forgotten) > 0))
-	p.Name("base")
-	p.Int(int64(t.Base))
+func (t *Table) packFields(p *packer) {
+	p.fields(1 + some(t.Complete, len(t.Records) > 0, len(t.Forgotten) > 0))
+	p.name("base")
+	p.int(int64(t.Base))
 	if t.Complete {
-		p.Yes("complete")
+		p.yes("complete")
 	}
 	if len(t.Records) > 0 {
-		p.Name("records")
-		p.List(len(t.Records))
+		p.name("records")
+		p.list(len(t.Records))
 		for i := range t.Records {
 			t.Records[i].packFields(p)
 		}
 	}
 	if len(t.Forgotten) > 0 {
-		p.Name("forgotten")
-		p.List(len(t.Forgotten))
+		p.name("forgotten")
+		p.list(len(t.Forgotten))
 		for _, name := range t.Forgotten {
-			p.Text(name)
+			p.text(name)
 		}
 	}
 }
 
-func (t *Table) unpackFields(u *wire.Unpacker) {
-	left := u.Fields()
-	u.Must(&left, "base")
-	t.Base = clustertime.Tick(u.Int64())
-	t.Complete = u.Yes(&left, "complete")
-	if u.Has(&left, "records") {
-		t.Records = make([]Record, u.List(wire.SizeOf[Record]()))
+func (t *Table) unpackFields(u *unpacker) {
+	left := u.fields()
+	u.must(&left, "base")
+	t.Base = clustertime.Tick(u.int64())
+	t.Complete = u.yes(&left, "complete")
+	if u.has(&left, "records") {
+		t.Records = make([]Record, u.list(sizeOf[Record]()))
 		for i := range t.Records {
 			t.Records[i].unpackFields(u)
 		}
 	}
-	if u.Has(&left, "forgotten") {
-		t.Forgotten = make([]string, u.List(wire.SizeOf[string]()))
+	if u.has(&left, "forgotten") {
+		t.Forgotten = make([]string, u.list(sizeOf[string]()))
 		for i := range t.Forgotten {
-			t.Forgotten[i] = u.Text()
+			t.Forgotten[i] = u.text()
 		}
 	}
-	u.End(left)
+	u.end(left)
 }
 
-func (r *Record) packFields(p *wire.Packer) {
-	p.Fields(2 + wire.Some(r.Destroyed, r.Adopted, r.Mark != 0, len(r.Slots) > 0))
-	p.Name("sequencer")
-	r.Sequencer.Pack(p)
+func (r *Record) packFields(p *packer) {
+	p.fields(2 + some(r.Destroyed, r.Adopted, r.Mark != 0, len(r.Slots) > 0))
+	p.name("sequencer")
+	packSequencer(p, &r.Sequencer)
 	if r.Destroyed {
-		p.Yes("destroyed")
+		p.yes("destroyed")
 	}
 	if r.Adopted {
-		p.Yes("adopted")
+		p.yes("adopted")
 	}
 	if r.Mark != 0 {
-		p.Name("mark")
-		p.Int(int64(r.Mark))
+		p.name("mark")
+		p.int(int64(r.Mark))
 	}
-	p.Name("free")
-	p.Int(int64(r.Free))
+	p.name("free")
+	p.int(int64(r.Free))
 	if len(r.Slots) > 0 {
-		p.Name("slots")
-		p.List(len(r.Slots))
+		p.name("slots")
+		p.list(len(r.Slots))
 		for i := range r.Slots {
 			packSlot(p, &r.Slots[i])
 		}
 	}
 }
 
-func (r *Record) unpackFields(u *wire.Unpacker) {
-	left := u.Fields()
-	u.Must(&left, "sequencer")
-	r.Sequencer.Unpack(u)
-	r.Destroyed = u.Yes(&left, "destroyed")
-	r.Adopted = u.Yes(&left, "adopted")
-	if u.Has(&left, "mark") {
-		r.Mark = clustertime.Tick(u.Int64())
+func (r *Record) unpackFields(u *unpacker) {
+	left := u.fields()
+	u.must(&left, "sequencer")
+	unpackSequencer(u, &r.Sequencer)
+	r.Destroyed = u.yes(&left, "destroyed")
+	r.Adopted = u.yes(&left, "adopted")
+	if u.has(&left, "mark") {
+		r.Mark = clustertime.Tick(u.int64())
 	}
-	u.Must(&left, "free")
-	r.Free = clustertime.Tick(u.Int64())
-	if u.Has(&left, "slots") {
-		r.Slots = make([]partition.SlotState, u.List(wire.SizeOf[partition.SlotState]()))
+	u.must(&left, "free")
+	r.Free = clustertime.Tick(u.int64())
+	if u.has(&left, "slots") {
+		r.Slots = make([]partition.SlotState, u.list(sizeOf[partition.SlotState]()))
 		for i := range r.Slots {
 			unpackSlot(u, &r.Slots[i])
 		}
 	}
-	u.End(left)
+	u.end(left)
 }
 
-func packSlot(p *wire.Packer, s *partition.SlotState) {
-	p.Fields(4 + wire.Some(s.Shown != 0))
-	p.Name("node")
-	p.Uint(uint64(s.Node))
-	p.Name("id")
-	p.ID(s.ID)
-	p.Name("from")
-	p.Int(int64(s.From))
-	p.Name("free")
-	p.Int(int64(s.Free))
+func packSequencer(p *packer, s *wire.Sequencer) {
+	p.fields(5 + some(!s.Layout.IsZero()))
+	p.name("name")
+	p.text(s.Name)
+	p.name("epoch")
+	p.int(s.Epoch)
+	p.name("nodes")
+	p.int(int64(s.Nodes))
+	if !s.Layout.IsZero() {
+		p.name("layout")
+		p.fields(3)
+		p.name("bits")
+		p.int(int64(s.Layout.Bits))
+		p.name("low_bits")
+		p.int(int64(s.Layout.LowBits))
+		p.name("nodes")
+		p.int(int64(s.Layout.Nodes))
+	}
+	p.name("life")
+	p.id(s.Life)
+	p.name("born")
+	p.fields(2)
+	p.name("term")
+	p.uint(s.Born.Term)
+	p.name("number")
+	p.uint(s.Born.Number)
+}
+
+func unpackSequencer(u *unpacker, s *wire.Sequencer) {
+	left := u.fields()
+	u.must(&left, "name")
+	s.Name = u.text()
+	u.must(&left, "epoch")
+	s.Epoch = u.int64()
+	u.must(&left, "nodes")
+	s.Nodes = u.int()
+	if u.has(&left, "layout") {
+		of := u.fields()
+		u.must(&of, "bits")
+		s.Layout.Bits = u.int()
+		u.must(&of, "low_bits")
+		s.Layout.LowBits = u.int()
+		u.must(&of, "nodes")
+		s.Layout.Nodes = u.int()
+		u.end(of)
+	}
+	u.must(&left, "life")
+	s.Life = u.id()
+	u.must(&left, "born")
+	of := u.fields()
+	u.must(&of, "term")
+	s.Born.Term = u.uint64()
+	u.must(&of, "number")
+	s.Born.Number = u.uint64()
+	u.end(of)
+	u.end(left)
+}
+
+func packSlot(p *packer, s *partition.SlotState) {
+	p.fields(4 + some(s.Shown != 0))
+	p.name("node")
+	p.uint(uint64(s.Node))
+	p.name("id")
+	p.id(s.ID)
+	p.name("from")
+	p.int(int64(s.From))
+	p.name("free")
+	p.int(int64(s.Free))
 	if s.Shown != 0 {
-		p.Name("shown")
-		p.Int(int64(s.Shown))
+		p.name("shown")
+		p.int(int64(s.Shown))
 	}
 }
 
-func unpackSlot(u *wire.Unpacker, s *partition.SlotState) {
-	left := u.Fields()
-	u.Must(&left, "node")
-	s.Node = sequencer.NodeID(u.Uint16())
-	u.Must(&left, "id")
-	s.ID = u.ID()
-	u.Must(&left, "from")
-	s.From = clustertime.Tick(u.Int64())
-	u.Must(&left, "free")
-	s.Free = clustertime.Tick(u.Int64())
-	if u.Has(&left, "shown") {
-		s.Shown = clustertime.Tick(u.Int64())
+func unpackSlot(u *unpacker, s *partition.SlotState) {
+	left := u.fields()
+	u.must(&left, "node")
+	s.Node = sequencer.NodeID(u.uint16())
+	u.must(&left, "id")
+	s.ID = u.id()
+	u.must(&left, "from")
+	s.From = clustertime.Tick(u.int64())
+	u.must(&left, "free")
+	s.Free = clustertime.Tick(u.int64())
+	if u.has(&left, "shown") {
+		s.Shown = clustertime.Tick(u.int64())
 	}
-	u.End(left)
+	u.end(left)
 }
 
-func packPosition(p *wire.Packer, at backup.Position) {
-	p.Fields(2)
-	p.Name("term")
-	p.Uint(uint64(at.Term))
-	p.Name("number")
-	p.Uint(at.Number)
+func packPosition(p *packer, at backup.Position) {
+	p.fields(2)
+	p.name("term")
+	p.uint(uint64(at.Term))
+	p.name("number")
+	p.uint(at.Number)
 }
 
-func unpackPosition(u *wire.Unpacker) (at backup.Position) {
-	left := u.Fields()
-	u.Must(&left, "term")
-	at.Term = roster.Term(u.Uint64())
-	u.Must(&left, "number")
-	at.Number = u.Uint64()
-	u.End(left)
+func unpackPosition(u *unpacker) (at backup.Position) {
+	left := u.fields()
+	u.must(&left, "term")
+	at.Term = roster.Term(u.uint64())
+	u.must(&left, "number")
+	at.Number = u.uint64()
+	u.end(left)
 	return at
 }
-
-// DecodeQuickly reads a message that [wire.Packer] wrote; false leaves r as it was.
-func (r *ReplicateRequest) DecodeQuickly(data []byte) bool { return wire.DecodeQuick(data, r) }

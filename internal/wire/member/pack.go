@@ -1,9 +1,9 @@
-package wire
+package member
 
 import "encoding/hex"
 
-// The requests to attach, detach and replicate have their own encoders and decoders: msgpack by
-// reflection takes more time than the rest of a member's work for them.
+// The request to replicate has its own encoder and decoder: msgpack by reflection takes more time
+// than the rest of a member's work for it.
 //
 // The bytes are identical to the reflection encoder's. The decoders accept only these bytes: at
 // anything else (fields in another order, from a later release, a negative number) they give up, and
@@ -22,22 +22,21 @@ const (
 	packInt8   = 0xd0
 	packStr8   = 0xd9
 	packList16 = 0xdc
-	packMap16  = 0xde
 
 	hexSize = 32 // bytes in the text of a 16-byte ID
 )
 
-// Packer appends values in msgpack, each in its shortest form.
-type Packer []byte
+// packer appends values in msgpack, each in its shortest form.
+type packer []byte
 
-// Fields begins a struct with n fields.
-func (p *Packer) Fields(n int) { *p = append(*p, packMap|byte(n)) }
+// fields begins a struct with n fields.
+func (p *packer) fields(n int) { *p = append(*p, packMap|byte(n)) }
 
-// Name appends a field's name, which is short.
-func (p *Packer) Name(s string) { *p = append(append(*p, packString|byte(len(s))), s...) }
+// name appends a field's name, which is short.
+func (p *packer) name(s string) { *p = append(append(*p, packString|byte(len(s))), s...) }
 
-// Uint appends a number that is not negative.
-func (p *Packer) Uint(n uint64) {
+// uint appends a number that is not negative.
+func (p *packer) uint(n uint64) {
 	switch {
 	case n < 1<<7:
 		*p = append(*p, byte(n))
@@ -52,11 +51,11 @@ func (p *Packer) Uint(n uint64) {
 	}
 }
 
-// Int appends a number.
-func (p *Packer) Int(n int64) {
+// int appends a number.
+func (p *packer) int(n int64) {
 	switch {
 	case n >= 0:
-		p.Uint(uint64(n))
+		p.uint(uint64(n))
 	case n >= -1<<5:
 		*p = append(*p, byte(n))
 	case n >= -1<<7:
@@ -70,8 +69,8 @@ func (p *Packer) Int(n int64) {
 	}
 }
 
-// Text appends a string.
-func (p *Packer) Text(s string) {
+// text appends a string.
+func (p *packer) text(s string) {
 	switch n := len(s); {
 	case n < 1<<5:
 		*p = append(*p, packString|byte(n))
@@ -85,32 +84,24 @@ func (p *Packer) Text(s string) {
 	*p = append(*p, s...)
 }
 
-// List begins a list.
-func (p *Packer) List(n int) { p.many(n, packArray, packList16) }
-
-// Pairs begins a map.
-func (p *Packer) Pairs(n int) { p.many(n, packMap, packMap16) }
-
-func (p *Packer) many(n int, short, long byte) {
+// list begins a list.
+func (p *packer) list(n int) {
 	switch {
 	case n < 1<<4:
-		*p = append(*p, short|byte(n))
+		*p = append(*p, packArray|byte(n))
 	case n < 1<<16:
-		*p = bigEndian(append(*p, long), uint64(n), 2)
+		*p = bigEndian(append(*p, packList16), uint64(n), 2)
 	default:
-		*p = bigEndian(append(*p, long+1), uint64(n), 4)
+		*p = bigEndian(append(*p, packList16+1), uint64(n), 4)
 	}
 }
 
-// ID appends an ID as its text, which the encoder by reflection takes for bytes.
-func (p *Packer) ID(id [16]byte) { *p = hex.AppendEncode(append(*p, packBin8, hexSize), id[:]) }
+// id appends an ID as its text, which the encoder by reflection takes for bytes.
+func (p *packer) id(id [16]byte) { *p = hex.AppendEncode(append(*p, packBin8, hexSize), id[:]) }
 
-// Null appends nil.
-func (p *Packer) Null() { *p = append(*p, packNil) }
-
-// Yes appends a field that is true; false ones are omitted.
-func (p *Packer) Yes(name string) {
-	p.Name(name)
+// yes appends a field that is true; false ones are omitted.
+func (p *packer) yes(name string) {
+	p.name(name)
 	*p = append(*p, packTrue)
 }
 
@@ -122,8 +113,8 @@ func bigEndian(b []byte, n uint64, size int) []byte {
 	return b
 }
 
-// Some counts the fields that are not omitted.
-func Some(present ...bool) (n int) {
+// some counts the fields that are not omitted.
+func some(present ...bool) (n int) {
 	for _, p := range present {
 		if p {
 			n++
