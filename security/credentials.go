@@ -47,11 +47,10 @@ type material struct {
 	number  int // how many were read before it
 	server  *tls.Config
 	client  *tls.Config
-	speaks  map[string]*tls.Config // client, for one protocol each
-	own     *x509.Certificate      // nil if cfg.TLS has no readable certificate
-	grid    string                 // that this process is of, "" if that is not known
-	issuer  time.Time              // when own's authority ends; zero if that cannot be determined
-	clients *x509.CertPool         // verifies callers' certificates
+	own     *x509.Certificate // nil if cfg.TLS has no readable certificate
+	grid    string            // that this process is of, "" if that is not known
+	issuer  time.Time         // when own's authority ends; zero if that cannot be determined
+	clients *x509.CertPool    // verifies callers' certificates
 	gossip  [][]byte
 	tokens  []byte // the file, as it is
 }
@@ -215,16 +214,10 @@ func (c *Credentials) Server() *tls.Config {
 	}
 }
 
-// Client returns the configuration for a connection to a member at an address, host:port. It does
-// not follow reloads: get a new one for each connection.
+// Client returns the configuration for a connection to a member at an address, host:port, over
+// HTTP/1.1. It does not follow reloads: get a new one for each connection. Connections may share it.
 func (c *Credentials) Client(addr string) *tls.Config {
 	return named(c.current.Load().client, addr)
-}
-
-// ClientOver is Client for connections that speak one protocol: h2 or http/1.1. Connections to
-// members with one name share a configuration: each would need a kilobyte.
-func (c *Credentials) ClientOver(protocol, addr string) *tls.Config {
-	return named(c.current.Load().speaks[protocol], addr)
 }
 
 // named returns a configuration with the host in addr as server name, unless one is set.
@@ -304,7 +297,7 @@ func (c *Credentials) read() (*material, error) {
 		m.server.ClientAuth = tls.VerifyClientCertIfGiven
 	}
 	m.server.GetConfigForClient = nil
-	m.server.NextProtos, m.client.NextProtos = []string{"h2", "http/1.1"}, nil
+	m.server.NextProtos, m.client.NextProtos = []string{"h2", "http/1.1"}, []string{"http/1.1"}
 	// A resumed session would skip the authorities that are trusted now.
 	m.server.SessionTicketsDisabled, m.client.ClientSessionCache = true, nil
 	m.server.Time, m.client.Time = c.cfg.Time, c.cfg.Time
@@ -325,12 +318,6 @@ func (c *Credentials) read() (*material, error) {
 			return notMember(p)
 		}
 		return m.checkGrid(p)
-	}
-	m.speaks = map[string]*tls.Config{}
-	for _, protocol := range []string{"h2", "http/1.1"} {
-		conf := m.client.Clone()
-		conf.NextProtos = []string{protocol}
-		m.speaks[protocol] = conf
 	}
 	var err error
 	if m.gossip, err = readGossipKeys(c.files.gossip); err != nil {

@@ -188,18 +188,3 @@ func TestPattern(t *testing.T) {
 		}
 	}
 }
-
-// TestClientOver: a connection for one protocol offers that alone, and has the name and the checks of any.
-func TestClientOver(t *testing.T) {
-	creds := load(t, directory(t, newAuthority(t), authority.Request{Name: "web", Role: security.Holder}), security.Holder)
-	for _, protocol := range []string{"h2", "http/1.1"} {
-		got, want := creds.ClientOver(protocol, "10.0.0.1:7948"), creds.Client("10.0.0.1:7948")
-		if len(got.NextProtos) != 1 || got.NextProtos[0] != protocol {
-			t.Errorf("a connection over %s offers %q", protocol, got.NextProtos)
-		}
-		if got.ServerName != want.ServerName || got.VerifyConnection == nil {
-			t.Errorf("over %s the name is %q, want %q; checked: %v", protocol, got.ServerName, want.ServerName,
-				got.VerifyConnection != nil)
-		}
-	}
-}

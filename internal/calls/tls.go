@@ -42,9 +42,6 @@ func (p *Pool) explain(err error) error {
 // errOtherProtocol reports a TLS server that is not a member's API.
 var errOtherProtocol = errors.New("the server speaks no HTTP/1.1 over TLS: check that this is a snowgrid API address")
 
-// protocol is the protocol of a connection before its upgrade to frames.
-const protocol = "http/1.1"
-
 // dialTLS opens a connection with the current credentials.
 func (p *Pool) dialTLS(ctx context.Context, addr string) (net.Conn, error) {
 	raw, err := p.dialClear(ctx, addr)
@@ -52,7 +49,7 @@ func (p *Pool) dialTLS(ctx context.Context, addr string) (net.Conn, error) {
 		return nil, err
 	}
 	kept := &keptConn{Conn: raw}
-	conn := tls.Client(kept, p.creds.ClientOver(protocol, addr))
+	conn := tls.Client(kept, p.creds.Client(addr))
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -60,7 +57,7 @@ func (p *Pool) dialTLS(ctx context.Context, addr string) (net.Conn, error) {
 		return nil, fmt.Errorf("TLS handshake: %w", err)
 	}
 	state := conn.ConnectionState()
-	if state.NegotiatedProtocol != protocol {
+	if state.NegotiatedProtocol != "http/1.1" { // as before the upgrade to frames
 		_ = raw.Close()
 		return nil, errOtherProtocol
 	}

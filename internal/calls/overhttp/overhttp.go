@@ -28,7 +28,8 @@ func New(creds *security.Credentials, addr string) *Client {
 		return &Client{http.Client{Transport: transport}, "http://" + addr}
 	}
 	transport.Protocols.SetHTTP2(true)
-	transport.TLSClientConfig = creds.ClientOver("h2", addr)
+	transport.TLSClientConfig = creds.Client(addr).Clone()
+	transport.TLSClientConfig.NextProtos = []string{"h2"}
 	return &Client{http.Client{Transport: transport}, "https://" + addr}
 }
 
