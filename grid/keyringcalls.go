@@ -15,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/digits"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -124,9 +125,7 @@ func (k *keyringCalls) check(in *wire.SetKeysRequest, out *wire.KeyringResponse)
 }
 
 // isFingerprint reports whether a text may be a key's fingerprint.
-func isFingerprint(text string) bool {
-	return len(text) == 8 && strings.Trim(text, "0123456789abcdef") == ""
-}
+func isFingerprint(text string) bool { return digits.Are(text, 8) }
 
 // permits returns why a key must not be used or removed, given every member's keys.
 func permits(operation, print string, members []wire.KeyringMember) error {

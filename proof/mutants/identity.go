@@ -57,7 +57,7 @@ var identityMutants = []mutant{
 	{"N3", "a caller takes a number to any incarnation", "internal/identity/numbers/apply.go",
 		"	if g.Incarnation > given+maxLost {", "	if g.Incarnation > MaxNumber {", hostileTests},
 	{"R6", "a command leads to a roster that no member reads", "internal/roster/command.go", "	if next != r {\n		if err",
-		"	if next == nil {\n		if err", hostileTests},
+		"	if next == nil {\n		if err", []string{"./internal/roster", "-run", "Unreadable"}},
 	{"N3", "a repeated registration fences itself", "internal/identity/numbers/apply.go", "	if g.Start != p.Start {",
 		"	if g.Start != p.Before {", setTests},
 	{"N3", "a late registration of the process before takes over", "internal/identity/numbers/apply.go",
