@@ -81,7 +81,7 @@ proof-damage: ## flip bits in and cut off every stored file, 10,000 times, and s
 	$(GO) test -timeout 60m -count 1 -v -run '^TestDamagedFiles$$' ./grid -damage 10000
 
 proof-hostile: ## send values at the edges to the calls that change the roster, 100,000 times (tens of minutes)
-	$(GO) test -timeout 120m -count 1 -v -run '^TestHostileValuesLeaveAReadableRoster$$' ./grid -hostile 50
+	$(GO) test -timeout 120m -count 1 -v -run '^TestHostileValuesLeaveAReadableRoster$$' ./grid -long -hostile 50
 
 proof-stores: ## ten minutes of faults on holders over real etcd, S3 and PostgreSQL servers, and a report in bin/stores.md
 	@mkdir -p bin
@@ -116,7 +116,7 @@ proof-calm: ## watch three agents beside four busy loops for an hour: no other l
 
 proof-many: ## form a grid of a thousand members in virtual time, take its leader and a voter, and print times, traffic and the processor time of its leader (a quarter of an hour)
 	@mkdir -p bin
-	$(GO) test -timeout 90m -count 1 -v -run '^TestManyMembers$$' ./grid/gridtest -many 1000 -many-profile $(CURDIR)/bin/many.prof
+	$(GO) test -timeout 90m -count 1 -v -run '^TestManyMembers$$' ./grid/gridtest -long -many 1000 -many-profile $(CURDIR)/bin/many.prof
 	$(GO) tool pprof -tags bin/many.prof | head -3
 
 bench: ## measure speed beside other generators, etcd and Redis, in one run, into bench/REPORT.md (minutes)

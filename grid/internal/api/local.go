@@ -9,7 +9,7 @@ import (
 )
 
 // localTransport connects the member's own handles to owners: this member by a function call, others
-// over HTTP.
+// by the pool.
 type localTransport struct {
 	server *Server
 	addr   string // of the server
