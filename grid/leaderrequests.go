@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -16,18 +17,26 @@ import (
 // atLead has the machine take a request, if this member leads, and returns its answer.
 func (o *leadership) atLead(ctx context.Context, request func(machine *leader.Leader, v leader.View,
 	reply func(error))) error {
-	l, answer := o.current.Load(), make(chan error, 1)
+	l := o.current.Load()
 	if l == nil || !l.node.Leads() {
 		return refusal.ErrNotLeader
 	}
-	if !l.do(func(machine *leader.Leader, v leader.View) { request(machine, v, func(err error) { answer <- err }) }) {
-		return refusal.ErrNotLeader
+	answer, err := answerOf(ctx, l, request)
+	return cmp.Or(err, refusalOf(answer))
+}
+
+// answerOf has the machine of a lead take a request, and waits for its answer.
+func answerOf[Answer any](ctx context.Context, l *lead, request func(machine *leader.Leader, v leader.View,
+	reply func(Answer))) (out Answer, err error) {
+	answer := make(chan Answer, 1)
+	if !l.do(func(machine *leader.Leader, v leader.View) { request(machine, v, func(a Answer) { answer <- a }) }) {
+		return out, refusal.ErrNotLeader
 	}
 	select {
-	case err := <-answer:
-		return refusalOf(err)
+	case out = <-answer:
+		return out, nil
 	case <-ctx.Done():
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: the leader has not answered yet: %w", ctx.Err())
+		return out, failure.Errorf(sequencer.ErrUnavailable, "grid: the leader has not answered yet: %w", ctx.Err())
 	}
 }
 

@@ -44,24 +44,20 @@ func (o *leadership) identityCalls() []*api.Call {
 // ask has the tracker take a request, and waits until it is agreed on or refused.
 func (o *leadership) ask(ctx context.Context,
 	request func(t *numbers.Tracker, reply func(numbers.Outcome))) (removed []uint64, err error) {
-	l, answer := o.current.Load(), make(chan numbers.Outcome, 1)
-	if l == nil || l.caughtUp.Load() == 0 || !l.do(func(machine *leader.Leader, v leader.View) {
-		request(machine.Numbers(v), func(out numbers.Outcome) { answer <- out })
-	}) {
+	l := o.current.Load()
+	if l == nil || l.caughtUp.Load() == 0 {
 		return nil, refusal.ErrNotLeader
 	}
-	var out numbers.Outcome
-	select {
-	case out = <-answer:
-	case <-ctx.Done():
-		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: the step is not committed yet: %w", ctx.Err())
+	out, err := answerOf(ctx, l, func(machine *leader.Leader, v leader.View, reply func(numbers.Outcome)) {
+		request(machine.Numbers(v), reply)
+	})
+	if err == nil && !out.Proposed {
+		err = l.confirm()
 	}
-	if !out.Proposed {
-		if err := l.confirm(); err != nil {
-			return nil, err
-		}
+	if err = cmp.Or(err, numberRefusal(out.Err)); err != nil {
+		return nil, err
 	}
-	return out.Removed, numberRefusal(out.Err)
+	return out.Removed, nil
 }
 
 // numberRefusal returns the API's error for an error of the tracker.
