@@ -124,16 +124,17 @@ func TestSwapComparesRevisions(t *testing.T) {
 	n := etcdtest.NewNode(t, plain)
 	s := n.Store()
 	for _, key := range []string{"default/sequencer.json", "default/7.json", "probe"} {
-		one := n.Swap(s, store.Entry{Key: key, Body: []byte("one")})
-		n.Refused(s, store.Entry{Key: key, Body: []byte("one")}, "a second creation")
-		two := n.Swap(s, store.Entry{Key: key, Body: []byte("two"), Revision: one.Revision})
+		one := n.Swap(s, store.Entry{Key: key, Body: []byte(`{"state":1}`)})
+		n.Refused(s, store.Entry{Key: key, Body: []byte(`{"state":1}`)}, "a second creation")
+		two := n.Swap(s, store.Entry{Key: key, Body: []byte(`{"state":2}`), Revision: one.Revision})
 		n.Refused(s, store.Entry{Key: key, Body: []byte("three"), Revision: one.Revision}, "a stale write")
-		back := n.Swap(s, store.Entry{Key: key, Body: []byte("one"), Revision: two.Revision})
+		back := n.Swap(s, store.Entry{Key: key, Body: []byte(`{"state":1}`), Revision: two.Revision})
 		n.Refused(s, store.Entry{Key: key, Body: []byte("three"), Revision: one.Revision}, "a write to the state before")
 		for _, other := range []store.Revision{"0", "-1", "01", "1.0.0", "x", store.Revision("+" + string(back.Revision))} {
 			n.Refused(s, store.Entry{Key: key, Body: []byte("four"), Revision: other}, "revision "+string(other))
 		}
-		if got, err := s.Load(t.Context(), key); err != nil || string(got.Body) != "one" || got.Revision != back.Revision {
+		if got, err := s.Load(t.Context(), key); err != nil || string(got.Body) != `{"state":1}` ||
+			got.Revision != back.Revision {
 			t.Errorf("%s: %+v, %v", key, got, err)
 		}
 	}

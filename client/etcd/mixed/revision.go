@@ -10,14 +10,21 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/etcd/internal/kv"
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/attachment"
+	"github.com/snowgrid/snowgrid/internal/record"
 )
 
 // revision identifies the state of a record and the keys beside it: etcd revisions, which never
 // repeat, and 0 for a key that does not exist.
-type revision struct{ record, reported, live int64 }
+type revision struct {
+	record, reported, live int64
+	// holder has the record and the live key: it may renew. Zero if there is none, or a worker has
+	// the live key.
+	holder attachment.ID
+}
 
 func (r revision) text() store.Revision {
-	return store.Revision(fmt.Sprintf("%d.%d.%d", r.record, r.reported, r.live))
+	return store.Revision(fmt.Sprintf("%d.%d.%d.%x", r.record, r.reported, r.live, r.holder[:]))
 }
 
 // parseRevision decodes a revision that text has encoded, or "", by which a record must not exist. It
@@ -26,7 +33,9 @@ func parseRevision(text store.Revision) (r revision, ok bool) {
 	if text == "" {
 		return r, true
 	}
-	_, err := fmt.Sscanf(string(text), "%d.%d.%d", &r.record, &r.reported, &r.live)
+	var holder []byte
+	_, err := fmt.Sscanf(string(text), "%d.%d.%d.%x", &r.record, &r.reported, &r.live, &holder)
+	copy(r.holder[:], holder)
 	return r, err == nil && r.record > 0 && r.text() == text
 }
 
@@ -50,5 +59,9 @@ func lastNode(responses []*etcdserverpb.ResponseOp) node {
 
 // revision returns the node's revision.
 func (n node) revision() revision {
-	return revision{n.record.GetModRevision(), n.reported.GetModRevision(), n.live.GetModRevision()}
+	r := revision{record: n.record.GetModRevision(), reported: n.reported.GetModRevision(), live: n.live.GetModRevision()}
+	if held, err := record.Decode(n.record.GetValue(), nil); err == nil && n.live != nil && !n.foreign(held) {
+		r.holder = held.Attachment
+	}
+	return r
 }

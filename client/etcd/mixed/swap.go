@@ -38,10 +38,10 @@ func (s *mixedStore) Swap(ctx context.Context, e store.Entry) (store.Revision, e
 	switch {
 	case err != nil || r.State != record.Held:
 		return s.release(ctx, w)
-	case e.Renewal != (seen.live != 0):
-		return "", kv.Changed("swap", e.Key, "a renewal needs the live key, and a claim its absence")
-	case e.Renewal:
+	case r.Attachment == seen.holder:
 		return s.renew(ctx, w)
+	case seen.live != 0:
+		return "", kv.Changed("claim", e.Key, "its live key exists")
 	}
 	return s.claim(ctx, w, r)
 }

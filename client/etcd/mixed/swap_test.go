@@ -178,9 +178,10 @@ func TestExtensionNeedsItsLiveKey(t *testing.T) {
 	first, second := n.Store(), n.Store()
 	id := n.Take(first)
 	e, r := n.Load(second)
-	claim := n.Extended(e, r, id)
-	claim.Renewal = false
+	claim := n.Taken(e, r, etcdtest.NewAttachment())
 	n.Refused(second, claim, "a claim beside a live key")
+	claim.Renewal = true
+	n.Refused(second, claim, "a claim beside a live key that is marked as a renewal")
 	if _, err := n.Cli.Put(t.Context(), n.path("live"), "1"); err != nil { // now on lease 0
 		t.Fatal(err)
 	}
