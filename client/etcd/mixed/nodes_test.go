@@ -12,7 +12,7 @@ func TestLocate(t *testing.T) {
 			"/i3d/workers/live/1023"},
 		"default/sequencer.json": {}, "default/node-ids-initialized": {}, "orders/31.json": {}, "team/default/1.json": {},
 		"default/default/1.json": {}, "default/07.json": {}, "default/-1.json": {}, "default/+1.json": {},
-		"default/.json": {}, "default/1": {}, "default1.json": {}, "/1.json": {}, "probe": {}, "": {},
+		"default/.json": {}, "default/1": {}, "default1.json": {}, "1.json": {}, "/1.json": {}, "probe": {}, "": {},
 		"default/99999999999.json": {},
 	} {
 		got, shared := l.locate(key)

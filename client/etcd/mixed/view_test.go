@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
+	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
@@ -108,6 +109,34 @@ func TestShown(t *testing.T) {
 				t.Error("a holder whose lease ended did not return the record")
 			}
 		})
+	}
+}
+
+// TestRevisionNamesTheHolder: only the record's holder may renew, and only with its live key.
+func TestRevisionNamesTheHolder(t *testing.T) {
+	own, other := &mvccpb.KeyValue{ModRevision: 5, Lease: 1}, &mvccpb.KeyValue{ModRevision: 11, Lease: 2}
+	for state, stored := range bodies(t) {
+		for _, live := range []*mvccpb.KeyValue{nil, own, other} {
+			n := node{record: &mvccpb.KeyValue{Value: stored.Encode(), ModRevision: 10}, live: live}
+			r := n.revision()
+			var want attachment.ID
+			if state == record.Held && live == own {
+				want = stored.Attachment
+			}
+			if r.holder != want {
+				t.Errorf("%v with the live key %v: the holder is %x", state, live, r.holder)
+			}
+			if back, ok := parseRevision(r.text()); !ok || back != r {
+				t.Errorf("%s is %+v, %v", r.text(), back, ok)
+			}
+		}
+	}
+	for _, text := range []store.Revision{"1", "1.2.3", "0.0.0.00000000000000000000000000000000", "1.2.3.00", "01.2.3.00",
+		"1.2.3.00000000000000000000000000000000.", "1.2.3.zz000000000000000000000000000000",
+		"1.2.3.0000000000000000000000000000000000"} {
+		if r, ok := parseRevision(text); ok {
+			t.Errorf("%q is %+v", text, r)
+		}
 	}
 }
 
