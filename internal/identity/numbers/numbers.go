@@ -91,7 +91,8 @@ func (p Process) State() string {
 	return "registered"
 }
 
-// IsEmpty reports whether r has no sets, present or dropped.
+// IsEmpty reports whether r has no sets, present or dropped. A method IsZero would let encoders leave
+// out a struct that embeds r.
 func (r Registry) IsEmpty() bool { return len(r.Sets)+len(r.Dropped) == 0 }
 
 // Set returns a set by name, if any process has ever applied for one of its numbers.
