@@ -15,6 +15,7 @@
 //	/snowgrid/orders/sequencer.json        the definition
 //	/snowgrid/orders/node-ids-initialized  written when all records exist
 //	/snowgrid/orders/7.json                the record of logical node 7
+//	/snowgrid/probe.json                   the probe of conditions when a client starts
 //	/snowgrid/                             the key that changed last, without the prefix
 //
 // A write is one transaction on the condition that the key has the ModRevision that was read, or

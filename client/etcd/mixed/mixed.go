@@ -1,6 +1,7 @@
 // Package mixed is the store over etcd for a fleet that replaces the snowflake service on etcd, or
-// runs next to its workers: logical nodes are the service's worker IDs. For any other fleet, package
-// etcd is simpler.
+// runs next to its workers: logical nodes are the service's worker IDs. That service has its keys
+// below /i3d/workers/, and IDs of Twitter's layout with the Unix epoch. Any other fleet needs package
+// etcd only.
 //
 //	c, err := store.Open(ctx, mixed.New(cli, mixed.Config{}), store.Config{})
 //	ids, err := c.CreateSequencer(ctx, mixed.Sequencer, sequencer.Config{
