@@ -20,7 +20,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -241,7 +241,7 @@ func (c Config) checkSettings() (faults []error) {
 	if err := (roster.Member{Incarnation: formation.NewIncarnation("0000000000000000"),
 		Zone: c.Zone}).Check(); err != nil {
 		refuse("Zone is %.40q; give at most 255 bytes of UTF-8 without control characters, or nothing", c.Zone)
-	} else if fault := visible.Fault(c.Zone); fault != "" {
+	} else if fault := spelling.Fault(c.Zone); fault != "" {
 		refuse("Zone %.40q %s; leave it out", c.Zone, fault)
 	}
 	if err := (Config{Name: c.Name}).settings().Check(); err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/internal/digits"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -125,7 +125,7 @@ func (k *keyringCalls) check(in *wire.SetKeysRequest, out *wire.KeyringResponse)
 }
 
 // isFingerprint reports whether a text may be a key's fingerprint.
-func isFingerprint(text string) bool { return digits.Are(text, 8) }
+func isFingerprint(text string) bool { return spelling.IsHex(text, 8) }
 
 // permits returns why a key must not be used or removed, given every member's keys.
 func permits(operation, print string, members []wire.KeyringMember) error {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/internal/pattern"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // Role is a caller's role in a grid.
@@ -35,13 +35,13 @@ func ParseRole(name string) (Role, error) {
 type Pattern string
 
 // Matches reports whether the pattern matches a name.
-func (p Pattern) Matches(name string) bool { return pattern.Pattern(p).Matches(name) }
+func (p Pattern) Matches(name string) bool { return spelling.Pattern(p).Matches(name) }
 
 // CheckPattern refuses a pattern that no name matches.
 func CheckPattern(p Pattern) error {
-	if len(p) == 0 || len(p) > pattern.Max {
+	if len(p) == 0 || len(p) > spelling.PatternMax {
 		return fmt.Errorf("%w: pattern %.40q has %d bytes; give 1 to %d, such as orders-*", ErrInvalid, string(p), len(p),
-			pattern.Max)
+			spelling.PatternMax)
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package sequencer
 import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // Epochs in this range, in Unix milliseconds, are probably given in seconds by mistake: as seconds
@@ -18,7 +18,7 @@ const (
 // of checkAt, it returns ErrInvalidConfig for a name that prints like another one (a space at either
 // end, a character that renders as nothing or as a gap), and for an epoch that looks like seconds.
 func (d Definition) checkNew(now clustertime.Tick) error {
-	if fault := visible.Fault(d.name); fault != "" {
+	if fault := spelling.Fault(d.name); fault != "" {
 		return failure.Errorf(ErrInvalidConfig, "sequencer: name %s %s: leave it out", excerpt(d.name), fault)
 	}
 	if ms := d.epoch.UnixMilli(); ms >= minSecondsLike && ms < maxSecondsLike {

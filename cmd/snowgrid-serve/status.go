@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -119,7 +119,7 @@ func dash(text string) string {
 	if text == "" {
 		return "-"
 	}
-	if quoted := visible.Quote(text); quoted != `"`+text+`"` {
+	if quoted := spelling.Quote(text); quoted != `"`+text+`"` {
 		return quoted
 	}
 	return text

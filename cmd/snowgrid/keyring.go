@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/internal/digits"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 )
@@ -215,7 +215,7 @@ func readKey(named string) ([]byte, error) {
 
 // fingerprintOf returns named if it is a fingerprint, else the fingerprint of the key it names.
 func fingerprintOf(named string) (string, error) {
-	if digits.Are(named, 8) {
+	if spelling.IsHex(named, 8) {
 		return named, nil
 	}
 	key, err := readKey(named)

@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -86,7 +86,7 @@ func (quotaSetCommand) Help() string {
 
 // Run sets the limits.
 func (c *quotaSetCommand) Run(ctx context.Context, to streams) error {
-	edit := roster.QuotaEdit{Pattern: pattern.Pattern(c.Pattern), Names: c.Names, HolderNodes: c.HolderNodes,
+	edit := roster.QuotaEdit{Pattern: spelling.Pattern(c.Pattern), Names: c.Names, HolderNodes: c.HolderNodes,
 		PeerNodes: c.PeerNodes, Calls: c.Calls}
 	err := edit.Of(roster.Quota{}).Check()
 	if err == nil && c.Names == nil && c.HolderNodes == nil && c.PeerNodes == nil && c.Calls == nil {
@@ -116,7 +116,7 @@ func (quotaRemoveCommand) Help() string {
 func (c *quotaRemoveCommand) Run(ctx context.Context, to streams) error {
 	var in wire.SettingsRequest
 	for _, p := range c.Patterns {
-		in.DropQuotas = append(in.DropQuotas, pattern.Pattern(p))
+		in.DropQuotas = append(in.DropQuotas, spelling.Pattern(p))
 	}
 	return c.quotas(ctx, to, c.outputFlag, in)
 }

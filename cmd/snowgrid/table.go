@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // newTable returns a writer that aligns columns; cells end with a tab.
@@ -28,7 +28,7 @@ func short(text string, width int) string {
 func shown(name string) string {
 	odd := func(r rune) bool { return r < ' ' || r > '~' }
 	if name == "" || strings.ContainsFunc(name, odd) || strings.TrimSpace(name) != name {
-		return visible.Quote(name)
+		return spelling.Quote(name)
 	}
 	return name
 }

@@ -18,7 +18,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -58,7 +58,7 @@ func NewOf(grid, name string, now time.Time, ttl time.Duration) (*Authority, err
 		if err := security.CheckGrid(grid); err != nil {
 			return nil, err
 		}
-		if fault := visible.Fault(grid); fault != "" { // a grid of that name is not formed
+		if fault := spelling.Fault(grid); fault != "" { // a grid of that name is not formed
 			return nil, fmt.Errorf("%w: grid %.80q %s; leave it out", security.ErrInvalid, grid, fault)
 		}
 		uris = []*url.URL{security.GridURI(grid)}

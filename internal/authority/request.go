@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -74,7 +74,7 @@ func checkName(name string) error {
 			return fmt.Errorf("%w: name %q has a character that cannot be printed; omit it", security.ErrInvalid, name)
 		}
 	}
-	if fault := visible.Fault(name); fault != "" {
+	if fault := spelling.Fault(name); fault != "" {
 		return fmt.Errorf("%w: name %q %s; omit it", security.ErrInvalid, name, fault)
 	}
 	return nil

@@ -4,16 +4,15 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // quotasChange adds quota edits to a change: whole rows, and only rows that differ from the roster.
 // Errors match [ErrBadRequest], and [ErrNotNow] if the row to remove does not exist.
 func quotasChange(r *roster.Roster, in SettingsRequest, c *roster.Change) error {
-	edited := map[pattern.Pattern]bool{}
-	once := func(p pattern.Pattern) error {
+	edited := map[spelling.Pattern]bool{}
+	once := func(p spelling.Pattern) error {
 		if edited[p] {
 			return failure.Errorf(ErrBadRequest, "grid: quota %.80q: it is given twice; give each pattern once", string(p))
 		}
@@ -40,7 +39,7 @@ func quotasChange(r *roster.Roster, in SettingsRequest, c *roster.Change) error 
 		if found && row == before {
 			continue
 		}
-		if fault := visible.Fault(string(edit.Pattern)); fault != "" && !found {
+		if fault := spelling.Fault(string(edit.Pattern)); fault != "" && !found {
 			return failure.Errorf(ErrBadRequest, "grid: quota %.80q: the pattern %s; leave it out", string(edit.Pattern), fault)
 		}
 		c.Quotas = append(c.Quotas, row)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // limited returns a leader whose grid has one quota.
@@ -30,8 +30,8 @@ func TestSetQuotas(t *testing.T) {
 		"another row": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "*", PeerNodes: number(1)}}},
 			[]roster.Quota{{Pattern: "*", PeerNodes: 1}, {Pattern: "a*", Names: 5}}},
 		"in its place": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b", Names: number(1)}},
-			DropQuotas: []pattern.Pattern{"a*"}}, []roster.Quota{{Pattern: "b", Names: 1}}},
-		"none": {SettingsRequest{DropQuotas: []pattern.Pattern{"a*"}}, nil},
+			DropQuotas: []spelling.Pattern{"a*"}}, []roster.Quota{{Pattern: "b", Names: 1}}},
+		"none": {SettingsRequest{DropQuotas: []spelling.Pattern{"a*"}}, nil},
 		"as it is": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "a*", Names: number(5)}}},
 			[]roster.Quota{{Pattern: "a*", Names: 5}}},
 	} {
@@ -57,8 +57,8 @@ func TestSetQuotasRefused(t *testing.T) {
 			"given twice"},
 		"invisible": {SettingsRequest{Quotas: []roster.QuotaEdit{{Pattern: "b\u2800*", Names: number(1)}}}, ErrBadRequest,
 			"the pattern contains the invisible character U+2800 at position 2"},
-		"no such":   {SettingsRequest{DropQuotas: []pattern.Pattern{"b"}}, ErrNotNow, `quota "b": there is none`},
-		"and other": {SettingsRequest{Backups: number(2), DropQuotas: []pattern.Pattern{"b"}}, ErrNotNow, "there is none"},
+		"no such":   {SettingsRequest{DropQuotas: []spelling.Pattern{"b"}}, ErrNotNow, `quota "b": there is none`},
+		"and other": {SettingsRequest{Backups: number(2), DropQuotas: []spelling.Pattern{"b"}}, ErrNotNow, "there is none"},
 	} {
 		o := limited(t)
 		commands := len(o.commands)

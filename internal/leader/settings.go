@@ -7,8 +7,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // An operator's request changes the agreed settings by one change of the roster. The window only
@@ -31,7 +31,7 @@ type SettingsRequest struct {
 	WindowStated bool
 	// Quotas are edits of rows, by pattern. DropQuotas are the patterns of the rows to remove.
 	Quotas     []roster.QuotaEdit
-	DropQuotas []pattern.Pattern
+	DropQuotas []spelling.Pattern
 	roster.Upcoming
 
 	removed   bool // an operator has removed a member

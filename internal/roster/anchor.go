@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/digits"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // An anchored grid stores a limit for its ceiling in a record outside the grid (package
@@ -21,7 +21,7 @@ const claimDigits = 32
 
 // Check reports a malformed claim as an [ErrInvalid].
 func (c Claim) Check() error {
-	if digits.Are(string(c), claimDigits) {
+	if spelling.IsHex(string(c), claimDigits) {
 		return nil
 	}
 	return fmt.Errorf("%w: claim %.40q is not %d lower-case hex digits", ErrInvalid, string(c), claimDigits)

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/pattern"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // Change moves the roster from one version to the next. All its parts take effect together. A
@@ -59,8 +59,8 @@ type Change struct {
 	Expect int `json:"expect,omitempty"`
 	// Quotas lists rows to add, or to replace by pattern; DropQuotas lists the patterns of rows to
 	// remove.
-	Quotas     []Quota           `json:"quotas,omitempty"`
-	DropQuotas []pattern.Pattern `json:"drop_quotas,omitempty"`
+	Quotas     []Quota            `json:"quotas,omitempty"`
+	DropQuotas []spelling.Pattern `json:"drop_quotas,omitempty"`
 	// Zones sets the zones of members that joined without one, or with another one.
 	Zones []Zoning `json:"zones,omitempty"`
 	// Granted is the end of grants of an earlier grid that a holder still has. The ceiling rises to

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/internal/digits"
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // MemberID identifies a member across restarts: 16 lower-case hex digits.
@@ -50,7 +49,7 @@ func (i Incarnation) fault() string {
 	return fmt.Sprintf("incarnation %.40q is not twice %d lower-case hex digits with a dash between", string(i), idDigits)
 }
 
-func isHex(s string) bool { return digits.Are(s, idDigits) }
+func isHex(s string) bool { return spelling.IsHex(s, idDigits) }
 
 // Member is one process's record in the roster. The addresses are host:port and only hints for
 // finding the process; a member without a listener has none.
@@ -79,9 +78,9 @@ func (m Member) fault() string {
 		return fault
 	}
 	for _, addr := range [...]string{m.API, m.Raft, m.Gossip} {
-		if !visible.IsPlain(addr) {
+		if !spelling.IsPlain(addr) {
 			return fmt.Sprintf("address %.40q of member %s must be at most %d bytes of UTF-8 without control characters",
-				addr, m.Incarnation, visible.MaxPlain)
+				addr, m.Incarnation, spelling.MaxPlain)
 		}
 	}
 	return m.zoneFault()
@@ -112,7 +111,7 @@ func (g GridID) IsText(text string) bool {
 // UnmarshalText accepts exactly the output of [GridID.MarshalText]; anything else is an
 // [ErrInvalid] and leaves the ID unchanged.
 func (g *GridID) UnmarshalText(text []byte) error {
-	if digits.Decode(g[:], text) {
+	if spelling.DecodeHex(g[:], text) {
 		return nil
 	}
 	return fmt.Errorf("%w: grid ID %.40q is not 32 lower-case hex digits", ErrInvalid, text)

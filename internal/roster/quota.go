@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/internal/pattern"
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // Bounds on quotas. They are in the roster, which every member keeps in memory and copies as a
@@ -20,7 +19,7 @@ const (
 // Quota limits holders' use of the sequencers that match a name pattern. 0 is no limit in this row.
 // Only one of the rows that match a name applies; see [QuotaOf].
 type Quota struct {
-	Pattern pattern.Pattern `json:"pattern"`
+	Pattern spelling.Pattern `json:"pattern"`
 	// Names is the maximum number of sequencers to which this row applies.
 	Names int `json:"names,omitempty"`
 	// HolderNodes is the maximum number of logical nodes in one sequencer for one holder, which is
@@ -36,11 +35,11 @@ type Quota struct {
 
 // QuotaEdit sets limits in a pattern's row; nil leaves a limit unchanged, and 0 in a new row.
 type QuotaEdit struct {
-	Pattern     pattern.Pattern `json:"pattern"`
-	Names       *int            `json:"names,omitempty"`
-	HolderNodes *int            `json:"holder_nodes,omitempty"`
-	PeerNodes   *int            `json:"peer_nodes,omitempty"`
-	Calls       *int            `json:"calls,omitempty"`
+	Pattern     spelling.Pattern `json:"pattern"`
+	Names       *int             `json:"names,omitempty"`
+	HolderNodes *int             `json:"holder_nodes,omitempty"`
+	PeerNodes   *int             `json:"peer_nodes,omitempty"`
+	Calls       *int             `json:"calls,omitempty"`
 }
 
 // String formats the edit for messages.
@@ -90,7 +89,7 @@ func (r *Roster) Quota(name string) Quota {
 }
 
 // QuotaRow returns a pattern's row.
-func (r *Roster) QuotaRow(p pattern.Pattern) (Quota, bool) {
+func (r *Roster) QuotaRow(p spelling.Pattern) (Quota, bool) {
 	i, found := searchQuota(r.Quotas, p)
 	if !found {
 		return Quota{Pattern: p}, false
@@ -98,8 +97,8 @@ func (r *Roster) QuotaRow(p pattern.Pattern) (Quota, bool) {
 	return r.Quotas[i], true
 }
 
-func searchQuota(rows []Quota, p pattern.Pattern) (int, bool) {
-	return slices.BinarySearchFunc(rows, p, func(q Quota, p pattern.Pattern) int { return cmp.Compare(q.Pattern, p) })
+func searchQuota(rows []Quota, p spelling.Pattern) (int, bool) {
+	return slices.BinarySearchFunc(rows, p, func(q Quota, p spelling.Pattern) int { return cmp.Compare(q.Pattern, p) })
 }
 
 // CompareQuotas orders rows by pattern, the order in a roster.
@@ -128,8 +127,9 @@ func CheckQuotas(rows []Quota) error {
 
 // Check returns the first error in a row, as an [ErrInvalid].
 func (q Quota) Check() error {
-	if len(q.Pattern) == 0 || !visible.IsPlain(string(q.Pattern)) {
-		return invalidf("quota pattern %.80q has %d bytes: give 1 to %d bytes of UTF-8 without control characters, such as orders-*", string(q.Pattern), len(q.Pattern), pattern.Max)
+	if len(q.Pattern) == 0 || !spelling.IsPlain(string(q.Pattern)) {
+		return invalidf("quota pattern %.80q has %d bytes: give 1 to %d bytes of UTF-8 without control characters, such as orders-*", string(q.Pattern),
+			len(q.Pattern), spelling.PatternMax)
 	}
 	for _, limit := range []struct {
 		name  string
@@ -149,7 +149,7 @@ func (r *Roster) quotasAfter(c Change) ([]Quota, error) {
 	if len(c.Quotas)+len(c.DropQuotas) == 0 {
 		return r.Quotas, nil
 	}
-	edited := map[pattern.Pattern]bool{}
+	edited := map[spelling.Pattern]bool{}
 	rows := slices.Clone(r.Quotas)
 	for _, p := range c.DropQuotas {
 		i, found := searchQuota(rows, p)

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/roster/internal/rostertest"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // quoted returns a grid with quotas.
@@ -27,7 +27,7 @@ func quoted(t *testing.T, rows ...roster.Quota) *roster.Roster {
 func TestQuotaOfMostLiteralBytes(t *testing.T) {
 	r := quoted(t, roster.Quota{Pattern: "*"}, roster.Quota{Pattern: "shop/*"}, roster.Quota{Pattern: "shop/*/eu"},
 		roster.Quota{Pattern: "*/eu"}, roster.Quota{Pattern: "shop/orders"}, roster.Quota{Pattern: "ab*"}, roster.Quota{Pattern: "*bc"})
-	for name, want := range map[string]pattern.Pattern{
+	for name, want := range map[string]spelling.Pattern{
 		"x": "*", "shop/x": "shop/*", "shop/x/eu": "shop/*/eu", "x/eu": "*/eu", "shop/orders": "shop/orders",
 		"shop/orders2": "shop/*",
 		"abc":          "*bc", // as literal as ab*, and before it in order
@@ -50,12 +50,12 @@ func TestQuotasChange(t *testing.T) {
 	}
 	before := r.Quotas
 	r = rostertest.Apply(t, r, roster.Change{Quotas: []roster.Quota{{Pattern: "b*", PeerNodes: 9}},
-		DropQuotas: []pattern.Pattern{"a*"}})
+		DropQuotas: []spelling.Pattern{"a*"}})
 	if want := []roster.Quota{{Pattern: "b*", PeerNodes: 9}}; !reflect.DeepEqual(r.Quotas, want) ||
 		before[0].Pattern != "a*" {
 		t.Fatalf("%+v after %+v", r.Quotas, before)
 	}
-	r = rostertest.Apply(t, r, roster.Change{DropQuotas: []pattern.Pattern{"b*"}})
+	r = rostertest.Apply(t, r, roster.Change{DropQuotas: []spelling.Pattern{"b*"}})
 	if r.Quotas != nil {
 		t.Errorf("%+v is left", r.Quotas)
 	}
@@ -64,10 +64,10 @@ func TestQuotasChange(t *testing.T) {
 func TestQuotasRefused(t *testing.T) {
 	full, long := make([]roster.Quota, roster.MaxQuotas), []roster.Quota{}
 	for i := range full {
-		full[i].Pattern = pattern.Pattern(fmt.Sprintf("%03d*", i))
+		full[i].Pattern = spelling.Pattern(fmt.Sprintf("%03d*", i))
 	}
 	for i := range 33 {
-		long = append(long, roster.Quota{Pattern: pattern.Pattern(fmt.Sprintf("%02d%s", i, strings.Repeat("x", 253)))})
+		long = append(long, roster.Quota{Pattern: spelling.Pattern(fmt.Sprintf("%02d%s", i, strings.Repeat("x", 253)))})
 	}
 	for what, c := range map[string]struct {
 		r    *roster.Roster
@@ -75,7 +75,7 @@ func TestQuotasRefused(t *testing.T) {
 		want string
 	}{
 		"no pattern": {quoted(t), roster.Change{Quotas: []roster.Quota{{Names: 1}}}, "give 1 to 255 bytes"},
-		"long pattern": {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: pattern.Pattern(strings.Repeat("x",
+		"long pattern": {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: spelling.Pattern(strings.Repeat("x",
 			256))}}}, "has 256 bytes"},
 		"control": {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a\nb"}}}, "control"},
 		"negative": {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a", HolderNodes: -1}}},
@@ -85,10 +85,11 @@ func TestQuotasRefused(t *testing.T) {
 		"twice": {quoted(t), roster.Change{Quotas: []roster.Quota{{Pattern: "a"}, {Pattern: "a", Names: 1}}},
 			"edited twice"},
 		"set and gone": {quoted(t, roster.Quota{Pattern: "a"}),
-			roster.Change{Quotas: []roster.Quota{{Pattern: "a", Names: 1}}, DropQuotas: []pattern.Pattern{"a"}}, "edited twice"},
-		"gone twice": {quoted(t, roster.Quota{Pattern: "a"}), roster.Change{DropQuotas: []pattern.Pattern{"a", "a"}},
+			roster.Change{Quotas: []roster.Quota{{Pattern: "a", Names: 1}},
+				DropQuotas: []spelling.Pattern{"a"}}, "edited twice"},
+		"gone twice": {quoted(t, roster.Quota{Pattern: "a"}), roster.Change{DropQuotas: []spelling.Pattern{"a", "a"}},
 			"does not exist"},
-		"no such": {quoted(t), roster.Change{DropQuotas: []pattern.Pattern{"a"}}, "does not exist"},
+		"no such": {quoted(t), roster.Change{DropQuotas: []spelling.Pattern{"a"}}, "does not exist"},
 		"too many": {quoted(t, full...), roster.Change{Quotas: []roster.Quota{{Pattern: "x"}}},
 			"65 quotas; a grid has at most 64"},
 		"too long": {quoted(t), roster.Change{Quotas: long}, "have 8415 bytes in total; at most 8192"},

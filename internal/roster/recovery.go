@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // Recovery records that a grid was formed from another grid's data directories, and the loss caused
@@ -44,8 +44,8 @@ func checkRecovery(r *Recovery, partitions int) error {
 		if i > 0 && r.Lost[i-1].ID >= m.ID {
 			return invalidf("lost member %s is a duplicate or out of order", m.ID)
 		}
-		if !visible.IsPlain(m.API) {
-			return invalidf("address %.40q of lost member %s must be at most %d bytes of UTF-8 without control characters", m.API, m.ID, visible.MaxPlain)
+		if !spelling.IsPlain(m.API) {
+			return invalidf("address %.40q of lost member %s must be at most %d bytes of UTF-8 without control characters", m.API, m.ID, spelling.MaxPlain)
 		}
 	}
 	for _, ids := range [][]PartitionID{r.Forgotten, r.Outdated} {

@@ -3,7 +3,7 @@ package roster
 import (
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // MaxBuild is the maximum length of a build's version in bytes.
@@ -23,7 +23,7 @@ func (r Release) Check() error {
 	switch {
 	case r.Min < 0 || r.Max > most || r.Max.Known() < r.Min.Known():
 		return fmt.Errorf("%w: protocols %d to %d are not a range within 1 to %d", ErrInvalid, r.Min, r.Max, most)
-	case len(r.Build) > MaxBuild || !visible.IsPlain(r.Build):
+	case len(r.Build) > MaxBuild || !spelling.IsPlain(r.Build):
 		return fmt.Errorf("%w: build %.80q must be at most %d bytes of UTF-8 without control characters", ErrInvalid, r.Build,
 			MaxBuild)
 	}

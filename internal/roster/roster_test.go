@@ -10,10 +10,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/roster/internal/rostertest"
 	"github.com/snowgrid/snowgrid/internal/roster/plan"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // history is a roster under random commands, with its earlier versions.
@@ -292,11 +292,11 @@ func soundMembers(t *rapid.T, r *roster.Roster, sound map[string][]roster.Change
 	if r.InUse() < roster.CurrentProtocol {
 		sound["protocol"] = []roster.Change{{Protocol: r.InUse() + 1}}
 	}
-	q := roster.Quota{Pattern: pattern.Pattern(rapid.StringMatching(`[ab*]{1,3}`).Draw(t, "pattern")),
+	q := roster.Quota{Pattern: spelling.Pattern(rapid.StringMatching(`[ab*]{1,3}`).Draw(t, "pattern")),
 		Names: rapid.IntRange(0, 9).Draw(t, "names")}
 	sound["quota"] = []roster.Change{{Quotas: []roster.Quota{q}}}
 	for _, row := range r.Quotas {
-		sound["quota dropped"] = append(sound["quota dropped"], roster.Change{DropQuotas: []pattern.Pattern{row.Pattern}})
+		sound["quota dropped"] = append(sound["quota dropped"], roster.Change{DropQuotas: []spelling.Pattern{row.Pattern}})
 	}
 	for _, n := range []int{1, 3, 5, 7} {
 		if n != r.Settings.MostVoters() {

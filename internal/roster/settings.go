@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // Bounds and defaults for the settings. The partition count is bounded because the roster is sent
@@ -91,9 +91,9 @@ func (s Settings) Check() error {
 // fault describes the error in the settings, "" for none.
 func (s Settings) fault() string {
 	switch {
-	case s.Name == "" || !visible.IsPlain(s.Name):
+	case s.Name == "" || !spelling.IsPlain(s.Name):
 		return fmt.Sprintf("grid name %.40q must be 1 to %d bytes of UTF-8 without control characters", s.Name,
-			visible.MaxPlain)
+			spelling.MaxPlain)
 	case s.Partitions < 1 || s.Partitions > MaxPartitions:
 		return outOfBounds("partitions", int64(s.Partitions), 1, MaxPartitions)
 	case s.Backups < 0 || s.Backups > MaxBackups:

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // Zoning sets a member's zone. A member that joined while the grid had an older protocol has no
@@ -16,10 +16,10 @@ type Zoning struct {
 
 // zoneFault describes the error in the member's zone, "" for none.
 func (m Member) zoneFault() string {
-	if visible.IsPlain(m.Zone) {
+	if spelling.IsPlain(m.Zone) {
 		return ""
 	}
-	return fmt.Sprintf("zone %.40q of member %s must be at most %d bytes of UTF-8 without control characters", m.Zone, m.Incarnation, visible.MaxPlain)
+	return fmt.Sprintf("zone %.40q of member %s must be at most %d bytes of UTF-8 without control characters", m.Zone, m.Incarnation, spelling.MaxPlain)
 }
 
 // zoned returns the members with the zones that a change sets.

@@ -21,7 +21,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -118,7 +118,7 @@ func (r Request) check() error {
 		return fmt.Errorf("%w: name %.80q has %d bytes; give 1 to %d bytes of UTF-8", security.ErrInvalid, r.Name,
 			len(r.Name), maxName)
 	}
-	if fault := visible.Fault(r.Name); fault != "" {
+	if fault := spelling.Fault(r.Name); fault != "" {
 		return fmt.Errorf("%w: name %.80q %s; leave it out", security.ErrInvalid, r.Name, fault)
 	}
 	if r.Grid != "" {

@@ -1,8 +1,8 @@
 package wire
 
 import (
-	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // QuotaUse is a quota row and its current use.
@@ -38,6 +38,6 @@ type CountResponse struct {
 
 // RowCount is the number of sequencers that a row counts.
 type RowCount struct {
-	Pattern pattern.Pattern `json:"pattern"`
-	Names   int             `json:"names"`
+	Pattern spelling.Pattern `json:"pattern"`
+	Names   int              `json:"names"`
 }

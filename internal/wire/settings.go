@@ -2,8 +2,8 @@ package wire
 
 import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // PathSettings reads and changes the grid's settings. Any member serves it; changes are forwarded to
@@ -22,7 +22,7 @@ type SettingsRequest struct {
 	WindowStated bool `json:"window_stated,omitempty"`
 	// Quotas set limits in rows, by pattern; DropQuotas lists the patterns of rows to remove.
 	Quotas     []roster.QuotaEdit `json:"quotas,omitempty"`
-	DropQuotas []pattern.Pattern  `json:"drop_quotas,omitempty"`
+	DropQuotas []spelling.Pattern `json:"drop_quotas,omitempty"`
 	roster.Upcoming
 	Relay
 }

@@ -124,8 +124,8 @@ func TestSuiteOf(t *testing.T) {
 func TestRunner(t *testing.T) {
 	t.Chdir("../..")
 	r := runner{newBuilds(t.TempDir())}
-	weak := mutant{file: "internal/pattern/pattern.go", old: "return string(p) == name",
-		tests: []string{"./internal/pattern", "-run", "^TestMatches$"}}
+	weak := mutant{file: "internal/spelling/pattern.go", old: "return string(p) == name",
+		tests: []string{"./internal/spelling", "-run", "^TestMatches$"}}
 	for line, want := range map[string]verdict{
 		weak.old:           {},
 		"return false":     {outcome: killed, test: "TestMatches"},

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 type entryKind int
@@ -97,8 +97,8 @@ func checkName(name string) error {
 		return fmt.Errorf("the host has %d bytes; a DNS name has at most %d", len(name), nameMax)
 	case strings.ContainsAny(name, ":/ \t\r\n,[]{}@\\") || strings.ContainsRune(name, 0):
 		return errors.New("give an IP or a DNS name and a port, srv:_NAME._tcp.DOMAIN, or file:PATH")
-	case visible.Fault(name) != "":
-		return fmt.Errorf("the host %s; leave it out", visible.Fault(name))
+	case spelling.Fault(name) != "":
+		return fmt.Errorf("the host %s; leave it out", spelling.Fault(name))
 	case strings.HasPrefix(name, "_"):
 		return fmt.Errorf("that is the name of a service; give %s%s", srvPrefix, name)
 	}

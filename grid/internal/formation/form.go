@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -215,7 +215,7 @@ func (f *Formation) takePart() {
 
 // formGrid requests acceptance from all members, and forms the grid after Expect acceptances.
 func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
-	if fault := visible.Fault(f.cfg.Settings.Name); fault != "" { // a grid that exists keeps it
+	if fault := spelling.Fault(f.cfg.Settings.Name); fault != "" { // a grid that exists keeps it
 		err := refusal.Invalid("Name %.40q %s; omit it from a new grid's name", f.cfg.Settings.Name, fault)
 		f.state.Fail(err)
 		return err

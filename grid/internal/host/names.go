@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -28,9 +28,9 @@ const (
 type names struct {
 	asking sync.Mutex // held while fetching from the other owners
 
-	mu      sync.Mutex              // guards the fields below; never held while waiting
-	begun   map[pattern.Pattern]int // creates in progress that the tables do not have yet
-	all     int                     // of any name
+	mu      sync.Mutex               // guards the fields below; never held while waiting
+	begun   map[spelling.Pattern]int // creates in progress that the tables do not have yet
+	all     int                      // of any name
 	members map[roster.Incarnation]memberCount
 	asked   time.Duration // time of the last fetch from all
 	known   bool          // asked is set
@@ -40,7 +40,7 @@ type names struct {
 
 // memberCount is the last count of another owner.
 type memberCount struct {
-	rows map[pattern.Pattern]int
+	rows map[spelling.Pattern]int
 }
 
 // count publishes the census of an actor's table while it is the owner.
@@ -69,7 +69,7 @@ func (n *names) total() (names int) {
 
 // own returns the number of sequencers in this owner's tables that match a row's pattern, and false if
 // a table has not counted that row yet.
-func (n *names) own(p pattern.Pattern) (names int, known bool) {
+func (n *names) own(p spelling.Pattern) (names int, known bool) {
 	known = true
 	n.tables.Range(func(_, value any) bool {
 		c := value.(*atomic.Pointer[partition.Census]).Load()
@@ -88,11 +88,11 @@ func (n *names) own(p pattern.Pattern) (names int, known bool) {
 }
 
 // begin counts a create that is in progress, until end.
-func (n *names) begin(p pattern.Pattern) (end func()) {
+func (n *names) begin(p spelling.Pattern) (end func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.begun == nil {
-		n.begun = map[pattern.Pattern]int{}
+		n.begun = map[spelling.Pattern]int{}
 	}
 	n.begun[p]++
 	n.all++
@@ -148,7 +148,7 @@ func (l *limits) room(ctx context.Context, name string) room {
 type otherCounts []memberCount
 
 // of returns a row's sum, and false if an owner's count is missing.
-func (c otherCounts) of(p pattern.Pattern) (sum int, known bool) {
+func (c otherCounts) of(p spelling.Pattern) (sum int, known bool) {
 	for _, m := range c {
 		n, said := m.rows[p]
 		if !said {
@@ -200,7 +200,7 @@ func (n *names) ask(ctx context.Context, d *deps, r *roster.Roster) {
 		wg.Go(func() {
 			var res wire.CountResponse
 			if err := d.caller.Call(ctx, m.API, m.Incarnation, wire.PathCount, wire.CountRequest{}, &res); err == nil {
-				answers[i] = &memberCount{rows: map[pattern.Pattern]int{}}
+				answers[i] = &memberCount{rows: map[spelling.Pattern]int{}}
 				for _, row := range res.Rows {
 					answers[i].rows[row.Pattern] = row.Names
 				}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
-	"github.com/snowgrid/snowgrid/internal/pattern"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/security"
 )
@@ -120,10 +120,10 @@ func (l *limits) refusedByQuota(ctx context.Context, kind Refusal, action securi
 
 // QuotaUse returns the number of sequencers in the grid per quota row, by pattern. It omits a row if a
 // member has not replied.
-func (l *limits) QuotaUse(ctx context.Context) map[pattern.Pattern]int {
+func (l *limits) QuotaUse(ctx context.Context) map[spelling.Pattern]int {
 	r := l.state.Roster()
 	others := l.names.others(ctx, l.deps, r)
-	out := map[pattern.Pattern]int{}
+	out := map[spelling.Pattern]int{}
 	for _, q := range r.Quotas {
 		n, known := others.of(q.Pattern)
 		own, counted := l.names.own(q.Pattern)

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/snowgrid/snowgrid/internal/pattern"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/security"
@@ -35,7 +35,7 @@ type rates struct {
 // rateKey is a peer, "" for the shared bucket, and a quota's pattern.
 type rateKey struct {
 	peer partition.Peer
-	row  pattern.Pattern
+	row  spelling.Pattern
 }
 
 // take takes a token for one of so many calls per second, or returns the wait for the next one.

@@ -4,7 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/internal/digits"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // ID names an attachment: one holder's tenure of one logical node. The holder draws it at
@@ -51,7 +51,7 @@ func (l *Life) UnmarshalText(text []byte) error {
 // value by the noun what. It rejects capitals: an identity has only one text, so texts can be
 // compared.
 func decodeIdentity(dst *[16]byte, text []byte, what string) error {
-	if !digits.Decode(dst[:], text) {
+	if !spelling.DecodeHex(dst[:], text) {
 		return fmt.Errorf("attachment: %.40q is not the text of a %s: give exactly 32 lowercase hexadecimal digits", text, what)
 	}
 	return nil

@@ -3,7 +3,7 @@ package numbers
 import (
 	"encoding/hex"
 
-	"github.com/snowgrid/snowgrid/internal/digits"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // Code is 128 random bits; its text is 32 lower-case hex digits.
@@ -21,7 +21,7 @@ func (c Code) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, c[:])
 // UnmarshalText accepts exactly the output of [Code.MarshalText]. Anything else is an [ErrInvalid]
 // and leaves the code unchanged.
 func (c *Code) UnmarshalText(text []byte) error {
-	if !digits.Decode(c[:], text) {
+	if !spelling.DecodeHex(c[:], text) {
 		return invalidf("code %.40q is not 32 lower-case hex digits", text)
 	}
 	return nil

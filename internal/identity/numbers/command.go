@@ -3,7 +3,7 @@ package numbers
 import (
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // Command is one step on a set. Exactly one part is set: Apply, Register, Clean, Import or Drop.
@@ -70,7 +70,7 @@ func (c Command) Check() error {
 func (c Command) CheckNew(r Registry, grid string) error {
 	set, found := r.Set(c.Cluster, c.Name)
 	for _, name := range [...]string{c.Cluster, c.Name} {
-		if fault := visible.Fault(name); fault != "" && !found && c.Apply != nil && name != grid {
+		if fault := spelling.Fault(name); fault != "" && !found && c.Apply != nil && name != grid {
 			return invalidf("new set name %.80q %s: leave it out", name, fault)
 		}
 	}
@@ -84,7 +84,7 @@ func (c Command) CheckNew(r Registry, grid string) error {
 	if p, _ := set.Process(id); p.Addr == addr {
 		return nil
 	}
-	if fault := visible.Fault(addr); fault != "" {
+	if fault := spelling.Fault(addr); fault != "" {
 		return invalidf("address %.40q for number %d %s: leave it out", addr, id, fault)
 	}
 	return nil

@@ -18,8 +18,7 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/snowgrid/snowgrid/internal/digits"
-	"github.com/snowgrid/snowgrid/internal/visible"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // Bounds on sets. They are in the roster, which every member keeps in memory and copies as a whole.
@@ -224,10 +223,10 @@ func (s Set) fault() string {
 // fault describes the error in a process, "" for none.
 func (p Process) fault() string {
 	switch {
-	case !visible.IsPlain(p.Addr):
+	case !spelling.IsPlain(p.Addr):
 		return fmt.Sprintf("address %.40q must be at most %d bytes of UTF-8 without control characters", p.Addr,
-			visible.MaxPlain)
-	case p.Member != "" && !digits.Are(p.Member, memberDigits):
+			spelling.MaxPlain)
+	case p.Member != "" && !spelling.IsHex(p.Member, memberDigits):
 		return fmt.Sprintf("member ID %.40q is not %d lower-case hex digits", p.Member, memberDigits)
 	case p.Incarnation >= MaxNumber:
 		return fmt.Sprintf("incarnation %d is not below %d", p.Incarnation, uint64(MaxNumber))
@@ -240,7 +239,7 @@ func (p Process) fault() string {
 // nameFault describes the error in a set's names, "" for none.
 func nameFault(cluster, name string) string {
 	for _, n := range [...]struct{ of, text string }{{"cluster", cluster}, {"name", name}} {
-		if n.text == "" || len(n.text) > MaxSetName || !visible.IsPlain(n.text) {
+		if n.text == "" || len(n.text) > MaxSetName || !spelling.IsPlain(n.text) {
 			return fmt.Sprintf("set %s %.80q must be 1 to %d bytes of UTF-8 without control characters", n.of, n.text,
 				MaxSetName)
 		}

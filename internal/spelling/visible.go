@@ -1,5 +1,6 @@
-// Package visible refuses texts that are not safe to print, or that print like another one.
-package visible
+// Package spelling has the rules for texts that identify: which characters a name may have, patterns of
+// names, and identifiers in hexadecimal digits.
+package spelling
 
 import (
 	"fmt"

@@ -1,5 +1,4 @@
-// Package pattern matches names of sequencers.
-package pattern
+package spelling
 
 import "strings"
 
@@ -7,8 +6,8 @@ import "strings"
 // itself.
 type Pattern string
 
-// Max is how many bytes a pattern has at most, as a name.
-const Max = 255
+// PatternMax is how many bytes a pattern has at most, as a name.
+const PatternMax = 255
 
 // Matches reports whether a name matches.
 func (p Pattern) Matches(name string) bool {
