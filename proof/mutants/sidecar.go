@@ -43,7 +43,7 @@ var sidecarMutants = []mutant{
 	{"sidecar", "IDs of a mixed fleet have any layout", "cmd/snowgrid-serve/serve.go",
 		"s.Etcd.Mixed && (def.Layout() !=", "err != nil && (def.Layout() !=", sidecarTests},
 	{"sidecar", "a plain store repeats the IDs of workers", "cmd/snowgrid-serve/etcdstore.go", "if len(reports) > 0 {",
-		"if false {", []string{"-C", "cmd/snowgrid-serve", ".", "-run", "^TestOverEtcd$"}},
+		"if len(reports) < 0 {", []string{"-C", "cmd/snowgrid-serve", ".", "-run", "^TestOverEtcd$"}},
 	{"sidecar", "a mixed fleet has any sequencer", "cmd/snowgrid-serve/serve.go",
 		"s.Etcd.Mixed && s.Sequencer != mixed.Sequencer {", "err != nil && s.Sequencer != mixed.Sequencer {", sidecarTests},
 	{"sidecar", "the file counts more than a variable", "cmd/snowgrid-serve/configfile.go", `if os.Getenv(name) != "" {`,

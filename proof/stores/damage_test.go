@@ -16,13 +16,13 @@ func (s *site) remove() {
 	s.t.Helper()
 	switch under := s.server.(type) {
 	case *s3test.Server:
-		must(s.t, os.Remove(under.File("ids/orders/0.json")))
+		must(s.t, os.Remove(under.File("ids/default/0.json")))
 	default:
-		if s.engine.name == "etcd" {
+		if path := map[string]string{"etcd": "/ids/", "mixed": "/ids/snowgrid/"}[s.engine.name]; path != "" {
 			cli, err := clientv3.New(clientv3.Config{Endpoints: []string{s.addr}})
 			must(s.t, err)
 			defer func() { _ = cli.Close() }()
-			gone, err := cli.Delete(s.t.Context(), "/ids/sequencers/orders/workers/granted/0")
+			gone, err := cli.Delete(s.t.Context(), path+"default/0.json")
 			must(s.t, err)
 			if gone.Deleted != 1 {
 				s.t.Fatalf("%d keys deleted", gone.Deleted)
@@ -32,7 +32,7 @@ func (s *site) remove() {
 		db, err := sql.Open("pgx", postgresURL(s.addr))
 		must(s.t, err)
 		defer func() { _ = db.Close() }()
-		gone, err := db.ExecContext(s.t.Context(), "DELETE FROM snowgrid WHERE record_key = 'orders/0.json'")
+		gone, err := db.ExecContext(s.t.Context(), "DELETE FROM snowgrid WHERE record_key = 'default/0.json'")
 		must(s.t, err)
 		if n, _ := gone.RowsAffected(); n != 1 {
 			s.t.Fatalf("%d rows deleted", n)

@@ -24,6 +24,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/snowgrid/snowgrid/client/etcd"
+	"github.com/snowgrid/snowgrid/client/etcd/mixed"
 	"github.com/snowgrid/snowgrid/client/s3"
 	"github.com/snowgrid/snowgrid/client/s3/s3test"
 	storesql "github.com/snowgrid/snowgrid/client/sql"
@@ -65,6 +66,10 @@ var engines = []engine{
 	{
 		name: "etcd", start: startEtcd, store: etcdStore,
 		url: func(addr string) string { return "etcd://" + addr + "/ids/" },
+	},
+	{
+		name: "mixed", start: startEtcd, store: mixedStore,
+		url: func(addr string) string { return "mixed://" + addr + "/ids/" },
 	},
 	{name: "postgres", start: startPostgres, store: postgresStore, url: postgresURL},
 	{name: "file"},
@@ -235,12 +240,22 @@ func startEtcd(t *testing.T) (server, string) {
 
 func etcdStore(t *testing.T, addr string) store.Store {
 	t.Helper()
+	return etcd.New(etcdClient(t, addr), etcd.Config{Prefix: "/ids/"})
+}
+
+func mixedStore(t *testing.T, addr string) store.Store {
+	t.Helper()
+	return mixed.New(etcdClient(t, addr), mixed.Config{Prefix: "/ids/"})
+}
+
+func etcdClient(t *testing.T, addr string) *clientv3.Client {
+	t.Helper()
 	cli, err := clientv3.New(clientv3.Config{Endpoints: []string{addr}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cli.Close() })
-	return etcd.New(cli, etcd.Config{Prefix: "/ids/"})
+	return cli
 }
 
 func postgresURL(addr string) string {

@@ -85,7 +85,7 @@ func TestStarters(t *testing.T) {
 			slices.Max(slices.Collect(maps.Keys(nodes))) != slots-1 {
 			t.Fatalf("%d hold, %d wait, nodes %v", len(holding), len(waiting), slices.Sorted(maps.Keys(nodes)))
 		}
-		before := s.records("orders", slots)
+		before := s.records("default", slots)
 		for n, h := range nodes {
 			if r := before[n]; r.State != record.Held || r.Task != h.name || r.Version != 1 {
 				t.Errorf("node %d of %s: %+v", n, h.name, r)
@@ -116,7 +116,7 @@ func TestStarters(t *testing.T) {
 		if len(next) != killed {
 			t.Errorf("%d came up for %d that were killed", len(next), killed)
 		}
-		after := s.records("orders", slots)
+		after := s.records("default", slots)
 		for _, h := range next {
 			n := h.nodes()[0]
 			if !free[n] || after[n].Task != h.name || after[n].Version != before[n].Version+1 || after[n].Graceful {

@@ -129,7 +129,7 @@ func (s *site) crowd(detach string) (holders []*holder) {
 		if i < len(clocks) {
 			clock = clocks[i]
 		}
-		h := s.newHolder(fmt.Sprintf("h%d", i), append([]string{"-name", "orders", "-pool", fmt.Sprint(slots), "-clock",
+		h := s.newHolder(fmt.Sprintf("h%d", i), append([]string{"-name", "default", "-pool", fmt.Sprint(slots), "-clock",
 			clock.String(), "-detach", detach}, common...)...)
 		if i%3 == 0 {
 			h.args = append(h.args, "-next")

@@ -41,8 +41,8 @@ type settings struct {
 
 func parse() (s settings) {
 	flag.StringVar(&s.store, "store", "",
-		"s3://host:port/bucket/prefix, etcd://host:port/prefix, postgres://..., or file:directory")
-	flag.StringVar(&s.name, "name", "orders", "name of the sequencer")
+		"s3://host:port/bucket/prefix, etcd://host:port/prefix, mixed://host:port/prefix, postgres://..., or file:directory")
+	flag.StringVar(&s.name, "name", "default", "name of the sequencer")
 	flag.StringVar(&s.history, "history", "", "file to write; none if empty")
 	flag.StringVar(&s.task, "task", "", "task of the records")
 	flag.DurationVar(&s.window, "window", 0, "store.Config.Window")

@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/snowgrid/snowgrid/client/etcd"
+	"github.com/snowgrid/snowgrid/client/etcd/mixed"
 	"github.com/snowgrid/snowgrid/client/s3"
 	"github.com/snowgrid/snowgrid/client/s3/s3test"
 	storesql "github.com/snowgrid/snowgrid/client/sql"
@@ -32,16 +33,19 @@ func openStore(addr string) (store.Store, error) {
 	case "s3":
 		bucket, prefix, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
 		return s3.New(s3test.Client(u.Host), bucket, prefix), nil
-	case "etcd":
+	case "etcd", "mixed":
 		cli, err := clientv3.New(clientv3.Config{Endpoints: []string{u.Host}})
 		if err != nil {
 			return nil, err
+		}
+		if u.Scheme == "mixed" {
+			return mixed.New(cli, mixed.Config{Prefix: u.Path}), nil
 		}
 		return etcd.New(cli, etcd.Config{Prefix: u.Path}), nil
 	case "postgres":
 		return openPostgres(addr)
 	}
-	return nil, fmt.Errorf("store %q: give s3, etcd, postgres or file", addr)
+	return nil, fmt.Errorf("store %q: give s3, etcd, mixed, postgres or file", addr)
 }
 
 // openPostgres creates the table, as soon as the server answers.

@@ -72,9 +72,8 @@ func (l *Ledger) Issue(ctx context.Context, h *sequencer.Sequencer) {
 	}
 }
 
-// Outages: etcd is killed for two windows, restarted, compacted and defragmented, several
-// times, while clients issue IDs and others come and go. No ID is issued twice, and every
-// handle continues.
+// Outages checks that no ID is issued twice, and that every handle continues, while etcd is killed for two
+// windows, restarted, compacted and defragmented, several times, and clients come and go.
 func Outages(t *testing.T, k Kind) {
 	const window = 2 * time.Second
 	srv := Own(t)
@@ -147,7 +146,7 @@ func Outages(t *testing.T, k Kind) {
 	t.Logf("%d IDs, no two equal", l.Count())
 }
 
-// NoFreeNode (E4): a create that finds every node taken waits until its context ends.
+// NoFreeNode checks that a create that finds every node taken waits until its context ends (E4).
 func NoFreeNode(t *testing.T, k Kind) {
 	cli, prefix := Connect(t, Shared(t)), Prefix(t)
 	first := Opened(t, k, cli, prefix, store.Config{Pool: 1})

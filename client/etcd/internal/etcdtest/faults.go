@@ -57,8 +57,8 @@ func (l *Losing) Client(t *testing.T) *clientv3.Client {
 	return c
 }
 
-// RepetitionByTheClient: clientv3 sends a transaction again after the status of a canceled
-// call. The second copy finds the write of the first one; that is a success.
+// RepetitionByTheClient checks that a transaction succeeds which clientv3 sends again, after the status
+// of a canceled call. The second copy finds the write of the first one.
 func RepetitionByTheClient(t *testing.T, k Kind) {
 	n := NewNode(t, k)
 	var l Losing
@@ -90,8 +90,8 @@ func RepetitionByTheClient(t *testing.T, k Kind) {
 	}
 }
 
-// RepeatedTransactionSucceeds (EH6): the second copy of a transaction finds its own body,
-// which is a success.
+// RepeatedTransactionSucceeds checks that the second copy of a transaction, which finds its own body, is a
+// success (EH6).
 func RepeatedTransactionSucceeds(t *testing.T, k Kind) *Node {
 	n := NewNode(t, k)
 	s := n.Store()
@@ -112,7 +112,7 @@ func RepeatedTransactionSucceeds(t *testing.T, k Kind) *Node {
 	return n
 }
 
-// ServerIsAway: calls end with their context, and the outcome of a write is open; after the
+// ServerIsAway checks that calls end with their context, and leave the outcome of a write open. After the
 // server has come back with its data, the holder continues.
 func ServerIsAway(t *testing.T, k Kind) {
 	srv := Own(t)
@@ -146,7 +146,7 @@ func ServerIsAway(t *testing.T, k Kind) {
 	n.GiveBack(s, id, 0)
 }
 
-// WatchWithoutRenewals: a watch reports new holders and other keys, and no renewals.
+// WatchWithoutRenewals checks that a watch reports new holders and other keys, and no renewals.
 func WatchWithoutRenewals(t *testing.T, k Kind) {
 	n := NewNode(t, k)
 	s := n.Store()
@@ -172,8 +172,8 @@ func WatchWithoutRenewals(t *testing.T, k Kind) {
 	n.Reported(changes, n.Key)
 }
 
-// WatchAfterACompaction (EH13): a watch that missed changes, because etcd compacted them
-// while it was cut off, reports every key.
+// WatchAfterACompaction checks that a watch that missed changes, because etcd compacted them while it was
+// cut off, reports every key (EH13).
 func WatchAfterACompaction(t *testing.T, k Kind) {
 	srv := Own(t)
 	proxy, err := faultproxy.Start(srv.Addr)
@@ -210,8 +210,8 @@ func WatchAfterACompaction(t *testing.T, k Kind) {
 	n.Reported(changes, "default/node-ids-initialized") // after the compaction too
 }
 
-// Authentication: the user's client brings its user, whose role needs no more than the
-// prefix. Without it the error names the role that is needed.
+// Authentication checks that the role of the client's user needs no more than the prefix. Without it the
+// error names the role that is needed.
 func Authentication(t *testing.T, k Kind) {
 	srv := Own(t)
 	root := Connect(t, srv)
@@ -257,7 +257,7 @@ func Authentication(t *testing.T, k Kind) {
 	}
 }
 
-// WithoutAClient: it is an error, not a panic.
+// WithoutAClient checks that a store without a client returns errors.
 func WithoutAClient(t *testing.T, k Kind) {
 	for what, err := range calls(t.Context(), k.Open(nil, "")) {
 		if !errors.Is(err, sequencer.ErrInvalidConfig) {

@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/record"
 )
 
-// Starters: of 20 processes on 8 nodes 8 get different ones and 12 wait. When three are
+// Starters checks that of 20 processes on 8 nodes 8 get different ones and 12 wait. When three are
 // killed, exactly three of the waiting ones take their nodes, in the next version.
 func Starters(t *testing.T, k Kind) {
 	const starters, nodes = 20, 8
@@ -60,9 +60,9 @@ func Starters(t *testing.T, k Kind) {
 	t.Logf("%d IDs, no two equal", allDiffer(t, all))
 }
 
-// StoppedHolder (EH1): a process that is stopped in a tight loop for three windows loses
-// its node to another; continued, it issues no ID of that node any longer, says why, and goes
-// on under the next node that is free.
+// StoppedHolder checks that a process that is stopped in a tight loop for three windows loses its node to
+// another (EH1). Continued, it issues no ID of that node, prints the reason, and continues under the next
+// node that is free.
 func StoppedHolder(t *testing.T, k Kind) {
 	const window = 2 * time.Second
 	all := workers(t, k, 2, 2, window, 0)
@@ -98,7 +98,7 @@ func StoppedHolder(t *testing.T, k Kind) {
 	t.Logf("%d IDs, no two equal", allDiffer(t, all))
 }
 
-// LeftNodeIsTakenSoon (E9): a node that was returned is taken without a wait for a lease.
+// LeftNodeIsTakenSoon checks that a node that was returned is taken without a wait (E9).
 func LeftNodeIsTakenSoon(t *testing.T, k Kind) {
 	all := workers(t, k, 2, 1, 9*time.Second, 2*time.Millisecond)
 	Await(t, 30*time.Second, "a holder", func() bool { return len(holders(t, all)) == 1 })
