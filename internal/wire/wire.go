@@ -85,6 +85,6 @@ const (
 	MaxElements = 10000
 )
 
-// MaxCalls is the maximum number of concurrent calls that a member allows on one connection; a
-// client with more opens another.
+// MaxCalls is the maximum number of concurrent calls that a member allows on one connection over
+// HTTP/2, and of requests to replicate that a member has in progress at another.
 const MaxCalls = 8
