@@ -20,7 +20,7 @@ type marks struct {
 func (m *marks) Swap(ctx context.Context, e Entry) (Revision, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before, err := m.Memory.Load(ctx, e.Key)
+	before, err := m.Load(ctx, e.Key)
 	revision, failed := m.Memory.Swap(ctx, e)
 	is := false
 	if old, damaged := record.Decode(before.Body, nil); err == nil && damaged == nil && failed == nil {

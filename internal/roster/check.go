@@ -38,7 +38,7 @@ func (r *Roster) checkSince(before *Roster) error {
 			return err
 		}
 	}
-	if fault := r.Registry.Fault(before.Registry); fault != "" {
+	if fault := r.SetsFault(before.Registry); fault != "" {
 		return invalidf("%s", fault)
 	}
 	if !isShared(before.Quotas, r.Quotas) {
@@ -104,7 +104,7 @@ const maxVersion = 1 << 62
 func (r *Roster) checkUnformed() error {
 	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 ||
 		len(r.Unsettled) > 0 || r.Claim != "" || r.Anchored || r.Restarted || r.Protocol != 0 || r.Settings != (Settings{}) ||
-		len(r.Members) > 0 || len(r.Partitions) > 0 || !r.Registry.IsEmpty() || len(r.Quotas) > 0 ||
+		len(r.Members) > 0 || len(r.Partitions) > 0 || r.HasSets() || len(r.Quotas) > 0 ||
 		len(r.Keepers) > 0 || r.Recovered != nil {
 		return invalidf("it has no version but is not empty")
 	}

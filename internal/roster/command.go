@@ -146,7 +146,7 @@ func (r *Roster) form(f Form) (*Roster, error) {
 	if err := CheckQuotas(f.Quotas); err != nil {
 		return nil, refused("%v", err)
 	}
-	if fault := f.Registry.Fault(numbers.Registry{}); fault != "" {
+	if fault := f.SetsFault(numbers.Registry{}); fault != "" {
 		return nil, refused("%s", fault)
 	}
 	if err := checkRecovery(f.Recovered, len(next.Partitions)); err != nil {

@@ -169,7 +169,7 @@ func TestDroppedSetsContinue(t *testing.T) {
 		}
 	}
 	disordered := numbers.Registry{Dropped: []numbers.Dropped{{Set: 2, Next: 1}, {Set: 1, Next: 1}}}
-	if disordered.Fault(numbers.Registry{}) == "" {
+	if disordered.SetsFault(numbers.Registry{}) == "" {
 		t.Error("dropped sets that are out of order have no fault")
 	}
 	merged := numbers.Registry{Dropped: []numbers.Dropped{{Set: 1, Next: 5}}}.Merge(

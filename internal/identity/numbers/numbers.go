@@ -90,9 +90,9 @@ func (p Process) State() string {
 	return "registered"
 }
 
-// IsEmpty reports whether r has no sets, present or dropped. A method IsZero would let encoders leave
+// HasSets reports whether r has sets, present or dropped. A method IsZero would let encoders leave
 // out a struct that embeds r.
-func (r Registry) IsEmpty() bool { return len(r.Sets)+len(r.Dropped) == 0 }
+func (r Registry) HasSets() bool { return len(r.Sets)+len(r.Dropped) > 0 }
 
 // Set returns a set by name, if any process has ever applied for one of its numbers.
 func (r Registry) Set(cluster, name string) (Set, bool) {
@@ -174,9 +174,9 @@ func CheckName(cluster, name string) error {
 	return nil
 }
 
-// Fault describes the error in a registry that no sequence of commands produces, "" for none. It
+// SetsFault describes the error in a registry that no sequence of commands produces, "" for none. It
 // examines only the parts that r does not share with an earlier registry.
-func (r Registry) Fault(before Registry) string {
+func (r Registry) SetsFault(before Registry) string {
 	if n := countProcesses(r.Sets); len(r.Sets) > MaxSets || n > MaxNumbered {
 		return fmt.Sprintf("%d sets with %d numbers; at most %d and %d are allowed", len(r.Sets), n, MaxSets, MaxNumbered)
 	}

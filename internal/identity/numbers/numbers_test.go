@@ -427,7 +427,7 @@ func checkStep(t *rapid.T, before, next *roster.Roster, c numbers.Command, err e
 // checkSet: a number is below the next one, and always of the process that it was given
 // to first. One that an operator imports again after a clean is of the imported code.
 func checkSet(t *rapid.T, r *roster.Roster, owner map[uint64]numbers.Code) {
-	if fault := r.Registry.Fault(numbers.Registry{}); fault != "" {
+	if fault := r.SetsFault(numbers.Registry{}); fault != "" {
 		t.Fatal(fault)
 	}
 	s, _ := r.Set("c", "web")
