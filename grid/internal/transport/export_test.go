@@ -18,6 +18,7 @@ const (
 )
 
 var (
+	ListenError  = listenError
 	ReadGreeting = readGreeting
 	ReadPreamble = readPreamble
 )

@@ -83,6 +83,8 @@ func listenError(network, addr string, err error) error {
 		advice = "this machine has no such address: listen on one it has and set AdvertiseHost to what others should use"
 	case errors.Is(err, syscall.EACCES):
 		advice = "this process may not open that port: choose one above 1023"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		advice = "raise this process's limit of open files (ulimit -n)"
 	}
 	return fmt.Errorf("grid: cannot listen on %s %s: %s: %w", network, addr, advice, err)
 }

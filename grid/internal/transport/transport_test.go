@@ -63,6 +63,19 @@ func TestRealNetworkNamesAUsedPort(t *testing.T) {
 	}
 }
 
+// TestListenErrorNamesTheRemedy: by the cause of a failed listen.
+func TestListenErrorNamesTheRemedy(t *testing.T) {
+	for cause, want := range map[syscall.Errno]string{
+		syscall.EADDRINUSE: "choose another port", syscall.EADDRNOTAVAIL: "set AdvertiseHost",
+		syscall.EACCES: "above 1023", syscall.EMFILE: "ulimit -n", syscall.ENFILE: "ulimit -n", syscall.EINVAL: "check the address",
+	} {
+		err := transport.ListenError("tcp", "127.0.0.1:7948", &net.OpError{Op: "listen", Net: "tcp", Err: cause})
+		if !errors.Is(err, cause) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "127.0.0.1:7948") {
+			t.Errorf("%v: %v", cause, err)
+		}
+	}
+}
+
 func TestLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()
