@@ -33,8 +33,9 @@ func (p *Pool) explain(err error) error {
 	case timeout || p.creds != nil && isCut(err):
 		return err
 	case p.creds == nil:
-		return fmt.Errorf("%w; if the grid has certificates, the server speaks TLS: give Security (--security-dir); "+
-			"else check that this is a snowgrid API address, and that no proxy on the way removes upgrades", err)
+		return fmt.Errorf("%w; give Security (--security-dir) if the grid has certificates, since a server that speaks TLS "+
+			"answers clear text like this; else check that this is a snowgrid API address, and that no proxy on the way "+
+			"removes upgrades", err)
 	}
 	return fmt.Errorf("%w; check that this is a snowgrid API address, and that no proxy on the way removes upgrades", err)
 }

@@ -67,10 +67,11 @@ func TestRealNetworkNamesAUsedPort(t *testing.T) {
 func TestListenErrorNamesTheRemedy(t *testing.T) {
 	for cause, want := range map[syscall.Errno]string{
 		syscall.EADDRINUSE: "choose another port", syscall.EADDRNOTAVAIL: "set AdvertiseHost",
-		syscall.EACCES: "above 1023", syscall.EMFILE: "ulimit -n", syscall.ENFILE: "ulimit -n", syscall.EINVAL: "check the address",
+		syscall.EACCES: "above 1023", syscall.EMFILE: "ulimit -n", syscall.ENFILE: "ulimit -n",
+		syscall.EINVAL: "check the address",
 	} {
 		err := transport.ListenError("tcp", "127.0.0.1:7948", &net.OpError{Op: "listen", Net: "tcp", Err: cause})
-		if !errors.Is(err, cause) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "127.0.0.1:7948") {
+		if !errors.Is(err, cause) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ":7948: ") {
 			t.Errorf("%v: %v", cause, err)
 		}
 	}
