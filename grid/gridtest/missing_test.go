@@ -99,6 +99,7 @@ func TestFormedNumberSurvives(t *testing.T) {
 		if got := setSettings(t, g, "m2", `{"expect":4}`); got.Expect != 4 {
 			t.Errorf("%+v", got)
 		}
+		time.Sleep(time.Minute) // as above: until every member has applied it
 		if text := missing(g); !strings.Contains(text, "2 members, and 4 are expected") {
 			t.Errorf("after it was set to 4: %q", text)
 		}
