@@ -12,7 +12,6 @@ import (
 	"github.com/snowgrid/snowgrid/client/etcd/internal/etcdtest"
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/client/store/storetest"
-	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -194,20 +193,8 @@ func TestUnclearOutcome(t *testing.T) {
 	n.Refused(s, claim, "the claim again, after others")
 }
 
-// TestUnreadableRecordIsReplaced: a body that is not a record can be loaded and replaced.
 func TestUnreadableRecordIsReplaced(t *testing.T) {
-	n := etcdtest.NewNode(t, plain)
-	s := n.Store()
-	if _, err := n.Cli.Put(t.Context(), n.Prefix+n.Key, "not JSON"); err != nil {
-		t.Fatal(err)
-	}
-	e, err := s.Load(t.Context(), n.Key)
-	if err != nil || string(e.Body) != "not JSON" {
-		t.Fatalf("loaded %q, %v", e.Body, err)
-	}
-	fixed, err := record.Repaired(etcdtest.Life, etcdtest.Tick(n.Now), 0, 5, etcdtest.Nonce())
-	n.Swap(s, n.Next(e, fixed, err))
-	n.Take(s)
+	etcdtest.UnreadableRecordIsReplaced(t, plain, "")
 }
 
 // TestDefaultWindow: the store suggests a renewal every three seconds.

@@ -99,10 +99,9 @@ func TestFormedNumberSurvives(t *testing.T) {
 		if got := setSettings(t, g, "m2", `{"expect":4}`); got.Expect != 4 {
 			t.Errorf("%+v", got)
 		}
-		time.Sleep(time.Minute) // as above: until every member has applied it
-		if text := missing(g); !strings.Contains(text, "2 members, and 4 are expected") {
-			t.Errorf("after it was set to 4: %q", text)
-		}
+		eventually(t, time.Minute, "2 members, and 4 are expected", func() bool {
+			return strings.Contains(missing(g), "2 members, and 4 are expected")
+		})
 	})
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// TestRevokedLeaseIsALoss (E8): a holder whose lease an operator revokes hears of it, calls
-// OnLost, and takes a node again.
+// TestRevokedLeaseIsALoss (E8): a holder whose lease an operator revokes attaches again
+// after a call of OnLost.
 func TestRevokedLeaseIsALoss(t *testing.T) {
 	cli, prefix := etcdtest.Connect(t, etcdtest.Shared(t)), etcdtest.Prefix(t)
 	lost := make(chan store.Loss, 10)
@@ -36,7 +36,7 @@ func TestRevokedLeaseIsALoss(t *testing.T) {
 	if err != nil || len(live.Kvs) != 1 {
 		t.Fatal(live, err)
 	}
-	time.Sleep(300 * time.Millisecond) // a change right after the own write counts as that
+	time.Sleep(300 * time.Millisecond) // a client ignores changes for 200 ms after its own write
 	if _, err := cli.Revoke(t.Context(), clientv3.LeaseID(live.Kvs[0].Lease)); err != nil {
 		t.Fatal(err)
 	}

@@ -82,8 +82,8 @@ type Config struct {
 }
 
 // New returns a store that uses a client. A client of package store has a window of at most 9 s,
-// which is the default here; a lease lasts a second more. The caller still owns the client, and closes it after the
-// last use of the store. The result implements [store.Watcher] too.
+// which is the default here; a lease lasts a second more. The caller still owns the client, and closes
+// it after the last use of the store. The result implements [store.Watcher] too.
 func New(cli *clientv3.Client, cfg Config) store.Store {
 	if cfg.Prefix == "" {
 		cfg.Prefix = DefaultPrefix

@@ -228,20 +228,8 @@ func TestRetiringEndsTheLease(t *testing.T) {
 	}
 }
 
-// TestUnreadableRecordIsReplaced: a body that is not a record can be loaded and replaced.
 func TestUnreadableRecordIsReplaced(t *testing.T) {
-	n := newNode(t)
-	s := n.Store()
-	if _, err := n.Cli.Put(t.Context(), n.Prefix+"snowgrid/"+n.Key, "not JSON"); err != nil {
-		t.Fatal(err)
-	}
-	e, err := s.Load(t.Context(), n.Key)
-	if err != nil || string(e.Body) != "not JSON" {
-		t.Fatalf("loaded %q, %v", e.Body, err)
-	}
-	fixed, err := record.Repaired(etcdtest.Life, etcdtest.Tick(n.Now), 0, 5, etcdtest.Nonce())
-	n.Swap(s, n.Next(e, fixed, err))
-	n.Take(s)
+	etcdtest.UnreadableRecordIsReplaced(t, etcdtest.Mixed, "snowgrid/")
 }
 
 // TestTimeToLive: a lease is a second longer than the window, in whole seconds.
@@ -259,8 +247,8 @@ func TestTimeToLive(t *testing.T) {
 	}
 }
 
-// TestTimeToLiveOfALaterGrant: the window does not follow from a grant that begins in the future; the
-// lease is then that of the suggested one, or of the longest window before.
+// TestTimeToLiveOfALaterGrant: a grant that begins in the future does not show the window; the lease
+// then lasts for the suggested window, or for the longest one before.
 func TestTimeToLiveOfALaterGrant(t *testing.T) {
 	for window, want := range map[time.Duration]int64{0: 10, 5 * time.Second: 6} {
 		t.Run(window.String(), func(t *testing.T) {
@@ -283,7 +271,7 @@ func TestTimeToLiveOfALaterGrant(t *testing.T) {
 	}
 }
 
-// TestOtherKeys: keys other than those of shared nodes are those of the plain store.
+// TestOtherKeys: all keys but the records of shared nodes are the plain store's.
 func TestOtherKeys(t *testing.T) {
 	n := newNode(t)
 	s, plain := n.Store(), etcdtest.Plain.Open(n.Cli, n.Prefix+"snowgrid/")

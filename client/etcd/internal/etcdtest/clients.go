@@ -116,7 +116,7 @@ func Outages(t *testing.T, k Kind) {
 	})
 	admin := Connect(t, srv)
 	for range 2 {
-		Await(t, 30*time.Second, "more of those that come and go", func() bool { return went.Load() > 20 })
+		Await(t, 30*time.Second, "more attaches and returns", func() bool { return went.Load() > 20 })
 		srv.Kill()
 		time.Sleep(2 * window)
 		if err := srv.Restart(ctx); err != nil {

@@ -277,3 +277,20 @@ func calls(ctx context.Context, s store.Store) map[string]error {
 	return map[string]error{"load": loaded, "load of another key": other, "list": listed, "swap": swapped,
 		"swap of another key": written, "watch": watched}
 }
+
+// UnreadableRecordIsReplaced checks that a body that is not a record can be loaded and replaced. Records are
+// below a prefix of the store's own.
+func UnreadableRecordIsReplaced(t *testing.T, k Kind, below string) {
+	n := NewNode(t, k)
+	s := n.Store()
+	if _, err := n.Cli.Put(t.Context(), n.Prefix+below+n.Key, "not JSON"); err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.Load(t.Context(), n.Key)
+	if err != nil || string(e.Body) != "not JSON" {
+		t.Fatalf("loaded %q, %v", e.Body, err)
+	}
+	fixed, err := record.Repaired(Life, Tick(n.Now), 0, 5, Nonce())
+	n.Swap(s, n.Next(e, fixed, err))
+	n.Take(s)
+}

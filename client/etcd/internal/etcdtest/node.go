@@ -34,7 +34,7 @@ type Node struct {
 	Window time.Duration
 }
 
-// Life is that of all records in these tests.
+// Life is the life of every record in these tests.
 var Life = record.NewLife(1, [8]byte{7})
 
 // NewNode writes a record that no attachment has held, on the shared server.
@@ -63,7 +63,7 @@ func (n *Node) Create() store.Entry {
 // Store returns another store over the same keys, as another process has it.
 func (n *Node) Store() store.Store { return n.Kind.Open(n.Cli, n.Prefix) }
 
-// Bounds are those of a holder now.
+// Bounds returns the bounds of a holder at Now.
 func (n *Node) Bounds() record.Bounds {
 	return record.Bounds{Now: Tick(n.Now), Window: clustertime.SpanOf(n.Window), Life: Life}
 }

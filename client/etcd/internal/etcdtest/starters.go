@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/record"
 )
 
-// Starters checks that of 20 processes on 8 nodes 8 get different ones and 12 wait. When three are
+// Starters checks that 8 of 20 processes get different ones of 8 nodes, and 12 wait. When three are
 // killed, exactly three of the waiting ones take their nodes, in the next version.
 func Starters(t *testing.T, k Kind) {
 	const starters, nodes = 20, 8

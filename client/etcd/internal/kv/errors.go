@@ -1,5 +1,4 @@
-// Package kv has what the stores over etcd have in common: errors, the proof of a write, and
-// watches.
+// Package kv has the common parts of the stores over etcd: errors, the proof of a write, and watches.
 package kv
 
 import (
