@@ -45,7 +45,7 @@ func (m *Member) reform(ctx context.Context) {
 			last, since = seen.Revision, m.clock.Mono()
 			continue
 		}
-		patience := anchor.New(m.self, m.cfg.AnchorAhead).Patience(m.state.Roster())
+		patience := anchor.New(m.self, m.cfg.AnchorAhead).Patience(m.formation.LastWindow())
 		if m.clock.Mono()-since < patience+time.Duration(m.formation.SurvivorsBefore())*reformTurn {
 			continue
 		}
@@ -59,9 +59,14 @@ func (m *Member) reform(ctx context.Context) {
 }
 
 // lostForGood reports whether the majority of an anchored grid's voters is lost and had
-// stored nothing on disk.
+// stored nothing on disk, or whether no other member forms the next grid.
 func (m *Member) lostForGood() bool {
-	if m.health.warning() == "" || m.state.Leaving() || m.state.Roster().Claim == "" {
+	switch {
+	case m.state.Leaving() || !m.formation.HeldAnchor():
+		return false
+	case m.formation.Deserted():
+		return true
+	case m.health.warning() == "":
 		return false
 	}
 	q := m.health.quorum()
@@ -84,7 +89,7 @@ func (h *health) anchorWait() string {
 	switch {
 	case !leads && h.anchorage.configured() && r.Claim != "":
 		return fmt.Sprintf("; its leader may wait %v for the anchor, and a restart begins that wait again",
-			anchor.New(h.self, h.anchorage.ahead).Patience(r))
+			anchor.New(h.self, h.anchorage.ahead).Patience(r.Settings.Window))
 	case !leads || s.State == anchor.Held:
 		return ""
 	case s.State == leader.Unanchored:

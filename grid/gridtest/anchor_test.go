@@ -18,6 +18,8 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -65,7 +67,7 @@ func anchoredGrid(t *testing.T, s store.Store, members int, log *recorder,
 }
 
 // names are those of the first members.
-func names(n int) []string { return []string{"m1", "m2", "m3"}[:n] }
+func names(n int) []string { return []string{"m1", "m2", "m3", "m4", "m5", "m6"}[:n] }
 
 // anchorOf returns the anchor in the status of a grid's leader.
 func anchorOf(g *gridtest.Grid) grid.AnchorInfo {
@@ -395,6 +397,127 @@ func TestAnchorReformPastASurvivor(t *testing.T) {
 			return true
 		})
 	})
+}
+
+// TestAnchorReformAgain: the survivor that forms the next grid crashes before, while or after the others
+// join it. These form another one without a person.
+func TestAnchorReformAgain(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
+	t.Parallel()
+	for _, after := range []time.Duration{0, 150 * time.Millisecond, 500 * time.Millisecond, time.Second, 3 * time.Second,
+		40 * time.Second} {
+		for _, survivors := range []int{2, 3} {
+			t.Run(fmt.Sprintf("one of %d after %v", survivors, after), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { reformAgain(t, survivors, after) })
+			})
+		}
+	}
+}
+
+func reformAgain(t *testing.T, survivors int, after time.Duration) {
+	g := anchoredGrid(t, newAnchorStore(), 6, nil, nil)
+	g.StartMembers(names(6)...)
+	ids := newChecker(t)
+	load := ids.load(100 * time.Millisecond)
+	var orders *sequencer.Sequencer
+	for _, name := range names(6) {
+		orders = create(t, g.Member(name), "orders", 0)
+		load.run(name, orders, sequencer.ErrClosed)
+	}
+	loseMajority(t, g, survivors)
+	former := formerOf(g, g.Member(g.Running()[0]).Status().Grid)
+	time.Sleep(after)
+	g.Crash(former)
+	time.Sleep(20 * time.Second) // so that their status has the crash
+	took := eventually(t, 4*time.Minute, "the others serve one grid", func() bool {
+		grids := map[string]bool{}
+		for _, m := range g.Running() {
+			s := g.Member(m).Status()
+			grids[s.Grid] = true
+			if s.NotReady != "" {
+				return false
+			}
+		}
+		return len(grids) == 1
+	})
+	before := ids.record()
+	eventually(t, time.Minute, "all others have IDs", func() bool {
+		labels, _, _ := ids.since(before, map[string]*sequencer.Sequencer{"orders": orders})
+		return len(labels) == len(g.Running())
+	})
+	t.Logf("they served after %v", 20*time.Second+took)
+	load.stop()
+}
+
+// TestAnchorReformWithoutASurvivor: the survivor that forms the next grid crashes, and another one forms it
+// while the third reaches neither that survivor nor the anchor. The third joins that grid later.
+func TestAnchorReformWithoutASurvivor(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		mem, stores := store.NewMemory(), map[string]*anchorStore{}
+		g := gridtest.New(t, gridtest.Config{Members: 6, Change: func(name string, c *grid.Config) {
+			stores[name] = &anchorStore{Memory: mem}
+			c.Anchor = stores[name]
+		}})
+		g.StartMembers(names(6)...)
+		loseMajority(t, g, 3)
+		g.Crash(formerOf(g, g.Member(g.Running()[0]).Status().Grid))
+		a, b := g.Running()[0], g.Running()[1]
+		g.Network.Cut(a, b)
+		stores[b].away.Store(true)
+		eventually(t, 4*time.Minute, "one of them serves", func() bool { return g.Member(a).Status().NotReady == "" })
+		g.Network.Heal(a, b)
+		stores[b].away.Store(false)
+		eventually(t, 2*time.Minute, "both serve one grid", func() bool {
+			a, b := g.Member(a).Status(), g.Member(b).Status()
+			return a.NotReady == "" && b.NotReady == "" && a.Grid == b.Grid
+		})
+	})
+}
+
+// TestAnchorReformNotJoinedAgain: a member that has left a grid for a recovery does not join it again when
+// that grid still runs: the member's votes and its log are lost. Its status has the remedy.
+func TestAnchorReformNotJoinedAgain(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := anchoredGrid(t, newAnchorStore(), 3, nil, nil)
+		g.StartMembers(names(3)...)
+		for _, other := range []string{"m1", "m2"} {
+			g.Network.Cut("m3", other)
+		}
+		time.Sleep(20 * time.Second)
+		var old roster.GridID
+		ok(t, "the grid's ID", old.UnmarshalText([]byte(g.Member("m3").Status().Grid)))
+		in := wire.AbandonRequest{Old: old, Grid: roster.GridID{1}, BootstrapMember: "gone", Expect: 2}
+		ok(t, "abandon", callMember(t, g, "m3", wire.PathAbandon, in, &wire.AbandonResponse{}))
+		for _, other := range []string{"m1", "m2"} {
+			g.Network.Heal("m3", other)
+		}
+		eventually(t, time.Minute, "the status has the remedy", func() bool {
+			return strings.Contains(g.Member("m3").Status().NotReady, "restart this member")
+		})
+		time.Sleep(2 * time.Minute)
+		if s := g.Member("m3").Status(); strings.Trim(s.Grid, "0") != "" {
+			t.Errorf("it has joined %s again", s.Grid)
+		}
+		g.Crash("m3")
+		ok(t, "restart", g.TryMember(within(t, 2*time.Minute), "m3"))
+	})
+}
+
+// formerOf waits until a member has begun to form a grid after an old one, and returns it.
+func formerOf(g *gridtest.Grid, old string) string {
+	for {
+		time.Sleep(10 * time.Millisecond)
+		for _, m := range g.Running() {
+			if s := g.Member(m).Status(); s.Grid != old && strings.Trim(s.Grid, "0") != "" {
+				return m
+			}
+		}
+	}
 }
 
 // TestAnchorTaken: a grid whose anchor was taken by another stops granting, names that

@@ -36,6 +36,9 @@ func (l Left) Leave(grid roster.GridID, r *roster.Roster, now clustertime.Tick, 
 	if !r.Formed() {
 		next.Settings = configured
 	}
+	if r.Anchored && r.Claim == "" { // it has granted nothing, or the record bounds that, too
+		next.Claim = l.Claim
+	}
 	if !r.Formed() && !l.Grid.IsZero() {
 		next.Settings, next.Claim, next.Registry, next.Quotas = l.Settings, l.Claim, l.Registry, l.Quotas
 	}

@@ -105,6 +105,27 @@ func TestRecoveredGridKeepsItsAnchor(t *testing.T) {
 	}
 }
 
+// TestLeftKeepsTheClaim: a successor that has not claimed the anchor yet has granted nothing. So the
+// record still bounds all grants (A7).
+func TestLeftKeepsTheClaim(t *testing.T) {
+	claimed := *formed(t, true)
+	claimed.Claim = "c1"
+	left := recovery.Left{}.Leave(roster.GridID{1}, &claimed, now, roster.Settings{})
+	for what, next := range map[string]struct {
+		roster *roster.Roster
+		want   roster.Claim
+	}{
+		"no roster":           {&roster.Roster{}, "c1"},
+		"anchored, unclaimed": {&roster.Roster{Version: 1, Anchored: true}, "c1"},
+		"without an anchor":   {&roster.Roster{Version: 1}, ""},
+		"another claim":       {&roster.Roster{Version: 1, Anchored: true, Claim: "c2"}, "c2"},
+	} {
+		if got := left.Leave(roster.GridID{2}, next.roster, now, roster.Settings{}).Claim; got != next.want {
+			t.Errorf("%s: claim %q, want %q", what, got, next.want)
+		}
+	}
+}
+
 // TestSurvivorsBeginAboveEachOther: the next grid begins above the bounds of every survivor, by the
 // largest window (S2).
 func TestSurvivorsBeginAboveEachOther(t *testing.T) {

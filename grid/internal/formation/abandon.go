@@ -117,6 +117,7 @@ func (b *bindings) Whereabouts() (grid roster.GridID, left string) {
 func (f *Formation) followAttempt(ctx context.Context) {
 	next := f.bound()
 	if next == (Attempt{}) {
+		f.joinSuccessor(ctx)
 		return
 	}
 	if p, formed := f.gossip.Find(func(p gossip.Peer) bool { return p.Grid == next.Grid }); formed {
@@ -125,6 +126,7 @@ func (f *Formation) followAttempt(ctx context.Context) {
 	}
 	p, alive := f.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == next.BootstrapMember })
 	if !alive {
+		f.joinSuccessor(ctx)
 		return
 	}
 	hello, err := f.caller.Hello(ctx, p.API, p.Incarnation)
@@ -135,7 +137,15 @@ func (f *Formation) followAttempt(ctx context.Context) {
 
 // notFollowed returns the reason that a member without its old grid has not joined the new one.
 func (f *Formation) notFollowed(left roster.GridID, next Attempt) error {
-	if next == (Attempt{}) {
+	_, runs := f.gossip.Grids()[left]
+	switch {
+	case runs && f.Deserted():
+		return fmt.Errorf("this member has left grid %s for a recovery that was aborted, and its votes there are lost; "+
+			"if that grid has a leader, restart this member", left)
+	case f.HeldAnchor() && f.Deserted():
+		return fmt.Errorf("this member has left grid %s, and no other member forms the next one; it joins or forms one by itself "+
+			"when the anchor has not been extended for long enough; %s", left, f.gossip.Seen())
+	case next == (Attempt{}):
 		return fmt.Errorf("this member has left grid %s for a recovery that was aborted; run `snowgrid init --force --addr %s`, or restart this member",
 			left, f.cfg.Record().API)
 	}

@@ -78,8 +78,9 @@ type bindings struct {
 	*deps
 	idMu     sync.Mutex // guards the fields below; held while id is written to disk
 	id       *Identity
-	next     Attempt       // the only grid that this member leaves its grid for, or may join having left it
-	previous recovery.Left // of the grid that it left, if it did
+	next     Attempt         // the only grid that this member leaves its grid for, or may join having left it
+	previous recovery.Left   // of the grid that it left, if it did
+	left     []roster.GridID // all grids that it has left
 }
 
 // attempts has the grid that a member tries to form.

@@ -173,19 +173,6 @@ func (f *Formation) Reform(ctx context.Context) error {
 	return err
 }
 
-// SurvivorsBefore counts the survivors in gossip that come before this member, and that can judge whether
-// the grid is over: neither a process that has not joined it yet, nor a member that has left it for a
-// recovery, can.
-func (b *bindings) SurvivorsBefore() (n int) {
-	r := b.state.Roster()
-	for _, p := range b.survivors(b.oldGrid()) {
-		if _, member := r.Member(p.Incarnation); member && p.Left == "" && p.Incarnation < b.self {
-			n++
-		}
-	}
-	return n
-}
-
 // initGrid recovers the grid with this member as bootstrap member.
 func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err error) {
 	ctx, cancel := context.WithTimeout(f.ctx, initTimeout)

@@ -34,6 +34,7 @@ func (b *bindings) notePrevious(old roster.GridID) {
 	b.idMu.Lock()
 	defer b.idMu.Unlock()
 	b.previous = b.previous.Leave(old, b.state.Roster(), b.latestTime(), b.cfg.Settings)
+	b.left = append(b.left, old)
 	b.id.Grid, b.id.Forming, b.id.Accepted = roster.GridID{}, false, Attempt{}
 }
 

@@ -103,13 +103,17 @@ func New(self roster.Incarnation, ahead time.Duration) *Machine {
 }
 
 // Ahead returns the distance from cluster time to the limit: at least two windows.
-func (m *Machine) Ahead(r *roster.Roster) clustertime.Span {
-	return max(clustertime.SpanOf(m.ahead), 2*r.Settings.Window)
+func (m *Machine) Ahead(r *roster.Roster) clustertime.Span { return m.aheadOf(r.Settings.Window) }
+
+func (m *Machine) aheadOf(window clustertime.Span) clustertime.Span {
+	return max(clustertime.SpanOf(m.ahead), 2*window)
 }
 
-// Patience returns for how long a record stays unchanged before its holder counts as gone: a live one
-// would have extended it.
-func (m *Machine) Patience(r *roster.Roster) time.Duration { return m.Ahead(r).Duration() * 3 / 2 }
+// Patience returns for how long a record stays unchanged before its holder, a grid with this window, counts as
+// gone: a live one would have extended it.
+func (m *Machine) Patience(window clustertime.Span) time.Duration {
+	return m.aheadOf(window).Duration() * 3 / 2
+}
 
 // Take requests a take on behalf of an operator, regardless of the current holder.
 func (m *Machine) Take() { m.forced = true }
@@ -176,7 +180,7 @@ func (m *Machine) mayTake(v View) bool {
 	switch {
 	case m.forced || m.seen.Absent() || m.seen.Record.Holder == m.Self:
 		return true
-	case v.Mono-m.first >= m.Patience(v.Roster):
+	case v.Mono-m.first >= m.Patience(v.Roster.Settings.Window):
 		return true
 	}
 	// A new generation waits no longer than the limit requires: a live holder keeps the limit ahead
