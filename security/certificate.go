@@ -95,9 +95,6 @@ func CheckNames(r Role, names []Pattern) error {
 		if err := CheckPattern(n); err != nil {
 			return err
 		}
-		if !utf8.ValidString(string(n)) {
-			return fmt.Errorf("%w: pattern %.40q is not UTF-8", ErrInvalid, string(n))
-		}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,6 +171,28 @@ func TestAuthorize(t *testing.T) {
 	if err := security.Authorize(security.Peer{Role: security.Member, ID: "cert:1"}, "unheard of", ""); !errors.Is(err,
 		security.ErrDenied) {
 		t.Errorf("an unknown action: %v", err)
+	}
+}
+
+// TestCheckPattern: a pattern that no new name matches, or that prints like another one, is refused
+// wherever patterns enter: in a certificate's statement, a rule, a token, and a relayed caller.
+func TestCheckPattern(t *testing.T) {
+	for pattern, want := range map[security.Pattern]string{
+		"": "has 0 bytes", security.Pattern(strings.Repeat("a", 256)): "has 256 bytes", "a\xff": "is not UTF-8",
+		" orders": "begins or ends with a space", "orders\u200b-*": "invisible character U+200B at position 7",
+	} {
+		err := security.CheckPattern(pattern)
+		if !errors.Is(err, security.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", pattern, err, want)
+		}
+		if err := security.CheckNames(security.Holder, []security.Pattern{pattern}); !errors.Is(err, security.ErrInvalid) {
+			t.Errorf("names %q: %v", pattern, err)
+		}
+	}
+	for _, pattern := range []security.Pattern{"*", "orders-*", "wöchentlich", "a b"} {
+		if err := security.CheckPattern(pattern); err != nil {
+			t.Errorf("%q: %v", pattern, err)
+		}
 	}
 }
 

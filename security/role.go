@@ -3,6 +3,7 @@ package security
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/snowgrid/snowgrid/internal/spelling"
 )
@@ -37,11 +38,17 @@ type Pattern string
 // Matches reports whether the pattern matches a name.
 func (p Pattern) Matches(name string) bool { return spelling.Pattern(p).Matches(name) }
 
-// CheckPattern refuses a pattern that no name matches.
+// CheckPattern refuses a pattern that no new name matches, or that prints like another one.
 func CheckPattern(p Pattern) error {
 	if len(p) == 0 || len(p) > spelling.PatternMax {
 		return fmt.Errorf("%w: pattern %.40q has %d bytes; give 1 to %d, such as orders-*", ErrInvalid, string(p), len(p),
 			spelling.PatternMax)
+	}
+	if !utf8.ValidString(string(p)) {
+		return fmt.Errorf("%w: pattern %.40q is not UTF-8", ErrInvalid, string(p))
+	}
+	if fault := spelling.Fault(string(p)); fault != "" {
+		return fmt.Errorf("%w: pattern %s %s; give it as it is in the names", ErrInvalid, spelling.Quote(string(p)), fault)
 	}
 	return nil
 }

@@ -9,7 +9,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // metrics are the process's metrics, in a separate registry.
@@ -60,9 +62,14 @@ func (m *metrics) watch(s *service) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help,
 			ConstLabels: labels}, value))
 	}
-	counter := func(name, help string, value func() float64) {
+	counter := func(name, help string, value func(sequencer.Stats) uint64) {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help,
-			ConstLabels: labels}, value))
+			ConstLabels: labels}, func() float64 {
+			if h := s.own.Load(); h != nil {
+				return float64(value(h.Stats()))
+			}
+			return 0
+		}))
 	}
 	gauge("snowgrid_ready", "1 if the process should get requests.", func() float64 {
 		if s.notReady() != nil {
@@ -93,25 +100,30 @@ func (m *metrics) watch(s *service) {
 			}
 			return 0
 		})
-	gauge("snowgrid_clock_skew_seconds", "How far this machine's clock is ahead of the store's, 0 while unknown.",
-		func() float64 {
+	counter("snowgrid_ids_total", "IDs that were made.", func(s sequencer.Stats) uint64 { return s.IDs })
+	counter("snowgrid_grant_waits_total", "Calls that had to wait for a grant.",
+		func(s sequencer.Stats) uint64 { return s.GrantWaits })
+	s.watchStore(gauge)
+}
+
+// watchStore adds what the client has seen of clocks and records in the store.
+func (s *service) watchStore(gauge func(name, help string, value func() float64)) {
+	seen := func(name, help string, value func(h store.Health) float64) {
+		gauge(name, help, func() float64 {
 			if c := s.client.Load(); c != nil {
-				return c.Health().Skew.Seconds()
+				return value(c.Health())
 			}
 			return 0
 		})
-	counter("snowgrid_ids_total", "IDs that were made.", func() float64 {
-		if h := s.own.Load(); h != nil {
-			return float64(h.Stats().IDs)
-		}
-		return 0
-	})
-	counter("snowgrid_grant_waits_total", "Calls that had to wait for a grant.", func() float64 {
-		if h := s.own.Load(); h != nil {
-			return float64(h.Stats().GrantWaits)
-		}
-		return 0
-	})
+	}
+	seen("snowgrid_clock_skew_seconds", "How far this machine's clock is ahead of the store's, 0 while unknown.",
+		func(h store.Health) float64 { return h.Skew.Seconds() })
+	seen("snowgrid_clock_behind_seconds", "How far this machine's clock was behind another holder's at the last attach.",
+		func(h store.Health) float64 { return h.Behind.Seconds() })
+	seen("snowgrid_records_ahead", "Records that the last attaches left out: granted far ahead of this machine's clock.",
+		func(h store.Health) float64 { return float64(h.Ahead) })
+	seen("snowgrid_records_corrupt", "Records that the last attaches left out: damaged.",
+		func(h store.Health) float64 { return float64(h.Corrupt) })
 }
 
 func (m *metrics) handler() http.Handler {

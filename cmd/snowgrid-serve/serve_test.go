@@ -96,7 +96,10 @@ func TestRefusesRequests(t *testing.T) {
 	}
 	if _, text := p.get("/metrics"); !strings.Contains(text,
 		`snowgrid_serve_requests_total{code="conflict",protocol="http"} 3`) ||
-		!strings.Contains(text, `snowgrid_ready{sequencer="default"} 1`) {
+		!strings.Contains(text, `snowgrid_ready{sequencer="default"} 1`) ||
+		!strings.Contains(text, `snowgrid_clock_behind_seconds{sequencer="default"} 0`) ||
+		!strings.Contains(text, `snowgrid_records_ahead{sequencer="default"} 0`) ||
+		!strings.Contains(text, `snowgrid_records_corrupt{sequencer="default"} 0`) {
 		t.Error(text)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -118,7 +119,9 @@ func TestQuotaOfNames(t *testing.T) {
 func TestQuotaOfNamesWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) {
+			c.Partitions = 101 // so that each owner has partitions with each backup
+		}})
 		setQuotas(t, g, "m1", `{"quotas":[{"pattern":"*","names":100}]}`)
 		lead := g.Leader()
 		others := slices.DeleteFunc(g.Running(), func(name string) bool { return name == lead })
