@@ -24,8 +24,9 @@ func (m *Member) record() roster.Member {
 // serveHello returns this member's view.
 func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.HelloResponse, error) {
 	r := m.state.Roster()
+	grid, attempted := m.formation.GridAndAttempt()
 	res := wire.HelloResponse{
-		Incarnation: m.self, Grid: m.formation.Grid(), Version: r.Version, Settings: r.Settings,
+		Incarnation: m.self, Grid: grid, AttemptedGrid: attempted, Version: r.Version, Settings: r.Settings,
 		Wall: clustertime.TickOf(m.cfg.Clock.Now()), Time: m.clock.Now(),
 		Record: m.record(), Leaving: m.state.Leaving(), DiskFailed: m.raft.Failure() != nil, Release: wire.OwnRelease(),
 	}
@@ -41,7 +42,6 @@ func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.Hello
 	if in.Doubts != "" && in.Doubts == res.Leader {
 		m.monitor.doubt()
 	}
-	res.AttemptedGrid = m.formation.AttemptedGrid()
 	return res, nil
 }
 

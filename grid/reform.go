@@ -21,12 +21,14 @@ const reformTurn = 10 * time.Second
 // reform waits for the loss of a majority that stored nothing on disk, and has the survivors form a
 // grid, until ctx ends. A leader that no survivor reaches would still extend the anchor's record.
 // So the grid is over once the record was not extended for one and a half times the distance at
-// which it is kept (A7); grants of the next begin above it.
+// which it is kept (A7); grants of the next begin above it. Time in which the store did not answer does not
+// count: the leader may not have reached it either.
 func (m *Member) reform(ctx context.Context) {
 	ticker := time.NewTicker(reformEvery)
 	defer ticker.Stop()
-	var last string         // revision of the record
-	var since time.Duration // when it was seen first, by the member's clock; 0: it was not read
+	var last string               // revision of the record
+	var since, read time.Duration // when it was seen first, and last, by the member's clock; since 0: it was not read
+	failed := false               // a read since then
 	for {
 		select {
 		case <-ctx.Done():
@@ -39,18 +41,25 @@ func (m *Member) reform(ctx context.Context) {
 		}
 		seen, err := m.anchorage.do(ctx, anchor.Step{Read: true}).Result()
 		if err != nil {
+			failed = true
 			continue
 		}
+		gap := m.clock.Mono() - read
+		read += gap
 		if since == 0 || seen.Revision != last {
-			last, since = seen.Revision, m.clock.Mono()
+			last, since, failed = seen.Revision, read, false
 			continue
 		}
+		if failed {
+			since += gap
+		}
+		failed = false
 		patience := anchor.New(m.self, m.cfg.AnchorAhead).Patience(m.formation.LastWindow())
-		if m.clock.Mono()-since < patience+time.Duration(m.formation.SurvivorsBefore())*reformTurn {
+		if read-since < patience+time.Duration(m.formation.SurvivorsBefore())*reformTurn {
 			continue
 		}
 		m.log.Warn("the majority is lost and the anchor was not extended since; the survivors form a new grid", "for",
-			m.clock.Mono()-since)
+			read-since)
 		if err := m.formation.Reform(ctx); err != nil {
 			m.log.Warn("new grid not formed yet", "error", err)
 		}

@@ -345,6 +345,40 @@ func TestAnchorReformFromSurvivor(t *testing.T) {
 	})
 }
 
+// TestAnchorReformAfterAnOutage: nobody reaches the anchor for long, while a member is cut off from its leader.
+// When the store is back the leader extends the record, and the member forms no grid.
+func TestAnchorReformAfterAnOutage(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		mem, stores := store.NewMemory(), map[string]*anchorStore{}
+		g := gridtest.New(t, gridtest.Config{Members: 2, Change: func(name string, c *grid.Config) {
+			stores[name] = &anchorStore{Memory: mem}
+			c.Anchor = stores[name]
+		}})
+		g.StartMembers(names(2)...)
+		leads := g.Leader()
+		survivor := map[string]string{"m1": "m2", "m2": "m1"}[leads]
+		old := g.Member(survivor).Status().Grid
+		g.Network.Cut(leads, survivor)
+		time.Sleep(20 * time.Second)
+		stores[leads].away.Store(true)
+		stores[survivor].away.Store(true)
+		time.Sleep(5 * time.Minute)
+		stores[survivor].away.Store(false) // so that it is the first to read the record
+		time.Sleep(10 * time.Second)
+		stores[leads].away.Store(false)
+		time.Sleep(2 * time.Minute)
+		if got := g.Member(survivor).Status().Grid; got != old {
+			t.Errorf("the survivor formed grid %s while the leader of %s runs", got, old)
+		}
+		g.Network.Heal(leads, survivor)
+		eventually(t, time.Minute, "together again", func() bool {
+			return g.Member(survivor).Ready() && g.Member(leads).Ready()
+		})
+	})
+}
+
 // TestAnchorReformBesideStarts: the survivor of a memory-only grid forms the next one also while other
 // processes start, which are in gossip and cannot judge that the grid is over.
 func TestAnchorReformBesideStarts(t *testing.T) {

@@ -282,6 +282,12 @@ func TestInitAtTwo(t *testing.T) {
 			_, err := initAt(t, g, b, time.Time{})
 			ok(t, "init again", err)
 		}
+		t.Cleanup(func() {
+			if t.Failed() {
+				one, two := g.Member(a).Status(), g.Member(b).Status()
+				t.Logf("%s: grid %s, %s\n%s: grid %s, %s", a, one.Grid, one.NotReady, b, two.Grid, two.NotReady)
+			}
+		})
 		eventually(t, 2*time.Minute, "both serve one grid", func() bool {
 			one, two := g.Member(a).Status(), g.Member(b).Status()
 			return serves(one) && serves(two) && one.Grid == two.Grid

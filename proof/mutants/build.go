@@ -23,7 +23,7 @@ type suite struct {
 }
 
 // ofGoTest lists the go test flags that have another name in test programs.
-var ofGoTest = []string{"-run", "-skip", "-short", "-v"}
+var ofGoTest = []string{"-run", "-skip", "-short", "-v", "-count"}
 
 func suiteOf(tests []string) (s suite) {
 	if len(tests) > 1 && tests[0] == "-C" {

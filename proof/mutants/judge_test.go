@@ -207,7 +207,7 @@ func TestMutantsNameTests(t *testing.T) {
 			seen[dir] = true
 		}
 		for _, flag := range s.flags {
-			if flag == "-timeout" || flag == "-count" {
+			if flag == "-timeout" {
 				t.Errorf("%s, %s: the test program has no %s", m.rule, m.what, flag)
 			}
 		}

@@ -5,7 +5,7 @@ var (
 	relayTests     = []string{"./grid/gridtest", "-run", "TestCreateAttach"}
 	earlyTests     = []string{"./grid/internal/api", "-run", "TestEvents"}
 	firstStreamSet = []string{"./internal/session"}
-	joinPaceTests  = []string{"./grid/gridtest", "-run", "TestJoinWaitsForNoTick"}
+	joinPaceTests  = []string{"./grid/gridtest", "-run", "TestJoinWaitsForNoTick", "-count", "2"}
 )
 
 // togetherMutants weaken the call that creates and attaches, the stream that follows it, and the
@@ -42,7 +42,7 @@ var togetherMutants = []mutant{
 		"		if after == nextTick {\n", "		{\n", joinPaceTests},
 	{"join", "a member joins the first grid that it sees of two", "grid/internal/formation/form.go",
 		"if !ticked && !f.gossip.Searched() {", "if !ticked && f.gossip == nil {",
-		[]string{"./grid/gridtest", "-run", "TestForeignGrid"}},
+		[]string{"./grid/gridtest", "-run", "TestForeignGrid", "-count", "6"}},
 	{"join", "a request to join waits for the leader's tick", "grid/joinleave.go", "	o.now.Send()\n", "	_ = o.now\n",
 		joinPaceTests},
 	{"join", "a server that was added waits for the leader's tick", "grid/leadership.go", "			l.of.now.Send() // the step",

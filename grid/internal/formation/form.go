@@ -308,14 +308,17 @@ func (a *attempts) attempt() roster.GridID {
 	return a.attempted
 }
 
-// AttemptedGrid returns the grid that this member tries to form, zero for none.
-func (f *Formation) AttemptedGrid() roster.GridID {
-	if next := f.bound(); next.BootstrapMember == f.id.Member {
-		return next.Grid
+// GridAndAttempt returns the grid that this member belongs to and the one that it tries to form, both at one
+// moment: while it enters a grid that it has attempted, one of them is that grid. Zero is none.
+func (f *Formation) GridAndAttempt() (grid, attempted roster.GridID) {
+	f.idMu.Lock()
+	defer f.idMu.Unlock()
+	if f.next.BootstrapMember == f.id.Member {
+		return f.id.Grid, f.next.Grid
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.attempted
+	return f.id.Grid, f.attempted
 }
 
 // giveUpAttempt gives up the present attempt permanently: its acceptances no longer count,
