@@ -6,6 +6,7 @@
 //	snowgrid-serve scale     change the number of logical nodes in use
 //	snowgrid-serve retire    take one logical node out of use
 //	snowgrid-serve repair    replace a missing or damaged record
+//	snowgrid-serve version   print the version
 //
 // The exit status is 0 on success, 1 when the operation failed or was refused, and 2 for an invalid
 // command line or configuration file.
@@ -24,6 +25,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/snowgrid/snowgrid/internal/buildinfo"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 )
 
@@ -63,6 +65,18 @@ type commands struct {
 	Scale  scaleCommand  `cmd:"" help:"Change the number of logical nodes in use, and so of processes at the same time."`
 	Retire retireCommand `cmd:"" help:"Take one logical node out of use; its holder takes another one."`
 	Repair repairCommand `cmd:"" help:"Replace the missing or damaged record of one logical node."`
+
+	Version versionCommand `cmd:"" help:"Print the version of this program."`
+}
+
+// versionCommand prints the program's version.
+type versionCommand struct{}
+
+// Run prints the version.
+func (versionCommand) Run(to streams) error {
+	b := buildinfo.Read()
+	_, err := fmt.Fprintf(to.out, "version  %s\ngo       %s\n", b.Version, b.Go)
+	return err
 }
 
 // streams are a command's outputs: its result, and its errors and log.

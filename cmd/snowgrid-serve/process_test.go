@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/snowgrid/snowgrid/cmd/snowgrid-serve/snowflakepb"
+	"github.com/snowgrid/snowgrid/internal/buildinfo"
 )
 
 // binary is the program under test, built once.
@@ -197,6 +199,15 @@ func command(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	var out, errs strings.Builder
 	status = run(ctx, args, streams{out: &out, err: &errs})
 	return status, out.String(), errs.String()
+}
+
+// TestVersion: the command prints the version of the module and of Go.
+func TestVersion(t *testing.T) {
+	status, stdout, stderr := command(t, "version")
+	if want := "version  " + buildinfo.Read().Version + "\ngo       " + runtime.Version() + "\n"; status != exitDone ||
+		stdout != want || stderr != "" {
+		t.Errorf("status %d, %q, %q; want %q", status, stdout, stderr, want)
+	}
 }
 
 // unique records IDs, and fails for one that was there.

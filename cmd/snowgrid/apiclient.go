@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/buildinfo"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -203,7 +205,8 @@ func exchange(ctx context.Context, method, addr, path string, header http.Header
 	if err != nil {
 		return nil, nil, err
 	}
-	request.Header = header
+	maps.Copy(request.Header, header)
+	request.Header.Set("User-Agent", "snowgrid/"+buildinfo.Read().Short())
 	response, err := to.do(request)
 	if err != nil {
 		return nil, nil, err

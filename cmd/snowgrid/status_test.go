@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/buildinfo"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -55,6 +56,9 @@ func exampleStatus() grid.Status {
 func member(t *testing.T, status int, body any) (addr string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if agent := r.UserAgent(); agent != "snowgrid/"+buildinfo.Read().Short() {
+			t.Errorf("the User-Agent is %q", agent)
+		}
 		if r.Method != http.MethodGet || r.URL.Path != "/v1/status" {
 			http.NotFound(w, r)
 			return

@@ -161,6 +161,9 @@ func TestReleaseOfUpgrade(t *testing.T) {
 			if stated := r.Header.Get(wire.HeaderRelease); stated != wire.FormatRelease(wire.OwnRelease()) {
 				t.Errorf("the upgrade states %q", stated)
 			}
+			if agent := r.UserAgent(); agent != "snowgrid/"+wire.OwnRelease().Build {
+				t.Errorf("the User-Agent is %q", agent)
+			}
 			if theirs != "" {
 				w.Header().Set(wire.HeaderRelease, theirs)
 			}

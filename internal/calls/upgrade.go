@@ -21,7 +21,8 @@ func (p *Pool) upgradeRequest(addr string) (*http.Request, error) {
 	if err != nil {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: %w", err)
 	}
-	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {frame.Protocol}, "Content-Type": {wire.MsgPack}}
+	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {frame.Protocol}, "Content-Type": {wire.MsgPack},
+		"User-Agent": {"snowgrid/" + wire.OwnRelease().Build}}
 	p.identify(req.Header)
 	return req, nil
 }
