@@ -9,7 +9,7 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build check api test test-long test-all audit race fuzz bench scale lint fmt demo $(addprefix proof-,kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage hostile stores upgrade many limit failover calm idle)
+.PHONY: help build check api test test-long test-all audit race fuzz bench scale lint fmt demo release release-check $(addprefix proof-,kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage hostile stores upgrade many limit failover calm idle)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -145,6 +145,14 @@ proof-limit: ## add 5,000 holders at a time to three agents until a bound breaks
 
 proof-attack: ## attack agents with 20,000 connections, resets, names and bodies, and print what an honest client saw (a quarter of an hour)
 	$(GO) test -C proof -timeout 40m -count 1 -v ./attack -long -connections 20000 -for 10s -rounds 3 -apart -ratio 3
+
+release: ## commit and tag a release beside the branch, and build its files into dist/: VERSION=v1.2.3 [KEY=file]
+	.ci/release $(VERSION)
+	$(GO) run -C release . build --version $(VERSION) $(if $(KEY),--key $(abspath $(KEY)))
+
+release-check: ## prove that a release can be taken by the go command, and that its files are right (ten minutes; a deb needs root)
+	$(GO) test -C deploy/check -count 1 -v -run '^TestReleaseCanBeTaken$$' .
+	$(GO) test -C release -count 1 -v -timeout 30m . -long
 
 demo: ## run a grid of three members on loopback and lose one of them
 	$(GO) run ./cmd/snowgrid demo

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"debug/buildinfo"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	cyclonedx "github.com/CycloneDX/cyclonedx-go"
+)
+
+// materials writes a CycloneDX bill of materials for each program of each platform, from what the linker
+// recorded in it.
+func (r *release) materials() error {
+	for _, t := range r.targets {
+		for _, p := range programs {
+			bom, err := r.billOf(p, t)
+			if err != nil {
+				return err
+			}
+			name := fmt.Sprintf("%s_%s_%s_%s.cdx.json", p.name, r.number(), t.os, t.label())
+			err = r.write(name, func(w io.Writer) error {
+				return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// billOf returns the bill of materials of a program.
+func (r *release) billOf(p program, t target) (*cyclonedx.BOM, error) {
+	info, err := buildinfo.ReadFile(r.built(p, t))
+	if err != nil {
+		return nil, err
+	}
+	if info.Main.Version != r.version {
+		return nil, fmt.Errorf("%s for %s has the version %s, not %s", p.name, t, info.Main.Version, r.version)
+	}
+	digest, err := fileSum(r.built(p, t))
+	if err != nil {
+		return nil, err
+	}
+	bom := cyclonedx.NewBOM()
+	bom.Metadata = &cyclonedx.Metadata{
+		Timestamp: r.time.Format(time.RFC3339),
+		Component: &cyclonedx.Component{Type: cyclonedx.ComponentTypeApplication, Name: p.name, Version: r.version,
+			BOMRef: reference(info.Main.Path, r.version), PackageURL: reference(info.Main.Path, r.version),
+			Hashes: &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: digest}}},
+	}
+	components := []cyclonedx.Component{{Type: cyclonedx.ComponentTypeLibrary, Name: "std", Version: info.GoVersion,
+		BOMRef: reference("std", info.GoVersion), PackageURL: reference("std", info.GoVersion)}}
+	for _, d := range info.Deps {
+		for d.Replace != nil {
+			d = d.Replace
+		}
+		components = append(components, cyclonedx.Component{Type: cyclonedx.ComponentTypeLibrary, Name: d.Path,
+			Version: d.Version, BOMRef: reference(d.Path, d.Version), PackageURL: reference(d.Path, d.Version),
+			Properties: &[]cyclonedx.Property{{Name: "go:sum", Value: d.Sum}}})
+	}
+	bom.Components = &components
+	return bom, nil
+}
+
+// reference returns a module's package URL.
+func reference(path, version string) string { return "pkg:golang/" + path + "@" + version }
+
+// provenance writes how the files were made, as an in-toto statement of the SLSA form, version 1.
+func (r *release) provenance() error {
+	subjects, err := r.digests()
+	if err != nil {
+		return err
+	}
+	inputs := []map[string]any{{"uri": "git+" + homepage + "@refs/tags/" + r.version,
+		"digest": map[string]string{"gitCommit": r.commit}}}
+	for _, name := range []string{"go.sum", "cmd/snowgrid-serve/go.sum", "release/go.sum"} {
+		sum, err := fileSum(filepath.Join(r.source, name))
+		if err != nil {
+			return err
+		}
+		inputs = append(inputs, map[string]any{"uri": name, "digest": map[string]string{"sha256": sum}})
+	}
+	platforms := make([]string, len(r.targets))
+	for i, t := range r.targets {
+		platforms[i] = t.String()
+	}
+	goVersion, err := exec.Command("go", "env", "GOVERSION").Output()
+	if err != nil {
+		return err
+	}
+	statement := map[string]any{
+		"_type": "https://in-toto.io/Statement/v1", "subject": subjects,
+		"predicateType": "https://slsa.dev/provenance/v1",
+		"predicate": map[string]any{
+			"buildDefinition": map[string]any{
+				"buildType":            homepage + "/blob/main/docs/verify-release.md",
+				"externalParameters":   map[string]any{"version": r.version, "platforms": platforms},
+				"internalParameters":   map[string]any{"go": string(goVersion[:len(goVersion)-1]), "tool": runtime.Version()},
+				"resolvedDependencies": inputs,
+			},
+			"runDetails": map[string]any{"builder": map[string]any{"id": homepage + "/blob/main/release"}},
+		},
+	}
+	return r.write("provenance.intoto.json", func(w io.Writer) error {
+		out := json.NewEncoder(w)
+		out.SetIndent("", "  ")
+		return out.Encode(statement)
+	})
+}
+
+// digests returns the files of the release so far with their checksums, by name.
+func (r *release) digests() (out []map[string]any, err error) {
+	names, err := filesOf(r.out)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		sum, err := fileSum(filepath.Join(r.out, name))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, map[string]any{"name": name, "digest": map[string]string{"sha256": sum}})
+	}
+	return out, nil
+}
+
+// filesOf returns the names of the files in a directory, sorted.
+func filesOf(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	slices.Sort(names)
+	return names, err
+}

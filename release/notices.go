@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/module"
+)
+
+// licenceFile matches the names of files with licence texts.
+var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-.].*)?$`)
+
+// notices returns the licence texts of all modules and of Go itself, which the programs contain.
+func (r *release) notices() ([]byte, error) {
+	if r.licences != nil {
+		return r.licences, nil
+	}
+	dirs := map[string]string{} // by module and version
+	for _, t := range r.targets {
+		for _, p := range programs {
+			info, err := buildinfo.ReadFile(r.built(p, t))
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range info.Deps {
+				if d.Path == modulePath || strings.HasPrefix(d.Path, modulePath+"/") {
+					continue
+				}
+				path, err := module.EscapePath(d.Path)
+				if err != nil {
+					return nil, err
+				}
+				dirs[d.Path+" "+d.Version] = filepath.Join(r.temp, "modules", path+"@"+d.Version)
+			}
+		}
+	}
+	goroot, err := output(".", "go", "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	dirs["Go standard library"] = goroot
+	var out bytes.Buffer
+	fmt.Fprintln(&out, "The programs of snowgrid contain these modules, under these licences.")
+	var names []string
+	for name := range dirs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		texts, err := licenceTexts(dirs[name])
+		if err != nil {
+			return nil, err
+		}
+		if len(texts) == 0 {
+			return nil, fmt.Errorf("%s has no licence text in %s", name, dirs[name])
+		}
+		fmt.Fprintf(&out, "\n%s\n%s\n", strings.Repeat("=", 80), name)
+		for _, text := range texts {
+			fmt.Fprintf(&out, "%s\n%s\n", strings.Repeat("-", 80), bytes.TrimSpace(text))
+		}
+	}
+	r.licences = out.Bytes()
+	return r.licences, nil
+}
+
+// licenceTexts returns the licence files of a directory, by name.
+func licenceTexts(dir string) (out [][]byte, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.IsDir() || !licenceFile.MatchString(e.Name()) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
+	return out, nil
+}

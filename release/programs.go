@@ -1,0 +1,216 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// target is a platform that a release has programs for.
+type target struct{ os, arch, arm string }
+
+var targets = []target{
+	{"linux", "amd64", ""}, {"linux", "arm64", ""}, {"linux", "arm", "7"},
+	{"darwin", "amd64", ""}, {"darwin", "arm64", ""}, {"windows", "amd64", ""},
+}
+
+// String returns the platform as in linux/armv7.
+func (t target) String() string { return t.os + "/" + t.label() }
+
+// label returns the architecture as file names have it.
+func (t target) label() string {
+	if t.arm != "" {
+		return t.arch + "v" + t.arm
+	}
+	return t.arch
+}
+
+func (t target) exe() string {
+	if t.os == "windows" {
+		return ".exe"
+	}
+	return ""
+}
+
+// selectTargets returns the named platforms, or all.
+func selectTargets(names []string) ([]target, error) {
+	if len(names) == 0 {
+		return targets, nil
+	}
+	var out []target
+	for _, name := range names {
+		i := slices.IndexFunc(targets, func(t target) bool { return t.String() == name })
+		if i < 0 {
+			return nil, fmt.Errorf("platform %q: give one of %v", name, targets)
+		}
+		out = append(out, targets[i])
+	}
+	return out, nil
+}
+
+// program is a command that the release has, in the directory of its name below cmd.
+type program struct{ name string }
+
+var programs = []program{{"snowgrid"}, {"snowgrid-serve"}}
+
+// built returns the path of a program that was built for a platform.
+func (r *release) built(p program, t target) string {
+	return filepath.Join(r.temp, "built", t.os+"_"+t.label(), p.name+t.exe())
+}
+
+// programs builds each program for each platform, and an archive of both with the licences.
+func (r *release) programs() error {
+	for _, t := range r.targets {
+		for _, p := range programs {
+			if err := r.compile(p, t); err != nil {
+				return err
+			}
+		}
+		if err := r.archive(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compile builds a program as `go install` does from its tag. So anyone can make the same bytes:
+//
+//	CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' github.com/snowgrid/snowgrid/cmd/snowgrid@v1.2.3
+func (r *release) compile(p program, t target) error {
+	c := exec.Command("go", "install", "-trimpath", "-ldflags", "-s -w", modulePath+"/cmd/"+p.name+"@"+r.version)
+	c.Dir, c.Stderr = r.temp, os.Stderr
+	c.Env = append(slices.Clone(r.env), "GOOS="+t.os, "GOARCH="+t.arch, "GOARM="+t.arm)
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("%s for %s: %w", p.name, t, err)
+	}
+	dir := filepath.Join(r.temp, "path", "bin")
+	if t.os != runtime.GOOS || t.arch != runtime.GOARCH {
+		dir = filepath.Join(dir, t.os+"_"+t.arch)
+	}
+	if err := os.MkdirAll(filepath.Dir(r.built(p, t)), 0o755); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(dir, p.name+t.exe()), r.built(p, t))
+}
+
+// goEnvironment returns the environment of the go command: it takes the release's own modules from the local
+// repository, as if the tags had been pushed, and other modules from the machine's cache, or else as usual.
+func goEnvironment(temp, source string) ([]string, error) {
+	cache, err := output(".", "go", "env", "GOMODCACHE")
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := output(".", "go", "env", "GOPROXY")
+	if err != nil {
+		return nil, err
+	}
+	return append(os.Environ(), "GOPATH="+filepath.Join(temp, "path"), "GOMODCACHE="+filepath.Join(temp, "modules"),
+		"GOPROXY=file://"+filepath.ToSlash(cache)+"/cache/download,"+proxy, "GOPRIVATE="+modulePath, "GOBIN=",
+		"GOFLAGS=-modcacherw", "GOWORK=off", "GOEXPERIMENT=", "CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url.file://"+source+".insteadOf",
+		"GIT_CONFIG_VALUE_0=https://"+modulePath), nil
+}
+
+// member is a file of an archive.
+type member struct {
+	name string
+	mode int64
+	data []byte
+}
+
+// texts returns the files that each archive, package and image has beside the programs.
+func (r *release) texts() (out []member, err error) {
+	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
+		data, err := os.ReadFile(filepath.Join(r.source, name))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, member{name, 0o644, data})
+	}
+	notices, err := r.notices()
+	if err != nil {
+		return nil, err
+	}
+	return append(out, member{"THIRD-PARTY-LICENSES.txt", 0o644, notices}), nil
+}
+
+// archive writes both programs and the texts for a platform.
+func (r *release) archive(t target) error {
+	files, err := r.texts()
+	if err != nil {
+		return err
+	}
+	for _, p := range programs {
+		data, err := os.ReadFile(r.built(p, t))
+		if err != nil {
+			return err
+		}
+		files = append(files, member{p.name + t.exe(), 0o755, data})
+	}
+	base := fmt.Sprintf("snowgrid_%s_%s_%s", r.number(), t.os, t.label())
+	if t.os == "windows" {
+		return r.write(base+".zip", func(w io.Writer) error { return r.zip(w, base, files) })
+	}
+	return r.write(base+".tar.gz", func(w io.Writer) error { return r.tarGz(w, base, files) })
+}
+
+// write creates a file of the release.
+func (r *release) write(name string, fill func(w io.Writer) error) (err error) {
+	var buf bytes.Buffer
+	if err := fill(&buf); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return os.WriteFile(filepath.Join(r.out, name), buf.Bytes(), 0o644)
+}
+
+// tarGz writes files below a directory, with the time of the commit and no owner.
+func (r *release) tarGz(w io.Writer, dir string, files []member) error {
+	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if err := r.tar(z, dir, files); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+func (r *release) tar(w io.Writer, dir string, files []member) error {
+	out := tar.NewWriter(w)
+	for _, f := range files {
+		header := &tar.Header{Name: strings.TrimPrefix(dir+"/"+f.name, "/"), Mode: f.mode, Size: int64(len(f.data)),
+			ModTime: r.time, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
+		if err := out.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := out.Write(f.data); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+func (r *release) zip(w io.Writer, dir string, files []member) error {
+	out := zip.NewWriter(w)
+	for _, f := range files {
+		header := &zip.FileHeader{Name: dir + "/" + f.name, Method: zip.Deflate, Modified: r.time}
+		header.SetMode(os.FileMode(f.mode))
+		file, err := out.CreateHeader(header)
+		if err != nil {
+			return err
+		}
+		if _, err := file.Write(f.data); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	cyclonedx "github.com/CycloneDX/cyclonedx-go"
+)
+
+const billSuffix = ".cdx.json"
+
+// verifyMaterials compares each bill of materials with the program in the archive of its platform. It returns
+// their number.
+func verifyMaterials(dir string) (n int, err error) {
+	names, err := filesOf(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		base, isBill := strings.CutSuffix(name, billSuffix)
+		if !isBill {
+			continue
+		}
+		if err := verifyBill(dir, base); err != nil {
+			return 0, fmt.Errorf("%s: %w", name, err)
+		}
+		n++
+	}
+	if n == 0 {
+		return 0, fmt.Errorf("no bill of materials is in %s", dir)
+	}
+	return n, nil
+}
+
+// verifyBill compares a bill, such as snowgrid-serve_1.2.3_linux_amd64, with its program.
+func verifyBill(dir, base string) error {
+	text, err := os.ReadFile(filepath.Join(dir, base+billSuffix))
+	if err != nil {
+		return err
+	}
+	var bom cyclonedx.BOM
+	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
+		return err
+	}
+	if bom.Metadata == nil || bom.Metadata.Component == nil || bom.Components == nil {
+		return errors.New("it names no program or no components")
+	}
+	hashes := bom.Metadata.Component.Hashes
+	if hashes == nil || len(*hashes) != 1 {
+		return errors.New("it has no checksum of its program")
+	}
+	name, platform, _ := strings.Cut(base, "_")
+	program, err := fromArchive(filepath.Join(dir, "snowgrid_"+platform), name)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(program)
+	if want := hex.EncodeToString(sum[:]); (*hashes)[0].Value != want {
+		return fmt.Errorf("it is for another program: the one in the archive has the checksum %s", want)
+	}
+	info, err := buildinfo.Read(bytes.NewReader(program))
+	if err != nil {
+		return err
+	}
+	want := []string{reference("std", info.GoVersion)}
+	for _, d := range info.Deps {
+		for d.Replace != nil {
+			d = d.Replace
+		}
+		want = append(want, reference(d.Path, d.Version))
+	}
+	var got []string
+	for _, c := range *bom.Components {
+		got = append(got, c.PackageURL)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("its components %v differ from those of the program, %v", got, want)
+	}
+	return nil
+}
+
+// fromArchive returns a program in an archive, whose name is given without its suffix.
+func fromArchive(base, name string) ([]byte, error) {
+	if data, err := os.ReadFile(base + ".zip"); err == nil {
+		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return nil, err
+		}
+		f, err := z.Open(filepath.Base(base) + "/" + name + ".exe")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }()
+		return io.ReadAll(f)
+	}
+	f, err := os.Open(base + ".tar.gz")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	for in := tar.NewReader(z); ; {
+		header, err := in.Next()
+		if err != nil {
+			return nil, fmt.Errorf("%s.tar.gz has no %s: %w", base, name, err)
+		}
+		if path.Base(header.Name) == name {
+			return io.ReadAll(in)
+		}
+	}
+}
