@@ -21,14 +21,11 @@ const reformTurn = 10 * time.Second
 // reform waits for the loss of a majority that stored nothing on disk, and has the survivors form a
 // grid, until ctx ends. A leader that no survivor reaches would still extend the anchor's record.
 // So the grid is over once the record was not extended for one and a half times the distance at
-// which it is kept (A7); grants of the next begin above it. Time in which the store did not answer does not
-// count: the leader may not have reached it either.
+// which it is kept (A7); grants of the next begin above it.
 func (m *Member) reform(ctx context.Context) {
 	ticker := time.NewTicker(reformEvery)
 	defer ticker.Stop()
-	var last string               // revision of the record
-	var since, read time.Duration // when it was seen first, and last, by the member's clock; since 0: it was not read
-	failed := false               // a read since then
+	var silence anchor.Silence
 	for {
 		select {
 		case <-ctx.Done():
@@ -36,34 +33,25 @@ func (m *Member) reform(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if !m.lostForGood() {
-			since = 0
+			silence = anchor.Silence{}
 			continue
 		}
 		seen, err := m.anchorage.do(ctx, anchor.Step{Read: true}).Result()
 		if err != nil {
-			failed = true
+			silence.Failed()
 			continue
 		}
-		gap := m.clock.Mono() - read
-		read += gap
-		if since == 0 || seen.Revision != last {
-			last, since, failed = seen.Revision, read, false
-			continue
-		}
-		if failed {
-			since += gap
-		}
-		failed = false
+		silence.Answered(seen.Revision, m.clock.Mono())
 		patience := anchor.New(m.self, m.cfg.AnchorAhead).Patience(m.formation.LastWindow())
-		if read-since < patience+time.Duration(m.formation.SurvivorsBefore())*reformTurn {
+		if silence.For(m.clock.Mono()) < patience+time.Duration(m.formation.SurvivorsBefore())*reformTurn {
 			continue
 		}
 		m.log.Warn("the majority is lost and the anchor was not extended since; the survivors form a new grid", "for",
-			read-since)
+			silence.For(m.clock.Mono()))
 		if err := m.formation.Reform(ctx); err != nil {
 			m.log.Warn("new grid not formed yet", "error", err)
 		}
-		since = 0
+		silence = anchor.Silence{}
 	}
 }
 

@@ -345,7 +345,7 @@ func TestAnchorReformFromSurvivor(t *testing.T) {
 	})
 }
 
-// TestAnchorReformAfterAnOutage: nobody reaches the anchor for long, while a member is cut off from its leader.
+// TestAnchorReformAfterAnOutage: no member reaches the anchor for long, and one is cut off from its leader.
 // When the store is back the leader extends the record, and the member forms no grid.
 func TestAnchorReformAfterAnOutage(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
@@ -361,14 +361,14 @@ func TestAnchorReformAfterAnOutage(t *testing.T) {
 		survivor := map[string]string{"m1": "m2", "m2": "m1"}[leads]
 		old := g.Member(survivor).Status().Grid
 		g.Network.Cut(leads, survivor)
-		time.Sleep(20 * time.Second)
+		time.Sleep(20 * time.Second) // the survivor has read the record, and the outage adds to its silence
 		stores[leads].away.Store(true)
 		stores[survivor].away.Store(true)
 		time.Sleep(5 * time.Minute)
 		stores[survivor].away.Store(false) // so that it is the first to read the record
 		time.Sleep(10 * time.Second)
 		stores[leads].away.Store(false)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(2 * time.Minute) // nothing happens: longer than a survivor waits
 		if got := g.Member(survivor).Status().Grid; got != old {
 			t.Errorf("the survivor formed grid %s while the leader of %s runs", got, old)
 		}
@@ -460,10 +460,10 @@ func reformAgain(t *testing.T, survivors int, after time.Duration) {
 		load.run(name, orders, sequencer.ErrClosed)
 	}
 	loseMajority(t, g, survivors)
-	former := formerOf(g, g.Member(g.Running()[0]).Status().Grid)
+	former := formerOf(t, g, g.Member(g.Running()[0]).Status().Grid)
 	time.Sleep(after)
 	g.Crash(former)
-	time.Sleep(20 * time.Second) // so that their status has the crash
+	time.Sleep(20 * time.Second) // the crash is seen: with a majority left, no status shows that
 	took := eventually(t, 4*time.Minute, "the others serve one grid", func() bool {
 		grids := map[string]bool{}
 		for _, m := range g.Running() {
@@ -497,7 +497,7 @@ func TestAnchorReformWithoutASurvivor(t *testing.T) {
 		}})
 		g.StartMembers(names(6)...)
 		loseMajority(t, g, 3)
-		g.Crash(formerOf(g, g.Member(g.Running()[0]).Status().Grid))
+		g.Crash(formerOf(t, g, g.Member(g.Running()[0]).Status().Grid))
 		a, b := g.Running()[0], g.Running()[1]
 		g.Network.Cut(a, b)
 		stores[b].away.Store(true)
@@ -522,18 +522,19 @@ func TestAnchorReformNotJoinedAgain(t *testing.T) {
 		for _, other := range []string{"m1", "m2"} {
 			g.Network.Cut("m3", other)
 		}
-		time.Sleep(20 * time.Second)
 		var old roster.GridID
 		ok(t, "the grid's ID", old.UnmarshalText([]byte(g.Member("m3").Status().Grid)))
 		in := wire.AbandonRequest{Old: old, Grid: roster.GridID{1}, BootstrapMember: "gone", Expect: 2}
-		ok(t, "abandon", callMember(t, g, "m3", wire.PathAbandon, in, &wire.AbandonResponse{}))
+		eventually(t, time.Minute, "it has no leader and leaves", func() bool {
+			return callMember(t, g, "m3", wire.PathAbandon, in, &wire.AbandonResponse{}) == nil
+		})
 		for _, other := range []string{"m1", "m2"} {
 			g.Network.Heal("m3", other)
 		}
 		eventually(t, time.Minute, "the status has the remedy", func() bool {
 			return strings.Contains(g.Member("m3").Status().NotReady, "restart this member")
 		})
-		time.Sleep(2 * time.Minute)
+		time.Sleep(2 * time.Minute) // nothing happens: longer than a survivor waits for the anchor
 		if s := g.Member("m3").Status(); strings.Trim(s.Grid, "0") != "" {
 			t.Errorf("it has joined %s again", s.Grid)
 		}
@@ -543,15 +544,17 @@ func TestAnchorReformNotJoinedAgain(t *testing.T) {
 }
 
 // formerOf waits until a member has begun to form a grid after an old one, and returns it.
-func formerOf(g *gridtest.Grid, old string) string {
-	for {
-		time.Sleep(10 * time.Millisecond)
+func formerOf(t *testing.T, g *gridtest.Grid, old string) (former string) {
+	t.Helper()
+	eventually(t, 4*time.Minute, "a survivor forms a grid", func() bool {
 		for _, m := range g.Running() {
 			if s := g.Member(m).Status(); s.Grid != old && strings.Trim(s.Grid, "0") != "" {
-				return m
+				former = m
 			}
 		}
-	}
+		return former != ""
+	})
+	return former
 }
 
 // TestAnchorTaken: a grid whose anchor was taken by another stops granting, names that

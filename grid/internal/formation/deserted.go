@@ -60,7 +60,7 @@ func (f *Formation) SurvivorsBefore() (n int) {
 // joinSuccessor joins the only grid in gossip, which other survivors have formed without this member.
 // A member joins no grid again, since its votes there are lost.
 func (f *Formation) joinSuccessor(ctx context.Context) {
-	if !f.HeldAnchor() || !f.Deserted() || len(f.gossip.Grids()) != 1 {
+	if !f.HeldAnchor() || len(f.gossip.Grids()) != 1 {
 		return
 	}
 	p, found := f.gossip.Find(func(p gossip.Peer) bool { return !p.Grid.IsZero() && p.Incarnation != f.self })

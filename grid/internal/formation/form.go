@@ -308,8 +308,8 @@ func (a *attempts) attempt() roster.GridID {
 	return a.attempted
 }
 
-// GridAndAttempt returns the grid that this member belongs to and the one that it tries to form, both at one
-// moment: while it enters a grid that it has attempted, one of them is that grid. Zero is none.
+// GridAndAttempt returns this member's grid, and the grid that it tries to form, both at one moment: while it
+// enters a grid that it has attempted, one of the two is that grid. Zero is none.
 func (f *Formation) GridAndAttempt() (grid, attempted roster.GridID) {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()

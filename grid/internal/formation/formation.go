@@ -78,7 +78,7 @@ type bindings struct {
 	*deps
 	idMu     sync.Mutex // guards the fields below; held while id is written to disk
 	id       *Identity
-	next     Attempt         // the only grid that this member leaves its grid for, or may join having left it
+	next     Attempt         // the grid that this member leaves its grid for
 	previous recovery.Left   // of the grid that it left, if it did
 	left     []roster.GridID // all grids that it has left
 }

@@ -80,10 +80,11 @@ type Machine struct {
 	Authority
 	ahead time.Duration
 
-	busy  bool          // a step is in progress
-	known bool          // seen is the result of the last step
-	seen  Seen          // the newest observed state
-	first time.Duration // when this revision was first observed
+	busy  bool // a step is in progress
+	known bool // seen is the result of the last step
+	seen  Seen // the newest observed state
+	// silence has for how long this revision was observed.
+	silence Silence
 	// changes is the number of observed revisions.
 	changes int
 	next    time.Duration // when the record is read again
@@ -180,12 +181,12 @@ func (m *Machine) mayTake(v View) bool {
 	switch {
 	case m.forced || m.seen.Absent() || m.seen.Record.Holder == m.Self:
 		return true
-	case v.Mono-m.first >= m.Patience(v.Roster.Settings.Window):
+	case m.silence.For(v.Mono) >= m.Patience(v.Roster.Settings.Window):
 		return true
 	}
 	// A new generation waits no longer than the limit requires: a live holder keeps the limit ahead
 	// of the clock. A holder that has just taken the record needs time to extend it.
-	settled := m.changes <= 1 || v.Mono-m.first >= settling
+	settled := m.changes <= 1 || m.silence.For(v.Mono) >= settling
 	return !m.Registered(v.Roster) && v.Wall >= m.seen.Record.Ceiling && settled
 }
 
@@ -219,6 +220,7 @@ func (m *Machine) Done(v View, step Step, out Outcome) {
 	case errors.Is(out.Err, ErrRefused): // read the current record
 		m.known, m.next = false, v.Mono
 	default: // the outcome may be unknown; only a read determines it
+		m.silence.Failed()
 		m.known, m.next, m.failure = false, v.Mono+m.retry, out.Err
 		m.retry = min(2*m.retry, retryMost)
 	}
@@ -227,9 +229,9 @@ func (m *Machine) Done(v View, step Step, out Outcome) {
 // note stores an observed state of the record.
 func (m *Machine) note(v View, seen Seen) {
 	if seen.Revision != m.seen.Revision {
-		m.first = v.Mono
 		m.changes++
 	}
+	m.silence.Answered(seen.Revision, v.Mono)
 	m.seen, m.known, m.failure, m.retry = seen, true, nil, retryFirst
 	if !seen.Absent() {
 		m.Saw(v.Roster, seen.Record)

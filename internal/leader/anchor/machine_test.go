@@ -196,6 +196,27 @@ func TestRestartWithAClockBehind(t *testing.T) {
 	}
 }
 
+// TestWaitingLifeAfterAnOutage: a life that waits does not count an outage of the store, in which the holder could
+// not extend the record. When the store answers again, the holder has its time to extend it.
+func TestWaitingLifeAfterAnOutage(t *testing.T) {
+	d := newDesk(t)
+	d.foreign(began + 6_000_000)
+	d.step(0)
+	d.step(10 * time.Second)
+	d.fail = func(Step) error { return errAway }
+	for range 60 { // ten minutes
+		d.step(10 * time.Second)
+	}
+	d.fail = nil
+	d.step(10 * time.Second)
+	d.want(Waiting)
+	d.foreign(began + 6_000_001) // the holder is there
+	d.step(10 * time.Second)
+	d.want(Waiting)
+	d.step(ahead * 3 / 2)
+	d.want(Held)
+}
+
 // TestTakenGridGivesWay: a grid whose record was taken raises no further than it may, and
 // takes the record again only when its taker is gone, or a person says so.
 func TestTakenGridGivesWay(t *testing.T) {
