@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
+	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 )
 
 // chartVersion matches the version lines of Chart.yaml.
@@ -15,28 +13,14 @@ var chartVersion = regexp.MustCompile(`(?m)^(version|appVersion): .*$`)
 
 // chart writes the Helm chart, with the version of the release.
 func (r *release) chart() error {
-	dir := filepath.Join(r.source, "deploy", "helm", "snowgrid")
-	var files []member
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if name == "Chart.yaml" {
-			data = chartVersion.ReplaceAll(data, []byte(`$1: "`+r.number()+`"`))
-			if bytes.Count(data, []byte(`"`+r.number()+`"`)) != 2 {
-				return fmt.Errorf("%s has no version and appVersion", path)
-			}
-		}
-		files = append(files, member{filepath.ToSlash(name), 0o644, data})
-		return err
-	})
+	files, err := filesBelow(filepath.Join(r.source, "deploy", "helm", "snowgrid"))
 	if err != nil {
 		return err
 	}
+	i := slices.IndexFunc(files, func(f member) bool { return f.name == "Chart.yaml" })
+	if i < 0 || len(chartVersion.FindAll(files[i].data, -1)) != 2 {
+		return errors.New("deploy/helm/snowgrid/Chart.yaml has no version and appVersion")
+	}
+	files[i].data = chartVersion.ReplaceAll(files[i].data, []byte(`$1: "`+r.number()+`"`))
 	return r.write("snowgrid-chart-"+r.number()+".tgz", func(w io.Writer) error { return r.tarGz(w, "snowgrid", files) })
 }

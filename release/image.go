@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -19,7 +17,7 @@ import (
 const imageUser = 65532
 
 // image writes an archive in the OCI image layout, with an image for each Linux platform, without a container
-// engine. The content is that of deploy/docker/Dockerfile.
+// engine. It has the files of deploy/docker/Dockerfile, and snowgrid-serve.
 func (r *release) image() error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, t := range r.targets {
@@ -41,19 +39,7 @@ func (r *release) image() error {
 	if _, err := layout.Write(dir, index); err != nil {
 		return err
 	}
-	var files []member
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		files = append(files, member{filepath.ToSlash(name), 0o644, data})
-		return err
-	})
+	files, err := filesBelow(dir)
 	if err != nil {
 		return err
 	}

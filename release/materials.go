@@ -59,9 +59,6 @@ func (r *release) billOf(p program, t target) (*cyclonedx.BOM, error) {
 	components := []cyclonedx.Component{{Type: cyclonedx.ComponentTypeLibrary, Name: "std", Version: info.GoVersion,
 		BOMRef: reference("std", info.GoVersion), PackageURL: reference("std", info.GoVersion)}}
 	for _, d := range info.Deps {
-		for d.Replace != nil {
-			d = d.Replace
-		}
 		components = append(components, cyclonedx.Component{Type: cyclonedx.ComponentTypeLibrary, Name: d.Path,
 			Version: d.Version, BOMRef: reference(d.Path, d.Version), PackageURL: reference(d.Path, d.Version),
 			Properties: &[]cyclonedx.Property{{Name: "go:sum", Value: d.Sum}}})

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,6 +126,23 @@ type member struct {
 	name string
 	mode int64
 	data []byte
+}
+
+// filesBelow returns the files of a directory and those below, in lexical order, with their paths in it.
+func filesBelow(dir string) (files []member, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files = append(files, member{filepath.ToSlash(name), 0o644, data})
+		return err
+	})
+	return files, err
 }
 
 // texts returns the files that each archive, package and image has beside the programs.

@@ -71,6 +71,10 @@ func TestBuildAndVerify(t *testing.T) {
 	one, two := filepath.Join(temp, "one"), filepath.Join(temp, "two")
 	build(t, repository, firstVersion, one, key+".key")
 	build(t, repository, firstVersion, two, key+".key")
+	again := buildCommand{Repository: repository, Version: firstVersion, Out: one, Only: []string{"linux/amd64"}}
+	if err := again.Run(); err == nil || !strings.Contains(err.Error(), "remove it, or name another one by --out") {
+		t.Errorf("a directory that exists: %v", err)
+	}
 	names, err := filesOf(one)
 	if err != nil {
 		t.Fatal(err)
@@ -118,13 +122,7 @@ func TestBuildAndVerify(t *testing.T) {
 	if _, err := verifyMaterials(one); err == nil || !strings.Contains(err.Error(), "its components") {
 		t.Errorf("a bill with another version: %v", err)
 	}
-	installed(t, repository, filepath.Join(one, "snowgrid_0.1.0_linux_amd64.tar.gz"))
-}
-
-// installed compares the programs of an archive with those that go install makes.
-func installed(t *testing.T, repository, archive string) {
-	t.Helper()
-	dir := t.TempDir()
+	dir, archive := t.TempDir(), filepath.Join(one, "snowgrid_0.1.0_linux_amd64.tar.gz")
 	run(t, dir, "tar", "-xzf", archive, "--strip-components=1")
 	if out := run(t, dir, filepath.Join(dir, "snowgrid"), "version"); !strings.Contains(out, firstVersion) {
 		t.Errorf("snowgrid version: %s", out)
@@ -157,18 +155,18 @@ func write(t *testing.T, dir, name string, data []byte) {
 	}
 }
 
-// TestBuildRefuses: a version that is none, one without a tag, an unknown platform and a directory that exists
-// are refused before anything is built.
+// TestBuildRefuses: a version that is none, one without a tag, and an unknown platform are refused before
+// anything is built.
 func TestBuildRefuses(t *testing.T) {
 	temp := t.TempDir()
 	for what, c := range map[string]struct {
 		build buildCommand
 		why   string
 	}{
-		"no version":    {buildCommand{Version: "1.2.3"}, "give one such as v1.2.3"},
-		"no tag":        {buildCommand{Version: "v99.0.0", Repository: "..", Out: filepath.Join(temp, "a")}, "has no tag"},
-		"platform":      {buildCommand{Version: "v99.0.0", Only: []string{"plan9/mips"}}, "give one of"},
-		"not a version": {buildCommand{Version: "v1.2"}, "give one such as v1.2.3"},
+		"no version":  {buildCommand{Version: "1.2.3"}, "give one such as v1.2.3"},
+		"no tag":      {buildCommand{Version: "v99.0.0", Repository: "..", Out: filepath.Join(temp, "a")}, "has no tag"},
+		"platform":    {buildCommand{Version: "v99.0.0", Only: []string{"plan9/mips"}}, "give one of"},
+		"two numbers": {buildCommand{Version: "v1.2"}, "give one such as v1.2.3"},
 	} {
 		if err := c.build.Run(); err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v; want %q", what, err, c.why)

@@ -76,10 +76,7 @@ func verifyBill(dir, base string) error {
 		return err
 	}
 	want := []string{reference("std", info.GoVersion)}
-	for _, d := range info.Deps {
-		for d.Replace != nil {
-			d = d.Replace
-		}
+	for _, d := range info.Deps { // a program of a release has no replaced module
 		want = append(want, reference(d.Path, d.Version))
 	}
 	var got []string

@@ -106,7 +106,7 @@ func (m *metrics) watch(s *service) {
 	s.watchStore(gauge)
 }
 
-// watchStore adds what the client has seen of clocks and records in the store.
+// watchStore adds the client's view of clocks and of records in the store.
 func (s *service) watchStore(gauge func(name, help string, value func() float64)) {
 	seen := func(name, help string, value func(h store.Health) float64) {
 		gauge(name, help, func() float64 {
