@@ -504,6 +504,7 @@ func TestAnchorReformWithoutASurvivor(t *testing.T) {
 		eventually(t, 4*time.Minute, "one of them serves", func() bool { return g.Member(a).Status().NotReady == "" })
 		g.Network.Heal(a, b)
 		stores[b].away.Store(false)
+		t.Cleanup(func() { logUnready(t, g, a, b) })
 		eventually(t, 2*time.Minute, "both serve one grid", func() bool {
 			a, b := g.Member(a).Status(), g.Member(b).Status()
 			return a.NotReady == "" && b.NotReady == "" && a.Grid == b.Grid

@@ -282,12 +282,7 @@ func TestInitAtTwo(t *testing.T) {
 			_, err := initAt(t, g, b, time.Time{})
 			ok(t, "init again", err)
 		}
-		t.Cleanup(func() {
-			if t.Failed() {
-				one, two := g.Member(a).Status(), g.Member(b).Status()
-				t.Logf("%s: grid %s, %s\n%s: grid %s, %s", a, one.Grid, one.NotReady, b, two.Grid, two.NotReady)
-			}
-		})
+		t.Cleanup(func() { logUnready(t, g, a, b) })
 		eventually(t, 2*time.Minute, "both serve one grid", func() bool {
 			one, two := g.Member(a).Status(), g.Member(b).Status()
 			return serves(one) && serves(two) && one.Grid == two.Grid
@@ -295,6 +290,17 @@ func TestInitAtTwo(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		load.stop()
 	})
+}
+
+// logUnready logs the grids of members and why they are not ready, if the test has failed.
+func logUnready(t *testing.T, g *gridtest.Grid, members ...string) {
+	if !t.Failed() {
+		return
+	}
+	for _, m := range members {
+		s := g.Member(m).Status()
+		t.Logf("%s: grid %s, %s", m, s.Grid, s.NotReady)
+	}
 }
 
 // TestInitAgain: the bootstrap member crashes, right after it has answered or later, and the

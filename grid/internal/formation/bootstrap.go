@@ -208,14 +208,14 @@ func (f *Formation) giveUp(why error) {
 	f.life.Go(f.gossip.Announce)
 }
 
-// lapse measures for how long the bootstrap member that this member has accepted was not seen.
+// lapse measures for how long a member that forms a grid was not seen.
 // Only the holder of the turn uses it.
 type lapse struct {
 	of   Attempt
 	seen time.Duration
 }
 
-// lapsed reports whether an acceptance has lapsed, given whether its bootstrap member is seen.
+// lapsed reports whether an attempt has lapsed, given whether a member that forms it is seen.
 func (l *lapse) lapsed(of Attempt, alive bool, now time.Duration) bool {
 	if alive || l.of != of {
 		l.of, l.seen = of, now

@@ -9,9 +9,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// The bootstrap member of a grid's successor may crash before the other survivors join it. They have left
+// The bootstrap member may crash before the other survivors join it. They have left
 // the grid then, or are in the successor without its roster. In an anchored grid they need no operator:
-// they join a successor that another survivor has formed, or form one. No grant of any earlier grid is
+// they join a successor that another survivor has formed, or form one. No earlier grant is
 // above the limit in the anchor's record, and each successor begins above it (A7).
 
 // HeldAnchor reports whether the anchor bounds all grants of this member's grid and of its earlier ones.
@@ -32,7 +32,7 @@ func (f *Formation) Deserted() bool {
 	return !f.Grid().IsZero() && !f.state.Roster().Formed()
 }
 
-// LastWindow returns the largest window of the grids of this member.
+// LastWindow returns this member's largest window, its earlier grids included.
 func (b *bindings) LastWindow() clustertime.Span {
 	b.idMu.Lock()
 	defer b.idMu.Unlock()
@@ -71,6 +71,24 @@ func (f *Formation) joinSuccessor(ctx context.Context) {
 		f.log.Warn("joining the grid that other survivors have formed", "grid", p.Grid.String())
 		f.adoptGrid(ctx, p)
 	}
+}
+
+// isAbandonedHere reports whether this member is in a successor without its roster, and has seen no member with the
+// roster for acceptanceLives. Gossip refuses members from another grid, so it has to leave this one before it can
+// join other survivors. The caller has the turn.
+func (f *Formation) isAbandonedHere(ctx context.Context) bool {
+	grid := f.Grid()
+	if grid.IsZero() || !f.HeldAnchor() || !f.Deserted() {
+		return false
+	}
+	alive := slices.ContainsFunc(f.gossip.Peers(), func(p gossip.Peer) bool {
+		if p.Grid != grid || p.Incarnation == f.self {
+			return false
+		}
+		hello, err := f.caller.Hello(ctx, p.API, p.Incarnation)
+		return err == nil && hello.Grid == grid && hello.Version > 0
+	})
+	return f.successorLapse.lapsed(Attempt{Grid: grid}, alive, f.clock.Mono())
 }
 
 // wasIn reports whether this member has left a grid.

@@ -82,6 +82,13 @@ func (f *Formation) enterStep(ctx context.Context, ticked bool) wait {
 	switch {
 	case f.boot.failure() != nil:
 		f.giveUp(f.boot.failure())
+	case f.isAbandonedHere(ctx):
+		f.log.Warn("leaving a grid whose roster was never received: no member that has it is seen", "grid",
+			f.Grid().String())
+		if err := f.leaveGrid(f.Expect()); err != nil {
+			return nextTick
+		}
+		f.life.Go(f.gossip.Announce)
 	case f.raft.TakesPart():
 		return f.askToJoin(ctx)
 	case !f.Grid().IsZero():

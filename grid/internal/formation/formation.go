@@ -103,11 +103,13 @@ type Formation struct {
 	*attempts
 	*polls
 
-	boot         bootstrap     // this member's own attempt to form a grid
-	attemptLapse lapse         // of the bootstrap member that it has accepted; the turn guards it
-	clash        clash         // why the leader does not let it in
-	behind       atomic.Bool   // its grid has gone on without it under another claim
-	turn         chan struct{} // held by an operation that brings the member into a grid, or out of it
+	boot         bootstrap // this member's own attempt to form a grid
+	attemptLapse lapse     // of the bootstrap member that it has accepted; the turn guards it
+	// successorLapse measures the absence in a successor without its roster; the turn guards it.
+	successorLapse lapse
+	clash          clash         // why the leader does not let it in
+	behind         atomic.Bool   // its grid has gone on without it under another claim
+	turn           chan struct{} // held by an operation that brings the member into a grid, or out of it
 }
 
 // New returns the formation of a member that is in the grid of its identity.
