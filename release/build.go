@@ -41,7 +41,8 @@ type release struct {
 	env     []string // of the go command
 	targets []target
 
-	licences []byte // texts of all modules, once collected
+	licences []byte   // texts of all modules, once collected
+	pages    []member // the manual and the completion scripts, once made
 }
 
 // number returns the version without its v.

@@ -60,6 +60,12 @@ func TestDeb(t *testing.T) {
 	if out := inRoot("snowgrid", "version"); !strings.Contains(out, firstVersion) {
 		t.Errorf("snowgrid version: %s", out)
 	}
+	for _, file := range []string{"man/man1/snowgrid-next.1", "bash-completion/completions/snowgrid",
+		"zsh/vendor-completions/_snowgrid", "fish/vendor_completions.d/snowgrid.fish"} {
+		if len(read(t, root, "usr/share/"+file)) == 0 {
+			t.Errorf("%s is empty", file)
+		}
+	}
 	if out := inRoot("id", "snowgrid"); !strings.Contains(out, "gid=") {
 		t.Errorf("the user: %s", out)
 	}

@@ -113,6 +113,17 @@ func (r *release) contents(t target, format string) (out files.Contents, err err
 		}
 		add(at, "/usr/share/doc/snowgrid/"+name, files.TypeFile, 0o644)
 	}
+	pages, err := r.manual()
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range pages {
+		at, err := r.scratch(page.name, page.data)
+		if err != nil {
+			return nil, err
+		}
+		add(at, installed(page.name, format), files.TypeFile, 0o644)
+	}
 	return out, nil
 }
 

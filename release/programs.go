@@ -161,12 +161,17 @@ func (r *release) texts() (out []member, err error) {
 	return append(out, member{"THIRD-PARTY-LICENSES.txt", 0o644, notices}), nil
 }
 
-// archive writes both programs and the texts for a platform.
+// archive writes both programs, the texts, the manual and the completion scripts for a platform.
 func (r *release) archive(t target) error {
 	files, err := r.texts()
 	if err != nil {
 		return err
 	}
+	pages, err := r.manual()
+	if err != nil {
+		return err
+	}
+	files = append(files, pages...)
 	for _, p := range programs {
 		data, err := os.ReadFile(r.built(p, t))
 		if err != nil {

@@ -31,6 +31,10 @@ var formula = template.Must(template.New("formula").Parse(`class Snowgrid < Form
 {{end}}
   def install
     bin.install "snowgrid", "snowgrid-serve"
+    man1.install Dir["man/*.1"]
+    bash_completion.install "completions/snowgrid.bash" => "snowgrid"
+    zsh_completion.install "completions/_snowgrid"
+    fish_completion.install "completions/snowgrid.fish"
   end
 
   test do

@@ -36,8 +36,9 @@ A grid of three members; run the same on each host, with its own addresses. Beyo
 certificates, or --insecure; see snowgrid secure --help:
 
     snowgrid agent --security-dir /etc/snowgrid/security \
-        --gossip-addr 10.0.0.1:7946 --raft-addr 10.0.0.1:7947 --api-addr 10.0.0.1:7948 \
-        --join 10.0.0.1:7946,10.0.0.2:7946,10.0.0.3:7946 --expect 3 --data-dir /var/lib/snowgrid
+        --gossip-addr 10.0.0.1:7946 --raft-addr 10.0.0.1:7947 \
+        --api-addr 10.0.0.1:7948 --expect 3 --data-dir /var/lib/snowgrid \
+        --join 10.0.0.1:7946,10.0.0.2:7946,10.0.0.3:7946
 
 The same flags can be in a file, as key: value; see snowgrid config reference:
 
@@ -46,12 +47,13 @@ The same flags can be in a file, as key: value; see snowgrid config reference:
 A new grid whose IDs begin above the largest ID in your database. --floor never makes a grid begin earlier,
 so it can remain in the configuration:
 
-    snowgrid agent --expect 1 --data-dir ./data --floor 7301444403200000 --epoch 2026-01-01
+    snowgrid agent --expect 1 --data-dir ./data --floor 7301444403200000 \
+        --epoch 2026-01-01
 
 A grid without data directories begins each run with a wait of the window and 5 s, so that its IDs are
 above those of an earlier run. This is not enough, and IDs can repeat, if the earlier run had a larger
 window, or if its clocks were ahead of the present ones within the last hours (see "ahead" in snowgrid
-status). The first start with --data-dir does not know of an earlier run without it either. In these
+status). The first start with --data-dir detects no earlier run without it either. In these
 cases stop every process of the earlier run first, or set --floor. A copied data directory, and a process
 that was copied while it ran (a machine snapshot, CRIU), issue the same IDs as the original.`
 }

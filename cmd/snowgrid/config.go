@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,7 +24,8 @@ type configCommand struct {
 
 // configCheckCommand checks a configuration file.
 type configCheckCommand struct {
-	File configPath `arg:"" help:"Configuration file." placeholder:"FILE"`
+	File configPath `arg:"" optional:"" help:"Configuration file, in place of --config." placeholder:"FILE"`
+	fileFlag
 	agentFlags
 	outputFlag
 }
@@ -38,7 +40,21 @@ remedy. Keys that contradict each other, limits and the files that they name are
 be read, and are all reported as well.
 
     snowgrid config check /etc/snowgrid/snowgrid.yaml
-    snowgrid config check /etc/snowgrid/snowgrid.yaml -o json`
+    snowgrid config check --config /etc/snowgrid/snowgrid.yaml -o json`
+}
+
+// AfterApply takes the file of --config or SNOWGRID_CONFIG.
+func (c *configCheckCommand) AfterApply(s *sources) error {
+	if c.File == "" {
+		c.File = c.Config
+	}
+	switch from := s.origins["config"]; {
+	case c.File == "":
+		return errors.New("give a configuration file: snowgrid config check FILE")
+	case from.source == fromFlag && c.File != c.Config:
+		return badValue("config", string(c.Config), "the argument names %s; give one file", c.File)
+	}
+	return nil
 }
 
 // check returns the agent's configuration, or the error that its start would return. It starts
@@ -65,7 +81,7 @@ func (configPrintCommand) Help() string {
 default. Values of secrets are not printed. A value in parentheses is decided when the agent starts.
 
     snowgrid config print --config /etc/snowgrid/snowgrid.yaml
-    SNOWGRID_LOG_LEVEL=debug snowgrid config print --config snowgrid.yaml --expect 3 -o json`
+    SNOWGRID_LOG_LEVEL=debug snowgrid config print --config snowgrid.yaml`
 }
 
 // setting is one key in the output.

@@ -34,7 +34,7 @@ func TestConfigFileErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"expct: 3\n":                     `f.yaml:1: expct: "3": unknown key; did you mean expect?`,
 		"name: a\nlog_level: debug\n":    `f.yaml:2: log_level: "debug": unknown key; did you mean log-level?`,
-		"config: x.yaml\n":               `f.yaml:1: config: "x.yaml": unknown key; did you mean`,
+		"config: x.yaml\n":               `f.yaml:1: config: "x.yaml": unknown key; all keys are in snowgrid config reference`,
 		"expect: three\n":                `f.yaml:1: expect: "three": give a whole number`,
 		"expect: 3.5\n":                  `f.yaml:1: expect: "3.5": give a whole number`,
 		"expect: [3, 4]\n":               `f.yaml:1: expect: "3,4": give one value, not a list`,
@@ -64,7 +64,7 @@ func TestConfigFileErrors(t *testing.T) {
 		"expect: 1\nid.2: x\n":           `f.yaml:2: address.2: missing or empty; give the address of seed 2`,
 		"gossip-interval: 1s\niteration.interval.ms: 2000\n": `f.yaml:2: iteration.interval.ms: the key gossip-interval on line 1 sets the same`,
 		"":                `f.yaml: the file has no keys`,
-		"a = 1":           `f.yaml:1: a: "1": unknown key; did you mean`,
+		"a = 1":           `f.yaml:1: a: "1": unknown key; all keys are in snowgrid config reference`,
 		"insecure: yes\n": `f.yaml:1: insecure: "yes": give true or false`,
 		"debug: on\n":     `f.yaml:1: debug: "on": give true or false`,
 		"insecure: 1\n":   `f.yaml:1: insecure: "1": give true or false`,

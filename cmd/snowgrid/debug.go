@@ -43,7 +43,8 @@ files, and all that could not be collected: members may be down.
 The log and the profiles are served on loopback only. Run the command on each machine for those of its agent.
 
     snowgrid debug bundle --addr 10.0.0.1:7948
-    snowgrid debug bundle --addr 10.0.0.1:7948,10.0.0.2:7948 --ops-addr 127.0.0.1:7949 -f bundle.tar.gz`
+    snowgrid debug bundle --addr 10.0.0.1:7948,10.0.0.2:7948 \
+        --ops-addr 127.0.0.1:7949 -f bundle.tar.gz`
 }
 
 // Validate refuses a profile that the ops listener would cut off.

@@ -52,6 +52,36 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
+// TestEveryCommandIsDocumented: a page names each command, and the keys' page each flag of an agent. The
+// flags of each command are in its manual page: see TestManPages.
+func TestEveryCommandIsDocumented(t *testing.T) {
+	parser, err := newParser(&commands{}, &sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	for _, leaf := range parser.Model.Leaves(true) {
+		if leaf.Parent.DefaultCmd == leaf {
+			leaf = leaf.Parent
+		}
+		name := strings.TrimPrefix(leaf.FullPath(), "snowgrid ")
+		if !regexp.MustCompile("(`|snowgrid )" + name + "[` \n]").MatchString(all.String()) {
+			t.Errorf("no page names snowgrid %s", name)
+		}
+	}
+}
+
 // unknownIn returns what a command line names that the program does not have.
 func unknownIn(node *kong.Node, line string) (problems []string) {
 	words := strings.Fields(line)

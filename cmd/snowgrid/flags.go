@@ -20,9 +20,10 @@ const leaveTimeout = 5 * time.Second
 
 // gridFlags are the flags for commands that use a grid.
 type gridFlags struct {
-	fileFlag
-	clientFlags
-	accessFlags
+	clientFlags `group:"grid"`
+	contextFlag `group:"grid"`
+	fileFlag    `group:"grid"`
+	accessFlags `group:"grid"`
 }
 
 // clientFlags are the grid's addresses.

@@ -218,7 +218,8 @@ func (identityApplyCommand) Help() string {
 repeat it when there was no answer. Keep the number and the code in a file before you apply, as snowgrid
 number does: after a crash the same application succeeds again, and no number is lost.
 
-    snowgrid identity apply 3 --set web --code 5f0e...9a --process-addr 10.0.0.3:80`
+    snowgrid identity apply 3 --set web --code 5f0e...9a \
+        --process-addr 10.0.0.3:80`
 }
 
 // applied is the command's result as JSON.
@@ -263,8 +264,10 @@ func (identityRegisterCommand) Help() string {
 	return `Each start of a process registers once and gets a greater incarnation than the starts before, which are fenced: they
 get no new grants. It then registers again every 5 s, with that incarnation, to count as alive.
 
-    snowgrid identity register 3 --set web --code 5f0e...9a --process-addr 10.0.0.3:80
-    snowgrid identity register 3 --set web --code 5f0e...9a --process-addr 10.0.0.3:80 --incarnation 12`
+    snowgrid identity register 3 --set web --code 5f0e...9a \
+        --process-addr 10.0.0.3:80
+    snowgrid identity register 3 --set web --code 5f0e...9a \
+        --process-addr 10.0.0.3:80 --incarnation 12`
 }
 
 // Run registers the process.

@@ -56,7 +56,8 @@ good, stop the other members and see snowgrid recover --help.
     snowgrid status --addr 10.0.0.1:7948
     snowgrid init --addr 10.0.0.1:7948
     snowgrid init --addr 10.0.0.1:7948 --force
-    snowgrid init --addr 10.0.0.1:7948 --force --floor 7301444403200000 --epoch 2026-01-01
+    snowgrid init --addr 10.0.0.1:7948 --force --floor 7301444403200000 \
+        --epoch 2026-01-01
     snowgrid init --addr 10.0.0.1:7948 --force --first-life`
 }
 

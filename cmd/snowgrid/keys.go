@@ -60,11 +60,24 @@ func child(n *kong.Node, name string) *kong.Node {
 	return n.Children[i]
 }
 
-// nearest returns the known name closest to name, as a suggestion.
+// suggest returns a sentence about all known names, after a question about the one that is near, if any.
+func suggest(name string, known []string, all string) string {
+	near := nearest(name, known)
+	if near == "" {
+		return all
+	}
+	return "did you mean " + near + "? " + strings.ToUpper(all[:1]) + all[1:]
+}
+
+// nearest returns the known name closest to name, "" if each differs in more than a third of its letters.
 func nearest(name string, known []string) string {
 	name = strings.ToLower(strings.ReplaceAll(keyOfField(name), "_", "-"))
 	name = strings.Trim(strings.TrimPrefix(name, "snowgrid-"), "-")
-	return slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
+	near := slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
+	if distance(name, near) > max(2, len(name)/3) {
+		return ""
+	}
+	return near
 }
 
 // distance returns the Levenshtein distance between two texts, in bytes.

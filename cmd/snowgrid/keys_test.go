@@ -282,6 +282,7 @@ func TestNearestKey(t *testing.T) {
 		"expct": "expect", "log_level": "log-level", "logLevel": "log-level", "LOG-LEVEL": "log-level",
 		"SNOWGRID_DATA_DIR": "data-dir",
 		"dataDir":           "data-dir", "--join": "join", "backup": "backups", "gossip-address": "gossip-addr",
+		"colour": "", "a": "", "config": "",
 	} {
 		if got := nearest(name, known); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)

@@ -1,33 +1,15 @@
 // Command snowgrid runs members of a grid and uses one from the command line.
 //
-//	snowgrid demo      run three members on this machine and kill one of them
-//	snowgrid agent     run one member until it is signalled
-//	snowgrid next      print new IDs of a running grid, one per line
-//	snowgrid decode    decode an ID; needs no grid
-//	snowgrid number    print the number stored in a data directory
-//	snowgrid identity  list, remove and restore process numbers
-//	snowgrid status    show the state of a grid
-//	snowgrid members   list the members of a grid
-//	snowgrid sequencers  list a grid's sequencers, and remove unused ones
-//	snowgrid quota     limit the resources of holders
-//	snowgrid holders   list a sequencer's holders
-//	snowgrid top       show the busiest sequencers
-//	snowgrid settings  show or change a grid's settings
-//	snowgrid keyring   list or change the gossip encryption keys
-//	snowgrid config    check, print and explain the configuration
-//	snowgrid secure    make certificates, keys and tokens, show and rotate them
-//	snowgrid version   print the program's version
-//	snowgrid alive     check whether one member is alive
-//	snowgrid debug bundle  collect diagnostics of a grid in one file
-//	snowgrid destroy   destroy a sequencer
-//	snowgrid forget    forget the disk of a permanently lost member
-//	snowgrid take-anchor  make a grid take its anchor from any other grid
-//	snowgrid init      recover a memory-only grid that lost its majority
-//	snowgrid recover   recover a durable grid from the remaining data directories
+//	snowgrid demo                        run three members on this machine and kill one of them
+//	snowgrid agent --expect 1            run one member until it is signalled
+//	snowgrid next orders -n 10           print new IDs of a running grid, one per line
+//	snowgrid status                      show the state of a grid
+//	snowgrid --help                      list all commands by task
 //
 // The exit status is 0 on success, 1 if the operation failed or was refused, 2 for an invalid command
 // line or configuration, 3 if a read-only command reaches no member, and 4 if status --check finds a
-// problem. Errors are one line on stderr. Each command has examples in its --help.
+// problem or what wait waits for is not reached. Errors are one line on stderr. Each command has
+// examples in its --help.
 package main
 
 import (
@@ -66,32 +48,54 @@ Start a grid of one member, in a directory that outlives it, and take IDs from i
 
 // commands is the command line, as parsed by kong.
 type commands struct {
-	Demo       demoCommand        `cmd:"" help:"Run a grid of three members in this process and kill one of them."`
-	Agent      agentCommand       `cmd:"" help:"Run one member of a grid."`
-	Next       nextCommand        `cmd:"" help:"Print new IDs, one per line."`
-	Decode     decodeCommand      `cmd:"" help:"Decode an ID into time, logical node and counter."`
-	Status     statusCommand      `cmd:"" help:"Show the state of a grid."`
-	Members    membersCommands    `cmd:"" help:"List the members of a grid, and take members out."`
-	Sequencers sequencersCommands `cmd:"" help:"List the sequencers of a grid, and remove unused ones."`
-	Holders    holdersCommand     `cmd:"" help:"List the holders of a sequencer, with their labels."`
-	Top        topCommand         `cmd:"" help:"Show the busiest sequencers, refreshed every few seconds."`
-	Number     numberCommand      `cmd:"" help:"Print a small number that a data directory keeps, as an ordinal for its process."`
-	Identity   identityCommand    `cmd:"" help:"List, remove and restore the persistent numbers of processes."`
-	Settings   settingsCommand    `cmd:"" help:"Show or change the settings that the members have agreed on."`
-	Keyring    keyringCommands    `cmd:"" help:"List and change the keys that encrypt the gossip, while the grid runs."`
-	Quota      quotaCommands      `cmd:"" help:"List, set and remove the limits of holders."`
-	Config     configCommand      `cmd:"" help:"Check, print and explain the configuration."`
-	Secure     secureCommand      `cmd:"" help:"Make certificates, keys and tokens for a grid."`
-	Version    versionCommand     `cmd:"" help:"Print the version of this program."`
-	Alive      aliveCommand       `cmd:"" help:"Ask one member whether it is alive, as the health check of a container."`
-	Debug      debugCommands      `cmd:"" help:"Collect the state of a grid in trouble in one file."`
-	Destroy    destroyCommand     `cmd:"" help:"Destroy a sequencer for all holders, permanently."`
-	Forget     forgetCommand      `cmd:"" help:"Forget the disk of a member that is gone for good."`
-	Take       takeAnchorCommand  `cmd:"" name:"take-anchor" help:"Have a grid take its anchor, whichever grid holds it."`
-	Init       initCommand        `cmd:"" help:"Recover a memory-only grid that lost its majority: form a new grid from the survivors."`
-	Recover    recoverCommand     `cmd:"" help:"Recover a durable grid that lost its majority for good: form a new grid from the data directories that are left."`
+	Next   nextCommand   `cmd:"" group:"use" help:"Print new IDs, one per line."`
+	Decode decodeCommand `cmd:"" group:"use" help:"Decode an ID into time, logical node and counter."`
+	Number numberCommand `cmd:"" group:"use" help:"Print a small number that a data directory keeps."`
+
+	Demo  demoCommand  `cmd:"" group:"run" help:"Run a grid of three members in this process and kill one of them."`
+	Agent agentCommand `cmd:"" group:"run" help:"Run one member of a grid."`
+	Alive aliveCommand `cmd:"" group:"run" help:"Ask one member whether it is alive, as the health check of a container."`
+	Wait  waitCommand  `cmd:"" group:"run" help:"Wait until members are ready or their grid is settled."`
+
+	Status     statusCommand      `cmd:"" group:"look" help:"Show the state of a grid."`
+	Members    membersCommands    `cmd:"" group:"look" help:"List the members of a grid, and take members out."`
+	Sequencers sequencersCommands `cmd:"" group:"look" help:"List the sequencers of a grid, and remove unused ones."`
+	Holders    holdersCommand     `cmd:"" group:"look" help:"List the holders of a sequencer, with their labels."`
+	Top        topCommand         `cmd:"" group:"look" help:"Show the busiest sequencers, refreshed every few seconds."`
+	Debug      debugCommands      `cmd:"" group:"look" help:"Collect the state of a grid in trouble in one file."`
+
+	Settings settingsCommand `cmd:"" group:"change" help:"Show or change the settings that the members have agreed on."`
+	Quota    quotaCommands   `cmd:"" group:"change" help:"List, set and remove the limits of holders."`
+	Identity identityCommand `cmd:"" group:"change" help:"List, remove and restore the persistent numbers of processes."`
+	Keyring  keyringCommands `cmd:"" group:"change" help:"List and change the keys that encrypt the gossip."`
+	Destroy  destroyCommand  `cmd:"" group:"change" help:"Destroy a sequencer for all holders, permanently."`
+
+	Forget  forgetCommand     `cmd:"" group:"repair" help:"Forget the disk of a member that is gone for good."`
+	Take    takeAnchorCommand `cmd:"" group:"repair" name:"take-anchor" help:"Have a grid take its anchor from any other grid."`
+	Init    initCommand       `cmd:"" group:"repair" help:"Form a grid from survivors that lost their majority."`
+	Recover recoverCommand    `cmd:"" group:"repair" help:"Form a grid from the data directories that are left."`
+
+	Secure     secureCommand     `cmd:"" group:"set up" help:"Make certificates, keys and tokens for a grid."`
+	Config     configCommand     `cmd:"" group:"set up" help:"Check, print and explain the configuration."`
+	Context    contextCommands   `cmd:"" group:"set up" help:"Save the addresses and certificates of grids under names."`
+	Completion completionCommand `cmd:"" group:"set up" help:"Print the completion script of a shell."`
+	Man        manCommand        `cmd:"" group:"set up" help:"Print the manual page of a command, or write all."`
+	Version    versionCommand    `cmd:"" group:"set up" help:"Print the version of this program."`
+
+	Complete completeCommand `cmd:"" name:"__complete" hidden:"" group:"set up"`
 
 	ShowVersion versionFlag `name:"version" help:"Print the version of this program."`
+}
+
+// helpGroups are the titles of the groups in --help. The flags of every command that uses a grid come last.
+var helpGroups = []kong.Group{
+	{Key: "use", Title: "Take IDs:"},
+	{Key: "run", Title: "Run members:"},
+	{Key: "look", Title: "See what a grid does:"},
+	{Key: "change", Title: "Change a grid:"},
+	{Key: "repair", Title: "Repair a grid:"},
+	{Key: "set up", Title: "Set up:"},
+	{Key: "grid", Title: "Flags of all commands that use a grid:"},
 }
 
 // arguments holds the command line, to parse it again.
@@ -132,7 +136,7 @@ func run(ctx context.Context, args []string, to streams) int {
 		kong.Description(description),
 		kong.Writers(to.out, to.err),
 		kong.Exit(func(status int) { exited = status }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 80}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(to),
 	)
@@ -182,7 +186,8 @@ func printSettingErrors(w io.Writer, err error) {
 // newParser returns a command line parser with flags that also take values from the environment and a
 // configuration file.
 func newParser(into any, from *sources, options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(into, append(options, kong.Name("snowgrid"), kong.Resolvers(from), kong.Bind(from))...)
+	return kong.New(into, append(options, kong.Name("snowgrid"), kong.ExplicitGroups(helpGroups),
+		kong.Resolvers(from), kong.Bind(from))...)
 }
 
 // packagePrefix matches the prefix of an error from a package that this program calls.

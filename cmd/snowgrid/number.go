@@ -31,7 +31,8 @@ start at the same time or are killed at any moment. No number is ever given to a
 its process is gone for good ("snowgrid identity clean" forgets such a process, and its number stays unused).
 
     snowgrid number --set web --data-dir /var/lib/web
-    n=$(snowgrid number --cluster shop --set web --data-dir /var/lib/web --addr ids.internal:7948)
+    n=$(snowgrid number --cluster shop --set web --data-dir /var/lib/web \
+        --addr ids.internal:7948)
 
 It ends with status 1 and prints nothing if there is no answer within --timeout; the next run continues where
 this one ended. Two processes must not use a directory at the same time: the second one is refused.
@@ -42,7 +43,8 @@ container that writes the number to a volume, which the other containers mount a
     initContainers:
     - name: number
       image: snowgrid
-      args: [number, --set=web, --data-dir=/number, --addr=ids:7948, --write=/number/ordinal]
+      args: [number, --set=web, --data-dir=/number, --addr=ids:7948,
+             --write=/number/ordinal]
       volumeMounts: [{name: number, mountPath: /number}]
 
 The number lasts as long as the directory. An emptyDir lasts as long as the pod, whose containers may restart; a

@@ -68,7 +68,12 @@ var commandRows = map[string]commandRow{
 	"init":           {args: "--addr {member}", says: "nothing was done", status: exitFailed, needs: security.Admin},
 	"members remove": {args: "{other}", says: "left", needs: security.Admin},
 
-	"demo": {local: true}, "agent": {local: true}, "decode": {local: true}, "version": {local: true},
+	"wait": {args: "ready", says: "ready: 3 of 3 members", needs: security.Reader},
+
+	"completion": {local: true}, "man": {local: true}, "__complete": {local: true},
+	"context add": {local: true}, "context use": {local: true}, "context list": {local: true},
+	"context remove": {local: true},
+	"demo":           {local: true}, "agent": {local: true}, "decode": {local: true}, "version": {local: true},
 	"recover": {local: true}, "keyring generate": {local: true},
 	"config check": {local: true}, "config print": {local: true}, "config reference": {local: true},
 	"secure init": {local: true}, "secure issue": {local: true}, "secure token": {local: true},
@@ -77,7 +82,7 @@ var commandRows = map[string]commandRow{
 
 // commandOrder is the order of the rows with calls.
 var commandOrder = []string{
-	"alive", "next", "status", "members list", "sequencers list", "sequencers remove", "holders", "top", "number",
+	"alive", "next", "wait", "status", "members list", "sequencers list", "sequencers remove", "holders", "top", "number",
 	"identity list", "identity next", "identity apply", "identity register",
 	"identity import", "identity clean", "identity drop", "settings show", "settings set", "quota list", "quota set",
 	"quota remove", "keyring list", "keyring install", "keyring use", "keyring remove", "debug bundle",

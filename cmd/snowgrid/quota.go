@@ -81,7 +81,7 @@ func (quotaSetCommand) Help() string {
 
     snowgrid quota set 'orders-*' --names 100 --calls 50
     snowgrid quota set '*' --peer-nodes 512
-    snowgrid quota set orders --peer-nodes 8192    # one certificate may have all nodes of it`
+    snowgrid quota set orders --peer-nodes 8192  # for each certificate`
 }
 
 // Run sets the limits.

@@ -50,7 +50,8 @@ the old grid, and both grids issue the same IDs. Run the same command again to c
 recovery; until then no agent starts on these directories. The audit line of the recovery is written to stderr.
 
     snowgrid recover --data-dir /var/lib/snowgrid
-    snowgrid recover --data-dir /var/lib/snowgrid --lost 0123456789abcdef --lost 89abcdef01234567`
+    snowgrid recover --data-dir /var/lib/snowgrid --lost 0123456789abcdef \
+        --lost 89abcdef01234567`
 }
 
 // Run recovers the grid.

@@ -60,7 +60,7 @@ give each of them a directory of its own by snowgrid secure issue, and keep this
 issued: with ca.key anyone can make any certificate, and with tokens.key any token.
 
     snowgrid secure init --out security
-    snowgrid secure init --out security --host ids.example.org,10.0.0.1 --ttl 2160h`
+    snowgrid secure init --out security --host ids.example.org --ttl 2160h`
 }
 
 // Run makes the directory.
@@ -102,8 +102,10 @@ certificate and key, and for a member the keys of the gossip and the public keys
 A certificate that ends is renewed in the same way: issue a new one, and copy its files over those of the
 process, which follows them within 10 seconds.
 
-    snowgrid secure issue --dir security --role member --for m1 --host m1.example.org --out m1-security
-    snowgrid secure issue --dir security --role holder --names 'orders-*,bills-*' --for web --out web-security`
+    snowgrid secure issue --dir security --role member --for m1 \
+        --host m1.example.org --out m1-security
+    snowgrid secure issue --dir security --role holder --for web \
+        --names 'orders-*,bills-*' --out web-security`
 }
 
 // Run makes the directory.
@@ -147,8 +149,10 @@ func (secureTokenCommand) Help() string {
 	return `The token is all that is written to stdout. It is a secret: any process that has it may act as the caller. Members need
 tokens.pub in their directory. The caller still checks the member's certificate, by ca.crt.
 
-    token=$(snowgrid secure token --dir security --role reader --for ci --ttl 24h)
-    curl --cacert security/ca.crt -H "Authorization: Bearer $token" https://localhost:7948/v1/status
+    token=$(snowgrid secure token --dir security --role reader --for ci \
+        --ttl 24h)
+    curl --cacert security/ca.crt -H "Authorization: Bearer $token" \
+        https://localhost:7948/v1/status
     SNOWGRID_TOKEN=$token snowgrid status --tls-ca security/ca.crt`
 }
 

@@ -20,16 +20,23 @@ func (secureRotateCommand) Help() string {
 	return `Each command does one step in the directory, and says which files to copy where before the next one. Processes
 follow their files within 10 seconds, or at SIGHUP, without a restart, and without a call that fails.
 
-    snowgrid secure rotate authority --dir security             a new authority, trusted beside the earlier one
-    snowgrid secure rotate certificates --dir security          every certificate anew, by the newest authority
-    snowgrid secure rotate authority --dir security --finish    the earlier authority is trusted no longer
+A new authority, which is trusted beside the earlier one; then every certificate, by the new authority; then
+the end of the trust in the earlier one:
 
-    snowgrid secure rotate gossip --dir security                a new key, which members accept
-    snowgrid secure rotate gossip --dir security                the new key encrypts
-    snowgrid secure rotate gossip --dir security --finish       the earlier key is removed
+    snowgrid secure rotate authority --dir security
+    snowgrid secure rotate certificates --dir security
+    snowgrid secure rotate authority --dir security --finish
 
-    snowgrid secure rotate tokens --dir security                a new key, which signs tokens
-    snowgrid secure rotate tokens --dir security --finish       tokens of the earlier key end
+A new key of the gossip, which members accept; then the new key encrypts; then the earlier key is removed:
+
+    snowgrid secure rotate gossip --dir security
+    snowgrid secure rotate gossip --dir security
+    snowgrid secure rotate gossip --dir security --finish
+
+A new key, which signs tokens; then tokens of the earlier key end:
+
+    snowgrid secure rotate tokens --dir security
+    snowgrid secure rotate tokens --dir security --finish
 
 Certificates that were issued to other directories are issued again with snowgrid secure issue.`
 }

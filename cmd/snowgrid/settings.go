@@ -74,15 +74,20 @@ func (settingsSetCommand) Help() string {
 change agreed on by all of them. Then change the configuration of every member that states the setting: a
 member that states another value than the grid's does not start.
 
-    backups=2    copies of each partition besides the owner's: 0 for none. The leader then adds or drops
-                 copies; snowgrid status shows when each partition has them.
-    window=30s   distance of the ceiling ahead of cluster time, 1s to 1h. It only grows. A larger one lets
-                 holders continue for longer without a majority. New IDs of a partition that lost all its
-                 copies wait for as long, as does a logical node of a crashed process.
-    voters=5     members that vote, 1, 3, 5 or 7: so many less one, divided by two, may fail at the same time.
-    expect=2     members that are meant to run, 1 to 1000: the alert members_missing warns of fewer. It is the
-                 number that formed the grid, and snowgrid members remove lowers it. A member that states
-                 another number starts; the larger one counts.
+    backups=2    copies of each partition besides the owner's: 0 for none.
+                 The leader then adds or drops copies; snowgrid status shows
+                 when each partition has them.
+    window=30s   distance of the ceiling ahead of cluster time, 1s to 1h. It
+                 only grows. A larger one lets holders continue for longer
+                 without a majority. New IDs of a partition that lost all its
+                 copies wait for as long, as does a logical node of a crashed
+                 process.
+    voters=5     members that vote, 1, 3, 5 or 7: a minority of them may fail
+                 at the same time.
+    expect=2     members that are meant to run, 1 to 1000: the alert
+                 members_missing warns of fewer. It is the number that formed
+                 the grid, and snowgrid members remove lowers it. A member
+                 that states another number starts; the larger one counts.
 
 A change of backups or voters needs every member to run a release that knows it; the error names the members
 that do not. The leader logs the caller and the values.
@@ -137,8 +142,8 @@ func parseAssignments(assignments []string) (in wire.SettingsRequest, err error)
 		case slices.Contains(fixedSettings, name):
 			return in, fmt.Errorf("%s is fixed when the grid is formed; a running grid can change %s", name, orList(changeable))
 		case !slices.Contains(changeable, name):
-			return in, fmt.Errorf("%.40q is not a grid setting; did you mean %s? A running grid can change %s", name,
-				nearest(name, changeable), orList(changeable))
+			return in, fmt.Errorf("%.40q is not a grid setting; %s", name,
+				suggest(name, changeable, "a running grid can change "+orList(changeable)))
 		}
 		seen[name] = true
 		if err := assign(&in, name, value); err != nil {

@@ -22,7 +22,7 @@ func (s *sources) load(ctx *kong.Context) error {
 		}
 	}
 	if s.path = pathOf(ctx); s.path == "" {
-		return nil
+		return s.loadContext(ctx)
 	}
 	file, err := configfile.Read(s.path)
 	if file != nil {
@@ -31,7 +31,7 @@ func (s *sources) load(ctx *kong.Context) error {
 	if _, reports := ctx.Selected().Target.Addr().Interface().(*configCheckCommand); reports {
 		s.faults, err = err, nil
 	}
-	return err
+	return errors.Join(err, s.loadContext(ctx))
 }
 
 // pathOf returns the path of the configuration file that a command line names, "" for
@@ -90,8 +90,7 @@ func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, 
 	case !known:
 		entry.Column = entry.KeyColumn
 		return "", fault(file, entry, strings.Join(entry.Values, ","),
-			fmt.Sprintf("unknown key; did you mean %s? All keys are in snowgrid config reference",
-				nearest(entry.Key, names(s.keys))))
+			"unknown key; "+suggest(entry.Key, names(s.keys), "all keys are in snowgrid config reference"))
 	case k.secret && file.Writable:
 		return "", fault(file, entry, "",
 			fmt.Sprintf("any user on this machine may change the file, and this key is a secret; run chmod o-w %s", file.Path))

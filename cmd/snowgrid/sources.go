@@ -20,6 +20,7 @@ const (
 	fromFlag        source = "flag"
 	fromEnvironment source = "environment"
 	fromFile        source = "file"
+	fromContext     source = "context"
 	fromDefault     source = "default"
 )
 
@@ -40,6 +41,8 @@ func (o origin) String() string {
 		return "environment " + o.name
 	case fromFile:
 		return fmt.Sprintf("%s:%d", o.name, o.line)
+	case fromContext:
+		return "context " + o.name
 	}
 	return string(fromDefault)
 }
@@ -50,6 +53,8 @@ func (o origin) fault(key, value string, secret bool, problem string) *configfil
 	switch o.source {
 	case fromFile:
 		e.Path, e.Line, e.Column = o.name, o.line, o.column
+	case fromContext:
+		e.Setter = o.String()
 	case fromEnvironment:
 		e.Setter = o.name
 	default:
@@ -73,7 +78,7 @@ type agentConfigured interface{ flagsOfAgent() *agentFlags }
 func (a *agentFlags) flagsOfAgent() *agentFlags { return a }
 
 // sources sets flags that the command line omits: from the environment, then from the configuration
-// file. It is a kong resolver; kong applies the defaults to the remaining flags.
+// file, then from the context. It is a kong resolver; kong applies the defaults to the remaining flags.
 type sources struct {
 	loaded  bool
 	keys    []key
@@ -81,8 +86,12 @@ type sources struct {
 	file    map[string]settingLine // the file's values by key
 	notes   []originalNote         // the file's keys without effect
 	faults  error                  // in the file, if the command reports them itself
-	origins map[string]origin      // this command's flags that were set
-	text    map[string]string      // their values, but for those on the command line
+	context map[string]settingLine // the context's values by key
+
+	contextName string // "" for none
+
+	origins map[string]origin // this command's flags that were set
+	text    map[string]string // their values, but for those on the command line
 }
 
 // settingLine is a value in the file.
@@ -147,6 +156,9 @@ func (s *sources) lookup(ctx *kong.Context, flag *kong.Flag) (string, origin, er
 	}
 	if set, found := s.file[flag.Name]; found && s.takesFile(ctx, flag) {
 		return set.text, origin{fromFile, s.path, set.line, set.column}, nil
+	}
+	if set, found := s.context[flag.Name]; found && s.takesFile(ctx, flag) {
+		return set.text, origin{fromContext, s.contextName, set.line, set.column}, nil
 	}
 	return "", origin{}, nil
 }

@@ -1,0 +1,153 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// completionCommand prints the completion script of a shell.
+type completionCommand struct {
+	Shell string `arg:"" help:"Shell: bash, zsh or fish." enum:"bash,zsh,fish" placeholder:"bash|zsh|fish"`
+}
+
+// Help returns the --help text between the usage and the flags.
+func (completionCommand) Help() string {
+	return `The script completes commands, flags, the values of flags that have a few, and the names of contexts. Load it
+in the current shell, or at each start:
+
+    source <(snowgrid completion bash)
+    snowgrid completion bash > /etc/bash_completion.d/snowgrid
+    snowgrid completion zsh > "${fpath[1]}/_snowgrid"
+    snowgrid completion fish > ~/.config/fish/completions/snowgrid.fish`
+}
+
+// The scripts call snowgrid __complete with the words up to the cursor.
+var (
+	//go:embed completion.bash
+	bashCompletion string
+	//go:embed completion.zsh
+	zshCompletion string
+	//go:embed completion.fish
+	fishCompletion string
+)
+
+// Run prints the script.
+func (c *completionCommand) Run(to streams) error {
+	script := map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell]
+	_, err := fmt.Fprint(to.out, script)
+	return err
+}
+
+// completeCommand prints the words that may stand in place of the last one. A shell that gets none
+// completes the names of files.
+type completeCommand struct {
+	Words []string `arg:"" optional:"" passthrough:""`
+}
+
+// Run prints the words, one per line.
+func (c *completeCommand) Run(ctx *kong.Context, to streams) error {
+	words := c.Words
+	if len(words) > 0 && words[0] == "--" {
+		words = words[1:]
+	}
+	for _, word := range completions(ctx.Model.Node, words) {
+		if _, err := fmt.Fprintln(to.out, word); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// completions returns the words that begin with the last one and may stand in its place.
+func completions(node *kong.Node, words []string) []string {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	last := words[len(words)-1]
+	flag := (*kong.Flag)(nil) // whose value the next word is
+	arguments := 0            // before the last word
+	for _, word := range words[:len(words)-1] {
+		switch {
+		case word == "=": // bash splits --flag=value
+		case flag != nil:
+			flag = nil
+		case strings.HasPrefix(word, "-"):
+			flag = valueFlag(node, word)
+		default:
+			if next := child(node, word); next != nil {
+				node = next
+			} else {
+				arguments++
+			}
+		}
+	}
+	var all []string
+	name, value, hasValue := strings.Cut(last, "=")
+	switch {
+	case flag != nil:
+		all = choicesOf(flag.Value)
+		last = strings.TrimPrefix(last, "=")
+	case hasValue && strings.HasPrefix(name, "--"):
+		if f := valueFlag(node, name); f != nil {
+			for _, v := range choicesOf(f.Value) {
+				all = append(all, name+"="+v)
+			}
+		}
+		last = name + "=" + value
+	case strings.HasPrefix(last, "-"):
+		all = flagsOf(node)
+	default:
+		all = commandsOf(node)
+		if arguments < len(node.Positional) {
+			all = append(all, choicesOf(node.Positional[arguments])...)
+		}
+	}
+	return slices.DeleteFunc(all, func(word string) bool { return !strings.HasPrefix(word, last) })
+}
+
+// valueFlag returns the flag that a word names if its value is the next word, else nil.
+func valueFlag(node *kong.Node, word string) *kong.Flag {
+	for _, flag := range slices.Concat(node.AllFlags(true)...) {
+		if (word == "--"+flag.Name || flag.Short != 0 && word == "-"+string(flag.Short)) && !flag.IsBool() {
+			return flag
+		}
+	}
+	return nil
+}
+
+// flagsOf returns the flags of a command.
+func flagsOf(node *kong.Node) (all []string) {
+	for _, flag := range slices.Concat(node.AllFlags(true)...) {
+		all = append(all, "--"+flag.Name)
+	}
+	return all
+}
+
+// commandsOf returns the commands below one.
+func commandsOf(node *kong.Node) (all []string) {
+	for _, c := range node.Children {
+		if !c.Hidden {
+			all = append(all, c.Name)
+		}
+	}
+	return all
+}
+
+// choicesOf returns the values of a flag or argument that has a few.
+func choicesOf(value *kong.Value) []string {
+	if value.Enum != "" {
+		return slices.DeleteFunc(value.EnumSlice(), func(word string) bool { return word == "" })
+	}
+	if value.Target.Type() == reflect.TypeFor[contextName]() {
+		if dir, err := openContexts(); err == nil {
+			names, _ := dir.names()
+			return names
+		}
+	}
+	return nil
+}

@@ -1,0 +1,391 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml"
+
+	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
+	"github.com/snowgrid/snowgrid/internal/durable"
+)
+
+// contextName is the type of the flag that selects a context.
+type contextName string
+
+// contextFlag selects a context: a file with the flags that locate one grid and prove the caller's
+// identity.
+type contextFlag struct {
+	Context contextName `help:"Context to use; see snowgrid context. Default: that of snowgrid context use, if no address and no configuration file is given." env:"SNOWGRID_CONTEXT" placeholder:"NAME"`
+}
+
+// contextCommands has the commands about contexts.
+type contextCommands struct {
+	Add    contextAddCommand    `cmd:"" help:"Save addresses and certificates of a grid under a name."`
+	Use    contextUseCommand    `cmd:"" help:"Choose the context of commands that name no grid."`
+	List   contextListCommand   `cmd:"" default:"1" help:"List the contexts."`
+	Remove contextRemoveCommand `cmd:"" help:"Remove a context."`
+}
+
+// Help returns the --help text between the usage and the flags.
+func (contextCommands) Help() string {
+	return `A context is a name for the flags that reach one grid. It is a file in the user's configuration directory, in
+the format of a configuration file. Flags, environment variables and a configuration file have precedence.
+
+    snowgrid context add prod --addr 10.0.0.1:7948 --security-dir ./security
+    snowgrid status --context prod
+    snowgrid context use prod
+    snowgrid status
+
+A command that gets an address or a configuration file in another way does not use the context of
+snowgrid context use. Agents use no context.`
+}
+
+// contextAddCommand saves a context.
+type contextAddCommand struct {
+	Name    string `arg:"" help:"Name of the context."`
+	Replace bool   `help:"Replace a context with this name."`
+	clientFlags
+	accessFlags
+}
+
+// contextUseCommand chooses the current context.
+type contextUseCommand struct {
+	Name string `arg:"" optional:"" help:"Name of the context. Default: none, so commands use no context."`
+}
+
+// contextListCommand lists the contexts.
+type contextListCommand struct{ outputFlag }
+
+// contextRemoveCommand removes a context.
+type contextRemoveCommand struct {
+	Name string `arg:"" help:"Name of the context."`
+}
+
+// contexts is the directory with the contexts of a user.
+type contexts string
+
+// contextNames are the allowed names.
+var contextNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+const (
+	contextSuffix  = ".yaml"
+	currentContext = "current" // the file with the name that snowgrid context use chose
+)
+
+// openContexts returns the directory of this user, which may not exist.
+func openContexts() (contexts, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("contexts need a configuration directory: %w", err)
+	}
+	return contexts(filepath.Join(dir, "snowgrid", "contexts")), nil
+}
+
+// path returns the file of a context.
+func (c contexts) path(name string) (string, error) {
+	if !contextNames.MatchString(name) {
+		return "", usage(fmt.Errorf("%.80q is no name of a context; use up to 63 letters, digits, dots, hyphens "+
+			"and underscores, first a letter or digit", name))
+	}
+	return filepath.Join(string(c), name+contextSuffix), nil
+}
+
+// existing returns the file of a context that exists.
+func (c contexts) existing(name string) (string, error) {
+	path, err := c.path(name)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		known := "none is saved yet; see snowgrid context add --help"
+		if all, err := c.names(); err == nil && len(all) > 0 {
+			known = "these are saved: " + strings.Join(all, ", ")
+		}
+		return "", usage(fmt.Errorf("there is no context %q; %s", name, known))
+	}
+	return path, nil
+}
+
+// names returns the names of all contexts.
+func (c contexts) names() (all []string, err error) {
+	entries, err := os.ReadDir(string(c))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if name, is := strings.CutSuffix(e.Name(), contextSuffix); is && contextNames.MatchString(name) {
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+// current returns the name that snowgrid context use chose, "" for none.
+func (c contexts) current() (string, error) {
+	text, err := os.ReadFile(filepath.Join(string(c), currentContext))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// choose makes a context the current one, or with "" none.
+func (c contexts) choose(name string) error {
+	path := filepath.Join(string(c), currentContext)
+	if name == "" {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	return durable.Replace(path, []byte(name+"\n"), nil)
+}
+
+// Run saves the context.
+func (c *contextAddCommand) Run(ctx *kong.Context, s *sources, to streams) error {
+	all, err := openContexts()
+	if err != nil {
+		return err
+	}
+	path, err := all.path(c.Name)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err == nil && !c.Replace {
+		return fmt.Errorf("there is a context %q; give --replace to replace it", c.Name)
+	}
+	if err := errors.Join(checkAddrs(c.Addr...), c.check()); err != nil {
+		return err
+	}
+	text, err := yaml.Marshal(c.values(ctx, s))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(string(all), 0o700); err != nil {
+		return err
+	}
+	if err := durable.Replace(path, text, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(to.out, "saved context %s in %s\n", c.Name, path)
+	return err
+}
+
+// check refuses secrets, which a context does not store, and credentials that cannot be used.
+func (c *contextAddCommand) check() error {
+	if c.Token != "" {
+		return badValue("token", "", "a context stores no secret; set SNOWGRID_TOKEN_FILE where commands run")
+	}
+	_, err := c.security()
+	return err
+}
+
+// values returns the flags that were set, for the file. Paths are absolute: commands run anywhere.
+func (c *contextAddCommand) values(ctx *kong.Context, s *sources) map[string]any {
+	values := map[string]any{"addr": c.Addr}
+	for _, flag := range ctx.Selected().Flags {
+		k, known := s.key(flag.Name)
+		from, isSet := s.origins[flag.Name]
+		if !known || !isSet || from.source == fromDefault || flag.Name == "addr" {
+			continue
+		}
+		text := k.value(flag)
+		if flag.PlaceHolder == "DIR" || flag.PlaceHolder == "FILE" {
+			if absolute, err := filepath.Abs(text); err == nil {
+				text = absolute
+			}
+		}
+		values[flag.Name] = text
+	}
+	return values
+}
+
+// Run chooses the context.
+func (c *contextUseCommand) Run(to streams) error {
+	all, err := openContexts()
+	if err != nil {
+		return err
+	}
+	if c.Name != "" {
+		if _, err := all.existing(c.Name); err != nil {
+			return err
+		}
+	}
+	if err := all.choose(c.Name); err != nil {
+		return err
+	}
+	if c.Name == "" {
+		_, err = fmt.Fprintln(to.out, "commands use no context")
+	} else {
+		_, err = fmt.Fprintf(to.out, "commands that name no grid use context %s\n", c.Name)
+	}
+	return err
+}
+
+// contextRow is a context in the list.
+type contextRow struct {
+	Name        string   `json:"name"`
+	Current     bool     `json:"current"`
+	Addr        []string `json:"addr"`
+	SecurityDir string   `json:"security_dir,omitempty"`
+	File        string   `json:"file"`
+	Error       string   `json:"error,omitempty"` // why commands refuse it
+}
+
+// Run lists the contexts.
+func (c *contextListCommand) Run(s *sources, to streams) error {
+	all, err := openContexts()
+	if err != nil {
+		return err
+	}
+	names, err := all.names()
+	if err != nil {
+		return err
+	}
+	current, err := all.current()
+	if err != nil {
+		return err
+	}
+	rows := []contextRow{}
+	for _, name := range names {
+		path, err := all.path(name)
+		if err != nil {
+			return err
+		}
+		row := contextRow{Name: name, Current: name == current, File: path}
+		if set, err := s.readContext(path); err != nil {
+			row.Error = sentence(err)
+		} else {
+			row.Addr, row.SecurityDir = strings.Split(set["addr"].text, ","), set["security-dir"].text
+		}
+		rows = append(rows, row)
+	}
+	return c.result(to.out, rows, func(w io.Writer) error { return printContexts(w, rows) })
+}
+
+func printContexts(w io.Writer, rows []contextRow) error {
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(w, "no contexts; save one with snowgrid context add")
+		return err
+	}
+	table := newTable(w)
+	fmt.Fprint(table, "CURRENT\tNAME\tADDRESSES\tSECURITY\n")
+	for _, r := range rows {
+		mark, security := "", orNone(r.SecurityDir)
+		if r.Current {
+			mark = "*"
+		}
+		if r.Error != "" {
+			security = "refused: " + r.Error
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", mark, r.Name, orNone(strings.Join(r.Addr, ",")), security)
+	}
+	return table.Flush()
+}
+
+// Run removes the context.
+func (c *contextRemoveCommand) Run(to streams) error {
+	all, err := openContexts()
+	if err != nil {
+		return err
+	}
+	path, err := all.existing(c.Name)
+	if err != nil {
+		return err
+	}
+	if current, err := all.current(); err != nil {
+		return err
+	} else if current == c.Name {
+		if err := all.choose(""); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(to.out, "removed context %s\n", c.Name)
+	return err
+}
+
+// loadContext reads the context of a command. The current context is that of commands that get neither
+// an address nor a configuration file in another way, so that it never adds to these.
+func (s *sources) loadContext(ctx *kong.Context) error {
+	name, takes := contextOf(ctx)
+	if !takes {
+		return nil
+	}
+	all, err := openContexts()
+	if name == "" {
+		_, variable := os.LookupEnv(envPrefix + "ADDR")
+		_, inFile := os.LookupEnv(envPrefix + "ADDR_FILE")
+		if _, given := s.origins["addr"]; err != nil || given || variable || inFile || s.path != "" {
+			return nil
+		}
+		if name, err = all.current(); name == "" {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	path, err := all.existing(name)
+	if err != nil {
+		return err
+	}
+	s.context, err = s.readContext(path)
+	s.contextName = name
+	return err
+}
+
+// contextOf returns the context that a command line or the environment names, and whether the command
+// takes one.
+func contextOf(ctx *kong.Context) (name string, takes bool) {
+	if ctx.Selected() == nil {
+		return "", false
+	}
+	i := slices.IndexFunc(ctx.Selected().Flags, func(f *kong.Flag) bool {
+		return f.Target.Type() == reflect.TypeFor[contextName]()
+	})
+	if i < 0 {
+		return "", false
+	}
+	for _, path := range ctx.Path {
+		if path.Flag == ctx.Selected().Flags[i] {
+			return ctx.Value(path).String(), true
+		}
+	}
+	return ctx.Selected().Flags[i].Target.String(), true
+}
+
+// readContext reads and checks the file of a context.
+func (s *sources) readContext(path string) (map[string]settingLine, error) {
+	file, err := configfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	set, faults := map[string]settingLine{}, []error(nil)
+	for _, entry := range file.Entries {
+		k, known := s.key(entry.Key)
+		if known && !k.client && !k.flag.Tag.Has("shared") || k.secret {
+			faults = append(faults, fault(file, entry, "", "a context has no such key; remove it"))
+			continue
+		}
+		text, err := s.check(file, entry)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		set[entry.Key] = settingLine{text: text, line: entry.Line, column: entry.Column}
+	}
+	return set, errors.Join(faults...)
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+)
+
+// waitCommand waits until members are ready or their grid is settled.
+type waitCommand struct {
+	For string `arg:"" help:"What to wait for: ready or settled." enum:"ready,settled" placeholder:"ready|settled"`
+	gridFlags
+	Within time.Duration `help:"Time limit of the wait." default:"2m"`
+}
+
+// waitPause is the time between two questions.
+const waitPause = 250 * time.Millisecond
+
+// Help returns the --help text between the usage and the flags.
+func (waitCommand) Help() string {
+	return `ready is reached when each member of --addr can issue an ID now. settled is reached when every partition of the
+grid has an owner and all its backups, so that one more crash loses nothing. Each reason to wait is printed
+once on stderr. The exit status is 3 if a member does not answer at the end, and 4 if it answers that it
+waits.
+
+    snowgrid wait ready
+    snowgrid wait ready --addr 10.0.0.1:7948,10.0.0.2:7948 --within 5m
+    snowgrid wait settled && systemctl restart snowgrid`
+}
+
+// Run waits.
+func (c *waitCommand) Run(ctx context.Context, to streams) error {
+	if c.Within <= 0 {
+		return badValue("within", c.Within.String(), "give a duration above 0, such as 2m")
+	}
+	if err := checkAddrs(c.Addr...); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Within)
+	defer cancel()
+	said := ""
+	for {
+		reached, err := c.look(ctx)
+		if err == nil {
+			_, err = fmt.Fprintln(to.out, reached)
+			return err
+		}
+		if isNotTrusted(err) || isSettingError(err) || exitStatusOf(err) == exitUsage {
+			return err
+		}
+		if ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			fmt.Fprintf(to.err, "snowgrid: waiting: %s\n", sentence(err))
+		}
+		select {
+		case <-time.After(waitPause):
+		case <-ctx.Done():
+			if said != "" && errors.Is(err, context.DeadlineExceeded) {
+				err = &exitError{status: exitStatusOf(err), err: errors.New(said)}
+			}
+			return &exitError{status: exitStatusOf(err), err: fmt.Errorf("not %s within %v: %w", c.For, c.Within, err)}
+		}
+	}
+}
+
+// look returns what was reached, or the reason to wait.
+func (c *waitCommand) look(ctx context.Context) (reached string, err error) {
+	if c.For == "settled" {
+		status, err := c.status(ctx)
+		switch {
+		case err != nil:
+			return "", err
+		case !status.Settled:
+			return "", waiting("grid %s is not settled: %s", status.Name, status.NotSettled)
+		}
+		return fmt.Sprintf("settled: grid %s, %d members", status.Name, len(status.Members)), nil
+	}
+	for _, addr := range c.Addr {
+		one := c.gridFlags
+		one.Addr = []string{addr}
+		status, err := one.status(ctx)
+		switch {
+		case err != nil:
+			return "", err
+		case !status.Ready:
+			return "", waiting("%s is not ready: %s", addr, reasonOf(status))
+		}
+	}
+	return fmt.Sprintf("ready: %d of %d members", len(c.Addr), len(c.Addr)), nil
+}
+
+// reasonOf returns why a member is not ready.
+func reasonOf(s grid.Status) string {
+	if s.NotReady == "" {
+		return "it does not say why"
+	}
+	return s.NotReady
+}
+
+// waiting returns the reason of a member that answers to wait.
+func waiting(format string, args ...any) error {
+	return &exitError{status: exitDegraded, err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/wire"
+)
+
+// answering starts a server that answers the n-th question about the status by after(n).
+func answering(t *testing.T, after func(n int64) grid.Status) (addr string) {
+	t.Helper()
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", wire.JSON)
+		_ = json.NewEncoder(w).Encode(after(asked.Add(1)))
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func TestWait(t *testing.T) {
+	ready := answering(t, func(int64) grid.Status {
+		return grid.Status{Name: "shop", Version: 1, Ready: true, Settled: true}
+	})
+	later := answering(t, func(n int64) grid.Status {
+		return grid.Status{Name: "shop", Version: 1, Ready: n > 2, NotReady: "IDs begin at noon", Settled: n > 2,
+			NotSettled: "2 partitions have no backup"}
+	})
+	never := answering(t, func(int64) grid.Status {
+		return grid.Status{Name: "shop", Version: 1, NotReady: "no leader", NotSettled: "no leader"}
+	})
+	tests := []struct {
+		args           string
+		status         int
+		stdout, stderr string
+	}{
+		{"ready --addr " + ready, 0, "ready: 1 of 1 members\n", ""},
+		{"settled --addr " + ready, 0, "settled: grid shop, 0 members\n", ""},
+		{"ready --addr " + later, 0, "ready: 1 of 1 members\n", later + " is not ready: IDs begin at noon\n"},
+		{"ready --within 600ms --addr " + ready + "," + never, exitDegraded, "",
+			"not ready within 600ms: " + never + " is not ready: no leader\n"},
+		{"settled --within 600ms --addr " + never, exitDegraded, "",
+			"not settled within 600ms: grid shop is not settled: no leader\n"},
+		{"ready --within 600ms --addr " + ready + ",127.0.0.1:1", exitUnreachable, "", "no member answers at 127.0.0.1:1"},
+		{"settled --within 600ms --addr 127.0.0.1:1", exitUnreachable, "", "no member answers at 127.0.0.1:1"},
+		{"ready --within 0s --addr " + ready, exitUsage, "", "give a duration above 0"},
+		{"ready --addr nowhere", exitUsage, "", "this is not host:port"},
+		{"soon --addr " + ready, exitUsage, "", "must be one of"},
+	}
+	for _, test := range tests {
+		t.Run(test.args, func(t *testing.T) {
+			t.Parallel()
+			status, stdout, stderr := runCommand(t, append([]string{"wait"}, strings.Fields(test.args)...)...)
+			if status != test.status || stdout != test.stdout || !strings.Contains(stderr, test.stderr) {
+				t.Errorf("status %d, want %d; %q, want %q; %q, want %q", status, test.status, stdout, test.stdout, stderr,
+					test.stderr)
+			}
+			if n := strings.Count(stderr, "waiting: "); n > 1 {
+				t.Errorf("the same reason is printed %d times: %s", n, stderr)
+			}
+		})
+	}
+}
