@@ -9,7 +9,7 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build check api test test-long test-all audit race fuzz bench scale lint fmt demo release release-check $(addprefix proof-,kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage hostile stores upgrade many limit failover calm idle)
+.PHONY: help build check api test test-long test-all audit race fuzz bench scale lint fmt demo release release-check $(addprefix proof-,kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage export hostile stores upgrade many limit failover calm idle)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ proof-chaos: ## ten minutes of faults on real processes, and a report in bin/cha
 
 proof-damage: ## flip bits in and cut off every stored file, 10,000 times, and start on it (minutes)
 	$(GO) test -timeout 60m -count 1 -v -run '^TestDamagedFiles$$' ./grid -damage 10000
+
+proof-export: ## export 100,000 sequencers, lose the grid, and import them into a new one (three minutes)
+	$(GO) test -timeout 30m -count 1 -v -run '^TestExportImport$$' ./cmd/snowgrid -export-names 100000
 
 proof-hostile: ## send values at the edges to the calls that change the roster, 100,000 times (tens of minutes)
 	$(GO) test -timeout 120m -count 1 -v -run '^TestHostileValuesLeaveAReadableRoster$$' ./grid -long -hostile 50

@@ -54,6 +54,15 @@ func openAccess(cfg *security.Config) (*access, error) {
 		http: &http.Client{Transport: transport, CheckRedirect: noRedirect}}, nil
 }
 
+// keptAlive returns the same access for many calls: it keeps up to n connections to each member.
+func (a *access) keptAlive(n int) *access {
+	kept, client := *a, *a.http
+	transport := a.http.Transport.(*http.Transport).Clone() //nolint:forcetypeassert // of both kinds of access
+	transport.DisableKeepAlives, transport.MaxIdleConnsPerHost = false, n
+	client.Transport, kept.http = transport, &client
+	return &kept
+}
+
 // noRedirect keeps requests, and the token in them, at the original address.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 

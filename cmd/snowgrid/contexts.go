@@ -25,7 +25,7 @@ type contextName string
 // contextFlag selects a context: a file with the flags that locate one grid and prove the caller's
 // identity.
 type contextFlag struct {
-	Context contextName `help:"Context to use; see snowgrid context. Default: that of snowgrid context use, if no address and no configuration file is given." env:"SNOWGRID_CONTEXT" placeholder:"NAME"`
+	Context contextName `help:"Context to use; see snowgrid context. Default: the current one, if no address and no configuration file is given." env:"SNOWGRID_CONTEXT" placeholder:"NAME"`
 }
 
 // contextCommands has the commands about contexts.
@@ -94,7 +94,7 @@ func openContexts() (contexts, error) {
 // path returns the file of a context.
 func (c contexts) path(name string) (string, error) {
 	if !contextNames.MatchString(name) {
-		return "", usage(fmt.Errorf("%.80q is no name of a context; use up to 63 letters, digits, dots, hyphens "+
+		return "", usage(fmt.Errorf("invalid context name %.80q; use up to 63 letters, digits, dots, hyphens "+
 			"and underscores, first a letter or digit", name))
 	}
 	return filepath.Join(string(c), name+contextSuffix), nil
@@ -317,8 +317,8 @@ func (c *contextRemoveCommand) Run(to streams) error {
 	return err
 }
 
-// loadContext reads the context of a command. The current context is that of commands that get neither
-// an address nor a configuration file in another way, so that it never adds to these.
+// loadContext reads the context of a command. Only a command that gets neither an address nor a
+// configuration file in another way uses the current context, so it never adds to these.
 func (s *sources) loadContext(ctx *kong.Context) error {
 	name, takes := contextOf(ctx)
 	if !takes {

@@ -100,7 +100,7 @@ func TestContextRefusals(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"status --context prod":                               `no context "prod"; these are saved: agent, bad, dev, secret`,
-		"status --context ../dev":                             "is no name of a context",
+		"status --context ../dev":                             "invalid context name",
 		"context use prod":                                    `there is no context "prod"`,
 		"context remove prod":                                 `there is no context "prod"`,
 		"context add dev --addr 10.0.1.1:1":                   "give --replace",

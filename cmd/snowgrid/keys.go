@@ -60,7 +60,7 @@ func child(n *kong.Node, name string) *kong.Node {
 	return n.Children[i]
 }
 
-// suggest returns a sentence about all known names, after a question about the one that is near, if any.
+// suggest returns a sentence about all known names, after a question about the nearest, if any is near.
 func suggest(name string, known []string, all string) string {
 	near := nearest(name, known)
 	if near == "" {

@@ -75,6 +75,9 @@ type commands struct {
 	Init    initCommand       `cmd:"" group:"repair" help:"Form a grid from survivors that lost their majority."`
 	Recover recoverCommand    `cmd:"" group:"repair" help:"Form a grid from the data directories that are left."`
 
+	Export exportCommand `cmd:"" group:"repair" help:"Write definitions, numbers, settings and quotas into one file."`
+	Import importCommand `cmd:"" group:"repair" help:"Restore a file of snowgrid export in a new grid."`
+
 	Secure     secureCommand     `cmd:"" group:"set up" help:"Make certificates, keys and tokens for a grid."`
 	Config     configCommand     `cmd:"" group:"set up" help:"Check, print and explain the configuration."`
 	Context    contextCommands   `cmd:"" group:"set up" help:"Save the addresses and certificates of grids under names."`

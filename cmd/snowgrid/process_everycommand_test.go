@@ -62,6 +62,8 @@ var commandRows = map[string]commandRow{
 	"keyring remove":    {args: "@{dir}/old.key", says: "", needs: security.Admin},
 	"debug bundle": {args: "-f {dir}/{run}-bundle.tar.gz --profile 0s", says: "bundle.tar.gz",
 		needs: security.Reader},
+	"export":         {says: "snowgrid_export", needs: security.Reader},
+	"import":         {args: "{dir}/export", says: "imported 1 sequencer", needs: security.Admin},
 	"destroy":        {args: "orders --yes", says: "destroyed orders", needs: security.Admin},
 	"forget":         {args: unknownDisk, says: unknownDisk, status: exitFailed, needs: security.Admin},
 	"take-anchor":    {says: "anchor", status: exitFailed, needs: security.Admin},
@@ -86,7 +88,7 @@ var commandOrder = []string{
 	"identity list", "identity next", "identity apply", "identity register",
 	"identity import", "identity clean", "identity drop", "settings show", "settings set", "quota list", "quota set",
 	"quota remove", "keyring list", "keyring install", "keyring use", "keyring remove", "debug bundle",
-	"destroy", "forget", "take-anchor", "init", "members remove",
+	"export", "import", "destroy", "forget", "take-anchor", "init", "members remove",
 }
 
 // TestEveryCommandHasARow: each command is shown to work at a secured grid, or calls no member.
@@ -146,6 +148,8 @@ func startSecured(t *testing.T) *securedGrid {
 	if err := os.WriteFile(filepath.Join(g.dir, "new.key"), []byte(succeed(t, "keyring", "generate")), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	writeExport(t, filepath.Join(g.dir, "export"),
+		exportLine{Settings: &exportedSettings{Backups: 1, Window: 1000, Voters: 5}}, defaultName(t, "imported"))
 	copyOver(t, filepath.Join(g.issuer, security.GossipKeysFile), filepath.Join(g.dir, "old.key"))
 	gossip, err := loopback.FreeAddrs(3)
 	if err != nil {

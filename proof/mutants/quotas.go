@@ -57,6 +57,8 @@ var quotaMutants = []mutant{
 		"ip.Prefix(128)", quotaHostTests},
 	{"quota", "a credential creates as many new sequencers as it can", "grid/internal/host/creates.go",
 		"own.paid.Sub(now) >= p.atOnce()", "own.paid.Sub(now) < 0", quotaHostTests},
+	{"quota", "an import by an admin is paced as a holder is", "grid/internal/host/creates.go",
+		" && r != security.Admin }", " }", quotaHostTests},
 	{"quota", "creates wait for their turn without end", "grid/internal/host/creates.go",
 		"left > newWait || own.waits >= newWaits ||", "", quotaHostTests},
 	{"quota", "a create that waits has its turn immediately", "grid/internal/host/creates.go", "time.NewTimer(left)",

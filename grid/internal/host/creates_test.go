@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 // TestPaceOfNewSequencers: a credential creates as many new sequencers as a second allows in a burst,
@@ -45,6 +46,16 @@ func TestPaceOfNewSequencers(t *testing.T) {
 			t.Error("a turn that was given back is not exactly one turn")
 		}
 	})
+}
+
+// TestPacedRoles: creates of holders are paced; those of admins and members are not.
+func TestPacedRoles(t *testing.T) {
+	for role, want := range map[security.Role]bool{security.Holder: true, security.NoRole: true, security.Admin: false,
+		security.Member: false} {
+		if got := isPaced(role); got != want {
+			t.Errorf("role %q: %v, want %v", role, got, want)
+		}
+	}
 }
 
 // TestPaceRefuses: creates whose turn is too far, or that are too many, are told when to come again.

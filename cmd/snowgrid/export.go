@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/durable"
+	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// exportCommand writes what a grid remembers into one file.
+type exportCommand struct {
+	File string `short:"f" help:"File to write; it must not exist. Default: standard output." placeholder:"FILE"`
+	gridFlags
+}
+
+// exportVersion is the version of the format.
+const exportVersion = 1
+
+// exportLine is a line of an export, of which one field is set: a header first, an end last.
+type exportLine struct {
+	Header    *exportHeader     `json:"snowgrid_export,omitempty"`
+	Sequencer *exportedName     `json:"sequencer,omitempty"`
+	Set       *wire.IdentitySet `json:"identity_set,omitempty"`
+	Settings  *exportedSettings `json:"settings,omitempty"`
+	Quota     *roster.Quota     `json:"quota,omitempty"`
+	End       *exportEnd        `json:"end,omitempty"`
+}
+
+// exportHeader says what was exported. All IDs that the grid had issued when the export ended, also of
+// destroyed sequencers, are from before Until.
+type exportHeader struct {
+	Version int       `json:"version"`
+	Grid    string    `json:"grid"` // its name
+	ID      string    `json:"id"`
+	Until   time.Time `json:"until"`
+}
+
+// exportedName is the definition of a sequencer.
+type exportedName struct {
+	Name   string           `json:"name"`
+	Epoch  int64            `json:"epoch"` // Unix ms
+	Nodes  int              `json:"nodes"`
+	Layout sequencer.Layout `json:"layout"`
+}
+
+// request returns the request that creates the sequencer.
+func (e exportedName) request() wire.CreateRequest {
+	return wire.CreateRequest{Name: e.Name, Epoch: &e.Epoch, Nodes: e.Nodes, Layout: e.Layout}
+}
+
+// exportedSettings are the settings that a running grid can change.
+type exportedSettings struct {
+	Backups int   `json:"backups"`
+	Window  int64 `json:"window_ms"`
+	Voters  int   `json:"voters"`
+	Expect  int   `json:"expect,omitempty"`
+}
+
+// exportEnd is the last line. Sum is the SHA-256 of all bytes before it, in hexadecimal digits.
+type exportEnd struct {
+	Sequencers int    `json:"sequencers"`
+	Sum        string `json:"sha256"`
+}
+
+// Help returns the --help text between the usage and the flags.
+func (exportCommand) Help() string {
+	return `The file has the definitions of all sequencers, the numbers of processes, the settings, the quotas, and the
+time before which all IDs are that the grid has issued. Each line is a JSON object; the last one has a
+checksum. Keep one as a backup for the loss of all members and disks, and import it into a new grid. It has
+neither keys nor certificates; the codes of numbers in it are as secret as the data directories of their
+processes.
+
+--timeout bounds each call, not the command. A list that lacks a member or a partition is refused.
+
+    snowgrid export -f shop.jsonl
+    snowgrid export | gzip > shop.jsonl.gz`
+}
+
+// Run exports.
+func (c *exportCommand) Run(ctx context.Context, to streams) error {
+	if c.File != "" {
+		if _, err := os.Lstat(c.File); err == nil {
+			return usage(fmt.Errorf("%s exists; remove it, or name another file", c.File))
+		}
+	}
+	out, lines, err := c.export(ctx, to)
+	if err != nil {
+		return asking(err)
+	}
+	if c.File == "" {
+		_, err := to.out.Write(out)
+		return err
+	}
+	if err := durable.Replace(c.File, out, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(to.err, "exported %s into %s\n", counted(lines, "sequencer"), c.File)
+	return err
+}
+
+// export returns the file, and how many sequencers it has.
+func (c *exportCommand) export(ctx context.Context, to streams) (out []byte, names int, err error) {
+	rows, err := c.names(ctx, to)
+	if err != nil {
+		return nil, 0, err
+	}
+	var settings wire.SettingsResponse
+	if settings, err = c.settings(ctx, wire.SettingsRequest{}); err != nil {
+		return nil, 0, err
+	}
+	numbered := identityListCommand{gridFlags: c.gridFlags, outputFlag: outputFlag{Output: "json"}}
+	var sets wire.IdentityListResponse
+	err = c.ask(ctx, func(ctx context.Context) (err error) {
+		sets, err = numbered.sets(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	status, err := c.status(ctx) // after the list: its names have issued no ID after this time
+	if err != nil {
+		return nil, 0, err
+	}
+	header, err := headerOf(status)
+	if err != nil {
+		return nil, 0, err
+	}
+	lines := []exportLine{{Header: &header}, {Settings: &exportedSettings{Backups: settings.Backups,
+		Window: settings.Window.Duration().Milliseconds(), Voters: settings.Voters, Expect: settings.Expect}}}
+	for _, set := range sets.Sets {
+		lines = append(lines, exportLine{Set: &set})
+	}
+	for _, row := range rows {
+		lines = append(lines, exportLine{Sequencer: &exportedName{Name: row.Name, Epoch: row.Epoch.UnixMilli(),
+			Nodes: row.Nodes, Layout: row.Layout}})
+	}
+	for _, q := range settings.Quotas {
+		lines = append(lines, exportLine{Quota: &q.Quota})
+	}
+	out, err = encodeExport(lines, len(rows))
+	return out, len(rows), err
+}
+
+// names returns all sequencers, a page in each call.
+func (c *exportCommand) names(ctx context.Context, to streams) (rows []wire.SequencerRow, err error) {
+	in, said := wire.SequencersRequest{Limit: wire.MaxPage}, time.Now()
+	for {
+		var page wire.SequencersResponse
+		err := c.ask(ctx, func(ctx context.Context) error {
+			_, err := fetchPage(ctx, c.Addr, wire.PathSequencers, in, &page)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if missing := page.Missing(); missing != "" {
+			return nil, fmt.Errorf("the list of sequencers is not complete: %s; export when status is settled", missing)
+		}
+		rows = append(rows, page.Sequencers...)
+		if in.After = page.Next; page.Next == "" {
+			return rows, nil
+		}
+		if time.Since(said) > progressPause {
+			said = time.Now()
+			fmt.Fprintf(to.err, "%s so far\n", counted(len(rows), "sequencer"))
+		}
+	}
+}
+
+// progressPause is the time between two lines about progress.
+const progressPause = 2 * time.Second
+
+// headerOf returns the header of an export of a grid. Grants end at the ceiling. A member may have an
+// earlier ceiling than the leader, by less than a window.
+func headerOf(s grid.Status) (exportHeader, error) {
+	if s.Version == 0 || s.ClusterTime.IsZero() {
+		return exportHeader{}, errors.New("the member is part of no grid; export from a member that is ready")
+	}
+	until := s.ClusterTime
+	if s.Ceiling.After(until) {
+		until = s.Ceiling
+	}
+	return exportHeader{Version: exportVersion, Grid: s.Name, ID: s.Grid,
+		Until: until.Add(s.Settings.Window.Duration()).UTC().Truncate(time.Millisecond)}, nil
+}
+
+// encodeExport returns the bytes of an export.
+func encodeExport(lines []exportLine, names int) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	for _, line := range lines {
+		if err := encoder.Encode(line); err != nil {
+			return nil, err
+		}
+	}
+	sum := sha256.Sum256(out.Bytes())
+	err := encoder.Encode(exportLine{End: &exportEnd{Sequencers: names, Sum: hex.EncodeToString(sum[:])}})
+	return out.Bytes(), err
+}
+
+// exportFile is the content of an export.
+type exportFile struct {
+	header   exportHeader
+	names    []exportedName
+	sets     []wire.IdentityImportRequest
+	settings *exportedSettings
+	quotas   []roster.Quota
+}
+
+// exportLineMax bounds a line: a set with all its numbers.
+const exportLineMax = answerBytesMax
+
+// readExport reads and checks an export.
+func readExport(from io.Reader) (*exportFile, error) {
+	file, sum, seen := &exportFile{}, sha256.New(), map[string]bool{}
+	in := bufio.NewScanner(from)
+	in.Buffer(nil, exportLineMax)
+	ended := false
+	for number := 1; in.Scan(); number++ {
+		fault := func(format string, args ...any) error {
+			return fmt.Errorf("line %d: %w", number, fmt.Errorf(format, args...))
+		}
+		if ended {
+			return nil, fault("the file goes on after its end; export again")
+		}
+		var line struct {
+			exportLine
+			Set *wire.IdentityImportRequest `json:"identity_set"`
+		}
+		decoder := json.NewDecoder(bytes.NewReader(in.Bytes()))
+		if err := decoder.Decode(&line); err != nil {
+			return nil, fault("not a line of an export: %w", err)
+		}
+		if (line.Header != nil) != (number == 1) {
+			return nil, fault("an export begins with one header; give a file of snowgrid export")
+		}
+		switch {
+		case line.Header != nil:
+			if line.Header.Version != exportVersion {
+				return nil, fault("format %d; this release reads format %d", line.Header.Version, exportVersion)
+			}
+			file.header = *line.Header
+		case line.Sequencer != nil:
+			if seen[line.Sequencer.Name] {
+				return nil, fault("%q is there twice", line.Sequencer.Name)
+			}
+			seen[line.Sequencer.Name] = true
+			req := line.Sequencer.request()
+			if _, err := sequencer.Define(req.Name, req.Config()); err != nil {
+				return nil, fault("%w", err)
+			}
+			file.names = append(file.names, *line.Sequencer)
+		case line.Set != nil:
+			file.sets = append(file.sets, *line.Set)
+		case line.Settings != nil:
+			file.settings = line.Settings
+		case line.Quota != nil:
+			file.quotas = append(file.quotas, *line.Quota)
+		case line.End != nil:
+			if got := hex.EncodeToString(sum.Sum(nil)); got != line.End.Sum || line.End.Sequencers != len(file.names) {
+				return nil, fault("the file was changed: %d sequencers with checksum %s, its end says %d and %s",
+					len(file.names), got, line.End.Sequencers, line.End.Sum)
+			}
+			ended = true
+		default:
+			return nil, fault("unknown; import it with the release that exported it")
+		}
+		_, _ = sum.Write(in.Bytes())
+		_, _ = sum.Write([]byte{'\n'})
+	}
+	switch {
+	case in.Err() != nil:
+		return nil, in.Err()
+	case !ended:
+		return nil, errors.New("the file has no end, so a part is missing; export again")
+	}
+	return file, nil
+}
