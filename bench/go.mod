@@ -10,8 +10,8 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/rs/xid v1.6.0
 	github.com/segmentio/ksuid v1.0.4
-	github.com/snowgrid/snowgrid v0.0.0
-	github.com/snowgrid/snowgrid/client/etcd v0.0.0
+	github.com/snowgrid/snowgrid v0.1.0
+	github.com/snowgrid/snowgrid/client/etcd v0.1.0
 	github.com/sony/sonyflake/v2 v2.2.0
 	go.etcd.io/etcd/client/v3 v3.7.3
 	go.uber.org/zap v1.27.1

@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/prometheus/procfs v0.22.0
-	github.com/snowgrid/snowgrid v0.0.0
+	github.com/snowgrid/snowgrid v0.1.0
 	golang.org/x/sys v0.48.0
 )
 

@@ -6,7 +6,7 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.7
 	github.com/aws/smithy-go v1.28.8
-	github.com/snowgrid/snowgrid v0.0.0
+	github.com/snowgrid/snowgrid v0.1.0
 )
 
 require (

@@ -17,9 +17,9 @@ require (
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/prometheus/client_golang v1.25.0
-	github.com/snowgrid/snowgrid v0.0.0
-	github.com/snowgrid/snowgrid/client/s3 v0.0.0
-	github.com/snowgrid/snowgrid/client/sql v0.0.0
+	github.com/snowgrid/snowgrid v0.1.0
+	github.com/snowgrid/snowgrid/client/s3 v0.1.0
+	github.com/snowgrid/snowgrid/client/sql v0.1.0
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
 	modernc.org/sqlite v1.61.1
@@ -66,7 +66,7 @@ require (
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/snowgrid/snowgrid/client/etcd v0.0.0
+	github.com/snowgrid/snowgrid/client/etcd v0.1.0
 	github.com/vmihailenco/msgpack/v5 v5.3.6 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	go.etcd.io/etcd/client/v3 v3.7.3

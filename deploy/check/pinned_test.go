@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
@@ -45,6 +46,26 @@ func TestImagesAreExact(t *testing.T) {
 	for _, moving := range []string{"busybox:stable", "golang:1.26", "golang:latest", "golang"} {
 		if exact.MatchString(moving) {
 			t.Errorf("%s counts as exact", moving)
+		}
+	}
+}
+
+// TestActionsAreExact: a workflow names each action by its commit, since a tag can be moved.
+func TestActionsAreExact(t *testing.T) {
+	workflows, err := filepath.Glob("../../.github/workflows/*.yml")
+	if err != nil || len(workflows) == 0 {
+		t.Fatal(workflows, err)
+	}
+	commit := regexp.MustCompile(`@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
+	for _, path := range workflows {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, use := range regexp.MustCompile(`(?m)uses: (.*)$`).FindAllSubmatch(text, -1) {
+			if !commit.Match(use[1]) {
+				t.Errorf("%s: %s: give the commit, and its version in a comment", path, use[1])
+			}
 		}
 	}
 }

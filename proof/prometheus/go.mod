@@ -6,7 +6,7 @@ require (
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/common v0.72.1
 	github.com/prometheus/prometheus v0.316.0
-	github.com/snowgrid/snowgrid v0.0.0
+	github.com/snowgrid/snowgrid v0.1.0
 )
 
 require (

@@ -4,11 +4,11 @@ go 1.26.0
 
 require (
 	github.com/jackc/pgx/v5 v5.12.0
-	github.com/snowgrid/snowgrid v0.0.0
-	github.com/snowgrid/snowgrid/client/etcd v0.0.0-00010101000000-000000000000
-	github.com/snowgrid/snowgrid/client/s3 v0.0.0
-	github.com/snowgrid/snowgrid/client/s3/s3test v0.0.0
-	github.com/snowgrid/snowgrid/client/sql v0.0.0
+	github.com/snowgrid/snowgrid v0.1.0
+	github.com/snowgrid/snowgrid/client/etcd v0.1.0
+	github.com/snowgrid/snowgrid/client/s3 v0.1.0
+	github.com/snowgrid/snowgrid/client/s3/s3test v0.1.0
+	github.com/snowgrid/snowgrid/client/sql v0.1.0
 	go.etcd.io/etcd/client/v3 v3.7.3
 )
 
@@ -31,7 +31,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
-	github.com/snowgrid/snowgrid/proof v0.0.0
+	github.com/snowgrid/snowgrid/proof v0.1.0
 	go.etcd.io/etcd/api/v3 v3.7.3 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3 // indirect
 	go.uber.org/multierr v1.11.0 // indirect

@@ -6,8 +6,8 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.7
 	github.com/johannesboyne/gofakes3 v1.2.0
-	github.com/snowgrid/snowgrid v0.0.0
-	github.com/snowgrid/snowgrid/client/s3 v0.0.0
+	github.com/snowgrid/snowgrid v0.1.0
+	github.com/snowgrid/snowgrid/client/s3 v0.1.0
 )
 
 require (
