@@ -68,7 +68,7 @@ func (r *release) built(p program, t target) string {
 	return filepath.Join(r.temp, "built", t.os+"_"+t.label(), p.name+t.exe())
 }
 
-// programs builds each program for each platform, and an archive of both with the licences.
+// programs builds each program for each platform, and then an archive of both with the licences of all.
 func (r *release) programs() error {
 	for _, t := range r.targets {
 		for _, p := range programs {
@@ -76,6 +76,8 @@ func (r *release) programs() error {
 				return err
 			}
 		}
+	}
+	for _, t := range r.targets {
 		if err := r.archive(t); err != nil {
 			return err
 		}

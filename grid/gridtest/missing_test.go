@@ -118,7 +118,7 @@ func removeMember(t *testing.T, g *gridtest.Grid, at, name string) {
 // some fifty a survivor has not received the other one's announcement of its grid.
 func TestFormedNumberSurvivesInit(t *testing.T) {
 	t.Parallel()
-	for range long.Or(3, 30) {
+	for range long.Or(3, 12) {
 		synctest.Test(t, func(t *testing.T) {
 			g := gridtest.Start(t, gridtest.Config{Members: 5})
 			loseMajority(t, g, 2)
