@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -77,11 +78,16 @@ type Config struct {
 	// name a line. Names and files are resolved again every few seconds. See
 	// docs/discovery.md.
 	Join []string
+	// Discover, if not nil, returns addresses by which to find members, besides Join: host:port or a DNS
+	// name, at most 256. So members are found by a service registry or a cloud's API. It is called from
+	// another goroutine, with a context of 5 s, each 5 s or so, and never twice at the same time. After an
+	// error, or an entry that cannot be resolved, the last result stays, and the status names it.
+	Discover func(context.Context) ([]string, error)
 	// Gossip sets the interval at which members probe each other, and the silence after which a
 	// member no longer counts as alive. The zero value detects a crash within about 2.5 s. All
 	// members should have the same. Grants and ownership do not depend on it.
 	Gossip GossipPace
-	// Expect is the number of members that form a new grid together; 0 = 1 without Join,
+	// Expect is the number of members that form a new grid together; 0 = 1 without Join and Discover,
 	// else this member forms none and only joins.
 	Expect int
 	// Backups is the number of copies of each partition's table besides the
@@ -172,7 +178,15 @@ const (
 // none expected, no data directory.
 func (c Config) lone() bool {
 	return c.GossipAddr == "" && c.RaftAddr == "" && c.APIAddr == "" &&
-		len(c.Join) == 0 && c.Expect <= 1 && c.DataDir == ""
+		len(c.Join) == 0 && c.Discover == nil && c.Expect <= 1 && c.DataDir == ""
+}
+
+// seeds returns the entries to find members by, for messages.
+func (c Config) seeds() []string {
+	if c.Discover == nil {
+		return c.Join
+	}
+	return append(slices.Clone(c.Join), discovery.LookupEntry)
 }
 
 // withDefaults returns a copy with everything filled in that does not depend on
@@ -181,7 +195,7 @@ func (c Config) withDefaults() Config {
 	if c.unnamed = c.Name == ""; c.unnamed {
 		c.Name = "snowgrid"
 	}
-	if c.Expect == 0 && len(c.Join) == 0 {
+	if c.Expect == 0 && len(c.Join) == 0 && c.Discover == nil {
 		c.Expect = 1
 	}
 	for addr, port := range map[*string]int{&c.GossipAddr: GossipPort, &c.RaftAddr: RaftPort, &c.APIAddr: APIPort} {

@@ -263,7 +263,7 @@ func (m *Member) open() error {
 func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 	return formation.New(formation.Config{
 		Identity: id, Self: m.self, MemberName: m.cfg.MemberName, Lone: m.lone, DataDir: m.cfg.DataDir,
-		Settings: m.cfg.settings(), Stated: m.cfg.stated(), Expect: m.cfg.Expect, Join: m.cfg.Join,
+		Settings: m.cfg.settings(), Stated: m.cfg.stated(), Expect: m.cfg.Expect, Join: m.cfg.seeds(),
 		FirstLife: m.cfg.FirstLife, Anchored: m.anchorage.configured(), Floor: m.cfg.Floor, Clock: m.cfg.Clock,
 		State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft, Caller: m.caller, Record: m.record,
 		Lead: m.leadership.run,
@@ -316,7 +316,7 @@ func (m *Member) newAPI() *api.Server {
 func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
 		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr,
-		AdvertiseHost: m.cfg.AdvertiseHost, Join: m.cfg.Join, JoinPort: GossipPort, Keys: m.creds.gossipKeys(),
+		AdvertiseHost: m.cfg.AdvertiseHost, Join: m.cfg.Join, JoinPort: GossipPort, Discover: m.cfg.Discover, Keys: m.creds.gossipKeys(),
 		Pace: gossip.Pace(m.cfg.Gossip), State: m.state, Log: m.log, Library: m.library, About: m.about,
 		Unanswered: m.leadership.unanswered, NotAccepted: m.files.failed("gossip"),
 	}

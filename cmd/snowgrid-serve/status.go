@@ -17,7 +17,7 @@ import (
 type statusCommand struct {
 	Name string `arg:"" optional:"" help:"Sequencer; all by default."`
 	storeFlags
-	Output string `short:"o" help:"Output format: table or json." enum:"table,json" default:"table"`
+	Output string `short:"o" help:"Output format: text or json." enum:"text,json" default:"text"`
 }
 
 // Help returns the --help text between the usage and the flags.

@@ -46,6 +46,8 @@ func TestExitStatus(t *testing.T) {
 	}{
 		{"--help", 0, "snowgrid demo", ""},
 		{"next --help", 0, "--nodes", ""},
+		{"help", 0, "snowgrid demo", ""},
+		{"help next", 0, "--nodes", ""},
 		{"agent --help", 0, "SNOWGRID_GOSSIP_ADDR", ""},
 		{"decode 1", 0, "counter", ""},
 		{"--version", 0, "protocol", ""},

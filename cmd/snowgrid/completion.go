@@ -68,7 +68,7 @@ func completions(node *kong.Node, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	last := words[len(words)-1]
+	root, last := node, words[len(words)-1]
 	flag := (*kong.Flag)(nil) // whose value the next word is
 	arguments := 0            // before the last word
 	for _, word := range words[:len(words)-1] {
@@ -103,6 +103,9 @@ func completions(node *kong.Node, words []string) []string {
 		all = flagsOf(node)
 	default:
 		all = commandsOf(node)
+		if node.Name == "man" {
+			all = append(all, commandsOf(root)...)
+		}
 		if arguments < len(node.Positional) {
 			all = append(all, choicesOf(node.Positional[arguments])...)
 		}

@@ -15,11 +15,12 @@ func TestCompletions(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	for line, want := range map[string]string{
-		"stat":                       "status",
-		"next orders --la":           "--layout",
-		"config ":                    "check print reference",
-		"sec":                        "secure",
-		"status -o ":                 "text json table",
+		"stat":             "status",
+		"next orders --la": "--layout",
+		"config ":          "check print reference",
+		"sec":              "secure",
+		"man nex":          "next", "context use ": "prod",
+		"status -o ":                 "text json",
 		"status --output j":          "json",
 		"status --output=j":          "--output=json",
 		"status --output = j":        "json",

@@ -60,7 +60,7 @@ type contextAddCommand struct {
 
 // contextUseCommand chooses the current context.
 type contextUseCommand struct {
-	Name string `arg:"" optional:"" help:"Name of the context. Default: none, so commands use no context."`
+	Name contextName `arg:"" optional:"" help:"Name of the context. Default: none, so commands use no context."`
 }
 
 // contextListCommand lists the contexts.
@@ -68,7 +68,7 @@ type contextListCommand struct{ outputFlag }
 
 // contextRemoveCommand removes a context.
 type contextRemoveCommand struct {
-	Name string `arg:"" help:"Name of the context."`
+	Name contextName `arg:"" help:"Name of the context."`
 }
 
 // contexts is the directory with the contexts of a user.
@@ -177,7 +177,8 @@ func (c *contextAddCommand) Run(ctx *kong.Context, s *sources, to streams) error
 	if err := durable.Replace(path, text, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(to.out, "saved context %s in %s\n", c.Name, path)
+	_, err = fmt.Fprintf(to.out, "saved context %s in %s; use it with --context %s, or snowgrid context use %s\n", c.Name,
+		path, c.Name, c.Name)
 	return err
 }
 
@@ -217,11 +218,11 @@ func (c *contextUseCommand) Run(to streams) error {
 		return err
 	}
 	if c.Name != "" {
-		if _, err := all.existing(c.Name); err != nil {
+		if _, err := all.existing(string(c.Name)); err != nil {
 			return err
 		}
 	}
-	if err := all.choose(c.Name); err != nil {
+	if err := all.choose(string(c.Name)); err != nil {
 		return err
 	}
 	if c.Name == "" {
@@ -299,13 +300,13 @@ func (c *contextRemoveCommand) Run(to streams) error {
 	if err != nil {
 		return err
 	}
-	path, err := all.existing(c.Name)
+	path, err := all.existing(string(c.Name))
 	if err != nil {
 		return err
 	}
 	if current, err := all.current(); err != nil {
 		return err
-	} else if current == c.Name {
+	} else if current == string(c.Name) {
 		if err := all.choose(""); err != nil {
 			return err
 		}
@@ -340,7 +341,7 @@ func (s *sources) loadContext(ctx *kong.Context) error {
 	}
 	path, err := all.existing(name)
 	if err != nil {
-		return err
+		return &configfile.Error{Key: "context", Problem: sentence(err)}
 	}
 	s.context, err = s.readContext(path)
 	s.contextName = name

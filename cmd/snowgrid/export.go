@@ -77,11 +77,12 @@ type exportEnd struct {
 
 // Help returns the --help text between the usage and the flags.
 func (exportCommand) Help() string {
-	return `The file has the definitions of all sequencers, the numbers of processes, the settings, the quotas, and the
-time before which all IDs are that the grid has issued. Each line is a JSON object; the last one has a
-checksum. Keep one as a backup for the loss of all members and disks, and import it into a new grid. It has
-neither keys nor certificates; the codes of numbers in it are as secret as the data directories of their
-processes.
+	return `The file has the definitions of all sequencers, the numbers of processes, the settings, the quotas, and a
+time that is later than every issued ID. Each line is a JSON object; the last one has a checksum. Keep one as
+a backup for the loss of all members and disks, and import it into a new grid.
+
+It has no secrets: neither keys nor certificates, nor the codes of numbers. After an import a number belongs
+to the first process that registers with it, as after snowgrid identity import without a code.
 
 --timeout bounds each call, not the command. A list that lacks a member or a partition is refused.
 
@@ -107,7 +108,7 @@ func (c *exportCommand) Run(ctx context.Context, to streams) error {
 	if err := durable.Replace(c.File, out, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(to.err, "exported %s into %s\n", counted(lines, "sequencer"), c.File)
+	_, err = fmt.Fprintf(to.err, "exported %s to %s\n", counted(lines, "sequencer"), c.File)
 	return err
 }
 

@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -131,6 +132,9 @@ func run(ctx context.Context, args []string, to streams) int {
 		to.out, to.err = logqueue.Writer(to.out), logqueue.Writer(to.err)
 		defer logqueue.Flush(to.out, lastLines)
 		defer logqueue.Flush(to.err, lastLines)
+	}
+	if len(args) > 0 && args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	exited := -1 // set by kong after it has printed --help
 	from := newSources()

@@ -71,8 +71,7 @@ func manPage(node *kong.Node) string {
 	fmt.Fprintf(&out, ".TH %s 1 \"\" \"snowgrid %s\" \"snowgrid manual\"\n.nh\n", strings.ToUpper(manName(node)),
 		roff(buildinfo.Read().Short()))
 	fmt.Fprintf(&out, ".SH NAME\n%s \\- %s\n", roff(manName(node)), roff(strings.TrimSuffix(brief, ".")))
-	fmt.Fprintf(&out, ".SH SYNOPSIS\n.B %s\n%s\n", roff(fullName(node)),
-		roff(strings.TrimPrefix(node.Summary(), node.Name)))
+	fmt.Fprintf(&out, ".SH SYNOPSIS\n.B snowgrid\n%s\n", roff(strings.TrimSpace(node.Summary())))
 	out.WriteString(".SH DESCRIPTION\n")
 	writeRoff(&out, cmp.Or(strings.TrimSpace(detail), brief))
 	if len(node.Positional) > 0 {
@@ -94,14 +93,6 @@ func manPage(node *kong.Node) string {
 		fmt.Fprintf(&out, ".SH SEE ALSO\n.BR %s (1)\n", roff(manName(node.Parent)))
 	}
 	return out.String()
-}
-
-// fullName returns a command with the commands before it.
-func fullName(node *kong.Node) string {
-	if node.Parent == nil {
-		return node.Name
-	}
-	return node.FullPath()
 }
 
 // writeManFlag writes the entry of a flag.

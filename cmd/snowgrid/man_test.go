@@ -54,7 +54,8 @@ func TestManPages(t *testing.T) {
 		t.Errorf("%d pages of %d commands, %v", len(files), pages, err)
 	}
 	_, page, _ := runCommand(t, "man", "next")
-	for _, part := range []string{".TH SNOWGRID-NEXT 1 \"\"", "\n.nf\nsnowgrid next orders", "SNOWGRID_ADDR"} {
+	for _, part := range []string{".TH SNOWGRID-NEXT 1 \"\"", ".B snowgrid\nnext <name> [flags]\n",
+		"\n.nf\nsnowgrid next orders", "SNOWGRID_ADDR"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("snowgrid man next lacks %q:\n%s", part, page)
 		}

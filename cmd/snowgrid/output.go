@@ -10,10 +10,10 @@ import (
 // outputFlag selects a result's format. docs/output.md lists the JSON fields; later versions only
 // add fields.
 type outputFlag struct {
-	Output string `short:"o" help:"Output format: text or json." enum:"text,json,table" default:"text"`
+	Output string `short:"o" help:"Output format: text or json." enum:"text,json" default:"text"`
 }
 
-// json reports whether the result is JSON. The text format had the name table before.
+// json reports whether the result is JSON.
 func (o outputFlag) json() bool { return o.Output == "json" }
 
 // result writes value as JSON, or the output of text.

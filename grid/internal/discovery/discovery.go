@@ -6,6 +6,8 @@
 //	srv:_gossip._tcp.ids.internal a name with SRV records: their targets and ports
 //	file:/etc/ids/members         a file with one address or DNS name per line
 //
+// A function of the process finds members as well: see Config.Lookup.
+//
 // Addresses are hints: gossip may find a member that is not listed, and a listed member need not
 // run. While an entry cannot be resolved, its last addresses stay.
 package discovery
@@ -40,7 +42,12 @@ type Config struct {
 	Names Names
 	Port  int // for entries without one
 	Log   *slog.Logger
+	// Lookup, if not nil, returns addresses and DNS names of members, each with a port or without.
+	Lookup func(context.Context) ([]string, error)
 }
+
+// LookupEntry is the name of Config.Lookup as an entry, in logs and in Unresolved.
+const LookupEntry = "Config.Discover"
 
 // Finder resolves entries. Its methods are safe for concurrent use.
 type Finder struct {
@@ -66,6 +73,10 @@ func New(entries []string, cfg Config) (*Finder, error) {
 		if e.kind == addressEntry {
 			f.found[s] = []string{e.text}
 		}
+	}
+	if cfg.Lookup != nil {
+		f.sources = append(f.sources, &source{entry: entry{kind: lookupEntry, text: LookupEntry}, names: cfg.Names,
+			port: cfg.Port, lookup: cfg.Lookup})
 	}
 	return f, nil
 }

@@ -18,6 +18,7 @@ const (
 	nameEntry                     // a DNS name and a port
 	srvEntry                      // a name with SRV records
 	fileEntry                     // a path
+	lookupEntry                   // a function
 )
 
 // The prefixes of entries.

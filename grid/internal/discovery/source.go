@@ -32,6 +32,15 @@ type source struct {
 	resolved time.Time // when the file's names were resolved; zero: never, or not without an error
 	addrs    []string  // the result
 	failed   error     // for names left out of the last result, nil for none
+
+	lookup func(context.Context) ([]string, error)
+	answer chan lookedUp // of a call of lookup that has not ended; nil: none
+}
+
+// lookedUp is the result of a lookup.
+type lookedUp struct {
+	texts []string
+	err   error
 }
 
 // every returns the resolve interval after a success.
@@ -51,6 +60,8 @@ func (s *source) resolve(ctx context.Context, now time.Time) ([]string, error) {
 		return s.srv(ctx)
 	case fileEntry:
 		return s.file(ctx, now)
+	case lookupEntry:
+		return s.call(ctx)
 	}
 	return []string{s.entry.text}, nil
 }
@@ -103,26 +114,70 @@ func (s *source) file(ctx context.Context, now time.Time) ([]string, error) {
 		return s.addrs, nil
 	}
 	s.content, s.resolved = content, time.Time{}
-	var out []string
-	var failed []error
 	lines, err := readLines(s.entry.name, content, s.port)
 	if err != nil {
 		return nil, err
 	}
-	for _, line := range lines {
-		if line.kind == addressEntry {
-			out = append(out, line.text)
+	out, err := s.hosts(ctx, lines)
+	if err != nil {
+		return nil, err
+	}
+	s.addrs, s.resolved = out, now
+	return out, nil
+}
+
+// hosts returns the addresses of entries that are addresses or DNS names. Names that cannot be resolved are
+// left out if there is another address.
+func (s *source) hosts(ctx context.Context, entries []entry) (out []string, err error) {
+	var failed []error
+	for _, e := range entries {
+		if e.kind == addressEntry {
+			out = append(out, e.text)
 			continue
 		}
-		addrs, err := s.host(ctx, line.name, line.port)
+		addrs, err := s.host(ctx, e.name, e.port)
 		out, failed = append(out, addrs...), append(failed, err)
 	}
 	s.failed = errors.Join(failed...)
 	if s.failed != nil && len(out) == 0 {
 		return nil, s.failed
 	}
-	s.addrs, s.resolved = out, now
 	return out, nil
+}
+
+// call calls the function, and parses its result. A call that does not end with its context is left alone: it
+// is not called again meanwhile, and its late result is used.
+func (s *source) call(ctx context.Context) ([]string, error) {
+	if s.answer == nil {
+		answer := make(chan lookedUp, 1)
+		s.answer = answer
+		go func() {
+			texts, err := s.lookup(ctx)
+			answer <- lookedUp{texts, err}
+		}()
+	}
+	var found lookedUp
+	select {
+	case found = <-s.answer:
+		s.answer = nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the function has not returned: %w", ctx.Err())
+	}
+	if found.err != nil {
+		return nil, found.err
+	}
+	if n := len(found.texts); n > maxAddrs {
+		return nil, fmt.Errorf("%d addresses were returned; return at most %d", n, maxAddrs)
+	}
+	var entries []entry
+	for _, text := range found.texts {
+		e, err := parseHost(text, s.port)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return s.hosts(ctx, entries)
 }
 
 // readFile reads a file with addresses.

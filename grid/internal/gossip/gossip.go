@@ -57,6 +57,7 @@ type Config struct {
 	AdvertiseHost string   // "": the host that is bound
 	Join          []string // entries to find members by, as of package discovery
 	JoinPort      int      // where an entry names no port
+	Discover      func(context.Context) ([]string, error)
 	Keys          [][]byte // of the gossip, the first encrypts; none: clear text
 	Pace          Pace
 	State         *state.State
@@ -107,7 +108,7 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 	g := silent(cfg)
 	var err error
 	g.search.finder, err = discovery.New(cfg.Join, discovery.Config{Names: transport.ResolverOf(cfg.Network),
-		Port: cfg.JoinPort, Log: cfg.Log})
+		Port: cfg.JoinPort, Log: cfg.Log, Lookup: cfg.Discover})
 	if err != nil {
 		return nil, refusal.Invalid("Join %v", err)
 	}
