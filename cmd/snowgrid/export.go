@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
@@ -95,6 +96,9 @@ func (c *exportCommand) Run(ctx context.Context, to streams) error {
 	if c.File != "" {
 		if _, err := os.Lstat(c.File); err == nil {
 			return usage(fmt.Errorf("%s exists; remove it, or name another file", c.File))
+		}
+		if _, err := os.Stat(filepath.Dir(c.File)); err != nil {
+			return usage(fmt.Errorf("%s: its directory: %s; name a file in a directory that exists", c.File, cause(err)))
 		}
 	}
 	out, lines, err := c.export(ctx, to)

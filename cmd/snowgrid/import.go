@@ -86,7 +86,7 @@ func (c *importCommand) read(to streams) (*exportFile, error) {
 	if c.File != "-" {
 		file, err := os.Open(c.File)
 		if err != nil {
-			return nil, usage(err)
+			return nil, usage(fmt.Errorf("%s: %s; give a file of snowgrid export", c.File, cause(err)))
 		}
 		defer func() { _ = file.Close() }()
 		from = file

@@ -160,7 +160,7 @@ func run(ctx context.Context, args []string, to streams) int {
 		return exitUsage
 	case err != nil:
 		fmt.Fprintf(to.err, "snowgrid: %v\nRun snowgrid --help for the commands, snowgrid COMMAND --help for the flags.\n",
-			err)
+			commandError(err))
 		return exitUsage
 	}
 	err = command.Run()
@@ -172,6 +172,26 @@ func run(ctx context.Context, args []string, to streams) int {
 		return exitStatusOf(err)
 	}
 	return exitDone
+}
+
+// commandError returns the error of a command line. Below a command that has others, an unknown word is an
+// unknown command.
+func commandError(err error) error {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) || parse.Context == nil || parse.Context.Selected() == nil {
+		return err
+	}
+	word, unexpected := strings.CutPrefix(err.Error(), "unexpected argument ")
+	group := parse.Context.Selected()
+	if byDefault := group.Parent; byDefault.DefaultCmd == group && !slices.Contains(parse.Context.Args, group.Name) {
+		group = byDefault
+	}
+	if !unexpected || group.Parent == nil || len(group.Children) == 0 {
+		return err
+	}
+	word, _, _ = strings.Cut(word, ",")
+	known := commandsOf(group)
+	return fmt.Errorf("%s has no command %.80q; %s", group.Name, word, suggest(word, known, "it has "+orList(known)))
 }
 
 // printError writes a command's error.

@@ -117,7 +117,7 @@ func (c *settingsSetCommand) Run(ctx context.Context, to streams) error {
 			return nil
 		}
 		_, err := fmt.Fprintf(w,
-			"A member with a configuration other than %s does not start again: change its configuration.\n",
+			"A member whose configuration states another value than %s does not start: change it there.\n",
 			strings.Join(stated, " "))
 		return err
 	})
