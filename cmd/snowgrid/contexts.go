@@ -7,15 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
 
-	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
 	"github.com/snowgrid/snowgrid/internal/durable"
 )
 
@@ -164,7 +161,7 @@ func (c *contextAddCommand) Run(ctx *kong.Context, s *sources, to streams) error
 	if _, err := os.Stat(path); err == nil && !c.Replace {
 		return fmt.Errorf("there is a context %q; give --replace to replace it", c.Name)
 	}
-	if err := errors.Join(checkAddrs(c.Addr...), c.check()); err != nil {
+	if err := errors.Join(checkAddrs(c.Addr...), c.check(s)); err != nil {
 		return err
 	}
 	text, err := yaml.Marshal(c.values(ctx, s))
@@ -182,9 +179,10 @@ func (c *contextAddCommand) Run(ctx *kong.Context, s *sources, to streams) error
 	return err
 }
 
-// check refuses secrets, which a context does not store, and credentials that cannot be used.
-func (c *contextAddCommand) check() error {
-	if c.Token != "" {
+// check refuses a secret on the command line, which a context does not store, and credentials that cannot be
+// used.
+func (c *contextAddCommand) check(s *sources) error {
+	if c.Token != "" && s.origins["token"].source == fromFlag {
 		return badValue("token", "", "a context stores no secret; set SNOWGRID_TOKEN_FILE where commands run")
 	}
 	_, err := c.security()
@@ -197,7 +195,7 @@ func (c *contextAddCommand) values(ctx *kong.Context, s *sources) map[string]any
 	for _, flag := range ctx.Selected().Flags {
 		k, known := s.key(flag.Name)
 		from, isSet := s.origins[flag.Name]
-		if !known || !isSet || from.source == fromDefault || flag.Name == "addr" {
+		if !known || !isSet || from.source == fromDefault || flag.Name == "addr" || k.secret {
 			continue
 		}
 		text := k.value(flag)
@@ -316,77 +314,4 @@ func (c *contextRemoveCommand) Run(to streams) error {
 	}
 	_, err = fmt.Fprintf(to.out, "removed context %s\n", c.Name)
 	return err
-}
-
-// loadContext reads the context of a command. Only a command that gets neither an address nor a
-// configuration file in another way uses the current context, so it never adds to these.
-func (s *sources) loadContext(ctx *kong.Context) error {
-	name, takes := contextOf(ctx)
-	if !takes {
-		return nil
-	}
-	all, err := openContexts()
-	if name == "" {
-		_, variable := os.LookupEnv(envPrefix + "ADDR")
-		_, inFile := os.LookupEnv(envPrefix + "ADDR_FILE")
-		if _, given := s.origins["addr"]; err != nil || given || variable || inFile || s.path != "" {
-			return nil
-		}
-		if name, err = all.current(); name == "" {
-			return err
-		}
-	}
-	if err != nil {
-		return err
-	}
-	path, err := all.existing(name)
-	if err != nil {
-		return &configfile.Error{Key: "context", Problem: sentence(err)}
-	}
-	s.context, err = s.readContext(path)
-	s.contextName = name
-	return err
-}
-
-// contextOf returns the context that a command line or the environment names, and whether the command
-// takes one.
-func contextOf(ctx *kong.Context) (name string, takes bool) {
-	if ctx.Selected() == nil {
-		return "", false
-	}
-	i := slices.IndexFunc(ctx.Selected().Flags, func(f *kong.Flag) bool {
-		return f.Target.Type() == reflect.TypeFor[contextName]()
-	})
-	if i < 0 {
-		return "", false
-	}
-	for _, path := range ctx.Path {
-		if path.Flag == ctx.Selected().Flags[i] {
-			return ctx.Value(path).String(), true
-		}
-	}
-	return ctx.Selected().Flags[i].Target.String(), true
-}
-
-// readContext reads and checks the file of a context.
-func (s *sources) readContext(path string) (map[string]settingLine, error) {
-	file, err := configfile.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	set, faults := map[string]settingLine{}, []error(nil)
-	for _, entry := range file.Entries {
-		k, known := s.key(entry.Key)
-		if known && !k.client && !k.flag.Tag.Has("shared") || k.secret {
-			faults = append(faults, fault(file, entry, "", "a context has no such key; remove it"))
-			continue
-		}
-		text, err := s.check(file, entry)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		set[entry.Key] = settingLine{text: text, line: entry.Line, column: entry.Column}
-	}
-	return set, errors.Join(faults...)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,8 +99,12 @@ func TestContextRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	writable := filepath.Join(dir, "open"+contextSuffix)
+	if err := errors.Join(os.WriteFile(writable, []byte("addr: [a:1]\n"), 0o600), os.Chmod(writable, 0o666)); err != nil {
+		t.Fatal(err)
+	}
 	for line, want := range map[string]string{
-		"status --context prod":                               `no context "prod"; these are saved: agent, bad, dev, secret`,
+		"status --context prod":                               `these are saved: agent, bad, dev, open, secret`,
 		"status --context ../dev":                             "invalid context name",
 		"context use prod":                                    `there is no context "prod"`,
 		"context remove prod":                                 `there is no context "prod"`,
@@ -110,6 +115,7 @@ func TestContextRefusals(t *testing.T) {
 		"status --context agent":                              "agent.yaml:1:9: expect: a context has no such key",
 		"status --context secret":                             "token: a context has no such key",
 		"status --context bad":                                "bad.yaml:2",
+		"status --context open":                               "any user on this machine may change the context",
 	} {
 		status, _, stderr := runCommand(t, strings.Fields(line)...)
 		if status == 0 || !strings.Contains(stderr, want) {
@@ -117,8 +123,21 @@ func TestContextRefusals(t *testing.T) {
 		}
 	}
 	if _, stdout, _ := runCommand(t, "context"); !strings.Contains(stdout, "10.0.1.1:7948") ||
-		strings.Count(stdout, "refused: ") != 3 {
+		strings.Count(stdout, "refused: ") != 4 {
 		t.Errorf("the list:\n%s", stdout)
+	}
+}
+
+// TestContextWithoutToken: a token of the shell is not saved.
+func TestContextWithoutToken(t *testing.T) {
+	dir := withContexts(t)
+	t.Setenv("SNOWGRID_TOKEN", "secret")
+	status, _, stderr := runCommand(t, "context", "add", "dev", "--addr", "10.0.1.1:7948", "--tls-ca", "ca.crt")
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "dev.yaml")); err != nil || strings.Contains(string(text), "secret") {
+		t.Errorf("%s, %v", text, err)
 	}
 }
 

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/durable"
+	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -83,7 +85,8 @@ time that is later than every issued ID. Each line is a JSON object; the last on
 a backup for the loss of all members and disks, and import it into a new grid.
 
 It has no secrets: neither keys nor certificates, nor the codes of numbers. After an import a number belongs
-to the first process that registers with it, as after snowgrid identity import without a code.
+to the first process that registers with it, as after snowgrid identity import without a code. Sets that were
+dropped are not in the file: their numbers begin again.
 
 --timeout bounds each call, not the command. A list that lacks a member or a partition is refused.
 
@@ -234,63 +237,107 @@ func readExport(from io.Reader) (*exportFile, error) {
 	in := bufio.NewScanner(from)
 	in.Buffer(nil, exportLineMax)
 	ended := false
-	for number := 1; in.Scan(); number++ {
+	number := 1
+	for ; in.Scan(); number++ {
 		fault := func(format string, args ...any) error {
 			return fmt.Errorf("line %d: %w", number, fmt.Errorf(format, args...))
 		}
-		if ended {
-			return nil, fault("the file goes on after its end; export again")
+		if bytes.HasPrefix(in.Bytes(), []byte{0x1f, 0x8b}) && number == 1 {
+			return nil, fault("this is compressed; give it by gunzip < FILE | snowgrid import -")
 		}
-		var line struct {
-			exportLine
-			Set *wire.IdentityImportRequest `json:"identity_set"`
-		}
-		decoder := json.NewDecoder(bytes.NewReader(in.Bytes()))
-		if err := decoder.Decode(&line); err != nil {
+		var line importLine
+		switch err := json.Unmarshal(in.Bytes(), &line); {
+		case err != nil:
 			return nil, fault("not a line of an export: %w", err)
-		}
-		if (line.Header != nil) != (number == 1) {
+		case ended:
+			return nil, fault("the file goes on after its end; export again")
+		case (line.Header != nil) != (number == 1):
 			return nil, fault("an export begins with one header; give a file of snowgrid export")
+		case line.parts() != 1:
+			return nil, fault("it has %d parts and not one; import it with the release that exported it", line.parts())
 		}
-		switch {
-		case line.Header != nil:
-			if line.Header.Version != exportVersion {
-				return nil, fault("format %d; this release reads format %d", line.Header.Version, exportVersion)
-			}
-			file.header = *line.Header
-		case line.Sequencer != nil:
-			if seen[line.Sequencer.Name] {
-				return nil, fault("%q is there twice", line.Sequencer.Name)
-			}
-			seen[line.Sequencer.Name] = true
-			req := line.Sequencer.request()
-			if _, err := sequencer.Define(req.Name, req.Config()); err != nil {
-				return nil, fault("%w", err)
-			}
-			file.names = append(file.names, *line.Sequencer)
-		case line.Set != nil:
-			file.sets = append(file.sets, *line.Set)
-		case line.Settings != nil:
-			file.settings = line.Settings
-		case line.Quota != nil:
-			file.quotas = append(file.quotas, *line.Quota)
-		case line.End != nil:
+		if err := file.take(line, seen); err != nil {
+			return nil, fault("%w", err)
+		}
+		if line.End != nil {
 			if got := hex.EncodeToString(sum.Sum(nil)); got != line.End.Sum || line.End.Sequencers != len(file.names) {
 				return nil, fault("the file was changed: %d sequencers with checksum %s, its end says %d and %s",
 					len(file.names), got, line.End.Sequencers, line.End.Sum)
 			}
 			ended = true
-		default:
-			return nil, fault("unknown; import it with the release that exported it")
 		}
 		_, _ = sum.Write(in.Bytes())
 		_, _ = sum.Write([]byte{'\n'})
 	}
 	switch {
+	case errors.Is(in.Err(), bufio.ErrTooLong):
+		return nil, fmt.Errorf("line %d has more than %d bytes; give a file of snowgrid export", number, exportLineMax)
 	case in.Err() != nil:
 		return nil, in.Err()
 	case !ended:
 		return nil, errors.New("the file has no end, so a part is missing; export again")
 	}
-	return file, nil
+	return file, roster.CheckQuotas(file.quotas)
+}
+
+// importLine is a line as an import reads it.
+type importLine struct {
+	exportLine
+	Set *wire.IdentityImportRequest `json:"identity_set"`
+}
+
+// parts returns how many fields are set.
+func (l importLine) parts() (n int) {
+	for _, set := range []bool{l.Header != nil, l.Sequencer != nil, l.Set != nil, l.Settings != nil, l.Quota != nil,
+		l.End != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+// take checks a line and takes what it has.
+func (f *exportFile) take(line importLine, seen map[string]bool) error {
+	switch {
+	case line.Header != nil:
+		if h := line.Header; h.Version != exportVersion {
+			return fmt.Errorf("format %d; this release reads format %d", h.Version, exportVersion)
+		} else if h.ID == "" || h.Until.Year() < 2000 || h.Until.Year() > 2200 {
+			return fmt.Errorf("the header has the grid %q and the time %s; export again", h.ID, moment(h.Until))
+		}
+		f.header = *line.Header
+	case line.Sequencer != nil:
+		req := line.Sequencer.request()
+		if seen[req.Name] {
+			return fmt.Errorf("%q is there twice", req.Name)
+		}
+		seen[req.Name] = true
+		if _, err := sequencer.Define(req.Name, req.Config()); err != nil {
+			return err
+		}
+		f.names = append(f.names, *line.Sequencer)
+	case line.Set != nil:
+		in := line.Set
+		f.sets = append(f.sets, *in)
+		return numbers.Command{Cluster: in.Cluster, Name: in.Name,
+			Import: &numbers.Imported{Next: in.Next, Numbers: in.Members}}.Check()
+	case line.Settings != nil:
+		if f.settings != nil {
+			return errors.New("the settings are there twice")
+		}
+		f.settings = line.Settings
+		return line.Settings.check()
+	case line.Quota != nil:
+		f.quotas = append(f.quotas, *line.Quota)
+		return line.Quota.Check()
+	}
+	return nil
+}
+
+// check returns the error of settings that no grid has.
+func (s exportedSettings) check() error {
+	window := clustertime.Span(s.Window)
+	return roster.Settings{Name: "any", Partitions: 1, Backups: s.Backups, Window: window, Voters: s.Voters,
+		Expect: s.Expect}.Check()
 }

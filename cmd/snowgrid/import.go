@@ -24,6 +24,8 @@ import (
 type importCommand struct {
 	File     string `arg:"" help:"File of snowgrid export; - for standard input."`
 	Continue bool   `help:"Continue an import that was interrupted: leave sequencers that exist with the same definition."`
+
+	WindowStated bool `help:"Confirm that the configuration of every member has the larger window of the export. Needed in a grid with neither data directories nor an anchor."`
 	gridFlags
 }
 
@@ -36,14 +38,16 @@ const (
 // Help returns the --help text between the usage and the flags.
 func (importCommand) Help() string {
 	return `All is checked before anything is changed. The import waits until the grid's time is past the time in the
-export, so that each new ID is above the exported ones; if that takes more than 5 minutes it is refused, and
-the error has the --floor with which the agents have to form the grid. It is refused as well if the grid has
-one of the names, since both grids may have issued the same IDs.
+export, so that each new ID is above the exported ones; if that takes more than 5 minutes it is refused. Then
+repeat it later, or form the grid by agents with the --floor that the error has: the import goes on at once,
+and IDs begin at that time. It is refused as well if the grid has one of the names, since both grids may have
+issued the same IDs.
 
 First stop every process of the exported grid for good: IDs that it issues after the export are not covered.
 
 The changes are made in this order: settings, numbers of processes, sequencers, quotas. The window is changed
-if it is larger. An import that ends early can be repeated with --continue. --timeout bounds each call.
+if it is larger. Each changed setting is printed; change the configuration of members that state another value,
+or they do not start again. An import that ends early can be repeated with --continue. --timeout bounds each call.
 
     snowgrid import shop.jsonl --addr 10.0.0.1:7948
     gunzip < shop.jsonl.gz | snowgrid import -`
@@ -51,7 +55,7 @@ if it is larger. An import that ends early can be repeated with --continue. --ti
 
 // Run imports.
 func (c *importCommand) Run(ctx context.Context, to streams) error {
-	file, err := c.read(to)
+	file, err := c.read(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -65,7 +69,7 @@ func (c *importCommand) Run(ctx context.Context, to streams) error {
 		what string
 		do   func() error
 	}{
-		{"settings", func() error { return c.importSettings(ctx, file.settings) }},
+		{"settings", func() error { return c.importSettings(ctx, file.settings, to) }},
 		{"numbers", func() error { return c.importSets(ctx, file.sets) }},
 		{"sequencers", func() error { return c.importNames(ctx, file.names, to) }},
 		{"quotas", func() error { return c.importQuotas(ctx, file.quotas) }},
@@ -80,8 +84,22 @@ func (c *importCommand) Run(ctx context.Context, to streams) error {
 	return err
 }
 
-// read reads the file.
-func (c *importCommand) read(to streams) (*exportFile, error) {
+// read reads the file, until ctx ends: a pipe may not end.
+func (c *importCommand) read(ctx context.Context, to streams) (file *exportFile, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		file, err = c.readAll(to)
+	}()
+	select {
+	case <-done:
+		return file, err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s: the import was interrupted before the end of the file", c.File)
+	}
+}
+
+func (c *importCommand) readAll(to streams) (*exportFile, error) {
 	from := to.in
 	if c.File != "-" {
 		file, err := os.Open(c.File)
@@ -106,7 +124,7 @@ func (c *importCommand) check(ctx context.Context, file *exportFile) error {
 	switch {
 	case err != nil:
 		return err
-	case !status.Ready:
+	case !status.Ready && status.IDsBegin.IsZero():
 		return fmt.Errorf("grid %s is not ready: %s", status.Name, reasonOf(status))
 	case status.Grid == file.header.ID:
 		return fmt.Errorf("the export is of this grid, %s; form a new grid", status.Name)
@@ -152,14 +170,19 @@ func (c *importCommand) awaitFloor(ctx context.Context, until time.Time, to stre
 		if err != nil {
 			return err
 		}
-		left := until.Sub(status.ClusterTime) + status.Settings.Window.Duration()
+		now := status.ClusterTime
+		if status.IDsBegin.After(now) {
+			now = status.IDsBegin // by a floor
+		}
+		safe := until.Add(status.Settings.Window.Duration())
+		left := safe.Sub(now)
 		switch {
-		case left < 0:
+		case left <= 0:
 			return nil
 		case left > floorWait:
 			return fmt.Errorf("the export has IDs up to %s, and the time of grid %s is %s; "+
-				"form a new grid by agents with --floor %s", moment(until), status.Name,
-				moment(status.ClusterTime), until.Format(time.RFC3339))
+				"repeat the import then, or form a new grid by agents with --floor %s", moment(until), status.Name,
+				moment(status.ClusterTime), safe.Add(time.Second).Format(time.RFC3339))
 		case !said:
 			said = true
 			fmt.Fprintf(to.err, "waiting %v, until the grid's time is past the exported IDs\n",
@@ -174,7 +197,7 @@ func (c *importCommand) awaitFloor(ctx context.Context, until time.Time, to stre
 }
 
 // importSettings sets the settings that differ.
-func (c *importCommand) importSettings(ctx context.Context, want *exportedSettings) error {
+func (c *importCommand) importSettings(ctx context.Context, want *exportedSettings, to streams) error {
 	if want == nil {
 		return nil
 	}
@@ -182,24 +205,34 @@ func (c *importCommand) importSettings(ctx context.Context, want *exportedSettin
 	if err != nil {
 		return err
 	}
-	var in wire.SettingsRequest
+	in := wire.SettingsRequest{WindowStated: c.WindowStated}
+	var changes []string
 	if want.Backups != has.Backups {
 		in.Backups = &want.Backups
+		changes = append(changes, fmt.Sprintf("backups from %d to %d", has.Backups, want.Backups))
 	}
-	if window := clustertime.SpanOf(time.Duration(want.Window) * time.Millisecond); window > has.Window {
+	if window := clustertime.Span(want.Window); window > has.Window {
 		in.Window = window
+		changes = append(changes, fmt.Sprintf("window from %v to %v", has.Window.Duration(), window.Duration()))
 	}
 	if want.Voters != has.Voters {
 		in.Voters = want.Voters
+		changes = append(changes, fmt.Sprintf("voters from %d to %d", has.Voters, want.Voters))
 	}
 	if want.Expect != 0 && want.Expect != has.Expect {
 		in.Expect = want.Expect
+		changes = append(changes, fmt.Sprintf("expect from %d to %d", has.Expect, want.Expect))
 	}
-	if in.IsEmpty() {
+	if len(changes) == 0 {
 		return nil
 	}
-	_, err = c.settings(ctx, in)
-	return err
+	if _, err := c.settings(ctx, in); err != nil {
+		return err
+	}
+	for _, change := range changes {
+		fmt.Fprintf(to.err, "changed %s; change it in the configuration of members that state it\n", change)
+	}
+	return nil
 }
 
 // importSets restores the numbers of processes. A number that a set has stays.

@@ -4,9 +4,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -137,6 +140,95 @@ func TestExportImport(t *testing.T) {
 	refusedImports(t, grid.api, saved)
 }
 
+// TestImportAtFloor: a grid whose IDs begin above the export, by the floor in the refusal, takes the import at
+// once.
+func TestImportAtFloor(t *testing.T) {
+	long.NotShort(t, "it runs agents as processes")
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ahead")
+	header := &exportHeader{Version: exportVersion, Grid: "old", ID: "01", Until: time.Now().Add(time.Hour)}
+	out, err := encodeExport([]exportLine{{Header: header}, defaultName(t, "orders")}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, out, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--expect", "1", "--window", "1s"}
+	_, _, stderr := runCommand(t, "import", path, "--addr", startAgent(t, "127.0.0.1:0", args...).api)
+	_, floor, found := strings.Cut(strings.TrimSpace(stderr), "--floor ")
+	if !found {
+		t.Fatal(stderr)
+	}
+	gossip, err := loopback.FreeAddrs(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignore := func(r io.Reader) { _, _ = io.Copy(io.Discard, r) }
+	start(t, ignore, "agent", "--gossip-addr", gossip[0], "--raft-addr", gossip[1], "--api-addr", gossip[2],
+		"--expect", "1", "--window", "1s", "--data-dir", t.TempDir(), "--floor", floor)
+	began := time.Now()
+	for { // until the agent answers
+		status, _, stderr := runCommand(t, "import", path, "--addr", gossip[2])
+		if status == 0 {
+			break
+		}
+		if time.Since(began) > patience {
+			t.Fatal(stderr)
+		}
+	}
+}
+
+// TestImportRefusesLines: a file that no grid exports is refused, by its line, before anything is done.
+func TestImportRefusesLines(t *testing.T) {
+	limit := roster.Quota{Pattern: "a", Names: -5}
+	header := exportHeader{Version: exportVersion, ID: "01", Until: time.Now()}
+	for want, lines := range map[string][]exportLine{
+		"line 2: ": {{Settings: &exportedSettings{}}},
+		"line 2: it has 2 parts": {{Settings: &exportedSettings{Backups: 1, Window: 1000, Voters: 3},
+			Quota: &roster.Quota{Pattern: "a", Names: 1}}},
+		"line 2: it has 0 parts": {{}},
+		"line 3: the settings are there twice": {{Settings: &exportedSettings{Backups: 1, Window: 1000, Voters: 3}},
+			{Settings: &exportedSettings{Backups: 1, Window: 1000, Voters: 3}}},
+		"window": {{Settings: &exportedSettings{Backups: 1, Window: -5, Voters: 3}}},
+		"voters": {{Settings: &exportedSettings{Backups: 1, Window: 1000, Voters: 2}}},
+		"quota":  {{Quota: &limit}},
+		"number": {{Set: &wire.IdentitySet{Cluster: "c", Name: "s", Next: 1 << 63}}},
+		"set":    {{Set: &wire.IdentitySet{Cluster: "c", Name: "bad\x00", Next: 2}}},
+	} {
+		refusesExport(t, want, append([]exportLine{{Header: &header}}, lines...))
+	}
+	for _, h := range []exportHeader{{Version: exportVersion, Until: time.Now()}, {Version: exportVersion, ID: "01"},
+		{Version: exportVersion, ID: "01", Until: time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC)}} {
+		refusesExport(t, "line 1: the header", []exportLine{{Header: &h}})
+	}
+	refusesExport(t, "this release reads format 1", []exportLine{{Header: &exportHeader{Version: 2}}})
+}
+
+func refusesExport(t *testing.T, want string, lines []exportLine) {
+	t.Helper()
+	out, err := encodeExport(lines, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readExport(bytes.NewReader(out)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v, want %q", out, err, want)
+	}
+}
+
+// TestImportIsInterrupted: an import of a pipe that does not end ends with its context.
+func TestImportIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	in, out := io.Pipe()
+	defer func() { _ = out.Close() }()
+	time.AfterFunc(50*time.Millisecond, cancel)
+	var stdout, stderr strings.Builder
+	status := run(ctx, []string{"import", "-"}, streams{out: &stdout, err: &stderr, in: in})
+	if status != exitFailed || !strings.Contains(stderr.String(), "interrupted") {
+		t.Errorf("status %d, %s", status, stderr.String())
+	}
+}
+
 // refusedImports imports what is refused into a grid that has the file's names.
 func refusedImports(t *testing.T, api, saved string) {
 	t.Helper()
@@ -145,7 +237,7 @@ func refusedImports(t *testing.T, api, saved string) {
 		t.Fatal(err)
 	}
 	_, stdout, _ := runCommand(t, "export", "--addr", api)
-	late := bytes.Replace(whole, []byte(`"until":"2`), []byte(`"until":"3`), 1)
+	changed := bytes.Replace(whole, []byte(`"voters":5`), []byte(`"voters":3`), 1)
 	withoutEnd := whole[:bytes.LastIndexByte(whole[:len(whole)-1], '\n')+1]
 	write := func(name string, data []byte) string {
 		path := filepath.Join(t.TempDir(), name)
@@ -171,7 +263,7 @@ func refusedImports(t *testing.T, api, saved string) {
 	for _, test := range []struct{ what, path, want string }{
 		{"its own export", write("own", []byte(stdout)), "the export is of this grid"},
 		{"names that exist", saved, "may have issued the same IDs"},
-		{"a changed byte", write("changed", late), "the file was changed"},
+		{"a changed byte", write("changed", changed), "the file was changed"},
 		{"a part", write("part", whole[:len(whole)/2]), "line "},
 		{"a file without its last line", write("cut", withoutEnd), "has no end"},
 		{"no export", write("none", []byte("{}\n")), "an export begins with one header"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
@@ -19,6 +20,9 @@ type waitCommand struct {
 // waitPause is the time between two questions.
 const waitPause = 250 * time.Millisecond
 
+// countdown matches the part of a reason that changes each time.
+var countdown = regexp.MustCompile(` \(in [0-9][^)]*\)`)
+
 // Help returns the --help text between the usage and the flags.
 func (waitCommand) Help() string {
 	return `ready is reached when each member of --addr can issue an ID now. settled is reached when every partition of the
@@ -32,14 +36,14 @@ waits.
 }
 
 // Run waits.
-func (c *waitCommand) Run(ctx context.Context, to streams) error {
+func (c *waitCommand) Run(parent context.Context, to streams) error {
 	if c.Within <= 0 {
 		return badValue("within", c.Within.String(), "give a duration above 0, such as 2m")
 	}
 	if err := checkAddrs(c.Addr...); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.Within)
+	ctx, cancel := context.WithTimeout(parent, c.Within)
 	defer cancel()
 	said := ""
 	for {
@@ -51,13 +55,16 @@ func (c *waitCommand) Run(ctx context.Context, to streams) error {
 		if isNotTrusted(err) || isSettingError(err) || exitStatusOf(err) == exitUsage {
 			return err
 		}
-		if ctx.Err() == nil && err.Error() != said {
-			said = err.Error()
+		if reason := countdown.ReplaceAllString(err.Error(), ""); ctx.Err() == nil && reason != said {
+			said = reason
 			fmt.Fprintf(to.err, "snowgrid: waiting: %s\n", sentence(err))
 		}
 		select {
 		case <-time.After(waitPause):
 		case <-ctx.Done():
+			if parent.Err() != nil {
+				return fmt.Errorf("interrupted: not %s yet: %s", c.For, said)
+			}
 			if said != "" && errors.Is(err, context.DeadlineExceeded) {
 				err = &exitError{status: exitStatusOf(err), err: errors.New(said)}
 			}

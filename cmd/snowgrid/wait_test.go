@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -32,6 +33,9 @@ func TestWait(t *testing.T) {
 		return grid.Status{Name: "shop", Version: 1, Ready: n > 2, NotReady: "IDs begin at noon", Settled: n > 2,
 			NotSettled: "2 partitions have no backup"}
 	})
+	counting := answering(t, func(n int64) grid.Status {
+		return grid.Status{Name: "shop", Version: 1, NotReady: fmt.Sprintf("IDs begin at noon (in %d.5s): a floor", 20-n)}
+	})
 	never := answering(t, func(int64) grid.Status {
 		return grid.Status{Name: "shop", Version: 1, NotReady: "no leader", NotSettled: "no leader"}
 	})
@@ -45,6 +49,7 @@ func TestWait(t *testing.T) {
 		{"ready --addr " + later, 0, "ready: 1 of 1 members\n", later + " is not ready: IDs begin at noon\n"},
 		{"ready --within 600ms --addr " + ready + "," + never, exitDegraded, "",
 			"not ready within 600ms: " + never + " is not ready: no leader\n"},
+		{"ready --within 1200ms --addr " + counting, exitDegraded, "", "IDs begin at noon"},
 		{"settled --within 600ms --addr " + never, exitDegraded, "",
 			"not settled within 600ms: grid shop is not settled: no leader\n"},
 		{"ready --within 600ms --addr " + ready + ",127.0.0.1:1", exitUnreachable, "", "no member answers at 127.0.0.1:1"},
