@@ -84,7 +84,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// TestContextRefusals: what a context cannot be is refused, with the remedy.
+// TestContextRefusals: bad names, values and files of contexts are refused, with the remedy.
 func TestContextRefusals(t *testing.T) {
 	dir := withContexts(t)
 	if status, _, stderr := runCommand(t, "context", "add", "dev", "--addr", "10.0.1.1:7948"); status != 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,26 +19,36 @@ var (
 	docFlag = regexp.MustCompile(`(?:^|\s)--([a-z][a-z-]*)`)
 )
 
+// docPages returns the texts of the pages, by their names.
+func docPages(t *testing.T) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]string{}
+	for _, path := range append(paths, "../../README.md", "../../CONTRIBUTING.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[strings.TrimPrefix(path, "../../")] = string(text)
+	}
+	return pages
+}
+
 // TestDocumentedCommands: the commands in the pages exist, and have the flags that the pages give them.
 func TestDocumentedCommands(t *testing.T) {
 	parser, err := newParser(&commands{}, &sources{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := 0
-	for _, page := range append(pages, "../../README.md", "../../CONTRIBUTING.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range docCommand.FindAllStringSubmatch(string(text), -1) {
+	for page, text := range docPages(t) {
+		for _, match := range docCommand.FindAllStringSubmatch(text, -1) {
 			found++
 			for _, problem := range unknownIn(parser.Model.Node, match[1]) {
-				t.Errorf("%s: snowgrid %.80s: %s", filepath.Base(page), match[1], problem)
+				t.Errorf("%s: snowgrid %.80s: %s", page, match[1], problem)
 			}
 		}
 	}
@@ -59,24 +70,13 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	for _, page := range append(pages, "../../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Write(text)
-	}
+	all := strings.Join(slices.Collect(maps.Values(docPages(t))), "\n")
 	for _, leaf := range parser.Model.Leaves(true) {
 		if leaf.Parent.DefaultCmd == leaf {
 			leaf = leaf.Parent
 		}
 		name := strings.TrimPrefix(leaf.FullPath(), "snowgrid ")
-		if !regexp.MustCompile("(`|snowgrid )" + name + "[` \n]").MatchString(all.String()) {
+		if !regexp.MustCompile("(`|snowgrid )" + name + "[` \n]").MatchString(all) {
 			t.Errorf("no page names snowgrid %s", name)
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// exportCommand writes what a grid remembers into one file.
+// exportCommand writes the definitions, numbers, settings and quotas of a grid into one file.
 type exportCommand struct {
 	File string `short:"f" help:"File to write; it must not exist. Default: standard output." placeholder:"FILE"`
 	gridFlags
@@ -42,7 +42,7 @@ type exportLine struct {
 	End       *exportEnd        `json:"end,omitempty"`
 }
 
-// exportHeader says what was exported. All IDs that the grid had issued when the export ended, also of
+// exportHeader names the exported grid. All IDs that the grid had issued when the export ended, also of
 // destroyed sequencers, are from before Until.
 type exportHeader struct {
 	Version int       `json:"version"`
@@ -250,7 +250,7 @@ func readExport(from io.Reader) (*exportFile, error) {
 		case err != nil:
 			return nil, fault("not a line of an export: %w", err)
 		case ended:
-			return nil, fault("the file goes on after its end; export again")
+			return nil, fault("the file continues after its end; export again")
 		case (line.Header != nil) != (number == 1):
 			return nil, fault("an export begins with one header; give a file of snowgrid export")
 		case line.parts() != 1:

@@ -85,15 +85,19 @@ func (c *importCommand) Run(ctx context.Context, to streams) error {
 }
 
 // read reads the file, until ctx ends: a pipe may not end.
-func (c *importCommand) read(ctx context.Context, to streams) (file *exportFile, err error) {
-	done := make(chan struct{})
+func (c *importCommand) read(ctx context.Context, to streams) (*exportFile, error) {
+	type result struct {
+		file *exportFile
+		err  error
+	}
+	done := make(chan result, 1)
 	go func() {
-		defer close(done)
-		file, err = c.readAll(to)
+		file, err := c.readAll(to)
+		done <- result{file, err}
 	}()
 	select {
-	case <-done:
-		return file, err
+	case r := <-done:
+		return r.file, r.err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%s: the import was interrupted before the end of the file", c.File)
 	}
@@ -152,7 +156,8 @@ func (c *importCommand) check(ctx context.Context, file *exportFile) error {
 			counted(len(other), "sequencer"), shown(other[0]))
 	case len(same) > 0 && !c.Continue:
 		return fmt.Errorf("grid %s has %s of the file, %s first, and may have issued the same IDs; "+
-			"import into a new grid, or give --continue if an import into this one was interrupted", status.Name, counted(len(same), "sequencer"), shown(same[0]))
+			"import into a new grid, or give --continue if an import into this one was interrupted", status.Name,
+			counted(len(same), "sequencer"), shown(same[0]))
 	}
 	file.names = slices.DeleteFunc(file.names, func(e exportedName) bool {
 		_, exists := defined[e.Name]

@@ -95,7 +95,7 @@ type commands struct {
 var helpGroups = []kong.Group{
 	{Key: "use", Title: "Take IDs:"},
 	{Key: "run", Title: "Run members:"},
-	{Key: "look", Title: "See what a grid does:"},
+	{Key: "look", Title: "Watch a grid:"},
 	{Key: "change", Title: "Change a grid:"},
 	{Key: "repair", Title: "Repair a grid:"},
 	{Key: "set up", Title: "Set up:"},

@@ -229,7 +229,7 @@ func TestImportIsInterrupted(t *testing.T) {
 	}
 }
 
-// refusedImports imports what is refused into a grid that has the file's names.
+// refusedImports imports files that are refused into a grid that has their names.
 func refusedImports(t *testing.T, api, saved string) {
 	t.Helper()
 	whole, err := os.ReadFile(saved)

@@ -73,7 +73,7 @@ func (c *waitCommand) Run(parent context.Context, to streams) error {
 	}
 }
 
-// look returns what was reached, or the reason to wait.
+// look returns the state that was reached, or the reason to wait.
 func (c *waitCommand) look(ctx context.Context) (reached string, err error) {
 	if c.For == "settled" {
 		status, err := c.status(ctx)
