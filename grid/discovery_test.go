@@ -3,7 +3,6 @@ package grid_test
 import (
 	"context"
 	"fmt"
-	"github.com/snowgrid/snowgrid/internal/long"
 	"net"
 	"runtime"
 	"sync"
@@ -13,6 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/internal/dnstest"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
 // namedSockets are the sockets of this machine with the names of a DNS server.
@@ -36,12 +37,11 @@ func TestMembersFindEachOtherByName(t *testing.T) {
 		t.Skip("the test listens on 127.0.1.1 to 127.0.1.4, which only Linux has without configuration")
 	}
 	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.1.1:0")
+	free, err := loopback.FreeAddrs(1) // others listen on other hosts: this one has the port to itself on each
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	_ = free.Close()
+	_, port, _ := net.SplitHostPort(free[0])
 	names := dnstest.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), apiPatience)
 	defer cancel()

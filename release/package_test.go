@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -108,7 +109,8 @@ func loneConfig(t *testing.T, root string) []byte {
 	t.Helper()
 	var ports []string
 	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		// Below the ports of listeners without one, so that no other program gets it before the agent listens.
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000)))
 		if err != nil {
 			t.Fatal(err)
 		}

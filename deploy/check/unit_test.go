@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -32,15 +33,21 @@ func unit(t *testing.T, key string) (values []string) {
 	return values
 }
 
-// freePort returns a port of loopback that was free a moment ago.
+// freePort returns a port of loopback that was free a moment ago. It is below the ports of listeners
+// without one, so that no other test gets it before its user listens.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 100 {
+		port := 20_000 + rand.IntN(10_000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal(err)
+	return 0
 }
 
 // loneConfig writes the configuration beside the unit, with other addresses and
