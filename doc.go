@@ -8,12 +8,13 @@
 //   - epoch: the time origin of a sequencer's IDs.
 //   - security: certificates, keys and roles, for a grid that other machines reach.
 //   - metrics: Prometheus metrics of a member and of a client.
+//   - otel: OpenTelemetry spans of a member, a client and a store client.
 //
 // The command line is in cmd/snowgrid, programs to copy from are in examples.
 //
 // # Compatibility
 //
 // The promise of README.md covers these packages, client/store/storetest and the adapters
-// client/etcd with mixed, client/s3 and client/sql. The folder api lists what they export. Packages
+// client/etcd with mixed, client/s3 and client/sql, and otel. The folder api lists what they export. Packages
 // partition and backup are machinery without a promise, and all else is internal.
 package snowgrid

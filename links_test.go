@@ -13,7 +13,7 @@ var clientLinks = []string{
 	"client", "internal/clustertime", "epoch", "internal/attachment", "internal/attachment/bridge", "internal/buildinfo",
 	"internal/calls", "internal/cycles", "internal/fork", "internal/durable", "internal/failure", "internal/frames",
 	"internal/handles", "internal/logqueue", "internal/measure", "internal/spelling",
-	"internal/identity", "internal/identity/numbers", "internal/session", "internal/signal",
+	"internal/identity", "internal/identity/numbers", "internal/session", "internal/tracing", "internal/signal",
 	"internal/roster", "security", "sequencer", "internal/wire", "internal/wire/frame",
 	"github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/tagparser/v2",
 }

@@ -25,6 +25,14 @@ type backend struct {
 // been the first try.
 func (b *backend) Attach(ctx context.Context, ref attachment.Ref, p attachment.Preference) (attachment.Attachment,
 	error) {
+	ctx, end := b.client.spans.named(ctx, "attach", ref.Definition.Name())
+	a, err := b.attach(ctx, ref, p)
+	end(err)
+	return a, err
+}
+
+func (b *backend) attach(ctx context.Context, ref attachment.Ref, p attachment.Preference) (attachment.Attachment,
+	error) {
 	c := b.client
 	id, first := newAttachmentID(), b.first
 	b.first = nil

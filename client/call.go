@@ -75,18 +75,21 @@ func (c *Client) tryOwner(ctx context.Context, addr, name, path string, in, out 
 	if addr == "" {
 		return failure.Errorf(sequencer.ErrUnavailable, "the partition of %q has no owner at the moment", name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, session.CallTimeout)
+	try, cancel := context.WithTimeout(ctx, session.CallTimeout)
 	defer cancel()
 	slow := time.AfterFunc(session.SlowTry(0), func() {
-		c.tasks.Go(func(context.Context) { c.giveUpWhenMoved(ctx, cancel, name, addr) })
+		c.tasks.Go(func(context.Context) { c.giveUpWhenMoved(try, cancel, name, addr) })
 	})
 	defer slow.Stop()
-	return c.transport.Call(ctx, addr, path, in, out)
+	err := c.transport.Call(try, addr, path, in, out)
+	c.spans.tried(ctx, addr, err)
+	return err
 }
 
 // giveUpWhenMoved fetches the directory repeatedly until ctx ends, and calls giveUp when the owner
 // of name is no longer at addr.
 func (c *Client) giveUpWhenMoved(ctx context.Context, giveUp context.CancelFunc, name, addr string) {
+	c.spans.failing(ctx, addr)
 	c.beginWatch(name, addr) // the owner may be silent: the member that watches it has it probed
 	for looks := 1; ctx.Err() == nil; looks++ {
 		_ = c.lookUp(ctx, c.clock.Mono(), true) // an error leaves the directory as it is

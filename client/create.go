@@ -27,9 +27,15 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 	if err != nil {
 		return nil, err
 	}
-	return c.handles.Create(ctx, def, func() (*entry, error) {
+	end := func(error) {}
+	if c.handles.Live(name) == nil {
+		ctx, end = c.spans.named(ctx, "create", name)
+	}
+	s, err := c.handles.Create(ctx, def, func() (*entry, error) {
 		return c.createAttached(ctx, def)
 	})
+	end(err)
+	return s, err
 }
 
 // OpenSequencer returns this client's handle on an existing sequencer, Detached unless this client

@@ -143,6 +143,7 @@ func (c *Client) adopt(l lookedUp) {
 			c.directory.Store(l.directory)
 		}
 	})
+	c.spans.moved()
 	c.watch.changed.Send()
 }
 

@@ -29,8 +29,11 @@ func (r *runner) renew(ctx context.Context, call *session.Renewal) {
 	for _, u := range call.Used {
 		req.Used = append(req.Used, wire.Used(u))
 	}
+	end := r.c.spans.renewing(ctx, call)
 	var res wire.RenewResponse
 	err = r.c.identified(identity, r.c.tryCall(ctx, call.Owner, wire.PathRenew, req, &res))
+	end(err)
+	r.c.spans.tried(ctx, call.Owner, err)
 	r.c.counts.renewed(err)
 	if err = denial(err); err != nil {
 		r.c.log.Debug("renewal failed; retrying", "error", err)

@@ -31,8 +31,15 @@ func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.C
 	if err := attachment.CheckStripes(def, stripes); err != nil {
 		return nil, err
 	}
-	req := wire.CreateRequestOf(def)
-	ref, stamp, err := c.life(ctx, name, wire.PathCreate, req)
+	ctx, end := c.spans.named(ctx, "create", name)
+	s, err := c.createStriped(ctx, def, stripes)
+	end(err)
+	return s, err
+}
+
+// createStriped is CreateStriped for a valid request.
+func (c *Client) createStriped(ctx context.Context, def sequencer.Definition, stripes int) (*sequencer.Striped, error) {
+	ref, stamp, err := c.life(ctx, def.Name(), wire.PathCreate, wire.CreateRequestOf(def))
 	if err != nil {
 		return nil, err
 	}

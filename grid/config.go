@@ -146,6 +146,10 @@ type Config struct {
 	// Logger receives events for the operator; nil = none, but for the warning of a lone
 	// member, which slog.Default receives then.
 	Logger *slog.Logger
+	// Trace, if not nil, is called at the beginning of each create, attach, renew and failover of the member's
+	// own handles, as client.Config.Trace is, and of each request for IDs over HTTP, as ids. That one has the
+	// attributes sequencer and, if the request has a W3C trace context, traceparent and tracestate. nil = none.
+	Trace func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error))
 	// Network and Clock are the member's way to others and its wall clock; nil
 	// = the real ones. Tests set them; with either, cluster time is looked at for
 	// each ID, as bubbles of testing/synctest need it.

@@ -309,6 +309,7 @@ func (m *Member) newAPI() *api.Server {
 		Status:   func(ctx context.Context) (any, error) { return m.overview.serve(ctx, wire.StatusRequest{}) },
 		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions,
 		Paths: membership.Paths(m.membership, m.cfg.Debug), Hold: m.gate.Wait, Open: m.gate.Open, Charge: m.host.Charge,
+		Trace: m.cfg.Trace,
 	}, m.events, m.calls())
 }
 
@@ -389,6 +390,7 @@ func (m *Member) newClient(ctx context.Context, process *identity.Process) (*cli
 		Addrs:  []string{m.addrs.API},
 		Logger: m.log,
 		Labels: map[string]string{"member": m.cfg.MemberName},
+		Trace:  m.cfg.Trace,
 	}, calls.Parts{
 		Transport: m.api.Local(m.addrs.API, m.http),
 		Clock:     m.holds,

@@ -13,6 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/tracing"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -27,6 +28,7 @@ type Client struct {
 	handles  *handles.Registry[*holder]
 	releases *handles.Releases
 	calls    callbacks // of the configuration
+	spans    *tracing.Tracer
 }
 
 // entry is one handle of a client.
@@ -59,6 +61,7 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 	}
 	tasks := handles.NewTasks("store")
 	c := &Client{
+		spans:       tracing.New(cfg.Trace),
 		recordStore: &recordStore{store: s, cfg: cfg, tasks: tasks}, registry: newRegistry(),
 		log: cfg.Logger, clock: clock, wall: wallClock{read: cfg.Clock}, releases: handles.NewReleases(tasks),
 	}

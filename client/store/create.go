@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -25,13 +26,19 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 	if err != nil {
 		return nil, err
 	}
-	return c.handles.Create(ctx, def, func() (*entry, error) {
+	end := func(error) {}
+	if c.handles.Live(name) == nil {
+		ctx, end = c.spans.Begin(ctx, "create", slog.String("sequencer", name))
+	}
+	s, err := c.handles.Create(ctx, def, func() (*entry, error) {
 		d, err := c.ensure(ctx, def)
 		if err != nil {
 			return nil, err
 		}
 		return c.keep(d, &entry{Owed: true})
 	})
+	end(err)
+	return s, err
 }
 
 // OpenSequencer returns this client's handle on a sequencer that exists, Detached unless

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
@@ -46,6 +47,13 @@ type onceKey struct{}
 // Attach implements [attachment.Backend]: it takes a record, and waits for a free one until
 // ctx ends.
 func (h *holder) Attach(ctx context.Context, _ attachment.Ref, p attachment.Preference) (attachment.Attachment, error) {
+	ctx, end := h.client.spans.Begin(ctx, "attach", slog.String("sequencer", h.name()))
+	a, err := h.attach(ctx, p)
+	end(err)
+	return a, err
+}
+
+func (h *holder) attach(ctx context.Context, p attachment.Preference) (attachment.Attachment, error) {
 	c := h.client
 	h.attaching.Add(1)
 	defer h.attaching.Add(-1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -166,7 +167,9 @@ func (s *seat) keep(ctx context.Context) {
 			s.giveUp()
 			return
 		}
+		end := c.spans.Note(ctx, "renew", slog.String("sequencer", s.h.name()), slog.Int("node", int(s.node)))
 		err := s.renew(ctx)
+		end(err)
 		s.mu.Lock()
 		if err != nil {
 			s.machine.Expire(c.clock.Now())

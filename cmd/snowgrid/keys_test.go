@@ -101,7 +101,7 @@ func keyRows(t *testing.T) map[string]keyRow {
 
 // programOnly are the fields of grid.Config without a key: values of a program that
 // embeds a member.
-var programOnly = []string{"FirstLife", "Logger", "Network", "Clock", "Discover"}
+var programOnly = []string{"FirstLife", "Logger", "Network", "Clock", "Discover", "Trace"}
 
 // allKeys returns the keys of the command line.
 func allKeys(t *testing.T) []key {

@@ -46,7 +46,7 @@ func TestReleaseCanBeTaken(t *testing.T) {
 	run(".", "git", "clone", "-q", "../..", repository)
 	run(repository, filepath.Join(repository, ".ci", "release"), version)
 	run(repository, "git", "diff", "--exit-code", "HEAD") // the branch is as it was
-	for _, imported := range []string{"/grid", "/client", "/client/etcd", "/client/s3", "/client/sql"} {
+	for _, imported := range []string{"/grid", "/client", "/client/etcd", "/client/s3", "/client/sql", "/otel"} {
 		user := t.TempDir()
 		run(user, "go", "mod", "init", "example.org/user")
 		run(user, "go", "get", root+imported+"@"+version)

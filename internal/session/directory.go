@@ -68,6 +68,9 @@ func (m *Machine) Owner(name string) string {
 	return m.owners.addrs[m.owners.of[m.Partition(name)]]
 }
 
+// Owns reports whether the member at an address owns a partition.
+func (m *Machine) Owns(addr string) bool { return slices.Contains(m.owners.addrs, addr) }
+
 // Partition returns a name's partition, 0 while the directory names none.
 func (m *Machine) Partition(name string) roster.PartitionID {
 	if len(m.owners.of) == 0 {

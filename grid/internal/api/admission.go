@@ -110,3 +110,7 @@ func (a *admission) stretch() float64 {
 	}
 	return min(float64(a.delay.now())/float64(patience[attach]), 1)
 }
+
+// Stretch returns how much longer than usual holders may wait with their next renewal, from 0 to
+// 1: renewals are the most requests of a member that has too much to do.
+func (a *Server) Stretch() float64 { return a.load.stretch() }

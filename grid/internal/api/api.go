@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/tracing"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
@@ -67,6 +68,7 @@ type Config struct {
 	Conditions func() []wire.Condition
 	// Paths are the calls under /membership.
 	Paths []membership.Path
+	Trace tracing.Func // begins the span of a request for IDs; nil: none
 	// Hold, if not nil, returns when calls between members may be served, or when done is
 	// closed. Open reports whether it returns immediately.
 	Hold func(done <-chan struct{})
@@ -87,13 +89,15 @@ type Server struct {
 	unanswered atomic.Int64
 	framed     framed
 	counts     counts
+	tracer     *tracing.Tracer
 	http       *http.Server
 }
 
 // New returns a server for calls and event streams.
 func New(cfg Config, events *Events, calls []*Call) *Server {
 	cfg.IdleFor = cmp.Or(cfg.IdleFor, DefaultIdle)
-	a := &Server{cfg: cfg, calls: map[string]*Call{}, events: events, bodies: newBudget(callerBodies, callerWaits)}
+	a := &Server{cfg: cfg, calls: map[string]*Call{}, events: events, bodies: newBudget(callerBodies, callerWaits),
+		tracer: tracing.New(cfg.Trace)}
 	for _, c := range calls {
 		a.calls[c.path] = c.ofTenure(cfg.Life)
 	}
@@ -157,10 +161,6 @@ func (a *Server) Fill() (empty func()) {
 	a.load.requests.Add(requestsMax)
 	return func() { a.load.requests.Add(-requestsMax) }
 }
-
-// Stretch returns how much longer than usual holders may wait with their next renewal, from 0 to
-// 1: renewals are the most requests of a member that has too much to do.
-func (a *Server) Stretch() float64 { return a.load.stretch() }
 
 // newHTTP returns the HTTP server.
 func (a *Server) newHTTP() *http.Server {
@@ -282,7 +282,7 @@ func (a *Server) handle(w http.ResponseWriter, r *http.Request, c *Call) {
 	}
 	ctx, end := context.WithTimeout(r.Context(), ServeTimeout)
 	defer end()
-	out, err := c.serve(ctx, in)
+	out, err := a.serve(ctx, r.Header, c, in)
 	if err != nil {
 		a.refuse(w, kind, err)
 		return

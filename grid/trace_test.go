@@ -1,0 +1,61 @@
+package grid_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// TestTrace: the member's own handles have spans, and a request for IDs has one with the context of the
+// request's trace, in which the member's work for it is done.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var spans []string
+	take := func() (out []string) {
+		mu.Lock()
+		defer mu.Unlock()
+		out, spans = spans, nil
+		return slices.DeleteFunc(out, func(s string) bool { return strings.HasPrefix(s, "renew ") })
+	}
+	type parent struct{}
+	m := startOne(t, func(c *grid.Config) {
+		c.Trace = func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error)) {
+			of := ctx.Value(parent{})
+			return context.WithValue(ctx, parent{}, name), func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				spans = append(spans, fmt.Sprintf("%s %v in %v, failed: %v", name, attrs, of, err != nil))
+			}
+		}
+	})
+	if _, err := m.CreateSequencer(testContext(t), "orders", sequencer.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"attach [sequencer=orders] in create, failed: false", "create [sequencer=orders] in <nil>, failed: false"}
+	if got := take(); !slices.Equal(got, want) {
+		t.Errorf("of a create: %q, want %q", got, want)
+	}
+	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	b := newBrowser(t, m, 1)
+	headers := map[string]string{"Content-Type": wire.JSON, "traceparent": trace, "tracestate": "a=1,b=2"}
+	b.request("POST", wire.PathIDs, headers, `{"name":"orders"}`)
+	want = []string{"attach [sequencer=orders] in ids, failed: false",
+		"ids [traceparent=" + trace + " tracestate=a=1,b=2 sequencer=orders] in <nil>, failed: false"}
+	if got := take(); !slices.Equal(got, want) {
+		t.Errorf("of a request for IDs: %q, want %q", got, want)
+	}
+	b.request("POST", wire.PathIDs, map[string]string{"Content-Type": wire.JSON, "tracestate": "a=1"}, `{"name":"none"}`)
+	want = []string{"ids [sequencer=none] in <nil>, failed: true"}
+	if got := take(); !slices.Equal(got, want) {
+		t.Errorf("of a request without a trace for a name that does not exist: %q, want %q", got, want)
+	}
+}
