@@ -89,7 +89,6 @@ func (c *Client) tryOwner(ctx context.Context, addr, name, path string, in, out 
 // giveUpWhenMoved fetches the directory repeatedly until ctx ends, and calls giveUp when the owner
 // of name is no longer at addr.
 func (c *Client) giveUpWhenMoved(ctx context.Context, giveUp context.CancelFunc, name, addr string) {
-	c.spans.failing(ctx, addr)
 	c.beginWatch(name, addr) // the owner may be silent: the member that watches it has it probed
 	for looks := 1; ctx.Err() == nil; looks++ {
 		_ = c.lookUp(ctx, c.clock.Mono(), true) // an error leaves the directory as it is

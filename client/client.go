@@ -67,8 +67,9 @@ type Config struct {
 	// as the name, and attributes such as sequencer and member. It returns a context for the operation's parts
 	// and a function, which is called at the end with the error or nil. A failover begins when an owner does
 	// not answer, and ends when the directory has replaced it. Both functions may be called from any number of
-	// goroutines. If they block, an operation waits until its context ends; renewals and failovers do not
-	// wait. While 64 calls have not returned, none is added. Module otel is for OpenTelemetry.
+	// goroutines, and run in goroutines of their own. An operation waits for each for 0.1 s at most; renewals
+	// and failovers do not wait. Operations beyond 1,000 open ones are not traced. A panic ends the process.
+	// Module otel is for OpenTelemetry.
 	Trace func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error))
 	// Dial opens connections; nil = TCP. Dials to one address run one at a time, and each context
 	// ends after two seconds.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/session"
@@ -19,11 +21,25 @@ type spans struct {
 	owns func(addr string) bool // whether the member at addr owns a partition, by the directory
 
 	mu        sync.Mutex
-	failovers map[string]func(error) // ends the failover from the member at an address; nil when closed
+	failovers map[string]*failover // by the address of the member; nil when closed
+	over      map[string]bool      // members whose failover was over when it was noticed
 }
 
+// failover is the open span of a member's failover.
+type failover struct {
+	end     func(error)
+	forgets *time.Timer // ends it if nothing shows its outcome
+}
+
+const (
+	// failoverMax is the longest time for which a failover is open.
+	failoverMax = time.Minute
+	// overMax bounds the members that are remembered.
+	overMax = 100
+)
+
 func newSpans(trace tracing.Func, owns func(addr string) bool) *spans {
-	return &spans{Tracer: tracing.New(trace), owns: owns, failovers: map[string]func(error){}}
+	return &spans{Tracer: tracing.New(trace), owns: owns, failovers: map[string]*failover{}, over: map[string]bool{}}
 }
 
 // named begins the span of an operation on a sequencer.
@@ -41,20 +57,39 @@ func (s *spans) tried(ctx context.Context, addr string, err error) {
 		defer s.mu.Unlock()
 		s.end(addr, failure.Errorf(sequencer.ErrUnavailable, "client: the member at %s answers again", addr))
 	case errors.Is(err, sequencer.ErrUnavailable) && ctx.Err() == nil:
-		s.failing(ctx, addr)
+		s.failed(ctx, addr)
 	}
 }
 
-// failing begins the failover from the member at addr, which has not replied, unless the directory has
-// other owners already.
-func (s *spans) failing(ctx context.Context, addr string) {
-	if s.Tracer == nil {
-		return
-	}
+// failed begins the failover from the member at addr, which has not replied. It ends immediately if the
+// directory has others in its place already: a silent owner is noticed in that way.
+func (s *spans) failed(ctx context.Context, addr string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failovers != nil && s.failovers[addr] == nil && s.owns(addr) {
-		s.failovers[addr] = s.Note(ctx, "failover", slog.String("member", addr))
+	if s.failovers == nil || s.failovers[addr] != nil || s.over[addr] {
+		return
+	}
+	end := s.Note(ctx, "failover", slog.String("member", addr))
+	if !s.owns(addr) {
+		end(nil)
+		if len(s.over) == overMax {
+			clear(s.over)
+		}
+		s.over[addr] = true
+		return
+	}
+	f := &failover{end: end}
+	f.forgets = time.AfterFunc(failoverMax, func() { s.forget(addr, f) })
+	s.failovers[addr] = f
+}
+
+// forget ends a failover whose outcome nothing has shown.
+func (s *spans) forget(addr string, f *failover) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failovers[addr] == f {
+		s.end(addr, failure.Errorf(sequencer.ErrUnavailable, "client: the member at %s was not replaced within %v", addr,
+			failoverMax))
 	}
 }
 
@@ -70,6 +105,7 @@ func (s *spans) moved() {
 			s.end(addr, nil)
 		}
 	}
+	maps.DeleteFunc(s.over, func(addr string, _ bool) bool { return s.owns(addr) })
 }
 
 // close ends every failover.
@@ -84,8 +120,9 @@ func (s *spans) close() {
 
 // end ends the failover from the member at addr. mu must be held.
 func (s *spans) end(addr string, err error) {
-	if end := s.failovers[addr]; end != nil {
-		end(err)
+	if f := s.failovers[addr]; f != nil {
+		f.forgets.Stop()
+		f.end(err)
 		delete(s.failovers, addr)
 	}
 }

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/calls"
+	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/internal/tracing"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -109,14 +112,18 @@ func (f *fake) silence(addr string) (end func()) {
 }
 
 // TestTraceOfFailover: a failover begins with the first call to an owner that does not answer, whatever call that
-// is, and ends when the directory has another owner, when the owner answers after all, or with the client.
+// is, and ends when the directory has another owner, when the owner answers after all, with the client, or after a
+// minute without a call.
 func TestTraceOfFailover(t *testing.T) {
 	for end, want := range map[string]error{
 		"moved":    nil,
 		"answered": fmt.Errorf("client: the member at b:1 answers again"),
 		"closed":   sequencer.ErrClosed,
+		"silent":   fmt.Errorf("client: the member at b:1 was not replaced within 1m0s"),
 	} {
-		for first, within := range map[string]time.Duration{"a call": 201 * time.Millisecond, "a renewal": 20 * time.Second} {
+		for first, within := range map[string]time.Duration{
+			"a call": session.CallTimeout + 1, "a renewal": 20 * time.Second,
+		} {
 			t.Run(end+" after "+first, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var r spanRecorder
@@ -126,7 +133,7 @@ func TestTraceOfFailover(t *testing.T) {
 					answer := f.silence("b:1")
 					var opened sync.WaitGroup
 					if first == "a call" {
-						opened.Go(func() { _, _ = c.OpenSequencer(t.Context(), f.nameAt("b:1")) })
+						opened.Go(func() { _, _ = c.OpenSequencer(t.Context(), f.nameAt("b:1", 0)) })
 					}
 					time.Sleep(within)
 					synctest.Wait()
@@ -141,14 +148,16 @@ func TestTraceOfFailover(t *testing.T) {
 						answer()
 					case "closed":
 						_ = c.Close()
+					case "silent":
+						time.Sleep(41 * time.Second)
 					}
 					time.Sleep(20 * time.Second)
 					synctest.Wait()
 					span := fmt.Sprintf("failover [member=b:1] in <nil>: %v", want)
-					if got := r.take(); count(got, span) != 1 {
+					if got := r.take(); count(got, span) != 1 || count(got, "failover") != 1 {
 						t.Errorf("the spans are %q, want one %q", got, span)
 					}
-					if n := c.spans.open(); n != 0 {
+					if n := c.spans.open(); n != 0 && end != "silent" { // which begins again
 						t.Errorf("%d failovers have not ended", n)
 					}
 					_ = c.Close()
@@ -168,23 +177,63 @@ func (s *spans) open() int {
 
 func count(all []string, one string) (n int) {
 	for _, s := range all {
-		if s == one {
+		if s == one || one == "failover" && strings.HasPrefix(s, one) {
 			n++
 		}
 	}
 	return n
 }
 
-// nameAt returns a name, other than orders, that the member at an address owns.
-func (f *fake) nameAt(addr string) string {
+// TestTraceOfASilentOwner: a call notices by the directory that the owner was replaced. The failover is over
+// then, and has one span, however many calls notice it.
+func TestTraceOfASilentOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r spanRecorder
+		f := newFake()
+		c := f.traced(t, r.trace)
+		create(t, c, "orders")
+		f.silence("b:1")
+		var opened sync.WaitGroup
+		for range 10 {
+			opened.Go(func() { _, _ = c.OpenSequencer(t.Context(), f.nameAt("b:1", 0)) })
+		}
+		time.Sleep(300 * time.Millisecond)
+		f.move(0)
+		opened.Wait()
+		synctest.Wait()
+		if got := r.take(); count(got, "failover [member=b:1] in <nil>: <nil>") != 1 || count(got, "failover") != 1 {
+			t.Errorf("the spans are %q, want one failover", got)
+		}
+	})
+}
+
+// TestTraceOfASlowOwner: an owner that answers late was not replaced.
+func TestTraceOfASlowOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r spanRecorder
+		f := newFake()
+		c := f.traced(t, r.trace)
+		for after := 190 * time.Millisecond; after < time.Second; after += 10 * time.Millisecond {
+			answer := f.silence("b:1")
+			time.AfterFunc(after, answer)
+			create(t, c, f.nameAt("b:1", after))
+		}
+		if got := r.take(); count(got, "failover") != 0 {
+			t.Errorf("the spans are %q, want no failover", got)
+		}
+	})
+}
+
+// nameAt returns a name, other than orders and another one for each of, that the member at an address owns.
+func (f *fake) nameAt(addr string, of time.Duration) string {
 	for i := 0; ; i++ {
-		if name := fmt.Sprint("other", i); f.owner(name) == addr {
+		if name := fmt.Sprint(of, i); f.owner(name) == addr {
 			return name
 		}
 	}
 }
 
-// TestTraceThatBlocks: a function that does not return delays calls until their contexts end, and no renewal,
+// TestTraceThatBlocks: a function that does not return delays calls for a moment, and no renewal,
 // failover or end of the client.
 func TestTraceThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -208,8 +257,8 @@ func TestTraceThatBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if waited := time.Since(began); waited != time.Second {
-			t.Errorf("a create of a second took %v", waited)
+		if waited := time.Since(began); waited != tracing.Patience {
+			t.Errorf("the create took %v, want %v", waited, tracing.Patience)
 		}
 		time.Sleep(10 * time.Minute)
 		works(t, h)

@@ -21,7 +21,9 @@ package otel
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -45,8 +47,9 @@ func Trace(provider trace.TracerProvider) func(ctx context.Context, name string,
 			trace.WithSpanKind(kindOf(name)))
 		return ctx, func(err error) {
 			if err != nil {
-				span.RecordError(err)
-				span.SetStatus(codes.Error, err.Error())
+				text := strings.ToValidUTF8(err.Error(), "\uFFFD")
+				span.RecordError(errors.New(text))
+				span.SetStatus(codes.Error, text)
 			}
 			span.End()
 		}
@@ -87,7 +90,7 @@ func attributes(attrs []slog.Attr) []attribute.KeyValue {
 		case a.Value.Kind() == slog.KindInt64:
 			out = append(out, key.Int64(a.Value.Int64()))
 		default:
-			out = append(out, key.String(a.Value.String()))
+			out = append(out, key.String(strings.ToValidUTF8(a.Value.String(), "\uFFFD")))
 		}
 	}
 	return out

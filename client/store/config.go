@@ -60,9 +60,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Trace, if not nil, is called at the beginning of each create, attach and renew, with that word as the
 	// name and the attribute sequencer. It returns a context for the operation's parts and a function, which is
-	// called at the end with the error or nil. Both may be called from any number of goroutines. If they block,
-	// an operation waits until its context ends; renewals do not wait. While 64 calls have not returned, none
-	// is added. Module otel is for OpenTelemetry.
+	// called at the end with the error or nil. Both may be called from any number of goroutines, and run in
+	// goroutines of their own. An operation waits for each for 0.1 s at most; renewals do not wait. Operations
+	// beyond 1,000 open ones are not traced. A panic ends the process. Module otel is for OpenTelemetry.
 	Trace func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error))
 	// Clock reads the wall clock, and must not block; nil = time.Now. With one the time of each ID is exact, also in
 	// a bubble of testing/synctest, at the cost of a look at the monotonic clock for each ID.

@@ -77,6 +77,14 @@ func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.C
 	if err := attachment.CheckStripes(def, stripes); err != nil {
 		return nil, err
 	}
+	ctx, end := c.spans.Begin(ctx, "create", slog.String("sequencer", name))
+	s, err := c.createStriped(ctx, def, stripes)
+	end(err)
+	return s, err
+}
+
+// createStriped is CreateStriped for a valid request.
+func (c *Client) createStriped(ctx context.Context, def sequencer.Definition, stripes int) (*sequencer.Striped, error) {
 	d, err := c.ensure(ctx, def)
 	if err != nil {
 		return nil, err

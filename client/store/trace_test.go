@@ -9,10 +9,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// TestTrace: creates, attaches and renewals have spans. A function that does not return delays a create until
-// its context ends, and no renewal.
+// TestTrace: creates, attaches and renewals have spans. A function that does not return delays no renewal.
 func TestTrace(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		var mu sync.Mutex
@@ -46,6 +47,17 @@ func TestTrace(t *testing.T) {
 			fmt.Sprintf("renew [sequencer=orders node=%d] in <nil>: <nil>", n)}
 		if !slices.Equal(spans, want) {
 			b.Errorf("the spans are %q, want %q", spans, want)
+		}
+		spans = nil
+		mu.Unlock()
+		striped, err := c.CreateStriped(b.Context(), "orders", sequencer.Config{}, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		_ = striped.Leave(b.Context())
+		mu.Lock()
+		if want := []string{want[0], want[1]}; !slices.Equal(spans, want) {
+			b.Errorf("the spans of a striped one are %q, want %q", spans, want)
 		}
 		blocked = true
 		mu.Unlock()

@@ -1,25 +1,28 @@
 // Package tracing calls a user's function at the beginning and the end of operations. The function may
-// block, and holds up nothing then: it runs in a goroutine of its own, and an operation waits for it
-// no longer than its own context lasts.
+// block: it runs in a goroutine of its own, and an operation waits for it for [Patience] at most.
 package tracing
 
 import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 )
 
 // Func begins a span. It returns a context for the span's parts, and the function that ends the span.
 type Func = func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error))
 
-// runningMax is the number of calls of a user's functions that have not returned, above which no
-// span begins.
-const runningMax = 64
+// Patience is the longest time for which an operation waits for the user's function, at its beginning and
+// again at its end.
+const Patience = 100 * time.Millisecond
+
+// openMax bounds the spans that are open, and with them the goroutines. Operations beyond have no span.
+const openMax = 1000
 
 // Tracer makes the spans of a process. A nil Tracer makes none.
 type Tracer struct {
-	begin   Func
-	running atomic.Int64 // calls of the user's functions that have not returned
+	begin Func
+	open  atomic.Int64 // spans
 }
 
 // New returns a tracer for a user's function, nil for none.
@@ -33,61 +36,68 @@ func New(begin Func) *Tracer {
 // span is one operation. The goroutine that runs the user's functions closes its channels.
 type span struct {
 	begun chan struct{}   // the first function has returned
-	ctx   context.Context // set when begun
+	of    context.Context // from the first function; set when begun
 	err   chan error      // the operation's result
 	over  chan struct{}   // the second function has returned
 }
 
-// start has a goroutine begin a span and end it after its result. It returns nil if the user's
-// functions do not return.
+// start has a goroutine begin a span and end it after its result. It returns nil if too many are open.
 func (t *Tracer) start(ctx context.Context, name string, attrs []slog.Attr) *span {
 	if t == nil {
 		return nil
 	}
-	if t.running.Add(1) > runningMax {
-		t.running.Add(-1)
+	if t.open.Add(1) > openMax {
+		t.open.Add(-1)
 		return nil
 	}
 	s := &span{begun: make(chan struct{}), err: make(chan error, 1), over: make(chan struct{})}
 	go func() {
-		defer close(s.over)
-		values, end := t.begin(ctx, name, attrs...)
-		t.running.Add(-1)
-		s.ctx = ctx
-		if values != nil {
-			s.ctx = spanContext{ctx, values}
-		}
+		begun := false
+		defer func() { // also if a function ends the goroutine
+			if !begun {
+				close(s.begun)
+			}
+			close(s.over)
+			t.open.Add(-1)
+		}()
+		of, end := t.begin(forUser(ctx), name, attrs...)
+		s.of, begun = of, true
 		close(s.begun)
-		err := <-s.err
-		if end != nil {
-			t.running.Add(1)
+		if err := <-s.err; end != nil {
 			end(err)
-			t.running.Add(-1)
 		}
 	}()
 	return s
 }
 
 // Begin begins a span and returns the context for its parts. end ends the span and has to be called once.
-// Both wait for the user's function until ctx ends.
+// Both wait for the user's function, but not longer than [Patience], nor when ctx has ended.
 func (t *Tracer) Begin(ctx context.Context, name string, attrs ...slog.Attr) (of context.Context, end func(error)) {
 	s := t.start(ctx, name, attrs)
 	if s == nil {
 		return ctx, func(error) {}
 	}
 	of = ctx
-	select {
-	case <-s.begun:
-		of = s.ctx
-	case <-ctx.Done():
+	if await(ctx, s.begun) && s.of != nil {
+		of = context.WithValue(ctx, spanKey{}, s.of)
 	}
 	return of, func(err error) {
 		s.err <- err
-		select {
-		case <-s.over:
-		case <-ctx.Done():
-		}
+		await(ctx, s.over)
 	}
+}
+
+// await waits for a channel, and reports whether it was closed in time.
+func await(ctx context.Context, closed <-chan struct{}) bool {
+	timer := time.NewTimer(Patience)
+	defer timer.Stop()
+	select {
+	case <-closed:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // Note begins a span as [Tracer.Begin] does, and waits for nothing. A span whose end comes too early for
@@ -100,12 +110,23 @@ func (t *Tracer) Note(ctx context.Context, name string, attrs ...slog.Attr) (end
 	return func(err error) { s.err <- err }
 }
 
-// spanContext has the values of a user's context, and ends with the operation's: a user's function can
-// neither end an operation nor lengthen it.
-type spanContext struct {
+// spanKey is the key of a span's context from the user's function. The operation's own context has its other
+// values and its end: a user's function changes neither.
+type spanKey struct{}
+
+// forUser returns the context for a user's function: with the values of the span around it, if there is one.
+func forUser(ctx context.Context) context.Context {
+	if around, in := ctx.Value(spanKey{}).(context.Context); in {
+		return userContext{ctx, around}
+	}
+	return ctx
+}
+
+// userContext has the values of a span, and ends with the operation.
+type userContext struct {
 	context.Context
-	values context.Context
+	around context.Context
 }
 
 // Value implements context.Context.
-func (c spanContext) Value(key any) any { return c.values.Value(key) }
+func (c userContext) Value(key any) any { return c.around.Value(key) }

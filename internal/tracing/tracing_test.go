@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,75 +60,95 @@ func TestNoTracer(t *testing.T) {
 	}
 }
 
-// TestContextOfSpan: an operation ends with its caller's context, whatever context the function returns.
+// TestContextOfSpan: a user's function changes neither the values of an operation's context nor its end,
+// whatever context it returns.
 func TestContextOfSpan(t *testing.T) {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
+	ended, cancel := context.WithCancelCause(context.WithValue(context.Background(), key{}, "user's"))
+	cancel(errors.New("user's"))
 	for name, of := range map[string]context.Context{"ended": ended, "endless": context.Background(), "none": nil} {
 		tracer := tracing.New(func(context.Context, string, ...slog.Attr) (context.Context, func(error)) { return of, nil })
-		callers, cancel := context.WithCancel(t.Context())
+		callers, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "caller's"))
 		ctx, end := tracer.Begin(callers, "create")
 		part, cancelPart := context.WithCancel(ctx)
-		if ctx.Err() != nil || part.Err() != nil {
-			t.Errorf("%s: the operation's context has ended: %v", name, ctx.Err())
+		if ctx.Err() != nil || part.Err() != nil || ctx.Value(key{}) != "caller's" {
+			t.Errorf("%s: the operation's context has ended (%v), or has the value %v", name, ctx.Err(), ctx.Value(key{}))
 		}
 		cancel()
-		select {
-		case <-part.Done():
-		case <-time.After(10 * time.Second):
-			t.Errorf("%s: the operation's context does not end with the caller's", name)
+		<-part.Done()
+		if cause := context.Cause(part); !errors.Is(cause, context.Canceled) {
+			t.Errorf("%s: the operation ends because of %v", name, cause)
 		}
 		cancelPart()
 		end(nil)
 	}
 }
 
-// TestFunctionThatBlocks: operations wait for a blocked function until their context ends, and not at all in
-// the background. Once many calls of it have not returned, operations have no spans.
+// TestFunctionThatBlocks: operations wait for a blocked function for a moment, and not at all in the background.
+// Once many spans are open, operations have none, and do not wait.
 func TestFunctionThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var calls, ends int
-		var mu sync.Mutex
-		count := func(n *int) {
-			mu.Lock()
-			defer mu.Unlock()
-			*n++
-		}
+		var begun, ended atomic.Int64
 		release := make(chan struct{})
-		tracer := tracing.New(func(ctx context.Context, _ string, _ ...slog.Attr) (context.Context, func(error)) {
-			count(&calls)
-			<-release
-			return ctx, func(error) { count(&ends) }
+		tracer := tracing.New(func(ctx context.Context, name string, _ ...slog.Attr) (context.Context, func(error)) {
+			begun.Add(1)
+			if name == "create" {
+				<-release
+			}
+			return ctx, func(error) {
+				<-release
+				ended.Add(1)
+			}
 		})
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, end := tracer.Begin(ctx, "create")
-		end(nil)
-		if waited := time.Since(began); waited != time.Second {
-			t.Errorf("an operation of a second took %v", waited)
+		waited := func(what string, want time.Duration) {
+			t.Helper()
+			if got := time.Since(began); got != want {
+				t.Errorf("%s: %v have passed, want %v", what, got, want)
+			}
 		}
-		for range 1000 {
+		_, end := tracer.Begin(t.Context(), "create")
+		waited("a create begins", tracing.Patience)
+		end(nil)
+		waited("a create ends", 2*tracing.Patience)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, end = tracer.Begin(ctx, "create")
+		end(nil)
+		waited("a create of a millisecond", 2*tracing.Patience+time.Millisecond)
+		for range 2000 {
 			tracer.Note(t.Context(), "renew")(nil)
 		}
-		if waited := time.Since(began); waited != time.Second {
-			t.Errorf("an operation in the background waited: %v", waited)
-		}
-		_, end = tracer.Begin(t.Context(), "create") // without a span: else it waits forever
+		_, end = tracer.Begin(t.Context(), "create")
 		end(nil)
+		waited("in the background, and without a span", 2*tracing.Patience+time.Millisecond)
 		synctest.Wait()
-		if calls != 64 {
-			t.Errorf("%d calls wait, want 64", calls)
+		if n := begun.Load(); n != 1000 {
+			t.Errorf("%d spans are open, want 1000", n)
 		}
 		close(release)
 		synctest.Wait()
-		if ends != 64 {
-			t.Errorf("%d of 64 spans ended", ends)
-		}
 		tracer.Note(t.Context(), "renew")(nil)
 		synctest.Wait()
-		if calls != 65 || ends != 65 {
-			t.Errorf("after the function returned: %d spans began and %d ended, want 65", calls, ends)
+		if begun.Load() != 1001 || ended.Load() != 1001 {
+			t.Errorf("after the function returned: %d spans began and %d ended, want 1001", begun.Load(), ended.Load())
+		}
+	})
+}
+
+// TestFunctionThatEndsItsGoroutine: as t.FailNow does.
+func TestFunctionThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracer := tracing.New(func(context.Context, string, ...slog.Attr) (context.Context, func(error)) {
+			runtime.Goexit()
+			return nil, nil
+		})
+		for range 2000 {
+			began := time.Now()
+			_, end := tracer.Begin(t.Context(), "create")
+			end(nil)
+			if waited := time.Since(began); waited != 0 {
+				t.Fatalf("an operation waited %v", waited)
+			}
 		}
 	})
 }
