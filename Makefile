@@ -27,6 +27,9 @@ check: lint ## format, vet, lint, short tests: before each commit (two minutes)
 api: ## write the exported API of each public package to api/, after a change that is meant
 	$(GO) test . -run '^TestAPI$$' -count 1 -update-api
 
+conformance: ## write clients/conformance.json, the cases for generators in other languages
+	$(GO) test ./internal/grants -run '^TestConformance$$' -count 1 -update-conformance
+
 test: ## run every test once, in its usual form (two and a half minutes)
 	$(GO) test ./...
 

@@ -45,6 +45,7 @@ var importMap = map[string]imports{
 	"internal/fork":            {},
 	"internal/logqueue":        {},
 	"internal/tracing":         {},
+	"internal/grants":          {pure: true},
 	"internal/spelling":        {pure: true},
 	"internal/measure":         {pure: true},
 	"internal/long":            {modules: []string{"golang.org/x/sys/unix"}},

@@ -89,6 +89,7 @@ func TestAttackAnothersName(t *testing.T) {
 			b.namedBlow(security.Open, victimName, wire.PathOpen, wire.OpenRequest{Name: victimName}),
 			b.namedBlow(security.IDs, victimName, wire.PathIDs, wire.IDsRequest{Name: victimName, N: new(1000)}),
 			b.namedBlow(security.IDs, victimName, wire.PathIDs, wire.IDsRequest{Name: victimName, Create: &wire.IDsCreate{}}),
+			b.namedBlow(security.Attach, victimName, wire.PathGrants, wire.GrantRequest{Name: victimName}),
 		)
 	})
 }

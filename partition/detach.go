@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
@@ -48,12 +49,15 @@ func (r released) note(id attachment.ID, now time.Duration) {
 	}
 }
 
-// refuse returns ErrDetached for an attachment that was given back.
+// ErrReleased is returned for an attachment that was given back. It matches sequencer.ErrDetached.
+var ErrReleased = fmt.Errorf("partition: the attachment was given back: %w", sequencer.ErrDetached)
+
+// refuse returns ErrReleased for an attachment that was given back.
 func (r released) refuse(name string, id attachment.ID) error {
 	if _, gone := r[id]; !gone {
 		return nil
 	}
-	return failure.Errorf(sequencer.ErrDetached, "sequencer %q: the attachment was given back; attach again", name)
+	return failure.Errorf(ErrReleased, "sequencer %q: the attachment was given back; attach again", name)
 }
 
 // forget drops attachments that no message can still present.

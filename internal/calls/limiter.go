@@ -29,7 +29,7 @@ var widths = [...]int{decided: 24, destroys: 12, replication: wire.MaxCalls}
 var limited = map[string]kind{
 	wire.PathCreate: decided, wire.PathOpen: decided, wire.PathAttach: decided, wire.PathDetach: decided,
 	wire.PathDestroy:     destroys,
-	wire.PathRelayCreate: decided, wire.PathReplicate: replication,
+	wire.PathRelayCreate: decided, wire.PathRelayGrant: decided, wire.PathReplicate: replication,
 }
 
 // limiter bounds the calls in progress for each key; more wait. The zero value is ready.

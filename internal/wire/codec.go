@@ -104,7 +104,8 @@ func decodeJSON(data []byte, v any, strict bool) error {
 	if err := checkJSON(data); err != nil {
 		return err
 	}
-	if _, is := v.(*IDsRequest); is {
+	switch v.(type) {
+	case *IDsRequest, *GrantRequest:
 		var err error
 		if data, err = withLayout(data); err != nil {
 			return err

@@ -37,7 +37,7 @@ type IDsCreate struct {
 	Layout sequencer.Layout `json:"layout,omitempty,omitzero"`
 }
 
-// withLayout returns a JSON request with a layout's numbers in place of its text, and with its epoch
+// withLayout returns a JSON request for IDs or a grant with a layout's numbers in place of its text, and with its epoch
 // unless one is stated. It returns other bodies unchanged, even invalid ones. Errors match
 // ErrBadRequest.
 func withLayout(data []byte) ([]byte, error) {

@@ -50,11 +50,13 @@ var accesses = map[string]access{
 	onPost(wire.PathOpen):   about(security.Open, func(in wire.OpenRequest) string { return in.Name }),
 	onPost(wire.PathAttach): about(security.Attach,
 		func(in wire.AttachRequest) string { return in.Claim.Sequencer.Name }),
-	onPost(wire.PathRenew):   {action: security.Renew},
-	onPost(wire.PathDetach):  about(security.Detach, func(in wire.DetachRequest) string { return in.Sequencer.Name }),
-	onPost(wire.PathDestroy): about(security.Destroy, func(in wire.DestroyRequest) string { return in.Name }),
-	onPost(wire.PathEvents):  {action: security.Events},
-	onPost(wire.PathIDs):     {action: security.IDs, uses: usesOf(idsUses)},
+	onPost(wire.PathRenew):    {action: security.Renew},
+	onPost(wire.PathDetach):   about(security.Detach, func(in wire.DetachRequest) string { return in.Sequencer.Name }),
+	onPost(wire.PathDestroy):  about(security.Destroy, func(in wire.DestroyRequest) string { return in.Name }),
+	onPost(wire.PathEvents):   {action: security.Events},
+	onPost(wire.PathGrants):   {action: security.Attach, uses: usesOf(grantUses)},
+	onDelete(wire.PathGrants): {action: security.Detach}, // the host authorizes the sequencer, which is in the grant
+	onPost(wire.PathIDs):      {action: security.IDs, uses: usesOf(idsUses)},
 
 	onGet(wire.PathIdentity):      {action: security.Status},
 	onPost(wire.PathIdentity):     {action: security.Status},
@@ -100,11 +102,13 @@ var accesses = map[string]access{
 
 	// The owner authorizes the first caller (grid/internal/host/createattach.go).
 	onPost(wire.PathRelayCreate): {action: security.Relay},
+	onPost(wire.PathRelayGrant):  {action: security.Relay},
 }
 
-// onGet and onPost return a row's key.
-func onGet(path string) string  { return http.MethodGet + " " + path }
-func onPost(path string) string { return http.MethodPost + " " + path }
+// onGet, onPost and onDelete return a row's key.
+func onGet(path string) string    { return http.MethodGet + " " + path }
+func onPost(path string) string   { return http.MethodPost + " " + path }
+func onDelete(path string) string { return http.MethodDelete + " " + path }
 
 // about returns the row of a path that takes one sequencer per request.
 func about[In any](action security.Action, name func(In) string) access {
@@ -130,6 +134,18 @@ func idsUses(in wire.IDsRequest) []use {
 	out := []use{{security.IDs, in.Name}}
 	if in.Create != nil {
 		out = append(out, use{security.Create, in.Name})
+	}
+	return out
+}
+
+// grantUses returns the uses of a first request for a grant. The host authorizes a renewal, which has its
+// sequencer in the grant and costs nothing.
+func grantUses(in wire.GrantRequest) (out []use) {
+	if in.Grant != "" {
+		return nil
+	}
+	for _, action := range in.Actions() {
+		out = append(out, use{action, in.Name})
 	}
 	return out
 }

@@ -122,7 +122,9 @@ func allCalls() []*Call {
 		served[wire.SetKeysRequest](wire.PathSetKeys).ForMembers(),
 		served[member.CollectRequest](wire.PathCollect).ForMembers(), served[wire.CountRequest](wire.PathCount).ForMembers(),
 		served[wire.UnusedRequest](wire.PathUnused),
+		served[wire.GrantRequest](wire.PathGrants).Deleting(served[wire.GrantRelease](wire.PathGrants)),
 		served[wire.RelayCreateRequest](wire.PathRelayCreate).ForMembers(),
+		served[wire.RelayGrantRequest](wire.PathRelayGrant).ForMembers(),
 	}
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"runtime"
@@ -59,6 +60,7 @@ const (
 // priorities maps paths to priorities; all others have the priority of attaches.
 var priorities = map[string]priority{
 	wire.PathRenew: renewal, wire.PathDetach: renewal, wire.PathDirectory: renewal,
+	wire.PathGrants: renewal, // first requests also pass admitGrant
 	wire.PathCreate: create, wire.PathDestroy: create,
 	wire.PathStatus: query, wire.PathSequencers: query, wire.PathHolders: query, wire.PathUnused: query,
 	membership.PathSize: query, membership.PathNodes: query,
@@ -114,3 +116,28 @@ func (a *admission) stretch() float64 {
 // Stretch returns how much longer than usual holders may wait with their next renewal, from 0 to
 // 1: renewals are the most requests of a member that has too much to do.
 func (a *Server) Stretch() float64 { return a.load.stretch() }
+
+// admitGrant admits a first request for a grant as an attach or a create; its path has the priority of
+// renewals.
+func (a *Server) admitGrant(ctx context.Context, in any) (leave func(), err error) {
+	r, is := in.(wire.GrantRequest)
+	if !is || r.Grant != "" {
+		return func() {}, nil
+	}
+	p := attach
+	if r.Create != nil {
+		p = create
+	}
+	leave, err = a.load.enter(p, timeLeft(ctx))
+	if err != nil {
+		return func() {}, err
+	}
+	return leave, nil
+}
+
+// Fill takes every place under the request limit until empty is called: for tests. A request in
+// progress leaves no free place when it ends.
+func (a *Server) Fill() (empty func()) {
+	a.load.requests.Add(requestsMax)
+	return func() { a.load.requests.Add(-requestsMax) }
+}

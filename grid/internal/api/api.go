@@ -155,19 +155,15 @@ func (a *Server) Handler() http.Handler { return a.http.Handler }
 // Paths returns the paths of the calls, sorted.
 func (a *Server) Paths() []string { return slices.Sorted(maps.Keys(a.calls)) }
 
-// Fill takes every place under the request limit until empty is called: for tests. A request in
-// progress leaves no free place when it ends.
-func (a *Server) Fill() (empty func()) {
-	a.load.requests.Add(requestsMax)
-	return func() { a.load.requests.Add(-requestsMax) }
-}
-
 // newHTTP returns the HTTP server.
 func (a *Server) newHTTP() *http.Server {
 	mux := &routes{handlers: map[string]map[string]http.HandlerFunc{}, local: map[string]bool{},
 		origins: wire.Origins{Server: "grid", Loopback: a.cfg.Loopback}, authorize: a.authorize, refuse: a.refuseUnread}
 	for path, c := range a.calls {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { a.handle(w, r, c) })
+		if c.remove != nil {
+			mux.HandleFunc("DELETE "+path, func(w http.ResponseWriter, r *http.Request) { a.handle(w, r, c.remove) })
+		}
 		if c.query != nil {
 			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { a.handleQuery(w, r, c) })
 		}
@@ -276,6 +272,10 @@ func (a *Server) handle(w http.ResponseWriter, r *http.Request, c *Call) {
 	}
 	in, leave, err := a.read(w, r, kind, c)
 	defer leave()
+	if err == nil {
+		leave, err = a.admitGrant(r.Context(), in)
+		defer leave()
+	}
 	if err != nil {
 		a.refuse(w, kind, err)
 		return

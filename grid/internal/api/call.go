@@ -16,6 +16,7 @@ type Call struct {
 	// start is serve without waiting: reply is called once. nil: the call may have to wait.
 	start   Starter
 	query   func(url.Values) (any, error) // reads the request of GET; nil: it is not served
+	remove  *Call                         // serves DELETE; nil: it is not served
 	deliver func(out, result any)         // stores a result for a local caller
 	// unrelayed returns a request without the fields that only a relaying member may set.
 	unrelayed func(in any) any
@@ -69,6 +70,9 @@ func (c *Call) ForMembers() *Call { c.target, c.members = true, true; return c }
 // OfAnyClaim marks a call that lets a member catch up or leave: its roster may be under an earlier
 // claim of an anchored grid.
 func (c *Call) OfAnyClaim() *Call { c.anyClaim = true; return c }
+
+// Deleting adds the call that serves DELETE at the same path.
+func (c *Call) Deleting(d *Call) *Call { c.remove = d; return c }
 
 // WithLargeAnswer limits a connection to one such call at a time.
 func (c *Call) WithLargeAnswer() *Call { c.large = true; return c }

@@ -21,17 +21,26 @@ func (h *Host) createOrPassOn(ctx context.Context, in wire.CreateRequest) (wire.
 	if err := api.CheckName(in.Name); err != nil {
 		return h.createAndAttach(ctx, in)
 	}
-	for {
-		owner, elsewhere := h.ownerElsewhere(in.Name)
-		switch {
-		case !elsewhere && in.Attach == nil:
-			return h.createHere(ctx, in)
-		case !elsewhere:
+	return atOwner(ctx, h, in.Name, wire.PathRelayCreate,
+		wire.RelayCreateRequest{Caller: api.CallerOf(ctx), Create: in}, func() (wire.SequencerResponse, error) {
+			if in.Attach == nil {
+				return h.createHere(ctx, in)
+			}
 			return h.createAndAttach(ctx, in)
+		})
+}
+
+// atOwner serves a request by here if this member owns the name, or relays it to the owner.
+func atOwner[Out any](ctx context.Context, h *Host, name, path string, relayed any,
+	here func() (Out, error)) (out Out, err error) {
+	for {
+		owner, elsewhere := h.ownerElsewhere(name)
+		if !elsewhere {
+			return here()
 		}
-		res, err := h.passOn(ctx, owner, in)
-		if now, _ := h.ownerElsewhere(in.Name); err == nil || now.Incarnation == owner.Incarnation || ctx.Err() != nil {
-			return res, err
+		err = h.passOn(ctx, owner, name, path, relayed, &out)
+		if now, _ := h.ownerElsewhere(name); err == nil || now.Incarnation == owner.Incarnation || ctx.Err() != nil {
+			return out, err
 		}
 	}
 }
@@ -77,19 +86,18 @@ func (d *deps) partitionOf(name string) int {
 // probed.
 const slowOwner = 150 * time.Millisecond
 
-// passOn has the owner serve a request to create and attach, as long as it is the owner.
-func (h *Host) passOn(ctx context.Context, owner roster.Member, in wire.CreateRequest) (res wire.SequencerResponse,
-	err error) {
+// passOn has the owner of a name serve a relayed request, as long as it is the owner.
+func (h *Host) passOn(ctx context.Context, owner roster.Member, name, path string, relayed, out any) error {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	slow := time.AfterFunc(slowOwner, func() {
 		if h.cfg.Awaited != nil {
-			h.cfg.Awaited(wire.DirectoryRequest{Partition: h.partitionOf(in.Name), NotAt: owner.API,
+			h.cfg.Awaited(wire.DirectoryRequest{Partition: h.partitionOf(name), NotAt: owner.API,
 				Wait: wire.MaxDirectoryWait}, owner)
 		}
 		for {
 			changed := h.state.Changed()
-			if now, _ := h.ownerElsewhere(in.Name); now.Incarnation != owner.Incarnation {
+			if now, _ := h.ownerElsewhere(name); now.Incarnation != owner.Incarnation {
 				cancel()
 			}
 			select {
@@ -100,12 +108,11 @@ func (h *Host) passOn(ctx context.Context, owner roster.Member, in wire.CreateRe
 		}
 	})
 	defer slow.Stop()
-	err = h.caller.CallWithin(within, api.ServeTimeout, owner.API, owner.Incarnation, wire.PathRelayCreate,
-		wire.RelayCreateRequest{Caller: api.CallerOf(ctx), Create: in}, &res)
+	err := h.caller.CallWithin(within, api.ServeTimeout, owner.API, owner.Incarnation, path, relayed, out)
 	if errors.Is(err, wire.ErrNotAddressed) { // another start or grid has the address by now
-		return res, failure.Errorf(roster.ErrWrongOwner, "sequencer %q: this member is not the owner, and %s takes no calls of other members for it: %w", in.Name, owner.Incarnation, err)
+		return failure.Errorf(roster.ErrWrongOwner, "sequencer %q: this member is not the owner, and %s takes no calls of other members for it: %w", name, owner.Incarnation, err)
 	}
-	return res, err
+	return err
 }
 
 // RelayCreate serves a create-and-attach request relayed by another member. It checks the original
