@@ -8,6 +8,10 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
+
+	sequencerepoch "github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 var update = flag.Bool("update-conformance", false, "write clients/conformance.json")
@@ -50,8 +54,72 @@ type testCase struct {
 }
 
 type conformance struct {
-	About string     `json:"about"`
-	Cases []testCase `json:"cases"`
+	About  string     `json:"about"`
+	Cases  []testCase `json:"cases"`
+	Parts  []parts    `json:"parts"`
+	Ranges []idRange  `json:"ranges"`
+}
+
+// layout is the part of a reply that depends on the sequencer alone.
+type layout struct {
+	Epoch     int64 `json:"epoch"`
+	TimeShift int   `json:"time_shift"`
+	NodeShift int   `json:"node_shift"`
+	Counters  int64 `json:"counters"`
+	Ends      int64 `json:"ends"`
+}
+
+// parts are what an ID consists of.
+type parts struct {
+	layout
+	ID      string `json:"id"`
+	Time    int64  `json:"time"`
+	Node    int64  `json:"node"`
+	Counter int64  `json:"counter"`
+}
+
+// idRange has the smallest and the largest possible ID of a time.
+type idRange struct {
+	layout
+	Time int64  `json:"time"`
+	Min  string `json:"min"`
+	Max  string `json:"max"`
+}
+
+// definitions are those of layouts, in Go.
+var definitions = map[string]sequencer.Config{
+	"default": {},
+	"twitter": {Layout: sequencer.Twitter(), Epoch: sequencerepoch.Twitter},
+	"jssafe":  {Layout: sequencer.JSSafe()},
+}
+
+// describe adds the parts and the ranges of IDs, as package sequencer has them.
+func describe(t *testing.T, out *conformance) {
+	for _, name := range []string{"default", "twitter", "jssafe"} {
+		def, err := sequencer.Define("orders", definitions[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := layouts[name]
+		l := layout{r.Epoch, r.TimeShift, r.NodeShift, r.Counters, r.Ends}
+		if def.Epoch().UnixMilli() != l.Epoch || def.Exhausted().UnixMilli() != l.Ends {
+			t.Fatalf("%s is %v", name, def)
+		}
+		for _, p := range []sequencer.Parts{
+			{Time: time.UnixMilli(l.Epoch)}, {Time: time.UnixMilli(began), Node: sequencer.NodeID(r.Node), Counter: 7},
+			{Time: time.UnixMilli(l.Ends - 1), Node: sequencer.NodeID(def.Nodes() - 1), Counter: uint32(l.Counters - 1)},
+		} {
+			id, err := def.Compose(p)
+			if err != nil || def.Decompose(id) != (sequencer.Parts{Time: p.Time.UTC(), Node: p.Node, Counter: p.Counter}) {
+				t.Fatalf("%s: %v, %v", name, id, err)
+			}
+			out.Parts = append(out.Parts, parts{l, id.String(), p.Time.UnixMilli(), int64(p.Node), int64(p.Counter)})
+		}
+		for _, at := range []int64{0, l.Epoch - 1, l.Epoch, began, l.Ends - 1, l.Ends, l.Ends + 1} {
+			at := time.UnixMilli(at)
+			out.Ranges = append(out.Ranges, idRange{l, at.UnixMilli(), def.MinID(at).String(), def.MaxID(at).String()})
+		}
+	}
 }
 
 // outcomes are the texts of errors.
@@ -561,6 +629,7 @@ func record(t *testing.T) (out conformance) {
 			run(c.name+", "+layout, c.rule, func(r *recorder) { c.run(r, layout) })
 		}
 	}
+	describe(t, &out)
 	return out
 }
 
@@ -570,19 +639,10 @@ func TestConformance(t *testing.T) {
 	if len(out.Cases) < 60 {
 		t.Errorf("%d cases, want 60", len(out.Cases))
 	}
-	text := []byte("{\n \"about\": " + strconv.Quote(out.About) + ",\n \"cases\": [\n")
-	for i, c := range out.Cases {
-		steps, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = append(append(text, "  "...), steps...)
-		if i < len(out.Cases)-1 {
-			text = append(text, ',')
-		}
-		text = append(text, '\n')
-	}
-	text = append(text, " ]\n}\n"...)
+	text := []byte("{\n \"about\": " + strconv.Quote(out.About))
+	text = appendList(t, text, "cases", out.Cases)
+	text = appendList(t, text, "parts", out.Parts)
+	text = append(appendList(t, text, "ranges", out.Ranges), "\n}\n"...)
 	if !json.Valid(text) {
 		t.Fatal("the file is not JSON")
 	}
@@ -605,4 +665,20 @@ func TestConformance(t *testing.T) {
 		}
 	}
 	t.Fatal("clients/conformance.json has other cases; if the change is meant, run make conformance")
+}
+
+// appendList appends a field with a list, an element on each line.
+func appendList[T any](t *testing.T, text []byte, name string, list []T) []byte {
+	text = append(text, ",\n "+strconv.Quote(name)+": ["...)
+	for i, one := range list {
+		line, err := json.Marshal(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(text, "\n  "...), line...)
+	}
+	return append(text, "\n ]"...)
 }
