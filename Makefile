@@ -146,6 +146,9 @@ proof-overload: ## 4,000 holders (2,000 with security) beside spinning goroutine
 		-clients 2000 -pause-for 60s -stopped 5s -running 260ms \
 		-beside-holders 10000 -beside-processes 4 -beside-for 10m -beside-bytes $(if $(SECURE),80,40) $(secure)
 
+proof-grants: ## 1,000 generators over HTTP at three agents: processor time, memory, and no grant lost beside busy loops (three minutes)
+	$(GO) test -C proof -timeout 10m -count 1 -v -run '^TestGrants$$' ./overload -long -window 15s -grants-cores 0.15 -grants-bytes 4096
+
 proof-limit: ## add 5,000 holders at a time to three agents until a bound breaks, and name it (minutes)
 	$(GO) test -C proof -timeout 40m -count 1 -v -run '^TestLimit$$' ./overload -window 15s -limit-step 5000 $(secure)
 
