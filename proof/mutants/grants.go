@@ -45,6 +45,16 @@ var grantMutants = []mutant{
 		grantTests},
 	{"G12", "a destroyed sequencer is waited for", grantRules, "		g.err = ErrDestroyed\n", "", grantTests},
 
+	{"G3", "shared nodes: a timestamp is before the last one", grantRules, "case t > g.last:", "case true:", sharedTests},
+	{"G3", "shared nodes: a grant is used before it begins", grantRules, "t, counter := max(now, s.from), int64(0)",
+		"t, counter := now, int64(0)", sharedTests},
+	{"G4", "shared nodes: a counter has one value too many", grantRules, "g.counter < g.layout.Counters",
+		"g.counter <= g.layout.Counters", sharedTests},
+	{"G6", "shared nodes: another node counts as the former", grantRules, "g.spans[n-1].node == r.Node && ", "",
+		sharedTests},
+	{"G9", "shared nodes: a child goes on in the millisecond of its parent", grantRules, "last: g.last, err: g.err}\n",
+		"last: -1, err: g.err}\n", sharedTests},
+
 	{"G10", "a renewal after the release attaches again", grantCalls, "errors.Is(err, partition.ErrReleased) || ", "",
 		gridGrantTests},
 	{"G6", "a lost node is not replaced", grantCalls, "!errors.Is(err, sequencer.ErrDetached)",
@@ -76,5 +86,6 @@ const (
 
 var (
 	grantTests     = []string{"./internal/grants"}
+	sharedTests    = []string{"./internal/grants", "-run", "^TestOneTable$"}
 	gridGrantTests = []string{"./grid/gridtest", "-run", "^TestGrant"}
 )
