@@ -40,7 +40,10 @@ test-long: ## run the tests of the packages that have long ones, with -long (25 
 	$(GO) test -timeout 30m $(long) -long
 	$(GO) test -C proof -timeout 30m ./... -long
 
-test-all: test test-long ## run every test, those of the nested modules too: over etcd, S3 and databases where installed
+test-clients: ## the clients in other languages, as far as their tools are installed (a minute)
+	.ci/languages
+
+test-all: test test-long test-clients ## run every test, those of the nested modules too: over etcd, S3 and databases where installed
 	.ci/nested
 
 audit: ## check dependencies: licences, checksums, and known vulnerabilities where the database is reached
@@ -147,7 +150,10 @@ proof-overload: ## 4,000 holders (2,000 with security) beside spinning goroutine
 		-beside-holders 10000 -beside-processes 4 -beside-for 10m -beside-bytes $(if $(SECURE),80,40) $(secure)
 
 proof-grants: ## 1,000 generators over HTTP at three agents: processor time, memory, and no grant lost beside busy loops (three minutes)
-	$(GO) test -C proof -timeout 10m -count 1 -v -run '^TestGrants$$' ./overload -long -window 15s -grants-cores 0.15 -grants-bytes 4096
+	$(GO) test -C proof -timeout 10m -count 1 -v -run '^TestGrants$$' ./overload -long -window 15s -grants 1000 -grants-for 30s -grants-cores 0.15 -grants-bytes 4096
+
+proof-languages: ## clients in five languages, 10 million IDs each, on members that are killed and stopped: no two IDs equal (ten minutes)
+	$(GO) test -C proof -timeout 40m -count 1 -v -run '^TestLanguages$$' ./languages -long -ids 10000000 -seconds 420
 
 proof-limit: ## add 5,000 holders at a time to three agents until a bound breaks, and name it (minutes)
 	$(GO) test -C proof -timeout 40m -count 1 -v -run '^TestLimit$$' ./overload -window 15s -limit-step 5000 $(secure)

@@ -331,6 +331,18 @@ var cases = []struct {
 		r.passes(1000)
 		r.next(1)
 	}},
+	{"time that falls holds the last timestamp", "G3", func(r *recorder) {
+		r.granted(with("jssafe", 1, 0, 100_000, 500))
+		r.next(1)
+		r.passes(60_001)
+		r.next(2)
+		r.granted(with("jssafe", 2, 0, 100_000, 60_001))
+		r.next(63)
+		r.passes(499)
+		r.next(1)
+		r.passes(2)
+		r.next(1)
+	}},
 	{"the grid's time stands still", "G3", func(r *recorder) {
 		r.granted(with("default", 1, 0, 15_000, 0))
 		for i := range 12 {
@@ -385,6 +397,16 @@ var cases = []struct {
 		r.next(2)
 	}},
 	{"another node in the millisecond of the last ID", "G6", func(r *recorder) {
+		r.granted(with("default", 1, 0, 15_000, 0))
+		r.passes(9)
+		r.next(2)
+		r.refused(Refusal{Code: "detached"})
+		r.granted(onNode(with("default", 2, 5, 15_000, 9), 3, true))
+		r.next(1)
+		r.passes(1)
+		r.next(2)
+	}},
+	{"the former grant ends with the millisecond of the last ID", "G6", func(r *recorder) {
 		r.granted(with("default", 1, 0, 10, 0))
 		r.passes(9)
 		r.next(2)
@@ -530,7 +552,6 @@ var cases = []struct {
 		r.granted(onNode(with("default", 9, 0, 19_000, 4050), 18, false))
 		r.next(1)
 	}},
-	{"a request never tells a low", "G11", func(r *recorder) { r.request() }},
 	{"the sequencer is destroyed", "G12", func(r *recorder) {
 		r.granted(with("default", 1, 0, 15_000, 0))
 		r.next(1)

@@ -24,8 +24,8 @@ import (
 )
 
 var (
-	grantsCount = flag.Int("grants", 1000, "generators of TestGrants")
-	grantsFor   = flag.Duration("grants-for", 30*time.Second, "how long they renew, calm, and again beside busy loops")
+	grantsCount = flag.Int("grants", 200, "generators of TestGrants")
+	grantsFor   = flag.Duration("grants-for", 5*time.Second, "how long they renew, calm, and again beside busy loops")
 	grantsCores = flag.Float64("grants-cores", 0, "processors that all agents may use for them when calm; 0 = any")
 	grantsBytes = flag.Int("grants-bytes", 0, "bytes of heap and stacks of all agents for each; 0 = any")
 )
@@ -33,7 +33,7 @@ var (
 // TestGrants: generators over HTTP renew their grants at any member, by one connection to each. Beside busy loops
 // members refuse first requests before renewals, and no generator loses its grant.
 func TestGrants(t *testing.T) {
-	long.Only(t, "it takes two minutes")
+	long.Only(t, "it takes half a minute")
 	members := startAgents(t, 3, "")
 	awaitReady(t, members)
 	time.Sleep(2 * *window)

@@ -1,0 +1,127 @@
+package io.github.snowgrid;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+
+/** Options of a generator. Each method sets one and returns the options. */
+public final class Options {
+    final String name;
+    final List<String> addresses;
+    Map<String, ?> create;
+    Map<String, String> labels = Map.of();
+    Supplier<String> token;
+    Path caFile;
+    String serverName;
+    Path certFile;
+    Path keyFile;
+    Duration callTimeout = Duration.ofSeconds(2);
+    Duration timeout = Duration.ofSeconds(10);
+    boolean background = true;
+
+    /** Options for a sequencer, with base addresses such as https://ids.internal:7948. */
+    public Options(String name, String... addresses) {
+        if (name.isEmpty() || addresses.length == 0) {
+            throw new IllegalArgumentException(
+                    "snowgrid: give a sequencer name and at least one address");
+        }
+        this.name = name;
+        this.addresses = List.of(addresses).stream().map(Options::base).toList();
+    }
+
+    private static String base(String address) {
+        URI uri = URI.create(address);
+        if (uri.getHost() == null || !List.of("http", "https").contains(uri.getScheme())) {
+            throw new IllegalArgumentException("snowgrid: the address " + address
+                    + " is no base address; give one such as https://ids.internal:7948");
+        }
+        return address.replaceAll("/+$", "");
+    }
+
+    /** Creates the sequencer with the default layout if it does not exist. */
+    public Options create() {
+        return create(Map.of());
+    }
+
+    /** Creates the sequencer if it does not exist. Keys: epoch, nodes, layout; see POST /v1/ids. */
+    public Options create(Map<String, ?> definition) {
+        create = Map.copyOf(definition);
+        return this;
+    }
+
+    /** Up to 16 labels such as host and service, which snowgrid holders prints. */
+    public Options labels(Map<String, String> labels) {
+        this.labels = Map.copyOf(labels);
+        return this;
+    }
+
+    /** The bearer token. */
+    public Options token(String token) {
+        return token(() -> token);
+    }
+
+    /** Returns the bearer token for each request, so that it can be rotated. */
+    public Options token(Supplier<String> token) {
+        this.token = token;
+        return this;
+    }
+
+    /** A file with the bearer token, read for each request. */
+    public Options tokenFile(Path file) {
+        return token(() -> {
+            try {
+                return Files.readString(file).strip();
+            } catch (IOException e) {
+                throw new UncheckedIOException("cannot read the token file " + file, e);
+            }
+        });
+    }
+
+    /**
+     * A PEM file with the certificates of the authorities to trust. Default: the Java trust store.
+     */
+    public Options caFile(Path file) {
+        caFile = file;
+        return this;
+    }
+
+    /**
+     * The name in the certificate of the server. Default: member.snowgrid, which each member has,
+     * if a CA file is given; else the host of the address. An empty name stands for that host too.
+     */
+    public Options serverName(String name) {
+        serverName = name;
+        return this;
+    }
+
+    /** PEM files with the client certificate and its key in PKCS#8. */
+    public Options certificate(Path certFile, Path keyFile) {
+        this.certFile = certFile;
+        this.keyFile = keyFile;
+        return this;
+    }
+
+    /** The longest time for one request. Default: 2 s. */
+    public Options callTimeout(Duration timeout) {
+        callTimeout = timeout;
+        return this;
+    }
+
+    /** The longest wait of calls for an ID without a timeout of their own. Default: 10 s. */
+    public Options timeout(Duration timeout) {
+        this.timeout = timeout;
+        return this;
+    }
+
+    /** Whether a daemon thread renews the grant. If not, calls for an ID do. Default: true. */
+    public Options background(boolean background) {
+        this.background = background;
+        return this;
+    }
+}

@@ -1,0 +1,285 @@
+"""The state of a generator in one process: its grant, its connection and its renewal."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+
+from .errors import (
+    CORRECTIONS, ClosedError, DeadlineError, DestroyedError, ExhaustedError, RequestError,
+    SnowgridError,
+)
+from .grant import Ended, Machine, Reply
+from .transport import Options, Transport
+
+# A caller that waits sends a request itself that is due for so many ms: there is no background, or
+# the server of the process runs no threads.
+OVERDUE = 250
+
+
+class Settings(NamedTuple):
+    """What all processes of a generator have in common."""
+
+    name: str
+    create: Optional[Mapping[str, Any]]
+    labels: Mapping[str, str]
+    background: bool
+    call_timeout: float
+    options: Options
+
+
+def now_ms() -> int:
+    """Reads the monotonic clock in whole milliseconds, rounded down (G2)."""
+    return time.monotonic_ns() // 1_000_000
+
+
+def _jitter(below: int) -> int:
+    return random.randrange(below) if below > 0 else 0
+
+
+class Session:
+    """A fork replaces the whole session: no lock of it is used in another process."""
+
+    def __init__(self, settings: Settings, machine: Optional[Machine] = None) -> None:
+        self.pid = os.getpid()
+        self.settings = settings
+        self.machine = machine or Machine(_jitter)
+        self.lock = threading.Lock()
+        self.changed = threading.Condition(self.lock)
+        self.renews_in_call = not settings.background
+        self.successor: Dict[int, Session] = {}  # by pid, in a child
+        self.dropped = False  # the generator was deleted
+        self.fault: Optional[RequestError] = None  # of the last request
+        self._waits = 0
+        self._reported = 0  # IDs in requests that were answered
+        self._late_grant = ""  # of a reply after the release
+        self._transport = Transport(settings.options)
+        self._thread: Optional[threading.Thread] = None
+        self._watchers: List[Callable[[], None]] = []
+
+    def forked(self) -> Session:
+        """Returns the session of this child process, which takes a grant of its own (G9)."""
+        pid = os.getpid()
+        made = self.successor.setdefault(pid, Session(self.settings, self.machine.forked()))
+        self._transport.abandon()
+        _abandoned.append(self)
+        return made
+
+    def take(self, n: int, timeout: float) -> List[int]:
+        """Returns n IDs, or raises an error when the time is over."""
+        end = time.monotonic() + timeout
+        ids: List[int] = []
+        waited = False
+        while True:
+            if self.renews_in_call and self.due():
+                self.exchange(end - time.monotonic())
+            with self.lock:
+                wait = self.try_take(ids, n)
+                if wait < 0:
+                    return ids
+                overdue, waited = self.prepare(wait, waited), True
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise self.late(timeout, wait)
+                if not overdue:
+                    self.changed.wait(min(left, self.pause(wait)))
+            if overdue:
+                self.exchange(left)
+
+    def try_take(self, ids: List[int], n: int) -> float:
+        """Appends IDs until there are n. Returns -1 then, or the milliseconds until the next try,
+        0 to wait for a reply. The caller holds the lock."""
+        machine, made = self.machine, len(ids)
+        at = now_ms()
+        try:
+            while made < n:
+                one = machine.next(at)
+                if one is None:
+                    return self._until(at + machine.wait) if machine.wait else 0
+                ids.append(one)
+                more = machine.more(n - made - 1)
+                ids.extend(range(one + 1, one + 1 + more))
+                made += 1 + more
+                if made < n:
+                    at = now_ms()
+        except Ended as e:
+            raise self.end(e.code) from None
+        return -1
+
+    def _until(self, at: int) -> float:
+        return max(0.001, at - time.monotonic_ns() / 1_000_000)
+
+    def due(self) -> bool:
+        """Returns whether a request is to be sent now."""
+        return self.machine.ready() and self.machine.due <= now_ms()
+
+    def prepare(self, wait: float, waited: bool) -> bool:
+        """Raises the error that needs a correction, and starts the background. Returns whether the
+        caller has to send the request. The caller holds the lock, and sleeps next."""
+        machine, fault = self.machine, self.fault
+        self._waits += not waited
+        if wait:
+            return False
+        if fault is not None and fault.code in CORRECTIONS and not machine.usable():
+            raise RequestError(self.text(str(fault)), fault.code, fault.retry_after_ms)
+        self._start()
+        late = now_ms() - machine.due
+        return machine.ready() and late >= (0 if self.renews_in_call else OVERDUE)
+
+    def pause(self, wait: float) -> float:
+        """Returns the seconds until a caller tries again, unless a reply is received before."""
+        if wait:
+            return wait / 1000
+        if self.machine.asked:
+            return self.settings.call_timeout
+        until = self.machine.due - now_ms()
+        return max(0.01, (until + (0 if self.renews_in_call else OVERDUE)) / 1000)
+
+    def _start(self) -> None:
+        """Starts the background. The caller holds the lock."""
+        if self._thread is None and not self.renews_in_call:
+            thread = threading.Thread(target=self._renew, name="snowgrid", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # no thread can be started: callers send the requests
+                self.renews_in_call = True
+            else:
+                self._thread = thread
+
+    def _renew(self) -> None:
+        """Sends the requests when they are due, until the machine ends."""
+        while True:
+            with self.lock:
+                if self.machine.ended:
+                    return
+                left = (self.machine.due - now_ms()) / 1000
+                asked = self.machine.asked  # by a caller
+                if not self.dropped and (left > 0 or asked):
+                    self.changed.wait(self.settings.call_timeout if asked else left)
+                    continue
+            if self.dropped:
+                self.close(self.settings.call_timeout)
+                return
+            self.exchange(self.settings.call_timeout)
+
+    def exchange(self, left: float) -> None:
+        """Sends the next request, unless it is not due or one is in progress (G8)."""
+        settings, machine = self.settings, self.machine
+        seconds = min(left, settings.call_timeout)
+        with self.lock:
+            at = now_ms()
+            if not machine.ready() or machine.due > at or seconds <= 0:
+                return
+            grant = machine.request(at)
+            made, waits = machine.made, self._waits
+        body: Dict[str, Any] = {"used": {"ids": made - self._reported, "waits": waits}}
+        if grant:
+            body["grant"] = grant
+        else:
+            body["name"] = settings.name
+            if settings.create is not None:
+                body["create"] = settings.create
+        if settings.labels:
+            body["labels"] = settings.labels
+        reply, fault = None, RequestError("the request was interrupted")
+        try:
+            reply = self._reply(body, seconds)
+        except RequestError as e:
+            fault = e
+        finally:
+            with self.lock:
+                at = now_ms()
+                if reply is None:
+                    self.fault = fault
+                    machine.refused(at, fault.code, fault.retry_after_ms)
+                else:
+                    self.fault = None
+                    self._reported, self._waits = made, self._waits - waits
+                    self._late_grant = reply.grant if machine.ended else ""
+                    machine.replied(at, reply)
+                self.changed.notify_all()
+                watchers, self._watchers = self._watchers, []
+            for watcher in watchers:
+                watcher()
+
+    def _reply(self, body: Mapping[str, Any], seconds: float) -> Reply:
+        reply = self._transport.call("POST", body, seconds)
+        try:
+            return Reply.parse(reply)
+        except ValueError as e:
+            self._transport.next_address()
+            raise RequestError(f"{e}; is the address that of a member?") from None
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Calls a function once after the next result of a request. The caller holds the lock."""
+        self._watchers.append(watcher)
+
+    def close(self, timeout: float) -> None:
+        """Makes no more IDs, and releases the grant within the time (G10)."""
+        end = time.monotonic() + timeout
+        with self.lock:
+            machine = self.machine
+            grant, last = machine.release()
+            self.changed.notify_all()
+            while machine.asked and time.monotonic() < end:  # one request at a time
+                self.changed.wait(max(0.0, end - time.monotonic()))
+            grant = self._late_grant or grant
+            self._late_grant = ""
+            if machine.asked or not grant:
+                return
+            machine.asked = True
+            used = {"ids": machine.made - self._reported, "waits": self._waits}
+        body = {"grant": grant, "last": last, "used": used}
+        try:
+            for _ in self.settings.options.addresses:
+                left = end - time.monotonic()
+                if left <= 0:
+                    return
+                try:
+                    self._transport.call("DELETE", body, min(left, self.settings.call_timeout))
+                    return
+                except RequestError as e:
+                    if e.code in CORRECTIONS or e.code in ("destroyed", "detached"):
+                        return
+        finally:
+            self._transport.close()
+            with self.lock:
+                machine.asked = False
+                self.changed.notify_all()
+
+    def text(self, reason: str) -> str:
+        """Returns the text of an error, with the sequencer and the addresses."""
+        addresses = ", ".join(self.settings.options.addresses)
+        return f"snowgrid: sequencer {self.settings.name!r} at {addresses}: {reason}"
+
+    def late(self, timeout: float, wait: float) -> DeadlineError:
+        """Returns the error of a call whose time is over."""
+        if wait:
+            reason = f"the grant continues in {wait:.0f} ms; give the call more time"
+        else:
+            fault = str(self.fault) if self.fault else "no reply yet"
+            reason = (
+                f"last error: {fault}; check that a member runs at one of the addresses and that "
+                "this host reaches it, or give the call more time"
+            )
+        return DeadlineError(self.text(f"no ID within {timeout:g} s; {reason}"))
+
+    def end(self, code: str) -> SnowgridError:
+        """Returns the error of a machine that makes no ID again."""
+        if code == "destroyed":
+            return DestroyedError(self.text(
+                "the sequencer was destroyed; create a sequencer and a new generator"
+            ))
+        if code == "exhausted":
+            return ExhaustedError(self.text(
+                "no timestamps are left in the layout; create a sequencer with a later epoch"
+            ))
+        return ClosedError(self.text("the generator was closed; make a new one"))
+
+
+# Sessions of parent processes. They are kept: to delete one would use locks that another thread of
+# the parent may have held at the fork.
+_abandoned: List[Session] = []

@@ -1,0 +1,191 @@
+"""Tests of threads, asyncio, child processes and TLS against a fake member."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+from typing import Callable, List
+
+import snowgrid
+from snowgrid import Generator
+
+from .fake import Grid, Member, WithMember, until
+
+
+class Tls(unittest.TestCase):
+    def test_tls(self) -> None:
+        openssl = shutil.which("openssl")
+        if openssl is None:
+            self.skipTest("openssl makes the certificate of this test")
+        with tempfile.TemporaryDirectory() as d:
+            cert, key = os.path.join(d, "cert.pem"), os.path.join(d, "key.pem")
+            subprocess.run([
+                openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+                "/CN=test", "-addext", "subjectAltName=DNS:member.snowgrid", "-keyout", key,
+                "-out", cert,
+            ], check=True, stderr=subprocess.DEVNULL)
+            server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=cert)
+            server.load_cert_chain(cert, key)
+            server.verify_mode = ssl.CERT_REQUIRED
+            grid = Grid(renew=50)
+            with Member(grid, server) as member:
+                with Generator(member.address, "orders", ca_file=cert, cert_file=cert,
+                               key_file=key) as g:
+                    g.next()
+                    self.assertTrue(until(lambda: len(grid.requests) > 4))
+                    connections = member.connections
+                self.assertEqual((connections, len(grid.sent("DELETE"))), (1, 1))
+                with Generator(member.address, "orders") as g:
+                    with self.assertRaisesRegex(snowgrid.DeadlineError, "verify failed"):
+                        g.next(0.5)
+                with Generator(member.address, "orders", ca_file=cert, cert_file=cert, key_file=key,
+                               server_name="other") as g:
+                    with self.assertRaisesRegex(snowgrid.DeadlineError, "(?i)hostname mismatch"):
+                        g.next(0.5)
+                with Generator(member.address, "orders", ca_file=cert) as g:
+                    with self.assertRaises(snowgrid.DeadlineError):
+                        g.next(0.5)
+
+
+class Threads(WithMember):
+    def test_threads(self) -> None:
+        g = self.make()
+        streams: List[List[int]] = [[] for _ in range(4)]
+
+        def run(stream: List[int]) -> None:
+            for i in range(5000):
+                stream.extend([g.next()] if i % 10 else g.next_many(20))
+
+        threads = [threading.Thread(target=run, args=(s,)) for s in streams]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        for s in streams:
+            self.assertEqual(s, sorted(s))
+        every = [i for s in streams for i in s]
+        self.assertEqual(len(every), len(set(every)))
+        self.assertEqual(len(self.grid.sent("POST")), 1)
+
+    def test_asyncio(self) -> None:
+        for background in (True, False):
+            self.grid.plans = ["hang"]
+            g = self.make(background=background, call_timeout=0.3)
+            longest = 0.0
+
+            async def ticks() -> None:
+                nonlocal longest
+                while True:
+                    at = time.monotonic()
+                    await asyncio.sleep(0.01)
+                    longest = max(longest, time.monotonic() - at)
+
+            async def run() -> List[int]:
+                ticker = asyncio.ensure_future(ticks())
+                with self.assertRaises(snowgrid.DeadlineError):
+                    await g.next_async(0.2)
+                tasks = [g.next_many_async(3000, 5) for _ in range(4)] + [g.next_many_async(1)]
+                ids = [i for part in await asyncio.gather(*tasks) for i in part]
+                ids.append(await g.next_async())
+                ticker.cancel()
+                await g.close_async()
+                return ids
+
+            ids = asyncio.run(run())
+            self.assertEqual(len(set(ids)), 12_002)
+            self.assertLess(longest, 0.15)
+            self.assertEqual(self.grid.nodes, {})
+
+
+@unittest.skipUnless(hasattr(os, "fork"), "this system has no fork")
+class Forks(WithMember):
+    def child(self, run: Callable[[], str]) -> str:
+        """Runs a function in a child process, and returns what it returns."""
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.write(write, run().encode())
+            except BaseException as e:
+                os.write(write, repr(e).encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as f:
+            text = f.read()
+        os.waitpid(pid, 0)
+        return text
+
+    def test_child_takes_its_own(self) -> None:
+        self.grid.renew = 100
+        g = self.make()
+        mine = g.next()
+        theirs = int(self.child(lambda: str(g.next(3))))
+        self.assertEqual((g.decompose(mine).node, g.decompose(theirs).node), (17, 18))
+        time.sleep(0.3)
+        self.assertEqual(g.decompose(g.next()).node, 17)
+
+    def test_grandchild(self) -> None:
+        g = self.make()
+        g.next()
+        text = self.child(lambda: str(g.next(3)) + "," + self.child(lambda: str(g.next(3))))
+        nodes = [g.decompose(int(i)).node for i in text.split(",")]
+        self.assertEqual(nodes, [18, 19])
+
+    def test_child_does_not_release(self) -> None:
+        g = self.make()
+        g.next()
+        self.child(lambda: str(g.close()))  # type: ignore[func-returns-value]
+        self.assertEqual(self.grid.sent("DELETE"), [])
+        self.assertEqual(g.decompose(g.next()).node, 17)
+
+    def test_without_the_hook(self) -> None:
+        """The check of the process ID alone suffices."""
+        g = self.make()
+        g.next()
+        session = g._session
+
+        def run() -> str:
+            g._session = session
+            return str(g.next(3))
+
+        self.assertEqual(g.decompose(int(self.child(run))).node, 18)
+
+    def test_locks_that_are_held(self) -> None:
+        self.grid.renew = 20
+        g = self.make()
+        g.next()
+        busy = threading.Event()
+
+        def use() -> None:
+            while not busy.is_set():
+                g.next_many(50)
+
+        def use_and_close() -> str:
+            with g:
+                return str(g.next(5))
+
+        threads = [threading.Thread(target=use) for _ in range(3)]
+        for t in threads:
+            t.start()
+        try:
+            texts = [self.child(use_and_close) for _ in range(15)]
+            with g._session.lock:
+                texts.append(self.child(lambda: str(g.next(5))))
+        finally:
+            busy.set()
+            for t in threads:
+                t.join()
+        nodes = [g.decompose(int(t)).node for t in texts]
+        self.assertEqual(len(set(nodes)), 16)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,126 @@
+//! Runs the cases of ../conformance.json.
+
+use snowgrid::grant::{End, Jitter, Layout, Next, Parts, Reply, State};
+use snowgrid::json::{read, Value};
+
+fn jitters() -> [Jitter; 3] {
+    [Box::new(|_| 0), Box::new(|below| below - 1), Box::new(|below| below / 3)]
+}
+
+fn list(value: Option<&Value>) -> &[Value] {
+    match value {
+        Some(Value::List(list)) => list,
+        other => panic!("no list: {other:?}"),
+    }
+}
+
+fn id(value: &Value) -> i64 {
+    match value {
+        Value::Text(text) => text.parse().unwrap(),
+        other => panic!("no ID: {other:?}"),
+    }
+}
+
+fn layout(v: &Value) -> Layout {
+    Layout {
+        epoch: v.int("epoch").unwrap(),
+        time_shift: v.int("time_shift").unwrap() as u32,
+        node_shift: v.int("node_shift").unwrap() as u32,
+        counters: v.int("counters").unwrap(),
+        ends: v.int("ends").unwrap(),
+    }
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(want: T, have: T) -> Result<(), String> {
+    if want == have {
+        return Ok(());
+    }
+    Err(format!("want {want:?}, have {have:?}"))
+}
+
+fn run(g: &mut State, step: &Value) -> Result<(), String> {
+    let at = step.int("at").unwrap();
+    if let Some(grant) = step.text("request") {
+        same(grant, g.request(at).as_str())
+    } else if let Some(reply) = step.get("reply") {
+        g.replied(at, Reply::read(reply)?);
+        Ok(())
+    } else if let Some(r) = step.get("refused") {
+        g.refused(at, r.text("code").unwrap_or(""), r.int("retry_after_ms").unwrap_or(0));
+        Ok(())
+    } else if step.get("ids").is_some() {
+        let ids = list(step.get("ids"));
+        ids.iter().try_for_each(|want| same(Ok(Next::Id(id(want))), g.next(at)))
+    } else if let Some(many) = step.get("many") {
+        let (first, count) = (id(many.get("first").unwrap()), many.int("count").unwrap());
+        same(id(many.get("last").unwrap()), first + count - 1)?;
+        (0..count).try_for_each(|i| same(Ok(Next::Id(first + i)), g.next(at)))
+    } else if let Some(wait) = step.int("wait") {
+        same(Ok(Next::Wait(wait)), g.next(at))
+    } else if let Some(error) = step.text("error") {
+        let end = match error {
+            "destroyed" => End::Destroyed,
+            "exhausted" => End::Exhausted,
+            _ => End::Ended,
+        };
+        same(Err(end), g.next(at))
+    } else if step.get("due").is_some() {
+        let (due, have) = (list(step.get("due")), g.due().ok_or("no request is due")?);
+        match due {
+            [Value::Int(min), Value::Int(max)] if (*min..=*max).contains(&have) => Ok(()),
+            _ => Err(format!("want due {due:?}, have {have}")),
+        }
+    } else if step.get("fork").is_some() {
+        g.forked();
+        Ok(())
+    } else if let Some(r) = step.get("release") {
+        let want = (r.text("grant").unwrap().to_owned(), r.int("last").unwrap());
+        same(want, g.release())
+    } else {
+        Err(format!("unknown step {step:?}"))
+    }
+}
+
+#[test]
+fn conformance() {
+    let path = std::env::var("CONFORMANCE")
+        .unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../conformance.json").to_owned());
+    let file = read(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut failures = Vec::new();
+    let cases = list(file.get("cases"));
+    for case in cases {
+        let run_all = |jitter| {
+            let mut g = State::new(jitter);
+            let steps = list(case.get("steps")).iter().enumerate();
+            let mut results = steps.map(|(i, step)| run(&mut g, step).map_err(|e| (i, e)));
+            results.find_map(Result::err)
+        };
+        if let Some((i, e)) = jitters().into_iter().find_map(run_all) {
+            let (rule, name) = (case.text("rule").unwrap(), case.text("name").unwrap());
+            failures.push(format!("{rule} {name}: step {i}: {e}"));
+        }
+    }
+    let parts = list(file.get("parts"));
+    for p in parts {
+        let want = Parts {
+            time: p.int("time").unwrap(),
+            node: p.int("node").unwrap(),
+            counter: p.int("counter").unwrap(),
+        };
+        if let Err(e) = same(want, layout(p).decompose(id(p.get("id").unwrap()))) {
+            failures.push(format!("parts: {e}"));
+        }
+    }
+    let ranges = list(file.get("ranges"));
+    for r in ranges {
+        let (min, max) = (id(r.get("min").unwrap()), id(r.get("max").unwrap()));
+        let (l, time) = (layout(r), r.int("time").unwrap());
+        if let Err(e) = same((min, max), (l.min_id(time), l.max_id(time))) {
+            failures.push(format!("ranges: {e}"));
+        }
+    }
+    let counts = (cases.len(), parts.len(), ranges.len());
+    println!("{counts:?} cases, parts and ranges, {} failures", failures.len());
+    assert!(counts.0 >= 64 && counts.1 >= 9 && counts.2 >= 21, "too few cases: {counts:?}");
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
