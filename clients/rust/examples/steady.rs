@@ -1,5 +1,5 @@
 //! Makes IDs at a steady rate, and writes each as eight bytes, the highest first. Arguments:
-//! --addrs --name --token-file --ids --seconds --out. The tests of several languages together run it.
+//! --addrs --name --token-file --ids --seconds --out. The tests of several languages run it.
 
 use snowgrid::{Create, Options};
 use std::collections::HashMap;
