@@ -142,7 +142,7 @@ func TestEarlierGrantIsNotServed(t *testing.T) {
 func TestMembersCallsAreAddressed(t *testing.T) {
 	ofHolders := []string{
 		wire.PathCreate, wire.PathOpen, wire.PathAttach, wire.PathRenew, wire.PathDetach,
-		wire.PathDestroy, wire.PathDirectory, wire.PathStatus, wire.PathIDs,
+		wire.PathDestroy, wire.PathDirectory, wire.PathStatus, wire.PathIDs, wire.PathGrants,
 		wire.PathSequencers, wire.PathHolders, wire.PathSettings, wire.PathIdentity, wire.PathIdentityNext,
 		wire.PathIdentityApply, wire.PathIdentityRegister, wire.PathIdentityClean, wire.PathIdentityDrop,
 		wire.PathIdentityImport, wire.PathKeyring, wire.PathUnused,

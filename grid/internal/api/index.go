@@ -20,7 +20,7 @@ var purposes = map[string]string{
 	"/readyz": "whether the member should get traffic; ?verbose lists each condition",
 
 	wire.PathIDs:        "new IDs of a sequencer, for programs in any language",
-	wire.PathGrants:     "logical node and grant for a generator in any language; DELETE releases it",
+	wire.PathGrants:     "grant for a generator in any language; DELETE releases it",
 	wire.PathCreate:     "create a sequencer, or open the one so defined; attach if asked",
 	wire.PathOpen:       "open a sequencer that exists",
 	wire.PathDestroy:    "destroy a sequencer for all holders",
