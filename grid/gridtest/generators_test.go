@@ -146,7 +146,7 @@ func TestGenerators(t *testing.T) {
 			c := g.Client("web")
 			running.Go(func() { issueByHandle(ctx, c, host, all) })
 		}
-		for range long.Or(6, 15) {
+		for range long.Or(6, 8) {
 			time.Sleep(20 * time.Second)
 			name := g.Running()[rand.IntN(3)]
 			g.Crash(name)
