@@ -18,11 +18,14 @@ const (
 	destroys
 	// replication are the calls that decisions wait for.
 	replication
+	// relayed are renewals and releases of grants that a member relays to the owner. They do not wait behind
+	// first requests.
+	relayed
 )
 
-// widths are the limits. All calls to a member share a connection: together they stay below half
-// of frames.StreamsMax, and leave the rest to renewals, the directory, events and other rare calls.
-var widths = [...]int{decided: 24, destroys: 12, replication: wire.MaxCalls}
+// widths are the limits. All calls to a member share a connection: together they stay below
+// frames.StreamsMax, and leave a quarter to renewals, the directory, events and other rare calls.
+var widths = [...]int{decided: 24, destroys: 12, replication: wire.MaxCalls, relayed: 16}
 
 // limited maps each limited path to its kind. Renewals are not limited: there is one to a member
 // at a time, and it must not wait behind calls that a member is slow to decide.
@@ -30,6 +33,7 @@ var limited = map[string]kind{
 	wire.PathCreate: decided, wire.PathOpen: decided, wire.PathAttach: decided, wire.PathDetach: decided,
 	wire.PathDestroy:     destroys,
 	wire.PathRelayCreate: decided, wire.PathRelayGrant: decided, wire.PathReplicate: replication,
+	wire.PathRelayRenewal: relayed,
 }
 
 // limiter bounds the calls in progress for each key; more wait. The zero value is ready.

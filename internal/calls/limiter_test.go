@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/frames"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -74,7 +75,30 @@ func TestCallsFitOneConnection(t *testing.T) {
 	if n := widths[decided] + widths[replication]; n > frames.StreamsMax/2 {
 		t.Errorf("%d calls on a connection that serves %d", n, frames.StreamsMax)
 	}
+	if n := widths[decided] + widths[replication] + widths[relayed]; n > frames.StreamsMax*3/4 {
+		t.Errorf("%d calls with relayed renewals on a connection that serves %d", n, frames.StreamsMax)
+	}
 	if widths[destroys] > widths[decided]/2 {
 		t.Errorf("%d destroys, and the detaches that they wait for, have %d places", widths[destroys], widths[decided])
 	}
+}
+
+// TestRelayedRenewalsDoNotWait: a renewal that is relayed to an owner has a place while first requests, which the
+// owner is slow to decide, have all of theirs.
+func TestRelayedRenewalsDoNotWait(t *testing.T) {
+	var l limiter
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for range widths[decided] {
+		done, err := l.turn(ctx, "a:1", wire.PathRelayGrant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+	}
+	done, err := l.turn(ctx, "a:1", wire.PathRelayRenewal)
+	if err != nil {
+		t.Fatalf("a renewal beside %d first requests: %v", widths[decided], err)
+	}
+	done()
 }

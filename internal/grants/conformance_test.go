@@ -69,7 +69,7 @@ type layout struct {
 	Ends      int64 `json:"ends"`
 }
 
-// parts are what an ID consists of.
+// parts are the fields of an ID.
 type parts struct {
 	layout
 	ID      string `json:"id"`
@@ -86,7 +86,7 @@ type idRange struct {
 	Max  string `json:"max"`
 }
 
-// definitions are those of layouts, in Go.
+// definitions has the Go configuration of each layout.
 var definitions = map[string]sequencer.Config{
 	"default": {},
 	"twitter": {Layout: sequencer.Twitter(), Epoch: sequencerepoch.Twitter},

@@ -10,10 +10,12 @@ import (
 
 // PathGrants is the path for generators in any language (docs/grants.md): POST takes a logical node of a
 // sequencer and renews its grant, DELETE releases it. Any member serves both; one that does not own the
-// name relays the request to the owner by PathRelayGrant.
+// name relays the request to the owner: a first one by PathRelayGrant, the others by PathRelayRenewal, so that
+// they do not wait behind requests that the owner is slow to decide.
 const (
-	PathGrants     = "/v1/grants"
-	PathRelayGrant = "/v1/member/grant"
+	PathGrants       = "/v1/grants"
+	PathRelayGrant   = "/v1/member/grant"
+	PathRelayRenewal = "/v1/member/grant/renew"
 )
 
 // GrantRequest takes a logical node, or renews its grant if Grant is given. A renewal creates nothing.

@@ -68,6 +68,8 @@ var grantMutants = []mutant{
 		"	case r.Create != nil:\n		return r.Name, GrantToken{}",
 		"	case false:\n		return r.Name, GrantToken{}",
 		[]string{"./internal/wire"}},
+	{"G8", "relayed renewals wait behind first requests", "internal/calls/limiter.go", "wire.PathRelayRenewal: relayed",
+		"wire.PathRelayRenewal: decided", []string{"./internal/calls"}},
 	{"Z", "the caller of a relayed renewal is not asked for", grantCalls,
 		"	for _, action := range in.Grant.Actions() {", "	for _, action := range in.Grant.Actions()[:0] {",
 		gridGrantTests},

@@ -101,8 +101,9 @@ var accesses = map[string]access{
 	onPost(wire.PathSetKeys):   {action: security.SetKeys},
 
 	// The owner authorizes the first caller (grid/internal/host/createattach.go).
-	onPost(wire.PathRelayCreate): {action: security.Relay},
-	onPost(wire.PathRelayGrant):  {action: security.Relay},
+	onPost(wire.PathRelayCreate):  {action: security.Relay},
+	onPost(wire.PathRelayGrant):   {action: security.Relay},
+	onPost(wire.PathRelayRenewal): {action: security.Relay},
 }
 
 // onGet, onPost and onDelete return a row's key.

@@ -125,6 +125,7 @@ func allCalls() []*Call {
 		served[wire.GrantRequest](wire.PathGrants).Deleting(served[wire.GrantRelease](wire.PathGrants)),
 		served[wire.RelayCreateRequest](wire.PathRelayCreate).ForMembers(),
 		served[wire.RelayGrantRequest](wire.PathRelayGrant).ForMembers(),
+		served[wire.RelayGrantRequest](wire.PathRelayRenewal).ForMembers(),
 	}
 }
 

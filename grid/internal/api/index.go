@@ -77,8 +77,9 @@ var purposes = map[string]string{
 	wire.PathCount:     "number of sequencers of a member, for other members",
 	wire.PathAbandon:   "leave a grid that is being recovered, for other members",
 
-	wire.PathRelayCreate: "create and attach for a caller of another member, for the owner",
-	wire.PathRelayGrant:  "grant for a caller of another member, for the owner",
+	wire.PathRelayCreate:  "create and attach for a caller of another member, for the owner",
+	wire.PathRelayGrant:   "grant for a caller of another member, for the owner",
+	wire.PathRelayRenewal: "renewal or release of such a grant, for the owner",
 }
 
 // handleIndex returns the handler that lists the paths of the API, with their methods and a

@@ -30,20 +30,24 @@ func (g grantCalls) grant(ctx context.Context, in wire.GrantRequest) (wire.Grant
 	if err != nil {
 		return wire.GrantResponse{}, err
 	}
-	if in.Grant == "" {
-		return g.take(ctx, in)
+	path := wire.PathRelayGrant
+	if in.Grant != "" {
+		path = wire.PathRelayRenewal
+		if err := api.Authorize(ctx, g.h.cfg.Audit, security.Renew, name); err != nil {
+			return wire.GrantResponse{}, err
+		}
 	}
-	if err := api.Authorize(ctx, g.h.cfg.Audit, security.Renew, name); err != nil {
-		return wire.GrantResponse{}, err
-	}
-	return atOwner(ctx, g.h, name, wire.PathRelayGrant, wire.RelayGrantRequest{Caller: api.CallerOf(ctx), Grant: &in},
-		func() (wire.GrantResponse, error) { return g.renewHere(ctx, in, token) })
+	return atOwner(ctx, g.h, name, path, wire.RelayGrantRequest{Caller: api.CallerOf(ctx), Grant: &in},
+		func() (wire.GrantResponse, error) { return g.grantHere(ctx, in, token) })
 }
 
-// take serves a first request.
-func (g grantCalls) take(ctx context.Context, in wire.GrantRequest) (wire.GrantResponse, error) {
-	return atOwner(ctx, g.h, in.Name, wire.PathRelayGrant, wire.RelayGrantRequest{Caller: api.CallerOf(ctx), Grant: &in},
-		func() (wire.GrantResponse, error) { return g.takeHere(ctx, in) })
+// grantHere serves either request at the owner.
+func (g grantCalls) grantHere(ctx context.Context, in wire.GrantRequest, token wire.GrantToken) (wire.GrantResponse,
+	error) {
+	if in.Grant == "" {
+		return g.takeHere(ctx, in)
+	}
+	return g.renewHere(ctx, in, token)
 }
 
 // takeHere serves a first request at the owner.
@@ -132,7 +136,7 @@ func (g grantCalls) renewIn(grant attachment.Grant, now clustertime.Tick) time.D
 	if g.h.cfg.Stretch == nil {
 		return window / 4
 	}
-	return window/4 + time.Duration(g.h.cfg.Stretch()*float64(window/4))
+	return stretched(window, g.h.cfg.Stretch())
 }
 
 // aboutOf returns a generator's description, nil for none.
@@ -155,7 +159,7 @@ func (g grantCalls) release(ctx context.Context, in wire.GrantRelease) (wire.Gra
 	if err != nil {
 		return wire.GrantReleased{}, err
 	}
-	_, err = atOwner(ctx, g.h, token.Sequencer.Name, wire.PathRelayGrant,
+	_, err = atOwner(ctx, g.h, token.Sequencer.Name, wire.PathRelayRenewal,
 		wire.RelayGrantRequest{Caller: api.CallerOf(ctx), Release: &in},
 		func() (out wire.GrantResponse, err error) { return out, g.releaseHere(ctx, in, token) })
 	return wire.GrantReleased{}, err
@@ -200,13 +204,12 @@ func (g grantCalls) relayed(ctx context.Context, in wire.RelayGrantRequest) (wir
 			return wire.GrantResponse{}, err
 		}
 	}
-	if in.Grant.Grant != "" {
-		return g.renewHere(ctx, *in.Grant, token)
+	if in.Grant.Grant == "" {
+		if err := g.h.Charge(ctx, security.Attach, name); err != nil {
+			return wire.GrantResponse{}, err
+		}
 	}
-	if err := g.h.Charge(ctx, security.Attach, name); err != nil {
-		return wire.GrantResponse{}, err
-	}
-	return g.takeHere(ctx, *in.Grant)
+	return g.grantHere(ctx, *in.Grant, token)
 }
 
 func (g grantCalls) relayedRelease(ctx context.Context, in wire.GrantRelease) error {

@@ -138,6 +138,7 @@ func (h *Host) Calls() []*api.Call {
 		api.Typed(wire.PathGrants, grantCalls{h}.grant).Deleting(api.Typed(wire.PathGrants, grantCalls{h}.release)),
 		api.Typed(wire.PathRelayCreate, h.RelayCreate).ForMembers(),
 		api.Typed(wire.PathRelayGrant, grantCalls{h}.relayed).ForMembers(),
+		api.Typed(wire.PathRelayRenewal, grantCalls{h}.relayed).ForMembers(),
 		api.Typed(wire.PathCount, h.Count).ForMembers(),
 		api.Typed(wire.PathReplicate, h.Replicate).Starting(api.Start(h.startReplicate)).ForMembers(),
 		api.Typed(wire.PathStored, h.Stored).ForMembers(),

@@ -72,7 +72,12 @@ func paceOf(window time.Duration, stretch float64) int64 {
 	if stretch == 0 {
 		return 0
 	}
-	return (window/4 + time.Duration(stretch*float64(window/4))).Milliseconds()
+	return stretched(window, stretch).Milliseconds()
+}
+
+// stretched returns the time to the next renewal: a quarter of the window, up to half of it.
+func stretched(window time.Duration, stretch float64) time.Duration {
+	return window/4 + time.Duration(stretch*float64(window/4))
 }
 
 // usable returns the reports of sequencers that the caller may use.
