@@ -20,7 +20,7 @@ type Handle struct {
 	seen attachment.Attachment // the newest answer about an attachment
 	// answered is the stamp of the newest answer about the life.
 	answered Stamp
-	heard    time.Duration // when the newest answer about an attachment came, negative for none
+	heard    time.Duration // when the newest answer about the life came
 	// print is the life's fingerprint with that attachment, bare without one.
 	print, bare attachment.Fingerprint
 
@@ -34,10 +34,10 @@ type Handle struct {
 	reported use           // the use reported to owners
 }
 
-func newHandle(control *attachment.Control, s Stamp, stripe bool) *Handle {
+func newHandle(now Now, control *attachment.Control, s Stamp, stripe bool) *Handle {
 	ref := control.Ref()
 	return &Handle{
-		Control: control, name: ref.Definition.Name(), stripe: stripe, answered: s, heard: -1,
+		Control: control, name: ref.Definition.Name(), stripe: stripe, answered: s, heard: now.Mono,
 		bare: attachment.FingerprintOf(ref.Life, attachment.Attachment{}),
 	}
 }

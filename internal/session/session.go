@@ -67,7 +67,7 @@ func New(cfg Config) *Machine {
 // until then it need not be presented to the owner. stripe means that it may share its name with
 // others.
 func (m *Machine) Add(now Now, control *attachment.Control, s Stamp, attaches, stripe bool) *Handle {
-	h := newHandle(control, s, stripe)
+	h := newHandle(now, control, s, stripe)
 	h.next = now.Mono
 	if attaches || stripe {
 		h.next += m.pause()

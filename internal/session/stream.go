@@ -70,7 +70,7 @@ func (m *Machine) need(now Now, owner string) {
 func (m *Machine) Stands(now Now, s *Stream) {
 	s.stood = true
 	for _, h := range m.handles {
-		fresh := !s.broke && h.heard >= 0 && now.Mono-h.heard < freshAnswer
+		fresh := !s.broke && now.Mono-h.heard < freshAnswer
 		if m.Owner(h.name) == s.Owner && !fresh {
 			h.next = 0
 		}
