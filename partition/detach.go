@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,6 +52,12 @@ func (r released) note(id attachment.ID, now time.Duration) {
 
 // ErrReleased is returned for an attachment that was given back. It matches sequencer.ErrDetached.
 var ErrReleased = fmt.Errorf("partition: the attachment was given back: %w", sequencer.ErrDetached)
+
+// LostNode reports whether a renewal failed because another holder may have the logical node, so that its
+// holder may attach another. An attachment that was given back is not replaced.
+func LostNode(renewal error) bool {
+	return errors.Is(renewal, sequencer.ErrDetached) && !errors.Is(renewal, ErrReleased)
+}
 
 // refuse returns ErrReleased for an attachment that was given back.
 func (r released) refuse(name string, id attachment.ID) error {

@@ -81,10 +81,10 @@ func (o *owner) serve(grant string) (Reply, error) {
 	if err == nil {
 		return o.reply(token, a)
 	}
-	if !errors.Is(err, sequencer.ErrDetached) {
+	if !partition.LostNode(err) {
 		return Reply{}, err
 	}
-	token.Turn++
+	token = token.Next()
 	return o.attach(token, o.claim(token), bounds)
 }
 
@@ -107,7 +107,7 @@ func (o *owner) attach(token wire.GrantToken, c partition.Claim, b partition.Bou
 
 func (o *owner) reply(token wire.GrantToken, a attachment.Attachment) (Reply, error) {
 	r, err := wire.GrantResponseOf(token.Sequencer, a.Node, a.Grant)
-	token.Node, token.Until, token.Grid = a.Node, a.Grant.Until, roster.GridID{1}
+	token = token.With(a.Node, a.Grant, wire.Stamp{Grid: roster.GridID{1}})
 	return Reply{Grant: token.String(), Node: int64(a.Node), Epoch: r.Epoch, TimeShift: r.TimeShift,
 		NodeShift: r.NodeShift, Counters: r.Counters, From: int64(a.Grant.From), Until: int64(a.Grant.Until),
 		Now: int64(o.now), RenewIn: window / 4, Ends: r.Ends}, err

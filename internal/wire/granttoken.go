@@ -56,6 +56,18 @@ func (t GrantToken) Claim() Claim {
 	return Claim{Sequencer: t.Sequencer, ID: t.ID(), Node: &t.Node, Grid: t.Grid, Version: t.Version, Until: t.Until}
 }
 
+// Next returns the token for another logical node, with the attachment that takes it.
+func (t GrantToken) Next() GrantToken {
+	t.Turn++
+	return t
+}
+
+// With returns the token for the reply with a grant.
+func (t GrantToken) With(node sequencer.NodeID, g attachment.Grant, s Stamp) GrantToken {
+	t.Node, t.Until, t.Grid, t.Version = node, g.Until, s.Grid, s.Version
+	return t
+}
+
 var grantChecksum = crc32.MakeTable(crc32.Castagnoli)
 
 // String returns the token's text.

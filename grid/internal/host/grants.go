@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"math"
 	"time"
 
@@ -93,15 +92,15 @@ func (g grantCalls) renewHere(ctx context.Context, in wire.GrantRequest, token w
 		err = renewed[0].Err
 		g.h.noteEarlier(ctx, claim, err)
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		return g.granted(token, token.Node, renewed[0].Grant, stamp)
-	case errors.Is(err, partition.ErrReleased) || !errors.Is(err, sequencer.ErrDetached):
+	}
+	if !partition.LostNode(err) {
 		return wire.GrantResponse{}, err
 	}
-	token.Turn++
+	next := token.Next()
 	in.Labels = nil // they are noted
-	out, err := g.attach(ctx, in, token, token.Claim())
+	out, err := g.attach(ctx, in, next, next.Claim())
 	out.Replaced = err == nil && out.Node != token.Node
 	return out, err
 }
@@ -120,8 +119,7 @@ func (g grantCalls) attach(ctx context.Context, in wire.GrantRequest, token wire
 func (g grantCalls) granted(token wire.GrantToken, node sequencer.NodeID, grant attachment.Grant,
 	stamp wire.Stamp) (wire.GrantResponse, error) {
 	out, err := wire.GrantResponseOf(token.Sequencer, node, grant)
-	token.Node, token.Until, token.Grid, token.Version = node, grant.Until, stamp.Grid, stamp.Version
-	out.Grant, out.Now = token.String(), stamp.Time
+	out.Grant, out.Now = token.With(node, grant, stamp).String(), stamp.Time
 	out.RenewIn = g.renewIn(grant, stamp.Time).Milliseconds()
 	return out, err
 }
