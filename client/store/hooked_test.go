@@ -14,11 +14,23 @@ type hooked struct {
 	before func(ctx context.Context, call, key string) error // of every call
 	after  func(ctx context.Context, call, key string) error // of every call that succeeded
 	swaps  atomic.Int64
+
+	hooks sync.Mutex
+}
+
+// setBefore changes the hook of a store in use.
+func (h *hooked) setBefore(before func(ctx context.Context, call, key string) error) {
+	h.hooks.Lock()
+	defer h.hooks.Unlock()
+	h.before = before
 }
 
 func (h *hooked) run(ctx context.Context, call, key string, f func() error) error {
-	if h.before != nil {
-		if err := h.before(ctx, call, key); err != nil {
+	h.hooks.Lock()
+	before := h.before
+	h.hooks.Unlock()
+	if before != nil {
+		if err := before(ctx, call, key); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func TestHalfDoneInitialisationIsCompleted(t *testing.T) {
 			h := &hooked{Memory: NewMemory()}
 			b.store = h
 			creator, second := b.client(), b.client()
-			h.before = func(_ context.Context, call, _ string) error {
+			h.setBefore(func(_ context.Context, call, _ string) error {
 				if call != "swap" {
 					return nil
 				}
@@ -29,12 +29,12 @@ func TestHalfDoneInitialisationIsCompleted(t *testing.T) {
 					return errAway
 				}
 				return nil
-			}
+			})
 			if _, err := creator.CreateSequencer(b.within(time.Second), "orders", sequencer.Config{}); err == nil {
 				b.Fatalf("after %d writes: created", done)
 			}
 			_ = creator.Close()
-			h.before = nil
+			h.setBefore(nil)
 			b.next(b.create(second))
 			want := []string{"orders/0.json", "orders/1.json", "orders/2.json", "orders/3.json", "orders/node-ids-initialized",
 				"orders/sequencer.json", "probe.json"}

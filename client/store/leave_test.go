@@ -25,13 +25,13 @@ func TestLeaveEndsWithTheGrants(t *testing.T) {
 					inBubble(t, func(b *bench) {
 						s, away := switchable()
 						refuse := s.before
-						s.before = func(ctx context.Context, call, key string) error {
+						s.setBefore(func(ctx context.Context, call, key string) error {
 							if silent && away.Load() {
 								<-ctx.Done()
 								return ctx.Err()
 							}
 							return refuse(ctx, call, key)
-						}
+						})
 						b.store = s
 						c := b.client()
 						b.create(c)

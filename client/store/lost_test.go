@@ -217,7 +217,7 @@ func TestABA(t *testing.T) {
 		var once atomic.Bool
 		other := b.client()
 		late := b.client()
-		s.before = func(_ context.Context, call, key string) error {
+		s.setBefore(func(_ context.Context, call, key string) error {
 			if call == "swap" && key == "orders/0.json" && !once.Swap(true) {
 				h := b.create(other) // takes and returns the node between late's read and write
 				b.next(h)
@@ -226,7 +226,7 @@ func TestABA(t *testing.T) {
 				}
 			}
 			return nil
-		}
+		})
 		h := b.create(late)
 		b.next(h)
 		if r := b.record(node(b, h)); !once.Load() || b.record(0).Version < 2 || r.Task != late.cfg.Task {
@@ -337,7 +337,7 @@ func TestResume(t *testing.T) {
 		if err := c.Resume(b.within(time.Second)); err != nil || b.record(0).Version != 2 {
 			b.Errorf("%v, version %d", err, b.record(0).Version)
 		}
-		s.before = func(context.Context, string, string) error { return errAway }
+		s.setBefore(func(context.Context, string, string) error { return errAway })
 		off.Add(int64(time.Minute))
 		b.wants(c.Resume(b.within(time.Second)), sequencer.ErrUnavailable)
 		_ = c.Close()

@@ -85,12 +85,12 @@ func TestScaleIsNotUndoneByADestroy(t *testing.T) {
 		slow, other := b.client(), b.client()
 		b.create(slow)
 		var once atomic.Bool
-		s.before = func(_ context.Context, call, key string) error {
+		s.setBefore(func(_ context.Context, call, key string) error {
 			if call == "swap" && key == "orders/node-ids-initialized" && !once.Swap(true) {
 				return other.DestroySequencer(b.Context(), "orders")
 			}
 			return nil
-		}
+		})
 		b.wants(slow.Scale(b.Context(), "orders", 6), sequencer.ErrDestroyed)
 		h := b.create(other)
 		if st, _ := other.Status(b.Context(), "orders"); st.Slots != 4 || st.Generation != 2 {
@@ -198,12 +198,12 @@ func TestDestroyIsCompletedByAnyClient(t *testing.T) {
 			held := b.create(other)
 			last := b.next(held)
 			var writes atomic.Int64
-			s.before = func(_ context.Context, call, _ string) error {
+			s.setBefore(func(_ context.Context, call, _ string) error {
 				if call == "swap" && writes.Add(1) > stop {
 					return errAway
 				}
 				return nil
-			}
+			})
 			if err := c.DestroySequencer(b.within(500*time.Millisecond), "orders"); err == nil {
 				b.Fatal("the destroy came to its end")
 			}
