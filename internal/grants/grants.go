@@ -77,6 +77,9 @@ func New(jitter func(below int64) int64) *Generator {
 	return &Generator{jitter: jitter, pause: firstPause, last: -1}
 }
 
+// Time returns the grid's time (G2).
+func (g *Generator) Time(at int64) int64 { return at + g.ahead }
+
 // Due returns when the next request is to be sent, and whether none is in progress (G8).
 func (g *Generator) Due() (at int64, ready bool) { return g.due, !g.asked && g.err == nil }
 
@@ -98,7 +101,7 @@ func (g *Generator) Replied(at int64, r Reply) {
 	g.times = append(g.times, reading{at, r.Now - at})
 	g.times = g.times[max(0, len(g.times)-timesMax):]
 	g.ahead = slices.MaxFunc(g.times, func(a, b reading) int { return cmp.Compare(a.offset, b.offset) }).offset
-	now := at + g.ahead
+	now := g.Time(at)
 	g.spans = slices.DeleteFunc(g.spans, func(s span) bool { return s.until <= now && s.until <= r.From })
 	n := len(g.spans)
 	if n > 0 && g.spans[n-1].node == r.Node && r.From <= g.spans[n-1].until { // no gap (G7)
@@ -128,7 +131,7 @@ func (g *Generator) Next(at int64) (id, wait int64, err error) {
 	if g.err != nil {
 		return 0, 0, g.err
 	}
-	now := at + g.ahead
+	now := g.Time(at)
 	for len(g.spans) > 0 {
 		s := g.spans[0]
 		t, counter := max(now, s.from), int64(0)

@@ -55,6 +55,45 @@ var grantMutants = []mutant{
 	{"G9", "shared nodes: a child goes on in the millisecond of its parent", grantRules, "last: g.last, err: g.err}\n",
 		"last: -1, err: g.err}\n", sharedTests},
 
+	{"G1", "every order: an ID has a timestamp at the end of the grant", grantRules, "case t >= s.until:",
+		"case t > s.until:", everyOrder},
+	{"G1", "every order: a layout has no end", grantRules, "case t >= g.layout.Ends:", "case false:", everyOrder},
+	{"G3", "every order: a timestamp is before the last one", grantRules, "case t > g.last:", "case true:", everyOrder},
+	{"G3", "every order: a grant is used before it begins", grantRules, "t, counter := max(now, s.from), int64(0)",
+		"t, counter := now, int64(0)", everyOrder},
+	{"G4", "every order: a counter is used twice", grantRules, "g.last, g.node, g.counter = t, s.node, counter+1",
+		"g.last, g.node, g.counter = t, s.node, max(counter, 1)", everyOrder},
+	{"G6", "every order: another node goes on in the millisecond of the last ID", grantRules,
+		"case s.node == g.node && g.counter < g.layout.Counters:", "case g.counter < g.layout.Counters:", everyOrder},
+	{"G6", "every order: another node counts as the former", grantRules, "g.spans[n-1].node == r.Node && ", "",
+		everyOrder},
+	{"G7", "every order: a gap is used", grantRules, " && r.From <= g.spans[n-1].until {", " {", everyOrder},
+	{"G9", "every order: a child keeps the grant", grantRules, "last: g.last, err: g.err}\n",
+		"last: g.last, err: g.err, grant: g.grant, spans: g.spans, layout: g.layout}\n", everyOrder},
+	{"G10", "every order: a reply revives a released grant", grantRules, "	if g.err != nil {\n		return\n	}\n	g.grant,",
+		"	g.err = nil\n	g.grant,", everyOrder},
+	{"G10", "every order: a grant that was released elsewhere is used", grantRules, `g.grant, g.spans = "", nil`,
+		`g.grant = ""`, everyOrder},
+
+	{"G1", "simulated: an ID has a timestamp at the end of the grant", grantRules, "case t >= s.until:",
+		"case t > s.until:", simulatedGrants},
+	{"G3", "simulated: a timestamp is before the last one", grantRules, "case t > g.last:", "case true:", simulatedGrants},
+	{"G3", "simulated: a grant is used before it begins", grantRules, "t, counter := max(now, s.from), int64(0)",
+		"t, counter := now, int64(0)", simulatedGrants},
+	{"G4", "simulated: a counter is used twice", grantRules, "g.last, g.node, g.counter = t, s.node, counter+1",
+		"g.last, g.node, g.counter = t, s.node, max(counter, 1)", simulatedGrants},
+	{"G6", "simulated: another node counts as the former", grantRules, "g.spans[n-1].node == r.Node && ", "",
+		simulatedGrants},
+	{"G7", "simulated: a gap is used", grantRules, " && r.From <= g.spans[n-1].until {", " {", simulatedGrants},
+	{"G9", "simulated: a child keeps the grant", grantRules, "last: g.last, err: g.err}\n",
+		"last: g.last, err: g.err, grant: g.grant, spans: g.spans, layout: g.layout}\n", simulatedGrants},
+	{"G10", "simulated: a released generator goes on", grantRules, `g.grant, g.spans, g.err = "", nil, ErrReleased`,
+		`_ = ErrReleased`, simulatedGrants},
+	{"G6", "simulated: the attachment of another node is the former", "internal/wire/granttoken.go", "	t.Turn++\n", "",
+		simulatedGrants},
+	{"G6", "simulated: a token keeps the former node", "internal/wire/granttoken.go",
+		"t.Node, t.Until, t.Grid, t.Version = node,", "_, t.Until, t.Grid, t.Version = node,", simulatedGrants},
+
 	{"G10", "a renewal after the release attaches again", "partition/detach.go",
 		" && !errors.Is(renewal, ErrReleased)", "",
 		gridGrantTests},
@@ -88,7 +127,9 @@ const (
 )
 
 var (
-	grantTests     = []string{"./internal/grants"}
-	sharedTests    = []string{"./internal/grants", "-run", "^TestOneTable$"}
-	gridGrantTests = []string{"./grid/gridtest", "-run", "^TestGrant"}
+	grantTests      = []string{"./internal/grants"}
+	everyOrder      = []string{"./internal/grants", "-run", "^TestEveryOrder$"}
+	sharedTests     = []string{"./internal/grants", "-run", "^TestOneTable$"}
+	simulatedGrants = []string{"-C", "proof", "./sim", "-run", "TestGeneratorSeeds", "-seeds", "16"}
+	gridGrantTests  = []string{"./grid/gridtest", "-run", "^TestGrant"}
 )

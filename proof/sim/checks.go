@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -83,14 +84,14 @@ func (g *grid) checkTime(before, next clustertime.Tick) error {
 	}
 }
 
-// checkEnded requires that a holder is informed about a life's end only after a user requested it.
+// checkEnded requires that a process is informed about a life's end only after a user requested it.
 // After a loss, a later life may replace an earlier life of the same name.
-func (e *entry) checkEnded() error {
-	if e.h.g.promises.doomed[e.control.Ref().Life] || e.forgotten() {
+func (g *grid) checkEnded(who string, of attachment.Ref) error {
+	if g.promises.doomed[of.Life] || g.forgotten(of) {
 		return nil
 	}
-	return fmt.Errorf("O6: holder %s was told that its life of %q has ended, and no user asked for that", e.h.name,
-		e.def.Name())
+	return fmt.Errorf("O6: %s was told that its life of %q has ended, and no user asked for that", who,
+		of.Definition.Name())
 }
 
 // gone is a life's end, as first reported to a holder.
@@ -100,22 +101,21 @@ type gone struct {
 }
 
 // checkAlive rejects a grant from an owner that, at the time of the request, had the version at
-// which the life had ended. (A replaced owner without replicas may lack it.) After a loss, a holder
+// which the life had ended. (A replaced owner without replicas may lack it.) After a loss, a process
 // that was not informed about the end may restore the life.
-func (e *entry) checkAlive(asked time.Duration, s stamp) error {
-	end, found := e.h.g.promises.gone[e.control.Ref().Life]
-	if !found || asked < end.at || s.Version < end.version || e.forgotten() {
+func (g *grid) checkAlive(who string, of attachment.Ref, asked time.Duration, s stamp) error {
+	end, found := g.promises.gone[of.Life]
+	if !found || asked < end.at || s.Version < end.version || g.forgotten(of) {
 		return nil
 	}
-	return fmt.Errorf("O6: holder %s was granted a logical node of a life of %q at %v, which had ended by %v",
-		e.h.name, e.def.Name(), asked, end.at)
+	return fmt.Errorf("O6: %s was granted a logical node of a life of %q at %v, which had ended by %v",
+		who, of.Definition.Name(), asked, end.at)
 }
 
-// forgotten reports whether a loss has erased the handle's life since it began.
-func (e *entry) forgotten() bool {
-	g := e.h.g
-	lost := g.lost[roster.PartitionOf(e.def.Name(), g.cfg.Partitions)]
-	return g.madeIn[e.control.Ref().Life] < g.forgetful() || lost > roster.Version(e.control.Ref().Born.Term)
+// forgotten reports whether a loss has erased a life since it began.
+func (g *grid) forgotten(of attachment.Ref) bool {
+	lost := g.lost[roster.PartitionOf(of.Definition.Name(), g.cfg.Partitions)]
+	return g.madeIn[of.Life] < g.forgetful() || lost > roster.Version(of.Born.Term)
 }
 
 // checkAdmitted requires that a replica entering the in-sync set has all changes that its owner had

@@ -55,6 +55,7 @@ type Config struct {
 	Zones      int              // number of zones; 0 for none
 	Old        bool             // some members run the previous release at times
 	Recoveries int              // highest number of permanent majority losses
+	Generators int              // processes in another language, under grants over HTTP
 }
 
 // Draw derives a configuration from a seed.

@@ -19,6 +19,8 @@
 //   - Data directories are copied, or replaced with older copies.
 //   - A majority of the voters is lost permanently. An operator then begins another grid from
 //     the remaining directories or members, with package recovery.
+//   - Generators in other languages, with the machine from package grants, hold grants through any
+//     member. They fork, pause, end and release.
 //
 // Package proof/ledger checks the results.
 //
@@ -34,6 +36,7 @@
 //	go test -C proof ./sim -run TestSeeds -seed 17 -tracefile /tmp/17.txt -v
 //	go test -C proof ./sim -run TestSeeds -hours 1000 -timeout 0 -v
 //	go test -C proof ./sim -run TestRecoveredSeeds -seeds 100 -v
+//	go test -C proof ./sim -run TestGeneratorSeeds -seeds 100 -v
 //	go test -C proof ./sim -run TestStoreSeeds -seeds 10000 -v
 //
 // A failure prints the command that replays it. TestBaselines runs the same schedules against two

@@ -27,7 +27,10 @@ type grid struct {
 	seats   []*seat
 	members map[roster.Incarnation]*member // all members that have ever run
 	holders []*holder
-	names   []sequencer.Definition
+
+	generators []*generator
+
+	names []sequencer.Definition
 
 	nemesis  nemesis
 	operator operator
@@ -67,17 +70,19 @@ type Counts struct {
 	Joins, Admits int   // replicas that began to join, and that came into sync
 	Stops         int   // orderly stops after which the grid continued
 	Elections     int
-	Protocols     int // changes to the roster's protocol
-	Expired       int // attachments
-	Destroyed     int // names' lives
-	Writes        int // writes of definitions to disks
-	Collected     int // collections of definitions from a disk
-	Candidacies   int // candidacies, in addition to Raft's
-	Stood         int // candidacies that ended in an election
-	Copies        int // processes from copied directories that were refused
-	Forgotten     int // disks given up by operators during faults
-	Recovered     int // grids recovered from directories
-	Initialized   int // grids formed by surviving members
+	Protocols     int   // changes to the roster's protocol
+	Expired       int   // attachments
+	Destroyed     int   // names' lives
+	Writes        int   // writes of definitions to disks
+	Collected     int   // collections of definitions from a disk
+	Candidacies   int   // candidacies, in addition to Raft's
+	Stood         int   // candidacies that ended in an election
+	Copies        int   // processes from copied directories that were refused
+	Forgotten     int   // disks given up by operators during faults
+	Recovered     int   // grids recovered from directories
+	Initialized   int   // grids formed by surviving members
+	Generated     int64 // IDs made by generators
+	Replaced      int   // logical nodes of generators that were replaced
 	Faults        [faultCount]int
 }
 
@@ -139,6 +144,9 @@ func newGrid(cfg Config) *grid {
 	g.form()
 	for range cfg.Holders {
 		g.addHolder()
+	}
+	for range cfg.Generators {
+		g.addGenerator()
 	}
 	g.elections()
 	g.nemesis.nextFault()

@@ -87,6 +87,9 @@ func (g *grid) settle() {
 	for _, h := range g.holders {
 		h.run(0)
 	}
+	for _, p := range g.generators {
+		p.run(0)
+	}
 	g.w.note(quiet, "", int64(len(g.running())), int64(len(g.holders)))
 }
 
@@ -100,7 +103,7 @@ func (g *grid) staying() (n int) {
 	return n
 }
 
-// checkLive requires a new ID from every handle.
+// checkLive requires a new ID from every handle and every generator.
 func (g *grid) checkLive(since time.Duration) {
 	for _, h := range g.holders {
 		for _, e := range h.entries {
@@ -114,6 +117,13 @@ func (g *grid) checkLive(since time.Duration) {
 					h.name, e.def.Name(), g.w.now-since, state, g.leadersViews())
 				return
 			}
+		}
+	}
+	for _, p := range g.generators {
+		if gone := p.ends || g.cfg.Ends && p.index == 0; p.made <= since && !gone {
+			g.fail("generator %s made no ID of %q for %v after all faults had ended: %v", p.name, p.def.Name(),
+				g.w.now-since, p.machine)
+			return
 		}
 	}
 }

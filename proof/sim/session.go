@@ -71,7 +71,7 @@ func (h *holder) end(s *session.Handle) {
 		h.machine.Return(h.sessionNow(), s.Control.Ref(), rel)
 	}
 	if e := h.entryOf(s.Control); e != nil {
-		h.g.check(e.checkEnded())
+		h.g.check(h.g.checkEnded(h.name, e.control.Ref()))
 		e.drop(rel, held)
 	}
 }

@@ -56,6 +56,8 @@ func (t *total) add(r sim.Result) {
 	t.sum.Forgotten += r.Forgotten
 	t.sum.Recovered += r.Recovered
 	t.sum.Initialized += r.Initialized
+	t.sum.Generated += r.Generated
+	t.sum.Replaced += r.Replaced
 	for i, n := range r.Faults {
 		t.sum.Faults[i] += n
 	}
@@ -75,6 +77,7 @@ func (t *total) report(log func(string, ...any)) {
 	log("%d attachments expired, %d lives destroyed, %d changes of the protocol", t.sum.Expired, t.sum.Destroyed,
 		t.sum.Protocols)
 	log("%d writes of definitions, %d tables collected from a disk", t.sum.Writes, t.sum.Collected)
+	log("%d IDs of generators under grants over HTTP, %d of their logical nodes replaced", t.sum.Generated, t.sum.Replaced)
 	log("%d grids recovered from directories, %d formed by survivors", t.sum.Recovered, t.sum.Initialized)
 	log("%d candidacies, %d voters stood for election; %d copies refused, %d disks given up", t.sum.Candidacies, t.sum.Stood, t.sum.Copies, t.sum.Forgotten)
 }
@@ -220,6 +223,39 @@ func TestRecoveredSeeds(t *testing.T) {
 	sum.report(t.Logf)
 	if seeds > 4 && *seedFlag == 0 && !t.Failed() && (sum.sum.Recovered == 0 || sum.sum.Initialized == 0) {
 		t.Errorf("%d grids recovered from directories and %d formed by survivors; both have to happen", sum.sum.Recovered, sum.sum.Initialized)
+	}
+}
+
+// TestGeneratorSeeds simulates grids that serve grants to generators, beside their holders. Some grids are
+// anchored, and some lose a majority of their voters for good.
+func TestGeneratorSeeds(t *testing.T) {
+	t.Parallel()
+	seeds := cmp.Or(*seedsFlag, long.Or(5, 10))
+	var sum total
+	for n := range uint64(seeds) {
+		seed := *firstFlag + n
+		if *seedFlag != 0 {
+			seed = *seedFlag
+		}
+		cfg := sim.Draw(seed, gridTime)
+		cfg.Generators = 2 + int(seed%7)
+		cfg.Anchored = seed%5 == 0
+		if seed%5 == 1 {
+			cfg.Recoveries = 2
+		}
+		r := sim.Run(cfg, tracer(t))
+		sum.add(r)
+		if r.Err != nil {
+			t.Errorf("seed %d: %v\nplay it again: go test -C proof ./sim -run TestGeneratorSeeds -seed %d -v -tracefile /tmp/seed-%d.txt", seed, r.Err, seed, seed)
+			break
+		}
+		if *seedFlag != 0 {
+			break
+		}
+	}
+	sum.report(t.Logf)
+	if seeds > 4 && *seedFlag == 0 && !t.Failed() && (sum.sum.Generated < 100_000 || sum.sum.Replaced == 0) {
+		t.Errorf("%d IDs of generators, %d logical nodes replaced", sum.sum.Generated, sum.sum.Replaced)
 	}
 }
 

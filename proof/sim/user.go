@@ -154,7 +154,7 @@ func (e *entry) askNode(patience time.Duration, done func(*arrived)) {
 		m.attach(e.h.id, c, reply)
 	}, func(a attachment.Attachment, s stamp, err error) {
 		if err == nil && e.control == control {
-			g.check(e.checkAlive(began, s))
+			g.check(g.checkAlive(e.h.name, control.Ref(), began, s))
 		}
 		done(&arrived{attachment: a, stamp: s, began: mono, err: err})
 	})
@@ -166,7 +166,7 @@ func (e *entry) install(control *attachment.Control, got *arrived, attach func()
 		return // its life has ended; the attachment expires
 	}
 	if errors.Is(got.err, sequencer.ErrDestroyed) {
-		e.h.g.check(e.checkEnded())
+		e.h.g.check(e.h.g.checkEnded(e.h.name, e.control.Ref()))
 	}
 	e.arrived = got
 	_ = attach()
