@@ -17,6 +17,8 @@ var shutdownMutants = []mutant{
 		"	case <-gone:\n		return", "	case <-map[bool]chan struct{}{true: gone}[false]:\n		return", raftRequestTests},
 	{"shutdown", "a node that ends waits for requests without a bound", "grid/internal/raftlog/requests.go",
 		"	case <-timer.C:\n", "", raftRequestTests},
+	{"shutdown", "a node that ends after a failed write waits for requests", "grid/internal/raftlog/requests.go",
+		"	case <-n.broken:\n", "", raftRequestTests},
 	{"shutdown", "gossip says goodbye after its end", "grid/internal/gossip/gossip.go",
 		"if g.closed.Load() || g.left.Swap(true) {", "if g.left.Swap(true) {", shutdownTests},
 	{"shutdown", "a member leaves twice", "grid/leave.go", "	case first:\n", "	case first || true:\n", shutdownTests},

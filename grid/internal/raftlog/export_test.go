@@ -23,3 +23,6 @@ func Snapshot(n *Node) error { return n.snapshot() }
 
 // Await has a node await a request.
 func Await(n *Node, start func() raft.Future) error { return n.await(start) }
+
+// SetBroken sets the channel that is closed when a write of a node's log has failed.
+func SetBroken(n *Node, broken <-chan struct{}) { n.broken = broken }

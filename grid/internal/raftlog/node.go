@@ -24,6 +24,8 @@ type Node struct {
 	diverged *divergence
 	pace     *pace
 	heard    atomic.Pointer[raft.ServerID] // the last leader but this server, nil for none
+	// broken is closed when a write has failed: Raft answers nothing any longer. It is nil without a disk.
+	broken <-chan struct{}
 
 	mu       sync.Mutex     // guards the fields below
 	ended    bool           // no proposal begins any longer

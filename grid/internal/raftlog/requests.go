@@ -52,7 +52,7 @@ func (n *Node) goneLocked() chan struct{} {
 	return n.gone
 }
 
-// halt lets no request of Raft begin any longer, and returns when none is in progress or
+// halt lets no request of Raft begin any longer, and returns when none is in progress, a write has failed, or
 // requestsLimit has passed. Then the remaining ones return.
 func (n *Node) halt() {
 	n.mu.Lock()
@@ -68,6 +68,7 @@ func (n *Node) halt() {
 	defer timer.Stop()
 	select {
 	case <-idle:
+	case <-n.broken:
 	case <-timer.C:
 	}
 	close(gone)

@@ -119,6 +119,28 @@ func TestRequestWithoutAnswerEnds(t *testing.T) {
 	})
 }
 
+// TestRequestDoesNotOutliveItsDisk: Raft answers nothing after a failed write, and the node ends without waiting.
+func TestRequestDoesNotOutliveItsDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node, release := startBusy(t)
+		release()
+		broken := make(chan struct{})
+		raftlog.SetBroken(node, broken)
+		future, returned := make(unanswered), make(chan error, 1)
+		go func() { returned <- raftlog.Await(node, func() raft.Future { return future }) }()
+		synctest.Wait()
+		close(broken)
+		began := time.Now()
+		if err := node.Stop().Error(); err != nil {
+			t.Error(err)
+		}
+		if took, err := time.Since(began), <-returned; took > time.Second || !errors.Is(err, raft.ErrRaftShutdown) {
+			t.Errorf("%v after %v", err, took)
+		}
+		close(future)
+	})
+}
+
 // TestStopsAtTheSameTime: while one caller of Stop waits for a request in progress another may call
 // it, too, and the clock of a bubble advances meanwhile.
 func TestStopsAtTheSameTime(t *testing.T) {

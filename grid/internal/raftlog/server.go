@@ -122,6 +122,9 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 	}
 	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, learned: learned, diverged: s.diverged,
 		pace: newPace(node, conf.HeartbeatTimeout, s.disk)}
+	if s.disk != nil {
+		part.broken = s.disk.broken
+	}
 	paced.Store(part.pace)
 	node.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool { return s.observe(part, o) }))
 	part.pace.enter(node.State())
