@@ -153,7 +153,10 @@ proof-grants: ## 1,000 generators over HTTP at three agents: processor time, mem
 	$(GO) test -C proof -timeout 10m -count 1 -v -run '^TestGrants$$' ./overload -long -window 15s -grants 1000 -grants-for 30s -grants-cores 0.15 -grants-bytes 4096
 
 proof-languages: ## clients in five languages, 10 million IDs each, on members that are killed and stopped: no two IDs equal (ten minutes)
-	$(GO) test -C proof -timeout 40m -count 1 -v -run '^TestLanguages$$' ./languages -long -ids 10000000 -seconds 420
+	$(GO) test -C proof -timeout 40m -count 1 -v -run '^(TestLanguages|TestDestroyed)$$' ./languages -long -ids 10000000 -seconds 420
+
+proof-languages-cost: ## an ID in Python, TypeScript, Java and Rust, beside a plain Snowflake generator and POST /v1/ids (two minutes)
+	$(GO) test -C proof -timeout 20m -count 1 -v -run '^TestCost$$' ./languages -long
 
 proof-limit: ## add 5,000 holders at a time to three agents until a bound breaks, and name it (minutes)
 	$(GO) test -C proof -timeout 40m -count 1 -v -run '^TestLimit$$' ./overload -window 15s -limit-step 5000 $(secure)

@@ -51,8 +51,11 @@ func (m *member) kill() {
 	_ = m.cmd.Wait()
 }
 
-// startGrid starts the agents.
-func startGrid(t *testing.T) *grid {
+// startGrid starts agents with security.
+func startGrid(t *testing.T) *grid { return startAgents(t, true) }
+
+// startAgents starts the agents.
+func startAgents(t *testing.T, secured bool) *grid {
 	t.Helper()
 	g := &grid{dir: t.TempDir(), security: filepath.Join(t.TempDir(), "security")}
 	if err := authority.Create(g.security, authority.Options{}, time.Now()); err != nil {
@@ -79,7 +82,10 @@ func startGrid(t *testing.T) *grid {
 	for i := range 3 {
 		m := &member{api: addrs[3*i+2], args: []string{binary, "agent", "--expect", "3", "--join",
 			addrs[0] + "," + addrs[3], "--gossip-addr", addrs[3*i], "--raft-addr", addrs[3*i+1], "--api-addr", addrs[3*i+2],
-			"--data-dir", t.TempDir(), "--log-level", "error", "--security-dir", g.security, "--window", window.String()}}
+			"--data-dir", t.TempDir(), "--log-level", "error", "--window", window.String()}}
+		if secured {
+			m.args = append(m.args, "--security-dir", g.security)
+		}
 		m.start(t)
 		t.Cleanup(func() {
 			m.kill()
@@ -132,8 +138,8 @@ func (g *grid) proxies(t *testing.T) (out []string) {
 	return out
 }
 
-// programsOf builds the load programs of the clients whose tools are installed.
-func programsOf(t *testing.T, g *grid) (all []*program) {
+// programsOf builds an example of each client whose tools are installed.
+func programsOf(t *testing.T, g *grid, name string) (all []*program) {
 	t.Helper()
 	clients, err := filepath.Abs("../../clients")
 	if err != nil {
@@ -157,22 +163,23 @@ func programsOf(t *testing.T, g *grid) (all []*program) {
 		return err == nil
 	}
 	if has("python3") {
-		all = append(all, &program{name: "python", dir: in("python"), command: []string{"python3", "-m", "examples.steady"}})
+		all = append(all, &program{name: "python", dir: in("python"),
+			command: []string{"python3", "-m", example("python", name)}})
 	}
 	if has("npm") && run(in("typescript"), "npm", "ci", "--no-audit", "--no-fund") &&
 		run(in("typescript"), "npm", "run", "build") {
 		all = append(all, &program{name: "typescript", dir: in("typescript"),
-			command: []string{"node", "examples/steady.mjs"}})
+			command: []string{"node", example("typescript", name)}})
 	}
 	if classes := filepath.Join(g.dir, "classes"); has("javac") && run(in("java"), "sh", "-c",
 		"javac -d "+classes+" $(find src/main examples -name '*.java')") {
 		all = append(all, &program{name: "java", dir: in("java"),
-			command: []string{"java", "-cp", classes, "example.Steady"}})
+			command: []string{"java", "-cp", classes, example("java", name)}})
 	}
 	if target := filepath.Join(g.dir, "target"); has("cargo") && run(in("rust"), "cargo", "build", "--offline",
-		"--release", "--example", "steady", "--target-dir", target) {
+		"--release", "--example", name, "--target-dir", target) {
 		all = append(all, &program{name: "rust", dir: in("rust"), plain: true,
-			command: []string{filepath.Join(target, "release", "examples", "steady")}})
+			command: []string{filepath.Join(target, "release", "examples", name)}})
 	}
 	return all
 }

@@ -39,14 +39,14 @@ const window = 5 * time.Second
 func TestLanguages(t *testing.T) {
 	long.Only(t, "it takes two minutes, and the tools of four languages")
 	g := startGrid(t)
-	programs := programsOf(t, g)
+	programs := programsOf(t, g, "steady")
 	if len(programs) == 0 {
 		t.Fatal("the tools of no language are installed")
 	}
 	var running sync.WaitGroup
 	files := []string{}
 	for _, p := range programs {
-		p.start(t, g)
+		p.start(t, g, *idsEach, *seconds)
 		files = append(files, p.out)
 		running.Go(p.wait)
 	}
@@ -173,7 +173,7 @@ type program struct {
 }
 
 // start starts the program with the arguments that every client's load program takes.
-func (p *program) start(t *testing.T, g *grid) {
+func (p *program) start(t *testing.T, g *grid, ids, seconds int) {
 	t.Helper()
 	p.out = filepath.Join(g.dir, p.name)
 	addrs := g.urls()
@@ -181,8 +181,8 @@ func (p *program) start(t *testing.T, g *grid) {
 		addrs = g.proxies(t)
 	}
 	args := append(p.command[1:len(p.command):len(p.command)], "--addrs", strings.Join(addrs, ","), "--name", "orders",
-		"--ca", filepath.Join(g.security, "ca.crt"), "--token-file", g.token, "--ids", strconv.Itoa(*idsEach),
-		"--seconds", strconv.Itoa(*seconds), "--out", p.out)
+		"--ca", filepath.Join(g.security, "ca.crt"), "--token-file", g.token, "--ids", strconv.Itoa(ids),
+		"--seconds", strconv.Itoa(seconds), "--out", p.out)
 	p.cmd = exec.Command(p.command[0], args...)
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = p.dir, &p.said, &p.said
 	if err := p.cmd.Start(); err != nil {

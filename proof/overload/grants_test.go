@@ -3,12 +3,8 @@
 package overload_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"strconv"
@@ -18,9 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/grants"
+	"github.com/snowgrid/snowgrid/internal/grants/overhttp"
 	"github.com/snowgrid/snowgrid/internal/long"
-	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 var (
@@ -30,8 +25,8 @@ var (
 	grantsBytes = flag.Int("grants-bytes", 0, "bytes of heap and stacks of all agents for each; 0 = any")
 )
 
-// TestGrants: generators over HTTP renew their grants at any member, by one connection to each. Beside busy loops
-// members refuse first requests before renewals, and no generator loses its grant.
+// TestGrants: generators over HTTP renew their grants at any member, by one connection to each. Beside busy loops,
+// and beside many first requests, no generator loses its grant.
 func TestGrants(t *testing.T) {
 	long.Only(t, "it takes half a minute")
 	members := startAgents(t, 3, "")
@@ -43,21 +38,21 @@ func TestGrants(t *testing.T) {
 	idleCores := (cpuOf(t, members) - idle).Seconds() / time.Since(began).Seconds()
 	empty := memoryOf(t, members)
 
+	base := func(i int) string { return "http://" + members[i%len(members)].api }
 	all := make([]*generator, *grantsCount)
 	transport := &http.Transport{MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1}
 	defer transport.CloseIdleConnections()
 	sender := &http.Client{Transport: transport, Timeout: 5 * time.Second}
 	began = time.Now()
 	for i := range all {
-		all[i] = &generator{t: t, began: began, http: sender, members: members, rules: grants.New(rand.Int64N),
-			name: fmt.Sprint("orders-", i%8)}
-		all[i].request(i)
+		all[i] = &generator{rules: overhttp.New(sender, fmt.Sprint("orders-", i%8))}
+		all[i].request(base(i))
 	}
 	t.Logf("%d grants were taken one after the other in %v", len(all), time.Since(began).Round(time.Millisecond))
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	for i, g := range all {
-		running.Go(func() { g.run(i, stop) })
+		running.Go(func() { g.run(base(i), stop) })
 	}
 	defer func() { close(stop); running.Wait() }()
 	time.Sleep(*window)
@@ -78,7 +73,9 @@ func TestGrants(t *testing.T) {
 
 	end := startBusyLoops(t, *besideBusy)
 	time.Sleep(*grantsFor)
+	granted, refused := flood(base, *grantsFor)
 	end()
+	t.Logf("%d first requests for names of their own were granted and %d refused in %v", granted, refused, *grantsFor)
 	time.Sleep(*window)
 	for i, g := range all {
 		if n := g.lost.Load(); n > 0 {
@@ -92,49 +89,12 @@ var sent atomic.Int64
 
 // generator is a process that makes IDs by the rules of docs/grants.md.
 type generator struct {
-	t       *testing.T
-	began   time.Time
-	http    *http.Client
-	members []*agent
-	rules   *grants.Generator
-	name    string
-	lost    atomic.Int64
-}
-
-func (g *generator) at() int64 { return time.Since(g.began).Milliseconds() }
-
-// request sends a request to one member.
-func (g *generator) request(member int) {
-	in := wire.GrantRequest{Grant: g.rules.Request(g.at())}
-	if in.Grant == "" {
-		in.Name, in.Create = g.name, &wire.IDsCreate{}
-	}
-	body, err := json.Marshal(in)
-	if err != nil {
-		g.t.Error(err)
-		return
-	}
-	sent.Add(1)
-	url := "http://" + g.members[member%len(g.members)].api + wire.PathGrants
-	res, err := g.http.Post(url, wire.JSON, bytes.NewReader(body))
-	if err != nil {
-		g.rules.Refused(g.at(), grants.Refusal{})
-		return
-	}
-	defer func() { _ = res.Body.Close() }()
-	answer, _ := io.ReadAll(res.Body)
-	var reply grants.Reply
-	var refused grants.Refusal
-	if res.StatusCode == http.StatusOK && json.Unmarshal(answer, &reply) == nil {
-		g.rules.Replied(g.at(), reply)
-	} else {
-		_ = json.Unmarshal(answer, &refused)
-		g.rules.Refused(g.at(), refused)
-	}
+	rules *overhttp.Generator
+	lost  atomic.Int64
 }
 
 // run renews, and makes an ID four times a second, until stop.
-func (g *generator) run(member int, stop chan struct{}) {
+func (g *generator) run(base string, stop chan struct{}) {
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -143,13 +103,46 @@ func (g *generator) run(member int, stop chan struct{}) {
 			return
 		case <-ticker.C:
 		}
-		if due, ready := g.rules.Due(); ready && due <= g.at() {
-			g.request(member)
-		}
-		if id, wait, err := g.rules.Next(g.at()); err != nil || id == 0 && wait == 0 {
+		g.request(base)
+		if id, wait, err := g.rules.Next(); err != nil || id == 0 && wait == 0 {
 			g.lost.Add(1)
 		}
 	}
+}
+
+// request sends the request that is due.
+func (g *generator) request(base string) {
+	if g.rules.RequestDue(base) {
+		sent.Add(1)
+	}
+}
+
+// flooding is the number of processes that make first requests at the same time.
+const flooding = 512
+
+// flood has new processes take grants of names of their own for a while, one after the other at each of many
+// connections: each first request creates a sequencer and attaches a logical node.
+func flood(base func(i int) string, d time.Duration) (granted, refused int64) {
+	transport := &http.Transport{MaxIdleConnsPerHost: flooding}
+	defer transport.CloseIdleConnections()
+	sender := &http.Client{Transport: transport, Timeout: 5 * time.Second}
+	var processes sync.WaitGroup
+	var given, failed atomic.Int64
+	for i, end := 0, time.Now().Add(d); i < flooding; i++ {
+		processes.Go(func() {
+			for n := 0; time.Now().Before(end); n++ {
+				g := overhttp.New(sender, fmt.Sprintf("flood-%d-%d", i, n))
+				g.RequestDue(base(i + n))
+				if id, wait, err := g.Next(); err != nil || id == 0 && wait == 0 {
+					failed.Add(1)
+				} else {
+					given.Add(1)
+				}
+			}
+		})
+	}
+	processes.Wait()
+	return given.Load(), failed.Load()
 }
 
 // cpuOf returns the processor time that the members have used.

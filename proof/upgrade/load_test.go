@@ -20,7 +20,8 @@ type load struct {
 	names   []string
 }
 
-// startLoad starts holders, in turn of each release, and waits until each has IDs.
+// startLoad starts holders, in turn of each release, and waits until each has IDs. The last one is a process in
+// another language, with grants over HTTP.
 func startLoad(t *testing.T, c *cluster, count, batch int, of ...release) *load {
 	t.Helper()
 	l := &load{t: t, names: []string{"orders", "events"}}
@@ -29,6 +30,9 @@ func startLoad(t *testing.T, c *cluster, count, batch int, of ...release) *load 
 		args := []string{"-addrs", c.apis(), "-names", strings.Join(l.names, ","), "-dir", dir, "-batch", fmt.Sprint(batch)}
 		if i < len(of) {
 			args = append(args, "-visit", fmt.Sprintf("visit%d", i))
+		}
+		if i == count-1 {
+			args = append(args, "-grants")
 		}
 		l.dirs = append(l.dirs, dir)
 		l.holders = append(l.holders, start(t, fmt.Sprintf("holder %d (%s)", i+1, r.name), filepath.Join(dir, "log"),

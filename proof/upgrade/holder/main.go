@@ -30,6 +30,7 @@ var (
 	dir   = flag.String("dir", "", "directory for a file of IDs per name")
 	every = flag.Duration("every", 10*time.Millisecond, "pause between two batches")
 	batch = flag.Int("batch", 10, "IDs in a batch, each by a call of Next")
+	grant = flag.Bool("grants", false, "take grants over HTTP, as a process in another language does")
 	visit = flag.String("visit", "", "prefix of names that are created, used and destroyed over and over; none if empty")
 )
 
@@ -50,7 +51,7 @@ func main() {
 func run(ctx context.Context) error {
 	dialing, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c, err := client.Dial(dialing, client.Config{Addrs: strings.Split(*addrs, ",")})
+	c, err := client.Dial(dialing, client.Config{Addrs: addresses()})
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,13 @@ func run(ctx context.Context) error {
 	)
 	for _, name := range strings.Split(*names, ",") {
 		serves.Add(1)
-		group.Go(func() { faults <- hold(ctx, c, name, &counts, serves.Done) })
+		group.Go(func() {
+			if *grant {
+				faults <- newGenerators(addresses()).generate(ctx, name, &counts, serves.Done)
+			} else {
+				faults <- hold(ctx, c, name, &counts, serves.Done)
+			}
+		})
 	}
 	if *visit != "" {
 		group.Go(func() { faults <- visits(ctx, c, &counts) })
@@ -102,20 +109,25 @@ func (c *counts) took(d time.Duration) {
 
 // hold takes IDs of one sequencer until ctx ends, and calls serves after the first ones.
 func hold(ctx context.Context, c *client.Client, name string, counts *counts, serves func()) error {
-	file, err := os.Create(filepath.Join(*dir, name+".ids"))
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(file)
 	creating, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s, err := c.CreateSequencer(creating, name, sequencer.Config{})
 	if err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
+	return issue(ctx, name, serves, func() (sequencer.ID, error) { return next(s, counts) })
+}
+
+// issue writes batches of IDs to the file of a name until ctx ends, and calls serves after the first one.
+func issue(ctx context.Context, name string, serves func(), next func() (sequencer.ID, error)) error {
+	file, err := os.Create(filepath.Join(*dir, name+".ids"))
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(file)
 	for first := true; ctx.Err() == nil; first = false {
 		for range *batch {
-			id, err := next(s, counts)
+			id, err := next()
 			if err != nil {
 				return fmt.Errorf("next of %s: %w", name, err)
 			}
