@@ -20,11 +20,12 @@ const requestsLimit = 2 * transport.HeartbeatTimeout
 
 // await starts a Raft request and returns its result. All futures of Raft are awaited here: Raft
 // never answers a request that is still in one of its queues when it ends. So none begins after
-// the node has begun to end, Raft ends when none is in progress, and a request in progress after
-// requestsLimit returns raft.ErrRaftShutdown.
+// the node has begun to end or a write has failed, Raft ends when none is in progress, and a request in progress
+// after requestsLimit returns raft.ErrRaftShutdown. A request that Raft has queued when its write fails leaves a
+// goroutine behind.
 func (n *Node) await(start func() raft.Future) error {
 	n.mu.Lock()
-	if n.halted {
+	if n.halted || n.isBroken() {
 		n.mu.Unlock()
 		return raft.ErrRaftShutdown
 	}
@@ -41,6 +42,16 @@ func (n *Node) await(start func() raft.Future) error {
 		return err
 	case <-gone:
 		return raft.ErrRaftShutdown
+	}
+}
+
+// isBroken reports whether a write has failed.
+func (n *Node) isBroken() bool {
+	select {
+	case <-n.broken:
+		return true
+	default:
+		return false
 	}
 }
 

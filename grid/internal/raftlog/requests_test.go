@@ -130,6 +130,9 @@ func TestRequestDoesNotOutliveItsDisk(t *testing.T) {
 		go func() { returned <- raftlog.Await(node, func() raft.Future { return future }) }()
 		synctest.Wait()
 		close(broken)
+		if err := node.Barrier(); !errors.Is(err, raft.ErrRaftShutdown) {
+			t.Errorf("a request after a failed write: %v", err)
+		}
 		began, ended := time.Now(), make(chan error, 1)
 		go func() { ended <- node.Stop().Error() }()
 		if err, took := <-returned, time.Since(began); took > 0 || !errors.Is(err, raft.ErrRaftShutdown) {
