@@ -6,6 +6,7 @@
 //   - client: a thin client of a grid that runs elsewhere.
 //   - sequencer: the named ID stream that all of them return, the IDs and their layout.
 //   - epoch: the time origin of a sequencer's IDs.
+//   - idtext: short texts of IDs, and IDs with a prefix for their kind.
 //   - security: certificates, keys and roles, for a grid that other machines reach.
 //   - metrics: Prometheus metrics of a member and of a client.
 //   - otel: OpenTelemetry spans of a member, a client and a store client.

@@ -59,6 +59,7 @@ var importMap = map[string]imports{
 	"internal/identity/numbers": {pure: true, internal: []string{"internal/spelling", "internal/failure"}},
 	"epoch":                     {pure: true},
 	"internal/clustertime":      {pure: true},
+	"idtext":                    {pure: true, internal: []string{"internal/failure", "sequencer"}},
 	"sequencer": {pure: true, internal: []string{"epoch", "internal/attachment/bridge",
 		"internal/clustertime", "internal/cycles", "internal/failure", "internal/fork", "internal/spelling"},
 		besides: generatorUses},

@@ -1,0 +1,133 @@
+// Package idtext reads the short texts of IDs, and has IDs with a prefix.
+//
+//	text       example               written by                  read by
+//	decimal    1116766490855473152   [sequencer.ID.String]       [sequencer.Parse]
+//	Base32     0yzwd6kg80000         [sequencer.ID.Base32]       [ParseBase32], [ParseBase32Lenient]
+//	Base62     1KUnkKheqTw           [sequencer.ID.Base62]       [ParseBase62]
+//	typed      order_0yzwd6kg80000   [Typed]                     [ParseTyped]
+//
+// Base32 and Base62 have a fixed width and sort like the IDs. The text and the JSON of a [sequencer.ID] are its
+// decimal digits whatever a program uses elsewhere.
+package idtext
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+const (
+	base32Width = 13
+	base62Width = 11
+)
+
+// ParseBase32 reads the 13 digits of [sequencer.ID.Base32] as they were written, in lower case. The error
+// matches [sequencer.ErrInvalidID].
+func ParseBase32(s string) (sequencer.ID, error) {
+	if len(s) != base32Width {
+		return 0, base32Error(s)
+	}
+	var v uint64
+	for i := range len(s) {
+		digit := base32Value(s[i])
+		if digit < 0 || i == 0 && digit > 7 { // 60 bits follow
+			return 0, base32Error(s)
+		}
+		v = v<<5 | uint64(digit)
+	}
+	return sequencer.ID(v), nil
+}
+
+// ParseBase32Lenient reads what people type in place of [sequencer.ID.Base32]: letters of both cases, I and L for
+// 1, O for 0, hyphens between the digits, and spaces around them. Two texts can then be of one ID: compare and
+// store the ID, not the text. The error matches [sequencer.ErrInvalidID].
+func ParseBase32Lenient(s string) (sequencer.ID, error) {
+	const limit = 64 // bytes; nobody types more
+	if len(s) > limit {
+		return 0, base32Error(s)
+	}
+	text := strings.Map(func(r rune) rune {
+		switch r {
+		case '-':
+			return -1
+		case 'i', 'I', 'l', 'L':
+			return '1'
+		case 'o', 'O':
+			return '0'
+		}
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, strings.TrimSpace(s))
+	id, err := ParseBase32(text)
+	if err != nil {
+		return 0, base32Error(s)
+	}
+	return id, nil
+}
+
+// base32Value returns a digit's value, -1 for another byte.
+func base32Value(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case c < 'a' || c > 'z' || c == 'i' || c == 'l' || c == 'o' || c == 'u':
+		return -1
+	}
+	value := int(c-'a') + 10
+	for _, skipped := range []byte{'i', 'l', 'o', 'u'} {
+		if c > skipped {
+			value--
+		}
+	}
+	return value
+}
+
+func base32Error(s string) error {
+	return failure.Errorf(sequencer.ErrInvalidID,
+		"idtext: %s is not an ID in Base32; give 13 of 0123456789abcdefghjkmnpqrstvwxyz, at most 7zzzzzzzzzzzz", excerpt(s))
+}
+
+// ParseBase62 reads the 11 digits of [sequencer.ID.Base62]. The error matches [sequencer.ErrInvalidID].
+func ParseBase62(s string) (sequencer.ID, error) {
+	if len(s) != base62Width {
+		return 0, base62Error(s)
+	}
+	var v uint64
+	for i := range len(s) {
+		digit, c := uint64(0), s[i]
+		switch {
+		case '0' <= c && c <= '9':
+			digit = uint64(c - '0')
+		case 'A' <= c && c <= 'Z':
+			digit = uint64(c-'A') + 10
+		case 'a' <= c && c <= 'z':
+			digit = uint64(c-'a') + 36
+		default:
+			return 0, base62Error(s)
+		}
+		if v > (math.MaxInt64-digit)/62 {
+			return 0, base62Error(s)
+		}
+		v = v*62 + digit
+	}
+	return sequencer.ID(v), nil
+}
+
+func base62Error(s string) error {
+	return failure.Errorf(sequencer.ErrInvalidID,
+		"idtext: %s is not an ID in Base62; give 11 digits and letters, at most AzL8n0Y58m7", excerpt(s))
+}
+
+// excerpt quotes a text for an error, and truncates a long one.
+func excerpt(s string) string {
+	const limit = 80
+	if len(s) <= limit {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q... (%d bytes)", s[:limit], len(s))
+}
