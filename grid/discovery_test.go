@@ -43,7 +43,7 @@ func TestMembersFindEachOtherByName(t *testing.T) {
 	}
 	_, port, _ := net.SplitHostPort(free[0])
 	names := dnstest.Start(t)
-	ctx, cancel := context.WithTimeout(t.Context(), apiPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*apiPatience)
 	defer cancel()
 	start := func(i, expect int, join string) (*grid.Member, error) {
 		host := fmt.Sprint("127.0.1.", i)
