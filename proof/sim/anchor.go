@@ -127,7 +127,8 @@ func (nm *nemesis) rivalTakes() bool {
 }
 
 // restartStragglers restarts, as an operator would, members left behind under an earlier claim. The
-// grid has removed them, and readmits only processes without state.
+// grid has removed them, and readmits only processes without state. The leave of one that was removed
+// before is never confirmed, and ends with its context.
 func (g *grid) restartStragglers() {
 	if g.anchor == nil {
 		return
@@ -135,7 +136,7 @@ func (g *grid) restartStragglers() {
 	r := g.agreed.newest()
 	for _, m := range g.running() {
 		_, registered := m.roster.Member(m.inc)
-		if registered && m.roster.Claim != r.Claim && !g.agreed.serves(m) {
+		if (registered || m.leaving) && m.roster.Claim != r.Claim && !g.agreed.serves(m) {
 			g.crash(m)
 			g.restart(m.seat)
 		}
