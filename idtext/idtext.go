@@ -19,9 +19,12 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
+// The digits and widths of the texts, as package sequencer writes them.
 const (
-	base32Width = 13
-	base62Width = 11
+	base32Digits = "0123456789abcdefghjkmnpqrstvwxyz"
+	base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	base32Width  = 13
+	base62Width  = 11
 )
 
 // ParseBase32 reads the 13 digits of [sequencer.ID.Base32] as they were written, in lower case. The error
@@ -32,7 +35,7 @@ func ParseBase32(s string) (sequencer.ID, error) {
 	}
 	var v uint64
 	for i := range len(s) {
-		digit := base32Value(s[i])
+		digit := strings.IndexByte(base32Digits, s[i])
 		if digit < 0 || i == 0 && digit > 7 { // 60 bits follow
 			return 0, base32Error(s)
 		}
@@ -45,7 +48,7 @@ func ParseBase32(s string) (sequencer.ID, error) {
 // 1, O for 0, hyphens between the digits, and spaces around them. Two texts can then be of one ID: compare and
 // store the ID, not the text. The error matches [sequencer.ErrInvalidID].
 func ParseBase32Lenient(s string) (sequencer.ID, error) {
-	const limit = 64 // bytes; nobody types more
+	const limit = 64 // bytes
 	if len(s) > limit {
 		return 0, base32Error(s)
 	}
@@ -70,23 +73,6 @@ func ParseBase32Lenient(s string) (sequencer.ID, error) {
 	return id, nil
 }
 
-// base32Value returns a digit's value, -1 for another byte.
-func base32Value(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case c < 'a' || c > 'z' || c == 'i' || c == 'l' || c == 'o' || c == 'u':
-		return -1
-	}
-	value := int(c-'a') + 10
-	for _, skipped := range []byte{'i', 'l', 'o', 'u'} {
-		if c > skipped {
-			value--
-		}
-	}
-	return value
-}
-
 func base32Error(s string) error {
 	return failure.Errorf(sequencer.ErrInvalidID,
 		"idtext: %s is not an ID in Base32; give 13 of 0123456789abcdefghjkmnpqrstvwxyz, at most 7zzzzzzzzzzzz", excerpt(s))
@@ -99,21 +85,11 @@ func ParseBase62(s string) (sequencer.ID, error) {
 	}
 	var v uint64
 	for i := range len(s) {
-		digit, c := uint64(0), s[i]
-		switch {
-		case '0' <= c && c <= '9':
-			digit = uint64(c - '0')
-		case 'A' <= c && c <= 'Z':
-			digit = uint64(c-'A') + 10
-		case 'a' <= c && c <= 'z':
-			digit = uint64(c-'a') + 36
-		default:
+		digit := strings.IndexByte(base62Digits, s[i])
+		if digit < 0 || v > (math.MaxInt64-uint64(digit))/62 {
 			return 0, base62Error(s)
 		}
-		if v > (math.MaxInt64-digit)/62 {
-			return 0, base62Error(s)
-		}
-		v = v*62 + digit
+		v = v*62 + uint64(digit)
 	}
 	return sequencer.ID(v), nil
 }

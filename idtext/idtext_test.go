@@ -2,7 +2,6 @@ package idtext_test
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"math"
 	"math/big"
@@ -90,7 +89,7 @@ func TestBase62AgreesWithBig(t *testing.T) {
 	}
 	for _, id := range randomIDs(1000) {
 		want := strings.Map(swapped, big.NewInt(int64(id)).Text(62))
-		if got := strings.TrimLeft(id.Base62(), "0"); got != cmp.Or(strings.TrimLeft(want, "0"), "") {
+		if got := strings.TrimLeft(id.Base62(), "0"); got != strings.TrimLeft(want, "0") {
 			t.Errorf("%d is %s, want %s", id, got, want)
 		}
 	}
@@ -127,10 +126,9 @@ func TestLenient(t *testing.T) {
 			t.Errorf("%q is %d, %v", text, id, err)
 		}
 	}
-	one := sequencer.ID(1).Base32()
 	for _, text := range []string{"000000000000i", "000000000000I", "ooooooooooool", "OOOOOOOOOOOOL"} {
 		if id, err := idtext.ParseBase32Lenient(text); id != 1 || err != nil {
-			t.Errorf("%q is %d, %v, want that of %s", text, id, err, one)
+			t.Errorf("%q is %d, %v, want 1", text, id, err)
 		}
 	}
 }

@@ -108,8 +108,7 @@ func TestListingCommands(t *testing.T) {
 			return ""
 		}
 		out := list(args...)
-		for end := time.Now().Add(30 * time.Second); lacks(out) != "" && time.Now().Before(end); {
-			time.Sleep(50 * time.Millisecond)
+		for end := time.Now().Add(patience); lacks(out) != "" && time.Now().Before(end); pause() {
 			out = list(args...) // on a busy machine a member may join once more
 		}
 		if line := lacks(out); line != "" {

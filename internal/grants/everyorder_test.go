@@ -72,7 +72,7 @@ func (w *world) use() error {
 	}
 }
 
-// events are what can happen. One that cannot happen now returns false.
+// events are all kinds of events. An event that is impossible now returns false.
 var events = []struct {
 	name string
 	run  func(w *world) bool

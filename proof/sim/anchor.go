@@ -127,8 +127,8 @@ func (nm *nemesis) rivalTakes() bool {
 }
 
 // restartStragglers restarts, as an operator would, members left behind under an earlier claim. The
-// grid has removed them, and readmits only processes without state. The leave of one that was removed
-// before is never confirmed, and ends with its context.
+// grid has removed them, and readmits only processes without state. If a leaving member was removed
+// earlier, nothing confirms its leave, which ends with its context.
 func (g *grid) restartStragglers() {
 	if g.anchor == nil {
 		return

@@ -150,7 +150,7 @@ func (p *generator) replied(a answer[grantReply], began time.Duration, first boo
 	p.machine.Replied(p.at(), r.Reply)
 }
 
-// refused applies a failed request. A generator whose sequencer was destroyed is made anew.
+// refused applies a failed request. After a destroy it starts again without a grant.
 func (p *generator) refused(err error) {
 	var code string
 	switch {
