@@ -64,9 +64,9 @@ func (b *backend) attach(ctx context.Context, ref attachment.Ref, p attachment.P
 func (b *backend) attached(ref attachment.Ref, a attachment.Attachment, s wire.Stamp,
 	began time.Duration) (attachment.Attachment, error) {
 	c := b.client
-	if int(a.Node) >= ref.Definition.Nodes() {
+	if !ref.HasNode(a.Node) {
 		return attachment.Attachment{}, failure.Errorf(sequencer.ErrUnavailable,
-			"sequencer %q: the owner answered logical node %d of %d", ref.Definition.Name(), a.Node, ref.Definition.Nodes())
+			"sequencer %v: the owner answered logical node %d", ref.Definition, a.Node)
 	}
 	c.memory.attached(b.entry.Control, a)
 	c.session.do(func(m *session.Machine, now session.Now) {

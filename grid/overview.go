@@ -216,7 +216,8 @@ func describeSequencer(table *partition.Table, ref attachment.Ref, now clusterti
 	d := ref.Definition
 	info := SequencerInfo{
 		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Layout: d.Layout(),
-		Life: ref.Life.String(), AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), now),
+		NodeRange: d.Config().NodeRange,
+		Life:      ref.Life.String(), AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), now),
 	}
 	for _, t := range table.TenantsOf(d.Name()) {
 		if info.Attached++; info.Attached <= MaxStatusNodes {

@@ -172,10 +172,12 @@ type SequencerInfo struct {
 	Exhausted time.Time        `json:"exhausted"` // when its IDs end
 	Nodes     int              `json:"nodes"`
 	Layout    sequencer.Layout `json:"layout"`
-	Life      string           `json:"life"`
-	Partition int              `json:"partition"`
-	Owner     string           `json:"owner"`
-	Attached  int              `json:"attached"`
+	// NodeRange is the holders' logical nodes, zero for all.
+	NodeRange sequencer.NodeRange `json:"node_range,omitzero"`
+	Life      string              `json:"life"`
+	Partition int                 `json:"partition"`
+	Owner     string              `json:"owner"`
+	Attached  int                 `json:"attached"`
 	// IDs is the number of IDs that holders have reported to the owner since it started, and Waits
 	// the number of their calls that waited for a grant; see [Usage].
 	IDs   uint64 `json:"ids"`

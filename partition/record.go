@@ -53,7 +53,7 @@ func (r *record) kept(now clustertime.Tick) (n int) {
 
 // mayKeep refuses a claim that would have one logical node more kept than may be.
 func (r *record) mayKeep(c Claim, b Bounds) error {
-	if c.Shown == 0 || c.Any || r.kept(b.Now) < min(keptMax, r.ref.Definition.Nodes()/4) {
+	if c.Shown == 0 || c.Any || r.kept(b.Now) < min(keptMax, max(1, r.ref.Nodes()/4)) {
 		return nil
 	}
 	if s := r.slot(c.Node); s != nil && s.shown > b.Now {
@@ -99,7 +99,7 @@ func (r *record) find(n sequencer.NodeID) (int, bool) {
 // same free time may have a lower node. A node reserved by a claim goes only to such a holder.
 func (r *record) choose(c Claim, now clustertime.Tick) *slot {
 	p := c.Preference
-	if !p.Any && int(p.Node) < r.ref.Definition.Nodes() {
+	if !p.Any && r.ref.HasNode(p.Node) {
 		i, ok := r.find(p.Node)
 		if !ok {
 			return r.insert(i, p.Node)
@@ -125,7 +125,8 @@ func (r *record) choose(c Claim, now clustertime.Tick) *slot {
 
 // lowestUnslotted returns the lowest node that never had a slot.
 func (r *record) lowestUnslotted() (sequencer.NodeID, bool) {
-	for ; r.unslotted < r.ref.Definition.Nodes(); r.unslotted++ {
+	nodes := r.ref.Definition.NodeRange()
+	for r.unslotted = max(r.unslotted, int(nodes.Lo)); r.unslotted <= int(nodes.Hi); r.unslotted++ {
 		if _, taken := r.find(sequencer.NodeID(r.unslotted)); !taken {
 			return sequencer.NodeID(r.unslotted), true
 		}

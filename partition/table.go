@@ -130,7 +130,7 @@ func (t *Table) Attach(c Claim, b Bounds) (a attachment.Attachment, changed bool
 	s := r.choose(c, b.Now)
 	if s == nil {
 		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrNoFreeNode, "sequencer %q: no free logical node: all %d are attached; detach one, share them by DetachWhenIdle, or define a sequencer with more nodes",
-			c.Ref.Definition.Name(), c.Ref.Definition.Nodes())
+			c.Ref.Definition.Name(), r.ref.Nodes())
 	}
 	s.id = c.ID
 	if !c.Any && s.node == c.Node {
@@ -148,9 +148,10 @@ func (t *Table) Attach(c Claim, b Bounds) (a attachment.Attachment, changed bool
 // recorded on another node: the holder uses up its grants and attaches again. failure.ErrBadClaim if c.ID
 // is zero or the node does not exist.
 func (t *Table) Renew(c Claim, b Bounds) (a attachment.Attachment, changed bool, err error) {
-	if nodes := c.Ref.Definition.Nodes(); int(c.Node) >= nodes {
+	if !c.Ref.HasNode(c.Node) {
+		nodes := c.Ref.Definition.NodeRange()
 		return attachment.Attachment{}, false, failure.Errorf(failure.ErrBadClaim,
-			"sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
+			"sequencer %q: logical node %d is out of range %d to %d", c.Ref.Definition.Name(), c.Node, nodes.Lo, nodes.Hi)
 	}
 	if err := c.names(); err != nil {
 		return attachment.Attachment{}, false, err

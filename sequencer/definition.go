@@ -41,9 +41,13 @@ type Config struct {
 
 	// Layout divides the bits of the IDs. Most users leave it out.
 	Layout Layout
+
+	// NodeRange restricts holders to some logical nodes, and leaves the others to another generator with
+	// the same layout and epoch. The zero value is all nodes.
+	NodeRange NodeRange
 }
 
-// Definition has the constant properties of a sequencer: name, epoch, node count and layout.
+// Definition has the constant properties of a sequencer: name, epoch, node count, layout and node range.
 // Definitions compare by ==, after rounding, so 8000 nodes and 8192 nodes define the same
 // sequencer. Make one with [Define]; the zero value defines nothing.
 //
@@ -53,6 +57,7 @@ type Definition struct {
 	name   string
 	epoch  epoch.Epoch
 	layout layout
+	nodes  NodeRange // of the holders: within the layout's
 }
 
 // Parts is an ID taken apart.
@@ -70,7 +75,7 @@ type Parts struct {
 // Define returns the definition of a sequencer. The name has 1 to 255 bytes of valid UTF-8 without
 // control characters. A new name also has no space at either end, and no character that is invisible
 // or looks like a line break: members, clients and stores refuse to create one. Define returns
-// ErrInvalidConfig for a name, epoch, node count or layout outside its limits. It reads no clock;
+// ErrInvalidConfig for a name, epoch, node count, layout or node range outside its limits. It reads no clock;
 // IDs can be issued from the epoch to [Definition.Exhausted].
 func Define(name string, cfg Config) (Definition, error) {
 	if err := checkName(name); err != nil {
@@ -84,7 +89,11 @@ func Define(name string, cfg Config) (Definition, error) {
 	if err != nil {
 		return Definition{}, err
 	}
-	return Definition{name: name, epoch: cfg.Epoch, layout: l}, nil
+	nodes, err := cfg.NodeRange.within(l.nodes())
+	if err != nil {
+		return Definition{}, err
+	}
+	return Definition{name: name, epoch: cfg.Epoch, layout: l, nodes: nodes}, nil
 }
 
 func checkName(name string) error {
@@ -134,15 +143,22 @@ func (d Definition) Epoch() epoch.Epoch { return d.epoch }
 // Nodes returns the number of logical nodes, a power of two from 16 to 8192.
 func (d Definition) Nodes() int { return d.layout.nodes() }
 
+// NodeRange returns the logical nodes that holders can have; all of them if the configuration stated no
+// range.
+func (d Definition) NodeRange() NodeRange { return d.nodes }
+
 // Layout returns the division of the ID bits; 63/23/8192 if none was given.
 func (d Definition) Layout() Layout { return d.layout.whole() }
 
 // Config returns the configuration from which [Define] makes this definition. Its Layout is zero
-// for 63/23/8192.
+// for 63/23/8192, its NodeRange for all nodes.
 func (d Definition) Config() Config {
 	cfg := Config{Epoch: d.epoch, Nodes: d.Nodes(), Layout: d.Layout()}
 	if cfg.Layout == wholeLayout {
 		cfg.Layout = Layout{}
+	}
+	if d != (Definition{}) && d.nodes != (NodeRange{Hi: NodeID(d.Nodes() - 1)}) {
+		cfg.NodeRange = d.nodes
 	}
 	return cfg
 }
@@ -151,10 +167,14 @@ func (d Definition) Config() Config {
 //
 //	"orders" (epoch 2026-01-01T00:00:00.000Z, 8192 nodes)
 //	"tweets" (epoch 2010-11-04T01:42:54.657Z, 1024 nodes, layout 63/22/1024)
+//	"moved" (epoch 2010-11-04T01:42:54.657Z, 1024 nodes, layout 63/22/1024, holders have nodes 32 to 1023)
 func (d Definition) String() string {
 	layout := ""
 	if l := d.Layout(); l != wholeLayout && d != (Definition{}) {
 		layout = ", layout " + l.String()
+	}
+	if r := d.Config().NodeRange; !r.IsZero() {
+		layout += fmt.Sprintf(", holders have nodes %d to %d", r.Lo, r.Hi)
 	}
 	return fmt.Sprintf("%q (epoch %v, %d nodes%s)", d.name, d.epoch, d.Nodes(), layout)
 }

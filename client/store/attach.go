@@ -44,7 +44,7 @@ func (c *Client) take(ctx context.Context, h *holder, p attachment.Preference) (
 	if err != nil {
 		return nil, err
 	}
-	records, err := c.all(ctx, h.name(), 0, m.Slots)
+	records, err := c.all(ctx, h.ref.Definition, m.Slots)
 	if err != nil {
 		return nil, err
 	}

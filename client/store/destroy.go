@@ -133,7 +133,7 @@ func (rs *recordStore) seal(ctx context.Context, d record.Document) (made int, e
 
 // closeAll closes every record in a life, and returns them.
 func (rs *recordStore) closeAll(ctx context.Context, d record.Document, made int) ([]record.Record, error) {
-	all, err := rs.all(ctx, d.Definition.Name(), 0, made)
+	all, err := rs.all(ctx, d.Definition, made)
 	if err != nil {
 		return nil, err
 	}

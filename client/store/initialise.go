@@ -42,15 +42,15 @@ func (rs *recordStore) makeRecords(ctx context.Context, d record.Document) error
 		}
 		return nil
 	case err == nil:
-		return rs.adopt(ctx, name, e.Revision)
+		return rs.adopt(ctx, d.Definition, e.Revision)
 	case !errors.Is(err, ErrNoRecord):
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
-	slots := min(rs.cfg.Pool, d.Definition.Nodes())
+	slots, first := min(rs.cfg.Pool, d.Ref().Nodes()), d.Definition.NodeRange().Lo
 	errs := make([]error, slots)
 	rs.together(upTo(0, slots), func(i int) {
 		born := record.Born(d.Life, newNonce())
-		if _, err := rs.swap(ctx, rs.recordEntry(name, sequencer.NodeID(i), born, "")); !errors.Is(err, ErrChanged) {
+		if _, err := rs.swap(ctx, rs.recordEntry(name, first+sequencer.NodeID(i), born, "")); !errors.Is(err, ErrChanged) {
 			errs[i] = err // else another client has made it
 		}
 	})
@@ -64,7 +64,8 @@ func (rs *recordStore) makeRecords(ctx context.Context, d record.Document) error
 
 // adopt replaces the empty marker of another program, which initialised the records, by
 // one with their number.
-func (rs *recordStore) adopt(ctx context.Context, name string, revision Revision) error {
+func (rs *recordStore) adopt(ctx context.Context, d sequencer.Definition, revision Revision) error {
+	name, first := d.Name(), d.NodeRange().Lo
 	keys := record.KeysOf(rs.cfg.Prefix, name)
 	listed, err := rs.list(ctx, keys.Folder())
 	if err != nil {
@@ -75,7 +76,7 @@ func (rs *recordStore) adopt(ctx context.Context, name string, revision Revision
 		there[e.Key] = true
 	}
 	slots := 0
-	for there[keys.Record(sequencer.NodeID(slots))] {
+	for there[keys.Record(first+sequencer.NodeID(slots))] {
 		slots++
 	}
 	if slots == 0 {

@@ -105,10 +105,11 @@ func (rs *recordStore) one(ctx context.Context, name string, node sequencer.Node
 	return readRecord(node, e, err)
 }
 
-// all reads the records of the nodes from low to below high, with their revisions.
+// all reads the records of the definition's first n nodes, with their revisions.
 //
 // Errors: the errors of the listing. A single record's error is in its place.
-func (rs *recordStore) all(ctx context.Context, name string, low, high int) ([]found, error) {
+func (rs *recordStore) all(ctx context.Context, d sequencer.Definition, n int) ([]found, error) {
+	name, first := d.Name(), d.NodeRange().Lo
 	keys := record.KeysOf(rs.cfg.Prefix, name)
 	listed, err := rs.list(ctx, keys.Folder())
 	if err != nil {
@@ -118,10 +119,10 @@ func (rs *recordStore) all(ctx context.Context, name string, low, high int) ([]f
 	for _, e := range listed {
 		entries[e.Key] = e
 	}
-	records := make([]found, high-low)
+	records := make([]found, n)
 	var lacking []int
 	for i := range records {
-		node := sequencer.NodeID(low + i)
+		node := first + sequencer.NodeID(i)
 		key := keys.Record(node)
 		e, there := entries[key]
 		if cached, same := rs.cache.at(key, e.Revision); e.Body == nil && same {
@@ -133,7 +134,7 @@ func (rs *recordStore) all(ctx context.Context, name string, low, high int) ([]f
 		}
 		records[i] = readRecord(node, e, nil)
 	}
-	rs.together(lacking, func(i int) { records[i] = rs.one(ctx, name, sequencer.NodeID(low+i)) })
+	rs.together(lacking, func(i int) { records[i] = rs.one(ctx, name, first+sequencer.NodeID(i)) })
 	return records, nil
 }
 

@@ -27,8 +27,8 @@ func (c *Client) Scale(ctx context.Context, name string, slots int) error {
 	if err != nil {
 		return err
 	}
-	if slots < 1 || slots > d.Definition.Nodes() {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: %d slots are outside 1 to %d, its node count; give a number inside, or use several sequencers", name, slots, d.Definition.Nodes())
+	if most := d.Ref().Nodes(); slots < 1 || slots > most {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: %d slots are outside 1 to %d, its node count; give a number inside, or use several sequencers", name, slots, most)
 	}
 	if err := c.persist(ctx, name, func() error { return c.resize(ctx, d, slots) }); err != nil {
 		return err
@@ -50,8 +50,8 @@ func (rs *recordStore) resize(ctx context.Context, d record.Document, slots int)
 	if err != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
-	errs := make([]error, max(slots-m.Made, 0))
-	rs.together(upTo(0, len(errs)), func(i int) { errs[i] = rs.enlist(ctx, d, sequencer.NodeID(m.Made+i)) })
+	errs, first := make([]error, max(slots-m.Made, 0)), int(d.Definition.NodeRange().Lo)+m.Made
+	rs.together(upTo(0, len(errs)), func(i int) { errs[i] = rs.enlist(ctx, d, sequencer.NodeID(first+i)) })
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (rs *recordStore) conform(ctx context.Context, d record.Document, slots int
 	if err != nil {
 		return err
 	}
-	all, err := rs.all(ctx, name, 0, m.Made)
+	all, err := rs.all(ctx, d.Definition, m.Made)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (c *Client) alterNode(ctx context.Context, name string, node sequencer.Node
 		return err
 	}
 	return c.persist(ctx, name, func() error {
-		if err := c.checkNode(ctx, name, node); err != nil {
+		if err := c.checkNode(ctx, d.Definition, node); err != nil {
 			return err
 		}
 		return c.alter(ctx, name, c.one(ctx, name, node), func(r record.Record) (record.Record, bool,
@@ -173,13 +173,14 @@ func (c *Client) alterNode(ctx context.Context, name string, node sequencer.Node
 }
 
 // checkNode returns an error if a node is not one of the slots.
-func (rs *recordStore) checkNode(ctx context.Context, name string, node sequencer.NodeID) error {
-	m, _, err := rs.marker(ctx, name)
+func (rs *recordStore) checkNode(ctx context.Context, d sequencer.Definition, node sequencer.NodeID) error {
+	m, _, err := rs.marker(ctx, d.Name())
 	if err != nil {
 		return err
 	}
-	if int(node) >= m.Slots {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: node %d is outside 0 to %d; give one inside, or scale the sequencer up", name, node, m.Slots-1)
+	if first := int(d.NodeRange().Lo); int(node) < first || int(node) >= first+m.Slots {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: node %d is outside %d to %d; give one inside, or scale the sequencer up",
+			d.Name(), node, first, first+m.Slots-1)
 	}
 	return nil
 }
@@ -205,11 +206,13 @@ func (c *Client) Repair(ctx context.Context, name string, node sequencer.NodeID,
 			return err
 		}
 		m, _, err := c.marker(ctx, name)
+		first := int(d.Definition.NodeRange().Lo)
 		switch {
 		case err != nil:
 			return err
-		case int(node) >= m.Made:
-			return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: node %d is outside 0 to %d", name, node, m.Made-1)
+		case int(node) < first || int(node) >= first+m.Made:
+			return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: node %d is outside %d to %d", name, node, first,
+				first+m.Made-1)
 		}
 		return c.repair(ctx, d, c.one(ctx, name, node), clustertime.TickOf(floor))
 	})
@@ -226,7 +229,7 @@ func (c *Client) repair(ctx context.Context, d record.Document, f found, floor c
 			"sequencer %q: node %d is not repaired: its holder reported IDs up to %s, and the floor is %s; give a later floor, above all its IDs", name, f.Node, used.Time().Format(time.RFC3339Nano), floor.Time().Format(time.RFC3339Nano))
 	}
 	repaired, err := record.Repaired(d.Life, floor, clustertime.Tick(d.Definition.Epoch().UnixMilli()),
-		max(f.Record.Version, c.versionKnown(ctx, name, f.Node)), newNonce())
+		max(f.Record.Version, c.versionKnown(ctx, d.Definition, f.Node)), newNonce())
 	if err != nil {
 		return failure.Errorf(err, "sequencer %q: %w", name, err)
 	}
@@ -285,12 +288,13 @@ func (c *Client) repairable(ctx context.Context, d record.Document, f found) err
 }
 
 // versionKnown returns a node's largest version in the other records.
-func (rs *recordStore) versionKnown(ctx context.Context, name string, node sequencer.NodeID) (version uint64) {
-	m, _, err := rs.marker(ctx, name)
+func (rs *recordStore) versionKnown(ctx context.Context, d sequencer.Definition,
+	node sequencer.NodeID) (version uint64) {
+	m, _, err := rs.marker(ctx, d.Name())
 	if err != nil {
 		return 0
 	}
-	all, err := rs.all(ctx, name, 0, m.Made)
+	all, err := rs.all(ctx, d, m.Made)
 	if err != nil {
 		return 0
 	}

@@ -49,7 +49,7 @@ func (rs *recordStore) allKnow(ctx context.Context, s *seat, version uint64) boo
 	if err != nil {
 		return false
 	}
-	all, err := rs.all(ctx, s.h.name(), 0, m.Slots)
+	all, err := rs.all(ctx, s.h.ref.Definition, m.Slots)
 	if err != nil {
 		return false
 	}

@@ -73,7 +73,7 @@ func (c *Client) Status(ctx context.Context, name string) (s Status, err error) 
 		if err != nil {
 			return err
 		}
-		all, err := c.all(ctx, name, 0, m.Made)
+		all, err := c.all(ctx, d.Definition, m.Made)
 		if err != nil {
 			return err
 		}

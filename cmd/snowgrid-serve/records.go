@@ -15,15 +15,18 @@ import (
 
 // sequencerRecords is one sequencer as the store has it.
 type sequencerRecords struct {
-	Name    string           `json:"name"`
-	State   string           `json:"state,omitempty"`
-	Epoch   time.Time        `json:"epoch,omitzero"`
-	Ends    time.Time        `json:"exhausted,omitzero"`
-	Nodes   int              `json:"nodes,omitempty"`
-	Layout  sequencer.Layout `json:"layout,omitzero"`
-	Slots   int              `json:"slots,omitempty"` // in use: the nodes 0 to Slots-1
-	Trouble string           `json:"trouble,omitempty"`
-	Records []nodeRecord     `json:"records"`
+	Name      string              `json:"name"`
+	State     string              `json:"state,omitempty"`
+	Epoch     time.Time           `json:"epoch,omitzero"`
+	Ends      time.Time           `json:"exhausted,omitzero"`
+	Nodes     int                 `json:"nodes,omitempty"`
+	Layout    sequencer.Layout    `json:"layout,omitzero"`
+	NodeRange sequencer.NodeRange `json:"node_range,omitzero"`
+	Slots     int                 `json:"slots,omitempty"` // in use: the first nodes of the range
+	Trouble   string              `json:"trouble,omitempty"`
+	Records   []nodeRecord        `json:"records"`
+
+	first sequencer.NodeID // of the range
 }
 
 // nodeRecord is one logical node's record as the store has it.
@@ -92,6 +95,7 @@ func (q *sequencerRecords) add(part record.Part, node sequencer.NodeID, e store.
 		def := d.Definition
 		q.State, q.Epoch, q.Ends, q.Nodes, q.Layout = d.Phase.String(), def.Epoch().Time(), def.Exhausted(), def.Nodes(),
 			def.Layout()
+		q.NodeRange, q.first = def.Config().NodeRange, def.NodeRange().Lo
 	case record.PartMarker:
 		m, err := record.DecodeMarker(e.Body)
 		if err != nil {
@@ -143,8 +147,8 @@ func (q *sequencerRecords) finish() {
 	for _, r := range q.Records {
 		there[r.Node] = true
 	}
-	for node := range sequencer.NodeID(q.Slots) {
-		if !there[node] {
+	for i := range sequencer.NodeID(q.Slots) {
+		if node := q.first + i; !there[node] {
 			q.Records = append(q.Records, nodeRecord{Node: node, State: "missing",
 				Trouble: "deleted; see snowgrid-serve repair --help"})
 		}

@@ -24,7 +24,7 @@ import (
 type serveCommand struct {
 	storeFlags
 	Sequencer string `help:"Sequencer that this process is ready with, and that gRPC callers get. It is created if it does not exist." default:"default" env:"SNOWGRID_SEQUENCER"`
-	definitionflags.Definition
+	definitionflags.New
 	MaxServerCnt int `name:"max-server-cnt" help:"Processes that can use a new sequencer at the same time: as many logical nodes are made; 32." env:"SNOWGRID_MAX_SERVER_CNT,SNOWGRID_ETCD_MAX_SERVER_CNT" placeholder:"COUNT"`
 
 	HTTPAddr     string        `name:"http-addr" help:"Listen address for HTTP: /v1/ids, /livez, /readyz, /ready, /metrics." default:"127.0.0.1:8001" env:"SNOWGRID_HTTP_ADDR"`

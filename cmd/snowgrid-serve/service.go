@@ -214,7 +214,7 @@ func (s *service) checkOwn(in wire.IDsRequest) error {
 
 func createConfig(in wire.IDsRequest) sequencer.Config {
 	return wire.CreateRequest{Name: in.Name, Epoch: in.Create.Epoch,
-		Nodes: in.Create.Nodes, Layout: in.Create.Layout}.Config()
+		Nodes: in.Create.Nodes, Layout: in.Create.Layout, NodeRange: in.Create.NodeRange}.Config()
 }
 
 // open returns a name's handle. It creates the sequencer if the request allows it.

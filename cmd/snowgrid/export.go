@@ -53,15 +53,16 @@ type exportHeader struct {
 
 // exportedName is the definition of a sequencer.
 type exportedName struct {
-	Name   string           `json:"name"`
-	Epoch  int64            `json:"epoch"` // Unix ms
-	Nodes  int              `json:"nodes"`
-	Layout sequencer.Layout `json:"layout"`
+	Name      string              `json:"name"`
+	Epoch     int64               `json:"epoch"` // Unix ms
+	Nodes     int                 `json:"nodes"`
+	Layout    sequencer.Layout    `json:"layout"`
+	NodeRange sequencer.NodeRange `json:"node_range,omitzero"`
 }
 
 // request returns the request that creates the sequencer.
 func (e exportedName) request() wire.CreateRequest {
-	return wire.CreateRequest{Name: e.Name, Epoch: &e.Epoch, Nodes: e.Nodes, Layout: e.Layout}
+	return wire.CreateRequest{Name: e.Name, Epoch: &e.Epoch, Nodes: e.Nodes, Layout: e.Layout, NodeRange: e.NodeRange}
 }
 
 // exportedSettings are the settings that a running grid can change.
@@ -153,7 +154,7 @@ func (c *exportCommand) export(ctx context.Context, to streams) (out []byte, nam
 	}
 	for _, row := range rows {
 		lines = append(lines, exportLine{Sequencer: &exportedName{Name: row.Name, Epoch: row.Epoch.UnixMilli(),
-			Nodes: row.Nodes, Layout: row.Layout}})
+			Nodes: row.Nodes, Layout: row.Layout, NodeRange: row.NodeRange}})
 	}
 	for _, q := range settings.Quotas {
 		lines = append(lines, exportLine{Quota: &q.Quota})

@@ -139,7 +139,7 @@ func (c *importCommand) check(ctx context.Context, file *exportFile) error {
 	}
 	defined := map[string]exportedName{}
 	for _, row := range existing {
-		defined[row.Name] = exportedName{row.Name, row.Epoch.UnixMilli(), row.Nodes, row.Layout}
+		defined[row.Name] = exportedName{row.Name, row.Epoch.UnixMilli(), row.Nodes, row.Layout, row.NodeRange}
 	}
 	var same, other []string
 	for _, e := range file.names {

@@ -25,7 +25,7 @@ type nextCommand struct {
 	Name  string `arg:"" help:"Name of the sequencer. It is created if it does not exist."`
 	Count int64  `short:"n" name:"count" help:"Number of IDs." default:"1"`
 	gridFlags
-	definitionflags.Definition
+	definitionflags.New
 	outputFlag
 }
 

@@ -75,6 +75,18 @@ type Ref struct {
 	Born       Revision
 }
 
+// HasNode reports whether holders can have a logical node.
+func (r Ref) HasNode(n sequencer.NodeID) bool {
+	nodes := r.Definition.NodeRange()
+	return nodes.Lo <= n && n <= nodes.Hi
+}
+
+// Nodes returns the number of logical nodes that holders can have.
+func (r Ref) Nodes() int {
+	nodes := r.Definition.NodeRange()
+	return int(nodes.Hi) - int(nodes.Lo) + 1
+}
+
 // Control is the backend's side of a handle: it delivers renewals and events of the grid,
 // and reads the state that the grid needs.
 type Control struct {

@@ -5,6 +5,7 @@ package definitionflags
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/snowgrid/snowgrid/epoch"
@@ -27,6 +28,19 @@ func (d Definition) Config() sequencer.Config {
 	return cfg
 }
 
+// New has the parts of the definition of a sequencer that may be created.
+type New struct {
+	Definition
+	NodeRange NodeRange `help:"Logical nodes that holders can have, as LO-HI, if another generator of the same layout and epoch uses the other nodes. By default all." env:"SNOWGRID_NODE_RANGE" placeholder:"LO-HI"`
+}
+
+// Config returns the configuration that the flags state.
+func (n New) Config() sequencer.Config {
+	cfg := n.Definition.Config()
+	cfg.NodeRange = n.NodeRange.NodeRange
+	return cfg
+}
+
 // Layout is a layout on the command line, with the epoch that belongs to it.
 type Layout struct {
 	sequencer.Layout
@@ -45,6 +59,21 @@ func (l *Layout) UnmarshalText(text []byte) (err error) {
 	}
 	l.Layout, err = sequencer.ParseLayout(string(text))
 	return err
+}
+
+// NodeRange is a range of logical nodes on the command line.
+type NodeRange struct{ sequencer.NodeRange }
+
+// UnmarshalText parses a range such as 32-1023.
+func (r *NodeRange) UnmarshalText(text []byte) error {
+	lo, hi, ok := strings.Cut(string(text), "-")
+	low, err := strconv.ParseUint(lo, 10, 16)
+	high, err2 := strconv.ParseUint(hi, 10, 16)
+	if !ok || err != nil || err2 != nil || low > high || high == 0 {
+		return fmt.Errorf("%q is not a range of logical nodes; write the lowest and the highest, as in 32-1023", text)
+	}
+	r.NodeRange = sequencer.NodeRange{Lo: sequencer.NodeID(low), Hi: sequencer.NodeID(high)}
+	return nil
 }
 
 // Epoch is an epoch on the command line.

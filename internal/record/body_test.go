@@ -155,9 +155,10 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestDocumentCarriesTheLayout: another layout of the name would make equal IDs.
+// TestDocumentCarriesTheLayout: another layout or node range of the name would make equal IDs.
 func TestDocumentCarriesTheLayout(t *testing.T) {
-	def, err := sequencer.Define("tweets", sequencer.Config{Layout: sequencer.Twitter(), Nodes: 16})
+	def, err := sequencer.Define("tweets", sequencer.Config{Layout: sequencer.Twitter(), Nodes: 16,
+		NodeRange: sequencer.NodeRange{Lo: 4, Hi: 11}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,8 +166,17 @@ func TestDocumentCarriesTheLayout(t *testing.T) {
 	if d, err := DecodeDocument(text); err != nil || d.Definition != def {
 		t.Errorf("%s is read as %v, %v", text, d.Definition, err)
 	}
-	if plain := NewDocument(definition("orders"), [8]byte{1}, "n").Encode(); strings.Contains(string(plain), "layout") {
-		t.Errorf("the zero layout is in %s", plain)
+	if plain := NewDocument(definition("orders"), [8]byte{1}, "n").Encode(); strings.Contains(string(plain), "layout") ||
+		strings.Contains(string(plain), "node_range") {
+		t.Errorf("the zero layout or range is in %s", plain)
+	}
+	for what, nodes := range map[string]string{
+		"a node too many": `{"lo":4,"hi":16}`, "all nodes, spelled": `{"lo":0,"hi":15}`,
+	} {
+		other := strings.Replace(string(text), `{"lo":4,"hi":11}`, nodes, 1)
+		if d, err := DecodeDocument([]byte(other)); !errors.Is(err, ErrDamaged) || other == string(text) {
+			t.Errorf("%s: got %v, %v", what, d.Definition, err)
+		}
 	}
 	for what, layout := range map[string]string{
 		"half a layout":            `{"bits":63,"low_bits":22,"nodes":0}`,

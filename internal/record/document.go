@@ -135,22 +135,24 @@ func (d Document) Ref() attachment.Ref {
 
 // documentBody is a document as JSON.
 type documentBody struct {
-	Name        string           `json:"name"`
-	Epoch       int64            `json:"epoch"` // Unix ms
-	Nodes       int              `json:"nodes"`
-	Layout      sequencer.Layout `json:"layout,omitzero"`
-	Life        attachment.Life  `json:"life"`
-	State       Phase            `json:"state"`
-	Mark        clustertime.Tick `json:"mark"`
-	Initialized bool             `json:"initialized"`
-	Nonce       string           `json:"nonce"`
+	Name        string              `json:"name"`
+	Epoch       int64               `json:"epoch"` // Unix ms
+	Nodes       int                 `json:"nodes"`
+	Layout      sequencer.Layout    `json:"layout,omitzero"`
+	NodeRange   sequencer.NodeRange `json:"node_range,omitzero"`
+	Life        attachment.Life     `json:"life"`
+	State       Phase               `json:"state"`
+	Mark        clustertime.Tick    `json:"mark"`
+	Initialized bool                `json:"initialized"`
+	Nonce       string              `json:"nonce"`
 }
 
 // Encode returns the document's body. It panics if DecodeDocument would reject the document.
 func (d Document) Encode() []byte {
 	cfg := d.Definition.Config()
 	text, err := json.Marshal(documentBody{
-		d.Definition.Name(), cfg.Epoch.UnixMilli(), cfg.Nodes, cfg.Layout, d.Life, d.Phase, d.Mark, d.Initialized, d.Nonce,
+		d.Definition.Name(), cfg.Epoch.UnixMilli(), cfg.Nodes, cfg.Layout, cfg.NodeRange, d.Life, d.Phase, d.Mark,
+		d.Initialized, d.Nonce,
 	})
 	if err == nil {
 		err = d.check()
@@ -169,10 +171,11 @@ func DecodeDocument(text []byte) (Document, error) {
 	if err := decodeStrictly(text, &b); err != nil {
 		return Document{}, failure.Errorf(ErrDamaged, "record: document %s: %w", excerpt(text), err)
 	}
-	cfg := sequencer.Config{Epoch: epoch.UnixMilli(b.Epoch), Nodes: b.Nodes, Layout: b.Layout}
+	cfg := sequencer.Config{Epoch: epoch.UnixMilli(b.Epoch), Nodes: b.Nodes, Layout: b.Layout, NodeRange: b.NodeRange}
 	def, err := sequencer.Define(b.Name, cfg)
 	if err == nil && (def.Epoch().UnixMilli() != b.Epoch || def.Config() != cfg) {
-		err = fmt.Errorf("epoch %d, %d nodes or layout %v differ from the definition %v", b.Epoch, b.Nodes, b.Layout, def)
+		err = fmt.Errorf("epoch %d, %d nodes, layout %v or node range %v differ from the definition %v",
+			b.Epoch, b.Nodes, b.Layout, b.NodeRange, def)
 	}
 	d := Document{Definition: def, Life: b.Life, Phase: b.State, Mark: b.Mark, Initialized: b.Initialized, Nonce: b.Nonce}
 	if err == nil {

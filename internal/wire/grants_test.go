@@ -19,7 +19,8 @@ import (
 func grantToken(name string, layout sequencer.Layout) wire.GrantToken {
 	t := wire.GrantToken{
 		Sequencer: wire.Sequencer{Name: name, Epoch: 5, Nodes: 16, Layout: layout,
-			Born: attachment.Revision{Term: 1 << 40, Number: 1 << 40}},
+			NodeRange: sequencer.NodeRange{Lo: 2, Hi: 15},
+			Born:      attachment.Revision{Term: 1 << 40, Number: 1 << 40}},
 		Turn: 1 << 30, Node: 15, Version: 1 << 40, Until: 1 << 52,
 	}
 	for i := range t.Secret {
@@ -54,8 +55,11 @@ func TestGrantToken(t *testing.T) {
 	}
 	impossible := grantToken("a", sequencer.JSSafe())
 	impossible.Node = 16
+	below := grantToken("a", sequencer.JSSafe())
+	below.Node = 1
 	for what, text := range map[string]string{
-		"no token": "", "a node too many": impossible.String(), "too long": "g1." + strings.Repeat("A", 600),
+		"a node below the range": below.String(),
+		"no token":               "", "a node too many": impossible.String(), "too long": "g1." + strings.Repeat("A", 600),
 		"another version": "g2." + grantToken("a", sequencer.JSSafe()).String()[3:],
 	} {
 		if _, err := wire.ParseGrantToken(text); !errors.Is(err, wire.ErrBadRequest) {

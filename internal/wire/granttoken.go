@@ -79,7 +79,8 @@ func (t GrantToken) String() string {
 	out = append(out, s.Life[:]...)
 	out = binary.AppendVarint(out, s.Epoch)
 	for _, n := range []uint64{t.Turn, uint64(t.Node), uint64(t.Version), uint64(t.Until), s.Born.Term, s.Born.Number,
-		uint64(s.Nodes), uint64(s.Layout.Bits), uint64(s.Layout.LowBits), uint64(s.Layout.Nodes)} {
+		uint64(s.Nodes), uint64(s.Layout.Bits), uint64(s.Layout.LowBits), uint64(s.Layout.Nodes),
+		uint64(s.NodeRange.Lo), uint64(s.NodeRange.Hi)} {
 		out = binary.AppendUvarint(out, n)
 	}
 	out = append(out, s.Name...)
@@ -114,7 +115,7 @@ func ParseGrantToken(text string) (t GrantToken, err error) {
 		}
 	}
 	s := &t.Sequencer
-	var n [10]uint64
+	var n [12]uint64
 	s.Epoch, err = binary.ReadVarint(rest)
 	for i := 0; i < len(n) && err == nil; i++ {
 		n[i], err = binary.ReadUvarint(rest)
@@ -125,10 +126,12 @@ func ParseGrantToken(text string) (t GrantToken, err error) {
 	t.Turn, t.Node, t.Version, t.Until = n[0], sequencer.NodeID(n[1]), roster.Version(n[2]), clustertime.Tick(n[3])
 	s.Born = attachment.Revision{Term: n[4], Number: n[5]}
 	s.Nodes, s.Layout = int(n[6]), sequencer.Layout{Bits: int(n[7]), LowBits: int(n[8]), Nodes: int(n[9])}
+	s.NodeRange = sequencer.NodeRange{Lo: sequencer.NodeID(n[10]), Hi: sequencer.NodeID(n[11])}
 	name := make([]byte, rest.Len())
 	_, _ = rest.Read(name)
 	s.Name = string(name)
-	if ref, err := s.Ref(); err != nil || n[1] >= uint64(ref.Definition.Nodes()) {
+	ref, err := s.Ref()
+	if err != nil || max(n[1], n[10], n[11]) > math.MaxUint16 || !ref.HasNode(t.Node) {
 		return refuse("has an impossible definition or node")
 	}
 	return t, nil

@@ -33,9 +33,10 @@ func (r IDsRequest) Count() (int, error) {
 // sequencer.ParseLayout, as on the command line: "twitter" and "discord" include their epoch unless
 // another one is stated.
 type IDsCreate struct {
-	Epoch  *int64           `json:"epoch,omitempty"`
-	Nodes  int              `json:"nodes,omitempty"`
-	Layout sequencer.Layout `json:"layout,omitempty,omitzero"`
+	Epoch     *int64              `json:"epoch,omitempty"`
+	Nodes     int                 `json:"nodes,omitempty"`
+	Layout    sequencer.Layout    `json:"layout,omitempty,omitzero"`
+	NodeRange sequencer.NodeRange `json:"node_range,omitempty,omitzero"`
 }
 
 // withLayout returns a JSON request for IDs or a grant with a layout's numbers in place of its text, and with its epoch

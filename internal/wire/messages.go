@@ -12,26 +12,31 @@ import (
 // Sequencer is one generation of a sequencer: its definition, and, unless it is zero, the
 // generation that is meant.
 type Sequencer struct {
-	Name   string              `json:"name"`
-	Epoch  int64               `json:"epoch"` // Unix ms
-	Nodes  int                 `json:"nodes"`
-	Layout sequencer.Layout    `json:"layout,omitempty,omitzero"`
-	Life   attachment.Life     `json:"life"`
-	Born   attachment.Revision `json:"born"`
+	Name   string           `json:"name"`
+	Epoch  int64            `json:"epoch"` // Unix ms
+	Nodes  int              `json:"nodes"`
+	Layout sequencer.Layout `json:"layout,omitempty,omitzero"`
+	// NodeRange is zero for all nodes.
+	NodeRange sequencer.NodeRange `json:"node_range,omitempty,omitzero"`
+	Life      attachment.Life     `json:"life"`
+	Born      attachment.Revision `json:"born"`
 }
 
 // SequencerOf returns ref's wire form.
 func SequencerOf(ref attachment.Ref) Sequencer {
-	d := ref.Definition
+	cfg := ref.Definition.Config()
 	return Sequencer{
-		Name: d.Name(), Epoch: d.Epoch().UnixMilli(), Nodes: d.Nodes(), Layout: d.Config().Layout,
+		Name: ref.Definition.Name(), Epoch: cfg.Epoch.UnixMilli(), Nodes: cfg.Nodes,
+		Layout: cfg.Layout, NodeRange: cfg.NodeRange,
 		Life: ref.Life, Born: ref.Born,
 	}
 }
 
 // Ref validates and converts the wire form. Errors match sequencer.ErrInvalidConfig.
 func (s Sequencer) Ref() (attachment.Ref, error) {
-	def, err := sequencer.Define(s.Name, sequencer.Config{Epoch: epoch.UnixMilli(s.Epoch), Nodes: s.Nodes, Layout: s.Layout})
+	def, err := sequencer.Define(s.Name, sequencer.Config{
+		Epoch: epoch.UnixMilli(s.Epoch), Nodes: s.Nodes, Layout: s.Layout, NodeRange: s.NodeRange,
+	})
 	if err != nil {
 		return attachment.Ref{}, err
 	}
@@ -48,10 +53,11 @@ type Stamp struct {
 // CreateRequest requests a name's current generation, and starts one if there is none. Omitted
 // fields have the defaults from sequencer.Config.
 type CreateRequest struct {
-	Name   string           `json:"name"`
-	Epoch  *int64           `json:"epoch,omitempty"`           // Unix ms; nil = epoch.Default, 2026
-	Nodes  int              `json:"nodes"`                     // 0 = the layout's
-	Layout sequencer.Layout `json:"layout,omitempty,omitzero"` // zero = 63/23/8192
+	Name      string              `json:"name"`
+	Epoch     *int64              `json:"epoch,omitempty"`               // Unix ms; nil = epoch.Default, 2026
+	Nodes     int                 `json:"nodes"`                         // 0 = the layout's
+	Layout    sequencer.Layout    `json:"layout,omitempty,omitzero"`     // zero = 63/23/8192
+	NodeRange sequencer.NodeRange `json:"node_range,omitempty,omitzero"` // zero = all nodes
 	// Attach also requests a logical node of that generation, so that a process needs one call for its first
 	// ID. A member that does not own the name relays the request to the owner.
 	Attach *CreateAttach `json:"attach,omitempty"`
@@ -78,7 +84,7 @@ func (a CreateAttach) Request(of SequencerResponse) AttachRequest {
 
 // Config returns the requested definition.
 func (r CreateRequest) Config() sequencer.Config {
-	cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes, Layout: r.Layout}
+	cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes, Layout: r.Layout, NodeRange: r.NodeRange}
 	if r.Epoch != nil {
 		cfg.Epoch = epoch.UnixMilli(*r.Epoch)
 	}
@@ -87,7 +93,9 @@ func (r CreateRequest) Config() sequencer.Config {
 
 // CreateRequestOf returns the request for a definition.
 func CreateRequestOf(d sequencer.Definition) CreateRequest {
-	return CreateRequest{Name: d.Name(), Epoch: new(d.Epoch().UnixMilli()), Nodes: d.Nodes(), Layout: d.Config().Layout}
+	cfg := d.Config()
+	return CreateRequest{Name: d.Name(), Epoch: new(cfg.Epoch.UnixMilli()), Nodes: cfg.Nodes, Layout: cfg.Layout,
+		NodeRange: cfg.NodeRange}
 }
 
 // OpenRequest requests a name's generation.

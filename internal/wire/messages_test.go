@@ -79,6 +79,7 @@ func messages() []any {
 			Members: []wire.IdentityMember{someNumbered()}, More: true}, {}}},
 		wire.CreateRequest{Name: "orders", Epoch: new(int64(-5)), Nodes: 128},
 		wire.CreateRequest{Name: "orders", Layout: sequencer.JSSafe()}, wire.CreateRequest{Name: "orders"},
+		wire.CreateRequest{Name: "orders", NodeRange: sequencer.NodeRange{Lo: 1, Hi: 8191}},
 		wire.OpenRequest{Name: "orders"},
 		wire.CreateRequest{Name: "orders", Attach: &wire.CreateAttach{Holder: "h", ID: claim.ID, Node: claim.Node,
 			Previous: &claim.ID, Identity: pointer(someIdentity())}},
@@ -107,7 +108,8 @@ func messages() []any {
 			Owners: []int{0, -1, 0}},
 		wire.IDsRequest{Name: "orders", N: new(1000)}, wire.IDsRequest{Name: "orders",
 			Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}},
-		wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter()}},
+		wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter(),
+			NodeRange: sequencer.NodeRange{Hi: 5}}},
 		wire.GrantRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter()}, Low: 5,
 			Used: wire.GrantUsed{IDs: 7, Waits: 8}}, wire.GrantRequest{Grant: "g1.x"},
 		wire.GrantResponse{Grant: "g1.x", Replaced: true, Node: 9, Epoch: -5, TimeShift: 23, NodeShift: 10, Counters: 1024,
@@ -152,7 +154,8 @@ func someDefinitions() member.Definitions {
 	return member.Definitions{Base: 4, Records: []member.Definition{
 		{Sequencer: someClaim().Sequencer},
 		{Sequencer: wire.Sequencer{Name: "z", Nodes: 128, Life: attachment.Life{6}}, Destroyed: true, Mark: 9},
-		{Sequencer: wire.Sequencer{Name: "zz", Nodes: 16, Layout: sequencer.JSSafe(), Life: attachment.Life{8}}},
+		{Sequencer: wire.Sequencer{Name: "zz", Nodes: 16, Layout: sequencer.JSSafe(), Life: attachment.Life{8},
+			NodeRange: sequencer.NodeRange{Lo: 3, Hi: 15}}},
 	}}
 }
 
@@ -227,7 +230,8 @@ func TestSequencerRef(t *testing.T) {
 	if got, err := wire.SequencerOf(ref).Ref(); err != nil || got != ref {
 		t.Errorf("%+v became %+v, %v", ref, got, err)
 	}
-	ref.Definition, err = sequencer.Define("orders", sequencer.Config{Layout: sequencer.JSSafe(), Nodes: 17})
+	ref.Definition, err = sequencer.Define("orders", sequencer.Config{Layout: sequencer.JSSafe(), Nodes: 17,
+		NodeRange: sequencer.NodeRange{Lo: 16, Hi: 30}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,13 +252,14 @@ func TestSequencerRef(t *testing.T) {
 			t.Errorf("a request for %v asks for %v, %v", ref.Definition, again, err)
 		}
 		if plain, err := wire.Encode(kind, wire.Sequencer{Name: "a", Nodes: 128}); err != nil ||
-			bytes.Contains(plain, []byte("layout")) {
-			t.Errorf("%s: the zero layout takes room in %q, %v", kind, plain, err)
+			bytes.Contains(plain, []byte("layout")) || bytes.Contains(plain, []byte("node_range")) {
+			t.Errorf("%s: the zero layout or range takes room in %q, %v", kind, plain, err)
 		}
 	}
 	for _, s := range []wire.Sequencer{{}, {Name: "a\n"}, {Name: "a", Nodes: -1}, {Name: "a", Nodes: 8193},
 		{Name: "a", Nodes: 15, Layout: sequencer.Twitter()}, {Name: "a", Layout: sequencer.Layout{Bits: 53}}, {Name: "a",
-			Epoch: -1}, {Name: "a", Epoch: 1 << 62}} {
+			Epoch: -1}, {Name: "a", Epoch: 1 << 62}, {Name: "a", Nodes: 128, NodeRange: sequencer.NodeRange{Lo: 5, Hi: 128}},
+		{Name: "a", NodeRange: sequencer.NodeRange{Lo: 5, Hi: 4}}} {
 		if _, err := s.Ref(); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}

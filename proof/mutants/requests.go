@@ -44,7 +44,7 @@ var requestMutants = []mutant{
 		"&& o.Loopback && !IsLoopback(r.Host)", "&& !o.Loopback && !IsLoopback(r.Host)", httpTests},
 	{"HTTP", "a missing Content-Type means JSON", "internal/wire/codec.go", "	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {", "	if header == \"\" {\n		return JSON, nil\n	}\n	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {", httpTests},
 	{"HTTP", "a refused request may send its body indefinitely", "grid/internal/api/answer.go", "	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can\n", "	_ = time.Now().Add(bodyTimeout)\n", httpTests},
-	{"HTTP", "an epoch left out is 1970", "internal/wire/messages.go", "cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes, Layout: r.Layout}", "cfg := sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: r.Nodes, Layout: r.Layout}", httpTests},
+	{"HTTP", "an epoch left out is 1970", "internal/wire/messages.go", "cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes, Layout: r.Layout,", "cfg := sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: r.Nodes, Layout: r.Layout,", httpTests},
 	{"HTTP", "create is ignored by POST /v1/ids", "grid/internal/api/ids.go", "	if in.Create == nil {",
 		"	if in.Create == nil || in.Name != \"\" {", httpTests},
 	{"texts", "an error says its sentinel's sentence as well", "grid/internal/refusal/refusal.go", "return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+format, args...)", "return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+sequencer.ErrInvalidConfig.Error()+\": grid: \"+format, args...)", []string{"./grid", "-run", "TestConfigRefused"}},

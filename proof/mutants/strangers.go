@@ -91,5 +91,5 @@ var strangerMutants = []mutant{
 	{"S2", "a grant begins below what another life shows", "partition/table.go", "s.from = max(s.free, s.shown, b.Now,",
 		"s.from = max(s.free, b.Now,", tableTests},
 	{"S2", "as many logical nodes are kept as holders like", "partition/record.go",
-		"r.kept(b.Now) < min(keptMax, r.ref.Definition.Nodes()/4)", "true", tableTests},
+		"r.kept(b.Now) < min(keptMax, max(1, r.ref.Nodes()/4))", "true", tableTests},
 }

@@ -82,7 +82,8 @@ func (i *IDs) open(ctx context.Context, in wire.IDsRequest, known bool) (*sequen
 	if in.Create == nil {
 		s, err = c.OpenSequencer(ctx, in.Name)
 	} else {
-		create := wire.CreateRequest{Name: in.Name, Epoch: in.Create.Epoch, Nodes: in.Create.Nodes, Layout: in.Create.Layout}
+		create := wire.CreateRequest{Name: in.Name, Epoch: in.Create.Epoch, Nodes: in.Create.Nodes, Layout: in.Create.Layout,
+			NodeRange: in.Create.NodeRange}
 		if !known {
 			if err := i.create(ctx, create); err != nil {
 				return nil, err

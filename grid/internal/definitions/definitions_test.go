@@ -29,6 +29,9 @@ func record(tb rapid.TB, name string, seed int64) definitions.Record {
 	if seed%5 == 0 {
 		cfg.Layout, cfg.Nodes = sequencer.Twitter(), 16<<(seed%7)
 	}
+	if seed%2 == 0 {
+		cfg.NodeRange = sequencer.NodeRange{Lo: sequencer.NodeID(seed % 15), Hi: 15}
+	}
 	d, err := sequencer.Define(name, cfg)
 	if err != nil {
 		tb.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Values are lists of fields, each a tag, a length and that many bytes. A reader skips unknown
@@ -71,6 +72,15 @@ func (f field) count() (int, error) {
 		err = boltfile.Damaged("field %d is %d", f.tag, v)
 	}
 	return int(v), err
+}
+
+// node returns the field as a logical node.
+func (f field) node() (sequencer.NodeID, error) {
+	v, err := f.count()
+	if err == nil && v > math.MaxUint16 {
+		err = boltfile.Damaged("field %d is %d", f.tag, v)
+	}
+	return sequencer.NodeID(v), err
 }
 
 // tick returns the field as an instant.

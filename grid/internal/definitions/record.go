@@ -22,6 +22,9 @@ const (
 	tagBits     = 7
 	tagLowBits  = 8
 	tagMaxNodes = 9
+	// The node range: both, or none for all nodes.
+	tagLowNode  = 10
+	tagHighNode = 11
 )
 
 // recordMax is a stored record's maximum size; a larger one is damaged.
@@ -37,6 +40,10 @@ func encodeRecord(r Record) []byte {
 		f = f.number(tagBits, uint64(l.Bits))
 		f = f.number(tagLowBits, uint64(l.LowBits))
 		f = f.number(tagMaxNodes, uint64(l.Nodes))
+	}
+	if nodes := cfg.NodeRange; !nodes.IsZero() {
+		f = f.number(tagLowNode, uint64(nodes.Lo))
+		f = f.number(tagHighNode, uint64(nodes.Hi))
 	}
 	f = f.bytes(tagLife, r.Ref.Life[:])
 	f = f.number(tagTerm, r.Ref.Born.Term)
@@ -66,6 +73,10 @@ func decodeRecord(name, value []byte) (r Record, err error) {
 			cfg.Layout.LowBits, err = f.count()
 		case tagMaxNodes:
 			cfg.Layout.Nodes, err = f.count()
+		case tagLowNode:
+			cfg.NodeRange.Lo, err = f.node()
+		case tagHighNode:
+			cfg.NodeRange.Hi, err = f.node()
 		case tagLife:
 			err = f.fill(r.Ref.Life[:])
 		case tagTerm:

@@ -159,7 +159,8 @@ func (h *Host) attachClaim(ctx context.Context, in wire.AttachRequest) (partitio
 		claim.Previous = *in.Previous
 	}
 	if h.cfg.Alone && claim.Any { // two lone members that are not to run side by side do not both use node 0
-		claim.Preference = attachment.Preference{Node: sequencer.NodeID(mathrand.IntN(claim.Ref.Definition.Nodes()))}
+		first := claim.Ref.Definition.NodeRange().Lo
+		claim.Preference = attachment.Preference{Node: first + sequencer.NodeID(mathrand.IntN(claim.Ref.Nodes()))}
 	}
 	h.setQuota(ctx, &claim)
 	return claim, nil

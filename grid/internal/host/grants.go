@@ -57,7 +57,8 @@ func (g grantCalls) takeHere(ctx context.Context, in wire.GrantRequest) (wire.Gr
 	var of wire.SequencerResponse
 	var err error
 	if c := in.Create; c != nil {
-		of, err = g.h.createHere(ctx, wire.CreateRequest{Name: in.Name, Epoch: c.Epoch, Nodes: c.Nodes, Layout: c.Layout})
+		of, err = g.h.createHere(ctx, wire.CreateRequest{Name: in.Name, Epoch: c.Epoch, Nodes: c.Nodes, Layout: c.Layout,
+			NodeRange: c.NodeRange})
 	} else {
 		of, err = g.h.Open(ctx, wire.OpenRequest{Name: in.Name})
 	}

@@ -77,7 +77,7 @@ func (b *useBook) row(id roster.PartitionID, table *partition.Table, ref attachm
 	used, recent := b.usage.recent(d.Name(), b.clock.Mono(), max(time.Minute, b.state.Roster().Settings.Window.Duration()))
 	return wire.SequencerRow{
 		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(),
-		Attached: table.Attached(d.Name()), Layout: d.Layout(),
+		Attached: table.Attached(d.Name()), Layout: d.Layout(), NodeRange: d.Config().NodeRange,
 		Partition: id, Owner: b.self, IDs: used.IDs, Waits: used.Waits, Recent: recent,
 	}
 }

@@ -109,7 +109,7 @@ func (l *limits) nodesOf(ctx context.Context, name string, nodes int) partition.
 // setQuota sets a claim's peer and quota.
 func (l *limits) setQuota(ctx context.Context, c *partition.Claim) {
 	d := c.Ref.Definition
-	c.Peer, c.Quota = peerOf(ctx), l.nodesOf(ctx, d.Name(), d.Nodes())
+	c.Peer, c.Quota = peerOf(ctx), l.nodesOf(ctx, d.Name(), c.Ref.Nodes())
 }
 
 // refusedByQuota counts and logs a refusal of a quota.

@@ -199,7 +199,7 @@ func (r *Record) unpackFields(u *unpacker) {
 }
 
 func packSequencer(p *packer, s *wire.Sequencer) {
-	p.fields(5 + some(!s.Layout.IsZero()))
+	p.fields(5 + some(!s.Layout.IsZero()) + some(!s.NodeRange.IsZero()))
 	p.name("name")
 	p.text(s.Name)
 	p.name("epoch")
@@ -215,6 +215,14 @@ func packSequencer(p *packer, s *wire.Sequencer) {
 		p.int(int64(s.Layout.LowBits))
 		p.name("nodes")
 		p.int(int64(s.Layout.Nodes))
+	}
+	if !s.NodeRange.IsZero() {
+		p.name("node_range")
+		p.fields(2)
+		p.name("lo")
+		p.uint(uint64(s.NodeRange.Lo))
+		p.name("hi")
+		p.uint(uint64(s.NodeRange.Hi))
 	}
 	p.name("life")
 	p.id(s.Life)
@@ -242,6 +250,14 @@ func unpackSequencer(u *unpacker, s *wire.Sequencer) {
 		s.Layout.LowBits = u.int()
 		u.must(&of, "nodes")
 		s.Layout.Nodes = u.int()
+		u.end(of)
+	}
+	if u.has(&left, "node_range") {
+		of := u.fields()
+		u.must(&of, "lo")
+		s.NodeRange.Lo = sequencer.NodeID(u.uint16())
+		u.must(&of, "hi")
+		s.NodeRange.Hi = sequencer.NodeID(u.uint16())
 		u.end(of)
 	}
 	u.must(&left, "life")

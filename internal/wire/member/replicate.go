@@ -167,7 +167,7 @@ func (r Record) state() (partition.RecordState, error) {
 	}
 	for i, s := range r.Slots {
 		switch {
-		case int(s.Node) >= ref.Definition.Nodes():
+		case !ref.HasNode(s.Node):
 			return partition.RecordState{}, failure.Errorf(wire.ErrBadRequest, "grid: logical node %d of %v does not exist",
 				s.Node, ref.Definition)
 		case i > 0 && r.Slots[i-1].Node >= s.Node:

@@ -1,0 +1,34 @@
+package grid_test
+
+import (
+	"testing"
+
+	"github.com/snowgrid/snowgrid/internal/wire"
+)
+
+// TestNodeRangeOverHTTP: IDs and grants of a name that was created over HTTP with a range have its nodes, and a
+// request for other nodes is a conflict.
+func TestNodeRangeOverHTTP(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, startOne(t, nil), 1)
+	create := map[string]any{"layout": "twitter", "node_range": map[string]any{"lo": 32, "hi": 35}}
+	for _, id := range idsOf(t, b.mustCall(wire.PathIDs, map[string]any{"name": "tweets", "n": 10, "create": create})) {
+		if node := id >> 12 & 1023; node < 32 || node > 35 {
+			t.Errorf("ID %d has node %d", id, node)
+		}
+	}
+	grant := b.mustCall(wire.PathGrants, map[string]any{"name": "posts", "create": create})
+	if node := number(t, grant["node"]); node < 32 || node > 35 {
+		t.Errorf("a grant of node %d", node)
+	}
+	for _, name := range []string{"tweets", "posts"} {
+		made := b.mustCall(wire.PathOpen, map[string]any{"name": name})["sequencer"].(map[string]any)
+		if nodes, _ := made["node_range"].(map[string]any); number(t, nodes["lo"]) != 32 || number(t, nodes["hi"]) != 35 {
+			t.Errorf("created as %v", made)
+		}
+		status, out := b.call(wire.PathIDs, map[string]any{"name": name, "create": map[string]any{"layout": "twitter"}})
+		if status != 409 || out["code"] != "conflict" {
+			t.Errorf("all nodes of %s: %d %v", name, status, out)
+		}
+	}
+}

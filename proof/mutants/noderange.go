@@ -1,0 +1,54 @@
+package main
+
+// nodeRangeTests guard the logical nodes that holders can have.
+var (
+	nodeRangeTests      = []string{"./sequencer", "-run", "NodeRange"}
+	nodeRangeTableTests = []string{"./partition", "-run", "OutsideTheRange"}
+	nodeRangeStoreTests = []string{"./client/store", "-run", "NodeRange"}
+	nodeRangeHTTPTests  = []string{"./grid", "-run", "NodeRange"}
+)
+
+// nodeRangeMutants grant nodes that belong to another generator, or lose the range on the way.
+var nodeRangeMutants = []mutant{
+	{"range", "a range may end above the nodes", "sequencer/noderange.go", "int(r.Hi) >= nodes", "int(r.Hi) > nodes",
+		nodeRangeTests},
+	{"range", "a range may be empty", "sequencer/noderange.go", "r.Lo > r.Hi || ", "", nodeRangeTests},
+	{"range", "the range of all nodes is another definition", "sequencer/definition.go",
+		"d.nodes != (NodeRange{Hi: NodeID(d.Nodes() - 1)})", "!d.nodes.IsZero()", nodeRangeTests},
+	{"range", "the range is not part of a definition", "sequencer/noderange.go", "return r, nil",
+		"return NodeRange{Hi: NodeID(nodes - 1)}, nil", nodeRangeTests},
+	{"range", "nodes below the range are granted", "partition/record.go", "max(r.unslotted, int(nodes.Lo))", "r.unslotted",
+		nodeRangeTableTests},
+	{"range", "nodes above the range are granted", "partition/record.go", "r.unslotted <= int(nodes.Hi)",
+		"r.unslotted < r.ref.Definition.Nodes()", nodeRangeTableTests},
+	{"range", "a preference outside the range is granted", "partition/record.go", "!p.Any && r.ref.HasNode(p.Node)",
+		"!p.Any && int(p.Node) < r.ref.Definition.Nodes()", nodeRangeTableTests},
+	{"range", "a renewal outside the range attaches", "partition/table.go", "!c.Ref.HasNode(c.Node)",
+		"int(c.Node) >= c.Ref.Definition.Nodes()", nodeRangeTableTests},
+	{"range", "the range is lost on the wire", "internal/wire/messages.go",
+		"Layout: cfg.Layout, NodeRange: cfg.NodeRange,\n\t\tLife", "Layout: cfg.Layout,\n\t\tLife", wireTests},
+	{"range", "the range is ignored on the wire", "internal/wire/messages.go", "Layout: s.Layout, NodeRange: s.NodeRange,",
+		"Layout: s.Layout,", wireTests},
+	{"range", "a create ignores the range", "internal/wire/messages.go", "Layout: r.Layout, NodeRange: r.NodeRange}",
+		"Layout: r.Layout}", wireTests},
+	{"range", "a grant's token loses the range", "internal/wire/granttoken.go",
+		"uint64(s.NodeRange.Lo), uint64(s.NodeRange.Hi)",
+		"0, 0", wireTests},
+	{"range", "the range is lost on the disk", "grid/internal/definitions/record.go",
+		"if nodes := cfg.NodeRange; !nodes.IsZero() {", "if nodes := cfg.NodeRange; nodes.Lo == 9999 {",
+		[]string{"./grid/internal/definitions"}},
+	{"range", "the range is not in a store's document", "internal/record/document.go",
+		"Layout: b.Layout, NodeRange: b.NodeRange}",
+		"Layout: b.Layout}", []string{"./internal/record", "-run", "DocumentCarries"}},
+	{"range", "a store has records from node 0 on", "client/store/initialise.go",
+		"slots, first := min(rs.cfg.Pool, d.Ref().Nodes()), d.Definition.NodeRange().Lo",
+		"slots, first := min(rs.cfg.Pool, d.Ref().Nodes()), sequencer.NodeID(0)", nodeRangeStoreTests},
+	{"range", "a store has records for all nodes", "client/store/initialise.go", "min(rs.cfg.Pool, d.Ref().Nodes())",
+		"min(rs.cfg.Pool, d.Definition.Nodes())", nodeRangeStoreTests},
+	{"range", "a store scales beyond the range", "client/store/operate.go", "most := d.Ref().Nodes()",
+		"most := d.Definition.Nodes()", nodeRangeStoreTests},
+	{"range", "POST /v1/ids ignores the range", "grid/internal/api/ids.go", "NodeRange: in.Create.NodeRange}", "}",
+		nodeRangeHTTPTests},
+	{"range", "POST /v1/grants ignores the range", "grid/internal/host/grants.go", "NodeRange: c.NodeRange}", "}",
+		nodeRangeHTTPTests},
+}
