@@ -30,6 +30,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/foreign"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -49,9 +50,10 @@ Start a grid of one member, in a directory that outlives it, and take IDs from i
 
 // commands is the command line, as parsed by kong.
 type commands struct {
-	Next   nextCommand   `cmd:"" group:"use" help:"Print new IDs, one per line."`
-	Decode decodeCommand `cmd:"" group:"use" help:"Decode an ID into time, logical node and counter."`
-	Number numberCommand `cmd:"" group:"use" help:"Print a small number that a data directory keeps."`
+	Next    nextCommand    `cmd:"" group:"use" help:"Print new IDs, one per line."`
+	Decode  decodeCommand  `cmd:"" group:"use" help:"Decode an ID into time, logical node and counter."`
+	Migrate migrateCommand `cmd:"" group:"use" help:"Plan the move from another generator to a sequencer."`
+	Number  numberCommand  `cmd:"" group:"use" help:"Print a small number that a data directory keeps."`
 
 	Demo  demoCommand  `cmd:"" group:"run" help:"Run a grid of three members in this process and kill one of them."`
 	Agent agentCommand `cmd:"" group:"run" help:"Run one member of a grid."`
@@ -214,7 +216,9 @@ func printSettingErrors(w io.Writer, err error) {
 // configuration file.
 func newParser(into any, from *sources, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(into, append(options, kong.Name("snowgrid"), kong.ExplicitGroups(helpGroups),
-		kong.Resolvers(from), kong.Bind(from))...)
+		kong.Resolvers(from), kong.Bind(from), kong.Vars{
+			"generators": strings.Join(foreign.Names(), ","), "generatornames": strings.Join(foreign.Names(), ", "),
+		})...)
 }
 
 // packagePrefix matches the prefix of an error from a package that this program calls.
