@@ -24,6 +24,7 @@ var updateAPI = flag.Bool("update-api", false, "write the exported API of each p
 // of exports; 0 for no limit.
 var publicPackages = map[string]int{
 	"epoch": 0, "sequencer": 90, "idtext": 0, "client": 25, "client/store": 0, "client/store/storetest": 0,
+	"compat/snowflake": 0, "compat/sonyflake": 0,
 	"client/etcd":       0,
 	"client/etcd/mixed": 0,
 	"client/s3":         0, "client/sql": 0, "grid": 0, "grid/gridtest": 0, "security": 0, "metrics": 0,
