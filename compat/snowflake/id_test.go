@@ -187,9 +187,9 @@ func TestBadTextsAreRefused(t *testing.T) {
 	refused("Base58", -1, nil, exact(snowflake.ParseBase58, snowflake.ErrInvalidBase58),
 		"", "0", "I", "O", "l", "-2", "\xff", "npL6MjP8Qfd", "211111111111", "ZZZZZZZZZZZ")
 	// Programs of bwmarrin/snowflake have the type of strconv.
-	_, err := snowflake.ParseString("x")
-	if n, is := errors.AsType[*strconv.NumError](err); !is || n.Func != "ParseInt" {
-		t.Errorf("%v has no *strconv.NumError", err)
+	_, err := snowflake.ParseString(huge)
+	if n, is := errors.AsType[*strconv.NumError](err); !is || n.Func != "ParseInt" || len(n.Num) > 200 {
+		t.Errorf("%v has no *strconv.NumError, or a long one", err)
 	}
 }
 

@@ -116,6 +116,19 @@ func TestCustomParts(t *testing.T) {
 	}
 }
 
+// TestCustomLayoutLimits: the formula gives a layout within the limits that the package comment states, and only there.
+func TestCustomLayoutLimits(t *testing.T) {
+	for nodeBits := range 16 {
+		for stepBits := range 23 - nodeBits {
+			_, err := sequencer.Define("orders", sequencer.Config{Layout: sequencer.Layout{
+				Bits: 41 + nodeBits + stepBits, LowBits: nodeBits + stepBits, Nodes: 1 << nodeBits}})
+			if possible := nodeBits >= 4 && nodeBits <= 13 && stepBits >= 1; possible != (err == nil) {
+				t.Errorf("%d node bits and %d step bits: %v", nodeBits, stepBits, err)
+			}
+		}
+	}
+}
+
 func TestStripedSource(t *testing.T) {
 	_, c := create(t, twitter)
 	s, err := c.CreateStriped(t.Context(), "striped", twitter, 2)
@@ -163,7 +176,7 @@ func TestGeneratePanicsAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	ends("closed", use(t, s), sequencer.ErrClosed)
-	for _, err := range []error{sequencer.ErrEpochExhausted, sequencer.ErrGrantExpired} {
+	for _, err := range []error{sequencer.ErrEpochExhausted, sequencer.ErrGrantExpired, sequencer.ErrQuota} {
 		ends("source", use(t, fixed{cfg: twitter, id: 7, err: err}), err)
 	}
 }

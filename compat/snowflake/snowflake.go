@@ -20,8 +20,9 @@
 //
 // [Node.Generate] returns no error, as before. It waits while the grid or the store is unavailable, however long. It
 // panics if waiting cannot help: the sequencer was destroyed or has no time left, its member or client is closed, its
-// logical node was detached, or the process may no longer use it. It never returns an ID twice, and never 0 in place
-// of an ID. A server calls [Node.GenerateContext], which ends a wait with its context and returns the error.
+// logical node was detached, or the grid refuses the process another grant or logical node. It never returns an ID
+// twice, and never 0 in place of an ID. A server calls [Node.GenerateContext], which ends a wait with its context and
+// returns the error.
 //
 // # Epoch and bits
 //
@@ -36,7 +37,7 @@
 //	node, err := snowflake.UseCustom(orders)
 //	node.Time(id) // was: id.Time()
 //
-// It has 4 to 13 node bits, and at most 24 bits for node and step.
+// There are 4 to 13 node bits, at least one step bit, and at most 22 bits for both.
 //
 // # Texts
 //

@@ -128,6 +128,19 @@ func TestNextIDBeforeStartTime(t *testing.T) {
 	}
 }
 
+// TestFirstMillisecondIsRoundedUp: if a time unit ends inside a millisecond, the first ID is in the next one.
+func TestFirstMillisecondIsRoundedUp(t *testing.T) {
+	f := of(epoch.At(start))
+	f.id = f.Definition().MinID(start.Add(time.Millisecond))
+	sf := mustNew(t, sonyflake.Settings{
+		Sequencer: f, StartTime: start.Add(1200 * time.Microsecond), TimeUnit: 1500 * time.Microsecond})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if id, err := sf.NextIDContext(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("the ID %d is of %v, before the start: %v", id, sf.ToTime(id), err)
+	}
+}
+
 // TestNextIDAfterTheTimeLimit: a real sequencer's last ID is followed by ErrOverTimeLimit.
 func TestNextIDAfterTheTimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestNewRefusesSettings(t *testing.T) {
 		"start time ahead":      {sonyflake.Settings{StartTime: now.Add(time.Minute)}, sonyflake.ErrStartTimeAhead},
 		"negative Last":         {sonyflake.Settings{Last: -1}, sequencer.ErrInvalidConfig},
 		"Last above the IDs":    {sonyflake.Settings{Last: math.MaxInt64}, sequencer.ErrInvalidConfig},
-		"Last of no time":       {sonyflake.Settings{Last: math.MaxInt64, TimeUnit: time.Hour}, sequencer.ErrInvalidConfig},
+		"Last of no time":       {sonyflake.Settings{Last: 1 << 46, TimeUnit: time.Hour}, sequencer.ErrInvalidConfig},
 		"Last of a later epoch": {sonyflake.Settings{Sequencer: young, Last: 1 << 56}, sequencer.ErrInvalidConfig},
 	} {
 		if c.st.Sequencer == nil && name != "no sequencer" {
@@ -170,6 +170,21 @@ func TestComposeErrors(t *testing.T) {
 	}
 	if _, err := only.Compose(now, 1023, 8191); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDistantTimes: a time beyond the int64 of nanoseconds, in 2554, has the right time unit.
+func TestDistantTimes(t *testing.T) {
+	long := sequencer.Layout{Bits: 55, LowBits: 9, Nodes: 16}
+	source := fixed{cfg: sequencer.Config{Layout: long, Epoch: epoch.At(start)}}
+	sf := mustNew(t, sonyflake.Settings{Sequencer: source})
+	at := time.Unix(18446744073, 800_000_000) // as nanoseconds it is just above 2^64
+	id, err := sf.Compose(at, 31, 15)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := sf.Decompose(id)["time"], (at.Unix()-start.Unix())*100+80; got != want || !sf.ToTime(id).Equal(at) {
+		t.Errorf("%d is of %v, unit %d, want %d", id, sf.ToTime(id), got, want)
 	}
 }
 
