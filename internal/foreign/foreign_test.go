@@ -156,9 +156,9 @@ func TestParallelMigration(t *testing.T) {
 	}
 }
 
-// TestMigrationOfOtherUnits: a sequencer after another unit of time has an epoch of its own, early enough and no
-// earlier.
-func TestMigrationOfOtherUnits(t *testing.T) {
+// TestMigrationOfOtherFormats: after another unit of time a sequencer has an epoch of its own, early enough and no
+// earlier; after another order of the bits the same.
+func TestMigrationOfOtherFormats(t *testing.T) {
 	for _, tc := range []struct {
 		generator     string
 		epoch         string // the generator's
@@ -169,6 +169,7 @@ func TestMigrationOfOtherUnits(t *testing.T) {
 		{"sonyflake", "2014-09-01", 16, 8, "2024-06-17T00:00:00.000Z 63/23/8192"},
 		{"uid-generator", "2016-09-20", 21, 13, "1985-03-05T00:00:00.000Z 63/22/4096"},
 		{"uid-generator", "2016-09-20", 10, 12, "2026-01-01T00:00:00.000Z 63/23/8192"},
+		{"hazelcast", "2018-01-01", 10, 12, "2018-01-01T00:00:00.000Z 63/22/1024"}, // the node below the counter
 	} {
 		f, err := foreign.Find(tc.generator)
 		if err != nil {
