@@ -43,6 +43,7 @@ var importMap = map[string]imports{
 	"internal/handles": {internal: []string{"internal/clustertime", "internal/attachment", "sequencer",
 		"internal/failure"}},
 	"internal/fork":            {},
+	"internal/verify":          {internal: []string{"internal/foreign", "sequencer"}},
 	"internal/foreign":         {pure: true, internal: []string{"epoch", "sequencer"}},
 	"internal/logqueue":        {},
 	"internal/tracing":         {},

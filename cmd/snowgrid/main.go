@@ -7,8 +7,8 @@
 //	snowgrid --help                      list all commands by task
 //
 // The exit status is 0 on success, 1 if the operation failed or was refused, 2 for an invalid command
-// line or configuration, 3 if a read-only command reaches no member, and 4 if status --check finds a
-// problem or what wait waits for is not reached. Errors are one line on stderr. Each command has
+// line or configuration, 3 if a read-only command reaches no member, and 4 if status --check or verify
+// finds a problem or what wait waits for is not reached. Errors are one line on stderr. Each command has
 // examples in its --help.
 package main
 
@@ -52,6 +52,7 @@ Start a grid of one member, in a directory that outlives it, and take IDs from i
 type commands struct {
 	Next    nextCommand    `cmd:"" group:"use" help:"Print new IDs, one per line."`
 	Decode  decodeCommand  `cmd:"" group:"use" help:"Decode an ID into time, logical node and counter."`
+	Verify  verifyCommand  `cmd:"" group:"use" help:"Check existing IDs of any generator."`
 	Migrate migrateCommand `cmd:"" group:"use" help:"Plan the move from another generator to a sequencer."`
 	Number  numberCommand  `cmd:"" group:"use" help:"Print a small number that a data directory keeps."`
 

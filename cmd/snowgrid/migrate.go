@@ -42,7 +42,7 @@ func (b *oldBits) UnmarshalText(text []byte) error {
 	n, err := strconv.Atoi(node)
 	c, err2 := strconv.Atoi(counter)
 	if !ok || err != nil || err2 != nil {
-		return fmt.Errorf("%q are no widths; write those of the node and the counter, as in 10/12", text)
+		return fmt.Errorf("%q are not two widths; give the node bits and the counter bits, as in 10/12", text)
 	}
 	b.node, b.counter = n, c
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// TestMigrate: the printed lines define what the text says, in each of their languages.
+// TestMigrate: the printed lines define the same sequencer in each language.
 func TestMigrate(t *testing.T) {
 	status, out, stderr := runCommand(t, "migrate", "--from", "bwmarrin", "--max-id", "1116766490855473152", "--parallel",
 		"--old-nodes", "0-31", "--name", "it's", "-o", "json")

@@ -100,6 +100,15 @@ func (e *Epoch) UnmarshalText(text []byte) error {
 	return err
 }
 
+// Moment is a time on the command line.
+type Moment struct{ time.Time }
+
+// UnmarshalText parses what ParseTime parses.
+func (m *Moment) UnmarshalText(text []byte) (err error) {
+	m.Time, err = ParseTime(string(text))
+	return err
+}
+
 // ParseTime parses a time in RFC 3339, or a date, which means midnight UTC.
 func ParseTime(s string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {

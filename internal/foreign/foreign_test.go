@@ -67,8 +67,8 @@ func TestFormatOfASequencer(t *testing.T) {
 	})
 }
 
-// TestMigrationIsAboveAllIDs: whatever the largest ID and the generator's settings, every ID of the sequencer from
-// the floor on is larger, and one that runs in parallel has other nodes.
+// TestMigrationIsAboveAllIDs: for any largest ID and any settings of the generator, every ID of the sequencer from the
+// floor on is larger.
 func TestMigrationIsAboveAllIDs(t *testing.T) {
 	possible := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {

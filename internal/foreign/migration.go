@@ -15,7 +15,7 @@ type Plan struct {
 	Floor time.Time
 	// First is the smallest ID at Floor.
 	First sequencer.ID
-	// Last is when the sequencer's IDs end.
+	// Last is the end of the sequencer's IDs.
 	Last time.Time
 	// Same reports that the sequencer's IDs have the generator's format, so that one program reads both.
 	Same bool
@@ -23,7 +23,7 @@ type Plan struct {
 	Parallel bool
 }
 
-// leastLife is the minimum time from the largest existing ID to the end of a sequencer: less is no migration.
+// leastLife is the minimum time from the largest existing ID to the end of a sequencer.
 const leastLife = 365 * 24 * time.Hour
 
 // longLife is a time to the end that a layout needs to be preferred to one with fewer IDs per millisecond.
@@ -82,7 +82,7 @@ func (f Format) layout() (sequencer.Layout, bool) {
 	return sequencer.Layout{}, false
 }
 
-// difference names what a sequencer's IDs cannot have.
+// difference names the property that a sequencer's IDs cannot have.
 func (f Format) difference() string {
 	switch {
 	case f.Unit != time.Millisecond:

@@ -17,8 +17,16 @@ var (
 
 // mutants lists all rules, each with one line removed. Rule names are the ones in the code's
 // comments.
-var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginningMutants, definitionMutants,
-	keeperMutants, diskMutants, requestMutants, holderMutants, handleMutants, sessionMutants, objectMutants, grantMutants, etcdMutants, overloadMutants, readinessMutants, strangerMutants, anchorMutants, recordMutants, storeClientMutants, storeMutants, layoutMutants, nodeRangeMutants, foreignMutants, exploreRecordMutants, sidecarMutants, exploreMutants, upgradeMutants, placementMutants, voterMutants, identityMutants, registrationMutants, membershipMutants, settingsMutants, operatorMutants, gossipKeyMutants, attackMutants, limitMutants, credentialMutants, togetherMutants, followMutants, learnerMutants, framingMutants, quickMutants, quickRequestMutants, signMutants, shutdownMutants, simulatedMutants)
+var mutants = slices.Concat(
+	protocolMutants, timeMutants, leaderMutants, beginningMutants, definitionMutants, keeperMutants, diskMutants,
+	requestMutants, holderMutants, handleMutants, sessionMutants, objectMutants, grantMutants, etcdMutants,
+	overloadMutants, readinessMutants, strangerMutants, anchorMutants, recordMutants, storeClientMutants,
+	storeMutants, layoutMutants, nodeRangeMutants, foreignMutants, verifyMutants, exploreRecordMutants,
+	sidecarMutants, exploreMutants, upgradeMutants, placementMutants, voterMutants, identityMutants,
+	registrationMutants, membershipMutants, settingsMutants, operatorMutants, gossipKeyMutants, attackMutants,
+	limitMutants, credentialMutants, togetherMutants, followMutants, learnerMutants, framingMutants,
+	quickMutants, quickRequestMutants, signMutants, shutdownMutants, simulatedMutants,
+)
 
 // protocolMutants weaken the protocol's rules.
 var protocolMutants = []mutant{
