@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -20,6 +21,7 @@ import (
 	// would build them a second time beside it.
 	_ "github.com/snowgrid/snowgrid/client/store/storetest"
 	_ "github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/wire"
 	_ "github.com/snowgrid/snowgrid/metrics"
 )
 
@@ -184,18 +186,31 @@ func checkPaths(name, text string, exists func(string) bool) (problems []string)
 	return problems
 }
 
-// TestEveryCodeIsExplained: the pages about HTTP have each code of an error, with its status.
+// TestEveryCodeIsExplained: docs/api.md has each code of an error with its status and whether to retry, and no
+// other code.
 func TestEveryCodeIsExplained(t *testing.T) {
-	pages := readFile(t, "docs/http.md") + readFile(t, "docs/identity-http.md")
-	codes := regexp.MustCompile(`\{"([a-z_]+)", http\.Status`).FindAllStringSubmatch(readFile(t,
-		"internal/wire/errors.go"), -1)
-	if len(codes) < 30 {
-		t.Fatalf("only %d codes were found", len(codes))
+	names, statuses := wire.Codes()
+	if len(names) < 30 {
+		t.Fatalf("only %d codes were found", len(names))
 	}
-	for _, code := range codes {
-		if !strings.Contains(pages, "`"+code[1]+"`") {
-			t.Errorf("no page explains the code %s", code[1])
+	_, table, _ := strings.Cut(readFile(t, "docs/api.md"), "| code | status | retry |")
+	rows := regexp.MustCompile(`(?m)^\| (`+"`.*`"+`) \| (\d+) \| ([^|]+) \| [^|]+ \|$`).FindAllStringSubmatch(table, -1)
+	explained := map[string]string{}
+	for _, row := range rows {
+		for code := range strings.SplitSeq(row[1], ", ") {
+			explained[strings.Trim(code, "`")] = row[2]
 		}
+		if !regexp.MustCompile("^(no|later|yes.*|after `retry_after_ms`|with `retry_after_ms`)$").MatchString(row[3]) {
+			t.Errorf("docs/api.md: %s: retry is %q", row[1], row[3])
+		}
+	}
+	for _, name := range names {
+		if want := strconv.Itoa(statuses[name]); explained[name] != want {
+			t.Errorf("docs/api.md: the code %s has the status %q, the API answers with %s", name, explained[name], want)
+		}
+	}
+	if len(explained) != len(names) {
+		t.Errorf("docs/api.md has %d codes, the API %d", len(explained), len(names))
 	}
 }
 

@@ -90,6 +90,9 @@ func TestReadyzVerboseListsEveryCondition(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &ready); err != nil || !ready.Ready || status != http.StatusOK {
 		t.Fatalf("%d, %+v, %v", status, ready, err)
 	}
+	if _, _, text := b.read("/readyz?verbose=false", ""); text != "ready\n" {
+		t.Errorf("with verbose=false: %q", text)
+	}
 	_, _, text := b.read("/readyz?verbose", "")
 	for _, c := range m.Conditions() {
 		if !c.Met || c.Reason != "" || !strings.Contains(text, "[+]"+c.Name+" ok\n") {
@@ -134,17 +137,20 @@ func TestListingsForCurl(t *testing.T) {
 		status int
 		part   string
 	}{
-		"/v1/sequencers":                     {http.StatusOK, `"name":"orders"`},
-		"/v1/sequencers?prefix=x":            {http.StatusOK, `"sequencers":[]`},
-		"/v1/sequencers?busiest":             {http.StatusOK, `"sequencers":[`},
-		"/v1/sequencers?limit=many":          {http.StatusBadRequest, `limit=\"many\": give a number`},
-		"/v1/sequencers?limit=1001":          {http.StatusBadRequest, "give 1 to 1000 rows"},
-		"/v1/sequencers?name=orders":         {http.StatusBadRequest, "give prefix, after, limit, busiest"},
-		"/v1/holders?name=orders":            {http.StatusOK, `"attached":1`},
-		"/v1/holders?name=orders&after=8191": {http.StatusOK, `"holders":[],"more":false`},
-		"/v1/holders":                        {http.StatusBadRequest, "name is empty"},
-		"/v1/holders?name=absent":            {http.StatusNotFound, "not found"},
-		"/v1/holders?name=x&after=few":       {http.StatusBadRequest, `after=\"few\"`},
+		"/v1/sequencers":                        {http.StatusOK, `"name":"orders"`},
+		"/v1/sequencers?prefix=x":               {http.StatusOK, `"sequencers":[]`},
+		"/v1/sequencers?busiest":                {http.StatusOK, `"sequencers":[`},
+		"/v1/sequencers?busiest=false&prefix=x": {http.StatusOK, `"sequencers":[]`},
+		"/v1/sequencers?busiest=true&prefix=x":  {http.StatusBadRequest, "busiest with prefix"},
+		"/v1/sequencers?busiest=many":           {http.StatusBadRequest, `busiest=\"many\": give true or false`},
+		"/v1/sequencers?limit=many":             {http.StatusBadRequest, `limit=\"many\": give a number`},
+		"/v1/sequencers?limit=1001":             {http.StatusBadRequest, "give 1 to 1000 rows"},
+		"/v1/sequencers?name=orders":            {http.StatusBadRequest, "give prefix, after, limit, busiest"},
+		"/v1/holders?name=orders":               {http.StatusOK, `"attached":1`},
+		"/v1/holders?name=orders&after=8191":    {http.StatusOK, `"holders":[],"more":false`},
+		"/v1/holders":                           {http.StatusBadRequest, "name is empty"},
+		"/v1/holders?name=absent":               {http.StatusNotFound, "not found"},
+		"/v1/holders?name=x&after=few":          {http.StatusBadRequest, `after=\"few\"`},
 	} {
 		if status, kind, body := b.read(query, ""); status != want.status || !strings.Contains(body, want.part) ||
 			kind != wire.JSON {

@@ -24,9 +24,11 @@ func (o *overview) listingCalls() []*api.Call {
 
 // sequencersQuery parses the query of GET /v1/sequencers.
 func sequencersQuery(q url.Values) (in wire.SequencersRequest, err error) {
-	in.Prefix, in.After, in.Busiest = q.Get("prefix"), q.Get("after"), q.Has("busiest")
+	in.Prefix, in.After = q.Get("prefix"), q.Get("after")
+	var errFlag error
+	in.Busiest, errFlag = api.QueryFlag(q, "busiest")
 	in.Limit, err = api.QueryInt(q, "limit")
-	return in, cmp.Or(err, api.CheckQuery(q, "prefix", "after", "limit", "busiest"))
+	return in, cmp.Or(err, errFlag, api.CheckQuery(q, "prefix", "after", "limit", "busiest"))
 }
 
 // holdersQuery parses the query of GET /v1/holders.

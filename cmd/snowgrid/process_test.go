@@ -245,8 +245,14 @@ func startAgents(t *testing.T, more ...string) []*agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agents := make([]*agent, 3)
-	args := append([]string{"--expect", "3", "--join", strings.Join(gossip, ",")}, more...)
+	return startAgentsAt(t, gossip, more...)
+}
+
+// startAgentsAt starts an agent for each gossip address, which form a grid.
+func startAgentsAt(t *testing.T, gossip []string, more ...string) []*agent {
+	t.Helper()
+	agents := make([]*agent, len(gossip))
+	args := append([]string{"--expect", strconv.Itoa(len(gossip)), "--join", strings.Join(gossip, ",")}, more...)
 	var starting sync.WaitGroup
 	for i := range agents {
 		starting.Go(func() { agents[i] = startAgent(t, gossip[i], args...) })

@@ -143,6 +143,18 @@ var codes = []code{
 	{"unavailable", http.StatusServiceUnavailable, sequencer.ErrUnavailable, 0},
 }
 
+// Codes returns each code of an [Error] with its HTTP status, in order of precedence.
+func Codes() (names []string, statuses map[string]int) {
+	statuses = map[string]int{}
+	for _, c := range codes {
+		if _, has := statuses[c.name]; !has {
+			names = append(names, c.name)
+		}
+		statuses[c.name] = c.status
+	}
+	return names, statuses
+}
+
 // ErrorOf converts err to its wire form. An error without its own code is sent as unavailable: the
 // caller may try again.
 func ErrorOf(err error, v roster.Version) *Error {

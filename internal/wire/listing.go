@@ -26,8 +26,8 @@ const (
 	DefaultPage = 100
 )
 
-// maxSequencerName bounds a sequencer's name in bytes.
-const maxSequencerName = 255
+// MaxSequencerName bounds a sequencer's name in bytes.
+const MaxSequencerName = 255
 
 // IndexResponse lists the paths that a member serves: GET / with Accept: application/json.
 type IndexResponse struct {
@@ -70,9 +70,9 @@ func (r *SequencersRequest) Check() error {
 // checkRange refuses texts that are longer than any name.
 func checkRange(prefix, after string) error {
 	for field, text := range map[string]string{"prefix": prefix, "after": after} {
-		if len(text) > maxSequencerName {
+		if len(text) > MaxSequencerName {
 			return failure.Errorf(ErrBadRequest, "grid: %s %.40q has %d bytes; a name has at most %d", field, text, len(text),
-				maxSequencerName)
+				MaxSequencerName)
 		}
 	}
 	return nil

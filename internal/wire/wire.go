@@ -17,7 +17,8 @@ const (
 	PathEvents    = "/v1/events"
 	PathDirectory = "/v1/directory"
 	PathStatus    = "/v1/status"
-	PathSettled   = "/v1/settled" // GET only
+	PathSettled   = "/v1/settled"      // GET only
+	PathDocument  = "/v1/openapi.json" // GET only
 	PathIDs       = "/v1/ids"
 )
 

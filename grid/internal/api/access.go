@@ -37,6 +37,7 @@ var accesses = map[string]access{
 	onGet("/readyz"):            {action: security.Health},
 	onGet(frame.Path):           {action: security.Directory}, // each request in frames is authorized by its own row too
 	onGet(wire.PathSettled):     {action: security.Status},
+	onGet(wire.PathDocument):    {action: security.Status}, // it has the build's version
 	onGet(wire.PathStatus):      {action: security.Status},
 	onPost(wire.PathStatus):     {action: security.Status},
 	onPost(wire.PathDirectory):  {action: security.Directory},

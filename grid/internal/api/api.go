@@ -5,10 +5,9 @@ package api
 
 import (
 	"cmp"
+	"log/slog"
 	"maps"
 	"slices"
-
-	"log/slog"
 
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
@@ -63,6 +62,7 @@ type Config struct {
 	NotAccepted func(error)
 	// Status returns the status of the whole grid; NotReady and NotSettled return nil or the reason.
 	Status               func(context.Context) (any, error)
+	EmptyStatus          any // a status without content, for the API's document
 	NotReady, NotSettled func() error
 	// Conditions returns the conditions of readiness: NotReady returns nil if all are met.
 	Conditions func() []wire.Condition
@@ -176,6 +176,7 @@ func (a *Server) newHTTP() *http.Server {
 	mux.HandleFunc("GET "+wire.PathSettled, a.handleSettled)
 	mux.HandleFunc("POST "+wire.PathEvents, a.handleEvents)
 	mux.HandleFunc("GET "+frame.Path, a.handleFrames)
+	mux.HandleFunc("GET "+wire.PathDocument, a.handleDocument(mux))
 	mux.HandleFunc("GET /livez", handleLive)
 	mux.HandleFunc("GET /readyz", a.handleReady)
 	mux.HandleFunc("GET /", a.handleIndex(mux))

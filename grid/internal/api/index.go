@@ -31,6 +31,7 @@ var purposes = map[string]string{
 	frame.Path:          "calls and events of Go processes, by an upgrade of the connection",
 	wire.PathDirectory:  "members, and the owner of each partition",
 	wire.PathStatus:     "state of the grid as this member sees it",
+	wire.PathDocument:   "OpenAPI document of the calls for programs in any language",
 	wire.PathSettled:    "whether an orderly stop of one more member loses nothing",
 	wire.PathSequencers: "sequencers of the grid by name, a page at a time",
 	wire.PathUnused:     "unused sequencers, and their removal (snowgrid sequencers remove)",

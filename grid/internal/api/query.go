@@ -45,6 +45,18 @@ func QueryInt(q url.Values, key string) (int, error) {
 	return int(n), nil
 }
 
+// QueryFlag returns a flag of a query: a key without a value is true.
+func QueryFlag(q url.Values, key string) (bool, error) {
+	switch text := q.Get(key); {
+	case !q.Has(key) || text == "false":
+		return false, nil
+	case text == "" || text == "true":
+		return true, nil
+	default:
+		return false, failure.Errorf(wire.ErrBadRequest, "grid: %s=%.40q: give true or false, or the key alone", key, text)
+	}
+}
+
 // handleQuery serves a call that came as GET.
 func (a *Server) handleQuery(w http.ResponseWriter, r *http.Request, c *Call) {
 	a.serveOutput(w, r, func(ctx context.Context) (any, error) {

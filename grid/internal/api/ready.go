@@ -24,7 +24,7 @@ func handleLive(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK
 // handleReady answers GET /readyz: 200, or 503 with the reason. With ?verbose it lists every
 // condition in the form that Kubernetes' components have, or as JSON.
 func (a *Server) handleReady(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Query().Has("verbose") {
+	if q := r.URL.Query(); q.Has("verbose") && q.Get("verbose") != "false" {
 		a.listConditions(w, r)
 		return
 	}

@@ -1,0 +1,61 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/buildinfo"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/openapi"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// handleDocument returns the handler for the OpenAPI document of the calls that t serves to every caller. The
+// first request builds it.
+func (a *Server) handleDocument(t *routes) http.HandlerFunc {
+	build := sync.OnceValues(func() ([]byte, error) {
+		return openapi.Build(openapi.Config{
+			Version: buildinfo.Read().Short(),
+			Serves:  func(method, path string) bool { return t.handlers[path][method] != nil && !t.local[path] },
+			Role:    leastRole,
+			Tokens:  a.cfg.Tokens != nil || a.cfg.Security == nil,
+			Status:  reflect.TypeOf(a.cfg.EmptyStatus),
+		})
+	})
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), ServeTimeout)
+		defer cancel()
+		leave, err := connectionOf(r).holders.acquire(ctx)
+		if err != nil {
+			a.refuse(w, wire.JSON, err)
+			return
+		}
+		defer leave()
+		document, err := build()
+		if err != nil {
+			a.cfg.Log.Error("API document not built", "error", err)
+			a.refuse(w, wire.JSON, failure.Errorf(sequencer.ErrUnavailable, "grid: %w; report it as an error of snowgrid", err))
+			return
+		}
+		sum := sha256.Sum256(document)
+		w.Header().Set("Content-Type", wire.JSON)
+		w.Header().Set("Cache-Control", "no-cache") // by the ETag, since another release has another document
+		w.Header().Set("ETag", fmt.Sprintf("%q", fmt.Sprintf("%x", sum[:8])))
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(document))
+	}
+}
+
+// leastRole returns the least role of a call's callers, "" for none.
+func leastRole(method, path string) string {
+	row, _ := accessOf(method, path)
+	role, _ := security.Least(row.action)
+	return string(role)
+}
