@@ -210,10 +210,12 @@ type DetachRequest struct {
 	Waits uint64 `json:"waits,omitempty"`
 }
 
-// DestroyRequest ends a name's life; with a zero life, whichever it has.
+// DestroyRequest ends a name's life; with a zero life, whichever it has. A member that does not own the name
+// relays the request to the owner.
 type DestroyRequest struct {
 	Name string          `json:"name"`
 	Life attachment.Life `json:"life"`
+	Relay
 }
 
 // Done is the response to a call without a result.

@@ -279,12 +279,32 @@ func (h *Host) detached(in wire.DetachRequest, stamp wire.Stamp, err error) (wir
 	return wire.Done{Stamp: stamp}, err
 }
 
-// Destroy ends the life that a name has.
+// Destroy ends a name's life, or relays the request to the owner, which does not relay: see createOrPassOn.
 func (h *Host) Destroy(ctx context.Context, in wire.DestroyRequest) (wire.Done, error) {
 	if err := api.CheckName(in.Name); err != nil {
 		h.cfg.Audit.Write(audit.Entry{Action: audit.Destroy, Name: in.Name, Who: api.WhoOf(ctx), Err: err})
 		return wire.Done{}, err
 	}
+	if !in.Forwarded {
+		forwarded := in
+		forwarded.Relay = wire.Relay{Forwarded: true, Caller: api.CallerOf(ctx)}
+		return atOwner(ctx, h, in.Name, wire.PathDestroy, forwarded,
+			func() (wire.Done, error) { return h.destroyHere(ctx, in) })
+	}
+	if in.Caller != nil {
+		if err := in.Caller.Check(); err != nil {
+			return wire.Done{}, err
+		}
+		ctx = api.OnBehalf(ctx, *in.Caller)
+	}
+	if err := api.Authorize(ctx, h.cfg.Audit, security.Destroy, in.Name); err != nil {
+		return wire.Done{}, err
+	}
+	return h.destroyHere(ctx, in)
+}
+
+// destroyHere ends the life, if this member is the owner.
+func (h *Host) destroyHere(ctx context.Context, in wire.DestroyRequest) (wire.Done, error) {
 	_, _, err := askOwner(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
 		o.Destroy(v, in.Name, in.Life, nothing(reply))
 	})
