@@ -306,7 +306,7 @@ func (m *Member) newAPI() *api.Server {
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials,
 		Tokens: m.creds.tokens(), Loopback: wire.IsLoopback(m.cfg.APIAddr), IdleFor: m.cfg.APIIdleTimeout, Log: m.log,
 		Library: m.library, Audit: m.audit, NotAccepted: m.files.failed("api"),
-		Status:     func(ctx context.Context) (any, error) { return m.overview.serve(ctx, wire.StatusRequest{}) },
+		Status:      func(ctx context.Context) (any, error) { return m.overview.serve(ctx, wire.StatusRequest{}) },
 		EmptyStatus: Status{}, NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions,
 		Paths: membership.Paths(m.membership, m.cfg.Debug), Hold: m.gate.Wait, Open: m.gate.Open, Charge: m.host.Charge,
 		Trace: m.cfg.Trace,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,9 +10,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/buildinfo"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/openapi"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 )
@@ -43,6 +47,7 @@ func newHTTP(s *service, m *metrics, addr string, log *slog.Logger) *http.Server
 		"/ready":     get(a.ready(http.StatusBadRequest)), // as the snowflake service on etcd
 		"/metrics":   get(a.readers(m.handler())),
 	}
+	a.paths[wire.PathDocument] = get(a.readers(a.document()))
 	return &http.Server{
 		Handler: a, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout + serveTimeout,
 		WriteTimeout: headerTimeout + 2*serveTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
@@ -123,6 +128,30 @@ func (a *api) serveIDs(w http.ResponseWriter, r *http.Request, kind string) (wir
 		out = wire.IDsResponse{}
 	}
 	return out, err
+}
+
+// document serves the OpenAPI document of the calls that the sidecar shares with members.
+func (a *api) document() http.Handler {
+	build := sync.OnceValues(func() ([]byte, error) {
+		return openapi.Build(openapi.Config{
+			Version: buildinfo.Read().Short(),
+			Serves:  func(method, path string) bool { return a.paths[path][method] != nil },
+			Role: func(_, path string) string {
+				return map[string]string{wire.PathIDs: string(security.Holder), wire.PathDocument: string(security.Reader)}[path]
+			},
+		})
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		document, err := build()
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", wire.JSON)
+		w.Header().Set("Cache-Control", "no-cache") // by the ETag, since another release has another document
+		w.Header().Set("ETag", openapi.Tag(document))
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(document))
+	})
 }
 
 // readers serves a page to callers with the role reader.

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,10 +92,22 @@ func TestRefusesRequests(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{"/": 404, "/v1/ids": 405, "/livez": 200, "/readyz": 200, "/ready": 200,
-		"/metrics": 200} {
+		"/metrics": 200, "/v1/openapi.json": 200} {
 		if code, text := p.get(path); code != want {
 			t.Errorf("GET %s: %d %s", path, code, text)
 		}
+	}
+	_, text := p.get("/v1/openapi.json")
+	var document struct {
+		OpenAPI string
+		Paths   map[string]any
+	}
+	if err := json.Unmarshal([]byte(text), &document); err != nil || document.OpenAPI != "3.1.0" {
+		t.Errorf("the document %.100s: %v", text, err)
+	}
+	if got, want := slices.Sorted(maps.Keys(document.Paths)), []string{"/livez", "/readyz", "/v1/ids",
+		"/v1/openapi.json"}; !slices.Equal(got, want) {
+		t.Errorf("the document has the paths %v, want %v", got, want)
 	}
 	if _, text := p.get("/metrics"); !strings.Contains(text,
 		`snowgrid_serve_requests_total{code="conflict",protocol="http"} 3`) ||

@@ -225,8 +225,10 @@ func TestCallersNeedCertificates(t *testing.T) {
 			if got := by.status("POST", "/v1/ids", `{`); c.ids == 401 && got != 401 {
 				t.Errorf("a body that cannot be read: status %d, want 401 before it is read", got)
 			}
-			if got := by.status("GET", "/metrics", ""); got != c.metric {
-				t.Errorf("metrics: status %d, want %d", got, c.metric)
+			for _, path := range []string{"/metrics", "/v1/openapi.json"} {
+				if got := by.status("GET", path, ""); got != c.metric {
+					t.Errorf("%s: status %d, want %d", path, got, c.metric)
+				}
 			}
 			if got := by.next(); got != c.rpc {
 				t.Errorf("gRPC: %v, want %v", got, c.rpc)

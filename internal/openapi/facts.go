@@ -9,7 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// fact is the knowledge about a type or a field that its Go type does not have.
+// fact is the knowledge about a type or a field that its Go type does not have. It has no default values:
+// generators for TypeScript require a field with a default.
 type fact struct {
 	about string
 	// required means that a request without the field is refused.
@@ -21,10 +22,8 @@ type fact struct {
 	// orText means that a request may have a text in place of the object.
 	orText bool
 	// least and most bound a number, the characters of a text, or the elements of a list, in requests.
-	// A most of 0 is no bound.
+	// Without a most the field has no bounds.
 	least, most int64
-	// byDefault is the value of a field that a request omits; nil: unstated.
-	byDefault any
 }
 
 // bound returns a field's schema in requests.
@@ -36,9 +35,6 @@ func (f fact) bound(schema object) object {
 		if f.least > 0 || keys[0] == "minimum" {
 			schema[keys[0]] = f.least
 		}
-	}
-	if f.byDefault != nil {
-		schema["default"] = f.byDefault
 	}
 	if f.orText {
 		schema = object{"oneOf": []object{{"type": "string"}, schema}}
@@ -56,8 +52,7 @@ var (
 	code       = fact{about: "128 random bits, which prove that the number is the process's own.", required: true}
 	addr       = fact{about: "The process's address.", most: spelling.MaxPlain}
 	page       = fact{
-		about: fmt.Sprintf("The largest row count, %d unless stated.", wire.DefaultPage), most: wire.MaxPage,
-		byDefault: wire.DefaultPage}
+		about: fmt.Sprintf("The largest row count, %d unless stated.", wire.DefaultPage), most: wire.MaxPage}
 	used   = fact{about: "IDs and waiting calls since the last answered request, for metrics."}
 	labels = fact{about: fmt.Sprintf("Up to %d texts that snowgrid holders prints.", wire.MaxLabels),
 		most: wire.MaxLabels}
@@ -68,7 +63,7 @@ var (
 // A field without an entry is in the document without a description.
 var facts = map[string]fact{
 	"IDsRequest.name":   sequencerName,
-	"IDsRequest.n":      {about: "How many IDs to make.", least: 1, most: wire.MaxIDs, byDefault: 1},
+	"IDsRequest.n":      {about: "How many IDs to make, 1 unless stated.", least: 1, most: wire.MaxIDs},
 	"IDsRequest.create": {about: "Creates the sequencer if it does not exist."},
 	"IDsCreate": {about: "Defines a sequencer that does not exist. An existing one with another definition is a " +
 		"conflict."},
@@ -181,6 +176,7 @@ var facts = map[string]fact{
 	"IdentityMember.state":          {about: "applied, registered, or imported without a code."},
 
 	"Node":              {about: "A member: its incarnation, IP, gossip port and API port."},
+	"LeavingNode.id":    {about: "The member's incarnation: another member refuses the call.", most: 255},
 	"Node.id":           {about: "The incarnation; may be omitted.", most: 255},
 	"Node.address":      {about: "IP or DNS name.", required: true, least: 1, most: 253},
 	"Node.protocolPort": {about: "Its gossip port.", required: true, least: 1, most: 65535},

@@ -17,7 +17,7 @@ func TestEveryFactIsUsed(t *testing.T) {
 	s.of(reflect.TypeFor[wire.Error](), reply)
 	for key := range facts {
 		if !s.used[key] {
-			t.Errorf("%s: there is no such type or field; correct or remove it", key)
+			t.Errorf("%s: no type or field has the name; correct or remove the entry", key)
 		}
 	}
 }

@@ -10,6 +10,7 @@
 package openapi
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -93,6 +94,12 @@ func Build(cfg Config) ([]byte, error) {
 		return nil, fmt.Errorf("openapi: %w", err)
 	}
 	return append(data, '\n'), nil
+}
+
+// Tag returns the ETag of a document.
+func Tag(document []byte) string {
+	sum := sha256.Sum256(document)
+	return fmt.Sprintf("%q", fmt.Sprintf("%x", sum[:8]))
 }
 
 // Paths returns the methods of each documented path, ascending.

@@ -235,8 +235,7 @@ func TestErrorHasEveryCode(t *testing.T) {
 	}
 }
 
-// TestBoundsAreTheServers: the bounds in the document that package wire does not check are those of package
-// sequencer.
+// TestBoundsAreTheServers: package sequencer has the same bounds as the document, where package wire has none.
 func TestBoundsAreTheServers(t *testing.T) {
 	d, _ := build(t)
 	name := d.Components.Schemas["IDsRequest"].Properties["name"].MaxLength

@@ -119,6 +119,11 @@ var numberOperations = []operation{
 		replies: ok[wire.IdentityImportResponse]("The set after it.")},
 }
 
+// LeavingNode is the part of a [membership.Node] that a member reads which is to leave.
+type LeavingNode struct {
+	ID string `json:"id,omitempty"`
+}
+
 var membershipOperations = []operation{
 	{method: http.MethodGet, path: membership.PathSize, id: "countMembers", tag: "membership",
 		summary: "The number of members that gossip sees", replies: ok[int]("The number.")},
@@ -128,7 +133,7 @@ var membershipOperations = []operation{
 		summary: "Join the member at an address", in: reflect.TypeFor[membership.Node](),
 		replies: ok[membership.Subscribed]("The members after it.")},
 	{method: http.MethodPost, path: membership.PathUnsubscribe, id: "unsubscribe", tag: "membership",
-		summary: "Have this member leave the grid, and end", in: reflect.TypeFor[membership.Node](), bodyless: true,
+		summary: "Have this member leave the grid, and end", in: reflect.TypeFor[LeavingNode](), bodyless: true,
 		replies: ok[bool]("true: it leaves.")},
 }
 

@@ -3,8 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"fmt"
 	"net/http"
 	"reflect"
 	"sync"
@@ -45,10 +43,9 @@ func (a *Server) handleDocument(t *routes) http.HandlerFunc {
 			a.refuse(w, wire.JSON, failure.Errorf(sequencer.ErrUnavailable, "grid: %w; report it as an error of snowgrid", err))
 			return
 		}
-		sum := sha256.Sum256(document)
 		w.Header().Set("Content-Type", wire.JSON)
 		w.Header().Set("Cache-Control", "no-cache") // by the ETag, since another release has another document
-		w.Header().Set("ETag", fmt.Sprintf("%q", fmt.Sprintf("%x", sum[:8])))
+		w.Header().Set("ETag", openapi.Tag(document))
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(document))
 	}
 }
