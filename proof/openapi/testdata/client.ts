@@ -3,17 +3,7 @@ import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
 
 const [base, token, host, port] = process.argv.slice(2) as [string, string, string, string];
-
-/** Sends a request again while another member becomes the owner, as docs/api.md says. */
-async function patient(request: Request): Promise<Response> {
-  for (let tries = 0; ; tries++) {
-    const response = await fetch(request.clone());
-    if (response.status !== 421 || tries === 50) return response;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
-
-const client = createClient<paths>({ baseUrl: base, headers: { Authorization: `Bearer ${token}` }, fetch: patient });
+const client = createClient<paths>({ baseUrl: base, headers: { Authorization: `Bearer ${token}` } });
 
 /** Returns the reply of a call that has to succeed. */
 async function must<T>(call: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
