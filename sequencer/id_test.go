@@ -158,11 +158,16 @@ func TestIDScan(t *testing.T) {
 		t.Errorf("Scan(int64) = %d, %v", id, err)
 	}
 	for _, src := range []any{uint64(42), int(42), int32(42), int8(42), uint(42), uint32(42), sql.RawBytes("42"),
+		new(sequencer.ID(42)),
 		json.Number("42")} {
 		id := untouched
 		if err := id.Scan(src); err != nil || id != 42 {
 			t.Errorf("Scan(%T) = %d, %v", src, id, err)
 		}
+	}
+	var none *sequencer.ID
+	if err := id.Scan(none); !errors.Is(err, sequencer.ErrInvalidID) || id != 42 {
+		t.Errorf("Scan of a nil *ID = %d, %v", id, err)
 	}
 	if err := id.Scan(uint64(math.MaxInt64)); err != nil || id != math.MaxInt64 {
 		t.Errorf("Scan of the largest ID as uint64 = %d, %v", id, err)

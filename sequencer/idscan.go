@@ -24,7 +24,11 @@ func (id *ID) Scan(src any) error {
 	case nil:
 		return failure.Errorf(ErrInvalidID, "sequencer: NULL is not an ID: scan into a sql.Null[sequencer.ID] where an ID may be missing")
 	}
-	switch v := reflect.ValueOf(src); { // int32, sql.RawBytes, json.Number and the like
+	v := reflect.ValueOf(src)
+	if v.Kind() == reflect.Pointer { // ent scans the *ID that it has stored
+		v = v.Elem()
+	}
+	switch { // int32, sql.RawBytes, json.Number and the like
 	case v.CanInt():
 		return id.set(ID(v.Int()), ID(v.Int()).check())
 	case v.CanUint():
