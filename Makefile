@@ -9,7 +9,7 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build check api test test-long test-all audit race fuzz bench scale lint fmt demo release release-check $(addprefix proof-,kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage export hostile stores upgrade many limit failover calm idle)
+.PHONY: help build check api test test-long test-all audit race fuzz bench scale lint fmt demo release release-check $(addprefix proof-,kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage export hostile stores upgrade many limit failover calm idle order)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,9 @@ proof-stores: ## ten minutes of faults on holders over real etcd, S3 and Postgre
 	@mkdir -p bin
 	cd proof/stores && $(GO) test -timeout 60m -count 1 -v -run '^Test(Stores|MissingRule)' . -long \
 		-for 150s -ids-min 100000000 -report $(CURDIR)/bin/stores.md
+
+proof-order: ## sort 10 million IDs by their numbers, texts and bytes in Go, PostgreSQL and MariaDB (six minutes)
+	cd client/sql && $(GO) test -timeout 60m -count 1 -v -run '^TestOrder$$' . -long
 
 proof-upgrade: ## upgrade a grid under load to this release and take it back, member by member (minutes)
 	$(GO) test -C proof -timeout 30m -count 1 -v ./upgrade -long -whole

@@ -53,6 +53,8 @@ var importMap = map[string]imports{
 	"internal/long":            {modules: []string{"golang.org/x/sys/unix"}},
 	"internal/faultproxy":      {},
 	"internal/definitionflags": {pure: true, internal: []string{"epoch", "sequencer"}},
+	"internal/sqlfunctions":    {pure: true, internal: []string{"sequencer"}},
+	"internal/sqltest":         {internal: []string{"internal/loopback"}},
 	"internal/loopback":        {},
 	"internal/buildinfo":       {},
 	"internal/script":          {},

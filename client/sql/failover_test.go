@@ -3,13 +3,13 @@ package sql_test
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
 
 	storesql "github.com/snowgrid/snowgrid/client/sql"
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/sqltest"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -84,8 +84,8 @@ func work(ctx context.Context, all *sync.WaitGroup, found *ids, h *sequencer.Seq
 // TestHoldersOverARestart: holders issue IDs while their server is killed, stays away for
 // longer than a window, and comes back; they continue by themselves.
 func TestHoldersOverARestart(t *testing.T) {
-	server := startPostgres(t)
-	s := storesql.New(server.open(), storesql.PostgreSQL, "snowgrid")
+	server := sqltest.StartPostgres(t)
+	s := storesql.New(server.Open(), storesql.PostgreSQL, "snowgrid")
 	if err := s.CreateTable(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +98,12 @@ func TestHoldersOverARestart(t *testing.T) {
 		handles = append(handles, h)
 		work(ctx, all, found, h)
 	}
-	server.kill()
+	server.Kill()
 	for _, h := range handles {
 		await(t, func() bool { return h.Stats().WaitingNow > 0 },
 			func() string { return "all wait once their grants are over" })
 	}
-	server.start()
+	server.Start()
 	for _, h := range handles {
 		issued := h.Stats().IDs
 		await(t, func() bool { return h.Stats().IDs > issued+10 }, func() string { return "all issue IDs again" })
@@ -116,7 +116,7 @@ func TestHoldersOverARestart(t *testing.T) {
 // TestLossyServerNeedsABound: a server whose failover may lose writes is refused until
 // the user says how long a replaced server acknowledges.
 func TestLossyServerNeedsABound(t *testing.T) {
-	s := storesql.New(startMariaDB(t, "log-bin=binlog", "server-id=7").open(), storesql.MySQL, "snowgrid")
+	s := storesql.New(sqltest.StartMariaDB(t, "log-bin=binlog", "server-id=7").Open(), storesql.MySQL, "snowgrid")
 	if err := s.CreateTable(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -133,8 +133,8 @@ func TestLossyServerNeedsABound(t *testing.T) {
 // place. The holder that lives on by its grant and the one that takes its logical node at
 // the new server never issue the same ID.
 func TestFailoverThatLosesWrites(t *testing.T) {
-	primary := startPostgres(t)
-	before := storesql.New(primary.open(), storesql.PostgreSQL, "snowgrid")
+	primary := sqltest.StartPostgres(t)
+	before := storesql.New(primary.Open(), storesql.PostgreSQL, "snowgrid")
 	if err := before.CreateTable(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +146,10 @@ func TestFailoverThatLosesWrites(t *testing.T) {
 	}
 	standby := startStandby(t, primary)
 	await(t, func() bool {
-		_, err := storesql.New(standby.open(), storesql.PostgreSQL, "snowgrid").Load(t.Context(), "orders/0.json")
+		_, err := storesql.New(standby.Open(), storesql.PostgreSQL, "snowgrid").Load(t.Context(), "orders/0.json")
 		return err == nil
 	}, func() string { return "the standby has the record" })
-	standby.kill() // from here on it receives nothing
+	standby.Kill() // from here on it receives nothing
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	found, all := &ids{}, &sync.WaitGroup{}
@@ -159,14 +159,13 @@ func TestFailoverThatLosesWrites(t *testing.T) {
 	work(ctx, all, found, h)
 	node, _ := h.LogicalNode()
 	await(t, func() bool { return h.Stats().IDs > 100 }, func() string { return "the first holder issues IDs" })
-	primary.kill()
-	standby.start()
-	promote := asPostgres(exec.CommandContext(t.Context(), find("pg_ctl", postgresDirs), "-D", standby.dir, "promote",
-		"-w")) //nolint:gosec // a program of the machine
+	primary.Kill()
+	standby.Start()
+	promote := sqltest.PostgresProgram("pg_ctl", "-D", standby.Dir, "promote", "-w")
 	if out, err := promote.CombinedOutput(); err != nil {
 		t.Fatalf("pg_ctl promote: %v\n%s", err, out)
 	}
-	after := storesql.New(standby.open(), storesql.PostgreSQL, "snowgrid")
+	after := storesql.New(standby.Open(), storesql.PostgreSQL, "snowgrid")
 	next := create(t, open(t, after, bound), "orders")
 	if taken, _ := next.LogicalNode(); taken != node {
 		t.Errorf("logical node %d was taken, the first holder has %d: nothing is tested", taken, node)

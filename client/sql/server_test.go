@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	storesql "github.com/snowgrid/snowgrid/client/sql"
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/sqltest"
 )
 
 // TestServerThatForgets: a server that may lose acknowledged writes when it crashes is
@@ -23,17 +23,17 @@ func TestServerThatForgets(t *testing.T) {
 		says    string
 	}{
 		"PostgreSQL without fsync": {storesql.PostgreSQL,
-			func(t *testing.T) *sql.DB { return startPostgres(t, "fsync=off").open() }, "fsync = off"},
+			func(t *testing.T) *sql.DB { return sqltest.StartPostgres(t, "fsync=off").Open() }, "fsync = off"},
 		"PostgreSQL that does not wait": {storesql.PostgreSQL, func(t *testing.T) *sql.DB {
-			return startPostgres(t,
-				"synchronous_commit=off").open()
+			return sqltest.StartPostgres(t,
+				"synchronous_commit=off").Open()
 		}, "synchronous_commit = off"},
 		"MariaDB that flushes by second": {storesql.MySQL, func(t *testing.T) *sql.DB {
-			return startMariaDB(t,
-				"innodb-flush-log-at-trx-commit=2").open()
+			return sqltest.StartMariaDB(t,
+				"innodb-flush-log-at-trx-commit=2").Open()
 		}, "innodb_flush_log_at_trx_commit = 2"},
 		"SQLite that does not wait": {storesql.SQLite,
-			func(t *testing.T) *sql.DB { return openSQLite(t, "&_pragma=synchronous(0)") }, "synchronous = 0"},
+			func(t *testing.T) *sql.DB { return sqltest.OpenSQLite(t, "&_pragma=synchronous(0)") }, "synchronous = 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,9 +54,9 @@ func TestServerThatForgets(t *testing.T) {
 
 // TestConnectionWithoutAutocommit: writes that no statement commits are refused.
 func TestConnectionWithoutAutocommit(t *testing.T) {
-	server := startMariaDB(t)
-	server.dsn += "?autocommit=0"
-	_, err := storesql.New(server.open(), storesql.MySQL, "snowgrid").Swap(t.Context(),
+	server := sqltest.StartMariaDB(t)
+	server.DSN += "?autocommit=0"
+	_, err := storesql.New(server.Open(), storesql.MySQL, "snowgrid").Swap(t.Context(),
 		store.Entry{Key: "a", Body: []byte("x")})
 	if err == nil || !strings.Contains(err.Error(), "autocommit = 0") {
 		t.Errorf("a swap without autocommit: %v", err)
@@ -67,8 +67,8 @@ func TestConnectionWithoutAutocommit(t *testing.T) {
 // the server that it replaces, immediately, and swaps in the old one are refused there.
 func TestPromotionIsANewGeneration(t *testing.T) {
 	ctx := t.Context()
-	primary := startPostgres(t)
-	s := storesql.New(primary.open(), storesql.PostgreSQL, "snowgrid")
+	primary := sqltest.StartPostgres(t)
+	s := storesql.New(primary.Open(), storesql.PostgreSQL, "snowgrid")
 	if err := s.CreateTable(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -86,15 +86,14 @@ func TestPromotionIsANewGeneration(t *testing.T) {
 	if _, lossy, err := s.WithoutFailover().Generation(ctx); lossy || err != nil {
 		t.Errorf("lossy %v in spite of the user's statement; %v", lossy, err)
 	}
-	copied = storesql.New(standby.open(), storesql.PostgreSQL, "snowgrid")
+	copied = storesql.New(standby.Open(), storesql.PostgreSQL, "snowgrid")
 	await(t, func() bool { _, err = copied.Load(ctx, "a"); return err == nil },
 		func() string { return fmt.Sprint("the standby has the row: ", err) })
 	if id, _, err := copied.Generation(ctx); err == nil {
 		t.Errorf("a standby names the generation %q", id)
 	}
-	primary.kill()
-	//nolint:gosec // a program of the machine
-	promote := asPostgres(exec.CommandContext(ctx, find("pg_ctl", postgresDirs), "-D", standby.dir, "promote", "-w"))
+	primary.Kill()
+	promote := sqltest.PostgresProgram("pg_ctl", "-D", standby.Dir, "promote", "-w")
 	if out, err := promote.CombinedOutput(); err != nil {
 		t.Fatalf("pg_ctl promote: %v\n%s", err, out)
 	}
@@ -112,16 +111,15 @@ func TestPromotionIsANewGeneration(t *testing.T) {
 }
 
 // startStandby runs a copy of a server that follows it.
-func startStandby(t *testing.T, primary *server) *server {
+func startStandby(t *testing.T, primary *sqltest.Server) *sqltest.Server {
 	t.Helper()
-	dir := postgresDir(t)
-	backup := asPostgres(exec.CommandContext(t.Context(), find("pg_basebackup", postgresDirs), "-D", dir, "-h",
-		//nolint:gosec // a program of the machine
-		"127.0.0.1", "-p", fmt.Sprint(primary.port), "-U", "tester", "-R", "-X", "stream", "--no-sync", "-c", "fast"))
+	dir := sqltest.PostgresDir(t)
+	backup := sqltest.PostgresProgram("pg_basebackup", "-D", dir, "-h", "127.0.0.1", "-p", fmt.Sprint(primary.Port),
+		"-U", "tester", "-R", "-X", "stream", "--no-sync", "-c", "fast")
 	if out, err := backup.CombinedOutput(); err != nil {
 		t.Fatalf("pg_basebackup: %v\n%s", err, out)
 	}
-	return runPostgres(t, dir)
+	return sqltest.RunPostgres(t, dir)
 }
 
 // await calls ok until it is true, for a time that no healthy server needs.

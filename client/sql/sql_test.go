@@ -9,8 +9,13 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
 	storesql "github.com/snowgrid/snowgrid/client/sql"
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/sqltest"
 )
 
 // databases are the three dialects, each over a real server or file.
@@ -18,9 +23,11 @@ var databases = []struct {
 	name string
 	open func(t *testing.T) (*sql.DB, storesql.Dialect)
 }{
-	{"PostgreSQL", func(t *testing.T) (*sql.DB, storesql.Dialect) { return startPostgres(t).open(), storesql.PostgreSQL }},
-	{"MariaDB", func(t *testing.T) (*sql.DB, storesql.Dialect) { return startMariaDB(t).open(), storesql.MySQL }},
-	{"SQLite", func(t *testing.T) (*sql.DB, storesql.Dialect) { return openSQLite(t, ""), storesql.SQLite }},
+	{"PostgreSQL", func(t *testing.T) (*sql.DB, storesql.Dialect) {
+		return sqltest.StartPostgres(t).Open(), storesql.PostgreSQL
+	}},
+	{"MariaDB", func(t *testing.T) (*sql.DB, storesql.Dialect) { return sqltest.StartMariaDB(t).Open(), storesql.MySQL }},
+	{"SQLite", func(t *testing.T) (*sql.DB, storesql.Dialect) { return sqltest.OpenSQLite(t, ""), storesql.SQLite }},
 }
 
 // eachDatabase runs a test over a new table of each dialect.

@@ -74,6 +74,12 @@ func TestExitStatus(t *testing.T) {
 		{"decode 1 --layout 64/22/1024", 2, "", "at most 63"},
 		{"decode 1 --layout jssafe --nodes 65", 2, "", "16 to 64"},
 		{"decode 9007199254740992 --layout jssafe", 2, "", "more than the 53 bits"},
+		{"sql --dialect sqlite shop/orders", 0, "CREATE VIEW shop_orders_parts", ""},
+		{"sql orders", 2, "", "--dialect"},
+		{"sql --dialect oracle orders", 2, "", `must be one of "postgres","mysql","sqlite","clickhouse"`},
+		{"sql --dialect postgres 2nd", 2, "", `prefix "2nd" makes no identifiers; give at most 51`},
+		{"sql --dialect postgres 2nd --prefix second", 0, "FUNCTION second_time(", ""},
+		{"sql --dialect mysql orders --layout jssafe --nodes 65", 2, "", "16 to 64"},
 		{"agent --floor 1234567890123", 2, "", "add the epoch"},
 		{"agent --floor 2026-13-01", 2, "", "not a time"},
 		{"recover", 2, "", "--data-dir"},
@@ -116,7 +122,7 @@ func TestExitStatus(t *testing.T) {
 }
 
 func TestHelpTeachesByExample(t *testing.T) {
-	for _, command := range []string{"demo", "agent", "next", "decode", "status", "destroy", "init", "recover"} {
+	for _, command := range []string{"demo", "agent", "next", "decode", "sql", "status", "destroy", "init", "recover"} {
 		if _, stdout, _ := runCommand(t, command, "--help"); !strings.Contains(stdout, "    snowgrid "+command) {
 			t.Errorf("snowgrid %s --help has no example:\n%s", command, stdout)
 		}

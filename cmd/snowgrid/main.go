@@ -52,6 +52,7 @@ Start a grid of one member, in a directory that outlives it, and take IDs from i
 type commands struct {
 	Next    nextCommand    `cmd:"" group:"use" help:"Print new IDs, one per line."`
 	Decode  decodeCommand  `cmd:"" group:"use" help:"Decode an ID into time, logical node and counter."`
+	SQL     sqlCommand     `cmd:"" group:"use" name:"sql" help:"Print SQL functions for the parts and time ranges of IDs."`
 	Verify  verifyCommand  `cmd:"" group:"use" help:"Check existing IDs of any generator."`
 	Migrate migrateCommand `cmd:"" group:"use" help:"Plan the move from another generator to a sequencer."`
 	Number  numberCommand  `cmd:"" group:"use" help:"Print a small number that a data directory keeps."`
@@ -224,7 +225,7 @@ func newParser(into any, from *sources, options ...kong.Option) (*kong.Kong, err
 
 // packagePrefix matches the prefix of an error from a package that this program calls.
 // The program's name replaces it.
-var packagePrefix = regexp.MustCompile(`(?m)^(grid|client|sequencer|wire|security(: invalid)?): `)
+var packagePrefix = regexp.MustCompile(`(?m)^(grid|client|sequencer|sqlfunctions|wire|security(: invalid)?): `)
 
 // sentence returns an error's text as one line, without the prefix of a package.
 func sentence(err error) string {

@@ -76,7 +76,7 @@ var commandRows = map[string]commandRow{
 	"context add": {local: true}, "context use": {local: true}, "context list": {local: true},
 	"context remove": {local: true},
 	"demo":           {local: true}, "agent": {local: true}, "decode": {local: true}, "version": {local: true},
-	"migrate": {local: true}, "verify": {local: true},
+	"migrate": {local: true}, "verify": {local: true}, "sql": {local: true},
 	"recover": {local: true}, "keyring generate": {local: true},
 	"config check": {local: true}, "config print": {local: true}, "config reference": {local: true},
 	"secure init": {local: true}, "secure issue": {local: true}, "secure token": {local: true},

@@ -1,4 +1,8 @@
-package sql_test
+//go:build unix
+
+// Package sqltest runs database servers for tests: PostgreSQL and MariaDB on loopback, and SQLite. It skips a test
+// without the server that it needs. The test imports the drivers: pgx, mysql and sqlite.
+package sqltest
 
 import (
 	"bytes"
@@ -16,34 +20,31 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql"
-	_ "github.com/jackc/pgx/v5/stdlib"
-	_ "modernc.org/sqlite"
-
 	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
-// server is a database server on loopback, in a temporary directory.
-type server struct {
-	t      *testing.T
-	dir    string
-	port   int
-	driver string
-	dsn    string
-	run    func() *exec.Cmd
-	cmd    *exec.Cmd
-	log    bytes.Buffer
+// Server is a database server on loopback, in a temporary directory.
+type Server struct {
+	Dir    string // of its data
+	Port   int
+	Driver string // name of the driver in database/sql
+	DSN    string // address, in the form of the driver
+
+	t   testing.TB
+	run func() *exec.Cmd
+	cmd *exec.Cmd
+	log bytes.Buffer
 }
 
-// start runs the server and waits until it answers.
-func (s *server) start() {
+// Start runs the server and waits until it answers.
+func (s *Server) Start() {
 	s.t.Helper()
 	s.cmd = s.run()
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	db := s.open()
+	db := s.Open()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 60*time.Second)
 	defer cancel()
 	for {
@@ -58,8 +59,8 @@ func (s *server) start() {
 	}
 }
 
-// kill ends the server without a chance to write anything.
-func (s *server) kill() {
+// Kill ends the server without a chance to write anything.
+func (s *Server) Kill() {
 	if s.cmd != nil {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
@@ -67,9 +68,9 @@ func (s *server) kill() {
 	}
 }
 
-// open returns a pool of connections.
-func (s *server) open() *sql.DB {
-	db, err := sql.Open(s.driver, s.dsn)
+// Open returns a pool of connections.
+func (s *Server) Open() *sql.DB {
+	db, err := sql.Open(s.Driver, s.DSN)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -91,22 +92,22 @@ func find(name string, dirs ...string) string {
 	return ""
 }
 
+// postgresDirs are the directories in which Debian has the programs of PostgreSQL.
 const postgresDirs = "/usr/lib/postgresql/*/bin"
 
-// startPostgres runs a new PostgreSQL server with more settings.
-func startPostgres(t *testing.T, settings ...string) *server {
+// StartPostgres runs a new PostgreSQL server with more settings.
+func StartPostgres(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	dir := postgresDir(t)
-	initdb := asPostgres(exec.CommandContext(t.Context(), find("initdb", postgresDirs), "-D", dir, "-U", "tester", "-A",
-		"trust", "-E", "UTF8", "--no-sync")) //nolint:gosec // a program of the machine
+	dir := PostgresDir(t)
+	initdb := PostgresProgram("initdb", "-D", dir, "-U", "tester", "-A", "trust", "-E", "UTF8", "--no-sync")
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	return runPostgres(t, dir, settings...)
+	return RunPostgres(t, dir, settings...)
 }
 
-// postgresDir returns an empty directory of the user that PostgreSQL runs as.
-func postgresDir(t *testing.T) string {
+// PostgresDir returns an empty directory of the user that PostgreSQL runs as.
+func PostgresDir(t testing.TB) string {
 	t.Helper()
 	if find("postgres", postgresDirs) == "" || find("initdb", postgresDirs) == "" {
 		t.Skip("skipped: no PostgreSQL server is installed; on Debian: apt-get install postgresql")
@@ -133,8 +134,9 @@ func postgresDir(t *testing.T) string {
 	return dir
 }
 
-// asPostgres has a command run as the user postgres if this one is root.
-func asPostgres(cmd *exec.Cmd) *exec.Cmd {
+// PostgresProgram returns a command that runs a program of PostgreSQL, as the user postgres if this one is root.
+func PostgresProgram(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(find(name, postgresDirs), args...) //nolint:gosec // a program of the machine
 	cmd.Dir = os.TempDir()
 	if u, err := user.Lookup("postgres"); err == nil && os.Getuid() == 0 {
 		uid, _ := strconv.ParseUint(u.Uid, 10, 32)
@@ -144,13 +146,13 @@ func asPostgres(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// runPostgres runs a server on a directory that is there.
-func runPostgres(t *testing.T, dir string, settings ...string) *server {
+// RunPostgres runs a server on a directory that is there.
+func RunPostgres(t testing.TB, dir string, settings ...string) *Server {
 	t.Helper()
 	port := freePort(t)
-	s := &server{
-		t: t, dir: dir, port: port, driver: "pgx",
-		dsn: fmt.Sprintf("postgres://tester@127.0.0.1:%d/postgres?sslmode=disable", port),
+	s := &Server{
+		t: t, Dir: dir, Port: port, Driver: "pgx",
+		DSN: fmt.Sprintf("postgres://tester@127.0.0.1:%d/postgres?sslmode=disable", port),
 	}
 	s.run = func() *exec.Cmd {
 		args := []string{"-D", dir, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-c",
@@ -158,15 +160,15 @@ func runPostgres(t *testing.T, dir string, settings ...string) *server {
 		for _, setting := range settings {
 			args = append(args, "-c", setting)
 		}
-		return asPostgres(exec.Command(find("postgres", postgresDirs), args...)) //nolint:gosec // a program of the machine
+		return PostgresProgram("postgres", args...)
 	}
-	t.Cleanup(s.kill)
-	s.start()
+	t.Cleanup(s.Kill)
+	s.Start()
 	return s
 }
 
-// startMariaDB runs a new MariaDB server with more settings.
-func startMariaDB(t *testing.T, settings ...string) *server {
+// StartMariaDB runs a new MariaDB server with more settings.
+func StartMariaDB(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	daemon, install := find("mariadbd", "/usr/sbin"), find("mariadb-install-db", "/usr/bin")
 	if daemon == "" || install == "" {
@@ -182,8 +184,8 @@ func startMariaDB(t *testing.T, settings ...string) *server {
 	if out, err := init.CombinedOutput(); err != nil {
 		t.Fatalf("mariadb-install-db: %v\n%s", err, out)
 	}
-	s := &server{
-		t: t, dir: dir, port: port, driver: "mysql", dsn: fmt.Sprintf("root@tcp(127.0.0.1:%d)/mysql", port),
+	s := &Server{
+		t: t, Dir: dir, Port: port, Driver: "mysql", DSN: fmt.Sprintf("root@tcp(127.0.0.1:%d)/mysql", port),
 	}
 	s.run = func() *exec.Cmd {
 		args := []string{
@@ -196,23 +198,23 @@ func startMariaDB(t *testing.T, settings ...string) *server {
 		}
 		return exec.Command(daemon, args...) //nolint:gosec // a program of the machine
 	}
-	t.Cleanup(s.kill)
-	s.start()
+	t.Cleanup(s.Kill)
+	s.Start()
 	return s
 }
 
-// openSQLite returns a new database in a file, opened as the package documentation says.
-func openSQLite(t *testing.T, pragmas string) *sql.DB {
+// OpenSQLite returns a new database in a file, opened as the package documentation says.
+func OpenSQLite(t testing.TB, pragmas string) *sql.DB {
 	t.Helper()
-	s := &server{t: t, driver: "sqlite", dsn: "file:" + filepath.Join(t.TempDir(), "ids.db") +
+	s := &Server{t: t, Driver: "sqlite", DSN: "file:" + filepath.Join(t.TempDir(), "ids.db") +
 		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)" + pragmas}
-	db := s.open()
+	db := s.Open()
 	db.SetMaxOpenConns(1)
 	return db
 }
 
 // freePort returns a port of loopback that nothing listens on.
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	addrs, err := loopback.FreeAddrs(1)
 	if err != nil {
