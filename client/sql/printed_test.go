@@ -1,7 +1,6 @@
 package sql_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"math"
@@ -326,102 +325,5 @@ func TestPrintedRangeOfSQLite(t *testing.T) {
 				t.Errorf("the text %q has the ID %v, %v", text, id, err)
 			}
 		}
-	}
-}
-
-// count returns the number of rows of a query.
-func count(ctx context.Context, t *testing.T, db *sql.DB, query string, args ...any) (n int) {
-	t.Helper()
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		n++
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// explain returns the last column of a plan's rows.
-func explain(t *testing.T, db *sql.DB, query string, args ...any) string {
-	t.Helper()
-	rows, err := db.QueryContext(t.Context(), query, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = rows.Close() }()
-	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines []string
-	for rows.Next() {
-		values := make([]any, len(columns))
-		for i := range values {
-			values[i] = new(sql.NullString)
-		}
-		if err := rows.Scan(values...); err != nil {
-			t.Fatal(err)
-		}
-		var line []string
-		for _, value := range values {
-			line = append(line, value.(*sql.NullString).String)
-		}
-		lines = append(lines, strings.Join(line, " "))
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// TestPrintedRangeUsesIndex: a query by time reads a part of the primary key's index.
-func TestPrintedRangeUsesIndex(t *testing.T) {
-	d := printedLayouts(t)[0]
-	ids := someIDs(d, 5000, 1)
-	for i, c := range []struct {
-		analyse, explain string
-		queries          []string
-		wants            []string
-	}{
-		{
-			"ANALYZE p", "EXPLAIN ",
-			[]string{
-				"SELECT n FROM p WHERE id BETWEEN p_min('2030-01-01Z') AND p_max('2030-01-02Z')",
-				"SELECT n FROM p WHERE p_between(id, '2030-01-01Z', '2030-01-02Z')",
-				"SELECT n FROM p WHERE p_between(id, now() - interval '1 hour', now())",
-			},
-			[]string{"Index Scan using p_pkey on p", "Index Cond: ((id >= "},
-		},
-		{
-			"ANALYZE TABLE p", "EXPLAIN ",
-			[]string{
-				"SELECT n FROM p WHERE id BETWEEN p_min('2030-01-01') AND p_max('2030-01-02')",
-				"SELECT n FROM p WHERE id >= p_min(UTC_TIMESTAMP(3) + INTERVAL 33 YEAR)",
-			},
-			[]string{" p range PRIMARY PRIMARY 8 "},
-		},
-	} {
-		t.Run(printedDatabases[i].name, func(t *testing.T) {
-			t.Parallel()
-			db := printedDatabases[i].open(t)
-			printedDatabases[i].install(t, db, d, ids)
-			if _, err := db.ExecContext(t.Context(), c.analyse); err != nil {
-				t.Fatal(err)
-			}
-			for _, query := range c.queries {
-				plan := explain(t, db, c.explain+query)
-				t.Logf("%s\n%s", query, plan)
-				for _, want := range c.wants {
-					if !strings.Contains(plan, want) {
-						t.Errorf("%s: the plan lacks %q", query, want)
-					}
-				}
-			}
-		})
 	}
 }
