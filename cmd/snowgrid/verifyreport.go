@@ -39,6 +39,10 @@ func printReport(w io.Writer, cfg verify.Config, r *verify.Report) error {
 		fmt.Fprintf(table, "last\t%s, ID %v in line %d\n", r.Last.Time.Format(millisecondLayout), r.Last.ID, r.Last.Line)
 	}
 	fmt.Fprintf(table, "nodes\t%d\n", r.Nodes)
+	for _, n := range r.Rare {
+		fmt.Fprintf(table, "rare node\t%d, in %s rows from line %d on; far fewer than others\n", n.Node, grouped(n.Rows),
+			n.Line)
+	}
 	if r.Hosts > 0 {
 		fmt.Fprintf(table, "hosts\t%d\n", r.Hosts)
 	}

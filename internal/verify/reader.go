@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +50,8 @@ type track struct {
 	node  uint32
 	ticks uint64
 	line  uint64
+	rows  uint64
+	first uint64 // line
 }
 
 // tickLimits are the first and the last time, in units since the epoch.
@@ -159,7 +163,7 @@ func (r *reader) keep(id, ticks uint64, node uint32, line uint64, host []byte) e
 	of := r.recent
 	if of == nil || of.node != node {
 		if of = r.nodes[node]; of == nil {
-			of = &track{node: node, ticks: ticks}
+			of = &track{node: node, ticks: ticks, first: line}
 			r.nodes[node] = of
 		}
 		r.recent = of
@@ -172,6 +176,7 @@ func (r *reader) keep(id, ticks uint64, node uint32, line uint64, host []byte) e
 		}
 	}
 	of.ticks, of.line = ticks, line
+	of.rows++
 	at := line
 	if host != nil {
 		number, err := r.hosts.number(host)
@@ -210,6 +215,17 @@ func (r *reader) ordered() bool {
 		return false
 	}
 	return r.backs <= 10 || r.backs <= r.ids/20
+}
+
+// rare returns the nodes with less than a thousandth of the average rows, at most cfg.Show.
+func (r *reader) rare() (nodes []RareNode) {
+	for _, node := range slices.Sorted(maps.Keys(r.nodes)) {
+		of := r.nodes[node]
+		if of.rows*1000*uint64(len(r.nodes)) < r.ids && len(nodes) < r.cfg.Show {
+			nodes = append(nodes, RareNode{Node: node, Rows: of.rows, Line: of.first})
+		}
+	}
+	return nodes
 }
 
 // bound returns a row for the report.

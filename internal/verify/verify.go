@@ -95,15 +95,24 @@ type Bound struct {
 	Time time.Time    `json:"time"`
 }
 
+// RareNode is a node with few IDs.
+type RareNode struct {
+	Node uint32 `json:"node"`
+	Rows uint64 `json:"rows"`
+	Line uint64 `json:"line"` // the first one
+}
+
 // Report is a check's result.
 type Report struct {
-	Rows     uint64          `json:"rows"`
-	IDs      uint64          `json:"ids"` // rows that are IDs in the format
-	Header   string          `json:"header,omitempty"`
-	Blank    uint64          `json:"blank,omitempty"` // empty lines
-	First    Bound           `json:"first,omitzero"`
-	Last     Bound           `json:"last,omitzero"`
-	Nodes    int             `json:"nodes"`
+	Rows   uint64 `json:"rows"`
+	IDs    uint64 `json:"ids"` // rows that are IDs in the format
+	Header string `json:"header,omitempty"`
+	Blank  uint64 `json:"blank,omitempty"` // empty lines
+	First  Bound  `json:"first,omitzero"`
+	Last   Bound  `json:"last,omitzero"`
+	Nodes  int    `json:"nodes"`
+	// Rare are nodes with far fewer IDs than others, which is no problem by itself: a row may be another table's.
+	Rare     []RareNode      `json:"rare_nodes,omitempty"`
 	Hosts    int             `json:"hosts,omitempty"`
 	Ordered  bool            `json:"ordered"` // steps back in time were looked for
 	Problems map[Kind]uint64 `json:"problems"`
@@ -194,7 +203,7 @@ func finish(ctx context.Context, cfg Config, r *reader, sorted *runs, progress *
 	}
 	out := &Report{
 		Rows: r.rows, IDs: r.ids, Header: r.header, Blank: r.blank, First: r.first.bound(cfg.Format),
-		Last: r.last.bound(cfg.Format), Nodes: len(r.nodes), Hosts: len(r.hosts.names), Ordered: r.ordered(),
+		Last: r.last.bound(cfg.Format), Nodes: len(r.nodes), Rare: r.rare(), Hosts: len(r.hosts.names), Ordered: r.ordered(),
 	}
 	if !out.Ordered {
 		r.found.drop(Backwards)

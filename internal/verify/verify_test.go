@@ -244,6 +244,23 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestRareNodes: a single row with another node is no problem, and is named.
+func TestRareNodes(t *testing.T) {
+	var rows []any
+	for ms := range 5000 {
+		rows = append(rows, id(ms, ms%3, 0))
+	}
+	rows[700] = id(700, 9, 0)
+	r := check(t, Config{Format: small(t)}, lines(rows...))
+	if want := []RareNode{{Node: 9, Rows: 1, Line: 701}}; !reflect.DeepEqual(r.Rare, want) || !r.Clean() {
+		t.Errorf("%+v, not %+v", r.Rare, want)
+	}
+	rows[800] = id(800, 9, 0)
+	if r := check(t, Config{Format: small(t)}, lines(rows...)); len(r.Rare) != 0 {
+		t.Errorf("two rows of 5000 are rare: %+v", r.Rare)
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	f := small(t)
 	run := func(cfg Config, in io.Reader) error {
