@@ -149,25 +149,30 @@ func (r *reader) add(text []byte, line uint64, host []byte) error {
 		usual = false
 		r.found.add(Finding{Kind: Future, Line: line, ID: sequencer.ID(id)})
 	}
-	if err := r.keep(id, ticks, node, line, host); err != nil {
-		return err
-	}
+	of := r.track(node, line)
 	if usual {
+		r.follow(of, id, ticks, line)
 		r.widen(row{id, line})
 	}
-	return nil
+	return r.keep(id, line, host)
 }
 
-// keep adds an ID to the chunk.
-func (r *reader) keep(id, ticks uint64, node uint32, line uint64, host []byte) error {
+// track returns a node's track, and counts a row of the node.
+func (r *reader) track(node uint32, line uint64) *track {
 	of := r.recent
 	if of == nil || of.node != node {
 		if of = r.nodes[node]; of == nil {
-			of = &track{node: node, ticks: ticks, first: line}
+			of = &track{node: node, first: line}
 			r.nodes[node] = of
 		}
 		r.recent = of
 	}
+	of.rows++
+	return of
+}
+
+// follow compares the time with the node's row before. A row with a wrong time or node is none.
+func (r *reader) follow(of *track, id, ticks, line uint64) {
 	if ticks < of.ticks {
 		r.backs++
 		if r.cfg.Order != Unordered {
@@ -176,7 +181,10 @@ func (r *reader) keep(id, ticks uint64, node uint32, line uint64, host []byte) e
 		}
 	}
 	of.ticks, of.line = ticks, line
-	of.rows++
+}
+
+// keep adds an ID to the chunk.
+func (r *reader) keep(id, line uint64, host []byte) error {
 	at := line
 	if host != nil {
 		number, err := r.hosts.number(host)
