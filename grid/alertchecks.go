@@ -276,13 +276,14 @@ func checkNodes(s Status) (severity Severity, text string) {
 	var used []string
 	severity = Warning
 	for _, q := range s.Sequencers {
-		if q.Nodes == 0 || q.Attached*100 <= q.Nodes*nodesUsedPercent {
+		nodes := q.NodeRange.Count(q.Nodes)
+		if q.Nodes == 0 || q.Attached*100 <= nodes*nodesUsedPercent {
 			continue
 		}
-		if q.Attached >= q.Nodes {
+		if q.Attached >= nodes {
 			severity = Critical
 		}
-		used = append(used, fmt.Sprintf("%q has %d of %d attached", q.Name, q.Attached, q.Nodes))
+		used = append(used, fmt.Sprintf("%q has %d of %d attached", q.Name, q.Attached, nodes))
 	}
 	if len(used) == 0 {
 		return "", ""

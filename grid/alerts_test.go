@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // healthy returns the status of a grid of three members without anything to report.
@@ -90,6 +92,10 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) { s.Members[0].Report.ClockOffset = -1001 }, "clock_offset warning", []string{"host-a (a) by -1.001s", "1s", "NTP"}},
 		{func(s *Status) { s.Members[0].Report.ClockOffset = 5001 }, "clock_offset critical", []string{"5.001s"}},
 		{func(s *Status) { s.Sequencers[0].Attached = 103 }, "nodes_used warning", []string{`"orders" has 103 of 128`, "80 %", "DetachWhenIdle"}},
+		{func(s *Status) {
+			s.Sequencers[0].NodeRange = sequencer.NodeRange{Lo: 100, Hi: 109}
+			s.Sequencers[0].Attached = 9
+		}, "nodes_used warning", []string{`"orders" has 9 of 10`}},
 		{func(s *Status) { s.Sequencers[0].Attached = 128 }, "nodes_used critical", []string{"128 of 128"}},
 		{func(s *Status) { s.Sequencers[0].Exhausted = s.ClusterTime.Add(700 * day) }, "epoch_ends warning", []string{`"orders" on 2028-10-22`, "later epoch"}},
 		{func(s *Status) { s.Sequencers[0].Exhausted = s.ClusterTime.Add(-day) }, "epoch_ends critical", []string{"2026-11-21"}},

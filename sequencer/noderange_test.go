@@ -26,6 +26,9 @@ func TestNodeRange(t *testing.T) {
 	if d == all || d.NodeRange() != narrow.NodeRange || d.Config().NodeRange != narrow.NodeRange || d.Nodes() != 1024 {
 		t.Errorf("%v has the range %v of %d nodes, and the configuration %+v", d, d.NodeRange(), d.Nodes(), d.Config())
 	}
+	if all.NodeRange().Count(1024) != 1024 || d.NodeRange().Count(1024) != 992 || (sequencer.NodeRange{}).Count(64) != 64 {
+		t.Errorf("%d, %d nodes in the ranges", all.NodeRange().Count(1024), d.NodeRange().Count(1024))
+	}
 	if text := d.String(); !strings.Contains(text, "holders have nodes 32 to 1023") {
 		t.Errorf("the text %q has no range", text)
 	}

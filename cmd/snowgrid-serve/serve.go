@@ -107,8 +107,8 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	if s.MaxServerCnt > def.Nodes() {
-		return fmt.Errorf("max_server_cnt: %d processes are more than the %d logical nodes of %v; give fewer, or more --nodes", s.MaxServerCnt, def.Nodes(), def)
+	if most := def.NodeRange().Count(def.Nodes()); s.MaxServerCnt > most {
+		return fmt.Errorf("max_server_cnt: %d processes are more than the %d logical nodes of %v; give fewer, or more --nodes", s.MaxServerCnt, most, def)
 	}
 	if err := s.check(s.HTTPAddr, s.GRPCAddr); err != nil {
 		return err

@@ -76,7 +76,7 @@ func printSequencer(w io.Writer, q sequencerRecords) error {
 	fmt.Fprintf(w, "\nsequencer %s", q.Name)
 	if q.State != "" {
 		fmt.Fprintf(w, ": %s, epoch %s, until %s, %d nodes, layout %v, %d in use", q.State,
-			q.Epoch.Format(time.RFC3339), q.Ends.Format(time.DateOnly), q.Nodes, q.Layout, q.Slots)
+			q.Epoch.Format(time.RFC3339), q.Ends.Format(time.DateOnly), q.NodeRange.Count(q.Nodes), q.Layout, q.Slots)
 	}
 	fmt.Fprintln(w)
 	if q.Trouble != "" {

@@ -232,7 +232,8 @@ func printSequencers(table io.Writer, s grid.Status) {
 	names := callNamesOf(s.Members)
 	fmt.Fprint(table, "\nSEQUENCER\tATTACHED\tNODES\tLAYOUT\tENDS\tOWNER\n")
 	for _, q := range s.Sequencers[:min(len(s.Sequencers), sequencersShown)] {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%v\t%s\t%s\n", short(q.Name, nameWidth), q.Attached, q.Nodes, q.Layout,
+		fmt.Fprintf(table, "%s\t%d\t%d\t%v\t%s\t%s\n", short(q.Name, nameWidth), q.Attached,
+			q.NodeRange.Count(q.Nodes), q.Layout,
 			q.Exhausted.UTC().Format(time.DateOnly),
 			names.of(q.Owner))
 	}

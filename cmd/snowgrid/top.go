@@ -217,7 +217,7 @@ func (r *topRates) next(at time.Time, rows []wire.SequencerRow) []topRow {
 	out := []topRow{}
 	for _, row := range rows {
 		now.rows[row.Name] = row
-		shown := topRow{Name: row.Name, IDs: row.Recent, Attached: row.Attached, Nodes: row.Nodes,
+		shown := topRow{Name: row.Name, IDs: row.Recent, Attached: row.Attached, Nodes: row.NodeRange.Count(row.Nodes),
 			Owner: cmp.Or(row.OwnerName, string(row.Owner))}
 		for _, before := range r.looks {
 			then, found := before.rows[row.Name]

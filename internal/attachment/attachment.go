@@ -83,8 +83,7 @@ func (r Ref) HasNode(n sequencer.NodeID) bool {
 
 // Nodes returns the number of logical nodes that holders can have.
 func (r Ref) Nodes() int {
-	nodes := r.Definition.NodeRange()
-	return int(nodes.Hi) - int(nodes.Lo) + 1
+	return r.Definition.NodeRange().Count(r.Definition.Nodes())
 }
 
 // Control is the backend's side of a handle: it delivers renewals and events of the grid,

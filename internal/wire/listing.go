@@ -175,7 +175,7 @@ type HoldersResponse struct {
 	Sequencer string             `json:"sequencer"`
 	Owner     roster.Incarnation `json:"owner"` // the partition's owner
 	OwnerName string             `json:"owner_name,omitempty"`
-	Nodes     int                `json:"nodes"`    // the sequencer's logical nodes
+	Nodes     int                `json:"nodes"`    // that holders can have
 	Attached  int                `json:"attached"` // logical nodes that are attached, on all pages
 	Holders   []HolderRow        `json:"holders"`  // by node
 	More      bool               `json:"more"`     // there are further nodes

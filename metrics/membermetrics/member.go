@@ -186,7 +186,7 @@ func (c *memberCollector) collectSequencers(to metric.Sink, s grid.Status, used 
 	to.Send(sequencers, float64(len(s.Sequencers)))
 	var others nodes
 	for _, q := range s.Sequencers {
-		n := nodes{all: q.Nodes, attached: q.Attached, exhausted: q.Exhausted}
+		n := nodes{all: q.NodeRange.Count(q.Nodes), attached: q.Attached, exhausted: q.Exhausted}
 		if c.busiest.HasSeries(q.Name) {
 			n.send(to, q.Name)
 		} else {

@@ -27,7 +27,7 @@ var layoutMutants = []mutant{
 	{"layout", "the layout's largest node count is not part of a definition", "sequencer/layout.go",
 		"mostBits: uint8(bits.Len(uint(l.Nodes - 1))),", "mostBits: uint8(n),", layoutTests},
 	{"layout", "one process may take all nodes of a small sequencer", "sequencer/striped.go",
-		"most := min(maxStripes, (int(d.nodes.Hi)-int(d.nodes.Lo)+1)/2)", "most := maxStripes", layoutTests},
+		"most := min(maxStripes, d.nodes.Count(d.Nodes())/2)", "most := maxStripes", layoutTests},
 	{"layout", "the layout is lost on the wire", "internal/wire/messages.go",
 		"Layout: cfg.Layout, NodeRange: cfg.NodeRange,\n\t\tLife", "NodeRange: cfg.NodeRange,\n\t\tLife", wireTests},
 	{"layout", "the layout is ignored on the wire", "internal/wire/messages.go", "Nodes: s.Nodes, Layout: s.Layout,",

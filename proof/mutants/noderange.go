@@ -47,6 +47,8 @@ var nodeRangeMutants = []mutant{
 		"min(rs.cfg.Pool, d.Definition.Nodes())", nodeRangeStoreTests},
 	{"range", "a store scales beyond the range", "client/store/operate.go", "most := d.Ref().Nodes()",
 		"most := d.Definition.Nodes()", nodeRangeStoreTests},
+	{"range", "the alert counts another generator's nodes", "grid/alertchecks.go", "nodes := q.NodeRange.Count(q.Nodes)",
+		"nodes := q.Nodes", []string{"./grid", "-run", "Alert"}},
 	{"range", "POST /v1/ids ignores the range", "grid/internal/api/ids.go", "NodeRange: in.Create.NodeRange}", "}",
 		nodeRangeHTTPTests},
 	{"range", "POST /v1/grants ignores the range", "grid/internal/host/grants.go", "NodeRange: c.NodeRange}", "}",

@@ -97,7 +97,7 @@ func (h *Host) Holders(ctx context.Context, in wire.HoldersRequest) (wire.Holder
 	if err != nil {
 		return wire.HoldersResponse{}, err
 	}
-	out := wire.HoldersResponse{Sequencer: in.Name, Owner: h.self, Nodes: f.ref.Definition.Nodes(),
+	out := wire.HoldersResponse{Sequencer: in.Name, Owner: h.self, Nodes: f.ref.Nodes(),
 		Attached: len(f.attached), Holders: []wire.HolderRow{}}
 	for _, a := range f.attached {
 		if in.After != nil && int(a.Node) <= *in.After {
