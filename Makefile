@@ -9,7 +9,7 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build check api test test-long test-all audit race fuzz bench scale lint fmt demo release release-check $(addprefix proof-,kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage export hostile stores upgrade many limit failover calm idle order)
+.PHONY: help build check api test test-long test-all audit race fuzz bench scale lint fmt demo release release-check $(addprefix proof-,kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage export hostile stores upgrade many limit failover calm idle order verify)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
