@@ -17,6 +17,8 @@ pub struct Create {
     pub nodes: Option<u32>,
     /// A name such as `jssafe`, or a JSON object such as `{"bits":53,"low_bits":12,"nodes":64}`.
     pub layout: Option<String>,
+    /// The lowest and the highest node of holders, if another generator has the others.
+    pub node_range: Option<(u16, u16)>,
 }
 
 impl Create {
@@ -28,6 +30,9 @@ impl Create {
             true => format!("\"layout\":{layout}"),
             false => format!("\"layout\":{}", quote(layout)),
         }));
+        fields.extend(
+            self.node_range.map(|(lo, hi)| format!("\"node_range\":{{\"lo\":{lo},\"hi\":{hi}}}")),
+        );
         format!("{{{}}}", fields.join(","))
     }
 }
@@ -154,5 +159,25 @@ impl Options {
             let _ = write!(body, ",\"labels\":{{{}}}", labels.join(","));
         }
         body + "}"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Create;
+
+    #[test]
+    fn create_has_the_stated_fields_alone() {
+        let all = Create {
+            epoch: Some(7),
+            nodes: Some(64),
+            layout: Some("jssafe".to_owned()),
+            node_range: Some((32, 63)),
+        };
+        assert_eq!(
+            all.json(),
+            r#"{"epoch":7,"nodes":64,"layout":"jssafe","node_range":{"lo":32,"hi":63}}"#
+        );
+        assert_eq!(Create::default().json(), "{}");
     }
 }

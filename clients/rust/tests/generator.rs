@@ -51,7 +51,7 @@ fn threads() {
 fn renewal() {
     for chunked in [false, true] {
         let fake = Fake::start_with(chunked, |r| grant(r.number, 5, 0, 400, 50));
-        let create = Create { nodes: Some(1024), layout: Some("x\"y".into()), epoch: None };
+        let create = Create { nodes: Some(1024), layout: Some("x\"y".into()), ..Create::default() };
         let g = options(&fake).create(create).generator().unwrap();
         for _ in 0..80 {
             g.next(LONG).unwrap();

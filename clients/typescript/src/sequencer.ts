@@ -11,6 +11,8 @@ export interface Create {
   epoch?: number;
   nodes?: number;
   layout?: string | { bits: number; low_bits: number; nodes: number };
+  /** The nodes of holders, if another generator has the others. */
+  node_range?: { lo: number; hi: number };
 }
 
 export interface Options extends Access {
