@@ -85,13 +85,13 @@ func writeTable(t *testing.T, name string, rows int) map[verify.Kind]uint64 {
 	duplicate, future, foreign := rows/3, rows/2, rows/4*3
 	var text []byte
 	for i := range rows {
-		ms, node, counter := int64(20_000_000_000+i/1600), int64(i%16), int64(i/16%100)
+		ms, node, counter := 20_000_000_000+int64(i/1600), int64(i%16), int64(i/16%100)
 		id := ms<<23 | node<<10 | counter
 		switch i {
 		case duplicate:
 			id = (ms-10)<<23 | 3<<10 | 5
 		case future:
-			id = 600_000_000_000 << 23
+			id = int64(600_000_000_000) << 23
 		case foreign:
 			text = append(text[:0], "018f6a2e-7b1c-7000-8000-000000000000\n"...)
 			_, _ = out.Write(text)

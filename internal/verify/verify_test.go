@@ -79,7 +79,7 @@ func TestFindings(t *testing.T) {
 			want: []Finding{{Kind: NotAnID, Line: 2, Text: `"018f6a2e-7b1c-7000"`},
 				{Kind: NotAnID, Line: 3, Text: `"1.1167664908554732e+18"`},
 				{Kind: NotAnID, Line: 4, Text: `"9223372036854775808"`}}},
-		"before the epoch": {rows: lines(id(5, 1, 0), -4611686018427387904),
+		"before the epoch": {rows: lines(id(5, 1, 0), int64(-4611686018427387904)),
 			want: []Finding{{Kind: Early, Line: 2, Text: `"-4611686018427387904"`}}},
 		"before and after the limits": {cfg: Config{Since: at(5), Until: at(7)},
 			rows: lines(id(4, 1, 0), id(5, 1, 0), id(7, 1, 3), id(8, 1, 0)),
