@@ -37,7 +37,7 @@ type schema struct {
 	OneOf                []schema          `json:"oneOf"`
 	Enum                 []string          `json:"enum"`
 	AdditionalProperties any               `json:"additionalProperties"`
-	Maximum              int               `json:"maximum"`
+	Maximum              int64             `json:"maximum"`
 	MaxLength            int               `json:"maxLength"`
 }
 
@@ -244,11 +244,11 @@ func TestBoundsAreTheServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := whole.Layout(); layout["bits"].Maximum != l.Bits || layout["nodes"].Maximum != l.Nodes ||
-		d.Components.Schemas["IDsCreateInput"].Properties["nodes"].Maximum != l.Nodes {
+	if l := whole.Layout(); layout["bits"].Maximum != int64(l.Bits) || layout["nodes"].Maximum != int64(l.Nodes) ||
+		d.Components.Schemas["IDsCreateInput"].Properties["nodes"].Maximum != int64(l.Nodes) {
 		t.Errorf("the document has %+v, the whole layout is %v", layout, l)
 	}
-	low := layout["low_bits"].Maximum
+	low := int(layout["low_bits"].Maximum)
 	for what, c := range map[string]struct {
 		name    string
 		lowBits int
