@@ -35,7 +35,8 @@ func TestVerify(t *testing.T) {
 	status, out, stderr = runCommand(t, "verify", idsFile(t, rows...), "--from", "twitter", "--svg", picture)
 	for _, part := range []string{
 		"line 4: 1116766490855473153 of 2019-04-12T18:14:14.595Z, node 0, counter 1 is in line 2, too",
-		"line 5: 9223372036854775807 of 2080-07-10T17:30:30.208Z", `line 6: "x,1" is no decimal number`, "give --id-column",
+		"line 5: 9223372036854775807 of 2080-07-10T17:30:30.208Z", `line 6: "x,1" is not a decimal number`,
+		"give --id-column",
 		`line 7: "-5" is negative, before the epoch`, "line 8: 1116766486656974848 of 2019-04-12T18:14:13.594Z",
 		"1.001s before the node's row in line 4",
 	} {

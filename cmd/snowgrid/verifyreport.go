@@ -71,13 +71,13 @@ func printReport(w io.Writer, cfg verify.Config, r *verify.Report) error {
 	return nil
 }
 
-// describeFinding returns what is wrong with a row.
+// describeFinding returns a finding's text for people.
 func describeFinding(cfg verify.Config, f verify.Finding) string {
 	if f.Text != "" {
 		if f.Kind == verify.Early {
 			return f.Text + " is negative, before the epoch"
 		}
-		return f.Text + " is no decimal number of 63 bits"
+		return f.Text + " is not a decimal number below 2^63"
 	}
 	parts := cfg.Format.Decompose(f.ID)
 	at := parts.Time.Format(millisecondLayout)

@@ -33,7 +33,7 @@ func (r *reader) readLines(in io.Reader) error {
 	lines := bufio.NewReaderSize(in, max(lineMax, 1<<20))
 	for line := uint64(1); ; line++ {
 		text, err := lines.ReadSlice('\n')
-		for errors.Is(err, bufio.ErrBufferFull) { // its beginning shows that it is no ID
+		for errors.Is(err, bufio.ErrBufferFull) { // too long for an ID: its beginning is enough
 			text = slices.Clone(text[:100])
 			_, err = lines.ReadSlice('\n')
 		}
@@ -99,7 +99,7 @@ func (r *reader) readColumns(in io.Reader) error {
 	}
 }
 
-// addFields checks one delimited row. A row without the ID's column is no ID.
+// addFields checks one delimited row. A row that lacks the ID's column is reported as NotAnID.
 func (r *reader) addFields(rows *csv.Reader, fields []string, idColumn, hostColumn int) error {
 	position, _ := rows.FieldPos(0)
 	line, text, host := uint64(position), []byte(nil), []byte(nil)

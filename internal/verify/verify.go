@@ -50,7 +50,7 @@ const (
 	Auto Order = iota
 	// Made is the order in which the IDs were made.
 	Made
-	// Unordered is any other; a node's time that goes back is no finding.
+	// Unordered is any other; steps back in time are not reported.
 	Unordered
 )
 
@@ -77,7 +77,7 @@ type Finding struct {
 	Kind Kind         `json:"kind"`
 	Line uint64       `json:"line"`
 	ID   sequencer.ID `json:"id"`
-	Text string       `json:"text,omitempty"` // the row if it is no ID, at most 40 bytes
+	Text string       `json:"text,omitempty"` // the row if it is not an ID, at most 40 bytes
 	// With is the other row's line: the first one with the ID, the node's previous row, or the other host's.
 	With uint64 `json:"with,omitempty"`
 	// Hosts are a shared node's hosts, ordered by their IDs.
@@ -111,7 +111,7 @@ type Report struct {
 	First  Bound  `json:"first,omitzero"`
 	Last   Bound  `json:"last,omitzero"`
 	Nodes  int    `json:"nodes"`
-	// Rare are nodes with far fewer IDs than others, which is no problem by itself: a row may be another table's.
+	// Rare are nodes with far fewer IDs than others; their rows may be another table's. They are not problems.
 	Rare     []RareNode      `json:"rare_nodes,omitempty"`
 	Hosts    int             `json:"hosts,omitempty"`
 	Ordered  bool            `json:"ordered"` // steps back in time were looked for

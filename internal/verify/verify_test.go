@@ -84,7 +84,7 @@ func TestFindings(t *testing.T) {
 		"before and after the limits": {cfg: Config{Since: at(5), Until: at(7)},
 			rows: lines(id(4, 1, 0), id(5, 1, 0), id(7, 1, 3), id(8, 1, 0)),
 			want: []Finding{{Kind: Early, Line: 1, ID: id(4, 1, 0)}, {Kind: Future, Line: 4, ID: id(8, 1, 0)}}},
-		"a future row is no step back": {cfg: Config{Until: at(7)}, rows: lines(id(5, 1, 0), id(8, 1, 0), id(6, 1, 0)),
+		"the row after a future one": {cfg: Config{Until: at(7)}, rows: lines(id(5, 1, 0), id(8, 1, 0), id(6, 1, 0)),
 			want: []Finding{{Kind: Future, Line: 2, ID: id(8, 1, 0)}}},
 		"a foreign node": {cfg: Config{Nodes: &NodeRange{Lo: 2, Hi: 3}},
 			rows: lines(id(5, 1, 0), id(5, 2, 0), id(5, 3, 0), id(5, 4, 0)),
