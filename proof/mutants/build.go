@@ -46,24 +46,34 @@ func suiteOf(tests []string) (s suite) {
 	return s
 }
 
-// program is a test program and its package's folder, in which it runs.
-type program struct {
+// pkg is a package with tests.
+type pkg struct {
 	path, dir string
-	long      bool // it has the flag -long
+	long      bool // its tests have the flag -long
 }
 
-// builds compiles test programs, each once: compiling and linking take most of a mutant's time, and
-// a verdict needs several runs. Its methods may be called concurrently.
+// program is a package's test program.
+type program struct {
+	pkg
+	file string
+}
+
+// builds compiles test programs, each once and only when it is run: compiling and linking take most
+// of a mutant's time, and the first package often notices it. Its methods may be called concurrently.
 type builds struct {
 	dir string
 
 	mu    sync.Mutex
 	count int
-	known map[string]func() ([]program, error) // by source and packages
+	lists map[string]func() ([]pkg, error) // by what is listed
+	known map[build]func() (program, error)
 }
 
+// build identifies a test program by its source and its package.
+type build struct{ source, pkg string }
+
 func newBuilds(dir string) *builds {
-	return &builds{dir: dir, known: map[string]func() ([]program, error){}}
+	return &builds{dir: dir, lists: map[string]func() ([]pkg, error){}, known: map[build]func() (program, error){}}
 }
 
 // unbuiltError is compiler output.
@@ -71,77 +81,93 @@ type unbuiltError string
 
 func (e unbuiltError) Error() string { return string(e) }
 
-// programs returns a suite's test programs for code with some lines weakened. A compiler error is
-// an [unbuiltError].
-func (b *builds) programs(ctx context.Context, s suite, weak []edit) ([]program, error) {
+// packages returns the packages of a suite that have tests.
+func (b *builds) packages(ctx context.Context, s suite) ([]pkg, error) {
 	b.mu.Lock()
-	k := key(s, weak)
-	build := b.known[k]
-	if build == nil {
-		dir := filepath.Join(b.dir, strconv.Itoa(b.count))
-		b.count++
-		build = sync.OnceValues(func() ([]program, error) { return compile(ctx, dir, s, weak) })
-		b.known[k] = build
+	k := fmt.Sprintf("%q %q %q", s.module, s.tags, s.packages)
+	list := b.lists[k]
+	if list == nil {
+		list = sync.OnceValues(func() ([]pkg, error) { return s.list(ctx) })
+		b.lists[k] = list
 	}
 	b.mu.Unlock()
-	return build()
+	return list()
+}
+
+// program returns a package's test program for code with some lines weakened. A compiler error is an
+// [unbuiltError].
+func (b *builds) program(ctx context.Context, s suite, of pkg, weak []edit) (program, error) {
+	b.mu.Lock()
+	k := build{sourceOf(s, weak), of.path}
+	compiled := b.known[k]
+	if compiled == nil {
+		dir := filepath.Join(b.dir, strconv.Itoa(b.count))
+		b.count++
+		compiled = sync.OnceValues(func() (program, error) { return compile(ctx, dir, s, of, weak) })
+		b.known[k] = compiled
+	}
+	b.mu.Unlock()
+	return compiled()
 }
 
 // forget removes the programs for weakened code.
 func (b *builds) forget(s suite, weak []edit) {
+	source := sourceOf(s, weak)
 	b.mu.Lock()
-	k := key(s, weak)
-	build := b.known[k]
-	delete(b.known, k)
-	b.mu.Unlock()
-	if build == nil {
-		return
-	}
-	if programs, err := build(); err == nil && len(programs) > 0 {
-		_ = os.RemoveAll(filepath.Dir(programs[0].path))
+	defer b.mu.Unlock()
+	for k, compiled := range b.known {
+		if k.source != source {
+			continue
+		}
+		delete(b.known, k)
+		if p, err := compiled(); err == nil {
+			_ = os.RemoveAll(filepath.Dir(p.file))
+		}
 	}
 }
 
-func key(s suite, weak []edit) string {
-	return fmt.Sprintf("%q %q %q %q", s.module, s.tags, s.packages, weak)
-}
+func sourceOf(s suite, weak []edit) string { return fmt.Sprintf("%q %q %q", s.module, s.tags, weak) }
 
-// compile writes a suite's test programs to a new folder.
-func compile(ctx context.Context, dir string, s suite, weak []edit) ([]program, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	var first []string
+// goArgs returns the arguments of a go command for a suite's module and tags.
+func (s suite) goArgs(command string) []string {
+	args := []string{command}
 	if s.module != "" { // go requires it first
-		first = []string{"-C", s.module}
+		args = append(args, "-C", s.module)
 	}
+	return append(args, "-tags", s.tags)
+}
+
+// list lists a suite's packages.
+func (s suite) list(ctx context.Context) (all []pkg, err error) {
 	const form = "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}\t{{.TestImports}}{{.XTestImports}}{{end}}"
-	list, err := goCommand(ctx, slices.Concat([]string{"list"}, first, []string{"-tags", s.tags, "-f", form}, s.packages))
+	list, err := goCommand(ctx, slices.Concat(s.goArgs("list"), []string{"-f", form}, s.packages))
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]string{"test"}, first, []string{"-tags", s.tags, "-c", "-vet=off", "-o",
-		dir + string(filepath.Separator)})
+	for line := range strings.Lines(list) {
+		if fields := strings.Split(line, "\t"); len(fields) == 3 {
+			all = append(all, pkg{fields[0], fields[1], strings.Contains(fields[2], "/internal/long")})
+		}
+	}
+	return all, nil
+}
+
+// compile writes a package's test program to a new folder.
+func compile(ctx context.Context, dir string, s suite, of pkg, weak []edit) (program, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return program{}, err
+	}
+	p := program{of, filepath.Join(dir, "tests")}
+	args := append(s.goArgs("test"), "-c", "-vet=off", "-o", p.file)
 	if len(weak) > 0 {
 		overlay, err := overlay(dir, weak)
 		if err != nil {
-			return nil, err
+			return program{}, err
 		}
 		args = append(args, "-overlay", overlay)
 	}
-	if _, err := goCommand(ctx, slices.Concat(args, s.packages)); err != nil {
-		return nil, err
-	}
-	var out []program
-	for line := range strings.Lines(list) {
-		if fields := strings.Split(line, "\t"); len(fields) == 3 {
-			out = append(out, program{
-				path: filepath.Join(dir, filepath.Base(fields[0])+".test"), dir: fields[1],
-				long: strings.Contains(fields[2], "/internal/long"),
-			})
-		}
-	}
-	return out, nil
+	_, err := goCommand(ctx, append(args, of.path))
+	return p, err
 }
 
 // goCommand returns the go command's output.

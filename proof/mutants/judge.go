@@ -46,7 +46,7 @@ func (j *judge) verdict(ctx context.Context, m mutant) (verdict, error) {
 	if err != nil || v.outcome != killed {
 		return v, err
 	}
-	alone := alone(m.command(), v.test)
+	alone := alone(m.command(), v)
 	if clean, err := j.unchanged(ctx, alone); err != nil {
 		return verdict{}, err
 	} else if clean.outcome != survived {
@@ -66,14 +66,20 @@ func (j *judge) verdict(ctx context.Context, m mutant) (verdict, error) {
 	return v, nil
 }
 
-// alone returns a test command that runs only one test. If -run is repeated, go test uses the last.
-func alone(command []string, test string) []string {
-	if test == unknownTest {
-		return command
+// alone returns a test command that runs only the test of a verdict. If -run is repeated, go test uses
+// the last.
+func alone(command []string, v verdict) []string {
+	out := slices.Clone(command)
+	if s := suiteOf(command); v.pkg != "" {
+		first := slices.Index(command, s.packages[0])
+		out = slices.Replace(out, first, first+len(s.packages), v.pkg)
 	}
-	levels := strings.Split(test, "/")
+	if v.test == unknownTest {
+		return out
+	}
+	levels := strings.Split(v.test, "/")
 	for i, name := range levels {
 		levels[i] = "^" + regexp.QuoteMeta(name) + "$"
 	}
-	return slices.Concat(command, []string{"-run", strings.Join(levels, "/")})
+	return append(out, "-run", strings.Join(levels, "/"))
 }

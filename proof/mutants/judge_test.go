@@ -93,12 +93,22 @@ func TestVerdictOfOutput(t *testing.T) {
 		{"goleak: Errors on successful test run\nFAIL\tx\n", unknownTest, ""},
 	}
 	for _, test := range tests {
-		if v := verdictOf(test.out); v != (verdict{killed, test.test, test.said}) {
+		if v := verdictOf(test.out); v != (verdict{outcome: killed, test: test.test, said: test.said}) {
 			t.Errorf("%q is %+v", test.out, v)
 		}
 	}
-	if got := alone([]string{"./x"}, unknownTest); !reflect.DeepEqual(got, []string{"./x"}) {
-		t.Errorf("an unknown test alone: %q", got)
+}
+
+// TestAlone: a test is repeated in its package, and with the flags of the command.
+func TestAlone(t *testing.T) {
+	for want, v := range map[string]verdict{
+		"-C m ./x ./y -short":                    {test: unknownTest},
+		"-C m example.org/y -short":              {test: unknownTest, pkg: "example.org/y"},
+		"-C m example.org/y -short -run ^TestA$": {test: "TestA", pkg: "example.org/y"},
+	} {
+		if got := alone(strings.Fields("-C m ./x ./y -short"), v); strings.Join(got, " ") != want {
+			t.Errorf("%+v alone: %q, want %s", v, got, want)
+		}
 	}
 }
 
@@ -134,7 +144,7 @@ func TestRunner(t *testing.T) {
 		m := weak
 		m.new = line
 		v, err := r.run(t.Context(), m, m.tests)
-		if v.said = ""; err != nil || v != want {
+		if v.said, v.pkg = "", ""; err != nil || v != want {
 			t.Errorf("%s: %+v, want %+v; %v", line, v, want, err)
 		}
 		r.forget(m)
@@ -146,12 +156,9 @@ func TestRunner(t *testing.T) {
 		tests []string
 		long  bool
 	}{{weak.tests, false}, {[]string{"./internal/long"}, true}} {
-		programs, err := r.builds.programs(t.Context(), suiteOf(test.tests), nil)
-		if err != nil || len(programs) != 1 || programs[0].long != test.long {
-			t.Errorf("%q: %+v, want -long %v; %v", test.tests, programs, test.long, err)
-		}
-		if !slices.Equal(test.tests, weak.tests) {
-			r.forget(mutant{tests: test.tests})
+		packages, err := r.builds.packages(t.Context(), suiteOf(test.tests))
+		if err != nil || len(packages) != 1 || packages[0].long != test.long {
+			t.Errorf("%q: %+v, want -long %v; %v", test.tests, packages, test.long, err)
 		}
 	}
 	if left := len(r.builds.known); left != 1 { // of the unchanged code

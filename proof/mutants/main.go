@@ -6,6 +6,7 @@
 //	go run -C proof ./mutants -only 'R9.*stream' # only mutants with a matching rule, text or file
 //	go run -C proof ./mutants -list              # print the mutants and run nothing
 //	go run -C proof ./mutants -j 2               # two concurrently
+//	go run -C proof ./mutants -skip 300          # all but the first 300
 //	go run -C proof ./mutants -in '^(internal/roster|backup|partition)/' -by '-C proof ./sim -run TestSeeds -seeds 80'
 //
 // A mutant is killed only by a test that passes on the unchanged code and fails again when it is
@@ -37,6 +38,7 @@ var (
 	in    = flag.String("in", "", "run the mutants of files whose path matches this regular expression only")
 	by    = flag.String("by", "", "what to run in place of the tests beside each rule: arguments of go test")
 	jobs  = flag.Int("j", 1, "how many mutants are run beside each other; tests that depend on time may need a processor each")
+	skip  = flag.Int("skip", 0, "leave out the first mutants, those of an earlier run that was interrupted")
 	limit = flag.Duration("limit", 3*time.Minute,
 		"how long the tests of one mutant may take; a mutant that hangs them is killed")
 )
@@ -103,10 +105,11 @@ func choose(rules, files, texts string) ([]mutant, error) {
 		return *by != "" && m.isExplored() || !rule.MatchString(m.rule) || !file.MatchString(m.file) ||
 			!text.MatchString(m.rule+" "+m.what+" "+m.file)
 	})
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("-rule %q -in %q -only %q: no mutant matches; -list prints them", rules, files, texts)
+	if len(chosen) <= *skip {
+		return nil, fmt.Errorf("-rule %q -in %q -only %q -skip %d: %d mutants match; -list prints them",
+			rules, files, texts, *skip, len(chosen))
 	}
-	return chosen, nil
+	return chosen[max(*skip, 0):], nil
 }
 
 // tally counts the mutants: run, killed, and survived although they should have been killed.

@@ -47,6 +47,7 @@ const (
 // verdict is a mutant's outcome and the test that decided it.
 type verdict struct {
 	outcome outcome
+	pkg     string // the test's package
 	test    string // the first that failed, unknownTest if the output does not name it
 	said    string
 }
@@ -60,18 +61,20 @@ type runner struct{ builds *builds }
 // run tests a mutant; the zero mutant is the unchanged code.
 func (r runner) run(ctx context.Context, m mutant, tests []string) (verdict, error) {
 	s := suiteOf(tests)
-	programs, err := r.builds.programs(ctx, s, m.edits(*by != ""))
-	if text := unbuiltError(""); errors.As(err, &text) {
-		return verdict{outcome: unbuilt, said: string(text)}, nil
-	}
-	for _, p := range programs {
-		if err != nil {
+	packages, err := r.builds.packages(ctx, s)
+	for _, of := range packages {
+		var p program
+		if p, err = r.builds.program(ctx, s, of, m.edits(*by != "")); err != nil {
 			break
 		}
 		var v verdict
-		if v, err = p.run(ctx, s.flags); v.outcome != survived {
+		if v, err = p.run(ctx, s.flags); err != nil || v.outcome != survived {
+			v.pkg = of.path
 			return v, err
 		}
+	}
+	if text := unbuiltError(""); errors.As(err, &text) {
+		return verdict{outcome: unbuilt, said: string(text)}, nil
 	}
 	return verdict{}, err
 }
@@ -89,7 +92,7 @@ func (p program) run(ctx context.Context, flags []string) (verdict, error) {
 	if p.long && !slices.Contains(flags, "-test.short") {
 		args = append(args, "-long")
 	}
-	cmd := exec.CommandContext(ctx, p.path, slices.Concat(args, flags)...)
+	cmd := exec.CommandContext(ctx, p.file, slices.Concat(args, flags)...)
 	cmd.Dir = p.dir
 	cmd.WaitDelay = time.Second // processes that it started may still have its output open
 	// Properties draw new values in each run, and write no file that a later run would try first.
