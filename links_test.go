@@ -14,6 +14,7 @@ var clientLinks = []string{
 	"internal/calls", "internal/cycles", "internal/fork", "internal/durable", "internal/failure", "internal/frames",
 	"internal/handles", "internal/logqueue", "internal/measure", "internal/spelling",
 	"internal/identity", "internal/identity/numbers", "internal/session", "internal/tracing", "internal/signal",
+	"internal/tcp",
 	"internal/roster", "security", "sequencer", "internal/wire", "internal/wire/frame",
 	"github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/tagparser/v2",
 }

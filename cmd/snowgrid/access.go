@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/tcp"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -30,8 +31,11 @@ const (
 
 // clearText reaches members that run without security. Like all calls to members it takes no
 // proxy from the environment: a member is not reached through one.
-var clearText = &access{scheme: "http", http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
-	CheckRedirect: noRedirect}}
+var clearText = &access{scheme: "http", http: &http.Client{CheckRedirect: noRedirect, Transport: &http.Transport{
+	DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+		return tcp.Dial(ctx, net.Dialer{}, addr)
+	}, DisableKeepAlives: true,
+}}}
 
 // openAccess returns the access that a configuration states; nil is clear text.
 func openAccess(cfg *security.Config) (*access, error) {
@@ -43,10 +47,10 @@ func openAccess(cfg *security.Config) (*access, error) {
 		return nil, &exitError{status: exitUsage, err: err}
 	}
 	transport := &http.Transport{
-		DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		DialTLSContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 			defer cancel()
-			return dialTLS(ctx, creds, network, addr)
+			return dialTLS(ctx, creds, addr)
 		},
 		DisableKeepAlives: true, // a command makes a few calls
 	}
@@ -67,9 +71,8 @@ func (a *access) keptAlive(n int) *access {
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // dialTLS opens a connection to a member that both sides trust.
-func dialTLS(ctx context.Context, creds *security.Credentials, network, addr string) (net.Conn, error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, network, addr)
+func dialTLS(ctx context.Context, creds *security.Credentials, addr string) (net.Conn, error) {
+	conn, err := tcp.Dial(ctx, net.Dialer{}, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -187,11 +190,11 @@ func cutOff(err error) bool {
 func speaksTLS(ctx context.Context, addr string) bool {
 	ctx, cancel := context.WithTimeout(ctx, meetTimeout)
 	defer cancel()
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the connection carries no data
-	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	conn, err := tcp.Dial(ctx, net.Dialer{}, addr)
 	if err != nil {
 		return false
 	}
-	_ = conn.Close()
-	return true
+	defer func() { _ = conn.Close() }()
+	//nolint:gosec // the connection carries no data
+	return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) == nil
 }

@@ -3,6 +3,8 @@ package calls
 import (
 	"context"
 	"net"
+
+	"github.com/snowgrid/snowgrid/internal/tcp"
 )
 
 // TCP opens a TCP connection to addr, a host:port; it gives up after two seconds. Where the system
@@ -11,5 +13,5 @@ import (
 // broken path ends them.
 func TCP(ctx context.Context, addr string) (net.Conn, error) {
 	d := net.Dialer{Timeout: dialTimeout, Control: setUserTimeout}
-	return d.DialContext(ctx, "tcp", addr)
+	return tcp.Dial(ctx, d, addr)
 }

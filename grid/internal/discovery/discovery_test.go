@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/discovery"
-	"github.com/snowgrid/snowgrid/grid/internal/dnstest"
+	"github.com/snowgrid/snowgrid/internal/dnstest"
 )
 
 // table is DNS names in memory; a name without an entry does not exist.

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
+	"github.com/snowgrid/snowgrid/internal/tcp"
 )
 
 // Network is the way to other members, as in package grid.
@@ -69,8 +70,7 @@ func (Sockets) ListenPacket(addr string) (net.PacketConn, error) {
 
 // Dial opens a TCP connection.
 func (Sockets) Dial(ctx context.Context, addr string) (net.Conn, error) {
-	var d net.Dialer
-	return d.DialContext(ctx, "tcp", addr)
+	return tcp.Dial(ctx, net.Dialer{}, addr)
 }
 
 // listenError returns an error with the remedy for the usual reasons of a failed listen.
