@@ -110,6 +110,8 @@ var framingMutants = []mutant{
 	{"frames", "a call that did not begin is taken for one that did", "internal/frames/client.go",
 		"			err = failure.Errorf(ErrNotSent, \"%w\", err)\n", "			err = failure.Errorf(ErrEnded, \"%w\", err)\n",
 		framesTests},
+	{"frames", "the next address of a name waits for the first", "internal/tcp/dial.go", "next.Reset(attemptDelay)",
+		"next.Reset(1000 * attemptDelay)", []string{"./internal/tcp"}},
 	{"frames", "each call dials", "internal/calls/frames.go", "	if line.attempt.usable() {\n",
 		"	if line.attempt.usable() && line.attempt.conn != nil {\n", frameClientTests},
 	{"frames", "refused dials follow each other immediately", "internal/calls/frames.go",
