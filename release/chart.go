@@ -5,22 +5,33 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
-	"slices"
 )
 
 // chartVersion matches the version lines of Chart.yaml.
 var chartVersion = regexp.MustCompile(`(?m)^(version|appVersion): .*$`)
 
-// chart writes the Helm chart, with the version of the release.
+// chartDigest matches the line of values.yaml with the image's digest.
+var chartDigest = regexp.MustCompile(`(?m)^  digest: "".*$`)
+
+// chart writes the Helm chart, with the version of the release and the digest of its image.
 func (r *release) chart() error {
 	files, err := filesBelow(filepath.Join(r.source, "deploy", "helm", "snowgrid"))
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(files, func(f member) bool { return f.name == "Chart.yaml" })
-	if i < 0 || len(chartVersion.FindAll(files[i].data, -1)) != 2 {
-		return errors.New("deploy/helm/snowgrid/Chart.yaml has no version and appVersion")
+	edited := 0
+	for i, f := range files {
+		switch f.name {
+		case "Chart.yaml":
+			edited += len(chartVersion.FindAll(f.data, -1))
+			files[i].data = chartVersion.ReplaceAll(f.data, []byte(`$1: "`+r.number()+`"`))
+		case "values.yaml":
+			edited += len(chartDigest.FindAll(f.data, -1))
+			files[i].data = chartDigest.ReplaceAll(f.data, []byte(`  digest: "`+r.digest+`"`))
+		}
 	}
-	files[i].data = chartVersion.ReplaceAll(files[i].data, []byte(`$1: "`+r.number()+`"`))
+	if edited != 3 {
+		return errors.New("deploy/helm/snowgrid lacks version or appVersion in Chart.yaml, or the image's digest in values.yaml")
+	}
 	return r.write("snowgrid-chart-"+r.number()+".tgz", func(w io.Writer) error { return r.tarGz(w, "snowgrid", files) })
 }

@@ -32,11 +32,18 @@ func (r *release) image() error {
 		if t.arm != "" {
 			platform.Variant = "v" + t.arm
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{
-			Platform: platform, Annotations: map[string]string{"org.opencontainers.image.ref.name": r.number()}}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
 	}
+	digest, err := index.Digest()
+	if err != nil {
+		return err
+	}
+	r.digest = digest.String()
 	dir := filepath.Join(r.temp, "image")
-	if _, err := layout.Write(dir, index); err != nil {
+	// Tools that push an archive push the single entry of its index.json.
+	all := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: index,
+		Descriptor: v1.Descriptor{Annotations: map[string]string{"org.opencontainers.image.ref.name": r.number()}}})
+	if _, err := layout.Write(dir, all); err != nil {
 		return err
 	}
 	files, err := filesBelow(dir)

@@ -25,7 +25,19 @@ func TestImage(t *testing.T) {
 	build(t, repository, firstVersion, out, "")
 	dir := t.TempDir()
 	run(t, dir, "tar", "-xf", filepath.Join(out, "snowgrid_0.1.0_oci.tar"))
-	index, err := layout.ImageIndexFromPath(dir)
+	archive, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := archive.IndexManifest()
+	if err != nil || len(entries.Manifests) != 1 {
+		t.Fatalf("the archive: %+v, %v", entries, err)
+	}
+	chart := run(t, dir, "tar", "-xOf", filepath.Join(out, "snowgrid-chart-0.1.0.tgz"), "snowgrid/values.yaml")
+	if digest := entries.Manifests[0].Digest.String(); !strings.Contains(chart, `digest: "`+digest+`"`) {
+		t.Errorf("the chart has another image than %s: %s", digest, chart)
+	}
+	index, err := archive.ImageIndex(entries.Manifests[0].Digest)
 	if err != nil {
 		t.Fatal(err)
 	}

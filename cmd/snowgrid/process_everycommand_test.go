@@ -80,7 +80,8 @@ var commandRows = map[string]commandRow{
 	"recover": {local: true}, "keyring generate": {local: true},
 	"config check": {local: true}, "config print": {local: true}, "config reference": {local: true},
 	"secure init": {local: true}, "secure issue": {local: true}, "secure token": {local: true},
-	"secure show": {local: true}, "secure rotate": {local: true},
+	"secure show": {local: true}, "secure rotate": {local: true}, "secure pack": {local: true},
+	"secure unpack": {local: true},
 }
 
 // commandOrder is the order of the rows with calls.

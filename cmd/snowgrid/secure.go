@@ -16,6 +16,9 @@ type secureCommand struct {
 	Issue secureIssueCommand `cmd:"" help:"Make a directory with a certificate for one process."`
 	Token secureTokenCommand `cmd:"" help:"Print a token, for callers of the API without a certificate."`
 
+	Pack   securePackCommand   `cmd:"" help:"Print the directory of one process as one value, for a secret store."`
+	Unpack secureUnpackCommand `cmd:"" help:"Write the directory that such a value has."`
+
 	Show   secureShowCommand   `cmd:"" help:"Show the certificates and keys of a directory."`
 	Rotate secureRotateCommand `cmd:"" help:"Replace the authority, certificates or keys, step by step."`
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -213,5 +216,61 @@ func TestSecureRotate(t *testing.T) {
 	}
 	if strings.Contains(out, "warning") {
 		t.Errorf("warnings about a fresh directory:\n%s", out)
+	}
+}
+
+// TestSecurePack: a process's directory goes through one value and is the same; nothing else is packed or written.
+func TestSecurePack(t *testing.T) {
+	dir, m1, out := secureDir(t), filepath.Join(t.TempDir(), "m1"), filepath.Join(t.TempDir(), "security")
+	succeed(t, "secure", "issue", "--dir", dir, "--role", "member", "--for", "m1", "--out", m1)
+	packed := succeed(t, "secure", "pack", "--dir", m1)
+	t.Setenv("SNOWGRID_SECURITY", packed)
+	for range 2 { // the second replaces
+		succeed(t, "secure", "unpack", "--out", out, "--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()))
+		if want, got := filesOf(t, m1), filesOf(t, out); !maps.Equal(want, got) {
+			t.Errorf("unpacked %v, want %v", got, want)
+		}
+	}
+	for name := range filesOf(t, m1) {
+		want, _ := os.ReadFile(filepath.Join(m1, name))
+		if got, err := os.ReadFile(filepath.Join(out, name)); err != nil || string(got) != string(want) {
+			t.Errorf("%s: %v, %q", name, err, got)
+		}
+	}
+	refuse(t, "belongs on no server", "secure", "pack", "--dir", dir)
+	refuse(t, "ca.crt", "secure", "pack", "--dir", t.TempDir())
+	refuse(t, "no such file", "secure", "pack", "--dir", filepath.Join(dir, "none"))
+	refuse(t, "65532:65532", "secure", "unpack", "--out", out, "--owner", "root")
+	var files map[string]string
+	if err := json.Unmarshal([]byte(packed), &files); err != nil {
+		t.Fatal(err)
+	}
+	with := func(name, content string) string {
+		other := maps.Clone(files)
+		if other[name] = content; content == "-" {
+			delete(other, name)
+		}
+		text, err := json.Marshal(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for says, value := range map[string]string{
+		"SNOWGRID_SECURITY is not set": "", "not a JSON object": "secret text",
+		"is not a file of credentials":          with("../x", "y"),
+		"member.crt and member.key are no pair": with("member.key", "-"), "no certificate beside it": with("member.crt", "-"),
+		"without ca.crt": with("ca.crt", "-"), "gossip.keys is empty": with("gossip.keys", "\n"),
+		`"ca.key" is not a file`: with("ca.key", "y"), "more than": with("tokens.pub", strings.Repeat("x", 1<<20)),
+	} {
+		t.Setenv("SNOWGRID_SECURITY", value)
+		out := filepath.Join(t.TempDir(), "none")
+		refuse(t, says, "secure", "unpack", "--out", out)
+		if _, _, stderr := runCommand(t, "secure", "unpack", "--out", out); strings.Contains(stderr, "secret text") {
+			t.Errorf("the error has the value: %s", stderr)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Errorf("%s: the directory was made", says)
+		}
 	}
 }

@@ -137,7 +137,8 @@ func TestDockerfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		`^FROM scratch$`, `^RUN deploy/docker/rootfs /rootfs$`, `^COPY --from=build /rootfs/ /$`, `^USER 65532:65532$`,
+		`^FROM scratch$`, `^COPY --chown=0:0 rootfs/ /$`, `^COPY --chown=65532:65532 rootfs/data /data$`,
+		`^USER 65532:65532$`,
 		`^ENTRYPOINT \["/snowgrid"\]$`, `^STOPSIGNAL SIGTERM$`, `^HEALTHCHECK .*\["/snowgrid", "alive"\]$`,
 	} {
 		if !regexp.MustCompile(`(?m)` + line).Match(text) {

@@ -72,6 +72,8 @@ func helm(t *testing.T, release string, values map[string]any) (manifests, error
 	return sort(t, decode(t, rendered.Bytes())), nil
 }
 
+const someDigest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 // TestHelm renders the chart with its own values and with others.
 func TestHelm(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -87,6 +89,10 @@ func TestHelm(t *testing.T) {
 		"a claim of mine": {map[string]any{"durable": false, "anchor": map[string]any{"existingClaim": "mine"}},
 			func(m manifests) bool { return len(m.claims) == 0 }},
 		"another image": {map[string]any{"image": map[string]any{"repository": "r/x", "tag": "7"}},
+			func(m manifests) bool { return m.container().Image == "r/x:7" }},
+		"an image by its digest": {map[string]any{"image": map[string]any{"repository": "r/x", "digest": someDigest}},
+			func(m manifests) bool { return m.container().Image == "r/x@"+someDigest }},
+		"a tag and a digest": {map[string]any{"image": map[string]any{"repository": "r/x", "tag": "7", "digest": someDigest}},
 			func(m manifests) bool { return m.container().Image == "r/x:7" }},
 		"more settings": {map[string]any{"settings": map[string]any{"backups": 2, "window": "30s", "log-level": "debug"}},
 			func(m manifests) bool {
@@ -199,17 +205,22 @@ func checkTaskSecrets(t *testing.T, first, member types.ContainerDefinition) {
 	}
 	all, own := credentials(t)
 	files, dir := filesIn(t, own), t.TempDir()
-	script := strings.ReplaceAll(first.Command[0], securityDir, dir)
-	if os.Geteuid() != 0 {
-		script = strings.ReplaceAll(script, "chown -R 65532:65532 .", "true")
+	packed, err := exec.Command(snowgrid(t), "secure", "pack", "--dir", own).Output()
+	if err != nil {
+		t.Fatalf("secure pack: %v", err)
 	}
-	run := exec.Command(first.EntryPoint[0], append(slices.Clone(first.EntryPoint[1:]), script)...)
-	for _, secret := range first.Secrets {
-		key := strings.Split(*secret.ValueFrom, ":")[7]
-		run.Env = append(run.Env, *secret.Name+"="+strings.TrimSuffix(files[strings.ReplaceAll(key, "_", ".")], "\n"))
+	if *first.Image != *member.Image || len(first.Secrets) != 1 {
+		t.Errorf("the first container has the image %s and %d secrets", *first.Image, len(first.Secrets))
 	}
+	args := slices.Clone(first.Command)
+	args[slices.Index(args, securityDir)] = dir
+	if i := slices.Index(args, "--owner"); os.Geteuid() != 0 {
+		args = slices.Delete(args, i, i+2)
+	}
+	run := exec.Command(snowgrid(t), args...)
+	run.Env = []string{*first.Secrets[0].Name + "=" + string(packed)}
 	if out, err := run.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v: %s", script, err, out)
+		t.Fatalf("%v: %v: %s", args, err, out)
 	}
 	if made := filesIn(t, dir); !maps.Equal(made, files) {
 		t.Errorf("the container writes %v, want %v", slices.Collect(maps.Keys(made)), memberFiles)

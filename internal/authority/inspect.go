@@ -27,7 +27,7 @@ type Certificate struct {
 	Role        security.Role      `json:"role"` // "" for an authority
 	Names       []security.Pattern `json:"names"`
 	Grid        string             `json:"grid"`  // that it is for, "" for any
-	Hosts       []string           `json:"hosts"` // besides those that each member's has
+	Hosts       []string           `json:"hosts"` // in addition to the names in every certificate of a member
 	Begins      time.Time          `json:"begins"`
 	Ends        time.Time          `json:"ends"`
 	Fingerprint string             `json:"fingerprint"` // 16 hex digits of its SHA-256, as in the audit
@@ -85,7 +85,7 @@ func Inspect(dir string, now time.Time) (Contents, error) {
 	}
 	out.keys(dir)
 	for _, e := range entries {
-		if slices.Contains([]string{security.AuthorityKeyFile, earlierKeyFile, security.TokensKeyFile}, e.Name()) {
+		if isIssuing(e.Name()) {
 			out.Issuing = append(out.Issuing, e.Name())
 		}
 		if info, err := e.Info(); err == nil && isSecret(e.Name()) && info.Mode().Perm()&0o077 != 0 {

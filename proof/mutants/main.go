@@ -38,7 +38,7 @@ var (
 	in    = flag.String("in", "", "run the mutants of files whose path matches this regular expression only")
 	by    = flag.String("by", "", "what to run in place of the tests beside each rule: arguments of go test")
 	jobs  = flag.Int("j", 1, "how many mutants are run beside each other; tests that depend on time may need a processor each")
-	skip  = flag.Int("skip", 0, "leave out the first mutants, those of an earlier run that was interrupted")
+	skip  = flag.Int("skip", 0, "leave out the first mutants, which an earlier run has finished")
 	limit = flag.Duration("limit", 3*time.Minute,
 		"how long the tests of one mutant may take; a mutant that hangs them is killed")
 )

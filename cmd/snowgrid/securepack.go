@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/internal/authority"
+)
+
+// packedVariable has a packed directory, for snowgrid secure unpack.
+const packedVariable = "SNOWGRID_SECURITY"
+
+// securePackCommand prints a directory as one value.
+type securePackCommand struct {
+	Dir string `required:"" help:"Directory of snowgrid secure issue." placeholder:"DIR"`
+}
+
+// Help returns the --help text between the usage and the flags.
+func (securePackCommand) Help() string {
+	return `For platforms whose secrets are values and no files, such as ECS: the files of the directory as one JSON object, by
+name. It is a secret, like the private keys in it.
+
+    snowgrid secure pack --dir m1-security > m1.json
+    aws secretsmanager create-secret --name snowgrid-m1 \
+        --secret-string file://m1.json`
+}
+
+// Run prints the directory.
+func (c *securePackCommand) Run(to streams) error {
+	packed, err := authority.Pack(c.Dir)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(to.out, "%s\n", packed)
+	return err
+}
+
+// secureUnpackCommand writes a directory.
+type secureUnpackCommand struct {
+	Out   string `required:"" help:"Directory for the files. Files of the same names are replaced." placeholder:"DIR"`
+	Owner string `help:"User and group of the directory and its files, as numbers; needs root. Default: the user of this process." placeholder:"UID:GID"`
+}
+
+// Help returns the --help text between the usage and the flags.
+func (secureUnpackCommand) Help() string {
+	return `Reads what snowgrid secure pack printed from the variable SNOWGRID_SECURITY. A container that ends before
+the agent starts runs it on a volume of both, with the agent's image.
+
+    snowgrid secure unpack --out /etc/snowgrid/security --owner 65532:65532`
+}
+
+// Run writes the directory.
+func (c *secureUnpackCommand) Run() error {
+	owner, group, err := parseOwner(c.Owner)
+	if err != nil {
+		return usage(err)
+	}
+	packed := os.Getenv(packedVariable)
+	if packed == "" {
+		return usage(errors.New(packedVariable + " is not set: give it the output of snowgrid secure pack"))
+	}
+	return authority.Unpack([]byte(packed), c.Out, owner, group)
+}
+
+// parseOwner returns the numbers of UID:GID; "" is -1, -1.
+func parseOwner(s string) (owner, group int, err error) {
+	if s == "" {
+		return -1, -1, nil
+	}
+	u, g, _ := strings.Cut(s, ":")
+	uid, err1 := strconv.ParseUint(u, 10, 31)
+	gid, err2 := strconv.ParseUint(g, 10, 31)
+	if errors.Join(err1, err2) != nil {
+		return 0, 0, fmt.Errorf("--owner %q: give two numbers, such as 65532:65532", s)
+	}
+	return int(uid), int(gid), nil
+}
