@@ -60,7 +60,7 @@ var leaderMutants = []mutant{
 	{"R7", "a voter stands against a leader that is slow", "internal/leader/candidacy.go", "	case c.refusals.Prove():",
 		"	case c.refusals.Prove() || c.tries == candidacyTries:", leaderTests},
 	{"votes", "a protocol is raised over a voter that was removed", "internal/leader/protocol.go",
-		"s.Voter && !member && !s.ID.IsDurable()", "s.Voter && !member && s.ID == \"\"", leaderTests},
+		"s.Voter && !member && !s.ID.IsDurable()", "s.Voter && !member && s.ID == \"\"", raiseTests},
 	{"R7", "a member that lags answers", "internal/leader/pushanswers.go", "a.Version < d.versions[0].version {",
 		"a.Version < d.versions[0].version && began < 0 {", leaderTests},
 	{"R7", "a leader judges by what it knew before it stood still", "internal/leader/contact.go",
