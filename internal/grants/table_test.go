@@ -106,7 +106,7 @@ func (o *owner) attach(token wire.GrantToken, c partition.Claim, b partition.Bou
 }
 
 func (o *owner) reply(token wire.GrantToken, a attachment.Attachment) (Reply, error) {
-	r, err := wire.GrantResponseOf(token.Sequencer, a.Node, a.Grant)
+	r, err := wire.GrantResponseOf(token.Sequencer, a.Node, a.Grant, o.now, window, 0)
 	token = token.With(a.Node, a.Grant, wire.Stamp{Grid: roster.GridID{1}})
 	return Reply{Grant: token.String(), Node: int64(a.Node), Epoch: r.Epoch, TimeShift: r.TimeShift,
 		NodeShift: r.NodeShift, Counters: r.Counters, From: int64(a.Grant.From), Until: int64(a.Grant.Until),

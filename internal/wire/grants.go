@@ -88,9 +88,11 @@ type GrantResponse struct {
 	Ends      int64            `json:"ends"` // no ID has this timestamp or a later one
 }
 
-// GrantResponseOf returns the reply about an attachment of a sequencer, without its token and its times
-// outside the grant. Errors match sequencer.ErrInvalidConfig.
-func GrantResponseOf(s Sequencer, node sequencer.NodeID, g attachment.Grant) (GrantResponse, error) {
+// GrantResponseOf returns the reply about an attachment of a sequencer, without its token. The grant is to be
+// renewed after a quarter of the window, or after pace if that is longer; a short grant, or one that begins
+// later, after a sixteenth. Errors match sequencer.ErrInvalidConfig.
+func GrantResponseOf(s Sequencer, node sequencer.NodeID, g attachment.Grant, now clustertime.Tick,
+	window, pace clustertime.Span) (GrantResponse, error) {
 	ref, err := s.Ref()
 	if err != nil {
 		return GrantResponse{}, err
@@ -102,9 +104,13 @@ func GrantResponseOf(s Sequencer, node sequencer.NodeID, g attachment.Grant) (Gr
 	for int64(1)<<nodeShift < counters {
 		nodeShift++
 	}
+	renewIn := max(window/4, pace)
+	if g.From > now || g.Until.Sub(now) < window/2 {
+		renewIn = window / 16
+	}
 	return GrantResponse{
 		Node: node, Epoch: s.Epoch, TimeShift: shift, NodeShift: nodeShift, Counters: counters,
-		From: g.From, Until: g.Until, Ends: d.Exhausted().UnixMilli(),
+		From: g.From, Until: g.Until, Ends: d.Exhausted().UnixMilli(), Now: now, RenewIn: int64(renewIn),
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/internal/attachment"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -98,7 +99,7 @@ func TestGrantFormula(t *testing.T) {
 		s := wire.SequencerOf(attachment.Ref{Definition: def})
 		for range 1000 {
 			node := sequencer.NodeID(rand.IntN(def.Nodes()))
-			r, err := wire.GrantResponseOf(s, node, attachment.Grant{From: 7, Until: 8})
+			r, err := wire.GrantResponseOf(s, node, attachment.Grant{From: 7, Until: 8}, 7, 8, 0)
 			if err != nil || r.Ends != def.Exhausted().UnixMilli() || r.From != 7 || r.Until != 8 {
 				t.Fatalf("%v: %+v, %v", def, r, err)
 			}
@@ -114,6 +115,35 @@ func TestGrantFormula(t *testing.T) {
 			if r.Ends >= 1<<53 || r.Ends > math.MaxInt64>>1 {
 				t.Fatalf("%v: a number in %+v does not fit into 53 bits", def, r)
 			}
+		}
+	}
+}
+
+// TestGrantRenewal: a grant is renewed after a quarter of the window, or later at a busy member, and soon if it is
+// short or has not begun.
+func TestGrantRenewal(t *testing.T) {
+	def, err := sequencer.Define("orders", sequencer.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const now, window = 1_800_000_000_000, 16_000
+	for name, c := range map[string]struct {
+		from, until clustertime.Tick
+		pace        clustertime.Span
+		want        int64
+	}{
+		"whole":         {now - 5, now + window, 0, 4000},
+		"half":          {now, now + window/2, 0, 4000},
+		"busy member":   {now, now + window, 7000, 7000},
+		"idle member":   {now, now + window, 4000, 4000},
+		"short":         {now, now + window/2 - 1, 7000, 1000},
+		"not begun":     {now + 1, now + window, 7000, 1000},
+		"already ended": {now - 10, now - 5, 0, 1000},
+	} {
+		r, err := wire.GrantResponseOf(wire.SequencerOf(attachment.Ref{Definition: def}), 0,
+			attachment.Grant{From: c.from, Until: c.until}, now, window, c.pace)
+		if err != nil || r.RenewIn != c.want || r.Now != now {
+			t.Errorf("%s: renewed in %d ms at %d, want %d; %v", name, r.RenewIn, r.Now, c.want, err)
 		}
 	}
 }

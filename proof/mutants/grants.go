@@ -104,6 +104,8 @@ var grantMutants = []mutant{
 		[]string{"./internal/wire"}},
 	{"G10", "a release without its last timestamp counts as one without an ID", grantCalls,
 		"clustertime.Tick(math.MaxInt64 - 1)", "clustertime.Tick(0 * math.MaxInt64)", gridGrantTests},
+	{"G8", "a short grant is renewed as late as a whole one", "internal/wire/grants.go",
+		"g.From > now || g.Until.Sub(now) < window/2", "g.From > now", []string{"./internal/wire"}},
 	{"G12", "a renewal may create", "internal/wire/grants.go",
 		"	case r.Create != nil:\n		return r.Name, GrantToken{}",
 		"	case false:\n		return r.Name, GrantToken{}",

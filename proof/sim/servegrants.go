@@ -112,17 +112,12 @@ func (m *member) attachGrant(token wire.GrantToken, claim partition.Claim, reply
 
 // granted returns the reply with a grant.
 func (m *member) granted(token wire.GrantToken, of attachment.Attachment, s stamp, replaced bool) answer[grantReply] {
-	r, err := wire.GrantResponseOf(token.Sequencer, of.Node, of.Grant)
-	window := m.roster.Settings.Window
-	renewIn := int64(window / 4)
-	if of.Grant.From > s.Time || of.Grant.Until.Sub(s.Time) < window/2 {
-		renewIn = int64(window / 16)
-	}
+	r, err := wire.GrantResponseOf(token.Sequencer, of.Node, of.Grant, s.Time, m.roster.Settings.Window, 0)
 	return answer[grantReply]{stamp: s, err: err, value: grantReply{
 		ref: grantClaim(token).Ref, of: of,
 		Reply: grants.Reply{Grant: token.With(of.Node, of.Grant, wire.Stamp(s)).String(), Replaced: replaced,
 			Node: int64(of.Node), Epoch: r.Epoch, TimeShift: r.TimeShift, NodeShift: r.NodeShift, Counters: r.Counters,
-			From: int64(of.Grant.From), Until: int64(of.Grant.Until), Now: int64(s.Time), RenewIn: renewIn, Ends: r.Ends},
+			From: int64(of.Grant.From), Until: int64(of.Grant.Until), Now: int64(s.Time), RenewIn: r.RenewIn, Ends: r.Ends},
 	}}
 }
 

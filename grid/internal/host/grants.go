@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"math"
-	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/internal/attachment"
@@ -119,23 +118,13 @@ func (g grantCalls) attach(ctx context.Context, in wire.GrantRequest, token wire
 // granted returns the reply with a grant, and the token for the next request.
 func (g grantCalls) granted(token wire.GrantToken, node sequencer.NodeID, grant attachment.Grant,
 	stamp wire.Stamp) (wire.GrantResponse, error) {
-	out, err := wire.GrantResponseOf(token.Sequencer, node, grant)
-	out.Grant, out.Now = token.With(node, grant, stamp).String(), stamp.Time
-	out.RenewIn = g.renewIn(grant, stamp.Time).Milliseconds()
+	window, pace := g.h.state.Roster().Settings.Window, clustertime.Span(0)
+	if g.h.cfg.Stretch != nil { // up to half of the window at a busy member
+		pace = clustertime.SpanOf(stretched(window.Duration(), g.h.cfg.Stretch()))
+	}
+	out, err := wire.GrantResponseOf(token.Sequencer, node, grant, stamp.Time, window, pace)
+	out.Grant = token.With(node, grant, stamp).String()
 	return out, err
-}
-
-// renewIn returns the time after which a grant is to be renewed: a quarter of the window, up to half of it at
-// a busy member, and a sixteenth if the grant is short or begins later.
-func (g grantCalls) renewIn(grant attachment.Grant, now clustertime.Tick) time.Duration {
-	window := g.h.state.Roster().Settings.Window.Duration()
-	if grant.From > now || grant.Until.Sub(now).Duration() < window/2 {
-		return window / 16
-	}
-	if g.h.cfg.Stretch == nil {
-		return window / 4
-	}
-	return stretched(window, g.h.cfg.Stretch())
 }
 
 // aboutOf returns a generator's description, nil for none.
