@@ -54,10 +54,11 @@ type testCase struct {
 }
 
 type conformance struct {
-	About  string     `json:"about"`
-	Cases  []testCase `json:"cases"`
-	Parts  []parts    `json:"parts"`
-	Ranges []idRange  `json:"ranges"`
+	About    string     `json:"about"`
+	Cases    []testCase `json:"cases"`
+	Requests []request  `json:"requests"`
+	Parts    []parts    `json:"parts"`
+	Ranges   []idRange  `json:"ranges"`
 }
 
 // layout is the part of a reply that depends on the sequencer alone.
@@ -650,6 +651,7 @@ func record(t *testing.T) (out conformance) {
 			run(c.name+", "+layout, c.rule, func(r *recorder) { c.run(r, layout) })
 		}
 	}
+	out.Requests = requests()
 	describe(t, &out)
 	return out
 }
@@ -657,11 +659,12 @@ func record(t *testing.T) (out conformance) {
 // TestConformance: the generator does what the file says, which clients in other languages run.
 func TestConformance(t *testing.T) {
 	out := record(t)
-	if len(out.Cases) < 60 {
-		t.Errorf("%d cases, want 60", len(out.Cases))
+	if len(out.Cases) < 65 || len(out.Requests) < 12 {
+		t.Errorf("%d cases and %d requests, want 65 and 12", len(out.Cases), len(out.Requests))
 	}
 	text := []byte("{\n \"about\": " + strconv.Quote(out.About))
 	text = appendList(t, text, "cases", out.Cases)
+	text = appendList(t, text, "requests", out.Requests)
 	text = appendList(t, text, "parts", out.Parts)
 	text = append(appendList(t, text, "ranges", out.Ranges), "\n}\n"...)
 	if !json.Valid(text) {
