@@ -30,6 +30,19 @@ class Settings(NamedTuple):
     call_timeout: float
     options: Options
 
+    def body(self, grant: str, ids: int, waits: int) -> Dict[str, Any]:
+        """Returns the body of a request with this grant, "" for none (G11)."""
+        body: Dict[str, Any] = {"used": {"ids": ids, "waits": waits}}
+        if grant:
+            body["grant"] = grant
+        else:
+            body["name"] = self.name
+            if self.create is not None:
+                body["create"] = self.create
+        if self.labels:
+            body["labels"] = self.labels
+        return body
+
 
 def now_ms() -> int:
     """Reads the monotonic clock in whole milliseconds, rounded down (G2)."""
@@ -175,15 +188,7 @@ class Session:
                 return
             grant = machine.request(at)
             made, waits = machine.made, self._waits
-        body: Dict[str, Any] = {"used": {"ids": made - self._reported, "waits": waits}}
-        if grant:
-            body["grant"] = grant
-        else:
-            body["name"] = settings.name
-            if settings.create is not None:
-                body["create"] = settings.create
-        if settings.labels:
-            body["labels"] = settings.labels
+        body = settings.body(grant, made - self._reported, waits)
         reply, fault = None, RequestError("the request was interrupted")
         try:
             reply = self._reply(body, seconds)

@@ -1,4 +1,4 @@
-"""Runs the cases of clients/conformance.json against the state machine."""
+"""Runs the cases of clients/conformance.json against the state machine and the settings."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any, Dict, List, Optional
 
 from snowgrid.grant import Machine, Reply
 from snowgrid.layout import Layout
+from snowgrid.session import Settings
+from snowgrid.transport import Options
 
 FILE = pathlib.Path(__file__).resolve().parents[2] / "conformance.json"
 DATA = json.loads(FILE.read_text(encoding="utf-8"))
-LEAST = {"cases": 64, "parts": 9, "ranges": 21}
+LEAST = {"cases": 65, "requests": 12, "parts": 9, "ranges": 21}
 RESULTS = {"request", "reply", "refused", "ids", "many", "wait", "error", "due", "fork", "release"}
 
 
@@ -86,6 +88,19 @@ def failures(machine: Any = Machine, bulk: bool = False, most: int = 1000) -> Di
     return failed
 
 
+def wrong_bodies(settings: Any = Settings) -> Dict[str, str]:
+    """Returns the requests whose body differs, with the difference."""
+    failed: Dict[str, str] = {}
+    nowhere = Options(("http://127.0.0.1:1",), *[None] * 6)
+    for request in DATA["requests"]:
+        given, expected = request["given"], request["body"]
+        s = settings(given["name"], given.get("create"), given["labels"], True, 2.0, nowhere)
+        have = json.loads(json.dumps(s.body(given["grant"], given["ids"], given["waits"])))
+        if have != expected:
+            failed[request["about"]] = f"the body is {have}, expected {expected}"
+    return failed
+
+
 def layout_of(one: Any) -> Layout:
     return Layout(*(one[name] for name in Layout._fields))
 
@@ -100,6 +115,9 @@ class Conformance(unittest.TestCase):
 
     def test_cases_in_bulk(self) -> None:
         self.assertEqual(failures(bulk=True), {})
+
+    def test_requests(self) -> None:
+        self.assertEqual(wrong_bodies(), {})
 
     def test_parts(self) -> None:
         for one in DATA["parts"]:

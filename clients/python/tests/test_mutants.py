@@ -1,4 +1,4 @@
-"""Breaks each rule in the state machine: a conformance case has to fail for each.
+"""Breaks each rule in a module: a conformance case has to fail for each.
 
 python3 -m tests.test_mutants, in clients/python, prints which one.
 """
@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import pathlib
 import sys
-import types
 import unittest
+from types import ModuleType
 from typing import Dict
 
 import snowgrid.grant
+import snowgrid.session
 
-from .test_conformance import failures
+from .test_conformance import failures, wrong_bodies
 
-SOURCE = pathlib.Path(snowgrid.grant.__file__).read_text(encoding="utf-8")
 NO_REPLY = '        if self.ended:\n            return\n        self.grant, self.layout'
 EVER = (
     "times = [t for t in self._times if t[0] >= at - TIMES_FOR] + [(at, r.now - at)]\n"
@@ -68,16 +68,30 @@ MUTANTS = [
     ("G12", "the generator goes on after destroyed", 'self.ended = "destroyed"', "pass"),
 ]
 
+# The same in session.py.
+REQUESTS = [
+    ("G11", "low is sent", '{"used": {', '{"low": 1, "used": {'),
+    ("G11", "low is sent in a renewal", 'body["grant"] = grant', 'body.update(grant=grant, low=1)'),
+    ("POST", "a renewal repeats name and create", 'body["grant"] = grant\n        else:',
+     'body["grant"] = grant\n        if True:'),
+    ("POST", "a renewal has no labels", "if self.labels:", "if self.labels and not grant:"),
+    ("POST", "an empty definition is omitted", "if self.create is not None:", "if self.create:"),
+]
+ALL = [(snowgrid.grant, *m) for m in MUTANTS] + [(snowgrid.session, *m) for m in REQUESTS]
 
-def mutate(text: str, replacement: str, most: int = 1000) -> Dict[str, str]:
-    """Returns at most so many cases that fail with a replacement in the source."""
-    if SOURCE.count(text) != 1:
-        raise ValueError(f"{text!r} is {SOURCE.count(text)} times in grant.py")
-    module = types.ModuleType("snowgrid.mutant")
+
+def mutate(of: ModuleType, text: str, replacement: str, most: int = 1000) -> Dict[str, str]:
+    """Returns at most so many cases that fail with a replacement in the source of a module."""
+    source = pathlib.Path(of.__file__ or "").read_text(encoding="utf-8")
+    if source.count(text) != 1:
+        raise ValueError(f"{text!r} is {source.count(text)} times in {of.__name__}")
+    module = ModuleType("snowgrid.mutant")
     module.__package__ = "snowgrid"
     sys.modules[module.__name__] = module
     try:
-        exec(compile(SOURCE.replace(text, replacement), "mutant", "exec"), module.__dict__)
+        exec(compile(source.replace(text, replacement), "mutant", "exec"), module.__dict__)
+        if of is snowgrid.session:
+            return wrong_bodies(module.Settings)
         return failures(module.Machine, True, most) or failures(module.Machine, False, most)
     finally:
         del sys.modules[module.__name__]
@@ -85,13 +99,13 @@ def mutate(text: str, replacement: str, most: int = 1000) -> Dict[str, str]:
 
 class Mutants(unittest.TestCase):
     def test_each_is_detected(self) -> None:
-        for rule, name, text, replacement in MUTANTS:
+        for of, rule, name, text, replacement in ALL:
             with self.subTest(rule=rule, mutant=name):
-                self.assertNotEqual(mutate(text, replacement, 1), {})
+                self.assertNotEqual(mutate(of, text, replacement, 1), {})
 
 
 if __name__ == "__main__":
-    for rule, name, text, replacement in MUTANTS:
-        failed = list(mutate(text, replacement))
+    for of, rule, name, text, replacement in ALL:
+        failed = list(mutate(of, text, replacement))
         print(f"{rule:4} {name}: {len(failed)} cases, as {failed[0]!r}" if failed else
               f"{rule:4} {name}: NOT DETECTED")

@@ -143,8 +143,10 @@ impl Options {
         Ok(Generator::new(self))
     }
 
-    /// Returns the body of a request with this grant, "" for none.
-    pub(crate) fn body(&self, grant: &str, ids: u64, waits: u64) -> String {
+    /// Returns the body of a request with this grant, "" for none (G11). It is public for
+    /// tests/conformance.rs alone.
+    #[doc(hidden)]
+    pub fn body(&self, grant: &str, ids: u64, waits: u64) -> String {
         let mut body = match (grant, &self.create) {
             ("", Some(create)) => {
                 format!("{{\"name\":{},\"create\":{}", quote(&self.name), create.json())

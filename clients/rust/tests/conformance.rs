@@ -1,7 +1,8 @@
-//! Runs the cases of ../conformance.json.
+//! Runs the cases and requests of ../conformance.json.
 
 use snowgrid::grant::{End, Jitter, Layout, Next, Parts, Reply, State};
-use snowgrid::json::{read, Value};
+use snowgrid::json::{quote, read, Value};
+use snowgrid::{Create, Options};
 
 fn jitters() -> [Jitter; 3] {
     [Box::new(|_| 0), Box::new(|below| below - 1), Box::new(|below| below / 3)]
@@ -81,6 +82,63 @@ fn run(g: &mut State, step: &Value) -> Result<(), String> {
     }
 }
 
+fn fields(value: Option<&Value>) -> &[(String, Value)] {
+    match value {
+        Some(Value::Object(fields)) => fields,
+        other => panic!("no object: {other:?}"),
+    }
+}
+
+/// Returns the value with the fields of each object in the order of their names.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> =
+                fields.iter().map(|(name, v)| (name.clone(), sorted(v))).collect();
+            fields.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(fields)
+        }
+        Value::List(list) => Value::List(list.iter().map(sorted).collect()),
+        other => other.clone(),
+    }
+}
+
+fn create(v: &Value) -> Create {
+    let number = |(name, v): &(String, Value)| match v {
+        Value::Int(n) => format!("{}:{n}", quote(name)),
+        other => panic!("no number: {other:?}"),
+    };
+    Create {
+        epoch: v.int("epoch"),
+        nodes: v.int("nodes").map(|n| n as u32),
+        layout: v.get("layout").map(|layout| match layout {
+            Value::Text(name) => name.clone(),
+            object => {
+                let numbers: Vec<_> = fields(Some(object)).iter().map(number).collect();
+                format!("{{{}}}", numbers.join(","))
+            }
+        }),
+        node_range: v
+            .get("node_range")
+            .map(|r| (r.int("lo").unwrap() as u16, r.int("hi").unwrap() as u16)),
+    }
+}
+
+/// Compares the body of a request.
+fn request(v: &Value) -> Result<(), String> {
+    let given = v.get("given").unwrap();
+    let mut options = Options::new(given.text("name").unwrap(), ["http://127.0.0.1:1"]);
+    for (name, _) in fields(given.get("labels")) {
+        options = options.label(name, given.get("labels").unwrap().text(name).unwrap());
+    }
+    if let Some(definition) = given.get("create") {
+        options = options.create(create(definition));
+    }
+    let count = |name| given.int(name).unwrap() as u64;
+    let have = options.body(given.text("grant").unwrap(), count("ids"), count("waits"));
+    same(sorted(v.get("body").unwrap()), sorted(&read(&have)?))
+}
+
 #[test]
 fn conformance() {
     let path = std::env::var("CONFORMANCE")
@@ -98,6 +156,12 @@ fn conformance() {
         if let Some((i, e)) = jitters().into_iter().find_map(run_all) {
             let (rule, name) = (case.text("rule").unwrap(), case.text("name").unwrap());
             failures.push(format!("{rule} {name}: step {i}: {e}"));
+        }
+    }
+    let requests = list(file.get("requests"));
+    for r in requests {
+        if let Err(e) = request(r) {
+            failures.push(format!("{}: {e}", r.text("about").unwrap()));
         }
     }
     let parts = list(file.get("parts"));
@@ -119,8 +183,9 @@ fn conformance() {
             failures.push(format!("ranges: {e}"));
         }
     }
-    let counts = (cases.len(), parts.len(), ranges.len());
-    println!("{counts:?} cases, parts and ranges, {} failures", failures.len());
-    assert!(counts.0 >= 64 && counts.1 >= 9 && counts.2 >= 21, "too few cases: {counts:?}");
+    let counts = [cases.len(), requests.len(), parts.len(), ranges.len()];
+    println!("{counts:?} cases, requests, parts and ranges, {} failures", failures.len());
+    let enough = counts.iter().zip([65, 12, 9, 21]).all(|(have, least)| *have >= least);
+    assert!(enough, "too few cases: {counts:?}");
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }

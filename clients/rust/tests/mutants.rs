@@ -1,11 +1,12 @@
-//! Breaks one rule after the other in a copy of src/grant.rs. The conformance test has to fail each
-//! time:
+//! Breaks one rule after the other in a copy of src/grant.rs or src/options.rs. The conformance
+//! test has to fail each time:
 //! `cargo test --offline --test mutants -- --ignored --nocapture`
 
 use std::fs::{copy, create_dir_all, read_dir, read_to_string, remove_dir_all, write};
 use std::path::Path;
 use std::process::Command;
 
+// In src/grant.rs.
 const MUTANTS: [(&str, &str, &str); 19] = [
     ("G1 until is not checked", "if t >= s.until {", "if false {"),
     ("G1 ends is not checked", "if t >= layout.ends {", "if false {"),
@@ -44,6 +45,28 @@ const MUTANTS: [(&str, &str, &str); 19] = [
     ("G12 a destroyed sequencer goes on", "self.end = Some(End::Destroyed)", "{}"),
 ];
 
+// In src/options.rs.
+const REQUESTS: [(&str, &str, &str); 5] = [
+    ("G11 low is sent", r#",\"used\":{{"#, r#",\"low\":1,\"used\":{{"#),
+    ("G11 low is sent in a renewal", r#"{{\"grant\":{}"#, r#"{{\"low\":1,\"grant\":{}"#),
+    (
+        "POST a renewal repeats the name",
+        r#"_ => format!("{{\"grant\":{}", quote(grant)),"#,
+        r#"_ => format!("{{\"grant\":{},\"name\":{}", quote(grant), quote(&self.name)),"#,
+    ),
+    (
+        "POST a renewal repeats create",
+        r#"_ => format!("{{\"grant\":{}", quote(grant)),"#,
+        r#"(_, Some(c)) => format!("{{\"grant\":{},\"create\":{}", quote(grant), c.json()),
+        _ => format!("{{\"grant\":{}", quote(grant)),"#,
+    ),
+    (
+        "POST a renewal has no labels",
+        "if !self.labels.is_empty() {",
+        "if !self.labels.is_empty() && grant.is_empty() {",
+    ),
+];
+
 #[test]
 #[ignore = "compiles the crate for each mutant"]
 fn mutants() {
@@ -58,11 +81,13 @@ fn mutants() {
     for file in ["Cargo.toml", "tests/conformance.rs"] {
         copy(from.join(file), to.join(file)).unwrap();
     }
-    let source = read_to_string(from.join("src/grant.rs")).unwrap();
     let mut survivors = Vec::new();
-    for (rule, old, new) in MUTANTS {
+    let rules = MUTANTS.map(|mutant| ("src/grant.rs", mutant));
+    let requests = REQUESTS.map(|mutant| ("src/options.rs", mutant));
+    for (file, (rule, old, new)) in rules.into_iter().chain(requests) {
+        let source = read_to_string(from.join(file)).unwrap();
         assert!(source.contains(old), "{rule}: the text to replace is absent");
-        write(to.join("src/grant.rs"), source.replacen(old, new, 1)).unwrap();
+        write(to.join(file), source.replacen(old, new, 1)).unwrap();
         let output = Command::new(env!("CARGO"))
             .args(["test", "--offline", "--quiet", "--test", "conformance"])
             .current_dir(&to)
@@ -80,6 +105,7 @@ fn mutants() {
             }
             (true, _) => survivors.push(rule),
         }
+        write(to.join(file), source).unwrap();
     }
     remove_dir_all(&to).unwrap();
     assert!(survivors.is_empty(), "not detected: {survivors:?}");

@@ -5,6 +5,7 @@ import type { Agent } from "node:https";
 import { clearTimeout, setTimeout } from "node:timers";
 import { SnowgridError } from "./errors.js";
 import type { Reply } from "./generator.js";
+import type { Options } from "./sequencer.js";
 
 /** Paths of PEM files and a name. The files are read again for each request. */
 export interface TLSFiles {
@@ -46,6 +47,17 @@ export function checkedAddress(address: string): string {
     throw refuse("give https://, or http:// with a loopback address");
   }
   return address.replace(/\/+$/, "");
+}
+
+/** Returns the body of a request with this grant, "" for none (G11). */
+export function grantRequest(
+  options: Pick<Options, "name" | "create" | "labels">,
+  grant: string,
+  used: { ids: number; waits: number },
+): object {
+  const { name, create } = options;
+  const labels = Object.keys(options.labels ?? {}).length > 0 ? options.labels : undefined;
+  return grant ? { grant, labels, used } : { name, create, labels, used };
 }
 
 /** Sends requests about grants. */

@@ -2,7 +2,7 @@ import process from "node:process";
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { DeadlineError, SnowgridError } from "./errors.js";
 import { GrantGenerator } from "./generator.js";
-import { Members, checkedAddress, checkedReply, type Access } from "./http.js";
+import { Members, checkedAddress, checkedReply, grantRequest, type Access } from "./http.js";
 import * as layouts from "./layout.js";
 
 /** The definition of a sequencer that is created if it does not exist. */
@@ -244,9 +244,8 @@ export class Sequencer {
 
   /** Sends a request and applies its result. Returns the grant in the reply, or "". */
   async #ask(grant: string, stop: AbortController): Promise<string> {
-    const { name, create, labels } = this.#options;
     const used = { ids: this.#ids, waits: this.#waits };
-    const request = grant ? { grant, labels, used } : { name, create, labels, used };
+    const request = grantRequest(this.#options, grant, used);
     const address = this.addresses[this.#turn % this.addresses.length]!;
     const current = () => this.#request?.stop === stop;
     let received = "";

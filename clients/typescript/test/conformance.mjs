@@ -1,10 +1,10 @@
-// Runs the cases of ../conformance.json on a generator.
+// Runs the cases and requests of ../conformance.json.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
 const file = new URL("../../conformance.json", import.meta.url);
-export const { cases, parts, ranges } = JSON.parse(readFileSync(file, "utf8"));
+export const { cases, requests, parts, ranges } = JSON.parse(readFileSync(file, "utf8"));
 
 function runStep(g, step) {
   const { at } = step;
@@ -61,4 +61,11 @@ export function runCase({ GrantGenerator }, { steps }) {
       }
     });
   }
+}
+
+/** Compares the body of one request. */
+export function runRequest({ grantRequest }, { given, body }) {
+  const { grant, ids, waits, ...options } = given;
+  const sent = JSON.stringify(grantRequest(options, grant, { ids, waits }));
+  assert.deepEqual(JSON.parse(sent), body);
 }

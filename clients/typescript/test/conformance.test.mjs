@@ -1,13 +1,18 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as generator from "../dist/generator.js";
+import * as http from "../dist/http.js";
 import { decompose, maxId, minId } from "../dist/layout.js";
-import { cases, parts, ranges, runCase } from "./conformance.mjs";
+import { cases, parts, ranges, requests, runCase, runRequest } from "./conformance.mjs";
 
 for (const c of cases) test(`${c.rule} ${c.name}`, () => runCase(generator, c));
 
-test(`${cases.length} cases, ${parts.length} parts, ${ranges.length} ranges`, () => {
-  assert.ok(cases.length >= 64 && parts.length >= 9 && ranges.length >= 21);
+for (const r of requests) test(`body of ${r.about}`, () => runRequest(http, r));
+
+const counts = [cases, requests, parts, ranges].map((list) => list.length);
+
+test(`${counts} cases, requests, parts and ranges`, () => {
+  assert.ok([65, 12, 9, 21].every((least, i) => counts[i] >= least));
 });
 
 test("parts", () => {

@@ -1,4 +1,5 @@
-// Breaks one rule at a time in a copy of the compiled generator. A case has to fail for each.
+// Breaks one rule at a time in a copy of the compiled modules. A case or a request has to fail for
+// each.
 
 import assert from "node:assert/strict";
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -6,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { pathToFileURL } from "node:url";
-import { cases, runCase } from "./conformance.mjs";
+import { cases, requests, runCase, runRequest } from "./conformance.mjs";
 
 const mutants = [
   ["G1", "until is not checked", "if (t >= s.until) {", "if (false) {"],
@@ -28,31 +29,37 @@ const mutants = [
   ["G10", "a reply revives", "if (this.error)\n            return;", "this.error = undefined;"],
   ["G10", "detached keeps the grant", 'r.code === "detached"', "false"],
   ["G12", "destroyed goes on", "this.error = new DestroyedError()", ""],
+  ["G11", "low is sent", "{ name, create, labels, used }", "{ low: 1, ...$& }", "http.js"],
+  ["G11", "low is sent in a renewal", "{ grant, labels, used }", "{ low: 1, ...$& }", "http.js"],
+  ["POST", "a renewal repeats name and create", "{ grant, labels, used }",
+    "{ grant, name, create, labels, used }", "http.js"],
+  ["POST", "a renewal has no labels", "{ grant, labels, used }", "{ grant, used }", "http.js"],
 ];
 
 const dist = new URL("../dist/", import.meta.url);
-const source = await readFile(new URL("generator.js", dist), "utf8");
 
-for (const [rule, name, text, replacement] of mutants) {
+for (const [rule, name, text, replacement, file = "generator.js"] of mutants) {
   test(`${rule} ${name}`, async (t) => {
-    assert.equal(source.split(text).length, 2, `the generator has ${text} once`);
+    const source = await readFile(new URL(file, dist), "utf8");
+    assert.equal(source.split(text).length, 2, `${file} has ${text} once`);
     const mutated = source.replace(text, replacement);
     const dir = await mkdtemp(join(tmpdir(), "snowgrid-mutant-"));
     t.after(() => rm(dir, { recursive: true }));
     await cp(dist, dir, { recursive: true });
     await writeFile(join(dir, "package.json"), '{"type":"module"}');
-    await writeFile(join(dir, "generator.js"), mutated);
-    const mutant = await import(pathToFileURL(join(dir, "generator.js")).href);
-    const failed = cases.filter((c) => {
+    await writeFile(join(dir, file), mutated);
+    const mutant = await import(pathToFileURL(join(dir, file)).href);
+    const [list, run] = file === "http.js" ? [requests, runRequest] : [cases, runCase];
+    const failed = list.filter((c) => {
       try {
-        runCase(mutant, c);
+        run(mutant, c);
         return false;
       } catch {
         return true;
       }
     });
     assert.ok(failed.length > 0, "a case fails");
-    const some = failed.slice(0, 3).map((c) => `${c.rule} ${c.name}`);
+    const some = failed.slice(0, 3).map((c) => c.about ?? `${c.rule} ${c.name}`);
     t.diagnostic(`${rule} ${name}: ${failed.length} fail: ${some.join("; ")}`);
   });
 }

@@ -334,19 +334,7 @@ public final class Generator implements AutoCloseable {
         int original = copy;
         long sentIds = ids;
         long sentWaits = waits;
-        Map<String, Object> body = new LinkedHashMap<>();
-        if (grant.isEmpty()) {
-            body.put("name", options.name);
-            if (options.create != null) {
-                body.put("create", options.create);
-            }
-        } else {
-            body.put("grant", grant);
-        }
-        body.put("used", Map.of("ids", sentIds, "waits", sentWaits));
-        if (!options.labels.isEmpty()) {
-            body.put("labels", options.labels);
-        }
+        String body = Json.write(options.body(grant, sentIds, sentWaits));
         Duration limit = limit(end - nanos());
         String to = options.addresses.get(address);
         Reply reply = null;
@@ -354,7 +342,7 @@ public final class Generator implements AutoCloseable {
         long retryAfter = 0;
         lock.unlock();
         try {
-            Http.Answer answer = http.send("POST", to, Json.write(body), limit);
+            Http.Answer answer = http.send("POST", to, body, limit);
             if (answer.status() == 200) {
                 reply = Reply.of(Json.readObject(answer.body()));
             } else {

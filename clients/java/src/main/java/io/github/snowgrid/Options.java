@@ -6,6 +6,7 @@ import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
@@ -123,5 +124,23 @@ public final class Options {
     public Options background(boolean background) {
         this.background = background;
         return this;
+    }
+
+    /** Returns the body of a request with this grant, "" for none (G11). */
+    Map<String, Object> body(String grant, long ids, long waits) {
+        Map<String, Object> body = new LinkedHashMap<>();
+        if (grant.isEmpty()) {
+            body.put("name", name);
+            if (create != null) {
+                body.put("create", create);
+            }
+        } else {
+            body.put("grant", grant);
+        }
+        body.put("used", Map.of("ids", ids, "waits", waits));
+        if (!labels.isEmpty()) {
+            body.put("labels", labels);
+        }
+        return body;
     }
 }

@@ -3,6 +3,7 @@ package io.github.snowgrid;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -10,7 +11,9 @@ import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.LongUnaryOperator;
 
-/** Runs the cases of conformance.json. The system property "conformance" is its path. */
+/**
+ * Runs the cases and requests of conformance.json. The system property "conformance" is its path.
+ */
 public final class ConformanceTest {
     private static final List<LongUnaryOperator> JITTERS = List.of(below -> 0, below -> below - 1,
             below -> ThreadLocalRandom.current().nextLong(below));
@@ -41,6 +44,14 @@ public final class ConformanceTest {
                 }
             }
         }
+        List<Object> requests = list(file.get("requests"));
+        for (Object o : requests) {
+            Object have = body(map(map(o).get("given")));
+            if (!have.equals(map(o).get("body"))) {
+                failures.add(map(o).get("about") + ": the body is " + have + ", expected "
+                        + map(o).get("body"));
+            }
+        }
         List<Object> parts = list(file.get("parts"));
         for (Object o : parts) {
             Map<String, Object> p = map(o);
@@ -59,13 +70,26 @@ public final class ConformanceTest {
                 failures.add("ranges " + r);
             }
         }
-        if (count < 64 || parts.size() < 9 || ranges.size() < 21) {
-            failures.add("too few cases: " + count + ", " + parts.size() + ", " + ranges.size());
+        if (count < 65 || requests.size() < 12 || parts.size() < 9 || ranges.size() < 21) {
+            failures.add("too few cases: " + count + ", " + requests.size() + ", " + parts.size()
+                    + ", " + ranges.size());
         }
-        System.out.printf("conformance: %d cases, %d parts, %d ranges, %d failures%n", count,
-                parts.size(),
-                ranges.size(), failures.size());
+        System.out.printf("conformance: %d cases, %d requests, %d parts, %d ranges, %d failures%n",
+                count, requests.size(), parts.size(), ranges.size(), failures.size());
         return failures;
+    }
+
+    /** Returns the body that a client sends for the values of a request. */
+    private static Object body(Map<String, Object> given) {
+        Map<String, String> labels = new LinkedHashMap<>();
+        map(given.get("labels")).forEach((name, value) -> labels.put(name, (String) value));
+        Options options = new Options((String) given.get("name"), "http://127.0.0.1:1");
+        options.labels(labels);
+        if (given.containsKey("create")) {
+            options.create(map(given.get("create")));
+        }
+        return Json.read(Json.write(options.body((String) given.get("grant"), number(given, "ids"),
+                number(given, "waits"))));
     }
 
     private static void run(GrantState g, List<Object> steps) {

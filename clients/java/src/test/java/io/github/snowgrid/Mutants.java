@@ -13,11 +13,14 @@ import java.util.stream.Stream;
 import javax.tools.ToolProvider;
 
 /**
- * Breaks one rule after the other in a copy of GrantState. The conformance test has to fail each
+ * Breaks one rule after the other in a copy of a source file. The conformance test has to fail each
  * time. Arguments: the directory of the sources, and one for the copies.
  */
 public final class Mutants {
-    private record Mutant(String rule, String from, String to) {
+    private record Mutant(String rule, String file, String from, String to) {
+        Mutant(String rule, String from, String to) {
+            this(rule, "GrantState.java", from, to);
+        }
     }
 
     private static final List<Mutant> MUTANTS = List.of(
@@ -45,7 +48,19 @@ public final class Mutants {
             new Mutant("G10 a reply revives", "end = End.ENDED;", ""),
             new Mutant("G10 detached keeps the timestamps",
             "grant = \"\";\n            spans.clear();", "grant = \"\";"),
-            new Mutant("G12 a destroyed sequencer goes on", "end = End.DESTROYED;", ";"));
+            new Mutant("G12 a destroyed sequencer goes on", "end = End.DESTROYED;", ";"),
+            new Mutant("G11 low is sent", "Options.java", "body.put(\"used\",",
+            "body.put(\"low\", 1);\nbody.put(\"used\","),
+            new Mutant("G11 low is sent in a renewal", "Options.java",
+            "body.put(\"grant\", grant);", "body.put(\"grant\", grant);\nbody.put(\"low\", 1);"),
+            new Mutant("POST a renewal repeats the name", "Options.java",
+            "body.put(\"grant\", grant);",
+            "body.put(\"grant\", grant);\nbody.put(\"name\", name);"),
+            new Mutant("POST a renewal repeats create", "Options.java",
+            "body.put(\"grant\", grant);",
+            "body.put(\"grant\", grant);\nif (create != null) body.put(\"create\", create);"),
+            new Mutant("POST a renewal has no labels", "Options.java", "if (!labels.isEmpty()) {",
+            "if (!labels.isEmpty() && grant.isEmpty()) {"));
 
     public static void main(String[] args) throws Exception {
         List<Path> sources;
@@ -74,11 +89,11 @@ public final class Mutants {
         List<String> arguments = new ArrayList<>(List.of("-nowarn", "-d", to.toString()));
         for (Path source : sources) {
             String text = Files.readString(source);
-            if (source.endsWith("GrantState.java")) {
+            if (source.endsWith(mutant.file)) {
                 if (!text.contains(mutant.from)) {
                     throw new IOException(mutant.rule + ": the text to replace is absent");
                 }
-                source = Files.writeString(to.resolve("GrantState.java"), text.replace(mutant.from,
+                source = Files.writeString(to.resolve(mutant.file), text.replace(mutant.from,
                         mutant.to));
             }
             arguments.add(source.toString());
