@@ -186,8 +186,13 @@ func newClient(cfg Config) (*Client, error) {
 			"client: Addrs is empty; give the API address of at least one member")
 	}
 	for _, addr := range cfg.Addrs {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
+		_, port, err := net.SplitHostPort(addr)
+		if err != nil {
 			return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: address %q is not host:port: %w", addr, err)
+		}
+		if _, err := net.LookupPort("tcp", port); err != nil {
+			return nil, failure.Errorf(sequencer.ErrInvalidConfig,
+				"client: address %q is not host:port: the port is %.20q; give 1 to 65535", addr, port)
 		}
 	}
 	if err := wire.CheckLabels(cfg.Labels); err != nil {

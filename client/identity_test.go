@@ -176,6 +176,17 @@ func TestRenewalOfAFencedProcess(t *testing.T) {
 	})
 }
 
+// TestDialRefusesAPort: an address with a port that does not exist is a mistake of the configuration; Dial
+// does not wait for its member.
+func TestDialRefusesAPort(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:65536", "127.0.0.1:x-y", "127.0.0.1:-1"} {
+		_, err := Dial(t.Context(), Config{Addrs: []string{addr}})
+		if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "give 1 to 65535") {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+}
+
 // TestIdentityConfig: a set needs a directory, a cluster a set, and names have a limit.
 func TestIdentityConfig(t *testing.T) {
 	for _, change := range []func(*Config){

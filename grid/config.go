@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -298,9 +299,20 @@ func (c Config) checkLimits() (faults []error) {
 func (c Config) checkAddresses() (faults []error) {
 	for _, listener := range []struct{ setting, addr string }{{"GossipAddr", c.GossipAddr}, {"RaftAddr", c.RaftAddr},
 		{"APIAddr", c.APIAddr}} {
-		if _, _, err := net.SplitHostPort(listener.addr); err != nil {
+		_, port, err := net.SplitHostPort(listener.addr)
+		if err != nil {
 			faults = append(faults, refusal.Invalid("%s %q is not host:port (%v)", listener.setting, listener.addr, err))
+		} else if _, err := net.LookupPort("tcp", port); err != nil {
+			faults = append(faults, refusal.Invalid("%s %q is not host:port: the port is %.20q; give 0 to 65535",
+				listener.setting, listener.addr, port))
 		}
+	}
+	if ip, err := netip.ParseAddr(c.AdvertiseHost); err == nil && (ip.IsUnspecified() || ip.IsMulticast()) {
+		faults = append(faults, refusal.Invalid("AdvertiseHost %q is the address of no machine; "+
+			"give the host by which other members reach this one, or omit it", c.AdvertiseHost))
+	} else if _, port, err := net.SplitHostPort(c.AdvertiseHost); err == nil {
+		faults = append(faults, refusal.Invalid("AdvertiseHost %q has the port %q; give the host alone, "+
+			"since each listener has its own port", c.AdvertiseHost, port))
 	}
 	if err := discovery.Check(c.Join); err != nil {
 		faults = append(faults, refusal.Invalid("Join %v", err))

@@ -98,9 +98,9 @@ func TestConfigRefused(t *testing.T) {
 		{"APIIdleTimeout|19s|20s to 1h", func(c *grid.Config) { c.APIIdleTimeout = 19 * time.Second }},
 		{"APIIdleTimeout|2h", func(c *grid.Config) { c.APIIdleTimeout = 2 * time.Hour }},
 		{"APIAddr|::1", func(c *grid.Config) { c.APIAddr = "::1" }},
-		{"APIAddr|127.0.0.1:70000", func(c *grid.Config) { c.APIAddr = "127.0.0.1:70000" }},
-		{"RaftAddr|127.0.0.1:http-ish", func(c *grid.Config) { c.RaftAddr = "127.0.0.1:http-ish" }},
-		{"GossipAddr|127.0.0.1:-1", func(c *grid.Config) { c.GossipAddr = "127.0.0.1:-1" }},
+		{"APIAddr|127.0.0.1:70000|0 to 65535", func(c *grid.Config) { c.APIAddr = "127.0.0.1:70000" }},
+		{"RaftAddr|127.0.0.1:http-ish|0 to 65535", func(c *grid.Config) { c.RaftAddr = "127.0.0.1:http-ish" }},
+		{"GossipAddr|127.0.0.1:-1|0 to 65535", func(c *grid.Config) { c.GossipAddr = "127.0.0.1:-1" }},
 		// not of this machine
 		{"APIAddr|192.0.2.1:0|AdvertiseHost", func(c *grid.Config) {
 			c.APIAddr, c.Security = "192.0.2.1:0", &security.Config{Insecure: true}
@@ -127,6 +127,9 @@ func TestConfigRefused(t *testing.T) {
 		{"Security|neither Dir", func(c *grid.Config) { c.Security = &security.Config{} }},
 		{"Security|no such file: nowhere/member.crt|secure init",
 			func(c *grid.Config) { c.Security = &security.Config{Dir: "nowhere"} }},
+		{"AdvertiseHost|0.0.0.0|omit it", func(c *grid.Config) { c.AdvertiseHost = "0.0.0.0" }},
+		{"AdvertiseHost|::|omit it", func(c *grid.Config) { c.AdvertiseHost = "[::]" }},
+		{"AdvertiseHost|localhost:7946|the host alone", func(c *grid.Config) { c.AdvertiseHost = "localhost:7946" }},
 		{"AdvertiseHost|no-such-host.invalid", func(c *grid.Config) { c.AdvertiseHost = "no-such-host.invalid" }},
 		{"clock|2025-12-31", func(c *grid.Config) {
 			c.Clock = wallClock(time.Date(2025, 12, 31, 23, 59, 59, 999e6,
