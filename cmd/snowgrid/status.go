@@ -100,9 +100,7 @@ func printGrid(table io.Writer, s grid.Status) {
 	if s.Anchor != nil {
 		printAnchor(table, s.Anchor)
 	}
-	window := s.Settings.Window.Duration()
-	fmt.Fprintf(table, "settings\t%d partitions, %s, window %v, voters %d\n", s.Settings.Partitions, kept(s), window,
-		s.Settings.MostVoters())
+	fmt.Fprintf(table, "settings\t%s\n", settings(s))
 	fmt.Fprintf(table, "partitions\t%s\n", ownership(s))
 	printZones(table, s)
 	if text := certificates(s); text != "" {
@@ -170,6 +168,15 @@ func printAnchor(table io.Writer, a *grid.AnchorInfo) {
 	}
 }
 
+// settings returns the settings that the grid has agreed on, "-" before it is formed.
+func settings(s grid.Status) string {
+	if s.Settings.Partitions == 0 {
+		return orNone("")
+	}
+	return fmt.Sprintf("%d partitions, %s, window %v, voters %d", s.Settings.Partitions, kept(s),
+		s.Settings.Window.Duration(), s.Settings.MostVoters())
+}
+
 // kept returns the configured number of backups, and the actual one if it differs.
 func kept(s grid.Status) string {
 	if s.Settings.Backups == s.Copies {
@@ -224,7 +231,7 @@ const sequencersShown = 20
 
 func printSequencers(table io.Writer, s grid.Status) {
 	if len(s.Sequencers) == 0 {
-		if len(s.Unlisted) == 0 { // else there may be some
+		if len(s.Unlisted) == 0 && len(s.Partitions) > 0 { // else there may be some
 			fmt.Fprint(table, "\nno sequencers\n")
 		}
 		return
@@ -244,6 +251,9 @@ func printSequencers(table io.Writer, s grid.Status) {
 
 // ownership summarizes owners and backups of the partitions.
 func ownership(s grid.Status) string {
+	if len(s.Partitions) == 0 {
+		return orNone("") // the grid is not formed
+	}
 	unowned, short := 0, 0
 	for _, p := range s.Partitions {
 		switch {

@@ -138,9 +138,16 @@ func TestStatusOfAGridThatIsNotWell(t *testing.T) {
 	if err := printStatus(&out, s, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"which is not ready: it waits for a majority", "leader        -\n", "unreachable   " + inc2, "no sequencers"} {
+	for _, part := range []string{"which is not ready: it waits for a majority", "leader        -\n", "unreachable   " + inc2,
+		"settings      -\n", "partitions    -\n"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("%q is not in\n%s", part, out.String())
+		}
+	}
+	// A member without a grid has no partitions: the status claims nothing about backups and sequencers.
+	for _, claim := range []string{"every backup", "no sequencers"} {
+		if strings.Contains(out.String(), claim) {
+			t.Errorf("%q is in\n%s", claim, out.String())
 		}
 	}
 }
