@@ -57,7 +57,8 @@ func (a *agentFlags) fields(logger *slog.Logger) (grid.Config, error) {
 		Identity: grid.Identity{Cluster: a.IdentityCluster, Set: a.IdentitySet},
 	}
 	err := errors.Join(a.settingsFlags.apply(&cfg), a.addressFlags.apply(&cfg), a.floorFlags.apply(&cfg),
-		a.anchorFlags.apply(&cfg), a.opsFlags.check(), a.securityFlags.apply(&cfg))
+		a.anchorFlags.apply(&cfg), a.opsFlags.check(), a.securityFlags.apply(&cfg),
+		checkTimeout("leave-timeout", a.LeaveTimeout))
 	return cfg, err
 }
 

@@ -37,6 +37,9 @@ func (a *aliveCommand) Run(ctx context.Context, to streams) error {
 	if err := checkAddrs(a.Addr); err != nil {
 		return err
 	}
+	if err := checkTimeout("timeout", a.Timeout); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	ctx, err := a.reach(ctx)

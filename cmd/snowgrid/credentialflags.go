@@ -81,14 +81,22 @@ type accessFlags struct {
 // member's is there where a command runs next to an agent.
 var commandRoles = []security.Role{security.Admin, security.Holder, security.Reader, security.Member}
 
+// checkRole refuses a role that no certificate has.
+func checkRole(role string) error {
+	if role != "" && !slices.Contains(security.Roles(), security.Role(role)) {
+		return badValue("role", role, "give admin, holder, reader or member")
+	}
+	return nil
+}
+
 // security returns the configuration that the flags of a command state; nil for none.
 func (f *accessFlags) security() (*security.Config, error) {
 	cfg, err := f.credentialFlags.security()
 	switch {
 	case err != nil:
 		return nil, err
-	case f.Role != "" && !slices.Contains(security.Roles(), security.Role(f.Role)):
-		return nil, badValue("role", f.Role, "give admin, holder, reader or member")
+	case checkRole(f.Role) != nil:
+		return nil, checkRole(f.Role)
 	case cfg == nil && f.Token != "":
 		return nil, badValue("token", "",
 			"it requires the authority that verifies members, or it could be sent to any server; give --tls-ca, or --security-dir")

@@ -37,6 +37,9 @@ func (g gridFlags) ask(ctx context.Context, f func(context.Context) error) error
 	if err := checkAddrs(g.Addr...); err != nil {
 		return err
 	}
+	if err := checkTimeout("timeout", g.Timeout); err != nil {
+		return err
+	}
 	asking, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
 	asking, err := g.reach(asking)
@@ -49,12 +52,24 @@ func (g gridFlags) ask(ctx context.Context, f func(context.Context) error) error
 // checkAddrs refuses addresses that no member can have.
 func checkAddrs(addrs ...string) error {
 	for _, addr := range addrs {
-		switch _, _, err := net.SplitHostPort(addr); {
+		_, port, err := net.SplitHostPort(addr)
+		switch {
 		case err != nil && strings.Contains(addr, ","):
 			return badValue("addr", addr, "this command calls one member; give one host:port")
 		case err != nil:
 			return badValue("addr", addr, "this is not host:port, such as 127.0.0.1:7948")
 		}
+		if _, err := net.LookupPort("tcp", port); err != nil {
+			return badValue("addr", addr, "the port is %.20q; give 1 to 65535", port)
+		}
+	}
+	return nil
+}
+
+// checkTimeout refuses a time limit that has ended when it begins.
+func checkTimeout(flag string, limit time.Duration) error {
+	if limit <= 0 {
+		return badValue(flag, limit, "give a duration above 0, such as 10s")
 	}
 	return nil
 }

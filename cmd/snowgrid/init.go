@@ -74,6 +74,9 @@ func (c *initCommand) Run(ctx context.Context, to streams) error {
 	if !floor.IsZero() {
 		in.Floor = clustertime.TickOf(floor)
 	}
+	if err := checkTimeout("timeout", c.Timeout); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	if ctx, err = c.reach(ctx); err != nil {

@@ -2,13 +2,17 @@ package main
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
 )
 
 // key is a configuration key: the flag --name, the variable SNOWGRID_NAME and the key in the file.
@@ -110,6 +114,31 @@ func (k key) decode(text string) (problem string) {
 	}
 	if enum := k.flag.EnumSlice(); k.flag.Enum != "" && !slices.Contains(enum, text) {
 		return "give " + orList(enum)
+	}
+	return limitOf(target.Interface(), k.name)
+}
+
+// limitOf returns the limit and the remedy for a value that no command and no agent accepts, "" for
+// any other.
+func limitOf(value any, name string) (problem string) {
+	var err error
+	switch value := value.(type) {
+	case time.Duration:
+		if name == "timeout" || name == "leave-timeout" {
+			err = checkTimeout(name, value)
+		}
+	case []string:
+		if name == "addr" {
+			err = checkAddrs(value...)
+		}
+	case string:
+		if name == "role" {
+			err = checkRole(value)
+		}
+	}
+	var fault *configfile.Error
+	if errors.As(err, &fault) {
+		return fault.Problem
 	}
 	return ""
 }
