@@ -85,9 +85,13 @@ func TestKeyringAdvice(t *testing.T) {
 			"members encrypt with different keys (a, b): select one with `snowgrid keyring use`"}},
 		{[]string{"a", ""}, []string{"m2 () did not apply it: repeat"}},
 	} {
-		got := keyringAdvice(members(c.rings...))
+		got := keyringAdvice(wire.KeyringInstall, members(c.rings...))
 		if len(got) != len(c.want) || !slices.EqualFunc(got, c.want, strings.HasPrefix) {
 			t.Errorf("%q: advice %q, want %q", c.rings, got, c.want)
 		}
+	}
+	want := []string{"the keys of m2 () are not known: each has its error"}
+	if got := keyringAdvice(wire.KeyringList, members("a", "")); !slices.Equal(got, want) {
+		t.Errorf("a list: advice %q, want %q", got, want)
 	}
 }

@@ -86,7 +86,7 @@ func (k *keyringCalls) serve(ctx context.Context, in wire.KeyringRequest) (wire.
 	}
 	if err == nil {
 		out.Members = k.everywhere(ctx, members, asked)
-		out.Advice = keyringAdvice(out)
+		out.Advice = keyringAdvice(in.Operation, out)
 	}
 	if in.Operation != wire.KeyringList {
 		k.audit.Write(audit.Entry{Action: audit.Keyring, Name: out.Fingerprint, Who: asked.AskedBy,
@@ -212,8 +212,8 @@ func failures(members []wire.KeyringMember) error {
 	return errors.Join(errs...)
 }
 
-// keyringAdvice is the advice to an operator about differences between members.
-func keyringAdvice(of wire.KeyringResponse) (out []string) {
+// keyringAdvice is the advice to an operator about differences between members after an operation.
+func keyringAdvice(operation string, of wire.KeyringResponse) (out []string) {
 	var all, first, silent, unsaved []string
 	for _, m := range of.Members {
 		switch {
@@ -246,7 +246,11 @@ func keyringAdvice(of wire.KeyringResponse) (out []string) {
 		out = append(out, fmt.Sprintf("members encrypt with different keys (%s): select one with `snowgrid keyring use`",
 			strings.Join(first, ", ")))
 	}
-	if len(silent) > 0 {
+	switch {
+	case len(silent) == 0:
+	case operation == wire.KeyringList:
+		out = append(out, "the keys of "+strings.Join(silent, ", ")+" are not known: each has its error")
+	default:
 		out = append(out, strings.Join(silent, ", ")+
 			" did not apply it: repeat the command when the member answers; a restarted member takes its keys from its own files")
 	}

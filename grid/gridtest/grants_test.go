@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,6 +129,10 @@ func TestGrants(t *testing.T) {
 			Labels: map[string]string{"host": "a"}})
 		if first.Replaced || first.TimeShift != 23 || first.NodeShift != 16 || first.Counters != 1<<16 {
 			t.Errorf("the first grant is %+v", first)
+		}
+		for _, in := range []wire.GrantRequest{{Name: "orders"}, {Grant: first.Grant}} {
+			in.Labels = map[string]string{"host": strings.Repeat("a", wire.MaxLabelValue+1)}
+			s.refused(http.MethodPost, other, in, wire.ErrBadRequest)
 		}
 		second := s.grant(owner, wire.GrantRequest{Name: "orders"})
 		if second.Node == first.Node {

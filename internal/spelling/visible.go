@@ -20,7 +20,8 @@ func IsPlain(text string) bool {
 }
 
 // Fault returns how a text prints like another one, "" if it does not: it begins or ends with
-// a space, or contains a character other than the space that renders as nothing or as a gap. A text
+// a space, or contains a character other than the space that renders as nothing or as a gap, or U+FFFD,
+// which decoders put in the place of any bytes that are not UTF-8. A text
 // that enters is checked; one that is stored is read as it is.
 func Fault(text string) string {
 	if strings.HasPrefix(text, " ") || strings.HasSuffix(text, " ") {
@@ -31,6 +32,9 @@ func Fault(text string) string {
 		position++
 		if isInvisible(r) {
 			return fmt.Sprintf("contains the invisible character %U at position %d", r, position)
+		}
+		if r == utf8.RuneError {
+			return fmt.Sprintf("contains U+FFFD at position %d, in the place of bytes that were not UTF-8", position)
 		}
 	}
 	return ""

@@ -17,6 +17,7 @@ func TestFault(t *testing.T) {
 		"a\u200b":     "contains the invisible character U+200B at position 2",
 		"a\u2028":     "contains the invisible character U+2028 at position 2",
 		"a\u2029":     "contains the invisible character U+2029 at position 2",
+		"a\ufffd":     "contains U+FFFD at position 2, in the place of bytes that were not UTF-8",
 		"größe\u2800": "contains the invisible character U+2800 at position 6",
 	} {
 		if got := Fault(text); got != want {

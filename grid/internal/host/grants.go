@@ -74,15 +74,16 @@ func (g grantCalls) takeHere(ctx context.Context, in wire.GrantRequest) (wire.Gr
 // renewHere renews a grant at the owner. If another holder has the logical node, the grant gets another node.
 func (g grantCalls) renewHere(ctx context.Context, in wire.GrantRequest, token wire.GrantToken) (wire.GrantResponse,
 	error) {
-	holder := token.Holder()
+	holder, about := token.Holder(), aboutOf(in)
+	if err := about.Check(); err != nil {
+		return wire.GrantResponse{}, err
+	}
 	claim, err := claimOf(ctx, token.Claim())
 	if err != nil {
 		return wire.GrantResponse{}, err
 	}
 	g.h.setQuota(ctx, &claim)
-	if about := aboutOf(in); about.Check() == nil {
-		g.h.noteHolder(ctx, holder, about)
-	}
+	g.h.noteHolder(ctx, holder, about)
 	g.h.noteUsed([]wire.Used{{Name: token.Sequencer.Name, IDs: in.Used.IDs, Waits: in.Used.Waits}})
 	renewed, stamp, err := askOwner(ctx, g.h, token.Sequencer.Name,
 		func(o *partition.Machine, v partition.View, reply func([]partition.Renewed, error)) {
