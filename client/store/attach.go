@@ -44,7 +44,10 @@ func (c *Client) take(ctx context.Context, h *holder, p attachment.Preference) (
 	if err != nil {
 		return nil, err
 	}
-	records, err := c.all(ctx, h.ref.Definition, m.Slots)
+	if m.Ended(h.ref.Life) {
+		return nil, fmt.Errorf("sequencer %q: %w", h.name(), sequencer.ErrDestroyed)
+	}
+	records, err := c.all(ctx, h.ref.Definition, min(m.Slots, h.ref.Nodes()))
 	if err != nil {
 		return nil, err
 	}

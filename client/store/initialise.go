@@ -37,16 +37,17 @@ func (rs *recordStore) makeRecords(ctx context.Context, d record.Document) error
 	e, err := rs.load(ctx, key)
 	switch {
 	case err == nil && len(e.Body) > 0:
-		if _, err := record.DecodeMarker(e.Body); err != nil {
+		m, err := record.DecodeMarker(e.Body)
+		if err != nil {
 			return failure.Errorf(ErrDamaged, "store: %q: %w; restore the key from a backup", key, err)
 		}
-		return nil
+		return rs.move(ctx, d, m, e.Revision)
 	case err == nil:
 		return rs.adopt(ctx, d.Definition, e.Revision)
 	case !errors.Is(err, ErrNoRecord):
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
-	slots, first := min(rs.cfg.Pool, d.Ref().Nodes()), d.Definition.NodeRange().Lo
+	slots, first := rs.slots(d), d.Definition.NodeRange().Lo
 	errs := make([]error, slots)
 	rs.together(upTo(0, slots), func(i int) {
 		born := record.Born(d.Life, newNonce())
@@ -60,6 +61,54 @@ func (rs *recordStore) makeRecords(ctx context.Context, d record.Document) error
 	m := record.Marker{Slots: slots, Made: slots, Nonce: newNonce()}
 	_, err = rs.swap(ctx, rs.markerEntry(name, m, ""))
 	return orAgain(err)
+}
+
+// slots returns the number of records that are made for a life.
+func (rs *recordStore) slots(d record.Document) int { return min(rs.cfg.Pool, d.Ref().Nodes()) }
+
+// move makes the records of a life that has other nodes than the life before, and then writes the marker
+// for them. The life before is sealed, and its mark is in the document, so a record that is made again grants
+// nothing that was granted before.
+//
+// Errors: as of makeRecords; ErrChanged if the life has ended.
+func (rs *recordStore) move(ctx context.Context, d record.Document, m record.Marker, revision Revision) error {
+	name, first, slots := d.Definition.Name(), d.Definition.NodeRange().Lo, rs.slots(d)
+	next, changed, err := m.Move(d.Life, slots, newNonce())
+	if errors.Is(err, sequencer.ErrDestroyed) {
+		err = ErrChanged
+	}
+	if err != nil || !changed {
+		return err
+	}
+	errs := make([]error, slots)
+	rs.together(upTo(0, slots), func(i int) { errs[i] = rs.reuse(ctx, d, first+sequencer.NodeID(i)) })
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("store: sequencer %q: %w", name, err)
+	}
+	_, err = rs.swap(ctx, rs.markerEntry(name, next, revision))
+	return orAgain(err)
+}
+
+// reuse makes the record of a node, or one from an earlier life ready for this one.
+func (rs *recordStore) reuse(ctx context.Context, d record.Document, node sequencer.NodeID) error {
+	name := d.Definition.Name()
+	f := rs.one(ctx, name, node)
+	next, changed := record.Born(d.Life, newNonce()), true
+	var err error
+	switch {
+	case f.err == nil:
+		if next, changed, err = f.Record.Reuse(d.Life, newNonce()); err != nil {
+			return ErrChanged
+		}
+	case f.revision != "":
+		return nil // unreadable: a take skips it, and Repair makes it again
+	case !errors.Is(f.err, ErrDamaged):
+		return f.err
+	}
+	if changed {
+		_, err = rs.swap(ctx, rs.recordEntry(name, node, next, f.revision))
+	}
+	return err
 }
 
 // adopt replaces the empty marker of another program, which initialised the records, by

@@ -67,7 +67,7 @@ func (c *Client) Status(ctx context.Context, name string) (s Status, err error) 
 		s = Status{Definition: d.Definition, State: d.Phase.String(), Generation: record.LifeNumber(d.Life),
 			Mark: d.Mark.TimeOrZero()}
 		m, _, err := c.marker(ctx, name)
-		if errors.Is(err, ErrNoRecord) && !d.Initialized {
+		if (err == nil || errors.Is(err, ErrNoRecord)) && !d.Initialized {
 			return nil // it is being created
 		}
 		if err != nil {

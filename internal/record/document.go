@@ -66,7 +66,7 @@ type Document struct {
 	// this one too once it is Destroyed.
 	Mark clustertime.Tick
 	// Initialized reports that the marker and all initial records were written, in this life or an
-	// earlier one: from then on a missing record is damage (H11).
+	// earlier one with the same node range: from then on a missing record is damage (H11).
 	Initialized bool
 	Nonce       string // different in every body
 }
@@ -122,6 +122,9 @@ func (d Document) EndDestroy(records []Record, nonce string) (Document, error) {
 func (d Document) Recreate(def sequencer.Definition, random [8]byte, nonce string) (Document, error) {
 	if d.Phase != Destroyed {
 		return Document{}, failure.Errorf(ErrDamaged, "record: the sequencer is %v, so no other life can begin", d.Phase)
+	}
+	if def.NodeRange() != d.Definition.NodeRange() {
+		d.Initialized = false // the marker counts other nodes
 	}
 	d.Definition, d.Life = def, NewLife(LifeNumber(d.Life)+1, random)
 	d.Phase, d.Nonce = Alive, nonce

@@ -12,10 +12,12 @@ import (
 
 // Marker is written after all records of a new sequencer: from then on a missing record is damage.
 type Marker struct {
-	// Slots is the number of records in use, for the nodes 0 to Slots-1.
+	// Slots is the number of records in use, for the lowest nodes of the definition's range.
 	Slots int `json:"slots"`
-	// Made is the number of existing records, 0 to Made-1; records from Slots on are retired.
+	// Made is the number of existing records, from the lowest node on; those from Slots on are retired.
 	Made int `json:"made"`
+	// Life is the life for whose node range Slots and Made were counted, zero for the first one's.
+	Life attachment.Life `json:"life,omitzero"`
 	// Sealed is the last life that began to end, zero if none has: for it and the
 	// lives before no more records are made (H10).
 	Sealed attachment.Life `json:"sealed"`
@@ -37,11 +39,30 @@ func (m Marker) Seal(life attachment.Life, nonce string) (Marker, bool, error) {
 	return m, true, nil
 }
 
+// Move returns the marker for the nodes of a life whose range differs from the range of the life before
+// (H11). The records below slots must exist. It returns false if the marker was moved for this life.
+//
+// Errors: sequencer.ErrDestroyed if the life is sealed.
+func (m Marker) Move(life attachment.Life, slots int, nonce string) (Marker, bool, error) {
+	switch {
+	case m.Ended(life) || earlier(life, m.Life):
+		return Marker{}, false, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
+	case m.Life == life || LifeNumber(life) == 1:
+		return m, false, nil
+	}
+	m.Slots, m.Made, m.Life, m.Nonce = slots, slots, life, nonce
+	return m, true, nil
+}
+
+// Ended reports whether a life is sealed. Its attachments take no more records: the marker may count the
+// nodes of a later life.
+func (m Marker) Ended(life attachment.Life) bool { return !earlier(m.Sealed, life) }
+
 // Resize returns the marker with a new slot count. The records below slots must exist.
 //
 // Errors: sequencer.ErrDestroyed if the life is sealed.
 func (m Marker) Resize(life attachment.Life, slots int, nonce string) (Marker, error) {
-	if !earlier(m.Sealed, life) {
+	if m.Ended(life) {
 		return Marker{}, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
 	}
 	m.Slots, m.Made, m.Nonce = slots, max(m.Made, slots), nonce

@@ -50,6 +50,23 @@ func (r Record) Enlist(life attachment.Life, nonce string) (Record, error) {
 	return r, nil
 }
 
+// Reuse returns the record for a life whose range has other nodes than the life before (H11). It returns
+// false if the life can take the record as it is, or if the record is damaged, which a take reports. A record
+// that is neither closed nor held was made by an interrupted call, and no life counted it.
+//
+// Errors: sequencer.ErrDestroyed if a later life has the record.
+func (r Record) Reuse(life attachment.Life, nonce string) (Record, bool, error) {
+	switch {
+	case earlier(life, r.Life):
+		return Record{}, false, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
+	case r.Life == life || r.empty() || r.State == Closed || r.State == Held:
+		return r, false, nil
+	}
+	r = r.unheld(Free, nonce)
+	r.Life = life
+	return r, true, nil
+}
+
 // Close closes the record for a life that is being destroyed (H7): the holder is removed, the bound
 // stays. It returns false if the record is closed already. A record that an earlier destroy closed
 // is closed again, so that no attachment in this life can take it afterwards.

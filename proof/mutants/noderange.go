@@ -5,6 +5,7 @@ var (
 	nodeRangeTests      = []string{"./sequencer", "-run", "NodeRange"}
 	nodeRangeTableTests = []string{"./partition", "-run", "OutsideTheRange"}
 	nodeRangeStoreTests = []string{"./client/store", "-run", "NodeRange"}
+	otherRangeTests     = []string{"./client/store", "-run", "OtherNodes"}
 	nodeRangeHTTPTests  = []string{"./grid", "-run", "NodeRange"}
 )
 
@@ -41,10 +42,18 @@ var nodeRangeMutants = []mutant{
 		"Layout: b.Layout, NodeRange: b.NodeRange}",
 		"Layout: b.Layout}", []string{"./internal/record", "-run", "DocumentCarries"}},
 	{"range", "a store has records from node 0 on", "client/store/initialise.go",
-		"slots, first := min(rs.cfg.Pool, d.Ref().Nodes()), d.Definition.NodeRange().Lo",
-		"slots, first := min(rs.cfg.Pool, d.Ref().Nodes()), sequencer.NodeID(0)", nodeRangeStoreTests},
+		"slots, first := rs.slots(d), d.Definition.NodeRange().Lo", "slots, first := rs.slots(d), sequencer.NodeID(0)",
+		nodeRangeStoreTests},
 	{"range", "a store has records for all nodes", "client/store/initialise.go", "min(rs.cfg.Pool, d.Ref().Nodes())",
 		"min(rs.cfg.Pool, d.Definition.Nodes())", nodeRangeStoreTests},
+	{"range", "a store counts the nodes of the life before", "internal/record/document.go",
+		"		d.Initialized = false //", "		_ = d.Initialized //", otherRangeTests},
+	{"range", "a store moves the marker before the records", "client/store/initialise.go",
+		"errs[i] = rs.reuse(ctx, d, first+sequencer.NodeID(i))", "_ = first", otherRangeTests},
+	{"range", "a store keeps the marker of the life before", "client/store/initialise.go",
+		"return rs.move(ctx, d, m, e.Revision)", "_ = m\n\t\treturn nil", otherRangeTests},
+	{"range", "a record of an interrupted call is not reused", "internal/record/operate.go",
+		"r.empty() || r.State == Closed || r.State == Held:", "true:", otherRangeTests},
 	{"range", "a store scales beyond the range", "client/store/operate.go", "most := d.Ref().Nodes()",
 		"most := d.Definition.Nodes()", nodeRangeStoreTests},
 	{"range", "the alert counts another generator's nodes", "grid/alertchecks.go", "nodes := q.NodeRange.Count(q.Nodes)",
