@@ -10,7 +10,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
-	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -144,7 +143,7 @@ func (c *Client) tryTake(ctx context.Context, h *holder, f found, generation str
 	s := newSeat(h, machine)
 	for try := 1; ; try++ {
 		err = s.drive(ctx)
-		if err == nil || try == takeTries || !signal.Sleep(ctx, record.RetryAfter(try, c.cfg.Window)) {
+		if err == nil || try == takeTries || !c.pause(ctx, record.RetryAfter(try, c.cfg.Window)) {
 			break
 		}
 	}

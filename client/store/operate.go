@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/record"
-	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -273,8 +273,8 @@ func (c *Client) repairable(ctx context.Context, d record.Document, f found) err
 	}
 	c.log.Info("waiting for a window, in which a holder that runs renews its record", "sequencer", d.Definition.Name(),
 		"node", f.Node, "task", r.Task, "window", c.cfg.Window)
-	if !signal.Sleep(ctx, c.cfg.Window) {
-		return fmt.Errorf("node %d: waiting for a window, in which a holder that runs renews its record: %w", f.Node, ctx.Err())
+	if !c.pause(ctx, c.cfg.Window) {
+		return fmt.Errorf("node %d: waiting for a window, in which a holder that runs renews its record: %w", f.Node, cmp.Or(ctx.Err(), c.tasks.Err()))
 	}
 	switch now := c.one(ctx, d.Definition.Name(), f.Node); {
 	case now.err != nil:

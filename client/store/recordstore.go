@@ -106,11 +106,18 @@ func (rs *recordStore) persist(ctx context.Context, name string, f func() error)
 		case errors.Is(err, ErrChanged):
 			wait = jitter(20 * time.Millisecond)
 		}
-		if signal.Sleep(ctx, wait) && rs.tasks.Err() == nil {
+		if rs.pause(ctx, wait) {
 			continue
 		}
 		return rs.gaveUp(ctx, name, err)
 	}
+}
+
+// pause waits for d. It returns false if ctx ended first, or the client was closed.
+func (rs *recordStore) pause(ctx context.Context, d time.Duration) bool {
+	ctx, unbind := rs.tasks.Bind(ctx)
+	defer unbind()
+	return signal.Sleep(ctx, d)
 }
 
 // errAgain has persist call its function again immediately: a step of several is done.

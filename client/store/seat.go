@@ -10,7 +10,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/record"
-	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -264,7 +263,7 @@ func (s *seat) finish(ctx context.Context) error {
 			s.h.client.remove(s)
 			return nil
 		}
-		if s.h.client.tasks.Err() != nil || !signal.Sleep(ctx, record.RetryAfter(try, s.h.client.cfg.Window)) {
+		if !s.h.client.pause(ctx, record.RetryAfter(try, s.h.client.cfg.Window)) {
 			return err
 		}
 	}
