@@ -35,16 +35,13 @@ func (c *Client) take(ctx context.Context, h *holder, p attachment.Preference) (
 	if err := c.sample(); err != nil {
 		return nil, fmt.Errorf("sequencer %q: no logical node is taken while the clock is wrong: %s", h.name(), err.Error())
 	}
-	m, _, err := c.marker(ctx, h.name())
+	m, _, err := c.markerFor(ctx, h.ref, h.counted)
 	if err != nil {
 		return nil, err
 	}
 	generation, err := c.generation(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if m.Ended(h.ref.Life) {
-		return nil, fmt.Errorf("sequencer %q: %w", h.name(), sequencer.ErrDestroyed)
 	}
 	records, err := c.all(ctx, h.ref.Definition, min(m.Slots, h.ref.Nodes()))
 	if err != nil {

@@ -48,7 +48,7 @@ func TestCloseEndsPauses(t *testing.T) {
 	})
 }
 
-// endsWith closes a client during a call, which has to return at once.
+// endsWith closes a client during a call, which has to return immediately.
 func (b *bench) endsWith(c *Client, after time.Duration, call func() error) {
 	b.Helper()
 	done := make(chan error, 1)

@@ -104,7 +104,7 @@ func (c *Client) Forget(ctx context.Context, name string) error { return c.handl
 
 // keep makes a handle on a life.
 func (c *Client) keep(d record.Document, e *entry) (*entry, error) {
-	e.State = &holder{client: c, ref: d.Ref(), mark: d.Mark}
+	e.State = &holder{client: c, ref: d.Ref(), mark: d.Mark, counted: d.Counted}
 	_, e.Control = attachment.New(d.Ref(), e.State, c.clock)
 	e.State.control = e.Control
 	if err := c.handles.Put(e); err != nil {

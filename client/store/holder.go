@@ -19,6 +19,7 @@ type holder struct {
 	client    *Client
 	ref       attachment.Ref
 	mark      clustertime.Tick
+	counted   attachment.Life // see record.Document
 	control   *attachment.Control
 	detaching atomic.Bool
 	attaching atomic.Int32          // attaches in progress

@@ -73,12 +73,12 @@ func (rs *recordStore) slots(d record.Document) int { return min(rs.cfg.Pool, d.
 // Errors: as of makeRecords; ErrChanged if the life has ended.
 func (rs *recordStore) move(ctx context.Context, d record.Document, m record.Marker, revision Revision) error {
 	name, first, slots := d.Definition.Name(), d.Definition.NodeRange().Lo, rs.slots(d)
-	next, changed, err := m.Move(d.Life, slots, newNonce())
-	if errors.Is(err, sequencer.ErrDestroyed) {
-		err = ErrChanged
+	if m.Life == d.Counted {
+		return nil
 	}
-	if err != nil || !changed {
-		return err
+	next, err := m.Move(d.Life, slots, newNonce())
+	if err != nil {
+		return ErrChanged
 	}
 	errs := make([]error, slots)
 	rs.together(upTo(0, slots), func(i int) { errs[i] = rs.reuse(ctx, d, first+sequencer.NodeID(i)) })

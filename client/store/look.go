@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -73,6 +74,24 @@ func (rs *recordStore) marker(ctx context.Context, name string) (record.Marker, 
 		return record.Marker{}, "", failure.Errorf(ErrDamaged, "store: %q: %w; restore the key from a backup", key, err)
 	}
 	return m, e.Revision, nil
+}
+
+// markerFor is marker, for a life and the nodes that its document counts. A store may show an older marker, with
+// the nodes of another life: a record that was taken by it would not be closed with this life.
+//
+// Errors: also sequencer.ErrDestroyed for a later life's marker, and ErrChanged for an earlier one's.
+func (rs *recordStore) markerFor(ctx context.Context, of attachment.Ref, counted attachment.Life) (record.Marker,
+	Revision, error) {
+	name := of.Definition.Name()
+	m, revision, err := rs.marker(ctx, name)
+	switch {
+	case err != nil || m.Life == counted:
+	case m.Ended(of.Life):
+		err = fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
+	default:
+		err = fmt.Errorf("store: sequencer %q: the marker is of an earlier life: %w", name, ErrChanged)
+	}
+	return m, revision, err
 }
 
 // found is a record as it was read.

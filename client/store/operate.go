@@ -39,7 +39,7 @@ func (c *Client) Scale(ctx context.Context, name string, slots int) error {
 // resize makes the records that are lacking, retired, and then writes the number of slots.
 func (rs *recordStore) resize(ctx context.Context, d record.Document, slots int) error {
 	name := d.Definition.Name()
-	m, revision, err := rs.marker(ctx, name)
+	m, revision, err := rs.markerFor(ctx, d.Ref(), d.Counted)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (rs *recordStore) enlist(ctx context.Context, d record.Document, node seque
 // conform brings every record to the state that the number of slots requires.
 func (rs *recordStore) conform(ctx context.Context, d record.Document, slots int) error {
 	name := d.Definition.Name()
-	m, _, err := rs.marker(ctx, name)
+	m, _, err := rs.markerFor(ctx, d.Ref(), d.Counted)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (rs *recordStore) conform(ctx context.Context, d record.Document, slots int
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	now, _, err := rs.marker(ctx, name)
+	now, _, err := rs.markerFor(ctx, d.Ref(), d.Counted)
 	switch {
 	case err != nil:
 		return err

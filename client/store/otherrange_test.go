@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -123,7 +124,7 @@ func ahead() time.Time { return time.Now().Add(27 * 365 * 24 * time.Hour) }
 // TestOtherNodesUnderFaults has clients create, use, scale and destroy one name with several ranges over
 // stores with faults. No ID is issued twice or outside its range, and the name can be used afterwards.
 func TestOtherNodesUnderFaults(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) { otherNodesUnderFaults(t, seed) })
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
@@ -134,13 +135,17 @@ func TestOtherNodesUnderFaults(t *testing.T) {
 func otherNodesUnderFaults(t *testing.T, seed uint64) {
 	ctx := t.Context()
 	memory := store.NewMemory()
+	under := store.Store(memory)
+	if seed%2 == 1 {
+		under = &staleStore{Memory: memory, rand: rand.New(rand.NewPCG(seed, 9)), old: map[string][]store.Entry{}}
+	}
 	var mu sync.Mutex
 	issued := map[sequencer.ID]bool{}
 	created := 0
 	var workers sync.WaitGroup
 	for i := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, i))
-		faulty := storetest.NewFaulty(memory, r.Uint64())
+		faulty := storetest.NewFaulty(under, r.Uint64())
 		faulty.Set(storetest.Faults{LoseRequest: 0.02, LoseAnswer: 0.05, Late: 0.05, Repeat: 0.05,
 			Delay: 300 * time.Millisecond})
 		client, err := store.Open(ctx, faulty, store.Config{Pool: 1 + r.IntN(12), Clock: ahead, Window: 3 * time.Second})
@@ -212,4 +217,48 @@ func otherNodesUnderFaults(t *testing.T, seed uint64) {
 		life(t, memory, sequencer.Config{Layout: sequencer.JSSafe(), Nodes: 16,
 			NodeRange: sequencer.NodeRange{Lo: lo, Hi: lo + 4}}, 3)
 	}
+}
+
+// staleStore is a store whose reads of a marker may be older than its writes.
+type staleStore struct {
+	*store.Memory
+
+	mu   sync.Mutex
+	rand *rand.Rand
+	old  map[string][]store.Entry // the states of each key
+}
+
+// Load implements store.Store.
+func (s *staleStore) Load(ctx context.Context, key string) (store.Entry, error) {
+	e, err := s.Memory.Load(ctx, key)
+	if err != nil {
+		return e, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stale(e), nil
+}
+
+// List implements store.Store.
+func (s *staleStore) List(ctx context.Context, prefix string) ([]store.Entry, error) {
+	all, err := s.Memory.List(ctx, prefix)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range all {
+		all[i] = s.stale(all[i])
+	}
+	return all, err
+}
+
+// stale returns one of the last states of an entry. The caller holds mu.
+func (s *staleStore) stale(e store.Entry) store.Entry {
+	known := s.old[e.Key]
+	if len(known) == 0 || known[len(known)-1].Revision != e.Revision {
+		known = append(known, e)
+		s.old[e.Key] = known
+	}
+	if !strings.HasSuffix(e.Key, "node-ids-initialized") || s.rand.IntN(2) > 0 {
+		return e
+	}
+	return known[len(known)-1-s.rand.IntN(min(len(known), 8))]
 }

@@ -68,7 +68,10 @@ type Document struct {
 	// Initialized reports that the marker and all initial records were written, in this life or an
 	// earlier one with the same node range: from then on a missing record is damage (H11).
 	Initialized bool
-	Nonce       string // different in every body
+	// Counted is the life whose nodes the marker counts: the last one with another range than the life before,
+	// zero if there is none.
+	Counted attachment.Life
+	Nonce   string // different in every body
 }
 
 // NewDocument returns the document for a name that the store does not contain.
@@ -123,10 +126,11 @@ func (d Document) Recreate(def sequencer.Definition, random [8]byte, nonce strin
 	if d.Phase != Destroyed {
 		return Document{}, failure.Errorf(ErrDamaged, "record: the sequencer is %v, so no other life can begin", d.Phase)
 	}
-	if def.NodeRange() != d.Definition.NodeRange() {
-		d.Initialized = false // the marker counts other nodes
-	}
+	moved := def.NodeRange() != d.Definition.NodeRange()
 	d.Definition, d.Life = def, NewLife(LifeNumber(d.Life)+1, random)
+	if moved {
+		d.Initialized, d.Counted = false, d.Life // the marker counts other nodes
+	}
 	d.Phase, d.Nonce = Alive, nonce
 	return d, nil
 }
@@ -147,6 +151,7 @@ type documentBody struct {
 	State       Phase               `json:"state"`
 	Mark        clustertime.Tick    `json:"mark"`
 	Initialized bool                `json:"initialized"`
+	Counted     attachment.Life     `json:"counted,omitzero"`
 	Nonce       string              `json:"nonce"`
 }
 
@@ -155,7 +160,7 @@ func (d Document) Encode() []byte {
 	cfg := d.Definition.Config()
 	text, err := json.Marshal(documentBody{
 		d.Definition.Name(), cfg.Epoch.UnixMilli(), cfg.Nodes, cfg.Layout, cfg.NodeRange, d.Life, d.Phase, d.Mark,
-		d.Initialized, d.Nonce,
+		d.Initialized, d.Counted, d.Nonce,
 	})
 	if err == nil {
 		err = d.check()
@@ -180,7 +185,8 @@ func DecodeDocument(text []byte) (Document, error) {
 		err = fmt.Errorf("epoch %d, %d nodes, layout %v or node range %v differ from the definition %v",
 			b.Epoch, b.Nodes, b.Layout, b.NodeRange, def)
 	}
-	d := Document{Definition: def, Life: b.Life, Phase: b.State, Mark: b.Mark, Initialized: b.Initialized, Nonce: b.Nonce}
+	d := Document{Definition: def, Life: b.Life, Phase: b.State, Mark: b.Mark, Initialized: b.Initialized,
+		Counted: b.Counted, Nonce: b.Nonce}
 	if err == nil {
 		err = d.check()
 	}

@@ -40,18 +40,15 @@ func (m Marker) Seal(life attachment.Life, nonce string) (Marker, bool, error) {
 }
 
 // Move returns the marker for the nodes of a life whose range differs from the range of the life before
-// (H11). The records below slots must exist. It returns false if the marker was moved for this life.
+// (H11). The records below slots must exist.
 //
 // Errors: sequencer.ErrDestroyed if the life is sealed.
-func (m Marker) Move(life attachment.Life, slots int, nonce string) (Marker, bool, error) {
-	switch {
-	case m.Ended(life) || earlier(life, m.Life):
-		return Marker{}, false, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
-	case m.Life == life || LifeNumber(life) == 1:
-		return m, false, nil
+func (m Marker) Move(life attachment.Life, slots int, nonce string) (Marker, error) {
+	if m.Ended(life) || earlier(life, m.Life) {
+		return Marker{}, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
 	}
 	m.Slots, m.Made, m.Life, m.Nonce = slots, slots, life, nonce
-	return m, true, nil
+	return m, nil
 }
 
 // Ended reports whether a life is sealed. Its attachments take no more records: the marker may count the

@@ -52,6 +52,8 @@ var nodeRangeMutants = []mutant{
 		"errs[i] = rs.reuse(ctx, d, first+sequencer.NodeID(i))", "_ = first", otherRangeTests},
 	{"range", "a store keeps the marker of the life before", "client/store/initialise.go",
 		"return rs.move(ctx, d, m, e.Revision)", "_ = m\n\t\treturn nil", otherRangeTests},
+	{"range", "a store uses the marker of another life", "client/store/look.go", "case err != nil || m.Life == counted:",
+		"case true:", otherRangeTests},
 	{"range", "a record of an interrupted call is not reused", "internal/record/operate.go",
 		"r.empty() || r.State == Closed || r.State == Held:", "true:", otherRangeTests},
 	{"range", "a store scales beyond the range", "client/store/operate.go", "most := d.Ref().Nodes()",
