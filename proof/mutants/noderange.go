@@ -47,7 +47,7 @@ var nodeRangeMutants = []mutant{
 	{"range", "a store has records for all nodes", "client/store/initialise.go", "min(rs.cfg.Pool, d.Ref().Nodes())",
 		"min(rs.cfg.Pool, d.Definition.Nodes())", nodeRangeStoreTests},
 	{"range", "a store counts the nodes of the life before", "internal/record/document.go",
-		"		d.Initialized = false //", "		_ = d.Initialized //", otherRangeTests},
+		"d.Initialized, d.Counted = false, d.Life //", "_ = d.Counted //", otherRangeTests},
 	{"range", "a store moves the marker before the records", "client/store/initialise.go",
 		"errs[i] = rs.reuse(ctx, d, first+sequencer.NodeID(i))", "_ = first", otherRangeTests},
 	{"range", "a store keeps the marker of the life before", "client/store/initialise.go",
