@@ -21,6 +21,16 @@ func TestNodeRangeOverHTTP(t *testing.T) {
 	if node := number(t, grant["node"]); node < 32 || node > 35 {
 		t.Errorf("a grant of node %d", node)
 	}
+	none := map[string]any{"lo": 0, "hi": 0}
+	for path, body := range map[string]map[string]any{
+		wire.PathCreate: {"name": "none", "node_range": none},
+		wire.PathIDs:    {"name": "none", "create": map[string]any{"node_range": none}},
+		wire.PathGrants: {"name": "none", "create": map[string]any{"node_range": map[string]any{}}},
+	} {
+		if status, out := b.call(path, body); status != 400 || out["code"] != "bad_request" {
+			t.Errorf("%s with node 0 alone: %d %v", path, status, out)
+		}
+	}
 	for _, name := range []string{"tweets", "posts"} {
 		made := b.mustCall(wire.PathOpen, map[string]any{"name": name})["sequencer"].(map[string]any)
 		if nodes, _ := made["node_range"].(map[string]any); number(t, nodes["lo"]) != 32 || number(t, nodes["hi"]) != 35 {

@@ -110,6 +110,13 @@ func decodeJSON(data []byte, v any, strict bool) error {
 		if data, err = withLayout(data); err != nil {
 			return err
 		}
+		if err := checkNodes(data); err != nil {
+			return err
+		}
+	case *CreateRequest:
+		if err := checkNodes(data); err != nil {
+			return err
+		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if strict {

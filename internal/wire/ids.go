@@ -71,6 +71,29 @@ func withLayout(data []byte) ([]byte, error) {
 	return json.Marshal(body)
 }
 
+// checkNodes refuses a stated range of node 0 alone in a JSON definition: as sequencer.NodeRange it would be
+// the zero value, which stands for all nodes. Errors match ErrBadRequest.
+func checkNodes(data []byte) error {
+	if !bytes.Contains(data, []byte(`"node_range"`)) {
+		return nil
+	}
+	type definition struct {
+		NodeRange *sequencer.NodeRange `json:"node_range"`
+	}
+	var body struct {
+		definition
+		Create definition `json:"create"`
+	}
+	_ = json.Unmarshal(data, &body) // the decoder reports other faults
+	for _, nodes := range []*sequencer.NodeRange{body.NodeRange, body.Create.NodeRange} {
+		if nodes != nil && nodes.IsZero() {
+			return failure.Errorf(ErrBadRequest,
+				"grid: node_range has node 0 alone; give lo and hi of two nodes or more, or omit it for all nodes")
+		}
+	}
+	return nil
+}
+
 // IDsResponse holds IDs in ascending order, as strings.
 type IDsResponse struct {
 	IDs []sequencer.ID `json:"ids"`
