@@ -75,7 +75,6 @@ func (b *backend) attached(ref attachment.Ref, a attachment.Attachment, s wire.S
 	return a, nil
 }
 
-// newAttachmentID returns a random ID.
 func newAttachmentID() (id attachment.ID) {
 	_, _ = crand.Read(id[:])
 	return id

@@ -71,7 +71,6 @@ func (r *runner) do(event func(m *session.Machine, now session.Now)) {
 	}
 }
 
-// ask reads a value from the machine.
 func ask[T any](r *runner, question func(m *session.Machine) T) T {
 	r.mu.Lock()
 	defer r.mu.Unlock()

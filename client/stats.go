@@ -24,7 +24,6 @@ type Bucket struct {
 	Count uint64
 }
 
-// distributionOf reads a histogram.
 func distributionOf(h *measure.Histogram) (d Distribution) {
 	d.Count, d.Sum, d.Buckets = measure.Read[Bucket](h)
 	return d

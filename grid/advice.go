@@ -52,7 +52,6 @@ type health struct {
 	quorumWarning atomic.Pointer[string]          // the quorum warning, nil for none
 }
 
-// warning returns the quorum warning, "" for none.
 func (h *health) warning() string {
 	if worry := h.quorumWarning.Load(); worry != nil {
 		return *worry

@@ -291,7 +291,6 @@ func checkNodes(s Status) (severity Severity, text string) {
 	return severity, fmt.Sprintf("more than %d %% of the logical nodes are in use: %s; release idle handles (DetachWhenIdle), or create a sequencer with more nodes", nodesUsedPercent, subjects(used))
 }
 
-// now returns a status's time.
 func (s Status) now() time.Time {
 	if s.ClusterTime.IsZero() {
 		return s.Wall

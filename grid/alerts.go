@@ -34,7 +34,6 @@ type AlertKind struct {
 	check      func(s Status) (Severity, string) // "" for no alert
 }
 
-// alertKinds are all kinds, by name.
 var alertKinds = []AlertKind{
 	{"anchor_not_held", []Severity{Critical, Warning}, "The grid does not hold its anchor, or cannot write it.",
 		checkAnchor},

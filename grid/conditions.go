@@ -22,7 +22,6 @@ func (m *Member) Conditions() []Condition {
 	return out
 }
 
-// condition is one readiness condition.
 type condition struct {
 	name  string
 	unmet func() error // nil if it is met

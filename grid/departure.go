@@ -125,7 +125,6 @@ func (d *departure) silentSince(began time.Duration) time.Duration {
 	return d.state.Clock.Mono() - began
 }
 
-// window returns the grid's window.
 func (d *departure) window() time.Duration {
 	return cmp.Or(d.state.Roster().Settings.Window, roster.DefaultWindow).Duration()
 }

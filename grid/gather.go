@@ -88,7 +88,6 @@ func gather[R any](ctx context.Context, current func() *roster.Roster,
 	return g
 }
 
-// ownsAny reports whether a member owns one of the partitions.
 func ownsAny(r *roster.Roster, member roster.Incarnation, ids []roster.PartitionID) bool {
 	return slices.ContainsFunc(ids, func(id roster.PartitionID) bool {
 		return int(id) < len(r.Partitions) && r.Partitions[id].Owner == member

@@ -13,7 +13,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// record returns this member's record in the roster.
 func (m *Member) record() roster.Member {
 	return roster.Member{
 		Incarnation: m.self, API: m.addrs.API, Raft: m.addrs.Raft, Gossip: m.addrs.Gossip, Durable: m.cfg.DataDir != "",

@@ -58,7 +58,6 @@ const (
 	setKeysParallel = 32
 )
 
-// calls returns the keyring's calls.
 func (k *keyringCalls) calls() []*api.Call {
 	return []*api.Call{
 		api.Typed(wire.PathKeyring, k.serve),

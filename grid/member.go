@@ -280,7 +280,6 @@ func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 	})
 }
 
-// newHost returns the host for a member's partitions.
 func newHost(m *Member) *host.Host {
 	return host.New(host.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft,
@@ -300,7 +299,6 @@ func (m *Member) calls() []*api.Call {
 	)
 }
 
-// newAPI returns the server for this member's calls.
 func (m *Member) newAPI() *api.Server {
 	return api.New(api.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials,
@@ -313,7 +311,6 @@ func (m *Member) newAPI() *api.Server {
 	}, m.events, m.calls())
 }
 
-// gossipConfig returns this member's gossip configuration.
 func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
 		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr,

@@ -110,7 +110,6 @@ func (o *overview) local() Status {
 	return s
 }
 
-// describeMembers adds the roster's members.
 func (o *overview) describeMembers(s *Status, r *roster.Roster) {
 	voters := map[raft.ServerID]bool{}
 	var leads raft.ServerID

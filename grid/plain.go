@@ -32,7 +32,6 @@ type Settings struct {
 // MostVoters returns how many members vote if there are enough.
 func (s Settings) MostVoters() int { return roster.Settings{Voters: s.Voters}.MostVoters() }
 
-// settingsOf converts settings.
 func settingsOf(s roster.Settings) Settings {
 	return Settings{Name: s.Name, Partitions: s.Partitions, Backups: s.Backups, Window: Milliseconds(s.Window),
 		Voters: s.Voters, Expect: s.Expect}
@@ -45,7 +44,6 @@ type Release struct {
 	Build string `json:"build,omitempty"` // a version or a commit
 }
 
-// releaseOf converts a release.
 func releaseOf(r roster.Release) *Release {
 	return &Release{Min: int(r.Min), Max: int(r.Max), Build: r.Build}
 }
@@ -68,7 +66,6 @@ type Quota struct {
 	Used *int `json:"used,omitempty"`
 }
 
-// quotasOf converts quotas.
 func quotasOf(rows []wire.QuotaUse) []Quota {
 	out := make([]Quota, len(rows))
 	for i, q := range rows {
@@ -112,7 +109,6 @@ func recoveredOf(r *roster.Recovery) *RecoveryInfo {
 	return out
 }
 
-// recoveryOf converts a recovery plan.
 func recoveryOf(p formation.RecoveryPlan) Recovery {
 	r := Recovery{Members: texts(p.Members), Lost: texts(p.Lost), First: p.First, Forgotten: p.Forgotten,
 		Outdated: p.Outdated, Repeated: p.Repeated}

@@ -38,7 +38,6 @@ type ClientSource interface{ Stats() client.Stats }
 // scrapes.
 func ForClient(c ClientSource) prometheus.Collector { return &clientCollector{of: c} }
 
-// clientCollector is one client's collector.
 type clientCollector struct {
 	of     ClientSource
 	mu     sync.Mutex // one scrape at a time

@@ -56,7 +56,6 @@ func Trace(provider trace.TracerProvider) func(ctx context.Context, name string,
 	}
 }
 
-// kindOf returns the kind of a span.
 func kindOf(name string) trace.SpanKind {
 	if name == "ids" {
 		return trace.SpanKindServer

@@ -27,7 +27,6 @@ type ending struct {
 // endings are the destroys in progress, by name.
 type endings map[string]*ending
 
-// names returns the names in it, sorted.
 func (e endings) names() []string {
 	if len(e) == 0 {
 		return nil

@@ -213,7 +213,6 @@ func (k *keepers) accept(u Update) error {
 	return err
 }
 
-// changeOf returns the definition changes in an update.
 func changeOf(u Update) DefinitionChange {
 	var c DefinitionChange
 	if u.Whole != nil {

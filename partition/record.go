@@ -72,7 +72,6 @@ func (r *record) agrees(def sequencer.Definition) error {
 		def.Name(), r.ref.Definition, def)
 }
 
-// assigned returns the slot that an attachment holds.
 func (r *record) assigned(id attachment.ID) *slot {
 	for i := range r.slots {
 		if r.slots[i].id == id {

@@ -116,7 +116,6 @@ func newGenerator(def Definition, a attachment, after clustertime.Tick, c *count
 	return g
 }
 
-// reading is one clock reading.
 type reading struct {
 	now    clustertime.Tick
 	lasts  time.Duration // the millisecond lasts at least so long; 0 if unknown
@@ -125,7 +124,6 @@ type reading struct {
 	after  int64         // and after
 }
 
-// read reads a clock.
 func read(c bridge.Clock) reading {
 	r := reading{cycles: cycles.Now()}
 	r.now, r.lasts, r.mono = c.Read()

@@ -217,7 +217,6 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 	}
 }
 
-// exhausted returns the error for an epoch that has ended.
 func (s *Sequencer) exhausted() error {
 	return failure.Errorf(ErrEpochExhausted,
 		"sequencer %q: epoch exhausted: its last ID was at %s; create one of another name with a later epoch",

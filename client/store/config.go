@@ -99,7 +99,6 @@ const (
 	prefixMax           = 200
 )
 
-// resolved returns the configuration with its defaults.
 func (cfg Config) resolved(s Store) (Config, error) {
 	cfg.Window = orDefault(cfg.Window, defaultWindowOf(s))
 	for _, d := range []struct {
@@ -159,7 +158,6 @@ func orDefaultFunc(f, other func() time.Time) func() time.Time {
 	return f
 }
 
-// defaultWindowOf returns the default window for a store's clients.
 func defaultWindowOf(s Store) time.Duration {
 	if w, suggests := s.(Windowed); suggests {
 		return w.DefaultWindow()

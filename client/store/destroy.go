@@ -142,7 +142,6 @@ func (rs *recordStore) closeAll(ctx context.Context, d record.Document, made int
 	return records, errors.Join(errs...)
 }
 
-// closeOne closes a record.
 func (rs *recordStore) closeOne(ctx context.Context, d record.Document, f found) (record.Record, error) {
 	name := d.Definition.Name()
 	for {

@@ -88,7 +88,6 @@ func (c *Client) Health() Health {
 	return h
 }
 
-// healthOf returns one handle's state.
 func (c *Client) healthOf(e *entry) SequencerHealth {
 	s := SequencerHealth{Name: e.Control.Handle().Name()}
 	held, attached := e.Control.Held()

@@ -101,7 +101,6 @@ type found struct {
 	err      error // ErrDamaged, or the store's
 }
 
-// readRecord decodes the record in an entry.
 func readRecord(node sequencer.NodeID, e Entry, err error) found {
 	f := found{Candidate: record.Candidate{Node: node}, revision: e.Revision, err: err}
 	switch {
@@ -115,7 +114,6 @@ func readRecord(node sequencer.NodeID, e Entry, err error) found {
 	return f
 }
 
-// one reads one record.
 func (rs *recordStore) one(ctx context.Context, name string, node sequencer.NodeID) found {
 	e, err := rs.load(ctx, record.KeysOf(rs.cfg.Prefix, name).Record(node))
 	if err == nil {

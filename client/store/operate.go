@@ -172,7 +172,6 @@ func (c *Client) alterNode(ctx context.Context, name string, node sequencer.Node
 	})
 }
 
-// checkNode returns an error if a node is not one of the slots.
 func (rs *recordStore) checkNode(ctx context.Context, d sequencer.Definition, node sequencer.NodeID) error {
 	m, _, err := rs.marker(ctx, d.Name())
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 // newNonce returns a text that no other body has.
 func newNonce() string { return rand.Text() }
 
-// newAttachmentID returns a random attachment ID.
 func newAttachmentID() (id attachment.ID) {
 	_, _ = rand.Read(id[:])
 	return id

@@ -49,7 +49,6 @@ func (rs *recordStore) call(ctx context.Context, f func(ctx context.Context) err
 	return f(ctx)
 }
 
-// load reads a key.
 func (rs *recordStore) load(ctx context.Context, key string) (e Entry, err error) {
 	err = rs.call(ctx, func(ctx context.Context) (err error) { e, err = rs.store.Load(ctx, key); return err })
 	return e, err

@@ -48,7 +48,6 @@ func (g *registry) seatsFor(h *holder, id attachment.ID) (all []*seat) {
 	return all
 }
 
-// allSeats returns every seat.
 func (g *registry) allSeats() (all []*seat) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

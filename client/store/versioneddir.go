@@ -211,7 +211,6 @@ func removeVersion(dir *os.Root, version uint64) error {
 	return dir.RemoveAll(name)
 }
 
-// writeSynced writes a new file to the disk.
 func writeSynced(dir *os.Root, name string, mode fs.FileMode, from io.Reader) error {
 	file, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

@@ -51,7 +51,6 @@ func (c *configFile) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (
 	return nil, nil
 }
 
-// readConfig reads the file that --config names, if it does.
 func readConfig(ctx *kong.Context) (map[string]string, error) {
 	path := ""
 	for _, flag := range ctx.Model.Flags {

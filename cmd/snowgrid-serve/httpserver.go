@@ -37,7 +37,6 @@ type api struct {
 	paths   map[string]map[string]http.HandlerFunc // by method
 }
 
-// newHTTP returns the HTTP server.
 func newHTTP(s *service, m *metrics, addr string, log *slog.Logger) *http.Server {
 	a := &api{service: s, metrics: m, origins: wire.Origins{Server: "snowgrid-serve", Loopback: wire.IsLoopback(addr)}}
 	a.paths = map[string]map[string]http.HandlerFunc{
@@ -203,7 +202,6 @@ func answer(w http.ResponseWriter, kind string, err error, out any) {
 	_, _ = w.Write(body) // the caller is gone
 }
 
-// plain writes a line of text.
 func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

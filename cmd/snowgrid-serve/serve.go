@@ -84,7 +84,6 @@ func (s *serveCommand) config(log *slog.Logger) (store.Config, error) {
 	return cfg, nil
 }
 
-// definition returns the definition for the command line's sequencer.
 func (s *serveCommand) definition() (sequencer.Definition, error) {
 	def, err := sequencer.Define(s.Sequencer, s.Config())
 	if err == nil && s.Etcd.Mixed && s.Sequencer != mixed.Sequencer {

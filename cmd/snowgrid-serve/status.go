@@ -71,7 +71,6 @@ func (f storeFlags) look(ctx context.Context, do func(ctx context.Context, o ope
 	return do(ctx, o)
 }
 
-// printSequencer prints a sequencer and its records as a table.
 func printSequencer(w io.Writer, q sequencerRecords) error {
 	fmt.Fprintf(w, "\nsequencer %s", q.Name)
 	if q.State != "" {
@@ -85,7 +84,6 @@ func printSequencer(w io.Writer, q sequencerRecords) error {
 	return printRecords(w, q.Records)
 }
 
-// printRecords prints records as a table.
 func printRecords(w io.Writer, records []nodeRecord) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "NODE\tSTATE\tVERSION\tTASK\tFROM\tUNTIL\tBOUND\tLAST USED\tTROUBLE\n")

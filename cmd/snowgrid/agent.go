@@ -15,7 +15,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// agentCommand runs one member.
 type agentCommand struct {
 	fileFlag
 	agentFlags

@@ -60,7 +60,6 @@ func createBundle(name string, m bundleManifest) (*bundleFile, error) {
 		m.Created.Format("20060102T150405Z"), manifest: m}, nil
 }
 
-// add adds a file.
 func (b *bundleFile) add(name string, data []byte) error {
 	sum := sha256.Sum256(data)
 	b.manifest.Files = append(b.manifest.Files,
@@ -68,7 +67,6 @@ func (b *bundleFile) add(name string, data []byte) error {
 	return b.write(name, data)
 }
 
-// addJSON adds a JSON document.
 func (b *bundleFile) addJSON(name string, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

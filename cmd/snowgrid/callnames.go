@@ -10,7 +10,6 @@ import (
 // called by its ID.
 type callNames map[string]string
 
-// callNamesOf returns the members' names.
 func callNamesOf(members []grid.MemberInfo) callNames {
 	count := map[string]int{}
 	for _, m := range members {

@@ -123,7 +123,6 @@ func valueFlag(node *kong.Node, word string) *kong.Flag {
 	return nil
 }
 
-// flagsOf returns the flags of a command.
 func flagsOf(node *kong.Node) (all []string) {
 	for _, flag := range slices.Concat(node.AllFlags(true)...) {
 		all = append(all, "--"+flag.Name)
@@ -131,7 +130,6 @@ func flagsOf(node *kong.Node) (all []string) {
 	return all
 }
 
-// commandsOf returns the commands below one.
 func commandsOf(node *kong.Node) (all []string) {
 	for _, c := range node.Children {
 		if !c.Hidden {

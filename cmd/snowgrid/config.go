@@ -115,7 +115,6 @@ func settingsOf(ctx *kong.Context, s *sources) []setting {
 	return out
 }
 
-// printSettings writes settings in an --output format.
 func printSettings(w io.Writer, format string, settings []setting) error {
 	return outputFlag{format}.result(w, settings, func(w io.Writer) error {
 		if format == "yaml" {
@@ -163,7 +162,6 @@ func (k key) defaultText() string {
 	return "none"
 }
 
-// names returns key names.
 func names(keys []key) []string {
 	var out []string
 	for _, k := range keys {
@@ -172,5 +170,4 @@ func names(keys []key) []string {
 	return out
 }
 
-// markdownCell returns a text for a table cell.
 func markdownCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -47,7 +47,6 @@ A command that gets an address or a configuration file in another way does not u
 snowgrid context use. Agents use no context.`
 }
 
-// contextAddCommand saves a context.
 type contextAddCommand struct {
 	Name    string `arg:"" help:"Name of the context."`
 	Replace bool   `help:"Replace a context with this name."`
@@ -55,15 +54,12 @@ type contextAddCommand struct {
 	accessFlags
 }
 
-// contextUseCommand chooses the current context.
 type contextUseCommand struct {
 	Name contextName `arg:"" optional:"" help:"Name of the context. Default: none, so commands use no context."`
 }
 
-// contextListCommand lists the contexts.
 type contextListCommand struct{ outputFlag }
 
-// contextRemoveCommand removes a context.
 type contextRemoveCommand struct {
 	Name contextName `arg:"" help:"Name of the context."`
 }
@@ -88,7 +84,6 @@ func openContexts() (contexts, error) {
 	return contexts(filepath.Join(dir, "snowgrid", "contexts")), nil
 }
 
-// path returns the file of a context.
 func (c contexts) path(name string) (string, error) {
 	if !contextNames.MatchString(name) {
 		return "", usage(fmt.Errorf("invalid context name %.80q; use up to 63 letters, digits, dots, hyphens "+
@@ -113,7 +108,6 @@ func (c contexts) existing(name string) (string, error) {
 	return path, nil
 }
 
-// names returns the names of all contexts.
 func (c contexts) names() (all []string, err error) {
 	entries, err := os.ReadDir(string(c))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -231,7 +225,6 @@ func (c *contextUseCommand) Run(to streams) error {
 	return err
 }
 
-// contextRow is a context in the list.
 type contextRow struct {
 	Name        string   `json:"name"`
 	Current     bool     `json:"current"`

@@ -21,7 +21,6 @@ type credentialFlags struct {
 	IdentityRules string `help:"File with the roles of certificates of your own PKI, one rule a line: PATTERN ROLE [NAMES], such as subject:CN=web-* holder orders-*. The first rule that matches counts. Default: the role in the certificate." env:"SNOWGRID_IDENTITY_RULES" placeholder:"FILE" shared:""`
 }
 
-// isSet reports whether the flags state any credentials.
 func (f *credentialFlags) isSet() bool {
 	return f.SecurityDir != "" || f.TLSCert != "" || f.TLSKey != "" || f.TLSCA != ""
 }

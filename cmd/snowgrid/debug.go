@@ -24,7 +24,6 @@ type debugCommands struct {
 	Bundle bundleCommand `cmd:"" help:"Collect the state of a grid and of its agents in one file."`
 }
 
-// bundleCommand collects a bundle.
 type bundleCommand struct {
 	File    string        `short:"f" help:"File to write. Default: snowgrid-bundle-TIME.tar.gz." placeholder:"FILE"`
 	OpsAddr []string      `help:"Ops listeners of agents on this machine (agent --ops-addr with --pprof), for their log, configuration and profiles." default:"127.0.0.1:7949" env:"SNOWGRID_OPS_ADDR" placeholder:"HOST:PORT"`

@@ -22,7 +22,6 @@ type debugPages struct {
 	settings []setting // the agent's, without values of secrets
 }
 
-// newDebugPages returns an agent's pages.
 func newDebugPages(log *logring.Ring, parsed *kong.Context, from *sources) *debugPages {
 	return &debugPages{log: log, settings: settingsOf(parsed, from)}
 }
@@ -50,5 +49,4 @@ func (p *debugPages) routes(mux *http.ServeMux) {
 	})
 }
 
-// plainPage announces plain text.
 func plainPage(w http.ResponseWriter) { w.Header().Set("Content-Type", "text/plain; charset=utf-8") }

@@ -9,7 +9,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// decodeCommand decodes an ID.
 type decodeCommand struct {
 	ID string `arg:"" help:"The ID, in decimal digits."`
 	definitionflags.Definition

@@ -10,7 +10,6 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// destroyCommand destroys a sequencer.
 type destroyCommand struct {
 	Name string `arg:"" help:"Name of the sequencer."`
 	Yes  bool   `help:"Destroy it without a question. Scripts need this flag."`

@@ -51,7 +51,6 @@ func asking(err error) error {
 	return err
 }
 
-// exitStatusOf returns the exit status for a command's error.
 func exitStatusOf(err error) int {
 	var exit *exitError
 	if errors.As(err, &exit) {

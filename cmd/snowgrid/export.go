@@ -29,7 +29,6 @@ type exportCommand struct {
 	gridFlags
 }
 
-// exportVersion is the version of the format.
 const exportVersion = 1
 
 // exportLine is a line of an export, of which one field is set: a header first, an end last.
@@ -60,7 +59,6 @@ type exportedName struct {
 	NodeRange sequencer.NodeRange `json:"node_range,omitzero"`
 }
 
-// request returns the request that creates the sequencer.
 func (e exportedName) request() wire.CreateRequest {
 	return wire.CreateRequest{Name: e.Name, Epoch: &e.Epoch, Nodes: e.Nodes, Layout: e.Layout, NodeRange: e.NodeRange}
 }
@@ -206,7 +204,6 @@ func headerOf(s grid.Status) (exportHeader, error) {
 		Until: until.Add(s.Settings.Window.Duration()).UTC().Truncate(time.Millisecond)}, nil
 }
 
-// encodeExport returns the bytes of an export.
 func encodeExport(lines []exportLine, names int) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -220,7 +217,6 @@ func encodeExport(lines []exportLine, names int) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// exportFile is the content of an export.
 type exportFile struct {
 	header   exportHeader
 	names    []exportedName
@@ -232,7 +228,6 @@ type exportFile struct {
 // exportLineMax bounds a line: a set with all its numbers.
 const exportLineMax = answerBytesMax
 
-// readExport reads and checks an export.
 func readExport(from io.Reader) (*exportFile, error) {
 	file, sum, seen := &exportFile{}, sha256.New(), map[string]bool{}
 	in := bufio.NewScanner(from)
@@ -281,7 +276,6 @@ func readExport(from io.Reader) (*exportFile, error) {
 	return file, roster.CheckQuotas(file.quotas)
 }
 
-// importLine is a line as an import reads it.
 type importLine struct {
 	exportLine
 	Set *wire.IdentityImportRequest `json:"identity_set"`

@@ -74,7 +74,6 @@ func checkTimeout(flag string, limit time.Duration) error {
 	return nil
 }
 
-// dial returns a client for the grid.
 func (g gridFlags) dial(ctx context.Context, cfg client.Config) (*client.Client, error) {
 	if err := meet(ctx, g.Addr); err != nil {
 		return nil, err

@@ -70,7 +70,6 @@ func (c *holdersCommand) fetch(ctx context.Context) (list wire.HoldersResponse, 
 	}
 }
 
-// printHolders writes a sequencer's holders as a table.
 func printHolders(w io.Writer, list wire.HoldersResponse) error {
 	fmt.Fprintf(w, "sequencer %s: %d of %d logical nodes attached, owner %s\n", list.Sequencer, list.Attached, list.Nodes,
 		called(list.OwnerName, list.Owner))

@@ -47,7 +47,6 @@ type setFlags struct {
 	outputFlag
 }
 
-// cluster returns the cluster that the flags name.
 func (f setFlags) cluster(ctx context.Context) (string, error) {
 	if f.Cluster != "" {
 		return f.Cluster, nil
@@ -95,7 +94,6 @@ func callSet[Out any](ctx context.Context, to streams, f setFlags, path string, 
 	})
 }
 
-// identityListCommand lists sets.
 type identityListCommand struct {
 	Set     string `help:"Name of one set, to list its processes."`
 	Cluster string `help:"Cluster of the sets. Default: all, and with --set the grid's name."`
@@ -170,7 +168,6 @@ func (c *identityListCommand) sets(ctx context.Context) (out wire.IdentityListRe
 	return out, nil
 }
 
-// writeNumbered writes a set's processes as a table.
 func writeNumbered(w io.Writer, s wire.IdentitySet) {
 	fmt.Fprintf(w, "set %s/%s: %d processes, the next number is %d\n", s.Cluster, s.Name, s.Count, s.Next)
 	fmt.Fprintln(w, "NUMBER\tADDRESS\tINCARNATION\tSTATE\tALIVE\tMEMBER")
@@ -187,7 +184,6 @@ func writeNumbered(w io.Writer, s wire.IdentitySet) {
 	}
 }
 
-// identityNextCommand prints a set's next number.
 type identityNextCommand struct{ setFlags }
 
 // Help returns the --help text between the usage and the flags.
@@ -204,7 +200,6 @@ func (c *identityNextCommand) Run(ctx context.Context, to streams) error {
 		func(out wire.IdentityNextResponse) string { return fmt.Sprint(out.Next) })
 }
 
-// identityApplyCommand applies for a number.
 type identityApplyCommand struct {
 	ID          uint64 `arg:"" name:"number" help:"Number to apply for, as snowgrid identity next prints it."`
 	Code        string `help:"Register code: 32 hex digits that the process keeps. Default: a random one, which is printed." placeholder:"HEX"`
@@ -342,7 +337,6 @@ func parseCode(text string) (code numbers.Code, err error) {
 	return code, nil
 }
 
-// parseNumber reads a number.
 func parseNumber(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || numbers.CheckNumber(n) != nil {

@@ -81,7 +81,6 @@ type imported struct {
 	wire.IdentityImportResponse
 }
 
-// sets returns one request for each set to restore.
 func (c *identityImportCommand) sets(ctx context.Context) ([]wire.IdentityImportRequest, error) {
 	if c.File != "" {
 		return readSets(c.File)
@@ -113,7 +112,6 @@ func (c *identityImportCommand) restore(ctx context.Context,
 	return out, nil
 }
 
-// readSets reads a file with sets.
 func readSets(path string) ([]wire.IdentityImportRequest, error) {
 	var data []byte
 	var err error

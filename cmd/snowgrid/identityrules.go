@@ -45,7 +45,6 @@ func readRules(file string) ([]security.Rule, error) {
 	return rules, nil
 }
 
-// parseRule parses one line.
 func parseRule(line string) (security.Rule, error) {
 	var pattern, rest string
 	if quoted, found := strings.CutPrefix(line, `"`); found {

@@ -255,7 +255,6 @@ func (c *importCommand) importSets(ctx context.Context, sets []wire.IdentityImpo
 	return nil
 }
 
-// importQuotas sets the quotas.
 func (c *importCommand) importQuotas(ctx context.Context, quotas []roster.Quota) error {
 	if len(quotas) == 0 {
 		return nil

@@ -45,7 +45,6 @@ A member that was down during a step takes its keys from its file when it starts
 it before.`
 }
 
-// keyringListCommand lists the keys.
 type keyringListCommand struct {
 	gridFlags
 	outputFlag

@@ -31,7 +31,6 @@ func (k key) variable() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(k.name, "-", "_"))
 }
 
-// isList reports whether the key's value is a list.
 func (k key) isList() bool { return k.flag.IsSlice() }
 
 // keysOf returns the configuration keys in field order: the flags of snowgrid config print, which has

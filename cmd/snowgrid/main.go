@@ -198,7 +198,6 @@ func commandError(err error) error {
 	return fmt.Errorf("%s has no command %.80q; %s", group.Name, word, suggest(word, known, "it has "+orList(known)))
 }
 
-// printError writes a command's error.
 func printError(w io.Writer, err error) {
 	if isSettingError(err) {
 		printSettingErrors(w, err)

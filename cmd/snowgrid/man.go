@@ -95,7 +95,6 @@ func manPage(node *kong.Node) string {
 	return out.String()
 }
 
-// writeManFlag writes the entry of a flag.
 func writeManFlag(out *strings.Builder, flag *kong.Flag) {
 	name := "--" + flag.Name
 	if flag.Short != 0 {
@@ -110,7 +109,6 @@ func writeManFlag(out *strings.Builder, flag *kong.Flag) {
 	}
 }
 
-// writeManCommands writes the commands below one.
 func writeManCommands(out *strings.Builder, node *kong.Node) {
 	if len(node.Children) == 0 {
 		return

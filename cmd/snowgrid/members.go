@@ -8,7 +8,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// listMembersCommand lists a grid's members.
 type listMembersCommand struct {
 	gridFlags
 	outputFlag

@@ -68,7 +68,6 @@ func (f *opsFlags) startOps(logger *slog.Logger, pages *debugPages, api string) 
 	return o, nil
 }
 
-// routes returns the handler for all paths.
 func (o *opsServer) routes(profiles bool, pages *debugPages) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(o.registry,

@@ -13,7 +13,6 @@ type outputFlag struct {
 	Output string `short:"o" help:"Output format: text or json." enum:"text,json" default:"text"`
 }
 
-// json reports whether the result is JSON.
 func (o outputFlag) json() bool { return o.Output == "json" }
 
 // result writes value as JSON, or the output of text.

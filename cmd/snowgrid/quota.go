@@ -41,7 +41,6 @@ limit of names by those that are in progress. Every member has to run a release 
 names the members that do not.`
 }
 
-// quotaListCommand lists the quotas.
 type quotaListCommand struct {
 	gridFlags
 	outputFlag
@@ -64,7 +63,6 @@ func (c *quotaListCommand) Run(ctx context.Context, to streams) error {
 	return asking(c.quotas(ctx, to, c.outputFlag, wire.SettingsRequest{}))
 }
 
-// quotaSetCommand sets limits.
 type quotaSetCommand struct {
 	Pattern     string `arg:"" help:"Pattern of names, such as 'orders-*'."`
 	Names       *int   `help:"Most sequencers; 0 for no limit." placeholder:"COUNT"`
@@ -98,7 +96,6 @@ func (c *quotaSetCommand) Run(ctx context.Context, to streams) error {
 	return c.quotas(ctx, to, c.outputFlag, wire.SettingsRequest{Quotas: []roster.QuotaEdit{edit}})
 }
 
-// quotaRemoveCommand removes quotas.
 type quotaRemoveCommand struct {
 	Patterns []string `arg:"" name:"pattern" help:"Patterns, as they are listed."`
 	gridFlags
@@ -143,7 +140,6 @@ func (g gridFlags) quotas(ctx context.Context, to streams, form outputFlag, in w
 	})
 }
 
-// writeQuotas writes quota rows.
 func writeQuotas(table io.Writer, quotas []grid.Quota) {
 	fmt.Fprint(table, "QUOTA OF\tNAMES\tUSED\tHOLDER NODES\tPEER NODES\tCALLS/S\n")
 	for _, q := range quotas {

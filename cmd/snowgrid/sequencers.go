@@ -104,7 +104,6 @@ func fetchPage[Page any](ctx context.Context, addrs []string, path string, in an
 // nameWidth is the width of a column with sequencer names.
 const nameWidth = 24
 
-// printSequencerRows writes sequencers as a table.
 func printSequencerRows(w io.Writer, list wire.SequencersResponse) error {
 	if len(list.Sequencers) == 0 && list.Missing() == "" {
 		_, err := fmt.Fprintln(w, "no sequencers")

@@ -98,7 +98,6 @@ func (c *removeSequencersCommand) Run(ctx context.Context, to streams) error {
 	return nil
 }
 
-// add adds a page.
 func (r *removal) add(page wire.UnusedResponse) {
 	r.Sequencers = append(r.Sequencers, page.Sequencers...)
 	for _, row := range page.Sequencers {
@@ -112,7 +111,6 @@ func (r *removal) add(page wire.UnusedResponse) {
 	r.Add(page.Coverage)
 }
 
-// print writes the result as text.
 func (r removal) print(w io.Writer) error {
 	if len(r.Sequencers) > 0 {
 		table := newTable(w)

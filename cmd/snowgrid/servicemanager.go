@@ -26,7 +26,6 @@ func (m *serviceManager) ready(status string) {
 	m.notify(daemon.SdNotifyReady + "\nSTATUS=" + status)
 }
 
-// status reports a readable status.
 func (m *serviceManager) status(status string) { m.notify("STATUS=" + status) }
 
 // stopping reports that the agent is shutting down.

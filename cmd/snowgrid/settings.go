@@ -48,7 +48,6 @@ func (g gridFlags) settings(ctx context.Context, in wire.SettingsRequest) (out w
 	return out, err
 }
 
-// printGridSettings writes the settings as text.
 func printGridSettings(w io.Writer, s wire.SettingsResponse) error {
 	table := newTable(w)
 	fmt.Fprintf(table, "name\t%s\n", s.Name)
@@ -60,7 +59,6 @@ func printGridSettings(w io.Writer, s wire.SettingsResponse) error {
 	return table.Flush()
 }
 
-// settingsSetCommand changes settings.
 type settingsSetCommand struct {
 	Assignments  []string `arg:"" name:"setting" help:"New values: backups=N, window=DURATION, voters=N, expect=N."`
 	WindowStated bool     `help:"Confirm that the configuration of every member has the new window. Needed in a grid with neither data directories nor an anchor."`

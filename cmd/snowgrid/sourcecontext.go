@@ -68,7 +68,6 @@ func contextOf(ctx *kong.Context) (name string, takes bool) {
 	return ctx.Selected().Flags[i].Target.String(), true
 }
 
-// readContext reads and checks the file of a context.
 func (s *sources) readContext(path string) (map[string]settingLine, error) {
 	file, err := configfile.Read(path)
 	if err != nil {

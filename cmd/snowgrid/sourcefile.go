@@ -83,7 +83,6 @@ func (s *sources) take(file *configfile.File) error {
 	return errors.Join(append(faults, s.translate(file, original))...)
 }
 
-// check returns an entry's value as text for its flag.
 func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, error) {
 	k, known := s.key(entry.Key)
 	switch {
@@ -140,7 +139,6 @@ func (s *sources) translate(file *configfile.File, original map[string]string) e
 	return nil
 }
 
-// fault returns an error about a file's entry.
 func fault(file *configfile.File, entry configfile.Entry, value, problem string) error {
 	return &configfile.Error{Path: file.Path, Line: entry.Line, Column: entry.Column, Key: entry.Key, Value: value,
 		Problem: problem}

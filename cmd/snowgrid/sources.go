@@ -66,7 +66,6 @@ func (o origin) fault(key, value string, secret bool, problem string) *configfil
 // configPath is the type of the arguments that name a configuration file.
 type configPath string
 
-// fileFlag names a configuration file.
 type fileFlag struct {
 	Config configPath `help:"Configuration file; see snowgrid config reference." env:"SNOWGRID_CONFIG" placeholder:"FILE"`
 }
@@ -112,7 +111,6 @@ func (s *sources) origin(k key) origin {
 	return origin{source: fromDefault, name: k.name}
 }
 
-// key returns a key by its name.
 func (s *sources) key(name string) (key, bool) {
 	i := slices.IndexFunc(s.keys, func(k key) bool { return k.name == name })
 	if i < 0 {

@@ -44,7 +44,6 @@ func (s *statusCommand) Run(ctx context.Context, to streams) error {
 	return s.result(to.out, status, func(w io.Writer) error { return printStatus(w, status, s.Partitions) })
 }
 
-// printStatus writes the status as text.
 func printStatus(w io.Writer, s grid.Status, partitions bool) error {
 	table := newTable(w)
 	printGrid(table, s)

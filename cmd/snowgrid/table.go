@@ -80,7 +80,6 @@ func momentAndDistance(t, now time.Time) string {
 	}
 }
 
-// perSecond formats a rate.
 func perSecond(rate float64) string {
 	if rate < 10 {
 		return fmt.Sprintf("%.1f", rate)
@@ -88,7 +87,6 @@ func perSecond(rate float64) string {
 	return grouped(uint64(rate + 0.5))
 }
 
-// counted returns a number with its noun.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

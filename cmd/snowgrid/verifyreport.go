@@ -10,7 +10,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/verify"
 )
 
-// problemTitles name the kinds of problems.
 var problemTitles = map[verify.Kind]string{
 	verify.Duplicate: "duplicate", verify.NotAnID: "no ID", verify.Foreign: "foreign", verify.Early: "too early",
 	verify.Future: "in the future", verify.Overfull: "overfull millisecond", verify.Backwards: "time going back",
@@ -26,7 +25,6 @@ func problems(r *verify.Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// printReport writes a report as text.
 func printReport(w io.Writer, cfg verify.Config, r *verify.Report) error {
 	table := newTable(w)
 	fmt.Fprintf(table, "format\t%v\n", cfg.Format)

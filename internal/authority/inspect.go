@@ -96,7 +96,6 @@ func Inspect(dir string, now time.Time) (Contents, error) {
 	return out, nil
 }
 
-// describe describes a certificate.
 func describe(name string, cert *x509.Certificate, now time.Time) Certificate {
 	p := security.Identity(cert, nil)
 	sum := sha256.Sum256(cert.Raw)

@@ -34,7 +34,6 @@ func (p *Pool) Events(ctx context.Context, addr string, in wire.EventsRequest) (
 	return nil, answered(addr, status, data)
 }
 
-// stream is an event stream.
 type stream struct {
 	answer *frames.Stream
 	part   []byte // a partly received event

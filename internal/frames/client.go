@@ -136,7 +136,6 @@ func (c *Client) begin(ctx context.Context, by time.Time, head frame.Head, body 
 	return call, nil
 }
 
-// add gives a call a number.
 func (c *Client) add(call *Call) {
 	c.link.begun.Add(1)
 	c.link.open.Add(1)

@@ -155,7 +155,6 @@ func (s *server) arrived(ctx context.Context, h frame.Header, payload []byte) er
 	return nil
 }
 
-// begin has a request served.
 func (s *server) begin(ctx context.Context, number uint32, payload []byte) error {
 	head, inline, err := frame.ParseHead(payload, s.text)
 	if err != nil {

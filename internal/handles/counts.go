@@ -13,7 +13,6 @@ type Counts struct {
 	GrantWaited time.Duration
 }
 
-// add adds a handle's counts.
 func (c *Counts) add(s sequencer.Stats) {
 	c.IDs += s.IDs
 	c.GrantWaits += s.GrantWaits

@@ -16,7 +16,6 @@ type Names struct {
 	names map[string]*nameUse
 }
 
-// nameUse is one name.
 type nameUse struct {
 	requests int           // in progress
 	last     time.Duration // when the last one ended

@@ -50,7 +50,6 @@ func (f *numberFile) Check() error {
 	return f.Number.Check()
 }
 
-// applicationFile is the content of ApplicationFile.
 type applicationFile struct {
 	Format      int    `json:"format"`
 	Application Number `json:"application"`

@@ -108,7 +108,6 @@ func (n *Nodes) read(data []byte) (damaged int) {
 	return damaged
 }
 
-// add adds a seat for a name.
 func (n *Nodes) add(name string) *Seat {
 	s := &Seat{name: name, index: len(n.seats[name])}
 	n.seats[name] = append(n.seats[name], s)

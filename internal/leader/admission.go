@@ -29,7 +29,6 @@ type admission struct {
 	failed    map[roster.Incarnation]bool // the leaving members whose disk has failed
 }
 
-// join is a request to join.
 type join struct {
 	member roster.Member
 	at     time.Duration

@@ -51,7 +51,6 @@ type servers struct {
 	surrenders map[ServerID]bool // votes that an operator gives up
 }
 
-// classify returns the standing of a server.
 func (x servers) classify(v View, s Server) classified {
 	c := classified{Server: s, standing: staying}
 	if x.stays[s.ID] {

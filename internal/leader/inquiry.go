@@ -82,7 +82,6 @@ func (q *inquiries) probed(v View, p Probe, a Answer, err error) {
 	}
 }
 
-// resign answers every open inquiry.
 func (q *inquiries) resign() {
 	rounds := slices.SortedFunc(maps.Keys(q.open), cmp.Compare[uint64])
 	for _, round := range rounds {
@@ -91,7 +90,6 @@ func (q *inquiries) resign() {
 	clear(q.open)
 }
 
-// silent returns the error for a member that does not answer.
 func silent(member roster.Incarnation, api string, err error) error {
 	return failure.Errorf(ErrUnavailable, "grid: member %s does not answer the leader at %.80q: %w", member, api, err)
 }

@@ -61,7 +61,6 @@ var errForeign = errors.New("leader: the member belongs to this grid under anoth
 // prober sends probes. [Member] implements it.
 type prober interface{ Probe(p Probe) }
 
-// newProbe returns a probe with the usual timeout.
 func newProbe(now time.Duration, to roster.Incarnation, api string, why purpose, round uint64) Probe {
 	return Probe{To: to, API: api, Timeout: probeTimeout, purpose: why, round: round, began: now}
 }

@@ -47,7 +47,6 @@ type releases interface {
 	release(inc roster.Incarnation) (r roster.Release, known bool)
 }
 
-// protocolWait is one request.
 type protocolWait struct {
 	protocol roster.Protocol
 	part     string // that needs it
@@ -55,7 +54,6 @@ type protocolWait struct {
 	reply    func(error)
 }
 
-// request records a request for a protocol.
 func (x *protocols) request(v View, p roster.Protocol, part string, reply func(error)) {
 	x.need(v)
 	if len(x.waiting) >= protocolWaits {

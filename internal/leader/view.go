@@ -36,7 +36,6 @@ type Peer struct {
 	Leaving     bool // it states that it leaves
 }
 
-// server returns the peer's Raft server.
 func (p Peer) server() ServerID { return ServerOf(p.Incarnation, p.Durable) }
 
 // serves reports whether a server is configured.
@@ -44,7 +43,6 @@ func (v View) serves(id ServerID) bool {
 	return slices.ContainsFunc(v.Servers, func(s Server) bool { return s.ID == id })
 }
 
-// memberOf returns the roster's member behind a server.
 func (v View) memberOf(id ServerID) (roster.Member, bool) {
 	return MemberOf(v.Roster, id)
 }

@@ -151,7 +151,6 @@ func (m *voters) surveyOf(v View, e electorate) (out []Peer) {
 	return out
 }
 
-// surveyed records a probe in a survey.
 func (m *voters) surveyed(v View, p Probe, err error) {
 	asked := m.survey
 	if asked == nil || asked.round != p.round {

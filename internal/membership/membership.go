@@ -107,7 +107,6 @@ func Paths(m Member, debug bool) []Path {
 	return paths
 }
 
-// server serves the API of a member.
 type server struct{ Member }
 
 func (s server) size(context.Context, []byte) (any, func(), error) { return len(s.Nodes()), nil, nil }

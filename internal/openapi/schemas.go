@@ -22,7 +22,6 @@ const (
 	request
 )
 
-// form is a type in one direction.
 type form struct {
 	of reflect.Type
 	in direction

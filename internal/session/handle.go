@@ -62,7 +62,6 @@ type Claim struct {
 	Until   clustertime.Tick
 }
 
-// claim returns the claim for one of the handle's attachments.
 func (h *Handle) claim(a attachment.Attachment) Claim {
 	return Claim{
 		Ref: h.Control.Ref(), ID: a.ID, Preference: attachment.Preference{Node: a.Node},

@@ -39,7 +39,6 @@ var (
 	clickhouseText string
 )
 
-// dialect has the properties of a dialect.
 type dialect struct {
 	text       string
 	identifier int // maximum length of an identifier

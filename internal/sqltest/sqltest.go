@@ -78,7 +78,6 @@ func (s *Server) Open() *sql.DB {
 	return db
 }
 
-// find returns a program's path, or "".
 func find(name string, dirs ...string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path

@@ -95,7 +95,6 @@ func gridOf(c claims) string {
 	return ""
 }
 
-// keys returns the source's current keys.
 func (v *Verifier) keys() *keySet {
 	generation := v.source.Generation()
 	if set := v.cached.Load(); set != nil && set.generation == generation {
@@ -113,7 +112,6 @@ func (v *Verifier) keys() *keySet {
 
 var errUnknownKey = errors.New("unknown key")
 
-// find returns the key that a token names.
 func (s *keySet) find(t *jwt.Token) (any, error) {
 	id, _ := t.Header["kid"].(string)
 	key, known := s.keys[id]

@@ -77,7 +77,6 @@ func newReader(ctx context.Context, cfg Config, progress *Progress) *reader {
 	return r
 }
 
-// run reads everything.
 func (r *reader) run(in io.Reader) {
 	defer close(r.chunks)
 	if r.err = r.read(&countingReader{from: in, n: &r.progress.Bytes}); r.err == nil {
@@ -117,7 +116,6 @@ func (r *reader) send() {
 	r.chunk = nil
 }
 
-// add checks one row.
 func (r *reader) add(text []byte, line uint64, host []byte) error {
 	r.rows++
 	if r.rows&0xfff == 0 {

@@ -94,7 +94,6 @@ func (r *Report) SVG(w io.Writer, title string) error {
 	return out.Flush()
 }
 
-// band draws one band.
 func (d *density) band(out *bufio.Writer, i int, most uint64) {
 	each := (len(d.nodes) + bandsMax - 1) / bandsMax
 	lo, hi := d.nodes[i*each], d.nodes[min((i+1)*each, len(d.nodes))-1]

@@ -162,7 +162,6 @@ func (f *findings) add(found Finding) {
 	}
 }
 
-// drop removes a kind.
 func (f *findings) drop(k Kind) {
 	delete(f.count, k)
 	delete(f.kept, k)

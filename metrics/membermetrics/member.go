@@ -34,7 +34,6 @@ type MemberSource interface {
 // collector keeps state between scrapes.
 func ForMember(m MemberSource) prometheus.Collector { return &memberCollector{of: m} }
 
-// memberCollector is one member's collector.
 type memberCollector struct {
 	of      MemberSource
 	mu      sync.Mutex // one scrape at a time

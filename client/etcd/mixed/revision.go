@@ -57,7 +57,6 @@ func lastNode(responses []*etcdserverpb.ResponseOp) node {
 	return node{record: kv.First(last[0]), reported: kv.First(last[1]), live: kv.First(last[2])}
 }
 
-// revision returns the node's revision.
 func (n node) revision() revision {
 	r := revision{record: n.record.GetModRevision(), reported: n.reported.GetModRevision(), live: n.live.GetModRevision()}
 	if held, err := record.Decode(n.record.GetValue(), nil); err == nil && n.live != nil && !n.foreign(held) {

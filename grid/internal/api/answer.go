@@ -15,7 +15,6 @@ func (a *Server) refuseUnread(w http.ResponseWriter, kind string, err error) {
 	a.refuse(w, kind, err)
 }
 
-// refuse answers with an error.
 func (a *Server) refuse(w http.ResponseWriter, kind string, err error) {
 	e := wire.ErrorOf(err, a.cfg.State.Roster().Version)
 	noteCode(w, e.Code)

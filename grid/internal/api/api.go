@@ -155,7 +155,6 @@ func (a *Server) Handler() http.Handler { return a.http.Handler }
 // Paths returns the paths of the calls, sorted.
 func (a *Server) Paths() []string { return slices.Sorted(maps.Keys(a.calls)) }
 
-// newHTTP returns the HTTP server.
 func (a *Server) newHTTP() *http.Server {
 	mux := &routes{handlers: map[string]map[string]http.HandlerFunc{}, local: map[string]bool{},
 		origins: wire.Origins{Server: "grid", Loopback: a.cfg.Loopback}, authorize: a.authorize, refuse: a.refuseUnread}

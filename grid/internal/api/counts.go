@@ -51,7 +51,6 @@ const (
 	codeUnready = "unready"
 )
 
-// countRequest counts an answered request.
 func (c *counts) countRequest(path, code string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -162,7 +162,6 @@ func cloned(values []string) []string {
 
 var msgPackHeader = []string{wire.MsgPack}
 
-// serve serves one request.
 func (f *framedRequests) serve(w *frames.Writer, r *frames.Request) {
 	header := make(http.Header, 8)
 	header["Content-Type"] = msgPackHeader

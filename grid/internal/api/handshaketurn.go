@@ -202,7 +202,6 @@ func (c *turnConn) leave() {
 	}
 }
 
-// end ends the turns of the connection.
 func (c *turnConn) end() {
 	c.leave()
 	c.turns = nil

@@ -44,7 +44,6 @@ func NewIDs(dial func(context.Context) (*client.Client, error), create func(cont
 // Call returns the call for POST /v1/ids.
 func (i *IDs) Call() *Call { return Typed(wire.PathIDs, i.serve) }
 
-// make makes the IDs of a request.
 func (i *IDs) make(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, error) {
 	if err := CheckName(in.Name); err != nil {
 		return wire.IDsResponse{}, err

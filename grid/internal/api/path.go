@@ -15,7 +15,6 @@ import (
 // pathBodyMax bounds the body of a request to a path under /membership.
 const pathBodyMax = 4 << 10
 
-// handlePath serves a path under /membership.
 func (a *Server) handlePath(w http.ResponseWriter, r *http.Request, p membership.Path) {
 	r, cancel, err := withDeadline(r)
 	if err != nil {

@@ -90,7 +90,6 @@ type quickRequest struct {
 	tenure  *tenure.Tenure
 }
 
-// everyone is the caller without security.
 var everyone any = caller{peer: security.Everyone()}
 
 // admit checks a request, and decodes it.
@@ -129,7 +128,6 @@ func (q *quickRequest) admit() (in any, err error) {
 // answers are buffers for answers on their way into a queue of frames.
 var answers = sync.Pool{New: func() any { return new(make([]byte, 0, 512)) }}
 
-// reply answers the request.
 func (q *quickRequest) reply(out any, err error) {
 	a, status, code := q.of.server, http.StatusOK, codeOK
 	if err != nil {

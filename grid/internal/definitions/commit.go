@@ -142,7 +142,6 @@ type editor struct {
 	changes int
 }
 
-// apply removes names and puts records.
 func (e *editor) apply(removed []string, changed []Record) error {
 	for _, name := range removed {
 		key := []byte(name)
@@ -218,7 +217,6 @@ func (e *editor) put(key, old, value []byte) error {
 	return e.records.Put(key, value)
 }
 
-// remove removes a record.
 func (e *editor) remove(key, old []byte) error {
 	e.head.remove(key, old)
 	e.changes++

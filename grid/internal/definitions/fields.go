@@ -35,7 +35,6 @@ type field struct {
 	body []byte
 }
 
-// readFields calls take for each field in a value.
 func readFields(value []byte, take func(f field) error) error {
 	for len(value) > 0 {
 		tag, n := binary.Uvarint(value)
@@ -56,7 +55,6 @@ func readFields(value []byte, take func(f field) error) error {
 	return nil
 }
 
-// number returns the field as a number.
 func (f field) number() (uint64, error) {
 	v, n := binary.Uvarint(f.body)
 	if n <= 0 || n != len(f.body) {
@@ -74,7 +72,6 @@ func (f field) count() (int, error) {
 	return int(v), err
 }
 
-// node returns the field as a logical node.
 func (f field) node() (sequencer.NodeID, error) {
 	v, err := f.count()
 	if err == nil && v > math.MaxUint16 {
@@ -83,7 +80,6 @@ func (f field) node() (sequencer.NodeID, error) {
 	return sequencer.NodeID(v), err
 }
 
-// tick returns the field as an instant.
 func (f field) tick() (clustertime.Tick, error) {
 	v, n := binary.Varint(f.body)
 	if n <= 0 || n != len(f.body) {

@@ -30,7 +30,6 @@ const (
 // recordMax is a stored record's maximum size; a larger one is damaged.
 const recordMax = 4096
 
-// encodeRecord returns a record's value.
 func encodeRecord(r Record) []byte {
 	f := make(fields, 0, 64)
 	cfg := r.Ref.Definition.Config()
@@ -54,7 +53,6 @@ func encodeRecord(r Record) []byte {
 	return f
 }
 
-// decodeRecord decodes a name's record.
 func decodeRecord(name, value []byte) (r Record, err error) {
 	if len(value) > recordMax {
 		return r, boltfile.Damaged("the record of %.80q has %d bytes", name, len(value))

@@ -30,7 +30,6 @@ const (
 // nameMax is the maximum length of a DNS name.
 const nameMax = 253
 
-// entry is a parsed entry.
 type entry struct {
 	kind entryKind
 	text string // for an address IP:port, for others the input
@@ -52,7 +51,6 @@ func Check(entries []string) error {
 	return nil
 }
 
-// parse parses an entry.
 func parse(text string, defaultPort int) (entry, error) {
 	if name, srv := strings.CutPrefix(text, srvPrefix); srv {
 		if err := checkSRV(name); err != nil {

@@ -180,7 +180,6 @@ func (s *source) call(ctx context.Context) ([]string, error) {
 	return s.hosts(ctx, entries)
 }
 
-// readFile reads a file with addresses.
 func readFile(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err

@@ -51,7 +51,6 @@ func openDefinitions(id *Identity) (*definitions.Store, error) {
 	return store, nil
 }
 
-// lostDisk returns the error for a member that lost its definitions.
 func lostDisk(member roster.MemberID, err error) error {
 	return refusal.Invalid("DataDir: %v; member %s's definitions are lost with it. If you cannot restore the last copy of this directory:  "+
 		"run `snowgrid forget %s` at another member, then start with an empty directory as a new member", err,

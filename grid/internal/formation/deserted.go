@@ -91,7 +91,6 @@ func (f *Formation) isAbandonedHere(ctx context.Context) bool {
 	return f.successorLapse.lapsed(Attempt{Grid: grid}, alive, f.clock.Mono())
 }
 
-// wasIn reports whether this member has left a grid.
 func (b *bindings) wasIn(g roster.GridID) bool {
 	b.idMu.Lock()
 	defer b.idMu.Unlock()

@@ -47,7 +47,6 @@ type recoverPlan struct {
 	Outdated  int `json:"outdated,omitempty"`
 }
 
-// recoverEntry is one entry of the new logs.
 type recoverEntry struct {
 	Type raft.LogType `json:"type"`
 	Data []byte       `json:"data"`
@@ -230,7 +229,6 @@ func (p *recoverPlan) replaceLog(d *recoverDir) error {
 	return d.stores.Disk.Replace(p.Logs[d.id.Member], 1, entries)
 }
 
-// replaceIdentity has the identity name the new grid and the new log.
 func (p *recoverPlan) replaceIdentity(d *recoverDir) error {
 	d.id.Grid, d.id.Forming, d.id.Accepted, d.id.Log = p.Grid, false, Attempt{}, p.Logs[d.id.Member]
 	return d.id.Save()

@@ -10,7 +10,6 @@ import (
 
 // A recovery takes the definitions from the directories that are given: see package recovery.
 
-// openDefinitions opens a directory's definitions.
 func (d *recoverDir) openDefinitions() (err error) {
 	d.definitions, err = definitions.Open(d.path, d.id.Member)
 	if err != nil {

@@ -88,7 +88,6 @@ func (p Pace) spreadEvery() time.Duration {
 	return min(2*p.withDefaults().Interval, spreadMax)
 }
 
-// apply sets memberlist's pace.
 func (p Pace) apply(conf *memberlist.Config) {
 	p = p.withDefaults()
 	conf.ProbeInterval, conf.ProbeTimeout = p.Interval, p.Timeout

@@ -68,7 +68,6 @@ func (h *Host) CreateFor(ctx context.Context, in wire.CreateRequest) error {
 // createAgain is the time between two tries to find an owner.
 const createAgain = 50 * time.Millisecond
 
-// ownerElsewhere returns the owner of a name if that is another member.
 func (d *deps) ownerElsewhere(name string) (owner roster.Member, elsewhere bool) {
 	r := d.state.Roster()
 	if len(r.Partitions) == 0 {

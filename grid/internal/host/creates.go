@@ -36,7 +36,6 @@ type paces struct {
 	min int // how many there were after the last look for unused ones
 }
 
-// pace is one credential's pace.
 type pace struct {
 	paid  time.Time // up to when its creates use up the rate
 	waits int
@@ -82,7 +81,6 @@ func (p *paces) atOnce() time.Duration {
 	return newBurst()
 }
 
-// refused returns the text of a refusal.
 func (p *paces) refused(peer partition.Peer, rate int) string {
 	if p.refusal != nil {
 		return p.refusal(peer, rate)

@@ -144,7 +144,6 @@ func (w *diskWatch) watchAwaited(ctx context.Context) {
 	}
 }
 
-// noteAwaited notes the disks that are awaited now, and reports whether there are any.
 func (w *diskWatch) noteAwaited() (awaits bool) {
 	r, now, begin := w.state.Roster(), w.clock.Mono(), false
 	for _, id := range r.Owned(w.self) {

@@ -26,7 +26,6 @@ type holderBook struct {
 	swept   time.Duration
 }
 
-// holder is one of them.
 type holder struct {
 	about wire.About
 	addr  string        // where its last request came from

@@ -71,7 +71,6 @@ func (h *Host) rows(ctx context.Context, names []string) (out []wire.SequencerRo
 	return out, whole
 }
 
-// row returns the row of one sequencer from its table.
 func (b *useBook) row(id roster.PartitionID, table *partition.Table, ref attachment.Ref) wire.SequencerRow {
 	d := ref.Definition
 	used, recent := b.usage.recent(d.Name(), b.clock.Mono(), max(time.Minute, b.state.Roster().Settings.Window.Duration()))

@@ -112,7 +112,6 @@ func (l *limits) setQuota(ctx context.Context, c *partition.Claim) {
 	c.Peer, c.Quota = peerOf(ctx), l.nodesOf(ctx, d.Name(), c.Ref.Nodes())
 }
 
-// refusedByQuota counts and logs a refusal of a quota.
 func (l *limits) refusedByQuota(ctx context.Context, kind Refusal, action security.Action, name string, err error) {
 	l.counts.refused.add(kind)
 	l.cfg.Audit.Write(audit.Entry{Action: string(action), Name: name, Who: api.WhoOf(ctx), Err: err})

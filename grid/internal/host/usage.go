@@ -38,12 +38,10 @@ type nameUsage struct {
 	at, since  time.Duration // of the last and the first report
 }
 
-// weightAt returns the weight at a time.
 func (u *nameUsage) weightAt(now time.Duration) float64 {
 	return u.weight * math.Exp2(-float64(now-u.at)/float64(usageHalf))
 }
 
-// add adds a report.
 func (s *usage) add(now time.Duration, u wire.Used) {
 	u.IDs, u.Waits = min(u.IDs, usedMax), min(u.Waits, usedMax)
 	if u.IDs == 0 && u.Waits == 0 {
@@ -98,7 +96,6 @@ func (s *usage) read(now time.Duration) (all wire.Used, busiest []wire.Used) {
 	return wire.Used{IDs: s.ids, Waits: s.waits}, busiest
 }
 
-// of returns a name's use.
 func (s *usage) of(name string) wire.Used {
 	s.mu.Lock()
 	defer s.mu.Unlock()

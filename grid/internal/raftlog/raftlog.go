@@ -84,7 +84,6 @@ func (l *Log) Replace(id string, term uint64, entries []*raft.Log) error {
 	return err
 }
 
-// append stores entries.
 func (e *editor) append(entries []*raft.Log) error {
 	e.tx.Bucket(raftEntries).FillPercent = 0.95 // indexes come in order
 	for _, entry := range entries {

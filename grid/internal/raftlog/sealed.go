@@ -20,7 +20,6 @@ import (
 //	entries  index 8  --> entry (entry.go)
 //	stable   key      --> value, checksum 4
 
-// logFormat is the file's format.
 const logFormat = 2
 
 var (
@@ -135,7 +134,6 @@ func (e *editor) put(bucket, key, value []byte) error {
 	return b.Put(key, value)
 }
 
-// remove removes a key, if it is there.
 func (e *editor) remove(bucket, key []byte) error {
 	b := e.tx.Bucket(bucket)
 	if old := b.Get(key); old != nil {

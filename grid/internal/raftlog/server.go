@@ -192,7 +192,6 @@ func (s *Server) observe(n *Node, o *raft.Observation) bool {
 	return false
 }
 
-// refused logs a refused Raft message.
 func (s *Server) refused(err error) {
 	if skipped, due := s.refusals.Due(s.cfg.State.Clock.Mono()); due {
 		s.cfg.Log.Warn("Raft message refused", "reason", err, "more", skipped)

@@ -106,7 +106,6 @@ func (r snapshotRecord) encode() []byte {
 	return append(binary.BigEndian.AppendUint64(b, r.sum), r.name...)
 }
 
-// describe returns a snapshot description's checksum.
 func (s *snapshots) describe(name string) (uint64, error) {
 	data, err := os.ReadFile(filepath.Join(s.dir, name, raftSnapshotMeta))
 	return crc64.Checksum(data, ecma), err

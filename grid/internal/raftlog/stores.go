@@ -114,7 +114,6 @@ func (s Stores) Known() (*roster.Roster, error) {
 	return known, nil
 }
 
-// readSnapshot returns the roster in a snapshot.
 func readSnapshot(snaps raft.SnapshotStore, id string) (*roster.Roster, error) {
 	_, from, err := snaps.Open(id)
 	if err != nil {

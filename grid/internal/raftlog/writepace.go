@@ -26,7 +26,6 @@ type writePace struct {
 	changed func() // called after each write that changes it, nil for none
 }
 
-// note records a write's duration.
 func (w *writePace) note(took time.Duration) {
 	w.mu.Lock()
 	before, changed := w.present, w.changed

@@ -150,7 +150,6 @@ func (r *raftServed) Close() error {
 	return r.Conn.Close()
 }
 
-// end ends the request.
 func (r *raftServed) end(closed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

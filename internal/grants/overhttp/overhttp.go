@@ -70,7 +70,6 @@ func (g *Generator) Release(base string) error {
 	return err
 }
 
-// call makes one call and returns its answer, whatever its status.
 func (g *Generator) call(method, base string, in any) (status int, answer []byte, err error) {
 	body, err := json.Marshal(in)
 	if err != nil {

@@ -66,7 +66,6 @@ func (s Set) apply(a Application) (Set, error) {
 	return s, nil
 }
 
-// refuse returns the error for a refused application.
 func (s Set) refuse(id uint64, given bool) error {
 	reason := "it is not the next one"
 	if given {

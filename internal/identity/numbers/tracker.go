@@ -46,7 +46,6 @@ type Tracker struct {
 	pending map[*Command]func(err error)
 }
 
-// numberOf names a number of a set.
 type numberOf struct {
 	cluster, set string
 	id           uint64

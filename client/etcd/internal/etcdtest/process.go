@@ -143,7 +143,6 @@ type process struct {
 	ended chan struct{}
 }
 
-// start starts a process.
 func (w work) start(t *testing.T) *process {
 	t.Helper()
 	text, err := json.Marshal(w)
@@ -206,7 +205,6 @@ func (p *process) saidSoFar() int {
 	return len(p.lines)
 }
 
-// signal sends a signal to the process.
 func (p *process) signal(s syscall.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil {

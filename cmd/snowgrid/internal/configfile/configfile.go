@@ -133,7 +133,6 @@ func IsWritable(info fs.FileInfo) bool {
 	return runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0
 }
 
-// load returns the file's bytes.
 func load(path string) ([]byte, fs.FileInfo, error) {
 	fault := func(format string, args ...any) error {
 		return &Error{Path: path, Problem: fmt.Sprintf(format, args...)}
@@ -218,7 +217,6 @@ func Parse(path string, text []byte) (*File, error) {
 	return entries(path, body)
 }
 
-// entries returns the entries of a document.
 func entries(path string, body ast.Node) (*File, error) {
 	mapping, is := body.(*ast.MappingNode)
 	if !is {
