@@ -30,7 +30,8 @@ func (c *Client) createAttached(ctx context.Context, def sequencer.Definition) (
 	if err != nil { // the sequencer is created without one
 		return c.find(ctx, name, wire.PathCreate, req, true)
 	}
-	first := &firstAttach{id: newAttachmentID(), seat: c.memory.take(name), identity: identity, began: c.clock.Mono()}
+	first := &firstAttach{id: newAttachmentID(), seat: c.memory.nodes.Take(name), identity: identity,
+		began: c.clock.Mono()}
 	p, previous := c.memory.remembered(first.seat)
 	req.Attach = &wire.CreateAttach{Holder: c.holder, ID: first.id, Node: nodeOnWire(p), Previous: previous,
 		Identity: identity, About: c.about}

@@ -33,12 +33,7 @@ func (m *memory) seat(control *attachment.Control) *identity.Seat {
 	return s
 }
 
-// take returns a seat for a future handle on a name, or nil; bind or give follows.
-func (m *memory) take(name string) *identity.Seat {
-	return m.nodes.Take(name)
-}
-
-// bind assigns a taken seat to a handle.
+// bind assigns a seat that was taken for a future handle to it.
 func (m *memory) bind(control *attachment.Control, s *identity.Seat) {
 	if s == nil {
 		return

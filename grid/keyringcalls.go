@@ -113,7 +113,7 @@ func (k *keyringCalls) check(in *wire.SetKeysRequest, out *wire.KeyringResponse)
 				"grid: calls between members are unencrypted and would reveal the key; run the members with a security directory")
 		}
 	case wire.KeyringUse, wire.KeyringRemove:
-		if !isFingerprint(in.Fingerprint) {
+		if !spelling.IsHex(in.Fingerprint, 8) {
 			return failure.Errorf(wire.ErrBadRequest,
 				"grid: fingerprint %.20q; give 8 hex digits, as listed by `snowgrid keyring list`", in.Fingerprint)
 		}
@@ -122,9 +122,6 @@ func (k *keyringCalls) check(in *wire.SetKeysRequest, out *wire.KeyringResponse)
 	}
 	return nil
 }
-
-// isFingerprint reports whether a text may be a key's fingerprint.
-func isFingerprint(text string) bool { return spelling.IsHex(text, 8) }
 
 // permits returns why a key must not be used or removed, given every member's keys.
 func permits(operation, print string, members []wire.KeyringMember) error {

@@ -110,7 +110,7 @@ func (c *Client) returnAll(ctx context.Context, ref attachment.Ref) {
 			seats = append(seats, s)
 		}
 	}
-	c.together(upTo(0, len(seats)), func(i int) { _ = seats[i].finishOnce(ctx) })
+	c.together(len(seats), func(i int) { _ = seats[i].finishOnce(ctx) })
 }
 
 // seal writes into the marker that no more records are made for a life (H10), and returns
@@ -138,7 +138,7 @@ func (rs *recordStore) closeAll(ctx context.Context, d record.Document, made int
 		return nil, err
 	}
 	records, errs := make([]record.Record, made), make([]error, made)
-	rs.together(upTo(0, made), func(i int) { records[i], errs[i] = rs.closeOne(ctx, d, all[i]) })
+	rs.together(made, func(i int) { records[i], errs[i] = rs.closeOne(ctx, d, all[i]) })
 	return records, errors.Join(errs...)
 }
 

@@ -49,7 +49,7 @@ func (rs *recordStore) makeRecords(ctx context.Context, d record.Document) error
 	}
 	slots, first := rs.slots(d), d.Definition.NodeRange().Lo
 	errs := make([]error, slots)
-	rs.together(upTo(0, slots), func(i int) {
+	rs.together(slots, func(i int) {
 		born := record.Born(d.Life, newNonce())
 		if _, err := rs.swap(ctx, rs.recordEntry(name, first+sequencer.NodeID(i), born, "")); !errors.Is(err, ErrChanged) {
 			errs[i] = err // else another client has made it
@@ -81,7 +81,7 @@ func (rs *recordStore) move(ctx context.Context, d record.Document, m record.Mar
 		return ErrChanged
 	}
 	errs := make([]error, slots)
-	rs.together(upTo(0, slots), func(i int) { errs[i] = rs.reuse(ctx, d, first+sequencer.NodeID(i)) })
+	rs.together(slots, func(i int) { errs[i] = rs.reuse(ctx, d, first+sequencer.NodeID(i)) })
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}

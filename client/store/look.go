@@ -151,27 +151,21 @@ func (rs *recordStore) all(ctx context.Context, d sequencer.Definition, n int) (
 		}
 		records[i] = readRecord(node, e, nil)
 	}
-	rs.together(lacking, func(i int) { records[i] = rs.one(ctx, name, first+sequencer.NodeID(i)) })
+	rs.together(len(lacking), func(i int) {
+		records[lacking[i]] = rs.one(ctx, name, first+sequencer.NodeID(lacking[i]))
+	})
 	return records, nil
 }
 
-// together calls f with each number, several concurrently.
-func (rs *recordStore) together(numbers []int, f func(int)) {
+// together calls f with each number below n, several concurrently.
+func (rs *recordStore) together(n int, f func(int)) {
 	var all sync.WaitGroup
-	for first := range min(loadsAtOnce, len(numbers)) {
+	for first := range min(loadsAtOnce, n) {
 		all.Go(func() {
-			for i := first; i < len(numbers); i += loadsAtOnce {
-				f(numbers[i])
+			for i := first; i < n; i += loadsAtOnce {
+				f(i)
 			}
 		})
 	}
 	all.Wait()
-}
-
-// upTo returns the numbers from low to below high.
-func upTo(low, high int) (numbers []int) {
-	for i := low; i < high; i++ {
-		numbers = append(numbers, i)
-	}
-	return numbers
 }

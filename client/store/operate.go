@@ -51,7 +51,7 @@ func (rs *recordStore) resize(ctx context.Context, d record.Document, slots int)
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
 	errs, first := make([]error, max(slots-m.Made, 0)), int(d.Definition.NodeRange().Lo)+m.Made
-	rs.together(upTo(0, len(errs)), func(i int) { errs[i] = rs.enlist(ctx, d, sequencer.NodeID(first+i)) })
+	rs.together(len(errs), func(i int) { errs[i] = rs.enlist(ctx, d, sequencer.NodeID(first+i)) })
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (rs *recordStore) conform(ctx context.Context, d record.Document, slots int
 		return err
 	}
 	errs := make([]error, len(all))
-	rs.together(upTo(0, len(all)), func(i int) {
+	rs.together(len(all), func(i int) {
 		errs[i] = rs.alter(ctx, name, all[i], func(r record.Record) (record.Record, bool, error) {
 			if i < m.Slots {
 				return r.Restore(d.Life, newNonce())

@@ -29,24 +29,18 @@ func (a *Server) handleDocument(t *routes) http.HandlerFunc {
 		})
 	})
 	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), ServeTimeout)
-		defer cancel()
-		leave, err := connectionOf(r).holders.acquire(ctx)
-		if err != nil {
-			a.refuse(w, wire.JSON, err)
-			return
-		}
-		defer leave()
-		document, err := build()
-		if err != nil {
-			a.cfg.Log.Error("API document not built", "error", err)
-			a.refuse(w, wire.JSON, failure.Errorf(sequencer.ErrUnavailable, "grid: %w; report it as an error of snowgrid", err))
-			return
-		}
-		w.Header().Set("Content-Type", wire.JSON)
-		w.Header().Set("Cache-Control", "no-cache") // by the ETag, since another release has another document
-		w.Header().Set("ETag", openapi.Tag(document))
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(document))
+		a.serveWithRoom(w, r, func(context.Context) error {
+			document, err := build()
+			if err != nil {
+				a.cfg.Log.Error("API document not built", "error", err)
+				return failure.Errorf(sequencer.ErrUnavailable, "grid: %w; report it as an error of snowgrid", err)
+			}
+			w.Header().Set("Content-Type", wire.JSON)
+			w.Header().Set("Cache-Control", "no-cache") // by the ETag, since another release has another document
+			w.Header().Set("ETag", openapi.Tag(document))
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(document))
+			return nil
+		})
 	}
 }
 

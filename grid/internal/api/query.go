@@ -82,18 +82,25 @@ func (a *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
 
 // serveOutput sends the output to a browser or curl, in JSON, once the connection has room for one more request.
 func (a *Server) serveOutput(w http.ResponseWriter, r *http.Request, output func(context.Context) (any, error)) {
+	a.serveWithRoom(w, r, func(ctx context.Context) error {
+		out, err := output(ctx)
+		if err == nil {
+			a.answer(w, wire.JSON, http.StatusOK, out)
+		}
+		return err
+	})
+}
+
+// serveWithRoom calls serve once the connection has room for one more request, and answers with its error.
+func (a *Server) serveWithRoom(w http.ResponseWriter, r *http.Request, serve func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(r.Context(), ServeTimeout)
 	defer cancel()
 	leave, err := connectionOf(r).holders.acquire(ctx)
+	if err == nil {
+		defer leave()
+		err = serve(ctx)
+	}
 	if err != nil {
 		a.refuse(w, wire.JSON, err)
-		return
 	}
-	defer leave()
-	out, err := output(ctx)
-	if err != nil {
-		a.refuse(w, wire.JSON, err)
-		return
-	}
-	a.answer(w, wire.JSON, http.StatusOK, out)
 }

@@ -32,8 +32,11 @@ type packer []byte
 // fields begins a struct with n fields.
 func (p *packer) fields(n int) { *p = append(*p, packMap|byte(n)) }
 
-// name appends a field's name, which is short.
-func (p *packer) name(s string) { *p = append(append(*p, packString|byte(len(s))), s...) }
+// name appends a field's name, which is short. The value follows.
+func (p *packer) name(s string) *packer {
+	*p = append(append(*p, packString|byte(len(s))), s...)
+	return p
+}
 
 // uint appends a number that is not negative.
 func (p *packer) uint(n uint64) {

@@ -45,31 +45,25 @@ func sizeOf[T any]() int {
 
 func (r *ReplicateRequest) pack(p *packer) {
 	p.fields(3 + some(r.Pages != 0, r.Page != 0, r.Table != nil, r.Since != 0, len(r.Changes) > 0, r.Keep))
-	p.name("partition")
-	p.uint(uint64(r.Partition))
-	p.name("version")
-	p.uint(uint64(r.Version))
+	p.name("partition").uint(uint64(r.Partition))
+	p.name("version").uint(uint64(r.Version))
 	p.name("position")
 	packPosition(p, r.Position)
 	if r.Pages != 0 {
-		p.name("pages")
-		p.int(int64(r.Pages))
+		p.name("pages").int(int64(r.Pages))
 	}
 	if r.Page != 0 {
-		p.name("page")
-		p.int(int64(r.Page))
+		p.name("page").int(int64(r.Page))
 	}
 	if r.Table != nil {
 		p.name("table")
 		r.Table.packFields(p)
 	}
 	if r.Since != 0 {
-		p.name("since")
-		p.uint(r.Since)
+		p.name("since").uint(r.Since)
 	}
 	if len(r.Changes) > 0 {
-		p.name("changes")
-		p.list(len(r.Changes))
+		p.name("changes").list(len(r.Changes))
 		for i := range r.Changes {
 			r.Changes[i].packFields(p)
 		}
@@ -81,10 +75,8 @@ func (r *ReplicateRequest) pack(p *packer) {
 
 func (r *ReplicateRequest) unpack(u *unpacker) {
 	left := u.fields()
-	u.must(&left, "partition")
-	r.Partition = roster.PartitionID(u.uint16())
-	u.must(&left, "version")
-	r.Version = roster.Version(u.uint64())
+	r.Partition = roster.PartitionID(u.must(&left, "partition").uint16())
+	r.Version = roster.Version(u.must(&left, "version").uint64())
 	u.must(&left, "position")
 	r.Position = unpackPosition(u)
 	if u.has(&left, "pages") {
@@ -112,21 +104,18 @@ func (r *ReplicateRequest) unpack(u *unpacker) {
 
 func (t *Table) packFields(p *packer) {
 	p.fields(1 + some(t.Complete, len(t.Records) > 0, len(t.Forgotten) > 0))
-	p.name("base")
-	p.int(int64(t.Base))
+	p.name("base").int(int64(t.Base))
 	if t.Complete {
 		p.yes("complete")
 	}
 	if len(t.Records) > 0 {
-		p.name("records")
-		p.list(len(t.Records))
+		p.name("records").list(len(t.Records))
 		for i := range t.Records {
 			t.Records[i].packFields(p)
 		}
 	}
 	if len(t.Forgotten) > 0 {
-		p.name("forgotten")
-		p.list(len(t.Forgotten))
+		p.name("forgotten").list(len(t.Forgotten))
 		for _, name := range t.Forgotten {
 			p.text(name)
 		}
@@ -135,8 +124,7 @@ func (t *Table) packFields(p *packer) {
 
 func (t *Table) unpackFields(u *unpacker) {
 	left := u.fields()
-	u.must(&left, "base")
-	t.Base = clustertime.Tick(u.int64())
+	t.Base = clustertime.Tick(u.must(&left, "base").int64())
 	t.Complete = u.yes(&left, "complete")
 	if u.has(&left, "records") {
 		t.Records = make([]Record, u.list(sizeOf[Record]()))
@@ -164,14 +152,11 @@ func (r *Record) packFields(p *packer) {
 		p.yes("adopted")
 	}
 	if r.Mark != 0 {
-		p.name("mark")
-		p.int(int64(r.Mark))
+		p.name("mark").int(int64(r.Mark))
 	}
-	p.name("free")
-	p.int(int64(r.Free))
+	p.name("free").int(int64(r.Free))
 	if len(r.Slots) > 0 {
-		p.name("slots")
-		p.list(len(r.Slots))
+		p.name("slots").list(len(r.Slots))
 		for i := range r.Slots {
 			packSlot(p, &r.Slots[i])
 		}
@@ -187,8 +172,7 @@ func (r *Record) unpackFields(u *unpacker) {
 	if u.has(&left, "mark") {
 		r.Mark = clustertime.Tick(u.int64())
 	}
-	u.must(&left, "free")
-	r.Free = clustertime.Tick(u.int64())
+	r.Free = clustertime.Tick(u.must(&left, "free").int64())
 	if u.has(&left, "slots") {
 		r.Slots = make([]partition.SlotState, u.list(sizeOf[partition.SlotState]()))
 		for i := range r.Slots {
@@ -200,104 +184,69 @@ func (r *Record) unpackFields(u *unpacker) {
 
 func packSequencer(p *packer, s *wire.Sequencer) {
 	p.fields(5 + some(!s.Layout.IsZero()) + some(!s.NodeRange.IsZero()))
-	p.name("name")
-	p.text(s.Name)
-	p.name("epoch")
-	p.int(s.Epoch)
-	p.name("nodes")
-	p.int(int64(s.Nodes))
+	p.name("name").text(s.Name)
+	p.name("epoch").int(s.Epoch)
+	p.name("nodes").int(int64(s.Nodes))
 	if !s.Layout.IsZero() {
-		p.name("layout")
-		p.fields(3)
-		p.name("bits")
-		p.int(int64(s.Layout.Bits))
-		p.name("low_bits")
-		p.int(int64(s.Layout.LowBits))
-		p.name("nodes")
-		p.int(int64(s.Layout.Nodes))
+		p.name("layout").fields(3)
+		p.name("bits").int(int64(s.Layout.Bits))
+		p.name("low_bits").int(int64(s.Layout.LowBits))
+		p.name("nodes").int(int64(s.Layout.Nodes))
 	}
 	if !s.NodeRange.IsZero() {
-		p.name("node_range")
-		p.fields(2)
-		p.name("lo")
-		p.uint(uint64(s.NodeRange.Lo))
-		p.name("hi")
-		p.uint(uint64(s.NodeRange.Hi))
+		p.name("node_range").fields(2)
+		p.name("lo").uint(uint64(s.NodeRange.Lo))
+		p.name("hi").uint(uint64(s.NodeRange.Hi))
 	}
-	p.name("life")
-	p.id(s.Life)
-	p.name("born")
-	p.fields(2)
-	p.name("term")
-	p.uint(s.Born.Term)
-	p.name("number")
-	p.uint(s.Born.Number)
+	p.name("life").id(s.Life)
+	p.name("born").fields(2)
+	p.name("term").uint(s.Born.Term)
+	p.name("number").uint(s.Born.Number)
 }
 
 func unpackSequencer(u *unpacker, s *wire.Sequencer) {
 	left := u.fields()
-	u.must(&left, "name")
-	s.Name = u.text()
-	u.must(&left, "epoch")
-	s.Epoch = u.int64()
-	u.must(&left, "nodes")
-	s.Nodes = u.int()
+	s.Name = u.must(&left, "name").text()
+	s.Epoch = u.must(&left, "epoch").int64()
+	s.Nodes = u.must(&left, "nodes").int()
 	if u.has(&left, "layout") {
 		of := u.fields()
-		u.must(&of, "bits")
-		s.Layout.Bits = u.int()
-		u.must(&of, "low_bits")
-		s.Layout.LowBits = u.int()
-		u.must(&of, "nodes")
-		s.Layout.Nodes = u.int()
+		s.Layout.Bits = u.must(&of, "bits").int()
+		s.Layout.LowBits = u.must(&of, "low_bits").int()
+		s.Layout.Nodes = u.must(&of, "nodes").int()
 		u.end(of)
 	}
 	if u.has(&left, "node_range") {
 		of := u.fields()
-		u.must(&of, "lo")
-		s.NodeRange.Lo = sequencer.NodeID(u.uint16())
-		u.must(&of, "hi")
-		s.NodeRange.Hi = sequencer.NodeID(u.uint16())
+		s.NodeRange.Lo = sequencer.NodeID(u.must(&of, "lo").uint16())
+		s.NodeRange.Hi = sequencer.NodeID(u.must(&of, "hi").uint16())
 		u.end(of)
 	}
-	u.must(&left, "life")
-	s.Life = u.id()
-	u.must(&left, "born")
-	of := u.fields()
-	u.must(&of, "term")
-	s.Born.Term = u.uint64()
-	u.must(&of, "number")
-	s.Born.Number = u.uint64()
+	s.Life = u.must(&left, "life").id()
+	of := u.must(&left, "born").fields()
+	s.Born.Term = u.must(&of, "term").uint64()
+	s.Born.Number = u.must(&of, "number").uint64()
 	u.end(of)
 	u.end(left)
 }
 
 func packSlot(p *packer, s *partition.SlotState) {
 	p.fields(4 + some(s.Shown != 0))
-	p.name("node")
-	p.uint(uint64(s.Node))
-	p.name("id")
-	p.id(s.ID)
-	p.name("from")
-	p.int(int64(s.From))
-	p.name("free")
-	p.int(int64(s.Free))
+	p.name("node").uint(uint64(s.Node))
+	p.name("id").id(s.ID)
+	p.name("from").int(int64(s.From))
+	p.name("free").int(int64(s.Free))
 	if s.Shown != 0 {
-		p.name("shown")
-		p.int(int64(s.Shown))
+		p.name("shown").int(int64(s.Shown))
 	}
 }
 
 func unpackSlot(u *unpacker, s *partition.SlotState) {
 	left := u.fields()
-	u.must(&left, "node")
-	s.Node = sequencer.NodeID(u.uint16())
-	u.must(&left, "id")
-	s.ID = u.id()
-	u.must(&left, "from")
-	s.From = clustertime.Tick(u.int64())
-	u.must(&left, "free")
-	s.Free = clustertime.Tick(u.int64())
+	s.Node = sequencer.NodeID(u.must(&left, "node").uint16())
+	s.ID = u.must(&left, "id").id()
+	s.From = clustertime.Tick(u.must(&left, "from").int64())
+	s.Free = clustertime.Tick(u.must(&left, "free").int64())
 	if u.has(&left, "shown") {
 		s.Shown = clustertime.Tick(u.int64())
 	}
@@ -306,18 +255,14 @@ func unpackSlot(u *unpacker, s *partition.SlotState) {
 
 func packPosition(p *packer, at backup.Position) {
 	p.fields(2)
-	p.name("term")
-	p.uint(uint64(at.Term))
-	p.name("number")
-	p.uint(at.Number)
+	p.name("term").uint(uint64(at.Term))
+	p.name("number").uint(at.Number)
 }
 
 func unpackPosition(u *unpacker) (at backup.Position) {
 	left := u.fields()
-	u.must(&left, "term")
-	at.Term = roster.Term(u.uint64())
-	u.must(&left, "number")
-	at.Number = u.uint64()
+	at.Term = roster.Term(u.must(&left, "term").uint64())
+	at.Number = u.must(&left, "number").uint64()
 	u.end(left)
 	return at
 }

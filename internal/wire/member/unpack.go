@@ -56,11 +56,12 @@ func (u *unpacker) has(left *int, name string) bool {
 	return true
 }
 
-// must is Has for a field that is never omitted.
-func (u *unpacker) must(left *int, name string) {
+// must is has for a field that is never omitted.
+func (u *unpacker) must(left *int, name string) *unpacker {
 	if !u.has(left, name) {
 		u.fail()
 	}
+	return u
 }
 
 // end requires that a struct has no further fields.
