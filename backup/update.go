@@ -34,8 +34,7 @@ func (r *Replica[S, C]) Update(to roster.Incarnation) (Update[S, C], bool) {
 		u.Since = p.number
 		u.Changes = r.changes[len(r.changes)-int(r.position.Number-p.number):]
 	default:
-		whole := r.machine.Snapshot()
-		u.Whole = &whole
+		u.Whole = new(r.machine.Snapshot())
 	}
 	return u, true
 }

@@ -31,6 +31,14 @@ func subjects(all []string) string {
 	return text
 }
 
+// about returns an alert about the things found, or none if there are none.
+func about(found []string, severity Severity, format string, args ...any) (Severity, string) {
+	if len(found) == 0 {
+		return "", ""
+	}
+	return severity, fmt.Sprintf(format, args...)
+}
+
 // majority returns how many voters have to be alive.
 func majority(voters int) int { return voters/2 + 1 }
 
@@ -176,10 +184,7 @@ func checkAwaited(s Status) (Severity, string) {
 			disks = append(disks, fmt.Sprintf("%s, for %d partitions", AbsentVoter{ID: d.Member, Name: d.Name}.who(), d.Awaited))
 		}
 	}
-	if len(disks) == 0 {
-		return "", ""
-	}
-	return Critical, fmt.Sprintf("partitions wait for definitions from %s; start these members with their data directories, or restore the network to members without one, or run `snowgrid forget` for each lost member", subjects(disks))
+	return about(disks, Critical, "partitions wait for definitions from %s; start these members with their data directories, or restore the network to members without one, or run `snowgrid forget` for each lost member", subjects(disks))
 }
 
 func checkDown(s Status) (Severity, string) {
@@ -191,10 +196,7 @@ func checkDown(s Status) (Severity, string) {
 			down = append(down, m.who()+" did not answer at "+m.API)
 		}
 	}
-	if len(down) == 0 {
-		return "", ""
-	}
-	return Warning, fmt.Sprintf("%d of %d members do not answer: %s; start them again, or restore the network to them", len(down), len(s.Members), subjects(down))
+	return about(down, Warning, "%d of %d members do not answer: %s; start them again, or restore the network to them", len(down), len(s.Members), subjects(down))
 }
 
 // who returns the member's name for people with its incarnation.
@@ -229,10 +231,7 @@ func checkReadiness(s Status) (Severity, string) {
 	if len(unready) == 0 && !s.Ready && !s.saysBeginning(s.NotReady) {
 		unready = append(unready, s.Answering+": "+s.NotReady)
 	}
-	if len(unready) == 0 {
-		return "", ""
-	}
-	return Warning, fmt.Sprintf("not ready: %s; wait if it has just started, otherwise see its log", subjects(unready))
+	return about(unready, Warning, "not ready: %s; wait if it has just started, otherwise see its log", subjects(unready))
 }
 
 func checkDisks(s Status) (Severity, string) {
@@ -242,10 +241,7 @@ func checkDisks(s Status) (Severity, string) {
 			failed = append(failed, m.who()+": "+m.Report.DiskFailed)
 		}
 	}
-	if len(failed) == 0 {
-		return "", ""
-	}
-	return Critical, fmt.Sprintf("%s; free space or replace the disk, then restart the member", subjects(failed))
+	return about(failed, Critical, "%s; free space or replace the disk, then restart the member", subjects(failed))
 }
 
 func checkClocks(s Status) (severity Severity, text string) {
@@ -261,14 +257,11 @@ func checkClocks(s Status) (severity Severity, text string) {
 			worst = max(worst, offset.Abs())
 		}
 	}
-	if len(off) == 0 {
-		return "", ""
-	}
 	severity = Warning
 	if worst > clustertime.ClockMargin.Duration() {
 		severity = Critical
 	}
-	return severity, fmt.Sprintf("wall clocks are more than %v off cluster time: %s; synchronize them (NTP)",
+	return about(off, severity, "wall clocks are more than %v off cluster time: %s; synchronize them (NTP)",
 		clockOffsetMax, subjects(off))
 }
 
@@ -285,10 +278,7 @@ func checkNodes(s Status) (severity Severity, text string) {
 		}
 		used = append(used, fmt.Sprintf("%q has %d of %d attached", q.Name, q.Attached, nodes))
 	}
-	if len(used) == 0 {
-		return "", ""
-	}
-	return severity, fmt.Sprintf("more than %d %% of the logical nodes are in use: %s; release idle handles (DetachWhenIdle), or create a sequencer with more nodes", nodesUsedPercent, subjects(used))
+	return about(used, severity, "more than %d %% of the logical nodes are in use: %s; release idle handles (DetachWhenIdle), or create a sequencer with more nodes", nodesUsedPercent, subjects(used))
 }
 
 func (s Status) now() time.Time {
@@ -311,10 +301,7 @@ func checkEpochs(s Status) (severity Severity, text string) {
 		}
 		ends = append(ends, fmt.Sprintf("%q on %s", q.Name, q.Exhausted.UTC().Format(time.DateOnly)))
 	}
-	if len(ends) == 0 {
-		return "", ""
-	}
-	return severity, fmt.Sprintf("epochs end within two years: %s; no IDs are issued after that: create sequencers with new names and a later epoch", subjects(ends))
+	return about(ends, severity, "epochs end within two years: %s; no IDs are issued after that: create sequencers with new names and a later epoch", subjects(ends))
 }
 
 func checkCertificates(s Status) (severity Severity, text string) {
@@ -333,18 +320,12 @@ func checkCertificates(s Status) (severity Severity, text string) {
 		}
 		ends = append(ends, fmt.Sprintf("%s on %s", m.who(), m.Report.CertificateExpiry.UTC().Format(time.RFC3339)))
 	}
-	if len(ends) == 0 {
-		return "", ""
-	}
-	return severity, fmt.Sprintf("TLS certificates end within %d days: %s; replace them (snowgrid secure issue, or secure rotate for the authority); members reload them without a restart", int(certificateWithin.Hours()/24), subjects(ends))
+	return about(ends, severity, "TLS certificates end within %d days: %s; replace them (snowgrid secure issue, or secure rotate for the authority); members reload them without a restart", int(certificateWithin.Hours()/24), subjects(ends))
 }
 
 func checkForeign(s Status) (Severity, string) {
-	if len(s.ForeignMembers) == 0 {
-		return "", ""
-	}
-	return Warning, fmt.Sprintf("another grid named %q is reachable: %s; stop one of the grids, or rename it", s.Name,
-		subjects(s.ForeignMembers))
+	return about(s.ForeignMembers, Warning,
+		"another grid named %q is reachable: %s; stop one of the grids, or rename it", s.Name, subjects(s.ForeignMembers))
 }
 
 func checkAnchor(s Status) (Severity, string) {
@@ -358,12 +339,8 @@ func checkAnchor(s Status) (Severity, string) {
 		return Warning, fmt.Sprintf("the anchor cannot be written: %s; grants end in %v: check its store", a.Error,
 			a.Left.Duration())
 	}
-	advice := a.Advice
-	if advice == "" {
-		advice = "see the leader's log"
-	}
-	return Critical, fmt.Sprintf("the anchor is %s, and grants end in %v; %s", a.State,
-		a.Left.Duration(), advice)
+	return Critical, fmt.Sprintf("the anchor is %s, and grants end in %v; %s", a.State, a.Left.Duration(),
+		cmp.Or(a.Advice, "see the leader's log"))
 }
 
 func checkReleases(s Status) (Severity, string) {

@@ -249,8 +249,7 @@ func (d *departure) watchPart(ctx context.Context) {
 // stepDown ends this member's part in the agreement, and logs the reason.
 func (d *departure) stepDown() {
 	err := d.raft.Failure()
-	var failed *raftlog.DiskError
-	if errors.As(err, &failed) {
+	if failed, is := errors.AsType[*raftlog.DiskError](err); is {
 		d.log.Error("disk failed: this member no longer writes or votes", "advice", raftlog.DiskAdvice,
 			"dir", failed.Dir, "while", failed.Doing, "error", failed.Cause)
 	} else {

@@ -2,6 +2,7 @@ package grid
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -40,11 +41,7 @@ func (a *recent) note(of roster.Incarnation, now time.Duration) bool {
 	if last, known := a.last[of]; known && now-last < signEvery {
 		return false
 	}
-	for inc, last := range a.last {
-		if now-last >= signEvery {
-			delete(a.last, inc)
-		}
-	}
+	maps.DeleteFunc(a.last, func(_ roster.Incarnation, last time.Duration) bool { return now-last >= signEvery })
 	if a.last == nil {
 		a.last = map[roster.Incarnation]time.Duration{}
 	}

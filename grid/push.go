@@ -3,6 +3,7 @@ package grid
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -216,11 +217,7 @@ func (l *lead) pushAll(r *roster.Roster) {
 			l.calls.Go(func() { l.inform(m) })
 		}
 	}
-	for inc := range l.pushes.of {
-		if !among[inc] {
-			delete(l.pushes.of, inc)
-		}
-	}
+	maps.DeleteFunc(l.pushes.of, func(inc roster.Incarnation, _ *pushed) bool { return !among[inc] })
 	l.pushes.was = r.Members
 }
 

@@ -70,8 +70,7 @@ func (t *Table) Unstored() bool { return !t.disk.known || len(t.disk.names) > 0 
 func (t *Table) TakeUnstored() DefinitionChange {
 	c := DefinitionChange{Base: t.base}
 	if !t.disk.known {
-		whole := t.Definitions()
-		c.Whole = &whole
+		c.Whole = new(t.Definitions())
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.disk.names)) {
 		if r := t.records[name]; r != nil {

@@ -3,6 +3,7 @@ package partition
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
@@ -69,9 +70,5 @@ func (r released) refuse(name string, id attachment.ID) error {
 
 // forget drops attachments that no message can still present.
 func (r released) forget(now, window time.Duration) {
-	for id, at := range r {
-		if now-at > window {
-			delete(r, id)
-		}
-	}
+	maps.DeleteFunc(r, func(_ attachment.ID, at time.Duration) bool { return now-at > window })
 }

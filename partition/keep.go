@@ -165,8 +165,7 @@ func (k *keepers) update(to *keeping) Update {
 		u.Since, u.Changes = to.number, []TableChange{c}
 		to.sending = to.changed
 	} else {
-		whole := k.table.definitionState()
-		u.Whole = &whole
+		u.Whole = new(k.table.definitionState())
 	}
 	to.changed = map[string]bool{}
 	return u

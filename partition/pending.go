@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -245,11 +246,7 @@ func (u *unacked) forget(acknowledged func(uint64) bool) {
 	if acknowledged(u.everything) {
 		u.everything = 0
 	}
-	for name, number := range u.names {
-		if acknowledged(number) {
-			delete(u.names, name)
-		}
-	}
+	maps.DeleteFunc(u.names, func(_ string, number uint64) bool { return acknowledged(number) })
 	for id, number := range u.ids {
 		if acknowledged(number) {
 			delete(u.ids, id)

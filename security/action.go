@@ -2,6 +2,7 @@ package security
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -83,12 +84,7 @@ var rank = []Role{NoRole, Reader, Holder, Admin, Member}
 
 // Actions returns all actions in the table, sorted.
 func Actions() []Action {
-	var out []Action
-	for a := range table {
-		out = append(out, a)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(table))
 }
 
 // Least returns the lowest role that may do an action, and whether the table has the action.

@@ -71,8 +71,7 @@ func (h *holder) attach(ctx context.Context, p attachment.Preference) (attachmen
 			return attachment.Attachment{}, err
 		}
 		wait := record.AcquireAfter(try, c.cfg.AcquireMaxDelay, jitter)
-		var full *fullError
-		if errors.As(err, &full) {
+		if full, is := errors.AsType[*fullError](err); is {
 			wait = full.wait(wait, c.cfg.Window, c.clock.Now())
 		}
 		if e := c.await(ctx, wait, wake); e != nil {
@@ -101,8 +100,7 @@ func (c *Client) notAttached(name string, ended, last error) error {
 	if c.tasks.Err() != nil {
 		return failure.Errorf(sequencer.ErrClosed, "sequencer %q: the client was closed", name)
 	}
-	var full *fullError
-	if errors.As(last, &full) {
+	if full, is := errors.AsType[*fullError](last); is {
 		return full.ended(ended)
 	}
 	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no logical node in time: %w; last error: %s; check that the store is reachable, then try again", name, ended, last.Error())

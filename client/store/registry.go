@@ -1,6 +1,8 @@
 package store
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,13 +50,10 @@ func (g *registry) seatsFor(h *holder, id attachment.ID) (all []*seat) {
 	return all
 }
 
-func (g *registry) allSeats() (all []*seat) {
+func (g *registry) allSeats() []*seat {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, s := range g.seats {
-		all = append(all, s)
-	}
-	return all
+	return slices.Collect(maps.Values(g.seats))
 }
 
 // remove forgets a seat.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -92,12 +94,9 @@ func (a *access) peer(state *tls.ConnectionState) (security.Peer, error) {
 // statesRole reports whether a certificate has any statement about roles, valid or not.
 func statesRole(state *tls.ConnectionState) bool {
 	own := security.URIs(security.Holder, nil)[0]
-	for _, u := range state.PeerCertificates[0].URIs {
-		if u.Scheme == own.Scheme && u.Host == own.Host {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(state.PeerCertificates[0].URIs, func(u *url.URL) bool {
+		return u.Scheme == own.Scheme && u.Host == own.Host
+	})
 }
 
 // stateOf returns the TLS connection state for a gRPC call, nil without TLS.

@@ -190,10 +190,7 @@ func (s *service) ids(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse
 
 // nameOf returns the sequencer that a request is about.
 func (s *service) nameOf(in wire.IDsRequest) string {
-	if in.Name == "" {
-		return s.def.Name()
-	}
-	return in.Name
+	return cmp.Or(in.Name, s.def.Name())
 }
 
 // checkOwn rejects another definition for the command line's sequencer.

@@ -78,7 +78,7 @@ func (a *agentCommand) Run(ctx context.Context, parsed *kong.Context, args argum
 	manager := &serviceManager{logger: logger}
 	reloads := newReloader(args, valuesOf(parsed, from), level, logger)
 	reloads.run(ctx, manager)
-	ops, err := a.startOps(logger, newDebugPages(ring, parsed, from), a.APIAddr)
+	ops, err := a.startOps(logger, &debugPages{log: ring, settings: settingsOf(parsed, from)}, a.APIAddr)
 	if err != nil {
 		return &exitError{status: exitFailed, err: from.place(err)}
 	}

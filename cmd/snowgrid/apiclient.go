@@ -71,8 +71,7 @@ func eachUntilAnswered(ctx context.Context, addrs []string,
 		if err == nil {
 			return addr, nil
 		}
-		var unanswered *notAnsweredError
-		if errors.As(err, &unanswered) {
+		if unanswered, is := errors.AsType[*notAnsweredError](err); is {
 			silent = append(silent, fmt.Sprintf("%s (%s)", addr, connectionReason(unanswered.cause)))
 			continue
 		}

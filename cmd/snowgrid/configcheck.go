@@ -88,8 +88,7 @@ func (r checked) print(w io.Writer) error {
 
 // mistakeOf returns an error about the configuration in parts.
 func mistakeOf(err error) mistake {
-	var fault *configfile.Error
-	if errors.As(err, &fault) {
+	if fault, is := errors.AsType[*configfile.Error](err); is {
 		m := mistake{Line: fault.Line, Column: fault.Column, Key: fault.Key, Value: fault.Value, Problem: fault.Problem}
 		if fault.ValueIsHidden {
 			m.Value = ""

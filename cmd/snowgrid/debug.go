@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,10 +65,7 @@ type bundleResult struct {
 // Run collects the bundle.
 func (c *bundleCommand) Run(ctx context.Context, to streams) error {
 	now := time.Now().UTC()
-	name := c.File
-	if name == "" {
-		name = "snowgrid-bundle-" + now.Format("20060102T150405Z") + ".tar.gz"
-	}
+	name := cmp.Or(c.File, "snowgrid-bundle-"+now.Format("20060102T150405Z")+".tar.gz")
 	b, err := createBundle(name, bundleManifest{Created: now, Build: buildinfo.Read().Short(), Addrs: c.Addr,
 		OpsAddrs: c.OpsAddr})
 	if err != nil {

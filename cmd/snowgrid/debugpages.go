@@ -6,8 +6,6 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/logring"
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
 )
@@ -20,10 +18,6 @@ const logKept = 1 << 20
 type debugPages struct {
 	log      *logring.Ring
 	settings []setting // the agent's, without values of secrets
-}
-
-func newDebugPages(log *logring.Ring, parsed *kong.Context, from *sources) *debugPages {
-	return &debugPages{log: log, settings: settingsOf(parsed, from)}
 }
 
 // routes adds the pages to the ops listener.

@@ -52,8 +52,7 @@ func asking(err error) error {
 }
 
 func exitStatusOf(err error) int {
-	var exit *exitError
-	if errors.As(err, &exit) {
+	if exit, is := errors.AsType[*exitError](err); is {
 		return exit.status
 	}
 	if isSettingError(err) {

@@ -124,16 +124,12 @@ func (c *exportCommand) export(ctx context.Context, to streams) (out []byte, nam
 	if err != nil {
 		return nil, 0, err
 	}
-	var settings wire.SettingsResponse
-	if settings, err = c.settings(ctx, wire.SettingsRequest{}); err != nil {
+	settings, err := c.settings(ctx, wire.SettingsRequest{})
+	if err != nil {
 		return nil, 0, err
 	}
 	numbered := identityListCommand{gridFlags: c.gridFlags, outputFlag: outputFlag{Output: "json"}}
-	var sets wire.IdentityListResponse
-	err = c.ask(ctx, func(ctx context.Context) (err error) {
-		sets, err = numbered.sets(ctx)
-		return err
-	})
+	sets, err := asked(ctx, c.gridFlags, numbered.sets)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -49,6 +49,15 @@ func (g gridFlags) ask(ctx context.Context, f func(context.Context) error) error
 	return f(asking)
 }
 
+// asked returns the result of f, which runs as by ask.
+func asked[T any](ctx context.Context, g gridFlags, f func(context.Context) (T, error)) (out T, err error) {
+	err = g.ask(ctx, func(ctx context.Context) (err error) {
+		out, err = f(ctx)
+		return err
+	})
+	return out, err
+}
+
 // checkAddrs refuses addresses that no member can have.
 func checkAddrs(addrs ...string) error {
 	for _, addr := range addrs {
@@ -91,10 +100,8 @@ func (g gridFlags) dial(ctx context.Context, cfg client.Config) (*client.Client,
 
 // use runs f with a client, which has left the grid when use returns.
 func (g gridFlags) use(ctx context.Context, f func(*client.Client) error) (err error) {
-	var c *client.Client
-	err = g.ask(ctx, func(ctx context.Context) (err error) {
-		c, err = g.dial(ctx, client.Config{Labels: commandLabels()})
-		return err
+	c, err := asked(ctx, g, func(ctx context.Context) (*client.Client, error) {
+		return g.dial(ctx, client.Config{Labels: commandLabels()})
 	})
 	if err != nil {
 		return err

@@ -41,11 +41,7 @@ func (c *holdersCommand) Validate() error {
 
 // Run lists the holders.
 func (c *holdersCommand) Run(ctx context.Context, to streams) error {
-	var list wire.HoldersResponse
-	err := c.ask(ctx, func(ctx context.Context) (err error) {
-		list, err = c.fetch(ctx)
-		return err
-	})
+	list, err := asked(ctx, c.gridFlags, c.fetch)
 	if err != nil {
 		return asking(err)
 	}

@@ -244,11 +244,9 @@ func (c *importCommand) importSettings(ctx context.Context, want *exportedSettin
 func (c *importCommand) importSets(ctx context.Context, sets []wire.IdentityImportRequest) error {
 	numbered := identityImportCommand{gridFlags: c.gridFlags}
 	for _, set := range sets {
-		err := c.ask(ctx, func(ctx context.Context) error {
-			_, err := numbered.restore(ctx, set)
-			return err
-		})
-		if err != nil {
+		if _, err := asked(ctx, c.gridFlags, func(ctx context.Context) (wire.IdentityImportResponse, error) {
+			return numbered.restore(ctx, set)
+		}); err != nil {
 			return fmt.Errorf("set %s/%s: %w", set.Cluster, set.Name, err)
 		}
 	}

@@ -46,11 +46,7 @@ func (c *sequencersCommand) Validate() error {
 
 // Run lists the sequencers.
 func (c *sequencersCommand) Run(ctx context.Context, to streams) error {
-	var list wire.SequencersResponse
-	err := c.ask(ctx, func(ctx context.Context) (err error) {
-		list, err = c.fetch(ctx)
-		return err
-	})
+	list, err := asked(ctx, c.gridFlags, c.fetch)
 	if err != nil {
 		return asking(err)
 	}

@@ -154,8 +154,7 @@ func isJoined(text string, parts []error) bool {
 // settingText returns the one line of an error about the configuration, without the text
 // around it.
 func settingText(err error) string {
-	var fault *configfile.Error
-	if errors.As(err, &fault) {
+	if fault, is := errors.AsType[*configfile.Error](err); is {
 		return fault.Error()
 	}
 	return sentence(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/snowgrid/snowgrid/internal/definitionflags"
@@ -34,10 +35,7 @@ func (c *sqlCommand) Run(to streams) error {
 	if err != nil {
 		return usage(err)
 	}
-	prefix := c.Prefix
-	if prefix == "" {
-		prefix = sqlfunctions.Prefix(c.Name)
-	}
+	prefix := cmp.Or(c.Prefix, sqlfunctions.Prefix(c.Name))
 	text, err := sqlfunctions.Text(sqlfunctions.Dialect(c.Dialect), prefix, definition)
 	if err != nil {
 		return usage(err)

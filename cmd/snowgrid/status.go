@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -296,12 +297,7 @@ func unless(holds bool, text string) string {
 	return text
 }
 
-func orNone(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
+func orNone(text string) string { return cmp.Or(text, "-") }
 
 func yes(holds bool) string {
 	if holds {

@@ -82,11 +82,7 @@ func (c *topCommand) Run(ctx context.Context, to streams) error {
 		ctx = quitting
 	}
 	for round := 1; ; round++ {
-		var look topLook
-		err := c.ask(ctx, func(ctx context.Context) (err error) {
-			look, err = c.look(ctx, &rates)
-			return err
-		})
+		look, err := asked(ctx, c.gridFlags, func(ctx context.Context) (topLook, error) { return c.look(ctx, &rates) })
 		switch {
 		case ctx.Err() != nil:
 			return nil

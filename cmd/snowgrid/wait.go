@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,10 +103,7 @@ func (c *waitCommand) look(ctx context.Context) (reached string, err error) {
 
 // reasonOf returns why a member is not ready.
 func reasonOf(s grid.Status) string {
-	if s.NotReady == "" {
-		return "it does not say why"
-	}
-	return s.NotReady
+	return cmp.Or(s.NotReady, "it does not say why")
 }
 
 // waiting returns the reason of a member that answers to wait.

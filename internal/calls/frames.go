@@ -3,6 +3,7 @@ package calls
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -162,11 +163,7 @@ func (f *framedLines) sweep() {
 	if f.of == nil {
 		f.of = map[string]*framedLine{}
 	}
-	for addr, line := range f.of {
-		if !line.attempt.usable() {
-			delete(f.of, addr)
-		}
-	}
+	maps.DeleteFunc(f.of, func(_ string, line *framedLine) bool { return !line.attempt.usable() })
 }
 
 // close ends every connection and every attempt.

@@ -16,12 +16,8 @@ const handshakeTimeout = upgradeTimeout
 
 // isCut reports whether a connection ended in the middle of a call, or right after it was opened.
 func isCut(err error) bool {
-	for _, cut := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, cut) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE)
 }
 
 // explain adds the likely causes and their remedies to the error of an upgrade that was not answered

@@ -44,8 +44,7 @@ func (c *Clock) Sample(t clustertime.Tick) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.time = c.time.Sample(c.Mono(), t)
-	pace := c.time.Pace()
-	c.pace.Store(&pace)
+	c.pace.Store(new(c.time.Pace()))
 }
 
 // Forget discards the samples, because the next one comes from another backend. Only then may the

@@ -132,12 +132,9 @@ func (q *admission) expects(v View, id ServerID) bool {
 
 // left reports whether a server's member has confirmed that it leaves.
 func (q *admission) left(v View, id ServerID) bool {
-	for _, inc := range q.leavers(v) {
-		if ServerOf(inc, true) == id || ServerOf(inc, false) == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(q.leavers(v), func(inc roster.Incarnation) bool {
+		return ServerOf(inc, true) == id || ServerOf(inc, false) == id
+	})
 }
 
 // failedMembers returns, sorted, the members that have confirmed that their disk has failed.

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"maps"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -24,11 +25,7 @@ type departures map[ServerID]time.Duration
 
 // note records the leaving voters and drops the others. It reports whether one is new.
 func (d departures) note(leaving map[ServerID]bool, now time.Duration) (added bool) {
-	for id := range d {
-		if !leaving[id] {
-			delete(d, id)
-		}
-	}
+	maps.DeleteFunc(d, func(id ServerID, _ time.Duration) bool { return !leaving[id] })
 	for id := range leaving {
 		if _, known := d[id]; !known {
 			d[id], added = now, true

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -69,11 +70,10 @@ func newDetector(self roster.Incarnation, silence Silence, out prober, timer *st
 // step probes the members whose probe is due.
 func (d *detector) step(v View) {
 	d.noteVersion(v.Roster.Version, v.Mono)
-	for inc := range d.contacts {
-		if _, member := v.Roster.Member(inc); !member {
-			delete(d.contacts, inc)
-		}
-	}
+	maps.DeleteFunc(d.contacts, func(inc roster.Incarnation, _ *contact) bool {
+		_, member := v.Roster.Member(inc)
+		return !member
+	})
 	for _, m := range v.Roster.Members {
 		if m.Incarnation == d.self {
 			continue

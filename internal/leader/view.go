@@ -111,12 +111,7 @@ func (v View) peerOf(id ServerID) (peer Peer, found bool) {
 
 // sees reports whether gossip sees an incarnation alive.
 func (v View) sees(inc roster.Incarnation) bool {
-	for _, p := range v.Peers {
-		if p.Incarnation == inc {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Peers, func(p Peer) bool { return p.Incarnation == inc })
 }
 
 // live returns the incarnations that gossip sees alive, to look up many members.
@@ -130,13 +125,6 @@ func (v View) live() map[roster.Incarnation]bool {
 
 // seesMember reports whether the roster lists a member, or gossip sees it.
 func (v View) seesMember(id roster.MemberID) bool {
-	if _, found := registered(v.Roster, id); found {
-		return true
-	}
-	for _, p := range v.Peers {
-		if p.Incarnation.Member() == id {
-			return true
-		}
-	}
-	return false
+	_, found := registered(v.Roster, id)
+	return found || slices.ContainsFunc(v.Peers, func(p Peer) bool { return p.Incarnation.Member() == id })
 }

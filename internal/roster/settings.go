@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
@@ -54,12 +55,7 @@ type Settings struct {
 }
 
 // MostVoters returns the number of voting members if there are enough.
-func (s Settings) MostVoters() int {
-	if s.Voters == 0 {
-		return DefaultVoters
-	}
-	return s.Voters
-}
+func (s Settings) MostVoters() int { return cmp.Or(s.Voters, DefaultVoters) }
 
 // StoredVoters returns a number of voters as settings store it: 0 for the default.
 func StoredVoters(n int) int {

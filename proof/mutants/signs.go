@@ -73,7 +73,7 @@ var signMutants = []mutant{
 	{"signs", "signs without end are taken in", "grid/failuresigns.go", "known && now-last < signEvery",
 		"known && now < last", signTests},
 	{"signs", "signs of members that are gone are kept", "grid/failuresigns.go",
-		"		if now-last >= signEvery {\n			delete(a.last, inc)", "		if now < last {\n			delete(a.last, inc)", signTests},
+		"bool { return now-last >= signEvery })", "bool { return now < last })", signTests},
 	{"signs", "gossip finds out by itself that a process has ended", "grid/failuresigns.go",
 		"o.gossip.Suspect(ctx, of); err != nil {", "error(nil); err != nil {", crashTests},
 	{"signs", "the leader does not hear of a connection that has broken", "grid/member.go",

@@ -1,6 +1,7 @@
 package mixed
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -29,10 +30,7 @@ func (l *longest) with(claim record.Record) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.window = max(l.window, claim.Until.Sub(claim.From).Duration())
-	if l.window == 0 {
-		return window
-	}
-	return l.window
+	return cmp.Or(l.window, window)
 }
 
 // grant creates the lease for a claim.

@@ -81,8 +81,7 @@ func CallerOf(ctx context.Context) *wire.Caller {
 	if _, remote := ctx.Value(connectionKey{}).(*connection); !remote {
 		return nil
 	}
-	c := wire.CallerOf(PeerOf(ctx), RemoteOf(ctx))
-	return &c
+	return new(wire.CallerOf(PeerOf(ctx), RemoteOf(ctx)))
 }
 
 // OnBehalf returns the context of a request relayed by a member, with the original caller. The path's

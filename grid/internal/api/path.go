@@ -29,8 +29,7 @@ func (a *Server) handlePath(w http.ResponseWriter, r *http.Request, p membership
 	}
 	defer leave()
 	body, err := wire.ReadBody(http.MaxBytesReader(w, r.Body, pathBodyMax))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		err = failure.Errorf(wire.ErrBadRequest, "grid: the body is larger than %d bytes; send less", pathBodyMax)
 	}
 	if err != nil {

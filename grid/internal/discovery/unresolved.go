@@ -3,6 +3,7 @@ package discovery
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -25,12 +26,7 @@ func (u Unresolved) String() string { return u.Entry + " (" + u.Error + ")" }
 func (f *Finder) Unresolved() []Unresolved {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []Unresolved
-	for _, u := range f.failing {
-		out = append(out, u)
-	}
-	slices.SortFunc(out, func(a, b Unresolved) int { return cmp.Compare(a.Entry, b.Entry) })
-	return out
+	return slices.SortedFunc(maps.Values(f.failing), func(a, b Unresolved) int { return cmp.Compare(a.Entry, b.Entry) })
 }
 
 // note records a source's result, nil for a success.
@@ -55,8 +51,7 @@ const reasonMax = 200
 // reason returns the text of an entry's error, without the DNS server's address.
 func reason(entry string, err error) string {
 	text := err.Error()
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
+	if dns, is := errors.AsType[*net.DNSError](err); is {
 		text = dns.Err
 		if !strings.Contains(entry, dns.Name) { // one among several names
 			text = dns.Name + ": " + text

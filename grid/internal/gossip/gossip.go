@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"maps"
 	"net"
 	"strconv"
 	"strings"
@@ -291,11 +292,7 @@ func (g *Gossip) note(n *memberlist.Node) {
 	} else {
 		g.setAlive(p, string(n.Meta))
 		g.remember(p)
-		for s := range g.foreign {
-			if s.Addr == p.Gossip {
-				delete(g.foreign, s)
-			}
-		}
+		maps.DeleteFunc(g.foreign, func(s foreignMember, _ *encounter) bool { return s.Addr == p.Gossip })
 	}
 	g.mu.Unlock()
 	g.news.Send()

@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -71,15 +72,9 @@ func (p Pace) Check() error {
 }
 
 func (p Pace) withDefaults() Pace {
-	if p.Interval == 0 {
-		p.Interval = defaultInterval
-	}
-	if p.Timeout == 0 {
-		p.Timeout = p.Interval / 2
-	}
-	if p.Cycles == 0 {
-		p.Cycles = int((defaultSuspicion + p.Interval - 1) / p.Interval)
-	}
+	p.Interval = cmp.Or(p.Interval, defaultInterval)
+	p.Timeout = cmp.Or(p.Timeout, p.Interval/2)
+	p.Cycles = cmp.Or(p.Cycles, int((defaultSuspicion+p.Interval-1)/p.Interval))
 	return p
 }
 

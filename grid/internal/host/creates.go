@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
 	"time"
@@ -57,13 +58,9 @@ func (l *limits) pacedPeer(ctx context.Context, name string) partition.Peer {
 // isPaced reports whether creates of a role are paced. An admin imports all names of a grid.
 func isPaced(r security.Role) bool { return r != security.Member && r != security.Admin }
 
-// newEach returns the time per create, and newBurst the burst.
+// newEach returns the time per create.
 func newEach() time.Duration {
 	return time.Second / time.Duration(newNames*runtime.GOMAXPROCS(0))
-}
-
-func newBurst() time.Duration {
-	return newEach() * time.Duration(newAtOnce*runtime.GOMAXPROCS(0))
 }
 
 // one returns the time per turn, and atOnce the burst.
@@ -78,7 +75,7 @@ func (p *paces) atOnce() time.Duration {
 	if p.burst > 0 {
 		return p.burst
 	}
-	return newBurst()
+	return newEach() * time.Duration(newAtOnce*runtime.GOMAXPROCS(0))
 }
 
 func (p *paces) refused(peer partition.Peer, rate int) string {
@@ -164,11 +161,7 @@ func (p *paces) get(peer partition.Peer, now time.Time) *pace {
 	own := p.of[peer]
 	if own == nil {
 		if len(p.of) > 2*p.min+64 {
-			for other, c := range p.of {
-				if c.waits == 0 && c.paid.Before(now) {
-					delete(p.of, other)
-				}
-			}
+			maps.DeleteFunc(p.of, func(_ partition.Peer, c *pace) bool { return c.waits == 0 && c.paid.Before(now) })
 			p.min = len(p.of)
 		}
 		own = &pace{}

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -74,11 +75,9 @@ func (r *rates) sweep(now time.Duration) {
 		return
 	}
 	r.swept = now
-	for key, b := range r.buckets {
-		if b.TokensAt(time.Time{}.Add(now)) >= float64(b.Burst()) {
-			delete(r.buckets, key)
-		}
-	}
+	maps.DeleteFunc(r.buckets, func(_ rateKey, b *rate.Limiter) bool {
+		return b.TokensAt(time.Time{}.Add(now)) >= float64(b.Burst())
+	})
 }
 
 // Charge counts a holder's call on a sequencer, and refuses it if the caller has used up the last

@@ -165,8 +165,7 @@ func load(path string) ([]byte, fs.FileInfo, error) {
 
 // Cause returns an error of package os without the path, which the message has already.
 func Cause(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, is := errors.AsType[*fs.PathError](err); is {
 		return at.Err
 	}
 	return err
