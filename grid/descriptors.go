@@ -3,7 +3,6 @@ package grid
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -45,9 +44,10 @@ func (d *descriptors) note(err error) {
 	}
 }
 
-// watchedNetwork is a network that passes Dial errors on to failed.
+// watchedNetwork is a network that passes Dial errors on to failed. It resolves as that network does.
 type watchedNetwork struct {
 	Network
+	transport.Resolver
 	failed func(error)
 }
 
@@ -85,16 +85,6 @@ func (l watchedListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// LookupHost resolves as the network does.
-func (n watchedNetwork) LookupHost(ctx context.Context, host string) ([]string, error) {
-	return transport.ResolverOf(n.Network).LookupHost(ctx, host)
-}
-
-// LookupSRV resolves as the network does.
-func (n watchedNetwork) LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error) {
-	return transport.ResolverOf(n.Network).LookupSRV(ctx, service, proto, name)
-}
-
 // checkDescriptors looks for members that had no file descriptor left a moment ago.
 func checkDescriptors(s Status) (Severity, string) {
 	var out []string
@@ -103,10 +93,6 @@ func checkDescriptors(s Status) (Severity, string) {
 			out = append(out, m.who()+": "+m.Report.NoDescriptors)
 		}
 	}
-	if len(out) == 0 {
-		return "", ""
-	}
-	return Critical,
-		fmt.Sprintf("file descriptors ran out within the last %v, and connections were not accepted or not opened: %s; raise the process's limit of open files (ulimit -n), or close idle connections",
-			descriptorsShown, subjects(out))
+	return about(out, Critical, "file descriptors ran out within the last %v, and connections were not accepted or not opened: %s; raise the process's limit of open files (ulimit -n), or close idle connections",
+		descriptorsShown, subjects(out))
 }

@@ -169,7 +169,7 @@ func newMember(cfg Config) *Member {
 	m.log = m.cfg.Logger
 	m.library = librarylog.New(m.log, m.clock.Mono)
 	m.files = &descriptors{mono: m.clock.Mono, library: m.library}
-	m.cfg.Network = watchedNetwork{m.cfg.Network, m.files.note}
+	m.cfg.Network = watchedNetwork{m.cfg.Network, transport.ResolverOf(m.cfg.Network), m.files.note}
 	m.anchorage = newAnchorage(m.cfg)
 	m.state = state.New(m.clock, m.holds)
 	m.life = tenure.NewLife()

@@ -4,12 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/http"
-	"syscall"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/tcp"
 	"github.com/snowgrid/snowgrid/security"
 )
@@ -97,7 +96,7 @@ func (a *access) do(request *http.Request) (*http.Response, error) {
 		return nil, expectsTLS(request.URL.Host)
 	case err == nil:
 		return response, nil
-	case a.scheme == "http" && cutOff(err) && speaksTLS(request.Context(), request.URL.Host):
+	case a.scheme == "http" && calls.IsCut(err) && speaksTLS(request.Context(), request.URL.Host):
 		return nil, expectsTLS(request.URL.Host)
 	}
 	return nil, explained(request.URL.Host, err)
@@ -178,12 +177,6 @@ func meet(ctx context.Context, addrs []string) error {
 func expectsTLS(addr string) error {
 	return &notTrustedError{addr: addr,
 		reason: "the member expects TLS: give --security-dir (SNOWGRID_SECURITY_DIR), or --tls-ca with a certificate or a token"}
-}
-
-// cutOff reports whether the other side ended a connection without an answer.
-func cutOff(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.Is(err, syscall.EPIPE)
 }
 
 // speaksTLS reports whether addr accepts TLS. It verifies nothing and sends nothing.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -130,7 +129,7 @@ func (c *identityListCommand) Run(ctx context.Context, to streams) error {
 		return asking(err)
 	}
 	return c.result(to.out, out, func(w io.Writer) error {
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		table := newTable(w)
 		if c.Set != "" {
 			writeNumbered(table, out.Sets[0])
 		} else {

@@ -14,8 +14,8 @@ import (
 // suffice for a member with little processor time: another dial costs more.
 const handshakeTimeout = upgradeTimeout
 
-// isCut reports whether a connection ended in the middle of a call, or right after it was opened.
-func isCut(err error) bool {
+// IsCut reports whether a connection ended in the middle of a call, or right after it was opened.
+func IsCut(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE)
 }
@@ -25,8 +25,8 @@ func isCut(err error) bool {
 // or answers 400. A timeout says nothing about the server.
 func (p *Pool) explain(err error) error {
 	var network net.Error
-	switch timeout := errors.As(err, &network) && !isCut(err); {
-	case timeout || p.creds != nil && isCut(err):
+	switch timeout := errors.As(err, &network) && !IsCut(err); {
+	case timeout || p.creds != nil && IsCut(err):
 		return err
 	case p.creds == nil:
 		return fmt.Errorf("%w; give Security (--security-dir) if the grid has certificates, since a server that speaks TLS "+

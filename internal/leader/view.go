@@ -49,41 +49,29 @@ func (v View) memberOf(id ServerID) (roster.Member, bool) {
 
 // MemberOf returns the roster's member behind a server.
 func MemberOf(r *roster.Roster, id ServerID) (roster.Member, bool) {
-	for _, m := range r.Members {
-		if ServerOf(m.Incarnation, m.Durable) == id {
-			return m, true
-		}
+	return first(r.Members, func(m roster.Member) bool { return ServerOf(m.Incarnation, m.Durable) == id })
+}
+
+// first returns the first element that is accepted.
+func first[T any](all []T, accepts func(T) bool) (found T, is bool) {
+	if i := slices.IndexFunc(all, accepts); i >= 0 {
+		return all[i], true
 	}
-	return roster.Member{}, false
+	return found, false
 }
 
 // serverOf returns the Raft server of a member, whether it runs or not.
 func (v View) serverOf(id roster.MemberID) (Server, bool) {
-	if m, found := registered(v.Roster, id); found {
-		want := ServerOf(m.Incarnation, m.Durable)
-		for _, s := range v.Servers {
-			if s.ID == want {
-				return s, true
-			}
-		}
-		return Server{}, false
-	}
-	for _, s := range v.Servers {
-		if roster.Incarnation(s.ID).Member() == id {
-			return s, true
-		}
-	}
-	return Server{}, false
+	m, found := registered(v.Roster, id)
+	return first(v.Servers, func(s Server) bool {
+		return found && s.ID == ServerOf(m.Incarnation, m.Durable) ||
+			!found && roster.Incarnation(s.ID).Member() == id
+	})
 }
 
 // registered returns the roster's record of a member ID, whatever its incarnation.
 func registered(r *roster.Roster, id roster.MemberID) (roster.Member, bool) {
-	for _, m := range r.Members {
-		if m.Incarnation.Member() == id {
-			return m, true
-		}
-	}
-	return roster.Member{}, false
+	return first(r.Members, func(m roster.Member) bool { return m.Incarnation.Member() == id })
 }
 
 // has reports whether an incarnation is a member, or has a Raft server.

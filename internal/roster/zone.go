@@ -44,16 +44,6 @@ func zoned(members []Member, zones []Zoning) ([]Member, error) {
 	return members, nil
 }
 
-// Zones returns the members' zones, sorted; "" is included if a member has none.
-func (r *Roster) Zones() []string {
-	var out []string
-	for _, m := range r.Members {
-		out = append(out, m.Zone)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // ZoneOf returns an incarnation's zone, "" if it has none or is not a member.
 func (r *Roster) ZoneOf(i Incarnation) string {
 	m, _ := r.Member(i)

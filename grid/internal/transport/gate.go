@@ -55,22 +55,13 @@ func Behind(n Network, g *Gate) Network {
 	if g == nil {
 		return n
 	}
-	return gatedNetwork{n, g}
+	return gatedNetwork{n, ResolverOf(n), g}
 }
 
 type gatedNetwork struct {
 	Network
-	gate *Gate
-}
-
-// LookupHost resolves as the Network does that is behind the gate.
-func (n gatedNetwork) LookupHost(ctx context.Context, host string) ([]string, error) {
-	return ResolverOf(n.Network).LookupHost(ctx, host)
-}
-
-// LookupSRV resolves as the Network does that is behind the gate.
-func (n gatedNetwork) LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error) {
-	return ResolverOf(n.Network).LookupSRV(ctx, service, proto, name)
+	Resolver // of the Network that is behind the gate
+	gate     *Gate
 }
 
 func (n gatedNetwork) Listen(addr string) (net.Listener, error) {
