@@ -54,7 +54,6 @@ func (rs *recordStore) load(ctx context.Context, key string) (e Entry, err error
 	return e, err
 }
 
-// swap writes a key.
 func (rs *recordStore) swap(ctx context.Context, e Entry) (r Revision, err error) {
 	err = rs.call(ctx, func(ctx context.Context) (err error) { r, err = rs.store.Swap(ctx, e); return err })
 	return r, err
@@ -69,7 +68,6 @@ func (rs *recordStore) swapIn(ctx context.Context, e Entry, generation string) (
 	return r, err
 }
 
-// list reads the keys in a folder.
 func (rs *recordStore) list(ctx context.Context, folder string) (all []Entry, err error) {
 	err = rs.call(ctx, func(ctx context.Context) (err error) { all, err = rs.store.List(ctx, folder); return err })
 	return all, err

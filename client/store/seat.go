@@ -97,7 +97,6 @@ func (s *seat) swap(ctx context.Context, want record.Record, revision Revision, 
 	return err
 }
 
-// load reads the record.
 func (s *seat) load(ctx context.Context) error {
 	f := s.h.client.one(ctx, s.h.name(), s.node)
 	if f.err != nil && !errors.Is(f.err, ErrDamaged) {

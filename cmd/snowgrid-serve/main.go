@@ -69,7 +69,6 @@ type commands struct {
 	Version versionCommand `cmd:"" help:"Print the version of this program."`
 }
 
-// versionCommand prints the program's version.
 type versionCommand struct{}
 
 // Run prints the version.

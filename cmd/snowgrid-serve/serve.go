@@ -20,7 +20,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// serveCommand gives out IDs.
 type serveCommand struct {
 	storeFlags
 	Sequencer string `help:"Sequencer that this process is ready with, and that gRPC callers get. It is created if it does not exist." default:"default" env:"SNOWGRID_SEQUENCER"`
@@ -66,7 +65,6 @@ count for as long as the sequencer lives.
     snowgrid-serve serve --config config.json --layout 63/22/1024 --epoch 1970-01-01 --etcd-mixed`
 }
 
-// config returns the client's configuration.
 func (s *serveCommand) config(log *slog.Logger) (store.Config, error) {
 	cfg, err := s.windows()
 	if err != nil {

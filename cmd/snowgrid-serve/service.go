@@ -25,7 +25,6 @@ const (
 	idleDetach = time.Minute
 )
 
-// service gives out IDs.
 type service struct {
 	def sequencer.Definition // the command line's sequencer
 	log *slog.Logger

@@ -83,7 +83,6 @@ func dialTLS(ctx context.Context, creds *security.Credentials, addr string) (net
 	return secured, nil
 }
 
-// do makes a request to a member.
 func (a *access) do(request *http.Request) (*http.Response, error) {
 	if a.token != "" {
 		request.Header.Set("Authorization", "Bearer "+a.token)

@@ -20,7 +20,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// answerBytesMax limits an answer's size.
 const answerBytesMax = 64 << 20
 
 // notAnsweredError reports that no member replied at an address.
@@ -110,7 +109,6 @@ func fetchStatusOfAny(ctx context.Context, addrs []string) (status grid.Status, 
 	return status, addr, err
 }
 
-// fetchStatus returns the status from the member at an address.
 func fetchStatus(ctx context.Context, addr string) (status grid.Status, err error) {
 	err = call(ctx, http.MethodGet, addr, wire.PathStatus, http.Header{"Accept": {wire.JSON}}, nil, &status)
 	return status, err

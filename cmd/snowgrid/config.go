@@ -22,7 +22,6 @@ type configCommand struct {
 	Reference configReferenceCommand `cmd:"" help:"Print the page with all keys, as Markdown."`
 }
 
-// configCheckCommand checks a configuration file.
 type configCheckCommand struct {
 	File configPath `arg:"" optional:"" help:"Configuration file, in place of --config." placeholder:"FILE"`
 	fileFlag
@@ -66,7 +65,6 @@ func (a *agentFlags) check(s *sources) (grid.Config, error) {
 	return cfg, s.place(err)
 }
 
-// configPrintCommand prints the configuration and its origins.
 type configPrintCommand struct {
 	fileFlag
 	agentFlags

@@ -12,7 +12,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// holdersCommand lists a sequencer's holders.
 type holdersCommand struct {
 	Name  string `arg:"" help:"Name of the sequencer."`
 	After int    `help:"Begin with the first logical node above this one." default:"-1" placeholder:"NODE"`

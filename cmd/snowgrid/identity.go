@@ -244,7 +244,6 @@ func (c *identityApplyCommand) Run(ctx context.Context, to streams) (err error) 
 	})
 }
 
-// identityRegisterCommand registers a process.
 type identityRegisterCommand struct {
 	ID          uint64 `arg:"" name:"number" help:"Number of the process."`
 	Code        string `required:"" help:"Register code of the number: 32 hex digits." placeholder:"HEX"`
@@ -278,7 +277,6 @@ func (c *identityRegisterCommand) Run(ctx context.Context, to streams) error {
 	}, func(out wire.IdentityRegisterResponse) string { return fmt.Sprintf("incarnation %d", out.Incarnation) })
 }
 
-// identityCleanCommand removes numbers.
 type identityCleanCommand struct {
 	IDs   []uint64 `arg:"" name:"number" help:"Numbers to remove."`
 	Force bool     `help:"Also remove the numbers of processes that are alive: they get no new grants, and their next start fails."`
@@ -305,7 +303,6 @@ func (c *identityCleanCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// identityDropCommand removes a set.
 type identityDropCommand struct {
 	setFlags
 }
@@ -328,7 +325,6 @@ func (c *identityDropCommand) Run(ctx context.Context, to streams) error {
 		})
 }
 
-// parseCode reads a register code.
 func parseCode(text string) (code numbers.Code, err error) {
 	if err := code.UnmarshalText([]byte(text)); err != nil {
 		return code, fmt.Errorf("--code: %w", err)

@@ -14,7 +14,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// identityImportCommand restores numbers.
 type identityImportCommand struct {
 	Numbers []string `arg:"" optional:"" name:"number" help:"Numbers to restore: 7, a range 1-10, or 7=CODE with the code of its process."`
 	File    string   `help:"JSON file with sets, as snowgrid identity list -o json prints them; - for standard input." placeholder:"FILE"`

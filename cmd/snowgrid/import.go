@@ -311,7 +311,6 @@ type ownerFinder struct {
 	again   chan struct{} // holds a token while one refreshes
 }
 
-// refresh reads the owners.
 func (o *ownerFinder) refresh(ctx context.Context) error {
 	status, _, err := fetchStatusInGrid(ctx, o.command.Addr)
 	if err == nil {

@@ -100,7 +100,6 @@ func (c *keyringRemoveCommand) Run(ctx context.Context, to streams) error {
 	return c.changeNamed(ctx, to, c.outputFlag, wire.KeyringRemove, c.Key)
 }
 
-// keyringGenerateCommand prints a new key.
 type keyringGenerateCommand struct{}
 
 // Run prints the key.
@@ -146,7 +145,6 @@ func (g gridFlags) change(ctx context.Context, to streams, form outputFlag, in w
 	return nil
 }
 
-// printKeyring writes the outcome at each member as text.
 func printKeyring(w io.Writer, out wire.KeyringResponse) error {
 	table := newTable(w)
 	fmt.Fprint(table, "NAME\tMEMBER\tAPI\tENCRYPTS\tOTHER KEYS\tRESULT\n")

@@ -12,13 +12,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// membersCommands are about a grid's members.
 type membersCommands struct {
 	List   listMembersCommand  `cmd:"" default:"withargs" help:"List the members of a grid."`
 	Remove removeMemberCommand `cmd:"" help:"Take a member out of the grid, whether it runs or not."`
 }
 
-// removeMemberCommand takes a member out of the grid.
 type removeMemberCommand struct {
 	Member string `arg:"" help:"Member: its ID (16 hex digits), incarnation, name, or API address, as listed by snowgrid status."`
 	gridFlags
@@ -111,7 +109,6 @@ func (r removed) text() string {
 	return fmt.Sprintf("member %s is leaving the grid and has not handed over everything yet; see snowgrid status", r.Leaving)
 }
 
-// memberID finds the member that an operator names.
 func memberID(s grid.Status, named string) (roster.MemberID, error) {
 	var found []string
 	for _, m := range s.Members {

@@ -48,7 +48,6 @@ func (b *oldBits) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// apply returns the format with the stated settings.
 func (s formatFlags) apply(f foreign.Format) (foreign.Format, error) {
 	if s.OldBits != (oldBits{}) {
 		var err error

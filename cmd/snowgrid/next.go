@@ -20,7 +20,6 @@ import (
 // Ctrl-C takes effect within milliseconds.
 const fillSize = 4096
 
-// nextCommand prints new IDs.
 type nextCommand struct {
 	Name  string `arg:"" help:"Name of the sequencer. It is created if it does not exist."`
 	Count int64  `short:"n" name:"count" help:"Number of IDs." default:"1"`

@@ -123,7 +123,6 @@ func (t *originalTranslation) note(key, reason string) {
 	t.notes = append(t.notes, originalNote{key, reason})
 }
 
-// number translates a number's key.
 func (t *originalTranslation) number(key string) error {
 	value := t.keys[key]
 	if to, found := originalNumbers[key]; found {

@@ -9,13 +9,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// sequencersCommands are about a grid's sequencers.
 type sequencersCommands struct {
 	List   sequencersCommand       `cmd:"" default:"withargs" help:"List the sequencers of a grid."`
 	Remove removeSequencersCommand `cmd:"" help:"Destroy the sequencers that were not used for a time."`
 }
 
-// sequencersCommand lists a grid's sequencers.
 type sequencersCommand struct {
 	Prefix string `help:"Only sequencers whose names begin so." placeholder:"TEXT"`
 	After  string `help:"Begin with the first name above this one." placeholder:"NAME"`

@@ -10,7 +10,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// removeSequencersCommand destroys sequencers that are not used.
 type removeSequencersCommand struct {
 	UnusedFor time.Duration `help:"Only sequencers that were not used for as long, such as 720h." required:"" placeholder:"DURATION"`
 	Prefix    string        `help:"Only sequencers whose names begin so." placeholder:"TEXT"`
@@ -46,7 +45,6 @@ func (c *removeSequencersCommand) Validate() error {
 	return nil
 }
 
-// removal is the command's result.
 type removal struct {
 	DryRun     bool             `json:"dry_run"`
 	Removed    int              `json:"removed"`

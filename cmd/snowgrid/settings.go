@@ -20,7 +20,6 @@ type settingsCommand struct {
 	Set  settingsSetCommand  `cmd:"" help:"Change settings of the grid, while it runs."`
 }
 
-// settingsShowCommand prints a grid's settings.
 type settingsShowCommand struct {
 	gridFlags
 	outputFlag
@@ -151,7 +150,6 @@ func parseAssignments(assignments []string) (in wire.SettingsRequest, err error)
 	return in, nil
 }
 
-// assign sets one setting.
 func assign(in *wire.SettingsRequest, name, value string) error {
 	if name == "window" {
 		d, err := time.ParseDuration(value)

@@ -200,7 +200,6 @@ func (c *verifyCommand) open(stdin io.Reader) (io.ReadCloser, uint64, error) {
 	return file, uint64(info.Size()), nil
 }
 
-// draw writes the picture.
 func (c *verifyCommand) draw(report *verify.Report) error {
 	file, err := os.Create(c.SVG)
 	if err != nil {

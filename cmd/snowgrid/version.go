@@ -10,7 +10,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// versionCommand prints this program's version.
 type versionCommand struct {
 	outputFlag
 }

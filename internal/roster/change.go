@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
@@ -193,16 +194,8 @@ func (r *Roster) checkChange(c Change) error {
 	case c.Stop > 0 && (len(r.Members) != 1 || !r.Members[0].Durable && r.Claim == "" || !c.isStop()):
 		return refused("a clean stop requires one last member with a disk or an anchor, and no other changes")
 	}
-	if err := r.checkLimit(c.Limit, c.Granted); err != nil {
-		return err
-	}
-	if err := r.checkKeepers(c.Keepers); err != nil {
-		return err
-	}
-	if err := r.checkRaised(c.Protocol); err != nil {
-		return err
-	}
-	return r.checkForget(c.Forget)
+	return cmp.Or(r.checkLimit(c.Limit, c.Granted), r.checkKeepers(c.Keepers), r.checkRaised(c.Protocol),
+		r.checkForget(c.Forget))
 }
 
 // lossFloor returns the floor after a loss: the ceiling, or, right after an orderly stop, the

@@ -61,7 +61,6 @@ func (a *Server) listConditions(w http.ResponseWriter, r *http.Request) {
 	plain(w, status, text.String()+verdict)
 }
 
-// wantsJSON reports whether the request prefers JSON to text.
 func wantsJSON(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), wire.JSON)
 }

@@ -57,7 +57,6 @@ func lostDisk(member roster.MemberID, err error) error {
 		member, member)
 }
 
-// gridName formats a grid's ID for messages.
 func gridName(g roster.GridID) string {
 	if g.IsZero() {
 		return "none"

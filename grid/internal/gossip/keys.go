@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"cmp"
 	"log/slog"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
@@ -35,8 +36,5 @@ func (g *Gossip) Hindrance() error {
 	if g == nil || len(g.Peers()) > 1 {
 		return nil
 	}
-	if err := g.transport.KeyRefusal(); err != nil {
-		return err
-	}
-	return g.transport.Refusal()
+	return cmp.Or(g.transport.KeyRefusal(), g.transport.Refusal())
 }

@@ -106,7 +106,6 @@ func (g grantCalls) renewHere(ctx context.Context, in wire.GrantRequest, token w
 	return out, err
 }
 
-// attach attaches a logical node for a grant.
 func (g grantCalls) attach(ctx context.Context, in wire.GrantRequest, token wire.GrantToken,
 	claim wire.Claim) (wire.GrantResponse, error) {
 	a, err := g.h.Attach(ctx, wire.AttachRequest{Holder: token.Holder(), Claim: claim, About: aboutOf(in)})
@@ -154,7 +153,6 @@ func (g grantCalls) release(ctx context.Context, in wire.GrantRelease) (wire.Gra
 	return wire.GrantReleased{}, err
 }
 
-// releaseHere releases a grant at the owner.
 func (g grantCalls) releaseHere(ctx context.Context, in wire.GrantRelease, token wire.GrantToken) error {
 	last := clustertime.Tick(math.MaxInt64 - 1) // the table lowers it to the end of all that was granted
 	if in.Last != nil {

@@ -67,7 +67,6 @@ func (f *followed) commit(at follow.Position, c roster.Command, now bool) (befor
 	return before, after, nil
 }
 
-// install installs a log snapshot.
 func (f *followed) install(i follow.Image) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

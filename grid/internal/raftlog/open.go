@@ -61,7 +61,6 @@ func checkPages(path string) error {
 	return errors.Join(boltfile.Check(path), db.Close())
 }
 
-// openLog opens or creates the log.
 func openLog(dir, path string) (*Log, error) {
 	file, db, err := openBolt(path, boltfile.Options())
 	if err != nil {

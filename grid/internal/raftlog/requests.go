@@ -151,7 +151,6 @@ func (n *Node) Reconfigure(do leader.Operation, id raft.ServerID, raftAddr strin
 	})
 }
 
-// snapshot has Raft take a snapshot.
 func (n *Node) snapshot() error {
 	return n.await(func() raft.Future { return n.Raft.Snapshot() })
 }

@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -274,10 +275,7 @@ func (s *Server) FailDisk(doing string, cause error) { _ = s.disk.Fail(doing, ca
 // Failure returns why this member takes part in its grid no longer, nil while it does: its
 // disk has failed, or it cannot read the roster.
 func (s *Server) Failure() error {
-	if err := s.DiskFailure(); err != nil {
-		return err
-	}
-	return s.diverged.failure()
+	return cmp.Or(s.DiskFailure(), s.diverged.failure())
 }
 
 // Failed returns channels that are closed when the part ends, for either reason.

@@ -1,6 +1,7 @@
 package numbers
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/internal/spelling"
@@ -129,10 +130,7 @@ func (c Command) fault() string {
 
 // fault describes the error in an application, which may lack a code, "" for none.
 func (a Application) fault() string {
-	if fault := numberFault(a.ID); fault != "" {
-		return fault
-	}
-	return Process{Addr: a.Addr}.fault()
+	return cmp.Or(numberFault(a.ID), Process{Addr: a.Addr}.fault())
 }
 
 // CheckNumber returns an [ErrInvalid] for a number that no process can have.
