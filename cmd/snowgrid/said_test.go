@@ -45,7 +45,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 	refusing := member(t, http.StatusServiceUnavailable,
 		wire.ErrorOf(fmt.Errorf("sequencer %q: %w", "orders", sequencer.ErrUnavailable), 1))
 	tests := map[string]string{
-		"status --addr " + refusing + " --addr " + refusing + "0": "orders",
+		"status --addr " + refusing + " --addr 127.0.0.1:1":       "orders",
 		"status --addr 127.0.0.1:1 --addr 127.0.0.1:2":            "127.0.0.1:2",
 		"next orders --addr 127.0.0.1:1 --timeout 300ms":          "no member answered at 127.0.0.1:1",
 		"destroy orders --yes --addr 127.0.0.1:1 --timeout 300ms": "no member answered at 127.0.0.1:1",
