@@ -192,7 +192,7 @@ func (rs *recordStore) checkNode(ctx context.Context, d sequencer.Definition, no
 // for which Repair waits.
 //
 // Errors: sequencer.ErrInvalidConfig for a floor or node out of range, and for a floor up to which the
-// record shows that IDs were issued; ErrNotFound;
+// record shows that IDs were issued; ErrNotFound; ErrDestroyed if the record shows that the life has ended;
 // ErrConflict if the node has a holder, or its record needs no repair; ErrClosed;
 // and, when ctx ended, an error that matches ctx.Err() and ErrUnavailable.
 func (c *Client) Repair(ctx context.Context, name string, node sequencer.NodeID, floor time.Time) error {
@@ -247,8 +247,8 @@ func (c *Client) repair(ctx context.Context, d record.Document, f found, floor c
 // repairable returns an error if a record may not be replaced. It waits for a window if the record has a
 // holder, which shows by a renewal that it runs.
 //
-// Errors: sequencer.ErrConflict; ErrChanged if the record was changed meanwhile; the store's and ctx's
-// errors.
+// Errors: sequencer.ErrConflict; ErrDestroyed if the record shows that the document's life has ended;
+// ErrChanged if the record was changed meanwhile; the store's and ctx's errors.
 func (c *Client) repairable(ctx context.Context, d record.Document, f found) error {
 	r := f.Record
 	held := r.State == record.Held
@@ -261,6 +261,10 @@ func (c *Client) repairable(ctx context.Context, d record.Document, f found) err
 	switch {
 	case f.err != nil && !errors.Is(f.err, ErrDamaged):
 		return f.err
+	case f.err == nil && r.EndOf(d.Life): // the document was older: an earlier life's floor and holders
+		return failure.Errorf(sequencer.ErrDestroyed,
+			"sequencer %q: node %d is not repaired: its record is %v in life %v, and the repair is of life %v; repair it again if the name has been created again",
+			d.Definition.Name(), f.Node, r.State, r.Life, d.Life)
 	case f.err != nil || r.Life != d.Life && r.State != record.Closed:
 		return nil
 	case held && lead <= c.ahead():

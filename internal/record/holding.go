@@ -255,7 +255,7 @@ func (h *Holding) takenBy(r Record) error {
 	if h.pending != nil {
 		life = h.pending.Life
 	}
-	if r.endOf(life) {
+	if r.EndOf(life) {
 		return failure.Errorf(sequencer.ErrDestroyed, "record: the sequencer was destroyed")
 	}
 	return failure.Errorf(sequencer.ErrDetached, "record: it is %v by %q in version %d", r.State, r.Task, r.Version)

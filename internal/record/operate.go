@@ -42,7 +42,7 @@ func (r Record) Restore(life attachment.Life, nonce string) (Record, bool, error
 //
 // Errors: sequencer.ErrDestroyed if the life has ended.
 func (r Record) Enlist(life attachment.Life, nonce string) (Record, error) {
-	if r.endOf(life) {
+	if r.EndOf(life) {
 		return Record{}, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
 	}
 	r = r.unheld(Retired, nonce)

@@ -65,7 +65,7 @@ func (r Record) Take(id attachment.ID, task, nonce string, b Bounds) (Record, er
 // takeable returns the error if an attachment in this life cannot take the record (H2, H8).
 func (r Record) takeable(life attachment.Life) error {
 	switch {
-	case r.endOf(life):
+	case r.EndOf(life):
 		return fmt.Errorf("record: %w", sequencer.ErrDestroyed)
 	case r.State == Closed && earlier(r.Life, life), r.empty() && LifeNumber(life) == 1:
 		return nil
@@ -78,8 +78,8 @@ func (r Record) takeable(life attachment.Life) error {
 	return nil
 }
 
-// endOf reports whether the record proves that a life has ended.
-func (r Record) endOf(life attachment.Life) bool {
+// EndOf reports whether the record proves that a life has ended.
+func (r Record) EndOf(life attachment.Life) bool {
 	return r.State == Closed && r.Life == life || earlier(life, r.Life)
 }
 
@@ -104,7 +104,7 @@ func (r Record) Extend(id attachment.ID, known map[sequencer.NodeID]uint64, nonc
 	b Bounds) (Record, error) {
 	switch {
 	case r.HeldBy(id):
-	case r.endOf(b.Life):
+	case r.EndOf(b.Life):
 		return Record{}, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
 	default:
 		return Record{}, failure.Errorf(sequencer.ErrDetached, "record: it is %v by %q in version %d; take a record again",
