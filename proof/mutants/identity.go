@@ -5,6 +5,7 @@ var (
 		"TestNumbers|TestRegistrations|TestIdentityOf|TestCleaned|TestImport|TestStepsOfSets|TestSets"}
 	hostileTests = []string{"./internal/identity/numbers", "-run", "Incarnation|Hostile"}
 	dropTests    = []string{"./internal/identity/numbers", "-run", "TestDroppedSets|TestHostile"}
+	mergeTests   = []string{"./internal/identity/numbers", "-run", "TestDroppedNumbers"}
 	numberTests  = []string{"./internal/identity/numbers", "-run", "TestWhoIsAlive|TestClean|TestRequests|TestSigns"}
 	// replacedTests runs a replaced process against every member.
 	replacedTests = []string{"./grid/gridtest", "-run", "TestReplacedProcessGetsNoGrant"}
@@ -36,6 +37,8 @@ var identityMutants = []mutant{
 		"s.Next = max(s.Next, a.ID)", setTests},
 	{"N2", "a clean of the last number drops the set's next", "internal/identity/numbers/apply.go",
 		"	s.Members = slices.DeleteFunc(", "	s.Next = 1\n	s.Members = slices.DeleteFunc(", setTests},
+	{"N2", "a survivor's set ignores that another dropped it later", "internal/identity/numbers/numbers.go",
+		"		s.raise(begun.Next, begun.Removed)\n", "		s.raise(0, begun.Removed)\n", mergeTests},
 	{"N2", "a recovered grid has no sets", "internal/roster/command.go", "		Registry:   f.Registry,\n",
 		"		Registry:   numbers.Registry{Dropped: f.Dropped},\n", setTests},
 	{"N3", "a registration does not need the code", "internal/identity/numbers/apply.go",
@@ -82,7 +85,7 @@ var identityMutants = []mutant{
 	{"N4", "a repeated clean does not look again", "internal/identity/numbers/tracker.go", "ids, force, tries-1, reply)",
 		"ids, true, tries-1, reply)", numberTests},
 	{"N3", "a survivor's greatest removed incarnation is forgotten", "internal/identity/numbers/numbers.go",
-		"max(to.Removed, s.Removed)", "to.Removed", []string{"./internal/identity/numbers", "-run", "GreatestRemoved"}},
+		"max(s.Removed, removed)", "s.Removed", []string{"./internal/identity/numbers", "-run", "GreatestRemoved"}},
 	{"N2", "data directories recover a grid without its sets", "internal/recovery/recovery.go",
 		"Registry: old.Registry, ", "",
 		[]string{"./grid", "-run", "TestNumbersSurviveARecovery"}},

@@ -19,6 +19,11 @@ type Dropped struct {
 	Removed uint64 `json:"removed,omitempty"`
 }
 
+// dropped returns the record that replaces the set.
+func (s Set) dropped() Dropped {
+	return Dropped{Set: hashOf(s.Cluster, s.Name), Next: s.Next, Removed: s.Removed}
+}
+
 // newSet returns a new set: it continues where a dropped one with its name ended.
 func (r Registry) newSet(cluster, name string) Set {
 	s := Set{Cluster: cluster, Name: name, Next: 1}
@@ -44,7 +49,7 @@ func (r Registry) drop(cluster, name string) (Registry, error) {
 	s := r.Sets[at]
 	next := Registry{
 		Sets:    slices.Delete(slices.Clone(r.Sets), at, at+1),
-		Dropped: withDropped(slices.Clone(r.Dropped), Dropped{Set: hashOf(cluster, name), Next: s.Next, Removed: s.Removed}),
+		Dropped: withDropped(slices.Clone(r.Dropped), s.dropped()),
 	}
 	if len(next.Dropped) > maxDropped {
 		return r, refusedf("%d sets were dropped, the most that the grid can record; use an existing set", maxDropped)

@@ -1,6 +1,7 @@
 package numbers_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/snowgrid/snowgrid/internal/identity/numbers"
@@ -17,6 +18,64 @@ func TestGreatestRemovedIncarnationIsKept(t *testing.T) {
 	} {
 		if out := c[0].Merge(c[1]).Sets; len(out) != 1 || out[0].Next != 5 || out[0].Removed != 9 {
 			t.Errorf("%+v and %+v give %+v, want next 5 and removed 9", c[0], c[1], out)
+		}
+	}
+}
+
+// TestDroppedNumbersAreKept is N2: a survivor that has not heard of the last numbers and of the drop of their set
+// does not give them again, nor after a recreation of the set.
+func TestDroppedNumbersAreKept(t *testing.T) {
+	step := func(r numbers.Registry, c numbers.Command) numbers.Registry {
+		t.Helper()
+		c.Cluster, c.Name = "c", "s"
+		next, _, err := r.Apply(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	apply := func(id uint64) numbers.Command {
+		return numbers.Command{Apply: &numbers.Application{ID: id, Code: numbers.Code{byte(id)}}}
+	}
+	first := step(numbers.Registry{}, apply(1))
+	second := step(first, apply(2))
+	dropped := step(step(second, numbers.Command{Clean: []numbers.Cleaned{{ID: 1}, {ID: 2}}}), numbers.Command{Drop: true})
+	third := step(dropped, apply(3))
+	for _, c := range []struct {
+		a, b numbers.Registry
+		want uint64
+	}{{first, dropped, 3}, {second, dropped, 3}, {dropped, third, 4}, {first, third, 4}} {
+		for _, m := range []numbers.Registry{c.a.Merge(c.b), c.b.Merge(c.a)} {
+			if next := m.NextNumber("c", "s"); next != c.want {
+				t.Errorf("%+v and %+v: next number %d, not %d", c.a, c.b, next, c.want)
+			}
+		}
+	}
+}
+
+// TestMergedSetsAreReadable: sets of two survivors that are too many for one grid continue when they are needed.
+func TestMergedSetsAreReadable(t *testing.T) {
+	var two [2]numbers.Registry
+	for i := range two {
+		for n := range numbers.MaxSets {
+			c := numbers.Command{Cluster: fmt.Sprint("c", i), Name: fmt.Sprint(n),
+				Apply: &numbers.Application{ID: 1, Code: numbers.Code{1}}}
+			next, _, err := two[i].Apply(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			two[i] = next
+		}
+	}
+	m := two[0].Merge(two[1])
+	if fault := m.SetsFault(numbers.Registry{}); fault != "" {
+		t.Fatal(fault)
+	}
+	for i := range two {
+		for n := range numbers.MaxSets {
+			if next := m.NextNumber(fmt.Sprint("c", i), fmt.Sprint(n)); next != 2 {
+				t.Fatalf("set %d of survivor %d: next number %d, not 2", n, i, next)
+			}
 		}
 	}
 }

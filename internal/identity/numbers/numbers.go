@@ -126,22 +126,35 @@ func (r Registry) setOrNew(cluster, name string) (s Set, exists bool) {
 	return s, exists
 }
 
-// Merge returns r with each next number raised to at least the one in other. A set that exists only
-// in other is added without members.
+// Merge returns r with each next number raised to at least the one in other, also if either has dropped the
+// set. A set that exists only in other is added without members, and as a dropped one if there are too many.
 func (r Registry) Merge(other Registry) Registry {
 	out := Registry{Sets: slices.Clone(r.Sets), Dropped: slices.Clone(r.Dropped)}
-	for _, s := range other.Sets {
-		at, found := searchSet(out.Sets, s.Cluster, s.Name)
-		if !found {
-			out.Sets = slices.Insert(out.Sets, at, Set{Cluster: s.Cluster, Name: s.Name})
-		}
-		to := &out.Sets[at]
-		to.Next, to.Removed = max(to.Next, s.Next), max(to.Removed, s.Removed)
-	}
 	for _, d := range other.Dropped {
 		out.Dropped = withDropped(out.Dropped, d)
 	}
+	for _, s := range other.Sets {
+		at, found := searchSet(out.Sets, s.Cluster, s.Name)
+		switch {
+		case !found && len(out.Sets) >= MaxSets:
+			out.Dropped = withDropped(out.Dropped, s.dropped())
+			continue
+		case !found:
+			out.Sets = slices.Insert(out.Sets, at, Set{Cluster: s.Cluster, Name: s.Name})
+		}
+		out.Sets[at].raise(s.Next, s.Removed)
+	}
+	for i := range out.Sets {
+		s := &out.Sets[i]
+		begun := out.newSet(s.Cluster, s.Name)
+		s.raise(begun.Next, begun.Removed)
+	}
 	return out
+}
+
+// raise has the set give numbers and incarnations above all that another registry gave.
+func (s *Set) raise(next, removed uint64) {
+	s.Next, s.Removed = max(s.Next, next), max(s.Removed, removed)
 }
 
 // CheckIdentity returns nil for a number's registered incarnation, and for a later incarnation,
