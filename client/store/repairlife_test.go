@@ -9,7 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// repairAfter has another client run change between a repair's read of the document and that of the record.
+// repairAfter runs change between the reads of the document and of the record by a repair.
 func (b *bench) repairAfter(floor time.Time, change func(ctx context.Context)) error {
 	b.Helper()
 	memory := b.store.(*Memory)

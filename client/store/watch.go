@@ -47,15 +47,15 @@ func (c *Client) changed(key string) {
 	}
 }
 
-// lookAtDocument ends this client's handles on a life that has ended.
+// lookAtDocument ends this client's handles on a life that has ended. A handle on a later life than the
+// document's was made since the document was read.
 func (c *Client) lookAtDocument(ctx context.Context, name string) {
 	d, _, err := c.document(ctx, name)
 	if err != nil && !errors.Is(err, ErrNoRecord) {
 		return
 	}
 	for _, e := range c.handles.All() {
-		if ref := e.Control.Ref(); err == nil && e.Control.Handle().Name() == name &&
-			(ref.Life != d.Life || d.Phase != record.Alive) {
+		if ref := e.Control.Ref(); err == nil && e.Control.Handle().Name() == name && d.Ended(ref.Life) {
 			c.end(e.State)
 		}
 	}

@@ -135,6 +135,12 @@ func (d Document) Recreate(def sequencer.Definition, random [8]byte, nonce strin
 	return d, nil
 }
 
+// Ended reports whether a life has ended, or begun to end. A later life than the document's has not: the
+// document was read before.
+func (d Document) Ended(life attachment.Life) bool {
+	return life != d.Life && !earlier(d.Life, life) || life == d.Life && d.Phase != Alive
+}
+
 // Ref returns the life for a handle.
 func (d Document) Ref() attachment.Ref {
 	return attachment.Ref{Definition: d.Definition, Life: d.Life, Born: attachment.Revision{Term: LifeNumber(d.Life)}}
