@@ -143,8 +143,14 @@ func (r Record) Return(rel attachment.Release, nonce string) (Record, bool) {
 	return r.unheld(Free, nonce), true
 }
 
+// released is the generation of a record whose body was empty. It is no server's, so the next take waits (Q2).
+const released = "released by another program"
+
 // unheld returns the record without its holder, in another state.
 func (r Record) unheld(s State, nonce string) Record {
+	if r.empty() {
+		r.Generation = released
+	}
 	r.State, r.Nonce = s, nonce
 	r.Attachment, r.From, r.Until, r.Timestamp, r.Known = attachment.ID{}, 0, 0, 0, nil
 	return r
