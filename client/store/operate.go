@@ -95,12 +95,17 @@ func (rs *recordStore) conform(ctx context.Context, d record.Document, slots int
 	}
 	errs := make([]error, len(all))
 	rs.together(len(all), func(i int) {
-		errs[i] = rs.alter(ctx, name, all[i], func(r record.Record) (record.Record, bool, error) {
+		rule := func(r record.Record) (record.Record, bool, error) {
 			if i < m.Slots {
 				return r.Restore(d.Life, newNonce())
 			}
 			return r.Retire(d.Life, newNonce())
-		})
+		}
+		f := all[i]
+		if _, changed, err := rule(f.Record); f.err == nil && err == nil && !changed {
+			f = rs.one(ctx, name, f.Node) // a listing may be older, and show a state that was changed since
+		}
+		errs[i] = rs.alter(ctx, name, f, rule)
 	})
 	if err := errors.Join(errs...); err != nil {
 		return err

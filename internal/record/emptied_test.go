@@ -26,6 +26,7 @@ func TestEmptyBodyWaitsAfterOtherSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ended := must(must(retired.Restore(first, "b")).Close(first, "c"))
 	for name, c := range map[string]struct {
 		record Record
 		life   attachment.Life
@@ -34,7 +35,7 @@ func TestEmptyBodyWaitsAfterOtherSteps(t *testing.T) {
 		"retired":  {must(retired.Restore(first, "b")), first},
 		"enlisted": {must(enlisted.Restore(first, "b")), first},
 		"closed":   {must(empty.Close(first, "a")), second},
-		"all":      {must(must(must(retired.Restore(first, "b")).Close(first, "c")).Close(second, "d")), NewLife(3, [8]byte{3})},
+		"all":      {must(ended.Close(second, "d")), NewLife(3, [8]byte{3})},
 	} {
 		b := Bounds{Now: 1000, Window: 100, Life: c.life, Quarantine: 500}
 		got, err := c.record.Take(attachment.ID{1}, "task", "n", b)
