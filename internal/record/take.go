@@ -143,7 +143,7 @@ func (r Record) Return(rel attachment.Release, nonce string) (Record, bool) {
 	return r.unheld(Free, nonce), true
 }
 
-// released is the generation of a record whose body was empty. It is no server's, so the next take waits (Q2).
+// released is the generation of a record whose body was empty. No server has it, so the next take waits (Q2).
 const released = "released by another program"
 
 // unheld returns the record without its holder, in another state.
