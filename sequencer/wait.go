@@ -162,14 +162,21 @@ func (s *Sequencer) waitError(err error, behind clustertime.Span, out outcome) e
 // lack returns the reason why the handle has no grant for the present time.
 func (s *Sequencer) lack() string {
 	seen, now := &rights{}, s.clock.Now()
+	begins := clustertime.Tick(0) // of a handle that has had no grant yet: its first grant begins there
 	remedy := ": check that the grid or the store is reachable, and that it has a quorum, then try again"
 	if g := s.now.Load().gen; g != nil {
-		seen = g.rights.Load()
+		if seen = g.rights.Load(); seen.until() == 0 {
+			begins = g.timestamp(g.start + 1)
+		}
 		if failed := g.failed.Load(); failed != nil {
 			remedy = "; last error: " + s.unnamed(*failed)
 		}
 	}
-	if from, later := seen.after(now); later && now > 0 {
+	from, later := seen.after(now)
+	if !later {
+		from = begins
+	}
+	if from > now && now > 0 {
 		return fmt.Sprintf(
 			"IDs begin at %s (in %v), where this handle's grant begins: an earlier run or holder may have issued IDs up to then",
 			from.Time().Format(time.RFC3339), from.Sub(now).Duration())

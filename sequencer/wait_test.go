@@ -64,6 +64,10 @@ func TestWaitEndsWithContext(t *testing.T) {
 		}, ErrGrantExpired, 1, "used up 2ms ago and not renewed: check"},
 		{"grant ahead", func(h *handle) { h.clock.set(1500) }, ErrGrantExpired,
 			1, "IDs begin at 1970-01-01T00:00:02Z (in 500ms)"},
+		{"no grant yet, and the first one ahead", func(h *handle) {
+			_ = h.control.DetachIdle(t.Context())
+			h.backend.grant = bridge.Grant{From: 5000, Until: 5000} // IDs begin above the present ceiling
+		}, ErrGrantExpired, 1, "IDs begin at 1970-01-01T00:00:05Z (in 3s)"},
 		{"no time known", func(h *handle) { h.clock.set(0) }, ErrGrantExpired, 1, "not known here yet"},
 		{"between two grants", func(h *handle) {
 			h.control.Renewed(numbered(1), bridge.Grant{From: 3100, Until: 4000})
