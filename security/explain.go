@@ -46,7 +46,7 @@ var alerts = []struct{ text, sentence string }{
 	{"remote error: tls: expired certificate",
 		"the member says that this certificate is expired, or not valid yet: renew it with snowgrid secure issue, and check the clocks"},
 	{"remote error: tls: unknown certificate authority", untrusted},
-	{"remote error: tls: bad certificate", untrusted},
+	{"remote error: tls: bad certificate", refused},
 	{"remote error: tls: unsupported certificate",
 		"the member says that this certificate is not one of a caller: issue one with snowgrid secure issue"},
 	{"remote error: tls: certificate required", "the member asks for a certificate: give --security-dir"},
@@ -57,3 +57,6 @@ var alerts = []struct{ text, sentence string }{
 }
 
 const untrusted = "the member does not trust the authority of this certificate: use one that its authority issued (snowgrid secure issue)"
+
+// refused covers an alert with several causes: a process that checks a member's certificate sends no other.
+const refused = "the other side refuses this side's certificate: it is expired, for another host, or of an authority that is not trusted there; look at it with snowgrid secure show, and use one of its authority (snowgrid secure issue)"

@@ -242,3 +242,23 @@ func TestInspectWarns(t *testing.T) {
 		t.Errorf("only for issuing: %v", contents.Issuing)
 	}
 }
+
+// TestExplainOfARefusedMember: a caller's alert about a member's certificate has several causes, and none is stated
+// as the one.
+func TestExplainOfARefusedMember(t *testing.T) {
+	path, dir := issuing(t)
+	late := filepath.Join(t.TempDir(), "late")
+	if err := dir.Issue(authority.Request{Name: "m1", Role: security.Member, TTL: time.Hour}, late,
+		time.Now().Add(-2*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	member, holder := load(t, late, security.Member), load(t, path, security.Holder)
+	_, serverErr, clientErr := meet(t, member.Server(), holder.Client("x:1"))
+	if said := security.Explain(clientErr); !strings.Contains(said, "the certificate of the other side is expired") {
+		t.Errorf("the caller: %s", said)
+	}
+	want := "it is expired, for another host, or of an authority"
+	if said := security.Explain(serverErr); !strings.Contains(said, want) {
+		t.Errorf("the member: %s", said)
+	}
+}
