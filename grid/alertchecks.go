@@ -53,7 +53,8 @@ func checkQuorum(s Status) (Severity, string) {
 		return Critical, fmt.Sprintf("%d of %d voters are alive, and the quorum is %d; start the missing members again, or restore the network to them",
 			s.VotersAlive, s.Voters, majority(s.Voters))
 	}
-	if s.Leader == "" {
+	waits := s.Anchor != nil && s.Anchor.State == string(anchor.Waiting) // its leader does, not yet in the roster
+	if s.Leader == "" && !waits {
 		return Critical, fmt.Sprintf("the grid has no leader, and %d of %d voters are alive; an election takes seconds: if this persists, check that the members reach each other's Raft addresses",
 			s.VotersAlive, s.Voters)
 	}

@@ -48,6 +48,9 @@ func TestAlerts(t *testing.T) {
 		texts  []string // in the text
 	}{
 		{func(s *Status) { s.Leader = "" }, "quorum_lost critical", []string{"3 of 3 voters", "Raft"}},
+		{func(s *Status) {
+			s.Leader, s.Anchor = "", &AnchorInfo{State: "waiting", Advice: "wait"}
+		}, "anchor_not_held critical", []string{"the anchor is waiting"}},
 		{func(s *Status) { s.VotersAlive = 1 }, "quorum_lost critical",
 			[]string{"1 of 3 voters", "the quorum is 2", "start"}},
 		{func(s *Status) { s.Advice = "quorum lost: do this" }, "quorum_lost critical", []string{"do this"}},

@@ -123,7 +123,6 @@ func (o *overview) describeMembers(s *Status, r *roster.Roster) {
 			}
 		}
 	}
-	o.describeAbsent(s, r, voting)
 	s.Protocol, s.CommonProtocol = int(r.InUse()), int(roster.CurrentProtocol)
 	alive := map[roster.Incarnation]bool{o.self: true}
 	releases := map[roster.Incarnation]*Release{o.self: releaseOf(wire.OwnRelease())}
@@ -133,6 +132,7 @@ func (o *overview) describeMembers(s *Status, r *roster.Roster) {
 			releases[p.Incarnation] = releaseOf(p.Release)
 		}
 	}
+	o.describeAbsent(s, absentVoters(r, voting, alive))
 	for _, member := range r.Members {
 		server := raftlog.ServerID(member.Incarnation, member.Durable)
 		s.Members = append(s.Members, MemberInfo{

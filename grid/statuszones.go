@@ -64,8 +64,7 @@ func (s *Status) describeZones(r *roster.Roster) {
 }
 
 // describeAbsent adds the voters that do not run.
-func (o *overview) describeAbsent(s *Status, r *roster.Roster, voters []leader.ServerID) {
-	absent := absentVoters(r, voters)
+func (o *overview) describeAbsent(s *Status, absent []roster.MemberID) {
 	s.AbsentVoters = texts(absent)
 	for _, id := range absent {
 		absent := AbsentVoter{ID: string(id), Name: o.gossip.MemberName(id)}
@@ -80,12 +79,18 @@ func (o *overview) describeAbsent(s *Status, r *roster.Roster, voters []leader.S
 	}
 }
 
-// absentVoters returns the members that are not in the roster and still have a vote,
-// sorted.
-func absentVoters(r *roster.Roster, voters []leader.ServerID) (out []roster.MemberID) {
+// absentVoters returns the members that are not in the roster, do not run, and still have a vote,
+// sorted. A member runs before the roster has it, as while the grid waits for its anchor.
+func absentVoters(r *roster.Roster, voters []leader.ServerID,
+	alive map[roster.Incarnation]bool) (out []roster.MemberID) {
+	runs := map[roster.MemberID]bool{}
+	for inc := range alive {
+		runs[inc.Member()] = true
+	}
 	for _, server := range voters {
-		if _, member := leader.MemberOf(r, server); !member {
-			out = append(out, roster.Incarnation(server).Member())
+		id := roster.Incarnation(server).Member()
+		if _, member := leader.MemberOf(r, server); !member && !runs[id] {
+			out = append(out, id)
 		}
 	}
 	slices.Sort(out)

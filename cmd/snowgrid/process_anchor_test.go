@@ -62,7 +62,7 @@ func TestAnchorProcesses(t *testing.T) {
 		return ""
 	})
 	if _, stdout, _ := command(t, "status", "--addr", second.api); !strings.Contains(stdout, "waiting, up to") ||
-		!strings.Contains(stdout, holder.Answering) {
+		!strings.Contains(stdout, holder.Answering) || strings.Contains(stdout, "absent voter") {
 		t.Errorf("status of the second:\n%s", stdout)
 	}
 	select {
