@@ -235,9 +235,26 @@ func (f *File) state(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := f.replaced(); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.failed
+}
+
+// replaced returns an error if the open directory is no longer the one at its path: then a key that is missing is no
+// proof that it was deleted, and other processes may have another store at the path.
+func (f *File) replaced() error {
+	open, err := f.root.Stat(".")
+	if err != nil {
+		return err
+	}
+	present, err := os.Stat(f.root.Name())
+	if isAbsent(err) || err == nil && !os.SameFile(open, present) {
+		return errors.New("the directory was removed or replaced since this process opened it; put it back, or restart this process")
+	}
+	return nil
 }
 
 // read reads a key's file. Errors: ErrNoRecord.
