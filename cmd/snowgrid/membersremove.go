@@ -109,12 +109,17 @@ func (r removed) text() string {
 	return fmt.Sprintf("member %s is leaving the grid and has not handed over everything yet; see snowgrid status", r.Leaving)
 }
 
+// memberID finds the member that an operator names. A name of a member in the grid counts before the same name of one
+// that is gone, whose vote or disk the status lists.
 func memberID(s grid.Status, named string) (roster.MemberID, error) {
 	var found []string
 	for _, m := range s.Members {
 		if slices.Contains([]string{m.Incarnation, m.ID(), m.Name, m.API}, named) && named != "" {
 			found = append(found, m.ID())
 		}
+	}
+	if found == nil && named != "" {
+		found = goneNamed(s, named)
 	}
 	id, _, _ := strings.Cut(named, "-") // an incarnation is accepted too
 	switch {
@@ -128,4 +133,21 @@ func memberID(s grid.Status, named string) (roster.MemberID, error) {
 	}
 	return "", fmt.Errorf(
 		"no member is named %q: give an ID, an incarnation, a name or an API address that snowgrid status lists", named)
+}
+
+// goneNamed returns the IDs of the members with a name that are not in the grid and whose vote or disk the
+// status lists.
+func goneNamed(s grid.Status, name string) (ids []string) {
+	for _, a := range s.Absent {
+		if a.Name == name {
+			ids = append(ids, a.ID)
+		}
+	}
+	for _, d := range s.Disks {
+		if d.Name == name && !d.Runs {
+			ids = append(ids, d.Member)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
