@@ -7,7 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// TestMemberID: each name that the status lists leads to its member, also of one that is gone.
+// TestMemberID: each name that the status lists leads to its member, also the name of a gone member.
 func TestMemberID(t *testing.T) {
 	s := grid.Status{
 		Members: []grid.MemberInfo{

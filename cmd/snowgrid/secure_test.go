@@ -258,10 +258,13 @@ func TestSecurePack(t *testing.T) {
 	}
 	for says, value := range map[string]string{
 		"SNOWGRID_SECURITY is not set": "", "not a JSON object": "secret text",
-		"is not a file of credentials":          with("../x", "y"),
-		"member.crt and member.key are no pair": with("member.key", "-"), "no certificate beside it": with("member.crt", "-"),
-		"without ca.crt": with("ca.crt", "-"), "gossip.keys is empty": with("gossip.keys", "\n"),
-		`"ca.key" is not a file`: with("ca.key", "y"), "more than": with("tokens.pub", strings.Repeat("x", 1<<20)),
+		"is not a file of credentials":                     with("../x", "y"),
+		"member.crt and member.key do not belong together": with("member.key", "-"),
+		"member.key has no certificate":                    with("member.crt", "-"),
+		"without ca.crt":                                   with("ca.crt", "-"),
+		"gossip.keys is empty":                             with("gossip.keys", "\n"),
+		`"ca.key" is not a file`:                           with("ca.key", "y"),
+		"more than":                                        with("tokens.pub", strings.Repeat("x", 1<<20)),
 	} {
 		t.Setenv("SNOWGRID_SECURITY", value)
 		out := filepath.Join(t.TempDir(), "none")

@@ -94,8 +94,9 @@ func isPacked(name string) bool {
 	if slices.Contains([]string{security.AuthorityFile, security.GossipKeysFile, security.TokensFile}, name) {
 		return true
 	}
-	role, suffix, _ := strings.Cut(name, ".")
-	return slices.Contains(security.Roles(), security.Role(role)) && (suffix == "crt" || suffix == "key")
+	role, isCertificate := strings.CutSuffix(name, certificateSuffix)
+	role, isKey := strings.CutSuffix(role, keySuffix)
+	return isCertificate != isKey && slices.Contains(security.Roles(), security.Role(role))
 }
 
 // checkPacked refuses all but the files of one process.
@@ -107,14 +108,14 @@ func checkPacked(files map[string]string) error {
 			return fmt.Errorf("%w: %.80q is not a file of credentials; give the files of snowgrid secure issue", security.ErrInvalid,
 				name)
 		case len(bytes.TrimSpace([]byte(content))) == 0:
-			return fmt.Errorf("%w: %s is empty", security.ErrInvalid, name)
+			return fmt.Errorf("%w: %s is empty; give the files of snowgrid secure issue", security.ErrInvalid, name)
 		case isCertificate && name != security.AuthorityFile:
 			if _, err := tls.X509KeyPair([]byte(content), []byte(files[base+keySuffix])); err != nil {
-				return fmt.Errorf("%w: %s and %s are no pair: %w", security.ErrInvalid, name, base+keySuffix, err)
+				return fmt.Errorf("%w: %s and %s do not belong together: %w", security.ErrInvalid, name, base+keySuffix, err)
 			}
 			pairs++
 		case strings.HasSuffix(name, keySuffix) && files[strings.TrimSuffix(name, keySuffix)+certificateSuffix] == "":
-			return fmt.Errorf("%w: %s has no certificate beside it", security.ErrInvalid, name)
+			return fmt.Errorf("%w: %s has no certificate; give the files of snowgrid secure issue", security.ErrInvalid, name)
 		}
 	}
 	if files[security.AuthorityFile] == "" || pairs == 0 {

@@ -89,8 +89,8 @@ type GrantResponse struct {
 }
 
 // GrantResponseOf returns the reply about an attachment of a sequencer, without its token. The grant is to be
-// renewed after a quarter of the window, or after pace if that is longer; a short grant, or one that begins
-// later, after a sixteenth. Errors match sequencer.ErrInvalidConfig.
+// renewed after a quarter of the window, or after pace if that is longer. A short grant is renewed after a
+// sixteenth, and so is a grant that begins later. Errors match sequencer.ErrInvalidConfig.
 func GrantResponseOf(s Sequencer, node sequencer.NodeID, g attachment.Grant, now clustertime.Tick,
 	window, pace clustertime.Span) (GrantResponse, error) {
 	ref, err := s.Ref()

@@ -65,7 +65,7 @@ type builds struct {
 
 	mu    sync.Mutex
 	count int
-	lists map[string]func() ([]pkg, error) // by what is listed
+	lists map[string]func() ([]pkg, error) // by module, tags and patterns
 	known map[build]func() (program, error)
 }
 
