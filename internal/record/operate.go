@@ -51,15 +51,17 @@ func (r Record) Enlist(life attachment.Life, nonce string) (Record, error) {
 }
 
 // Reuse returns the record for a life whose range has other nodes than the life before (H11). It returns
-// false if the life can take the record as it is, or if the record is damaged, which a take reports. A record
-// that is neither closed nor held was made by an interrupted call, and no life counted it.
+// false if the record is in this life already, or if it is damaged, which a take reports. A record
+// that is neither closed nor held was made by an interrupted call, and no life counted it. A closed record is
+// written too, so that a late swap of an earlier life's call, which was on the condition of its revision, is
+// refused.
 //
 // Errors: sequencer.ErrDestroyed if a later life has the record.
 func (r Record) Reuse(life attachment.Life, nonce string) (Record, bool, error) {
 	switch {
 	case earlier(life, r.Life):
 		return Record{}, false, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
-	case r.Life == life || r.empty() || r.State == Closed || r.State == Held:
+	case r.Life == life || r.empty() || r.State == Held:
 		return r, false, nil
 	}
 	r = r.unheld(Free, nonce)
