@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -38,19 +39,22 @@ func TestLateScaleOfTheLifeBefore(t *testing.T) {
 		live(of(6, 7)) // closed when the next life begins, and outside its first two nodes
 		destroy()
 		live(of(4, 7))
-		late := 0
+		var late atomic.Int32
+		moved := make(chan struct{})
 		paused.setBefore(func(_ context.Context, call, key string) error {
-			if call != "swap" || !strings.HasSuffix(key, "/6.json") || late > 0 {
-				return nil
+			if call == "swap" && (strings.HasSuffix(key, "/6.json") || strings.HasSuffix(key, "/7.json")) {
+				if late.Add(1) == 1 {
+					destroy()
+					live(of(6, 9))
+					close(moved)
+				}
+				<-moved
 			}
-			late++
-			destroy()
-			live(of(6, 9))
 			return nil
 		})
 		err := slow.Scale(b.Context(), "orders", 4)
-		if late != 1 || !errors.Is(err, sequencer.ErrDestroyed) {
-			b.Errorf("the scale, %d swaps of which were late, returned %v", late, err)
+		if late.Load() != 2 || !errors.Is(err, sequencer.ErrDestroyed) {
+			b.Errorf("the scale, %d swaps of which were late, returned %v", late.Load(), err)
 		}
 		status, err := fast.Status(b.Context(), "orders")
 		if err != nil || status.Slots != 2 || len(status.Records) != 2 {
