@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,27 +28,28 @@ func startListed(t *testing.T) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	members := make(chan *grid.Member, 2)
+	var addrs []string
+	var members sync.WaitGroup
+	var mu sync.Mutex
 	for i := range 2 {
-		go func() {
+		members.Go(func() {
 			m, err := grid.Start(ctx, grid.Config{
 				Name: "shop", MemberName: fmt.Sprintf("web-%d", i+1), GossipAddr: gossip[i], RaftAddr: "127.0.0.1:0",
 				APIAddr: "127.0.0.1:0", Expect: 2, Join: gossip, Window: time.Second,
 			})
 			if err != nil {
+				cancel()
 				t.Error(err)
+				return
 			}
-			members <- m
-		}()
+			t.Cleanup(func() { _ = m.Close() })
+			mu.Lock()
+			defer mu.Unlock()
+			addrs = append(addrs, m.Addrs().API)
+		})
 	}
-	var addrs []string
-	for range 2 {
-		m := <-members
-		if m == nil {
-			t.FailNow()
-		}
-		t.Cleanup(func() { _ = m.Close() })
-		addrs = append(addrs, m.Addrs().API)
+	if members.Wait(); t.Failed() {
+		t.FailNow()
 	}
 	c, err := client.Dial(ctx, client.Config{Addrs: addrs, Labels: map[string]string{"service": "shop", "pid": "17"}})
 	if err != nil {
