@@ -34,6 +34,7 @@ type bootstrap struct {
 	failed    error // why the attempt has to be given up
 	obstacle  string
 	toldUntil time.Duration // until when the obstacle is not logged again
+	clocks    string        // the error of the last comparison of the members' clocks
 }
 
 // begin starts an attempt.
@@ -69,14 +70,28 @@ func (b *bootstrap) hinder(what string, now time.Duration) bool {
 	return true
 }
 
-// hindrance returns the obstacle to forming the grid, as the end of a sentence.
-func (b *bootstrap) hindrance() string {
+// compared records the result of a comparison of the members' clocks. It stands until the next one, also while
+// too few members reply.
+func (b *bootstrap) compared(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.obstacle == "" {
-		return ""
+	b.clocks = ""
+	if err != nil {
+		b.clocks = err.Error()
 	}
-	return "; " + b.obstacle
+}
+
+// hindrance returns the obstacle to forming the grid, as the end of a sentence.
+func (b *bootstrap) hindrance() (text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.obstacle != "" {
+		text = "; " + b.obstacle
+	}
+	if b.clocks != "" && b.clocks != b.obstacle {
+		text += "; when the members last replied: " + b.clocks
+	}
+	return text
 }
 
 // acceptances are the members that accept a bootstrap member.

@@ -237,6 +237,7 @@ func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
 		return fmt.Errorf("%d of %d members accept this bootstrap member: %w", 1+len(accepted.others), expect, err)
 	}
 	begins, err := f.beginning(accepted)
+	f.boot.compared(err)
 	if err != nil {
 		return err
 	}
