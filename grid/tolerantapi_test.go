@@ -17,7 +17,8 @@ import (
 )
 
 // TestRequestsOfALaterVersion: a newer client or member may add a field to any request
-// in msgpack, and is answered as before. In JSON a person has misspelled it.
+// in msgpack, and is answered as before. In JSON a person has misspelled it. On a busy machine the grid may be
+// without a leader when one of the two requests is sent, and both are sent again.
 func TestRequestsOfALaterVersion(t *testing.T) {
 	t.Parallel()
 	m := startOne(t, nil)
@@ -30,7 +31,6 @@ func TestRequestsOfALaterVersion(t *testing.T) {
 	delete(requests, wire.PathLeave)   // the member would leave
 	for _, path := range slices.Sorted(maps.Keys(requests)) {
 		in := requests[path]
-		status, plain := b.post(path, wire.MsgPack, in)
 		body, err := wire.Encode(wire.MsgPack, in)
 		if err != nil {
 			t.Fatal(err)
@@ -40,10 +40,15 @@ func TestRequestsOfALaterVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		fields["added_later"] = map[string]any{"deep": []any{1, "x", nil}}
-		got, answer := b.post(path, wire.MsgPack, fields)
-		if got != status || codeOf(answer) != codeOf(plain) {
-			t.Errorf("%s: status %d %.200q, with a field added %d %.200q", path, status, plain, got, answer)
-		}
+		within(t, apiPatience, path+" with a field added is answered as without it", func() bool {
+			status, plain := b.post(path, wire.MsgPack, in)
+			got, answer := b.post(path, wire.MsgPack, fields)
+			same := got == status && codeOf(answer) == codeOf(plain)
+			if !same && status != http.StatusServiceUnavailable && got != http.StatusServiceUnavailable {
+				t.Errorf("%s: status %d %.200q, with a field added %d %.200q", path, status, plain, got, answer)
+			}
+			return same || t.Failed()
+		})
 		if !strings.HasPrefix(path, "/v1/member/") {
 			status, _, answer := b.send(http.MethodPost, path, wire.JSON, bytes.NewReader([]byte(`{"added_later":1}`)))
 			if code := refused(t, path, status, wire.JSON, answer); code != "bad_request" ||
