@@ -249,11 +249,11 @@ func (o *leadership) dropSet(ctx context.Context, in wire.IdentityDropRequest) (
 func (o *leadership) importNumbers(ctx context.Context, in wire.IdentityImportRequest) (wire.IdentityImportResponse,
 	error) {
 	none := wire.IdentityImportResponse{}
-	if len(in.Members) > wire.MaxNumbers || len(in.Members) == 0 && in.Next == 0 {
+	if len(in.Members) > wire.MaxNumbers || len(in.Members) == 0 && in.Next == 0 && in.Incarnation == 0 {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: %d numbers to import, and next %d; give up to %d numbers in one call, or a next number", len(in.Members), in.Next, wire.MaxNumbers)
 	}
 	err := o.identify(ctx, numbers.Command{Cluster: in.Cluster, Name: in.Name,
-		Import: &numbers.Imported{Next: in.Next, Numbers: in.Members}})
+		Import: &numbers.Imported{Next: in.Next, Incarnation: in.Incarnation, Numbers: in.Members}})
 	s, _ := o.state.Roster().Set(in.Cluster, in.Name)
 	o.auditSet(audit.ImportNumbers, in.Cluster, in.Name, in.AskedBy, err, slog.Int("numbers", len(in.Members)),
 		slog.Uint64("next", s.Next))
@@ -288,7 +288,8 @@ func (o *leadership) listNumbers(ctx context.Context, in wire.IdentityListReques
 		if in.Cluster != "" && s.Cluster != in.Cluster || in.Name != "" && s.Name != in.Name {
 			continue
 		}
-		set := wire.IdentitySet{Cluster: s.Cluster, Name: s.Name, Next: s.Next, Count: len(s.Members)}
+		set := wire.IdentitySet{Cluster: s.Cluster, Name: s.Name, Next: s.Next, Count: len(s.Members),
+			Incarnation: s.Greatest()}
 		if in.Name != "" {
 			set.Members, set.More = o.numberedMembers(s, in.After)
 		}

@@ -104,13 +104,13 @@ func TestNumbersOverHTTP(t *testing.T) {
 	b.ofSet(wire.PathIdentityRegister, http.StatusOK, "", map[string]any{"id": 7, "code": codeText(9)})
 
 	_, _, listed := b.send(http.MethodGet, wire.PathIdentity+"?cluster=c&name=web&after=1", "", nil)
-	want := `{"sets":[{"cluster":"c","name":"web","next":8,"count":3,"members":[` +
+	want := `{"sets":[{"cluster":"c","name":"web","next":8,"count":3,"incarnation":2,"members":[` +
 		`{"id":2,"incarnation":0,"state":"applied","alive":null},{"id":7,"incarnation":1,"state":"registered","alive":true}]}]}`
 	if string(listed) != want+"\n" {
 		t.Errorf("the set is %s, want %s", listed, want)
 	}
 	_, _, listed = b.send(http.MethodGet, wire.PathIdentity, "", nil)
-	if want := `{"sets":[{"cluster":"c","name":"web","next":8,"count":3}]}`; string(listed) != want+"\n" {
+	if want := `{"sets":[{"cluster":"c","name":"web","next":8,"count":3,"incarnation":2}]}`; string(listed) != want+"\n" {
 		t.Errorf("the sets are %s, want %s", listed, want)
 	}
 }

@@ -84,8 +84,8 @@ time that is later than every issued ID. Each line is a JSON object; the last on
 a backup for the loss of all members and disks, and import it into a new grid.
 
 It has no secrets: neither keys nor certificates, nor the codes of numbers. After an import a number belongs
-to the first process that registers with it, as after snowgrid identity import without a code. Sets that were
-dropped are not in the file: their numbers begin again.
+to the first process that registers with it, as after snowgrid identity import without a code, and its
+incarnations continue. Sets that were dropped are not in the file: their numbers begin again.
 
 --timeout bounds each call, not the command. A list that lacks a member or a partition is refused.
 
@@ -312,7 +312,7 @@ func (f *exportFile) take(line importLine, seen map[string]bool) error {
 		in := line.Set
 		f.sets = append(f.sets, *in)
 		return numbers.Command{Cluster: in.Cluster, Name: in.Name,
-			Import: &numbers.Imported{Next: in.Next, Numbers: in.Members}}.Check()
+			Import: &numbers.Imported{Next: in.Next, Incarnation: in.Incarnation, Numbers: in.Members}}.Check()
 	case line.Settings != nil:
 		if f.settings != nil {
 			return errors.New("the settings are there twice")

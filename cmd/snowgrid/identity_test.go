@@ -103,6 +103,9 @@ func TestIdentityCommands(t *testing.T) {
 	if want := []uint64{1, 2, 3, 7}; !slices.Equal(numbers(before), want) || !slices.Equal(numbers(after), want) {
 		t.Errorf("numbers %v, restored as %v", numbers(before), numbers(after))
 	}
+	if was, is := before.Sets[0].Incarnation, after.Sets[0].Incarnation; was != 2 || is != 2 { // of the removed number 1
+		t.Errorf("incarnation %d, restored as %d", was, is)
+	}
 	began := time.Now()
 	if status, _, stderr := runCommand(t, "identity", "list", "--addr", "127.0.0.1:1"); status != 3 ||
 		time.Since(began) > 5*time.Second {

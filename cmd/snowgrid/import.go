@@ -124,12 +124,10 @@ func (c *importCommand) readAll(to streams) (*exportFile, error) {
 
 // check refuses an import into a grid that has one of its names.
 func (c *importCommand) check(ctx context.Context, file *exportFile) error {
-	status, err := c.status(ctx)
+	status, err := c.awaitReady(ctx)
 	switch {
 	case err != nil:
 		return err
-	case !status.Ready && status.IDsBegin.IsZero():
-		return fmt.Errorf("grid %s is not ready: %s", status.Name, reasonOf(status))
 	case status.Grid == file.header.ID:
 		return fmt.Errorf("the export is of this grid, %s; form a new grid", status.Name)
 	}
@@ -164,6 +162,25 @@ func (c *importCommand) check(ctx context.Context, file *exportFile) error {
 		return exists
 	})
 	return nil
+}
+
+// awaitReady returns the status of a grid that is ready, or will be at a time that it states. It waits up to
+// the time for a call: a grid that elects its leader is ready a moment later.
+func (c *importCommand) awaitReady(ctx context.Context) (grid.Status, error) {
+	for end := time.Now().Add(c.Timeout); ; {
+		status, err := c.status(ctx)
+		switch {
+		case err != nil || status.Ready || !status.IDsBegin.IsZero():
+			return status, err
+		case time.Now().After(end):
+			return status, fmt.Errorf("grid %s is not ready: %s", status.Name, reasonOf(status))
+		}
+		select {
+		case <-ctx.Done():
+			return status, ctx.Err()
+		case <-time.After(waitPause):
+		}
+	}
 }
 
 // awaitFloor waits until the grid's time is past the exported one. Grants begin at an owner's time, which is

@@ -87,6 +87,9 @@ func TestExportImport(t *testing.T) {
 	old := newGrid()
 	succeed(t, "import", initial, "--addr", old.api)
 	succeed(t, "identity", "import", "7", "--set", "web", "--addr", old.api)
+	for range 3 {
+		succeed(t, "identity", "register", "7", "--set", "web", "--code", strings.Repeat("5f", 16), "--addr", old.api)
+	}
 	before := map[string]uint64{}
 	for i := range 5 {
 		name := fmt.Sprintf("orders-%d", names-1-i)
@@ -136,6 +139,10 @@ func TestExportImport(t *testing.T) {
 		if out := succeed(t, append(strings.Fields(args), "--addr", grid.api)...); !strings.Contains(out, want) {
 			t.Errorf("%s lacks %q: %s", args, want, out)
 		}
+	}
+	if out := succeed(t, "identity", "register", "7", "--set", "web", "--code", strings.Repeat("5f", 16), "--addr",
+		grid.api); !strings.Contains(out, "incarnation 4\n") {
+		t.Errorf("the number's next start: %s", out)
 	}
 	refusedImports(t, grid.api, saved)
 }

@@ -167,7 +167,10 @@ var facts = map[string]fact{
 	"IdentityCleanRequest.force":  {about: "Removes the numbers of running processes, too."},
 	"IdentityDropRequest.cluster": setCluster, "IdentityDropRequest.name": setName,
 	"IdentityImportRequest.cluster": setCluster, "IdentityImportRequest.name": setName,
-	"IdentityImportRequest.next":    {about: "The least number that the set gives next.", most: numbers.MaxNumber},
+	"IdentityImportRequest.next": {about: "The least number that the set gives next.", most: numbers.MaxNumber},
+	"IdentityImportRequest.incarnation": {
+		about: "The greatest that the set gave before.", most: numbers.MaxNumber - 1},
+	"IdentitySet.incarnation":       {about: "The greatest that the set has given."},
 	"IdentityImportRequest.members": {about: "Numbers to import.", most: wire.MaxNumbers},
 	"Application.id":                number,
 	"Application.code":              {about: "Absent: the first process that registers with the number has it."},

@@ -139,6 +139,8 @@ type IdentityImportRequest struct {
 	// Next is the least number that the set may give next; the set takes it, one above
 	// the largest imported number, or its own, whichever is largest. 0 = unstated.
 	Next uint64 `json:"next,omitempty"`
+	// Incarnation is the greatest that the set gave before; the imported processes get later ones. 0 = unstated.
+	Incarnation uint64 `json:"incarnation,omitempty"`
 	// Members lists at most MaxNumbers numbers to import. One without a code belongs to the first
 	// process that registers with it.
 	Members []numbers.Application `json:"members,omitempty"`
@@ -170,6 +172,8 @@ type IdentitySet struct {
 	Name    string `json:"name"`
 	Next    uint64 `json:"next"`
 	Count   int    `json:"count"` // processes that have a number
+	// Incarnation is the greatest that the set has given, 0 before the first registration.
+	Incarnation uint64 `json:"incarnation,omitempty"`
 	// Members has at most MaxNumbers entries, by ID; More means that later ones exist.
 	Members []IdentityMember `json:"members,omitempty"`
 	More    bool             `json:"more,omitempty"`

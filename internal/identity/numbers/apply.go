@@ -91,12 +91,9 @@ func (s Set) register(g Registration) (Set, error) {
 	if g.Incarnation > given+maxLost {
 		return s, refusedf("number %d of %s/%s: incarnation %d is more than %d above %d, the greatest that the grid has issued; register without it", g.ID, s.Cluster, s.Name, g.Incarnation, maxLost, given)
 	}
-	if p.Incarnation == 0 {
-		p.Incarnation = s.Removed
-	}
 	p.Incarnation = max(p.Incarnation, g.Incarnation)
 	if g.Start != p.Start {
-		if p.Incarnation++; p.Incarnation >= MaxNumber {
+		if p.Incarnation = max(p.Incarnation, s.Removed) + 1; p.Incarnation >= MaxNumber {
 			return s, refusedf("number %d of %s/%s has used all its incarnations, up to %d; use another set", g.ID, s.Cluster,
 				s.Name, uint64(MaxNumber)-1)
 		}
@@ -133,7 +130,7 @@ func (s Set) clean(removed []Cleaned) (Set, error) {
 
 func (s Set) restore(in Imported) (Set, error) {
 	s.Members = slices.Clone(s.Members)
-	s.Next = max(s.Next, in.Next)
+	s.raise(in.Next, in.Incarnation)
 	for _, a := range in.Numbers {
 		s.Next = max(s.Next, a.ID+1)
 		at, found := searchProcess(s.Members, a.ID)

@@ -52,8 +52,10 @@ type Cleaned struct {
 // Imported restores numbers that a grid lost with its data. Numbers that the set still has stay. If
 // one has another code, the whole import is refused.
 type Imported struct {
-	Next    uint64        `json:"next,omitempty"` // minimum for the next number; 0 if not stated
-	Numbers []Application `json:"numbers,omitempty"`
+	Next uint64 `json:"next,omitempty"` // minimum for the next number; 0 if not stated
+	// Incarnation is the greatest that the set gave before: the imported processes get later ones. 0 if not stated.
+	Incarnation uint64        `json:"incarnation,omitempty"`
+	Numbers     []Application `json:"numbers,omitempty"`
 }
 
 // Check returns an [ErrInvalid] for a malformed command.
@@ -118,6 +120,8 @@ func (c Command) fault() string {
 			Member: g.Member}.fault()
 	case c.Import != nil && c.Import.Next > MaxNumber:
 		return fmt.Sprintf("next number is %d, must be 1 to %d", c.Import.Next, uint64(MaxNumber))
+	case c.Import != nil && c.Import.Incarnation >= MaxNumber:
+		return fmt.Sprintf("incarnation is %d, must be 1 to %d", c.Import.Incarnation, uint64(MaxNumber)-1)
 	case c.Import != nil:
 		for _, a := range c.Import.Numbers {
 			if fault := a.fault(); fault != "" {

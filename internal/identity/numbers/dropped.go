@@ -21,7 +21,7 @@ type Dropped struct {
 
 // dropped returns the record that replaces the set.
 func (s Set) dropped() Dropped {
-	return Dropped{Set: hashOf(s.Cluster, s.Name), Next: s.Next, Removed: s.Removed}
+	return Dropped{Set: hashOf(s.Cluster, s.Name), Next: s.Next, Removed: s.Greatest()}
 }
 
 // newSet returns a new set: it continues where a dropped one with its name ended.

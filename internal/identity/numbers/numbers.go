@@ -51,8 +51,8 @@ type Set struct {
 	Name    string `json:"name"`    // 1 to MaxSetName bytes, unique in its cluster
 	// Next is the next process's number, above all numbers given so far.
 	Next uint64 `json:"next"`
-	// Removed is the greatest incarnation among removed processes. A process that is restored under
-	// a removed number starts above it.
+	// Removed is the greatest incarnation among removed processes, and among those before an import. Each start
+	// gets a greater one.
 	Removed uint64 `json:"removed,omitempty"`
 	// Members lists the processes that have a number, by ID.
 	Members []Process `json:"members,omitempty"`
@@ -142,7 +142,7 @@ func (r Registry) Merge(other Registry) Registry {
 		case !found:
 			out.Sets = slices.Insert(out.Sets, at, Set{Cluster: s.Cluster, Name: s.Name})
 		}
-		out.Sets[at].raise(s.Next, s.Removed)
+		out.Sets[at].raise(s.Next, s.Greatest())
 	}
 	for i := range out.Sets {
 		s := &out.Sets[i]
@@ -150,6 +150,15 @@ func (r Registry) Merge(other Registry) Registry {
 		s.raise(begun.Next, begun.Removed)
 	}
 	return out
+}
+
+// Greatest returns the greatest incarnation that the set has given.
+func (s Set) Greatest() uint64 {
+	greatest := s.Removed
+	for _, p := range s.Members {
+		greatest = max(greatest, p.Incarnation)
+	}
+	return greatest
 }
 
 // raise has the set give numbers and incarnations above all that another registry gave.

@@ -213,6 +213,33 @@ func TestCleanedNumbersStayGiven(t *testing.T) {
 	}
 }
 
+// TestImportedIncarnations: a process gets a greater incarnation than the set gave before it was lost, also if it
+// has registered before the import.
+func TestImportedIncarnations(t *testing.T) {
+	n := newNumbering(t)
+	if err := n.apply(1, 7); err != nil {
+		t.Fatal(err)
+	}
+	if inc, err := n.register(1, 7, 1); inc != 1 || err != nil {
+		t.Fatalf("incarnation %d, %v", inc, err)
+	}
+	in := numbers.Command{Import: &numbers.Imported{Incarnation: 9, Numbers: []numbers.Application{{ID: 1}, {ID: 2}}}}
+	if err := n.do(in); err != nil || n.set().Greatest() != 9 {
+		t.Fatalf("%v, %+v", err, n.set())
+	}
+	if inc, err := n.register(1, 7, 1); inc != 1 || err != nil {
+		t.Errorf("a sign of life: incarnation %d, %v", inc, err)
+	}
+	for _, start := range []byte{2, 3} {
+		if inc, err := n.register(1, 7, start); inc != 8+uint64(start) || err != nil {
+			t.Errorf("a start after the import: incarnation %d, %v", inc, err)
+		}
+	}
+	if inc, err := n.register(2, 8, 1); inc != 10 || err != nil || n.set().Greatest() != 11 {
+		t.Errorf("the first start of an imported number: incarnation %d, %v; %+v", inc, err, n.set())
+	}
+}
+
 func TestImportRestoresNumbers(t *testing.T) {
 	n := newNumbering(t)
 	in := numbers.Command{Import: &numbers.Imported{Next: 3, Numbers: []numbers.Application{{ID: 5},
@@ -261,22 +288,23 @@ func TestStepsOfSetsAreBounded(t *testing.T) {
 	reg := numbers.Registration{ID: 1, Code: numbers.Code{1}, Start: numbers.Code{1}}
 	with := func(f func(*numbers.Registration)) *numbers.Registration { g := reg; f(&g); return &g }
 	for text, c := range map[string]numbers.Command{
-		"cluster":            {Name: "web", Apply: &app},
-		"63 bytes":           {Cluster: "c", Name: long, Apply: &app},
-		"control":            {Cluster: "c", Name: "a\nb", Apply: &app},
-		"0 set steps":        {Cluster: "c", Name: "web"},
-		"2 set steps":        {Cluster: "c", Name: "web", Apply: &app, Register: &reg},
-		"number is 0":        {Apply: &numbers.Application{Code: numbers.Code{1}}},
-		"no code":            {Apply: &numbers.Application{ID: 1}},
-		"255 bytes":          {Apply: &numbers.Application{ID: 1, Code: numbers.Code{1}, Addr: strings.Repeat("a", 256)}},
-		"9007199254740991":   {Apply: &numbers.Application{ID: 1 << 53, Code: numbers.Code{1}}},
-		"without a code":     {Register: with(func(g *numbers.Registration) { g.Code = numbers.Code{} })},
-		"or a start":         {Register: with(func(g *numbers.Registration) { g.Start = numbers.Code{} })},
-		"member ID":          {Register: with(func(g *numbers.Registration) { g.Member = "m1" })},
-		"is not below":       {Register: with(func(g *numbers.Registration) { g.Incarnation = 1 << 53 })},
-		"must be 1 to 90071": {Register: with(func(g *numbers.Registration) { g.ID = 0 })},
-		"next number":        {Import: &numbers.Imported{Next: 1<<53 + 1}},
-		"number is 90071":    {Import: &numbers.Imported{Numbers: []numbers.Application{{ID: 1 << 53}}}},
+		"cluster":             {Name: "web", Apply: &app},
+		"63 bytes":            {Cluster: "c", Name: long, Apply: &app},
+		"control":             {Cluster: "c", Name: "a\nb", Apply: &app},
+		"0 set steps":         {Cluster: "c", Name: "web"},
+		"2 set steps":         {Cluster: "c", Name: "web", Apply: &app, Register: &reg},
+		"number is 0":         {Apply: &numbers.Application{Code: numbers.Code{1}}},
+		"no code":             {Apply: &numbers.Application{ID: 1}},
+		"255 bytes":           {Apply: &numbers.Application{ID: 1, Code: numbers.Code{1}, Addr: strings.Repeat("a", 256)}},
+		"9007199254740991":    {Apply: &numbers.Application{ID: 1 << 53, Code: numbers.Code{1}}},
+		"without a code":      {Register: with(func(g *numbers.Registration) { g.Code = numbers.Code{} })},
+		"or a start":          {Register: with(func(g *numbers.Registration) { g.Start = numbers.Code{} })},
+		"member ID":           {Register: with(func(g *numbers.Registration) { g.Member = "m1" })},
+		"is not below":        {Register: with(func(g *numbers.Registration) { g.Incarnation = 1 << 53 })},
+		"must be 1 to 90071":  {Register: with(func(g *numbers.Registration) { g.ID = 0 })},
+		"incarnation is 9007": {Import: &numbers.Imported{Incarnation: 1 << 53}},
+		"next number":         {Import: &numbers.Imported{Next: 1<<53 + 1}},
+		"number is 90071":     {Import: &numbers.Imported{Numbers: []numbers.Application{{ID: 1 << 53}}}},
 	} {
 		if c.Name == "" && c.Cluster == "" {
 			c.Cluster, c.Name = "c", "web"
