@@ -96,7 +96,11 @@ func (s *Store) CreateTable(ctx context.Context) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	if _, err := s.db.ExecContext(ctx, s.text.create); err != nil {
+	_, err := s.db.ExecContext(ctx, s.text.create)
+	if err != nil { // PostgreSQL refuses all but one of several that create it at the same time
+		_, err = s.db.ExecContext(ctx, s.text.create)
+	}
+	if err != nil {
 		return s.failed("create table", "", err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +46,24 @@ func eachDatabase(t *testing.T, test func(t *testing.T, db *sql.DB, s *storesql.
 			test(t, db, s)
 		})
 	}
+}
+
+// TestTableIsCreatedBySeveral: services that start together create the table at the same time.
+func TestTableIsCreatedBySeveral(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, db *sql.DB, s *storesql.Store) {
+		for round := range 10 {
+			table := storesql.New(db, s.Dialect(), fmt.Sprintf("t%d", round))
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() {
+					if err := table.CreateTable(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+		}
+	})
 }
 
 // TestSwap: a write replaces exactly the revision that it names.
