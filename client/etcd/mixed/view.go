@@ -32,6 +32,9 @@ func (n node) entry(key string, now time.Time) store.Entry {
 //
 // The next write of the record makes that permanent, if no key has changed until then.
 func (n node) shown(now time.Time) []byte {
+	if len(n.record.Value) == 0 { // not a record that another program released: the bound would be lost
+		return []byte("damaged key: its value is empty")
+	}
 	r, err := record.Decode(n.record.Value, nil)
 	if err != nil {
 		return n.record.Value

@@ -1,6 +1,7 @@
 package mixed
 
 import (
+	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -109,6 +110,17 @@ func TestShown(t *testing.T) {
 				t.Error("a holder whose lease ended did not return the record")
 			}
 		})
+	}
+}
+
+// TestEmptyValueIsDamage: a key that was emptied shows no record, whatever the keys next to it are: its bound is lost.
+func TestEmptyValueIsDamage(t *testing.T) {
+	at := &mvccpb.KeyValue{Value: []byte(tickText(noon)), ModRevision: 11}
+	for name, n := range map[string]node{"alone": {}, "live": {live: at}, "reported": {reported: at}} {
+		n.record = &mvccpb.KeyValue{ModRevision: 10}
+		if _, err := record.Decode(n.shown(noon.Time()), nil); !errors.Is(err, record.ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
