@@ -95,6 +95,9 @@ func (c *Client) candidates(h *holder, p attachment.Preference, records []found,
 		}
 	}
 	order, ahead := record.Order(all, p, b)
+	if h.mark.Sub(b.Now) > b.Ahead {
+		full.mark = h.mark
+	}
 	full.ahead, full.held = ahead, len(all)-ahead-len(order)
 	c.count(h.name(), ahead, full.corrupt)
 	c.compareClocks(h.name(), all, b.Now)

@@ -110,13 +110,16 @@ func (c *Client) start(ctx context.Context) error {
 	if g, may := c.store.(Generations); may {
 		call, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 		defer cancel()
-		_, lossy, err := g.Generation(call)
+		id, lossy, err := g.Generation(call)
 		switch {
 		case err != nil:
 			return fmt.Errorf("store: %s: its generation: %w", nameOf(c.store), err)
 		case lossy && c.cfg.FailoverBound == 0:
 			return failure.Errorf(sequencer.ErrInvalidConfig, "store: %s may lose acknowledged writes in a failover; set up synchronous replication, or give Config.FailoverBound, the longest time for which a server that was replaced acknowledges writes", nameOf(c.store))
 		case lossy || c.cfg.FailoverBound > 0:
+			if err := c.checkGeneration(id); err != nil {
+				return err
+			}
 			c.lossy = g
 		}
 	} else if c.cfg.FailoverBound > 0 {

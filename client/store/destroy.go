@@ -144,6 +144,9 @@ func (rs *recordStore) closeAll(ctx context.Context, d record.Document, made int
 
 func (rs *recordStore) closeOne(ctx context.Context, d record.Document, f found) (record.Record, error) {
 	name := d.Definition.Name()
+	if _, _, err := f.Record.Close(d.Life, newNonce()); f.err != nil || err != nil {
+		f = rs.one(ctx, name, f.Node) // a listing may be older than the life
+	}
 	for {
 		if f.err != nil {
 			return record.Record{}, failure.Errorf(f.err, "store: sequencer %q: destroy: %w", name, f.err)

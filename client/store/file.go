@@ -315,7 +315,11 @@ func (f *File) makeDir(dir string) error {
 	if f.isMade(dir) {
 		return nil
 	}
-	if err := f.root.MkdirAll(dir, 0o770); err != nil {
+	err := f.root.MkdirAll(dir, 0o770)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "this key begins with another one and a slash: %w; choose a key that is not below another, and thus another name for the sequencer", err)
+	}
+	if err != nil {
 		return err
 	}
 	for d := dir; d != "."; d = path.Dir(d) {

@@ -122,6 +122,11 @@ func TestFileKeyIsNoDirectory(t *testing.T) {
 	if _, err := f.Swap(ctx, Entry{Key: "a", Body: []byte("x")}); err == nil {
 		t.Error("a directory was replaced")
 	}
+	for _, key := range []string{"a/b/c", "a/b/c/d"} {
+		if _, err := f.Swap(ctx, Entry{Key: key, Body: []byte("x")}); !errors.Is(err, sequencer.ErrInvalidConfig) {
+			t.Errorf("%s below a key: %v", key, err)
+		}
+	}
 	if _, err := f.Load(ctx, "a/b/c"); !errors.Is(err, ErrNoRecord) {
 		t.Errorf("below a file: %v", err)
 	}

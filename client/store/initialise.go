@@ -124,8 +124,8 @@ func (rs *recordStore) adopt(ctx context.Context, d sequencer.Definition, revisi
 	for _, e := range listed {
 		there[e.Key] = true
 	}
-	slots := 0
-	for there[keys.Record(first+sequencer.NodeID(slots))] {
+	slots, most := 0, d.NodeRange().Count(d.Nodes())
+	for slots < most && there[keys.Record(first+sequencer.NodeID(slots))] {
 		slots++
 	}
 	if slots == 0 {

@@ -102,7 +102,7 @@ func (rs *recordStore) conform(ctx context.Context, d record.Document, slots int
 			return r.Retire(d.Life, newNonce())
 		}
 		f := all[i]
-		if _, changed, err := rule(f.Record); f.err == nil && err == nil && !changed {
+		if _, changed, err := rule(f.Record); f.err != nil || err != nil || !changed {
 			f = rs.one(ctx, name, f.Node) // a listing may be older, and show a state that was changed since
 		}
 		errs[i] = rs.alter(ctx, name, f, rule)
@@ -276,6 +276,9 @@ func (c *Client) repairable(ctx context.Context, d record.Document, f found) err
 		return refused("it is held by %q until %s; retire it, or wait", r.Task, until)
 	case lead <= c.ahead():
 		return refused("it is %v and granted up to %s only; it needs no repair", r.State, until)
+	case d.Mark.Sub(c.clock.Now()).Duration() > c.ahead():
+		return refused("an earlier life was granted up to %s, and IDs begin there; check the clocks, or use another name",
+			d.Mark.Time().Format(time.RFC3339))
 	case !held:
 		return nil
 	}

@@ -79,10 +79,20 @@ func (rs *recordStore) generation(ctx context.Context) (id string, err error) {
 		return "", nil
 	}
 	err = rs.call(ctx, func(ctx context.Context) (err error) { id, _, err = rs.lossy.Generation(ctx); return err })
-	if err == nil && id == "" {
-		err = errors.New("the store names no generation")
+	if err == nil {
+		err = rs.checkGeneration(id)
 	}
 	return id, err
+}
+
+// checkGeneration returns an error if no record can have a server's name.
+//
+// Errors: sequencer.ErrInvalidConfig.
+func (rs *recordStore) checkGeneration(id string) error {
+	if err := record.CheckGeneration(id); err != nil {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "store: %s: its generation: %w", nameOf(rs.store), err)
+	}
+	return nil
 }
 
 // persist calls f until it succeeds, or fails for a reason other than the store's, or ctx ends. f

@@ -39,6 +39,7 @@ type fullError struct {
 	name                       string
 	slots, held, retired       int
 	ahead, corrupt, contention int
+	mark                       clustertime.Tick // end of the earlier lives' grants if it is far ahead, else 0
 	next                       clustertime.Tick // when the first record that is held may expire, 0 if none is
 }
 
@@ -52,6 +53,9 @@ func (f *fullError) wait(pause, window time.Duration, now clustertime.Tick) time
 }
 
 func (f *fullError) Error() string {
+	if f.mark > 0 {
+		return fmt.Sprintf("sequencer %q: no free logical node: an earlier life was granted up to %s, far ahead of this machine's clock; check the clocks, or use another name", f.name, f.mark.Time().Format(time.RFC3339))
+	}
 	text := fmt.Sprintf("sequencer %q: no free logical node: all %d are taken: %d held", f.name, f.slots, f.held)
 	for _, part := range []struct {
 		n    int

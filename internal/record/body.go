@@ -160,6 +160,14 @@ func (r Record) agrees(meta map[string]string) error {
 	return nil
 }
 
+// CheckGeneration returns an error if no record can name a server by this text.
+func CheckGeneration(id string) error {
+	if id == "" || len(id) > textMax || !utf8.ValidString(id) {
+		return fmt.Errorf("record: the server's name %.40q has %d bytes; give 1 to %d of UTF-8", id, len(id), textMax)
+	}
+	return nil
+}
+
 // check returns an error if the rules cannot produce the record.
 func (r Record) check() error {
 	for _, t := range []clustertime.Tick{r.Timestamp, r.From, r.Until, r.Bound, r.LastUsed} {

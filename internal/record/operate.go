@@ -92,7 +92,8 @@ func (r Record) Close(life attachment.Life, nonce string) (Record, bool, error) 
 
 // Repaired returns a replacement for a record that is missing or unreadable, or has a wrong bound
 // (H6): the operator states that nothing was granted at or above floor. version is a version that
-// the record has had, or 0 if none can be determined.
+// the record has had, or 0 if none can be determined. A version that cannot be followed by another is
+// no count of takes, and is not used.
 //
 // Errors: sequencer.ErrInvalidConfig if floor is outside the sequencer's time range.
 func Repaired(life attachment.Life, floor, epoch clustertime.Tick, version uint64, nonce string) (Record, error) {
@@ -100,6 +101,9 @@ func Repaired(life attachment.Life, floor, epoch clustertime.Tick, version uint6
 		return Record{}, failure.Errorf(sequencer.ErrInvalidConfig,
 			"record: repair: floor %s is outside %s to %s; give a time at or above which nothing was granted, such as one window after the present",
 			text(floor), text(epoch), text(clustertime.Latest))
+	}
+	if version >= versionMax {
+		version = 0
 	}
 	return Record{State: Free, Version: version, Life: life, Bound: floor, Nonce: nonce}, nil
 }
