@@ -167,7 +167,7 @@ func (c *Client) alterNode(ctx context.Context, name string, node sequencer.Node
 		return err
 	}
 	return c.persist(ctx, name, func() error {
-		if err := c.checkNode(ctx, d.Definition, node); err != nil {
+		if err := c.checkNode(ctx, d, node); err != nil {
 			return err
 		}
 		return c.alter(ctx, name, c.one(ctx, name, node), func(r record.Record) (record.Record, bool,
@@ -177,14 +177,14 @@ func (c *Client) alterNode(ctx context.Context, name string, node sequencer.Node
 	})
 }
 
-func (rs *recordStore) checkNode(ctx context.Context, d sequencer.Definition, node sequencer.NodeID) error {
-	m, _, err := rs.marker(ctx, d.Name())
+func (rs *recordStore) checkNode(ctx context.Context, d record.Document, node sequencer.NodeID) error {
+	m, _, err := rs.markerFor(ctx, d.Ref(), d.Counted)
 	if err != nil {
 		return err
 	}
-	if first := int(d.NodeRange().Lo); int(node) < first || int(node) >= first+m.Slots {
+	if first := int(d.Definition.NodeRange().Lo); int(node) < first || int(node) >= first+m.Slots {
 		return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: node %d is outside %d to %d; give one inside, or scale the sequencer up",
-			d.Name(), node, first, first+m.Slots-1)
+			d.Definition.Name(), node, first, first+m.Slots-1)
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func life(t *testing.T, s store.Store, cfg sequencer.Config, pool int) {
 // ahead is a clock in the time of the bubble, after the epoch.
 func ahead() time.Time { return time.Now().Add(27 * 365 * 24 * time.Hour) }
 
-// TestOtherNodesUnderFaults has clients create, use, scale and destroy one name with several ranges over
+// TestOtherNodesUnderFaults has clients create, use, scale, retire and destroy one name with several ranges over
 // stores with faults. No ID is issued twice or outside its range, and the name can be used afterwards.
 func TestOtherNodesUnderFaults(t *testing.T) {
 	created := 0
@@ -187,13 +187,17 @@ func otherNodesUnderFaults(t *testing.T, seed uint64) int {
 				if errors.Is(err, store.ErrDamaged) {
 					t.Errorf("damaged: %v", err)
 				}
-				switch r.IntN(6) {
+				switch r.IntN(8) {
 				case 0, 1:
 					err = client.DestroySequencer(short, "orders")
 				case 2:
 					err = client.Scale(short, "orders", 1+r.IntN(6))
 				case 3:
 					err = client.Forget(short, "orders")
+				case 4:
+					err = client.Retire(short, "orders", sequencer.NodeID(r.IntN(14)))
+				case 5:
+					err = client.Restore(short, "orders", sequencer.NodeID(r.IntN(14)))
 				}
 				if errors.Is(err, store.ErrDamaged) {
 					t.Errorf("damaged: %v", err)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -128,6 +129,47 @@ func TestDestroyAndScaleWithAnOlderList(t *testing.T) {
 		}
 		if err := c.DestroySequencer(b.Context(), "orders"); err != nil {
 			b.Error(err)
+		}
+	})
+}
+
+// olderMarker is a store that shows an earlier marker at the first read of it.
+type olderMarker struct {
+	*Memory
+	shown *Entry
+}
+
+func (o *olderMarker) Load(ctx context.Context, key string) (Entry, error) {
+	if e := o.shown; e != nil && key == e.Key {
+		o.shown = nil
+		return *e, nil
+	}
+	return o.Memory.Load(ctx, key)
+}
+
+// TestRetireWithAnOlderMarker: a node is compared with the nodes of its own life, also if the store shows the marker
+// of the life before.
+func TestRetireWithAnOlderMarker(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		older := &olderMarker{Memory: NewMemory()}
+		b.store = older
+		c, one := b.client(), b.client(func(cfg *Config) { cfg.Pool = 1 })
+		b.create(c)
+		marker, err := older.Memory.Load(b.Context(), record.KeysOf("", "orders").Marker())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := c.DestroySequencer(b.Context(), "orders"); err != nil {
+			b.Fatal(err)
+		}
+		cfg := sequencer.Config{Nodes: 128, NodeRange: sequencer.NodeRange{Lo: 4, Hi: 7}}
+		if _, err := one.CreateSequencer(b.Context(), "orders", cfg); err != nil {
+			b.Fatal(err)
+		}
+		older.shown = &marker
+		b.wants(c.Retire(b.Context(), "orders", 6), sequencer.ErrInvalidConfig)
+		if older.shown != nil {
+			b.Error("the marker was not read")
 		}
 	})
 }

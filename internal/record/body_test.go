@@ -261,3 +261,16 @@ func TestForeignKeysAreNoKeys(t *testing.T) {
 		t.Errorf("a key outside the prefix: %v", part)
 	}
 }
+
+// TestLastLifeIsFollowedByNone: a document with the last number, which no count of lives comes to, has no next life.
+func TestLastLifeIsFollowedByNone(t *testing.T) {
+	d := NewDocument(definition("orders"), [8]byte{1}, "n")
+	d.Life, d.Phase = NewLife(1<<64-1, [8]byte{1}), Destroyed
+	d, err := DecodeDocument(d.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next, err := d.Recreate(d.Definition, [8]byte{2}, "m"); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %+v, %v", next, err)
+	}
+}

@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -121,10 +122,14 @@ func (d Document) EndDestroy(records []Record, nonce string) (Document, error) {
 // Recreate returns the document for the name's next life, which grants nothing below this life's
 // mark.
 //
-// Errors: ErrDamaged if this life has not ended.
+// Errors: ErrDamaged if this life has not ended, or has the last number.
 func (d Document) Recreate(def sequencer.Definition, random [8]byte, nonce string) (Document, error) {
 	if d.Phase != Destroyed {
 		return Document{}, failure.Errorf(ErrDamaged, "record: the sequencer is %v, so no other life can begin", d.Phase)
+	}
+	if LifeNumber(d.Life) == math.MaxUint64 {
+		return Document{}, failure.Errorf(ErrDamaged, "record: life %v has the last number; restore a backup of the document",
+			d.Life)
 	}
 	moved := def.NodeRange() != d.Definition.NodeRange()
 	d.Definition, d.Life = def, NewLife(LifeNumber(d.Life)+1, random)

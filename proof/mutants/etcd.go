@@ -55,6 +55,8 @@ var etcdMutants = []mutant{
 		mixedTests},
 	{"E6", "a report counts only below the bound", "client/etcd/mixed/view.go", "	if last < bound {",
 		"	if last <= bound {", mixedTests},
+	{"mixed", "a key that was emptied is a record without a bound", "client/etcd/mixed/view.go",
+		"if len(n.record.Value) == 0 {", "if false {", mixedTests},
 	{"E10", "a record outlives its lease", "client/etcd/mixed/view.go", "if r.State == record.Held && n.live == nil {",
 		"if false {", mixedTests},
 	{"E10", "a holder whose lease ended has returned its node", "client/etcd/mixed/view.go", "record.Free, false, nil",
