@@ -43,7 +43,7 @@ func TestLateScaleOfTheLifeBefore(t *testing.T) {
 		moved := make(chan struct{})
 		paused.setBefore(func(_ context.Context, call, key string) error {
 			if call == "swap" && (strings.HasSuffix(key, "/6.json") || strings.HasSuffix(key, "/7.json")) {
-				if late.Add(1) == 1 {
+				if late.Add(1) == 2 { // both were computed
 					destroy()
 					live(of(6, 9))
 					close(moved)
