@@ -65,7 +65,7 @@ func TestExitStatus(t *testing.T) {
 		{"next orders -n 0", 2, "", "at least 1"},
 		{"demo --for 1s", 2, "", "at least 3s"},
 		{"status -o xml", 2, "", "must be one of"},
-		{"agent --log-level loud", 2, "", "loud"},
+		{"agent --log-level loud", 2, "", `--log-level: "loud": give debug, info, warn or error`},
 		{"agent --first-life", 2, "", "--first-life"},
 		{"decode one", 2, "",
 			"snowgrid: \"one\" is not an ID; give a decimal number from 0 to 9223372036854775807 without sign, space or leading zero\n"},

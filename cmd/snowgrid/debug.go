@@ -38,7 +38,7 @@ func (bundleCommand) Help() string {
 	return `The file has the status of every member as it sees the grid itself, the alerts that follow from it, and of
 each agent with --ops-addr and --pprof on this machine: its configuration without secrets, the last lines of
 its log, metrics, build, and profiles of its processor time, memory and goroutines. manifest.json lists the
-files, and all that could not be collected: members may be down.
+files, and all that could not be collected: members may be down. Exit status 4: the bundle lacks such an item.
 
 The log and the profiles are served on loopback only. Run the command on each machine for those of its agent.
 
@@ -89,6 +89,10 @@ func (c *bundleCommand) Run(ctx context.Context, to streams) error {
 	if err == nil && result.Files == 0 {
 		return &exitError{status: exitUnreachable,
 			err: fmt.Errorf("nothing was collected: no member or agent answers; check --addr and --ops-addr")}
+	}
+	if err == nil && len(result.Problems) > 0 {
+		return &exitError{status: exitDegraded, err: fmt.Errorf("%s lacks %s, which its manifest.json names; send it as it is, or repeat with addresses that answer",
+			name, counted(len(result.Problems), "item"))}
 	}
 	return err
 }

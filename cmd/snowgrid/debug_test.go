@@ -65,7 +65,8 @@ func TestDebugBundle(t *testing.T) {
 	status, stdout, progress := command(t, "debug", "bundle", "--addr", agent.api+",127.0.0.1:1", "--ops-addr",
 		ops[0]+",127.0.0.1:2", "--profile", "1s", "-f", name, "-o", "json")
 	var result bundleResult
-	if err := json.Unmarshal([]byte(stdout), &result); err != nil || status != exitDone || result.File != name {
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil || status != exitDegraded || result.File != name ||
+		!strings.Contains(progress, " lacks 8 items, ") {
 		t.Fatalf("status %d, %v: %s%s", status, err, stdout, progress)
 	}
 	for _, line := range []string{"status of " + agent.api + ": ", "log of " + ops[0] + ": ",

@@ -18,7 +18,7 @@ const (
 // exitText is the part of --help about exit statuses.
 const exitText = `Exit status: 0 done; 1 the operation failed or was refused; 2 the command line or configuration is invalid; 3 no member answers
 (commands that only ask: status, members, sequencers, holders, top, settings, export, and the lists); 4 the grid needs attention (status --check,
-wait, verify), or a list is not complete (sequencers).`
+wait, verify), or a list is not complete (sequencers, debug bundle).`
 
 // exitError is an error with its own exit status.
 type exitError struct {

@@ -181,6 +181,9 @@ func run(ctx context.Context, args []string, to streams) int {
 // commandError returns the error of a command line. Below a command that has others, an unknown word is an
 // unknown command.
 func commandError(err error) error {
+	if flag, level, is := strings.Cut(err.Error(), "slog: level string "); is {
+		return fmt.Errorf("%s%s: give debug, info, warn or error", flag, strings.TrimSuffix(level, ": unknown name"))
+	}
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) || parse.Context == nil || parse.Context.Selected() == nil {
 		return err
