@@ -87,7 +87,8 @@ It has no secrets: neither keys nor certificates, nor the codes of numbers. Afte
 to the first process that registers with it, as after snowgrid identity import without a code, and its
 incarnations continue. Sets that were dropped are not in the file: their numbers begin again.
 
---timeout bounds each call, not the command. A list that lacks a member or a partition is refused.
+--timeout bounds each call, not the command. A list that lacks a member or a partition is refused. A
+certificate or token with --names exports its names alone: use one without.
 
     snowgrid export -f shop.jsonl
     snowgrid export | gzip > shop.jsonl.gz`
