@@ -78,6 +78,7 @@ func (o *overview) serveSequencers(ctx context.Context, in wire.SequencersReques
 		rows, nexts = append(rows, page.Sequencers...), append(nexts, page.Next)
 	}
 	out := pageOf(rows, nexts, in)
+	out.Names = api.PeerOf(ctx).Names
 	out.Unreachable, out.Unlisted = g.unreachable, g.unlisted
 	names := o.uniqueNames()
 	for i := range out.Sequencers {

@@ -87,8 +87,8 @@ It has no secrets: neither keys nor certificates, nor the codes of numbers. Afte
 to the first process that registers with it, as after snowgrid identity import without a code, and its
 incarnations continue. Sets that were dropped are not in the file: their numbers begin again.
 
---timeout bounds each call, not the command. A list that lacks a member or a partition is refused. A
-certificate or token with --names exports its names alone: use one without.
+--timeout bounds each call, not the command. An export without some sequencers is refused: if a member or a
+partition does not answer, and for a certificate or token with --names.
 
     snowgrid export -f shop.jsonl
     snowgrid export | gzip > shop.jsonl.gz`
@@ -169,6 +169,9 @@ func (c *exportCommand) names(ctx context.Context, to streams) (rows []wire.Sequ
 		})
 		if err != nil {
 			return nil, err
+		}
+		if len(page.Names) > 0 {
+			return nil, fmt.Errorf("these credentials may use %q only, and the others would be missing; give credentials without --names", page.Names)
 		}
 		if missing := page.Missing(); missing != "" {
 			return nil, fmt.Errorf("the list of sequencers is not complete: %s; export when status is settled", missing)

@@ -112,4 +112,8 @@ func TestErrorsOfTrust(t *testing.T) {
 			t.Errorf("%s: status %d, %s", c[0], status, stderr)
 		}
 	}
+	status, stdout, stderr := runCommand(t, "export", "--addr", good, "--security-dir", web)
+	if status != exitFailed || stdout != "" || !strings.Contains(stderr, `these credentials may use ["orders-*"] only`) {
+		t.Errorf("export of some names: status %d, %s", status, stderr)
+	}
 }

@@ -114,6 +114,9 @@ func (r *roles) seesOnly(member string, want []string, role security.Role, names
 		r.call(role, names, member, wire.PathStatus, wire.StatusRequest{}, &status)); err != nil {
 		r.t.Fatal(err)
 	}
+	if !slices.Equal(listed.Names, names) {
+		r.t.Errorf("%s lists for %v, and the caller has %v", member, listed.Names, names)
+	}
 	var inList, inStatus []string
 	for _, row := range listed.Sequencers {
 		inList = append(inList, row.Name)

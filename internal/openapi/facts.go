@@ -111,6 +111,7 @@ var facts = map[string]fact{
 		about: "The sequencers with the most IDs in the last minutes, in place of all by name."},
 	"SequencersRequest.local":       {about: "Only sequencers that the answering member owns."},
 	"SequencersRequest.names":       {hidden: true},
+	"SequencersResponse.names":      {about: "Patterns of the names that the caller may use; absent = all."},
 	"SequencersResponse.next":       {about: "The next page's after; absent on the last page."},
 	"SequencersResponse.sequencers": {full: true},
 	"Coverage.unreachable":          {about: "Members that did not answer: their sequencers are missing."},

@@ -83,6 +83,8 @@ type SequencersResponse struct {
 	Sequencers []SequencerRow `json:"sequencers"`
 	// Next is the name to give as After for the next page, "" if there is none.
 	Next string `json:"next,omitempty"`
+	// Names are the caller's patterns if it may use some sequencers only. Others are not listed.
+	Names []security.Pattern `json:"names,omitempty"`
 	Coverage
 }
 
