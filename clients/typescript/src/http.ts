@@ -27,6 +27,9 @@ export interface Access {
   tls?: TLSFiles;
 }
 
+const REPLY_MAX = 1 << 16; // bytes
+const RETRY_MAX = 3_600_000; // ms
+
 interface Answer {
   status: number;
   text: string;
@@ -108,7 +111,7 @@ export class Members {
     if (tls && url.protocol === "https:") return this.sendTLS(url, method, headers, text, signal);
     const options: RequestInit = { method, headers, body: text, redirect: "error", signal };
     const response = await fetch(url, options);
-    return { status: response.status, text: await response.text() };
+    return { status: response.status, text: await textOf(response.body ?? []) };
   }
 
   private async sendTLS(
@@ -139,16 +142,25 @@ export class Members {
     };
     return new Promise((resolve, reject) => {
       const request = https.request(url, options, (response) => {
-        let received = "";
-        response.setEncoding("utf8");
-        response.on("data", (part: string) => (received += part));
-        response.on("end", () => resolve({ status: response.statusCode ?? 0, text: received }));
-        response.on("error", reject);
+        const status = response.statusCode ?? 0;
+        textOf(response).then((text) => resolve({ status, text }), reject);
       });
       request.on("error", reject);
       request.end(text);
     });
   }
+}
+
+/** Returns the text of a body, or throws an error if it has more than REPLY_MAX bytes. */
+async function textOf(parts: AsyncIterable<Uint8Array> | Uint8Array[]): Promise<string> {
+  const decoder = new TextDecoder();
+  let [text, size] = ["", 0];
+  for await (const part of parts) {
+    size += part.length;
+    if (size > REPLY_MAX) throw new Error(`the reply has more than ${REPLY_MAX} bytes`);
+    text += decoder.decode(part, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 /** Returns an answer's object, or throws its error. */
@@ -165,7 +177,8 @@ function body({ status, text }: Answer): unknown {
   if (typeof code !== "string" || status === 200) {
     throw new SnowgridError("", `status ${status} without a code is not of a snowgrid member`);
   }
-  const retryAfter = typeof after === "number" && after > 0 ? Math.ceil(after) : 0;
+  const stated = typeof after === "number" && after > 0 ? Math.ceil(after) : 0;
+  const retryAfter = Math.min(stated, RETRY_MAX);
   throw new SnowgridError(code, `${code}: ${String(message)}`, retryAfter);
 }
 

@@ -49,6 +49,31 @@ export async function member(answer = () => undefined, { layout = "default", win
   };
 }
 
+/** A server whose replies do not end. sent returns the bytes that it has written. */
+export async function endless(tlsOptions) {
+  const part = Buffer.alloc(1 << 16, " ");
+  let sent = 0;
+  const handle = (req, res) => {
+    req.resume();
+    const write = () => {
+      do sent += part.length;
+      while (res.write(part));
+    };
+    res.on("drain", write);
+    write();
+  };
+  const server = tlsOptions ? https.createServer(tlsOptions, handle) : http.createServer(handle);
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    sent: () => sent,
+    url: `${tlsOptions ? "https" : "http"}://127.0.0.1:${server.address().port}`,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
 /** Returns an address where no process listens. */
 export async function deadAddress() {
   const m = await member();

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import * as snowgrid from "../dist/index.js";
-import { deadAddress, member, sleep } from "./member.mjs";
+import { deadAddress, endless, member, sleep } from "./member.mjs";
 
 const { Sequencer } = snowgrid;
 
@@ -194,6 +194,21 @@ test("answers that are not of a member are failures", async (t) => {
   assert.equal(posts().length, 3);
 });
 
+test("a reply without an end is a failure", async (t) => {
+  const server = await endless();
+  t.after(server.close);
+  const ids = new Sequencer({ addresses: [server.url], name: "orders" });
+  await assert.rejects(ids.next(1500), /more than 65536 bytes/);
+  assert.ok(server.sent() < 1 << 26, `${server.sent()} bytes were sent`);
+  await ids.close();
+});
+
+test("the pause that an error states is at most an hour", async (t) => {
+  const error = { status: 403, code: "denied", message: "no", retry_after_ms: 1e300 };
+  const { ids } = await start(t, () => error);
+  await assert.rejects(ids.next(), { code: "denied", retryAfter: 3_600_000 });
+});
+
 test("nextNumber", async (t) => {
   const small = await start(t, undefined, {}, { layout: "jssafe" });
   const a = await small.ids.nextNumber();
@@ -292,6 +307,11 @@ test("node:https, with a CA and a client certificate", async (t) => {
   await assert.rejects(trusting.next(700), /certificate/);
   const lost = new Sequencer({ ...options, tls: { ca: file("none.crt") } });
   await assert.rejects(lost.next(700), /none\.crt/);
+  const server = await endless(tlsOptions);
+  t.after(server.close);
+  const full = new Sequencer({ ...options, addresses: [server.url], tls });
+  await assert.rejects(full.next(1500), /more than 65536 bytes/);
+  await full.close();
   const slow = await member(() => null, { tlsOptions });
   t.after(slow.close);
   const hung = new Sequencer({ ...options, addresses: [slow.url], tls, timeout: 200 });
