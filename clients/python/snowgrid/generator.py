@@ -97,6 +97,7 @@ class Generator:
         ids: List[int] = []
         waited = False
         while True:
+            s.check_process()
             if s.renews_in_call and s.due():
                 await loop.run_in_executor(None, s.exchange, end - time.monotonic())
             with s.lock:

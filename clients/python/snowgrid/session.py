@@ -15,6 +15,8 @@ from .errors import (
 from .grant import Ended, Machine, Reply
 from .transport import Options, Transport
 
+LONGEST_WAIT = 3600.0  # seconds; a condition refuses some longer ones
+
 # A caller that waits sends a request itself that is due for so many ms: there is no background, or
 # the server of the process runs no threads.
 OVERDUE = 250
@@ -87,6 +89,7 @@ class Session:
         ids: List[int] = []
         waited = False
         while True:
+            self.check_process()
             if self.renews_in_call and self.due():
                 self.exchange(end - time.monotonic())
             with self.lock:
@@ -101,6 +104,12 @@ class Session:
                     self.changed.wait(min(left, self.pause(wait)))
             if overdue:
                 self.exchange(left)
+
+    def check_process(self) -> None:
+        """Raises an error in a child process that was forked while this call waited: the IDs of the
+        call are the parent's (G9)."""
+        if self.pid != os.getpid():
+            raise SnowgridError(self.text("the process was forked during the call; call again"))
 
     def try_take(self, ids: List[int], n: int) -> float:
         """Appends IDs until there are n. Returns -1 then, or the milliseconds until the next try,
@@ -171,6 +180,7 @@ class Session:
                 left = (self.machine.due - now_ms()) / 1000
                 asked = self.machine.asked  # by a caller
                 if not self.dropped and (left > 0 or asked):
+                    left = min(left, LONGEST_WAIT)
                     self.changed.wait(self.settings.call_timeout if asked else left)
                     continue
             if self.dropped:

@@ -17,6 +17,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple
 from .errors import RequestError
 
 REPLY_MAX = 1 << 16  # bytes
+RETRY_MAX = 3_600_000  # ms
 PATH = "/v1/grants"
 MEMBER = "member.snowgrid"  # the name in each certificate that a grid made
 
@@ -136,7 +137,7 @@ class Transport:
             after = reply.get("retry_after_ms")
             raise RequestError(
                 f"{reply['code']}: {reply.get('message', '')}", reply["code"],
-                after if type(after) is int and after > 0 else 0,
+                min(after, RETRY_MAX) if type(after) is int and after > 0 else 0,
             )
         except RequestError:
             self.next_address()

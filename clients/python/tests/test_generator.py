@@ -124,6 +124,19 @@ class Requests(WithMember):
         first, second = self.grid.sent("POST")
         self.assertGreaterEqual(second["at"] - first["at"], 0.69)
 
+    def test_times_that_are_too_long(self) -> None:
+        """They end no background, and an error delays the next request by an hour at most."""
+        self.grid.plans = [{"code": "overloaded", "retry_after_ms": 10**30}]
+        g = self.make()
+        with self.assertRaises(snowgrid.DeadlineError):
+            g.next(0.2)
+        self.assertEqual(g._session.fault.retry_after_ms, 3_600_000)  # type: ignore[union-attr]
+        self.grid.renew = 1 << 52
+        other = self.make()
+        other.next()
+        time.sleep(0.1)
+        self.assertTrue(other._session._thread.is_alive())  # type: ignore[union-attr]
+
     def test_request_lost(self) -> None:
         g = self.make(call_timeout=0.3)
         self.grid.renew = 100

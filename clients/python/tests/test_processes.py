@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import unittest
-from typing import Callable, List
+from typing import Callable, List, Tuple
 
 import snowgrid
 from snowgrid import Generator
@@ -157,6 +157,38 @@ class Forks(WithMember):
             return str(g.next(3))
 
         self.assertEqual(g.decompose(int(self.child(run))).node, 18)
+
+    def test_fork_during_a_call(self) -> None:
+        """A coroutine that waits at the fork continues in both processes."""
+        g = self.make()
+        g.next()
+
+        async def take(call: "asyncio.Task[List[int]]") -> str:
+            try:
+                return " ".join(map(str, await call))
+            except snowgrid.SnowgridError as e:
+                return str(e)
+
+        async def fork() -> Tuple[str, str]:
+            call = asyncio.ensure_future(g.next_many_async(2000))
+            for _ in range(2):  # it waits for the next millisecond
+                await asyncio.sleep(0)
+            read, write = os.pipe()
+            if os.fork() == 0:
+                try:
+                    os.write(write, (await take(call)).encode())
+                finally:
+                    os._exit(0)
+            os.close(write)
+            mine = await take(call)
+            with os.fdopen(read) as f:
+                theirs = f.read()
+            os.wait()
+            return mine, theirs
+
+        mine, theirs = asyncio.run(fork())
+        self.assertEqual(len(set(mine.split())), 2000)
+        self.assertIn("the process was forked during the call; call again", theirs)
 
     def test_locks_that_are_held(self) -> None:
         self.grid.renew = 20

@@ -162,8 +162,14 @@ export class Sequencer {
     const results: T[] = [];
     const limit = wait ?? this.#options.wait ?? 10_000;
     const deadline = monotonic() + limit;
+    let pid = process.pid;
     for (let waited = false; results.length < n; ) {
-      if (this.#make()) {
+      const made = this.#make();
+      if (this.#pid !== pid) { // of the process of which this one is a copy
+        pid = this.#pid;
+        results.length = 0;
+      }
+      if (made) {
         results.push(compose());
         while (results.length < n && this.#generator.next(this.#read)) { // without the clock
           this.#ids++;
