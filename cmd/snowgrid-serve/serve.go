@@ -213,11 +213,12 @@ func serving(service *service, at listeners, addr string, log *slog.Logger, fail
 func (s *servers) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
+	if s.grpc != nil {
+		defer context.AfterFunc(ctx, s.grpc.Stop)()
+		s.ended.Go(s.grpc.GracefulStop)
+	}
 	if s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close()
-	}
-	if s.grpc != nil {
-		s.grpc.Stop()
 	}
 	s.ended.Wait()
 }
