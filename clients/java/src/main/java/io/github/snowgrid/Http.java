@@ -7,6 +7,8 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
@@ -24,7 +26,9 @@ import java.util.Base64;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
@@ -42,6 +46,7 @@ import javax.net.ssl.X509TrustManager;
 final class Http {
     /** The name in the certificate of each member. */
     private static final String MEMBER = "member.snowgrid";
+    private static final int REPLY_MAX = 1 << 16; // bytes
     private static final Pattern PKCS8 =
             Pattern.compile("-----BEGIN PRIVATE KEY-----([^-]+)-----END PRIVATE KEY-----");
 
@@ -82,7 +87,7 @@ final class Http {
             request.header("Authorization", "Bearer " + bearer);
         }
         CompletableFuture<HttpResponse<String>> future =
-                client.sendAsync(request.build(), HttpResponse.BodyHandlers.ofString());
+                client.sendAsync(request.build(), info -> new Limited());
         try {
             HttpResponse<String> response = future.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
             return new Answer(response.statusCode(), response.body());
@@ -94,6 +99,46 @@ final class Http {
             throw new IOException(cause.getClass().getSimpleName() + detail, cause);
         } finally {
             future.cancel(true);
+        }
+    }
+
+    /** Collects a body of at most REPLY_MAX bytes. */
+    private static final class Limited implements HttpResponse.BodySubscriber<String> {
+        private final HttpResponse.BodySubscriber<String> text =
+                HttpResponse.BodySubscribers.ofString(StandardCharsets.UTF_8);
+        private Flow.Subscription subscription;
+        private long size;
+
+        @Override
+        public CompletionStage<String> getBody() {
+            return text.getBody();
+        }
+
+        @Override
+        public void onSubscribe(Flow.Subscription s) {
+            subscription = s;
+            text.onSubscribe(s);
+        }
+
+        @Override
+        public void onNext(List<ByteBuffer> parts) {
+            size += parts.stream().mapToLong(ByteBuffer::remaining).sum();
+            if (size <= REPLY_MAX) {
+                text.onNext(parts);
+                return;
+            }
+            subscription.cancel();
+            text.onError(new IOException("the reply has more than " + REPLY_MAX + " bytes"));
+        }
+
+        @Override
+        public void onError(Throwable cause) {
+            text.onError(cause);
+        }
+
+        @Override
+        public void onComplete() {
+            text.onComplete();
         }
     }
 

@@ -33,6 +33,7 @@ public final class GeneratorTest {
         test("request lost", GeneratorTest::lost);
         test("corrections", GeneratorTest::corrections);
         test("damaged reply", GeneratorTest::damaged);
+        test("large reply", GeneratorTest::large);
         test("interrupt", GeneratorTest::interrupt);
         test("token and labels", GeneratorTest::token);
         test("TLS", server -> TlsTest.tls());
@@ -334,6 +335,18 @@ public final class GeneratorTest {
         try (Generator g = new Generator(options(server))) {
             String text = fails("timeout", () -> g.next(Duration.ofSeconds(1))).getMessage();
             check(text.contains("the reply has until null"), text);
+        }
+    }
+
+    private static void large(FakeServer server) throws Exception {
+        server.posts = r -> {
+            FakeServer.Answer answer = server.grant(5, 0, 5000, 50);
+            answer.body().put("more", "x".repeat(1 << 17));
+            return answer;
+        };
+        try (Generator g = new Generator(options(server))) {
+            String text = fails("timeout", () -> g.next(Duration.ofSeconds(1))).getMessage();
+            check(text.contains("the reply has more than 65536 bytes"), text);
         }
     }
 
