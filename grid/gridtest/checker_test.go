@@ -77,13 +77,24 @@ func (l *caller) note(s *sequencer.Sequencer, took time.Duration, err error, ids
 	if err != nil {
 		return
 	}
-	name := s.Name()
+	l.noteLocked(s.Name(), ids...)
+}
+
+// noteID records and checks an ID of a name.
+func (l *caller) noteID(name string, id sequencer.ID) {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	l.noteLocked(name, id)
+}
+
+func (l *caller) noteLocked(name string, ids ...sequencer.ID) {
+	c := l.c
 	if c.issued[name] == nil {
 		c.issued[name] = map[sequencer.ID]string{}
 	}
 	for _, id := range ids {
 		if by, twice := c.issued[name][id]; twice {
-			c.tb.Errorf("%s: ID %d (%+v) of %s was issued before to %s", name, id, s.Definition().Decompose(id), l.label, by)
+			c.tb.Errorf("%s: ID %d of %s was issued before to %s", name, id, l.label, by)
 		}
 		if id <= l.last {
 			c.tb.Errorf("%s: ID %d of %s does not ascend from %d", name, id, l.label, l.last)

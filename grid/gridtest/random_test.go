@@ -18,6 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -61,6 +62,8 @@ type storm struct {
 	rng   *rand.Rand
 	names []string
 	load  *load
+	// memberIDs has the members that have run, by name.
+	memberIDs map[string]roster.MemberID
 
 	mu     sync.Mutex                // guards what follows
 	hosts  map[string]string         // where members run, by name
@@ -71,8 +74,9 @@ type storm struct {
 }
 
 const (
-	stormExtras  = 2 // members that join later
-	stormClients = 8
+	stormExtras     = 2 // members that join later
+	stormClients    = 8
+	stormGenerators = 4 // over HTTP
 )
 
 // stormErrors are the errors that a call may return during faults.
@@ -87,6 +91,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	s := &storm{
 		t: t, climate: newClimate(rng), ids: ids, rng: rng, names: []string{"orders", "users", "few"}, load: ids.load(0),
 		hosts: map[string]string{}, gone: map[string]bool{}, client: map[string]*client.Client{}, counts: map[string]int{},
+		memberIDs: map[string]roster.MemberID{},
 	}
 	for i, name := range s.allNames() {
 		s.hosts[name], s.gone[name] = name, i >= s.members
@@ -100,6 +105,10 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	for _, name := range s.g.Running() {
 		s.employ(name)
 	}
+	for i := range stormGenerators {
+		seed := s.rng.Uint64()
+		s.load.done.Go(func() { s.generate(fmt.Sprint("g", i), rand.New(rand.NewPCG(seed, 0))) })
+	}
 	return s
 }
 
@@ -108,8 +117,11 @@ func newStorm(t *testing.T, seed uint64) *storm {
 // expect no members.
 func (s *storm) configure(name string, cfg *grid.Config) {
 	s.change(name, cfg)
-	if s.g != nil && !s.durable {
-		cfg.Expect = 0
+	if s.g != nil { // the settings may have been changed
+		cfg.Window, cfg.Backups, cfg.Voters = 0, 0, 0
+		if !s.durable {
+			cfg.Expect = 0
+		}
 	}
 	for _, other := range s.allNames() {
 		cfg.Join = append(cfg.Join, elsewhere(other)+":7946")

@@ -32,6 +32,8 @@ var stormFaults = []fault{
 	{1, (*storm).stepClock},
 	{1, (*storm).crashClient},
 	{1, (*storm).delay},
+	{2, (*storm).changeSettings},
+	{2, (*storm).remove},
 	{3, (*storm).calm},
 }
 
