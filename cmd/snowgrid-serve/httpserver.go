@@ -104,10 +104,6 @@ func (a *api) ids(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *api) serveIDs(w http.ResponseWriter, r *http.Request, kind string) (wire.IDsResponse, error) {
-	if err := a.service.begin(); err != nil {
-		return wire.IDsResponse{}, err
-	}
-	defer a.service.end()
 	var in wire.IDsRequest
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
 	if err != nil {
@@ -120,6 +116,10 @@ func (a *api) serveIDs(w http.ResponseWriter, r *http.Request, kind string) (wir
 	if err := a.service.access.allow(r.TLS, security.IDs, a.service.nameOf(in)); err != nil {
 		return wire.IDsResponse{}, err
 	}
+	if err := a.service.begin(); err != nil { // after the body, which may arrive slowly
+		return wire.IDsResponse{}, err
+	}
+	defer a.service.end()
 	ctx, cancel := context.WithTimeout(r.Context(), serveTimeout)
 	defer cancel()
 	out, err := a.service.ids(ctx, in)

@@ -92,3 +92,32 @@ func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// slowBody is a body that arrives after the requests in progress were counted.
+type slowBody struct {
+	*strings.Reader
+	arrives func()
+}
+
+func (b slowBody) Read(p []byte) (int, error) {
+	b.arrives()
+	return b.Reader.Read(p)
+}
+
+// TestSlowBodyIsNotInProgress: a request counts once its body has arrived, so that slow ones keep no others out.
+func TestSlowBodyIsNotInProgress(t *testing.T) {
+	s := ownService(t)
+	read := 0
+	body := slowBody{strings.NewReader(`{"name":"orders","create":{}}`), func() {
+		if read++; s.requests.Load() != 0 {
+			t.Error("it counts before its body has arrived")
+		}
+	}}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathIDs, body)
+	r.Header.Set("Content-Type", wire.JSON)
+	w := httptest.NewRecorder()
+	newHTTP(s, newMetrics(), "127.0.0.1:0", slog.New(slog.DiscardHandler)).Handler.ServeHTTP(w, r)
+	if w.Code != http.StatusOK || read == 0 || s.requests.Load() != 0 {
+		t.Errorf("status %d after %d reads, %d in progress: %s", w.Code, read, s.requests.Load(), w.Body)
+	}
+}
