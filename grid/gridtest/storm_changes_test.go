@@ -41,13 +41,13 @@ func (s *storm) changeSettings() string {
 	s.note("settings", member+" "+body)
 	status, answer := s.request(member, http.MethodPost, "localhost:7948", wire.PathSettings, body)
 	if status != http.StatusOK {
-		s.note("settings in vain: "+answer, member)
-		return "settings in vain"
+		s.note("settings refused: "+answer, member)
+		return "settings refused"
 	}
 	return "settings"
 }
 
-// remove has a member that runs or not removed, or the disk of one that does not run forgotten. The
+// remove removes a member, which may run, or forgets the disk of a member that does not run. The
 // member may start again with its disk.
 func (s *storm) remove() string {
 	if !s.durable {
@@ -76,8 +76,8 @@ func (s *storm) remove() string {
 	defer operator.Close()
 	head := frame.Head{Path: path, Target: s.g.Member(by).Status().Answering}
 	if err := operator.CallWith(within(s.t, 10*time.Second), s.host(by)+":7948", head, in, out); err != nil {
-		s.note(what+" in vain: "+err.Error(), name)
-		return what + " in vain"
+		s.note(what+" refused: "+err.Error(), name)
+		return what + " refused"
 	}
 	if runs { // it leaves by itself
 		time.Sleep(time.Duration(s.rng.IntN(4000)) * time.Millisecond)

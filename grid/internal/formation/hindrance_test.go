@@ -6,7 +6,7 @@ import (
 )
 
 // TestHindranceKeepsTheClocks: the error of the clocks is shown until they are compared again, also while too few
-// members reply: those of a grid that cannot form often end at the same time.
+// members reply: the members of a grid that cannot form often end at the same time.
 func TestHindranceKeepsTheClocks(t *testing.T) {
 	var b bootstrap
 	wrong := errors.New("grid not formed: wall clock is wrong: the clock of member b")
