@@ -17,7 +17,8 @@ var (
 	// permanently. Creating the name again begins another life, with a new handle.
 	ErrDestroyed = errors.New("destroyed: create the sequencer again and use the new handle")
 
-	// ErrConflict means that the name exists with another definition.
+	// ErrConflict means that the name exists with another definition. A store also returns it for a name
+	// that was destroyed, if the IDs of the new definition could repeat earlier ones.
 	ErrConflict = errors.New("conflicting definition: use the existing one, or another name")
 
 	// ErrNotFound means that no sequencer has this name.

@@ -18,9 +18,10 @@ import (
 // returned as it is, even if Detached. If only the attach failed, the handle is returned, Detached,
 // with the error; calling again retries the attach.
 //
-// Errors: sequencer.ErrInvalidConfig; ErrConflict if the store has the name with another definition
-// (the message has both); ErrDamaged; ErrClosed; and, when ctx ended, an error that matches
-// ctx.Err() and either ErrNoFreeNode or ErrUnavailable.
+// Errors: sequencer.ErrInvalidConfig; ErrConflict if the store has the name with another definition, or
+// had it before a destroy and IDs could repeat (the message has both definitions); ErrDamaged;
+// ErrClosed; and, when ctx ended, an error that matches ctx.Err() and either ErrNoFreeNode or
+// ErrUnavailable.
 func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer.Config) (*sequencer.Sequencer, error) {
 	def, err := sequencer.Define(name, cfg)
 	if err != nil {

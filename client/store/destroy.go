@@ -15,6 +15,9 @@ import (
 // only ends the life of its handle. Holders detect it by their next renewal, or earlier if the
 // store is a [Watcher]. The next destroy or create of the name completes an interrupted destroy.
 //
+// The name can be created again. Its IDs are above all earlier ones; a create with a definition for which
+// they would not be, a later epoch for instance, is refused with sequencer.ErrConflict.
+//
 // Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrDamaged if a record is missing (repair it
 // first), ErrClosed; and, when ctx ended, an error that matches ctx.Err() and ErrUnavailable.
 func (c *Client) DestroySequencer(ctx context.Context, name string) error {

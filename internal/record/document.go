@@ -120,9 +120,10 @@ func (d Document) EndDestroy(records []Record, nonce string) (Document, error) {
 }
 
 // Recreate returns the document for the name's next life, which grants nothing below this life's
-// mark.
+// mark, and issues no ID of this life.
 //
-// Errors: ErrDamaged if this life has not ended, or has the last number.
+// Errors: ErrDamaged if this life has not ended, or has the last number; sequencer.ErrConflict if IDs
+// with the definition could repeat earlier ones.
 func (d Document) Recreate(def sequencer.Definition, random [8]byte, nonce string) (Document, error) {
 	if d.Phase != Destroyed {
 		return Document{}, failure.Errorf(ErrDamaged, "record: the sequencer is %v, so no other life can begin", d.Phase)
@@ -130,6 +131,9 @@ func (d Document) Recreate(def sequencer.Definition, random [8]byte, nonce strin
 	if LifeNumber(d.Life) == math.MaxUint64 {
 		return Document{}, failure.Errorf(ErrDamaged, "record: life %v has the last number; restore a backup of the document",
 			d.Life)
+	}
+	if err := d.checkRepeat(def); err != nil {
+		return Document{}, err
 	}
 	moved := def.NodeRange() != d.Definition.NodeRange()
 	d.Definition, d.Life = def, NewLife(LifeNumber(d.Life)+1, random)
