@@ -55,6 +55,9 @@ func (c *Client) OpenSequencer(ctx context.Context, name string) (*sequencer.Seq
 // DestroySequencer ends the name's current life in the whole grid. [sequencer.Sequencer.Destroy]
 // only ends the life of its handle.
 //
+// The name can be created again. With the same epoch and layout its IDs are above all earlier ones. With
+// others they can repeat earlier IDs, and the grid does not detect it: use another name.
+//
 // Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrClosed; and, when ctx ended, an error that
 // matches ctx.Err() and ErrUnavailable.
 func (c *Client) DestroySequencer(ctx context.Context, name string) error {

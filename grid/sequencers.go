@@ -49,6 +49,9 @@ func (m *Member) OpenSequencer(ctx context.Context, name string) (*sequencer.Seq
 // DestroySequencer ends the life that the name has at the moment, in the whole
 // grid. See [sequencer.Sequencer.Destroy], which ends no life but its own.
 //
+// The name can be created again. With the same epoch and layout its IDs are above all earlier ones. With
+// others they can repeat earlier IDs, and the grid does not detect it: use another name.
+//
 // Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrClosed; and, when ctx
 // ended, an error that matches ctx.Err() and ErrUnavailable.
 func (m *Member) DestroySequencer(ctx context.Context, name string) error {

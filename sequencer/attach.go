@@ -32,6 +32,9 @@ func (s *Sequencer) DetachLogicalNode(ctx context.Context) error {
 // the grid frees its logical nodes. The name can be created again; that is another life, which old
 // handles cannot touch. Destroying twice does nothing the second time.
 //
+// With the same epoch and layout the IDs of the next life are above all earlier ones. With others they can
+// repeat earlier IDs in a grid, and are refused with ErrConflict by a store: use another name.
+//
 // Errors: ErrClosed; and when ctx ended, an error that matches ctx.Err() and ErrUnavailable: the
 // sequencer may be destroyed then or not.
 func (s *Sequencer) Destroy(ctx context.Context) error {
