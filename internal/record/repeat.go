@@ -10,7 +10,7 @@ import (
 // lives before. The mark orders ticks, and an ID is a tick relative to its definition's epoch, shifted by
 // its layout: with a later epoch, or fewer low bits, later ticks can give equal IDs.
 //
-// This life's definition is enough: its IDs begin above those of the lives before, by the same check.
+// This life's definition is enough: by the same check, its IDs are above all earlier ones.
 //
 // Errors: sequencer.ErrConflict.
 func (d Document) checkRepeat(next sequencer.Definition) error {
