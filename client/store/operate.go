@@ -30,45 +30,60 @@ func (c *Client) Scale(ctx context.Context, name string, slots int) error {
 	if most := d.Ref().Nodes(); slots < 1 || slots > most {
 		return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: %d slots are outside 1 to %d, its node count; give a number inside, or use several sequencers", name, slots, most)
 	}
-	if err := c.persist(ctx, name, func() error { return c.resize(ctx, d, slots) }); err != nil {
+	before := slots
+	err = c.persist(ctx, name, func() error {
+		found, err := c.resize(ctx, d, slots)
+		if found > 0 {
+			before = min(before, found)
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	return c.persist(ctx, name, func() error { return c.conform(ctx, d, slots) })
+	return c.persist(ctx, name, func() error { return c.conform(ctx, d, before, slots) })
 }
 
-// resize makes the records that are lacking, retired, and then writes the number of slots.
-func (rs *recordStore) resize(ctx context.Context, d record.Document, slots int) error {
+// resize makes the records that are lacking, retired, and then writes the number of slots. It returns the
+// number that it has found, 0 if it has read none.
+func (rs *recordStore) resize(ctx context.Context, d record.Document, slots int) (found int, err error) {
 	name := d.Definition.Name()
 	m, revision, err := rs.markerFor(ctx, d.Ref(), d.Counted)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if m.Slots == slots {
-		return nil
+		return m.Slots, nil
 	}
 	next, err := m.Resize(d.Life, slots, newNonce())
 	if err != nil {
-		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
+		return m.Slots, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
 	errs, first := make([]error, max(slots-m.Made, 0)), int(d.Definition.NodeRange().Lo)+m.Made
 	rs.together(len(errs), func(i int) { errs[i] = rs.enlist(ctx, d, sequencer.NodeID(first+i)) })
 	if err := errors.Join(errs...); err != nil {
-		return err
+		return m.Slots, err
 	}
 	if _, err := rs.swap(ctx, rs.markerEntry(name, next, revision)); err != nil {
-		return fmt.Errorf("store: sequencer %q: %w", name, err)
+		return m.Slots, fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
-	return nil
+	return m.Slots, nil
 }
 
 // enlist makes the record of a node above the marker's nodes, retired (H10). An existing record
-// comes from an interrupted call.
+// comes from an interrupted call, or is in use: another scale has made it since the marker was read.
+//
+// Errors: also ErrChanged if the record has a holder.
 func (rs *recordStore) enlist(ctx context.Context, d record.Document, node sequencer.NodeID) error {
 	name := d.Definition.Name()
 	before := record.Born(d.Life, newNonce())
 	f := rs.one(ctx, name, node)
 	revision := f.revision
 	switch {
+	case f.err == nil && f.Record.Life == d.Life && f.Record.State == record.Held:
+		return ErrChanged
+	case f.err == nil && f.Record.Life == d.Life && f.Record.State == record.Free:
+		return nil // no other life counts it before the marker does
 	case f.err == nil:
 		before = f.Record
 	case revision != "" || !errors.Is(f.err, ErrDamaged):
@@ -82,8 +97,9 @@ func (rs *recordStore) enlist(ctx context.Context, d record.Document, node seque
 	return err
 }
 
-// conform brings every record to the state that the number of slots requires.
-func (rs *recordStore) conform(ctx context.Context, d record.Document, slots int) error {
+// conform brings every record to the state that the number of slots requires. From the number before on, free
+// records are written again: an earlier scale to fewer slots may have left a swap that is late.
+func (rs *recordStore) conform(ctx context.Context, d record.Document, before, slots int) error {
 	name := d.Definition.Name()
 	m, _, err := rs.markerFor(ctx, d.Ref(), d.Counted)
 	if err != nil {
@@ -96,10 +112,13 @@ func (rs *recordStore) conform(ctx context.Context, d record.Document, slots int
 	errs := make([]error, len(all))
 	rs.together(len(all), func(i int) {
 		rule := func(r record.Record) (record.Record, bool, error) {
-			if i < m.Slots {
-				return r.Restore(d.Life, newNonce())
+			switch {
+			case i >= m.Slots:
+				return r.Retire(d.Life, newNonce())
+			case i >= before:
+				return written(record.Record.Restore)(r, d.Life, newNonce())
 			}
-			return r.Retire(d.Life, newNonce())
+			return r.Restore(d.Life, newNonce())
 		}
 		f := all[i]
 		if _, changed, err := rule(f.Record); f.err != nil || err != nil || !changed {
@@ -160,8 +179,22 @@ func (c *Client) Restore(ctx context.Context, name string, node sequencer.NodeID
 	return c.alterNode(ctx, name, node, record.Record.Restore)
 }
 
-func (c *Client) alterNode(ctx context.Context, name string, node sequencer.NodeID,
-	rule func(record.Record, attachment.Life, string) (record.Record, bool, error)) error {
+// nodeRule computes a record's next body.
+type nodeRule func(r record.Record, life attachment.Life, nonce string) (record.Record, bool, error)
+
+// written returns a rule that also writes a record without a holder that needs no change, so that a late swap of
+// an earlier call is refused (H10).
+func written(rule nodeRule) nodeRule {
+	return func(r record.Record, life attachment.Life, nonce string) (record.Record, bool, error) {
+		next, changed, err := rule(r, life, nonce)
+		if err == nil && !changed {
+			next, changed = r.Again(life, nonce)
+		}
+		return next, changed, err
+	}
+}
+
+func (c *Client) alterNode(ctx context.Context, name string, node sequencer.NodeID, rule nodeRule) error {
 	d, err := c.existing(ctx, name)
 	if err != nil {
 		return err
@@ -172,7 +205,7 @@ func (c *Client) alterNode(ctx context.Context, name string, node sequencer.Node
 		}
 		return c.alter(ctx, name, c.one(ctx, name, node), func(r record.Record) (record.Record, bool,
 			error) {
-			return rule(r, d.Life, newNonce())
+			return written(rule)(r, d.Life, newNonce())
 		})
 	})
 }

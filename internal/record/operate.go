@@ -37,6 +37,16 @@ func (r Record) Restore(life attachment.Life, nonce string) (Record, bool, error
 	return r.unheld(Free, nonce), true, nil
 }
 
+// Again returns a record that has no holder, in this life, with another nonce. The swap changes nothing but the
+// revision, so a late swap of an earlier call is refused. It returns false for other records.
+func (r Record) Again(life attachment.Life, nonce string) (Record, bool) {
+	if r.Life != life || r.State != Free && r.State != Retired {
+		return r, false
+	}
+	r.Nonce = nonce
+	return r, true
+}
+
 // Enlist returns a record beyond the sequencer's slots as a retired one in the given life, to be
 // restored when the slots have grown (H10). No attachment can have held it.
 //
