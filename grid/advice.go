@@ -49,6 +49,7 @@ type health struct {
 	notRegistered func() error                    // nil unless the member is to have a number and has none
 	wasReady      atomic.Bool                     // in this grid
 	wasSettled    atomic.Bool                     // see standing
+	leaving       atomic.Bool                     // Leave was called
 	quorumWarning atomic.Pointer[string]          // the quorum warning, nil for none
 }
 

@@ -46,7 +46,8 @@ func (h *health) conditions() []wire.Condition {
 		out = append(out, lookAt(c, serves))
 		serves = serves && out[len(out)-1].Met
 	}
-	for _, c := range append(h.standing().conditions(), condition{"number", h.notRegistered}) {
+	for _, c := range append(h.standing().conditions(), condition{"number", h.notRegistered},
+		condition{"staying", h.notStaying}) {
 		out = append(out, lookAt(c, serves))
 	}
 	return out

@@ -54,6 +54,7 @@ func leave(ctx context.Context, m *Member) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(m.ctx, cancel)()
+	m.health.leaving.Store(true)
 	ids := make(chan error, 1)
 	go func() { ids <- m.ids.Leave(ctx) }()
 	err := errors.Join(m.handles.Leave(ctx), <-ids)

@@ -4,6 +4,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -159,13 +160,21 @@ func (h *health) standing() standing {
 
 // notReady returns the reason why this member should get no traffic, or nil.
 func (h *health) notReady() error {
-	if err := h.notServing(); err != nil {
+	if err := cmp.Or(h.notStaying(), h.notServing()); err != nil {
 		return err
 	}
 	if err := h.standing().notReady(); err != nil {
 		return err
 	}
 	return h.notRegistered()
+}
+
+// notStaying returns an error once Leave was called: POST /v1/ids ends first, and the handover takes seconds.
+func (h *health) notStaying() error {
+	if h.leaving.Load() {
+		return errors.New("this member leaves the grid")
+	}
+	return nil
 }
 
 // notSettled returns the reason why an orderly stop of one more member might lose something, or

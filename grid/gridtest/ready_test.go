@@ -2,6 +2,7 @@ package gridtest_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,6 +83,29 @@ func untilReady(t *testing.T, m *grid.Member) time.Duration {
 			t.Error("ready:", missing)
 		}
 		return true
+	})
+}
+
+// TestNotReadyFromTheBeginningOfLeave: POST /v1/ids ends before anything else, so a leaving member is not
+// ready while it hands its tables over.
+func TestNotReadyFromTheBeginningOfLeave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 3, nil)
+		name := other(c.g, c.g.Leader())
+		m := c.g.Member(name)
+		untilReady(t, m)
+		c.g.Network.SetDelay(20 * time.Millisecond) // a handover takes calls to other members
+		left := make(chan error, 1)
+		go func() { left <- m.Leave(t.Context()) }()
+		synctest.Wait()
+		if ready, answered := readyz(t, c.g, name); ready || !answered {
+			t.Errorf("a leaving member is ready: %v, it answered: %v", ready, answered)
+		}
+		if reason := m.Status().NotReady; !strings.Contains(reason, "leaves the grid") {
+			t.Errorf("the reason is %q", reason)
+		}
+		ok(t, "leave", <-left)
 	})
 }
 
