@@ -106,15 +106,15 @@ func Authorize(p Peer, a Action, name string) error {
 		return nil
 	}
 	if p.Role == NoRole && p.ID == "" {
-		return fmt.Errorf("%w: %s needs the role %s; give a certificate or a token of it (snowgrid secure)",
-			ErrUnauthenticated, a, least)
+		return fmt.Errorf("%w: %s needs the role %s; give %s (snowgrid secure)", ErrUnauthenticated, a, least,
+			credential(least))
 	}
 	if slices.Index(rank, p.Role) < slices.Index(rank, least) {
-		return fmt.Errorf("%w: %s needs the role %s, and the caller is %s; use a certificate or a token of the role %s",
-			ErrDenied, a, least, p, orAbove(least))
+		return fmt.Errorf("%w: %s needs the role %s, and the caller is %s; use %s", ErrDenied, a, least, p,
+			credential(least))
 	}
 	if len(p.Names) > 0 && isOfGrid(a) {
-		return fmt.Errorf("%w: %s is an action on the whole grid, and the caller is %s, limited to names; use a certificate or a token of the role %s without names", ErrDenied, a, p, orAbove(least))
+		return fmt.Errorf("%w: %s is an action on the whole grid, and the caller is %s, limited to names; use %s without names", ErrDenied, a, p, credential(least))
 	}
 	if name != "" && !p.MayUse(name) {
 		return fmt.Errorf("%w: %s of %.100q: the caller is %s; use a certificate or a token for that name", ErrDenied,
@@ -129,11 +129,14 @@ func isOfGrid(a Action) bool {
 	return least == Member || least == Admin && a != Destroy
 }
 
-// orAbove lists the roles from one up, for people.
-func orAbove(r Role) string {
+// credential returns the credential that proves a role or a higher one, for people. No token has the role member.
+func credential(least Role) string {
+	if least == Member {
+		return "a certificate of the role member"
+	}
 	var names []string
-	for _, role := range rank[slices.Index(rank, r):] {
+	for _, role := range rank[slices.Index(rank, least):slices.Index(rank, Member)] {
 		names = append(names, string(role))
 	}
-	return strings.Join(names, " or ")
+	return "a certificate or a token of the role " + strings.Join(names, " or ")
 }

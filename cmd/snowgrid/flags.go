@@ -58,8 +58,11 @@ func asked[T any](ctx context.Context, g gridFlags, f func(context.Context) (T, 
 	return out, err
 }
 
-// checkAddrs refuses addresses that no member can have.
+// checkAddrs refuses addresses that no member can have, and a list without one.
 func checkAddrs(addrs ...string) error {
+	if len(addrs) == 0 {
+		return badValue("addr", "", "the list is empty; give host:port, such as 127.0.0.1:7948")
+	}
 	for _, addr := range addrs {
 		_, port, err := net.SplitHostPort(addr)
 		switch {
@@ -68,7 +71,7 @@ func checkAddrs(addrs ...string) error {
 		case err != nil:
 			return badValue("addr", addr, "this is not host:port, such as 127.0.0.1:7948")
 		}
-		if _, err := net.LookupPort("tcp", port); err != nil {
+		if n, err := net.LookupPort("tcp", port); err != nil || n == 0 {
 			return badValue("addr", addr, "the port is %.20q; give 1 to 65535", port)
 		}
 	}

@@ -120,7 +120,8 @@ func readSets(path string) ([]wire.IdentityImportRequest, error) {
 		data, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--file: %w", err)
+		return nil, usage(fmt.Errorf("--file %s: %s; give a file as printed by snowgrid identity list -o json",
+			path, cause(err)))
 	}
 	var file struct {
 		Sets []wire.IdentityImportRequest `json:"sets"`
@@ -154,8 +155,10 @@ func parseImport(text string, room int) ([]numbers.Application, error) {
 	switch {
 	case coded && ranged:
 		return nil, fmt.Errorf("%.80q gives one code to several numbers; give each its own", text)
-	case last < first || last-first >= uint64(max(room, 0)):
-		return nil, fmt.Errorf("%.80q: give at most %d numbers, in ascending ranges", text, importMax)
+	case last < first:
+		return nil, fmt.Errorf("%.80q is a descending range; give the smaller number first: %d-%d", text, last, first)
+	case last-first >= uint64(max(room, 0)):
+		return nil, fmt.Errorf("%.80q: give at most %d numbers", text, importMax)
 	}
 	var out []numbers.Application
 	for id := first; id <= last; id++ {

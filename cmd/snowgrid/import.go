@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"slices"
@@ -117,6 +118,9 @@ func (c *importCommand) readAll(to streams) (*exportFile, error) {
 	}
 	out, err := readExport(from)
 	if err != nil {
+		if fault := (*fs.PathError)(nil); errors.As(err, &fault) { // such as of a directory
+			err = fmt.Errorf("%s; give a file of snowgrid export", cause(err))
+		}
 		return nil, usage(fmt.Errorf("%s: %w", c.File, err))
 	}
 	return out, nil

@@ -187,14 +187,14 @@ func readKey(named string) ([]byte, error) {
 		if isFile {
 			file, err := os.Open(name)
 			if err != nil {
-				return nil, err
+				return nil, notRead(named, err)
 			}
 			defer func() { _ = file.Close() }()
 			from = file
 		}
 		read, err := io.ReadAll(io.LimitReader(from, keyTextMax))
 		if err != nil {
-			return nil, fmt.Errorf("read the key: %w", err)
+			return nil, notRead(named, err)
 		}
 		text = string(read)
 	}
@@ -208,6 +208,11 @@ func readKey(named string) ([]byte, error) {
 		return nil, fmt.Errorf("there are %d keys; give one", len(lines))
 	}
 	return security.ParseGossipKey(lines[0])
+}
+
+// notRead returns the error for a file with a key that cannot be read.
+func notRead(named string, err error) error {
+	return fmt.Errorf("%s: %s; give a file with one key, as printed by snowgrid keyring generate", named, cause(err))
 }
 
 // fingerprintOf returns named if it is a fingerprint, else the fingerprint of the key it names.

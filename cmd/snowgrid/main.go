@@ -155,7 +155,7 @@ func run(ctx context.Context, args []string, to streams) int {
 		fmt.Fprintf(to.err, "snowgrid: %v\n", err)
 		return exitFailed
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(joinNegatives(args))
 	switch {
 	case exited >= 0, readerGone(err): // --help was printed
 		return max(exited, exitDone)
@@ -176,6 +176,30 @@ func run(ctx context.Context, args []string, to streams) int {
 		return exitStatusOf(err)
 	}
 	return exitDone
+}
+
+// negative matches a value that begins like a flag.
+var negative = regexp.MustCompile(`^-[0-9.]`)
+
+// joinNegatives writes --flag -1s as --flag=-1s, and -n -1 as -n-1, so that the flag's own check names its limit.
+func joinNegatives(args []string) (out []string) {
+	for i, arg := range args {
+		if arg == "--" {
+			return append(out, args[i:]...)
+		}
+		last := len(out) - 1
+		switch {
+		case last < 0 || !negative.MatchString(arg):
+			out = append(out, arg)
+		case strings.HasPrefix(out[last], "--") && !strings.Contains(out[last], "="):
+			out[last] += "=" + arg
+		case len(out[last]) == 2 && out[last][0] == '-':
+			out[last] += arg
+		default:
+			out = append(out, arg)
+		}
+	}
+	return out
 }
 
 // commandError returns the error of a command line. Below a command that has others, an unknown word is an

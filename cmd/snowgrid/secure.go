@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -55,6 +57,28 @@ type secureInitCommand struct {
 	TTL  time.Duration `name:"ttl" help:"Time to live of the certificates." default:"8760h"`
 }
 
+// Validate checks the flags.
+func (c *secureInitCommand) Validate() error { return checkCredential(c.Out, c.TTL) }
+
+// checkCredential refuses a directory without a name and a credential that ends before it begins.
+func checkCredential(out string, ttl time.Duration) error {
+	return cmp.Or(checkOut(out), checkTTL(ttl))
+}
+
+func checkOut(dir string) error {
+	if dir == "" {
+		return errors.New(`--out="": give a directory, such as security`)
+	}
+	return nil
+}
+
+func checkTTL(ttl time.Duration) error {
+	if ttl <= 0 {
+		return fmt.Errorf("--ttl=%v: give a duration above 0, such as 24h", ttl)
+	}
+	return nil
+}
+
 // Help returns the --help text between the usage and the flags.
 func (secureInitCommand) Help() string {
 	return `The directory has an authority, a certificate and key of each role, a key of the gossip, and a key for
@@ -96,6 +120,9 @@ type secureIssueCommand struct {
 	TTL   time.Duration `name:"ttl" help:"Time to live of the certificate." default:"8760h"`
 	Out   string        `required:"" help:"Directory to make. It must not exist, or be empty." placeholder:"DIR"`
 }
+
+// Validate checks the flags.
+func (c *secureIssueCommand) Validate() error { return checkCredential(c.Out, c.TTL) }
 
 // Help returns the --help text between the usage and the flags.
 func (secureIssueCommand) Help() string {
@@ -146,6 +173,9 @@ type secureTokenCommand struct {
 	Names []string      `help:"Patterns of the sequencers and identity sets that a holder or reader may use, such as orders-*. Default: all." placeholder:"PATTERN"`
 	TTL   time.Duration `name:"ttl" required:"" help:"Time to live, at most 2160h: nothing takes a token back before it ends, but a new key for all (snowgrid secure rotate tokens)." placeholder:"DURATION"`
 }
+
+// Validate checks the flags.
+func (c *secureTokenCommand) Validate() error { return checkTTL(c.TTL) }
 
 // Help returns the --help text between the usage and the flags.
 func (secureTokenCommand) Help() string {

@@ -101,7 +101,6 @@ func TestSecureInit(t *testing.T) {
 		t.Error("a second init changed the directory")
 	}
 	refuse(t, "neither a DNS name nor an IP address", "secure", "init", "--out", dir+"2", "--host", "ids.example.org:7948")
-	refuse(t, "positive", "secure", "init", "--out", dir+"2", "--ttl=-1h")
 	refuse(t, "parent", "secure", "init", "--out", filepath.Join(dir, "none", "security"))
 	if entries := filesOf(t, filepath.Dir(dir)); len(entries) != 1 {
 		t.Errorf("something is left of the failed command: %v", entries)

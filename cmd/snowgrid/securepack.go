@@ -44,6 +44,9 @@ type secureUnpackCommand struct {
 	Owner string `help:"User and group of the directory and its files, as numbers; needs root. Default: the user of this process." placeholder:"UID:GID"`
 }
 
+// Validate checks the flags.
+func (c *secureUnpackCommand) Validate() error { return checkOut(c.Out) }
+
 // Help returns the --help text between the usage and the flags.
 func (secureUnpackCommand) Help() string {
 	return `Reads what snowgrid secure pack printed from the variable SNOWGRID_SECURITY. A container that ends before

@@ -31,6 +31,10 @@ func (c *secureShowCommand) Run(to streams) error {
 	if err != nil {
 		return usage(err) // the directory is not there
 	}
+	if len(contents.Certificates)+len(contents.Keys) == 0 {
+		return fmt.Errorf("%s has no certificates and no keys (%s); give a directory of snowgrid secure init or secure issue",
+			c.Dir, strings.Join(contents.Warnings, "; "))
+	}
 	return c.result(to.out, contents, func(w io.Writer) error { return printContents(w, contents, now) })
 }
 

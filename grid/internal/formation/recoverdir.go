@@ -68,7 +68,7 @@ type recoverDir struct {
 func openForRecovery(path string) (*recoverDir, error) {
 	for _, name := range []string{identityFile, raftlog.File} { // opening would make them
 		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Size() == 0 {
-			return nil, refusal.Invalid("recover: %s holds no member: %s is missing or empty", path, name)
+			return nil, refusal.Invalid("recover: %s holds no member: %s is missing or empty; give the data directory of a stopped member", path, name)
 		}
 	}
 	d := &recoverDir{path: path, roster: &roster.Roster{}}
