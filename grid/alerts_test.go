@@ -111,6 +111,9 @@ func TestAlerts(t *testing.T) {
 			s.Members[2].Report.Unreached, s.Members[1].Report.Unreached = names("b"), names("c", "gone")
 		}, "members_apart warning",
 			[]string{"each other", "both: host-b (b) and host-c (c); the leader places", "restore the network"}},
+		{func(s *Status) {
+			s.Members[2].Alive, s.Members[1].Report.Unreached = false, names("c")
+		}, "member_down warning", []string{"host-c (c)"}},
 		{func(s *Status) { s.Members[1].Report.WithoutUDP = []string{"10.0.0.1:7946", "10.0.0.3:7946"} }, "udp_blocked warning",
 			[]string{"from host-b (b) to 10.0.0.1:7946, 10.0.0.3:7946", "allow UDP besides TCP", "(7946)"}},
 		{func(s *Status) {

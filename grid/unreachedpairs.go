@@ -52,11 +52,14 @@ func (h *health) who(i roster.Incarnation) string {
 	return MemberInfo{Incarnation: string(i), Name: h.nameOf(i)}.who()
 }
 
-// checkApart looks for members that report others which do not answer them.
+// checkApart looks for members that report others which do not answer them. A member that gossip does not see
+// is down, and not apart.
 func checkApart(s Status) (Severity, string) {
 	who := map[roster.Incarnation]string{}
 	for _, m := range s.Members {
-		who[roster.Incarnation(m.Incarnation)] = m.who()
+		if m.Alive {
+			who[roster.Incarnation(m.Incarnation)] = m.who()
+		}
 	}
 	var apart []string
 	seen := map[plan.Pair]bool{}
