@@ -6,7 +6,7 @@ import "time"
 type MemberReport struct {
 	NotReady   string `json:"not_ready,omitempty"`
 	DiskFailed string `json:"disk_failed,omitempty"` // why it takes part no longer
-	// ClockOffset is the lead of its wall clock over cluster time.
+	// ClockOffset is the lead of its wall clock over cluster time, 0 in the first raises of the ceiling after its start.
 	ClockOffset Milliseconds `json:"clock_offset_ms"`
 	// CertificateExpiry is the end of its TLS certificate, or of its authority if that is first;
 	// zero without TLS.
@@ -36,7 +36,7 @@ func (o *overview) report(s *Status) *MemberReport {
 	if err := o.raft.DiskFailure(); err != nil {
 		r.DiskFailed = err.Error()
 	}
-	if !s.ClusterTime.IsZero() {
+	if !s.ClusterTime.IsZero() && o.state.HasFreshTime() {
 		r.ClockOffset = Milliseconds(s.Wall.Sub(s.ClusterTime).Milliseconds())
 	}
 	return r

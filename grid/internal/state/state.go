@@ -32,10 +32,14 @@ type State struct {
 	fatal error
 }
 
+// raisesPerWindow is how many raises a leader makes in a window.
+const raisesPerWindow = 10
+
 // Raise is a raise of the ceiling that was applied, and when, by the monotonic clock.
 type Raise struct {
-	Time clustertime.Tick
-	At   time.Duration
+	Time  clustertime.Tick
+	At    time.Duration
+	first time.Duration // when the first raise since the start was applied
 }
 
 // New returns the state of a member that has no roster yet.
@@ -74,7 +78,19 @@ func (s *State) NoteRaise(t clustertime.Tick) {
 func (s *State) noteRaise(t clustertime.Tick) {
 	s.Clock.Sample(t)
 	s.Handles.Sample(t)
-	s.raised.Store(&Raise{Time: t, At: s.Clock.Mono()})
+	raise := &Raise{Time: t, At: s.Clock.Mono()}
+	raise.first = raise.At
+	if last := s.raised.Load(); last != nil {
+		raise.first = last.first
+	}
+	s.raised.Store(raise)
+}
+
+// HasFreshTime reports whether the clock was set by a raise soon after its commit. A member that starts reads
+// raises from the log, and the last of them may be as old as the distance between two.
+func (s *State) HasFreshTime() bool {
+	last := s.raised.Load()
+	return last != nil && last.At-last.first >= s.Roster().Settings.Window.Duration()/raisesPerWindow
 }
 
 // LastRaise returns the last raise of the ceiling that was applied here, nil before the
