@@ -158,6 +158,9 @@ func (c *exportCommand) export(ctx context.Context, to streams) (out []byte, nam
 	return out, len(rows), err
 }
 
+// errNotListed is matched by the error for sequencers that no owner listed.
+var errNotListed = errors.New("the list of sequencers is not complete")
+
 // names returns all sequencers, a page in each call.
 func (c *exportCommand) names(ctx context.Context, to streams) (rows []wire.SequencerRow, err error) {
 	in, said := wire.SequencersRequest{Limit: wire.MaxPage}, time.Now()
@@ -174,7 +177,7 @@ func (c *exportCommand) names(ctx context.Context, to streams) (rows []wire.Sequ
 			return nil, fmt.Errorf("these credentials may use %q only, and the others would be missing; give credentials without --names", page.Names)
 		}
 		if missing := page.Missing(); missing != "" {
-			return nil, fmt.Errorf("the list of sequencers is not complete: %s; export when status is settled", missing)
+			return nil, fmt.Errorf("%w: %s; repeat the command when status is settled", errNotListed, missing)
 		}
 		rows = append(rows, page.Sequencers...)
 		if in.After = page.Next; page.Next == "" {

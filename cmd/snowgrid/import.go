@@ -135,7 +135,7 @@ func (c *importCommand) check(ctx context.Context, file *exportFile) error {
 	case status.Grid == file.header.ID:
 		return fmt.Errorf("the export is of this grid, %s; form a new grid", status.Name)
 	}
-	existing, err := (&exportCommand{gridFlags: c.gridFlags}).names(ctx, streams{out: io.Discard, err: io.Discard})
+	existing, err := c.existing(ctx)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,11 @@ type waitCommand struct {
 const waitPause = 250 * time.Millisecond
 
 // countdown matches the part of a reason that changes each time.
-var countdown = regexp.MustCompile(` \(in [0-9][^)]*\)`)
+var countdown = regexp.MustCompile(` \(in [0-9][^)]*\)|\b[0-9.]+m?s\b`)
+
+// lookLeast is the time after which a look without an answer shows that the member is silent. A look that the end
+// of the wait cuts off earlier shows nothing.
+const lookLeast = time.Second
 
 // Help returns the --help text between the usage and the flags.
 func (waitCommand) Help() string {
@@ -47,8 +51,9 @@ func (c *waitCommand) Run(parent context.Context, to streams) error {
 	}
 	ctx, cancel := context.WithTimeout(parent, c.Within)
 	defer cancel()
-	said := ""
+	said, last := "", error(nil)
 	for {
+		began := time.Now()
 		reached, err := c.look(ctx)
 		if err == nil {
 			_, err = fmt.Fprintln(to.out, reached)
@@ -57,18 +62,21 @@ func (c *waitCommand) Run(parent context.Context, to streams) error {
 		if isNotTrusted(err) || isSettingError(err) || exitStatusOf(err) == exitUsage {
 			return err
 		}
-		if reason := countdown.ReplaceAllString(err.Error(), ""); ctx.Err() == nil && reason != said {
-			said = reason
-			fmt.Fprintf(to.err, "snowgrid: waiting: %s\n", sentence(err))
+		if ctx.Err() == nil {
+			last = err
+			if reason := countdown.ReplaceAllString(err.Error(), ""); reason != said {
+				said = reason
+				fmt.Fprintf(to.err, "snowgrid: waiting: %s\n", sentence(err))
+			}
 		}
 		select {
 		case <-time.After(waitPause):
 		case <-ctx.Done():
 			if parent.Err() != nil {
-				return fmt.Errorf("interrupted: not %s yet: %s", c.For, said)
+				return fmt.Errorf("interrupted: not %s yet: %w", c.For, cmp.Or(last, err))
 			}
-			if said != "" && errors.Is(err, context.DeadlineExceeded) {
-				err = &exitError{status: exitStatusOf(err), err: errors.New(said)}
+			if last != nil && (time.Since(began) < lookLeast || errors.Is(err, context.DeadlineExceeded)) {
+				err = last
 			}
 			return &exitError{status: exitStatusOf(err), err: fmt.Errorf("not %s within %v: %w", c.For, c.Within, err)}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -39,6 +40,12 @@ func TestWait(t *testing.T) {
 	never := answering(t, func(int64) grid.Status {
 		return grid.Status{Name: "shop", Version: 1, NotReady: "no leader", NotSettled: "no leader"}
 	})
+	slow := func(n int64) grid.Status {
+		if n > 1 {
+			time.Sleep(400 * time.Millisecond) // the end of the wait cuts this answer off
+		}
+		return grid.Status{Name: "shop", Version: 1, NotSettled: fmt.Sprintf("no raise for 7.%ds", n)}
+	}
 	tests := []struct {
 		args           string
 		status         int
@@ -52,6 +59,10 @@ func TestWait(t *testing.T) {
 		{"ready --within 1200ms --addr " + counting, exitDegraded, "", "IDs begin at noon"},
 		{"settled --within 600ms --addr " + never, exitDegraded, "",
 			"not settled within 600ms: grid shop is not settled: no leader\n"},
+		{"settled --within 500ms --addr " + answering(t, slow), exitDegraded, "",
+			"within 500ms: grid shop is not settled: no raise for 7.1s\n"},
+		{"settled --within 1500ms --addr " + answering(t, slow), exitDegraded, "",
+			"within 1.5s: grid shop is not settled: no raise for 7."},
 		{"ready --within 600ms --addr " + ready + ",127.0.0.1:1", exitUnreachable, "", "no member answers at 127.0.0.1:1"},
 		{"settled --within 600ms --addr 127.0.0.1:1", exitUnreachable, "", "no member answers at 127.0.0.1:1"},
 		{"ready --within 0s --addr " + ready, exitUsage, "", "give a duration above 0"},
