@@ -79,7 +79,8 @@ func (quotaSetCommand) Help() string {
 
     snowgrid quota set 'orders-*' --names 100 --calls 50
     snowgrid quota set '*' --peer-nodes 512
-    snowgrid quota set orders --peer-nodes 8192  # for each certificate`
+    snowgrid quota set orders --peer-nodes 8192  # for each certificate
+    snowgrid quota set 'batch-*' --calls 0  # no limit, where '*' has one`
 }
 
 // Run sets the limits.
