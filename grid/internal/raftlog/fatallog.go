@@ -23,7 +23,7 @@ func (e *DiskError) Error() string {
 func (e *DiskError) Unwrap() error { return e.Cause }
 
 // DiskAdvice is the remedy for a disk that has failed.
-const DiskAdvice = "free space or replace the disk, then restart this process"
+const DiskAdvice = "free space, replace the disk or put the directory back, then restart this process"
 
 // fatalLog is the log passed to Raft's goroutines. A goroutine ends at its failed write, as if the
 // process had died at that point: it reports no success, and Raft neither panics over an unwritten

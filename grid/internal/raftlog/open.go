@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,15 +68,30 @@ func openLog(dir, path string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	opened, err := file.Stat()
+	if err != nil {
+		discard(file)
+		return nil, err
+	}
 	l := &Log{Dir: dir, db: db, broken: make(chan struct{})}
 	l.write = func(_ string, change func(*bolt.Tx) error) error {
-		return boltfile.Guard(func() error { return db.Update(change) })
+		err := boltfile.Guard(func() error { return db.Update(change) })
+		return cmp.Or(err, inPlace(path, opened))
 	}
 	if err := errors.Join(l.prepare(), durable.SyncDir(dir)); err != nil {
 		discard(file) // db may not be able to close itself
 		return nil, err
 	}
 	return l, nil
+}
+
+// inPlace returns an error if a file is no longer at its path: what is written into it does not last.
+func inPlace(path string, opened os.FileInfo) error {
+	now, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(opened, now) {
+		return fmt.Errorf("%s was removed or replaced while this member ran", filepath.Base(path))
+	}
+	return nil
 }
 
 // openBolt opens a database, and returns its file too, which is closed if that fails.
