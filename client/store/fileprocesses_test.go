@@ -45,7 +45,7 @@ func countIn(dir string) {
 	os.Exit(1)
 }
 
-// firstLine is what a process prints. came is closed when the first line has arrived.
+// firstLine collects the output of a process. came is closed when its first bytes have arrived.
 type firstLine struct {
 	text bytes.Buffer // not embedded: its ReadFrom would be called in place of Write
 	came chan struct{}

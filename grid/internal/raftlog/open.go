@@ -85,7 +85,7 @@ func openLog(dir, path string) (*Log, error) {
 	return l, nil
 }
 
-// inPlace returns an error if a file is no longer at its path: what is written into it does not last.
+// inPlace returns an error if a file is no longer at its path: a restart does not find its content.
 func inPlace(path string, opened os.FileInfo) error {
 	now, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(opened, now) {

@@ -32,7 +32,7 @@ type State struct {
 	fatal error
 }
 
-// raisesPerWindow is how many raises a leader makes in a window.
+// raisesPerWindow counts the raises of a leader in a window.
 const raisesPerWindow = 10
 
 // Raise is a raise of the ceiling that was applied, and when, by the monotonic clock.
