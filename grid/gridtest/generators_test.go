@@ -155,10 +155,15 @@ func TestGenerators(t *testing.T) {
 		}
 		cancel()
 		running.Wait()
+		made := 0
 		for _, p := range processes {
-			if p.made < 1000 {
-				t.Errorf("%s made %d IDs", p.name, p.made)
+			made += p.made
+			if p.made == 0 { // pauses, and waits for a node, may take most of the time of a single one
+				t.Errorf("%s made no ID", p.name)
 			}
+		}
+		if made < 1000*len(processes) {
+			t.Errorf("the generators made %d IDs", made)
 		}
 		t.Logf("%d IDs", len(all.ids))
 	})
