@@ -30,7 +30,7 @@ const raiseSlack = 250 * time.Millisecond
 // RaiseOverdue returns the time without a raise after which a member suspects the leader: two
 // intervals. With a short window holders would wait before heartbeats are missed.
 func RaiseOverdue(window time.Duration) time.Duration {
-	return 2*window/raisesPerWindow + raiseSlack
+	return 2*window/roster.RaisesPerWindow + raiseSlack
 }
 
 // Candidacy decides, for a voter, whether the leader has ended or is silent. Its driver calls the

@@ -8,8 +8,6 @@ import (
 )
 
 const (
-	// raisesPerWindow is the number per window.
-	raisesPerWindow = 10
 	// clocksTimeout bounds the wait for a voter's clock. clocksGrace is the additional
 	// wait once a majority has answered.
 	clocksTimeout = time.Second
@@ -90,7 +88,7 @@ func (c *ceiling) step(v ceilingView) {
 	c.rounds++
 	read := &reading{round: c.rounds, deadline: v.Mono + clocksTimeout}
 	c.reading = read
-	c.next = v.Mono + v.Roster.Settings.Window.Duration()/raisesPerWindow
+	c.next = v.Mono + v.Roster.Settings.Window.Duration()/roster.RaisesPerWindow
 	for _, s := range v.Servers {
 		if !s.Voter {
 			continue

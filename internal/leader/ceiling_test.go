@@ -76,7 +76,7 @@ func TestRaiseWithoutAMajorityOfClocks(t *testing.T) {
 func TestRaiseIsOneAtATime(t *testing.T) {
 	o := lead(t, 1, true)
 	o.assign()
-	pace := window * time.Millisecond / raisesPerWindow
+	pace := window * time.Millisecond / roster.RaisesPerWindow
 	step := func(d time.Duration, due bool) {
 		t.Helper()
 		o.v.Wall = o.v.Wall.Add(clustertime.SpanOf(d))

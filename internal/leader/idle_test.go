@@ -75,7 +75,7 @@ func TestLeaderAtRestRaisesAndProbesInTime(t *testing.T) {
 		o.commands = nil
 		o.v.Wall = 1_800_000_000_000 + window
 	}
-	if want := 20 * raisesPerWindow * int(time.Second/time.Millisecond) / window; raises < want-1 {
+	if want := 20 * roster.RaisesPerWindow * int(time.Second/time.Millisecond) / window; raises < want-1 {
 		t.Errorf("%d raises in 20 s, want %d; the first at %d", raises, want, raised)
 	}
 	if probed < 2*int(20*time.Second/probeMany) {

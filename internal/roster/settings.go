@@ -29,6 +29,8 @@ const (
 	DefaultWindow clustertime.Span = 15_000
 	MinWindow     clustertime.Span = 1_000
 	MaxWindow     clustertime.Span = 3_600_000
+	// RaisesPerWindow counts the raises of the ceiling by a leader in a window.
+	RaisesPerWindow = 10
 
 	// UnsetBackups means in [Settings.Differs] that no number of backups is stated; 0 states that
 	// there are none.

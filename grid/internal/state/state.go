@@ -32,9 +32,6 @@ type State struct {
 	fatal error
 }
 
-// raisesPerWindow counts the raises of a leader in a window.
-const raisesPerWindow = 10
-
 // Raise is a raise of the ceiling that was applied, and when, by the monotonic clock.
 type Raise struct {
 	Time  clustertime.Tick
@@ -90,7 +87,7 @@ func (s *State) noteRaise(t clustertime.Tick) {
 // raises from the log, and the last of them may be as old as the distance between two.
 func (s *State) HasFreshTime() bool {
 	last := s.raised.Load()
-	return last != nil && last.At-last.first >= s.Roster().Settings.Window.Duration()/raisesPerWindow
+	return last != nil && last.At-last.first >= s.Roster().Settings.Window.Duration()/roster.RaisesPerWindow
 }
 
 // LastRaise returns the last raise of the ceiling that was applied here, nil before the
