@@ -35,7 +35,7 @@ var importMap = map[string]imports{
 	".":                {},
 	"internal/cycles":  {},
 	"internal/failure": {pure: true},
-	"internal/attachment": {pure: true, internal: []string{"internal/attachment/bridge",
+	"internal/attachment": {pure: true, internal: []string{"internal/failure", "internal/attachment/bridge",
 		"internal/clustertime", "sequencer"}},
 	"internal/attachment/bridge": {pure: true, internal: []string{"internal/clustertime", "internal/spelling"}},
 	"internal/session": {pure: true, internal: []string{"internal/clustertime", "internal/attachment",

@@ -55,8 +55,9 @@ func (c *Client) OpenSequencer(ctx context.Context, name string) (*sequencer.Seq
 // DestroySequencer ends the name's current life in the whole grid. [sequencer.Sequencer.Destroy]
 // only ends the life of its handle.
 //
-// The name can be created again. With the same epoch and layout its IDs are above all earlier ones. With
-// others they can repeat earlier IDs, and the grid does not detect it: use another name.
+// The name can be created again, with IDs above all earlier ones. A create with an epoch or a layout with
+// which they could not be is refused with sequencer.ErrConflict, unless 1,024 other names of the same
+// partition were destroyed in between.
 //
 // Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrClosed; and, when ctx ended, an error that
 // matches ctx.Err() and ErrUnavailable.

@@ -49,8 +49,9 @@ func (m *Member) OpenSequencer(ctx context.Context, name string) (*sequencer.Seq
 // DestroySequencer ends the life that the name has at the moment, in the whole
 // grid. See [sequencer.Sequencer.Destroy], which ends no life but its own.
 //
-// The name can be created again. With the same epoch and layout its IDs are above all earlier ones. With
-// others they can repeat earlier IDs, and the grid does not detect it: use another name.
+// The name can be created again, with IDs above all earlier ones. A create with an epoch or a layout with
+// which they could not be is refused with sequencer.ErrConflict, unless 1,024 other names of the same
+// partition were destroyed in between.
 //
 // Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrClosed; and, when ctx
 // ended, an error that matches ctx.Err() and ErrUnavailable.

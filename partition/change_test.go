@@ -227,7 +227,7 @@ func TestChangeReplacesARecord(t *testing.T) {
 		end  func(*testing.T, *pair)
 	}{
 		{"destroyed", func(t *testing.T, p *pair) { p.destroy(t) }},
-		{"destroyed and folded", func(t *testing.T, p *pair) { p.destroy(t); p.original.Fold(100) }},
+		{"destroyed and folded", func(t *testing.T, p *pair) { p.destroy(t); p.original.Fold(100, 0) }},
 		{"created again", func(t *testing.T, p *pair) {
 			p.destroy(t)
 			p.ref.Life = attachment.Life(identity("second"))
@@ -237,12 +237,12 @@ func TestChangeReplacesARecord(t *testing.T) {
 		{"created again with the same life", func(t *testing.T, p *pair) { p.destroy(t); p.create(t) }},
 		{"folded and adopted", func(t *testing.T, p *pair) {
 			p.destroy(t)
-			p.original.Fold(100)
+			p.original.Fold(100, 0)
 			p.attach(t, "c", 3, 200)
 		}},
 		{"replaced by a later life", func(t *testing.T, p *pair) {
 			p.destroy(t)
-			p.original.Fold(100)
+			p.original.Fold(100, 0)
 			p.attach(t, "c", 2, 200) // an adopted life can be replaced
 			p.same(t)
 			p.ref.Life, p.ref.Born = attachment.Life(identity("second")), attachment.Revision{Term: 2}
@@ -346,7 +346,7 @@ func TestHigh(t *testing.T) {
 	p.original.Restore(TableState{Records: []RecordState{{Ref: p.ref, Free: 70}}})
 	expect("never attached", 70, true)
 	p.original.Restore(TableState{Base: 30, Records: []RecordState{{Ref: p.ref, Free: 10, Destroyed: true, Mark: 20}}})
-	p.original.Fold(30)
+	p.original.Fold(30, 0)
 	expect("folded", 30, true)
 	p.create(t)
 	p.attach(t, "a", 1, 60)
@@ -359,7 +359,7 @@ func TestHigh(t *testing.T) {
 // although it found none to fold before.
 func TestFoldSeesWhatWasApplied(t *testing.T) {
 	original, replica := NewTable(), NewTable()
-	if replica.Fold(100) {
+	if replica.Fold(100, 0) {
 		t.Error("an empty table folded something")
 	}
 	ref := lifeOf(t, "orders", 1)
@@ -370,7 +370,7 @@ func TestFoldSeesWhatWasApplied(t *testing.T) {
 		t.Fatal(err)
 	}
 	replica.Apply(original.Change())
-	if !replica.Fold(clustertime.TickOf(ref.Definition.Epoch().Time())) {
+	if !replica.Fold(clustertime.TickOf(ref.Definition.Epoch().Time()), 0) {
 		t.Error("a mark that was applied is not folded")
 	}
 }

@@ -84,7 +84,7 @@ func TestUnstored(t *testing.T) {
 			},
 			"fold": func(t *rapid.T) {
 				now += clustertime.Tick(rapid.Int64Range(0, 300).Draw(t, "passed"))
-				tables[0].Fold(now)
+				tables[0].Fold(now, 0)
 			},
 			"replicate": func(*rapid.T) { tables[1].Apply(tables[0].Change()) },
 			"whole":     func(*rapid.T) { _ = tables[0].Change(); tables[1].Restore(tables[0].Snapshot()) },
@@ -209,7 +209,7 @@ func TestDestroyCollected(t *testing.T) {
 	table := NewTable()
 	table.BecomeOwner(1000, true, false)
 	table.Collect(Definitions{Records: []DefinitionRecord{{Ref: lifeOf(t, "orders", 1), Destroyed: true, Mark: 1200}}})
-	if table.Fold(1100) || !table.Fold(1200) || len(table.Definitions().Records) > 0 {
+	if table.Fold(1100, 0) || !table.Fold(1200, 0) || len(table.Definitions().Records) > 0 {
 		t.Errorf("a tombstone stays: %v", table.Definitions())
 	}
 }

@@ -80,6 +80,7 @@ type Machine struct {
 	ownerSince time.Duration // when it became the owner
 	unacked    unacked
 	reported   roster.Holding // the last one
+	tombstones int            // see KeepTombstones
 
 	learner    *learner
 	replies    *replies
@@ -102,6 +103,7 @@ func New(id roster.PartitionID, self roster.Incarnation, mono time.Duration, mem
 		ending:     endings{},
 		released:   released{},
 		unacked:    newUnacked(),
+		tombstones: Tombstones,
 		learner:    &learner{id: id, table: table},
 		replies:    &replies{id: id, replica: replica, table: table, deliveries: d, keepers: k},
 		deliveries: d,
@@ -110,6 +112,13 @@ func New(id roster.PartitionID, self roster.Incarnation, mono time.Duration, mem
 		collection: &collection{id: id, member: member, replica: replica, table: table, asks: map[roster.MemberID]*ask{}},
 	}
 }
+
+// Tombstones is the number of destroyed names that a partition keeps, the latest ones, with their last
+// definitions. A name that is created again must not repeat their IDs. One takes 160 to 250 bytes a copy.
+const Tombstones = 1024
+
+// KeepTombstones sets the number that is [Tombstones] otherwise. Explorations use small ones.
+func (m *Machine) KeepTombstones(n int) { m.tombstones = n }
 
 // Table is the logical-node table, to look at.
 func (m *Machine) Table() *Table { return m.table }
@@ -248,7 +257,7 @@ func (m *Machine) pass(v View, b Bounds) {
 	m.collection.giveUpOverdue(v.Mono)
 	m.replies.giveUpOverdue(v.Mono)
 	m.storage.askDisks(m.deliveries)
-	if m.table.Fold(b.Now) {
+	if m.table.Fold(b.Now, m.tombstones) {
 		m.replica.Changed()
 	}
 }

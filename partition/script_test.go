@@ -245,7 +245,7 @@ func (s *stage) destroy(a []string) string {
 	return ""
 }
 
-func (s *stage) fold([]string) string { return done(s.table.Fold(s.bounds.Now)) }
+func (s *stage) fold([]string) string { return done(s.table.Fold(s.bounds.Now, 0)) }
 
 // owner FLOOR
 func (s *stage) owner(a []string) string {

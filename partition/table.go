@@ -1,8 +1,10 @@
 package partition
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
@@ -29,7 +31,7 @@ type Table struct {
 	complete bool
 	touched  []touch          // since the last call of Change
 	disk     unstored         // which definitions a disk lacks
-	folds    clustertime.Tick // no mark lies below it, so earlier folds look at none
+	folds    clustertime.Tick // no tombstone passes before it, so earlier folds look at none
 	// granted is the latest end of any grant renewed by Extend, which renews all assigned nodes
 	// together.
 	granted clustertime.Tick
@@ -73,7 +75,8 @@ func (t *Table) BecomeOwner(floor clustertime.Tick, lost, complete bool) {
 
 // Create returns the life of def's name, and begins one, with the life and
 // birth that ref brings, if there is none. A definition with which no sequencer
-// may be created at now is refused with ErrInvalidConfig, another definition with ErrConflict.
+// may be created at now is refused with ErrInvalidConfig. Another definition is refused with ErrConflict,
+// and so is one with which IDs of a destroyed life could be issued again, as long as the life has a tombstone.
 func (t *Table) Create(ref attachment.Ref, now clustertime.Tick) (attachment.Ref, bool, error) {
 	r := t.records[ref.Definition.Name()]
 	if r != nil && !r.destroyed {
@@ -81,6 +84,11 @@ func (t *Table) Create(ref attachment.Ref, now clustertime.Tick) (attachment.Ref
 	}
 	if err := attachment.CheckNew(ref.Definition, now); err != nil {
 		return attachment.Ref{}, false, err
+	}
+	if r != nil {
+		if err := attachment.CheckRepeat(r.ref.Definition, r.mark, ref.Definition); err != nil {
+			return attachment.Ref{}, false, err
+		}
 	}
 	t.begin(ref, r)
 	return ref, true, nil
@@ -259,26 +267,36 @@ func (t *Table) end(r *record) {
 	t.folds = min(t.folds, r.mark)
 }
 
-// Fold drops the tombstones that cluster time has passed, and reports whether there were any.
-func (t *Table) Fold(now clustertime.Tick) bool {
+// Fold forgets tombstones that cluster time has passed, except for the latest keep of them, and reports
+// whether it forgot any.
+func (t *Table) Fold(now clustertime.Tick, keep int) bool {
 	if now < t.folds {
 		return false
 	}
-	folded := false
+	var passed []*record
 	t.folds = math.MaxInt64
-	for name, r := range t.records {
+	for _, r := range t.records {
 		switch {
 		case !r.destroyed:
 		case r.mark <= now:
-			t.base = max(t.base, r.mark)
-			delete(t.records, name)
-			t.touch(name, noNode)
-			folded = true
+			passed = append(passed, r)
 		default:
 			t.folds = min(t.folds, r.mark)
 		}
 	}
-	return folded
+	if len(passed) <= keep {
+		return false
+	}
+	slices.SortFunc(passed, func(a, b *record) int {
+		return cmp.Or(cmp.Compare(a.mark, b.mark), cmp.Compare(a.ref.Definition.Name(), b.ref.Definition.Name()))
+	})
+	for _, r := range passed[:len(passed)-keep] {
+		name := r.ref.Definition.Name()
+		t.base = max(t.base, r.mark)
+		delete(t.records, name)
+		t.touch(name, noNode)
+	}
+	return true
 }
 
 // life finds the record that a claim is about, creating it again if the grid

@@ -392,7 +392,7 @@ func (w *world) destroy(t *rapid.T) {
 }
 
 func (w *world) fold(t *rapid.T) {
-	w.on(t, func(o *owner, b Bounds) (bool, error) { return o.table.Fold(b.Now), nil })
+	w.on(t, func(o *owner, b Bounds) (bool, error) { return o.table.Fold(b.Now, 0), nil })
 }
 
 // check holds the table of the present owner against the invariant that its comment states,

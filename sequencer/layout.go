@@ -28,9 +28,9 @@ import (
 //	sequencer.Config{Layout: sequencer.Twitter(), Epoch: epoch.Twitter}
 //
 // A layout is part of the definition and never changes. Two sequencers with different
-// layouts or epochs can have equal IDs. In a grid two lives of one name can, too, if the name is
-// created with another layout or a later epoch after it was destroyed; a store refuses such a create
-// with ErrConflict.
+// layouts or epochs can have equal IDs. If a destroyed name is created again with a layout or an epoch
+// that could repeat its IDs, the create is refused with ErrConflict; a grid does so for the latest 1,024
+// destroyed names of each partition.
 type Layout struct {
 	// Bits is the maximum number of bits in an ID: 63, or 53 for numbers that JavaScript can
 	// represent. At most 63.

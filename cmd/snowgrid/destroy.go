@@ -25,8 +25,8 @@ type destroyed struct {
 // Help returns the --help text between the usage and the flags.
 func (destroyCommand) Help() string {
 	return `Every process that uses the sequencer is notified, and its next call fails. The name can be created again:
-the IDs of the new sequencer are above those of the old one if the epoch and the layout are the same. With others,
-IDs can repeat: create another name.
+the IDs of the new sequencer are above those of the old one. An epoch or a layout with which they could not be
+is refused, unless 1,024 other names of the same partition were destroyed in between.
 
 On a terminal the command asks first. Without one it destroys nothing unless --yes is given.
 

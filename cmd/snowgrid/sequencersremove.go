@@ -29,8 +29,8 @@ own it: so the real time may be longer, and is never shorter.
 
 Each is destroyed as by snowgrid destroy, by its owner, and only if it is still unused for the time when its turn
 comes. Processes that still have a handle of it, Detached, are told, and their next call fails. A name can be created
-again: the IDs of the new sequencer are above those of the old one if the epoch and the layout are the same. With
-others, IDs can repeat: create another name.
+again: the IDs of the new sequencer are above those of the old one. An epoch or a layout with which they could not
+be is refused, unless 1,024 other names of the same partition were destroyed in between.
 
 An interrupted command can be repeated; what was removed stays so. Errors are listed, and the others are removed.
 

@@ -132,7 +132,7 @@ func (d Document) Recreate(def sequencer.Definition, random [8]byte, nonce strin
 		return Document{}, failure.Errorf(ErrDamaged, "record: life %v has the last number; restore a backup of the document",
 			d.Life)
 	}
-	if err := d.checkRepeat(def); err != nil {
+	if err := attachment.CheckRepeat(d.Definition, d.Mark, def); err != nil {
 		return Document{}, err
 	}
 	moved := def.NodeRange() != d.Definition.NodeRange()

@@ -152,6 +152,7 @@ func (l *nameLab) begin(m *nameMember) {
 	m.version, m.clock, m.busy, m.opens, m.pending = 0, firstClock, nil, 0, nil
 	m.reported, m.holding = 0, roster.Holding{}
 	m.machine = partition.New(0, m.self, m.clock, l)
+	m.machine.KeepTombstones(0)
 }
 
 // write applies a write to the disk.

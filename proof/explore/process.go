@@ -61,6 +61,7 @@ const (
 
 func (l *lab) newProcess(i roster.Incarnation, known rosterID) processID {
 	p := &process{self: i, roster: known, clock: firstClock, machine: partition.New(0, i, firstClock, l.effects)}
+	p.machine.KeepTombstones(0)
 	return l.keepProcess(p)
 }
 

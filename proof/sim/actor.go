@@ -24,6 +24,7 @@ func newActor(m *member, id roster.PartitionID) *actor {
 		o.shown = map[attachment.ID]shown{}
 	}
 	o.machine = partition.New(id, m.inc, m.Mono(), o)
+	o.machine.KeepTombstones(1)
 	return o
 }
 

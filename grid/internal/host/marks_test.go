@@ -157,6 +157,7 @@ func TestInheritedAttachmentsExpire(t *testing.T) {
 func TestForgettingIsAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
+		l.o.machine.KeepTombstones(0)
 		l.create()
 		l.destroy("orders") // it has no holder
 		l.holds(2)
