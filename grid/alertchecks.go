@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 )
@@ -239,10 +240,12 @@ func checkDisks(s Status) (Severity, string) {
 	var failed []string
 	for _, m := range s.Members {
 		if m.Report != nil && m.Report.DiskFailed != "" {
-			failed = append(failed, m.who()+": "+m.Report.DiskFailed)
+			cause := strings.TrimSuffix(m.Report.DiskFailed, "; "+raftlog.DiskAdvice) // the alert states one advice for all
+			failed = append(failed, m.who()+": "+cause)
 		}
 	}
-	return about(failed, Critical, "%s; free space or replace the disk, then restart the member", subjects(failed))
+	return about(failed, Critical,
+		"%s; free space, replace the disk or put the directory back, then restart the member", subjects(failed))
 }
 
 func checkClocks(s Status) (severity Severity, text string) {

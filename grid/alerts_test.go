@@ -1,12 +1,14 @@
 package grid
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -188,5 +190,19 @@ func TestAlertsAreOrderedAndBounded(t *testing.T) {
 	}
 	if got := Alerts(Status{}); len(got) == 0 || got[0].Name != "quorum_lost" {
 		t.Errorf("an empty status has %v", got)
+	}
+}
+
+// TestDiskAlertStatesItsAdviceOnce: the report of a member with a failed disk ends with the advice, and
+// the alert has its own.
+func TestDiskAlertStatesItsAdviceOnce(t *testing.T) {
+	s := healthy()
+	for _, m := range s.Members[1:] {
+		m.Report.DiskFailed = (&raftlog.DiskError{Dir: "/ids", Doing: "syncing", Cause: errors.New("no space")}).Error()
+	}
+	got := Alerts(s)
+	if len(got) != 1 || strings.Count(got[0].Text, "restart") != 1 ||
+		strings.Count(got[0].Text, "syncing: no space") != 2 {
+		t.Errorf("%v", got)
 	}
 }
