@@ -76,6 +76,8 @@ func (c RecoverConfig) carryOut(next func() error) (Recovery, error) {
 		name := "unknown grid"
 		if !done.Old.IsZero() {
 			name = done.Old.String()
+		}
+		if !done.Grid.IsZero() { // zero if the recovery was refused
 			more = append(more, slog.String("grid", done.Grid.String()))
 		}
 		lines.Write(audit.Entry{Action: audit.Recover, Name: name, Who: processOwner(), Err: err}, more...)

@@ -63,13 +63,13 @@ func Recover(cfg RecoveryConfig, next func() error) (RecoveryPlan, error) {
 	for _, path := range cfg.DataDirs {
 		d, err := openForRecovery(path)
 		if err != nil {
-			return RecoveryPlan{}, err
+			return RecoveryPlan{Old: gridOf(dirs)}, err
 		}
 		dirs = append(dirs, d)
 	}
 	plan, repeated, err := planOf(dirs, cfg)
 	if err != nil {
-		return RecoveryPlan{}, err
+		return RecoveryPlan{Old: gridOf(dirs)}, err
 	}
 	res := RecoveryPlan{Old: plan.Old, Grid: plan.Grid, Lost: plan.Lost, First: plan.First.Time(), Repeated: repeated,
 		Forgotten: plan.Forgotten, Outdated: plan.Outdated}
@@ -80,6 +80,17 @@ func Recover(cfg RecoveryConfig, next func() error) (RecoveryPlan, error) {
 		cfg.Before(res)
 	}
 	return res, plan.carryOut(dirs, next)
+}
+
+// gridOf returns the grid that all directories belong to, zero for no directory or several grids.
+func gridOf(dirs []*recoverDir) (id roster.GridID) {
+	for i, d := range dirs {
+		if i > 0 && d.id.Grid != id {
+			return roster.GridID{}
+		}
+		id = d.id.Grid
+	}
+	return id
 }
 
 // planOf returns the plan of an interrupted recovery, or a new one.
