@@ -173,7 +173,7 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 		signal.Sleep(ctx, retry.Pause)
 		if ctx.Err() != nil {
 			return failure.Errorf(sequencer.ErrUnavailable,
-				"client: no member answered at %s: %w; last error: %s; check the addresses, and that members run there",
+				"client: no member answered at %s: %w; last error: %s; check that members serve the API there",
 				strings.Join(cfg.Addrs, ", "), ctx.Err(), last.Error())
 		}
 	}
