@@ -11,6 +11,7 @@ import (
 )
 
 //go:generate go run entgo.io/ent/cmd/ent@v0.14.5 generate --target ./generated ./schema
+//go:generate rm -r ./generated/enttest ./generated/hook
 
 // Order is a row, without the methods that ent generates.
 type Order struct {
