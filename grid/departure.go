@@ -81,10 +81,8 @@ func (d *departure) sayGoodbye(ctx context.Context) error {
 			return leftSilently(failure.Errorf(sequencer.ErrUnavailable, "no commit for %v; quorum lost",
 				silent.Round(time.Millisecond)), err)
 		}
-		select {
-		case <-ctx.Done():
+		if !signal.Sleep(ctx, leaveEvery) {
 			return leftSilently(ctx.Err(), err)
-		case <-time.After(leaveEvery):
 		}
 	}
 }

@@ -2,7 +2,6 @@ package grid
 
 import (
 	"context"
-	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -77,9 +77,7 @@ func (o *leadership) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire
 			}
 			return wire.MemberResponse{Version: o.state.Roster().Version}, nil
 		}
-		select {
-		case <-time.After(leaveEvery):
-		case <-ctx.Done():
+		if !signal.Sleep(ctx, leaveEvery) {
 			return wire.MemberResponse{}, failure.Errorf(sequencer.ErrUnavailable,
 				"grid: the leave is not committed yet: %w", ctx.Err())
 		}

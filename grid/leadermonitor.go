@@ -188,12 +188,10 @@ func (k *leaderMonitor) call(ctx context.Context, id leader.ServerID, at roster.
 		k.note(func(w *leader.Monitor) { w.RecordProbe(id, look) })
 		done <- look
 	})
-	timer := time.NewTimer(lookTimeout)
-	defer timer.Stop()
 	select {
 	case look := <-done:
 		return look
-	case <-timer.C:
+	case <-time.After(lookTimeout):
 	case <-ctx.Done():
 	}
 	return leader.ProbeResult{Began: began, Ended: k.clock.Mono(), Err: context.DeadlineExceeded}

@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/roster/follow"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -240,10 +241,7 @@ func (l *lead) inform(m roster.Member) {
 		case over:
 			return
 		case before.takes && now.at == before.at: // its Raft server does not follow this one yet
-			select {
-			case <-ctx.Done():
-			case <-time.After(tellAgain):
-			}
+			signal.Sleep(ctx, tellAgain)
 		}
 	}
 }

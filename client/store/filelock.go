@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/durable"
+	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
 // fileLock is the lock of a stripe. It belongs to one open file, so it excludes other
@@ -28,9 +29,7 @@ func (f *File) lock(ctx context.Context, stripe string) (*fileLock, error) {
 		if lock != nil || err != nil {
 			return lock, err
 		}
-		select {
-		case <-time.After(wait/2 + rand.N(wait)):
-		case <-ctx.Done():
+		if !signal.Sleep(ctx, wait/2+rand.N(wait)) {
 			return nil, ctx.Err()
 		}
 	}

@@ -58,11 +58,9 @@ func (b *callbacks) versions(known func() map[int]uint64) map[int]uint64 {
 	}
 	done := b.running
 	b.mu.Unlock()
-	timer := time.NewTimer(knownWait)
-	defer timer.Stop()
 	select {
 	case <-done:
-	case <-timer.C:
+	case <-time.After(knownWait):
 	}
 	b.mu.Lock()
 	if b.running == done {

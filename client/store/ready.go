@@ -31,10 +31,8 @@ func (s *seat) becomeReady(ctx context.Context) {
 
 // rest waits for d. false: the seat was stopped, or ctx has ended.
 func (s *seat) rest(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-s.gone:
 	case <-ctx.Done():

@@ -21,10 +21,8 @@ const wakeSpread = 50 * time.Millisecond
 func (c *Client) await(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	ctx, cancel := c.tasks.Bind(ctx)
 	defer cancel()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-wake:
 		signal.Sleep(ctx, jitter(wakeSpread))

@@ -211,10 +211,8 @@ func (s *seat) due(failed int) time.Duration {
 // sleep waits for d or until the record is to be renewed now. false: there is nothing left
 // to renew.
 func (s *seat) sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-s.wake:
 	case <-s.gone:
 		return false

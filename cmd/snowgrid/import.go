@@ -17,6 +17,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -179,10 +180,8 @@ func (c *importCommand) awaitReady(ctx context.Context) (grid.Status, error) {
 		case time.Now().After(end):
 			return status, fmt.Errorf("grid %s is not ready: %s", status.Name, reasonOf(status))
 		}
-		select {
-		case <-ctx.Done():
+		if !signal.Sleep(ctx, waitPause) {
 			return status, ctx.Err()
-		case <-time.After(waitPause):
 		}
 	}
 }
@@ -214,10 +213,8 @@ func (c *importCommand) awaitFloor(ctx context.Context, until time.Time, to stre
 			fmt.Fprintf(to.err, "waiting %v, until the grid's time is past the exported IDs\n",
 				left.Round(time.Second)+time.Second)
 		}
-		select {
-		case <-ctx.Done():
+		if !signal.Sleep(ctx, min(left+time.Millisecond, time.Second)) {
 			return ctx.Err()
-		case <-time.After(min(left+time.Millisecond, time.Second)):
 		}
 	}
 }
@@ -362,10 +359,8 @@ func (o *ownerFinder) create(ctx context.Context, name exportedName) error {
 		if err == nil || !again || time.Now().After(end) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !signal.Sleep(ctx, waitPause) {
 			return cmp.Or(context.Cause(ctx), err)
-		case <-time.After(waitPause):
 		}
 		select {
 		case o.again <- struct{}{}:

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -17,10 +18,8 @@ func (c *importCommand) existing(ctx context.Context) ([]wire.SequencerRow, erro
 		if !errors.Is(err, errNotListed) || time.Now().After(end) {
 			return rows, err
 		}
-		select {
-		case <-ctx.Done():
+		if !signal.Sleep(ctx, waitPause) {
 			return nil, err
-		case <-time.After(waitPause):
 		}
 	}
 }

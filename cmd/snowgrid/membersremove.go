@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -86,10 +87,8 @@ func (c *removeMemberCommand) awaitLeft(ctx context.Context, api string, leaving
 				}
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !signal.Sleep(ctx, 200*time.Millisecond) {
 			return false
-		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

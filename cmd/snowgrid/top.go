@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -98,10 +99,8 @@ func (c *topCommand) Run(ctx context.Context, to streams) error {
 		if round == c.Rounds {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !signal.Sleep(ctx, c.Every) {
 			return nil
-		case <-time.After(c.Every):
 		}
 	}
 }

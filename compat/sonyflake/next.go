@@ -52,10 +52,8 @@ func (s *Sonyflake) awaitFirst(ctx context.Context, id sequencer.ID) error {
 		return failure.Errorf(ErrStartTimeAhead, "sonyflake: next: StartTime %s: the sequencer is at %s; check the clocks",
 			text(start), text(at))
 	}
-	timer := time.NewTimer(s.definition.Decompose(sequencer.ID(s.first)).Time.Sub(at) - time.Millisecond)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(s.definition.Decompose(sequencer.ID(s.first)).Time.Sub(at) - time.Millisecond):
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("sonyflake: next: wait for the end of StartTime's time unit: %w", ctx.Err())

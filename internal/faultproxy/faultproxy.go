@@ -184,10 +184,8 @@ func (p *Proxy) answer() bool {
 		p.mu.Lock()
 		changed := p.changed
 		p.mu.Unlock()
-		timer := time.NewTimer(f.Delay)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(f.Delay):
 		case <-changed:
 			f, ok = p.wait()
 		}

@@ -72,11 +72,9 @@ func (q *queue) do(write func()) {
 	if stuck {
 		return
 	}
-	timer := time.NewTimer(waitMax)
-	defer timer.Stop()
 	select {
 	case <-written:
-	case <-timer.C:
+	case <-time.After(waitMax):
 		q.mu.Lock()
 		q.stuck = q.writing
 		q.mu.Unlock()
@@ -212,11 +210,9 @@ func Flush(w io.Writer, d time.Duration) {
 	if last == nil {
 		return
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-last:
-	case <-timer.C:
+	case <-time.After(d):
 	}
 }
 

@@ -24,11 +24,9 @@ func (s Signal) Send() {
 
 // Wait returns when the signal was sent, after limit, or when ctx ends.
 func (s Signal) Wait(ctx context.Context, limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-s:
-	case <-timer.C:
+	case <-time.After(limit):
 	case <-ctx.Done():
 	}
 }
@@ -38,10 +36,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

@@ -89,12 +89,10 @@ func (t *Tracer) Begin(ctx context.Context, name string, attrs ...slog.Attr) (of
 
 // await waits for a channel, and reports whether it was closed in time.
 func await(ctx context.Context, closed <-chan struct{}) bool {
-	timer := time.NewTimer(Patience)
-	defer timer.Stop()
 	select {
 	case <-closed:
 		return true
-	case <-timer.C:
+	case <-time.After(Patience):
 	case <-ctx.Done():
 	}
 	return false

@@ -40,10 +40,8 @@ type pacedBody struct {
 func (b pacedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p[:min(len(p), pieceBytes)])
 	if wait := b.rate.ReserveN(time.Now(), n).Delay(); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-b.done:
 		}
 	}
@@ -69,10 +67,8 @@ func (c *openConn) pace(bytes int) {
 
 // rest waits until a time has passed, the connection's next answer, or its end.
 func (c *openConn) rest(d time.Duration, answered <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-answered:
 	case <-c.closed:
 	}

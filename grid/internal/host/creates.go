@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/security"
@@ -142,14 +143,10 @@ func (p *paces) wait(ctx context.Context, peer partition.Peer) error {
 		defer p.mu.Unlock()
 		own.waits--
 	}()
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if !signal.Sleep(ctx, left) {
 		return failure.Errorf(wire.ErrOverloaded, "grid: the caller gave up before its turn: %w", ctx.Err())
 	}
+	return nil
 }
 
 // get returns a credential's pace. It drops the paces that have recovered their whole burst when the

@@ -75,12 +75,10 @@ func (n *Node) halt() {
 		n.requests.Wait()
 		close(idle)
 	}()
-	timer := time.NewTimer(requestsLimit)
-	defer timer.Stop()
 	select {
 	case <-idle:
 	case <-n.broken:
-	case <-timer.C:
+	case <-time.After(requestsLimit):
 	}
 	close(gone)
 }

@@ -127,12 +127,10 @@ func takeLabel(take func(int) ([]byte, error), grid string) ([]byte, error) {
 
 // enter takes a place.
 func enter(places chan struct{}) error {
-	timer := time.NewTimer(largeFrameWait)
-	defer timer.Stop()
 	select {
 	case places <- struct{}{}:
 		return nil
-	case <-timer.C:
+	case <-time.After(largeFrameWait):
 		return errBusy
 	}
 }
