@@ -30,6 +30,9 @@ func ContentType(header string) (string, error) {
 	return "", failure.Errorf(ErrContentType, "grid: %s; send the header \"Content-Type: %s\" with a body in JSON, as curl --json does, or %s", fault, JSON, MsgPack)
 }
 
+// usualSize is the initial buffer size in bytes for a message: most fit into it.
+const usualSize = 448
+
 // Encode returns v in the encoding that kind names.
 func Encode(kind string, v any) ([]byte, error) {
 	if kind == JSON {
@@ -38,18 +41,15 @@ func Encode(kind string, v any) ([]byte, error) {
 	return AppendMsgPack(nil, v)
 }
 
-// AppendMsgPack appends v in msgpack, by its own encoder if it has one (package member).
+// AppendMsgPack appends v in msgpack.
 func AppendMsgPack(b []byte, v any) ([]byte, error) {
-	if m, quick := v.(interface{ AppendMsgPack(b []byte) []byte }); quick {
-		return m.AppendMsgPack(b), nil
+	if b == nil {
+		b = make([]byte, 0, usualSize)
 	}
-	return appendByReflection(b, v)
-}
-
-// appendByReflection appends any value in msgpack.
-func appendByReflection(b []byte, v any) ([]byte, error) {
 	buf := bytes.NewBuffer(b)
-	enc := msgpack.NewEncoder(buf)
+	enc := msgpack.GetEncoder()
+	defer msgpack.PutEncoder(enc)
+	enc.Reset(buf)
 	enc.SetCustomStructTag("json")
 	enc.UseCompactInts(true)
 	if err := enc.Encode(v); err != nil {
@@ -81,9 +81,6 @@ func DecodeRequest(kind string, data []byte, v any) error {
 func DecodeTolerant(kind string, data []byte, v any) error { return decodeAs(kind, data, v, false) }
 
 func decodeAs(kind string, data []byte, v any, strict bool) error {
-	if m, quick := v.(interface{ DecodeQuickly(data []byte) bool }); quick && kind != JSON && m.DecodeQuickly(data) {
-		return nil
-	}
 	decode := decodeMsgPack
 	if kind == JSON {
 		decode = decodeJSON
@@ -134,13 +131,15 @@ func decodeJSON(data []byte, v any, strict bool) error {
 	return nil
 }
 
-// decodeMsgPack reads any value, by reflection.
+// decodeMsgPack reads any value.
 func decodeMsgPack(data []byte, v any, strict bool) error {
 	if err := checkMsgPack(data, reflect.TypeOf(v)); err != nil {
 		return err
 	}
 	r := bytes.NewReader(data)
-	dec := msgpack.NewDecoder(r)
+	dec := msgpack.GetDecoder()
+	defer msgpack.PutDecoder(dec)
+	dec.Reset(r)
 	dec.SetCustomStructTag("json")
 	dec.DisallowUnknownFields(strict)
 	if err := dec.Decode(v); err != nil {

@@ -28,9 +28,6 @@ const (
 	jsonElements = 2 * MaxElements
 )
 
-// MaxMemory returns the maximum memory for the lists in a body of a number of bytes.
-func MaxMemory(bytes int) int { return maxGrowth*bytes + freeGrowth }
-
 var (
 	errDeep   = fmt.Errorf("it is nested more than %d deep", maxDepth)
 	errLong   = fmt.Errorf("a list or map has more than %d elements", MaxElements)
@@ -89,7 +86,7 @@ func isNumber(data []byte) bool {
 // checkMsgPack checks the shape of one value to be decoded into a t. It ignores the bytes after the
 // value.
 func checkMsgPack(data []byte, t reflect.Type) error {
-	s := scan{rest: data, room: MaxMemory(len(data))}
+	s := scan{rest: data, room: maxGrowth*len(data) + freeGrowth}
 	return s.value(t, 0)
 }
 

@@ -3,31 +3,22 @@ package main
 var (
 	frameTests       = []string{"./internal/wire/frame"}
 	quickServerTests = []string{"./grid/internal/api", "-run", "Quick|Pushed"}
-	quickTests       = []string{"./internal/wire", "-run", "Quick"}
+	bodyTests        = []string{"./internal/wire", "-run", "Random|ListsAreBounded|Damaged"}
 	framesTests      = []string{"./internal/frames"}
 	frameClientTests = []string{"./internal/calls", "-run",
 		"OneDial|Paced|DialedAgain|CloseEnds|RefusedUpgrade|NamesTLS"}
 	frameServerTests = []string{"./grid", "-run", "^Test(Frames(Are|End|Follow)|Upgrade)"}
 )
 
-// quickMutants remove checks from hand-written decoders.
-var quickMutants = []mutant{
-	{"quick", "a decoder by hand reads capital digits", "internal/wire/member/unpack.go",
-		"	for i, c := range \"0123456789abcdef\" {", "	for i, c := range \"0123456789Abcdef\" {", quickTests},
-	{"quick", "a decoder by hand reads a number that its field cannot hold", "internal/wire/member/unpack.go",
-		"	if n > most {\n",
-		"	if n > most && most == 0 {\n", quickTests},
-	{"quick", "a decoder by hand makes lists of any size", "internal/wire/member/unpack.go",
-		"n == 0 || n > wire.MaxElements || u.room < 0 || n > len(u.rest)", "n == 0 || n > wire.MaxElements<<10", quickTests},
-	{"quick", "a decoder by hand ignores what follows the value", "internal/wire/member/quickreplicate.go",
-		"u.bad || len(u.rest) > 0",
-		"u.bad", quickTests},
-	{"quick", "a decoder by hand ignores fields beyond those it knows", "internal/wire/member/unpack.go",
-		"	if left != 0 {\n",
-		"	if left < 0 {\n", quickTests},
-	{"quick", "a number is encoded in fewer bytes than it has", "internal/wire/member/pack.go",
-		"	case n < 1<<16:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)",
-		"	case n < 1<<17:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)", quickTests},
+// bodyMutants remove checks from the decoder of messages in msgpack.
+var bodyMutants = []mutant{
+	{"body", "an ID may have capital digits", "internal/spelling/hex.go",
+		"strings.Trim(text, \"0123456789abcdef\")", "strings.Trim(text, \"0123456789abcdefA\")", bodyTests},
+	{"body", "a number that its field cannot hold is cut off", "internal/wire/shape.go",
+		"!negative && !t.OverflowUint(n)", "!negative", bodyTests},
+	{"body", "lists may take any memory", "internal/wire/shape.go", "	if s.room < 0 {\n", "	if s.room < -1<<40 {\n", bodyTests},
+	{"body", "what follows the value is ignored", "internal/wire/codec.go", "	if r.Len() > 0 {\n", "	if r.Len() < 0 {\n",
+		bodyTests},
 }
 
 // quickRequestMutants remove checks from requests that need no goroutine.
