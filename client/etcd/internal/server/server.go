@@ -3,7 +3,6 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,15 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
 	"github.com/snowgrid/snowgrid/internal/loopback"
+	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
 // ErrMissing means that PATH has no etcd.
@@ -32,7 +29,6 @@ type Server struct {
 	Addr string // host:port for clients
 	dir  string
 	args []string
-	pid  int
 	cmd  *exec.Cmd
 	// alive is closed to end the server; it also closes when this process ends, so no
 	// server outlives a test that was killed.
@@ -64,14 +60,10 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 
 // Restart starts the server again, with the same address and data, after Kill.
 func (s *Server) Restart(ctx context.Context) error {
-	script := `"$@" >>"$LOG" 2>&1 & echo $!; read end; kill -9 $!; wait $!`
+	script := `"$@" >>"$LOG" 2>&1 & read end; kill -9 $!; wait $!`
 	s.cmd = exec.Command("sh", append([]string{"-c", script, "sh"}, s.args...)...) //nolint:gosec // the server to test
 	s.cmd.Env = append(os.Environ(), "LOG="+filepath.Join(s.dir, "etcd.log"))
 	in, err := s.cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
@@ -79,14 +71,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		return err
 	}
 	s.alive = in
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err == nil {
-		s.pid, err = strconv.Atoi(strings.TrimSpace(line))
-	}
-	if err == nil {
-		err = s.await(ctx)
-	}
-	if err != nil {
+	if err := s.await(ctx); err != nil {
 		s.Kill()
 		return fmt.Errorf("start etcd: %w", err)
 	}
@@ -110,10 +95,8 @@ func (s *Server) await(ctx context.Context) error {
 		if err == nil && status.Leader != 0 {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !signal.Sleep(ctx, 20*time.Millisecond) {
 			return errors.Join(err, s.log())
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
@@ -144,9 +127,3 @@ func (s *Server) Kill() {
 		s.cmd = nil
 	}
 }
-
-// Stop stops the server as if its machine did not run it (SIGSTOP).
-func (s *Server) Stop() error { return syscall.Kill(s.pid, syscall.SIGSTOP) }
-
-// Continue lets a stopped server run again.
-func (s *Server) Continue() error { return syscall.Kill(s.pid, syscall.SIGCONT) }
