@@ -11,7 +11,7 @@ import (
 )
 
 //go:generate go run entgo.io/ent/cmd/ent@v0.14.5 generate --target ./generated ./schema
-//go:generate rm -r ./generated/enttest ./generated/hook
+//go:generate rm -r ./generated/enttest ./generated/hook ./generated/runtime
 
 // Order is a row, without the methods that ent generates.
 type Order struct {
