@@ -2,12 +2,12 @@ package client
 
 import (
 	"context"
-	crand "crypto/rand"
 	"errors"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -34,7 +34,7 @@ func (b *backend) Attach(ctx context.Context, ref attachment.Ref, p attachment.P
 func (b *backend) attach(ctx context.Context, ref attachment.Ref, p attachment.Preference) (attachment.Attachment,
 	error) {
 	c := b.client
-	id, first := newAttachmentID(), b.first
+	id, first := handles.NewAttachment(), b.first
 	b.first = nil
 	if first != nil && p.Any {
 		if a, done, err := b.takeFirst(ref, first); done {
@@ -73,11 +73,6 @@ func (b *backend) attached(ref attachment.Ref, a attachment.Attachment, s wire.S
 		m.Attached(now, b.entry.State, a, session.Stamp(s), began)
 	})
 	return a, nil
-}
-
-func newAttachmentID() (id attachment.ID) {
-	_, _ = crand.Read(id[:])
-	return id
 }
 
 // Detach implements attachment.Backend. If ctx ends first, the detach is retried in the background,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/identity"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -30,7 +31,7 @@ func (c *Client) createAttached(ctx context.Context, def sequencer.Definition) (
 	if err != nil { // the sequencer is created without one
 		return c.find(ctx, name, wire.PathCreate, req, true)
 	}
-	first := &firstAttach{id: newAttachmentID(), seat: c.memory.nodes.Take(name), identity: identity,
+	first := &firstAttach{id: handles.NewAttachment(), seat: c.memory.nodes.Take(name), identity: identity,
 		began: c.clock.Mono()}
 	p, previous := c.memory.remembered(first.seat)
 	req.Attach = &wire.CreateAttach{Holder: c.holder, ID: first.id, Node: nodeOnWire(p), Previous: previous,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -135,7 +136,7 @@ const takeTries = 3
 
 // tryTake tries to take one record. nil, nil: another holder was faster.
 func (c *Client) tryTake(ctx context.Context, h *holder, f found, generation string) (*seat, error) {
-	id := newAttachmentID()
+	id := handles.NewAttachment()
 	machine, err := record.NewHolding(id, f.Candidate, string(f.revision), c.cfg.Task, newNonce(), h.bounds(generation))
 	if err != nil {
 		return nil, nil //nolint:nilerr // the clock has gone on; the next round decides

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -134,7 +135,7 @@ func (cfg Config) resolved(s Store) (Config, error) {
 			"store: Config.Task: %.40q has %d bytes; give at most %d of UTF-8", cfg.Task, len(cfg.Task), record.TaskMax)
 	}
 	cfg.Pool = orDefault(cfg.Pool, defaultPool)
-	cfg.Task = orDefault(cfg.Task, randomHex())
+	cfg.Task = orDefault(cfg.Task, handles.RandomHex())
 	cfg.Clock = orDefaultFunc(cfg.Clock, time.Now)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
