@@ -21,9 +21,9 @@ import (
 
 // hostileNumbers and hostileTexts are at the edges of what fields and readers hold.
 var (
-	hostileNumbers = []any{0, 1, 2, 3, 127, 128, 1 << 22, 1<<31 - 1, 1 << 31, 1<<53 - 2, 1<<53 - 1, 1 << 53,
-		math.MaxInt64 - 1, math.MaxInt64,
-		uint64(1 << 63), uint64(math.MaxUint64), -1, math.MinInt64, json.Number("1e3"), json.Number("0.5"), nil, "1"}
+	hostileNumbers = []any{0, 1, 2, 3, 127, 128, 1 << 22, 1<<31 - 1, int64(1 << 31),
+		int64(1<<53 - 2), int64(1<<53 - 1), int64(1 << 53), int64(math.MaxInt64 - 1), int64(math.MaxInt64),
+		uint64(1 << 63), uint64(math.MaxUint64), -1, int64(math.MinInt64), json.Number("1e3"), json.Number("0.5"), nil, "1"}
 	hostileTexts = []any{"a", "b", "*", "a*", "", " ", "a\u202e", "a\x00", "a/../b", "größe", strings.Repeat("x", 63),
 		strings.Repeat("x", 64), strings.Repeat("x", 255), strings.Repeat("x", 256), "10.0.0.1:80",
 		codeText(1), codeText(2), strings.Repeat("0", 32), "00000000000000aa", nil, 7}

@@ -140,7 +140,7 @@ func TestBadNumberRequests(t *testing.T) {
 		{wire.PathIdentityClean, map[string]any{"ids": []int{}}, "1 to 1000"},
 		{wire.PathIdentityClean, map[string]any{"ids": many}, "1001"},
 		{wire.PathIdentityImport, nil, "0 numbers to import"},
-		{wire.PathIdentityImport, map[string]any{"next": 1 << 60}, "next number is 1152921504606846976"},
+		{wire.PathIdentityImport, map[string]any{"next": int64(1 << 60)}, "next number is 1152921504606846976"},
 		{wire.PathIdentity, map[string]any{"cluster": ""}, "without cluster"},
 		{wire.PathIdentity, map[string]any{"colour": "red"}, "colour"},
 	} {

@@ -182,19 +182,22 @@ func TestIDScan(t *testing.T) {
 	if err := null.Scan([]byte("42")); err != nil || null.V != 42 {
 		t.Errorf("Null.Scan(42) = %+v, %v", null, err)
 	}
-	for src, part := range map[any]string{
-		nil:                  "NULL",
-		int64(-1):            "-1",
-		float64(1):           "float64",
-		true:                 "bool",
-		"":                   `""`,
-		[2]byte{1}:           "[2]uint8",
-		uint64(1) << 63:      "9223372036854775808",
-		int32(-1):            "-1",
-		int(math.MinInt64):   "-9223372036854775808",
-		uint(math.MaxUint64): "18446744073709551615",
-		json.Number("1.5"):   "1.5",
-	} {
+	refused := map[any]string{
+		nil:                "NULL",
+		int64(-1):          "-1",
+		float64(1):         "float64",
+		true:               "bool",
+		"":                 `""`,
+		[2]byte{1}:         "[2]uint8",
+		uint64(1) << 63:    "9223372036854775808",
+		int32(-1):          "-1",
+		math.MinInt:        strconv.Itoa(math.MinInt),
+		json.Number("1.5"): "1.5",
+	}
+	if strconv.IntSize == 64 {
+		refused[uint(math.MaxUint)] = "18446744073709551615"
+	}
+	for src, part := range refused {
 		id := untouched
 		err := id.Scan(src)
 		if err == nil || id != untouched || !strings.Contains(err.Error(), part) {

@@ -15,7 +15,7 @@ import (
 )
 
 // claimOf is the n-th claim.
-func claimOf(n int) roster.Claim { return roster.Claim(fmt.Sprintf("%032x", n)) }
+func claimOf[N int | int64](n N) roster.Claim { return roster.Claim(fmt.Sprintf("%032x", n)) }
 
 // anchored is the grid of lived under its first claim, found at a limit. Its ceiling was
 // 115,000.
@@ -185,7 +185,8 @@ func TestResetAfterAStop(t *testing.T) {
 func TestClaimIdentity(t *testing.T) {
 	g := roster.GridID{1, 2, 3}
 	seen := map[roster.GridID]roster.Claim{}
-	for _, c := range []roster.Claim{"", claimOf(1), claimOf(2), claimOf(1 << 40), roster.Claim(strings.Repeat("f", 32))} {
+	last := roster.Claim(strings.Repeat("f", 32))
+	for _, c := range []roster.Claim{"", claimOf(1), claimOf(2), claimOf(int64(1) << 40), last} {
 		if other, found := seen[c.Of(g)]; found {
 			t.Errorf("%q and %q are one", c, other)
 		}
