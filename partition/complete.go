@@ -25,7 +25,8 @@ func (t *Table) CompleteAlone() bool {
 // Collect replaces the table's definitions by a disk's and makes the table complete (D6). A life
 // that a holder has presented in the meantime stays, with its logical nodes, only if the disk has
 // that very life alive. Collect returns the other presented lives, which have ended, sorted by
-// name. Their holders' grants still count: a later life of the name begins above them.
+// name. Their holders' grants still count: a later life of the name begins above them, and its definition
+// is compared with the one of the two lives that has the larger IDs.
 func (t *Table) Collect(d Definitions) (ended []attachment.Ref) {
 	shown := t.records
 	t.census = census{}
@@ -51,7 +52,7 @@ func (t *Table) Collect(d Definitions) (ended []attachment.Ref) {
 		case now == nil:
 			t.records[name] = r
 		case now.destroyed:
-			now.mark = max(now.mark, r.mark)
+			now.cover(r)
 		default:
 			now.free = max(now.free, r.mark)
 		}
@@ -64,4 +65,14 @@ func (t *Table) Collect(d Definitions) (ended []attachment.Ref) {
 	t.complete, t.touched, t.disk = true, nil, unstored{}
 	slices.SortFunc(ended, func(a, b attachment.Ref) int { return cmp.Compare(a.Definition.Name(), b.Definition.Name()) })
 	return ended
+}
+
+// cover extends a tombstone to another ended life of its name, with the definition of the life whose IDs
+// below the mark of both are larger.
+func (r *record) cover(other *record) {
+	r.mark = max(r.mark, other.mark)
+	last := (r.mark - 1).Time()
+	if other.ref.Definition.MaxID(last) > r.ref.Definition.MaxID(last) {
+		r.ref = other.ref
+	}
 }
