@@ -203,7 +203,7 @@ func (m *Machine) take(c Collection, d Definitions) {
 		m.tellEnded(ref)
 		m.sessions.DropName(ref.Definition.Name())
 	}
-	m.member.DefinitionsCollected(m.id, c.From, len(d.Records))
+	m.member.DefinitionsCollected(m.id, c.From, d.names())
 }
 
 // resume begins the requests that waited for the definitions.

@@ -11,8 +11,8 @@ import (
 )
 
 // TestCollectedTombstoneCoversShownLife: after a loss, a holder of an earlier life shows it, and is granted ticks
-// until the definitions arrive. The next life repeats neither these IDs nor those of the life that the disk shows
-// as destroyed (O7, D6).
+// until the definitions arrive. The next life repeats no ID of this holder, and none of the destroyed life on the
+// disk (O7, D6).
 func TestCollectedTombstoneCoversShownLife(t *testing.T) {
 	const lost, ceiling = 10000, 20000
 	define := func(ms int64, layout sequencer.Layout) sequencer.Definition {

@@ -41,6 +41,8 @@ type diskMember struct {
 	known   *roster.Roster // the newest that it has applied
 	disk    map[string]partition.DefinitionRecord
 	writes  []partition.Write
+	// collected are the numbers of names that were reported after collections.
+	collected []int
 }
 
 // message is one thing on its way, or to be done.
@@ -245,12 +247,14 @@ func (m *diskMember) Collect(c partition.Collection) {
 	})
 }
 
-func (m *diskMember) ReportPersisted(p roster.Persisted)                            { m.settled = append(m.settled, p) }
-func (m *diskMember) DefinitionsCollected(roster.PartitionID, roster.MemberID, int) {}
-func (m *diskMember) ReportHeld(roster.Holding)                                     {}
-func (m *diskMember) ReportEarlier(clustertime.Tick)                                {}
-func (m *diskMember) BecameOwner(roster.PartitionID, roster.Term)                   {}
-func (m *diskMember) Expired(roster.PartitionID, partition.Tenant)                  {}
+func (m *diskMember) DefinitionsCollected(_ roster.PartitionID, _ roster.MemberID, names int) {
+	m.collected = append(m.collected, names)
+}
+func (m *diskMember) ReportPersisted(p roster.Persisted)           { m.settled = append(m.settled, p) }
+func (m *diskMember) ReportHeld(roster.Holding)                    {}
+func (m *diskMember) ReportEarlier(clustertime.Tick)               {}
+func (m *diskMember) BecameOwner(roster.PartitionID, roster.Term)  {}
+func (m *diskMember) Expired(roster.PartitionID, partition.Tenant) {}
 func (m *diskMember) TellEnded(_ []attachment.HolderID, r attachment.Ref) {
 	m.told = append(m.told, r.Definition.Name())
 }

@@ -417,6 +417,22 @@ func TestUnknownAfterCollection(t *testing.T) {
 	}
 }
 
+// TestCollectedNames: the reported number of names leaves out destroyed names.
+func TestCollectedNames(t *testing.T) {
+	n := serving(t, true)
+	n.create(0, "orders")
+	n.create(0, "users")
+	n.run()
+	n.destroy(0, "users")
+	n.run()
+	n.restart(0)
+	n.learn(0)
+	n.run()
+	if got := n.members[0].collected; !slices.Equal(got, []int{1}) || len(n.members[0].disk) != 2 {
+		t.Errorf("%v names were reported, and the disk has %d", got, len(n.members[0].disk))
+	}
+}
+
 // TestUnknownBeforeCollection: before the definitions are there an unknown name is not
 // reported as destroyed.
 func TestUnknownBeforeCollection(t *testing.T) {

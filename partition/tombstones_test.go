@@ -39,8 +39,7 @@ func endedNames(table *Table) (names []string) {
 	return names
 }
 
-// TestFoldKeepsTheLatest: of the tombstones that time has passed, the latest ones stay, and those that time has
-// not passed stay in any case (O7).
+// TestFoldKeepsTheLatest: a fold keeps the latest tombstones, and each tombstone that time has not passed (O7).
 func TestFoldKeepsTheLatest(t *testing.T) {
 	table := NewTable()
 	for i, mark := range []clustertime.Tick{500, 300, 400, 200, 900} {
@@ -64,7 +63,7 @@ func TestFoldKeepsTheLatest(t *testing.T) {
 }
 
 // TestNextLifeThatCouldRepeat: a definition with which IDs of the destroyed life could be issued again is a
-// conflict, which changes nothing, on the table itself, a copy, and one that was collected after a loss (O7, D6).
+// conflict, which changes nothing: at the owner, at a copy, and after a collection that follows a loss (O7, D6).
 func TestNextLifeThatCouldRepeat(t *testing.T) {
 	const mark = 500
 	table := NewTable()

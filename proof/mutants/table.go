@@ -133,6 +133,8 @@ var protocolMutants = []mutant{
 	{"O7", "a create does not compare the IDs of two lives", "partition/table.go",
 		"attachment.CheckRepeat(r.ref.Definition, r.mark, ref.Definition)",
 		"attachment.CheckRepeat(r.ref.Definition, r.mark, r.ref.Definition)", tableTests},
+	{"O7", "a collected tombstone ignores a shown life's definition", "partition/complete.go", "		r.ref = other.ref",
+		"		_ = other.ref", tableTests},
 	{"O7", "a partition keeps no tombstone that time has passed", "partition/partition.go",
 		"m.table.Fold(b.Now, m.tombstones)", "m.table.Fold(b.Now, 0)",
 		[]string{"./grid/gridtest", "-run", "TestNextLifeInAGrid"}},
