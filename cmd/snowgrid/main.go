@@ -142,7 +142,7 @@ func run(ctx context.Context, args []string, to streams) int {
 	}
 	exited := -1 // set by kong after it has printed --help
 	from := newSources()
-	parser, err := newParser(&commands{}, from,
+	parser, err := newParser(grammar(args), from,
 		kong.Bind(arguments(args)),
 		kong.Description(description),
 		kong.Writers(to.out, to.err),
