@@ -69,7 +69,7 @@ func randomly(r *rand.Rand, v reflect.Value) {
 func TestRandomRequests(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
+	for range long.Or(500, 2000) {
 		var in, strict, tolerant member.ReplicateRequest
 		randomly(r, reflect.ValueOf(&in).Elem())
 		data, err := wire.Encode(wire.MsgPack, in)
