@@ -36,7 +36,7 @@ func TestTypingErrorsAreSeen(t *testing.T) {
 		{"next ordres -n 2 -o json", exitDone, `{"sequencer":"ordres","ids":["`,
 			`snowgrid: created sequencer "ordres" (epoch 2026-01-01T00:00:00.000Z, 8192 nodes)` + "\n"},
 		{"next ordres -n 2", exitDone, "\n", ""},
-		{"next ordres --nodes 128", exitFailed, "", "conflicting definition"},
+		{"next ordres --nodes 128", exitFailed, "", "conflicting definition: it exists with "},
 		{"destroy ordres", exitUsage, "",
 			"nothing was done: this command requires confirmation, and the input is not a terminal; give --yes"},
 		{"destroy orders", exitFailed, "", "snowgrid: sequencer \"orders\" not found; snowgrid sequencers lists the names\n"},
