@@ -348,7 +348,7 @@ func TestAnchorReformFromSurvivor(t *testing.T) {
 // TestAnchorReformAfterAnOutage: no member reaches the anchor for long, and one is cut off from its leader.
 // When the store is back the leader extends the record, and the member forms no grid.
 func TestAnchorReformAfterAnOutage(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		mem, stores := store.NewMemory(), map[string]*anchorStore{}
@@ -382,7 +382,7 @@ func TestAnchorReformAfterAnOutage(t *testing.T) {
 // TestAnchorReformBesideStarts: the survivor of a memory-only grid forms the next one also while other
 // processes start, which are in gossip and cannot judge that the grid is over.
 func TestAnchorReformBesideStarts(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := anchoredGrid(t, newAnchorStore(), 3, nil, nil)
@@ -406,7 +406,7 @@ func TestAnchorReformBesideStarts(t *testing.T) {
 // TestAnchorReformPastASurvivor: the first survivor does not reach the anchor, so the next one forms the
 // grid.
 func TestAnchorReformPastASurvivor(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		mem, stores := store.NewMemory(), map[string]*anchorStore{}
@@ -487,7 +487,7 @@ func reformAgain(t *testing.T, survivors int, after time.Duration) {
 // TestAnchorReformWithoutASurvivor: the survivor that forms the next grid crashes, and another one forms it
 // while the third reaches neither that survivor nor the anchor. The third joins that grid later.
 func TestAnchorReformWithoutASurvivor(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		mem, stores := store.NewMemory(), map[string]*anchorStore{}
@@ -515,7 +515,7 @@ func TestAnchorReformWithoutASurvivor(t *testing.T) {
 // TestAnchorReformNotJoinedAgain: a member that has left a grid for a recovery does not join it again when
 // that grid still runs: the member's votes and its log are lost. Its status has the remedy.
 func TestAnchorReformNotJoinedAgain(t *testing.T) {
-	long.NotShort(t, "it takes a second and more")
+	long.Only(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := anchoredGrid(t, newAnchorStore(), 3, nil, nil)
