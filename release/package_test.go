@@ -14,18 +14,9 @@ import (
 	"time"
 )
 
-// debian returns the root of a fresh Debian.
-func debian(t *testing.T) string {
+// debian returns the root of a fresh Debian with these packages.
+func debian(t *testing.T, packages string) string {
 	t.Helper()
-	if !*long {
-		t.Skip("it builds releases for minutes; give -long, or run make release-check")
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("root is needed for a Debian in a directory of its own; run it with sudo")
-	}
-	if _, err := exec.LookPath("debootstrap"); err != nil {
-		t.Skip("debootstrap is not installed: apt-get install debootstrap")
-	}
 	root, err := os.MkdirTemp("", "debian")
 	if err != nil {
 		t.Fatal(err)
@@ -35,73 +26,146 @@ func debian(t *testing.T) string {
 		t.Fatal(err)
 	}
 	out, err := exec.Command("debootstrap", "--variant=minbase", "--arch=amd64",
-		"--include=systemd,procps", "bookworm", root).CombinedOutput()
+		"--include="+packages, "bookworm", root).CombinedOutput()
 	if err != nil {
 		t.Skipf("debootstrap finds no packages: %v: %s", err, out[max(0, len(out)-300):])
 	}
 	return root
 }
 
-// TestDeb: in a fresh Debian the package installs, its unit is valid, and an agent starts by the unit's command
-// as the package's user under a notify socket. An upgrade keeps an edited configuration and the data; removal
-// keeps them, too; a purge removes them and the user.
-func TestDeb(t *testing.T) {
-	root := debian(t)
-	repository, temp := tagged(t, firstVersion, nextVersion), t.TempDir()
+// TestPackages: in a fresh Debian the deb and the rpm install.
+func TestPackages(t *testing.T) {
+	if !*long {
+		t.Skip("it builds releases for minutes; give -long, or run make release-check")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("root is needed for a Debian in a directory of its own; run it with sudo")
+	}
+	if _, err := exec.LookPath("debootstrap"); err != nil {
+		t.Skip("debootstrap is not installed: apt-get install debootstrap")
+	}
+	repository, built := tagged(t, firstVersion, nextVersion), t.TempDir()
 	for _, version := range []string{firstVersion, nextVersion} {
-		build(t, repository, version, filepath.Join(temp, version), "")
-		name := "snowgrid_" + strings.TrimPrefix(version, "v") + "_amd64.deb"
-		write(t, filepath.Join(root, "tmp"), version+".deb", read(t, filepath.Join(temp, version), name))
+		build(t, repository, version, filepath.Join(built, version), "")
 	}
-	inRoot := func(command ...string) string {
-		t.Helper()
-		return run(t, "/", append([]string{"chroot", root}, command...)...)
+	t.Run("deb", func(t *testing.T) { testDeb(t, installation{t, debian(t, "systemd,procps"), built}) })
+	t.Run("rpm", func(t *testing.T) { testRPM(t, installation{t, debian(t, "systemd,procps,rpm"), built}) })
+}
+
+// installation is a root directory in which packages are installed.
+type installation struct {
+	t     *testing.T
+	root  string
+	built string // a directory of files for each version
+}
+
+// run runs a command in the root and returns its output.
+func (in installation) run(command ...string) string {
+	in.t.Helper()
+	return run(in.t, "/", append([]string{"chroot", in.root}, command...)...)
+}
+
+// brings copies a version's file into the root, and returns its path there.
+func (in installation) brings(version, file string) string {
+	in.t.Helper()
+	file = strings.ReplaceAll(file, "{version}", strings.TrimPrefix(version, "v"))
+	write(in.t, filepath.Join(in.root, "tmp"), file, read(in.t, filepath.Join(in.built, version), file))
+	return "/tmp/" + file
+}
+
+// has checks the version of the program, and the files and the user of a package of this format.
+func (in installation) has(version, format string) {
+	in.t.Helper()
+	if out := in.run("snowgrid", "version"); !strings.Contains(out, version) {
+		in.t.Errorf("snowgrid version: %s", out)
 	}
-	inRoot("dpkg", "-i", "/tmp/"+firstVersion+".deb")
-	if out := inRoot("snowgrid", "version"); !strings.Contains(out, firstVersion) {
-		t.Errorf("snowgrid version: %s", out)
-	}
-	for _, file := range []string{"man/man1/snowgrid-next.1", "bash-completion/completions/snowgrid",
-		"zsh/vendor-completions/_snowgrid", "fish/vendor_completions.d/snowgrid.fish"} {
-		if len(read(t, root, "usr/share/"+file)) == 0 {
-			t.Errorf("%s is empty", file)
+	for _, page := range []string{"man/snowgrid-next.1", completions["bash"], completions["zsh"], completions["fish"]} {
+		if file := installed(page, format); len(read(in.t, in.root, file)) == 0 {
+			in.t.Errorf("%s is empty", file)
 		}
 	}
-	if out := inRoot("id", "snowgrid"); !strings.Contains(out, "gid=") {
-		t.Errorf("the user: %s", out)
+	if out := in.run("id", "snowgrid"); !strings.Contains(out, "gid=") {
+		in.t.Errorf("the user: %s", out)
 	}
-	run(t, "/", "systemd-analyze", "--root="+root, "verify", "/usr/lib/systemd/system/snowgrid.service")
+	run(in.t, "/", "systemd-analyze", "--root="+in.root, "verify", "/usr/lib/systemd/system/snowgrid.service")
+}
 
-	config := loneConfig(t, root)
-	inRoot("snowgrid", "secure", "init", "--out", "/root/authority")
-	inRoot("snowgrid", "secure", "issue", "--dir", "/root/authority", "--role", "member", "--for", "m1", "--out",
+// configure edits the configuration for a grid of one member with certificates, and returns it.
+func (in installation) configure() []byte {
+	in.t.Helper()
+	config := loneConfig(in.t, in.root)
+	in.run("snowgrid", "secure", "init", "--out", "/root/authority")
+	in.run("snowgrid", "secure", "issue", "--dir", "/root/authority", "--role", "member", "--for", "m1", "--out",
 		"/root/m1")
-	inRoot("sh", "-c", "install -m 0600 -o snowgrid -g snowgrid /root/m1/* /etc/snowgrid/security/")
-	startByUnit(t, root)
+	in.run("sh", "-c", "install -m 0600 -o snowgrid -g snowgrid /root/m1/* /etc/snowgrid/security/")
+	return config
+}
 
-	inRoot("dpkg", "-i", "/tmp/"+nextVersion+".deb")
-	if out := inRoot("snowgrid", "version"); !strings.Contains(out, nextVersion) {
-		t.Errorf("snowgrid version after the upgrade: %s", out)
-	}
-	if got := read(t, root, "etc/snowgrid/snowgrid.yaml"); !bytes.Equal(got, config) {
-		t.Errorf("the upgrade changed the configuration: %s", got)
-	}
-	startByUnit(t, root)
-	inRoot("dpkg", "-r", "snowgrid")
-	for _, kept := range []string{"etc/snowgrid/snowgrid.yaml", "var/lib/snowgrid/.member.meta"} {
-		if _, err := os.Stat(filepath.Join(root, kept)); err != nil {
-			t.Errorf("removal: %v", err)
+// gone checks that nothing has these paths.
+func (in installation) gone(paths ...string) {
+	in.t.Helper()
+	for _, path := range paths {
+		if _, err := os.Stat(filepath.Join(in.root, path)); !os.IsNotExist(err) {
+			in.t.Errorf("%s is there: %v", path, err)
 		}
 	}
-	inRoot("dpkg", "-P", "snowgrid")
-	for _, gone := range []string{"etc/snowgrid", "var/lib/snowgrid", "usr/bin/snowgrid"} {
-		if _, err := os.Stat(filepath.Join(root, gone)); !os.IsNotExist(err) {
-			t.Errorf("after a purge %s is there: %v", gone, err)
-		}
+}
+
+// keeps checks that a file of the root has this text, or any if it is nil.
+func (in installation) keeps(path string, text []byte) {
+	in.t.Helper()
+	if got := read(in.t, in.root, path); text != nil && !bytes.Equal(got, text) {
+		in.t.Errorf("%s was changed: %s", path, got)
 	}
-	if bytes.Contains(read(t, root, "etc/passwd"), []byte("snowgrid:")) {
+}
+
+const (
+	packagedConfig = "etc/snowgrid/snowgrid.yaml"
+	packagedData   = "var/lib/snowgrid/.member.meta"
+)
+
+// testDeb: the package installs, its unit is valid, and an agent starts by the unit's command as the package's
+// user under a notify socket. An upgrade keeps an edited configuration and the data; removal keeps them, too; a
+// purge removes them and the user.
+func testDeb(t *testing.T, in installation) {
+	const file = "snowgrid_{version}_amd64.deb"
+	in.run("dpkg", "-i", in.brings(firstVersion, file))
+	in.has(firstVersion, "deb")
+	config := in.configure()
+	startByUnit(t, in.root)
+	in.run("dpkg", "-i", in.brings(nextVersion, file))
+	in.has(nextVersion, "deb")
+	in.keeps(packagedConfig, config)
+	startByUnit(t, in.root)
+	in.run("dpkg", "-r", "snowgrid")
+	in.keeps(packagedConfig, config)
+	in.keeps(packagedData, nil)
+	in.run("dpkg", "-P", "snowgrid")
+	in.gone("etc/snowgrid", "var/lib/snowgrid", "usr/bin/snowgrid")
+	if bytes.Contains(read(t, in.root, "etc/passwd"), []byte("snowgrid:")) {
 		t.Error("after a purge the user is there")
 	}
+}
+
+// testRPM: the same for the rpm, which has no purge: the data, and an edited configuration under another name,
+// stay. The database of rpm on a Debian lacks the packages that the rpm requires, so --nodeps is given.
+func testRPM(t *testing.T, in installation) {
+	const file = "snowgrid-{version}-1.x86_64.rpm"
+	in.run("rpm", "-i", "--nodeps", in.brings(firstVersion, file))
+	in.has(firstVersion, "rpm")
+	config := in.configure()
+	startByUnit(t, in.root)
+	in.run("rpm", "-U", "--nodeps", in.brings(nextVersion, file))
+	in.has(nextVersion, "rpm")
+	in.keeps(packagedConfig, config)
+	startByUnit(t, in.root)
+	if out := in.run("rpm", "-q", "--requires", "snowgrid"); !strings.Contains(out, "shadow-utils") {
+		t.Errorf("the rpm requires\n%s", out)
+	}
+	in.run("rpm", "-e", "snowgrid")
+	in.gone("usr/bin/snowgrid", packagedConfig)
+	in.keeps(packagedConfig+".rpmsave", config)
+	in.keeps(packagedData, nil)
 }
 
 // loneConfig edits the package's configuration for a grid of one member, and returns it.
