@@ -47,6 +47,24 @@ fn threads() {
     assert!(many.windows(2).all(|w| w[0] < w[1]) && many.len() == 5000);
 }
 
+/// Callers that use up every millisecond leave IDs to one another.
+#[test]
+fn fair() {
+    let fake = Fake::start(|r| grant(r.number, 5, 0, 3000, 100));
+    let g = start(&fake);
+    g.next(LONG).unwrap();
+    let end = Instant::now() + ms(2000);
+    scope(|s| {
+        for _ in 0..600 {
+            s.spawn(|| {
+                while Instant::now() < end {
+                    g.next(ms(600)).unwrap();
+                }
+            });
+        }
+    });
+}
+
 #[test]
 fn renewal() {
     for chunked in [false, true] {

@@ -63,6 +63,7 @@ export class Sequencer {
   #failure: SnowgridError | undefined; // of the last request
   #sleepers = new Set<() => void>();
   #closing: Promise<boolean> | undefined;
+  #overdue = 0; // calls that wait since an eighth of their time; others let them pass
   #ids = 0; // since the last request (used)
   #waits = 0;
 
@@ -84,7 +85,7 @@ export class Sequencer {
 
   /** Returns an ID. It waits for so many milliseconds at most. */
   async next(wait?: number): Promise<bigint> {
-    if (this.#make()) return this.#generator.id();
+    if (this.#overdue === 0 && this.#make()) return this.#generator.id();
     return (await this.#collect(1, () => this.#generator.id(), wait))[0]!;
   }
 
@@ -161,33 +162,45 @@ export class Sequencer {
   async #collect<T>(n: number, compose: () => T, wait?: number): Promise<T[]> {
     const results: T[] = [];
     const limit = wait ?? this.#options.wait ?? 10_000;
-    const deadline = monotonic() + limit;
+    let since = monotonic(); // its last ID
+    const deadline = since + limit;
     let pid = process.pid;
-    for (let waited = false; results.length < n; ) {
-      const made = this.#make();
-      if (this.#pid !== pid) { // of the process of which this one is a copy
-        pid = this.#pid;
-        results.length = 0;
-      }
-      if (made) {
-        results.push(compose());
-        while (results.length < n && this.#generator.next(this.#read)) { // without the clock
-          this.#ids++;
-          results.push(compose());
+    let late = false; // it counts in #overdue
+    try {
+      for (let waited = false; results.length < n; ) {
+        const passes = late || this.#overdue === 0;
+        const made = passes && this.#make();
+        if (this.#pid !== pid) { // of the process of which this one is a copy
+          pid = this.#pid;
+          results.length = 0;
         }
-        continue;
+        if (made) {
+          results.push(compose());
+          while (results.length < n && this.#generator.next(this.#read)) { // without the clock
+            this.#ids++;
+            results.push(compose());
+          }
+          if (late) this.#overdue--;
+          late = false;
+          since = monotonic();
+          continue;
+        }
+        if (!waited) this.#waits++;
+        waited = true;
+        const pause = passes ? this.#generator.wait : 1;
+        if (pause === 0 && !this.#request && this.#failure && immediate.has(this.#failure.code)) {
+          throw this.#failure;
+        }
+        const at = monotonic();
+        if (at >= deadline) throw this.#late(limit);
+        if (!late && at - since > limit / 8) {
+          late = true;
+          this.#overdue++;
+        }
+        await this.#sleep(Math.min(deadline - at, this.#due - at, pause || Infinity));
       }
-      if (!waited) this.#waits++;
-      waited = true;
-      const grantless = this.#generator.wait === 0;
-      if (grantless && !this.#request && this.#failure && immediate.has(this.#failure.code)) {
-        throw this.#failure;
-      }
-      const at = monotonic();
-      if (at >= deadline) throw this.#late(limit);
-      await this.#sleep(
-        Math.min(deadline - at, this.#due - at, this.#generator.wait || Infinity),
-      );
+    } finally {
+      if (late) this.#overdue--;
     }
     return results;
   }

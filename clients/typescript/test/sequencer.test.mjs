@@ -37,6 +37,16 @@ test("IDs ascend, and their parts are those of the grant", async (t) => {
     name: "orders", create, labels: { host: "a" } });
 });
 
+test("callers that use up every millisecond leave IDs to one another", async (t) => {
+  const { ids } = await start(t, undefined, { wait: 1000 });
+  await ids.next();
+  const end = performance.now() + 2000;
+  const caller = async () => {
+    while (performance.now() < end) await ids.next();
+  };
+  await Promise.all(Array.from({ length: 400 }, caller));
+});
+
 test("calls at the same time get IDs of their own", async (t) => {
   const { ids } = await start(t);
   const made = await Promise.all(Array.from({ length: 20_000 }, () => ids.next()));

@@ -43,6 +43,7 @@ public final class Generator implements AutoCloseable {
     private int address; // of the next request
     private int copy; // counts calls of forget
     private boolean closing;
+    private int overdue; // calls that wait since an eighth of their timeout; others let them pass
     private long ids; // since the last reply
     private long waits;
     private Failure failure; // of the last request
@@ -84,17 +85,26 @@ public final class Generator implements AutoCloseable {
         long end = end(timeout);
         long[] made = new long[n];
         lock.lock();
+        boolean late = false; // it counts in overdue
         try {
             boolean waited = false;
+            long since = clock();
             for (int i = 0; i < n;) {
                 if (closing) {
                     throw ended(GrantState.End.ENDED);
                 }
                 long at = clock();
-                long id = state.next(at);
+                if (!late && at - since > timeout.toMillis() / 8) {
+                    late = true;
+                    overdue++;
+                }
+                long id = late || overdue == 0 ? state.next(at) : ~1L;
                 if (id >= 0) {
                     made[i++] = id;
                     ids++;
+                    overdue -= late ? 1 : 0;
+                    late = false;
+                    since = at;
                     continue;
                 }
                 long wait = ~id;
@@ -108,6 +118,7 @@ public final class Generator implements AutoCloseable {
         } catch (GrantState.EndException e) {
             throw ended(e.end);
         } finally {
+            overdue -= late ? 1 : 0;
             lock.unlock();
         }
     }

@@ -1,13 +1,8 @@
 package io.github.snowgrid;
 
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Tests of the generator against a fake server. */
@@ -20,7 +15,8 @@ public final class GeneratorTest {
     private static int failures;
 
     public static void main(String[] args) throws Exception {
-        test("threads", GeneratorTest::threads);
+        test("threads", ThreadsTest::threads);
+        test("fair", ThreadsTest::fair);
         test("renewal", GeneratorTest::renewal);
         test("renewal in calls", GeneratorTest::renewalInCalls);
         test("failover", GeneratorTest::failover);
@@ -77,52 +73,11 @@ public final class GeneratorTest {
         return new Options("orders", server.address());
     }
 
-    /**
-     * Returns an executor with a virtual thread for each task, if Java has them, else with platform
-     * threads.
-     */
-    private static ExecutorService executor() throws ReflectiveOperationException {
-        if (Runtime.version().feature() < 21) {
-            return Executors.newFixedThreadPool(64);
-        }
-        return (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor")
-                .invoke(null);
-    }
-
     private static void pause(long ms) {
         try {
             Thread.sleep(ms);
         } catch (InterruptedException e) {
             throw new AssertionError(e);
-        }
-    }
-
-    private static void threads(FakeServer server) throws Exception {
-        ExecutorService executor = executor();
-        try (Generator g = new Generator(options(server))) {
-            List<Future<long[]>> streams = new ArrayList<>();
-            for (int i = 0; i < 64; i++) {
-                streams.add(executor.submit(() -> {
-                    long[] ids = new long[2000];
-                    for (int j = 0; j < ids.length; j++) {
-                        ids[j] = g.next();
-                        check(j == 0 || ids[j] > ids[j - 1], "IDs do not ascend");
-                    }
-                    return ids;
-                }));
-            }
-            long[] all = new long[0];
-            for (Future<long[]> stream : streams) {
-                long[] ids = stream.get();
-                all = Arrays.copyOf(all, all.length + ids.length);
-                System.arraycopy(ids, 0, all, all.length - ids.length, ids.length);
-            }
-            check(Arrays.stream(all).distinct().count() == 128_000, "equal IDs");
-            check(g.decompose(all[0]).node() == 5, g.decompose(all[0]));
-            long time = g.decompose(all[0]).time();
-            check(g.minId(time) <= all[0] && all[0] <= g.maxId(time), "range");
-        } finally {
-            executor.shutdown();
         }
     }
 

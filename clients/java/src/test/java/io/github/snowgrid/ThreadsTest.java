@@ -1,0 +1,80 @@
+package io.github.snowgrid;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/** Tests of many threads. */
+final class ThreadsTest {
+    private ThreadsTest() {
+    }
+
+    /**
+     * Returns an executor with a virtual thread for each task, if Java has them, else with platform
+     * threads.
+     */
+    private static ExecutorService executor() throws ReflectiveOperationException {
+        if (Runtime.version().feature() < 21) {
+            return Executors.newFixedThreadPool(400);
+        }
+        return (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor")
+                .invoke(null);
+    }
+
+    /** IDs of 64 threads are different and ascend in each. */
+    static void threads(FakeServer server) throws Exception {
+        ExecutorService executor = executor();
+        try (Generator g = new Generator(GeneratorTest.options(server))) {
+            List<Future<long[]>> streams = new ArrayList<>();
+            for (int i = 0; i < 64; i++) {
+                streams.add(executor.submit(() -> {
+                    long[] ids = new long[2000];
+                    for (int j = 0; j < ids.length; j++) {
+                        ids[j] = g.next();
+                        GeneratorTest.check(j == 0 || ids[j] > ids[j - 1], "IDs do not ascend");
+                    }
+                    return ids;
+                }));
+            }
+            long[] all = new long[0];
+            for (Future<long[]> stream : streams) {
+                long[] ids = stream.get();
+                all = Arrays.copyOf(all, all.length + ids.length);
+                System.arraycopy(ids, 0, all, all.length - ids.length, ids.length);
+            }
+            GeneratorTest.check(Arrays.stream(all).distinct().count() == 128_000, "equal IDs");
+            GeneratorTest.check(g.decompose(all[0]).node() == 5, g.decompose(all[0]));
+            long time = g.decompose(all[0]).time();
+            GeneratorTest.check(g.minId(time) <= all[0] && all[0] <= g.maxId(time), "range");
+        } finally {
+            executor.shutdown();
+        }
+    }
+
+    /** Callers that take all IDs of each millisecond leave some to one another. */
+    static void fair(FakeServer server) throws Exception {
+        ExecutorService executor = executor();
+        long end = System.nanoTime() + 2_000_000_000L;
+        try (Generator g = new Generator(
+                GeneratorTest.options(server).timeout(Duration.ofSeconds(1)))) {
+            g.next();
+            List<Future<?>> callers = new ArrayList<>();
+            for (int i = 0; i < 400; i++) {
+                callers.add(executor.submit(() -> {
+                    while (System.nanoTime() < end) {
+                        g.next();
+                    }
+                }));
+            }
+            for (Future<?> caller : callers) {
+                caller.get();
+            }
+        } finally {
+            executor.shutdown();
+        }
+    }
+}
