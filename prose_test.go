@@ -53,7 +53,7 @@ type proseRates struct {
 var proseAbove = []proseRates{
 	{"client/s3", rates{"of": 25.61}},
 	{"grid/internal/host", rates{"of": 25.1}},
-	{"proof/explore strings", rates{"human": 17, "those-that": 1.06, "of": 29.7}},
+	{"proof/explore strings", rates{"human": 13.5, "those-that": 0.82, "of": 29.7}},
 }
 
 var (

@@ -92,7 +92,7 @@ func TestLarge(t *testing.T) {
 
 const (
 	// families is how many explorations have large scopes: they share the time.
-	families = 5
+	families = 6
 	// largeStates keeps a large exploration below about 4 GiB.
 	largeStates = 30_000_000
 )
