@@ -99,19 +99,20 @@
 // request and a release may be lost, delayed, or arrive twice, a reply may be lost or late, also
 // after its request has failed. A process is called for an ID, releases its grant, or continues as a
 // copy; another process releases its grant. The owner ends sessions, forgets released attachments,
-// is replaced, and loses its table; the sequencer is destroyed and created again. Time passes by a
-// millisecond or by more than a minute, for all together, or for each clock alone.
+// is replaced, and loses its table, but not the definition; the sequencer is destroyed, forgotten and
+// created again. Time passes by a millisecond or by more than a minute, for all together, or for each
+// clock alone.
 //
 // Each ID is compared with all IDs of all processes and with each tick that the holder may use, with
 // the process's last ID, with the grants in the replies that it has received, with the end of the
 // layout and the grid's time, and with a release or a destroy before it. [GeneratorMutants] lists
 // the rules that are omitted, with the kind of forbidden ID that each leads to, [GeneratorsHarmless]
-// those without one.
+// rules without which no ID of some kinds is made.
 //
-// The table is enough: the machine of a partition adds replicas, a learning period and refusals,
-// which delay or withhold replies, and here a reply may be delayed or withheld at any time. Its
-// record of released attachments is part of the owner's state. The first exploration covers the
-// replicas.
+// The table is enough: it decides each grant. The machine of a partition adds replicas, a learning
+// period and refusals of claims, which delay or withhold replies, and here a reply may be delayed or
+// withheld at any time. Its record of released attachments is part of the owner's state. The first
+// exploration covers replicas, and names that a holder's claim creates again after a loss.
 //
 //	go test -C proof ./explore                                  # small scopes completely, and omitted rules
 //	go test -C proof ./explore -run Mutants -v                  # the stories

@@ -18,6 +18,7 @@ var (
 	onTwoNodes    = GeneratorScope{Nodes: 2, Generators: 1, Ticks: 2, Requests: 2, Holder: 1, Expiries: 1}
 	nodeReplaced  = GeneratorScope{Nodes: 2, Generators: 1, Ticks: 1, Requests: 2, Holder: 1, Expiries: 1}
 	nodesSwapped  = GeneratorScope{Nodes: 2, Generators: 1, Ticks: 1, Requests: 2, Holder: 2, Expiries: 1}
+	nodeReleased  = GeneratorScope{Nodes: 2, Generators: 1, Requests: 3, Holder: 1, Elsewhere: 1}
 	processCopied = GeneratorScope{Nodes: 1, Generators: 1, Forks: 1, Ticks: 1, Requests: 1}
 	grantReleased = GeneratorScope{Nodes: 1, Generators: 1, Ticks: 1, Requests: 2, Holder: 1, Releases: 1}
 	byAnother     = GeneratorScope{Nodes: 1, Generators: 1, Ticks: 1, Requests: 3, Elsewhere: 1}
@@ -41,6 +42,7 @@ func GeneratorMutants() []GeneratorMutant {
 		{"a counter is used twice", "G4", CounterAgain, BreaksTwice, 6, aloneOnNode},
 		{"a reply about another node extends the grant", "G5", OtherNodeExtends, BreaksTwice, 12, onTwoNodes},
 		{"another node continues in the last timestamp", "G6", OtherNodeSameTick, BreaksOrder, 15, nodesSwapped},
+		{"another node after a release continues in it", "G6", OtherNodeSameTick, BreaksOrder, 15, nodeReleased},
 		{"a gap is used", "G7", GapUsed, BreaksTwice, 13, oneLosesNode},
 		{"several requests", "G8", RequestsAtOnce, BreaksEnd, 12, byAnother},
 		{"the reply to a failed request", "G8", LateReplyCounts, BreaksEnd, 13, byAnother},
@@ -53,23 +55,33 @@ func GeneratorMutants() []GeneratorMutant {
 	}
 }
 
-// GeneratorHarmless is an omitted rule that leads to no forbidden ID, with the reason.
+// GeneratorHarmless is an omitted rule that leads to no ID of some kinds, with the reason.
 type GeneratorHarmless struct {
 	Name   string
 	Rule   string
 	Weak   GeneratorWeakness
+	Kinds  []Break
 	Reason string
 	Scope  GeneratorScope
 }
 
-// GeneratorsHarmless returns the omitted rules that concern availability alone: their scopes are
-// explored completely without a forbidden ID.
+// GeneratorsHarmless returns the omitted rules whose scopes are explored completely without a
+// forbidden ID: rules that concern availability alone, and rules without which IDs are still unique
+// and ascend.
 func GeneratorsHarmless() []GeneratorHarmless {
+	every, unique := []Break{BreaksAny}, []Break{BreaksTwice, BreaksOrder}
+	another, lives := byAnother, livesOfName
+	another.Holder, lives.Holder = 1, 1
 	return []GeneratorHarmless{
-		{"the newest reply's time alone", "G2", NewestTimeOnly,
+		{"the newest reply's time alone", "G2", NewestTimeOnly, every,
 			"time that goes back is at most time, and G3 keeps timestamps in order", minutePasses},
-		{"a reply shortens the grant", "G5", ReplyShortens, "less is used than was granted", oneLosesNode},
-		{"another node replaces the former grant", "G6", FormerGrantDropped, "less is used than was granted", nodeReplaced},
+		{"a reply shortens the grant", "G5", ReplyShortens, every, "less is used than was granted", oneLosesNode},
+		{"another node replaces the former grant", "G6", FormerGrantDropped, every, "less is used than was granted",
+			nodeReplaced},
+		{"time since the request was sent", "G2", TimeSinceSent, unique, "timestamps are still in the grant", oneLosesNode},
+		{"several requests", "G8", RequestsAtOnce, unique, "each reply has timestamps of this client alone", another},
+		{"the reply to a failed request", "G8", LateReplyCounts, unique, "its timestamps are this client's alone", another},
+		{"a destroyed sequencer is used", "G12", DestroyedIgnored, unique, "the next life begins above each grant", lives},
 	}
 }
 

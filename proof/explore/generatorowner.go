@@ -18,7 +18,7 @@ import (
 
 type (
 	ownerID    uint32
-	grantID    uint32 // 0 is no grant
+	grantID    uint32 // 0: none
 	ownerReply uint32
 )
 
@@ -81,6 +81,7 @@ const (
 	ownerForgets
 	ownerDestroys
 	ownerCreates
+	ownerFolds
 	ownerMoves
 	ownerLoses
 )
@@ -175,6 +176,8 @@ func (o *grantOwners) perform(own *grantOwner, in ownerWork) (a ownerAnswer, t p
 	case ownerCreates:
 		_, err := own.Table.Open(name)
 		return a, t, err != nil && own.create(o.ref(own.Lives+1), now)
+	case ownerFolds:
+		done = own.Table.Fold(now, 0)
 	case ownerMoves:
 		own.Table.BecomeOwner(b.Ceiling, false, true)
 		done = true

@@ -37,7 +37,7 @@ const (
 	maxGenerators = 3
 	// generatorNodes is above the logical nodes 1 and 2.
 	generatorNodes = 3
-	// grantWindow is how far the ceiling is ahead of time, in milliseconds.
+	// grantWindow is the distance of the ceiling from the present time, in milliseconds.
 	grantWindow = 2
 	// leap is the step of time in scopes with one, longer than a reply shows the time (G2). Bits
 	// count leapTicks ticks before it, and from it on; it ends at the tick leapTo.
@@ -75,7 +75,7 @@ type generatorProcess struct {
 	// For the judge.
 	granted  [generatorNodes]uint32 // ticks in replies that it received
 	revoked  [generatorNodes]uint32 // ticks in grants that were released, as it received
-	released uint16                 // the secrets of those grants, as bits
+	released uint16                 // the secrets of released grants, as bits
 	last     int64                  // its last ID
 	ended    ending
 }

@@ -111,6 +111,9 @@ func (l *generatorLab) ownerSteps(w *generatorWorld, emit emitter[generatorWorld
 		if next, out := l.change(w, w.work(ownerCreates)); out.done {
 			emit(&next, "the sequencer is created again: life %d", lives+1)
 		}
+		if next, out := l.change(w, w.work(ownerFolds)); out.done {
+			emit(&next, "the owner forgets the ended life")
+		}
 	}
 }
 

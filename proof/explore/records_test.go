@@ -16,7 +16,8 @@ const recordStates = 400_000
 
 // machineStates bounds that for one inside, by proof/mutants, which asks for more.
 var machineStates = flag.Int("states", 0,
-	"how many states of a record mutant's scope are explored with every rule in force; 0 = the usual number")
+	"how many states of a record's or a generator's mutant scope are explored with every rule in force;"+
+		" 0 = the usual number")
 
 // missed requires that a search for a mutant found something, at least as far away as the
 // protocol's model did.

@@ -27,6 +27,11 @@ func failoverScope(scope string) []string {
 	return append(scopeTests("TestFailoverMutantScopes", scope), "-states", "1000000")
 }
 
+// generatorScope runs it for generators: the explorer has to find a forbidden ID.
+func generatorScope(scope string) []string {
+	return append(scopeTests("TestGeneratorMutantScopes", scope), "-states", "500000")
+}
+
 func scopeTests(test, scope string) []string {
 	return []string{"-C", "proof", "./explore", "-run",
 		"^" + test + "$/^" + regexp.QuoteMeta(strings.ReplaceAll(scope, " ", "_")) + "$"}

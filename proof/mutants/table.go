@@ -25,7 +25,7 @@ var mutants = slices.Concat(
 	sidecarMutants, exploreMutants, upgradeMutants, placementMutants, voterMutants, identityMutants,
 	registrationMutants, membershipMutants, settingsMutants, operatorMutants, gossipKeyMutants, attackMutants,
 	limitMutants, credentialMutants, togetherMutants, followMutants, learnerMutants, framingMutants,
-	bodyMutants, quickRequestMutants, signMutants, shutdownMutants, simulatedMutants,
+	bodyMutants, quickRequestMutants, signMutants, shutdownMutants, simulatedMutants, exploreGrantMutants,
 )
 
 // protocolMutants weaken the protocol's rules.
