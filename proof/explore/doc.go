@@ -106,8 +106,8 @@
 // Each ID is compared with all IDs of all processes and with each tick that the holder may use, with
 // the process's last ID, with the grants in the replies that it has received, with the end of the
 // layout and the grid's time, and with a release or a destroy before it. [GeneratorMutants] lists
-// the rules that are omitted, with the kind of forbidden ID that each leads to, [GeneratorsHarmless]
-// rules without which no ID of some kinds is made.
+// the rules that are omitted, with the kind of forbidden ID that each leads to. [GeneratorsHarmless]
+// lists rules without which no forbidden ID, or none of some kinds, is made.
 //
 // The table is enough: it decides each grant. The machine of a partition adds replicas, a learning
 // period and refusals of claims, which delay or withhold replies, and here a reply may be delayed or

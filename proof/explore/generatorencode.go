@@ -31,13 +31,13 @@ func (l *generatorLab) append(b []byte, w *generatorWorld) []byte {
 
 // appendProcess encodes a process. The time when its request was sent is only read by a weakness.
 func (l *generatorLab) appendProcess(b []byte, p *generatorProcess) []byte {
+	if l.scope.Clocks { // otherwise it is the world's time
+		b = binary.AppendVarint(b, p.at)
+	}
 	if p.machine == nil {
 		return append(b, 0)
 	}
 	b = l.encodeMachine(append(b, 1, byte(p.ended), p.sent), p.machine)
-	if l.scope.Clocks {
-		b = binary.AppendVarint(b, p.at)
-	}
 	if l.weak == TimeSinceSent && p.asks() {
 		b = binary.AppendVarint(b, p.sentAt)
 	}

@@ -73,13 +73,13 @@ func (p *generatorProcess) change(do func(g *grants.Generator, f *generatorField
 // asks reports whether a machine has a request in progress.
 func (p *generatorProcess) asks() bool { return fieldsOf(p.machine).asked }
 
-// encode appends the fields that later steps depend on. It omits:
+// encodeMachine appends the fields that later steps depend on. It omits:
 //
 //   - jitter, due and pause: a request is sent at any time
 //   - the layout, which is the same in each reply, except whether there is one
 //   - the replies' times in scopes in which none of them is dropped: ahead is their maximum
-//   - the counter and the node before the first ID, and after the end of the process everything but
-//     the end, since then no method reads anything else
+//   - the counter and the node before the first ID
+//   - after the end of the process everything but the end and the grant, since no step reads the rest
 func (l *generatorLab) encodeMachine(b []byte, g *grants.Generator) []byte {
 	f := fieldsOf(g)
 	if f.err != nil && !l.weak.revives() {
@@ -93,6 +93,7 @@ func (l *generatorLab) encodeMachine(b []byte, g *grants.Generator) []byte {
 	}
 	b = appendTicks(b, f.ahead)
 	if l.scope.Leap {
+		b = append(b, byte(len(f.times)))
 		for _, t := range f.times {
 			b = appendTicks(binary.AppendVarint(b, t.at), t.offset)
 		}

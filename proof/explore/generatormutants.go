@@ -32,6 +32,7 @@ var (
 func GeneratorMutants() []GeneratorMutant {
 	return []GeneratorMutant{
 		{"an ID at the end of the grant", "G1", GrantEndUsed, BreaksTwice, 9, oneLosesNode},
+		{"an ID after the end of the grant", "G1", GrantEndUsed, BreaksGrant, 7, aloneOnNode},
 		{"an ID at the end of the layout", "G1", LayoutEndIgnored, BreaksGrant, 7, layoutEnds},
 		{"a counter has one value too many", "G1", CounterTooMany, BreaksTwice, 7, onTwoNodes},
 		{"time since the request was sent", "G2", TimeSinceSent, BreaksPresence, 6, aloneOnNode},
@@ -48,6 +49,7 @@ func GeneratorMutants() []GeneratorMutant {
 		{"the reply to a failed request", "G8", LateReplyCounts, BreaksEnd, 13, byAnother},
 		{"a copy keeps the grant", "G9", ForkKeepsGrant, BreaksTwice, 7, processCopied},
 		{"a released grant is used", "G10", ReleasedUsed, BreaksTwice, 8, grantReleased},
+		{"an ID after the release", "G10", ReleasedUsed, BreaksEnd, 6, grantReleased},
 		{"a reply revives a released grant", "G10", ReplyRevives, BreaksTwice, 11, grantReleased},
 		{"a release states that no ID was made", "G10", LastOmitted, BreaksTwice, 8, grantReleased},
 		{"a grant that another process released is used", "G10", DetachedIgnored, BreaksEnd, 9, byAnother},

@@ -171,11 +171,8 @@ func (l *generatorLab) judge(w *generatorWorld, i int, id int64) {
 	}
 	tick := uint32(1) << (t/leap*leapTicks + t%leap)
 	bit := uint64(1) << (2*bits.TrailingZeros32(tick) + int(parts.Counter))
-	switch {
-	case w.made[parts.Node]&bit != 0:
+	if w.made[parts.Node]&bit != 0 {
 		l.forbid(w, BreaksTwice, "P%d makes %s, which was made before", i+1, text)
-	case w.holder.rights[parts.Node]&tick != 0:
-		l.forbid(w, BreaksTwice, "P%d makes %s, which the holder may make", i+1, text)
 	}
 	w.made[parts.Node] |= bit
 	switch {
@@ -195,7 +192,7 @@ func (l *generatorLab) judge(w *generatorWorld, i int, id int64) {
 	}
 }
 
-// wrong also checks the ordinary holder's ticks: a grant of a tick with an ID is forbidden as well.
+// wrong also compares the processes' IDs with the ticks that the ordinary holder may use.
 func (l *generatorLab) wrong(w *generatorWorld) string {
 	if w.broken != "" || l.only != BreaksAny && l.only != BreaksTwice {
 		return w.broken
@@ -203,7 +200,7 @@ func (l *generatorLab) wrong(w *generatorWorld) string {
 	for n, rights := range w.holder.rights {
 		for rights := rights; rights != 0; rights &= rights - 1 {
 			if at := bits.TrailingZeros32(rights); w.made[n]>>(2*at)&3 != 0 {
-				return fmt.Sprintf("the holder may make IDs of node %d at %d, where others were made", n, tickAt(at))
+				return fmt.Sprintf("the holder may use node %d at %d, and another process does", n, tickAt(at))
 			}
 		}
 	}

@@ -35,8 +35,8 @@ func TestGeneratorMutantScopes(t *testing.T) {
 	}
 }
 
-// TestHarmlessGeneratorRules explores scopes completely without a rule: none of some kinds of IDs is
-// made.
+// TestHarmlessGeneratorRules explores scopes completely without a rule that is needed for other kinds
+// of IDs alone.
 func TestHarmlessGeneratorRules(t *testing.T) {
 	skipUnderRace(t)
 	for _, m := range GeneratorsHarmless() {

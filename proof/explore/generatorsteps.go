@@ -238,7 +238,7 @@ func (l *generatorLab) fail(p *generatorProcess, code string) {
 
 // settle drops the replies to a process's request, unless the scope has late ones.
 func (l *generatorLab) settle(p *generatorProcess) {
-	if l.scope.Late || l.weak.lets() {
+	if l.scope.Late || l.weak.countsLate() {
 		return
 	}
 	p.replies, p.flights = nil, slices.Clone(p.flights)

@@ -35,5 +35,5 @@ const (
 // revives reports whether an ended machine makes IDs again.
 func (w GeneratorWeakness) revives() bool { return w == ReplyRevives || w == ReleasedUsed }
 
-// lets reports whether several replies to a process count, and late ones.
-func (w GeneratorWeakness) lets() bool { return w == RequestsAtOnce || w == LateReplyCounts }
+// countsLate reports whether replies to other requests than the last one count.
+func (w GeneratorWeakness) countsLate() bool { return w == RequestsAtOnce || w == LateReplyCounts }
