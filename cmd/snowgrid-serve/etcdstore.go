@@ -12,6 +12,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/snowgrid/snowgrid/client/etcd"
 	"github.com/snowgrid/snowgrid/client/etcd/mixed"
@@ -25,6 +27,15 @@ type etcdFlags struct {
 	Username  string   `help:"User of etcd." env:"USERNAME" placeholder:"NAME"`
 	Password  string   `help:"Password of that user. In the file or the environment other processes do not see it." env:"PASSWORD" placeholder:"PASSWORD"`
 	Mixed     bool     `help:"Take the place of the snowflake service on etcd: continue its node history, and let its workers run at the same time. Needs --layout 63/22/1024 --epoch 1970-01-01, which are theirs." env:"MIXED"`
+}
+
+// etcdTries has the pauses between attempts to connect: gRPC's own grow to two minutes, in which a process would
+// have no IDs although etcd is back.
+var etcdTries = grpc.ConnectParams{
+	Backoff: backoff.Config{
+		BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second,
+	},
+	MinConnectTimeout: 5 * time.Second,
 }
 
 // openEtcd connects to etcd: etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX. The flags
@@ -43,7 +54,7 @@ func openEtcd(ctx context.Context, f storeFlags, _, rest string) (opened, error)
 	cfg := clientv3.Config{
 		Endpoints: a.hosts, Username: f.Etcd.Username, Password: f.Etcd.Password,
 		DialTimeout: 5 * time.Second, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
-		Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(etcdTries)}, Logger: zap.NewNop(),
 	}
 	if a.user != nil {
 		cfg.Username = a.user.Username()
