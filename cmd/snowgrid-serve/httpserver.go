@@ -65,16 +65,16 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := methods[r.Method]
 	switch {
 	case methods == nil:
-		refuse(w, failure.Errorf(wire.ErrUnknownPath, "snowgrid-serve: %.100q: unknown path; the paths are %s", r.URL.Path,
+		refuse(w, r, failure.Errorf(wire.ErrUnknownPath, "snowgrid-serve: %.100q: unknown path; the paths are %s", r.URL.Path,
 			strings.Join(slices.Sorted(maps.Keys(a.paths)), ", ")))
 	case h == nil:
 		allow := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 		w.Header().Set("Allow", allow)
-		refuse(w, failure.Errorf(wire.ErrWrongMethod, "snowgrid-serve: %.20q of %s: the method is not served; use %s",
+		refuse(w, r, failure.Errorf(wire.ErrWrongMethod, "snowgrid-serve: %.20q of %s: the method is not served; use %s",
 			r.Method, r.URL.Path, allow))
 	default:
 		if err := a.origins.Check(r); err != nil {
-			refuse(w, err)
+			refuse(w, r, err)
 			return
 		}
 		h(w, r)
@@ -85,13 +85,13 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *api) ids(w http.ResponseWriter, r *http.Request) {
 	if err := a.service.access.allow(r.TLS, security.IDs, ""); err != nil {
 		a.metrics.request("http", 0, err)
-		refuse(w, err)
+		refuse(w, r, err)
 		return
 	}
 	kind, err := wire.ContentType(r.Header.Get("Content-Type"))
 	if err != nil {
 		a.metrics.request("http", 0, err)
-		refuse(w, err)
+		refuse(w, r, err)
 		return
 	}
 	out, err := a.serveIDs(w, r, kind)
@@ -143,7 +143,7 @@ func (a *api) document() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		document, err := build()
 		if err != nil {
-			refuse(w, err)
+			refuse(w, r, err)
 			return
 		}
 		w.Header().Set("Content-Type", wire.JSON)
@@ -157,7 +157,7 @@ func (a *api) document() http.Handler {
 func (a *api) readers(page http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := a.service.access.allow(r.TLS, security.Status, ""); err != nil {
-			refuse(w, err)
+			refuse(w, r, err)
 			return
 		}
 		page.ServeHTTP(w, r)
@@ -176,8 +176,10 @@ func (a *api) ready(not int) http.HandlerFunc {
 }
 
 // refuse answers a request before its body is read.
-func refuse(w http.ResponseWriter, err error) {
-	w.Header().Set("Connection", "close")
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
 	answer(w, wire.JSON, err, nil)
 }
 

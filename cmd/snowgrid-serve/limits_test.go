@@ -93,6 +93,21 @@ func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
 	}
 }
 
+// TestRefusalsLeaveHTTP2ConnectionsOpen: over HTTP/2 the refusal ends its stream alone; clients lose answers of a
+// connection that is being closed.
+func TestRefusalsLeaveHTTP2ConnectionsOpen(t *testing.T) {
+	server := newHTTP(ownService(t), newMetrics(), "127.0.0.1:0", slog.New(slog.DiscardHandler))
+	for version, want := range map[int]string{1: "close", 2: ""} {
+		req := httptest.NewRequest(http.MethodPost, "/v1/nothing", strings.NewReader(`{}`))
+		req.ProtoMajor = version
+		rec := httptest.NewRecorder()
+		server.Handler.ServeHTTP(rec, req)
+		if got := rec.Header().Get("Connection"); rec.Code != http.StatusNotFound || got != want {
+			t.Errorf("HTTP/%d: %d, Connection %q, want %q", version, rec.Code, got, want)
+		}
+	}
+}
+
 // slowBody is a body that arrives after the requests in progress were counted.
 type slowBody struct {
 	*strings.Reader
