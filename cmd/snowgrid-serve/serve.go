@@ -74,6 +74,9 @@ func (s *serveCommand) config(log *slog.Logger) (store.Config, error) {
 		return cfg, fmt.Errorf("max_server_cnt: %d is negative; give the number of processes, or leave it out for 32",
 			s.MaxServerCnt)
 	}
+	if s.LeaveTimeout < 0 {
+		return cfg, fmt.Errorf("--leave-timeout: %v is negative; give a duration such as 10s", time.Duration(s.LeaveTimeout))
+	}
 	cfg.Pool, cfg.MaxClockBack, cfg.Logger = s.MaxServerCnt, s.MaxClockBack.of(), log
 	cfg.OnLost = func(l store.Loss) {
 		log.Error("logical node lost; another is being taken", "sequencer", l.Sequencer, "node", l.Node, "version", l.Version,
@@ -88,7 +91,7 @@ func (s *serveCommand) definition() (sequencer.Definition, error) {
 		err = fmt.Errorf("--etcd-mixed: the sequencer %q shares no logical nodes with the original's workers; leave out --sequencer", s.Sequencer)
 	}
 	if err == nil && s.Etcd.Mixed && (def.Layout() != sequencer.Twitter() || def.Epoch() != epoch.UnixMilli(0)) {
-		err = fmt.Errorf("--etcd-mixed: the IDs of %v can be equal to those of the original's workers; add --layout 63/22/1024 --epoch 1970-01-01, which are theirs", def)
+		err = fmt.Errorf("--etcd-mixed: the IDs of %v can be equal to the IDs of the original's workers; add --layout 63/22/1024 --epoch 1970-01-01, which are theirs", def)
 	}
 	return def, err
 }
@@ -253,13 +256,16 @@ func (l listeners) close() {
 	}
 }
 
+// noAddr is the address that leaves out the gRPC server.
+const noAddr = "none"
+
 // listen opens the sockets, before the store gets a request.
 func (s *serveCommand) listen(ctx context.Context) (l listeners, err error) {
 	var config net.ListenConfig
 	if l.http, err = config.Listen(ctx, "tcp", s.HTTPAddr); err != nil {
-		return l, fmt.Errorf("--http-addr: %w", err)
+		return l, fmt.Errorf("--http-addr: %w; give another address, or end the process that has it", err)
 	}
-	if s.GRPCAddr == "" || s.GRPCAddr == "none" {
+	if s.GRPCAddr == "" || s.GRPCAddr == noAddr {
 		return l, nil
 	}
 	if l.grpc, err = config.Listen(ctx, "tcp", s.GRPCAddr); err != nil {

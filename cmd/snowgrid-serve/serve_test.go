@@ -206,6 +206,12 @@ func TestStartFailsClearly(t *testing.T) {
 	}{
 		{"--http-addr " + p.http, "--http-addr"},
 		{"--grpc-addr " + p.grpc, "--grpc-addr"},
+		{"--http-addr=", "--http-addr: empty"},
+		{"--http-addr= --insecure", "--http-addr: empty"},
+		{"--timeout=-1s", "--timeout: -1s"},
+		{"--timeout=0", "--timeout: 0s"},
+		{"--leave-timeout=-5s", "--leave-timeout: -5s"},
+		{"--failover-bound=-1s", "--failover-bound: -1s"},
 		{"--nodes 128", "conflicting definition"},
 		{"--layout jssafe", "layout 53/12/64"},
 		{"--epoch 2100-01-01 --sequencer other", "in the future"},

@@ -60,6 +60,9 @@ func (s *statusCommand) Run(ctx context.Context, to streams) error {
 
 // look runs do with the store alone, within the time limit.
 func (f storeFlags) look(ctx context.Context, do func(ctx context.Context, o opened) error) error {
+	if err := f.checkTimeout(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.Timeout))
 	defer cancel()
 	f.reads = true

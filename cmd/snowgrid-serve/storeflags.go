@@ -113,6 +113,13 @@ func (f storeFlags) windows() (store.Config, error) {
 		return store.Config{}, errors.New(
 			"--window and s3.leaseDuration, and --task and s3.taskId, are one setting each; give one of both")
 	}
+	if err := f.checkTimeout(); err != nil {
+		return store.Config{}, err
+	}
+	if f.FailoverBound.of() < 0 {
+		return store.Config{}, fmt.Errorf("--failover-bound: %v is negative; give a duration such as 30s, or leave it out",
+			f.FailoverBound.of())
+	}
 	if f.Window != nil && *f.Window <= 0 {
 		return store.Config{}, fmt.Errorf("--window: %v is not a positive duration; give one such as 15s", f.Window.of())
 	}
@@ -121,6 +128,14 @@ func (f storeFlags) windows() (store.Config, error) {
 		AcquireMaxDelay: f.S3.LeaseAcquireMaxDelay.of(), ReadyTimeout: f.S3.ReadinessCheckTimeout.of(),
 		FailoverBound: f.FailoverBound.of(),
 	}, nil
+}
+
+// checkTimeout rejects a time limit in which no store can answer.
+func (f storeFlags) checkTimeout() error {
+	if f.Timeout <= 0 {
+		return fmt.Errorf("--timeout: %v is not a positive duration; give one such as 30s", time.Duration(f.Timeout))
+	}
+	return nil
 }
 
 // use runs f with the store and a client for it. The client is closed without a request to the

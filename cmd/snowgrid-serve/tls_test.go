@@ -305,7 +305,7 @@ func TestStartFailsWithoutCertificates(t *testing.T) {
 			t.Errorf("%v: status %d, %q, %s; want %s in one line", args, status, stdout, stderr, says)
 		}
 	}
-	if err := (tlsFlags{Insecure: true}).check("0.0.0.0:8001"); err != nil {
+	if err := (tlsFlags{Insecure: true}).check("0.0.0.0:8001", ""); err != nil {
 		t.Errorf("with --insecure: %v", err)
 	}
 }

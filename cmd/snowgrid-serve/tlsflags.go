@@ -24,8 +24,10 @@ type tlsFlags struct {
 
 // check refuses flags that contradict each other, and addresses that other machines can
 // reach while callers prove no identity.
-func (f tlsFlags) check(addrs ...string) error {
+func (f tlsFlags) check(http, grpc string) error {
 	switch {
+	case http == "": // it would mean any free port of all addresses
+		return errors.New("--http-addr: empty; give HOST:PORT, or leave it out for 127.0.0.1:8001")
 	case (f.TLSCert == "") != (f.TLSKey == ""):
 		return fmt.Errorf("--tls-cert is %q and --tls-key is %q; give both or neither", f.TLSCert, f.TLSKey)
 	case f.TLSClientCA != "" && f.TLSCert == "":
@@ -33,8 +35,8 @@ func (f tlsFlags) check(addrs ...string) error {
 	case f.TLSClientCA != "" || f.Insecure:
 		return nil
 	}
-	for _, addr := range addrs {
-		if addr != "" && addr != "none" && !wire.IsLoopback(addr) {
+	for _, addr := range []string{http, grpc} {
+		if addr != "" && addr != noAddr && !wire.IsLoopback(addr) {
 			return fmt.Errorf("%s can be reached from other machines, and callers need no certificate; give --tls-cert, --tls-key and --tls-client-ca, listen on 127.0.0.1, or give --insecure", addr)
 		}
 	}
