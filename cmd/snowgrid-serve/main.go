@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -83,6 +84,9 @@ type streams struct {
 	out, err io.Writer
 }
 
+// lastLines bounds the wait for the last lines of stdout and stderr.
+const lastLines = time.Second
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// After the first signal the default action is restored, so that the second
@@ -93,8 +97,11 @@ func main() {
 
 // run parses the arguments, runs the command and returns the exit status.
 func run(ctx context.Context, args []string, to streams) int {
-	if slices.Contains(args, "serve") { // no pipe that is not read may hold it
+	if slices.Contains(args, "serve") { // no pipe that is not read may hold it, or end it before it returns its nodes
+		signal.Ignore(syscall.SIGPIPE)
 		to.out, to.err = logqueue.Writer(to.out), logqueue.Writer(to.err)
+		defer logqueue.Flush(to.out, lastLines)
+		defer logqueue.Flush(to.err, lastLines)
 	}
 	exited := -1 // set by kong after it has printed --help
 	parser, err := kong.New(&commands{},
