@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -25,6 +26,15 @@ const grpcStreams = 256
 // takes, and shorter than the deadline of a caller that can try another server.
 const grpcWait = time.Second
 
+// grpcHeadersMax is the maximum size of a call's metadata, in bytes. A call in progress keeps its metadata.
+const grpcHeadersMax = 16 << 10
+
+// grpcLives bounds connections: one without a call ends as an idle HTTP connection does, and any other after a
+// time, also if its caller sends no message or reads none. Callers connect again.
+var grpcLives = keepalive.ServerParameters{
+	MaxConnectionIdle: idleTimeout, MaxConnectionAge: 10 * time.Minute, MaxConnectionAgeGrace: serveTimeout,
+}
+
 // snowflakes is the gRPC service: IDs from the command line's sequencer.
 type snowflakes struct {
 	snowflakepb.UnimplementedSnowflakeIDServer
@@ -33,9 +43,9 @@ type snowflakes struct {
 }
 
 // newGRPC returns the gRPC server; conf is nil for clear text.
-func newGRPC(s *service, m *metrics, conf *tls.Config) *grpc.Server {
+func newGRPC(s *service, m *metrics, conf *tls.Config, lives keepalive.ServerParameters) *grpc.Server {
 	options := []grpc.ServerOption{grpc.MaxConcurrentStreams(grpcStreams), grpc.MaxRecvMsgSize(bodyMax),
-		grpc.ConnectionTimeout(headerTimeout)}
+		grpc.ConnectionTimeout(headerTimeout), grpc.MaxHeaderListSize(grpcHeadersMax), grpc.KeepaliveParams(lives)}
 	if conf != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(conf)))
 	}

@@ -32,6 +32,7 @@ type serveCommand struct {
 	LeaveTimeout durationFlag  `help:"Time limit for returning the logical nodes after the first signal." default:"10s" env:"SNOWGRID_LEAVE_TIMEOUT"`
 	LogLevel     slog.Level    `help:"Lowest level that is logged: debug, info, warn or error." default:"info" env:"SNOWGRID_LOG_LEVEL"`
 	LogFormat    string        `help:"Log format: text or json." enum:"text,json" default:"text" env:"SNOWGRID_LOG_FORMAT"`
+	connectionsFlag
 	tlsFlags
 }
 
@@ -113,6 +114,10 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	if err := s.check(s.HTTPAddr, s.GRPCAddr); err != nil {
 		return err
 	}
+	connections, err := s.limit(filesMax())
+	if err != nil {
+		return err
+	}
 	encryption, callers, err := s.load()
 	if err != nil {
 		return err
@@ -123,6 +128,7 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	}
 	at.tls = encryption
 	defer at.close()
+	at.limit(connections, log)
 	fmt.Fprintf(to.out, "serving %s: http %s, grpc %s\n", s.Sequencer, addrOf(at.http), addrOf(at.grpc))
 	if s.Insecure && callers.anyone() {
 		log.WarnContext(ctx, "callers prove no identity; any process that reaches this one can take IDs", "tls",
@@ -201,7 +207,7 @@ func serving(service *service, at listeners, addr string, log *slog.Logger, fail
 		}
 	})
 	if at.grpc != nil {
-		s.grpc = newGRPC(service, m, at.tls)
+		s.grpc = newGRPC(service, m, at.tls, grpcLives)
 		s.ended.Go(func() {
 			if err := s.grpc.Serve(at.grpc); err != nil {
 				failed(fmt.Errorf("the gRPC server has ended: %w", err))
@@ -252,6 +258,15 @@ func (l listeners) close() {
 	for _, ln := range []net.Listener{l.http, l.grpc} {
 		if ln != nil {
 			_ = ln.Close() // its server has closed it
+		}
+	}
+}
+
+// limit limits each server's connections.
+func (l *listeners) limit(connections int, log *slog.Logger) {
+	for _, ln := range []*net.Listener{&l.http, &l.grpc} {
+		if *ln != nil {
+			*ln = newLimitedListener(*ln, connections, log)
 		}
 	}
 }

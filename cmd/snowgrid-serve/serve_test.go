@@ -212,6 +212,7 @@ func TestStartFailsClearly(t *testing.T) {
 		{"--timeout=0", "--timeout: 0s"},
 		{"--leave-timeout=-5s", "--leave-timeout: -5s"},
 		{"--failover-bound=-1s", "--failover-bound: -1s"},
+		{"--max-connections=-1", "--max-connections: -1"},
 		{"--nodes 128", "conflicting definition"},
 		{"--layout jssafe", "layout 53/12/64"},
 		{"--epoch 2100-01-01 --sequencer other", "in the future"},
