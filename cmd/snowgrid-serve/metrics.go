@@ -100,6 +100,8 @@ func (m *metrics) watch(s *service) {
 			}
 			return 0
 		})
+	gauge("snowgrid_certificate_expiry_timestamp_seconds",
+		"End of the server's certificate in Unix seconds, 0 without TLS.", s.access.expiry)
 	counter("snowgrid_ids_total", "IDs that were made.", func(s sequencer.Stats) uint64 { return s.IDs })
 	counter("snowgrid_grant_waits_total", "Calls that had to wait for a grant.",
 		func(s sequencer.Stats) uint64 { return s.GrantWaits })

@@ -74,11 +74,37 @@ func (f tlsFlags) load() (*tls.Config, *access, error) {
 	return conf, &access{credentials: credentials, open: f.TLSClientCA == ""}, nil
 }
 
-// watch follows file changes until ctx ends.
+// expiresSoon is the remaining validity of the certificate below which the log has a warning.
+const expiresSoon = 14 * 24 * time.Hour
+
+// warn logs that the server's certificate has expired, or expires soon. Callers reject it then.
+func (a *access) warn(ctx context.Context, log *slog.Logger) {
+	ends := a.credentials.Expiry()
+	file, _, _, _ := a.credentials.Files()
+	attrs := []any{"file", file, "certificate_expires", ends.UTC(), "advice",
+		"replace --tls-cert and --tls-key; the files are read again within seconds"}
+	switch left := ends.Sub(a.credentials.Now()); {
+	case left <= 0:
+		log.WarnContext(ctx, "certificate expired; callers reject it", attrs...)
+	case left <= expiresSoon:
+		log.WarnContext(ctx, "certificate expires soon", attrs...)
+	}
+}
+
+// expiry returns the end of the server's certificate in Unix seconds, 0 without one.
+func (a *access) expiry() float64 {
+	if a == nil || a.credentials.Expiry().IsZero() {
+		return 0
+	}
+	return float64(a.credentials.Expiry().Unix())
+}
+
+// watch warns of the certificate's end, and follows file changes until ctx ends.
 func (a *access) watch(ctx context.Context, log *slog.Logger) {
 	if a == nil {
 		return
 	}
+	a.warn(ctx, log)
 	a.credentials.Watch(ctx, func(err error) {
 		if err != nil {
 			log.WarnContext(ctx, "certificates not reloaded", "error", err, "advice",
@@ -86,5 +112,6 @@ func (a *access) watch(ctx context.Context, log *slog.Logger) {
 			return
 		}
 		log.InfoContext(ctx, "certificates reloaded", "certificate_expires", a.credentials.Expiry())
+		a.warn(ctx, log)
 	})
 }
