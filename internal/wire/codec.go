@@ -107,13 +107,6 @@ func decodeJSON(data []byte, v any, strict bool) error {
 		if data, err = withLayout(data); err != nil {
 			return err
 		}
-		if err := checkNodes(data); err != nil {
-			return err
-		}
-	case *CreateRequest:
-		if err := checkNodes(data); err != nil {
-			return err
-		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if strict {
@@ -128,7 +121,7 @@ func decodeJSON(data []byte, v any, strict bool) error {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return errTrailing
 	}
-	return nil
+	return checkNodes(data, v)
 }
 
 // decodeMsgPack reads any value.

@@ -71,10 +71,19 @@ func withLayout(data []byte) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// checkNodes refuses a stated range of node 0 alone in a JSON definition: as sequencer.NodeRange it would be
-// the zero value, which stands for all nodes. Errors match ErrBadRequest.
-func checkNodes(data []byte) error {
-	if !bytes.Contains(data, []byte(`"node_range"`)) {
+// checkNodes refuses a stated range of node 0 alone in a JSON definition, whose decoded request is v: as
+// sequencer.NodeRange it is the zero value, which stands for all nodes. Errors match ErrBadRequest.
+func checkNodes(data []byte, v any) error {
+	var create *IDsCreate
+	switch in := v.(type) {
+	case *IDsRequest:
+		create = in.Create
+	case *GrantRequest:
+		create = in.Create
+	case *CreateRequest:
+		create = &IDsCreate{NodeRange: in.NodeRange}
+	}
+	if create == nil || !create.NodeRange.IsZero() {
 		return nil
 	}
 	type definition struct {
@@ -84,12 +93,10 @@ func checkNodes(data []byte) error {
 		definition
 		Create definition `json:"create"`
 	}
-	_ = json.Unmarshal(data, &body) // the decoder reports other faults
-	for _, nodes := range []*sequencer.NodeRange{body.NodeRange, body.Create.NodeRange} {
-		if nodes != nil && nodes.IsZero() {
-			return failure.Errorf(ErrBadRequest,
-				"grid: node_range has node 0 alone; give lo and hi of two nodes or more, or omit it for all nodes")
-		}
+	_ = json.Unmarshal(data, &body) // the request's decoder has reported each fault
+	if body.NodeRange != nil || body.Create.NodeRange != nil {
+		return failure.Errorf(ErrBadRequest,
+			"node_range has node 0 alone; give lo and hi of two nodes or more, or omit it for all nodes")
 	}
 	return nil
 }
