@@ -44,6 +44,7 @@ type health struct {
 	raft          *raftlog.Server
 	anchorage     *anchorage
 	formation     *formation.Formation
+	creds         *credentials
 	nameOf        func(roster.Incarnation) string // shown to operators, "" if unknown
 	apart         func() []plan.Pair              // members that do not reach each other
 	notRegistered func() error                    // nil unless the member is to have a number and has none
@@ -132,6 +133,9 @@ func (h *health) quorumAdvice() string {
 	if r := h.state.Roster(); r.Formed() {
 		text += fmt.Sprintf("Grants end at %s (the ceiling); no IDs are issued after that. ",
 			r.Ceiling.TimeOrZero().Format(time.RFC3339))
+	}
+	if ended := h.creds.endedText(); ended != "" { // no other remedy helps before
+		return text + ended
 	}
 	return text + h.remedy(q)
 }

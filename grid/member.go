@@ -227,7 +227,7 @@ func (m *Member) open() error {
 		ctx: m.ctx, log: m.log, raft: m.raft, anchorage: m.anchorage, notRegistered: m.identity.notRegistered,
 	}
 	m.formation = m.newFormation(id)
-	m.leadership.formation, m.health.formation = m.formation, m.formation
+	m.leadership.formation, m.health.formation, m.health.creds = m.formation, m.formation, m.creds
 	m.host = newHost(m)
 	m.leadership.host, m.health.apart = m.host, m.leadership.apart
 	m.departure = newDeparture(m)

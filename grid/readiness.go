@@ -35,6 +35,8 @@ type standing struct {
 	// leaderless means that this member has no leader, and stranded that it does not see enough
 	// voters to elect one either.
 	leaderless, stranded bool
+	// because adds a certificate that has ended to the reason that the quorum is lost; nil adds nothing.
+	because func(error) error
 }
 
 // notReady returns the reason why the member should get no traffic, or nil.
@@ -114,6 +116,15 @@ func (s standing) copies(p roster.Partition) int {
 // notInTouch returns the reason why the member's view may be out of date, nil if it is in the
 // roster and took part in an agreement within the last half window.
 func (s standing) notInTouch() error {
+	err := s.notAgreed()
+	if s.because != nil && errors.Is(err, errQuorumLost) {
+		return s.because(err)
+	}
+	return err
+}
+
+// notAgreed is notInTouch without the state of the member's certificate.
+func (s standing) notAgreed() error {
 	if _, in := s.roster.Member(s.self); !in {
 		return fmt.Errorf("this member is not in the roster of grid %s", s.roster.Grid)
 	}
@@ -154,7 +165,7 @@ func (h *health) standing() standing {
 	return standing{
 		roster: r, self: h.self, raised: h.state.RaiseAge(), wasReady: h.wasReady.Load(), wasSettled: h.wasSettled.Load(),
 		left: leftOf(r, now), now: now,
-		leaderless: leaderless, stranded: leaderless && h.isStranded(),
+		leaderless: leaderless, stranded: leaderless && h.isStranded(), because: h.creds.because,
 	}
 }
 
@@ -219,15 +230,18 @@ func (h *health) serving() []condition {
 		}},
 		{"disk-and-log", h.raft.Failure},
 		{"grid-formed", func() error {
-			if !r.Formed() {
+			switch {
+			case r.Formed():
+				return nil
+			case h.warning() != "": // it has the certificate
 				return h.formation.NotFormed()
 			}
-			return nil
+			return h.creds.because(h.formation.NotFormed())
 		}},
 		{"identity", h.formation.Clash},
 		{"member-of-grid", func() error {
 			if _, in := r.Member(h.self); !in {
-				return fmt.Errorf("this member is not in the roster of grid %s yet%s", r.Grid, h.anchorWait())
+				return h.creds.because(fmt.Errorf("this member is not in the roster of grid %s yet%s", r.Grid, h.anchorWait()))
 			}
 			return h.formation.LeftBehind()
 		}},

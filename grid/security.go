@@ -2,6 +2,7 @@ package grid
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"time"
@@ -176,31 +177,60 @@ func (c *credentials) expiry() time.Time {
 	return own
 }
 
-// warnEvery is the interval of log lines about a certificate that ends soon.
+// because adds the end of this member's certificate, once it has passed, to err, the reason that the member
+// takes no part in its grid.
+func (c *credentials) because(err error) error {
+	if text := c.endedText(); err != nil && text != "" {
+		return fmt.Errorf("%w; %s", err, text)
+	}
+	return err
+}
+
+// endedText returns a sentence about the end of this member's certificate, "" before it.
+func (c *credentials) endedText() string {
+	if c.Credentials == nil {
+		return ""
+	}
+	ends := c.expiry()
+	if ends.IsZero() || ends.After(c.Now()) {
+		return ""
+	}
+	what, advice := c.endingPart()
+	return fmt.Sprintf("this member's %s ended at %s: %s; if it is earlier than that now, set the clock", what,
+		ends.UTC().Format(time.RFC3339), advice)
+}
+
+// endingPart returns the part whose end expiry returns, with the remedy.
+func (c *credentials) endingPart() (what, advice string) {
+	if own := c.Expiry(); own.IsZero() || c.expiry().Before(own) {
+		return "authority", "make a new authority with `snowgrid secure rotate`: no restart is needed"
+	}
+	return "certificate", "issue a new certificate with `snowgrid secure issue`, and replace its files: no restart is needed"
+}
+
+// warnEvery is the interval of log lines about a certificate that ends soon, or has ended.
 const warnEvery = 24 * time.Hour
 
-// warnOfExpiry logs a warning each day when the certificate, or its authority, ends soon.
+// warnOfExpiry logs each day that the certificate, or its authority, ends soon, and when it has ended.
 func (c *credentials) warnOfExpiry(ctx context.Context) {
 	if c.Credentials == nil {
 		return
 	}
-	for warned := false; ; {
+	for ctx.Err() == nil {
 		changed := c.Changed()
 		ends := c.expiry()
-		left := ends.Sub(c.Now())
-		wait := max(left-certificateWithin, 0)
-		if soon := !ends.IsZero() && wait == 0; soon && !warned {
-			what, advice := "certificate",
-				"issue a new certificate with `snowgrid secure issue`, and replace its files: no restart is needed"
-			if own := c.Expiry(); own.IsZero() || ends.Before(own) {
-				what, advice = "authority", "make a new authority with `snowgrid secure rotate`: no restart is needed"
-			}
-			c.log.Warn("certificate ends soon", "of", what, "certificate_expires", ends.UTC(), "days_left", int(left.Hours()/24),
-				"advice", advice)
-			warned = true
-		}
-		if warned || ends.IsZero() {
-			wait = warnEvery
+		left, wait := ends.Sub(c.Now()), warnEvery
+		what, advice := c.endingPart()
+		switch {
+		case ends.IsZero():
+		case left > certificateWithin:
+			wait = left - certificateWithin
+		case left > 0:
+			c.log.Warn("certificate ends soon", "of", what, "certificate_expires", ends.UTC(), "days_left",
+				int(left.Hours()/24), "advice", advice)
+			wait = min(warnEvery, left+time.Second)
+		default:
+			c.log.Error("certificate ended", "of", what, "certificate_expires", ends.UTC(), "advice", advice)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -209,10 +239,6 @@ func (c *credentials) warnOfExpiry(ctx context.Context) {
 		case <-timer.C:
 		}
 		timer.Stop()
-		if ctx.Err() != nil {
-			return
-		}
-		warned = false
 	}
 }
 
