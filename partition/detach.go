@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Detach takes a logical node back (O3).
+// Detach takes a logical node back (O3). h is "" if no handle is left, as for a generator over HTTP.
 func (m *Machine) Detach(v View, h attachment.HolderID, ref attachment.Ref, rel attachment.Release, reply func(error)) {
 	serve(m, v, func(Bounds) (struct{}, dependency, error) {
 		m.detach(v, h, ref, rel)
@@ -21,17 +21,21 @@ func (m *Machine) Detach(v View, h attachment.HolderID, ref attachment.Ref, rel 
 
 func (m *Machine) detach(v View, h attachment.HolderID, ref attachment.Ref, rel attachment.Release) {
 	name := ref.Definition.Name()
+	// A holder that shows nothing else has no handle at this owner: its random ID would be kept for a window.
+	handle := h != "" && m.sessions.Knows(h) && m.table.lifeOf(name) == ref.Life
 	if m.table.Detach(ref, rel) {
+		handle = h != ""
 		m.changed(name, rel.ID)
 		m.released.note(rel.ID, v.Mono)
 		m.table.use(name, v.Mono)
 	}
 	limit := m.sessions.LimitOf(h)
 	m.sessions.Drop(name, rel.ID)
-	if m.ending[name] == nil {
-		m.show(v, h, Claim{Ref: ref, Limit: limit}, attachment.Attachment{}) // the handle is still there, Detached
-	} else {
+	switch {
+	case m.ending[name] != nil:
 		m.endIfSilent(name, v.Mono)
+	case handle:
+		m.show(v, h, Claim{Ref: ref, Limit: limit}, attachment.Attachment{}) // the handle is still there, Detached
 	}
 }
 

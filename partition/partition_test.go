@@ -30,6 +30,7 @@ type pair struct {
 	mono     time.Duration
 	ended    bool
 	told     int
+	toldTo   []attachment.HolderID // of the last notification
 	expired  int
 	open     map[string]bool // requests without a reply yet
 	requests int
@@ -53,7 +54,10 @@ type seat struct {
 func (s seat) Send(d partition.Delivery) {
 	s.p.mail = append(s.p.mail, letter{owner: s.i, delivery: d})
 }
-func (s seat) TellEnded([]attachment.HolderID, attachment.Ref)   { s.p.told++ }
+func (s seat) TellEnded(holders []attachment.HolderID, _ attachment.Ref) {
+	s.p.told++
+	s.p.toldTo = holders
+}
 func (s seat) ReportHeld(roster.Holding)                         {}
 func (s seat) ReportEarlier(clustertime.Tick)                    {}
 func (s seat) BecameOwner(roster.PartitionID, roster.Term)       {}

@@ -127,6 +127,9 @@ func (s *Sessions) Confirm(h attachment.HolderID, set ClaimSet, until clustertim
 	return true
 }
 
+// Knows reports whether a holder has a tenant.
+func (s *Sessions) Knows(h attachment.HolderID) bool { return s.holders[h] != nil }
+
 // LimitOf returns the limit that a holder was under when it showed something last.
 func (s *Sessions) LimitOf(h attachment.HolderID) Limit {
 	if known := s.holders[h]; known != nil {

@@ -128,7 +128,7 @@ func (m *member) releaseGrant(token wire.GrantToken, rel attachment.Release, rel
 		sendPeer(m, owner, func() { owner.releaseGrant(token, rel, false) })
 	case owner == m:
 		askOwner(m, token.Sequencer.Name, func(o *actor, v partition.View, reply func(struct{}, error)) {
-			o.machine.Detach(v, token.Holder(), grantClaim(token).Ref, rel, nothing(reply))
+			o.machine.Detach(v, "", grantClaim(token).Ref, rel, nothing(reply))
 		}, func(answer[struct{}]) {})
 	}
 }

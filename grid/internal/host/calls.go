@@ -239,41 +239,60 @@ func claimOf(ctx context.Context, in wire.Claim) (partition.Claim, error) {
 
 // Detach takes a logical node back.
 func (h *Host) Detach(ctx context.Context, in wire.DetachRequest) (wire.Done, error) {
-	request, err := detaching(in)
+	return h.detachFrom(ctx, in, in.Holder)
+}
+
+// detachFrom is Detach of a holder that keeps its handle, or of none, "".
+func (h *Host) detachFrom(ctx context.Context, in wire.DetachRequest, holder attachment.HolderID) (wire.Done, error) {
+	d, err := detachOf(in)
 	if err != nil {
 		return wire.Done{}, err
 	}
-	_, stamp, err := askOwner(ctx, h, in.Sequencer.Name, request)
-	return h.detached(in, stamp, err)
+	d.holder = holder
+	_, stamp, err := askOwner(ctx, h, in.Sequencer.Name, d.serve)
+	return h.detached(d, stamp, err)
 }
 
 // startDetach is Detach without waiting.
 func (h *Host) startDetach(ctx context.Context, in wire.DetachRequest, reply func(wire.Done, error)) {
-	request, err := detaching(in)
+	d, err := detachOf(in)
 	if err != nil {
 		reply(wire.Done{}, err)
 		return
 	}
-	startAtOwner(ctx, h, in.Sequencer.Name, request,
-		func(_ struct{}, stamp wire.Stamp, err error) { reply(h.detached(in, stamp, err)) })
+	startAtOwner(ctx, h, in.Sequencer.Name, d.serve,
+		func(_ struct{}, stamp wire.Stamp, err error) { reply(h.detached(d, stamp, err)) })
 }
 
-// detaching checks a request to detach, and returns the work of the owner's machine.
-func detaching(in wire.DetachRequest) (func(o *partition.Machine, v partition.View, reply func(struct{}, error)),
-	error) {
+// detach is a request to detach at the owner.
+type detach struct {
+	in     wire.DetachRequest
+	ref    attachment.Ref
+	holder attachment.HolderID // whose handle remains, "" for none
+	// exists reports that the owner's table has the sequencer, so that callers cannot invent names. It is set before
+	// the reply.
+	exists bool
+}
+
+func detachOf(in wire.DetachRequest) (*detach, error) {
 	ref, err := in.Sequencer.Ref()
 	if err == nil {
 		err = wire.CheckHolder(in.Holder)
 	}
-	rel := attachment.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed}
-	return func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
-		o.Detach(v, in.Holder, ref, rel, nothing(reply))
-	}, err
+	return &detach{in: in, ref: ref, holder: in.Holder}, err
+}
+
+// serve is the work of the owner's machine.
+func (d *detach) serve(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
+	_, unknown := o.Table().Open(d.in.Sequencer.Name)
+	d.exists = unknown == nil
+	rel := attachment.Release{ID: d.in.ID, Node: d.in.Node, LastUsed: d.in.LastUsed}
+	o.Detach(v, d.holder, d.ref, rel, nothing(reply))
 }
 
 // detached returns the answer to a request to detach.
-func (h *Host) detached(in wire.DetachRequest, stamp wire.Stamp, err error) (wire.Done, error) {
-	if err == nil {
+func (h *Host) detached(d *detach, stamp wire.Stamp, err error) (wire.Done, error) {
+	if in := d.in; err == nil && d.exists {
 		h.usage.add(h.clock.Mono(), wire.Used{Name: in.Sequencer.Name, IDs: in.IDs, Waits: in.Waits})
 	}
 	return wire.Done{Stamp: stamp}, err
