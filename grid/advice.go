@@ -135,7 +135,7 @@ func (h *health) quorumAdvice() string {
 			r.Ceiling.TimeOrZero().Format(time.RFC3339))
 	}
 	if ended := h.creds.endedText(); ended != "" { // no other remedy helps before
-		return text + ended
+		return text + "Cause: " + ended
 	}
 	return text + h.remedy(q)
 }

@@ -34,7 +34,7 @@ func TestExpiredMember(t *testing.T) {
 		if n := log.with("host=m3", "level=ERROR", `msg="certificate ended"`, "secure issue"); n != 1 {
 			t.Errorf("m3 logs %d times that its certificate has ended, want 1", n)
 		}
-		if n := log.with("host=m3", `msg="quorum lost"`, reason, "snowgrid secure issue"); n != 1 {
+		if n := log.with("host=m3", `msg="quorum lost"`, "Cause: "+reason, "snowgrid secure issue"); n != 1 {
 			t.Errorf("m3 logs %d times that the quorum is lost because of its certificate, want 1", n)
 		}
 		if got := g.Member("m3").Status(); got.Ready || !strings.Contains(got.NotReady, reason) {
