@@ -31,7 +31,8 @@ func (m *Machine) judge(v View, c Claim) (Claim, error) {
 		// A replaced owner without replicas cannot detect its replacement. It would mistake a life
 		// created by its successor for one that has ended.
 		return c, failure.Errorf(sequencer.ErrUnavailable,
-			"sequencer %q: the holder has seen roster version %d, this member %d; retry", name, c.Version, v.Roster.Version)
+			"sequencer %q: the holder has seen roster version %d, this member %d; retry; if it stays, the grid was started from older data: start the holder's process again",
+			name, c.Version, v.Roster.Version)
 	}
 	life := m.table.lifeOf(name)
 	c.Trust = m.trust(v, c, run)
