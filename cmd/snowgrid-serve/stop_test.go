@@ -44,7 +44,7 @@ func serveFor(t *testing.T, def sequencer.Definition) (*service, *servers, strin
 
 // TestStopWaitsForCallsInProgress: calls over gRPC that were accepted before the signal return their IDs.
 func TestStopWaitsForCallsInProgress(t *testing.T) {
-	def, err := sequencer.Define("default", sequencer.Config{Layout: sequencer.JSSafe()})
+	def, err := sequencer.Define("default", sequencer.Config{Layout: sequencer.Layout{Bits: 53, LowBits: 10, Nodes: 64}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestStopWaitsForCallsInProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	const calls, n = 16, 1024 // a millisecond has 64 IDs
+	const calls, n = 4, 1024 // a millisecond has 16 IDs, and stop gives the calls a second
 	var done sync.WaitGroup
 	for range calls {
 		done.Go(func() {
