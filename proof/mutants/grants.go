@@ -121,6 +121,10 @@ var grantMutants = []mutant{
 		"	token, err := wire.ParseGrantToken(in.Grant)\n	if err != nil {\n		return err", gridGrantTests},
 	{"Z", "a damaged token counts", "internal/wire/granttoken.go", "crc32.Checksum(in, grantChecksum) != sum", "sum == 0",
 		[]string{"./internal/wire"}},
+	{"G10", "a release without a session leaves a holder for a window", "partition/detach.go",
+		"h != \"\" && m.sessions.Knows(h) && ", "h != \"\" && ", forgedTests},
+	{"G10", "the use of invented names counts", "grid/internal/host/calls.go", "err == nil && d.exists {",
+		"err == nil {", forgedTests},
 }
 
 const (
@@ -133,5 +137,6 @@ var (
 	everyOrder      = []string{"./internal/grants", "-run", "^TestEveryOrder$"}
 	sharedTests     = []string{"./internal/grants", "-run", "^TestOneTable$"}
 	simulatedGrants = []string{"-C", "proof", "./sim", "-run", "TestGeneratorSeeds", "-seeds", "16"}
+	forgedTests     = []string{"./partition", "./grid/gridtest", "-run", "DetachWithoutAnAttachment|ForgedGrant"}
 	gridGrantTests  = []string{"./grid/gridtest", "-run", "^TestGrant"}
 )

@@ -23,7 +23,7 @@ var sidecarMutants = []mutant{
 	{"sidecar", "a rebound name is an origin like any other", "internal/wire/origins.go",
 		"&& o.Loopback && !IsLoopback(r.Host)", "&& !o.Loopback && !IsLoopback(r.Host)", sidecarTests},
 	{"sidecar", "other machines reach callers' servers without certificates", "cmd/snowgrid-serve/tlsflags.go",
-		"if addr != \"\" && addr != \"none\" && !wire.IsLoopback(addr) {", "if addr == \"?\" {", sidecarTests},
+		"if addr != \"\" && addr != noAddr && !wire.IsLoopback(addr) {", "if addr == \"?\" {", sidecarTests},
 	{"sidecar", "IDs over HTTP need no certificate", "cmd/snowgrid-serve/httpserver.go",
 		"if err := a.service.access.allow(r.TLS, security.IDs, \"\"); err != nil {",
 		"if err := a.service.access.allow(r.TLS, security.Health, \"\"); err != nil {", sidecarTests},
