@@ -258,7 +258,7 @@ func TestStorm(t *testing.T) {
 		healed := time.Now()
 		s.heal()
 		s.first(healed.Add(firstLimit + s.window))
-		t.Logf("%v; %d IDs; every caller had one %v after the heal", s.counts, s.ids.count(), time.Since(healed))
+		t.Logf("%v; %d IDs; every caller had one %v after the heal", s.faults(), s.ids.count(), time.Since(healed))
 		full := s.awaitFull(healed.Add(fullLimit))
 		time.Sleep(s.window) // renewals show everything
 		n := s.checkNodes()

@@ -3,6 +3,7 @@ package gridtest_test
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -64,6 +65,13 @@ func (s *storm) note(did, whom string) {
 	if *stormLog {
 		stormLogger().Warn("STORM", "did", did, "whom", whom)
 	}
+}
+
+// faults returns how often each fault was made.
+func (s *storm) faults() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.counts)
 }
 
 func stormLogger() *slog.Logger {
