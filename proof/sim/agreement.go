@@ -45,6 +45,7 @@ type seat struct {
 	old     bool     // its next start runs the previous release
 	writes  []*write // the running member's writes in progress
 	older   *copied  // an old copy of its data directory, nil for none
+	rolled  bool     // its data directory is, or was, such a copy
 }
 
 func (a *agreement) newest() *roster.Roster { return a.log[len(a.log)-1].roster }

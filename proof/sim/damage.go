@@ -162,10 +162,18 @@ func (nm *nemesis) rollBack(m *member) bool {
 	}
 	nm.g.crash(m)
 	s.index, s.disk, s.at = s.older.index, s.older.disk, s.older.at
-	s.older = nil
+	s.older, s.rolled = nil, true
 	nm.g.voidDisk(nm.g.agreed.newest(), s.id)
 	nm.g.restart(s)
 	return true
+}
+
+// rolledBack reports whether a disk is an older copy by a process that is not in sync: what was stored on it
+// before that is gone.
+func (g *grid) rolledBack(id roster.MemberID, inSync []roster.Incarnation) bool {
+	return slices.ContainsFunc(g.seats, func(s *seat) bool {
+		return s.id == id && s.rolled && (s.running == nil || !slices.Contains(inSync, s.running.inc))
+	})
 }
 
 // forgetSome gives up a disk during faults, as an operator would, even if its member can return.

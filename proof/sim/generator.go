@@ -110,7 +110,11 @@ func (p *generator) befall() {
 func (p *generator) request() {
 	machine, began, at := p.machine, p.w.now, p.at()
 	grant := machine.Request(at)
-	to, m := p.g.at(pick(p.w, p.g.seats).addr())
+	of := pick(p.w, p.g.seats)
+	if running := p.g.someMember(); p.g.calm && running != nil { // most seats may be gone for good
+		of = running.seat
+	}
+	to, m := p.g.at(of.addr())
 	call(&p.process, to, requestTimeout, func(reply func(answer[grantReply])) {
 		m.grant(grant, p.def, true, reply)
 	}, func(a answer[grantReply], err error) {

@@ -64,6 +64,11 @@ func (ps *promises) sawDisks(before, next *roster.Roster, c roster.Command) {
 		if p.LostTerm > was.LostTerm && len(p.Disk) == 0 || len(p.Disk) == 0 && len(was.Disk) > 0 {
 			ps.void(roster.PartitionID(at))
 		}
+		if slices.ContainsFunc(p.Disk, func(id roster.MemberID) bool { // by a report about the disk before
+			return !slices.Contains(was.Disk, id) && ps.g.rolledBack(id, p.InSync)
+		}) {
+			ps.void(roster.PartitionID(at))
+		}
 	}
 	ps.g.check(ps.checkOnDisks())
 }
