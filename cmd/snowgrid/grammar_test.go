@@ -43,7 +43,7 @@ func TestGrammar(t *testing.T) {
 	}
 }
 
-// treeOf returns a command, its flags, arguments and help, and those of the commands below it, a line each.
+// treeOf returns a command and all commands below it, with their flags, arguments and help, a line each.
 func treeOf(node *kong.Node) string {
 	if node == nil {
 		return "nothing"

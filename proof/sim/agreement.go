@@ -42,10 +42,10 @@ type seat struct {
 	disk    map[roster.PartitionID]definitions     // by partition
 	at      map[roster.PartitionID]backup.Position // positions of the tables on the disk
 	zone    string
-	old     bool     // its next start runs the previous release
-	writes  []*write // the running member's writes in progress
-	older   *copied  // an old copy of its data directory, nil for none
-	rolled  bool     // its data directory is, or was, such a copy
+	old     bool               // its next start runs the previous release
+	writes  []*write           // the running member's writes in progress
+	older   *copied            // an old copy of its data directory, nil for none
+	rolled  roster.Incarnation // the last process before its data directory became such a copy
 }
 
 func (a *agreement) newest() *roster.Roster { return a.log[len(a.log)-1].roster }

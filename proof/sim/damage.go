@@ -162,17 +162,16 @@ func (nm *nemesis) rollBack(m *member) bool {
 	}
 	nm.g.crash(m)
 	s.index, s.disk, s.at = s.older.index, s.older.disk, s.older.at
-	s.older, s.rolled = nil, true
+	s.older, s.rolled = nil, m.inc
 	nm.g.voidDisk(nm.g.agreed.newest(), s.id)
 	nm.g.restart(s)
 	return true
 }
 
-// rolledBack reports whether a disk is an older copy by a process that is not in sync: what was stored on it
-// before that is gone.
+// rolledBack reports whether a member's in-sync process ended before its disk became an older copy.
 func (g *grid) rolledBack(id roster.MemberID, inSync []roster.Incarnation) bool {
 	return slices.ContainsFunc(g.seats, func(s *seat) bool {
-		return s.id == id && s.rolled && (s.running == nil || !slices.Contains(inSync, s.running.inc))
+		return s.id == id && s.rolled != "" && slices.Contains(inSync, s.rolled)
 	})
 }
 
