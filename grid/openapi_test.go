@@ -1,4 +1,4 @@
-package openapi_test
+package grid_test
 
 import (
 	"bytes"
@@ -105,7 +105,7 @@ func TestSchemasAreAsEncoded(t *testing.T) {
 				t.Errorf("%s: %v are required, and an empty one has %v", name, s.Required, keys)
 			}
 		}
-		fill(reflect.ValueOf(value).Elem())
+		fillFields(reflect.ValueOf(value).Elem())
 		d.compare(t, name, s, encode(t, value))
 	}
 }
@@ -184,12 +184,12 @@ func encode(t *testing.T, v any) (out map[string]any) {
 	return out
 }
 
-// fill sets each field to a value that is not zero.
-func fill(v reflect.Value) {
+// fillFields sets each field to a value that is not zero.
+func fillFields(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem())
+		fillFields(v.Elem())
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			v.Set(reflect.ValueOf(time.Unix(1, 0)))
@@ -197,18 +197,18 @@ func fill(v reflect.Value) {
 		}
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				fill(v.Field(i))
+				fillFields(v.Field(i))
 			}
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(v.Index(0))
+		fillFields(v.Index(0))
 	case reflect.Array:
-		fill(v.Index(0))
+		fillFields(v.Index(0))
 	case reflect.Map:
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fill(key)
-		fill(value)
+		fillFields(key)
+		fillFields(value)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(key, value)
 	case reflect.String:
