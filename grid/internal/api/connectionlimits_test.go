@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -214,5 +219,22 @@ func TestOldestRefusalMakesRoom(t *testing.T) {
 	}
 	if len(r.conns) != 0 {
 		t.Errorf("%d connections that were closed are kept", len(r.conns))
+	}
+}
+
+// TestRefusalAfterTheBody: a connection without a place is closed with its answer. Bytes of a body that were
+// not read would reset it, and some clients would lose the answer.
+func TestRefusalAfterTheBody(t *testing.T) {
+	clock := handles.NewClock()
+	a := &Server{cfg: Config{State: state.New(clock, clock)}}
+	body := strings.NewReader(`{"name":"orders"}`)
+	r := httptest.NewRequest(http.MethodPost, wire.PathIDs, body)
+	r = r.WithContext(context.WithValue(r.Context(), connectionKey{}, &connection{refusal: errTooManyBytes}))
+	w := httptest.NewRecorder()
+	if !a.refusedHere(w, r) || w.Code != http.StatusServiceUnavailable || w.Header().Get("Connection") != "close" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	if body.Len() > 0 {
+		t.Errorf("%d bytes of the body were not read", body.Len())
 	}
 }

@@ -250,7 +250,9 @@ func (a *Server) refusedHere(w http.ResponseWriter, r *http.Request) bool {
 	if path := r.URL.Path; path == "/livez" || path == "/readyz" {
 		return false
 	}
+	// Without this some clients of HTTP/2 lose the answer. refusedMax and refusalTimeout bound the body.
+	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Retry-After", "1")
-	a.refuseUnread(w, answerKind(r), refusal)
+	a.refuse(w, answerKind(r), refusal)
 	return true
 }
