@@ -134,8 +134,8 @@ func (h *health) quorumAdvice() string {
 		text += fmt.Sprintf("Grants end at %s (the ceiling); no IDs are issued after that. ",
 			r.Ceiling.TimeOrZero().Format(time.RFC3339))
 	}
-	if ended := h.creds.endedText(); ended != "" { // no other remedy helps before
-		return text + "Cause: " + ended
+	if invalid := h.creds.invalidText(); invalid != "" { // no other remedy helps before
+		return text + "Cause: " + invalid
 	}
 	return text + h.remedy(q)
 }

@@ -35,7 +35,7 @@ type standing struct {
 	// leaderless means that this member has no leader, and stranded that it does not see enough
 	// voters to elect one either.
 	leaderless, stranded bool
-	// because adds a certificate that has ended to the reason that the quorum is lost; nil adds nothing.
+	// because adds a certificate that is not valid now to the reason that the quorum is lost; nil adds nothing.
 	because func(error) error
 }
 

@@ -177,22 +177,27 @@ func (c *credentials) expiry() time.Time {
 	return own
 }
 
-// because adds the end of this member's certificate, once it has passed, to err, the reason that the member
-// takes no part in its grid.
+// because adds that this member's certificate is not valid now to err, the reason that the member takes no
+// part in its grid.
 func (c *credentials) because(err error) error {
-	if text := c.endedText(); err != nil && text != "" {
+	if text := c.invalidText(); err != nil && text != "" {
 		return fmt.Errorf("%w; %s", err, text)
 	}
 	return err
 }
 
-// endedText returns a sentence about the end of this member's certificate, "" before it.
-func (c *credentials) endedText() string {
+// invalidText returns a sentence about this member's certificate if it has ended or is not valid yet, "" while
+// it is valid.
+func (c *credentials) invalidText() string {
 	if c.Credentials == nil {
 		return ""
 	}
-	ends := c.expiry()
-	if ends.IsZero() || ends.After(c.Now()) {
+	now, ends := c.Now(), c.expiry()
+	if begins := c.ValidFrom(); begins.After(now) {
+		return fmt.Sprintf("this member's certificate is valid from %s, and its clock shows %s: set the clock",
+			begins.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+	}
+	if ends.IsZero() || ends.After(now) {
 		return ""
 	}
 	what, advice := c.endingPart()

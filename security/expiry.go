@@ -9,24 +9,37 @@ import (
 // Expiry returns the earliest end among this process's certificates; the zero time if it cannot be
 // determined.
 func (c *Credentials) Expiry() time.Time {
+	_, ends := c.validity()
+	return ends
+}
+
+// ValidFrom returns the latest begin among this process's certificates; the zero time if it cannot be
+// determined.
+func (c *Credentials) ValidFrom() time.Time {
+	begins, _ := c.validity()
+	return begins
+}
+
+// validity returns when all certificates of this process are valid; zero times if it cannot be determined.
+func (c *Credentials) validity() (begins, ends time.Time) {
 	if c.cfg.TLS != nil {
-		return certificateExpiry(c.cfg.TLS)
+		return certificateValidity(c.cfg.TLS)
 	}
 	if own := c.current.Load().own; own != nil {
-		return own.NotAfter
+		return own.NotBefore, own.NotAfter
 	}
-	return time.Time{}
+	return begins, ends
 }
 
 // AuthorityExpiry returns the end of the authority that issued this process's certificate, from
 // ca.crt; the zero time if it cannot be determined.
 func (c *Credentials) AuthorityExpiry() time.Time { return c.current.Load().issuer }
 
-// certificateExpiry returns the earliest end among the certificates that a configuration presents;
-// zero if there is none, or it cannot be determined.
-func certificateExpiry(conf *tls.Config) (first time.Time) {
+// certificateValidity returns the latest begin and the earliest end among the certificates that a
+// configuration presents; zero if there is none, or they cannot be determined.
+func certificateValidity(conf *tls.Config) (begins, ends time.Time) {
 	if conf == nil {
-		return first
+		return begins, ends
 	}
 	certificates := conf.Certificates
 	if conf.GetCertificate != nil {
@@ -40,11 +53,17 @@ func certificateExpiry(conf *tls.Config) (first time.Time) {
 		if leaf == nil && len(c.Certificate) > 0 {
 			leaf, _ = x509.ParseCertificate(c.Certificate[0])
 		}
-		if leaf != nil && (first.IsZero() || leaf.NotAfter.Before(first)) {
-			first = leaf.NotAfter
+		if leaf == nil {
+			continue
+		}
+		if leaf.NotBefore.After(begins) {
+			begins = leaf.NotBefore
+		}
+		if ends.IsZero() || leaf.NotAfter.Before(ends) {
+			ends = leaf.NotAfter
 		}
 	}
-	return first
+	return begins, ends
 }
 
 // presented requests a certificate from a configuration's function, as for a client that sends no

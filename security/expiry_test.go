@@ -39,8 +39,25 @@ func TestCertificateExpiry(t *testing.T) {
 		}}, time.Time{}},
 	}
 	for name, test := range tests {
-		if got := certificateExpiry(test.conf); !got.Equal(test.want) {
+		if _, got := certificateValidity(test.conf); !got.Equal(test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// TestValidFrom: of several certificates the one that begins last counts.
+func TestValidFrom(t *testing.T) {
+	at := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	var conf tls.Config
+	for _, days := range []int{3, 9, 5} {
+		conf.Certificates = append(conf.Certificates,
+			tls.Certificate{Leaf: &x509.Certificate{NotBefore: at.AddDate(0, 0, days), NotAfter: at.AddDate(1, 0, 0)}})
+	}
+	for c, want := range map[*Credentials]time.Time{
+		{cfg: Config{TLS: &conf}}: at.AddDate(0, 0, 9), {cfg: Config{TLS: &tls.Config{}}}: {},
+	} {
+		if got := c.ValidFrom(); !got.Equal(want) {
+			t.Errorf("%v, want %v", got, want)
 		}
 	}
 }

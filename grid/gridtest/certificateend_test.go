@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -56,4 +59,52 @@ func TestExpiredMember(t *testing.T) {
 		g.StartMembers("m3")
 		eventually(t, time.Minute, "m3 is ready", func() bool { return g.Member("m3").Ready() })
 	})
+}
+
+// TestCertificateNotValidYet: the start of a member whose clock is before the begin of all certificates fails for
+// that reason.
+func TestCertificateNotValidYet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Durable: true})
+		g.Crash("m3")
+		for _, name := range []string{"m1", "m2", "m3"} {
+			issueNow(t, g.Secrets(), name)
+		}
+		for _, name := range []string{"m1", "m2"} {
+			eventually(t, 5*time.Minute, name+" has its new certificate", func() bool {
+				return g.Member(name).Stats().CertificateExpiry.Before(gridtest.Now().Add(time.Hour))
+			})
+		}
+		g.StepClock("m3", -48*time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		const reason = "this member's certificate is valid from 2026-"
+		if err := g.TryMember(ctx, "m3"); err == nil || !strings.Contains(err.Error(), reason) ||
+			!strings.Contains(err.Error(), "set the clock") {
+			t.Errorf("a start two days before the certificate: %v, want %q", err, reason)
+		}
+		g.StepClock("m3", 48*time.Hour)
+		g.StartMembers("m3")
+		eventually(t, time.Minute, "m3 is ready", func() bool { return g.Member("m3").Ready() })
+	})
+}
+
+// issueNow replaces a member's certificate by one that begins minutes before now.
+func issueNow(t *testing.T, s *gridtest.Secrets, name string) {
+	t.Helper()
+	from, to := s.Authority(), s.Issue(name, security.Member)
+	a, err := authority.Load(filepath.Join(from, security.AuthorityFile), filepath.Join(from, security.AuthorityKeyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key, err := a.Issue(authority.Request{Name: name, Role: security.Member, TTL: time.Hour}, gridtest.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range map[string][]byte{"member.crt": cert, "member.key": key} {
+		if err := os.WriteFile(filepath.Join(to, file), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
