@@ -57,7 +57,7 @@ proof-kills: ## kill, stop and restart agents as processes, 20 times each (ten m
 	$(GO) test -timeout 60m -count 1 -v -run '^Test(AgentKilled|AllAgentsKilled|RollingRestart|StoppedOwner|StoppedQuorum|RotationUnderLoad)' ./cmd/snowgrid -long \
 		-kills 20 -outages 20 -window 15s -rolls 20 -stop 60s -judge $(secure)
 
-proof-mutants: ## weaken each rule, one line at a time, and see that its tests notice (an hour)
+proof-mutants: ## weaken each rule, one line at a time, and see that its tests notice (five hours)
 	$(GO) run -C proof ./mutants -j 2
 
 proof-sim-mutants: ## weaken each rule, and see that the simulation notices (half an hour)
