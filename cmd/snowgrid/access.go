@@ -101,7 +101,7 @@ func (a *access) do(request *http.Request) (*http.Response, error) {
 	return nil, explained(request.URL.Host, err)
 }
 
-// accessKey is the context key of an access, so that requests carry their credentials.
+// accessKey is an access's key in a context, so that requests carry their credentials.
 type accessKey struct{}
 
 // withAccess returns a context that makes calls to members use a.
@@ -123,10 +123,8 @@ type notTrustedError struct {
 	cause        error
 }
 
-// Error implements error.
 func (e *notTrustedError) Error() string { return e.addr + ": " + e.reason }
 
-// Unwrap returns the cause.
 func (e *notTrustedError) Unwrap() error { return e.cause }
 
 // explained returns the error for a request without an answer.
@@ -139,8 +137,8 @@ func explained(addr string, err error) error {
 
 // isNotTrusted reports whether err means that two processes do not trust each other.
 func isNotTrusted(err error) bool {
-	var is *notTrustedError
-	return errors.As(err, &is)
+	_, is := errors.AsType[*notTrustedError](err)
+	return is
 }
 
 // reach returns a context that makes calls use the access set by the flags.
@@ -156,9 +154,8 @@ func (f *accessFlags) reach(ctx context.Context) (context.Context, error) {
 	return withAccess(ctx, a), nil
 }
 
-// meet returns the error of a caller that no member at the addresses and the caller trust each
-// other. Other errors are left to the calls that follow, which repeat them for a while; these
-// do not go away.
+// meet returns an error if no member at the addresses and the caller trust each other. Other errors are left to
+// the calls that follow, which repeat them for a while; these do not go away.
 func meet(ctx context.Context, addrs []string) error {
 	_, err := eachUntilAnswered(ctx, addrs, func(ctx context.Context, addr string) error {
 		ctx, cancel := context.WithTimeout(ctx, meetTimeout)
@@ -172,7 +169,7 @@ func meet(ctx context.Context, addrs []string) error {
 	return nil
 }
 
-// expectsTLS returns the error of a request in clear text to a member that expects TLS.
+// expectsTLS returns the error for a clear-text request to a member that expects TLS.
 func expectsTLS(addr string) error {
 	return &notTrustedError{addr: addr,
 		reason: "the member expects TLS: give --security-dir (SNOWGRID_SECURITY_DIR), or --tls-ca with a certificate or a token"}

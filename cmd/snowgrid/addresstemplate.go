@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/go-sockaddr/template"
 )
 
-// expandAddr returns the host:port in a flag, in which {{ }} stands for a template of
-// hashicorp/go-sockaddr: {{ GetPrivateIP }}:7946 listens on this machine's private address.
+// expandAddr returns the host:port in a flag, in which {{ }} stands for a
+// hashicorp/go-sockaddr template: {{ GetPrivateIP }}:7946 listens on this machine's private address.
 func expandAddr(flag, value string) (string, error) {
 	out, err := expandTemplate(flag, value)
 	if err != nil || out == value {

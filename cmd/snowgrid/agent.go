@@ -20,7 +20,6 @@ type agentCommand struct {
 	agentFlags
 }
 
-// Help returns the --help text between the usage and the flags.
 func (agentCommand) Help() string {
 	return `The agent runs until SIGTERM or Ctrl-C, then hands its partitions over and leaves the grid. A second signal
 terminates it immediately. SIGHUP reads the configuration again: the log level, certificates and keys change, all else

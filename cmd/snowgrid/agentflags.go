@@ -46,7 +46,7 @@ func (a *agentFlags) config(logger *slog.Logger) (grid.Config, error) {
 
 // fields returns the configuration that the flags state, and each flag whose value cannot work.
 //
-// The apply method of a group sets the fields that need a check, and returns each value that cannot
+// A group's apply method sets the fields that need a check, and returns each value that cannot
 // work, naming its flag. The fields of these have values without a mistake then, so that each has one
 // message. No group has a Validate method: methods of embedded structs hide each other, and kong then
 // calls none.

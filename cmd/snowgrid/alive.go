@@ -22,7 +22,6 @@ type alive struct {
 	Addr  string `json:"addr"`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (aliveCommand) Help() string {
 	return `The health check of a container: the exit status is 0 if the member answers, 1 otherwise. It says nothing of
 the grid: a member that waits for its grid is alive, and restarting it would not help.
@@ -32,7 +31,6 @@ the grid: a member that waits for its grid is alive, and restarting it would not
 Whether the member can serve is at /readyz, and whether the grid is well is told by "snowgrid status".`
 }
 
-// Run makes one request.
 func (a *aliveCommand) Run(ctx context.Context, to streams) error {
 	if err := checkAddrs(a.Addr); err != nil {
 		return err
@@ -47,11 +45,10 @@ func (a *aliveCommand) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	_, err = read(ctx, a.Addr, "/livez")
-	var unexpected *httpStatusError
-	switch {
-	case errors.As(err, &unexpected):
+	if unexpected, is := errors.AsType[*httpStatusError](err); is {
 		return fmt.Errorf("%s answers %s to /livez; check that it is a member's API address", a.Addr, unexpected.text)
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
 	return a.line(to.out, alive{Alive: true, Addr: a.Addr}, "alive")

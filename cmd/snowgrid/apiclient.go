@@ -28,12 +28,10 @@ type notAnsweredError struct {
 	cause error
 }
 
-// Error implements error.
 func (e *notAnsweredError) Error() string {
 	return fmt.Sprintf("no member answers at %s (%s)", e.addr, connectionReason(e.cause))
 }
 
-// Unwrap returns the cause.
 func (e *notAnsweredError) Unwrap() error { return e.cause }
 
 // Is reports whether target is errNoMember.

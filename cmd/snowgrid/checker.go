@@ -33,7 +33,7 @@ type claimsKey struct {
 	stretch   int64 // Unix milliseconds / claimsBits
 }
 
-// claimsBits is the length of a stretch in milliseconds.
+// claimsBits is a stretch's length in milliseconds.
 const claimsBits = 1 << 16
 
 // claims has a bit for each millisecond in a stretch.
@@ -110,7 +110,7 @@ func (c *checker) find(format string, args ...any) {
 	}
 }
 
-// verdict is the result of a checker so far.
+// verdict is a checker's result so far.
 type verdict struct {
 	ids, duplicates, disorder uint64
 	findings                  []string

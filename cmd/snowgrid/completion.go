@@ -10,12 +10,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// completionCommand prints the completion script of a shell.
 type completionCommand struct {
 	Shell string `arg:"" help:"Shell: bash, zsh or fish." enum:"bash,zsh,fish" placeholder:"bash|zsh|fish"`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (completionCommand) Help() string {
 	return `The script completes commands, flags, the values of flags that have a few, and the names of contexts. Load it
 in the current shell, or at each start:
@@ -36,7 +34,6 @@ var (
 	fishCompletion string
 )
 
-// Run prints the script.
 func (c *completionCommand) Run(to streams) error {
 	script := map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell]
 	_, err := fmt.Fprint(to.out, script)
@@ -44,12 +41,11 @@ func (c *completionCommand) Run(to streams) error {
 }
 
 // completeCommand prints the words that may stand in place of the last one. A shell that gets none
-// completes the names of files.
+// completes file names.
 type completeCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
-// Run prints the words, one per line.
 func (c *completeCommand) Run(ctx *kong.Context, to streams) error {
 	words := c.Words
 	if len(words) > 0 && words[0] == "--" {

@@ -29,7 +29,6 @@ type configCheckCommand struct {
 	outputFlag
 }
 
-// Help returns the --help text between the usage and the flags.
 func (configCheckCommand) Help() string {
 	return `The file is checked as snowgrid agent --config FILE would use it, together with the environment and with
 flags that are given here. Nothing is started, and no directory is made. Certificates and keys are read; a
@@ -73,7 +72,6 @@ type configPrintCommand struct {
 	Output string `short:"o" help:"Output format: text, json or yaml." enum:"text,json,yaml" default:"text"`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (configPrintCommand) Help() string {
 	return `Each key has one value. It is set by the flag, else by the environment variable, else by the file, else by
 default. Values of secrets are not printed. A value in parentheses is decided when the agent starts.
@@ -90,12 +88,11 @@ type setting struct {
 	Origin string `json:"origin" yaml:"origin"`
 }
 
-// Run prints the configuration.
 func (c *configPrintCommand) Run(ctx *kong.Context, s *sources, to streams) error {
 	return printSettings(to.out, c.Output, settingsOf(ctx, s))
 }
 
-// settingsOf returns the keys of a command with their values, secrets masked, and origins.
+// settingsOf returns a command's keys with their values, secrets masked, and origins.
 func settingsOf(ctx *kong.Context, s *sources) []setting {
 	var out []setting
 	for _, flag := range ctx.Selected().Flags {
@@ -146,7 +143,7 @@ func (k key) shown(flag *kong.Flag) string {
 // defaultSentence matches the sentence about the default in a flag's help.
 var defaultSentence = regexp.MustCompile(`\s*(?:Default: |By default )(.+?)\.?$`)
 
-// defaultText returns the default of the key in words.
+// defaultText returns the key's default in words.
 func (k key) defaultText() string {
 	if k.flag.HasDefault && k.flag.Default != "" {
 		return k.flag.Default

@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
 )
 
-// checked is the result of config check as JSON.
+// checked is config check's result as JSON.
 type checked struct {
 	File     string    `json:"file"`
 	OK       bool      `json:"ok"` // the agent would start with it
@@ -30,7 +30,6 @@ type mistake struct {
 	Problem string `json:"problem"` // with the remedy
 }
 
-// Run checks the configuration.
 func (c *configCheckCommand) Run(ctx *kong.Context, s *sources, to streams) error {
 	out := checked{File: string(c.File), Mistakes: []mistake{}, Warnings: []string{}}
 	err := c.examine(ctx, s, &out)

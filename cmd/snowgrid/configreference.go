@@ -11,7 +11,6 @@ import (
 // configReferenceCommand prints docs/configuration-keys.md.
 type configReferenceCommand struct{}
 
-// Help returns the --help text between the usage and the flags.
 func (configReferenceCommand) Help() string {
 	return `The page is docs/configuration-keys.md of the source. It is made from the flags, so it has every key.
 
@@ -23,7 +22,6 @@ func (configReferenceCommand) Help() string {
 //go:embed configurationkeys.md.in
 var referencePage string
 
-// Run prints the page.
 func (configReferenceCommand) Run(ctx *kong.Context, to streams) error {
 	keys := keysOf(ctx.Model)
 	page := strings.NewReplacer(

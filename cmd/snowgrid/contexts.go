@@ -25,7 +25,6 @@ type contextFlag struct {
 	Context contextName `help:"Context to use; see snowgrid context. Default: the current one, if no address and no configuration file is given." env:"SNOWGRID_CONTEXT" placeholder:"NAME"`
 }
 
-// contextCommands has the commands about contexts.
 type contextCommands struct {
 	Add    contextAddCommand    `cmd:"" help:"Save addresses and certificates of a grid under a name."`
 	Use    contextUseCommand    `cmd:"" help:"Choose the context of commands that name no grid."`
@@ -33,7 +32,6 @@ type contextCommands struct {
 	Remove contextRemoveCommand `cmd:"" help:"Remove a context."`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (contextCommands) Help() string {
 	return `A context is a name for the flags that reach one grid. It is a file in the user's configuration directory, in
 the format of a configuration file. Flags, environment variables and a configuration file have precedence.
@@ -64,7 +62,7 @@ type contextRemoveCommand struct {
 	Name contextName `arg:"" help:"Name of the context."`
 }
 
-// contexts is the directory with the contexts of a user.
+// contexts is a user's directory with contexts.
 type contexts string
 
 // contextNames are the allowed names.
@@ -75,7 +73,7 @@ const (
 	currentContext = "current" // the file with the name that snowgrid context use chose
 )
 
-// openContexts returns the directory of this user, which may not exist.
+// openContexts returns this user's directory, which may not exist.
 func openContexts() (contexts, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -92,7 +90,7 @@ func (c contexts) path(name string) (string, error) {
 	return filepath.Join(string(c), name+contextSuffix), nil
 }
 
-// existing returns the file of a context that exists.
+// existing returns an existing context's file.
 func (c contexts) existing(name string) (string, error) {
 	path, err := c.path(name)
 	if err != nil {
@@ -142,7 +140,6 @@ func (c contexts) choose(name string) error {
 	return durable.Replace(path, []byte(name+"\n"), nil)
 }
 
-// Run saves the context.
 func (c *contextAddCommand) Run(ctx *kong.Context, s *sources, to streams) error {
 	all, err := openContexts()
 	if err != nil {
@@ -203,7 +200,6 @@ func (c *contextAddCommand) values(ctx *kong.Context, s *sources) map[string]any
 	return values
 }
 
-// Run chooses the context.
 func (c *contextUseCommand) Run(to streams) error {
 	all, err := openContexts()
 	if err != nil {
@@ -234,7 +230,6 @@ type contextRow struct {
 	Error       string   `json:"error,omitempty"` // why commands refuse it
 }
 
-// Run lists the contexts.
 func (c *contextListCommand) Run(s *sources, to streams) error {
 	all, err := openContexts()
 	if err != nil {
@@ -285,7 +280,6 @@ func printContexts(w io.Writer, rows []contextRow) error {
 	return table.Flush()
 }
 
-// Run removes the context.
 func (c *contextRemoveCommand) Run(to streams) error {
 	all, err := openContexts()
 	if err != nil {

@@ -114,7 +114,7 @@ func (f *accessFlags) security() (*security.Config, error) {
 	return cfg, nil
 }
 
-// certificateIn returns the role of the certificate in a directory that commands use.
+// certificateIn returns the role whose certificate in a directory commands use.
 func certificateIn(dir string) security.Role {
 	for _, role := range commandRoles {
 		if _, err := os.Stat(filepath.Join(dir, string(role)+".crt")); !errors.Is(err, fs.ErrNotExist) {

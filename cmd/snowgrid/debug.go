@@ -29,11 +29,9 @@ type bundleCommand struct {
 	File    string        `short:"f" help:"File to write. Default: snowgrid-bundle-TIME.tar.gz." placeholder:"FILE"`
 	OpsAddr []string      `help:"Ops listeners of agents on this machine (agent --ops-addr with --pprof), for their log, configuration and profiles." default:"127.0.0.1:7949" env:"SNOWGRID_OPS_ADDR" placeholder:"HOST:PORT"`
 	Profile time.Duration `help:"Duration of the CPU profile; 0 for none." default:"5s"`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Help returns the --help text between the usage and the flags.
 func (bundleCommand) Help() string {
 	return `The file has the status of every member as it sees the grid itself, the alerts that follow from it, and of
 each agent with --ops-addr and --pprof on this machine: its configuration without secrets, the last lines of
@@ -62,7 +60,6 @@ type bundleResult struct {
 	Problems []bundleProblem `json:"problems"` // items that could not be collected
 }
 
-// Run collects the bundle.
 func (c *bundleCommand) Run(ctx context.Context, to streams) error {
 	now := time.Now().UTC()
 	name := cmp.Or(c.File, "snowgrid-bundle-"+now.Format("20060102T150405Z")+".tar.gz")
@@ -155,7 +152,7 @@ func (c *collection) members(ctx context.Context, addrs []string) {
 	}
 }
 
-// agent collects the pages of an agent's ops listener.
+// agent collects the pages from an agent's ops listener.
 func (c *collection) agent(ctx context.Context, addr string, profile time.Duration) {
 	dir := path.Join("agents", fileName(addr))
 	pages := []struct{ what, file, path string }{
@@ -182,7 +179,7 @@ var foul = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 // fileName turns text into a file name.
 func fileName(text string) string { return strings.TrimLeft(foul.ReplaceAllString(text, "_"), "._") }
 
-// readOps reads a page of an ops listener.
+// readOps reads a page from an ops listener.
 func readOps(ctx context.Context, addr, page string) ([]byte, error) {
 	data, err := read(withAccess(ctx, clearText), addr, page)
 	var unexpected *httpStatusError
@@ -201,7 +198,6 @@ type httpStatusError struct {
 	text string
 }
 
-// Error implements error.
 func (e *httpStatusError) Error() string { return "HTTP status " + e.text }
 
 // read fetches a page from a member or ops listener. The readiness page counts even with an error

@@ -26,7 +26,6 @@ type decoded struct {
 	Layout  string           `json:"layout"` // BITS/LOWBITS/NODES
 }
 
-// Help returns the --help text between the usage and the flags.
 func (decodeCommand) Help() string {
 	return `The command needs no grid. It needs the epoch, node count and layout of the sequencer: with other values the
 parts are meaningless. The layouts twitter and discord imply their epochs.
@@ -37,7 +36,6 @@ parts are meaningless. The layouts twitter and discord imply their epochs.
     snowgrid decode 175928847299117063 --layout discord`
 }
 
-// Run prints the parts.
 func (d *decodeCommand) Run(to streams) error {
 	id, err := sequencer.Parse(d.ID)
 	if err != nil {

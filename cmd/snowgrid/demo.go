@@ -33,7 +33,6 @@ type demoCommand struct {
 	For   time.Duration `help:"Duration of the demo." default:"20s"`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (demoCommand) Help() string {
 	return `Three members and two clients each take a handle on three sequencers and generate IDs as fast as a small
 machine can check every one of them. After a third of the time the owner of a sequencer is killed. The

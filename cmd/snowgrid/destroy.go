@@ -13,8 +13,7 @@ import (
 type destroyCommand struct {
 	Name string `arg:"" help:"Name of the sequencer."`
 	Yes  bool   `help:"Destroy it without a question. Scripts need this flag."`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
 // destroyed is the command's result as JSON.
@@ -22,7 +21,6 @@ type destroyed struct {
 	Destroyed string `json:"destroyed"` // name of the sequencer
 }
 
-// Help returns the --help text between the usage and the flags.
 func (destroyCommand) Help() string {
 	return `Every process that uses the sequencer is notified, and its next call fails. The name can be created again:
 the IDs of the new sequencer are above those of the old one. An epoch or a layout with which they could not be
@@ -34,7 +32,6 @@ On a terminal the command asks first. Without one it destroys nothing unless --y
     snowgrid destroy orders --yes`
 }
 
-// Run destroys the sequencer.
 func (d *destroyCommand) Run(ctx context.Context, to streams) error {
 	if !d.Yes {
 		if err := d.exists(ctx); err != nil {

@@ -26,10 +26,8 @@ type exitError struct {
 	err    error
 }
 
-// Error implements error.
 func (e *exitError) Error() string { return e.err.Error() }
 
-// Unwrap returns the error itself.
 func (e *exitError) Unwrap() error { return e.err }
 
 // errNoMember is matched by the error for a request that no member answered.

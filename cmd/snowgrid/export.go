@@ -50,7 +50,7 @@ type exportHeader struct {
 	Until   time.Time `json:"until"`
 }
 
-// exportedName is the definition of a sequencer.
+// exportedName is a sequencer's definition.
 type exportedName struct {
 	Name      string              `json:"name"`
 	Epoch     int64               `json:"epoch"` // Unix ms
@@ -77,7 +77,6 @@ type exportEnd struct {
 	Sum        string `json:"sha256"`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (exportCommand) Help() string {
 	return `The file has the definitions of all sequencers, the numbers of processes, the settings, the quotas, and a
 time that is later than every issued ID. Each line is a JSON object; the last one has a checksum. Keep one as
@@ -94,7 +93,6 @@ partition does not answer, and for a certificate or token with --names.
     snowgrid export | gzip > shop.jsonl.gz`
 }
 
-// Run exports.
 func (c *exportCommand) Run(ctx context.Context, to streams) error {
 	if c.File != "" {
 		if _, err := os.Lstat(c.File); err == nil {
@@ -129,7 +127,7 @@ func (c *exportCommand) export(ctx context.Context, to streams) (out []byte, nam
 	if err != nil {
 		return nil, 0, err
 	}
-	numbered := identityListCommand{gridFlags: c.gridFlags, outputFlag: outputFlag{Output: "json"}}
+	numbered := identityListCommand{gridOutput: gridOutput{c.gridFlags, outputFlag{Output: "json"}}}
 	sets, err := asked(ctx, c.gridFlags, numbered.sets)
 	if err != nil {
 		return nil, 0, err

@@ -26,6 +26,12 @@ type gridFlags struct {
 	accessFlags `group:"grid"`
 }
 
+// gridOutput are the flags for commands that print what a grid answers.
+type gridOutput struct {
+	gridFlags
+	outputFlag
+}
+
 // clientFlags are the grid's addresses.
 type clientFlags struct {
 	Addr    []string      `help:"API addresses of members; one reachable address is enough." default:"127.0.0.1:7948" env:"SNOWGRID_ADDR"`

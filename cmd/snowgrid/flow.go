@@ -139,7 +139,7 @@ func (f *flow) longestNext() time.Duration {
 	return time.Duration(f.longest.Load()).Round(10 * time.Microsecond)
 }
 
-// summary returns the last line of the demo.
+// summary returns the demo's last line.
 func (f *flow) summary(v verdict) string {
 	elapsed := f.ended.Sub(f.began)
 	if f.began.IsZero() || f.ended.IsZero() {

@@ -8,12 +8,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// forgetCommand forgets a permanently lost member's disk.
 type forgetCommand struct {
 	Member          string `arg:"" help:"Member: its ID (16 hex digits), incarnation, name, or API address, as listed by snowgrid status."`
 	LoseDefinitions bool   `help:"Confirm the loss of definitions that no other disk has: sequencers that no running process holds are forgotten, and one that is created again with another epoch or node count can repeat IDs."`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
 // forgotten is the command's result as JSON.
@@ -23,7 +21,6 @@ type forgotten struct {
 	Lost       int    `json:"lost"`       // stored on no other disk
 }
 
-// Help returns the --help text between the usage and the flags.
 func (forgetCommand) Help() string {
 	return `Members with a data directory store the definitions of sequencers on disk: names, epochs, node counts, and
 which were destroyed. The grid keeps track of the disks that have all of them. When every copy of a
@@ -42,7 +39,6 @@ empty data directory, as a new member. The leader logs the caller and the disk.
     snowgrid forget 9f3c5a7de1b20468 --addr 10.0.0.1:7948`
 }
 
-// Run makes the grid forget the disk.
 func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 	in := wire.ForgetRequest{LoseDefinitions: c.LoseDefinitions}
 	var out wire.ForgetResponse

@@ -31,7 +31,7 @@ func grammar(args []string) any {
 	return reflect.New(reflect.StructOf(fields)).Interface()
 }
 
-// nameOf returns the name of the command in a field.
+// nameOf returns the command's name in a field.
 func nameOf(field reflect.StructField) string {
 	if name, given := field.Tag.Lookup("name"); given {
 		return name

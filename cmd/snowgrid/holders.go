@@ -16,11 +16,9 @@ type holdersCommand struct {
 	Name  string `arg:"" help:"Name of the sequencer."`
 	After int    `help:"Begin with the first logical node above this one." default:"-1" placeholder:"NODE"`
 	Limit int    `help:"Number of logical nodes; 0 for all." default:"100"`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Help returns the --help text between the usage and the flags.
 func (holdersCommand) Help() string {
 	return `Each line is a logical node that is attached, with the process that holds it: its random ID, when it renewed
 last, its address, the version of its client, and the labels that it states (client.Config.Labels in Go).
@@ -30,7 +28,6 @@ A holder without a name here has not renewed yet since the owner of the sequence
     snowgrid holders orders --limit 0 -o json`
 }
 
-// Validate refuses a negative limit.
 func (c *holdersCommand) Validate() error {
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit=%d: give 1 or more, or 0 for all", c.Limit)
@@ -38,7 +35,6 @@ func (c *holdersCommand) Validate() error {
 	return nil
 }
 
-// Run lists the holders.
 func (c *holdersCommand) Run(ctx context.Context, to streams) error {
 	list, err := asked(ctx, c.gridFlags, c.fetch)
 	if err != nil {

@@ -25,7 +25,6 @@ type identityCommand struct {
 	Import   identityImportCommand   `cmd:"" help:"Restore numbers that the grid lost with its data."`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (identityCommand) Help() string {
 	return `A set gives each of its processes a persistent number: 1, 2, 3 and so on, without gaps. A process has the same
 number after each restart, at any address, and no number is ever given to a second process. Members of the
@@ -38,12 +37,10 @@ after a loss; next, apply and register are for tests and for programs that have 
     snowgrid identity clean 7 9 --cluster shop --set web`
 }
 
-// setFlags name a set.
 type setFlags struct {
 	Set     string `required:"" help:"Name of the set."`
 	Cluster string `help:"Cluster of the set. Default: the grid's name."`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
 func (f setFlags) cluster(ctx context.Context) (string, error) {
@@ -96,11 +93,9 @@ func callSet[Out any](ctx context.Context, to streams, f setFlags, path string, 
 type identityListCommand struct {
 	Set     string `help:"Name of one set, to list its processes."`
 	Cluster string `help:"Cluster of the sets. Default: all, and with --set the grid's name."`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Help returns the --help text between the usage and the flags.
 func (identityListCommand) Help() string {
 	return `The state of a number is applied (its process has it, and has not registered yet), registered, or imported (by
 an operator, and no process has registered with it yet). ALIVE is yes for a member that the grid sees, and
@@ -113,12 +108,11 @@ snowgrid identity import reads.
     snowgrid identity list -o json > numbers.json`
 }
 
-// Run lists the sets.
 func (c *identityListCommand) Run(ctx context.Context, to streams) error {
 	var out wire.IdentityListResponse
 	err := c.ask(ctx, func(ctx context.Context) (err error) {
 		if c.Set != "" && c.Cluster == "" {
-			if c.Cluster, err = (setFlags{gridFlags: c.gridFlags}).cluster(ctx); err != nil {
+			if c.Cluster, err = (setFlags{gridOutput: c.gridOutput}).cluster(ctx); err != nil {
 				return err
 			}
 		}
@@ -185,14 +179,12 @@ func writeNumbered(w io.Writer, s wire.IdentitySet) {
 
 type identityNextCommand struct{ setFlags }
 
-// Help returns the --help text between the usage and the flags.
 func (identityNextCommand) Help() string {
 	return `Nothing is allocated: another process may apply for the number first.
 
     snowgrid identity next --set web`
 }
 
-// Run prints the number.
 func (c *identityNextCommand) Run(ctx context.Context, to streams) error {
 	return callSet(ctx, to, c.setFlags, wire.PathIdentityNext,
 		func(cluster string) any { return wire.IdentityNextRequest{Cluster: cluster, Name: c.Set} },
@@ -206,7 +198,6 @@ type identityApplyCommand struct {
 	setFlags
 }
 
-// Help returns the --help text between the usage and the flags.
 func (identityApplyCommand) Help() string {
 	return `An application is accepted for the next number of the set, and again for the same number with the same code, so
 repeat it when there was no answer. Keep the number and the code in a file before you apply, as snowgrid
@@ -223,7 +214,6 @@ type applied struct {
 	Next uint64       `json:"next"`
 }
 
-// Run applies for the number.
 func (c *identityApplyCommand) Run(ctx context.Context, to streams) (err error) {
 	var code numbers.Code
 	if c.Code == "" {
@@ -252,7 +242,6 @@ type identityRegisterCommand struct {
 	setFlags
 }
 
-// Help returns the --help text between the usage and the flags.
 func (identityRegisterCommand) Help() string {
 	return `Each start of a process registers once and gets a greater incarnation than the starts before, which are fenced: they
 get no new grants. It then registers again every 5 s, with that incarnation, to count as alive.
@@ -263,7 +252,6 @@ get no new grants. It then registers again every 5 s, with that incarnation, to 
         --process-addr 10.0.0.3:80 --incarnation 12`
 }
 
-// Run registers the process.
 func (c *identityRegisterCommand) Run(ctx context.Context, to streams) error {
 	code, err := parseCode(c.Code)
 	if err != nil {
@@ -283,7 +271,6 @@ type identityCleanCommand struct {
 	setFlags
 }
 
-// Help returns the --help text between the usage and the flags.
 func (identityCleanCommand) Help() string {
 	return `The grid forgets the processes with these numbers. The numbers are not given again, and a process that comes back
 with one is refused (not_registered) rather than numbered anew. The command removes nothing if one of the
@@ -294,7 +281,6 @@ leader knows none of them for its first 15 s.
     snowgrid identity clean 7 9 --set web`
 }
 
-// Run removes the numbers.
 func (c *identityCleanCommand) Run(ctx context.Context, to streams) error {
 	return callSet(ctx, to, c.setFlags, wire.PathIdentityClean, func(cluster string) any {
 		return wire.IdentityCleanRequest{Cluster: cluster, Name: c.Set, IDs: c.IDs, Force: c.Force}
@@ -307,7 +293,6 @@ type identityDropCommand struct {
 	setFlags
 }
 
-// Help returns the --help text between the usage and the flags.
 func (identityDropCommand) Help() string {
 	return `A grid has room for 256 sets. Clean the numbers of a set first. No number of it is ever given again: a set of its
 name that is made later continues after its last one.
@@ -316,7 +301,6 @@ name that is made later continues after its last one.
     snowgrid identity drop --set trial`
 }
 
-// Run removes the set.
 func (c *identityDropCommand) Run(ctx context.Context, to streams) error {
 	return callSet(ctx, to, c.setFlags, wire.PathIdentityDrop,
 		func(cluster string) any { return wire.IdentityDropRequest{Cluster: cluster, Name: c.Set} },

@@ -20,11 +20,9 @@ type identityImportCommand struct {
 	Next    uint64   `help:"Least number that the set gives next. It is at least one above the largest restored number, and never goes down."`
 	Set     string   `help:"Name of the set. With --file, those of the file."`
 	Cluster string   `help:"Cluster of the set. Default: the grid's name."`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Help returns the --help text between the usage and the flags.
 func (identityImportCommand) Help() string {
 	return `A grid that lost its data refuses the processes that still have their numbers in their files (not_registered). The
 import restores the numbers: their processes register by themselves within seconds, and new processes get
@@ -42,7 +40,6 @@ of snowgrid identity list -o json as a backup.
 // importMax bounds the numbers that one command restores.
 const importMax = numbers.MaxNumbered
 
-// Run restores the numbers.
 func (c *identityImportCommand) Run(ctx context.Context, to streams) error {
 	if (c.File == "") == (c.Set == "") || c.File != "" && (len(c.Numbers) > 0 || c.Next > 0) || c.Set != "" &&
 		len(c.Numbers) == 0 && c.Next == 0 {
@@ -93,7 +90,7 @@ func (c *identityImportCommand) sets(ctx context.Context) ([]wire.IdentityImport
 		in.Members = append(in.Members, more...)
 	}
 	var err error
-	in.Cluster, err = setFlags{Cluster: c.Cluster, gridFlags: c.gridFlags}.cluster(ctx)
+	in.Cluster, err = setFlags{Cluster: c.Cluster, gridOutput: c.gridOutput}.cluster(ctx)
 	return []wire.IdentityImportRequest{in}, err
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// importCommand restores an export in a new grid.
 type importCommand struct {
 	File     string `arg:"" help:"File of snowgrid export; - for standard input."`
 	Continue bool   `help:"Continue an import that was interrupted: leave sequencers that exist with the same definition."`
@@ -37,7 +36,6 @@ const (
 	createTries = 30 * time.Second // for one sequencer
 )
 
-// Help returns the --help text between the usage and the flags.
 func (importCommand) Help() string {
 	return `All is checked before anything is changed. The import waits until the grid's time is past the time in the
 export, so that each new ID is above the exported ones; if that takes more than 5 minutes it is refused. Then
@@ -55,7 +53,6 @@ or they do not start again. An import that ends early can be repeated with --con
     gunzip < shop.jsonl.gz | snowgrid import -`
 }
 
-// Run imports.
 func (c *importCommand) Run(ctx context.Context, to streams) error {
 	file, err := c.read(ctx, to)
 	if err != nil {
@@ -119,7 +116,7 @@ func (c *importCommand) readAll(to streams) (*exportFile, error) {
 	}
 	out, err := readExport(from)
 	if err != nil {
-		if fault := (*fs.PathError)(nil); errors.As(err, &fault) { // such as of a directory
+		if _, is := errors.AsType[*fs.PathError](err); is { // such as of a directory
 			err = fmt.Errorf("%s; give a file of snowgrid export", cause(err))
 		}
 		return nil, usage(fmt.Errorf("%s: %w", c.File, err))
@@ -219,7 +216,6 @@ func (c *importCommand) awaitFloor(ctx context.Context, until time.Time, to stre
 	}
 }
 
-// importSettings sets the settings that differ.
 func (c *importCommand) importSettings(ctx context.Context, want *exportedSettings, to streams) error {
 	if want == nil {
 		return nil
@@ -260,7 +256,7 @@ func (c *importCommand) importSettings(ctx context.Context, want *exportedSettin
 
 // importSets restores the numbers of processes. A number that a set has stays.
 func (c *importCommand) importSets(ctx context.Context, sets []wire.IdentityImportRequest) error {
-	numbered := identityImportCommand{gridFlags: c.gridFlags}
+	numbered := identityImportCommand{gridOutput: gridOutput{gridFlags: c.gridFlags}}
 	for _, set := range sets {
 		if _, err := asked(ctx, c.gridFlags, func(ctx context.Context) (wire.IdentityImportResponse, error) {
 			return numbered.restore(ctx, set)

@@ -32,7 +32,6 @@ type initialized struct {
 	Jump    int64     `json:"jump_ms"` // part of the wait for a clock jump that no survivor has seen
 }
 
-// Help returns the --help text between the usage and the flags.
 func (initCommand) Help() string {
 	return `For a grid without data directories that lost most of its voters: the survivors can no longer reach
 agreement, and the lost state does not return. snowgrid status shows this under "to do".
@@ -61,7 +60,6 @@ good, stop the other members and see snowgrid recover --help.
     snowgrid init --addr 10.0.0.1:7948 --force --first-life`
 }
 
-// Run sends the request to the member.
 func (c *initCommand) Run(ctx context.Context, to streams) error {
 	floor, err := c.floor()
 	if err != nil {

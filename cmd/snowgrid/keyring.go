@@ -25,7 +25,6 @@ type keyringCommands struct {
 	Generate keyringGenerateCommand `cmd:"" help:"Print a new random key; needs no grid."`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (keyringCommands) Help() string {
 	return `The keys of the gossip are changed while the grid runs, in three steps. Between them look at the list: each
 member has to have done the step before the next one begins.
@@ -45,12 +44,8 @@ A member that was down during a step takes its keys from its file when it starts
 it before.`
 }
 
-type keyringListCommand struct {
-	gridFlags
-	outputFlag
-}
+type keyringListCommand struct{ gridOutput }
 
-// Run lists the keys.
 func (c *keyringListCommand) Run(ctx context.Context, to streams) error {
 	out, err := c.keyring(ctx, wire.KeyringRequest{Operation: wire.KeyringList})
 	if err != nil {
@@ -59,50 +54,49 @@ func (c *keyringListCommand) Run(ctx context.Context, to streams) error {
 	return c.result(to.out, out, func(w io.Writer) error { return printKeyring(w, out) })
 }
 
-// keyringInstallCommand gives every member a key.
 type keyringInstallCommand struct {
 	Key string `arg:"" help:"Key in base64: - for standard input, @FILE for a file."`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Run installs the key.
 func (c *keyringInstallCommand) Run(ctx context.Context, to streams) error {
 	key, err := readKey(c.Key)
 	if err != nil {
 		return usage(err)
 	}
-	return c.change(ctx, to, c.outputFlag, wire.KeyringRequest{Operation: wire.KeyringInstall,
+	return c.change(ctx, to, wire.KeyringRequest{Operation: wire.KeyringInstall,
 		Key: base64.StdEncoding.EncodeToString(key)})
 }
 
-// keyringUseCommand has every member encrypt with a key.
-type keyringUseCommand struct {
+// namedKey is an argument of commands that send a key's fingerprint alone.
+type namedKey struct {
 	Key string `arg:"" help:"Fingerprint of the key, or the key: - for standard input, @FILE for a file."`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Run has the key used.
+// changeNamed makes a change with the key.
+func (c *namedKey) changeNamed(ctx context.Context, to streams, operation string) error {
+	print, err := fingerprintOf(c.Key)
+	if err != nil {
+		return usage(err)
+	}
+	return c.change(ctx, to, wire.KeyringRequest{Operation: operation, Fingerprint: print})
+}
+
+type keyringUseCommand struct{ namedKey }
+
 func (c *keyringUseCommand) Run(ctx context.Context, to streams) error {
-	return c.changeNamed(ctx, to, c.outputFlag, wire.KeyringUse, c.Key)
+	return c.changeNamed(ctx, to, wire.KeyringUse)
 }
 
-// keyringRemoveCommand takes a key from every member.
-type keyringRemoveCommand struct {
-	Key string `arg:"" help:"Fingerprint of the key, or the key: - for standard input, @FILE for a file."`
-	gridFlags
-	outputFlag
-}
+type keyringRemoveCommand struct{ namedKey }
 
-// Run removes the key.
 func (c *keyringRemoveCommand) Run(ctx context.Context, to streams) error {
-	return c.changeNamed(ctx, to, c.outputFlag, wire.KeyringRemove, c.Key)
+	return c.changeNamed(ctx, to, wire.KeyringRemove)
 }
 
 type keyringGenerateCommand struct{}
 
-// Run prints the key.
 func (keyringGenerateCommand) Run(to streams) error {
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {
@@ -118,25 +112,16 @@ func (g gridFlags) keyring(ctx context.Context, in wire.KeyringRequest) (out wir
 	return out, err
 }
 
-// changeNamed makes a change that needs the fingerprint of a key alone.
-func (g gridFlags) changeNamed(ctx context.Context, to streams, form outputFlag, operation, named string) error {
-	print, err := fingerprintOf(named)
-	if err != nil {
-		return usage(err)
-	}
-	return g.change(ctx, to, form, wire.KeyringRequest{Operation: operation, Fingerprint: print})
-}
-
 // errNotEverywhere reports a change that not every member made.
 var errNotEverywhere = errors.New("some members did not apply it; the list has the reasons")
 
 // change makes a change at every member, and prints the outcome at each.
-func (g gridFlags) change(ctx context.Context, to streams, form outputFlag, in wire.KeyringRequest) error {
+func (g gridOutput) change(ctx context.Context, to streams, in wire.KeyringRequest) error {
 	out, err := g.keyring(ctx, in)
 	if err != nil {
 		return err
 	}
-	if err := form.result(to.out, out, func(w io.Writer) error { return printKeyring(w, out) }); err != nil {
+	if err := g.result(to.out, out, func(w io.Writer) error { return printKeyring(w, out) }); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(out.Members, func(m wire.KeyringMember) bool { return m.Error != "" }) {

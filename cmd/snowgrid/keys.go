@@ -31,8 +31,6 @@ func (k key) variable() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(k.name, "-", "_"))
 }
 
-func (k key) isList() bool { return k.flag.IsSlice() }
-
 // keysOf returns the configuration keys in field order: the flags of snowgrid config print, which has
 // the agent's keys and the keys that locate the grid.
 func keysOf(app *kong.Application) []key {
@@ -135,8 +133,7 @@ func limitOf(value any, name string) (problem string) {
 			err = checkRole(value)
 		}
 	}
-	var fault *configfile.Error
-	if errors.As(err, &fault) {
+	if fault, is := errors.AsType[*configfile.Error](err); is {
 		return fault.Problem
 	}
 	return ""

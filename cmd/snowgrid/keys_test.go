@@ -200,7 +200,7 @@ func checkBinds(t *testing.T, k key, row keyRow) {
 		"SNOWGRID_CONFIG": {args: []string{command}, env: map[string]string{"SNOWGRID_CONFIG": filepath.Join(dir, "f.yaml")},
 			from: fromFile},
 	}
-	if k.isList() {
+	if k.flag.IsSlice() {
 		tests["list"] = given{args: []string{command, "--config=" + write("list.yaml", row.with+k.name+":"+list+"\n")},
 			from: fromFile}
 	}

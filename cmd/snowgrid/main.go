@@ -48,7 +48,8 @@ Start a grid of one member, in a directory that outlives it, and take IDs from i
 
 ` + exitText
 
-// commands is the command line, as parsed by kong.
+// commands is the command line, as parsed by kong. A command's Help returns the part of its --help between the usage
+// and the flags.
 type commands struct {
 	Next    nextCommand    `cmd:"" group:"use" help:"Print new IDs, one per line."`
 	Decode  decodeCommand  `cmd:"" group:"use" help:"Decode an ID into time, logical node and counter."`

@@ -13,13 +13,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
 )
 
-// manCommand writes the manual pages.
 type manCommand struct {
 	Command []string `arg:"" optional:"" help:"Command whose page is printed. Default: the page of snowgrid itself."`
 	Out     string   `help:"Write the pages of all commands into this directory." placeholder:"DIR"`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (manCommand) Help() string {
 	return `Packages of snowgrid have installed the pages: see man snowgrid, and man snowgrid-next for a command.
 
@@ -27,7 +25,6 @@ func (manCommand) Help() string {
     snowgrid man --out /usr/local/share/man/man1`
 }
 
-// Run prints a page, or writes all.
 func (c *manCommand) Run(ctx *kong.Context, to streams) error {
 	node := ctx.Model.Node
 	for _, word := range c.Command {
@@ -57,7 +54,7 @@ func writeManPages(dir string, node *kong.Node) error {
 	return err
 }
 
-// manName returns the name of a command's page.
+// manName names a command's page.
 func manName(node *kong.Node) string { return strings.ReplaceAll(node.FullPath(), " ", "-") }
 
 // manPage returns a command's page for man(7). It has no date, so a build of the same version has the

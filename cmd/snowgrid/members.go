@@ -9,12 +9,10 @@ import (
 )
 
 type listMembersCommand struct {
-	gridFlags
-	outputFlag
+	gridOutput
 	Wide bool `help:"Show incarnations, all addresses and the range of protocols as well."`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (listMembersCommand) Help() string {
 	return `The first address that answers is used; the list is that of its member. A member that is silent is removed
 from the grid within seconds, unless it comes back.
@@ -32,7 +30,6 @@ type memberList struct {
 	Members   []grid.MemberInfo `json:"members"`
 }
 
-// Run lists the members.
 func (c *listMembersCommand) Run(ctx context.Context, to streams) error {
 	status, err := c.status(ctx)
 	if err != nil {

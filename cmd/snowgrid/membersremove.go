@@ -20,11 +20,9 @@ type membersCommands struct {
 
 type removeMemberCommand struct {
 	Member string `arg:"" help:"Member: its ID (16 hex digits), incarnation, name, or API address, as listed by snowgrid status."`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Help returns the --help text between the usage and the flags.
 func (removeMemberCommand) Help() string {
 	return `A member that runs is told to leave: it hands its partitions over, leaves, and its agent ends with status 0.
 A service manager that starts it again brings it back as a member. The command waits until it has left, for
@@ -42,7 +40,6 @@ of definitions would be lost; the error says what to do first. The leader logs t
     snowgrid members remove 9f3c5a7de1b20468 --addr 10.0.0.1:7948`
 }
 
-// removed is the outcome.
 type removed struct {
 	wire.RemoveResponse
 

@@ -15,7 +15,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// migrateCommand plans the move from another generator to a sequencer.
 type migrateCommand struct {
 	From     string                    `required:"" help:"Generator of the existing IDs: ${generatornames}." enum:"${generators}" placeholder:"GENERATOR"`
 	MaxID    string                    `required:"" help:"The largest existing ID." placeholder:"ID"`
@@ -67,7 +66,6 @@ func (s formatFlags) apply(f foreign.Format) (foreign.Format, error) {
 	return f, nil
 }
 
-// Help returns the --help text between the usage and the flags.
 func (migrateCommand) Help() string {
 	return `The command needs no grid. It prints a definition whose IDs are all larger than the existing ones, and the
 lines that create the sequencer in Go, over HTTP and on the command line; or why there is none.
@@ -101,7 +99,6 @@ type migration struct {
 	Command   string               `json:"command"`
 }
 
-// Run prints the plan.
 func (m *migrateCommand) Run(to streams) error {
 	id, err := sequencer.Parse(m.MaxID)
 	if err != nil {

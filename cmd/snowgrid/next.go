@@ -28,7 +28,6 @@ type nextCommand struct {
 	outputFlag
 }
 
-// Help returns the --help text between the usage and the flags.
 func (nextCommand) Help() string {
 	return `The command attaches to the grid as a client, generates the IDs itself, and leaves. Only IDs are written to
 stdout; that the sequencer was created is said on stderr. The grid is not called for each ID: a million take about a second with 8192 logical nodes (1,024
@@ -70,7 +69,6 @@ type impatient struct {
 	began bool
 }
 
-// Fill implements filler.
 func (f *impatient) Fill(ctx context.Context, dst []sequencer.ID) (int, error) {
 	deadline, _ := f.first.Deadline()
 	if f.began {

@@ -14,8 +14,7 @@ type numberCommand struct {
 	Cluster string `help:"Tells sets of one name apart. Default: the grid's name." env:"SNOWGRID_NUMBER_CLUSTER"`
 	DataDir string `help:"Directory that keeps the number, one for each process." required:"" env:"SNOWGRID_NUMBER_DATA_DIR" placeholder:"DIR"`
 	Write   string `help:"File that gets the number, too, for a container without a shell." placeholder:"FILE"`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
 // numbered is the command's result as JSON.
@@ -23,7 +22,6 @@ type numbered struct {
 	Number uint64 `json:"number"`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (numberCommand) Help() string {
 	return `The command prints a number, 1 or larger, and nothing else. It is the same each time for one data directory, and
 another one for each other directory of the set: 1 for the first, 2 for the next, without gaps, also when many
@@ -52,7 +50,6 @@ pod that replaces it has the next number. To keep it, give the directory to the 
 it, such as a PersistentVolumeClaim or a hostPath on the node.`
 }
 
-// Run prints the number.
 func (n *numberCommand) Run(ctx context.Context, to streams) error {
 	var number uint64
 	err := n.ask(ctx, func(ctx context.Context) error {

@@ -20,7 +20,6 @@ type quotaCommands struct {
 	Remove quotaRemoveCommand `cmd:"" help:"Remove the quotas of patterns."`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (quotaCommands) Help() string {
 	return `A quota has a pattern of sequencers' names, in which * stands for any bytes, and up to four limits. Of the quotas that
 match a name the one with the most bytes other than * counts, and no other, also where it sets no limit.
@@ -41,12 +40,8 @@ limit of names by those that are in progress. Every member has to run a release 
 names the members that do not.`
 }
 
-type quotaListCommand struct {
-	gridFlags
-	outputFlag
-}
+type quotaListCommand struct{ gridOutput }
 
-// Help returns the --help text between the usage and the flags.
 func (quotaListCommand) Help() string {
 	return `USED is the number of sequencers for which the quota counts, - if an owner has not answered.
 
@@ -58,9 +53,8 @@ type quotaList struct {
 	Quotas []grid.Quota `json:"quotas"`
 }
 
-// Run lists the quotas.
 func (c *quotaListCommand) Run(ctx context.Context, to streams) error {
-	return asking(c.quotas(ctx, to, c.outputFlag, wire.SettingsRequest{}))
+	return asking(c.quotas(ctx, to, wire.SettingsRequest{}))
 }
 
 type quotaSetCommand struct {
@@ -69,11 +63,9 @@ type quotaSetCommand struct {
 	HolderNodes *int   `help:"Most logical nodes of one sequencer for one process; 0 for no limit." placeholder:"COUNT"`
 	PeerNodes   *int   `help:"Most logical nodes of one sequencer for one certificate, token or address; 0 for no limit." placeholder:"COUNT"`
 	Calls       *int   `help:"Most calls per second at one member for one certificate, token or address; 0 for no limit." placeholder:"COUNT"`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Help returns the --help text between the usage and the flags.
 func (quotaSetCommand) Help() string {
 	return `Limits that are not given stay as they are. Any member takes the command; the leader has it agreed on by all.
 
@@ -83,7 +75,6 @@ func (quotaSetCommand) Help() string {
     snowgrid quota set 'batch-*' --calls 0  # no limit, where '*' has one`
 }
 
-// Run sets the limits.
 func (c *quotaSetCommand) Run(ctx context.Context, to streams) error {
 	edit := roster.QuotaEdit{Pattern: spelling.Pattern(c.Pattern), Names: c.Names, HolderNodes: c.HolderNodes,
 		PeerNodes: c.PeerNodes, Calls: c.Calls}
@@ -94,33 +85,30 @@ func (c *quotaSetCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return usage(err)
 	}
-	return c.quotas(ctx, to, c.outputFlag, wire.SettingsRequest{Quotas: []roster.QuotaEdit{edit}})
+	return c.quotas(ctx, to, wire.SettingsRequest{Quotas: []roster.QuotaEdit{edit}})
 }
 
 type quotaRemoveCommand struct {
 	Patterns []string `arg:"" name:"pattern" help:"Patterns, as they are listed."`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Help returns the --help text between the usage and the flags.
 func (quotaRemoveCommand) Help() string {
 	return `A minute after the last quota is gone, members may be taken back to the release before quotas.
 
     snowgrid quota remove 'orders-*'`
 }
 
-// Run removes the quotas.
 func (c *quotaRemoveCommand) Run(ctx context.Context, to streams) error {
 	var in wire.SettingsRequest
 	for _, p := range c.Patterns {
 		in.DropQuotas = append(in.DropQuotas, spelling.Pattern(p))
 	}
-	return c.quotas(ctx, to, c.outputFlag, in)
+	return c.quotas(ctx, to, in)
 }
 
 // quotas requests settings, and writes the quotas in the answer.
-func (g gridFlags) quotas(ctx context.Context, to streams, form outputFlag, in wire.SettingsRequest) error {
+func (g gridOutput) quotas(ctx context.Context, to streams, in wire.SettingsRequest) error {
 	s, err := g.settings(ctx, in)
 	if err != nil {
 		return err
@@ -130,7 +118,7 @@ func (g gridFlags) quotas(ctx context.Context, to streams, form outputFlag, in w
 		list.Quotas = append(list.Quotas, grid.Quota{Pattern: string(q.Pattern), Names: q.Names,
 			HolderNodes: q.HolderNodes, PeerNodes: q.PeerNodes, Calls: q.Calls, Used: q.Used})
 	}
-	return form.result(to.out, list, func(w io.Writer) error {
+	return g.result(to.out, list, func(w io.Writer) error {
 		if len(list.Quotas) == 0 {
 			_, err := fmt.Fprintln(w, "no quotas")
 			return err

@@ -30,7 +30,6 @@ type recovered struct {
 	Repeated  bool              `json:"repeated"`  // an interrupted recovery was completed
 }
 
-// Help returns the --help text between the usage and the flags.
 func (recoverCommand) Help() string {
 	return `For a grid with data directories that lost the majority of its voters for good, disks included. If the
 machines are only down, start them again; nothing else is needed.
@@ -54,7 +53,6 @@ recovery; until then no agent starts on these directories. The audit line of the
         --lost 89abcdef01234567`
 }
 
-// Run recovers the grid.
 func (c *recoverCommand) Run(_ context.Context, to streams) error {
 	floor, err := c.floor()
 	if err != nil {

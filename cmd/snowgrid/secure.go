@@ -25,7 +25,6 @@ type secureCommand struct {
 	Rotate secureRotateCommand `cmd:"" help:"Replace the authority, certificates or keys, step by step."`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (secureCommand) Help() string {
 	return `A process proves its role by a certificate, or by a token:
 
@@ -48,7 +47,6 @@ type directoryFlag struct {
 	Dir string `required:"" help:"Directory that snowgrid secure init made." placeholder:"DIR"`
 }
 
-// secureInitCommand makes a directory.
 type secureInitCommand struct {
 	Out  string        `required:"" help:"Directory to make. It must not exist, or be empty." placeholder:"DIR"`
 	Host []string      `help:"DNS names and IP addresses of members, for curl and browsers. Members, clients and commands do not need them." placeholder:"HOST"`
@@ -57,7 +55,6 @@ type secureInitCommand struct {
 	TTL  time.Duration `name:"ttl" help:"Time to live of the certificates." default:"8760h"`
 }
 
-// Validate checks the flags.
 func (c *secureInitCommand) Validate() error { return checkCredential(c.Out, c.TTL) }
 
 // checkCredential refuses a directory without a name and a credential that ends before it begins.
@@ -79,7 +76,6 @@ func checkTTL(ttl time.Duration) error {
 	return nil
 }
 
-// Help returns the --help text between the usage and the flags.
 func (secureInitCommand) Help() string {
 	return `The directory has an authority, a certificate and key of each role, a key of the gossip, and a key for
 tokens. It can be given to agents and commands as --security-dir. Where members run on several machines,
@@ -90,7 +86,6 @@ issued: with ca.key anyone can make any certificate, and with tokens.key any tok
     snowgrid secure init --out security --host ids.example.org --ttl 2160h`
 }
 
-// Run makes the directory.
 func (c *secureInitCommand) Run(to streams) error {
 	if err := authority.Create(c.Out, authority.Options{Grid: c.Grid, Name: c.Name, Hosts: c.Host, TTL: c.TTL},
 		time.Now()); err != nil {
@@ -110,7 +105,6 @@ Keep ca.key and tokens.key off every server: they are all it takes to make any c
 	return err
 }
 
-// secureIssueCommand makes a directory for one process.
 type secureIssueCommand struct {
 	directoryFlag
 	Role  string        `required:"" help:"Role of the process: member, admin, holder or reader." enum:"member,admin,holder,reader"`
@@ -121,10 +115,8 @@ type secureIssueCommand struct {
 	Out   string        `required:"" help:"Directory to make. It must not exist, or be empty." placeholder:"DIR"`
 }
 
-// Validate checks the flags.
 func (c *secureIssueCommand) Validate() error { return checkCredential(c.Out, c.TTL) }
 
-// Help returns the --help text between the usage and the flags.
 func (secureIssueCommand) Help() string {
 	return `The directory has what the process needs, and nothing else: the certificate of the authority, its own
 certificate and key, and for a member the keys of the gossip and the public keys of tokens.
@@ -138,7 +130,6 @@ process, which follows them within 10 seconds.
         --names 'orders-*,bills-*' --out web-security`
 }
 
-// Run makes the directory.
 func (c *secureIssueCommand) Run(to streams) error {
 	dir, err := authority.Open(c.Dir)
 	if err != nil {
@@ -165,7 +156,6 @@ func (c *secureIssueCommand) Run(to streams) error {
 	return err
 }
 
-// secureTokenCommand prints a token.
 type secureTokenCommand struct {
 	directoryFlag
 	Role  string        `required:"" help:"Role of the caller: reader, holder or admin." enum:"reader,holder,admin"`
@@ -174,10 +164,8 @@ type secureTokenCommand struct {
 	TTL   time.Duration `name:"ttl" required:"" help:"Time to live, at most 2160h: nothing takes a token back before it ends, but a new key for all (snowgrid secure rotate tokens)." placeholder:"DURATION"`
 }
 
-// Validate checks the flags.
 func (c *secureTokenCommand) Validate() error { return checkTTL(c.TTL) }
 
-// Help returns the --help text between the usage and the flags.
 func (secureTokenCommand) Help() string {
 	return `The token is all that is written to stdout. It is a secret: any process that has it may act as the caller. Members need
 tokens.pub in their directory. The caller still checks the member's certificate, by ca.crt.
@@ -189,7 +177,6 @@ tokens.pub in their directory. The caller still checks the member's certificate,
     SNOWGRID_TOKEN=$token snowgrid status --tls-ca security/ca.crt`
 }
 
-// Run prints the token.
 func (c *secureTokenCommand) Run(to streams) error {
 	signer, err := token.LoadSigner(filepath.Join(c.Dir, security.TokensKeyFile))
 	if err != nil {

@@ -13,12 +13,10 @@ import (
 // packedVariable has a packed directory, for snowgrid secure unpack.
 const packedVariable = "SNOWGRID_SECURITY"
 
-// securePackCommand prints a directory as one value.
 type securePackCommand struct {
 	Dir string `required:"" help:"Directory of snowgrid secure issue." placeholder:"DIR"`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (securePackCommand) Help() string {
 	return `For platforms whose secrets are values and no files, such as ECS: the files of the directory as one JSON object, by
 name. It is a secret, like the private keys in it.
@@ -28,7 +26,6 @@ name. It is a secret, like the private keys in it.
         --secret-string file://m1.json`
 }
 
-// Run prints the directory.
 func (c *securePackCommand) Run(to streams) error {
 	packed, err := authority.Pack(c.Dir)
 	if err != nil {
@@ -38,16 +35,13 @@ func (c *securePackCommand) Run(to streams) error {
 	return err
 }
 
-// secureUnpackCommand writes a directory.
 type secureUnpackCommand struct {
 	Out   string `required:"" help:"Directory for the files. Files of the same names are replaced." placeholder:"DIR"`
 	Owner string `help:"User and group of the directory and its files, as numbers; needs root. Default: the user of this process." placeholder:"UID:GID"`
 }
 
-// Validate checks the flags.
 func (c *secureUnpackCommand) Validate() error { return checkOut(c.Out) }
 
-// Help returns the --help text between the usage and the flags.
 func (secureUnpackCommand) Help() string {
 	return `Reads what snowgrid secure pack printed from the variable SNOWGRID_SECURITY. A container that ends before
 the agent starts runs it on a volume of both, with the agent's image.
@@ -55,7 +49,6 @@ the agent starts runs it on a volume of both, with the agent's image.
     snowgrid secure unpack --out /etc/snowgrid/security --owner 65532:65532`
 }
 
-// Run writes the directory.
 func (c *secureUnpackCommand) Run() error {
 	owner, group, err := parseOwner(c.Owner)
 	if err != nil {

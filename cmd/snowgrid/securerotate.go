@@ -15,7 +15,6 @@ type secureRotateCommand struct {
 	TTL    time.Duration `name:"ttl" help:"Time to live of the certificates. Default: as before." placeholder:"DURATION"`
 }
 
-// Help returns the --help text between the usage and the flags.
 func (secureRotateCommand) Help() string {
 	return `Each command does one step in the directory, and says which files to copy where before the next one. Processes
 follow their files within 10 seconds, or at SIGHUP, without a restart, and without a call that fails.
@@ -52,7 +51,6 @@ func (c *secureRotateCommand) Validate() error {
 	return nil
 }
 
-// Run does the step.
 func (c *secureRotateCommand) Run(to streams) error {
 	dir, err := authority.Open(c.Dir)
 	if err != nil {

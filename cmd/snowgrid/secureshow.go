@@ -10,13 +10,11 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// secureShowCommand prints a directory's contents.
 type secureShowCommand struct {
 	Dir string `required:"" help:"Directory of snowgrid secure init or secure issue." placeholder:"DIR"`
 	outputFlag
 }
 
-// Help returns the --help text between the usage and the flags.
 func (secureShowCommand) Help() string {
 	return `Every certificate with its role, its names and its end, the fingerprints of the keys, and warnings: what ends
 within 14 days, what does not belong together, and what other users can read. No secret is printed.
@@ -38,7 +36,6 @@ func (c *secureShowCommand) Run(to streams) error {
 	return c.result(to.out, contents, func(w io.Writer) error { return printContents(w, contents, now) })
 }
 
-// printContents writes a directory as text.
 func printContents(w io.Writer, c authority.Contents, now time.Time) error {
 	table := newTable(w)
 	fmt.Fprint(table, "FILE\tROLE\tNAME\tNAMES\tHOSTS\tENDS\tDAYS LEFT\n")

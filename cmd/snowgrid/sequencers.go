@@ -18,11 +18,9 @@ type sequencersCommand struct {
 	Prefix string `help:"Only sequencers whose names begin so." placeholder:"TEXT"`
 	After  string `help:"Begin with the first name above this one." placeholder:"NAME"`
 	Limit  int    `help:"Number of sequencers; 0 for all." default:"100"`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Help returns the --help text between the usage and the flags.
 func (sequencersCommand) Help() string {
 	return `The sequencers of the whole grid in the order of their names. If there are more than --limit, the last line
 has the name to continue with. IDS/S is about the rate of the last minutes, as the holders have reported it
@@ -34,7 +32,6 @@ with their renewals.
     snowgrid sequencers --limit 0 -o json`
 }
 
-// Validate refuses a negative limit.
 func (c *sequencersCommand) Validate() error {
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit=%d: give 1 or more, or 0 for all", c.Limit)
@@ -42,7 +39,6 @@ func (c *sequencersCommand) Validate() error {
 	return nil
 }
 
-// Run lists the sequencers.
 func (c *sequencersCommand) Run(ctx context.Context, to streams) error {
 	list, err := asked(ctx, c.gridFlags, c.fetch)
 	if err != nil {

@@ -16,11 +16,9 @@ type removeSequencersCommand struct {
 	After     string        `help:"Begin with the first name above this one." placeholder:"NAME"`
 	DryRun    bool          `help:"List them, and remove none." xor:"how" required:""`
 	Yes       bool          `help:"Remove them." xor:"how" required:""`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Help returns the --help text between the usage and the flags.
 func (removeSequencersCommand) Help() string {
 	return `A sequencer is unused while no logical node of it is attached. The time counts from when the last one was given back
 or its grant ended, and from the last create, open or attach that its owner has seen. Of a sequencer that was

@@ -31,10 +31,9 @@ func (s *sources) place(err error) error {
 	return errors.Join(out...)
 }
 
-// placeOne adds one error's place.
 func (s *sources) placeOne(err error) error {
-	var fault *configfile.Error
-	if !errors.As(err, &fault) && err != nil {
+	fault, is := errors.AsType[*configfile.Error](err)
+	if !is && err != nil {
 		fault = s.parse(sentence(err))
 	}
 	if fault == nil || fault.IsPlaced() {
@@ -118,8 +117,8 @@ func keyOfField(field string) string {
 // isSettingError reports whether an error is about the configuration, and so is one line
 // that needs no advice about commands and flags.
 func isSettingError(err error) bool {
-	var fault *configfile.Error
-	return errors.As(err, &fault)
+	_, is := errors.AsType[*configfile.Error](err)
+	return is
 }
 
 // eachOf returns the errors that an error joins, or the error itself.

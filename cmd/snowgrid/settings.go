@@ -20,12 +20,8 @@ type settingsCommand struct {
 	Set  settingsSetCommand  `cmd:"" help:"Change settings of the grid, while it runs."`
 }
 
-type settingsShowCommand struct {
-	gridFlags
-	outputFlag
-}
+type settingsShowCommand struct{ gridOutput }
 
-// Help returns the --help text between the usage and the flags.
 func (settingsShowCommand) Help() string {
 	return `Settings are agreed when the grid is formed, and are the same for all members. snowgrid settings set changes
 some of them.
@@ -61,11 +57,9 @@ func printGridSettings(w io.Writer, s wire.SettingsResponse) error {
 type settingsSetCommand struct {
 	Assignments  []string `arg:"" name:"setting" help:"New values: backups=N, window=DURATION, voters=N, expect=N."`
 	WindowStated bool     `help:"Confirm that the configuration of every member has the new window. Needed in a grid with neither data directories nor an anchor."`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Help returns the --help text between the usage and the flags.
 func (settingsSetCommand) Help() string {
 	return `The members keep running, and callers of Next notice nothing. Any member takes the command; the leader has the
 change agreed on by all of them. Then change the configuration of every member that states the setting: a
@@ -93,7 +87,6 @@ that do not. The leader logs the caller and the values.
     snowgrid settings set window=30s voters=5`
 }
 
-// Run changes the settings.
 func (c *settingsSetCommand) Run(ctx context.Context, to streams) error {
 	in, err := parseAssignments(c.Assignments)
 	if err != nil {

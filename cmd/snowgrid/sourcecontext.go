@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -16,7 +14,7 @@ import (
 // loadContext reads the context of a command. Only a command that gets neither an address nor a
 // configuration file in another way uses the current context, so it never adds to these.
 func (s *sources) loadContext(ctx *kong.Context) error {
-	name, takes := contextOf(ctx)
+	name, takes := valueOf[contextName](ctx, false)
 	if !takes {
 		return nil
 	}
@@ -46,26 +44,6 @@ func (s *sources) loadContext(ctx *kong.Context) error {
 	s.context, err = s.readContext(path)
 	s.contextName = name
 	return err
-}
-
-// contextOf returns the context that a command line or the environment names, and whether the command
-// takes one.
-func contextOf(ctx *kong.Context) (name string, takes bool) {
-	if ctx.Selected() == nil {
-		return "", false
-	}
-	i := slices.IndexFunc(ctx.Selected().Flags, func(f *kong.Flag) bool {
-		return f.Target.Type() == reflect.TypeFor[contextName]()
-	})
-	if i < 0 {
-		return "", false
-	}
-	for _, path := range ctx.Path {
-		if path.Flag == ctx.Selected().Flags[i] {
-			return ctx.Value(path).String(), true
-		}
-	}
-	return ctx.Selected().Flags[i].Target.String(), true
 }
 
 func (s *sources) readContext(path string) (map[string]settingLine, error) {

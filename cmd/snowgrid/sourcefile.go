@@ -21,7 +21,7 @@ func (s *sources) load(ctx *kong.Context) error {
 			s.origins[path.Flag.Name] = origin{source: fromFlag, name: path.Flag.Name}
 		}
 	}
-	if s.path = pathOf(ctx); s.path == "" {
+	if s.path, _ = valueOf[configPath](ctx, true); s.path == "" {
 		return s.loadContext(ctx)
 	}
 	file, err := configfile.Read(s.path)
@@ -34,30 +34,24 @@ func (s *sources) load(ctx *kong.Context) error {
 	return errors.Join(err, s.loadContext(ctx))
 }
 
-// pathOf returns the path of the configuration file that a command line names, "" for
-// none.
-func pathOf(ctx *kong.Context) string {
+// valueOf returns the value of a command's flag of a type, or with arguments of such an argument, and whether the
+// command takes one. The command line or the environment sets it.
+func valueOf[T ~string](ctx *kong.Context, arguments bool) (value string, takes bool) {
+	isOne := func(v *kong.Value) bool { return v != nil && v.Target.Type() == reflect.TypeFor[T]() }
 	for _, path := range ctx.Path {
-		var value *kong.Value
-		switch {
-		case path.Positional != nil:
-			value = path.Positional
-		case path.Flag != nil:
-			value = path.Flag.Value
-		}
-		if value != nil && value.Target.Type() == reflect.TypeFor[configPath]() {
-			return ctx.Value(path).String()
+		if arguments && isOne(path.Positional) || path.Flag != nil && isOne(path.Flag.Value) {
+			return ctx.Value(path).String(), true
 		}
 	}
 	if ctx.Selected() == nil {
-		return ""
+		return "", false
 	}
 	for _, flag := range ctx.Selected().Flags {
-		if flag.Target.Type() == reflect.TypeFor[configPath]() {
-			return flag.Target.String() // from the environment
+		if isOne(flag.Value) {
+			return flag.Target.String(), true // from the environment
 		}
 	}
-	return ""
+	return "", false
 }
 
 // take checks all entries in a file, also entries that the command does not use, and keeps them.
@@ -93,7 +87,7 @@ func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, 
 	case k.secret && file.Writable:
 		return "", fault(file, entry, "",
 			fmt.Sprintf("any user on this machine may change the file, and this key is a secret; run chmod o-w %s", file.Path))
-	case entry.IsList && !k.isList():
+	case entry.IsList && !k.flag.IsSlice():
 		return "", fault(file, entry, strings.Join(entry.Values, ","), "give one value, not a list")
 	}
 	text := strings.Join(entry.Values, "")

@@ -9,7 +9,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// sqlCommand prints SQL functions for the IDs of a sequencer.
 type sqlCommand struct {
 	Name    string `arg:"" help:"Name of the sequencer. Its letters and digits begin the names of the functions."`
 	Dialect string `required:"" enum:"postgres,mysql,sqlite,clickhouse" help:"Database: postgres, mysql (and MariaDB), sqlite or clickhouse." placeholder:"NAME"`
@@ -17,7 +16,6 @@ type sqlCommand struct {
 	definitionflags.Definition
 }
 
-// Help returns the --help text between the usage and the flags.
 func (sqlCommand) Help() string {
 	return `The functions return the time, logical node and counter of an ID, the smallest and largest ID of a time, and
 the text of an ID in Base32, and read that text. SQLite has no functions in SQL: it gets a view and two queries.
@@ -29,7 +27,6 @@ The command needs no grid. It needs the epoch, node count and layout of the sequ
     snowgrid sql --dialect sqlite orders --nodes 128 --epoch 2025-06-01`
 }
 
-// Run prints the functions.
 func (c *sqlCommand) Run(to streams) error {
 	definition, err := sequencer.Define(c.Name, c.Config())
 	if err != nil {

@@ -13,15 +13,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// statusCommand prints a grid's state as reported by one member.
 type statusCommand struct {
-	gridFlags
-	outputFlag
+	gridOutput
 	Partitions bool `help:"List every partition as well."`
 	Check      bool `help:"Print only what needs attention, and exit with 0 if nothing does, 3 if no member answers, 4 otherwise."`
 }
 
-// Help returns the part of --help between the usage and the flags.
 func (statusCommand) Help() string {
 	return `The first address that answers is used. That member collects the list of sequencers from the other members.
 
@@ -33,7 +30,6 @@ func (statusCommand) Help() string {
 docs/health.md explains each line, and docs/runbook.md each alert that --check prints.`
 }
 
-// Run prints the status.
 func (s *statusCommand) Run(ctx context.Context, to streams) error {
 	status, err := s.status(ctx)
 	if err != nil {

@@ -7,17 +7,13 @@ import (
 )
 
 // takeAnchorCommand has a grid take its anchor, whichever grid holds it.
-type takeAnchorCommand struct {
-	gridFlags
-	outputFlag
-}
+type takeAnchorCommand struct{ gridOutput }
 
 // anchorTaken is the command's result as JSON.
 type anchorTaken struct {
 	Taking bool `json:"taking"` // the grid has accepted the request
 }
 
-// Help returns the --help text between the usage and the flags.
 func (takeAnchorCommand) Help() string {
 	return `An anchored grid (snowgrid agent --anchor) may raise its ceiling only as far as the record of its anchor
 allows, and only one grid of a name holds that record. Where two grids of one name run, one of them waits:
@@ -32,7 +28,6 @@ has run since the record was deleted, or IDs can repeat.
     snowgrid take-anchor --addr 10.0.0.1:7948`
 }
 
-// Run makes the grid take its anchor.
 func (c *takeAnchorCommand) Run(ctx context.Context, to streams) error {
 	err := c.ask(ctx, func(ctx context.Context) error {
 		status, addr, err := fetchStatusOfAny(ctx, c.Addr) // also of a member that waits for the anchor

@@ -20,11 +20,9 @@ type topCommand struct {
 	Every  time.Duration `help:"Time between two looks." default:"2s"`
 	Rounds int           `short:"n" help:"Number of looks; 0 to look until q or Ctrl-C." default:"0"`
 	Limit  int           `help:"Number of sequencers." default:"15"`
-	gridFlags
-	outputFlag
+	gridOutput
 }
 
-// Help returns the --help text between the usage and the flags.
 func (topCommand) Help() string {
 	return `The sequencers with the most IDs per second, as holders report them with their renewals every few seconds.
 On a terminal one screen is refreshed; otherwise each look is a line for each sequencer. With -o json each
@@ -137,7 +135,6 @@ func (c *topCommand) look(ctx context.Context, rates *topRates) (topLook, error)
 	return look, nil
 }
 
-// show writes one refresh.
 func (c *topCommand) show(w io.Writer, look topLook, live bool) error {
 	if c.json() {
 		return json.NewEncoder(w).Encode(look)

@@ -19,7 +19,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// verifyCommand checks existing IDs.
 type verifyCommand struct {
 	File string `arg:"" help:"File with one ID per line, or rows of columns; - for standard input."`
 	definitionflags.Definition
@@ -54,7 +53,6 @@ func (r *nodeRange) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Help returns the --help text between the usage and the flags.
 func (verifyCommand) Help() string {
 	return `The command needs no grid, and reads any number of rows in bounded memory. It reports rows that are no IDs,
 duplicates, times before the epoch or in the future, more IDs of a node in a millisecond than the layout has,
@@ -75,7 +73,6 @@ type verified struct {
 	*verify.Report
 }
 
-// Run checks the rows.
 func (c *verifyCommand) Run(ctx context.Context, to streams) error {
 	cfg, err := c.config()
 	if err != nil {
@@ -90,8 +87,11 @@ func (c *verifyCommand) Run(ctx context.Context, to streams) error {
 	stop := showProgress(to.err, progress, size)
 	report, err := verify.Check(ctx, cfg, in, progress)
 	stop()
-	if err != nil {
-		return verifyError(err)
+	switch {
+	case errors.Is(err, verify.ErrColumns):
+		return usage(err)
+	case err != nil:
+		return err
 	}
 	if c.SVG != "" {
 		if err := c.draw(report); err != nil {
@@ -103,14 +103,6 @@ func (c *verifyCommand) Run(ctx context.Context, to streams) error {
 	})
 	if err == nil && !report.Clean() {
 		return &exitError{status: exitDegraded, err: fmt.Errorf("%s has %s", c.name(), problems(report))}
-	}
-	return err
-}
-
-// verifyError gives an error about the columns its exit status.
-func verifyError(err error) error {
-	if errors.Is(err, verify.ErrColumns) {
-		return usage(err)
 	}
 	return err
 }

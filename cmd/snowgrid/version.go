@@ -35,7 +35,6 @@ type versionInfo struct {
 	OldestProtocol int    `json:"oldest_protocol"` // of the members that it works with
 }
 
-// Help returns the --help text between the usage and the flags.
 func (versionCommand) Help() string {
 	return `Members of different versions work together if the protocol of each lies in the range of the other. The
 versions of running members are in snowgrid members.
@@ -44,7 +43,6 @@ versions of running members are in snowgrid members.
     snowgrid version -o json`
 }
 
-// Run prints the version.
 func (c *versionCommand) Run(to streams) error {
 	b := buildinfo.Read()
 	v := versionInfo{

@@ -11,7 +11,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// waitCommand waits until members are ready or their grid is settled.
 type waitCommand struct {
 	For string `arg:"" help:"What to wait for: ready or settled." enum:"ready,settled" placeholder:"ready|settled"`
 	gridFlags
@@ -28,7 +27,6 @@ var countdown = regexp.MustCompile(` \(in [0-9][^)]*\)|\b[0-9.]+m?s\b`)
 // of the wait cuts off earlier shows nothing.
 const lookLeast = time.Second
 
-// Help returns the --help text between the usage and the flags.
 func (waitCommand) Help() string {
 	return `ready is reached when each member of --addr can issue an ID now. settled is reached when every partition of the
 grid has an owner and all its backups, or a copy at each member if there are fewer members than that, so that
@@ -41,7 +39,6 @@ and 4 if it answers that it waits.
     snowgrid wait settled && systemctl restart snowgrid`
 }
 
-// Run waits.
 func (c *waitCommand) Run(parent context.Context, to streams) error {
 	if c.Within <= 0 {
 		return badValue("within", c.Within.String(), "give a duration above 0, such as 2m")
