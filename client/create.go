@@ -11,7 +11,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// entry is one handle of a client.
 type entry = handles.Entry[*session.Handle]
 
 // CreateSequencer returns this client's handle on a named sequencer, creates the sequencer if the

@@ -59,7 +59,6 @@ func (r *runner) take(s *session.Stream, e wire.Event) {
 	r.c.ended(e.Name, e.Life)
 }
 
-// ended handles the end of a stream.
 func (r *runner) ended(s *session.Stream) {
 	r.do(func(m *session.Machine, now session.Now) {
 		if stop := r.streams[s]; stop != nil {

@@ -136,7 +136,6 @@ func (c *counts) attached(took time.Duration, err error) {
 	c.attaches.Observe(took)
 }
 
-// renewed counts a call that renews.
 func (c *counts) renewed(err error) {
 	c.renewals.Add(1)
 	if err != nil {

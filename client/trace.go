@@ -127,7 +127,6 @@ func (s *spans) end(addr string, err error) {
 	}
 }
 
-// renewing begins the span of one renewal.
 func (s *spans) renewing(ctx context.Context, call *session.Renewal) (end func(error)) {
 	return s.Note(ctx, "renew", slog.String("member", call.Owner), slog.Int("claims", len(call.Claims)),
 		slog.Int("sets", len(call.Sets)))

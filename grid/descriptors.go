@@ -51,7 +51,6 @@ type watchedNetwork struct {
 	failed func(error)
 }
 
-// Dial implements Network.
 func (n watchedNetwork) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := n.Network.Dial(ctx, addr)
 	if err != nil {
@@ -76,7 +75,6 @@ type watchedListener struct {
 	failed func(error)
 }
 
-// Accept implements net.Listener.
 func (l watchedListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil && !errors.Is(err, net.ErrClosed) {

@@ -18,7 +18,6 @@ const (
 	gatherLimit  = time.Second // for all rounds after the first
 )
 
-// covers are the partitions that a reply covers.
 type covers = []roster.PartitionID
 
 // gathered are the replies of all members that own partitions, each with its share of a list.

@@ -198,7 +198,6 @@ func (k *keyring) file() string {
 // sameKeys reports whether two lists have the same keys in the same order.
 func sameKeys(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 
-// fingerprints returns the keys' fingerprints, in their order.
 func fingerprints(keys [][]byte) []string {
 	out := []string{}
 	for _, key := range keys {
@@ -207,7 +206,6 @@ func fingerprints(keys [][]byte) []string {
 	return out
 }
 
-// without returns the texts in a that are not in b.
 func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }

@@ -142,7 +142,6 @@ func (l *lead) awaitStep(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// untilStep returns the time until the next step.
 func (l *lead) untilStep() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -80,7 +80,6 @@ type ending struct {
 	leaves *leaving   // nil before the first Leave call
 }
 
-// leaving is the Leave call that leaves.
 type leaving struct {
 	done chan struct{}
 	err  error // valid once done is closed

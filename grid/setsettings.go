@@ -65,7 +65,6 @@ func (o *leadership) setSettings(ctx context.Context, in wire.SettingsRequest) (
 	return o.settingsNow(ctx), nil
 }
 
-// changesOf returns a request as assignments.
 func changesOf(in wire.SettingsRequest) (out string) {
 	if in.Backups != nil {
 		out += fmt.Sprintf("backups=%d ", *in.Backups)
@@ -102,7 +101,6 @@ func (o *leadership) settingsNow(ctx context.Context) wire.SettingsResponse {
 	return out
 }
 
-// usedQuotas returns a roster's quotas with their use.
 func usedQuotas(ctx context.Context, h *host.Host, r *roster.Roster) []wire.QuotaUse {
 	out := wire.QuotasOf(r.Quotas)
 	if len(out) == 0 {

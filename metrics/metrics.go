@@ -44,12 +44,10 @@ type clientCollector struct {
 	holder metric.Holder
 }
 
-// Describe implements prometheus.Collector.
 func (c *clientCollector) Describe(ch chan<- *prometheus.Desc) {
 	metric.Describe(ch, metric.HolderFamilies)
 }
 
-// Collect implements prometheus.Collector.
 func (c *clientCollector) Collect(ch chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

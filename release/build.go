@@ -30,7 +30,6 @@ type buildCommand struct {
 	Only       []string `help:"Build only for these platforms, such as linux/amd64."`
 }
 
-// release is a release in progress.
 type release struct {
 	version string    // v1.2.3
 	commit  string    // 40 hexadecimal digits
@@ -46,7 +45,6 @@ type release struct {
 	pages    []member // the manual and the completion scripts, once made
 }
 
-// number returns the version without its v.
 func (r *release) number() string { return strings.TrimPrefix(r.version, "v") }
 
 // Run builds all files.

@@ -53,7 +53,6 @@ func (r *release) image() error {
 	return r.write("snowgrid_"+r.number()+"_oci.tar", func(w io.Writer) error { return r.tar(w, "", files) })
 }
 
-// imageOf returns the image of a platform.
 func (r *release) imageOf(t target) (v1.Image, error) {
 	content, err := r.rootfs(t)
 	if err != nil {

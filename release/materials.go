@@ -36,7 +36,6 @@ func (r *release) materials() error {
 	return nil
 }
 
-// billOf returns the bill of materials of a program.
 func (r *release) billOf(p program, t target) (*cyclonedx.BOM, error) {
 	info, err := buildinfo.ReadFile(r.built(p, t))
 	if err != nil {

@@ -71,7 +71,6 @@ func (r *release) pack(t target, format string) error {
 	return r.write(packager.ConventionalFileName(info), func(w io.Writer) error { return packager.Package(info, w) })
 }
 
-// contents returns the files of a package.
 func (r *release) contents(t target, format string) (out files.Contents, err error) {
 	add := func(source, destination, kind string, mode os.FileMode) {
 		out = append(out, &files.Content{Source: source, Destination: destination, Type: kind,

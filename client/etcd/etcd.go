@@ -90,7 +90,6 @@ func (s *etcdStore) String() string {
 // DefaultWindow suggests a client's window: a renewal every three seconds.
 func (s *etcdStore) DefaultWindow() time.Duration { return window }
 
-// Load implements [store.Store].
 func (s *etcdStore) Load(ctx context.Context, key string) (store.Entry, error) {
 	if err := kv.CheckKey(s.cli, "load", key); err != nil {
 		return store.Entry{}, err
@@ -123,7 +122,6 @@ func (s *etcdStore) List(ctx context.Context, prefix string) ([]store.Entry, err
 	return found, nil
 }
 
-// Swap implements [store.Store].
 func (s *etcdStore) Swap(ctx context.Context, e store.Entry) (store.Revision, error) {
 	if err := kv.CheckEntry(s.cli, e); err != nil {
 		return "", err

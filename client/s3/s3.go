@@ -114,7 +114,6 @@ func (o *objects) Time() (now time.Time, within time.Duration, known bool) {
 	return o.date.time(time.Now())
 }
 
-// Load implements [store.Store].
 func (o *objects) Load(ctx context.Context, key string) (store.Entry, error) {
 	e, _, err := o.read(ctx, key)
 	return e, err

@@ -31,7 +31,6 @@ type Client struct {
 	spans    *tracing.Tracer
 }
 
-// entry is one handle of a client.
 type entry = handles.Entry[*holder]
 
 // Open returns a client of the store. It checks first that the store enforces the

@@ -255,7 +255,6 @@ func (c *Client) Repair(ctx context.Context, name string, node sequencer.NodeID,
 	})
 }
 
-// repair replaces a record that was found.
 func (c *Client) repair(ctx context.Context, d record.Document, f found, floor clustertime.Tick) error {
 	name := d.Definition.Name()
 	if err := c.repairable(ctx, d, f); err != nil {

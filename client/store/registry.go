@@ -25,7 +25,6 @@ func newRegistry() *registry {
 		creates: map[string]error{}}
 }
 
-// add has a seat from now on.
 func (g *registry) add(s *seat) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -56,7 +55,6 @@ func (g *registry) allSeats() []*seat {
 	return slices.Collect(maps.Values(g.seats))
 }
 
-// remove forgets a seat.
 func (g *registry) remove(s *seat) {
 	g.mu.Lock()
 	delete(g.seats, s.id)

@@ -349,7 +349,6 @@ const clockShift = 9700 * 24 * time.Hour
 // clock is a member's wall clock.
 type clock struct{ step atomic.Int64 }
 
-// Now implements grid.Clock.
 func (c *clock) Now() time.Time {
 	return time.Now().Add(clockShift + time.Duration(c.step.Load()))
 }

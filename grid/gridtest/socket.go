@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// socket is a datagram socket.
 type socket struct {
 	host *Host
 	addr *net.UDPAddr

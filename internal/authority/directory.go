@@ -65,7 +65,6 @@ func Create(dir string, o Options, now time.Time) error {
 	return publish(dir, files)
 }
 
-// newGossipKey returns a line for gossip.keys with a new key.
 func newGossipKey() []byte {
 	var key [gossipKeyBytes]byte
 	_, _ = rand.Read(key[:])

@@ -24,7 +24,6 @@ func isSecret(name string) bool {
 	return strings.HasSuffix(name, keySuffix) || name == earlierKeyFile || name == security.GossipKeysFile
 }
 
-// file is one file in a directory.
 type file struct {
 	name    string
 	content []byte

@@ -229,7 +229,6 @@ func readOne(path string) (*x509.Certificate, error) {
 	return certs[0], nil
 }
 
-// hostsOf returns the hosts that were requested for a certificate.
 func hostsOf(c *x509.Certificate) []string {
 	var out []string
 	for _, name := range c.DNSNames {

@@ -136,7 +136,6 @@ func unreachable(addr string, err error) error {
 	return failure.Errorf(sequencer.ErrUnavailable, "member at %s: %w", addr, err)
 }
 
-// answered returns the error in a reply's body.
 func answered(addr string, status int, body []byte) error {
 	var e wire.Error
 	if err := wire.DecodeTolerant(wire.MsgPack, body, &e); err != nil || e.Code == "" {

@@ -39,13 +39,10 @@ type stream struct {
 	part   []byte // a partly received event
 }
 
-// Next implements Stream.
 func (s *stream) Next() (wire.Event, error) { return wire.ReadEvent(s.answer) }
 
-// Close implements Stream.
 func (s *stream) Close() error { return s.answer.Close() }
 
-// Deliver implements delivering.
 func (s *stream) Deliver(event func(wire.Event), end func()) {
 	s.answer.Deliver(func(data []byte) error {
 		if len(s.part) > 0 {

@@ -68,7 +68,6 @@ type keptConn struct {
 	forget func() // nil until the handshake has ended
 }
 
-// Close implements net.Conn.
 func (c *keptConn) Close() error {
 	if c.forget != nil {
 		c.forget()

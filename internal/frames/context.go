@@ -26,14 +26,12 @@ var closed = func() chan struct{} {
 	return c
 }()
 
-// Deadline implements context.Context.
 func (c *callContext) Deadline() (by time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.deadline, !c.deadline.IsZero()
 }
 
-// Done implements context.Context.
 func (c *callContext) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,14 +44,12 @@ func (c *callContext) Done() <-chan struct{} {
 	return c.done
 }
 
-// Err implements context.Context.
 func (c *callContext) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Value implements context.Context.
 func (c *callContext) Value(key any) any { return c.values.Value(key) }
 
 // AfterFunc arranges to call f when the context ends; f must not wait. Stop reports whether it

@@ -332,7 +332,6 @@ func (w *Workers) Close() {
 	}
 }
 
-// run runs f in a goroutine.
 func (w *Workers) run(f func()) {
 	w.start()
 	select {

@@ -100,7 +100,6 @@ type machine struct {
 	err      error         // the last failure, nil after a success
 }
 
-// begin sets the state from the files.
 func (m *machine) begin(files Files) {
 	m.state, m.stored = Initial, files.Application != nil
 	switch {

@@ -164,19 +164,16 @@ func Logger(log *slog.Logger) *slog.Logger {
 
 const droppedMessage = "log lines dropped: the log was not read"
 
-// Handle implements slog.Handler.
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	r = r.Clone()
 	h.queue.do(func() { _ = h.Handler.Handle(context.WithoutCancel(ctx), r) })
 	return nil
 }
 
-// WithAttrs implements slog.Handler.
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return handler{h.Handler.WithAttrs(attrs), h.queue, h.levels}
 }
 
-// WithGroup implements slog.Handler.
 func (h handler) WithGroup(name string) slog.Handler {
 	return handler{h.Handler.WithGroup(name), h.queue, h.levels}
 }

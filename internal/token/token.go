@@ -50,7 +50,6 @@ type Request struct {
 	Grid  string // that the token is for; "" = any that has the key
 }
 
-// claims are the claims in a token.
 type claims struct {
 	jwt.RegisteredClaims
 

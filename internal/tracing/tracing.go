@@ -126,5 +126,4 @@ type userContext struct {
 	around context.Context
 }
 
-// Value implements context.Context.
 func (c userContext) Value(key any) any { return c.around.Value(key) }

@@ -127,7 +127,6 @@ func (m *merger) end() {
 	}
 }
 
-// span converts units to a duration.
 func span(ticks uint64, unit time.Duration) time.Duration {
 	return time.Duration(min(ticks, uint64(1<<62)/uint64(unit))) * unit
 }

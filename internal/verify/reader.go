@@ -234,7 +234,6 @@ func (r *reader) rare() (nodes []RareNode) {
 	return nodes
 }
 
-// bound returns a row for the report.
 func (r row) bound(f foreign.Format) Bound {
 	if r == (row{}) {
 		return Bound{}

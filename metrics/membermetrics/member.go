@@ -41,13 +41,11 @@ type memberCollector struct {
 	busiest metric.Busiest // sequencers that the member owned
 }
 
-// Describe implements prometheus.Collector.
 func (c *memberCollector) Describe(ch chan<- *prometheus.Desc) {
 	metric.Describe(ch, memberFamilies)
 	metric.Describe(ch, metric.HolderFamilies)
 }
 
-// Collect implements prometheus.Collector.
 func (c *memberCollector) Collect(ch chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,7 +33,6 @@ func (l *longest) with(claim record.Record) time.Duration {
 	return cmp.Or(l.window, window)
 }
 
-// grant creates the lease for a claim.
 func (s *mixedStore) grant(ctx context.Context, claim record.Record) (clientv3.LeaseID, error) {
 	ttl := (s.longest.with(claim) + leaseMargin + time.Second - 1) / time.Second // rounded up
 	granted, err := s.cli.Grant(ctx, int64(ttl))

@@ -109,7 +109,6 @@ func (s *mixedStore) String() string {
 // DefaultWindow suggests a client's window.
 func (s *mixedStore) DefaultWindow() time.Duration { return window }
 
-// Load implements [store.Store].
 func (s *mixedStore) Load(ctx context.Context, key string) (store.Entry, error) {
 	p, shared := s.at.locate(key)
 	if !shared || s.cli == nil {
@@ -126,7 +125,6 @@ func (s *mixedStore) Load(ctx context.Context, key string) (store.Entry, error) 
 	return n.entry(key, time.Now()), nil
 }
 
-// List implements [store.Store].
 func (s *mixedStore) List(ctx context.Context, prefix string) ([]store.Entry, error) {
 	found, err := s.plain.List(ctx, prefix)
 	if err != nil {

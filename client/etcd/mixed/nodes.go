@@ -19,7 +19,6 @@ func (l layout) plain() string { return string(l) + "snowgrid/" }
 // workers returns the prefix of the workers' keys.
 func (l layout) workers() string { return string(l) + "workers/" }
 
-// live returns the live key of a node.
 func (l layout) live(node string) string { return l.workers() + "live/" + node }
 
 // locate returns where the engine's key of a shared node's record is, and false for any other key.

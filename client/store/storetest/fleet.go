@@ -79,7 +79,6 @@ func (f *fleet) prepare() *client {
 	return &client{f: f, number: f.clients}
 }
 
-// handle returns one of the two handles on the store.
 func (f *fleet) handle(number int) store.Store {
 	if number%2 == 0 {
 		return f.other
@@ -97,7 +96,6 @@ func (f *fleet) start(c *client, s store.Store) *client {
 	return c
 }
 
-// config returns a client's configuration.
 func (f *fleet) config(c *client, s store.Store) store.Config {
 	cfg := store.Config{
 		Prefix: f.folder, Pool: f.pool, Window: f.window, AcquireMaxDelay: 300 * time.Millisecond,
@@ -232,12 +230,10 @@ func (f *fleet) node(s *sequencer.Sequencer) sequencer.NodeID {
 	return node
 }
 
-// key returns the key of a node's record.
 func (f *fleet) recordKey(node sequencer.NodeID) string {
 	return record.KeysOf(f.folder, fleetName).Record(node)
 }
 
-// record reads a node's record.
 func (f *fleet) record(node sequencer.NodeID) record.Record {
 	f.Helper()
 	e, err := f.store.Load(f.ctx, f.recordKey(node))

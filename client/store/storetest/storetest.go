@@ -134,7 +134,6 @@ func (c check) run(t testing.TB, open func() store.Store) {
 	c.test(b)
 }
 
-// fleet runs a client check on a bench.
 func (c clientCheck) fleet(b *bench) {
 	c.test(&fleet{bench: b, window: fleetWindow, ids: map[sequencer.ID]int{}, ticks: map[tick]int{}})
 }

@@ -32,7 +32,6 @@ const (
 	expiredLeast = 8
 )
 
-// waiter is a stream that waits.
 type waiter struct {
 	conn  net.Conn
 	since time.Duration // of Acceptor.ran

@@ -76,7 +76,6 @@ const (
 // keptOutError is the refusal of a peer that is kept out.
 type keptOutError struct{ error }
 
-// Unwrap returns the cause.
 func (e keptOutError) Unwrap() error { return e.error }
 
 // keepOut keeps a peer out, from now on. Its other connections stay.

@@ -73,7 +73,6 @@ func (q *quickRequest) admitEvents() (in wire.EventsRequest, err error) {
 	return in, wire.CheckHolder(in.Holder)
 }
 
-// put implements outlet.
 func (s *pushed) put(event wire.Event) {
 	if !s.concerns(event) {
 		return
@@ -97,7 +96,6 @@ func (s *pushed) concerns(event wire.Event) bool {
 	return event.Name == "" || PeerOf(s.request).MayUse(event.Name)
 }
 
-// end implements outlet.
 func (s *pushed) end() {
 	s.ended.Store(true)
 	s.request.request.End()

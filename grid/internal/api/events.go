@@ -162,7 +162,6 @@ func (e *Events) Publish(holders []attachment.HolderID, event wire.Event) {
 	}
 }
 
-// put implements outlet.
 func (s *stream) put(event wire.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,10 +202,8 @@ func (s *stream) Next() (wire.Event, error) {
 	return wire.Event{}, s.ctx.Err()
 }
 
-// end implements outlet.
 func (s *stream) end() { s.stop() }
 
-// Close ends the stream.
 func (s *stream) Close() error {
 	s.stop()
 	return nil

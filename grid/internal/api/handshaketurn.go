@@ -207,7 +207,6 @@ func (c *turnConn) end() {
 	c.turns = nil
 }
 
-// Read implements net.Conn.
 func (c *turnConn) Read(b []byte) (int, error) {
 	if c.turns == nil {
 		return c.Conn.Read(b)

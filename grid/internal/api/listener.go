@@ -53,7 +53,6 @@ func (a *Server) newListener(ln net.Listener) *listener {
 	return l
 }
 
-// Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.acceptor.Streams:
@@ -63,7 +62,6 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener.
 func (l *listener) Close() error {
 	l.acceptor.Close()
 	return nil
@@ -210,7 +208,6 @@ func (c *openConn) onClose(f func()) {
 	c.mu.Unlock()
 }
 
-// Close implements net.Conn.
 func (c *openConn) Close() error {
 	c.mu.Lock()
 	select {

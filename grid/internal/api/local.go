@@ -22,7 +22,6 @@ func (a *Server) Local(addr string, http *calls.Pool) calls.Transport {
 	return localTransport{server: a, addr: addr, http: http}
 }
 
-// Call implements calls.Transport.
 func (t localTransport) Call(ctx context.Context, addr, path string, in, out any) error {
 	if addr != t.addr {
 		return t.http.Call(ctx, addr, path, in, out)
@@ -36,7 +35,6 @@ func (t localTransport) Call(ctx context.Context, addr, path string, in, out any
 	return nil
 }
 
-// Events implements calls.Transport.
 func (t localTransport) Events(ctx context.Context, addr string, in wire.EventsRequest) (calls.Stream, error) {
 	if addr != t.addr {
 		return t.http.Events(ctx, addr, in)

@@ -76,7 +76,6 @@ func (a *Server) callerOf(conn *connection, header string) caller {
 	return caller{peer: peer, token: true}
 }
 
-// peerOfToken returns the peer of an Authorization header.
 func (a *Server) peerOfToken(header string) (security.Peer, error) {
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {

@@ -35,7 +35,6 @@ func (t *routes) HandleFunc(pattern string, h http.HandlerFunc) {
 	}
 }
 
-// ServeHTTP implements http.Handler.
 func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h, err := t.find(r)
 	if err == nil {

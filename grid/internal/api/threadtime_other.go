@@ -7,7 +7,6 @@ import "time"
 // stretch is a part of a goroutine that computes.
 type stretch struct{ since time.Time }
 
-// beginStretch begins one.
 func beginStretch() *stretch { return &stretch{time.Now()} }
 
 // end ends a stretch, and returns the elapsed time: thread CPU time is available on Linux only.

@@ -167,5 +167,4 @@ func readPartition(key []byte, b *bolt.Bucket, take func(r Record)) (head, error
 	return h, err
 }
 
-// keyOf returns the key for a partition's bucket.
 func keyOf(id roster.PartitionID) []byte { return []byte{byte(id >> 8), byte(id)} }

@@ -29,7 +29,6 @@ func (f fields) tick(tag uint64, t clustertime.Tick) fields {
 	return f.bytes(tag, binary.AppendVarint(nil, int64(t)))
 }
 
-// field is one field that was read.
 type field struct {
 	tag  uint64
 	body []byte

@@ -89,7 +89,6 @@ func Open(dir string, member roster.MemberID) (*Store, error) {
 // errMissing means that the file is missing, and matches fs.ErrNotExist.
 type errMissing struct{ error }
 
-// Error implements error.
 func (errMissing) Error() string { return "it is missing" }
 
 // Unwrap returns the operating system's error.

@@ -205,7 +205,6 @@ func (p *recoverPlan) carryOut(dirs []*recoverDir, next func() error) error {
 	return nil
 }
 
-// keep writes the plan.
 func (p *recoverPlan) keep(d *recoverDir) error {
 	data, err := durable.Seal(p)
 	if err != nil {

@@ -146,7 +146,6 @@ func (h *Host) startAttach(ctx context.Context, in wire.AttachRequest, reply fun
 		})
 }
 
-// attachClaim checks a request to attach, and returns the claim in it.
 func (h *Host) attachClaim(ctx context.Context, in wire.AttachRequest) (partition.Claim, error) {
 	claim, err := claimOf(ctx, in.Claim)
 	if err == nil {

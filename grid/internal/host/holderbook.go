@@ -73,7 +73,6 @@ func (b *holderBook) sweep(now time.Duration) {
 	}
 }
 
-// of returns a holder's description.
 func (b *holderBook) of(id attachment.HolderID) (holder, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -173,7 +173,6 @@ func start[T any](ctx context.Context, o *actor, request func(v partition.View, 
 	}
 }
 
-// afterEnd has f called when ctx ends.
 func afterEnd(ctx context.Context, f func()) {
 	if own, ok := ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
 		own.AfterFunc(f)

@@ -144,7 +144,6 @@ func (l *limits) room(ctx context.Context, name string) room {
 		name, n, string(q.Pattern), q.Names, string(q.Pattern)))
 }
 
-// otherCounts are the counts of the other owners.
 type otherCounts []memberCount
 
 // of returns a row's sum, and false if an owner's count is missing.

@@ -106,7 +106,6 @@ func (l *limits) nodesOf(ctx context.Context, name string, nodes int) partition.
 	return out
 }
 
-// setQuota sets a claim's peer and quota.
 func (l *limits) setQuota(ctx context.Context, c *partition.Claim) {
 	d := c.Ref.Definition
 	c.Peer, c.Quota = peerOf(ctx), l.nodesOf(ctx, d.Name(), c.Ref.Nodes())

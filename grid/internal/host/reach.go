@@ -122,7 +122,6 @@ func (c *reacher) leads(r *roster.Roster) roster.Incarnation {
 	return m.Incarnation
 }
 
-// probe calls a member.
 func (c *reacher) probe(ctx context.Context, record *leader.Reach, m roster.Member) {
 	ctx, cancel := context.WithTimeout(ctx, leader.ReachTimeout)
 	defer cancel()

@@ -62,7 +62,6 @@ func (h *Host) RemoveUnused(ctx context.Context, in wire.UnusedRequest) []wire.U
 	return rows
 }
 
-// removeUnused destroys one.
 func (h *Host) removeUnused(ctx context.Context, name string, in wire.UnusedRequest) error {
 	err := api.CheckName(name)
 	if err == nil {

@@ -31,7 +31,6 @@ type usage struct {
 	names      map[string]*nameUsage
 }
 
-// nameUsage is the use of one name.
 type nameUsage struct {
 	ids, waits uint64
 	weight     float64       // of the IDs, by their age

@@ -152,7 +152,6 @@ type libraryLines struct {
 	source string
 }
 
-// Write implements io.Writer.
 func (w libraryLines) Write(p []byte) (int, error) {
 	level, detail := cutLevel(strings.TrimSpace(string(p)))
 	switch level {

@@ -56,10 +56,8 @@ func (s Stores) Check() (c Contents, err error) {
 // errGap reports that the entry before an index is missing.
 type errGap struct{ before uint64 }
 
-// Error implements error.
 func (e errGap) Error() string { return fmt.Sprintf("the entry before entry %d is missing", e.before) }
 
-// Unwrap returns [boltfile.ErrDamaged].
 func (errGap) Unwrap() error { return boltfile.ErrDamaged }
 
 // each calls take for every entry, in order.

@@ -39,7 +39,6 @@ func (d *divergence) failure() error {
 // DivergenceAdvice is the remedy for a roster that cannot be read.
 const DivergenceAdvice = "start the version of snowgrid that the other members run"
 
-// unreadable returns the error for an unreadable item.
 func unreadable(what string, cause error) error {
 	return fmt.Errorf("grid: %s cannot be read: %w; %s", what, cause, DivergenceAdvice)
 }

@@ -40,10 +40,8 @@ func (l fatalLog) GetLog(index uint64, entry *raft.Log) error {
 	return dieOf(l.Fail("reading the Raft log", err))
 }
 
-// StoreLog implements raft.LogStore.
 func (l fatalLog) StoreLog(entry *raft.Log) error { return dieOf(l.Log.StoreLog(entry)) }
 
-// StoreLogs implements raft.LogStore.
 func (l fatalLog) StoreLogs(entries []*raft.Log) error { return dieOf(l.Log.StoreLogs(entries)) }
 
 // DeleteRange implements raft.LogStore.

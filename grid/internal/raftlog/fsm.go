@@ -64,7 +64,6 @@ func (f fsm) Snapshot() (raft.FSMSnapshot, error) {
 	return rosterSnapshot{f.followed.log()}, nil
 }
 
-// Restore implements raft.FSM.
 func (f fsm) Restore(from io.ReadCloser) error {
 	defer func() { _ = from.Close() }()
 	data, err := io.ReadAll(from)
@@ -86,7 +85,6 @@ func (f fsm) Restore(from io.ReadCloser) error {
 // positioned passes each snapshot's position to its reader: Raft passes only the contents on.
 type positioned struct{ raft.SnapshotStore }
 
-// Open implements raft.SnapshotStore.
 func (s positioned) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	meta, from, err := s.SnapshotStore.Open(id)
 	if err != nil {
@@ -116,7 +114,6 @@ func positionOf(from io.ReadCloser) (follow.Position, bool) {
 
 type rosterSnapshot struct{ roster *roster.Roster }
 
-// Persist implements raft.FSMSnapshot.
 func (s rosterSnapshot) Persist(sink raft.SnapshotSink) error {
 	data, err := wire.EncodeRoster(s.roster)
 	if err == nil {

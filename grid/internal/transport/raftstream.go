@@ -252,7 +252,6 @@ func (c *raftConn) Close() error {
 	return c.Conn.Close()
 }
 
-// raftAddr is a raft.ServerAddress as a net.Addr.
 type raftAddr raft.ServerAddress
 
 func (raftAddr) Network() string  { return "tcp" }

@@ -125,7 +125,6 @@ func takeLabel(take func(int) ([]byte, error), grid string) ([]byte, error) {
 	return take(1)
 }
 
-// enter takes a place.
 func enter(places chan struct{}) error {
 	select {
 	case places <- struct{}{}:

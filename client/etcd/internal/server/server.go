@@ -78,7 +78,6 @@ func (s *Server) Restart(ctx context.Context) error {
 	return nil
 }
 
-// await returns when the server answers.
 func (s *Server) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
