@@ -20,42 +20,6 @@ type agentCommand struct {
 	agentFlags
 }
 
-func (agentCommand) Help() string {
-	return `The agent runs until SIGTERM or Ctrl-C, then hands its partitions over and leaves the grid. A second signal
-terminates it immediately. SIGHUP reads the configuration again: the log level, certificates and keys change, all else
-needs a restart. Changed files of certificates and keys are noticed without it, within 10 seconds.
-The log is written to stderr; stdout gets one line when the member is ready.
-
-A grid of one member, for development:
-
-    snowgrid agent --expect 1 --data-dir ./data
-
-A grid of three members; run the same on each host, with its own addresses. Beyond one machine a member needs
-certificates, or --insecure; see snowgrid secure --help:
-
-    snowgrid agent --security-dir /etc/snowgrid/security \
-        --gossip-addr 10.0.0.1:7946 --raft-addr 10.0.0.1:7947 \
-        --api-addr 10.0.0.1:7948 --expect 3 --data-dir /var/lib/snowgrid \
-        --join 10.0.0.1:7946,10.0.0.2:7946,10.0.0.3:7946
-
-The same flags can be in a file, as key: value; see snowgrid config reference:
-
-    snowgrid agent --config /etc/snowgrid/snowgrid.yaml
-
-A new grid whose IDs begin above the largest ID in your database. --floor never makes a grid begin earlier,
-so it can remain in the configuration:
-
-    snowgrid agent --expect 1 --data-dir ./data --floor 7301444403200000 \
-        --epoch 2026-01-01
-
-A grid without data directories begins each run with a wait of the window and 5 s, so that its IDs are
-above those of an earlier run. This is not enough, and IDs can repeat, if the earlier run had a larger
-window, or if its clocks were ahead of the present ones within the last hours (see "ahead" in snowgrid
-status). The first start with --data-dir detects no earlier run without it either. In these
-cases stop every process of the earlier run first, or set --floor. A copied data directory, and a process
-that was copied while it ran (a machine snapshot, CRIU), issue the same IDs as the original.`
-}
-
 // Run serves until ctx ends, then leaves.
 func (a *agentCommand) Run(ctx context.Context, parsed *kong.Context, args arguments, from *sources, to streams) error {
 	ring := logring.New(logKept)

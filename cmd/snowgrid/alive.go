@@ -22,15 +22,6 @@ type alive struct {
 	Addr  string `json:"addr"`
 }
 
-func (aliveCommand) Help() string {
-	return `The health check of a container: the exit status is 0 if the member answers, 1 otherwise. It says nothing of
-the grid: a member that waits for its grid is alive, and restarting it would not help.
-
-    HEALTHCHECK CMD ["/snowgrid", "alive"]
-
-Whether the member can serve is at /readyz, and whether the grid is well is told by "snowgrid status".`
-}
-
 func (a *aliveCommand) Run(ctx context.Context, to streams) error {
 	if err := checkAddrs(a.Addr); err != nil {
 		return err

@@ -14,16 +14,6 @@ type completionCommand struct {
 	Shell string `arg:"" help:"Shell: bash, zsh or fish." enum:"bash,zsh,fish" placeholder:"bash|zsh|fish"`
 }
 
-func (completionCommand) Help() string {
-	return `The script completes commands, flags, the values of flags that have a few, and the names of contexts. Load it
-in the current shell, or at each start:
-
-    source <(snowgrid completion bash)
-    snowgrid completion bash > /etc/bash_completion.d/snowgrid
-    snowgrid completion zsh > "${fpath[1]}/_snowgrid"
-    snowgrid completion fish > ~/.config/fish/completions/snowgrid.fish`
-}
-
 // The scripts call snowgrid __complete with the words up to the cursor.
 var (
 	//go:embed completion.bash

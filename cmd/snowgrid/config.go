@@ -29,18 +29,6 @@ type configCheckCommand struct {
 	outputFlag
 }
 
-func (configCheckCommand) Help() string {
-	return `The file is checked as snowgrid agent --config FILE would use it, together with the environment and with
-flags that are given here. Nothing is started, and no directory is made. Certificates and keys are read; a
-certificate that ends soon, or a private key that other users may read, is a warning. The exit status is 2
-for a file that the agent would refuse; each mistake is one line with the file, line, column, key, value and
-remedy. Keys that contradict each other, limits and the files that they name are checked once each value can
-be read, and are all reported as well.
-
-    snowgrid config check /etc/snowgrid/snowgrid.yaml
-    snowgrid config check --config /etc/snowgrid/snowgrid.yaml -o json`
-}
-
 // AfterApply takes the file of --config or SNOWGRID_CONFIG.
 func (c *configCheckCommand) AfterApply(s *sources) error {
 	if c.File == "" {
@@ -70,14 +58,6 @@ type configPrintCommand struct {
 	clientFlags
 	callerFlags
 	Output string `short:"o" help:"Output format: text, json or yaml." enum:"text,json,yaml" default:"text"`
-}
-
-func (configPrintCommand) Help() string {
-	return `Each key has one value. It is set by the flag, else by the environment variable, else by the file, else by
-default. Values of secrets are not printed. A value in parentheses is decided when the agent starts.
-
-    snowgrid config print --config /etc/snowgrid/snowgrid.yaml
-    SNOWGRID_LOG_LEVEL=debug snowgrid config print --config snowgrid.yaml`
 }
 
 // setting is one key in the output.

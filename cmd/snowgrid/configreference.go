@@ -11,12 +11,6 @@ import (
 // configReferenceCommand prints docs/configuration-keys.md.
 type configReferenceCommand struct{}
 
-func (configReferenceCommand) Help() string {
-	return `The page is docs/configuration-keys.md of the source. It is made from the flags, so it has every key.
-
-    snowgrid config reference > docs/configuration-keys.md`
-}
-
 // referencePage is the page without the key tables.
 //
 //go:embed configurationkeys.md.in

@@ -32,19 +32,6 @@ type contextCommands struct {
 	Remove contextRemoveCommand `cmd:"" help:"Remove a context."`
 }
 
-func (contextCommands) Help() string {
-	return `A context is a name for the flags that reach one grid. It is a file in the user's configuration directory, in
-the format of a configuration file. Flags, environment variables and a configuration file have precedence.
-
-    snowgrid context add prod --addr 10.0.0.1:7948 --security-dir ./security
-    snowgrid status --context prod
-    snowgrid context use prod
-    snowgrid status
-
-A command that gets an address or a configuration file in another way does not use the context of
-snowgrid context use. Agents use no context.`
-}
-
 type contextAddCommand struct {
 	Name    string `arg:"" help:"Name of the context."`
 	Replace bool   `help:"Replace a context with this name."`

@@ -32,19 +32,6 @@ type bundleCommand struct {
 	gridOutput
 }
 
-func (bundleCommand) Help() string {
-	return `The file has the status of every member as it sees the grid itself, the alerts that follow from it, and of
-each agent with --ops-addr and --pprof on this machine: its configuration without secrets, the last lines of
-its log, metrics, build, and profiles of its processor time, memory and goroutines. manifest.json lists the
-files, and all that could not be collected: members may be down. Exit status 4: the bundle lacks such an item.
-
-The log and the profiles are served on loopback only. Run the command on each machine for those of its agent.
-
-    snowgrid debug bundle --addr 10.0.0.1:7948
-    snowgrid debug bundle --addr 10.0.0.1:7948,10.0.0.2:7948 \
-        --ops-addr 127.0.0.1:7949 -f bundle.tar.gz`
-}
-
 // Validate refuses a profile that the ops listener would cut off.
 func (c *bundleCommand) Validate() error {
 	if c.Profile < 0 || c.Profile > time.Minute || c.Profile > 0 && c.Profile < time.Second {

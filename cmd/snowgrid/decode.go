@@ -26,16 +26,6 @@ type decoded struct {
 	Layout  string           `json:"layout"` // BITS/LOWBITS/NODES
 }
 
-func (decodeCommand) Help() string {
-	return `The command needs no grid. It needs the epoch, node count and layout of the sequencer: with other values the
-parts are meaningless. The layouts twitter and discord imply their epochs.
-
-    snowgrid decode 7301444403200000
-    snowgrid decode 7301444403200000 --nodes 128 --epoch 2025-06-01
-    snowgrid decode 1050118621198921728 --layout twitter
-    snowgrid decode 175928847299117063 --layout discord`
-}
-
 func (d *decodeCommand) Run(to streams) error {
 	id, err := sequencer.Parse(d.ID)
 	if err != nil {

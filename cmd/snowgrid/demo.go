@@ -33,18 +33,6 @@ type demoCommand struct {
 	For   time.Duration `help:"Duration of the demo." default:"20s"`
 }
 
-func (demoCommand) Help() string {
-	return `Three members and two clients each take a handle on three sequencers and generate IDs as fast as a small
-machine can check every one of them. After a third of the time the owner of a sequencer is killed. The
-last lines are an ID of each sequencer, decoded, the summary, and commands to try next. The exit status is 1 if any ID was issued twice or out of order.
-
-The demo runs real members: they communicate over loopback sockets and keep their data in temporary
-directories, which are removed at the end.
-
-    snowgrid demo
-    snowgrid demo --plain --for 1m`
-}
-
 // Validate refuses a demo that is too short to kill a member.
 func (d *demoCommand) Validate() error {
 	if d.For < 3*time.Second {

@@ -21,17 +21,6 @@ type destroyed struct {
 	Destroyed string `json:"destroyed"` // name of the sequencer
 }
 
-func (destroyCommand) Help() string {
-	return `Every process that uses the sequencer is notified, and its next call fails. The name can be created again:
-the IDs of the new sequencer are above those of the old one. An epoch or a layout with which they could not be
-is refused, unless 1,024 other names of the same partition were destroyed in between.
-
-On a terminal the command asks first. Without one it destroys nothing unless --yes is given.
-
-    snowgrid destroy orders --addr 10.0.0.1:7948
-    snowgrid destroy orders --yes`
-}
-
 func (d *destroyCommand) Run(ctx context.Context, to streams) error {
 	if !d.Yes {
 		if err := d.exists(ctx); err != nil {

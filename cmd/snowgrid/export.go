@@ -77,22 +77,6 @@ type exportEnd struct {
 	Sum        string `json:"sha256"`
 }
 
-func (exportCommand) Help() string {
-	return `The file has the definitions of all sequencers, the numbers of processes, the settings, the quotas, and a
-time that is later than every issued ID. Each line is a JSON object; the last one has a checksum. Keep one as
-a backup for the loss of all members and disks, and import it into a new grid.
-
-It has no secrets: neither keys nor certificates, nor the codes of numbers. After an import a number belongs
-to the first process that registers with it, as after snowgrid identity import without a code, and its
-incarnations continue. Sets that were dropped are not in the file: their numbers begin again.
-
---timeout bounds each call, not the command. An export without some sequencers is refused: if a member or a
-partition does not answer, and for a certificate or token with --names.
-
-    snowgrid export -f shop.jsonl
-    snowgrid export | gzip > shop.jsonl.gz`
-}
-
 func (c *exportCommand) Run(ctx context.Context, to streams) error {
 	if c.File != "" {
 		if _, err := os.Lstat(c.File); err == nil {

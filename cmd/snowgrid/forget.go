@@ -21,24 +21,6 @@ type forgotten struct {
 	Lost       int    `json:"lost"`       // stored on no other disk
 }
 
-func (forgetCommand) Help() string {
-	return `Members with a data directory store the definitions of sequencers on disk: names, epochs, node counts, and
-which were destroyed. The grid keeps track of the disks that have all of them. When every copy of a
-partition is lost, creates, opens and destroys in it wait until one of those members is back; existing
-handles continue. snowgrid status lists the disks and the number of partitions that wait for each.
-
-First start such a member again with its data directory: that ends the wait and loses nothing. Use this
-command only when the disk is lost for good. Nothing is lost while another disk has the same definitions.
-For the last disk the command refuses and explains the loss; --lose-definitions forgets it nevertheless,
-and the partition restarts with the sequencers that running holders register again.
-
-The command is refused while the member is running. A member whose disk was forgotten starts again with an
-empty data directory, as a new member. The leader logs the caller and the disk.
-
-    snowgrid status --addr 10.0.0.1:7948
-    snowgrid forget 9f3c5a7de1b20468 --addr 10.0.0.1:7948`
-}
-
 func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 	in := wire.ForgetRequest{LoseDefinitions: c.LoseDefinitions}
 	var out wire.ForgetResponse

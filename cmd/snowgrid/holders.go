@@ -19,15 +19,6 @@ type holdersCommand struct {
 	gridOutput
 }
 
-func (holdersCommand) Help() string {
-	return `Each line is a logical node that is attached, with the process that holds it: its random ID, when it renewed
-last, its address, the version of its client, and the labels that it states (client.Config.Labels in Go).
-A holder without a name here has not renewed yet since the owner of the sequencer changed.
-
-    snowgrid holders orders
-    snowgrid holders orders --limit 0 -o json`
-}
-
 func (c *holdersCommand) Validate() error {
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit=%d: give 1 or more, or 0 for all", c.Limit)

@@ -25,18 +25,6 @@ type identityCommand struct {
 	Import   identityImportCommand   `cmd:"" help:"Restore numbers that the grid lost with its data."`
 }
 
-func (identityCommand) Help() string {
-	return `A set gives each of its processes a persistent number: 1, 2, 3 and so on, without gaps. A process has the same
-number after each restart, at any address, and no number is ever given to a second process. Members of the
-grid take theirs with snowgrid agent --identity-set, clients with client.Config.Set, and any program with
-snowgrid number. These commands show the numbers, remove those of processes that are gone, and restore them
-after a loss; next, apply and register are for tests and for programs that have no library.
-
-    snowgrid identity list
-    snowgrid identity list --cluster shop --set web
-    snowgrid identity clean 7 9 --cluster shop --set web`
-}
-
 type setFlags struct {
 	Set     string `required:"" help:"Name of the set."`
 	Cluster string `help:"Cluster of the set. Default: the grid's name."`
@@ -94,18 +82,6 @@ type identityListCommand struct {
 	Set     string `help:"Name of one set, to list its processes."`
 	Cluster string `help:"Cluster of the sets. Default: all, and with --set the grid's name."`
 	gridOutput
-}
-
-func (identityListCommand) Help() string {
-	return `The state of a number is applied (its process has it, and has not registered yet), registered, or imported (by
-an operator, and no process has registered with it yet). ALIVE is yes for a member that the grid sees, and
-for any process within 15 s of its last registration; it is unknown for 15 s after a change of the leader,
-which alone receives registrations. As JSON, all sets are listed with their processes, in the form that
-snowgrid identity import reads.
-
-    snowgrid identity list
-    snowgrid identity list --set web
-    snowgrid identity list -o json > numbers.json`
 }
 
 func (c *identityListCommand) Run(ctx context.Context, to streams) error {
@@ -179,12 +155,6 @@ func writeNumbered(w io.Writer, s wire.IdentitySet) {
 
 type identityNextCommand struct{ setFlags }
 
-func (identityNextCommand) Help() string {
-	return `Nothing is allocated: another process may apply for the number first.
-
-    snowgrid identity next --set web`
-}
-
 func (c *identityNextCommand) Run(ctx context.Context, to streams) error {
 	return callSet(ctx, to, c.setFlags, wire.PathIdentityNext,
 		func(cluster string) any { return wire.IdentityNextRequest{Cluster: cluster, Name: c.Set} },
@@ -196,15 +166,6 @@ type identityApplyCommand struct {
 	Code        string `help:"Register code: 32 hex digits that the process keeps. Default: a random one, which is printed." placeholder:"HEX"`
 	ProcessAddr string `help:"Address of the process, for the list." placeholder:"ADDR"`
 	setFlags
-}
-
-func (identityApplyCommand) Help() string {
-	return `An application is accepted for the next number of the set, and again for the same number with the same code, so
-repeat it when there was no answer. Keep the number and the code in a file before you apply, as snowgrid
-number does: after a crash the same application succeeds again, and no number is lost.
-
-    snowgrid identity apply 3 --set web --code 5f0e...9a \
-        --process-addr 10.0.0.3:80`
 }
 
 // applied is the command's result as JSON.
@@ -242,16 +203,6 @@ type identityRegisterCommand struct {
 	setFlags
 }
 
-func (identityRegisterCommand) Help() string {
-	return `Each start of a process registers once and gets a greater incarnation than the starts before, which are fenced: they
-get no new grants. It then registers again every 5 s, with that incarnation, to count as alive.
-
-    snowgrid identity register 3 --set web --code 5f0e...9a \
-        --process-addr 10.0.0.3:80
-    snowgrid identity register 3 --set web --code 5f0e...9a \
-        --process-addr 10.0.0.3:80 --incarnation 12`
-}
-
 func (c *identityRegisterCommand) Run(ctx context.Context, to streams) error {
 	code, err := parseCode(c.Code)
 	if err != nil {
@@ -271,16 +222,6 @@ type identityCleanCommand struct {
 	setFlags
 }
 
-func (identityCleanCommand) Help() string {
-	return `The grid forgets the processes with these numbers. The numbers are not given again, and a process that comes back
-with one is refused (not_registered) rather than numbered anew. The command removes nothing if one of the
-processes is alive, or may be: a process counts as alive for 15 s after its last registration, and a new
-leader knows none of them for its first 15 s.
-
-    snowgrid identity list --set web
-    snowgrid identity clean 7 9 --set web`
-}
-
 func (c *identityCleanCommand) Run(ctx context.Context, to streams) error {
 	return callSet(ctx, to, c.setFlags, wire.PathIdentityClean, func(cluster string) any {
 		return wire.IdentityCleanRequest{Cluster: cluster, Name: c.Set, IDs: c.IDs, Force: c.Force}
@@ -291,14 +232,6 @@ func (c *identityCleanCommand) Run(ctx context.Context, to streams) error {
 
 type identityDropCommand struct {
 	setFlags
-}
-
-func (identityDropCommand) Help() string {
-	return `A grid has room for 256 sets. Clean the numbers of a set first. No number of it is ever given again: a set of its
-name that is made later continues after its last one.
-
-    snowgrid identity clean 1 2 3 --set trial
-    snowgrid identity drop --set trial`
 }
 
 func (c *identityDropCommand) Run(ctx context.Context, to streams) error {

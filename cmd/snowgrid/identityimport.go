@@ -23,20 +23,6 @@ type identityImportCommand struct {
 	gridOutput
 }
 
-func (identityImportCommand) Help() string {
-	return `A grid that lost its data refuses the processes that still have their numbers in their files (not_registered). The
-import restores the numbers: their processes register by themselves within seconds, and new processes get
-numbers above all of them. A number without a code belongs to the first process that registers with it.
-Numbers that the set has already stay as they are, so an import can be repeated.
-
-Read the numbers from the files of the processes (.member.meta in their data directories), or keep the output
-of snowgrid identity list -o json as a backup.
-
-    snowgrid identity import 1-10 --cluster shop --set web
-    snowgrid identity import 3=5f0e0c...9a --set web --next 12
-    snowgrid identity import --file numbers.json`
-}
-
 // importMax bounds the numbers that one command restores.
 const importMax = numbers.MaxNumbered
 

@@ -36,23 +36,6 @@ const (
 	createTries = 30 * time.Second // for one sequencer
 )
 
-func (importCommand) Help() string {
-	return `All is checked before anything is changed. The import waits until the grid's time is past the time in the
-export, so that each new ID is above the exported ones; if that takes more than 5 minutes it is refused. Then
-repeat it later, or form the grid by agents with the --floor that the error has: the import goes on at once,
-and IDs begin at that time. It is refused as well if the grid has one of the names, since both grids may have
-issued the same IDs.
-
-First stop every process of the exported grid for good: IDs that it issues after the export are not covered.
-
-The changes are made in this order: settings, numbers of processes, sequencers, quotas. The window is changed
-if it is larger. Each changed setting is printed; change the configuration of members that state another value,
-or they do not start again. An import that ends early can be repeated with --continue. --timeout bounds each call.
-
-    snowgrid import shop.jsonl --addr 10.0.0.1:7948
-    gunzip < shop.jsonl.gz | snowgrid import -`
-}
-
 func (c *importCommand) Run(ctx context.Context, to streams) error {
 	file, err := c.read(ctx, to)
 	if err != nil {

@@ -32,34 +32,6 @@ type initialized struct {
 	Jump    int64     `json:"jump_ms"` // part of the wait for a clock jump that no survivor has seen
 }
 
-func (initCommand) Help() string {
-	return `For a grid without data directories that lost most of its voters: the survivors can no longer reach
-agreement, and the lost state does not return. snowgrid status shows this under "to do".
-
-The member at --addr and all other survivors that it sees leave the old grid for good and form a new one.
-Sequencers and handles continue by themselves. The new grid's IDs begin above everything that the old grid
-can have granted: after the window, 5 s and 10 minutes, because the lost voters may have followed a clock
-jump of up to 10 minutes that no survivor has seen. --floor asserts that no ID above it was issued; it
-replaces the 10 minutes.
-
-A member that is in no grid, because the members it expects do not come, forms a grid with the members it
-sees. The IDs of that grid begin after the window and 5 s. With --floor, which asserts that no ID above it
-was issued and that no process of an earlier run is still running, they begin above the floor, without the
-wait. With --first-life, which asserts only that no earlier process is running, they begin immediately.
-
-Make sure that the missing members are not running, for example on the other side of a network partition:
-they would continue as the old grid and issue the same IDs. Run the command on one survivor only. A grid
-with data directories does not need it: start its members again. If a majority of its voters is lost for
-good, stop the other members and see snowgrid recover --help.
-
-    snowgrid status --addr 10.0.0.1:7948
-    snowgrid init --addr 10.0.0.1:7948
-    snowgrid init --addr 10.0.0.1:7948 --force
-    snowgrid init --addr 10.0.0.1:7948 --force --floor 7301444403200000 \
-        --epoch 2026-01-01
-    snowgrid init --addr 10.0.0.1:7948 --force --first-life`
-}
-
 func (c *initCommand) Run(ctx context.Context, to streams) error {
 	floor, err := c.floor()
 	if err != nil {

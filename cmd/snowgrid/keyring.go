@@ -25,25 +25,6 @@ type keyringCommands struct {
 	Generate keyringGenerateCommand `cmd:"" help:"Print a new random key; needs no grid."`
 }
 
-func (keyringCommands) Help() string {
-	return `The keys of the gossip are changed while the grid runs, in three steps. Between them look at the list: each
-member has to have done the step before the next one begins.
-
-    snowgrid keyring generate > new.key
-    snowgrid keyring install @new.key
-    snowgrid keyring list
-    snowgrid keyring use @new.key
-    snowgrid keyring remove 1a2b3c4d
-
-KEY is - for standard input, @FILE for a file, or, for use and remove, the fingerprint that the list shows. A key
-itself is accepted too, but other users of the machine see the arguments of a command.
-
-Members write their file gossip.keys anew, so that a restart has the same keys. Where the file cannot be written,
-such as a mounted secret, the command says so, and the file has to be changed as well: members follow it.
-A member that was down during a step takes its keys from its file when it starts. Copy the file of another one to
-it before.`
-}
-
 type keyringListCommand struct{ gridOutput }
 
 func (c *keyringListCommand) Run(ctx context.Context, to streams) error {

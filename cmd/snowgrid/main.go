@@ -48,8 +48,7 @@ Start a grid of one member, in a directory that outlives it, and take IDs from i
 
 ` + exitText
 
-// commands is the command line, as parsed by kong. A command's Help returns the part of its --help between the usage
-// and the flags.
+// commands is the command line, as parsed by kong.
 type commands struct {
 	Next    nextCommand    `cmd:"" group:"use" help:"Print new IDs, one per line."`
 	Decode  decodeCommand  `cmd:"" group:"use" help:"Decode an ID into time, logical node and counter."`
@@ -244,10 +243,14 @@ func printSettingErrors(w io.Writer, err error) {
 // newParser returns a command line parser with flags that also take values from the environment and a
 // configuration file.
 func newParser(into any, from *sources, options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(into, append(options, kong.Name("snowgrid"), kong.ExplicitGroups(helpGroups),
+	parser, err := kong.New(into, append(options, kong.Name("snowgrid"), kong.ExplicitGroups(helpGroups),
 		kong.Resolvers(from), kong.Bind(from), kong.Vars{
 			"generators": strings.Join(foreign.Names(), ","), "generatornames": strings.Join(foreign.Names(), ", "),
 		})...)
+	if err == nil {
+		describe(parser.Model.Node)
+	}
+	return parser, err
 }
 
 // packagePrefix matches the prefix of an error from a package that this program calls.

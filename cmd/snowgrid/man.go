@@ -18,13 +18,6 @@ type manCommand struct {
 	Out     string   `help:"Write the pages of all commands into this directory." placeholder:"DIR"`
 }
 
-func (manCommand) Help() string {
-	return `Packages of snowgrid have installed the pages: see man snowgrid, and man snowgrid-next for a command.
-
-    snowgrid man next | man -l -
-    snowgrid man --out /usr/local/share/man/man1`
-}
-
 func (c *manCommand) Run(ctx *kong.Context, to streams) error {
 	node := ctx.Model.Node
 	for _, word := range c.Command {

@@ -13,15 +13,6 @@ type listMembersCommand struct {
 	Wide bool `help:"Show incarnations, all addresses and the range of protocols as well."`
 }
 
-func (listMembersCommand) Help() string {
-	return `The first address that answers is used; the list is that of its member. A member that is silent is removed
-from the grid within seconds, unless it comes back.
-
-    snowgrid members
-    snowgrid members --wide
-    snowgrid members -o json`
-}
-
 // memberList is the command's result as JSON.
 type memberList struct {
 	Grid      string            `json:"grid"`

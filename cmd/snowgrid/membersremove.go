@@ -23,23 +23,6 @@ type removeMemberCommand struct {
 	gridOutput
 }
 
-func (removeMemberCommand) Help() string {
-	return `A member that runs is told to leave: it hands its partitions over, leaves, and its agent ends with status 0.
-A service manager that starts it again brings it back as a member. The command waits until it has left, for
-as long as --timeout allows.
-
-A member that has crashed leaves the grid within seconds by itself. If it had a vote and a data directory, its
-vote still counts until another member votes in its place, since it may come back; the status lists it as an
-absent voter. This command gives the vote up. Without it a grid of three that has lost one for good cannot
-lose another.
-
-The command is refused, and nothing is done, if the other voters would have no majority, or if the last copy
-of definitions would be lost; the error says what to do first. The leader logs the caller.
-
-    snowgrid status --addr 10.0.0.1:7948
-    snowgrid members remove 9f3c5a7de1b20468 --addr 10.0.0.1:7948`
-}
-
 type removed struct {
 	wire.RemoveResponse
 

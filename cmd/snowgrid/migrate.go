@@ -66,19 +66,6 @@ func (s formatFlags) apply(f foreign.Format) (foreign.Format, error) {
 	return f, nil
 }
 
-func (migrateCommand) Help() string {
-	return `The command needs no grid. It prints a definition whose IDs are all larger than the existing ones, and the
-lines that create the sequencer in Go, over HTTP and on the command line; or why there is none.
-
-If the generator divides its bits as a sequencer can, the IDs keep their format, and with --parallel both can
-run at the same time on different nodes. Otherwise stop the generator first, and give its last ID.
-
-    snowgrid migrate --from bwmarrin --max-id 1116766490855473152
-    snowgrid migrate --from leaf --max-id 1990000000000000000 --parallel
-    snowgrid migrate --from yitter --max-id 872000000000000 --old-bits 10/6
-    snowgrid migrate --from sonyflake --max-id 101000000000000000 -o json`
-}
-
 // migration is the command's result as JSON.
 type migration struct {
 	From      string               `json:"from"`

@@ -28,25 +28,6 @@ type nextCommand struct {
 	outputFlag
 }
 
-func (nextCommand) Help() string {
-	return `The command attaches to the grid as a client, generates the IDs itself, and leaves. Only IDs are written to
-stdout; that the sequencer was created is said on stderr. The grid is not called for each ID: a million take about a second with 8192 logical nodes (1,024
-IDs per node and millisecond), and less with 128 (65,536).
-
-    snowgrid next orders
-    snowgrid next orders -n 1000000 > ids.txt
-    snowgrid next events --addr 10.0.0.1:7948,10.0.0.2:7948 --nodes 128 -n 10
-
-    snowgrid next tweets --layout twitter
-    snowgrid next clicks --layout jssafe
-
-No ID is issued before the grid's IDs begin, in a grid without data directories a window and 5 s after its start;
-the error says when that is. --timeout limits the wait for the first ID, and each wait after that.
-
-Epoch, node count and layout are part of the sequencer's definition. Other values than those it was created
-with are a conflict, and an error.`
-}
-
 // Validate refuses a count below 1.
 func (n *nextCommand) Validate() error {
 	if n.Count < 1 {

@@ -20,33 +20,7 @@ type quotaCommands struct {
 	Remove quotaRemoveCommand `cmd:"" help:"Remove the quotas of patterns."`
 }
 
-func (quotaCommands) Help() string {
-	return `A quota has a pattern of sequencers' names, in which * stands for any bytes, and up to four limits. Of the quotas that
-match a name the one with the most bytes other than * counts, and no other, also where it sets no limit.
-
-    names         sequencers for which the quota counts, in the whole grid
-    holder-nodes  logical nodes of one sequencer that one process has
-    peer-nodes    logical nodes of one sequencer that all processes of one certificate or token have together;
-                  without security, of one address
-    calls         calls per second about such sequencers that one member serves for one certificate or token, or
-                  address; renewals are free
-
-Without a quota, a process that has proved who it is gets 1024 logical nodes of a sequencer, and a certificate or
-token half of them, but at least 256. Members and their own handles are limited by names and holder-nodes alone.
-
-What there is already stays when a limit is lowered. After a change of owner the nodes of processes are counted
-in full when all have renewed, within a window. Creates that reach several owners at the same time can pass the
-limit of names by those that are in progress. Every member has to run a release that has quotas; the error
-names the members that do not.`
-}
-
 type quotaListCommand struct{ gridOutput }
-
-func (quotaListCommand) Help() string {
-	return `USED is the number of sequencers for which the quota counts, - if an owner has not answered.
-
-    snowgrid quota list --addr 10.0.0.1:7948`
-}
 
 // quotaList is the result as JSON.
 type quotaList struct {
@@ -66,15 +40,6 @@ type quotaSetCommand struct {
 	gridOutput
 }
 
-func (quotaSetCommand) Help() string {
-	return `Limits that are not given stay as they are. Any member takes the command; the leader has it agreed on by all.
-
-    snowgrid quota set 'orders-*' --names 100 --calls 50
-    snowgrid quota set '*' --peer-nodes 512
-    snowgrid quota set orders --peer-nodes 8192  # for each certificate
-    snowgrid quota set 'batch-*' --calls 0  # no limit, where '*' has one`
-}
-
 func (c *quotaSetCommand) Run(ctx context.Context, to streams) error {
 	edit := roster.QuotaEdit{Pattern: spelling.Pattern(c.Pattern), Names: c.Names, HolderNodes: c.HolderNodes,
 		PeerNodes: c.PeerNodes, Calls: c.Calls}
@@ -91,12 +56,6 @@ func (c *quotaSetCommand) Run(ctx context.Context, to streams) error {
 type quotaRemoveCommand struct {
 	Patterns []string `arg:"" name:"pattern" help:"Patterns, as they are listed."`
 	gridOutput
-}
-
-func (quotaRemoveCommand) Help() string {
-	return `A minute after the last quota is gone, members may be taken back to the release before quotas.
-
-    snowgrid quota remove 'orders-*'`
 }
 
 func (c *quotaRemoveCommand) Run(ctx context.Context, to streams) error {

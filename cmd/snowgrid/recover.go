@@ -30,29 +30,6 @@ type recovered struct {
 	Repeated  bool              `json:"repeated"`  // an interrupted recovery was completed
 }
 
-func (recoverCommand) Help() string {
-	return `For a grid with data directories that lost the majority of its voters for good, disks included. If the
-machines are only down, start them again; nothing else is needed.
-
-The command works on directories, not on running members. Stop every remaining member and run the command
-where their directories are; it needs no network. Directories on other machines can be copied here and
-back, or left out: their members then start with empty directories, as new members.
-
-The members of the given directories form a new grid, in place. Its IDs begin above everything that the old
-grid can have granted: a window, 5 s and 10 minutes above the latest ceiling and clock known here, so the
-first IDs wait for more than 10 minutes. Existing handles continue by themselves. The new grid refuses
-members of the old one. The command first prints everything that it is about to do, and does not prompt.
-
-Every voter, and every member with a data directory, whose directory is not given must be named by --lost.
-Otherwise nothing is done, and the error names them. Make sure that they do not run: they would continue as
-the old grid, and both grids issue the same IDs. Run the same command again to complete an interrupted
-recovery; until then no agent starts on these directories. The audit line of the recovery is written to stderr.
-
-    snowgrid recover --data-dir /var/lib/snowgrid
-    snowgrid recover --data-dir /var/lib/snowgrid --lost 0123456789abcdef \
-        --lost 89abcdef01234567`
-}
-
 func (c *recoverCommand) Run(_ context.Context, to streams) error {
 	floor, err := c.floor()
 	if err != nil {

@@ -25,23 +25,6 @@ type secureCommand struct {
 	Rotate secureRotateCommand `cmd:"" help:"Replace the authority, certificates or keys, step by step."`
 }
 
-func (secureCommand) Help() string {
-	return `A process proves its role by a certificate, or by a token:
-
-    reader   sees the status, the members, and the lists of sequencers and holders
-    holder   also creates, opens and uses sequencers; --names limits it to some of them
-    admin    also destroys, removes, recovers, and changes settings
-    member   is an agent of the grid; members trust each other
-
-Make the directory once, start agents with it or with what was issued from it, and use it for commands:
-
-    snowgrid secure init --out security --host ids.example.org
-    snowgrid agent --security-dir security --expect 1 --data-dir ./data
-    snowgrid status --security-dir security
-
-    snowgrid secure issue --dir security --role holder --names 'orders-*' --for web --out web-security`
-}
-
 // directoryFlag names the directory that snowgrid secure init made.
 type directoryFlag struct {
 	Dir string `required:"" help:"Directory that snowgrid secure init made." placeholder:"DIR"`
@@ -76,16 +59,6 @@ func checkTTL(ttl time.Duration) error {
 	return nil
 }
 
-func (secureInitCommand) Help() string {
-	return `The directory has an authority, a certificate and key of each role, a key of the gossip, and a key for
-tokens. It can be given to agents and commands as --security-dir. Where members run on several machines,
-give each of them a directory of its own by snowgrid secure issue, and keep this one where certificates are
-issued: with ca.key anyone can make any certificate, and with tokens.key any token.
-
-    snowgrid secure init --out security
-    snowgrid secure init --out security --host ids.example.org --ttl 2160h`
-}
-
 func (c *secureInitCommand) Run(to streams) error {
 	if err := authority.Create(c.Out, authority.Options{Grid: c.Grid, Name: c.Name, Hosts: c.Host, TTL: c.TTL},
 		time.Now()); err != nil {
@@ -116,19 +89,6 @@ type secureIssueCommand struct {
 }
 
 func (c *secureIssueCommand) Validate() error { return checkCredential(c.Out, c.TTL) }
-
-func (secureIssueCommand) Help() string {
-	return `The directory has what the process needs, and nothing else: the certificate of the authority, its own
-certificate and key, and for a member the keys of the gossip and the public keys of tokens.
-
-A certificate that ends is renewed in the same way: issue a new one, and copy its files over those of the
-process, which follows them within 10 seconds.
-
-    snowgrid secure issue --dir security --role member --for m1 \
-        --host m1.example.org --out m1-security
-    snowgrid secure issue --dir security --role holder --for web \
-        --names 'orders-*,bills-*' --out web-security`
-}
 
 func (c *secureIssueCommand) Run(to streams) error {
 	dir, err := authority.Open(c.Dir)
@@ -165,17 +125,6 @@ type secureTokenCommand struct {
 }
 
 func (c *secureTokenCommand) Validate() error { return checkTTL(c.TTL) }
-
-func (secureTokenCommand) Help() string {
-	return `The token is all that is written to stdout. It is a secret: any process that has it may act as the caller. Members need
-tokens.pub in their directory. The caller still checks the member's certificate, by ca.crt.
-
-    token=$(snowgrid secure token --dir security --role reader --for ci \
-        --ttl 24h)
-    curl --cacert security/ca.crt -H "Authorization: Bearer $token" \
-        https://localhost:7948/v1/status
-    SNOWGRID_TOKEN=$token snowgrid status --tls-ca security/ca.crt`
-}
 
 func (c *secureTokenCommand) Run(to streams) error {
 	signer, err := token.LoadSigner(filepath.Join(c.Dir, security.TokensKeyFile))

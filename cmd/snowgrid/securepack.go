@@ -17,15 +17,6 @@ type securePackCommand struct {
 	Dir string `required:"" help:"Directory of snowgrid secure issue." placeholder:"DIR"`
 }
 
-func (securePackCommand) Help() string {
-	return `For platforms whose secrets are values and no files, such as ECS: the files of the directory as one JSON object, by
-name. It is a secret, like the private keys in it.
-
-    snowgrid secure pack --dir m1-security > m1.json
-    aws secretsmanager create-secret --name snowgrid-m1 \
-        --secret-string file://m1.json`
-}
-
 func (c *securePackCommand) Run(to streams) error {
 	packed, err := authority.Pack(c.Dir)
 	if err != nil {
@@ -41,13 +32,6 @@ type secureUnpackCommand struct {
 }
 
 func (c *secureUnpackCommand) Validate() error { return checkOut(c.Out) }
-
-func (secureUnpackCommand) Help() string {
-	return `Reads what snowgrid secure pack printed from the variable SNOWGRID_SECURITY. A container that ends before
-the agent starts runs it on a volume of both, with the agent's image.
-
-    snowgrid secure unpack --out /etc/snowgrid/security --owner 65532:65532`
-}
 
 func (c *secureUnpackCommand) Run() error {
 	owner, group, err := parseOwner(c.Owner)

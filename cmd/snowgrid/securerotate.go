@@ -15,31 +15,6 @@ type secureRotateCommand struct {
 	TTL    time.Duration `name:"ttl" help:"Time to live of the certificates. Default: as before." placeholder:"DURATION"`
 }
 
-func (secureRotateCommand) Help() string {
-	return `Each command does one step in the directory, and says which files to copy where before the next one. Processes
-follow their files within 10 seconds, or at SIGHUP, without a restart, and without a call that fails.
-
-A new authority, which is trusted beside the earlier one; then every certificate, by the new authority; then
-the end of the trust in the earlier one:
-
-    snowgrid secure rotate authority --dir security
-    snowgrid secure rotate certificates --dir security
-    snowgrid secure rotate authority --dir security --finish
-
-A new key of the gossip, which members accept; then the new key encrypts; then the earlier key is removed:
-
-    snowgrid secure rotate gossip --dir security
-    snowgrid secure rotate gossip --dir security
-    snowgrid secure rotate gossip --dir security --finish
-
-A new key, which signs tokens; then tokens of the earlier key end:
-
-    snowgrid secure rotate tokens --dir security
-    snowgrid secure rotate tokens --dir security --finish
-
-Certificates that were issued to other directories are issued again with snowgrid secure issue.`
-}
-
 // Validate refuses flags without effect.
 func (c *secureRotateCommand) Validate() error {
 	switch {

@@ -15,14 +15,6 @@ type secureShowCommand struct {
 	outputFlag
 }
 
-func (secureShowCommand) Help() string {
-	return `Every certificate with its role, its names and its end, the fingerprints of the keys, and warnings: what ends
-within 14 days, what does not belong together, and what other users can read. No secret is printed.
-
-    snowgrid secure show --dir security
-    snowgrid secure show --dir /etc/snowgrid/security -o json`
-}
-
 func (c *secureShowCommand) Run(to streams) error {
 	now := time.Now()
 	contents, err := authority.Inspect(c.Dir, now)

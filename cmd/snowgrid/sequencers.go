@@ -21,17 +21,6 @@ type sequencersCommand struct {
 	gridOutput
 }
 
-func (sequencersCommand) Help() string {
-	return `The sequencers of the whole grid in the order of their names. If there are more than --limit, the last line
-has the name to continue with. IDS/S is about the rate of the last minutes, as the holders have reported it
-with their renewals.
-
-    snowgrid sequencers list
-    snowgrid sequencers --prefix shop/ --limit 20
-    snowgrid sequencers --limit 20 --after shop/orders
-    snowgrid sequencers --limit 0 -o json`
-}
-
 func (c *sequencersCommand) Validate() error {
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit=%d: give 1 or more, or 0 for all", c.Limit)

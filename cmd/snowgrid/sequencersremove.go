@@ -19,23 +19,6 @@ type removeSequencersCommand struct {
 	gridOutput
 }
 
-func (removeSequencersCommand) Help() string {
-	return `A sequencer is unused while no logical node of it is attached. The time counts from when the last one was given back
-or its grant ended, and from the last create, open or attach that its owner has seen. Of a sequencer that was
-never attached, and of all after a start of the whole grid, owners know no more than that it is unused since they
-own it: so the real time may be longer, and is never shorter.
-
-Each is destroyed as by snowgrid destroy, by its owner, and only if it is still unused for the time when its turn
-comes. Processes that still have a handle of it, Detached, are told, and their next call fails. A name can be created
-again: the IDs of the new sequencer are above those of the old one. An epoch or a layout with which they could not
-be is refused, unless 1,024 other names of the same partition were destroyed in between.
-
-An interrupted command can be repeated; what was removed stays so. Errors are listed, and the others are removed.
-
-    snowgrid sequencers remove --unused-for 720h --dry-run
-    snowgrid sequencers remove --unused-for 720h --prefix test/ --yes`
-}
-
 // Validate refuses a time that is too short to mean anything.
 func (c *removeSequencersCommand) Validate() error {
 	if c.UnusedFor < time.Second {

@@ -22,13 +22,6 @@ type settingsCommand struct {
 
 type settingsShowCommand struct{ gridOutput }
 
-func (settingsShowCommand) Help() string {
-	return `Settings are agreed when the grid is formed, and are the same for all members. snowgrid settings set changes
-some of them.
-
-    snowgrid settings --addr 10.0.0.1:7948`
-}
-
 func (c *settingsShowCommand) Run(ctx context.Context, to streams) error {
 	out, err := c.settings(ctx, wire.SettingsRequest{})
 	if err != nil {
@@ -58,33 +51,6 @@ type settingsSetCommand struct {
 	Assignments  []string `arg:"" name:"setting" help:"New values: backups=N, window=DURATION, voters=N, expect=N."`
 	WindowStated bool     `help:"Confirm that the configuration of every member has the new window. Needed in a grid with neither data directories nor an anchor."`
 	gridOutput
-}
-
-func (settingsSetCommand) Help() string {
-	return `The members keep running, and callers of Next notice nothing. Any member takes the command; the leader has the
-change agreed on by all of them. Then change the configuration of every member that states the setting: a
-member that states another value than the grid's does not start.
-
-    backups=2    copies of each partition besides the owner's: 0 for none.
-                 The leader then adds or drops copies; snowgrid status shows
-                 when each partition has them.
-    window=30s   distance of the ceiling ahead of cluster time, 1s to 1h. It
-                 only grows. A larger one lets holders continue for longer
-                 without a majority. New IDs of a partition that lost all its
-                 copies wait for as long, as does a logical node of a crashed
-                 process.
-    voters=5     members that vote, 1, 3, 5 or 7: a minority of them may fail
-                 at the same time.
-    expect=2     members that are meant to run, 1 to 1000: the alert
-                 members_missing warns of fewer. It is the number that formed
-                 the grid, and snowgrid members remove lowers it. A member
-                 that states another number starts; the larger one counts.
-
-A change of backups or voters needs every member to run a release that knows it; the error names the members
-that do not. The leader logs the caller and the values.
-
-    snowgrid settings set backups=2 --addr 10.0.0.1:7948
-    snowgrid settings set window=30s voters=5`
 }
 
 func (c *settingsSetCommand) Run(ctx context.Context, to streams) error {

@@ -16,17 +16,6 @@ type sqlCommand struct {
 	definitionflags.Definition
 }
 
-func (sqlCommand) Help() string {
-	return `The functions return the time, logical node and counter of an ID, the smallest and largest ID of a time, and
-the text of an ID in Base32, and read that text. SQLite has no functions in SQL: it gets a view and two queries.
-
-The command needs no grid. It needs the epoch, node count and layout of the sequencer, as snowgrid decode does.
-
-    snowgrid sql --dialect postgres orders | psql shop
-    snowgrid sql --dialect mysql tweets --layout twitter
-    snowgrid sql --dialect sqlite orders --nodes 128 --epoch 2025-06-01`
-}
-
 func (c *sqlCommand) Run(to streams) error {
 	definition, err := sequencer.Define(c.Name, c.Config())
 	if err != nil {

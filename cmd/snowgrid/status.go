@@ -19,17 +19,6 @@ type statusCommand struct {
 	Check      bool `help:"Print only what needs attention, and exit with 0 if nothing does, 3 if no member answers, 4 otherwise."`
 }
 
-func (statusCommand) Help() string {
-	return `The first address that answers is used. That member collects the list of sequencers from the other members.
-
-    snowgrid status
-    snowgrid status --addr 10.0.0.1:7948 --partitions
-    snowgrid status -o json
-    snowgrid status --check
-
-docs/health.md explains each line, and docs/runbook.md each alert that --check prints.`
-}
-
 func (s *statusCommand) Run(ctx context.Context, to streams) error {
 	status, err := s.status(ctx)
 	if err != nil {

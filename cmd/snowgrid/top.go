@@ -23,16 +23,6 @@ type topCommand struct {
 	gridOutput
 }
 
-func (topCommand) Help() string {
-	return `The sequencers with the most IDs per second, as holders report them with their renewals every few seconds.
-On a terminal one screen is refreshed; otherwise each look is a line for each sequencer. With -o json each
-look is one line with a JSON object.
-
-    snowgrid top
-    snowgrid top -n 1
-    snowgrid top --every 10s >> busiest.log`
-}
-
 // Validate refuses numbers that cannot work.
 func (c *topCommand) Validate() error {
 	switch {

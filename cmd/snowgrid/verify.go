@@ -53,17 +53,6 @@ func (r *nodeRange) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (verifyCommand) Help() string {
-	return `The command needs no grid, and reads any number of rows in bounded memory. It reports rows that are no IDs,
-duplicates, times before the epoch or in the future, more IDs of a node in a millisecond than the layout has,
-a node's time that goes back, and nodes of several hosts. It exits with 4 if it reports anything.
-
-    psql -Atc 'select id from orders' | snowgrid verify -
-    snowgrid verify ids.txt --layout twitter
-    snowgrid verify ids.txt --from mybatis-plus --svg ids.svg
-    snowgrid verify log.csv --id-column id --host-column pod -o json`
-}
-
 // futureAllowed is the time by which an ID may be later than now: clocks differ, and a grid's time may lead.
 const futureAllowed = 30 * time.Second
 

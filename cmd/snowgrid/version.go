@@ -35,14 +35,6 @@ type versionInfo struct {
 	OldestProtocol int    `json:"oldest_protocol"` // of the members that it works with
 }
 
-func (versionCommand) Help() string {
-	return `Members of different versions work together if the protocol of each lies in the range of the other. The
-versions of running members are in snowgrid members.
-
-    snowgrid version
-    snowgrid version -o json`
-}
-
 func (c *versionCommand) Run(to streams) error {
 	b := buildinfo.Read()
 	v := versionInfo{

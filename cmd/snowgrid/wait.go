@@ -27,18 +27,6 @@ var countdown = regexp.MustCompile(` \(in [0-9][^)]*\)|\b[0-9.]+m?s\b`)
 // of the wait cuts off earlier shows nothing.
 const lookLeast = time.Second
 
-func (waitCommand) Help() string {
-	return `ready is reached when each member of --addr can issue an ID now. settled is reached when every partition of the
-grid has an owner and all its backups, or a copy at each member if there are fewer members than that, so that
-an orderly stop of one more member loses nothing. A crash of a lone member is no such stop: holders wait then.
-Each reason to wait is printed once on stderr. The exit status is 3 if a member does not answer at the end,
-and 4 if it answers that it waits.
-
-    snowgrid wait ready
-    snowgrid wait ready --addr 10.0.0.1:7948,10.0.0.2:7948 --within 5m
-    snowgrid wait settled && systemctl restart snowgrid`
-}
-
 func (c *waitCommand) Run(parent context.Context, to streams) error {
 	if c.Within <= 0 {
 		return badValue("within", c.Within.String(), "give a duration above 0, such as 2m")
