@@ -25,10 +25,11 @@ func (o *overview) listingCalls() []*api.Call {
 // sequencersQuery parses the query of GET /v1/sequencers.
 func sequencersQuery(q url.Values) (in wire.SequencersRequest, err error) {
 	in.Prefix, in.After = q.Get("prefix"), q.Get("after")
-	var errFlag error
-	in.Busiest, errFlag = api.QueryFlag(q, "busiest")
+	var errBusiest, errDestroyed error
+	in.Busiest, errBusiest = api.QueryFlag(q, "busiest")
+	in.Destroyed, errDestroyed = api.QueryFlag(q, "destroyed")
 	in.Limit, err = api.QueryInt(q, "limit")
-	return in, cmp.Or(err, errFlag, api.CheckQuery(q, "prefix", "after", "limit", "busiest"))
+	return in, cmp.Or(err, errBusiest, errDestroyed, api.CheckQuery(q, "prefix", "after", "limit", "busiest", "destroyed"))
 }
 
 // holdersQuery parses the query of GET /v1/holders.

@@ -16,15 +16,36 @@ func (t *Table) Names(prefix, after string, n int) []string {
 
 // NamesThat is Names restricted to names for which may returns true.
 func (t *Table) NamesThat(may func(name string) bool, prefix, after string, n int) []string {
+	return t.names(prefix, after, n, func(name string, r *record) bool { return !r.destroyed && may(name) })
+}
+
+// EndedThat is NamesThat for the names that [Table.Ended] returns.
+func (t *Table) EndedThat(may func(name string) bool, prefix, after string, n int) []string {
+	return t.names(prefix, after, n, func(name string, r *record) bool { return r.hadIDs() && may(name) })
+}
+
+func (t *Table) names(prefix, after string, n int, is func(name string, r *record) bool) []string {
 	var out []string
 	for name, r := range t.records {
-		if !r.destroyed && name > after && strings.HasPrefix(name, prefix) && may(name) {
+		if name > after && strings.HasPrefix(name, prefix) && is(name, r) {
 			out = append(out, name)
 		}
 	}
 	slices.Sort(out)
 	return slices.Clip(out[:min(len(out), n)])
 }
+
+// Ended returns the last life of a destroyed name that may have issued IDs, while the table has its tombstone.
+// Until then [Table.Create] compares new definitions with this one.
+func (t *Table) Ended(name string) (attachment.Ref, bool) {
+	if r := t.records[name]; r != nil && r.hadIDs() {
+		return r.ref, true
+	}
+	return attachment.Ref{}, false
+}
+
+// hadIDs reports whether the record is a tombstone of lives to which ticks were granted.
+func (r *record) hadIDs() bool { return r.destroyed && attachment.HadIDs(r.ref.Definition, r.mark) }
 
 // Attached returns the number of a name's attached logical nodes.
 func (t *Table) Attached(name string) (attached int) {

@@ -10,6 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -62,6 +63,37 @@ func TestFoldKeepsTheLatest(t *testing.T) {
 	expect(901, 2, true, 500, "n4", "n5")
 }
 
+// TestEndedNames: the names with a tombstone of lives that may have issued IDs are listed, and no other ones.
+func TestEndedNames(t *testing.T) {
+	table := NewTable()
+	endLife(t, table, "a", 1, 500)
+	endLife(t, table, "b", 2, 400)
+	unused, alive := lifeOf(t, "unused", 3), lifeOf(t, "alive", 4)
+	for _, ref := range []attachment.Ref{unused, alive} {
+		if _, _, err := table.Create(ref, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := table.Destroy(unused); err != nil {
+		t.Fatal(err)
+	}
+	all := func(string) bool { return true }
+	for _, c := range []struct {
+		prefix, after string
+		n             int
+		want          []string
+	}{{"", "", 9, []string{"a", "b"}}, {"", "", 1, []string{"a"}}, {"", "a", 9, []string{"b"}}, {"u", "", 9, nil}} {
+		if got := table.EndedThat(all, c.prefix, c.after, c.n); !slices.Equal(got, c.want) {
+			t.Errorf("prefix %q, after %q, %d names: %v, want %v", c.prefix, c.after, c.n, got, c.want)
+		}
+	}
+	for name, want := range map[string]bool{"a": true, "b": true, "unused": false, "alive": false, "none": false} {
+		if ref, ended := table.Ended(name); ended != want || ended && ref.Definition.Name() != name {
+			t.Errorf("%s: %v, %v", name, ref, ended)
+		}
+	}
+}
+
 // TestNextLifeThatCouldRepeat: a definition with which IDs of the destroyed life could be issued again is a
 // conflict, which changes nothing: at the owner, at a copy, and after a collection that follows a loss (O7, D6).
 func TestNextLifeThatCouldRepeat(t *testing.T) {
@@ -97,6 +129,28 @@ func TestNextLifeThatCouldRepeat(t *testing.T) {
 		again := define(sequencer.Config{Epoch: epoch.UnixMilli(1), Nodes: 256})
 		if _, begun, err := table.Create(again, 600); !begun || err != nil {
 			t.Errorf("%s: other nodes: %v, %v", where, begun, err)
+		}
+	}
+}
+
+// TestNeverHeard: a grid that was reset may be the one in which the name of a holder under another anchor claim has
+// ended, unless the holder's grant ended before the grid began. A grid without a reset, or without an anchor, never
+// had that name (O6).
+func TestNeverHeard(t *testing.T) {
+	const began = 1000
+	assigned := []roster.Partition{{Owner: "aaaaaaaaaaaaaaaa-0000000000000001"}}
+	for _, c := range []struct {
+		claim     roster.Claim
+		restarted bool
+		until     clustertime.Tick
+		want      bool
+	}{
+		{"", true, began + 1, true}, {"01", false, began + 1, true}, {"01", false, 0, true},
+		{"01", true, began - 1, true}, {"01", true, began, false}, {"01", true, 0, false},
+	} {
+		v := View{Roster: &roster.Roster{Claim: c.claim, Restarted: c.restarted, Began: began, Partitions: assigned}}
+		if got := v.neverHeard(Claim{Until: c.until}); got != c.want {
+			t.Errorf("claim %q, restarted %v, a grant until %d: %v", c.claim, c.restarted, c.until, got)
 		}
 	}
 }

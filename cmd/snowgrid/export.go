@@ -35,6 +35,7 @@ const exportVersion = 1
 type exportLine struct {
 	Header    *exportHeader     `json:"snowgrid_export,omitempty"`
 	Sequencer *exportedName     `json:"sequencer,omitempty"`
+	Destroyed *exportedName     `json:"destroyed,omitempty"`
 	Set       *wire.IdentitySet `json:"identity_set,omitempty"`
 	Settings  *exportedSettings `json:"settings,omitempty"`
 	Quota     *roster.Quota     `json:"quota,omitempty"`
@@ -50,13 +51,18 @@ type exportHeader struct {
 	Until   time.Time `json:"until"`
 }
 
-// exportedName is a sequencer's definition.
+// exportedName is a sequencer's definition. A grid keeps a destroyed sequencer's definition, too: with another
+// one the name could issue IDs again.
 type exportedName struct {
 	Name      string              `json:"name"`
 	Epoch     int64               `json:"epoch"` // Unix ms
 	Nodes     int                 `json:"nodes"`
 	Layout    sequencer.Layout    `json:"layout"`
 	NodeRange sequencer.NodeRange `json:"node_range,omitzero"`
+}
+
+func exportedRow(row wire.SequencerRow) exportedName {
+	return exportedName{row.Name, row.Epoch.UnixMilli(), row.Nodes, row.Layout, row.NodeRange}
 }
 
 func (e exportedName) request() wire.CreateRequest {
@@ -103,7 +109,11 @@ func (c *exportCommand) Run(ctx context.Context, to streams) error {
 
 // export returns the file, and how many sequencers it has.
 func (c *exportCommand) export(ctx context.Context, to streams) (out []byte, names int, err error) {
-	rows, err := c.names(ctx, to)
+	rows, err := c.names(ctx, to, false)
+	if err != nil {
+		return nil, 0, err
+	}
+	destroyed, err := c.names(ctx, to, true) // second: a sequencer that is destroyed meanwhile is in both lists
 	if err != nil {
 		return nil, 0, err
 	}
@@ -129,9 +139,15 @@ func (c *exportCommand) export(ctx context.Context, to streams) (out []byte, nam
 	for _, set := range sets.Sets {
 		lines = append(lines, exportLine{Set: &set})
 	}
+	exists := map[string]bool{}
 	for _, row := range rows {
-		lines = append(lines, exportLine{Sequencer: &exportedName{Name: row.Name, Epoch: row.Epoch.UnixMilli(),
-			Nodes: row.Nodes, Layout: row.Layout, NodeRange: row.NodeRange}})
+		exists[row.Name] = true
+		lines = append(lines, exportLine{Sequencer: new(exportedRow(row))})
+	}
+	for _, row := range destroyed {
+		if row.Destroyed && !exists[row.Name] {
+			lines = append(lines, exportLine{Destroyed: new(exportedRow(row))})
+		}
 	}
 	for _, q := range settings.Quotas {
 		lines = append(lines, exportLine{Quota: &q.Quota})
@@ -143,9 +159,9 @@ func (c *exportCommand) export(ctx context.Context, to streams) (out []byte, nam
 // errNotListed is matched by the error for sequencers that no owner listed.
 var errNotListed = errors.New("the list of sequencers is not complete")
 
-// names returns all sequencers, a page in each call.
-func (c *exportCommand) names(ctx context.Context, to streams) (rows []wire.SequencerRow, err error) {
-	in, said := wire.SequencersRequest{Limit: wire.MaxPage}, time.Now()
+// names returns all sequencers, or the destroyed ones, a page in each call.
+func (c *exportCommand) names(ctx context.Context, to streams, destroyed bool) (rows []wire.SequencerRow, err error) {
+	in, said := wire.SequencersRequest{Limit: wire.MaxPage, Destroyed: destroyed}, time.Now()
 	for {
 		var page wire.SequencersResponse
 		err := c.ask(ctx, func(ctx context.Context) error {
@@ -203,11 +219,12 @@ func encodeExport(lines []exportLine, names int) ([]byte, error) {
 }
 
 type exportFile struct {
-	header   exportHeader
-	names    []exportedName
-	sets     []wire.IdentityImportRequest
-	settings *exportedSettings
-	quotas   []roster.Quota
+	header    exportHeader
+	names     []exportedName
+	destroyed []exportedName
+	sets      []wire.IdentityImportRequest
+	settings  *exportedSettings
+	quotas    []roster.Quota
 }
 
 // exportLineMax bounds a line: a set with all its numbers.
@@ -268,13 +285,23 @@ type importLine struct {
 
 // parts returns how many fields are set.
 func (l importLine) parts() (n int) {
-	for _, set := range []bool{l.Header != nil, l.Sequencer != nil, l.Set != nil, l.Settings != nil, l.Quota != nil,
-		l.End != nil} {
+	for _, set := range []bool{l.Header != nil, l.Sequencer != nil, l.Destroyed != nil, l.Set != nil,
+		l.Settings != nil, l.Quota != nil, l.End != nil} {
 		if set {
 			n++
 		}
 	}
 	return n
+}
+
+// check refuses a name that was seen, and a definition that no sequencer has.
+func (e exportedName) check(seen map[string]bool) error {
+	if seen[e.Name] {
+		return fmt.Errorf("%q is there twice", e.Name)
+	}
+	seen[e.Name] = true
+	_, err := sequencer.Define(e.Name, e.request().Config())
+	return err
 }
 
 // take checks a line and takes what it has.
@@ -288,15 +315,11 @@ func (f *exportFile) take(line importLine, seen map[string]bool) error {
 		}
 		f.header = *line.Header
 	case line.Sequencer != nil:
-		req := line.Sequencer.request()
-		if seen[req.Name] {
-			return fmt.Errorf("%q is there twice", req.Name)
-		}
-		seen[req.Name] = true
-		if _, err := sequencer.Define(req.Name, req.Config()); err != nil {
-			return err
-		}
 		f.names = append(f.names, *line.Sequencer)
+		return line.Sequencer.check(seen)
+	case line.Destroyed != nil:
+		f.destroyed = append(f.destroyed, *line.Destroyed)
+		return line.Destroyed.check(seen)
 	case line.Set != nil:
 		in := line.Set
 		f.sets = append(f.sets, *in)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +9,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
@@ -19,7 +16,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 type importCommand struct {
@@ -41,7 +37,7 @@ func (c *importCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.check(ctx, file); err != nil {
+	if err := c.check(ctx, file, to); err != nil {
 		return err
 	}
 	if err := c.awaitFloor(ctx, file.header.Until, to); err != nil {
@@ -53,7 +49,8 @@ func (c *importCommand) Run(ctx context.Context, to streams) error {
 	}{
 		{"settings", func() error { return c.importSettings(ctx, file.settings, to) }},
 		{"numbers", func() error { return c.importSets(ctx, file.sets) }},
-		{"sequencers", func() error { return c.importNames(ctx, file.names, to) }},
+		{"sequencers", func() error { return c.importNames(ctx, file.names, createName, to) }},
+		{"destroyed sequencers", func() error { return c.importNames(ctx, file.destroyed, createDestroyed, to) }},
 		{"quotas", func() error { return c.importQuotas(ctx, file.quotas) }},
 	} {
 		if err := part.do(); err != nil {
@@ -108,7 +105,7 @@ func (c *importCommand) readAll(to streams) (*exportFile, error) {
 }
 
 // check refuses an import into a grid that has one of its names.
-func (c *importCommand) check(ctx context.Context, file *exportFile) error {
+func (c *importCommand) check(ctx context.Context, file *exportFile, to streams) error {
 	status, err := c.awaitReady(ctx)
 	switch {
 	case err != nil:
@@ -122,10 +119,10 @@ func (c *importCommand) check(ctx context.Context, file *exportFile) error {
 	}
 	defined := map[string]exportedName{}
 	for _, row := range existing {
-		defined[row.Name] = exportedName{row.Name, row.Epoch.UnixMilli(), row.Nodes, row.Layout, row.NodeRange}
+		defined[row.Name] = exportedRow(row)
 	}
 	var same, other []string
-	for _, e := range file.names {
+	for _, e := range slices.Concat(file.names, file.destroyed) {
 		switch d, exists := defined[e.Name]; {
 		case exists && d != e:
 			other = append(other, e.Name)
@@ -142,10 +139,18 @@ func (c *importCommand) check(ctx context.Context, file *exportFile) error {
 			"import into a new grid, or give --continue if an import into this one was interrupted", status.Name,
 			counted(len(same), "sequencer"), shown(same[0]))
 	}
-	file.names = slices.DeleteFunc(file.names, func(e exportedName) bool {
+	exists := func(e exportedName) bool {
 		_, exists := defined[e.Name]
 		return exists
-	})
+	}
+	file.names = slices.DeleteFunc(file.names, exists)
+	for _, e := range file.destroyed {
+		if exists(e) {
+			fmt.Fprintf(to.err, "%s exists, and was destroyed in grid %s; destroy it again unless it is used\n",
+				shown(e.Name), file.header.Grid)
+		}
+	}
+	file.destroyed = slices.DeleteFunc(file.destroyed, exists)
 	return nil
 }
 
@@ -261,102 +266,4 @@ func (c *importCommand) importQuotas(ctx context.Context, quotas []roster.Quota)
 	}
 	_, err := c.settings(ctx, in)
 	return err
-}
-
-// importNames creates the sequencers, several at the same time.
-func (c *importCommand) importNames(ctx context.Context, names []exportedName, to streams) error {
-	ctx, err := c.reach(ctx)
-	if err != nil {
-		return err
-	}
-	owners := &ownerFinder{command: c, again: make(chan struct{}, 1)}
-	if err := owners.refresh(ctx); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancelCause(withAccess(ctx, accessOf(ctx).keptAlive(importers)))
-	defer cancel(nil)
-	var next, done atomic.Int64
-	var all sync.WaitGroup
-	for range min(importers, len(names)) {
-		all.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(names)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				if err := owners.create(ctx, names[i]); err != nil {
-					cancel(fmt.Errorf("%s: %w", shown(names[i].Name), err))
-					return
-				}
-				done.Add(1)
-			}
-		})
-	}
-	ended := make(chan struct{})
-	go func() { all.Wait(); close(ended) }()
-	for tick := time.NewTicker(progressPause); ; {
-		select {
-		case <-ended:
-			tick.Stop()
-			return context.Cause(ctx)
-		case <-tick.C:
-			fmt.Fprintf(to.err, "%d of %s\n", done.Load(), counted(len(names), "sequencer"))
-		}
-	}
-}
-
-// ownerFinder finds the members that own names.
-type ownerFinder struct {
-	command *importCommand
-	status  atomic.Pointer[grid.Status]
-	again   chan struct{} // holds a token while one refreshes
-}
-
-func (o *ownerFinder) refresh(ctx context.Context) error {
-	status, _, err := fetchStatusInGrid(ctx, o.command.Addr)
-	if err == nil {
-		o.status.Store(&status)
-	}
-	return err
-}
-
-// api returns the address of the owner of a name, "" while it has none.
-func (o *ownerFinder) api(name string) string {
-	status := o.status.Load()
-	owner := status.OwnerOf(name)
-	for _, m := range status.Members {
-		if m.Incarnation == owner {
-			return m.API
-		}
-	}
-	return ""
-}
-
-// create creates a sequencer at its owner. It tries again while the owner changes or is overloaded.
-func (o *ownerFinder) create(ctx context.Context, name exportedName) error {
-	for end := time.Now().Add(createTries); ; {
-		err := o.try(ctx, name)
-		var unanswered *notAnsweredError
-		again := errors.Is(err, sequencer.ErrUnavailable) || errors.Is(err, roster.ErrWrongOwner) ||
-			errors.Is(err, wire.ErrOverloaded) || errors.As(err, &unanswered)
-		if err == nil || !again || time.Now().After(end) {
-			return err
-		}
-		if !signal.Sleep(ctx, waitPause) {
-			return cmp.Or(context.Cause(ctx), err)
-		}
-		select {
-		case o.again <- struct{}{}:
-			_ = o.refresh(ctx) // else the owners stay, and the next try fails
-			<-o.again
-		default: // another create refreshes
-		}
-	}
-}
-
-func (o *ownerFinder) try(ctx context.Context, name exportedName) error {
-	ctx, cancel := context.WithTimeout(ctx, o.command.Timeout)
-	defer cancel()
-	api := o.api(name.Name)
-	if api == "" {
-		return sequencer.ErrUnavailable
-	}
-	var created wire.SequencerResponse
-	return postTo(ctx, api, "", wire.PathCreate, name.request(), &created)
 }

@@ -14,7 +14,7 @@ import (
 // time in which holders of an earlier run report.
 func (c *importCommand) existing(ctx context.Context) ([]wire.SequencerRow, error) {
 	for end := time.Now().Add(createTries); ; {
-		rows, err := (&exportCommand{gridFlags: c.gridFlags}).names(ctx, streams{out: io.Discard, err: io.Discard})
+		rows, err := (&exportCommand{gridFlags: c.gridFlags}).names(ctx, streams{out: io.Discard, err: io.Discard}, false)
 		if !errors.Is(err, errNotListed) || time.Now().After(end) {
 			return rows, err
 		}

@@ -132,6 +132,10 @@ func TestExportImport(t *testing.T) {
 			t.Errorf("%s with another epoch: %d, %s", name, status, stderr)
 		}
 	}
+	if status, _, stderr := runCommand(t, "next", "orders-0", "--epoch", "2026-06-01", "--addr", grid.api); status !=
+		exitFailed || !strings.Contains(stderr, "IDs could repeat") {
+		t.Errorf("the destroyed name with a later epoch: %d, %s", status, stderr)
+	}
 	if first := idsOf(t, grid.api, "orders-0", 1)[0]; first <= gone {
 		t.Errorf("the destroyed name, created again: %d after %d", first, gone)
 	}
@@ -148,13 +152,14 @@ func TestExportImport(t *testing.T) {
 }
 
 // TestImportAtFloor: a grid whose IDs begin above the export, by the floor in the refusal, takes the import at
-// once.
+// once, with its destroyed sequencers.
 func TestImportAtFloor(t *testing.T) {
 	long.NotShort(t, "it runs agents as processes")
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ahead")
 	header := &exportHeader{Version: exportVersion, Grid: "old", ID: "01", Until: time.Now().Add(time.Hour)}
-	out, err := encodeExport([]exportLine{{Header: header}, defaultName(t, "orders")}, 1)
+	out, err := encodeExport([]exportLine{{Header: header}, defaultName(t, "orders"),
+		{Destroyed: defaultName(t, "bills").Sequencer}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,6 +189,10 @@ func TestImportAtFloor(t *testing.T) {
 			t.Fatal(stderr)
 		}
 	}
+	if status, _, stderr := runCommand(t, "next", "bills", "--epoch", "2026-06-01", "--addr", gossip[2]); status !=
+		exitFailed || !strings.Contains(stderr, "IDs could repeat") {
+		t.Errorf("the destroyed name with a later epoch: %d, %s", status, stderr)
+	}
 }
 
 // TestImportRefusesLines: a file that no grid exports is refused, by its line, before anything is done.
@@ -197,11 +206,13 @@ func TestImportRefusesLines(t *testing.T) {
 		"line 2: it has 0 parts": {{}},
 		"line 3: the settings are there twice": {{Settings: &exportedSettings{Backups: 1, Window: 1000, Voters: 3}},
 			{Settings: &exportedSettings{Backups: 1, Window: 1000, Voters: 3}}},
-		"window": {{Settings: &exportedSettings{Backups: 1, Window: -5, Voters: 3}}},
-		"voters": {{Settings: &exportedSettings{Backups: 1, Window: 1000, Voters: 2}}},
-		"quota":  {{Quota: &limit}},
-		"number": {{Set: &wire.IdentitySet{Cluster: "c", Name: "s", Next: 1 << 63}}},
-		"set":    {{Set: &wire.IdentitySet{Cluster: "c", Name: "bad\x00", Next: 2}}},
+		"line 3: \"orders\" is there twice": {defaultName(t, "orders"), {Destroyed: defaultName(t, "orders").Sequencer}},
+		"line 2: sequencer: epoch":          {{Destroyed: &exportedName{Name: "orders", Epoch: -1 << 62}}},
+		"window":                            {{Settings: &exportedSettings{Backups: 1, Window: -5, Voters: 3}}},
+		"voters":                            {{Settings: &exportedSettings{Backups: 1, Window: 1000, Voters: 2}}},
+		"quota":                             {{Quota: &limit}},
+		"number":                            {{Set: &wire.IdentitySet{Cluster: "c", Name: "s", Next: 1 << 63}}},
+		"set":                               {{Set: &wire.IdentitySet{Cluster: "c", Name: "bad\x00", Next: 2}}},
 	} {
 		refusesExport(t, want, append([]exportLine{{Header: &header}}, lines...))
 	}

@@ -17,7 +17,7 @@ import (
 func CheckRepeat(before sequencer.Definition, mark clustertime.Tick, next sequencer.Definition) error {
 	was, will := before.Layout(), next.Layout()
 	same := before.Epoch() == next.Epoch() && was.Bits == will.Bits && was.LowBits == will.LowBits
-	if same || mark <= clustertime.Tick(before.Epoch().UnixMilli()) { // the same order, or no ID was issued
+	if same || !HadIDs(before, mark) { // the same order, or no ID was issued
 		return nil
 	}
 	last, first := before.MaxID((mark - 1).Time()), next.MinID(mark.Time())
@@ -27,4 +27,9 @@ func CheckRepeat(before sequencer.Definition, mark clustertime.Tick, next sequen
 	return failure.Errorf(sequencer.ErrConflict,
 		"sequencer %q: conflicting definition: the destroyed sequencer had %v and IDs up to %d, requested was %v with IDs from %d, so IDs could repeat; use the earlier definition, or another name",
 		next.Name(), before, last, next, first)
+}
+
+// HadIDs reports whether a life that was granted no tick from mark on can have issued IDs.
+func HadIDs(d sequencer.Definition, mark clustertime.Tick) bool {
+	return mark > clustertime.Tick(d.Epoch().UnixMilli())
 }

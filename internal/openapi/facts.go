@@ -109,6 +109,8 @@ var facts = map[string]fact{
 	"SequencersRequest.limit": page,
 	"SequencersRequest.busiest": {
 		about: "The sequencers with the most IDs in the last minutes, in place of all by name."},
+	"SequencersRequest.destroyed": {
+		about: "Destroyed sequencers whose definitions the grid keeps, in place of the others."},
 	"SequencersRequest.local":       {about: "Only sequencers that the answering member owns."},
 	"SequencersRequest.names":       {hidden: true},
 	"SequencersResponse.names":      {about: "Patterns of the names that the caller may use; absent = all."},

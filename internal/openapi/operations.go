@@ -76,7 +76,7 @@ func gridOperations(status reflect.Type) []operation {
 
 var sequencerOperations = []operation{
 	{method: http.MethodGet, path: wire.PathSequencers, id: "listSequencers", tag: "sequencers",
-		summary: "Sequencers by name, a page at a time", query: []string{"prefix", "after", "limit", "busiest"},
+		summary: "Sequencers by name, a page at a time", query: []string{"prefix", "after", "limit", "busiest", "destroyed"},
 		queried: reflect.TypeFor[wire.SequencersRequest](), replies: ok[wire.SequencersResponse]("The page.")},
 	{method: http.MethodPost, path: wire.PathSequencers, id: "postSequencers", tag: "sequencers",
 		summary: "Sequencers by name, a page at a time", in: reflect.TypeFor[wire.SequencersRequest](),

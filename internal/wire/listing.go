@@ -49,7 +49,9 @@ type SequencersRequest struct {
 	// Busiest lists the sequencers with the most IDs in the last minutes, at most 200 per member,
 	// instead of all by name. It has no further page.
 	Busiest bool `json:"busiest,omitempty"`
-	Local   bool `json:"local,omitempty"` // only sequencers owned by the member itself
+	// Destroyed lists the destroyed sequencers whose definitions the grid keeps, instead of the others.
+	Destroyed bool `json:"destroyed,omitempty"`
+	Local     bool `json:"local,omitempty"` // only sequencers owned by the member itself
 	// Names restricts the names by patterns, if there are any: the caller's, passed on by the relaying
 	// member.
 	Names []security.Pattern `json:"names,omitempty"`
@@ -63,6 +65,9 @@ func (r *SequencersRequest) Check() error {
 	}
 	if r.Busiest && (r.Prefix != "" || r.After != "") {
 		return failure.Errorf(ErrBadRequest, "grid: busiest with prefix or after: the busiest sequencers are one page of all names; omit the others")
+	}
+	if r.Busiest && r.Destroyed {
+		return failure.Errorf(ErrBadRequest, "grid: busiest with destroyed: destroyed sequencers issue no IDs; omit one")
 	}
 	return checkPage(&r.Limit)
 }
@@ -147,6 +152,7 @@ type SequencerRow struct {
 	Partition roster.PartitionID  `json:"partition"`
 	Owner     roster.Incarnation  `json:"owner"`
 	OwnerName string              `json:"owner_name,omitempty"` // if no other member has it
+	Destroyed bool                `json:"destroyed,omitempty"`
 	// IDs and Waits are totals reported by holders to this owner since it started, for metrics: a new owner
 	// starts at 0.
 	IDs   uint64 `json:"ids"`

@@ -135,6 +135,8 @@ var protocolMutants = []mutant{
 		"attachment.CheckRepeat(r.ref.Definition, r.mark, r.ref.Definition)", tableTests},
 	{"O7", "a collected tombstone ignores a shown life's definition", "partition/complete.go", "		r.ref = other.ref",
 		"		_ = other.ref", tableTests},
+	{"O7", "no destroyed name is listed for an export", "partition/listing.go",
+		"return r.destroyed && attachment.HadIDs", "return false && attachment.HadIDs", tableTests},
 	{"O7", "a partition keeps no tombstone that time has passed", "partition/partition.go",
 		"m.table.Fold(b.Now, m.tombstones)", "m.table.Fold(b.Now, 0)",
 		[]string{"./grid/gridtest", "-run", "TestNextLifeInAGrid"}},

@@ -31,7 +31,11 @@ func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (out w
 	} else {
 		var tables [][]string
 		tables, named = Owned(ctx, h, func(_ roster.PartitionID, table *partition.Table, _ clustertime.Tick) []string {
-			return table.NamesThat(may, in.Prefix, in.After, in.Limit+1)
+			list := table.NamesThat
+			if in.Destroyed {
+				list = table.EndedThat
+			}
+			return list(may, in.Prefix, in.After, in.Limit+1)
 		})
 		names = slices.Sorted(slices.Values(slices.Concat(tables...)))
 	}
@@ -39,7 +43,7 @@ func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (out w
 		names = names[:in.Limit]
 		out.Next = names[in.Limit-1] // which may have no row, if it was destroyed just now
 	}
-	out.Sequencers, out.Listed = h.rows(ctx, names)
+	out.Sequencers, out.Listed = h.rows(ctx, names, in.Destroyed)
 	out.Listed = slices.DeleteFunc(out.Listed, func(id roster.PartitionID) bool {
 		return !in.Busiest && !slices.Contains(named, id)
 	})
@@ -48,7 +52,8 @@ func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (out w
 
 // rows returns the rows for names from the owned tables, in the same order, and the partitions whose
 // tables have every name.
-func (h *Host) rows(ctx context.Context, names []string) (out []wire.SequencerRow, whole []roster.PartitionID) {
+func (h *Host) rows(ctx context.Context, names []string, destroyed bool) (out []wire.SequencerRow,
+	whole []roster.PartitionID) {
 	wanted := map[roster.PartitionID][]string{}
 	rank := map[string]int{}
 	partitions := len(h.state.Roster().Partitions)
@@ -60,8 +65,12 @@ func (h *Host) rows(ctx context.Context, names []string) (out []wire.SequencerRo
 	tables, whole := Owned(ctx, h, func(id roster.PartitionID, table *partition.Table,
 		_ clustertime.Tick) (rows []wire.SequencerRow) {
 		for _, name := range wanted[id] {
-			if ref, err := table.Open(name); err == nil {
+			if ref, err := table.Open(name); err == nil && !destroyed {
 				rows = append(rows, h.row(id, table, ref))
+			} else if ref, ended := table.Ended(name); ended && destroyed {
+				row := h.row(id, table, ref)
+				row.Destroyed = true
+				rows = append(rows, row)
 			}
 		}
 		return rows
