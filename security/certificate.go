@@ -117,13 +117,10 @@ func identities(c *x509.Certificate) []string {
 	return out
 }
 
-// Identity returns the peer identified by a certificate, without verifying the certificate.
-func Identity(c *x509.Certificate, rules []Rule) Peer { return peerOf(c, rules) }
-
-// peerOf returns the peer for a verified certificate: from the first matching rule or, without
-// rules, from the URIs in the certificate. A certificate that declares no role, or has an
+// Identity returns the peer identified by a certificate, without verifying the certificate: from the first matching
+// rule or, without rules, from the URIs in the certificate. A certificate that declares no role, or has an
 // unrecognized declaration, produces a peer without a role.
-func peerOf(c *x509.Certificate, rules []Rule) Peer {
+func Identity(c *x509.Certificate, rules []Rule) Peer {
 	sum := sha256.Sum256(c.Raw)
 	p := Peer{Name: c.Subject.CommonName, ID: "cert:" + hex.EncodeToString(sum[:8]), Expires: c.NotAfter, Grid: GridOf(c)}
 	for _, rule := range rules {

@@ -1,6 +1,8 @@
 package security
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,15 +64,11 @@ func Load(cfg Config, role Role) (*Credentials, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	if cfg.Role != NoRole {
-		role = cfg.Role
-	}
+	role = cmp.Or(cfg.Role, role)
 	if cfg.Time == nil {
 		cfg.Time = time.Now
 	}
-	if cfg.Every == 0 {
-		cfg.Every = defaultEvery
-	}
+	cfg.Every = cmp.Or(cfg.Every, defaultEvery)
 	c := &Credentials{cfg: cfg}
 	c.files, c.role = cfg.paths(role)
 	switch {
@@ -96,9 +95,7 @@ func (c Config) paths(role Role) (paths, Role) {
 	}
 	in := func(name string) string { return filepath.Join(c.Dir, name) }
 	if c.Token != "" {
-		if p.authority == "" {
-			p.authority = in(AuthorityFile)
-		}
+		p.authority = cmp.Or(p.authority, in(AuthorityFile))
 		return p, NoRole
 	}
 	if role != Member && c.Role == NoRole { // whichever is there
@@ -112,8 +109,8 @@ func (c Config) paths(role Role) (paths, Role) {
 	if p.cert == "" && c.TLS == nil {
 		p.cert, p.key = in(string(role)+".crt"), in(string(role)+".key")
 	}
-	if p.authority == "" && c.TLS == nil {
-		p.authority = in(AuthorityFile)
+	if c.TLS == nil {
+		p.authority = cmp.Or(p.authority, in(AuthorityFile))
 	}
 	if role == Member {
 		for file, name := range map[*string]string{&p.gossip: GossipKeysFile, &p.tokens: TokensFile} {
@@ -313,7 +310,7 @@ func (c *Credentials) read() (*material, error) {
 				return err
 			}
 		}
-		p := peerOf(state.PeerCertificates[0], c.cfg.Rules)
+		p := Identity(state.PeerCertificates[0], c.cfg.Rules)
 		if p.Role != Member {
 			return notMember(p)
 		}
@@ -354,29 +351,8 @@ func (p paths) read() (*tls.Config, error) {
 
 // equals reports whether two readings found the same.
 func (m *material) equals(o *material) bool {
-	same := func(a, b *tls.Config) bool {
-		if len(a.Certificates) != len(b.Certificates) {
-			return false
-		}
-		for i := range a.Certificates {
-			if len(a.Certificates[i].Certificate) != len(b.Certificates[i].Certificate) {
-				return false
-			}
-			for j, der := range a.Certificates[i].Certificate {
-				if string(der) != string(b.Certificates[i].Certificate[j]) {
-					return false
-				}
-			}
-		}
-		return a.RootCAs.Equal(b.RootCAs)
-	}
-	if len(m.gossip) != len(o.gossip) || string(m.tokens) != string(o.tokens) || !same(m.server, o.server) {
-		return false
-	}
-	for i := range m.gossip {
-		if string(m.gossip[i]) != string(o.gossip[i]) {
-			return false
-		}
-	}
-	return true
+	same := func(a, b tls.Certificate) bool { return slices.EqualFunc(a.Certificate, b.Certificate, bytes.Equal) }
+	return slices.EqualFunc(m.server.Certificates, o.server.Certificates, same) &&
+		m.server.RootCAs.Equal(o.server.RootCAs) && slices.EqualFunc(m.gossip, o.gossip, bytes.Equal) &&
+		bytes.Equal(m.tokens, o.tokens)
 }

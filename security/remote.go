@@ -152,7 +152,7 @@ func (c *Credentials) verify(m *material, state tls.ConnectionState, dialed bool
 		}
 		until = longest(chains)
 	}
-	p := peerOf(leaf, c.cfg.Rules)
+	p := Identity(leaf, c.cfg.Rules)
 	if dialed && p.Role != Member {
 		return Peer{}, time.Time{}, notMember(p)
 	}
@@ -199,12 +199,10 @@ func issuerExpiry(own *x509.Certificate, conf *tls.Config, now time.Time) (until
 	if err != nil {
 		return until // it has ended, or was issued by an authority that only others trust
 	}
-	for _, chain := range chains {
-		if end := firstEnd(chain[1:]); end.After(until) {
-			until = end
-		}
+	for i := range chains {
+		chains[i] = chains[i][1:]
 	}
-	return until
+	return longest(chains)
 }
 
 // errNotMember is part of each error about a connection to a process that is not a member.
