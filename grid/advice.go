@@ -173,6 +173,15 @@ func (h *health) quorum() leader.Quorum {
 	return leader.QuorumOf(v, leader.ServerID(node.Server))
 }
 
+// raftHost returns the host:port that a server was configured with, "" if it is not.
+func raftHost(node *raftlog.Node, id string) string {
+	configured := node.Address(raft.ServerID(id))
+	if _, host, err := transport.CutRaftAddress(configured); err == nil {
+		return host
+	}
+	return string(configured)
+}
+
 // describe lists servers with one address each: the gossip address, or the Raft address if no other
 // is known.
 func (h *health) describe(servers []leader.ServerID) string {
@@ -182,11 +191,7 @@ func (h *health) describe(servers []leader.ServerID) string {
 		if member, found := leader.MemberOf(h.state.Roster(), id); found {
 			addr, name = member.Gossip, h.nameOf(member.Incarnation)
 		} else if node := h.raft.Node(); node != nil {
-			configured := node.Address(raft.ServerID(id))
-			addr = string(configured)
-			if _, host, err := transport.CutRaftAddress(configured); err == nil {
-				addr = host
-			}
+			addr = raftHost(node, string(id))
 		}
 		if name != "" {
 			name += " "

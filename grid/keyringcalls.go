@@ -61,13 +61,10 @@ const (
 func (k *keyringCalls) calls() []*api.Call {
 	return []*api.Call{
 		api.Typed(wire.PathKeyring, k.serve),
-		api.Typed(wire.PathSetKeys, k.serveSetKeys).ForMembers().OfAnyClaim(),
+		api.Typed(wire.PathSetKeys, func(_ context.Context, in wire.SetKeysRequest) (wire.SetKeysResponse, error) {
+			return k.change(in)
+		}).ForMembers().OfAnyClaim(),
 	}
-}
-
-// serveSetKeys carries an operation out at this member.
-func (k *keyringCalls) serveSetKeys(_ context.Context, in wire.SetKeysRequest) (wire.SetKeysResponse, error) {
-	return k.change(in)
 }
 
 // serve carries an operation out at every member.

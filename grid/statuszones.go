@@ -1,11 +1,9 @@
 package grid
 
 import (
+	"cmp"
 	"slices"
 
-	"github.com/hashicorp/raft"
-
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
@@ -42,12 +40,7 @@ func zonesOf(members []MemberInfo) []ZoneInfo {
 	for i := range out {
 		out[i].Majority = 2*(voters-out[i].Voters) <= voters
 	}
-	slices.SortFunc(out, func(a, b ZoneInfo) int {
-		if a.Zone < b.Zone {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(out, func(a, b ZoneInfo) int { return cmp.Compare(a.Zone, b.Zone) })
 	return out
 }
 
@@ -69,11 +62,7 @@ func (o *overview) describeAbsent(s *Status, absent []roster.MemberID) {
 	for _, id := range absent {
 		absent := AbsentVoter{ID: string(id), Name: o.gossip.MemberName(id)}
 		if node := o.raft.Node(); node != nil {
-			configured := node.Address(raft.ServerID(id))
-			absent.Raft = string(configured)
-			if _, host, err := transport.CutRaftAddress(configured); err == nil {
-				absent.Raft = host
-			}
+			absent.Raft = raftHost(node, string(id))
 		}
 		s.Absent = append(s.Absent, absent)
 	}

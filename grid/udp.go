@@ -21,11 +21,7 @@ func checkUDP(s Status) (Severity, string) {
 			}
 		}
 	}
-	if len(blocked) == 0 {
-		return "", ""
-	}
 	slices.Sort(ports)
-	return Warning,
-		fmt.Sprintf("gossip gets no answer over UDP, and uses TCP, which is slow: %s; allow UDP besides TCP on all members' gossip ports (%s)",
-			subjects(blocked), subjects(slices.Compact(ports)))
+	return about(blocked, Warning, "gossip gets no answer over UDP, and uses TCP, which is slow: %s; allow UDP besides TCP on all members' gossip ports (%s)",
+		subjects(blocked), subjects(slices.Compact(ports)))
 }

@@ -74,10 +74,6 @@ func checkApart(s Status) (Severity, string) {
 			}
 		}
 	}
-	if len(apart) == 0 {
-		return "", ""
-	}
 	slices.Sort(apart)
-	return Warning,
-		fmt.Sprintf("members do not reach each other, and the leader reaches both: %s; the leader places partitions around the gap: restore the network between these members", subjects(apart))
+	return about(apart, Warning, "members do not reach each other, and the leader reaches both: %s; the leader places partitions around the gap: restore the network between these members", subjects(apart))
 }

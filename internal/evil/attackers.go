@@ -90,16 +90,20 @@ func limitedAdmin(grid *authority.Authority, now time.Time, names []security.Pat
 	if err != nil {
 		return tls.Certificate{}, err
 	}
+	return signed(&x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "evil"}, NotBefore: now.Add(-time.Minute),
+		NotAfter:    now.Add(365 * 24 * time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, URIs: security.URIs(security.Admin, names),
+	}, own.Leaf, own.PrivateKey)
+}
+
+// signed returns a certificate with a new key, signed by a parent's key.
+func signed(template, parent *x509.Certificate, by any) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "evil"}, NotBefore: now.Add(-time.Minute),
-		NotAfter:    now.Add(365 * 24 * time.Hour),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, URIs: security.URIs(security.Admin, names),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, own.Leaf, key.Public(), own.PrivateKey)
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), by)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
@@ -113,24 +117,16 @@ func signedByHolder(grid *authority.Authority, now time.Time) (tls.Certificate, 
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{
+	cert, err := signed(&x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "m1"}, NotBefore: now.Add(-time.Minute),
 		NotAfter:    now.Add(time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 		DNSNames:    []string{security.MemberServerName},
 		URIs:        security.URIs(security.Member, nil),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), holder.PrivateKey)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	chain := [][]byte{der, holder.Certificate[0]}
+	}, parent, holder.PrivateKey)
+	cert.Certificate = append(cert.Certificate, holder.Certificate[0])
 	if block, _ := pem.Decode(grid.Certificate()); block != nil {
-		chain = append(chain, block.Bytes)
+		cert.Certificate = append(cert.Certificate, block.Bytes)
 	}
-	return tls.Certificate{Certificate: chain, PrivateKey: key}, nil
+	return cert, err
 }

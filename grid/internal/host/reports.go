@@ -46,30 +46,10 @@ func reportsAt[K comparable, R any](recorded map[K]roster.Version, version roste
 	return out
 }
 
-func heldAt(r roster.Replica, v roster.Version) roster.Holding {
-	return roster.Holding{Replica: r, Version: v}
-}
-
-func persistedAt(id roster.PartitionID, v roster.Version) roster.Persisted {
-	return roster.Persisted{Partition: id, Version: v}
-}
-
 // newReports returns an empty record of reports.
 func newReports() *reports {
 	return &reports{held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{},
 		added: signal.New()}
-}
-
-// hold records a caught-up replica of an owned partition, and reports whether the caller must start
-// reporting.
-func (r *reports) hold(held roster.Holding) (begin bool) {
-	return r.note(func() { r.held[held.Replica] = held.Version })
-}
-
-// persist records that an owned partition is on disk, and reports whether the caller must start
-// reporting.
-func (r *reports) persist(p roster.Persisted) (begin bool) {
-	return r.note(func() { r.persisted[p.Partition] = p.Version })
 }
 
 // unreach records the unreachable members, and reports whether the caller must start reporting.
@@ -77,6 +57,7 @@ func (r *reports) unreach(members []roster.Incarnation) (begin bool) {
 	return r.note(func() { r.unreached = members })
 }
 
+// note records what add adds, and reports whether the caller must start reporting.
 func (r *reports) note(add func()) (begin bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,8 +73,13 @@ func (r *reports) note(add func()) (begin bool) {
 func (r *reports) worthTelling(version roster.Version) (req wire.HeldRequest, worth bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	req.Held, req.Persisted, req.Unreached = reportsAt(r.held, version, heldAt), reportsAt(r.persisted, version,
-		persistedAt), r.unreached
+	req.Held = reportsAt(r.held, version, func(of roster.Replica, v roster.Version) roster.Holding {
+		return roster.Holding{Replica: of, Version: v}
+	})
+	req.Persisted = reportsAt(r.persisted, version, func(id roster.PartitionID, v roster.Version) roster.Persisted {
+		return roster.Persisted{Partition: id, Version: v}
+	})
+	req.Unreached = r.unreached
 	r.reporting = len(req.Held)+len(req.Persisted)+len(req.Unreached) > 0
 	return req, r.reporting
 }
@@ -101,14 +87,14 @@ func (r *reports) worthTelling(version roster.Version) (req wire.HeldRequest, wo
 // ReportHeld implements partition.Member: it reports the replica to the leader, in one
 // call with other reports.
 func (o *actor) ReportHeld(held roster.Holding) {
-	if r := o.host.reports.Load(); r.hold(held) {
+	if r := o.host.reports.Load(); r.note(func() { r.held[held.Replica] = held.Version }) {
 		o.host.life.Background(func(ctx context.Context) { o.host.reportAllHeld(ctx, r) })
 	}
 }
 
 // ReportPersisted implements partition.Member, as ReportHeld does.
 func (o *actor) ReportPersisted(p roster.Persisted) {
-	if r := o.host.reports.Load(); r.persist(p) {
+	if r := o.host.reports.Load(); r.note(func() { r.persisted[p.Partition] = p.Version }) {
 		o.host.life.Background(func(ctx context.Context) { o.host.reportAllHeld(ctx, r) })
 	}
 }
