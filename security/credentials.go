@@ -134,7 +134,7 @@ func (c *Credentials) Files() (certificate, authority, gossipKeys, tokens string
 }
 
 // Reload reads the files again, and reports whether anything changed. After an error
-// everything stays as it was.
+// everything stays as it was. A certificate that is not valid now does not replace a valid one.
 func (c *Credentials) Reload() (changed bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,6 +145,9 @@ func (c *Credentials) Reload() (changed bool, err error) {
 	before := c.current.Load()
 	if before != nil && before.equals(next) {
 		return false, nil
+	}
+	if err := c.worse(before, next); err != nil {
+		return false, err
 	}
 	if before != nil {
 		next.number = before.number + 1

@@ -3,6 +3,7 @@ package security
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"time"
 )
 
@@ -79,4 +80,29 @@ func presented(conf *tls.Config) (c *tls.Certificate) {
 		return nil
 	}
 	return c
+}
+
+// worse returns an error if the own certificate is valid now, and the next one is not.
+func (c *Credentials) worse(before, next *material) error {
+	now := c.cfg.Time()
+	if before == nil || invalidAt(before.own, now) != "" {
+		return nil
+	}
+	why := invalidAt(next.own, now)
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: the certificate in %s %s, and the one in use is valid until %s; issue it again (snowgrid secure issue), or check this machine's clock", ErrInvalid, c.files.cert, why, before.own.NotAfter.UTC().Format(time.RFC3339))
+}
+
+// invalidAt returns why a certificate is not valid at a time, "" if it is, or if there is none.
+func invalidAt(cert *x509.Certificate, now time.Time) string {
+	switch {
+	case cert == nil:
+	case now.After(cert.NotAfter):
+		return "ended at " + cert.NotAfter.UTC().Format(time.RFC3339)
+	case now.Before(cert.NotBefore):
+		return "is not valid before " + cert.NotBefore.UTC().Format(time.RFC3339)
+	}
+	return ""
 }
