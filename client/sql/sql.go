@@ -78,6 +78,9 @@ func New(db *sql.DB, dialect Dialect, table string) *Store {
 	return &Store{db: db, dialect: dialect, table: table, text: dialect.statements(table), checked: &atomic.Bool{}}
 }
 
+// String names the store in messages.
+func (s *Store) String() string { return fmt.Sprintf("%v table %s", s.dialect, s.table) }
+
 // Dialect returns the kind of the database.
 func (s *Store) Dialect() Dialect { return s.dialect }
 

@@ -34,6 +34,7 @@ import (
 // A copy of the directory is another store. Two of them issue equal IDs, as do a
 // directory and its older backup.
 type File struct {
+	name string // the directory as given
 	root *os.Root
 	// sync makes the names in an open directory durable. Tests replace it.
 	sync func(dir *os.File) error
@@ -63,13 +64,16 @@ func OpenFile(dir string) (*File, error) {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
 			"store: open directory %q: %w; name a directory that this process can write", dir, err)
 	}
-	f := &File{root: root, sync: (*os.File).Sync, made: map[string]bool{}}
+	f := &File{name: dir, root: root, sync: (*os.File).Sync, made: map[string]bool{}}
 	if err := f.prepare(); err != nil {
 		_ = root.Close() // The error before counts.
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "store: open directory %q: %w; name a directory on a local disk that this process can write", dir, err)
 	}
 	return f, nil
 }
+
+// String names the store in messages, by its directory as it was given.
+func (f *File) String() string { return "file:" + f.name }
 
 // openRoot makes a directory, durably, and opens it.
 func openRoot(dir string) (*os.Root, error) {

@@ -279,3 +279,15 @@ func TestFileErrorsNameTheDirectory(t *testing.T) {
 		t.Errorf("load: %v, want %q in it", err, dir)
 	}
 }
+
+// TestStoresNameThemselves: messages name a store as its user did.
+func TestStoresNameThemselves(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for s, want := range map[Store]string{
+		openFile(t, "ids"): "file:ids", NewMemory(): "memory of this process", struct{ Store }{}: "struct { store.Store }",
+	} {
+		if got := nameOf(s); got != want {
+			t.Errorf("it is named %q, want %q", got, want)
+		}
+	}
+}

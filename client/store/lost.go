@@ -20,8 +20,10 @@ func (c *Client) lost(ctx context.Context, s *seat, cause error) {
 		c.end(s.h)
 		return
 	}
-	c.log.Warn("logical node lost", "sequencer", s.h.name(), "node", s.node, "error", cause)
-	c.report(s, cause)
+	loss := s.loss(cause)
+	c.log.Warn("logical node lost; another is being taken", "sequencer", loss.Sequencer, "node", loss.Node, "version",
+		loss.Version, "usable_until", loss.Until, "error", cause)
+	c.report(loss)
 	r := c.enter(s.h.name())
 	defer c.exit(s.h.name())
 	again := c.clock.Mono() + c.cfg.Window/3
@@ -38,7 +40,7 @@ func (c *Client) lost(ctx context.Context, s *seat, cause error) {
 		}
 		if c.clock.Mono() >= again { // Z25
 			again = c.clock.Mono() + c.cfg.Window/3
-			c.report(s, cause)
+			c.report(loss)
 		}
 		wait := min(record.AcquireAfter(try, c.cfg.AcquireMaxDelay, jitter), c.cfg.Window/3)
 		if until, held := control.Lapse(id); held {
@@ -95,23 +97,26 @@ func (c *Client) end(h *holder) {
 	}
 }
 
-// report calls OnLost, unless the client was closed.
-func (c *Client) report(s *seat, cause error) {
-	if c.cfg.OnLost == nil || c.tasks.Err() != nil {
-		return
-	}
+// loss describes the loss of a seat's record.
+func (s *seat) loss(cause error) Loss {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	g, _ := s.machine.Grant()
-	loss := Loss{Sequencer: s.h.name(), Node: s.node, Version: s.machine.Record().Version, Cause: cause,
+	return Loss{Sequencer: s.h.name(), Node: s.node, Version: s.machine.Record().Version, Cause: cause,
 		Until: g.Until.Time()}
-	s.mu.Unlock()
-	c.calls.lost(c.cfg.OnLost, loss)
+}
+
+// report calls OnLost, unless the client was closed.
+func (c *Client) report(loss Loss) {
+	if c.cfg.OnLost != nil && c.tasks.Err() == nil {
+		c.calls.lost(c.cfg.OnLost, loss)
+	}
 }
 
 // lostToClock reports every seat because the clock was set back: nothing was lost, and
 // IDs wait until the clock has come to where it was (E12).
 func (c *Client) lostToClock(cause error) {
 	for _, s := range c.allSeats() {
-		c.report(s, cause)
+		c.report(s.loss(cause))
 	}
 }

@@ -24,6 +24,9 @@ type Memory struct {
 // NewMemory returns an empty store.
 func NewMemory() *Memory { return &Memory{entries: map[string]Entry{}} }
 
+// String names the store in messages.
+func (m *Memory) String() string { return "memory of this process" }
+
 // Load implements [Store].
 func (m *Memory) Load(ctx context.Context, key string) (Entry, error) {
 	if err := ctx.Err(); err != nil {
