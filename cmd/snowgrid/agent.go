@@ -28,7 +28,8 @@ func (a *agentCommand) Run(ctx context.Context, parsed *kong.Context, args argum
 	if err != nil {
 		return from.place(err)
 	}
-	for _, warning := range a.modeWarnings() {
+	warnings, _ := a.checkModes() // a file that is refused was an error of the configuration
+	for _, warning := range warnings {
 		logger.WarnContext(ctx, "private key is not private", "advice", warning)
 	}
 	limitMemory(ctx, logger, memlimit.FromCgroup)

@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -57,7 +56,7 @@ func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, erro
 	if c := cfg.Security; c == nil || c.Dir == "" && c.CertFile == "" && c.CAFile == "" {
 		return nil, nil // in clear text, or the flags have faults
 	}
-	if err := f.checkModes(); err != nil {
+	if _, err := f.checkModes(); err != nil {
 		return nil, err
 	}
 	conf := *cfg.Security
@@ -75,27 +74,13 @@ func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, erro
 	return creds, nil
 }
 
-// checkModes refuses private keys that every user of the host can read.
-func (f *securityFlags) checkModes() error {
-	for _, name := range f.secretFiles() {
-		info, err := os.Stat(name)
-		// file modes carry no meaning on Windows
-		if err == nil && info.Mode().Perm()&0o007 != 0 && runtime.GOOS != "windows" {
-			return f.fault(fmt.Errorf("every user may read %s (%v), which is secret: run chmod 600 %[1]s", name,
-				info.Mode().Perm()))
-		}
+// checkModes refuses private keys that every user of the host can read, and warns of keys that the group may change.
+func (f *securityFlags) checkModes() ([]string, error) {
+	warnings, err := authority.CheckModes(f.secretFiles()...)
+	if err != nil {
+		return nil, f.fault(err)
 	}
-	return nil
-}
-
-// modeWarnings returns warnings about private keys that the group may read or replace.
-func (f *securityFlags) modeWarnings() (out []string) {
-	for _, name := range f.secretFiles() {
-		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o037 != 0 && runtime.GOOS != "windows" {
-			out = append(out, fmt.Sprintf("other users may change %s (%v): run chmod 600 %[1]s", name, info.Mode().Perm()))
-		}
-	}
-	return out
+	return warnings, nil
 }
 
 // secretFiles returns a member's files with private keys.
