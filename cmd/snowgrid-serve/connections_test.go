@@ -180,6 +180,8 @@ func TestUnusedConnectionsEnd(t *testing.T) {
 		"without a call": {http2Preface, keepalive.ServerParameters{MaxConnectionIdle: 50 * time.Millisecond}},
 		"with a call without its message": {http2Preface + openCall, keepalive.ServerParameters{
 			MaxConnectionAge: 50 * time.Millisecond, MaxConnectionAgeGrace: 50 * time.Millisecond}},
+		"without answers to pings": {http2Preface + openCall, keepalive.ServerParameters{
+			Time: time.Second, Timeout: 50 * time.Millisecond}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := dialed(t, grpcFor(t, tc.lives))
@@ -190,7 +192,7 @@ func TestUnusedConnectionsEnd(t *testing.T) {
 		})
 	}
 	if grpcLives.MaxConnectionIdle != idleTimeout || grpcLives.MaxConnectionAge <= 0 ||
-		grpcLives.MaxConnectionAgeGrace <= 0 {
+		grpcLives.MaxConnectionAgeGrace <= 0 || grpcLives.Time+grpcLives.Timeout > time.Minute {
 		t.Errorf("connections live for %+v", grpcLives)
 	}
 }

@@ -44,7 +44,7 @@ func TestExpiredCertificateIsReported(t *testing.T) {
 		var log bytes.Buffer
 		ended, end := context.WithCancel(t.Context())
 		end()
-		callers.watch(ended, slog.New(slog.NewTextHandler(&log, nil)))
+		callers.watch(ended, slog.New(slog.NewTextHandler(&log, nil)), nil)
 		if !strings.Contains(log.String(), says) || !strings.Contains(log.String(), f.TLSCert) {
 			t.Errorf("the log is %q, want %q", log.String(), says)
 		}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -19,8 +20,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// grpcStreams is the maximum number of calls in progress on one connection.
-const grpcStreams = 256
+// streamsMax is the maximum number of calls in progress on one connection, over gRPC and HTTP/2. A caller that reads
+// nothing keeps their answers in memory, about 170 KB for each call for 1,024 IDs. Further calls wait at the caller.
+const streamsMax = 32
 
 // grpcWait is the maximum time for which a call waits for its IDs: longer than the largest request
 // takes, and shorter than the deadline of a caller that can try another server.
@@ -29,10 +31,11 @@ const grpcWait = time.Second
 // grpcHeadersMax is the maximum size of a call's metadata, in bytes. A call in progress keeps its metadata.
 const grpcHeadersMax = 16 << 10
 
-// grpcLives bounds connections: one without a call ends as an idle HTTP connection does, and any other after a
-// time, also if its caller sends no message or reads none. Callers connect again.
+// grpcLives bounds connections: one without a call ends as an idle HTTP connection does, one whose caller answers no
+// ping after two timeouts, since it does not read, and any other after a time. Callers connect again.
 var grpcLives = keepalive.ServerParameters{
 	MaxConnectionIdle: idleTimeout, MaxConnectionAge: 10 * time.Minute, MaxConnectionAgeGrace: serveTimeout,
+	Time: serveTimeout, Timeout: serveTimeout,
 }
 
 // snowflakes is the gRPC service: IDs from the command line's sequencer.
@@ -44,13 +47,14 @@ type snowflakes struct {
 
 // newGRPC returns the gRPC server; conf is nil for clear text.
 func newGRPC(s *service, m *metrics, conf *tls.Config, lives keepalive.ServerParameters) *grpc.Server {
-	options := []grpc.ServerOption{grpc.MaxConcurrentStreams(grpcStreams), grpc.MaxRecvMsgSize(bodyMax),
+	options := []grpc.ServerOption{grpc.MaxConcurrentStreams(streamsMax), grpc.MaxRecvMsgSize(bodyMax),
 		grpc.ConnectionTimeout(headerTimeout), grpc.MaxHeaderListSize(grpcHeadersMax), grpc.KeepaliveParams(lives)}
 	if conf != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(conf)))
 	}
 	server := grpc.NewServer(options...)
 	snowflakepb.RegisterSnowflakeIDServer(server, &snowflakes{service: s, metrics: m})
+	grpc_health_v1.RegisterHealthServer(server, newHealthChecks(s))
 	return server
 }
 

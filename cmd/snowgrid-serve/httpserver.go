@@ -50,6 +50,7 @@ func newHTTP(s *service, m *metrics, addr string, log *slog.Logger) *http.Server
 	return &http.Server{
 		Handler: a, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout + serveTimeout,
 		WriteTimeout: headerTimeout + 2*serveTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: streamsMax},
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }

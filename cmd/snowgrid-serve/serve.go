@@ -8,7 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -79,10 +82,6 @@ func (s *serveCommand) config(log *slog.Logger) (store.Config, error) {
 		return cfg, fmt.Errorf("--leave-timeout: %v is negative; give a duration such as 10s", time.Duration(s.LeaveTimeout))
 	}
 	cfg.Pool, cfg.MaxClockBack, cfg.Logger = s.MaxServerCnt, s.MaxClockBack.of(), log
-	cfg.OnLost = func(l store.Loss) {
-		log.Error("logical node lost; another is being taken", "sequencer", l.Sequencer, "node", l.Node, "version", l.Version,
-			"cause", l.Cause, "usable_until", l.Until)
-	}
 	return cfg, nil
 }
 
@@ -100,6 +99,9 @@ func (s *serveCommand) definition() (sequencer.Definition, error) {
 // Run serves until ctx ends, then returns the logical nodes.
 func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	log := s.logger(to)
+	hangup := make(chan os.Signal, 1) // SIGHUP does not end the process, which would keep its nodes
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	def, err := s.definition()
 	if err != nil {
 		return err
@@ -116,6 +118,9 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	}
 	connections, err := s.limit(filesMax())
 	if err != nil {
+		return err
+	}
+	if err := s.checkKey(ctx, log); err != nil {
 		return err
 	}
 	encryption, callers, err := s.load()
@@ -138,7 +143,7 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	service := newService(def, log)
 	service.access = callers
 	var watching sync.WaitGroup
-	watching.Go(func() { callers.watch(running, log) })
+	watching.Go(func() { callers.watch(running, log, hangup) })
 	defer watching.Wait()
 	defer stop(nil)
 	web := serving(service, at, s.HTTPAddr, log, stop)

@@ -137,7 +137,7 @@ func serveSecured(t *testing.T, f tlsFlags) secured {
 	web := serving(s, at, "127.0.0.1:0", s.log, func(err error) { t.Error(err) })
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	go func() { callers.watch(ctx, s.log); close(ended) }()
+	go func() { callers.watch(ctx, s.log, nil); close(ended) }()
 	t.Cleanup(func() { cancel(); <-ended; web.stop() })
 	return secured{t, at.http.Addr().String(), at.grpc.Addr().String()}
 }

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 )
@@ -41,6 +44,18 @@ func (f tlsFlags) check(http, grpc string) error {
 		}
 	}
 	return nil
+}
+
+// checkKey refuses a private key that every user of the host can read, and warns of one that the group may change.
+func (f tlsFlags) checkKey(ctx context.Context, log *slog.Logger) error {
+	if f.TLSKey == "" {
+		return nil
+	}
+	warnings, err := authority.CheckModes(f.TLSKey)
+	for _, warning := range warnings {
+		log.WarnContext(ctx, "private key is not private", "advice", warning)
+	}
+	return err
 }
 
 // load reads the files. Without --tls-cert both results are nil, and callers need nothing.
@@ -99,19 +114,39 @@ func (a *access) expiry() float64 {
 	return float64(a.credentials.Expiry().Unix())
 }
 
-// watch warns of the certificate's end, and follows file changes until ctx ends.
-func (a *access) watch(ctx context.Context, log *slog.Logger) {
-	if a == nil {
+// watch warns of the certificate's end, and follows file changes until ctx ends: within seconds, and at once at a
+// signal.
+func (a *access) watch(ctx context.Context, log *slog.Logger, hangup <-chan os.Signal) {
+	var following sync.WaitGroup
+	defer following.Wait()
+	if a != nil {
+		a.warn(ctx, log)
+		following.Go(func() {
+			a.credentials.Watch(ctx, func(err error) { a.reloaded(ctx, log, err) })
+		})
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+		}
+		if a == nil {
+			log.InfoContext(ctx, "SIGHUP reloads nothing; there are no certificates, and settings are read at the start")
+			continue
+		}
+		_, err := a.credentials.Reload()
+		a.reloaded(ctx, log, err)
+	}
+}
+
+// reloaded logs a reload.
+func (a *access) reloaded(ctx context.Context, log *slog.Logger, err error) {
+	if err != nil {
+		log.WarnContext(ctx, "certificates not reloaded", "error", err, "advice",
+			"the process continues with the earlier ones; correct the files, which are read again every few seconds")
 		return
 	}
+	log.InfoContext(ctx, "certificates reloaded", "certificate_expires", a.credentials.Expiry())
 	a.warn(ctx, log)
-	a.credentials.Watch(ctx, func(err error) {
-		if err != nil {
-			log.WarnContext(ctx, "certificates not reloaded", "error", err, "advice",
-				"the process continues with the earlier ones; correct the files, which are read again every few seconds")
-			return
-		}
-		log.InfoContext(ctx, "certificates reloaded", "certificate_expires", a.credentials.Expiry())
-		a.warn(ctx, log)
-	})
 }
