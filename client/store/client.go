@@ -78,7 +78,7 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 		if !signal.Sleep(ctx, record.RetryAfter(try, 8*time.Second)) {
 			tasks.Close()
 			return nil, failure.Errorf(sequencer.ErrUnavailable, "store: open: %s could not be used: %w; last error: %s%s",
-				nameOf(s), ctx.Err(), err.Error(), reachAdvice(err))
+				nameOf(s), ctx.Err(), err.Error(), adviceFor(err))
 		}
 	}
 	c.tasks.Go(c.run)
@@ -88,8 +88,8 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 	return c, nil
 }
 
-// reachAdvice returns the advice for an error on the way to the store.
-func reachAdvice(err error) string {
+// adviceFor returns the advice for the last error of a store.
+func adviceFor(err error) string {
 	var file *fs.PathError // its system error is a net.Error, too
 	if errors.As(err, &file) {
 		return "; check the disk, and that this process may write to it"
@@ -98,7 +98,7 @@ func reachAdvice(err error) string {
 	if errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) {
 		return "; check its address, and that it runs"
 	}
-	return ""
+	return "; correct this at the store, then try again"
 }
 
 // start checks the store and reads the clocks.

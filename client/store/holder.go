@@ -103,7 +103,8 @@ func (c *Client) notAttached(name string, ended, last error) error {
 	if full, is := errors.AsType[*fullError](last); is {
 		return full.ended(ended)
 	}
-	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no logical node in time: %w; last error: %s; check that the store is reachable, then try again", name, ended, last.Error())
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no logical node in time: %w; last error: %s%s", name,
+		ended, last.Error(), adviceFor(last))
 }
 
 // Detach implements [attachment.Backend].

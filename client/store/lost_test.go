@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
 	"io/fs"
+	"net"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -385,4 +388,32 @@ func TestWatchHearsAtOnce(t *testing.T) {
 			b.Errorf("it is %v", h.State())
 		}
 	})
+}
+
+// TestAdviceIsForTheCause: the advice of an error follows from its cause: the way to the store, the disk, or what the
+// store refuses.
+func TestAdviceIsForTheCause(t *testing.T) {
+	for advice, cause := range map[string]error{
+		"check its address, and that it runs": &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		"check the disk":                      &fs.PathError{Op: "write", Path: "/data/.temp/7", Err: syscall.ENOSPC},
+		"correct this at the store":           errors.New("permission denied for table ids"),
+	} {
+		inBubble(t, func(b *bench) {
+			b.store = &hooked{Memory: NewMemory(), before: func(_ context.Context, call, key string) error {
+				if call == "swap" && strings.HasPrefix(key, "orders/") {
+					return cause
+				}
+				return nil
+			}}
+			_, err := b.client().CreateSequencer(b.within(3*time.Second), "orders", sequencer.Config{})
+			if err == nil || !strings.Contains(err.Error(), cause.Error()+"; "+advice) {
+				b.Errorf("created: %v; want the advice %q", err, advice)
+			}
+			attached := failure.Errorf(sequencer.ErrUnavailable, "%w", cause)
+			err = b.client().notAttached("orders", context.DeadlineExceeded, attached)
+			if !strings.Contains(err.Error(), cause.Error()+"; "+advice) {
+				b.Errorf("attached: %v; want the advice %q", err, advice)
+			}
+		})
+	}
 }
