@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -101,6 +102,10 @@ func openS3(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
 	return opened{Store: s3.New(cli, bucket, prefix), name: "s3://" + bucket + "/" + prefix, closed: func() {}}, nil
 }
 
+// s3Backoff is the longest pause between the attempts of one call. The SDK's own is longer than the time limit of a
+// call for a short window, whose end would hide why the attempts failed.
+const s3Backoff = 200 * time.Millisecond
+
 // s3Client returns a client with the credentials in the flags, or from the AWS SDK.
 func s3Client(ctx context.Context, f s3Flags, region, endpoint string, pathStyle bool) (*awss3.Client, error) {
 	var options []func(*config.LoadOptions) error
@@ -125,6 +130,7 @@ func s3Client(ctx context.Context, f s3Flags, region, endpoint string, pathStyle
 	}
 	return awss3.NewFromConfig(cfg, func(o *awss3.Options) {
 		o.UsePathStyle = pathStyle
+		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.MaxBackoff = s3Backoff })
 		o.DisableLogOutputChecksumValidationSkipped = true // servers other than AWS have no checksums
 		if endpoint != "" {
 			o.BaseEndpoint = aws.String(endpoint)

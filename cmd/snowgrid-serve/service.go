@@ -149,7 +149,7 @@ func (s *service) fill(ctx context.Context, dst []sequencer.ID) error {
 	if n == 0 && errors.Is(err, sequencer.ErrDestroyed) {
 		return fmt.Errorf("%w; restart snowgrid-serve to begin another life of it", err)
 	}
-	return err
+	return ownFault(err)
 }
 
 // ids serves a request for IDs. An empty name selects the command line's sequencer.
@@ -175,16 +175,38 @@ func (s *service) ids(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse
 	for try := 1; ; try++ {
 		h, err := open(ctx, c, in)
 		if err != nil {
-			return wire.IDsResponse{}, err
+			return wire.IDsResponse{}, blamed(in, err)
 		}
 		found = true
 		n, err := h.Fill(ctx, ids)
 		// Its name may live again, or its handle was ended for another name.
 		if again := n == 0 && (errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)); !again ||
 			try > 1 {
-			return wire.IDsResponse{IDs: ids}, err
+			return wire.IDsResponse{IDs: ids}, ownFault(err)
 		}
 	}
+}
+
+// blamed returns the error of a request's create or open: a definition that is not valid is its caller's mistake.
+func blamed(in wire.IDsRequest, err error) error {
+	var cfg sequencer.Config
+	if in.Create != nil {
+		cfg = createConfig(in)
+	}
+	def, invalid := sequencer.Define(in.Name, cfg)
+	if invalid != nil || def.Epoch().Time().After(time.Now()) {
+		return err
+	}
+	return ownFault(err)
+}
+
+// ownFault returns an error that is no mistake of a caller: what the store refuses because of this process's
+// credentials, or its clock.
+func ownFault(err error) error {
+	if errors.Is(err, sequencer.ErrInvalidConfig) && !errors.Is(err, sequencer.ErrEpochExhausted) {
+		return failure.Errorf(sequencer.ErrUnavailable, "%s", err.Error())
+	}
+	return err
 }
 
 // nameOf returns the sequencer that a request is about.
