@@ -8,5 +8,9 @@
 // from it. Without -apart, the threads of attackers run only on idle processors. The table has
 // the processor time that an attack costs all members together.
 //
+// Other processes of the machine delay attaches as an attack does. With -ratio the test waits until
+// they leave the members' processors to them, and measures an attack again that they disturbed. If
+// they do not end within ten minutes in all, it fails, and names the bound.
+//
 // Its test is small in go test ./...; make proof-attack runs it in full and prints the table.
 package attack

@@ -83,9 +83,11 @@ func resident(agents []*agent) (mb int) {
 	return mb
 }
 
+// tick is the unit of times in /proc, whatever the kernel's.
+const tick = time.Second / 100
+
 // used returns the processor time that the agents have had.
 func used(agents []*agent) (all time.Duration) {
-	const tick = time.Second / 100 // of /proc, whatever the kernel's
 	for _, a := range agents {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
 		_, rest, _ := strings.Cut(string(text), ") ") // the name of the program
