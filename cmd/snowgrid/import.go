@@ -151,6 +151,7 @@ func (c *importCommand) check(ctx context.Context, file *exportFile, to streams)
 		}
 	}
 	file.destroyed = slices.DeleteFunc(file.destroyed, exists)
+	file.names, file.destroyed = withoutEnded(file.names, to), withoutEnded(file.destroyed, to)
 	return nil
 }
 

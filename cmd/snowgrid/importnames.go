@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,19 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
+
+// withoutEnded returns the sequencers whose IDs have not ended, and names the others, which no grid creates.
+func withoutEnded(names []exportedName, to streams) []exportedName {
+	return slices.DeleteFunc(names, func(e exportedName) bool {
+		d, err := sequencer.Define(e.Name, e.request().Config())
+		ended := err == nil && d.Exhausted().Before(time.Now())
+		if ended {
+			fmt.Fprintf(to.err, "%s is not restored, since its IDs ended at %s; use another name\n", shown(e.Name),
+				moment(d.Exhausted()))
+		}
+		return ended
+	})
+}
 
 // restorer restores a sequencer at the API address of its owner.
 type restorer func(ctx context.Context, api string, name exportedName) error

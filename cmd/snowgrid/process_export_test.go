@@ -159,7 +159,8 @@ func TestImportAtFloor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ahead")
 	header := &exportHeader{Version: exportVersion, Grid: "old", ID: "01", Until: time.Now().Add(time.Hour)}
 	out, err := encodeExport([]exportLine{{Header: header}, defaultName(t, "orders"),
-		{Destroyed: defaultName(t, "bills").Sequencer}}, 1)
+		{Destroyed: defaultName(t, "bills").Sequencer},
+		{Destroyed: &exportedName{Name: "ended", Layout: sequencer.Layout{Bits: 53, LowBits: 13, Nodes: 16}}}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,6 +184,9 @@ func TestImportAtFloor(t *testing.T) {
 	for { // until the agent answers
 		status, _, stderr := runCommand(t, "import", path, "--addr", gossip[2])
 		if status == 0 {
+			if !strings.Contains(stderr, "ended is not restored, since its IDs ended at ") {
+				t.Errorf("the import: %s", stderr)
+			}
 			break
 		}
 		if time.Since(began) > patience {

@@ -16,7 +16,8 @@ func CheckModes(files ...string) (warnings []string, err error) {
 		}
 		switch mode := info.Mode().Perm(); {
 		case mode&0o007 != 0:
-			return nil, fmt.Errorf("every user may read %s (%v), which is secret: run chmod 600 %[1]s", name, mode)
+			return nil, fmt.Errorf("every user may read %s (%v), which is secret: run chmod 600 %[1]s, or set "+
+				"defaultMode: 0440 for a volume of a Kubernetes secret", name, mode)
 		case mode&0o037 != 0:
 			warnings = append(warnings, fmt.Sprintf("other users may change %s (%v): run chmod 600 %[1]s", name, mode))
 		}
