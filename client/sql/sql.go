@@ -28,6 +28,10 @@
 //	db, err := sql.Open("sqlite", "file:ids.db?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
 //	db.SetMaxOpenConns(1)
 //
+// A pool keeps two idle connections unless db.SetMaxIdleConns raises that. With many
+// sequencers in a process most calls then open a connection each, for which a server
+// such as PostgreSQL starts a process.
+//
 // # Failover
 //
 // A replica that takes the primary's place may lack acknowledged writes, unless

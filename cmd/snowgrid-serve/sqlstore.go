@@ -133,6 +133,12 @@ func isStarting(err error) bool {
 	return errors.As(err, &network) || errors.As(err, &state) && state.Code == "57P03" || errors.Is(err, driver.ErrBadConn)
 }
 
+// Idle connections of a pool: with the default of two, most renewals of many sequencers open a connection each.
+const (
+	idleConns    = 16
+	idleConnsFor = time.Minute
+)
+
 // openTable returns the store in a table, which it creates.
 func (f storeFlags) openTable(ctx context.Context, db *sql.DB, dialect records.Dialect, own url.Values,
 	name string) (opened, error) {
@@ -144,6 +150,8 @@ func (f storeFlags) openTable(ctx context.Context, db *sql.DB, dialect records.D
 	if err != nil {
 		return opened{}, err
 	}
+	db.SetMaxIdleConns(idleConns)
+	db.SetConnMaxIdleTime(idleConnsFor)
 	s := records.New(db, dialect, table)
 	if alone {
 		s = s.WithoutFailover()

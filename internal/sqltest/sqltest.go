@@ -74,9 +74,14 @@ func (s *Server) Open() *sql.DB {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	// The default of two makes a server fork for most calls of many clients, and a renewal late.
+	db.SetMaxIdleConns(idleMax)
 	s.t.Cleanup(func() { _ = db.Close() })
 	return db
 }
+
+// idleMax is below the connections that a server of a test accepts.
+const idleMax = 64
 
 func find(name string, dirs ...string) string {
 	if path, err := exec.LookPath(name); err == nil {
