@@ -88,7 +88,8 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 	return c, nil
 }
 
-// adviceFor returns the advice for the last error of a store.
+// adviceFor returns the advice for an error of the network or the disk. Other errors have their own, and what a
+// server refuses, such as a right, has none here.
 func adviceFor(err error) string {
 	var file *fs.PathError // its system error is a net.Error, too
 	if errors.As(err, &file) {
@@ -98,7 +99,7 @@ func adviceFor(err error) string {
 	if errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) {
 		return "; check its address, and that it runs"
 	}
-	return "; correct this at the store, then try again"
+	return ""
 }
 
 // start checks the store and reads the clocks.

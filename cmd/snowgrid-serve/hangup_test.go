@@ -18,7 +18,7 @@ func awaitText(t *testing.T, logged func() string, text string) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the log has no %q:\n%s", text, logged())
 		}
-		time.Sleep(5 * time.Millisecond) // no event tells of a line in a log
+		time.Sleep(5 * time.Millisecond) // a log has no event for a line
 	}
 }
 
@@ -42,8 +42,8 @@ func TestHangupEndsNoProcess(t *testing.T) {
 	}
 }
 
-// TestHangupReloadsCertificates: SIGHUP reloads certificates at once. One that is of no use is reported, and the
-// valid one stays.
+// TestHangupReloadsCertificates: SIGHUP reloads certificates immediately. An unreadable certificate is reported,
+// and the valid one stays.
 func TestHangupReloadsCertificates(t *testing.T) {
 	f := newTestAuthority(t).write(t.TempDir())
 	f.every = time.Hour
@@ -73,7 +73,7 @@ func TestHangupReloadsCertificates(t *testing.T) {
 	<-ended
 }
 
-// TestReadableKey: a private key that every user may read is refused, and one that the group may change is reported.
+// TestReadableKey: a private key that every user may read is refused. A key that its group may change is reported.
 func TestReadableKey(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("file modes carry no meaning on Windows")

@@ -2,12 +2,9 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,28 +12,6 @@ import (
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
-
-// awayStore is a store in memory that does not answer while it is away.
-type awayStore struct {
-	*store.Memory
-	away atomic.Bool
-}
-
-var errAway = errors.New("no such server")
-
-func (s *awayStore) Swap(ctx context.Context, e store.Entry) (store.Revision, error) {
-	if s.away.Load() {
-		return "", errAway
-	}
-	return s.Memory.Swap(ctx, e)
-}
-
-func (s *awayStore) Load(ctx context.Context, key string) (store.Entry, error) {
-	if s.away.Load() {
-		return store.Entry{}, errAway
-	}
-	return s.Memory.Load(ctx, key)
-}
 
 // safeBuffer is a log that may be read while it is written.
 type safeBuffer struct {
@@ -68,7 +43,7 @@ func TestOneLineForALoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg.Clock = func() time.Time { return time.Now().AddDate(30, 0, 0) } // a bubble begins in 2000
-		s := &awayStore{Memory: store.NewMemory()}
+		s := &leaving{Memory: store.NewMemory()}
 		c, err := store.Open(t.Context(), s, cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -47,8 +47,24 @@ func TestStoresRefusalIsNotTheCallers(t *testing.T) {
 	if err := s.attach(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	closed.revoked.Store(true)
 	server := newHTTP(s, newMetrics(), "127.0.0.1:0", s.log)
+	post := func(body string) *httptest.ResponseRecorder {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, wire.PathIDs, strings.NewReader(body))
+		r.Header.Set("Content-Type", wire.JSON)
+		w := httptest.NewRecorder()
+		server.Handler.ServeHTTP(w, r)
+		return w
+	}
+	for _, body := range []string{ // which a create refuses, and an open does not
+		`{"name":"orders ","create":{}}`, `{"name":"new","create":{"epoch":1767225600}}`,
+	} {
+		if w := post(body); w.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	closed.revoked.Store(true)
 	for body, want := range map[string]int{
 		`{"name":"orders","create":{}}`:                            http.StatusServiceUnavailable,
 		`{"name":"orders"}`:                                        http.StatusServiceUnavailable,
@@ -56,13 +72,7 @@ func TestStoresRefusalIsNotTheCallers(t *testing.T) {
 		`{"name":"orders","create":{"nodes":7}}`:                   http.StatusBadRequest,
 		`{"name":"new","create":{"epoch":"2100-01-01T00:00:00Z"}}`: http.StatusBadRequest,
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		r := httptest.NewRequestWithContext(ctx, http.MethodPost, wire.PathIDs, strings.NewReader(body))
-		r.Header.Set("Content-Type", wire.JSON)
-		w := httptest.NewRecorder()
-		server.Handler.ServeHTTP(w, r)
-		cancel()
-		if w.Code != want || want == http.StatusServiceUnavailable &&
+		if w := post(body); w.Code != want || want == http.StatusServiceUnavailable &&
 			!strings.Contains(w.Body.String(), "check the credentials") {
 			t.Errorf("%s: %d %s, want %d", body, w.Code, w.Body, want)
 		}

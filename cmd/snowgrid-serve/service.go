@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/attachment"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -187,21 +189,24 @@ func (s *service) ids(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse
 	}
 }
 
-// blamed returns the error of a request's create or open: a definition that is not valid is its caller's mistake.
+// blamed returns the error of a request's create or open. An invalid name or definition is the caller's mistake.
 func blamed(in wire.IDsRequest, err error) error {
 	var cfg sequencer.Config
 	if in.Create != nil {
 		cfg = createConfig(in)
 	}
 	def, invalid := sequencer.Define(in.Name, cfg)
-	if invalid != nil || def.Epoch().Time().After(time.Now()) {
+	if invalid == nil && in.Create != nil {
+		invalid = attachment.CheckNew(def, clustertime.TickOf(time.Now()))
+	}
+	if invalid != nil {
 		return err
 	}
 	return ownFault(err)
 }
 
-// ownFault returns an error that is no mistake of a caller: what the store refuses because of this process's
-// credentials, or its clock.
+// ownFault returns sequencer.ErrUnavailable for what the store refuses because of this process's credentials or
+// clock: the caller sent a valid request.
 func ownFault(err error) error {
 	if errors.Is(err, sequencer.ErrInvalidConfig) && !errors.Is(err, sequencer.ErrEpochExhausted) {
 		return failure.Errorf(sequencer.ErrUnavailable, "%s", err.Error())

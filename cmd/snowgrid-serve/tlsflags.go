@@ -46,7 +46,7 @@ func (f tlsFlags) check(http, grpc string) error {
 	return nil
 }
 
-// checkKey refuses a private key that every user of the host can read, and warns of one that the group may change.
+// checkKey refuses a private key that every user of the host can read, and warns of a key that its group may change.
 func (f tlsFlags) checkKey(ctx context.Context, log *slog.Logger) error {
 	if f.TLSKey == "" {
 		return nil
@@ -114,8 +114,8 @@ func (a *access) expiry() float64 {
 	return float64(a.credentials.Expiry().Unix())
 }
 
-// watch warns of the certificate's end, and follows file changes until ctx ends: within seconds, and at once at a
-// signal.
+// watch warns of the certificate's end, and follows file changes until ctx ends: within seconds, and
+// immediately after a signal.
 func (a *access) watch(ctx context.Context, log *slog.Logger, hangup <-chan os.Signal) {
 	var following sync.WaitGroup
 	defer following.Wait()

@@ -60,7 +60,7 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 	given := func() uint64 { return s.own.Load().Stats().IDs }
 	deadline := time.Now().Add(30 * time.Second)
 	for given() < connections*streamsMax*maxIDs && time.Now().Before(deadline) {
-		time.Sleep(5 * time.Millisecond) // no event tells of an answer that is not read
+		time.Sleep(5 * time.Millisecond) // an unread answer has no event
 	}
 	grown := heapNow() - before
 	t.Logf("%d IDs, %.1f MiB", given(), grown)

@@ -26,7 +26,7 @@ type gridFlags struct {
 	accessFlags `group:"grid"`
 }
 
-// gridOutput are the flags for commands that print what a grid answers.
+// gridOutput are the flags for commands that print a grid's answer.
 type gridOutput struct {
 	gridFlags
 	outputFlag

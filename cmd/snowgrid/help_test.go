@@ -31,7 +31,7 @@ func TestHelpTextsAreRead(t *testing.T) {
 	}
 	for _, file := range files {
 		if info, err := os.Stat(file); err != nil || info.Size() == 0 || filepath.Ext(file) != ".txt" {
-			t.Errorf("%s is no text (%v)", file, err)
+			t.Errorf("%s: give it a text and the suffix .txt (%v)", file, err)
 		}
 	}
 }

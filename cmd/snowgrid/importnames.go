@@ -146,7 +146,7 @@ func createDestroyed(ctx context.Context, api string, name exportedName) error {
 		return err
 	}
 	if got := created.Attached; got == nil {
-		return fmt.Errorf("%s granted no logical node; import by a release like that of the grid", api)
+		return fmt.Errorf("%s granted no logical node; use the snowgrid command of the grid's release", api)
 	} else if got.Error != nil {
 		return got.Error.Unwire()
 	}

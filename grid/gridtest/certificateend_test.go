@@ -90,7 +90,7 @@ func TestCertificateNotValidYet(t *testing.T) {
 	})
 }
 
-// issueNow replaces a member's certificate by one that begins minutes before now.
+// issueNow replaces a member's certificate. The new certificate begins minutes before now.
 func issueNow(t *testing.T, s *gridtest.Secrets, name string) {
 	t.Helper()
 	from, to := s.Authority(), s.Issue(name, security.Member)
