@@ -52,7 +52,6 @@ type proseRates struct {
 // fall below its listed value, but may not exceed it.
 var proseAbove = []proseRates{
 	{"client/s3", rates{"of": 25.61}},
-	{"grid/internal/host", rates{"of": 25.1}},
 	{"proof/explore strings", rates{"human": 13.5, "those-that": 0.82, "of": 29.7}},
 }
 

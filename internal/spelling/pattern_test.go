@@ -17,6 +17,9 @@ func TestMatches(t *testing.T) {
 		if got := Pattern(p).Matches(name); got != want {
 			t.Fatalf("%q of %q: %v", p, name, got)
 		}
+		if !Pattern(name).Matches(name) { // patterns drawn alone seldom match without a star
+			t.Fatalf("%q does not match itself", name)
+		}
 		if got, want := Pattern(p).Literal(), len(strings.ReplaceAll(p, "*", "")); got != want {
 			t.Fatalf("%q has %d literal bytes, want %d", p, got, want)
 		}

@@ -34,6 +34,8 @@ type CountResponse struct {
 	Version roster.Version `json:"version"`
 	Rows    []RowCount     `json:"rows,omitempty"`
 	Names   int            `json:"names"`
+	// Partitions are those that the member owns and has counted.
+	Partitions []roster.PartitionID `json:"partitions,omitempty"`
 }
 
 // RowCount is the number of sequencers that a row counts.

@@ -49,7 +49,7 @@ func newActor(h *Host, id roster.PartitionID) *actor {
 	return o
 }
 
-// view returns the present state of this member.
+// view returns this member's present state.
 func (d *deps) view() partition.View {
 	return partition.View{Roster: d.state.Roster(), Time: d.clock.Now(), Mono: d.clock.Mono(), Ended: d.state.Ended.Load()}
 }

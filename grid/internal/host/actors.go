@@ -56,7 +56,7 @@ func (h *Host) running() []*actor {
 	return out
 }
 
-// attend wakes the actors of partitions with a changed roster entry, until ctx ends: a named owner
+// attend wakes the actors whose roster entry has changed, until ctx ends: a named owner
 // starts its term immediately, and joining replicas are sent their table.
 func (h *Host) attend(ctx context.Context) {
 	known := h.state.Roster()

@@ -90,7 +90,7 @@ func New(cfg Config) *Host {
 		log: cfg.Log, raft: cfg.Raft, caller: cfg.Caller, counts: &counts{},
 	}
 	h := &Host{
-		deps: d, reacher: &reacher{deps: d}, limits: &limits{deps: d, namesMax: NamesMax}, diskWatch: &diskWatch{deps: d},
+		deps: d, reacher: &reacher{deps: d}, limits: newLimits(d), diskWatch: &diskWatch{deps: d},
 		useBook: &useBook{deps: d}, events: cfg.Events, definitions: cfg.Definitions,
 	}
 	if cfg.Definitions != nil {

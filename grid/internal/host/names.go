@@ -20,13 +20,15 @@ const (
 	countsKeep = time.Second
 	// countsWait bounds the wait for them.
 	countsWait = 500 * time.Millisecond
+	// countsAgain is the time to the next fetch while the counts lack a partition.
+	countsAgain = 100 * time.Millisecond
 )
 
 // names counts sequencers: exactly in this owner's tables, and up to a second old for other owners. So
-// concurrent creates at several owners may exceed a limit by the number in progress. The zero value is
-// ready.
+// concurrent creates at several owners may exceed a limit by the number in progress. A partition
+// that changes its owner is not counted, and the sums are not used before it is.
 type names struct {
-	asking sync.Mutex // held while fetching from the other owners
+	asking chan struct{} // has a token while a call fetches from the other owners
 
 	mu      sync.Mutex               // guards the fields below; never held while waiting
 	begun   map[spelling.Pattern]int // creates in progress that the tables do not have yet
@@ -34,13 +36,16 @@ type names struct {
 	members map[roster.Incarnation]memberCount
 	asked   time.Duration // time of the last fetch from all
 	known   bool          // asked is set
+	partial bool          // the last sum lacked a partition
 
 	tables sync.Map // roster.PartitionID -> *atomic.Pointer[partition.Census], of owned partitions
 }
 
-// memberCount is the last count of another owner.
+// memberCount is one owner's count: sequencers by row pattern, and the partitions that have them. A row is
+// missing until all tables have counted it.
 type memberCount struct {
-	rows map[spelling.Pattern]int
+	rows       map[spelling.Pattern]int
+	partitions []roster.PartitionID
 }
 
 // count publishes the census of an actor's table while it is the owner.
@@ -67,24 +72,33 @@ func (n *names) total() (names int) {
 	return names + n.all
 }
 
-// own returns the number of sequencers in this owner's tables that match a row's pattern, and false if
-// a table has not counted that row yet.
-func (n *names) own(p spelling.Pattern) (names int, known bool) {
-	known = true
-	n.tables.Range(func(_, value any) bool {
+// own returns the counts of this owner's tables for some rows.
+func (n *names) own(quotas ...roster.Quota) memberCount {
+	own := memberCount{rows: map[spelling.Pattern]int{}}
+	for _, q := range quotas {
+		own.rows[q.Pattern] = 0
+	}
+	n.tables.Range(func(id, value any) bool {
 		c := value.(*atomic.Pointer[partition.Census]).Load()
 		if c == nil { // of no owned partition
 			return true
 		}
-		i := slices.IndexFunc(c.Quotas, func(q roster.Quota) bool { return q.Pattern == p })
-		if known = known && i >= 0; known {
-			names += c.Rows[i]
+		own.partitions = append(own.partitions, id.(roster.PartitionID))
+		for p, sum := range own.rows {
+			if i := slices.IndexFunc(c.Quotas, func(q roster.Quota) bool { return q.Pattern == p }); i >= 0 {
+				own.rows[p] = sum + c.Rows[i]
+			} else {
+				delete(own.rows, p)
+			}
 		}
-		return known
+		return true
 	})
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return names + n.begun[p], known
+	for p := range own.rows {
+		own.rows[p] += n.begun[p]
+	}
+	return own
 }
 
 // begin counts a create that is in progress, until end.
@@ -125,29 +139,36 @@ func (l *limits) room(ctx context.Context, name string) room {
 	if q.Names == 0 {
 		return room{end: l.names.begin("")}
 	}
-	others, known := l.names.others(ctx, l.deps, r).of(q.Pattern)
-	if !known {
+	all := l.names.others(ctx, l.deps, r)
+	if _, known := all.of(q.Pattern); !known {
 		return refuse("", failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the quota of %q limits names, and another owner's count is still missing", name, string(q.Pattern)))
 	}
 	end := l.names.begin(q.Pattern)
-	own, counted := l.names.own(q.Pattern)
-	n := others + own - 1
-	if counted && n < q.Names {
+	all = append(all, l.names.own(q))
+	n, counted := all.of(q.Pattern)
+	n-- // this create
+	whole := l.names.cover(r, all)
+	if counted && whole && n < q.Names {
 		return room{end: end}
 	}
 	end()
-	if !counted {
+	switch {
+	case !counted:
 		return refuse("", failure.Errorf(sequencer.ErrUnavailable,
 			"sequencer %q: the quota of %q limits names, and they are being counted", name, string(q.Pattern)))
+	case !whole && n < q.Names:
+		return refuse("", failure.Errorf(sequencer.ErrUnavailable,
+			"sequencer %q: the quota of %q limits names, and those of partitions that change their owner are not counted yet",
+			name, string(q.Pattern)))
 	}
 	return refuse(RefusedNames, failure.Errorf(sequencer.ErrQuota, "sequencer %q: there are %d sequencers of %q, and its quota allows %d; destroy one, remove unused ones (snowgrid sequencers remove --unused-for), or have an operator raise it: snowgrid quota set %q --names COUNT",
 		name, n, string(q.Pattern), q.Names, string(q.Pattern)))
 }
 
-type otherCounts []memberCount
+type memberCounts []memberCount
 
 // of returns a row's sum, and false if an owner's count is missing.
-func (c otherCounts) of(p spelling.Pattern) (sum int, known bool) {
+func (c memberCounts) of(p spelling.Pattern) (sum int, known bool) {
 	for _, m := range c {
 		n, said := m.rows[p]
 		if !said {
@@ -158,19 +179,46 @@ func (c otherCounts) of(p spelling.Pattern) (sum int, known bool) {
 	return sum, true
 }
 
-// others returns the counts of the other members, and refreshes old ones. An unreachable member keeps
-// its last count.
-func (n *names) others(ctx context.Context, d *deps, r *roster.Roster) otherCounts {
-	if n.isOld(d.clock.Mono()) {
-		n.asking.Lock()
-		if n.isOld(d.clock.Mono()) { // another call may have refreshed them
-			n.ask(ctx, d, r)
+// cover reports whether the counts of all owners have every partition once. If not, the counts of the
+// other owners are fetched again soon.
+func (n *names) cover(r *roster.Roster, all memberCounts) bool {
+	counted := make([]bool, len(r.Partitions))
+	left := len(counted)
+	whole := true
+	for _, m := range all {
+		for _, id := range m.partitions {
+			if int(id) >= len(counted) || counted[id] {
+				whole = false
+				continue
+			}
+			counted[id] = true
+			left--
 		}
-		n.asking.Unlock()
+	}
+	whole = whole && left == 0
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.partial = !whole
+	return whole
+}
+
+// others returns the counts of the other members, and refreshes old ones. A member that
+// did not reply is missing: it may have created sequencers since its last reply. All are missing once ctx has ended.
+func (n *names) others(ctx context.Context, d *deps, r *roster.Roster) memberCounts {
+	if n.isOld(d.clock.Mono()) {
+		select {
+		case n.asking <- struct{}{}:
+			if n.isOld(d.clock.Mono()) { // another call may have refreshed them
+				n.ask(ctx, d, r)
+			}
+			<-n.asking
+		case <-ctx.Done():
+			return memberCounts{{}}
+		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var out otherCounts
+	var out memberCounts
 	for _, m := range r.Members {
 		if m.Incarnation != d.self {
 			out = append(out, n.members[m.Incarnation])
@@ -183,7 +231,7 @@ func (n *names) others(ctx context.Context, d *deps, r *roster.Roster) otherCoun
 func (n *names) isOld(now time.Duration) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return !n.known || now-n.asked >= countsKeep
+	return !n.known || now-n.asked >= countsKeep || n.partial && now-n.asked >= countsAgain
 }
 
 // ask fetches the counts of all other members.
@@ -199,7 +247,7 @@ func (n *names) ask(ctx context.Context, d *deps, r *roster.Roster) {
 		wg.Go(func() {
 			var res wire.CountResponse
 			if err := d.caller.Call(ctx, m.API, m.Incarnation, wire.PathCount, wire.CountRequest{}, &res); err == nil {
-				answers[i] = &memberCount{rows: map[spelling.Pattern]int{}}
+				answers[i] = &memberCount{map[spelling.Pattern]int{}, res.Partitions}
 				for _, row := range res.Rows {
 					answers[i].rows[row.Pattern] = row.Names
 				}
@@ -213,8 +261,6 @@ func (n *names) ask(ctx context.Context, d *deps, r *roster.Roster) {
 	for i, m := range r.Members {
 		if answers[i] != nil {
 			members[m.Incarnation] = *answers[i]
-		} else if last, known := n.members[m.Incarnation]; known {
-			members[m.Incarnation] = last
 		}
 	}
 	n.members, n.asked, n.known = members, d.clock.Mono(), true
@@ -223,9 +269,10 @@ func (n *names) ask(ctx context.Context, d *deps, r *roster.Roster) {
 // Count returns the number of sequencers that this member owns.
 func (l *limits) Count(context.Context, wire.CountRequest) (wire.CountResponse, error) {
 	r := l.state.Roster()
-	out := wire.CountResponse{Version: r.Version, Names: l.names.total()}
+	own := l.names.own(r.Quotas...)
+	out := wire.CountResponse{Version: r.Version, Names: l.names.total(), Partitions: own.partitions}
 	for _, q := range r.Quotas {
-		if n, known := l.names.own(q.Pattern); known {
+		if n, known := own.rows[q.Pattern]; known {
 			out.Rows = append(out.Rows, wire.RowCount{Pattern: q.Pattern, Names: n})
 		}
 	}

@@ -88,6 +88,10 @@ type limits struct {
 	paces    paces
 }
 
+func newLimits(d *deps) *limits {
+	return &limits{deps: d, names: names{asking: make(chan struct{}, 1)}, namesMax: NamesMax}
+}
+
 // nodesOf returns how many logical nodes a caller may have of a sequencer.
 func (l *limits) nodesOf(ctx context.Context, name string, nodes int) partition.Quota {
 	var out partition.Quota
@@ -116,17 +120,18 @@ func (l *limits) refusedByQuota(ctx context.Context, kind Refusal, action securi
 	l.cfg.Audit.Write(audit.Entry{Action: string(action), Name: name, Who: api.WhoOf(ctx), Err: err})
 }
 
-// QuotaUse returns the number of sequencers in the grid per quota row, by pattern. It omits a row if a
-// member has not replied.
+// QuotaUse returns the number of sequencers in the grid per quota row, by pattern. It omits rows that a
+// member has not counted, and all of them if a member has not replied or a partition changes its owner.
 func (l *limits) QuotaUse(ctx context.Context) map[spelling.Pattern]int {
 	r := l.state.Roster()
-	others := l.names.others(ctx, l.deps, r)
+	all := append(l.names.others(ctx, l.deps, r), l.names.own(r.Quotas...))
 	out := map[spelling.Pattern]int{}
+	if !l.names.cover(r, all) {
+		return out
+	}
 	for _, q := range r.Quotas {
-		n, known := others.of(q.Pattern)
-		own, counted := l.names.own(q.Pattern)
-		if known && counted {
-			out[q.Pattern] = own + n
+		if n, known := all.of(q.Pattern); known {
+			out[q.Pattern] = n
 		}
 	}
 	return out
