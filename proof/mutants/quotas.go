@@ -4,7 +4,7 @@ var (
 	quotaRosterTests    = []string{"./internal/roster", "-run", "Quota"}
 	quotaLeaderTests    = []string{"./internal/leader", "-run", "Quota"}
 	quotaPartitionTests = []string{"./partition", "-run", "Limit|Census|Unused|CreateUnless|Table|Change"}
-	quotaHostTests      = []string{"./grid/internal/host", "-run", "Rates|Site|Pace"}
+	quotaHostTests      = []string{"./grid/internal/host", "-run", "Rates|Site|Pace|Counts"}
 	quotaAPITests       = []string{"./grid/internal/api", "-run", "Charged"}
 	quotaGridTests      = []string{"./grid/gridtest", "-run", "Quota|Unused|PagesOfMany"}
 	quotaSessionTests   = []string{"./internal/session", "-run", "Call"}
@@ -50,12 +50,12 @@ var quotaMutants = []mutant{
 	{"quota", "the use of a quota lacks a partition", "grid/internal/host/quotas.go",
 		"	if !l.names.cover(r, all) {", "	if !l.names.cover(r, all) && len(all) == 0 {", quotaGridTests},
 	{"quota", "counts that lack a partition stay", "grid/internal/host/names.go",
-		" || n.partial && now-n.asked >= countsAgain\n", "\n", quotaGridTests},
+		" || n.partial && now-n.asked >= countsAgain\n", "\n", quotaHostTests},
 	{"quota", "the names of other owners do not count", "grid/internal/host/names.go",
 		"	all = append(all, l.names.own(q))\n",
 		"	all = memberCounts{l.names.own(q)}\n", quotaGridTests},
 	{"quota", "two owners count a partition", "grid/internal/host/names.go", "if int(id) >= len(counted) || counted[id] {",
-		"if int(id) >= len(counted) {", quotaGridTests},
+		"if int(id) >= len(counted) {", quotaHostTests},
 	{"quota", "an owner that has not answered has no names", "grid/internal/host/names.go",
 		"		if !said {\n			return 0, false", "		if !said && len(c) == 0 {\n			return 0, false", quotaGridTests},
 	{"quota", "any number of calls is served", "grid/internal/host/rate.go", "b.AllowN(at, 1)",
