@@ -23,6 +23,8 @@ func (m *Machine) detach(v View, h attachment.HolderID, ref attachment.Ref, rel 
 	name := ref.Definition.Name()
 	// A holder that shows nothing else has no handle at this owner: its random ID would be kept for a window.
 	handle := h != "" && m.sessions.Knows(h) && m.table.lifeOf(name) == ref.Life
+	// A later owner counts from here how long the name is unused. The node's next grant begins no earlier anyway.
+	rel.LastUsed = max(rel.LastUsed, v.Bounds().Now-1)
 	if m.table.Detach(ref, rel) {
 		handle = h != ""
 		m.changed(name, rel.ID)

@@ -271,3 +271,31 @@ func TestUnusedAfterTakeover(t *testing.T) {
 		t.Error("an unknown name is unused")
 	}
 }
+
+// TestUnusedAfterALateRelease: a process had a logical node for an hour and made no ID. For a new owner, too, the
+// sequencer is unused since the release.
+func TestUnusedAfterALateRelease(t *testing.T) {
+	p := newLimitedPair(t)
+	a, err := p.attach("h", 1, "", partition.Quota{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.later(time.Hour)
+	held := p.claim(1, "", partition.Quota{})
+	held.Preference = attachment.Preference{Node: a.Node}
+	if err := p.renew("h", held); err != nil {
+		t.Fatal(err)
+	}
+	p.m.Detach(p.view(), "h", p.ref, attachment.Release{ID: a.ID, Node: a.Node}, func(error) {})
+	p.deliver()
+	p.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: incarnations[1]}}})
+	p.m = p.machines[1]
+	p.later(time.Minute)
+	if unused, free := p.m.Unused(p.view(), "orders"); !free || unused > time.Minute ||
+		unused < time.Minute-time.Second {
+		t.Errorf("given back a minute ago: unused for %v, %v", unused, free)
+	}
+	if err := p.destroyUnused(30 * time.Minute); !errors.Is(err, failure.ErrInUse) {
+		t.Errorf("destroyed as unused for half an hour: %v", err)
+	}
+}
