@@ -246,6 +246,7 @@ func (m *Machine) Tick(v View) {
 // pass performs the work that is due.
 func (m *Machine) pass(v View, b Bounds) {
 	m.released.forget(v.Mono, v.window())
+	m.sessions.SetWindow(v.window())
 	for _, t := range m.sessions.Expired(v.Mono) {
 		if m.table.Expire(t.Name, t.Node, t.ID, t.Until) {
 			m.changed(t.Name, t.ID)

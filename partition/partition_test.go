@@ -374,3 +374,20 @@ func TestClaimOfALaterVersionIsRejected(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionsFollowTheWindow: the grid's window grows while the owner serves, and holders renew less often.
+func TestSessionsFollowTheWindow(t *testing.T) {
+	p := newLimitedPair(t)
+	if _, err := p.attach("h", 1, "", partition.Quota{}); err != nil {
+		t.Fatal(err)
+	}
+	p.change(roster.Change{Window: clustertime.SpanOf(5 * time.Minute)})
+	p.pass(5*time.Minute - time.Second)
+	if n := p.m.Table().Attached("orders"); n != 1 {
+		t.Errorf("within the new window %d logical nodes are attached", n)
+	}
+	p.pass(2 * time.Second)
+	if n := p.m.Table().Attached("orders"); n != 0 {
+		t.Errorf("after it %d logical nodes are attached", n)
+	}
+}

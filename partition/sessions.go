@@ -84,6 +84,9 @@ func NewSessions(window, now time.Duration) *Sessions {
 		holders: map[attachment.HolderID]*session{}}
 }
 
+// SetWindow follows the grid's window, which grows while owners serve: from then on holders renew less often.
+func (s *Sessions) SetWindow(window time.Duration) { s.window = window }
+
 // Len returns the number of tenants.
 func (s *Sessions) Len() int { return s.count }
 

@@ -1,6 +1,7 @@
 package gridtest_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -130,6 +131,30 @@ func TestSettingsAfterRestart(t *testing.T) {
 		g.StartMembers("m1", "m2", "m3")
 		if s := g.Member("m2").Status().Settings; s.Backups != 2 || s.Window != 20_000 {
 			t.Errorf("after the restart: %+v", s)
+		}
+	})
+}
+
+// TestLargerWindowKeepsLogicalNodes: holders renew less often in a larger window. The owners that served before the
+// change count them as silent no earlier.
+func TestLargerWindowKeepsLogicalNodes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
+		s, holder := newGenerators(t, g), g.Client("holder")
+		_, err := create(t, holder, "orders", 128).Next(t.Context())
+		ok(t, "next", err)
+		const window = 5 * time.Minute
+		setSettings(t, g, "m1", fmt.Sprintf(`{"window_ms":%d}`, window.Milliseconds()))
+		for since := time.Now(); time.Since(since) < 2*window; time.Sleep(5 * time.Second) {
+			if h := s.holders("orders").Holders; len(h) != 1 || h[0].Holder == "" {
+				t.Fatalf("%v after the change the holders are %+v", time.Since(since), h)
+			}
+		}
+		g.Network.Pause("holder")
+		time.Sleep(window + time.Second)
+		if h := s.holders("orders").Holders; len(h) != 0 {
+			t.Errorf("a window after the holder was paused: %+v", h)
 		}
 	})
 }

@@ -19,6 +19,8 @@ var settingsMutants = slices.Concat(quotaMutants, []mutant{
 		"(*c.Backups < 0 || *c.Backups > MaxBackups", "(*c.Backups > MaxBackups", settingsRosterTests},
 	{"settings", "a change of backups changes nothing", "internal/roster/change.go",
 		"		next.Settings.Backups = *c.Backups\n", "		_ = c.Backups\n", settingsRosterTests},
+	{"settings", "holders are silent after the window that their owner began with", "partition/partition.go",
+		"	m.sessions.SetWindow(v.window())\n", "", []string{"./partition", "-run", "SessionsFollowTheWindow"}},
 	{"settings", "an operator's smaller window is proposed", "internal/leader/settings.go", "	case in.Window < now:",
 		"	case in.Window < 0:", settingsLeaderTests},
 	{"settings", "the next life of a memory-only grid need not know the window", "internal/leader/settings.go",
