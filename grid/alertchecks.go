@@ -269,14 +269,29 @@ func checkClocks(s Status) (severity Severity, text string) {
 		clockOffsetMax, subjects(off))
 }
 
+// alerts reports whether there is an alert about the sequencer.
+func (q SequencerInfo) alerts(now time.Time) bool {
+	return q.usesNodes() || q.endsWithin(epochEndsWithin, now)
+}
+
+// usesNodes reports whether most of the logical nodes are attached.
+func (q SequencerInfo) usesNodes() bool {
+	return q.Nodes > 0 && q.Attached*100 > q.NodeRange.Count(q.Nodes)*nodesUsedPercent
+}
+
+// endsWithin reports whether the epoch ends within a time.
+func (q SequencerInfo) endsWithin(d time.Duration, now time.Time) bool {
+	return !q.Exhausted.IsZero() && q.Exhausted.Sub(now) <= d
+}
+
 func checkNodes(s Status) (severity Severity, text string) {
 	var used []string
 	severity = Warning
 	for _, q := range s.Sequencers {
-		nodes := q.NodeRange.Count(q.Nodes)
-		if q.Nodes == 0 || q.Attached*100 <= nodes*nodesUsedPercent {
+		if !q.usesNodes() {
 			continue
 		}
+		nodes := q.NodeRange.Count(q.Nodes)
 		if q.Attached >= nodes {
 			severity = Critical
 		}
@@ -296,11 +311,10 @@ func checkEpochs(s Status) (severity Severity, text string) {
 	var ends []string
 	severity = Warning
 	for _, q := range s.Sequencers {
-		left := q.Exhausted.Sub(s.now())
-		if q.Exhausted.IsZero() || left > epochEndsWithin {
+		if !q.endsWithin(epochEndsWithin, s.now()) {
 			continue
 		}
-		if left <= epochEndsSoon {
+		if q.endsWithin(epochEndsSoon, s.now()) {
 			severity = Critical
 		}
 		ends = append(ends, fmt.Sprintf("%q on %s", q.Name, q.Exhausted.UTC().Format(time.DateOnly)))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -170,11 +171,19 @@ func (o *overview) nameOfMember(r *roster.Roster, id roster.MemberID) string {
 	return o.gossip.MemberName(id)
 }
 
-// addSequencers adds the sequencers in the partitions that this member owns.
+// addSequencers adds the sequencers in the partitions that this member owns. If it owns more than a status lists,
+// those with an alert are among the listed ones.
 func (o *overview) addSequencers(ctx context.Context, s *Status) {
 	tables, whole := host.Owned(ctx, o.host,
 		func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) (infos []SequencerInfo) {
-			for _, ref := range table.Lives(MaxStatusSequencers) {
+			alerts := func(ref attachment.Ref, attached int) bool {
+				info := sequencerInfoOf(ref)
+				info.Attached = attached
+				return info.alerts(s.now())
+			}
+			others := func(ref attachment.Ref, attached int) bool { return !alerts(ref, attached) }
+			for _, ref := range append(table.LivesThat(MaxStatusSequencers, alerts),
+				table.LivesThat(MaxStatusSequencers, others)...) {
 				info := describeSequencer(table, ref, now)
 				info.Partition, info.Owner = int(id), string(o.self)
 				used := o.host.UsageOf(info.Name)
@@ -185,7 +194,7 @@ func (o *overview) addSequencers(ctx context.Context, s *Status) {
 		})
 	out := []SequencerInfo{}
 	nodes := 0
-	for _, info := range slices.Concat(tables...) {
+	for _, info := range alertingFirst(slices.Concat(tables...), s.now()) {
 		nodes += len(info.AttachedNodes)
 		if len(out) < MaxStatusSequencers && nodes <= maxStatusNodesTotal {
 			out = append(out, info)
@@ -200,6 +209,19 @@ func (o *overview) addSequencers(ctx context.Context, s *Status) {
 	}
 }
 
+// alertingFirst returns sequencers with those before others about which there is an alert.
+func alertingFirst(all []SequencerInfo, now time.Time) []SequencerInfo {
+	var first, then []SequencerInfo
+	for _, info := range all {
+		if info.alerts(now) {
+			first = append(first, info)
+		} else {
+			then = append(then, info)
+		}
+	}
+	return append(first, then...)
+}
+
 // listedBy returns the partitions whose sequencers a member's own status lists.
 func (s *Status) listedBy(member roster.Incarnation) (ids covers) {
 	for _, p := range s.Partitions {
@@ -210,15 +232,18 @@ func (s *Status) listedBy(member roster.Incarnation) (ids covers) {
 	return ids
 }
 
+// sequencerInfoOf returns what a definition says about a sequencer.
+func sequencerInfoOf(ref attachment.Ref) SequencerInfo {
+	d := ref.Definition
+	return SequencerInfo{Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(),
+		Layout: d.Layout(), NodeRange: d.Config().NodeRange}
+}
+
 // describeSequencer returns a table's information about one sequencer.
 func describeSequencer(table *partition.Table, ref attachment.Ref, now clustertime.Tick) SequencerInfo {
-	d := ref.Definition
-	info := SequencerInfo{
-		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Layout: d.Layout(),
-		NodeRange: d.Config().NodeRange,
-		Life:      ref.Life.String(), AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), now),
-	}
-	for _, t := range table.TenantsOf(d.Name()) {
+	info := sequencerInfoOf(ref)
+	info.Life, info.AttachedNodes, info.Kept = ref.Life.String(), []sequencer.NodeID{}, table.Kept(info.Name, now)
+	for _, t := range table.TenantsOf(info.Name) {
 		if info.Attached++; info.Attached <= MaxStatusNodes {
 			info.AttachedNodes = append(info.AttachedNodes, t.Node)
 		}

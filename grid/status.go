@@ -55,8 +55,9 @@ type Status struct {
 	Ceiling     time.Time       `json:"ceiling"`      // grants end here at the latest
 	Members     []MemberInfo    `json:"members"`
 	Partitions  []PartitionInfo `json:"partitions"`
-	Disks       []DiskInfo      `json:"disks"`                 // on which definitions rest, by member
-	Sequencers  []SequencerInfo `json:"sequencers"`            // by name; the first MaxStatusSequencers of each member
+	Disks       []DiskInfo      `json:"disks"` // on which definitions rest, by member
+	// Sequencers are by name, at most MaxStatusSequencers of each member: those with an alert, then others.
+	Sequencers  []SequencerInfo `json:"sequencers"`
 	Unreachable []string        `json:"unreachable,omitempty"` // incarnations whose sequencers are missing
 	// Unlisted are partitions whose sequencers are missing, since no member that answered owned them
 	// with every name: they move, or their owner waits for a disk or, after the loss of every copy, for

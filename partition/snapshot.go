@@ -134,11 +134,20 @@ func (t *Table) Kept(name string, now clustertime.Tick) int {
 
 // Lives returns up to n lives that have not ended, names ascending.
 func (t *Table) Lives(n int) []attachment.Ref {
+	return t.LivesThat(n, func(attachment.Ref, int) bool { return true })
+}
+
+// LivesThat is Lives restricted to lives for which is returns true. It receives the number of attached logical
+// nodes.
+func (t *Table) LivesThat(n int, is func(ref attachment.Ref, attached int) bool) []attachment.Ref {
 	var out []attachment.Ref
-	for _, name := range slices.Sorted(maps.Keys(t.records)) {
-		if r := t.records[name]; !r.destroyed && len(out) < n {
+	for name, r := range t.records {
+		if !r.destroyed && is(r.ref, t.Attached(name)) {
 			out = append(out, r.ref)
 		}
 	}
-	return out
+	slices.SortFunc(out, func(a, b attachment.Ref) int {
+		return cmp.Compare(a.Definition.Name(), b.Definition.Name())
+	})
+	return slices.Clip(out[:min(len(out), n)])
 }
