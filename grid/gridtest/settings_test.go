@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -157,6 +158,30 @@ func TestLargerWindowKeepsLogicalNodes(t *testing.T) {
 			t.Errorf("a window after the holder was paused: %+v", h)
 		}
 	})
+}
+
+// TestLargerWindowRaisesTheCeiling: the leader raises the ceiling at once, and not when the next raise in the old
+// window is due: until then the members of a grid with an anchor are not ready.
+func TestLargerWindowRaisesTheCeiling(t *testing.T) {
+	t.Parallel()
+	for name, anchored := range map[string]store.Store{"disks": nil, "anchor": newAnchorStore()} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: anchored == nil,
+					Change: func(_ string, c *grid.Config) { c.Anchor = anchored }})
+				for _, window := range []time.Duration{20 * time.Minute, time.Hour} {
+					time.Sleep(time.Minute + time.Second) // a raise in the window before was less than its tenth ago
+					setSettings(t, g, "m1", fmt.Sprintf(`{"window_ms":%d}`, window.Milliseconds()))
+					eventually(t, time.Second, fmt.Sprintf("every member is ready in a window of %v", window), func() bool {
+						return !slices.ContainsFunc(g.Running(), func(member string) bool {
+							s := g.Member(member).Status()
+							return !s.Ready || s.Ceiling.Sub(s.ClusterTime) < window*9/10
+						})
+					})
+				}
+			})
+		})
+	}
 }
 
 // TestWindowWithoutDisksIsConfirmed: the next life of a memory-only grid knows the window

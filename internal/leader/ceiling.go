@@ -192,6 +192,10 @@ func (c *ceiling) proposed(now time.Duration, err error) {
 	}
 }
 
+// windowGrown makes a raise due. The next one by the earlier window may be minutes away, and members, holders and
+// alerts measure the ceiling's lead by the new window.
+func (c *ceiling) windowGrown(now time.Duration) { c.next = now }
+
 // limitRaised makes a raise due if the previous limit held back the last one.
 func (c *ceiling) limitRaised(now time.Duration) {
 	if c.bound {

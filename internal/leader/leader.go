@@ -203,6 +203,9 @@ func (l *Leader) Proposed(v View, c roster.Command, err error) {
 	if err == nil { // the next change may be due
 		l.timer.advance(v.Mono)
 	}
+	if c.Change != nil && c.Change.Window > 0 && err == nil {
+		l.ceiling.windowGrown(v.Mono)
+	}
 	if c.Reset != nil && err == nil { // a member again: it stays until another leads
 		l.succession.yielded = false
 	}
