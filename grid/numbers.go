@@ -202,7 +202,9 @@ func (o *leadership) registerNumber(ctx context.Context,
 	out := wire.IdentityRegisterResponse{Incarnation: m.Incarnation, AgainMS: numbers.SignEvery.Milliseconds()}
 	out.Nodes = o.sign(in.Cluster, in.Name, in.ID, in.Nodes)
 	if in.Incarnation == 0 {
-		out.Members, _ = o.numberedMembers(s, 0)
+		if out.Members, _, err = o.numberedMembers(s, 0); err != nil {
+			return none, err // repeated, it has the same result
+		}
 		o.log.Info("number registered", "cluster", in.Cluster, "set", in.Name, "number", in.ID, "incarnation", m.Incarnation,
 			"addr", in.Addr, "asked_by", in.AskedBy)
 	}
@@ -291,7 +293,9 @@ func (o *leadership) listNumbers(ctx context.Context, in wire.IdentityListReques
 		set := wire.IdentitySet{Cluster: s.Cluster, Name: s.Name, Next: s.Next, Count: len(s.Members),
 			Incarnation: s.Greatest()}
 		if in.Name != "" {
-			set.Members, set.More = o.numberedMembers(s, in.After)
+			if set.Members, set.More, err = o.numberedMembers(s, in.After); err != nil {
+				return wire.IdentityListResponse{}, err
+			}
 		}
 		out.Sets = append(out.Sets, set)
 	}
@@ -303,13 +307,13 @@ func (o *leadership) listNumbers(ctx context.Context, in wire.IdentityListReques
 }
 
 // numberedMembers returns up to wire.MaxNumbers members of a set with larger numbers than
-// after, and whether there are more.
-func (o *leadership) numberedMembers(s numbers.Set, after uint64) (out []wire.IdentityMember, more bool) {
+// after, and whether there are more. The error is refusal.ErrNotLeader if the lead has ended.
+func (o *leadership) numberedMembers(s numbers.Set, after uint64) (out []wire.IdentityMember, more bool, err error) {
 	l := o.current.Load()
 	if l == nil {
-		return nil, false
+		return nil, false, refusal.ErrNotLeader
 	}
-	l.do(func(machine *leader.Leader, v leader.View) {
+	leads := l.do(func(machine *leader.Leader, v leader.View) {
 		t := machine.Numbers(v)
 		for _, p := range s.Members {
 			switch {
@@ -322,7 +326,10 @@ func (o *leadership) numberedMembers(s numbers.Set, after uint64) (out []wire.Id
 			}
 		}
 	})
-	return out, more
+	if !leads {
+		return nil, false, refusal.ErrNotLeader
+	}
+	return out, more, nil
 }
 
 func (o *leadership) numberedMember(p numbers.Process, life numbers.Liveness) wire.IdentityMember {

@@ -19,6 +19,8 @@ var (
 //	N4  only the number of a process that is gone is removed
 //	N5  a request of a fenced process gets no grant
 var identityMutants = []mutant{
+	{"N4", "a list that the end of a lead cuts short is complete", "grid/numbers.go", "	if !leads {",
+		"	if !leads && after > 0 {", []string{"./grid", "-run", "TestNoListAfterTheLead"}},
 	{"N4", "a member that passes an answer on changes its legacy code", "internal/wire/errors.go",
 		"case c.legacy == e.CodeLegacy:", "case c.legacy >= 0:", []string{"./internal/wire", "-run", "Relayed"}},
 	{"N1", "any number that no process has is given", "internal/identity/numbers/apply.go", "	case a.ID != s.Next:",
