@@ -144,8 +144,9 @@ func (h *health) quorumAdvice() string {
 func (h *health) remedy(q leader.Quorum) string {
 	switch {
 	case q.Voters() == 0 || q.Majority():
-		return "This is a majority, but this member receives no commits: check that the members reach each other at their Raft and API addresses, " +
-			"in both directions and with the same TLS settings, and read the leader's log. A removed member joins again when the leader reaches it"
+		return "This is a majority, but this member receives no commits: check that the members reach each other at their " +
+			"Raft and API addresses, in both directions and with the same TLS settings, and that their disks do not hang, " +
+			"and read the leader's log. A removed member joins again when the leader reaches it"
 	case q.Restorable():
 		return "Start these members again with their data directories, or restore the network to them: " +
 			h.describe(q.Kept) +

@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
@@ -31,6 +32,7 @@ type anchorage struct {
 	store store.Store // nil without an anchor
 	key   string
 	ahead time.Duration // 0: the default
+	stuck bounded.Calls
 
 	mu     sync.Mutex // guards what follows
 	status leader.AnchorStatus
@@ -54,15 +56,22 @@ func (a *anchorage) check(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, anchor.Timeout)
 	defer cancel()
-	id, loses, err := lossy.Generation(ctx)
+	type server struct {
+		id    string
+		loses bool
+	}
+	now, err := bounded.Do(ctx, &a.stuck, "anchor "+a.key, func(ctx context.Context) (s server, err error) {
+		s.id, s.loses, err = lossy.Generation(ctx)
+		return s, err
+	})
 	switch {
 	case err != nil:
 		return failure.Errorf(sequencer.ErrUnavailable,
 			"grid: "+"Anchor: cannot determine whether the store may lose writes: %w", err)
-	case loses:
+	case now.loses:
 		return refusal.Invalid(
 			"Anchor: the store (%.80q) may lose acknowledged writes in a failover, and the grid's record must not be lost; "+
-				"give a store that waits for its replicas, or an object store, or etcd", id)
+				"give a store that waits for its replicas, or an object store, or etcd", now.id)
 	}
 	return nil
 }
@@ -79,7 +88,9 @@ func (a *anchorage) do(ctx context.Context, s anchor.Step) anchor.Outcome {
 	if err != nil {
 		return anchor.Outcome{Err: err}
 	}
-	revision, err := a.store.Swap(ctx, store.Entry{Key: a.key, Body: body, Revision: store.Revision(s.Swap.Revision)})
+	revision, err := bounded.Do(ctx, &a.stuck, "anchor "+a.key, func(ctx context.Context) (store.Revision, error) {
+		return a.store.Swap(ctx, store.Entry{Key: a.key, Body: body, Revision: store.Revision(s.Swap.Revision)})
+	})
 	if errors.Is(err, store.ErrChanged) {
 		err = fmt.Errorf("%w: %w", anchor.ErrRefused, err)
 	}
@@ -88,7 +99,9 @@ func (a *anchorage) do(ctx context.Context, s anchor.Step) anchor.Outcome {
 
 // load reads the record.
 func (a *anchorage) load(ctx context.Context) (anchor.Seen, error) {
-	e, err := a.store.Load(ctx, a.key)
+	e, err := bounded.Do(ctx, &a.stuck, "anchor "+a.key, func(ctx context.Context) (store.Entry, error) {
+		return a.store.Load(ctx, a.key)
+	})
 	if errors.Is(err, store.ErrNoRecord) {
 		return anchor.Seen{}, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/record"
@@ -91,6 +92,9 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 // adviceFor returns the advice for an error of the network or the disk. Other errors have their own, and what a
 // server refuses, such as a right, has none here.
 func adviceFor(err error) string {
+	if errors.Is(err, bounded.ErrHangs) {
+		return ""
+	}
 	var file *fs.PathError // its system error is a net.Error, too
 	if errors.As(err, &file) {
 		return "; check the disk, and that this process may write to it"
@@ -108,16 +112,14 @@ func (c *Client) start(ctx context.Context) error {
 		return err
 	}
 	if g, may := c.store.(Generations); may {
-		call, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
-		defer cancel()
-		id, lossy, err := g.Generation(call)
+		server, err := c.setUpOf(ctx, g)
 		switch {
 		case err != nil:
 			return fmt.Errorf("store: %s: its generation: %w", nameOf(c.store), err)
-		case lossy && c.cfg.FailoverBound == 0:
+		case server.lossy && c.cfg.FailoverBound == 0:
 			return failure.Errorf(sequencer.ErrInvalidConfig, "store: %s may lose acknowledged writes in a failover; set up synchronous replication, or give Config.FailoverBound, the longest time for which a server that was replaced acknowledges writes", nameOf(c.store))
-		case lossy || c.cfg.FailoverBound > 0:
-			if err := c.checkGeneration(id); err != nil {
+		case server.lossy || c.cfg.FailoverBound > 0:
+			if err := c.checkGeneration(server.id); err != nil {
 				return err
 			}
 			c.lossy = g

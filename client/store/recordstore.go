@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/record"
@@ -27,16 +28,18 @@ type recordStore struct {
 	cfg   Config
 	tasks *handles.Tasks
 	cache cache
+	stuck bounded.Calls
 	// lossy is the store's side of the quarantine; nil if its server cannot lose
 	// acknowledged writes.
 	lossy Generations
 }
 
-// call runs one call of the store with its time limit. No call begins after the client was
-// closed, and none outlives it.
-func (rs *recordStore) call(ctx context.Context, f func(ctx context.Context) error) error {
+// call runs one call of the store with its time limit. No call begins after the client was closed. None outlives it
+// but a call that ignores the end of its context.
+func call[T any](ctx context.Context, rs *recordStore, op, key string,
+	f func(ctx context.Context) (T, error)) (result T, err error) {
 	if err := rs.tasks.Begin(); err != nil {
-		return err
+		return result, err
 	}
 	defer rs.tasks.End()
 	ctx, unbind := rs.tasks.Bind(ctx)
@@ -44,45 +47,57 @@ func (rs *recordStore) call(ctx context.Context, f func(ctx context.Context) err
 	ctx, cancel := context.WithTimeout(ctx, rs.cfg.CallTimeout)
 	defer cancel()
 	if err := ctx.Err(); err != nil {
-		return err
+		return result, err
 	}
-	return f(ctx)
+	return bounded.Do(ctx, &rs.stuck, fmt.Sprintf("store: %s %q in %s", op, key, nameOf(rs.store)), f)
 }
 
-func (rs *recordStore) load(ctx context.Context, key string) (e Entry, err error) {
-	err = rs.call(ctx, func(ctx context.Context) (err error) { e, err = rs.store.Load(ctx, key); return err })
-	return e, err
+func (rs *recordStore) load(ctx context.Context, key string) (Entry, error) {
+	return call(ctx, rs, "load", key, func(ctx context.Context) (Entry, error) { return rs.store.Load(ctx, key) })
 }
 
-func (rs *recordStore) swap(ctx context.Context, e Entry) (r Revision, err error) {
-	err = rs.call(ctx, func(ctx context.Context) (err error) { r, err = rs.store.Swap(ctx, e); return err })
-	return r, err
+func (rs *recordStore) swap(ctx context.Context, e Entry) (Revision, error) {
+	return call(ctx, rs, "swap", e.Key, func(ctx context.Context) (Revision, error) { return rs.store.Swap(ctx, e) })
 }
 
 // swapIn is swap on the condition of the server's generation, if the store may lose writes.
-func (rs *recordStore) swapIn(ctx context.Context, e Entry, generation string) (r Revision, err error) {
+func (rs *recordStore) swapIn(ctx context.Context, e Entry, generation string) (Revision, error) {
 	if rs.lossy == nil {
 		return rs.swap(ctx, e)
 	}
-	err = rs.call(ctx, func(ctx context.Context) (err error) { r, err = rs.lossy.SwapIn(ctx, e, generation); return err })
-	return r, err
+	return call(ctx, rs, "swap", e.Key, func(ctx context.Context) (Revision, error) {
+		return rs.lossy.SwapIn(ctx, e, generation)
+	})
 }
 
-func (rs *recordStore) list(ctx context.Context, folder string) (all []Entry, err error) {
-	err = rs.call(ctx, func(ctx context.Context) (err error) { all, err = rs.store.List(ctx, folder); return err })
-	return all, err
+func (rs *recordStore) list(ctx context.Context, folder string) ([]Entry, error) {
+	return call(ctx, rs, "list", folder, func(ctx context.Context) ([]Entry, error) { return rs.store.List(ctx, folder) })
+}
+
+// setUp is a server of a store that may lose writes: its name, and whether it may lose them as it is set up.
+type setUp struct {
+	id    string
+	lossy bool
+}
+
+// setUpOf asks for the server that answers now.
+func (rs *recordStore) setUpOf(ctx context.Context, g Generations) (setUp, error) {
+	return call(ctx, rs, "read", "the generation", func(ctx context.Context) (s setUp, err error) {
+		s.id, s.lossy, err = g.Generation(ctx)
+		return s, err
+	})
 }
 
 // generation returns the name of the server, "" if the store cannot lose writes.
-func (rs *recordStore) generation(ctx context.Context) (id string, err error) {
+func (rs *recordStore) generation(ctx context.Context) (string, error) {
 	if rs.lossy == nil {
 		return "", nil
 	}
-	err = rs.call(ctx, func(ctx context.Context) (err error) { id, _, err = rs.lossy.Generation(ctx); return err })
+	server, err := rs.setUpOf(ctx, rs.lossy)
 	if err == nil {
-		err = rs.checkGeneration(id)
+		err = rs.checkGeneration(server.id)
 	}
-	return id, err
+	return server.id, err
 }
 
 // checkGeneration returns an error if no record can have a server's name.
