@@ -19,6 +19,7 @@ import (
 	"github.com/snowgrid/snowgrid/client/etcd/mixed"
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/definitionflags"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -147,13 +148,18 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	defer watching.Wait()
 	defer stop(nil)
 	web := serving(service, at, s.HTTPAddr, log, stop)
-	err = s.hold(running, service, cfg, web.stop)
+	err = bounded.End(running, time.Duration(s.LeaveTimeout)+endLimit, func() error {
+		return s.hold(running, service, cfg, web.stop)
+	})
 	web.stop()
 	if cause := context.Cause(running); ctx.Err() == nil && err == nil {
 		err = cause
 	}
 	return err
 }
+
+// endLimit is the maximum time for the rest of the end: requests in progress, the last call, and the store's own end.
+const endLimit = 3 * time.Second
 
 // hold opens the store and holds a logical node until ctx ends. Then it ends the servers by
 // stop, and returns all nodes.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/bounded"
 )
 
 // storeFlags locate the records. The original systems' keys are separate flags, so that their
@@ -85,7 +86,10 @@ func (f storeFlags) open(ctx context.Context) (opened, error) {
 	for _, kind := range storeKinds {
 		for _, s := range kind.schemes {
 			if found && s == scheme {
-				o, err := kind.open(ctx, f, scheme, rest)
+				var hangs bounded.Calls
+				o, err := bounded.Do(ctx, &hangs, "open", func(ctx context.Context) (opened, error) {
+					return kind.open(ctx, f, scheme, rest)
+				})
 				if err != nil {
 					return opened{}, fmt.Errorf("--store %s:...: %w", scheme, err)
 				}
@@ -142,11 +146,6 @@ func (f storeFlags) checkTimeout() error {
 // store: it has no logical nodes.
 func (f storeFlags) use(ctx context.Context, log *slog.Logger,
 	do func(ctx context.Context, o opened, c *store.Client) error) error {
-	o, err := f.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer o.closed()
 	cfg, err := f.windows()
 	if err != nil {
 		return err
@@ -154,6 +153,11 @@ func (f storeFlags) use(ctx context.Context, log *slog.Logger,
 	cfg.Logger = log
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.Timeout))
 	defer cancel()
+	o, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer o.closed()
 	c, err := store.Open(ctx, o.Store, cfg)
 	if err != nil {
 		return err

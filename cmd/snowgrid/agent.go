@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/alecthomas/kong"
 
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/logring"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/bounded"
 )
 
 type agentCommand struct {
@@ -20,8 +22,18 @@ type agentCommand struct {
 	agentFlags
 }
 
+// endLimit is the maximum time for the end of a member after the time limit for leaving; a service manager kills the
+// process 5 s after that.
+const endLimit = 3 * time.Second
+
 // Run serves until ctx ends, then leaves.
 func (a *agentCommand) Run(ctx context.Context, parsed *kong.Context, args arguments, from *sources, to streams) error {
+	return bounded.End(ctx, a.LeaveTimeout+endLimit, func() error { return a.serve(ctx, parsed, args, from, to) })
+}
+
+// serve is Run without a time limit for its end.
+func (a *agentCommand) serve(ctx context.Context, parsed *kong.Context, args arguments, from *sources,
+	to streams) error {
 	ring := logring.New(logKept)
 	logger, level := a.logger(streams{out: to.out, err: io.MultiWriter(ring, to.err)})
 	cfg, err := a.config(logger)
