@@ -158,7 +158,11 @@ func (d *departure) stopInOrder(ctx context.Context) {
 	if err == nil && d.anchorage.configured() {
 		d.awaitLower(ctx, stop)
 	}
-	d.log.Info("grid stopped cleanly", "granted_until", stop.Time(), "error", err)
+	if err != nil {
+		d.log.Info("the grid will start again at its ceiling", "reason", err)
+		return
+	}
+	d.log.Info("grid stopped cleanly", "granted_until", stop.Time())
 }
 
 // lowerAwaited bounds the wait for the anchor to record that the last member stopped.
