@@ -4,9 +4,41 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
+
+// taken are the packages that users get by the go command. The path of the root module alone is none of them: its
+// package imports nothing, so a get of it leaves out the sums of what the others need, and the next build fails.
+var taken = []string{"/grid", "/client", "/client/store", "/sequencer", "/client/etcd", "/client/s3", "/client/sql",
+	"/otel"}
+
+// TestGetsInPages: pages name a package that TestReleaseCanBeTaken gets.
+func TestGetsInPages(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	get := regexp.MustCompile(`go get github\.com/snowgrid/snowgrid([^\s@` + "`" + `]*)`)
+	found := 0
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range get.FindAllStringSubmatch(string(text), -1) {
+			found++
+			if !slices.Contains(taken, m[1]) {
+				t.Errorf("%s: %s: want one of the packages %v", page, m[0], taken)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page says how to get a package")
+	}
+}
 
 // TestReleaseCanBeTaken: the go command takes each module of a release that .ci/release makes, from git alone,
 // and installs both programs.
@@ -46,7 +78,7 @@ func TestReleaseCanBeTaken(t *testing.T) {
 	run(".", "git", "clone", "-q", "../..", repository)
 	run(repository, filepath.Join(repository, ".ci", "release"), version)
 	run(repository, "git", "diff", "--exit-code", "HEAD") // the branch is as it was
-	for _, imported := range []string{"/grid", "/client", "/client/etcd", "/client/s3", "/client/sql", "/otel"} {
+	for _, imported := range taken {
 		user := t.TempDir()
 		run(user, "go", "mod", "init", "example.org/user")
 		run(user, "go", "get", root+imported+"@"+version)
