@@ -135,7 +135,7 @@ var importMap = map[string]imports{
 	"grid/internal/tenure":     {},
 	"grid/internal/state": {internal: []string{"internal/handles", "internal/clustertime",
 		"internal/signal", "internal/roster"}},
-	"grid/internal/raftlog": {internal: []string{"internal/durable", "grid/internal/boltfile",
+	"grid/internal/raftlog": {internal: []string{"internal/bounded", "internal/durable", "grid/internal/boltfile",
 		"grid/internal/librarylog", "grid/internal/refusal", "grid/internal/state", "grid/internal/tenure",
 		"grid/internal/transport", "internal/failure", "internal/leader", "internal/roster", "internal/roster/follow",
 		"sequencer", "internal/wire", "internal/measure"}, modules: []string{"github.com/hashicorp/raft",

@@ -67,6 +67,9 @@ func leave(ctx context.Context, m *Member) error {
 	if m.ctx.Err() != nil {
 		return refusal.ErrClosed
 	}
+	if m.end.closing.CompareAndSwap(false, true) {
+		return errors.Join(err, m.shut(ctx))
+	}
 	return errors.Join(err, m.Close())
 }
 
@@ -101,19 +104,23 @@ func (e *ending) leave(open bool) (l *leaving, first bool) {
 // Close ends the member immediately, without a message to the others, which detect it
 // within seconds. Handles return sequencer.ErrClosed from then on. It is safe, and ends a Leave
 // in progress. Closing twice does nothing the second time but wait for the first.
+//
+// It waits at most 5 s for a disk that hangs. The error matches sequencer.ErrUnavailable then, and the data
+// directory is locked until the disk answers or the process ends.
 func (m *Member) Close() error {
 	if !m.end.closing.CompareAndSwap(false, true) {
 		<-m.end.closed
 		return nil
 	}
-	return m.shut()
+	return m.shut(context.Background())
 }
 
 // Done is closed when the member has ended: by Leave or Close, or by a request to its API (POST
 // /membership/unsubscribe, or with Debug /membership/debug/shutdown).
 func (m *Member) Done() <-chan struct{} { return m.end.closed }
 
-func (m *Member) shut() error {
+// shut is the first Close. If a disk hangs it returns when ctx ends, or after diskLimit.
+func (m *Member) shut(ctx context.Context) error {
 	defer close(m.end.closed)
 	m.life.Close()
 	if m.handles != nil {
@@ -126,8 +133,10 @@ func (m *Member) shut() error {
 	if m.api != nil {
 		failed = append(failed, m.api.Close())
 	}
+	disks, cancel := newDiskWait(ctx, m.cfg.DataDir)
+	defer cancel()
 	if m.raft != nil {
-		failed = append(failed, m.raft.Close())
+		failed = append(failed, disks.wait(m.raft.Close))
 	}
 	if m.gossip != nil {
 		failed = append(failed, m.gossip.Close())
@@ -135,14 +144,7 @@ func (m *Member) shut() error {
 	if m.listeners != nil {
 		m.listeners.close()
 	}
-	m.life.Wait()
-	m.identity.Nodes.Close()
-	if m.definitions != nil {
-		failed = append(failed, m.definitions.Close())
-	}
-	if m.stores.Close != nil {
-		failed = append(failed, m.stores.Close())
-	}
+	failed = append(failed, disks.wait(func() error { return closeDataDir(m) }))
 	if m.http != nil {
 		m.http.Close()
 	}

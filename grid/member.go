@@ -127,8 +127,8 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 		return nil, err
 	}
 	m.warn()
-	if err := m.open(); err != nil {
-		return nil, errors.Join(err, m.Close())
+	if err := openWithin(ctx, m); err != nil {
+		return nil, err
 	}
 	m.run()
 	err = m.awaitServing(ctx)

@@ -35,7 +35,7 @@ type standing struct {
 	// leaderless means that this member has no leader, and stranded that it does not see enough
 	// voters to elect one either.
 	leaderless, stranded bool
-	// because adds a certificate that is not valid now to the reason that the quorum is lost; nil adds nothing.
+	// because adds this member's cause to the reason that the quorum is lost; nil adds nothing.
 	because func(error) error
 }
 
@@ -165,8 +165,17 @@ func (h *health) standing() standing {
 	return standing{
 		roster: r, self: h.self, raised: h.state.RaiseAge(), wasReady: h.wasReady.Load(), wasSettled: h.wasSettled.Load(),
 		left: leftOf(r, now), now: now,
-		leaderless: leaderless, stranded: leaderless && h.isStranded(), because: h.creds.because,
+		leaderless: leaderless, stranded: leaderless && h.isStranded(), because: h.because,
 	}
+}
+
+// because adds this member's cause to the reason that the quorum is lost: a disk that hangs, or a certificate that
+// is not valid now.
+func (h *health) because(lost error) error {
+	if hang := h.raft.DiskHang(); hang != nil {
+		return fmt.Errorf("%w; %w", lost, hang)
+	}
+	return h.creds.because(lost)
 }
 
 // notReady returns the reason why this member should get no traffic, or nil.

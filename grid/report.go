@@ -1,11 +1,14 @@
 package grid
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // MemberReport is a member's description of itself.
 type MemberReport struct {
 	NotReady   string `json:"not_ready,omitempty"`
-	DiskFailed string `json:"disk_failed,omitempty"` // why it takes part no longer
+	DiskFailed string `json:"disk_failed,omitempty"` // why it takes part no longer, or not now
 	// ClockOffset is the lead of its wall clock over cluster time, 0 in the first raises of the ceiling after its start.
 	ClockOffset Milliseconds `json:"clock_offset_ms"`
 	// CertificateExpiry is the end of its TLS certificate, or of its authority if that is first;
@@ -33,7 +36,7 @@ func (o *overview) report(s *Status) *MemberReport {
 		Unreached: texts(o.host.Unreached()), Expect: o.health.formation.Expect(), WithoutUDP: o.gossip.WithoutUDP(),
 		NoDescriptors: o.files.exhausted(), UnresolvedJoin: s.UnresolvedJoin,
 	}
-	if err := o.raft.DiskFailure(); err != nil {
+	if err := cmp.Or(o.raft.DiskFailure(), o.raft.DiskHang()); err != nil {
 		r.DiskFailed = err.Error()
 	}
 	if !s.ClusterTime.IsZero() && o.state.HasFreshTime() {

@@ -1,14 +1,19 @@
 package grid_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"github.com/snowgrid/snowgrid/internal/long"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestElectionWithSlowDisks: a leader is elected while each write of every Raft log takes half a second, or
@@ -36,6 +41,59 @@ func TestElectionWithSlowDisks(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestEndWhileADiskHangs: while no write of a member's Raft log returns, a member that needs it names the cause in its
+// conditions, Leave ends with its context, and Close after 5 s.
+func TestEndWhileADiskHangs(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
+	t.Parallel()
+	for members, ends := range map[int]map[string]struct {
+		end   func(m *grid.Member) error
+		limit time.Duration
+	}{
+		1: {"Close": {(*grid.Member).Close, 6 * time.Second}},
+		3: {
+			"Close": {(*grid.Member).Close, 6 * time.Second},
+			"Leave": {func(m *grid.Member) error {
+				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+				defer cancel()
+				return m.Leave(ctx)
+			}, 4 * time.Second},
+		},
+	} {
+		for name, c := range ends {
+			t.Run(fmt.Sprint(name, members), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					g := gridtest.Start(t, gridtest.Config{Members: members, Durable: true})
+					m := g.Member("m1")
+					const hang = 90 * time.Second
+					m.Disk().SlowWrites(hang)
+					time.Sleep(20 * time.Second)
+					reason := ""
+					for _, c := range m.Conditions() {
+						reason += c.Reason
+					}
+					if members == 1 && m.Ready() || !m.Ready() && !strings.Contains(reason, "a write in data directory") {
+						t.Errorf("ready %v, %s", m.Ready(), reason)
+					}
+					alerts := grid.Alerts(m.Status())
+					if !slices.ContainsFunc(alerts, func(a grid.Alert) bool {
+						return a.Name == "disk_failed" && strings.Contains(a.Text, "m1") && strings.Contains(a.Text, "hangs")
+					}) {
+						t.Errorf("alerts %v", alerts)
+					}
+					began := time.Now()
+					err := c.end(m)
+					if took := time.Since(began); took > c.limit || !errors.Is(err, sequencer.ErrUnavailable) ||
+						!strings.Contains(err.Error(), "cannot be closed") {
+						t.Errorf("it ended after %v: %v", took, err)
+					}
+					time.Sleep(3 * hang) // the bubble ends with its last goroutine
+				})
+			})
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package main
 var (
 	storeTests    = []string{"./grid/internal/definitions"}
 	raftFileTests = []string{"./grid/internal/raftlog", "-run", "Damage|Flipped|Changed|Snapshot|Entries|Stable"}
+	hangTests     = []string{"./grid", "-run", "^TestEndWhileADiskHangs$"}
 	diskTests     = []string{"./grid/internal/host", "./grid", "-run",
 		"Definitions|WritesOf|FailedDisk|Reports|BelievesOnly"}
 )
@@ -65,4 +66,12 @@ var diskMutants = []mutant{
 	{"B2", "a gap in the log is not noticed", "grid/internal/raftlog/contents.go", "			if index > next {",
 		"			if index > next && next == 0 {", raftFileTests},
 	{"D9", "a page is followed twice", "grid/internal/boltfile/pages.go", "		if w.seen[p/64]&(1<<(p%64)) != 0 {\n			return nil, Damaged(\"page %d is used twice\", p)\n		}\n", "", storeTests},
+	{"hang", "Close waits for a disk that hangs", "grid/diskwait.go",
+		"	limit := diskLimit\n", "	limit := 10 * diskLimit\n", hangTests},
+	{"hang", "Leave waits for it beyond its context", "grid/diskwait.go", "	if end, bound := ctx.Deadline(); bound {",
+		"	if end, bound := ctx.Deadline(); bound && end.IsZero() {", hangTests},
+	{"hang", "a member does not name it", "grid/readiness.go", "	if hang := h.raft.DiskHang(); hang != nil {",
+		"	if hang := h.raft.DiskHang(); hang != nil && lost == nil {", hangTests},
+	{"hang", "no alert names it", "grid/report.go", "cmp.Or(o.raft.DiskFailure(), o.raft.DiskHang())",
+		"cmp.Or(o.raft.DiskFailure(), nil)", hangTests},
 }

@@ -46,6 +46,8 @@ type Log struct {
 	pace   writePace
 	slowed atomic.Int64 // how much longer each write takes, in a test
 
+	present atomic.Pointer[time.Time] // the beginning of the write in progress, nil for none
+
 	mu     sync.Mutex // held during a write
 	write  func(doing string, change func(*bolt.Tx) error) error
 	failed error // set before broken is closed, and never again
@@ -215,6 +217,8 @@ func (l *Log) view(doing string, read func(*bolt.Tx) error) error {
 // no longer writes.
 func (l *Log) update(doing string, change func(*editor) error) error {
 	began := time.Now()
+	l.present.CompareAndSwap(nil, &began)
+	defer l.present.CompareAndSwap(&began, nil)
 	if d := l.slowed.Load(); d > 0 {
 		time.Sleep(time.Duration(d))
 	}
@@ -223,6 +227,7 @@ func (l *Log) update(doing string, change func(*editor) error) error {
 	if l.failed != nil {
 		return l.failed
 	}
+	l.present.Store(&began)
 	err := l.write(doing, func(tx *bolt.Tx) error { return edit(tx, change) })
 	took := time.Since(began)
 	l.writes.Observe(took)

@@ -269,6 +269,9 @@ func (s *Server) Close() error {
 // DiskFailure returns the first failed write of the log, nil while there was none.
 func (s *Server) DiskFailure() error { return s.disk.Failure() }
 
+// DiskHang returns an error while a write of the log does not return.
+func (s *Server) DiskHang() error { return s.disk.Hang() }
+
 // FailDisk makes later writes fail, as after a failed one.
 func (s *Server) FailDisk(doing string, cause error) { _ = s.disk.Fail(doing, cause) }
 

@@ -1,10 +1,12 @@
 package raftlog
 
 import (
+	"fmt"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/measure"
 )
 
@@ -14,6 +16,24 @@ func (l *Log) Writes() *measure.Histogram {
 		return nil
 	}
 	return &l.writes
+}
+
+// hangsAfter is the time after which a write that has not returned counts as one of a disk that hangs.
+const hangsAfter = 2 * slowestWrite
+
+// Hang returns an error if the write in progress has not returned for so long that its disk hangs; nil for
+// a memory-only member.
+func (l *Log) Hang() error {
+	if l == nil {
+		return nil
+	}
+	if begun := l.present.Load(); begun != nil {
+		if since := time.Since(*begun); since >= hangsAfter {
+			return fmt.Errorf("a write in data directory %s has not returned for %v: %w", l.Dir, since.Round(time.Second),
+				bounded.ErrHangs)
+		}
+	}
+	return nil
 }
 
 // OnWrite has f called in place of every later write, which f may do or not: for tests of
