@@ -42,7 +42,7 @@ func (m *Member) reform(ctx context.Context) {
 			continue
 		}
 		silence.Answered(seen.Revision, m.clock.Mono())
-		patience := anchor.New(m.self, m.cfg.AnchorAhead).Patience(m.formation.LastWindow())
+		patience := anchor.New(m.self, m.cfg.AnchorAhead).Patience(m.formation.LastWindow(), seen.Record)
 		if silence.For(m.clock.Mono()) < patience+time.Duration(m.formation.SurvivorsBefore())*reformTurn {
 			continue
 		}
@@ -86,7 +86,7 @@ func (h *health) anchorWait() string {
 	switch {
 	case !leads && h.anchorage.configured() && r.Claim != "":
 		return fmt.Sprintf("; its leader may wait %v for the anchor, and a restart begins that wait again",
-			anchor.New(h.self, h.anchorage.ahead).Patience(r.Settings.Window))
+			anchor.New(h.self, h.anchorage.ahead).Patience(r.Settings.Window, s.Record))
 	case !leads || s.State == anchor.Held:
 		return ""
 	case s.State == leader.Unanchored:

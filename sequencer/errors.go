@@ -22,7 +22,7 @@ var (
 	ErrConflict = errors.New("conflicting definition: use the existing one, or another name")
 
 	// ErrNotFound means that no sequencer has this name.
-	ErrNotFound = errors.New("not found: create the sequencer first")
+	ErrNotFound = errors.New("not found: check the name, or create the sequencer first")
 
 	// ErrNoFreeNode means that every logical node of the sequencer is attached.
 	ErrNoFreeNode = errors.New("no free logical node: detach one, or define a sequencer with more nodes")

@@ -21,7 +21,7 @@ func TestSignalWhileADiskHangs(t *testing.T) {
 		var a agentCommand
 		a.LeaveTimeout = 20 * time.Second
 		a.Anchor = "file:ids"
-		a.anchorFlags.open = func(string) (store.Store, error) { stop(); <-ended; return nil, errors.New("closed") }
+		a.open = func(string) (store.Store, error) { stop(); <-ended; return nil, errors.New("closed") }
 		began := time.Now()
 		err := a.Run(ctx, nil, arguments{}, &sources{}, streams{out: io.Discard, err: io.Discard})
 		if took := time.Since(began); !errors.Is(err, bounded.ErrHangs) || took > 25*time.Second {

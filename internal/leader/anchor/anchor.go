@@ -32,7 +32,13 @@ type Record struct {
 	Grid    roster.GridID      `json:"grid"`   // for display
 	Holder  roster.Incarnation `json:"holder"` // the leader that wrote it, for display
 	Nonce   string             `json:"nonce"`  // new in each body, so that all bodies differ
+	// Ahead is the holder's distance from cluster time to the limit: it extends the record when half of
+	// that is left. 0 = unknown.
+	Ahead clustertime.Span `json:"ahead_ms"`
 }
+
+// AheadMax is the largest Ahead: a larger one would keep another grid waiting for a holder that is gone.
+const AheadMax = 2 * roster.MaxWindow
 
 // format is the version of the record's encoding.
 const format = 1
@@ -81,6 +87,8 @@ func (r Record) check() error {
 		return fmt.Errorf("%w: its ceiling is %d ms, which is not a time from 1970 to 9999", ErrDamaged, r.Ceiling)
 	case r.Holder.Check() != nil:
 		return fmt.Errorf("%w: %w", ErrDamaged, r.Holder.Check())
+	case r.Ahead < 0 || r.Ahead > AheadMax:
+		return fmt.Errorf("%w: it is extended to %d ms ahead, which is not 0 to %d", ErrDamaged, r.Ahead, AheadMax)
 	case r.Nonce == "" || len(r.Nonce) > 64:
 		return fmt.Errorf("%w: its nonce %.80q is not 1 to 64 bytes", ErrDamaged, r.Nonce)
 	}

@@ -10,13 +10,13 @@ import (
 )
 
 func someRecord() Record {
-	return Record{Claim: claim(3), Ceiling: began, Grid: roster.GridID{1, 2}, Holder: self(4), Nonce: "a1"}
+	return Record{Claim: claim(3), Ceiling: began, Grid: roster.GridID{1, 2}, Holder: self(4), Nonce: "a1", Ahead: 30_000}
 }
 
 // TestRecordBody: the format, byte by byte, since other versions read it.
 func TestRecordBody(t *testing.T) {
 	const want = `{"format":1,"claim":"00000000000000000000000000000003","ceiling_ms":1800000000000,` +
-		`"grid":"01020000000000000000000000000000","holder":"0000000000000004-0000000000000004","nonce":"a1"}`
+		`"grid":"01020000000000000000000000000000","holder":"0000000000000004-0000000000000004","nonce":"a1","ahead_ms":30000}`
 	body, err := someRecord().Encode()
 	if err != nil || string(body) != want {
 		t.Fatalf("%s, %v", body, err)
@@ -40,6 +40,8 @@ func TestDamagedBodies(t *testing.T) {
 		"far future":      strings.Replace(string(whole), "1800000000000", "999999999999999", 1),
 		"no holder":       strings.Replace(string(whole), "0000000000000004-0000000000000004", "me", 1),
 		"no nonce":        strings.Replace(string(whole), `"a1"`, `""`, 1),
+		"behind":          strings.Replace(string(whole), "30000", "-1", 1),
+		"far ahead":       strings.Replace(string(whole), "30000", "7200001", 1),
 		"a long nonce":    strings.Replace(string(whole), "a1", strings.Repeat("a", 65), 1),
 		"a body too long": string(whole) + strings.Repeat(" ", bodyMax),
 	} {

@@ -110,10 +110,10 @@ func (m *Machine) aheadOf(window clustertime.Span) clustertime.Span {
 	return max(clustertime.SpanOf(m.ahead), 2*window)
 }
 
-// Patience returns for how long a record stays unchanged before its holder, a grid with this window, counts as
-// gone: a live one would have extended it.
-func (m *Machine) Patience(window clustertime.Span) time.Duration {
-	return m.aheadOf(window).Duration() * 3 / 2
+// Patience returns for how long a record stays unchanged before its holder counts as gone: a live one would have
+// extended it. The holder may have a larger window than this grid, which has the given one.
+func (m *Machine) Patience(window clustertime.Span, held Record) time.Duration {
+	return max(m.aheadOf(window), held.Ahead).Duration() * 3 / 2
 }
 
 // Take requests a take on behalf of an operator, regardless of the current holder.
@@ -172,6 +172,7 @@ func (m *Machine) swap(v View) *Swap {
 	if err != nil {
 		return nil
 	}
+	s.Record.Ahead = m.Ahead(v.Roster)
 	return &s
 }
 
@@ -181,7 +182,7 @@ func (m *Machine) mayTake(v View) bool {
 	switch {
 	case m.forced || m.seen.Absent() || m.seen.Record.Holder == m.Self:
 		return true
-	case m.silence.For(v.Mono) >= m.Patience(v.Roster.Settings.Window):
+	case m.silence.For(v.Mono) >= m.Patience(v.Roster.Settings.Window, m.seen.Record):
 		return true
 	}
 	// A new generation waits no longer than the limit requires: a live holder keeps the limit ahead

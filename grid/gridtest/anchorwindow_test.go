@@ -1,0 +1,42 @@
+package gridtest_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/long"
+)
+
+// TestAnchorOfALargerWindow: a live grid whose window was enlarged extends its record every ten minutes. Another grid
+// with the earlier window waits for it, and takes the record of one that is gone.
+func TestAnchorOfALargerWindow(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newAnchorStore()
+		a, b := anchoredGrid(t, s, 1, nil, nil), anchoredGrid(t, s, 1, nil, nil)
+		a.StartMembers("m1")
+		const window = 10 * time.Minute
+		setSettings(t, a, "m1", fmt.Sprintf(`{"window_ms":%d}`, window.Milliseconds()))
+		eventually(t, time.Second, "the ceiling follows", a.Member("m1").Ready)
+		serves := make(chan struct{})
+		go func() {
+			defer close(serves)
+			for t.Context().Err() == nil && b.TryMember(t.Context(), "m1") != nil {
+			}
+		}()
+		for since := time.Now(); time.Since(since) < time.Hour; time.Sleep(5 * time.Second) {
+			if m := a.Member("m1"); anchorOf(a).State != "held" || !m.Ready() {
+				t.Fatalf("%v after the change: %+v, ready %v", time.Since(since), anchorOf(a), m.Ready())
+			}
+		}
+		a.Crash("m1")
+		select {
+		case <-serves:
+		case <-time.After(2*window + 2*time.Minute):
+			t.Error("the other grid has not taken the anchor of one that is gone")
+		}
+	})
+}
