@@ -63,7 +63,7 @@ func (x *anchoring) step(v anchoringView) bool {
 	if x.machine == nil {
 		return true
 	}
-	if v.Leaving && !member && x.succession.succeeded(v.View) && x.succession.hasSuccessor(v.View) {
+	if v.Leaving && !member && x.succession.mayFollow(v.View) {
 		return false // it has left, and does not take the record: it passes the lead on
 	}
 	if !x.machine.Registered(v.Roster) && x.yields(v.View) {

@@ -74,6 +74,10 @@ func (s *succession) hasSuccessor(v View) bool {
 	})
 }
 
+// mayFollow reports whether another member can lead when this one is no longer a member. The record is not
+// taken then.
+func (s *succession) mayFollow(v View) bool { return s.succeeded(v) && s.hasSuccessor(v) }
+
 // accompanied reports whether another leaving member is still in the roster, and gossip sees it.
 func (s *succession) accompanied(v View) bool {
 	return slices.ContainsFunc(v.Peers, func(p Peer) bool {
@@ -84,10 +88,11 @@ func (s *succession) accompanied(v View) bool {
 
 // parting returns which of the leaving members leave the roster now. This one passes its lead
 // first: a leader that is not a member would have to start again under an anchor. It does not wait
-// if that failed, or if all leave. In an anchored grid it leaves after the others: it would take the
-// anchor to remove them, become a member again by that, and leave, indefinitely.
+// if that failed, or if all leave. In an anchored grid it leaves after the others, and not without a
+// successor: it would take the anchor, become a member again by that, and leave, indefinitely.
 func (s *succession) parting(v View, leavers []roster.Incarnation, anchored bool) []roster.Incarnation {
-	if v.Leaving && (!s.yielded && s.succeeded(v) || anchored && s.accompanied(v)) {
+	retakes := anchored && (s.accompanied(v) || !s.mayFollow(v))
+	if v.Leaving && (!s.yielded && s.succeeded(v) || retakes) {
 		leavers = slices.DeleteFunc(leavers, func(i roster.Incarnation) bool { return i == s.self })
 	}
 	return leavers
