@@ -32,7 +32,7 @@ var pageLanguages = []struct {
 // TestDocumentedCalls: the calls in docs/api.md work in each language, one after the other, against agents with
 // security, and each language has every path of the OpenAPI document.
 func TestDocumentedCalls(t *testing.T) {
-	long.NotShort(t, "it runs several agents as processes")
+	long.Only(t, "it runs curl, Python and Node.js against agents, and takes ten seconds")
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/api.md")
 	if err != nil {
