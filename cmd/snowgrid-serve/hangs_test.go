@@ -22,6 +22,16 @@ func (h hangingStore) Load(ctx context.Context, key string) (store.Entry, error)
 	return h.Memory.Load(ctx, key)
 }
 
+// addHangingKind adds a kind of store, --store hanging:, until the test ends.
+func addHangingKind(t *testing.T, open func() opened) {
+	kinds := storeKinds
+	t.Cleanup(func() { storeKinds = kinds })
+	storeKinds = append(kinds[:len(kinds):len(kinds)], struct {
+		schemes []string
+		open    func(ctx context.Context, f storeFlags, scheme, rest string) (opened, error)
+	}{[]string{"hanging"}, func(context.Context, storeFlags, string, string) (opened, error) { return open(), nil }})
+}
+
 // TestSignalWhileTheStoreHangs: the process ends in time after a signal, and names the cause, while the store's open, a
 // call or its end does not return.
 func TestSignalWhileTheStoreHangs(t *testing.T) {
@@ -35,15 +45,10 @@ func TestSignalWhileTheStoreHangs(t *testing.T) {
 			hang := func() { once.Do(func() { close(reached) }); <-ended }
 			hangs := map[string]func(){"open": none, "load": none, "end": none}
 			hangs[at] = hang
-			kinds := storeKinds
-			defer func() { storeKinds = kinds }()
-			storeKinds = append(kinds[:len(kinds):len(kinds)], struct {
-				schemes []string
-				open    func(ctx context.Context, f storeFlags, scheme, rest string) (opened, error)
-			}{[]string{"hanging"}, func(context.Context, storeFlags, string, string) (opened, error) {
+			addHangingKind(t, func() opened {
 				hangs["open"]()
-				return opened{hangingStore{store.NewMemory(), hangs["load"]}, "hanging", hangs["end"]}, nil
-			}})
+				return opened{hangingStore{store.NewMemory(), hangs["load"]}, "hanging", hangs["end"]}
+			})
 			ctx, stop := context.WithCancel(t.Context())
 			var errs bytes.Buffer
 			status := make(chan int, 1)
@@ -71,15 +76,7 @@ func TestSignalWhileTheStoreHangs(t *testing.T) {
 func TestOpenHangs(t *testing.T) {
 	ended := make(chan struct{})
 	defer close(ended)
-	kinds := storeKinds
-	defer func() { storeKinds = kinds }()
-	storeKinds = append(kinds[:len(kinds):len(kinds)], struct {
-		schemes []string
-		open    func(ctx context.Context, f storeFlags, scheme, rest string) (opened, error)
-	}{[]string{"hanging"}, func(context.Context, storeFlags, string, string) (opened, error) {
-		<-ended
-		return opened{}, nil
-	}})
+	addHangingKind(t, func() opened { <-ended; return opened{} })
 	for _, args := range [][]string{{"status"}, {"serve", "--http-addr", "127.0.0.1:0", "--grpc-addr", "none"}} {
 		status, _, errs := command(t, append(args, "--store", "hanging:", "--timeout", "100ms")...)
 		if status != exitFailed || !strings.Contains(errs, "--store hanging:...") || !strings.Contains(errs, "hangs") {

@@ -36,7 +36,7 @@ func TestAnchorOfALargerWindow(t *testing.T) {
 		select {
 		case <-serves:
 		case <-time.After(2*window + 2*time.Minute):
-			t.Error("the other grid has not taken the anchor of one that is gone")
+			t.Error("the other grid has not taken the anchor of the crashed one")
 		}
 	})
 }

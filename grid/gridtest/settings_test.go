@@ -160,7 +160,7 @@ func TestLargerWindowKeepsLogicalNodes(t *testing.T) {
 	})
 }
 
-// TestLargerWindowRaisesTheCeiling: the leader raises the ceiling at once, and not when the next raise in the old
+// TestLargerWindowRaisesTheCeiling: the leader raises the ceiling immediately, and not when the next raise in the old
 // window is due: until then the members of a grid with an anchor are not ready.
 func TestLargerWindowRaisesTheCeiling(t *testing.T) {
 	t.Parallel()

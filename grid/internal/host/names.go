@@ -158,7 +158,7 @@ func (l *limits) room(ctx context.Context, name string) room {
 			"sequencer %q: the quota of %q limits names, and they are being counted", name, string(q.Pattern)))
 	case !whole && n < q.Names:
 		return refuse("", failure.Errorf(sequencer.ErrUnavailable,
-			"sequencer %q: the quota of %q limits names, and those of partitions that change their owner are not counted yet",
+			"sequencer %q: the quota of %q limits names, and partitions that change their owner are not counted yet",
 			name, string(q.Pattern)))
 	}
 	return refuse(RefusedNames, failure.Errorf(sequencer.ErrQuota, "sequencer %q: there are %d sequencers of %q, and its quota allows %d; destroy one, remove unused ones (snowgrid sequencers remove --unused-for), or have an operator raise it: snowgrid quota set %q --names COUNT",
