@@ -117,8 +117,8 @@ func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: not possible in time: %w; last answer: %s", name,
 			ctx.Err(), text)
 	}
-	return failure.Errorf(sequencer.ErrUnavailable,
-		"sequencer %q: no answer in time: %w; last error: %s; check that a majority of the grid is reachable, then try again",
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no answer in time: %w; last error: %s; "+
+		"check with snowgrid status that a majority of the grid is reachable and no disk hangs, then try again",
 		name, ctx.Err(), oneLine(last))
 }
 

@@ -27,7 +27,7 @@ func TestGaveUpRepeatsNoText(t *testing.T) {
 	err := c.gaveUp(ctx, "orders",
 		errors.Join(refused, fmt.Errorf("%w", refused), unreachable("10.0.0.2:7948", errors.New("no route"))))
 	const want = `sequencer "orders": no answer in time: context deadline exceeded; last error: member at 10.0.0.1:7948: connection refused; ` +
-		`member at 10.0.0.2:7948: no route; check that a majority of the grid is reachable, then try again`
+		`member at 10.0.0.2:7948: no route; check with snowgrid status that a majority of the grid is reachable and no disk hangs, then try again`
 	if err.Error() != want || !errors.Is(err, sequencer.ErrUnavailable) {
 		t.Errorf("it says %q\nwant    %q", err, want)
 	}
