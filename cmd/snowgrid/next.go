@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
@@ -72,11 +73,15 @@ func (n *nextCommand) Run(ctx context.Context, to streams) error {
 	}
 	first, cancel := context.WithTimeout(ctx, n.Timeout) // of the first ID, and all that it takes
 	defer cancel()
+	answered := notice(to.err, noticeAfter, fmt.Sprintf("snowgrid: no logical node of sequencer %q yet from %s; "+
+		"waiting at most %v (--timeout)", n.Name, strings.Join(n.Addr, ", "), n.Timeout))
+	defer answered()
 	return n.use(first, func(c *client.Client) error {
 		var seq *sequencer.Sequencer
 		err := n.ask(first, func(ctx context.Context) (err error) {
 			var created bool
-			if seq, created, err = n.take(ctx, c); created {
+			seq, created, err = n.take(ctx, c)
+			if answered(); created {
 				fmt.Fprintf(to.err, "snowgrid: created sequencer %v\n", seq.Definition())
 			}
 			return err
@@ -93,6 +98,27 @@ func (n *nextCommand) Run(ctx context.Context, to streams) error {
 			return nil
 		}
 		return err
+	})
+}
+
+// noticeAfter is how long next waits in silence.
+const noticeAfter = 2 * time.Second
+
+// notice writes a line to w after a time, unless the function that it returns is called before. It writes nothing
+// after that.
+func notice(w io.Writer, after time.Duration, line string) (cancel func()) {
+	cancelled, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-time.After(after):
+			fmt.Fprintln(w, line)
+		case <-cancelled:
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(cancelled)
+		<-ended
 	})
 }
 

@@ -67,6 +67,8 @@ func TestNextWithoutGrid(t *testing.T) {
 		}
 		defer conn.Close()
 	}
+	waits := `no logical node of sequencer "orders" yet from ` + addr + "; waiting at most 10m0s (--timeout)\n"
+	await(t, "a line that next waits", func() bool { return strings.HasSuffix(p.stderr.String(), waits) })
 	p.signal(os.Interrupt)
 	if status := p.exit(); status != exitFailed || !strings.Contains(p.stderr.String(), "no member answered at "+addr) {
 		t.Errorf("status %d, stderr %q", status, p.stderr.String())
@@ -76,7 +78,7 @@ func TestNextWithoutGrid(t *testing.T) {
 	_ = silent.Close()
 	status, stdout, stderr := command(t, "next", "orders", "--addr", addr, "--timeout", "300ms")
 	if status != exitFailed || stdout != "" || !strings.Contains(stderr, "no member answered at "+addr) ||
-		!strings.Contains(stderr, "refused") {
+		!strings.Contains(stderr, "refused") || strings.Contains(stderr, "waiting") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 }
