@@ -25,7 +25,7 @@ import (
 )
 
 // apiPatience bounds every wait for something that should happen soon.
-const apiPatience = 20 * time.Second
+const apiPatience = time.Minute
 
 // call makes a call in JSON, given and answered as plain objects.
 func (b *browser) call(path string, in map[string]any) (status int, out map[string]any) {

@@ -139,7 +139,7 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 	} {
 		for role, creds := range creds {
 			framed, plain := calls.NewPool(calls.TCP, creds), overhttp.New(creds, addr)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), apiPatience)
 			defer cancel()
 			c.head.Path = c.path
 			overHTTP := func() string { return fmt.Sprint(plain.CallWith(ctx, c.head, c.in, &struct{}{})) }
@@ -296,7 +296,7 @@ func TestFramesFollowCredentials(t *testing.T) {
 		return h
 	}
 	create := func(h *calls.Pool, name string) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), apiPatience)
 		defer cancel()
 		return h.Call(ctx, m.Addrs().API, wire.PathCreate, wire.CreateRequest{Name: name}, &struct{}{})
 	}
