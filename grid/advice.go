@@ -68,12 +68,13 @@ func (h *health) advise(ctx context.Context) {
 	defer timer.Stop()
 	var since time.Duration // start of the lack of a leader before the first raise, by the member's clock; 0 = none
 	var raised *state.Raise // the last that was seen
+	hung := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-h.state.Changed():
-			if last := h.state.LastRaise(); last != raised && since == 0 && h.warning() == "" {
+			if last := h.state.LastRaise(); last != raised && since == 0 && h.warning() == "" && h.raft.DiskHang() == nil {
 				raised = last
 				timer.Reset(adviseRest)
 			}
@@ -81,6 +82,7 @@ func (h *health) advise(ctx context.Context) {
 		case <-timer.C:
 			timer.Reset(adviseEvery)
 		}
+		hung = h.noteHang(hung)
 		now := h.clock.Mono()
 		if !h.leaderless() || !h.isStranded() {
 			since = 0
@@ -101,11 +103,23 @@ func (h *health) advise(ctx context.Context) {
 	}
 }
 
+// noteHang logs the beginning and the end of a disk's hang, and returns whether it hangs.
+func (h *health) noteHang(before bool) bool {
+	hang := h.raft.DiskHang()
+	switch {
+	case hang != nil && !before:
+		h.log.Error("disk hangs: this member takes no part, and others replace it, until its writes return", "error", hang)
+	case hang == nil && before:
+		h.log.Info("disk no longer hangs")
+	}
+	return hang != nil
+}
+
 // quorumLost reports whether this member has to warn of a lost quorum: it has seen neither a leader
-// nor a majority for a while, or, whatever it sees, no ceiling raise for half a window. A failed
-// disk and a copied data directory have their own warnings.
+// nor a majority for a while, or, whatever it sees, no ceiling raise for half a window. A disk
+// that failed or hangs and a copied data directory have their own warnings.
 func (h *health) quorumLost(since time.Duration) bool {
-	if h.raft.DiskFailure() != nil || h.formation.Clash() != nil {
+	if h.raft.DiskFailure() != nil || h.raft.DiskHang() != nil || h.formation.Clash() != nil {
 		return false
 	}
 	if since > 0 && h.clock.Mono()-since >= adviseAfter {

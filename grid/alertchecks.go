@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 )
@@ -237,15 +238,22 @@ func checkReadiness(s Status) (Severity, string) {
 }
 
 func checkDisks(s Status) (Severity, string) {
+	hangs := func(reason string) bool { return strings.Contains(reason, bounded.ErrHangs.Error()) }
 	var failed []string
+	remedy := "a member takes part again when its writes return"
 	for _, m := range s.Members {
 		if m.Report != nil && m.Report.DiskFailed != "" {
 			cause := strings.TrimSuffix(m.Report.DiskFailed, "; "+raftlog.DiskAdvice) // the alert states one advice for all
 			failed = append(failed, m.who()+": "+cause)
+			if !hangs(cause) {
+				remedy = "free space, replace the disk or put the directory back, then restart the member"
+			}
 		}
 	}
-	return about(failed, Critical,
-		"%s; free space, replace the disk or put the directory back, then restart the member", subjects(failed))
+	if len(failed) == 0 && hangs(s.NotReady) { // the others have replaced the member that answers
+		failed = append(failed, s.Answering+": "+s.NotReady)
+	}
+	return about(failed, Critical, "%s; %s", subjects(failed), remedy)
 }
 
 func checkClocks(s Status) (severity Severity, text string) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -22,6 +23,12 @@ const DiskAdvice = raftlog.DiskAdvice
 
 // Disk returns the member's log.
 func (m *Member) Disk() *raftlog.Log { return m.stores.Disk }
+
+// SlowDisk has every later write of the member take so much longer.
+func (m *Member) SlowDisk(by time.Duration) {
+	m.stores.Disk.SlowWrites(by)
+	m.definitions.SlowWrites(by)
+}
 
 // Raft returns the member's Raft node.
 func (m *Member) Raft() *raft.Raft { return m.raft.Node().Raft }

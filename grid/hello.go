@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/leader"
@@ -42,6 +43,18 @@ func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.Hello
 		m.monitor.doubt()
 	}
 	return res, nil
+}
+
+type helloServer = func(context.Context, wire.HelloRequest) (wire.HelloResponse, error)
+
+// unlessMuted returns serve for a member whose disk does not hang: see [raftlog.Log.Hang].
+func unlessMuted(r *raftlog.Server, serve helloServer) helloServer {
+	return func(ctx context.Context, in wire.HelloRequest) (wire.HelloResponse, error) {
+		if err := r.Muted(); err != nil {
+			return wire.HelloResponse{}, err
+		}
+		return serve(ctx, in)
+	}
 }
 
 // helloFrom requests a member's view. The error matches leader.ErrAbsent if it proves that the

@@ -106,9 +106,14 @@ func (o *leadership) run(ctx context.Context) {
 			continue
 		}
 		o.end()
+		var again <-chan time.Time
+		if o.raft.Node().Elected() { // its disk hangs, which ends without a signal
+			again = time.After(leader.StepEvery)
+		}
 		select {
 		case <-ctx.Done():
 		case <-o.now:
+		case <-again:
 		}
 	}
 }

@@ -40,6 +40,9 @@ func (o *leadership) servePush(ctx context.Context, in wire.PushRequest) (wire.P
 	if unfollowed {
 		o.follow(in.Leader)
 	}
+	if err := o.raft.Muted(); err != nil { // it follows the roster nevertheless
+		return wire.PushResponse{}, err
+	}
 	hello, err := o.ownView(ctx, wire.HelloRequest{})
 	res := wire.PushResponse{At: uint64(at), Mono: max(1, mono.Milliseconds())}
 	if in.Brief {

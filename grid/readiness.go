@@ -169,8 +169,8 @@ func (h *health) standing() standing {
 	}
 }
 
-// because adds this member's cause to the reason that the quorum is lost: a disk that hangs, or a certificate that
-// is not valid now.
+// because adds this member's cause to the reason that the quorum is lost or that it is in no roster: a disk that hangs,
+// or a certificate that is not valid now.
 func (h *health) because(lost error) error {
 	if hang := h.raft.DiskHang(); hang != nil {
 		return fmt.Errorf("%w; %w", lost, hang)
@@ -250,7 +250,7 @@ func (h *health) serving() []condition {
 		{"identity", h.formation.Clash},
 		{"member-of-grid", func() error {
 			if _, in := r.Member(h.self); !in {
-				return h.creds.because(fmt.Errorf("this member is not in the roster of grid %s yet%s", r.Grid, h.anchorWait()))
+				return h.because(fmt.Errorf("this member is not in the roster of grid %s yet%s", r.Grid, h.anchorWait()))
 			}
 			return h.formation.LeftBehind()
 		}},

@@ -80,7 +80,8 @@ func TestEndWhileADiskHangs(t *testing.T) {
 					}
 					alerts := grid.Alerts(m.Status())
 					if !slices.ContainsFunc(alerts, func(a grid.Alert) bool {
-						return a.Name == "disk_failed" && strings.Contains(a.Text, "m1") && strings.Contains(a.Text, "hangs")
+						return a.Name == "disk_failed" && strings.Contains(a.Text, "a write in data directory") &&
+							strings.Contains(a.Text, "hangs")
 					}) {
 						t.Errorf("alerts %v", alerts)
 					}

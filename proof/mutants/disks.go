@@ -5,6 +5,7 @@ var (
 	storeTests    = []string{"./grid/internal/definitions"}
 	raftFileTests = []string{"./grid/internal/raftlog", "-run", "Damage|Flipped|Changed|Snapshot|Entries|Stable"}
 	hangTests     = []string{"./grid", "-run", "^TestEndWhileADiskHangs$"}
+	oneHangTests  = []string{"./grid", "-run", "^Test(One|Lone)DiskHangs$"}
 	diskTests     = []string{"./grid/internal/host", "./grid", "-run",
 		"Definitions|WritesOf|FailedDisk|Reports|BelievesOnly"}
 )
@@ -74,4 +75,14 @@ var diskMutants = []mutant{
 		"	if hang := h.raft.DiskHang(); hang != nil && lost == nil {", hangTests},
 	{"hang", "no alert names it", "grid/report.go", "cmp.Or(o.raft.DiskFailure(), o.raft.DiskHang())",
 		"cmp.Or(o.raft.DiskFailure(), nil)", hangTests},
+	{"hang", "a leader whose disk hangs sends heartbeats", "grid/internal/transport/guardedraft.go",
+		"	if t.Muted != nil {", "	if t.Muted != nil && out == nil {", oneHangTests},
+	{"hang", "a member whose disk hangs answers a leader's probes", "grid/member.go", "unlessMuted(m.raft, m.serveHello)",
+		"m.serveHello", oneHangTests},
+	{"hang", "a member whose disk hangs answers pushes", "grid/push.go", "if err := o.raft.Muted(); err != nil {",
+		"if err := o.raft.Muted(); err != nil && ctx.Err() != nil {", oneHangTests},
+	{"hang", "a leader whose disk hangs continues to lead", "grid/internal/raftlog/node.go",
+		"n.Elected() && n.disk.Hang() == nil", "n.Elected()", oneHangTests},
+	{"hang", "a lead does not continue when the disk's writes return", "grid/leadership.go",
+		"if o.raft.Node().Elected() {", "if o.raft.Node().Elected() && ctx.Err() != nil {", oneHangTests},
 }

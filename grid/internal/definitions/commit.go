@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -40,6 +41,9 @@ const commitMax = 1 << 15
 // After the first error besides [ErrGap] and [ErrOtherGrid] the store accepts no other write: the
 // result of a failed fsync is undetermined, and a later success proves nothing about it.
 func (s *Store) Commit(grid roster.GridID, writes []Write) (done int, err error) {
+	if d := s.slowed.Load(); d > 0 {
+		time.Sleep(time.Duration(d))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed != nil || len(writes) == 0 {

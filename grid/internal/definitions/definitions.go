@@ -15,6 +15,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -70,7 +72,11 @@ type Store struct {
 	failed  error
 	// update makes a change in one transaction; tests replace it.
 	update func(func(tx *bolt.Tx) error) error
+	slowed atomic.Int64 // see SlowWrites
 }
+
+// SlowWrites has every later commit take so much longer: for tests of slow disks.
+func (s *Store) SlowWrites(by time.Duration) { s.slowed.Store(int64(by)) }
 
 // Close closes the file. It may be called more than once.
 func (s *Store) Close() error {

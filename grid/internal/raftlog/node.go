@@ -23,6 +23,7 @@ type Node struct {
 	learned  *learned
 	diverged *divergence
 	pace     *pace
+	disk     *Log                          // nil without a data directory
 	heard    atomic.Pointer[raft.ServerID] // the last leader but this server, nil for none
 	// broken is closed when a write has failed: Raft answers nothing any longer. It is nil without a disk.
 	broken <-chan struct{}
@@ -77,8 +78,11 @@ func (n *Node) Runs() bool {
 	return !n.ended
 }
 
-// Leads reports whether this node leads.
-func (n *Node) Leads() bool { return n != nil && n.Raft.State() == raft.Leader }
+// Leads reports whether this node leads. A leader whose disk hangs does not: see [Log.Hang].
+func (n *Node) Leads() bool { return n.Elected() && n.disk.Hang() == nil }
+
+// Elected reports whether Raft's last election made this node the leader, as far as it has received.
+func (n *Node) Elected() bool { return n != nil && n.Raft.State() == raft.Leader }
 
 // standLimit bounds the time for Raft to start a requested election.
 const standLimit = 200 * time.Millisecond

@@ -16,8 +16,10 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Raft's pace.
@@ -100,7 +102,7 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 			}
 			s.cfg.Unreached(leader.ServerID(id), slow)
 		}
-		guarded.Doubted = s.cfg.Doubted
+		guarded.Doubted, guarded.Muted = s.cfg.Doubted, s.DiskHang
 	}
 	roster, learned := newFollowed(grid, s.cfg.State, s.voided), &learned{}
 	var started atomic.Pointer[raft.Raft]
@@ -122,7 +124,7 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 		guarded.Begin(func() transport.RaftView { return s.view(node, learned) })
 	}
 	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, learned: learned, diverged: s.diverged,
-		pace: newPace(node, conf.HeartbeatTimeout, s.disk)}
+		pace: newPace(node, conf.HeartbeatTimeout, s.disk), disk: s.disk}
 	if s.disk != nil {
 		part.broken = s.disk.broken
 	}
@@ -271,6 +273,14 @@ func (s *Server) DiskFailure() error { return s.disk.Failure() }
 
 // DiskHang returns an error while a write of the log does not return.
 func (s *Server) DiskHang() error { return s.disk.Hang() }
+
+// Muted returns the error of this member's answers to leaders while its disk hangs, nil otherwise.
+func (s *Server) Muted() error {
+	if err := s.DiskHang(); err != nil {
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member takes no part: %w", err)
+	}
+	return nil
+}
 
 // FailDisk makes later writes fail, as after a failed one.
 func (s *Server) FailDisk(doing string, cause error) { _ = s.disk.Fail(doing, cause) }

@@ -18,11 +18,16 @@ func (l *Log) Writes() *measure.Histogram {
 	return &l.writes
 }
 
-// hangsAfter is the time after which a write that has not returned counts as one of a disk that hangs.
-const hangsAfter = 2 * slowestWrite
+// hangsAfter is the time after which a write that has not returned counts as one of a disk that hangs: no slow disk
+// that an election waits for takes as long.
+const hangsAfter = slowestWrite
 
 // Hang returns an error if the write in progress has not returned for so long that its disk hangs; nil for
 // a memory-only member.
+//
+// Raft's server of such a member can do nothing, and a create waits for the disks of all replicas. So the member
+// behaves as if a cut kept its messages back, until the write returns: as a leader it sends no entries or heartbeats,
+// and no leader gets an answer from it. The others elect another leader, and replace it as owner and as backup.
 func (l *Log) Hang() error {
 	if l == nil {
 		return nil

@@ -27,6 +27,9 @@ type GuardedRaft struct {
 	Unreached func(server raft.ServerID, slow bool)
 	// Doubted is called when another server misses the leader that this one follows.
 	Doubted func()
+	// Muted, if not nil, returns why this server sends no entries and no heartbeats at present, nil while it does. It is
+	// set before Raft runs.
+	Muted func() error
 
 	requests chan raft.RPC
 	end      chan struct{}
@@ -163,6 +166,11 @@ const slowAnswer = 150 * time.Millisecond
 // AppendEntries implements raft.Transport.
 func (t *GuardedRaft) AppendEntries(id raft.ServerID, to raft.ServerAddress, in *raft.AppendEntriesRequest,
 	out *raft.AppendEntriesResponse) error {
+	if t.Muted != nil {
+		if err := t.Muted(); err != nil {
+			return err
+		}
+	}
 	if t.Unreached != nil {
 		slow := time.AfterFunc(slowAnswer, func() { t.Unreached(id, true) })
 		defer slow.Stop()
