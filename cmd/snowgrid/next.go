@@ -101,7 +101,7 @@ func (n *nextCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// noticeAfter is how long next waits in silence.
+// noticeAfter is the time that next waits before it prints that it waits.
 const noticeAfter = 2 * time.Second
 
 // notice writes a line to w after a time, unless the function that it returns is called before. It writes nothing
