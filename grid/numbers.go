@@ -154,10 +154,9 @@ func (o *leadership) applyForNumber(ctx context.Context, in wire.IdentityApplyRe
 		return wire.IdentityApplyResponse{}, err
 	}
 	o.sign(in.Cluster, in.Name, in.ID, nil)
-	s, _ := o.state.Roster().Set(in.Cluster, in.Name)
 	o.log.Info("number given", "cluster", in.Cluster, "set", in.Name, "number", in.ID, "addr", in.Addr,
 		"asked_by", in.AskedBy)
-	return wire.IdentityApplyResponse{ID: in.ID, Next: s.Next}, nil
+	return wire.IdentityApplyResponse{ID: in.ID, Next: o.state.Roster().NextNumber(in.Cluster, in.Name)}, nil
 }
 
 // registerNumber answers wire.PathIdentityRegister.
@@ -194,10 +193,9 @@ func (o *leadership) registerNumber(ctx context.Context,
 	if err != nil {
 		return none, err
 	}
-	s, _ := o.state.Roster().Set(in.Cluster, in.Name)
-	m, _ := s.Process(in.ID)
-	if m.Start != start {
-		return none, failure.Errorf(numbers.ErrFenced, "grid: number %d of %s/%s: another process registered with it concurrently, at %q", in.ID, in.Cluster, in.Name, m.Addr)
+	s, m, err := o.state.Roster().Registered(in.Cluster, in.Name, in.ID, start)
+	if err != nil {
+		return none, err
 	}
 	out := wire.IdentityRegisterResponse{Incarnation: m.Incarnation, AgainMS: numbers.SignEvery.Milliseconds()}
 	out.Nodes = o.sign(in.Cluster, in.Name, in.ID, in.Nodes)

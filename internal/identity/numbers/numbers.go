@@ -188,6 +188,21 @@ func (r Registry) CheckIdentity(cluster, name string, id, incarnation uint64) er
 	return nil
 }
 
+// Registered returns the process with a number, and its set, after its start was registered. Another step may have
+// followed: the error is [ErrNotRegistered] if the number was removed, and [ErrFenced] if another start registered.
+func (r Registry) Registered(cluster, name string, id uint64, start Code) (s Set, p Process, err error) {
+	s, _ = r.Set(cluster, name)
+	p, found := s.Process(id)
+	switch {
+	case !found:
+		return s, p, notRegistered(cluster, name, id, "it was removed")
+	case p.Start != start:
+		return s, p, fmt.Errorf("%w: number %d of %s/%s: another process registered with it concurrently, at %q", ErrFenced,
+			id, cluster, name, p.Addr)
+	}
+	return s, p, nil
+}
+
 // CheckName returns an [ErrInvalid] for a malformed name of a set.
 func CheckName(cluster, name string) error {
 	if fault := nameFault(cluster, name); fault != "" {
