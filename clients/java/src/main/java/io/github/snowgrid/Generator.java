@@ -82,18 +82,20 @@ public final class Generator implements AutoCloseable {
      * none of them.
      */
     public long[] nextMany(int n, Duration timeout) {
+        long since = clock(); // its last ID
         long end = end(timeout);
         long[] made = new long[n];
         lock.lock();
         boolean late = false; // it counts in overdue
         try {
             boolean waited = false;
-            long since = clock();
+            boolean turn = timeout.toMillis() == 0; // a timestamp was left to it
             for (int i = 0; i < n;) {
                 if (closing) {
                     throw ended(GrantState.End.ENDED);
                 }
-                long at = clock();
+                long now = nanos();
+                long at = now / MS;
                 if (!late && at - since > timeout.toMillis() / 8) {
                     late = true;
                     overdue++;
@@ -108,7 +110,11 @@ public final class Generator implements AutoCloseable {
                     continue;
                 }
                 long wait = ~id;
-                await(at, wait, end, timeout, waited || wait == 1); // 1 ms is no wait for a grant
+                if (late && !turn && wait == 1) {
+                    turn = true; // even if the thread runs again only after the end
+                    end = Math.max(end, nanos(at + 1));
+                }
+                await(now, wait, end, timeout, waited || wait == 1); // 1 ms is no wait for a grant
                 waited |= wait != 1;
             }
             if (requestDue() && end - nanos() > 0) {
@@ -135,7 +141,7 @@ public final class Generator implements AutoCloseable {
                 if (closing || state.end() != null) {
                     throw ended(closing ? GrantState.End.ENDED : state.end());
                 }
-                await(clock(), 0, end, options.timeout, true);
+                await(nanos(), 0, end, options.timeout, true);
             }
             return state.layout();
         } finally {
@@ -251,11 +257,10 @@ public final class Generator implements AutoCloseable {
     }
 
     /**
-     * Waits until an ID may be made: for wait ms from the time at on, or for a reply if wait is 0.
-     * The lock is released meanwhile.
+     * Waits until an ID may be made: for wait ms from the ms of now on, the time of the last try, or
+     * for a reply if wait is 0. The lock is released meanwhile.
      */
-    private void await(long at, long wait, long end, Duration timeout, boolean waited) {
-        long now = nanos();
+    private void await(long now, long wait, long end, Duration timeout, boolean waited) {
         if (requestDue() && now < end) {
             waits += waited ? 0 : 1;
             request(end);
@@ -271,13 +276,13 @@ public final class Generator implements AutoCloseable {
         waits += waited ? 0 : 1;
         long until = end;
         if (wait > 0) {
-            until = Math.min(until, nanos(at + wait));
+            until = Math.min(until, nanos(now / MS + wait));
         }
         if (!options.background && state.ready()) {
             until = Math.min(until, nanos(state.due()));
         }
         try {
-            changed.awaitNanos(until - now);
+            changed.awaitNanos(until - nanos());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new SnowgridException("interrupted", text(": the thread was interrupted", ""));

@@ -36,6 +36,7 @@ final class FakeServer implements AutoCloseable {
 
     final List<Request> requests = new CopyOnWriteArrayList<>();
     volatile Function<Request, Answer> posts = r -> grant(5, 0, 2000, 100);
+    volatile Function<Request, Answer> deletes = r -> new Answer(200, Map.of());
     private final ExecutorService threads = Executors.newCachedThreadPool(task -> {
         Thread thread = new Thread(task);
         thread.setDaemon(true);
@@ -117,8 +118,7 @@ final class FakeServer implements AutoCloseable {
                 exchange.getRequestHeaders().getFirst("Authorization"),
                 System.nanoTime() / 1_000_000);
         requests.add(request);
-        Answer answer = request.method.equals("POST") ? posts.apply(request)
-                : new Answer(200, Map.of());
+        Answer answer = (request.method.equals("POST") ? posts : deletes).apply(request);
         if (answer == null) {
             return; // without an answer
         }

@@ -55,18 +55,22 @@ final class ThreadsTest {
         }
     }
 
-    /** Callers that take all IDs of each millisecond leave some to one another. */
+    /**
+     * Callers that take all IDs of each millisecond leave some to one another, even to those that
+     * run again only after their timeout.
+     */
     static void fair(FakeServer server) throws Exception {
+        server.posts = r -> server.grant(5, 0, 120_000, 60_000);
         ExecutorService executor = executor();
-        long end = System.nanoTime() + 2_000_000_000L;
-        try (Generator g = new Generator(
-                GeneratorTest.options(server).timeout(Duration.ofSeconds(1)))) {
+        try (Generator g = new Generator(GeneratorTest.options(server))) {
             g.next();
+            long end = System.nanoTime() + 2_000_000_000L;
             List<Future<?>> callers = new ArrayList<>();
             for (int i = 0; i < 400; i++) {
+                Duration timeout = Duration.ofMillis(i % 2 == 0 ? 1000 : 1);
                 callers.add(executor.submit(() -> {
                     while (System.nanoTime() < end) {
-                        g.next();
+                        g.next(timeout);
                     }
                 }));
             }
@@ -75,6 +79,27 @@ final class ThreadsTest {
             }
         } finally {
             executor.shutdown();
+        }
+    }
+
+    /** An interrupt ends a call that waits. */
+    static void interrupt(FakeServer server) {
+        server.posts = r -> FakeServer.error(503, "unavailable", 0);
+        for (boolean background : new boolean[] {true, false}) {
+            Options options = GeneratorTest.options(server).background(background);
+            try (Generator g = new Generator(options)) {
+                Thread thread = Thread.currentThread();
+                new Thread(() -> {
+                    try {
+                        Thread.sleep(200);
+                    } catch (InterruptedException e) {
+                        return;
+                    }
+                    thread.interrupt();
+                }).start();
+                GeneratorTest.fails("interrupted", g::next);
+                GeneratorTest.check(Thread.interrupted(), "the thread is not interrupted any more");
+            }
         }
     }
 }

@@ -1,0 +1,101 @@
+package io.github.snowgrid;
+
+import static io.github.snowgrid.GeneratorTest.LONG;
+import static io.github.snowgrid.GeneratorTest.await;
+import static io.github.snowgrid.GeneratorTest.awaitPosts;
+import static io.github.snowgrid.GeneratorTest.check;
+import static io.github.snowgrid.GeneratorTest.fails;
+import static io.github.snowgrid.GeneratorTest.failsWith;
+import static io.github.snowgrid.GeneratorTest.options;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Tests of requests, and of answers that are no grants. */
+final class RequestsTest {
+    private RequestsTest() {
+    }
+
+    /** A request without a reply is repeated with the same grant, and IDs go on meanwhile. */
+    static void lost(FakeServer server) {
+        AtomicInteger renewals = new AtomicInteger();
+        server.posts = r -> r.grant() != null && renewals.incrementAndGet() == 1 ? null
+                : server.grant(5, 0, 60_000, 100);
+        List<Long> sent = new CopyOnWriteArrayList<>();
+        Options options = options(server).callTimeout(Duration.ofMillis(300)).token(() -> {
+            sent.add(System.nanoTime() / 1_000_000); // before the time of the request begins
+            return "" + (sent.size() - 1);
+        });
+        try (Generator g = new Generator(options)) {
+            g.next();
+            await("two renewals", () -> {
+                g.next(Duration.ofMillis(5)); // without a wait for the request
+                return renewals.get() >= 2;
+            });
+        }
+        List<FakeServer.Request> posts = server.posts().stream().filter(r -> r.grant() != null)
+                .toList();
+        check(posts.get(1).grant().equals(posts.get(0).grant()), posts);
+        int first = Integer.parseInt(posts.get(0).authorization().substring("Bearer ".length()));
+        long pause = sent.get(first + 1) - sent.get(first);
+        check(pause >= 449, pause);
+    }
+
+    static void corrections(FakeServer server) {
+        for (String code : List.of("not_found", "conflict", "bad_request", "invalid_config",
+                "unauthenticated",
+                "denied")) {
+            server.posts = r -> FakeServer.error(400, code, 0);
+            try (Generator g = new Generator(options(server))) {
+                long from = System.nanoTime();
+                fails(code, g::next);
+                check(System.nanoTime() - from < LONG.toNanos() / 2, "not immediately");
+                server.posts = r -> server.grant(5, 0, 60_000, 50);
+                awaitPosts(server, server.posts().size() + 2); // the reply to the first is applied
+                g.next();
+                server.posts = r -> FakeServer.error(400, code, 0);
+                awaitPosts(server, server.posts().size() + 2);
+                g.next(Duration.ofMillis(5));
+            }
+        }
+    }
+
+    static void damaged(FakeServer server) {
+        server.posts = r -> {
+            FakeServer.Answer answer = server.grant(5, 0, 5000, 50);
+            answer.body().remove("until");
+            return answer;
+        };
+        try (Generator g = new Generator(options(server))) {
+            failsWith("the reply has until null", g);
+        }
+    }
+
+    static void large(FakeServer server) {
+        server.posts = r -> {
+            FakeServer.Answer answer = server.grant(5, 0, 5000, 50);
+            answer.body().put("more", "x".repeat(1 << 17));
+            return answer;
+        };
+        try (Generator g = new Generator(options(server))) {
+            failsWith("the reply has more than 65536 bytes", g);
+        }
+    }
+
+    static void token(FakeServer server) {
+        AtomicInteger count = new AtomicInteger();
+        server.posts = r -> server.grant(5, 0, 300, 50);
+        try (Generator g = new Generator(options(server).labels(Map.of("host", "a\"b\u00e9"))
+                .token(() -> "t" + count.incrementAndGet()))) {
+            g.next();
+            awaitPosts(server, 2);
+        }
+        check(server.posts().get(0).authorization().equals("Bearer t1"), server.requests);
+        check(server.posts().get(1).authorization().equals("Bearer t2"), server.requests);
+        check(server.posts().get(0).body().get("labels").equals(Map.of("host", "a\"b\u00e9")),
+                server.requests);
+    }
+}
