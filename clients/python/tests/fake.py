@@ -9,11 +9,13 @@ import time
 import unittest
 from typing import Any, Callable, Dict, List, Optional
 
-from snowgrid import Generator
+from snowgrid import DeadlineError, Generator
+from snowgrid.session import now_ms
 
 LAYOUT = {"epoch": 1767225600000, "time_shift": 23, "node_shift": 10, "counters": 1024,
           "ends": 2866737227776}
 BEGAN = 1795645800000
+LONG = 20.0  # seconds: the longest wait for what is to happen, however busy the machine is
 NOWHERE = "http://127.0.0.1:1"  # refuses connections
 
 
@@ -22,7 +24,7 @@ class Grid:
     "lose" (the request is carried out, and its reply is lost), "last" (it is the last one of its
     connection), "hang", "close" or "html"."""
 
-    def __init__(self, window: int = 15_000, renew: int = 3750) -> None:
+    def __init__(self, window: int = 120_000, renew: int = 60_000) -> None:
         self.window, self.renew = window, renew
         self.lock = threading.Lock()
         self.node = 16
@@ -31,7 +33,7 @@ class Grid:
         self.plans: List[Any] = []
         self.text = 0
         self.extra: Dict[str, Any] = {}  # fields of each reply
-        self.hang = threading.Event()
+        self.hang = threading.Event()  # ends the requests that hang
 
     def now(self) -> int:
         return BEGAN + time.monotonic_ns() // 1_000_000
@@ -51,6 +53,11 @@ class Grid:
         return {"grant": text, "replaced": False, "node": node, "from": now - 100,
                 "until": now + self.window, "now": now, "renew_in_ms": self.renew, **LAYOUT,
                 **self.extra}
+
+    def go_on(self) -> None:
+        """Ends the requests that hang now."""
+        hang, self.hang = self.hang, threading.Event()
+        hang.set()
 
     def sent(self, method: str) -> List[Dict[str, Any]]:
         with self.lock:
@@ -84,12 +91,13 @@ class Member:
                         "at": time.monotonic(), "type": self.headers.get("Content-Type"),
                     })
                     plan = grid.plans.pop(0) if grid.plans else None
+                    hang = grid.hang
                     if plan in (None, "lose", "last"):
                         reply, status = grid.serve(self.command, body), 200
                     elif isinstance(plan, dict):
                         reply, status = {"message": "as planned", **plan}, 503
                 if plan in ("lose", "hang"):
-                    grid.hang.wait(20)
+                    hang.wait(3 * LONG)
                 if plan in ("lose", "hang", "close"):
                     self.close_connection = True
                     return
@@ -127,13 +135,20 @@ class Member:
         self.server.server_close()
 
 
-def until(condition: Callable[[], Any], seconds: float = 5) -> bool:
+def until(condition: Callable[[], Any], seconds: float = LONG) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
             return True
         time.sleep(0.005)
     return False
+
+
+def renew_now(g: Generator) -> None:
+    """Makes the next request due."""
+    with g._session.lock:
+        g._session.machine.due = now_ms()
+        g._session.changed.notify_all()
 
 
 class WithMember(unittest.TestCase):
@@ -146,7 +161,22 @@ class WithMember(unittest.TestCase):
         self.addCleanup(manager.__exit__, None, None, None)
         return value
 
+    def fails_with(self, text: str, g: Generator, seconds: float = 0.1) -> str:
+        """Repeats a short call until the message of its error has a text. Returns the message."""
+        message = ""
+
+        def fails() -> bool:
+            nonlocal message
+            with self.assertRaises(DeadlineError) as caught:
+                g.next(seconds)
+            message = str(caught.exception)
+            return text in message
+
+        self.assertTrue(until(fails), f"{text!r} is not in {message!r}")
+        return message
+
     def make(self, *addresses: str, **options: Any) -> Generator:
-        made = Generator(addresses or (self.member.address,), "orders", **options)
+        times = {"timeout": LONG, "call_timeout": LONG}
+        made = Generator(addresses or (self.member.address,), "orders", **{**times, **options})
         self.addCleanup(made.close, 0.5)
         return made
