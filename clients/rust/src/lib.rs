@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod failure;
 mod generator;
 pub mod grant;
 pub mod http;

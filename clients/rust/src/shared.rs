@@ -1,4 +1,5 @@
-use crate::grant::{End, Layout, Next, Reply, State};
+use crate::failure::{read, Failure};
+use crate::grant::{End, Layout, Next, State};
 use crate::http::{Answer, Request};
 use crate::json;
 use crate::{Error, Options};
@@ -14,7 +15,6 @@ use std::time::{Duration, Instant};
 const IMMEDIATE: [&str; 6] =
     ["not_found", "conflict", "bad_request", "invalid_config", "unauthenticated", "denied"];
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
-const RETRY_MAX: i64 = 3_600_000; // ms
 
 /// The generator of one process.
 pub(crate) struct Shared {
@@ -36,14 +36,6 @@ struct Inner {
     copies: u64,              // counts calls of forget
     alone: bool,              // no thread renews the grant
     failure: Option<Failure>, // of the last request
-}
-
-/// An error of a request.
-#[derive(Clone)]
-struct Failure {
-    code: String, // "" without a reply
-    text: String,
-    retry_after: i64,
 }
 
 type Guard<'a> = MutexGuard<'a, Inner>;
@@ -97,7 +89,11 @@ impl Shared {
 
     /// Returns the reading of the monotonic clock in whole milliseconds.
     fn clock(&self) -> i64 {
-        self.began.elapsed().as_millis() as i64
+        self.reading(Instant::now())
+    }
+
+    fn reading(&self, now: Instant) -> i64 {
+        now.saturating_duration_since(self.began).as_millis() as i64
     }
 
     /// Returns when the clock reads so many milliseconds.
@@ -122,6 +118,7 @@ impl Shared {
         late: &mut bool,
     ) -> Result<(), Error> {
         let (mut end, mut waited) = (None, false);
+        let mut turn = false; // a timestamp was left to it
         let mut inner = self.lock();
         for id in ids.iter_mut() {
             let mut since = None; // the clock's reading before the first wait
@@ -129,21 +126,27 @@ impl Shared {
                 if inner.closing {
                     return Err(self.ended(End::Ended));
                 }
-                let at = self.clock();
+                let now = Instant::now();
+                let at = self.reading(now);
+                let waiting = since.map_or(0, |since| at - since);
+                if !*late && waiting as u128 > timeout.as_millis() / 8 {
+                    *late = true;
+                    inner.overdue += 1;
+                }
                 let passes = *late || inner.overdue == 0;
                 match if passes { inner.state.next(at) } else { Ok(Next::Wait(1)) } {
                     Ok(Next::Id(id)) => break id,
                     Ok(Next::Wait(wait)) => {
-                        let waiting = at - *since.get_or_insert(at);
-                        if !*late && waiting as u128 > timeout.as_millis() / 8 {
-                            *late = true;
-                            inner.overdue += 1;
-                        }
+                        since.get_or_insert(at);
                         // 1 ms is a wait for a counter, not for a grant.
                         inner.waits += u64::from(!waited && wait != 1);
                         waited |= wait != 1;
-                        let end = *end.get_or_insert_with(|| Instant::now() + timeout.min(LONGEST));
-                        inner = self.wait(inner, at, wait, end, timeout)?;
+                        let end = end.get_or_insert_with(|| now + timeout.min(LONGEST));
+                        if *late && !turn && wait == 1 {
+                            turn = true; // even if the thread runs again only after the end
+                            *end = (*end).max(self.instant(at + 1));
+                        }
+                        inner = self.wait(inner, now, wait, *end, timeout)?;
                     }
                     Err(end) => return Err(self.ended(end)),
                 }
@@ -167,22 +170,21 @@ impl Shared {
             match (inner.state.layout(), end_of) {
                 (Some(layout), _) => return Ok(layout),
                 (None, Some(end)) => return Err(self.ended(end)),
-                (None, None) => inner = self.wait(inner, self.clock(), 0, end, timeout)?,
+                (None, None) => inner = self.wait(inner, Instant::now(), 0, end, timeout)?,
             }
         }
     }
 
-    /// Waits until an ID may be made: for `wait` ms from the time `at` on, or for a reply if it is
-    /// 0.
+    /// Waits until an ID may be made: for `wait` ms from the ms of `now` on, the time of the last
+    /// try, or for a reply if it is 0.
     fn wait<'a>(
         &'a self,
         inner: Guard<'a>,
-        at: i64,
+        now: Instant,
         wait: i64,
         end: Instant,
         timeout: Duration,
     ) -> Result<Guard<'a>, Error> {
-        let now = Instant::now();
         if self.request_due(&inner) && now < end {
             return Ok(self.request(inner, Some(end)));
         }
@@ -197,12 +199,13 @@ impl Shared {
         }
         let mut until = end;
         if wait > 0 {
-            until = until.min(self.instant(at + wait));
+            until = until.min(self.instant(self.reading(now) + wait));
         }
         if let (true, Some(due)) = (inner.alone, inner.state.due()) {
             until = until.min(self.instant(due));
         }
-        let result = self.changed.wait_timeout(inner, until.saturating_duration_since(now));
+        let left = until.saturating_duration_since(Instant::now());
+        let result = self.changed.wait_timeout(inner, left);
         Ok(result.unwrap_or_else(PoisonError::into_inner).0)
     }
 
@@ -371,33 +374,6 @@ impl Shared {
                 Ok(a) if a.status < 500 && a.status != 421 && a.status != 429 => return,
                 _ => {} // at the next address
             }
-        }
-    }
-}
-
-fn read(to: &str, answer: &Answer) -> Result<Reply, Failure> {
-    let value = json::read(&answer.body).unwrap_or(json::Value::Null);
-    if answer.status == 200 {
-        let text = |e| format!("{to}: {e}");
-        return Reply::read(&value).map_err(|e| Failure {
-            code: String::new(),
-            text: text(e),
-            retry_after: 0,
-        });
-    }
-    let message = value.text("message").unwrap_or("no message; it may be another server");
-    Err(Failure {
-        code: value.text("code").unwrap_or("").to_owned(),
-        text: format!("{to} answers HTTP {}: {message}", answer.status),
-        retry_after: value.int("retry_after_ms").unwrap_or(0).clamp(0, RETRY_MAX),
-    })
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.code.as_str() {
-            "" => write!(f, "{}", self.text),
-            code => write!(f, "{} ({code})", self.text),
         }
     }
 }

@@ -2,22 +2,21 @@
 
 mod fake;
 
-use fake::{error, grant, Fake};
-use snowgrid::json::Value;
+use fake::{check_pauses, error, fails_with, grant, next_until, next_until_posts, Fake, LONG};
+use snowgrid::json::{read, Value};
 use snowgrid::{Create, Error, Generator, Options};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{mpsc, Arc, Mutex};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
-
-const LONG: Duration = Duration::from_secs(10);
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
 fn options(fake: &Fake) -> Options {
-    Options::new("orders", [fake.address.as_str()])
+    Options::new("orders", [fake.address.as_str()]).call_timeout(LONG)
 }
 
 fn start(fake: &Fake) -> Generator {
@@ -47,19 +46,26 @@ fn threads() {
     assert!(many.windows(2).all(|w| w[0] < w[1]) && many.len() == 5000);
 }
 
-/// Callers that use up every millisecond leave IDs to one another.
+/// Callers that use up every millisecond leave IDs to others, even to those that run again only
+/// after their timeout.
 #[test]
 fn fair() {
-    let fake = Fake::start(|r| grant(r.number, 5, 0, 3000, 100));
+    let fake = Fake::start(|r| grant(r.number, 5, 0, 120_000, 60_000));
     let g = start(&fake);
     g.next(LONG).unwrap();
     let end = Instant::now() + ms(2000);
+    let calls = |n, timeout| {
+        while Instant::now() < end {
+            g.next_many(n, timeout).unwrap();
+        }
+    };
+    let calls = &calls;
     scope(|s| {
-        for _ in 0..600 {
-            s.spawn(|| {
-                while Instant::now() < end {
-                    g.next(ms(600)).unwrap();
-                }
+        for i in 0..200 {
+            s.spawn(move || match i % 4 {
+                0 => calls(3000, LONG),
+                1 => calls(1, ms(600)),
+                _ => calls(1, ms(1)),
             });
         }
     });
@@ -71,13 +77,10 @@ fn renewal() {
         let fake = Fake::start_with(chunked, |r| grant(r.number, 5, 0, 400, 50));
         let create = Create { nodes: Some(1024), layout: Some("x\"y".into()), ..Create::default() };
         let g = options(&fake).create(create).generator().unwrap();
-        for _ in 0..80 {
-            g.next(LONG).unwrap();
-            sleep(ms(10));
-        }
+        let ids = next_until_posts(&fake, &g, 12);
         drop(g);
         let posts = fake.of("POST");
-        assert!((6..=20).contains(&posts.len()), "{}", posts.len());
+        check_pauses(&posts, 50);
         let first = &posts[0].body;
         assert_eq!(first.text("name"), Some("orders"));
         assert_eq!(first.get("create").unwrap().int("nodes"), Some(1024));
@@ -89,21 +92,20 @@ fn renewal() {
         }
         let used = |r: &fake::Received| r.body.get("used").unwrap().int("ids").unwrap();
         let requests = fake.requests.lock().unwrap();
-        assert_eq!(requests.iter().map(used).sum::<i64>(), 80);
+        assert_eq!(requests.iter().map(used).sum::<i64>(), ids);
     }
 }
 
 #[test]
 fn renewal_in_calls() {
-    let fake = Fake::start(|r| grant(r.number, 5, 0, 400, 50));
+    let fake = Fake::start(|r| grant(r.number, 5, 0, 60_000, 50));
     let g = options(&fake).background(false).generator().unwrap();
     sleep(ms(100));
     assert!(fake.of("POST").is_empty());
-    for _ in 0..50 {
-        g.next(ms(1000)).unwrap();
-        sleep(ms(10));
-    }
-    assert!((4..=12).contains(&fake.of("POST").len()), "{}", fake.of("POST").len());
+    next_until_posts(&fake, &g, 8);
+    sleep(ms(150));
+    assert_eq!(fake.of("POST").len(), 8);
+    check_pauses(&fake.of("POST"), 50);
 }
 
 #[test]
@@ -114,48 +116,43 @@ fn failover() {
     };
     let fake = Fake::start(|r| grant(r.number, 5, 0, 3000, 100));
     let g = Options::new("orders", [dead, fake.address.clone()]).generator().unwrap();
-    let from = Instant::now();
     g.next(LONG).unwrap();
-    assert!(from.elapsed() < ms(2000));
 }
 
 #[test]
 fn destroyed() {
     let fake = Fake::start(|r| match r.number {
-        0 => grant(0, 5, 0, 3000, 50),
+        0 => grant(0, 5, 0, 60_000, 50),
         _ => error(410, "destroyed", 0),
     });
     let g = start(&fake);
     g.next(LONG).unwrap();
-    fake.wait_for("POST", 2);
-    sleep(ms(200));
-    for _ in 0..2 {
-        let e = g.next(LONG).unwrap_err();
-        assert!(matches!(&e, Error::Destroyed(text) if text.contains("\"orders\"")), "{e}");
-        sleep(ms(400));
-    }
+    next_until(&g, Result::err);
+    sleep(ms(600));
+    let e = g.next(LONG).unwrap_err();
+    assert!(matches!(&e, Error::Destroyed(text) if text.contains("\"orders\"")), "{e}");
     assert_eq!(fake.of("POST").len(), 2);
 }
 
 #[test]
 fn detached() {
-    let fake = Fake::start(|r| match r.number {
-        1 => error(409, "detached", 0),
-        n => grant(n, n as i64, 0, 3000, 50),
+    let (made, wait) = mpsc::channel();
+    let fake = Fake::start(move |r| match r.number {
+        1 => wait.recv_timeout(LONG).map_or(None, |()| error(409, "detached", 0)),
+        n => grant(n, n.min(2) as i64, 0, 60_000, 50),
     });
     let g = start(&fake);
     let first = g.next(LONG).unwrap();
     assert_eq!(node(&g, first), 0);
-    fake.wait_for("POST", 3);
-    sleep(ms(20));
-    let second = g.next(LONG).unwrap();
-    assert!(node(&g, second) == 2 && second > first);
+    made.send(()).unwrap();
+    let second = next_until(&g, |id| id.ok().filter(|id| node(&g, *id) == 2));
+    assert!(second > first);
     assert_eq!(fake.of("POST")[2].grant(), "");
 }
 
 #[test]
 fn release() {
-    let fake = Fake::start(|r| grant(r.number, 5, 0, 3000, 1000));
+    let fake = Fake::start(|r| grant(r.number, 5, 0, 120_000, 60_000));
     let g = start(&fake);
     let id = g.next(LONG).unwrap();
     let time = g.decompose(id, LONG).unwrap().time;
@@ -169,33 +166,44 @@ fn release() {
     assert_eq!(deletes[0].body.int("last"), Some(time));
 
     // A request in progress brings a newer grant.
-    fake.answer(|r| {
-        sleep(ms(if r.grant().is_empty() { 0 } else { 300 }));
-        grant(r.number, 5, 0, 5000, 50)
+    let (closing, wait) = mpsc::channel();
+    fake.answer(move |r| match r.grant() {
+        "" => grant(r.number, 5, 0, 60_000, 50),
+        _ => wait.recv_timeout(LONG).map_or(None, |()| grant(r.number, 5, 0, 60_000, 50)),
     });
     let g = start(&fake);
     g.next(LONG).unwrap();
-    let posts = fake.of("POST").len();
-    fake.wait_for("POST", posts + 1);
-    g.close();
-    let newest = format!("g1.{}", fake.of("POST").len() - 1);
-    assert_eq!(fake.of("DELETE")[1].grant(), newest);
-    fake.answer(|r| grant(r.number, 5, 0, 5000, 1000));
+    fake.wait_for("POST", 3);
+    scope(|s| {
+        s.spawn(|| g.close());
+        let e = next_until(&g, Result::err);
+        assert!(matches!(e, Error::Ended(_)), "{e}");
+        sleep(ms(50)); // for a release that does not wait
+        closing.send(()).unwrap();
+    });
+    assert_eq!(fake.of("DELETE")[1].grant(), "g1.2");
+}
 
-    // Of three addresses, two do not answer.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let silent = format!("http://{}", silent.local_addr().map(|a| (a, silent)).unwrap().0);
-    let addresses = [fake.address.clone(), silent.clone(), silent];
-    let g = Options::new("orders", addresses).call_timeout(ms(600)).generator().unwrap();
+#[test]
+fn release_at_each_address() {
+    let fakes = [0, 1, 2].map(|_| Fake::start(|r| grant(r.number, 5, 0, 120_000, 60_000)));
+    let addresses = fakes.iter().map(|fake| fake.address.clone());
+    let g = Options::new("orders", addresses).call_timeout(ms(3000)).generator().unwrap();
     g.next(LONG).unwrap();
+    for fake in &fakes {
+        fake.keeps_releases.store(true, Ordering::Relaxed);
+    }
     let from = Instant::now();
     g.close();
-    assert!(from.elapsed() < ms(1000));
+    assert!(from.elapsed() < LONG / 2);
+    for fake in &fakes {
+        fake.wait_for("DELETE", 1);
+    }
 }
 
 #[test]
 fn copy() {
-    let fake = Fake::start(|r| grant(r.number, 5 + r.number as i64, 0, 5000, 2000));
+    let fake = Fake::start(|r| grant(r.number, 5 + r.number as i64, 0, 120_000, 60_000));
     let g = start(&fake);
     let id = g.next(LONG).unwrap();
     assert_eq!(node(&g, id), 5);
@@ -213,7 +221,7 @@ fn fork() {
         fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
         fn _exit(status: i32) -> !;
     }
-    let fake = Fake::start(|r| grant(r.number, 5 + r.number as i64, 0, 5000, 2000));
+    let fake = Fake::start(|r| grant(r.number, 5 + r.number as i64, 0, 120_000, 60_000));
     for background in [true, false] {
         let g = options(&fake).background(background).generator().unwrap();
         let id = g.next(LONG).unwrap();
@@ -241,15 +249,16 @@ fn fork() {
 fn overloaded() {
     let fake = Fake::start(|r| match r.number {
         0 => error(503, "overloaded", 900),
-        n => grant(n, 5, 0, 3000, 100),
+        n => grant(n, 5, 0, 120_000, 60_000),
     });
+    start(&fake).next(LONG).unwrap();
+    assert_eq!(fake.of("POST").len(), 2);
+    check_pauses(&fake.of("POST"), 900);
+    fake.answer(|_| error(503, "overloaded", 60_000));
     let g = start(&fake);
-    let e = g.next(ms(500)).unwrap_err().to_string();
-    assert!(e.contains("grid: text of overloaded (overloaded)"), "{e}");
-    g.next(LONG).unwrap();
-    let posts = fake.of("POST");
-    let between = posts[1].at - posts[0].at;
-    assert!(between >= ms(890) && between < ms(2000), "{between:?}");
+    fails_with("grid: text of overloaded (overloaded)", &g, ms(100));
+    sleep(ms(600));
+    assert_eq!(fake.of("POST").len(), 3);
 }
 
 #[test]
@@ -258,41 +267,56 @@ fn deadline() {
     let addresses = [fake.address.as_str(), "http://localhost:1/"];
     for background in [true, false] {
         let o = Options::new("orders", addresses).background(background);
-        let g = o.generator().unwrap();
-        let from = Instant::now();
-        let e = g.next(ms(250)).unwrap_err();
-        assert!(from.elapsed() >= ms(240) && from.elapsed() < ms(900), "{:?}", from.elapsed());
-        assert!(matches!(e, Error::Timeout(_)));
-        let text = e.to_string();
+        let text = fails_with("last error: ", &o.generator().unwrap(), ms(250));
         let both = format!("{}, http://localhost:1 within 250 ms", fake.address);
-        for part in ["\"orders\"", &both, "last error: ", "longer timeout"] {
+        for part in ["\"orders\"", &both, "longer timeout"] {
             assert!(text.contains(part), "{text}");
         }
     }
-    fake.answer(|r| grant(r.number, 5, 900, 5000, 1000));
+    fake.answer(|r| grant(r.number, 5, 60_000, 90_000, 30_000));
+    fails_with("The next timestamp begins in", &start(&fake), ms(250));
+    let from = Arc::new(Mutex::new(0));
+    let begins = from.clone();
+    fake.answer(move |r| {
+        let reply = grant(r.number, 5, 700, 60_000, 30_000);
+        *begins.lock().unwrap() = read(&reply.as_ref().unwrap().1).unwrap().int("from").unwrap();
+        reply
+    });
     let g = start(&fake);
-    fake.wait_for("POST", 1);
-    let text = g.next(ms(400)).unwrap_err().to_string();
-    assert!(text.contains("The next timestamp begins in"), "{text}");
-    g.next(LONG).unwrap();
+    let id = g.next(LONG).unwrap();
+    assert!(g.decompose(id, LONG).unwrap().time >= *from.lock().unwrap());
     assert!(g.next(Duration::ZERO).is_ok());
 }
 
 #[test]
 fn request_lost() {
-    let fake = Fake::start(|r| match r.number {
-        1 => None,
-        n => grant(n, 5, 0, 5000, 100),
+    let renewals = Arc::new(AtomicUsize::new(0));
+    let count = renewals.clone();
+    let fake = Fake::start(move |r| match r.grant() {
+        "" => grant(r.number, 5, 0, 60_000, 100),
+        _ if count.fetch_add(1, Ordering::Relaxed) == 0 => None,
+        _ => grant(r.number, 5, 0, 60_000, 100),
     });
-    let g = options(&fake).call_timeout(ms(300)).generator().unwrap();
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let times = sent.clone();
+    let token = move || {
+        let mut times = times.lock().unwrap();
+        times.push(Instant::now()); // before the time of the request begins
+        Ok((times.len() - 1).to_string())
+    };
+    let g = options(&fake).call_timeout(ms(300)).token_from(token).generator().unwrap();
     g.next(LONG).unwrap();
-    for _ in 0..100 {
-        g.next(ms(5)).unwrap();
-        sleep(ms(10));
+    let end = Instant::now() + LONG;
+    while renewals.load(Ordering::Relaxed) < 2 {
+        g.next(ms(5)).unwrap(); // without a wait for the request
+        assert!(Instant::now() < end, "no second renewal");
+        sleep(ms(5));
     }
-    let posts = fake.of("POST");
-    assert_eq!((posts[1].grant(), posts[2].grant()), ("g1.0", "g1.0"));
-    assert!(posts[2].at - posts[1].at >= ms(440));
+    let posts: Vec<_> = fake.of("POST").into_iter().filter(|r| !r.grant().is_empty()).collect();
+    assert_eq!(posts[1].grant(), posts[0].grant());
+    let first: usize = posts[0].authorization["Bearer ".len()..].parse().unwrap();
+    let sent = sent.lock().unwrap();
+    assert!(sent[first + 1] - sent[first] >= ms(449), "{:?}", sent[first + 1] - sent[first]);
 }
 
 #[test]
@@ -305,8 +329,8 @@ fn corrections() {
         let from = Instant::now();
         let e = g.next(LONG).unwrap_err();
         assert!(matches!(&e, Error::Refused { code: c, .. } if c == code), "{e}");
-        assert!(from.elapsed() < ms(1000));
-        fake.answer(|r| grant(r.number, 5, 0, 8000, 50));
+        assert!(from.elapsed() < LONG / 2);
+        fake.answer(|r| grant(r.number, 5, 0, 60_000, 50));
         fake.wait_for("POST", fake.of("POST").len() + 2);
         g.next(LONG).unwrap();
         fake.answer(move |_| error(400, code, 0));
@@ -318,11 +342,9 @@ fn corrections() {
 #[test]
 fn damaged() {
     let fake = Fake::start(|_| Some((200, "{\"grant\":\"g\",\"node\":1}".to_owned())));
-    let text = start(&fake).next(ms(800)).unwrap_err().to_string();
-    assert!(text.contains("the reply has time_shift None"), "{text}");
+    fails_with("the reply has time_shift None", &start(&fake), ms(100));
     fake.answer(|_| Some((404, "<html>".to_owned())));
-    let text = start(&fake).next(ms(800)).unwrap_err().to_string();
-    assert!(text.contains("answers HTTP 404: no message"), "{text}");
+    fails_with("answers HTTP 404: no message", &start(&fake), ms(100));
 }
 
 #[test]

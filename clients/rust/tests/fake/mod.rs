@@ -1,12 +1,17 @@
 //! A server of /v1/grants on loopback.
 
 use snowgrid::json::{read, Value};
+use snowgrid::{Error, Generator};
+use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// The longest wait for what is to happen, however busy the machine is.
+pub const LONG: Duration = Duration::from_secs(20);
 pub const EPOCH: i64 = 1_767_225_600_000;
 
 /// A request. `connection` and `number` begin at 0.
@@ -34,6 +39,7 @@ type Answers = Arc<Mutex<Box<dyn Fn(&Received) -> Reply + Send>>>;
 pub struct Fake {
     pub address: String,
     pub requests: Arc<Mutex<Vec<Received>>>,
+    pub keeps_releases: Arc<AtomicBool>, // without an answer
     answers: Answers,
     chunked: bool,
 }
@@ -52,6 +58,7 @@ impl Fake {
         let fake = Fake {
             address: format!("http://{}", listener.local_addr().unwrap()),
             requests: Arc::default(),
+            keeps_releases: Arc::default(),
             answers: Arc::new(Mutex::new(Box::new(answers))),
             chunked,
         };
@@ -75,7 +82,7 @@ impl Fake {
     }
 
     pub fn wait_for(&self, method: &str, count: usize) {
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = Instant::now() + LONG;
         while self.of(method).len() < count {
             assert!(Instant::now() < end, "no {count} requests with {method}");
             thread::sleep(Duration::from_millis(5));
@@ -111,6 +118,7 @@ impl Fake {
             self.requests.lock().unwrap().push(request.clone());
             let reply = match request.method.as_str() {
                 "POST" => (self.answers.lock().unwrap())(&request),
+                _ if self.keeps_releases.load(Ordering::Relaxed) => None,
                 _ => Some((200, "{}".to_owned())),
             };
             let Some((status, body)) = reply else {
@@ -150,4 +158,51 @@ pub fn grant(number: usize, node: i64, from: i64, until: i64, renew_in: i64) -> 
 pub fn error(status: u16, code: &str, retry_after: i64) -> Reply {
     let message = format!("\"message\":\"grid: text of {code}\"");
     Some((status, format!("{{\"code\":\"{code}\",{message},\"retry_after_ms\":{retry_after}}}")))
+}
+
+/// Repeats a call with a timeout until the text of its error has a part. Returns the text.
+pub fn fails_with(part: &str, g: &Generator, timeout: Duration) -> String {
+    let end = Instant::now() + LONG;
+    loop {
+        let from = Instant::now();
+        let e = g.next(timeout).unwrap_err();
+        assert!(
+            from.elapsed() >= timeout - Duration::from_millis(10)
+                && from.elapsed() < timeout + LONG / 2
+        );
+        assert!(matches!(e, Error::Timeout(_)), "{e}");
+        if e.to_string().contains(part) {
+            return e.to_string();
+        }
+        assert!(Instant::now() < end, "{part:?} is not in {e}");
+    }
+}
+
+/// Calls until a result is the one that is waited for, and returns it.
+pub fn next_until<T>(g: &Generator, wanted: impl Fn(Result<i64, Error>) -> Option<T>) -> T {
+    let end = Instant::now() + LONG;
+    loop {
+        if let Some(result) = wanted(g.next(LONG)) {
+            return result;
+        }
+        assert!(Instant::now() < end, "no such result within {LONG:?}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Makes IDs until so many requests are sent. Returns how many IDs.
+pub fn next_until_posts(fake: &Fake, g: &Generator, count: usize) -> i64 {
+    let ids = Cell::new(0);
+    next_until(g, |id| {
+        id.unwrap();
+        ids.set(ids.get() + 1);
+        (fake.of("POST").len() >= count).then_some(ids.get())
+    })
+}
+
+/// Requests have a pause between them; clocks in whole milliseconds read one less.
+pub fn check_pauses(posts: &[Received], least: u64) {
+    for pair in posts.windows(2) {
+        assert!(pair[1].at - pair[0].at >= Duration::from_millis(least - 1), "{posts:?}");
+    }
 }
