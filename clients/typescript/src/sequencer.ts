@@ -163,11 +163,17 @@ export class Sequencer {
     const results: T[] = [];
     const limit = wait ?? this.#options.wait ?? 10_000;
     let since = monotonic(); // its last ID
-    const deadline = since + limit;
+    let deadline = since + limit;
     let pid = process.pid;
     let late = false; // it counts in #overdue
+    let turn = false; // a timestamp was left to it
     try {
       for (let waited = false; results.length < n; ) {
+        const at = monotonic();
+        if (waited && !late && at - since > limit / 8) {
+          late = true;
+          this.#overdue++;
+        }
         const passes = late || this.#overdue === 0;
         const made = passes && this.#make();
         if (this.#pid !== pid) { // of the process of which this one is a copy
@@ -191,12 +197,11 @@ export class Sequencer {
         if (pause === 0 && !this.#request && this.#failure && immediate.has(this.#failure.code)) {
           throw this.#failure;
         }
-        const at = monotonic();
-        if (at >= deadline) throw this.#late(limit);
-        if (!late && at - since > limit / 8) {
-          late = true;
-          this.#overdue++;
+        if (late && !turn && pause === 1) {
+          turn = true; // even if the call runs again only after the deadline
+          deadline = Math.max(deadline, this.#read + 1);
         }
+        if (at >= deadline) throw this.#late(limit);
         await this.#sleep(Math.min(deadline - at, this.#due - at, pause || Infinity));
       }
     } finally {

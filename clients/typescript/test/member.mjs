@@ -15,7 +15,7 @@ export const layouts = {
  * @param answer returns the answer to a request as {status, ...body}, undefined for the usual one,
  *   and null for none at all
  */
-export async function member(answer = () => undefined, { layout = "default", window = 5000,
+export async function member(answer = () => undefined, { layout = "default", window = 60_000,
   renew = 100, tlsOptions } = {}) {
   const requests = [];
   let nodes = 0;
@@ -79,6 +79,22 @@ export async function deadAddress() {
   const m = await member();
   m.close();
   return m.url;
+}
+
+/** The longest wait for what is to happen, in ms, however busy the machine is. */
+export const long = 20_000;
+
+/** Waits until a condition holds. */
+export async function until(condition, what = condition.toString()) {
+  for (const end = performance.now() + long; !(await condition()); await sleep(5)) {
+    if (performance.now() > end) throw new Error(`not within ${long} ms: ${what}`);
+  }
+}
+
+/** A promise, and the function that fulfills it. */
+export function gate() {
+  let open;
+  return { opened: new Promise((resolve) => (open = resolve)), open };
 }
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

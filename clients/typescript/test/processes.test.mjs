@@ -7,7 +7,7 @@ import { once } from "node:events";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import { member } from "./member.mjs";
+import { long, member } from "./member.mjs";
 
 const exec = fileURLToPath(new URL("worker.mjs", import.meta.url));
 const each = 50_000;
@@ -47,7 +47,7 @@ test("a client that is not closed keeps no process alive", async (t) => {
   const m = await member();
   t.after(m.close);
   const child = spawn(process.execPath, [exec, m.url, "1", "open"], { stdio: "inherit" });
-  const timer = setTimeout(() => child.kill("SIGKILL"), 8000);
+  const timer = setTimeout(() => child.kill("SIGKILL"), 2 * long);
   const [code] = await once(child, "exit");
   clearTimeout(timer);
   assert.equal(code, 0);
