@@ -189,8 +189,8 @@ class Errors(WithMember):
                      "denied"):
             self.grid.plans = [{"code": code}]
             began = time.monotonic()
-            with self.assertRaises(snowgrid.RequestError) as caught:
-                self.make().next()
+            with self.make() as g, self.assertRaises(snowgrid.RequestError) as caught:
+                g.next()
             self.assertLess(time.monotonic() - began, LONG / 2)
             self.assertEqual(caught.exception.code, code)
             self.assertIn("as planned", str(caught.exception))
