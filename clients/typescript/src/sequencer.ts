@@ -170,7 +170,7 @@ export class Sequencer {
     try {
       for (let waited = false; results.length < n; ) {
         const at = monotonic();
-        if (waited && !late && at - since > limit / 8) {
+        if (!late && limit > 0 && at - since > limit / 8) {
           late = true;
           this.#overdue++;
         }
