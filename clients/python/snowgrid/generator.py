@@ -10,7 +10,7 @@ from typing import Any, Callable, List, Mapping, Optional, Sequence, Union
 
 from .grant import Ended
 from .layout import Layout, Parts
-from .session import Session, Settings
+from .session import Call, Session, Settings
 from .transport import Options, check_addresses
 
 _getpid, _monotonic_ns = os.getpid, time.monotonic_ns
@@ -65,7 +65,7 @@ class Generator:
         if not s.renews_in_call:
             try:
                 with s.lock:
-                    one = s.machine.next(_monotonic_ns() // 1_000_000)
+                    one = None if s.overdue else s.machine.next(_monotonic_ns() // 1_000_000)
             except Ended as e:
                 raise s.end(e.code) from None
             if one is not None:
@@ -81,43 +81,40 @@ class Generator:
         """Returns an ID as next does, without blocking the event loop."""
         s = self._here()
         if not s.renews_in_call:
-            ids: List[int] = []
+            call = Call(1, 0)
             with s.lock:
-                if s.try_take(ids, 1) < 0:
-                    return ids[0]
+                if s.try_take(call) < 0:
+                    return call.ids[0]
         return (await self.next_many_async(1, timeout))[0]
 
     async def next_many_async(self, n: int, timeout: Optional[float] = None) -> List[int]:
         """Returns n IDs as next_many does, without blocking the event loop."""
         _check_number(n)
         s = self._here()
-        timeout = self._timeout if timeout is None else timeout
-        end = time.monotonic() + timeout
         loop = asyncio.get_running_loop()
-        ids: List[int] = []
-        waited = False
-        while True:
-            s.check_process()
-            if s.renews_in_call and s.due():
-                await loop.run_in_executor(None, s.exchange, end - time.monotonic())
-            with s.lock:
-                wait = s.try_take(ids, n)
-                if wait < 0:
-                    return ids
-                overdue, waited = s.prepare(wait, waited), True
-                left = end - time.monotonic()
-                if left <= 0:
-                    raise s.late(timeout, wait)
-                replied = asyncio.Event()
-                if not wait and not overdue:
-                    s.watch(lambda: _notify(loop, replied))
-            if overdue:
-                await loop.run_in_executor(None, s.exchange, left)
-                continue
-            try:
-                await asyncio.wait_for(replied.wait(), min(left, s.pause(wait)))
-            except asyncio.TimeoutError:
-                pass
+        call = Call(n, self._timeout if timeout is None else timeout)
+        try:
+            while True:
+                s.check_process()
+                if s.renews_in_call and s.due():
+                    await loop.run_in_executor(None, s.exchange, call.end - time.monotonic())
+                with s.lock:
+                    wait = s.try_take(call)
+                    if wait < 0:
+                        return call.ids
+                    sends = s.prepare(wait, call)
+                    replied = asyncio.Event()
+                    if not wait and not sends:
+                        s.watch(lambda: _notify(loop, replied))
+                if sends:
+                    await loop.run_in_executor(None, s.exchange, call.left())
+                    continue
+                try:
+                    await asyncio.wait_for(replied.wait(), min(call.left(), s.pause(wait)))
+                except asyncio.TimeoutError:
+                    pass
+        finally:
+            s.leave(call)
 
     def layout(self, timeout: Optional[float] = None) -> Layout:
         """Returns the layout of the sequencer. It waits for the first reply."""

@@ -46,6 +46,23 @@ class Settings(NamedTuple):
         return body
 
 
+class Call:
+    """A call for n IDs, which waits until its end at most."""
+
+    def __init__(self, n: int, timeout: float) -> None:
+        self.n, self.timeout = n, timeout
+        self.since = now_ms()  # its last ID
+        self.now = time.monotonic()  # its last try
+        self.end = self.now + timeout
+        self.ids: List[int] = []
+        self.waited = False
+        self.late = False  # it counts in overdue
+        self.turn = False  # a timestamp was left to it
+
+    def left(self) -> float:
+        return self.end - self.now
+
+
 def now_ms() -> int:
     """Reads the monotonic clock in whole milliseconds, rounded down (G2)."""
     return time.monotonic_ns() // 1_000_000
@@ -68,6 +85,7 @@ class Session:
         self.successor: Dict[int, Session] = {}  # by pid, in a child
         self.dropped = False  # the generator was deleted
         self.fault: Optional[RequestError] = None  # of the last request
+        self.overdue = 0  # calls that wait since an eighth of their time; others let them pass
         self._waits = 0
         self._reported = 0  # IDs in requests that were answered
         self._late_grant = ""  # of a reply after the release
@@ -85,25 +103,29 @@ class Session:
 
     def take(self, n: int, timeout: float) -> List[int]:
         """Returns n IDs, or raises an error when the time is over."""
-        end = time.monotonic() + timeout
-        ids: List[int] = []
-        waited = False
-        while True:
-            self.check_process()
-            if self.renews_in_call and self.due():
-                self.exchange(end - time.monotonic())
+        call = Call(n, timeout)
+        try:
+            while True:
+                self.check_process()
+                if self.renews_in_call and self.due():
+                    self.exchange(call.end - time.monotonic())
+                with self.lock:
+                    wait = self.try_take(call)
+                    if wait < 0:
+                        return call.ids
+                    sends = self.prepare(wait, call)
+                    if not sends:
+                        self.changed.wait(min(call.left(), self.pause(wait)))
+                if sends:
+                    self.exchange(call.left())
+        finally:
+            self.leave(call)
+
+    def leave(self, call: Call) -> None:
+        """Ends a call. In a child process, the lock may be held for ever."""
+        if call.late and self.pid == os.getpid():
             with self.lock:
-                wait = self.try_take(ids, n)
-                if wait < 0:
-                    return ids
-                overdue, waited = self.prepare(wait, waited), True
-                left = end - time.monotonic()
-                if left <= 0:
-                    raise self.late(timeout, wait)
-                if not overdue:
-                    self.changed.wait(min(left, self.pause(wait)))
-            if overdue:
-                self.exchange(left)
+                self.overdue -= 1
 
     def check_process(self) -> None:
         """Raises an error in a child process that was forked while this call waited: the IDs of the
@@ -111,21 +133,33 @@ class Session:
         if self.pid != os.getpid():
             raise SnowgridError(self.text("the process was forked during the call; call again"))
 
-    def try_take(self, ids: List[int], n: int) -> float:
-        """Appends IDs until there are n. Returns -1 then, or the milliseconds until the next try,
-        0 to wait for a reply. The caller holds the lock."""
-        machine, made = self.machine, len(ids)
-        at = now_ms()
+    def try_take(self, call: Call) -> float:
+        """Appends IDs until the call has n. Returns -1 then, or the milliseconds until the next
+        try, 0 to wait for a reply. The caller holds the lock."""
+        machine, ids, n = self.machine, call.ids, call.n
+        call.now, at = time.monotonic(), now_ms()
+        if 0 < 125 * call.timeout < at - call.since and not call.late:
+            call.late = True
+            self.overdue += 1
         try:
-            while made < n:
+            while len(ids) < n:
+                if self.overdue and not call.late:
+                    return self._until(at + 1)
                 one = machine.next(at)
                 if one is None:
+                    if call.late and not call.turn and machine.wait == 1:
+                        call.turn = True  # even if the thread runs again only after the end
+                        call.end = max(call.end, (at + 1) / 1000)
                     return self._until(at + machine.wait) if machine.wait else 0
                 ids.append(one)
-                more = machine.more(n - made - 1)
-                ids.extend(range(one + 1, one + 1 + more))
-                made += 1 + more
-                if made < n:
+                call.since = at
+                if call.late:
+                    call.late = False
+                    self.overdue -= 1
+                else:
+                    more = machine.more(n - len(ids))
+                    ids.extend(range(one + 1, one + 1 + more))
+                if len(ids) < n:
                     at = now_ms()
         except Ended as e:
             raise self.end(e.code) from None
@@ -138,11 +172,19 @@ class Session:
         """Returns whether a request is to be sent now."""
         return self.machine.ready() and self.machine.due <= now_ms()
 
-    def prepare(self, wait: float, waited: bool) -> bool:
-        """Raises the error that needs a correction, and starts the background. Returns whether the
-        caller has to send the request. The caller holds the lock, and sleeps next."""
+    def prepare(self, wait: float, call: Call) -> bool:
+        """Raises the error that needs a correction or of a call whose time is over, and starts the
+        background. Returns whether the caller has to send the request. The caller holds the lock,
+        and sleeps next."""
+        sends = self._sends(wait, call)
+        if call.left() <= 0:
+            raise self._late(call.timeout, wait)
+        return sends
+
+    def _sends(self, wait: float, call: Call) -> bool:
         machine, fault = self.machine, self.fault
-        self._waits += not waited
+        self._waits += not call.waited
+        call.waited = True
         if wait:
             return False
         if fault is not None and fault.code in CORRECTIONS and not machine.usable():
@@ -270,7 +312,7 @@ class Session:
         addresses = ", ".join(self.settings.options.addresses)
         return f"snowgrid: sequencer {self.settings.name!r} at {addresses}: {reason}"
 
-    def late(self, timeout: float, wait: float) -> DeadlineError:
+    def _late(self, timeout: float, wait: float) -> DeadlineError:
         """Returns the error of a call whose time is over."""
         if wait:
             reason = f"the grant continues in {wait:.0f} ms; give the call more time"

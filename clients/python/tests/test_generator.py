@@ -162,6 +162,7 @@ class Requests(WithMember):
             began = time.monotonic()
             with self.assertRaises(snowgrid.DeadlineError):
                 g.next(0.3)
+            self.assertEqual(g._session.overdue, 0)
             self.assertLess(time.monotonic() - began, LONG / 2)
 
     def test_token_that_changes(self) -> None:

@@ -73,6 +73,29 @@ class Threads(WithMember):
         self.assertEqual(len(every), len(set(every)))
         self.assertEqual(len(self.grid.sent("POST")), 1)
 
+    def test_fair(self) -> None:
+        """Callers that use up every millisecond leave IDs to others, even to those that run again
+        only after their timeout."""
+        g = self.make()
+        g.next()
+        end = time.monotonic() + 2
+        errors: List[Exception] = []
+
+        def call(n: int, timeout: float) -> None:
+            try:
+                while time.monotonic() < end:
+                    g.next(timeout) if n == 1 else g.next_many(n, timeout)
+            except snowgrid.DeadlineError as e:
+                errors.append(e)
+
+        kinds = [(3000, 10 * LONG), (1, 0.6), (1, 0.001), (1, 0.001)] * 8
+        threads = [threading.Thread(target=call, args=kind) for kind in kinds]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(errors, [])
+
     def test_asyncio(self) -> None:
         for background in (True, False):
             self.grid.plans = ["hang", "hang"]
@@ -91,6 +114,7 @@ class Threads(WithMember):
                 await asyncio.wait_for(requests(2), LONG)
                 with self.assertRaises(snowgrid.DeadlineError):
                     await g.next_async(0.2)
+                self.assertEqual(g._session.overdue, 0)
                 self.grid.go_on()
                 await first
                 tasks = [g.next_many_async(3000) for _ in range(4)] + [g.next_many_async(1)]
