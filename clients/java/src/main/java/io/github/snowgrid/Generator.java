@@ -21,7 +21,6 @@ public final class Generator implements AutoCloseable {
             "invalid_config", "unauthenticated", "denied");
     private static final long MS = 1_000_000; // ns
     private static final long RETRY_MAX = 3_600_000; // ms
-    private static final Duration LONGEST = Duration.ofDays(365);
 
     /** An error of a request. */
     private record Failure(String code, String message) {
@@ -82,21 +81,22 @@ public final class Generator implements AutoCloseable {
      * none of them.
      */
     public long[] nextMany(int n, Duration timeout) {
+        Duration most = Options.bounded(timeout);
         long since = clock(); // its last ID
-        long end = end(timeout);
+        long end = end(most);
         long[] made = new long[n];
         lock.lock();
         boolean late = false; // it counts in overdue
         try {
             boolean waited = false;
-            boolean turn = timeout.toMillis() == 0; // a timestamp was left to it
+            boolean turn = most.toMillis() == 0; // a timestamp was left to it
             for (int i = 0; i < n;) {
                 if (closing) {
                     throw ended(GrantState.End.ENDED);
                 }
                 long now = nanos();
                 long at = now / MS;
-                if (!late && at - since > timeout.toMillis() / 8) {
+                if (!late && at - since > most.toMillis() / 8) {
                     late = true;
                     overdue++;
                 }
@@ -114,7 +114,7 @@ public final class Generator implements AutoCloseable {
                     turn = true; // even if the thread runs again only after the end
                     end = Math.max(end, nanos(at + 1));
                 }
-                await(now, wait, end, timeout, waited || wait == 1); // 1 ms is no wait for a grant
+                await(now, wait, end, most, waited || wait == 1); // 1 ms is no wait for a grant
                 waited |= wait != 1;
             }
             if (requestDue() && end - nanos() > 0) {
@@ -253,12 +253,12 @@ public final class Generator implements AutoCloseable {
     }
 
     private long end(Duration timeout) {
-        return nanos() + (timeout.compareTo(LONGEST) < 0 ? timeout : LONGEST).toNanos();
+        return nanos() + timeout.toNanos();
     }
 
     /**
-     * Waits until an ID may be made: for wait ms from the ms of now on, the time of the last try, or
-     * for a reply if wait is 0. The lock is released meanwhile.
+     * Waits until an ID may be made: for wait ms from the ms of now on, the time of the last try,
+     * or for a reply if wait is 0. The lock is released meanwhile.
      */
     private void await(long now, long wait, long end, Duration timeout, boolean waited) {
         if (requestDue() && now < end) {

@@ -13,6 +13,8 @@ import java.util.function.Supplier;
 
 /** Options of a generator. Each method sets one and returns the options. */
 public final class Options {
+    private static final Duration LONGEST = Duration.ofDays(365);
+
     final String name;
     final List<String> addresses;
     Map<String, ?> create;
@@ -34,6 +36,11 @@ public final class Options {
         }
         this.name = name;
         this.addresses = List.of(addresses).stream().map(Options::base).toList();
+    }
+
+    /** Returns a time that can be counted in nanoseconds, also of one without an end. */
+    static Duration bounded(Duration time) {
+        return time.compareTo(LONGEST) < 0 ? time : LONGEST;
     }
 
     private static String base(String address) {
@@ -110,13 +117,13 @@ public final class Options {
 
     /** The longest time for one request. Default: 2 s. */
     public Options callTimeout(Duration timeout) {
-        callTimeout = timeout;
+        callTimeout = bounded(timeout);
         return this;
     }
 
     /** The longest wait of calls for an ID without a timeout of their own. Default: 10 s. */
     public Options timeout(Duration timeout) {
-        this.timeout = timeout;
+        this.timeout = bounded(timeout);
         return this;
     }
 

@@ -1,6 +1,7 @@
 package io.github.snowgrid;
 
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
@@ -327,8 +328,9 @@ public final class GeneratorTest {
             from.set((long) answer.body().get("from"));
             return answer;
         };
-        try (Generator g = new Generator(options(server))) {
-            long time = g.decompose(g.next()).time();
+        Duration forever = ChronoUnit.FOREVER.getDuration();
+        try (Generator g = new Generator(options(server).callTimeout(forever).timeout(forever))) {
+            long time = g.decompose(g.next(forever)).time();
             check(time >= from.get(), time + " is before " + from);
         }
     }
