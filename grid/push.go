@@ -117,12 +117,12 @@ func (l *lead) push(ctx context.Context, to roster.Incarnation, addr string, kno
 	if err != nil {
 		return view, err
 	}
-	var res wire.PushResponse
-	for _, page := range pagesOf(req) {
-		res = wire.PushResponse{}
-		if err = l.callerFor(known).Call(ctx, addr, to, wire.PathPush, page, &res); err != nil {
-			return view, err
-		}
+	res, err := sendPush(ctx, l.callerFor(known), addr, to, req)
+	if errors.Is(err, wire.ErrNotAddressed) && l.unclaim(to, known) {
+		res, err = sendPush(ctx, l.of.caller, addr, to, req)
+	}
+	if err != nil {
+		return view, err
 	}
 	switch {
 	case req.Brief && res.Brief != nil: // the call named its grid
@@ -140,6 +140,34 @@ func (l *lead) push(ctx context.Context, to roster.Incarnation, addr string, kno
 	now := l.pushes.get(to)
 	now.takes, now.view, now.at, now.echo = true, view, max(now.at, follow.Position(res.At)), max(now.echo, res.Mono)
 	return view, nil
+}
+
+// sendPush sends a push, in pages if it is large, and returns the answer to the last one.
+func sendPush(ctx context.Context, by api.Caller, addr string, to roster.Incarnation,
+	req wire.PushRequest) (res wire.PushResponse, err error) {
+	for _, page := range pagesOf(req) {
+		res = wire.PushResponse{}
+		if err = by.Call(ctx, addr, to, wire.PathPush, page, &res); err != nil {
+			return res, err
+		}
+	}
+	return res, nil
+}
+
+// unclaim forgets the anchor claim of a learner that has refused a push under it, and reports whether that was an
+// earlier one. The learner has this lead's claim if its answer to the push with it was lost, or came before an older
+// answer.
+func (l *lead) unclaim(of roster.Incarnation, known pushed) bool {
+	claim := known.view.Claim
+	if known.key == "" || claim == "" || claim == l.of.caller.Claim() {
+		return false
+	}
+	l.pushes.mu.Lock()
+	defer l.pushes.mu.Unlock()
+	if r := l.pushes.get(of); r.view.Claim == claim {
+		r.view.Claim = ""
+	}
+	return true
 }
 
 // callerFor returns the caller for a push. A learner that follows this lead, as its key proves, is

@@ -36,6 +36,9 @@ func awaitReady(t *testing.T, g *gridtest.Grid, limit time.Duration) {
 	t.Logf("all ready after %v", time.Since(began))
 }
 
+// foreignClaim is the claim of another life of a grid.
+const foreignClaim = "00000000000000000000000000000001"
+
 // takeElsewhere takes a grid's record for another life of the grid.
 func takeElsewhere(t *testing.T, s store.Store) {
 	t.Helper()
@@ -47,7 +50,7 @@ func takeElsewhere(t *testing.T, s store.Store) {
 		}
 		var record map[string]any
 		ok(t, "decode", json.Unmarshal(e.Body, &record))
-		record["claim"] = strings.Repeat("0", 31) + "1"
+		record["claim"] = foreignClaim
 		e.Body, err = json.Marshal(record)
 		ok(t, "encode", err)
 		_, err = s.Swap(t.Context(), e)
