@@ -69,7 +69,7 @@ func (d *departure) sayGoodbye(ctx context.Context) error {
 		return nil
 	}
 	d.state.Leave()
-	d.gossip.Announce()
+	d.gossip.Announce(ctx)
 	began := d.state.Clock.Mono()
 	for {
 		done, err := d.tryGoodbye(ctx)
@@ -261,7 +261,7 @@ func (d *departure) stepDown() {
 	d.state.Fail(err)
 	d.state.Leave()
 	if d.gossip != nil {
-		d.life.Background(func(context.Context) { d.gossip.Announce() })
+		d.life.Background(d.gossip.Announce)
 	}
 	if node := d.raft.Node(); node != nil {
 		ending := node.Stop()

@@ -27,7 +27,7 @@ func (m *Member) TableOf(name string) (table partition.TableState, acts bool) {
 }
 
 // Announce sends the member's description of itself.
-func (m *Member) Announce() { m.gossip.Announce() }
+func (m *Member) Announce() { m.gossip.Announce(m.ctx) }
 
 // Peers returns whom gossip sees, and how many members of other grids it has met.
 func (m *Member) Peers() (seen []roster.Incarnation, foreign int) {

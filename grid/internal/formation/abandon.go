@@ -52,7 +52,7 @@ func (f *Formation) abandonGrid(in wire.AbandonRequest, next Attempt) (wire.Aban
 	if err := f.leaveGrid(in.Expect); err != nil {
 		return wire.AbandonResponse{}, err
 	}
-	f.life.Go(f.gossip.Announce)
+	f.life.Go(func() { f.gossip.Announce(f.ctx) })
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
 	bounds := wire.AbandonResponse(f.previous.Bounds)

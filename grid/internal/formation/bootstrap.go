@@ -220,7 +220,7 @@ func (f *Formation) giveUp(why error) {
 	}
 	f.nextTenure()
 	f.gossip.SetGrid(roster.GridID{})
-	f.life.Go(f.gossip.Announce)
+	f.life.Go(func() { f.gossip.Announce(f.ctx) })
 }
 
 // lapse measures for how long a member that forms a grid was not seen.

@@ -88,7 +88,7 @@ func (f *Formation) enterStep(ctx context.Context, ticked bool) wait {
 		if err := f.leaveGrid(f.Expect()); err != nil {
 			return nextTick
 		}
-		f.life.Go(f.gossip.Announce)
+		f.life.Go(func() { f.gossip.Announce(f.ctx) })
 	case f.raft.TakesPart():
 		return f.askToJoin(ctx)
 	case !f.Grid().IsZero():
@@ -217,7 +217,7 @@ func (f *Formation) takePart() {
 		f.state.Fail(err)
 		return
 	}
-	f.life.Go(f.gossip.Announce)
+	f.life.Go(func() { f.gossip.Announce(f.ctx) })
 }
 
 // formGrid requests acceptance from all members, and forms the grid after Expect acceptances.
@@ -301,7 +301,7 @@ func (f *Formation) formAs(form roster.Form, accepted acceptances, need int) err
 	f.log.Info("forming the grid", "grid", form.Grid.String(), "first_timestamp", form.Ceiling.Time())
 	err := f.raft.Start(f.Grid(), true)
 	if err == nil && !f.cfg.Lone {
-		f.life.Go(f.gossip.Announce)
+		f.life.Go(func() { f.gossip.Announce(f.ctx) })
 	}
 	return err
 }

@@ -165,16 +165,18 @@ func (g *Gossip) config() *memberlist.Config {
 	return conf
 }
 
-// Announce sends this member's description of itself, which has changed, to all members. After the
-// goodbye it sends nothing: memberlist forgets a member that left, also this one, and panics.
-func (g *Gossip) Announce() {
-	g.turn <- struct{}{}
+// Announce sends this member's description of itself, which has changed, to all members, and returns at
+// ctx's deadline. After the goodbye it sends nothing: memberlist forgets a member that left, also this one, and panics.
+func (g *Gossip) Announce(ctx context.Context) {
+	if !g.takeTurn(ctx) {
+		return
+	}
 	defer func() { <-g.turn }()
 	if g.hasLeft() {
 		return
 	}
 	g.news.Send()
-	if err := g.list.UpdateNode(gossipTimeout); err != nil {
+	if err := g.list.UpdateNode(untilEnd(ctx, gossipTimeout)); err != nil {
 		g.cfg.Log.Debug("announcement not sent yet", "error", err)
 	}
 }
@@ -198,19 +200,40 @@ func (g *Gossip) Seen() string {
 // suspect this one once it stops answering.
 func (g *Gossip) Leave(ctx context.Context, othersStay bool) {
 	defer g.spreadNow()()
-	if g.sayLeft() && othersStay {
+	if g.sayLeft(ctx) && othersStay {
 		signal.Sleep(ctx, goodbyePassedOn)
 	}
 }
 
+// takeTurn reports whether a message of this member may be sent before ctx ends: one is sent at a time.
+func (g *Gossip) takeTurn(ctx context.Context) bool {
+	select {
+	case g.turn <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// untilEnd returns the time that memberlist may take: limit, and at most until ctx's deadline.
+// It takes 0 for no limit.
+func untilEnd(ctx context.Context, limit time.Duration) time.Duration {
+	if end, bounded := ctx.Deadline(); bounded {
+		limit = min(limit, time.Until(end))
+	}
+	return max(limit, 1)
+}
+
 // sayLeft reports whether the goodbye was sent.
-func (g *Gossip) sayLeft() bool {
-	g.turn <- struct{}{}
+func (g *Gossip) sayLeft(ctx context.Context) bool {
+	if !g.takeTurn(ctx) {
+		return false
+	}
 	defer func() { <-g.turn }()
 	if g.closed.Load() || g.left.Swap(true) {
 		return false
 	}
-	if err := g.list.Leave(goodbyeTimeout); err != nil {
+	if err := g.list.Leave(untilEnd(ctx, goodbyeTimeout)); err != nil {
 		g.cfg.Log.Debug("goodbye not sent", "error", err)
 		return false
 	}
