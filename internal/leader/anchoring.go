@@ -145,7 +145,7 @@ func (x *anchoring) yields(v View) bool {
 		return false
 	}
 	if s.attempt == nil {
-		s.yielded = !s.probe(v, func(p Peer) bool {
+		s.yielded = !s.probe(v, v.Roster.Claim, func(p Peer) bool {
 			_, member := v.Roster.Member(p.Incarnation)
 			return member
 		})

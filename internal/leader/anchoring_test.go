@@ -123,11 +123,11 @@ func TestRequestsBeforeTheReset(t *testing.T) {
 	}
 }
 
-// TestStrangerPassesTheLead: to a voter that is registered and answers; it takes the
+// TestStrangerPassesTheLead: to a voter that is registered, answers, and has not given up the claim; it takes the
 // record itself if none does.
 func TestStrangerPassesTheLead(t *testing.T) {
-	for _, answers := range []bool{true, false} {
-		o := anchoredLead(t, 3, true, false)
+	for _, c := range []struct{ silent, voided bool }{{}, {silent: true}, {voided: true}} {
+		o, answers := anchoredLead(t, 3, true, false), !c.silent && !c.voided
 		o.step(StepEvery)
 		if len(o.records) > 0 {
 			t.Fatal("the record is read before another could lead")
@@ -137,11 +137,14 @@ func TestStrangerPassesTheLead(t *testing.T) {
 			t.Fatalf("asked %+v", asked)
 		}
 		for _, p := range asked {
-			err := errors.New("silent")
-			if answers && p.To == inc(2, 1) {
+			a, err := Answer{Claim: o.v.Roster.Claim}, errors.New("silent")
+			if c.voided {
+				a.Claim = ""
+			}
+			if !c.silent && p.To == inc(2, 1) {
 				err = nil
 			}
-			o.l.Probed(o.v, p, Answer{}, err)
+			o.l.Probed(o.v, p, a, err)
 		}
 		o.step(StepEvery)
 		if answers != (len(o.leads) == 1) || answers == (len(o.records) == 1) {

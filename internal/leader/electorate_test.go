@@ -133,8 +133,8 @@ func TestSuccessionTransfersToTheFirstAnswer(t *testing.T) {
 	if len(out.probes) != 2 {
 		t.Fatalf("%d probes, want 2", len(out.probes))
 	}
-	s.answered(out.probes[0], ErrAbsent)
-	s.answered(out.probes[1], nil)
+	s.answered(out.probes[0], Answer{}, ErrAbsent)
+	s.answered(out.probes[1], Answer{}, nil)
 	if len(out.transfers) != 1 || out.transfers[0] != ServerOf(out.probes[1].To, true) {
 		t.Errorf("transfers %v", out.transfers)
 	}

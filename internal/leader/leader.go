@@ -225,7 +225,7 @@ func (l *Leader) Probed(v View, p Probe, a Answer, err error) {
 	case forVoters:
 		l.voters.surveyed(v, p, err)
 	case forSuccession:
-		l.succession.answered(p, err)
+		l.succession.answered(p, a, err)
 	case forInquiry:
 		l.admission.inquiries.probed(v, p, a, err)
 	case forForget:

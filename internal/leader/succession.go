@@ -38,6 +38,7 @@ type attempt struct {
 	round        uint64
 	waiting      int // probes without an outcome
 	voters       map[roster.Incarnation]ServerID
+	claim        roster.Claim // of the anchor, under which the next leader has to be registered; "" for any
 	transferring bool
 }
 
@@ -52,7 +53,7 @@ func (s *succession) step(v View, began time.Duration) {
 		return // a member that leaves too would pass it back before this leader is informed
 	}
 	if v.Leaving && s.attempt == nil {
-		s.probe(v, func(Peer) bool { return true })
+		s.probe(v, "", func(Peer) bool { return true })
 	}
 }
 
@@ -99,10 +100,10 @@ func (s *succession) parting(v View, leavers []roster.Incarnation, anchored bool
 }
 
 // probe probes the voters that stay and may lead, and passes the lead to the first that answers.
-// It reports whether there are any.
-func (s *succession) probe(v View, may func(Peer) bool) bool {
+// With a claim, it has to be registered under that. It reports whether there are any.
+func (s *succession) probe(v View, claim roster.Claim, may func(Peer) bool) bool {
 	s.rounds++
-	a := &attempt{round: s.rounds, voters: map[roster.Incarnation]ServerID{}}
+	a := &attempt{round: s.rounds, claim: claim, voters: map[roster.Incarnation]ServerID{}}
 	for _, server := range v.Servers {
 		p, seen := v.peerOf(server.ID)
 		if seen && server.Voter && server.ID != s.server && !p.Leaving && may(p) {
@@ -117,15 +118,15 @@ func (s *succession) probe(v View, may func(Peer) bool) bool {
 	return a.waiting > 0
 }
 
-// answered records the outcome of a voter's probe.
-func (s *succession) answered(p Probe, err error) {
+// answered records the outcome of a voter's probe. A voter that has given up its claim could not lead under it.
+func (s *succession) answered(p Probe, answer Answer, err error) {
 	a := s.attempt
 	if a == nil || a.round != p.round || a.transferring {
 		return
 	}
 	a.waiting--
 	switch {
-	case err == nil:
+	case err == nil && (a.claim == "" || answer.Claim == a.claim):
 		a.transferring = true
 		s.out.TransferLead(a.voters[p.To])
 	case a.waiting == 0:

@@ -43,6 +43,7 @@ func (f *Formation) askToJoin(ctx context.Context) wait {
 			f.log.Warn("join refused", "error", err)
 		}
 		if errors.Is(err, sequencer.ErrUnavailable) {
+			f.followRestarted(in)
 			return nextNews
 		}
 	}

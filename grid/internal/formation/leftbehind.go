@@ -3,6 +3,8 @@ package formation
 import (
 	"errors"
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // A grid may continue under another claim of its anchor without an unreachable member: the restarted
@@ -33,17 +35,37 @@ func (f *Formation) leftBehind() wait {
 	f.log.Warn(
 		"left behind: the grid continues under another anchor claim; this member discards its own and joins again",
 		"claim", string(r.Claim), "advice", "if a copy of the grid's data was started, stop it")
+	f.giveUpClaim(r)
+	return nextTick
+}
+
+// followRestarted gives up the claim of a registered member if no leader has been in touch with it for long, and it
+// refuses restarted voters meanwhile. Their streams state no claim, since they have a log and no roster yet. The
+// majority may depend on both: on their logs, which are longer, and on this member's vote. They elect a leader then,
+// which takes the record under another claim, as after a restart of all voters. The caller has the turn.
+func (f *Formation) followRestarted(registered bool) {
+	node, r := f.raft.Node(), f.state.Roster()
+	if !registered || r.Claim == "" || time.Since(node.LastContact()) < leftBehindAfter ||
+		!f.state.RestartedWithin(leftBehindAfter) {
+		return
+	}
+	f.log.Warn("no leader, and restarted voters have no claim yet: this member discards its own and joins again",
+		"claim", string(r.Claim), "advice", "if a copy of the grid's data was started, stop it")
+	f.giveUpClaim(r)
+}
+
+// giveUpClaim ends this member's part under its claim, without roster and tables, and begins the next with its log.
+func (f *Formation) giveUpClaim(r *roster.Roster) {
 	f.idMu.Lock()
 	f.previous.Bounds = f.previous.BoundsAfter(r, f.latestTime())
 	f.idMu.Unlock()
 	f.endTenure()
 	if f.ctx.Err() != nil {
-		return nextTick
+		return
 	}
 	f.raft.Void()
 	f.forget()
 	f.takePart()
-	return nextTick
 }
 
 // errLeftBehind is the reason that a member is out of touch with its grid.

@@ -115,6 +115,18 @@ func (f *followed) push(entries []follow.Entry, image follow.Image, fresh bool) 
 	return served.At, err
 }
 
+// Voided reports whether the log ends under a claim that this process has given up. It serves no roster then, and
+// cannot lead.
+func (n *Node) Voided() bool {
+	if n == nil || n.followed == nil {
+		return false
+	}
+	n.followed.mu.Lock()
+	defer n.followed.mu.Unlock()
+	claim := n.followed.follower.Log().Roster.Claim
+	return claim != "" && n.followed.voided[claim]
+}
+
 // Push applies a leader's push, and returns the position of the roster served then. The push counts if
 // this member's Raft server also follows that leader, since a push is trusted as far as the log is;
 // or, in a learner, if it has the key. unfollowed means that it does not count, and that this member

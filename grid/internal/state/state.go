@@ -28,6 +28,8 @@ type State struct {
 	leaving atomic.Bool
 	counts  counts
 
+	restarted atomic.Int64 // when a server without a claim was refused last, by the monotonic clock; 0: none was
+
 	mu    sync.Mutex // guards fatal
 	fatal error
 }
@@ -138,4 +140,14 @@ func (s *State) Failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.fatal
+}
+
+// NoteRestarted records that this member has refused the Raft stream of a server that states no anchor claim: it has
+// restarted.
+func (s *State) NoteRestarted() { s.restarted.Store(int64(max(1, s.Clock.Mono()))) }
+
+// RestartedWithin reports whether this member has refused such a server within a time before now.
+func (s *State) RestartedWithin(d time.Duration) bool {
+	at := time.Duration(s.restarted.Load())
+	return at > 0 && s.Clock.Mono()-at < d
 }

@@ -1,0 +1,38 @@
+package gridtest_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+)
+
+// TestRestartedVoterWithTheLongestLog: of three voters of an anchored grid the leader and another one are killed, and
+// the leader alone starts again. The third one lacks the leader's last entries, so that it cannot be elected, and
+// refuses the restarted one, which has a log and no claim. It gives up its own claim, and both continue.
+func TestRestartedVoterWithTheLongestLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, ids := newAnchorStore(), newChecker(t)
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) {
+			c.Anchor, c.Partitions = s, 3
+		}})
+		orders := create(t, g.Client("web"), "orders", 0)
+		ids.caller("web").must(orders, 10)
+		time.Sleep(10 * time.Second)
+		lead := g.Leader()
+		behind := other(g, lead)
+		killed := other(g, lead, behind)
+		g.Network.Cut(behind, lead)
+		g.Network.Cut(behind, killed)
+		time.Sleep(1600 * time.Millisecond) // a raise takes place
+		g.Crash(lead, killed)
+		g.Network.HealAll()
+		g.StartMembers(lead)
+		awaitReady(t, g, time.Minute)
+		ids.caller("web").must(orders, 10)
+		ids.caller("new").must(create(t, g.Client("new"), "orders", 0), 10)
+	})
+}
