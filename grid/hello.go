@@ -45,6 +45,7 @@ func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.Hello
 	return res, nil
 }
 
+// helloServer answers a hello.
 type helloServer = func(context.Context, wire.HelloRequest) (wire.HelloResponse, error)
 
 // unlessMuted returns serve for a member whose disk does not hang: see [raftlog.Log.Hang].

@@ -28,7 +28,7 @@ func TestLeaderOfAnAnchorLeavesLast(t *testing.T) {
 	o.apply(roster.Command{From: o.v.Roster.Version, Claim: claim1,
 		Change: &roster.Change{Remove: []roster.Incarnation{inc(3, 1)}}})
 	if parts() {
-		t.Error("it leaves before another one that leaves")
+		t.Error("it leaves before the other leaver")
 	}
 	o.v.Peers = o.v.Peers[:1] // gossip sees the end of the other, which is still a member
 	if parts() {
@@ -37,7 +37,7 @@ func TestLeaderOfAnAnchorLeavesLast(t *testing.T) {
 }
 
 // TestLeaderOfAnAnchorLeavesBesideOneThatStays: where the lead could not be passed on, it does not wait
-// for a voter that stays. It waits until one that stays is a voter.
+// for a voter that stays. It waits until a staying member is a voter.
 func TestLeaderOfAnAnchorLeavesBesideOneThatStays(t *testing.T) {
 	for members, want := range map[int]bool{3: true, 2: false} { // of two, one is a voter
 		o := anchoredLead(t, members, true, true)
