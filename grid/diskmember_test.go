@@ -366,7 +366,7 @@ func TestFailedDiskLeaves(t *testing.T) {
 	raftlogtest.FailWrites(g.members[victim].Disk(), raftlogtest.Append)
 	raftlogtest.AwaitBroken(t, g.members[victim].Disk())
 	g.end()
-	ctx, cancel := context.WithTimeout(g.ctx, 30*time.Second) // a busy machine elects late
+	ctx, cancel := context.WithTimeout(g.ctx, time.Minute) // a busy machine elects late
 	defer cancel()
 	if err := g.members[victim].Leave(ctx); err != nil {
 		t.Error(err)

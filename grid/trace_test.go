@@ -24,7 +24,9 @@ func TestTrace(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		out, spans = spans, nil
-		return slices.DeleteFunc(out, func(s string) bool { return strings.HasPrefix(s, "renew ") })
+		return slices.DeleteFunc(out, func(s string) bool { // on a busy machine a grant fails over
+			return strings.HasPrefix(s, "renew ") || strings.HasPrefix(s, "failover ")
+		})
 	}
 	type parent struct{}
 	m := startOne(t, func(c *grid.Config) {

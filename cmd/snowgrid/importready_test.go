@@ -23,7 +23,7 @@ func TestImportAwaitsReadiness(t *testing.T) {
 		addr := answering(t, func(n int64) grid.Status {
 			return grid.Status{Name: "shop", Grid: "01", Version: 1, Ready: n >= readyAt, NotReady: "no leader"}
 		})
-		status, _, stderr := runCommand(t, "import", file, "--timeout", "1s", "--addr", addr)
+		status, _, stderr := runCommand(t, "import", file, "--timeout", "5s", "--addr", addr)
 		if status != exitFailed || !strings.Contains(stderr, want) {
 			t.Errorf("ready at the %dth query: status %d, %s", readyAt, status, stderr)
 		}

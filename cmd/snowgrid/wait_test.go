@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,11 +41,16 @@ func TestWait(t *testing.T) {
 	never := answering(t, func(int64) grid.Status {
 		return grid.Status{Name: "shop", Version: 1, NotReady: "no leader", NotSettled: "no leader"}
 	})
-	slow := func(n int64) grid.Status {
-		if n > 1 {
-			time.Sleep(400 * time.Millisecond) // the end of the wait cuts this answer off
+	slow := func(int64) grid.Status {
+		time.Sleep(400 * time.Millisecond)
+		return grid.Status{Name: "shop", Version: 1, NotSettled: "no raise for 7.1s"}
+	}
+	first := sync.OnceValue(time.Now)
+	silent := func(int64) grid.Status {
+		if time.Since(first()) > 2200*time.Millisecond {
+			time.Sleep(time.Second) // the end of the wait cuts this answer off
 		}
-		return grid.Status{Name: "shop", Version: 1, NotSettled: fmt.Sprintf("no raise for 7.%ds", n)}
+		return grid.Status{Name: "shop", Version: 1, NotSettled: "no raise for 7.1s"}
 	}
 	tests := []struct {
 		args           string
@@ -54,17 +60,17 @@ func TestWait(t *testing.T) {
 		{"ready --addr " + ready, 0, "ready: 1 of 1 members\n", ""},
 		{"settled --addr " + ready, 0, "settled: grid shop, 0 members\n", ""},
 		{"ready --addr " + later, 0, "ready: 1 of 1 members\n", later + " is not ready: IDs begin at noon\n"},
-		{"ready --within 600ms --addr " + ready + "," + never, exitDegraded, "",
-			"not ready within 600ms: " + never + " is not ready: no leader\n"},
-		{"ready --within 1200ms --addr " + counting, exitDegraded, "", "IDs begin at noon"},
-		{"settled --within 600ms --addr " + never, exitDegraded, "",
-			"not settled within 600ms: grid shop is not settled: no leader\n"},
-		{"settled --within 500ms --addr " + answering(t, slow), exitDegraded, "",
-			"within 500ms: grid shop is not settled: no raise for 7.1s\n"},
-		{"settled --within 1500ms --addr " + answering(t, slow), exitDegraded, "",
-			"within 1.5s: grid shop is not settled: no raise for 7."},
-		{"ready --within 600ms --addr " + ready + ",127.0.0.1:1", exitUnreachable, "", "no member answers at 127.0.0.1:1"},
-		{"settled --within 600ms --addr 127.0.0.1:1", exitUnreachable, "", "no member answers at 127.0.0.1:1"},
+		{"ready --within 3s --addr " + ready + "," + never, exitDegraded, "",
+			"not ready within 3s: " + never + " is not ready: no leader\n"},
+		{"ready --within 3s --addr " + counting, exitDegraded, "", "IDs begin at noon"},
+		{"settled --within 3s --addr " + never, exitDegraded, "",
+			"not settled within 3s: grid shop is not settled: no leader\n"},
+		{"settled --within 3s --addr " + answering(t, silent), exitDegraded, "",
+			"within 3s: grid shop is not settled: no raise for 7.1s\n"},
+		{"settled --within 3s --addr " + answering(t, slow), exitDegraded, "",
+			"within 3s: grid shop is not settled: no raise for 7.1s\n"},
+		{"ready --within 3s --addr " + ready + ",127.0.0.1:1", exitUnreachable, "", "no member answers at 127.0.0.1:1"},
+		{"settled --within 3s --addr 127.0.0.1:1", exitUnreachable, "", "no member answers at 127.0.0.1:1"},
 		{"ready --within 0s --addr " + ready, exitUsage, "", "give a duration above 0"},
 		{"ready --addr nowhere", exitUsage, "", "this is not host:port"},
 		{"soon --addr " + ready, exitUsage, "", "must be one of"},

@@ -1,6 +1,7 @@
 package gridtest_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +34,45 @@ func TestRestartedVoterWithTheLongestLog(t *testing.T) {
 		g.StartMembers(lead)
 		awaitReady(t, g, time.Minute)
 		ids.caller("web").must(orders, 10)
+		ids.caller("new").must(create(t, g.Client("new"), "orders", 0), 10)
+	})
+}
+
+// TestLeadOfAGivenUpClaim: the third voter has given up its claim and followed the restarted leader, which cannot take
+// the record since the store is away. When that one is killed and starts again, the third one is elected, whose log
+// ends under the claim that it gave up. It passes the lead on, and both continue when the store is back.
+func TestLeadOfAGivenUpClaim(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, ids := newAnchorStore(), newChecker(t)
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) {
+			c.Anchor, c.Partitions = s, 3
+		}})
+		ids.caller("web").must(create(t, g.Client("web"), "orders", 0), 10)
+		time.Sleep(10 * time.Second)
+		lead := g.Leader()
+		behind := other(g, lead)
+		killed := other(g, lead, behind)
+		g.Network.Cut(behind, lead)
+		g.Network.Cut(behind, killed)
+		time.Sleep(1600 * time.Millisecond) // a raise takes place
+		g.Crash(lead, killed)
+		g.Network.HealAll()
+		s.away.Store(true)
+		started := make(chan error, 1)
+		for range 4 {
+			ctx, kill := context.WithCancel(t.Context())
+			go func() { started <- g.TryMember(ctx, lead) }()
+			time.Sleep(30 * time.Second)
+			kill()
+			if err := <-started; err == nil {
+				t.Fatal("a member serves without its anchor")
+			}
+			time.Sleep(5 * time.Second)
+		}
+		s.away.Store(false)
+		g.StartMembers(lead)
+		awaitReady(t, g, time.Minute)
 		ids.caller("new").must(create(t, g.Client("new"), "orders", 0), 10)
 	})
 }

@@ -2,10 +2,11 @@ package main
 
 // Tests that guard the formation and recovery of grids.
 var (
-	beginTests     = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|AttemptBegunAgain|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
-	voidTests      = []string{"./grid/internal/raftlog", "-run", "VoidedClaims"}
-	formationTests = []string{"./grid/internal/formation", "-run", "Survivor|LogWithout|AttemptThat|Volatile"}
-	clockTests     = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
+	beginTests      = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|AttemptBegunAgain|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
+	voidTests       = []string{"./grid/internal/raftlog", "-run", "VoidedClaims"}
+	leadOfVoidTests = []string{"./grid/gridtest", "-run", "LeadOfAGivenUpClaim"}
+	formationTests  = []string{"./grid/internal/formation", "-run", "Survivor|LogWithout|AttemptThat|Volatile"}
+	clockTests      = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
 )
 
 // beginningMutants weaken the rules for data directories, forming, the first timestamp, forming a
@@ -17,6 +18,8 @@ var beginningMutants = []mutant{
 		"return !id.Grid.IsZero() && !id.Forming }", "return id.Member == \"\" }", beginTests},
 	{"B2", "a process serves under a claim that it has given up", "grid/internal/raftlog/followed.go",
 		"if !f.voided[r.Claim] {", "if len(f.voided) >= 0 {", voidTests},
+	{"B2", "a leader keeps the lead of a claim that it has given up", "grid/leadership.go",
+		"	if l.node.Voided() {", "	if false {", leadOfVoidTests},
 	{"B2", "a process gives up the last of its claims alone", "grid/internal/raftlog/followed.go",
 		"	maps.Copy(out, f.voided)\n", "", voidTests},
 	{"B2", "a start that is refused makes a log", "grid/internal/formation/datadir.go", "err != nil || !id.needsLog() {",
