@@ -28,9 +28,19 @@ func reportLeaving(ctx context.Context, status func() grid.Status, logger *slog.
 			return
 		}
 		owned, copies := partitionsOf(s)
-		logger.InfoContext(ctx, "member still leaving", "elapsed", time.Since(began).Round(time.Second), "partitions_owned",
-			owned, "copies", copies)
+		attrs := []any{"elapsed", time.Since(began).Round(time.Second), "partitions_owned", owned, "copies", copies}
+		if outOfRoster(s) {
+			attrs = append(attrs, "waits_for", "the others to stop too, for up to 10 s: a majority needs its vote")
+		}
+		logger.InfoContext(ctx, "member still leaving", attrs...)
 	}
+}
+
+// outOfRoster reports whether the replying member is no longer in the roster, which has others. Its server may still
+// have a vote.
+func outOfRoster(s grid.Status) bool {
+	return len(s.Members) > 0 &&
+		!slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool { return i.Incarnation == s.Answering })
 }
 
 // partitionsOf counts the replying member's owned partitions and its backup copies.
