@@ -76,3 +76,41 @@ func TestLeadOfAGivenUpClaim(t *testing.T) {
 		ids.caller("new").must(create(t, g.Client("new"), "orders", 0), 10)
 	})
 }
+
+// TestGivenUpClaimOfARunningGrid: three of five voters continue under their claim. Of the two that are cut off, one
+// starts again, and the other gives up its claim for it. Both are members again when the cut ends.
+func TestGivenUpClaimOfARunningGrid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, ids, log := newAnchorStore(), newChecker(t), &recorder{}
+		g := gridtest.Start(t, gridtest.Config{Members: 5, Durable: true, Change: func(_ string, c *grid.Config) {
+			c.Anchor, c.Partitions, c.Voters, c.Logger = s, 3, 5, log.logger()
+		}})
+		orders := create(t, g.Client("web"), "orders", 0)
+		ids.caller("web").must(orders, 10)
+		time.Sleep(10 * time.Second)
+		lead := g.Leader()
+		behind := other(g, lead)
+		restarted := other(g, lead, behind)
+		for _, m := range g.Running() {
+			for _, cut := range []string{behind, restarted} {
+				if m != behind && m != restarted {
+					g.Network.Cut(m, cut)
+				}
+			}
+		}
+		g.Crash(restarted)
+		started := make(chan error, 1)
+		go func() { started <- g.TryMember(within(t, 2*time.Minute), restarted) }()
+		time.Sleep(40 * time.Second)
+		if log.count("no leader, and restarted voters have no claim yet: this member discards its own and joins again") == 0 {
+			t.Error("no claim was given up")
+		}
+		g.Network.HealAll()
+		if err := <-started; err != nil {
+			t.Error(err)
+		}
+		awaitReady(t, g, time.Minute)
+		ids.caller("web").must(orders, 10)
+	})
+}

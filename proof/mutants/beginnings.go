@@ -2,11 +2,12 @@ package main
 
 // Tests that guard the formation and recovery of grids.
 var (
-	beginTests      = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|AttemptBegunAgain|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
-	voidTests       = []string{"./grid/internal/raftlog", "-run", "VoidedClaims"}
-	leadOfVoidTests = []string{"./grid/gridtest", "-run", "LeadOfAGivenUpClaim"}
-	formationTests  = []string{"./grid/internal/formation", "-run", "Survivor|LogWithout|AttemptThat|Volatile"}
-	clockTests      = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
+	beginTests       = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|AttemptBegunAgain|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
+	voidTests        = []string{"./grid/internal/raftlog", "-run", "VoidedClaim"}
+	leadOfVoidTests  = []string{"./grid/gridtest", "-run", "LeadOfAGivenUpClaim"}
+	runningVoidTests = []string{"./grid/gridtest", "-run", "GivenUpClaimOfARunningGrid"}
+	formationTests   = []string{"./grid/internal/formation", "-run", "Survivor|LogWithout|AttemptThat|Volatile"}
+	clockTests       = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
 )
 
 // beginningMutants weaken the rules for data directories, forming, the first timestamp, forming a
@@ -17,7 +18,14 @@ var beginningMutants = []mutant{
 	{"B2", "an identity that names a grid needs no log", "grid/internal/formation/datadir.go",
 		"return !id.Grid.IsZero() && !id.Forming }", "return id.Member == \"\" }", beginTests},
 	{"B2", "a process serves under a claim that it has given up", "grid/internal/raftlog/followed.go",
-		"if !f.voided[r.Claim] {", "if len(f.voided) >= 0 {", voidTests},
+		"if last, voided := f.voided[r.Claim]; voided {",
+		"if last, voided := f.voided[r.Claim]; voided && last < 0 {", voidTests},
+	{"B2", "a roster that has the member ends a claim's being given up", "grid/internal/raftlog/followed.go",
+		"member || r.Version <= last {", "r.Version <= last {\n			_ = member", voidTests},
+	{"B2", "an earlier roster ends a claim's being given up", "grid/internal/raftlog/followed.go",
+		"member || r.Version <= last {", "member {\n			_ = last", voidTests},
+	{"B2", "a claim that was given up is never served again", "grid/internal/raftlog/followed.go",
+		"member || r.Version <= last {", "member || r.Version > last || r.Version <= last {", runningVoidTests},
 	{"B2", "a leader keeps the lead of a claim that it has given up", "grid/leadership.go",
 		"	if l.node.Voided() {", "	if false {", leadOfVoidTests},
 	{"B2", "a process gives up the last of its claims alone", "grid/internal/raftlog/followed.go",

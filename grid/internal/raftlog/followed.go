@@ -15,31 +15,46 @@ import (
 // state's roster.
 type followed struct {
 	grid  roster.GridID
+	self  roster.Incarnation
 	state *state.State
 
-	voided map[roster.Claim]bool // claims under which this process serves no longer
-
-	mu       sync.Mutex            // guards the fields below, and orders the state's rosters
-	claims   map[roster.Claim]bool // from the rosters that were served
+	mu       sync.Mutex // guards the fields below, and orders the state's rosters
+	voided   claimsSeen // claims that this process has given up
+	claims   claimsSeen // from the rosters that were served
 	follower *follow.Follower
 	ended    bool // nothing that is pushed counts any longer
 }
 
-func newFollowed(grid roster.GridID, s *state.State, voided map[roster.Claim]bool) *followed {
-	return &followed{grid: grid, state: s, voided: voided, claims: map[roster.Claim]bool{}, follower: follow.New(grid)}
+// claimsSeen are claims with the newest version of a roster that was served under each.
+type claimsSeen map[roster.Claim]roster.Version
+
+func newFollowed(grid roster.GridID, self roster.Incarnation, s *state.State, voided claimsSeen) *followed {
+	return &followed{grid: grid, self: self, state: s, voided: maps.Clone(voided), claims: claimsSeen{},
+		follower: follow.New(grid)}
 }
 
 // serve makes r the member's roster. Under a claim that this process has given up it serves no roster:
-// it has dropped the tables that it had acknowledged under that claim (B2).
+// it has dropped the tables that it had acknowledged under that claim (B2). That ends with a later roster
+// that lacks the member: the grid has gone on under the claim and removed it, so no table is expected of it.
 func (f *followed) serve(r *roster.Roster, timed bool) {
-	if !f.voided[r.Claim] {
-		f.claims[r.Claim] = true
-		f.state.Apply(r, timed)
+	if last, voided := f.voided[r.Claim]; voided {
+		if _, member := r.Member(f.self); member || r.Version <= last {
+			return
+		}
+		delete(f.voided, r.Claim)
 	}
+	f.claims[r.Claim] = max(f.claims[r.Claim], r.Version)
+	f.state.Apply(r, timed)
 }
 
-// served returns the claims in rosters served now or earlier.
-func (f *followed) served() map[roster.Claim]bool {
+// gaveUp reports whether this process has given up a claim.
+func (f *followed) gaveUp(c roster.Claim) bool {
+	_, voided := f.voided[c]
+	return voided
+}
+
+// served returns the claims of the rosters served now or earlier, with the given-up ones.
+func (f *followed) served() claimsSeen {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := maps.Clone(f.claims)
@@ -61,7 +76,7 @@ func (f *followed) commit(at follow.Position, c roster.Command, now bool) (befor
 	switch timed := c.Raise != nil && now; {
 	case news:
 		f.serve(after, timed)
-	case timed && !f.voided[after.Claim]:
+	case timed && !f.gaveUp(after.Claim):
 		f.state.NoteRaise(after.Time)
 	}
 	return before, after, nil
@@ -124,7 +139,7 @@ func (n *Node) Voided() bool {
 	n.followed.mu.Lock()
 	defer n.followed.mu.Unlock()
 	claim := n.followed.follower.Log().Roster.Claim
-	return claim != "" && n.followed.voided[claim]
+	return claim != "" && n.followed.gaveUp(claim)
 }
 
 // Push applies a leader's push, and returns the position of the roster served then. The push counts if

@@ -17,7 +17,7 @@ func TestPushedRaises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := formed(t)
 		s := state.New(handles.NewExactClock(), handles.NewExactClock())
-		f := newFollowed(r.Grid, s, nil)
+		f := newFollowed(r.Grid, "", s, nil)
 		f.install(follow.Image{At: 5, Roster: r})
 		push := func(after follow.Position, fresh bool) error {
 			t.Helper()
@@ -56,7 +56,7 @@ func TestRaiseOfUnknownAgeCountsByTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := formed(t)
 		s := state.New(handles.NewExactClock(), handles.NewExactClock())
-		f := newFollowed(r.Grid, s, nil)
+		f := newFollowed(r.Grid, "", s, nil)
 		f.install(follow.Image{At: 5, Roster: r})
 		c := roster.Command{From: r.Version, Raise: &roster.Raise{Time: r.Time + 1000}}
 		if at, err := f.push([]follow.Entry{{After: 5, At: 6, Command: c}}, follow.Image{}, false); at != 6 || err != nil ||

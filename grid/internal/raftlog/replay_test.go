@@ -36,7 +36,8 @@ func TestTimesOfTheLog(t *testing.T) {
 			{"one that follows, of a leader before the present one", 41, 7, 9, false},
 		} {
 			m := state.New(handles.NewExactClock(), handles.NewExactClock())
-			f := fsm{newFollowed(r.Grid, m, nil), newDivergence(), raft.Log{Index: 40, Term: 7}, func() uint64 { return c.now },
+			f := fsm{newFollowed(r.Grid, "", m, nil), newDivergence(),
+				raft.Log{Index: 40, Term: 7}, func() uint64 { return c.now },
 				func(_, _ *roster.Roster) {}}
 			f.followed.install(follow.Image{At: 1, Roster: r})
 			if err := f.Apply(&raft.Log{Index: c.index, Term: c.term, Data: data}); err != nil {

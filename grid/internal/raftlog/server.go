@@ -39,6 +39,7 @@ const (
 // ServerConfig configures a member's Raft server.
 type ServerConfig struct {
 	Self    raft.ServerID
+	Member  roster.Incarnation // this process
 	Stores  Stores
 	State   *state.State // the roster that is agreed on
 	Life    *tenure.Life
@@ -61,9 +62,9 @@ type ServerConfig struct {
 // Server is a member's part in the consensus of its grid and, after leaving it, of the next.
 type Server struct {
 	cfg      ServerConfig
-	stores   Stores                // of the present grid; for Start and Reset alone, which one goroutine calls
-	disk     *Log                  // the same in every grid; nil without a data directory
-	voided   map[roster.Claim]bool // claims under which this process serves no longer; used as stores is
+	stores   Stores     // of the present grid; for Start and Reset alone, which one goroutine calls
+	disk     *Log       // the same in every grid; nil without a data directory
+	voided   claimsSeen // claims that this process has given up; used as stores is
 	diverged *divergence
 	refusals librarylog.Sparse
 	lowered  chan struct{}        // the roster needs a lower protocol than before
@@ -104,7 +105,7 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 		}
 		guarded.Doubted, guarded.Muted = s.cfg.Doubted, s.DiskHang
 	}
-	roster, learned := newFollowed(grid, s.cfg.State, s.voided), &learned{}
+	roster, learned := newFollowed(grid, s.cfg.Member, s.cfg.State, s.voided), &learned{}
 	var started atomic.Pointer[raft.Raft]
 	term := func() uint64 {
 		if node := started.Load(); node != nil {
@@ -243,8 +244,8 @@ func (s *Server) Reset() {
 	}
 }
 
-// Void gives up every claim under which this process has had a roster, for as long as it runs. The part
-// in the agreement has ended; the next one begins with the same log.
+// Void gives up every claim under which this process has had a roster. The part in the agreement has ended; the next
+// one begins with the same log.
 func (s *Server) Void() {
 	if node := s.Node(); node != nil {
 		s.voided = node.followed.served()
