@@ -15,8 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-var plain = etcdtest.Plain
-
+// The tests that both stores pass are beside package mixed.
 func TestMain(m *testing.M) { etcdtest.Main(m) }
 
 // TestConformance: the store keeps the promises that package store needs.
@@ -46,26 +45,12 @@ func (d deletable) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// The tests that both stores pass.
-func TestRepetitionByTheClient(t *testing.T)       { etcdtest.RepetitionByTheClient(t, plain) }
-func TestRepeatedTransactionSucceeds(t *testing.T) { etcdtest.RepeatedTransactionSucceeds(t, plain) }
-func TestServerIsAway(t *testing.T)                { etcdtest.ServerIsAway(t, plain) }
-func TestWatchWithoutRenewals(t *testing.T)        { etcdtest.WatchWithoutRenewals(t, plain) }
-func TestWatchAfterACompaction(t *testing.T)       { etcdtest.WatchAfterACompaction(t, plain) }
-func TestAuthentication(t *testing.T)              { etcdtest.Authentication(t, plain) }
-func TestWithoutAClient(t *testing.T)              { etcdtest.WithoutAClient(t, plain) }
-func TestOutages(t *testing.T)                     { etcdtest.Outages(t, plain) }
-func TestNoFreeNode(t *testing.T)                  { etcdtest.NoFreeNode(t, plain) }
-func TestStarters(t *testing.T)                    { etcdtest.Starters(t, plain) }
-func TestStoppedHolder(t *testing.T)               { etcdtest.StoppedHolder(t, plain) }
-func TestLeftNodeIsTakenSoon(t *testing.T)         { etcdtest.LeftNodeIsTakenSoon(t, plain) }
-
 // TestDestroyIsReported: other clients' handles end without a renewal in between.
 func TestDestroyIsReported(t *testing.T) {
 	cli, prefix := etcdtest.Connect(t, etcdtest.Shared(t)), etcdtest.Prefix(t)
 	var handles []*sequencer.Sequencer
 	for range 2 {
-		c := etcdtest.Opened(t, plain, cli, prefix, store.Config{Window: time.Minute})
+		c := etcdtest.Opened(t, etcdtest.Plain, cli, prefix, store.Config{Window: time.Minute})
 		h, err := c.CreateSequencer(t.Context(), "default", sequencer.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +61,7 @@ func TestDestroyIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	etcdtest.Await(t, 5*time.Second, "destroyed", func() bool { return handles[1].State() == sequencer.Destroyed })
-	c := etcdtest.Opened(t, plain, cli, prefix, store.Config{Window: time.Minute})
+	c := etcdtest.Opened(t, etcdtest.Plain, cli, prefix, store.Config{Window: time.Minute})
 	again, err := c.CreateSequencer(t.Context(), "default", sequencer.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +73,7 @@ func TestDestroyIsReported(t *testing.T) {
 
 // TestKeys: each of the engine's keys is one key without a lease, next to the last changed key.
 func TestKeys(t *testing.T) {
-	n := etcdtest.NewNode(t, plain)
+	n := etcdtest.NewNode(t, etcdtest.Plain)
 	n.Take(n.Store())
 	n.Swap(n.Store(), store.Entry{Key: "orders/sequencer.json", Body: []byte("one")})
 	got, err := n.Cli.Get(t.Context(), n.Prefix, clientv3.WithPrefix())
@@ -120,7 +105,7 @@ func TestKeys(t *testing.T) {
 // TestSwapComparesRevisions: a write is refused at any revision but the present one, also if the key
 // is as it was (ABA), and an equal body without a nonce is another write (H4).
 func TestSwapComparesRevisions(t *testing.T) {
-	n := etcdtest.NewNode(t, plain)
+	n := etcdtest.NewNode(t, etcdtest.Plain)
 	s := n.Store()
 	for _, key := range []string{"default/sequencer.json", "default/7.json", "probe"} {
 		one := n.Swap(s, store.Entry{Key: key, Body: []byte(`{"state":1}`)})
@@ -148,7 +133,7 @@ func TestSwapComparesRevisions(t *testing.T) {
 // TestCrashedHolder: the node of a crashed holder is free after the window, without a lease. The next
 // grant begins above the one before, and the crashed holder cannot extend it.
 func TestCrashedHolder(t *testing.T) {
-	n := etcdtest.NewNode(t, plain)
+	n := etcdtest.NewNode(t, etcdtest.Plain)
 	crashed, next := n.Store(), n.Store()
 	id := n.Take(crashed)
 	n.Extend(crashed, id)
@@ -172,9 +157,10 @@ func TestCrashedHolder(t *testing.T) {
 	}
 }
 
-// TestUnclearOutcome: a claim without an answer is settled by the next read, in either way.
+// TestUnclearOutcome: a claim without an answer is settled by the next read, in either way, and by a
+// second copy.
 func TestUnclearOutcome(t *testing.T) {
-	n := etcdtest.NewNode(t, plain)
+	n := etcdtest.NewNode(t, etcdtest.Plain)
 	var l etcdtest.Losing
 	n.Cli = l.Client(t)
 	s, id := n.Store(), etcdtest.NewAttachment()
@@ -185,16 +171,23 @@ func TestUnclearOutcome(t *testing.T) {
 		!errors.Is(err, sequencer.ErrUnavailable) {
 		t.Fatalf("a claim without an answer: %v", err)
 	}
-	if now, r := n.Load(s); !r.HeldBy(id) || string(now.Body) != string(claim.Body) {
+	now, r := n.Load(s)
+	if !r.HeldBy(id) || string(now.Body) != string(claim.Body) {
 		t.Fatalf("the record is %+v", r)
+	}
+	if rev, err := s.Swap(t.Context(), claim); err != nil || rev != now.Revision {
+		t.Errorf("a second copy of the claim: %q, %v, want %q", rev, err, now.Revision)
 	}
 	n.Extend(s, id)
 	n.GiveBack(s, id, 0)
 	n.Refused(s, claim, "the claim again, after others")
 }
 
-func TestUnreadableRecordIsReplaced(t *testing.T) {
-	etcdtest.UnreadableRecordIsReplaced(t, plain, "")
+// TestListWithoutAClient: a store without a client says so.
+func TestListWithoutAClient(t *testing.T) {
+	if _, err := etcd.New(nil, etcd.Config{}).List(t.Context(), ""); !errors.Is(err, sequencer.ErrInvalidConfig) {
+		t.Errorf("listed: %v", err)
+	}
 }
 
 // TestDefaultWindow: the store suggests a renewal every three seconds.

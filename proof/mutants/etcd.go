@@ -8,7 +8,7 @@ var etcdMutants = []mutant{
 		"if now != nil && kv.IsWrite(now.Value, e.Body) {", "if false {", plainTests},
 	{"H4", "another write of one body counts as this one", "client/etcd/internal/kv/errors.go",
 		` && b.Nonce+b.Grant.Nonce != ""`, "", plainTests},
-	{"watch", "renewals are reported", "client/etcd/etcd.go", "	if !e.Renewal {", "	if true {", plainTests},
+	{"watch", "renewals are reported", "client/etcd/etcd.go", "	if !e.Renewal {", "	if true {", mixedTests},
 	{"watch", "changes are not reported", "client/etcd/etcd.go", "	if !e.Renewal {", "	if false {", plainTests},
 	{"watch", "renewals are not marked", "client/store/seat.go", "	e.Renewal = renewal\n", "	_ = renewal\n",
 		[]string{"./client/store"}},
@@ -17,9 +17,9 @@ var etcdMutants = []mutant{
 	{"watch", "the last changed key is listed", "client/etcd/etcd.go",
 		`[len(s.prefix):]); key != "" {`, `[len(s.prefix):]); true {`, plainTests},
 	{"EH13", "a watch ends when its revision was compacted", "client/etcd/internal/kv/watch.go",
-		"if !compacted || ctx.Err() != nil {", "if true {", plainTests},
+		"if !compacted || ctx.Err() != nil {", "if true {", mixedTests},
 	{"EH13", "a watch continues after a compaction without a list", "client/etcd/internal/kv/watch.go",
-		"for _, e := range entries {", "for _, e := range entries[:0] {", plainTests},
+		"for _, e := range entries {", "for _, e := range entries[:0] {", mixedTests},
 
 	{"H1", "the record may have changed since it was read", "client/etcd/mixed/nodes.go",
 		`		clientv3.Compare(clientv3.ModRevision(p.record), "=", r.record),`, "", mixedTests},
@@ -81,8 +81,8 @@ var etcdMutants = []mutant{
 		"kv.Changes(s.at.plain()), kv.Changes(ended.Key))", mixedTests},
 }
 
-// plainTests and mixedTests leave out the tests that run for long.
+// mixedTests leave out the tests that run for long.
 var (
-	plainTests = []string{"-C", "client/etcd", ".", "-skip", "^Test(Starters|StoppedHolder|Outages)$"}
+	plainTests = []string{"-C", "client/etcd", "."}
 	mixedTests = []string{"-C", "client/etcd", "./mixed", "-skip", "^Test(Starters|StoppedHolder|Outages|MixedFleet)$"}
 )

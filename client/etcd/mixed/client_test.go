@@ -26,7 +26,7 @@ import (
 func TestRevokedLeaseIsALoss(t *testing.T) {
 	cli, prefix := etcdtest.Connect(t, etcdtest.Shared(t)), etcdtest.Prefix(t)
 	lost := make(chan store.Loss, 10)
-	c := etcdtest.Opened(t, etcdtest.Mixed, cli, prefix,
+	c := etcdtest.Opened(t, mixedStore, cli, prefix,
 		store.Config{Window: 9 * time.Second, OnLost: func(l store.Loss) { lost <- l }})
 	h, err := c.CreateSequencer(t.Context(), "default", sequencer.Config{})
 	if err != nil {
@@ -49,7 +49,7 @@ func TestRevokedLeaseIsALoss(t *testing.T) {
 	case <-time.After(2 * time.Second): // the next renewal is 2.4 s away at least
 		t.Error("no loss is reported")
 	}
-	l := etcdtest.NewLedger(t)
+	l := newLedger(t)
 	ctx, stop := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer stop()
 	l.Issue(ctx, h)
@@ -72,7 +72,7 @@ func TestMixedFleet(t *testing.T) {
 		return store.Config{Pool: nodes, Window: time.Second, AcquireMaxDelay: 300 * time.Millisecond,
 			Clock: func() time.Time { return time.Now().Add(ahead) }}
 	}
-	c := etcdtest.Opened(t, etcdtest.Mixed, cli, prefix, client(0))
+	c := etcdtest.Opened(t, mixedStore, cli, prefix, client(0))
 	opening, err := c.CreateSequencer(ctx, mixed.Sequencer, sequencer.Config{})
 	if err == nil {
 		err = opening.DetachLogicalNode(ctx)
@@ -187,12 +187,12 @@ func TestClockAheadTakesNoLiveNode(t *testing.T) {
 	}
 	defer func() { _ = counted.Close() }()
 	prefix := etcdtest.Prefix(t)
-	h, err := etcdtest.Opened(t, etcdtest.Mixed, etcdtest.Connect(t, etcdtest.Shared(t)), prefix,
+	h, err := etcdtest.Opened(t, mixedStore, etcdtest.Connect(t, etcdtest.Shared(t)), prefix,
 		store.Config{Pool: 1}).CreateSequencer(t.Context(), mixed.Sequencer, sequencer.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ahead := etcdtest.Opened(t, etcdtest.Mixed, counted, prefix,
+	ahead := etcdtest.Opened(t, mixedStore, counted, prefix,
 		store.Config{Pool: 1, Clock: func() time.Time { return time.Now().Add(time.Hour) }})
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
 	defer stop()
@@ -213,7 +213,7 @@ func TestClockAheadTakesNoLiveNode(t *testing.T) {
 // issued, and at the last one after a return.
 func TestReportPrecedesUse(t *testing.T) {
 	cli, prefix := etcdtest.Connect(t, etcdtest.Shared(t)), etcdtest.Prefix(t)
-	c := etcdtest.Opened(t, etcdtest.Mixed, cli, prefix, store.Config{Window: time.Second})
+	c := etcdtest.Opened(t, mixedStore, cli, prefix, store.Config{Window: time.Second})
 	h, err := c.CreateSequencer(t.Context(), mixed.Sequencer, sequencer.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -11,24 +11,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// The tests that both stores pass.
-func TestRepetitionByTheClient(t *testing.T) { etcdtest.RepetitionByTheClient(t, etcdtest.Mixed) }
-func TestServerIsAway(t *testing.T)          { etcdtest.ServerIsAway(t, etcdtest.Mixed) }
-func TestWatchWithoutRenewals(t *testing.T)  { etcdtest.WatchWithoutRenewals(t, etcdtest.Mixed) }
-func TestWatchAfterACompaction(t *testing.T) { etcdtest.WatchAfterACompaction(t, etcdtest.Mixed) }
-func TestAuthentication(t *testing.T)        { etcdtest.Authentication(t, etcdtest.Mixed) }
-func TestWithoutAClient(t *testing.T)        { etcdtest.WithoutAClient(t, etcdtest.Mixed) }
-func TestOutages(t *testing.T)               { etcdtest.Outages(t, etcdtest.Mixed) }
-func TestNoFreeNode(t *testing.T)            { etcdtest.NoFreeNode(t, etcdtest.Mixed) }
-func TestStarters(t *testing.T)              { etcdtest.Starters(t, etcdtest.Mixed) }
-func TestStoppedHolder(t *testing.T)         { etcdtest.StoppedHolder(t, etcdtest.Mixed) }
-func TestLeftNodeIsTakenSoon(t *testing.T)   { etcdtest.LeftNodeIsTakenSoon(t, etcdtest.Mixed) }
-
-// TestRepeatedTransactionSucceeds (EH6, EH11): the second copy of a claim does not change the lease, and
+// TestRepeatedClaimHasOneLease (EH6, EH11): the second copy of a claim does not change the lease, and
 // leaves no lease of its own.
-func TestRepeatedTransactionSucceeds(t *testing.T) {
-	etcdtest.RepeatedTransactionSucceeds(t, etcdtest.Mixed)
-	n := sharedNode{etcdtest.NodeOn(t, etcdtest.Mixed, etcdtest.Connect(t, etcdtest.Own(t)))}
+func TestRepeatedClaimHasOneLease(t *testing.T) {
+	n := sharedNode{etcdtest.NodeOn(t, mixedStore, etcdtest.Connect(t, etcdtest.Own(t)))}
 	s := n.Store()
 	e, r := n.Load(s)
 	claim := n.Taken(e, r, etcdtest.NewAttachment())

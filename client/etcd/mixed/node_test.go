@@ -2,6 +2,7 @@ package mixed_test
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -12,7 +13,13 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
 
-func TestMain(m *testing.M) { etcdtest.Main(m) }
+// TestMain runs the tests, or the work of a process that a test has started.
+func TestMain(m *testing.M) {
+	if work := os.Getenv(workVar); work != "" {
+		os.Exit(beProcess(work))
+	}
+	etcdtest.Main(m)
+}
 
 // sharedNode is a node with its workers' keys.
 type sharedNode struct{ *etcdtest.Node }
@@ -20,7 +27,7 @@ type sharedNode struct{ *etcdtest.Node }
 // newNode writes a record that no attachment has held.
 func newNode(t *testing.T) sharedNode {
 	t.Helper()
-	return sharedNode{etcdtest.NewNode(t, etcdtest.Mixed)}
+	return sharedNode{etcdtest.NewNode(t, mixedStore)}
 }
 
 // worker returns a worker over the node's keys.

@@ -37,7 +37,7 @@ func TestClaimIsLikeTheOriginal(t *testing.T) {
 // TestClaimsOfOneNodeHaveOneWinner (E2): however many claim one node concurrently, one gets
 // it, the others know that they did not, and their leases are revoked (EH11).
 func TestClaimsOfOneNodeHaveOneWinner(t *testing.T) {
-	n := etcdtest.NodeOn(t, etcdtest.Mixed, etcdtest.Connect(t, etcdtest.Own(t)))
+	n := etcdtest.NodeOn(t, mixedStore, etcdtest.Connect(t, etcdtest.Own(t)))
 	const racers = 30
 	errs := make([]error, racers)
 	var all sync.WaitGroup
@@ -226,10 +226,6 @@ func TestRetiringEndsTheLease(t *testing.T) {
 	if ttl, err := n.Cli.TimeToLive(t.Context(), lease); err != nil || ttl.TTL != -1 {
 		t.Errorf("the lease has %+v, %v, and should have ended", ttl, err)
 	}
-}
-
-func TestUnreadableRecordIsReplaced(t *testing.T) {
-	etcdtest.UnreadableRecordIsReplaced(t, etcdtest.Mixed, "snowgrid/")
 }
 
 // TestTimeToLive: a lease is a second longer than the window, in whole seconds.

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/snowgrid/snowgrid/client/etcd"
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
@@ -22,6 +23,12 @@ type Kind struct {
 	// Open returns a store over keys with a prefix, "" for the default.
 	Open func(cli *clientv3.Client, prefix string) store.Store
 }
+
+// Plain is the store of package etcd.
+var Plain = Kind{Name: "etcd", Prefix: etcd.DefaultPrefix,
+	Open: func(cli *clientv3.Client, prefix string) store.Store {
+		return etcd.New(cli, etcd.Config{Prefix: prefix})
+	}}
 
 // Node is one record in etcd, with the clock that its holders have.
 type Node struct {

@@ -1,5 +1,4 @@
-// Package etcdtest has the tests that both stores over etcd pass, and what they run on: etcd servers,
-// records, and processes that hold them.
+// Package etcdtest has what the tests of both stores over etcd run on: etcd servers, clients, and records.
 package etcdtest
 
 import (
@@ -14,22 +13,19 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/snowgrid/snowgrid/client/etcd/internal/server"
+	"github.com/snowgrid/snowgrid/client/store"
 )
 
 // shared is the server of the tests that do it no harm. Each of them has its own prefix.
 var shared struct {
 	once sync.Once
 	dir  string
-	s    *server.Server
+	s    *Server
 	err  error
 }
 
-// Main runs the tests of a package, or the work of a process that a test has started.
+// Main runs the tests of a package.
 func Main(m *testing.M) {
-	if work := os.Getenv(workVar); work != "" {
-		os.Exit(beProcess(work))
-	}
 	code := m.Run()
 	if shared.s != nil {
 		shared.s.Kill()
@@ -39,20 +35,20 @@ func Main(m *testing.M) {
 }
 
 // Shared returns the server of all tests.
-func Shared(t *testing.T) *server.Server {
+func Shared(t *testing.T) *Server {
 	t.Helper()
 	shared.once.Do(func() {
 		if shared.dir, shared.err = os.MkdirTemp("", "etcd-"); shared.err == nil {
-			shared.s, shared.err = server.Start(context.Background(), shared.dir)
+			shared.s, shared.err = start(context.Background(), shared.dir)
 		}
 	})
 	return started(t, shared.s, shared.err)
 }
 
 // Own returns a server of this test alone.
-func Own(t *testing.T) *server.Server {
+func Own(t *testing.T) *Server {
 	t.Helper()
-	s, err := server.Start(t.Context(), t.TempDir())
+	s, err := start(t.Context(), t.TempDir())
 	t.Cleanup(func() {
 		if err == nil {
 			s.Kill()
@@ -61,9 +57,9 @@ func Own(t *testing.T) *server.Server {
 	return started(t, s, err)
 }
 
-func started(t *testing.T, s *server.Server, err error) *server.Server {
+func started(t *testing.T, s *Server, err error) *Server {
 	t.Helper()
-	if errors.Is(err, server.ErrMissing) {
+	if errors.Is(err, errMissing) {
 		t.Skip("skipped: ", err)
 	}
 	if err != nil {
@@ -73,9 +69,20 @@ func started(t *testing.T, s *server.Server, err error) *server.Server {
 }
 
 // Connect returns a client of a server.
-func Connect(t *testing.T, s *server.Server) *clientv3.Client {
+func Connect(t *testing.T, s *Server) *clientv3.Client {
 	t.Helper()
 	c, err := s.Client(clientv3.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Opened returns a client of package store over etcd.
+func Opened(t *testing.T, k Kind, cli *clientv3.Client, prefix string, cfg store.Config) *store.Client {
+	t.Helper()
+	c, err := store.Open(t.Context(), k.Open(cli, prefix), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,19 +1,16 @@
-package etcdtest
+package mixed_test
 
 import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
+	"github.com/snowgrid/snowgrid/client/etcd/internal/etcdtest"
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/faultproxy"
@@ -21,81 +18,45 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Losing makes a client that carries out transactions and loses answers.
-type Losing struct {
-	code atomic.Uint32 // the status in place of the next answer, OK for the answer itself
-	sent atomic.Int64  // conditional transactions since code was set
-}
-
-// LoseNext loses the answer to the next conditional transaction.
-func (l *Losing) LoseNext() { l.lose(codes.Unavailable) }
-
-func (l *Losing) lose(c codes.Code) {
-	l.sent.Store(0)
-	l.code.Store(uint32(c))
-}
-
-// Client returns a client of the shared server.
-func (l *Losing) Client(t *testing.T) *clientv3.Client {
-	t.Helper()
-	lose := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
-		opts ...grpc.CallOption) error {
-		err := invoke(ctx, method, req, reply, cc, opts...)
-		txn, is := req.(*etcdserverpb.TxnRequest)
-		if code := codes.Code(l.code.Load()); is && len(txn.Compare) > 0 && code != codes.OK && err == nil {
-			if l.sent.Add(1) == 1 {
-				return status.Error(code, "the answer is lost")
-			}
-		}
-		return err
-	}
-	c, err := Shared(t).Client(clientv3.Config{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(lose)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
-// RepetitionByTheClient checks that a transaction succeeds which clientv3 sends again, after the status
+// repetitionByTheClient checks that a transaction succeeds which clientv3 sends again, after the status
 // of a canceled call. The second copy finds the write of the first one.
-func RepetitionByTheClient(t *testing.T, k Kind) {
-	n := NewNode(t, k)
-	var l Losing
+func repetitionByTheClient(t *testing.T, k etcdtest.Kind) {
+	n := etcdtest.NewNode(t, k)
+	var l etcdtest.Losing
 	n.Cli = l.Client(t)
-	s, id := n.Store(), NewAttachment()
+	s, id := n.Store(), etcdtest.NewAttachment()
 	for _, step := range []func(store.Entry, record.Record) store.Entry{
 		func(e store.Entry, r record.Record) store.Entry { return n.Taken(e, r, id) },
 		func(e store.Entry, r record.Record) store.Entry { return n.Extended(e, r, id) },
 		func(e store.Entry, r record.Record) store.Entry {
-			free, _ := r.Return(attachment.Release{ID: id}, Nonce())
+			free, _ := r.Return(attachment.Release{ID: id}, etcdtest.Nonce())
 			return n.Next(e, free, nil)
 		},
 	} {
 		e, r := n.Load(s)
 		want := step(e, r)
-		l.lose(codes.Canceled)
+		l.Lose(codes.Canceled)
 		rev, err := s.Swap(t.Context(), want)
-		if l.sent.Load() < 2 {
-			t.Fatalf("the client sent the transaction %d times, so this test checks nothing", l.sent.Load())
+		if l.Sent() < 2 {
+			t.Fatalf("the client sent the transaction %d times, so this test checks nothing", l.Sent())
 		}
 		if now, _ := n.Load(s); err != nil || now.Revision != rev || string(now.Body) != string(want.Body) {
 			t.Fatalf("revision %q, %v; the record is %+v", rev, err, now)
 		}
 	}
 	e := store.Entry{Key: "default/sequencer.json", Body: []byte(`{"nonce":"one"}`)}
-	l.lose(codes.Canceled)
-	if _, err := s.Swap(t.Context(), e); err != nil || l.sent.Load() < 2 {
-		t.Errorf("a definition that was sent %d times: %v", l.sent.Load(), err)
+	l.Lose(codes.Canceled)
+	if _, err := s.Swap(t.Context(), e); err != nil || l.Sent() < 2 {
+		t.Errorf("a definition that was sent %d times: %v", l.Sent(), err)
 	}
 }
 
-// RepeatedTransactionSucceeds checks that the second copy of a transaction, which finds its own body, is a
+// repeatedTransactionSucceeds checks that the second copy of a transaction, which finds its own body, is a
 // success (EH6).
-func RepeatedTransactionSucceeds(t *testing.T, k Kind) *Node {
-	n := NewNode(t, k)
+func repeatedTransactionSucceeds(t *testing.T, k etcdtest.Kind) {
+	n := etcdtest.NewNode(t, k)
 	s := n.Store()
-	id := NewAttachment()
+	id := etcdtest.NewAttachment()
 	e, r := n.Load(s)
 	claim := n.Taken(e, r, id)
 	claimed := n.Swap(s, claim)
@@ -109,14 +70,13 @@ func RepeatedTransactionSucceeds(t *testing.T, k Kind) *Node {
 		t.Errorf("the renewal again: %q, %v, want %q", again, err, renewed.Revision)
 	}
 	n.Refused(s, claim, "a copy of the claim after the renewal")
-	return n
 }
 
-// ServerIsAway checks that calls end with their context, and leave the outcome of a write open. After the
+// serverIsAway checks that calls end with their context, and leave the outcome of a write open. After the
 // server has come back with its data, the holder continues.
-func ServerIsAway(t *testing.T, k Kind) {
-	srv := Own(t)
-	n := NodeOn(t, k, Connect(t, srv))
+func serverIsAway(t *testing.T, k etcdtest.Kind) {
+	srv := etcdtest.Own(t)
+	n := etcdtest.NodeOn(t, k, etcdtest.Connect(t, srv))
 	n.Window = 9 * time.Second
 	s := n.Store()
 	id := n.Take(s)
@@ -146,9 +106,9 @@ func ServerIsAway(t *testing.T, k Kind) {
 	n.GiveBack(s, id, 0)
 }
 
-// WatchWithoutRenewals checks that a watch reports new holders and other keys, and no renewals.
-func WatchWithoutRenewals(t *testing.T, k Kind) {
-	n := NewNode(t, k)
+// watchWithoutRenewals checks that a watch reports new holders and other keys, and no renewals.
+func watchWithoutRenewals(t *testing.T, k etcdtest.Kind) {
+	n := etcdtest.NewNode(t, k)
 	s := n.Store()
 	changes := n.Watch(s, "default/")
 	other := *n
@@ -161,7 +121,7 @@ func WatchWithoutRenewals(t *testing.T, k Kind) {
 	n.Reported(changes, other.Key) // all of the claim has been reported
 	n.Extend(s, id)
 	n.Extend(s, id)
-	n.Swap(s, store.Entry{Key: "orders/2.json", Body: record.Born(Life, Nonce()).Encode()})
+	n.Swap(s, store.Entry{Key: "orders/2.json", Body: record.Born(etcdtest.Life, etcdtest.Nonce()).Encode()})
 	other.Take(s)
 	if next := n.NextKey(changes); next != other.Key {
 		t.Errorf("the watch reported %s, not the next claim", next)
@@ -172,10 +132,10 @@ func WatchWithoutRenewals(t *testing.T, k Kind) {
 	n.Reported(changes, n.Key)
 }
 
-// WatchAfterACompaction checks that a watch that missed changes, because etcd compacted them while it was
+// watchAfterACompaction checks that a watch that missed changes, because etcd compacted them while it was
 // cut off, reports every key (EH13).
-func WatchAfterACompaction(t *testing.T, k Kind) {
-	srv := Own(t)
+func watchAfterACompaction(t *testing.T, k etcdtest.Kind) {
+	srv := etcdtest.Own(t)
 	proxy, err := faultproxy.Start(srv.Addr)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +146,7 @@ func WatchAfterACompaction(t *testing.T, k Kind) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cut.Close() }()
-	n := NodeOn(t, k, Connect(t, srv))
+	n := etcdtest.NodeOn(t, k, etcdtest.Connect(t, srv))
 	n.Swap(n.Store(), store.Entry{Key: "default/sequencer.json", Body: []byte("one")})
 	changes := n.Watch(k.Open(cut, ""), "default/")
 	n.Take(n.Store())
@@ -210,11 +170,11 @@ func WatchAfterACompaction(t *testing.T, k Kind) {
 	n.Reported(changes, "default/node-ids-initialized") // after the compaction too
 }
 
-// Authentication checks that the role of the client's user needs no more than the prefix. Without it the
+// authentication checks that the role of the client's user needs no more than the prefix. Without it the
 // error names the role that is needed.
-func Authentication(t *testing.T, k Kind) {
-	srv := Own(t)
-	root := Connect(t, srv)
+func authentication(t *testing.T, k etcdtest.Kind) {
+	srv := etcdtest.Own(t)
+	root := etcdtest.Connect(t, srv)
 	ctx := t.Context()
 	must := func(_ any, err error) {
 		t.Helper()
@@ -240,7 +200,7 @@ func Authentication(t *testing.T, k Kind) {
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}
-	n := NodeOn(t, k, login("ids"))
+	n := etcdtest.NodeOn(t, k, login("ids"))
 	s := n.Store()
 	changes := n.Watch(s, "default/")
 	id := n.Take(s)
@@ -257,8 +217,8 @@ func Authentication(t *testing.T, k Kind) {
 	}
 }
 
-// WithoutAClient checks that a store without a client returns errors.
-func WithoutAClient(t *testing.T, k Kind) {
+// withoutAClient checks that a store without a client returns errors.
+func withoutAClient(t *testing.T, k etcdtest.Kind) {
 	for what, err := range calls(t.Context(), k.Open(nil, "")) {
 		if !errors.Is(err, sequencer.ErrInvalidConfig) {
 			t.Errorf("%s: %v", what, err)
@@ -278,11 +238,14 @@ func calls(ctx context.Context, s store.Store) map[string]error {
 		"swap of another key": written, "watch": watched}
 }
 
-// UnreadableRecordIsReplaced checks that a body that is not a record can be loaded and replaced. Records are
-// below a prefix of the store's own.
-func UnreadableRecordIsReplaced(t *testing.T, k Kind, below string) {
-	n := NewNode(t, k)
+// unreadableRecordIsReplaced checks that a body that is not a record can be loaded and replaced.
+func unreadableRecordIsReplaced(t *testing.T, k etcdtest.Kind) {
+	n := etcdtest.NewNode(t, k)
 	s := n.Store()
+	below := "" // the prefix of the store's own
+	if k.Name == mixedStore.Name {
+		below = "snowgrid/"
+	}
 	if _, err := n.Cli.Put(t.Context(), n.Prefix+below+n.Key, "not JSON"); err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +253,7 @@ func UnreadableRecordIsReplaced(t *testing.T, k Kind, below string) {
 	if err != nil || string(e.Body) != "not JSON" {
 		t.Fatalf("loaded %q, %v", e.Body, err)
 	}
-	fixed, err := record.Repaired(Life, Tick(n.Now), 0, 5, Nonce())
+	fixed, err := record.Repaired(etcdtest.Life, etcdtest.Tick(n.Now), 0, 5, etcdtest.Nonce())
 	n.Swap(s, n.Next(e, fixed, err))
 	n.Take(s)
 }

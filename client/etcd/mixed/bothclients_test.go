@@ -1,4 +1,4 @@
-package etcdtest
+package mixed_test
 
 import (
 	"context"
@@ -8,38 +8,26 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
+	"github.com/snowgrid/snowgrid/client/etcd/internal/etcdtest"
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Opened returns a client of package store over etcd.
-func Opened(t *testing.T, k Kind, cli *clientv3.Client, prefix string, cfg store.Config) *store.Client {
-	t.Helper()
-	c, err := store.Open(t.Context(), k.Open(cli, prefix), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
-// Ledger has every ID that handles issued.
-type Ledger struct {
+// ledger has every ID that handles issued.
+type ledger struct {
 	t      *testing.T
 	mu     sync.Mutex
 	issued map[sequencer.ID]bool
 }
 
-// NewLedger returns an empty ledger.
-func NewLedger(t *testing.T) *Ledger {
+// newLedger returns an empty ledger.
+func newLedger(t *testing.T) *ledger {
 	t.Helper()
-	return &Ledger{t: t, issued: map[sequencer.ID]bool{}}
+	return &ledger{t: t, issued: map[sequencer.ID]bool{}}
 }
 
 // Add records an ID, and fails if it was issued before.
-func (l *Ledger) Add(id sequencer.ID) {
+func (l *ledger) Add(id sequencer.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.issued[id] {
@@ -49,14 +37,14 @@ func (l *Ledger) Add(id sequencer.ID) {
 }
 
 // Count returns the number of IDs.
-func (l *Ledger) Count() int {
+func (l *ledger) Count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.issued)
 }
 
 // Issue issues IDs until ctx ends. Waits are no failures.
-func (l *Ledger) Issue(ctx context.Context, h *sequencer.Sequencer) {
+func (l *ledger) Issue(ctx context.Context, h *sequencer.Sequencer) {
 	for ctx.Err() == nil {
 		call, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 		id, err := h.Next(call)
@@ -72,20 +60,20 @@ func (l *Ledger) Issue(ctx context.Context, h *sequencer.Sequencer) {
 	}
 }
 
-// Outages checks that no ID is issued twice, and that every handle continues, while etcd is killed for two
+// outages checks that no ID is issued twice, and that every handle continues, while etcd is killed for two
 // windows, restarted, compacted and defragmented, several times, and clients come and go.
-func Outages(t *testing.T, k Kind) {
+func outages(t *testing.T, k etcdtest.Kind) {
 	const window = 2 * time.Second
-	srv := Own(t)
+	srv := etcdtest.Own(t)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
-	l := NewLedger(t)
+	l := newLedger(t)
 	issuing, end := context.WithCancel(ctx)
 	defer end()
 	var running sync.WaitGroup
 	handles := make([]*sequencer.Sequencer, 3)
 	for i := range handles {
-		c := Opened(t, k, Connect(t, srv), "", store.Config{Pool: 8, Window: window})
+		c := etcdtest.Opened(t, k, etcdtest.Connect(t, srv), "", store.Config{Pool: 8, Window: window})
 		h, err := c.CreateSequencer(ctx, "default", sequencer.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +81,8 @@ func Outages(t *testing.T, k Kind) {
 		handles[i] = h
 		running.Go(func() { l.Issue(issuing, h) })
 	}
-	coming := Opened(t, k, Connect(t, srv), "", store.Config{Pool: 8, Window: window, Task: "comes and goes"})
+	coming := etcdtest.Opened(t, k, etcdtest.Connect(t, srv), "",
+		store.Config{Pool: 8, Window: window, Task: "comes and goes"})
 	var went atomic.Int64
 	running.Go(func() { // attaches and returns a node all the time
 		h, err := coming.OpenSequencer(issuing, "default")
@@ -114,9 +103,9 @@ func Outages(t *testing.T, k Kind) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	})
-	admin := Connect(t, srv)
+	admin := etcdtest.Connect(t, srv)
 	for range 2 {
-		Await(t, 30*time.Second, "more attaches and returns", func() bool { return went.Load() > 20 })
+		etcdtest.Await(t, 30*time.Second, "more attaches and returns", func() bool { return went.Load() > 20 })
 		srv.Kill()
 		time.Sleep(2 * window)
 		if err := srv.Restart(ctx); err != nil {
@@ -124,7 +113,7 @@ func Outages(t *testing.T, k Kind) {
 		}
 		before := l.Count()
 		went.Store(0)
-		Await(t, 30*time.Second, "more IDs after a restart", func() bool { return l.Count() > before+100 })
+		etcdtest.Await(t, 30*time.Second, "more IDs after a restart", func() bool { return l.Count() > before+100 })
 		now, err := admin.Get(ctx, "/")
 		if err != nil {
 			t.Fatal(err)
@@ -146,16 +135,16 @@ func Outages(t *testing.T, k Kind) {
 	t.Logf("%d IDs, no two equal", l.Count())
 }
 
-// NoFreeNode checks that a create that finds every node taken waits until its context ends (E4).
-func NoFreeNode(t *testing.T, k Kind) {
-	cli, prefix := Connect(t, Shared(t)), Prefix(t)
-	first := Opened(t, k, cli, prefix, store.Config{Pool: 1})
+// noFreeNode checks that a create that finds every node taken waits until its context ends (E4).
+func noFreeNode(t *testing.T, k etcdtest.Kind) {
+	cli, prefix := etcdtest.Connect(t, etcdtest.Shared(t)), etcdtest.Prefix(t)
+	first := etcdtest.Opened(t, k, cli, prefix, store.Config{Pool: 1})
 	if _, err := first.CreateSequencer(t.Context(), "default", sequencer.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer stop()
-	_, err := Opened(t, k, cli, prefix, store.Config{Pool: 1}).CreateSequencer(ctx, "default", sequencer.Config{})
+	_, err := etcdtest.Opened(t, k, cli, prefix, store.Config{Pool: 1}).CreateSequencer(ctx, "default", sequencer.Config{})
 	if !errors.Is(err, sequencer.ErrNoFreeNode) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a second holder of one node: %v", err)
 	}

@@ -1,4 +1,4 @@
-package etcdtest
+package mixed_test
 
 import (
 	"fmt"
@@ -7,16 +7,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/client/etcd/internal/etcdtest"
 	"github.com/snowgrid/snowgrid/internal/record"
 )
 
-// Starters checks that 8 of 20 processes get different ones of 8 nodes, and 12 wait. When three are
+// starters checks that 8 of 20 processes get different ones of 8 nodes, and 12 wait. When three are
 // killed, exactly three of the waiting ones take their nodes, in the next version.
-func Starters(t *testing.T, k Kind) {
+func starters(t *testing.T, k etcdtest.Kind) {
 	const starters, nodes = 20, 8
 	all := workers(t, k, starters, nodes, 2*time.Second, 2*time.Millisecond)
-	Await(t, 60*time.Second, "8 holders", func() bool { return len(holders(t, all)) == nodes })
-	n := &Node{T: t, Kind: k, Cli: Connect(t, Shared(t)), Prefix: all[0].work.Prefix}
+	etcdtest.Await(t, 60*time.Second, "8 holders", func() bool { return len(holders(t, all)) == nodes })
+	n := &etcdtest.Node{T: t, Kind: k, Cli: etcdtest.Connect(t, etcdtest.Shared(t)), Prefix: all[0].work.Prefix}
 	versions := func() (out []uint64) {
 		for i := range nodes {
 			n.Key = fmt.Sprintf("default/%d.json", i)
@@ -33,7 +34,8 @@ func Starters(t *testing.T, k Kind) {
 		first[node].kill()
 		all = slices.DeleteFunc(all, func(p *process) bool { return p == first[node] })
 	}
-	Await(t, 60*time.Second, "8 holders after three were killed", func() bool { return len(holders(t, all)) == nodes })
+	etcdtest.Await(t, 60*time.Second, "8 holders after three were killed",
+		func() bool { return len(holders(t, all)) == nodes })
 	time.Sleep(3 * time.Second) // for a fourth, if there is one
 	second := holders(t, all)
 	if len(second) != nodes {
@@ -60,13 +62,13 @@ func Starters(t *testing.T, k Kind) {
 	t.Logf("%d IDs, no two equal", allDiffer(t, all))
 }
 
-// StoppedHolder checks that a process that is stopped in a tight loop for three windows loses its node to
+// stoppedHolder checks that a process that is stopped in a tight loop for three windows loses its node to
 // another (EH1). Continued, it issues no ID of that node, prints the reason, and continues under the next
 // node that is free.
-func StoppedHolder(t *testing.T, k Kind) {
+func stoppedHolder(t *testing.T, k etcdtest.Kind) {
 	const window = 2 * time.Second
 	all := workers(t, k, 2, 2, window, 0)
-	Await(t, 30*time.Second, "2 holders", func() bool { return len(holders(t, all)) == 2 })
+	etcdtest.Await(t, 30*time.Second, "2 holders", func() bool { return len(holders(t, all)) == 2 })
 	byNode := holders(t, all)
 	stopped, other := byNode[0], byNode[1]
 	another := stopped.work
@@ -79,16 +81,16 @@ func StoppedHolder(t *testing.T, k Kind) {
 	}
 	stopped.signal(syscall.SIGSTOP)
 	until := time.Now().Add(3 * window)
-	Await(t, 30*time.Second, "the third process has the node", func() bool {
+	etcdtest.Await(t, 30*time.Second, "the third process has the node", func() bool {
 		node, has := third.node()
 		return has && node == 0
 	})
 	time.Sleep(time.Until(until))
 	before := stopped.saidSoFar()
 	stopped.signal(syscall.SIGCONT)
-	Await(t, 30*time.Second, "a reason", func() bool { return stopped.said("waits", before) })
+	etcdtest.Await(t, 30*time.Second, "a reason", func() bool { return stopped.said("waits", before) })
 	other.leave()
-	Await(t, 30*time.Second, "the continued process has the other node",
+	etcdtest.Await(t, 30*time.Second, "the continued process has the other node",
 		func() bool { return stopped.said("node 1", before) })
 	if stopped.said("node 0", before) {
 		t.Error("the continued process used its old node")
@@ -98,18 +100,19 @@ func StoppedHolder(t *testing.T, k Kind) {
 	t.Logf("%d IDs, no two equal", allDiffer(t, all))
 }
 
-// LeftNodeIsTakenSoon checks that a node that was returned is taken without a wait (E9).
-func LeftNodeIsTakenSoon(t *testing.T, k Kind) {
+// leftNodeIsTakenSoon checks that a node that was returned is taken without a wait (E9).
+func leftNodeIsTakenSoon(t *testing.T, k etcdtest.Kind) {
 	all := workers(t, k, 2, 1, 9*time.Second, 2*time.Millisecond)
-	Await(t, 30*time.Second, "a holder", func() bool { return len(holders(t, all)) == 1 })
+	etcdtest.Await(t, 30*time.Second, "a holder", func() bool { return len(holders(t, all)) == 1 })
 	holder := holders(t, all)[0]
 	next := all[0]
 	if next == holder {
 		next = all[1]
 	}
 	holder.leave()
-	Await(t, 3*time.Second, "taken by the other", func() bool { _, has := next.node(); return has })
-	n := &Node{T: t, Kind: k, Cli: Connect(t, Shared(t)), Prefix: next.work.Prefix, Key: "default/0.json"}
+	etcdtest.Await(t, 3*time.Second, "taken by the other", func() bool { _, has := next.node(); return has })
+	n := &etcdtest.Node{T: t, Kind: k, Cli: etcdtest.Connect(t, etcdtest.Shared(t)), Prefix: next.work.Prefix,
+		Key: "default/0.json"}
 	if _, r := n.Load(n.Store()); r.Version != 2 || !r.Graceful || r.State != record.Held {
 		t.Errorf("the record is %+v", r)
 	}

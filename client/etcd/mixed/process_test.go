@@ -1,4 +1,4 @@
-package etcdtest
+package mixed_test
 
 import (
 	"bufio"
@@ -21,22 +21,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/snowgrid/snowgrid/client/etcd"
-	"github.com/snowgrid/snowgrid/client/etcd/mixed"
+	"github.com/snowgrid/snowgrid/client/etcd/internal/etcdtest"
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/sequencer"
-)
-
-// The two stores.
-var (
-	Plain = Kind{Name: "etcd", Prefix: etcd.DefaultPrefix,
-		Open: func(cli *clientv3.Client, prefix string) store.Store {
-			return etcd.New(cli, etcd.Config{Prefix: prefix})
-		}}
-	Mixed = Kind{Name: "mixed", Prefix: mixed.DefaultPrefix,
-		Open: func(cli *clientv3.Client, prefix string) store.Store {
-			return mixed.New(cli, mixed.Config{Prefix: prefix})
-		}}
 )
 
 // workVar has the work of a process that this test binary is started as.
@@ -76,9 +63,9 @@ func (w work) do() error {
 	if err != nil {
 		return err
 	}
-	k := Plain
+	k := etcdtest.Plain
 	if w.Mixed {
-		k = Mixed
+		k = mixedStore
 	}
 	c, err := store.Open(ctx, k.Open(cli, w.Prefix),
 		store.Config{Pool: w.Pool, Window: w.Window, AcquireMaxDelay: time.Second})
@@ -254,14 +241,14 @@ func allDiffer(t *testing.T, all []*process) int {
 }
 
 // workers starts processes of one sequencer.
-func workers(t *testing.T, k Kind, count, pool int, window, pause time.Duration) []*process {
+func workers(t *testing.T, k etcdtest.Kind, count, pool int, window, pause time.Duration) []*process {
 	t.Helper()
-	dir, prefix := t.TempDir(), Prefix(t)
+	dir, prefix := t.TempDir(), etcdtest.Prefix(t)
 	all := make([]*process, count)
 	for i := range all {
 		all[i] = work{
-			Addr: Shared(t).Addr, Prefix: prefix, Name: "default", Pool: pool, Window: window, Pause: pause,
-			Mixed: k.Name == Mixed.Name, File: filepath.Join(dir, strconv.Itoa(i)),
+			Addr: etcdtest.Shared(t).Addr, Prefix: prefix, Name: "default", Pool: pool, Window: window, Pause: pause,
+			Mixed: k.Name == mixedStore.Name, File: filepath.Join(dir, strconv.Itoa(i)),
 		}.start(t)
 	}
 	return all

@@ -1,6 +1,4 @@
-// Package server runs etcd servers for tests and measurements, as processes of their own
-// on loopback with a temporary directory.
-package server
+package etcdtest
 
 import (
 	"context"
@@ -19,12 +17,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
-// ErrMissing means that PATH has no etcd.
-var ErrMissing = errors.New("etcd is not in PATH; apt-get install etcd-server")
+// errMissing means that PATH has no etcd.
+var errMissing = errors.New("etcd is not in PATH; apt-get install etcd-server")
 
 const readyWithin = 30 * time.Second
 
-// Server is one etcd server, a cluster by itself.
+// Server is one etcd server, a cluster by itself: a process of its own on loopback.
 type Server struct {
 	Addr string // host:port for clients
 	dir  string
@@ -35,14 +33,14 @@ type Server struct {
 	alive io.Closer
 }
 
-// Start starts a server with a data directory in dir, and waits until it has a leader. Its
+// start starts a server with a data directory in dir, and waits until it has a leader. Its
 // election timeout is short, so that leases of one second are possible.
 //
-// Errors: ErrMissing.
-func Start(ctx context.Context, dir string) (*Server, error) {
+// Errors: errMissing.
+func start(ctx context.Context, dir string) (*Server, error) {
 	path, err := exec.LookPath("etcd")
 	if err != nil {
-		return nil, ErrMissing
+		return nil, errMissing
 	}
 	addrs, err := loopback.FreeAddrs(2)
 	if err != nil {

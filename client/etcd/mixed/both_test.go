@@ -1,0 +1,39 @@
+package mixed_test
+
+import (
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/snowgrid/snowgrid/client/etcd/internal/etcdtest"
+	"github.com/snowgrid/snowgrid/client/etcd/mixed"
+	"github.com/snowgrid/snowgrid/client/store"
+)
+
+// mixedStore is the store of this package.
+var mixedStore = etcdtest.Kind{Name: "mixed", Prefix: mixed.DefaultPrefix,
+	Open: func(cli *clientv3.Client, prefix string) store.Store {
+		return mixed.New(cli, mixed.Config{Prefix: prefix})
+	}}
+
+// both runs a test of this store and of the one of package etcd, of which it consists.
+func both(t *testing.T, test func(*testing.T, etcdtest.Kind)) {
+	t.Helper()
+	for _, k := range []etcdtest.Kind{etcdtest.Plain, mixedStore} {
+		t.Run(k.Name, func(t *testing.T) { test(t, k) })
+	}
+}
+
+func TestRepetitionByTheClient(t *testing.T)       { both(t, repetitionByTheClient) }
+func TestRepeatedTransactionSucceeds(t *testing.T) { both(t, repeatedTransactionSucceeds) }
+func TestServerIsAway(t *testing.T)                { both(t, serverIsAway) }
+func TestWatchWithoutRenewals(t *testing.T)        { both(t, watchWithoutRenewals) }
+func TestWatchAfterACompaction(t *testing.T)       { both(t, watchAfterACompaction) }
+func TestAuthentication(t *testing.T)              { both(t, authentication) }
+func TestWithoutAClient(t *testing.T)              { both(t, withoutAClient) }
+func TestUnreadableRecordIsReplaced(t *testing.T)  { both(t, unreadableRecordIsReplaced) }
+func TestOutages(t *testing.T)                     { both(t, outages) }
+func TestNoFreeNode(t *testing.T)                  { both(t, noFreeNode) }
+func TestStarters(t *testing.T)                    { both(t, starters) }
+func TestStoppedHolder(t *testing.T)               { both(t, stoppedHolder) }
+func TestLeftNodeIsTakenSoon(t *testing.T)         { both(t, leftNodeIsTakenSoon) }
