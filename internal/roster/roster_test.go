@@ -94,9 +94,9 @@ func (h *history) apply(t *rapid.T, c roster.Command) error {
 	}
 	switch {
 	case c.Raise != nil:
-		rostertest.CheckRaise(t, before, next, *c.Raise)
+		checkRaise(t, before, next, *c.Raise)
 	case c.Change != nil:
-		rostertest.CheckChange(t, before, next, *c.Change)
+		checkChange(t, before, next, *c.Change)
 		h.stopped[roster.Term(next.Version)] = before.Stopped > 0
 	}
 	h.roster = next

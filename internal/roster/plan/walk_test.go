@@ -165,8 +165,8 @@ func (w *walk) plan(t *rapid.T) {
 func (w *walk) apply(t *rapid.T, s Sight) bool {
 	c, found := w.planner.Plan(w.roster, s)
 	mirrored := Sight{
-		Join: rostertest.Reversed(s.Join), Leave: rostertest.Reversed(s.Leave), Silent: rostertest.Reversed(s.Silent),
-		Gone: rostertest.Reversed(s.Gone), Held: rostertest.Reversed(s.Held), Persisted: rostertest.Reversed(s.Persisted),
+		Join: reversed(s.Join), Leave: reversed(s.Leave), Silent: reversed(s.Silent),
+		Gone: reversed(s.Gone), Held: reversed(s.Held), Persisted: reversed(s.Persisted),
 		Assign: s.Assign, Patient: s.Patient, Granted: s.Granted, Zones: s.Zones,
 	}
 	if other, _ := new(Planner).Plan(w.roster, mirrored); !reflect.DeepEqual(c, other) {
@@ -275,4 +275,11 @@ func (w *walk) checkRest(t *rapid.T) {
 	if len(r.Unsettled) > 0 {
 		t.Fatalf("unsettled at rest: %v", r.Unsettled)
 	}
+}
+
+// reversed returns a reversed copy.
+func reversed[T any](s []T) []T {
+	out := slices.Clone(s)
+	slices.Reverse(out)
+	return out
 }

@@ -1,10 +1,9 @@
 // Package rostertest is shared by the tests of packages roster and internal/roster/plan: short names
-// for members, initial rosters, and a model for each command.
+// for members, initial rosters, and the invariants of every roster.
 package rostertest
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -74,13 +73,6 @@ func Records(names []string) []roster.Member {
 // Record returns a member record with addresses on loopback.
 func Record(i roster.Incarnation) roster.Member {
 	return roster.Member{Incarnation: i, API: "127.0.0.1:7948", Raft: "127.0.0.1:7947", Gossip: "127.0.0.1:7946"}
-}
-
-// Reversed returns a reversed copy.
-func Reversed[T any](s []T) []T {
-	out := slices.Clone(s)
-	slices.Reverse(out)
-	return out
 }
 
 // Replicas turns 0c1 into partition 0 of c1.
