@@ -24,7 +24,7 @@ import (
 )
 
 // The attacks on a grid with security on. Each is made by every attacker whose credential
-// does not allow it; see evil.Attackers. Each is refused with the error of that attacker, has
+// does not allow it; see attackersOf. Each is refused with the error of that attacker, has
 // a line in the audit log, and changes nothing: leader, members, owners and terms stay, honest
 // holders get their IDs without a gap, none of them twice, and memory is that of before.
 //
@@ -92,7 +92,7 @@ func underAttack(t *testing.T, durable bool, attack func(t *testing.T, b *besieg
 		if err != nil {
 			t.Fatal(err)
 		}
-		attackers, err := evil.Attackers(b.authority, gridtest.Now(), "orders-*")
+		attackers, err := attackersOf(b.authority, gridtest.Now(), "orders-*")
 		if err != nil {
 			t.Fatal(err)
 		}

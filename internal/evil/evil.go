@@ -165,3 +165,12 @@ func Trusting(a *authority.Authority, shown ...tls.Certificate) *tls.Config {
 	}
 	return conf
 }
+
+// Issue returns a new certificate of an authority.
+func Issue(by *authority.Authority, now time.Time, r authority.Request) (tls.Certificate, error) {
+	text, key, err := by.Issue(r, now)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(text, key)
+}

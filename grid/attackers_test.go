@@ -1,4 +1,4 @@
-package evil
+package grid_test
 
 import (
 	"crypto/ecdsa"
@@ -11,77 +11,69 @@ import (
 	"math/big"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/authority"
+	pki "github.com/snowgrid/snowgrid/internal/authority"
+	"github.com/snowgrid/snowgrid/internal/evil"
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Attackers returns one for each kind of credential but a member's. Certificates of the grid's
+// attackersOf returns one for each kind of credential but a member's. Certificates of the grid's
 // authority are for the names given. They dial with nothing until Dial is set.
-func Attackers(grid *authority.Authority, now time.Time, names ...security.Pattern) ([]*Attacker, error) {
-	foreign, err := authority.New("evil", now, authority.AuthorityTTL)
+func attackersOf(grid *pki.Authority, now time.Time, names ...security.Pattern) ([]*evil.Attacker, error) {
+	foreign, err := pki.New("evil", now, pki.AuthorityTTL)
 	if err != nil {
 		return nil, err
 	}
-	old := Trusting(grid)
+	old := evil.Trusting(grid)
 	old.MaxVersion = tls.VersionTLS12
-	out := []*Attacker{
-		{Name: "clear text", Refusal: ErrUnwelcome},
-		{Name: "no certificate", TLS: Trusting(grid), Refusal: security.ErrUnauthenticated},
-		{Name: "TLS 1.2", TLS: old, Refusal: ErrUnwelcome},
+	out := []*evil.Attacker{
+		{Name: "clear text", Refusal: evil.ErrUnwelcome},
+		{Name: "no certificate", TLS: evil.Trusting(grid), Refusal: security.ErrUnauthenticated},
+		{Name: "TLS 1.2", TLS: old, Refusal: evil.ErrUnwelcome},
 	}
 	for _, c := range []struct {
 		name string
-		by   *authority.Authority
+		by   *pki.Authority
 		at   time.Time
 		role security.Role // that members believe
-		is   authority.Request
+		is   pki.Request
 	}{
 		{"a member's certificate of another authority", foreign, now, "",
-			authority.Request{Name: "m1", Role: security.Member}},
+			pki.Request{Name: "m1", Role: security.Member}},
 		{"a member's certificate of last year", grid, now.Add(-366 * 24 * time.Hour), "",
-			authority.Request{Name: "m1", Role: security.Member}},
+			pki.Request{Name: "m1", Role: security.Member}},
 		{"a member's certificate of next year", grid, now.Add(300 * 24 * time.Hour), "",
-			authority.Request{Name: "m1", Role: security.Member}},
-		{"a reader's certificate", grid, now, security.Reader, authority.Request{Name: "evil", Role: security.Reader,
+			pki.Request{Name: "m1", Role: security.Member}},
+		{"a reader's certificate", grid, now, security.Reader, pki.Request{Name: "evil", Role: security.Reader,
 			Names: names}},
-		{"a holder's certificate", grid, now, security.Holder, authority.Request{Name: "evil", Role: security.Holder,
+		{"a holder's certificate", grid, now, security.Holder, pki.Request{Name: "evil", Role: security.Holder,
 			Names: names}},
 	} {
-		cert, err := Issue(c.by, c.at, c.is)
+		cert, err := evil.Issue(c.by, c.at, c.is)
 		if err != nil {
 			return nil, err
 		}
-		a := &Attacker{Name: c.name, Role: c.role, TLS: Trusting(grid, cert), Refusal: ErrUnwelcome}
+		a := &evil.Attacker{Name: c.name, Role: c.role, TLS: evil.Trusting(grid, cert), Refusal: evil.ErrUnwelcome}
 		if a.Identified() {
 			a.Refusal = security.ErrDenied
 		}
 		out = append(out, a)
 	}
-	cert, err := limitedAdmin(grid, now, names)
+	cert, err := limitedAdminCert(grid, now, names)
 	if err != nil {
 		return nil, err
 	}
-	out = append(out, &Attacker{Name: "an admin's certificate limited to names", Role: security.Admin, Names: names,
-		TLS: Trusting(grid, cert), Refusal: security.ErrDenied})
+	out = append(out, &evil.Attacker{Name: "an admin's certificate limited to names", Role: security.Admin, Names: names,
+		TLS: evil.Trusting(grid, cert), Refusal: security.ErrDenied})
 	if cert, err = signedByHolder(grid, now); err != nil {
 		return nil, err
 	}
-	return append(out, &Attacker{Name: "a member's certificate that a holder signed", TLS: Trusting(grid, cert),
-		Refusal: ErrUnwelcome}), nil
+	return append(out, &evil.Attacker{Name: "a member's certificate that a holder signed", TLS: evil.Trusting(grid, cert),
+		Refusal: evil.ErrUnwelcome}), nil
 }
 
-// Issue returns a new certificate of an authority.
-func Issue(by *authority.Authority, now time.Time, r authority.Request) (tls.Certificate, error) {
-	text, key, err := by.Issue(r, now)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(text, key)
-}
-
-// limitedAdmin returns a certificate of role admin that is limited to names, as earlier releases
+// limitedAdminCert returns a certificate of role admin that is limited to names, as earlier releases
 // issued them.
-func limitedAdmin(grid *authority.Authority, now time.Time, names []security.Pattern) (tls.Certificate, error) {
+func limitedAdminCert(grid *pki.Authority, now time.Time, names []security.Pattern) (tls.Certificate, error) {
 	text, err := grid.Key()
 	if err != nil {
 		return tls.Certificate{}, err
@@ -108,8 +100,8 @@ func signed(template, parent *x509.Certificate, by any) (tls.Certificate, error)
 }
 
 // signedByHolder returns a certificate of role member that the key of a holder signed.
-func signedByHolder(grid *authority.Authority, now time.Time) (tls.Certificate, error) {
-	holder, err := Issue(grid, now, authority.Request{Name: "evil", Role: security.Holder})
+func signedByHolder(grid *pki.Authority, now time.Time) (tls.Certificate, error) {
+	holder, err := evil.Issue(grid, now, pki.Request{Name: "evil", Role: security.Holder})
 	if err != nil {
 		return tls.Certificate{}, err
 	}
