@@ -111,8 +111,7 @@ var importMap = map[string]imports{
 	"internal/tcp":           {},
 	"internal/calls": {internal: []string{"internal/failure", "internal/frames", "internal/handles", "internal/tcp",
 		"internal/identity", "internal/wire", "internal/wire/frame", "security", "sequencer"}},
-	"internal/grants/overhttp": {internal: []string{"internal/clustertime", "internal/grants", "internal/wire"}},
-	"internal/calls/overhttp":  {internal: []string{"internal/wire", "internal/wire/frame", "security"}},
+	"internal/calls/overhttp": {internal: []string{"internal/wire", "internal/wire/frame", "security"}},
 	"client": {internal: []string{"internal/signal", "internal/calls", "internal/logqueue",
 		"epoch", "internal/clustertime", "security", "internal/attachment", "sequencer", "internal/roster", "internal/wire",
 		"internal/wire/frame", "internal/buildinfo", "internal/failure", "internal/frames", "internal/handles",
@@ -199,7 +198,7 @@ var importMap = map[string]imports{
 	"internal/evil": {internal: []string{"internal/roster", "security", "internal/authority",
 		"internal/wire"}, modules: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"}},
 	"proof/chaos/*":   {internal: []string{"*"}, modules: []string{"golang.org/x/sys"}},
-	"proof/upgrade/*": {internal: []string{"client", "sequencer", "internal/grants/overhttp"}},
+	"proof/upgrade/*": {internal: []string{"client", "sequencer", "proof/overhttp"}},
 
 	"cmd/snowgrid/internal/logring":    {},
 	"cmd/snowgrid/internal/configfile": {modules: []string{"github.com/goccy/go-yaml"}},

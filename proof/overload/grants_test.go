@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/grants/overhttp"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"github.com/snowgrid/snowgrid/proof/overhttp"
 )
 
 var (

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/grants/overhttp"
+	"github.com/snowgrid/snowgrid/proof/overhttp"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 

@@ -1,4 +1,4 @@
-// Package overhttp runs a generator of package grants against members over HTTP, for tests and proofs.
+// Package overhttp runs a generator of package grants against members over HTTP.
 package overhttp
 
 import (
