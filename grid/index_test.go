@@ -32,7 +32,7 @@ func TestIndexHasALineForEachPath(t *testing.T) {
 	lines := strings.Split(text, "\n")
 	for _, p := range index.Paths {
 		if p.About == "" || len(p.Methods) == 0 {
-			t.Errorf("%s has no line in purposes (grid/internal/api/index.go), or no method: %v", p.Path, p.Methods)
+			t.Errorf("%s has no line about it (grid/internal/api/access.go), or no method: %v", p.Path, p.Methods)
 		}
 		listed := slices.ContainsFunc(lines, func(line string) bool {
 			words := strings.Fields(line)
