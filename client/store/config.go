@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -101,7 +102,7 @@ const (
 )
 
 func (cfg Config) resolved(s Store) (Config, error) {
-	cfg.Window = orDefault(cfg.Window, defaultWindowOf(s))
+	cfg.Window = cmp.Or(cfg.Window, defaultWindowOf(s))
 	for _, d := range []struct {
 		name  string
 		value *time.Duration
@@ -116,7 +117,7 @@ func (cfg Config) resolved(s Store) (Config, error) {
 		{"MaxSkew", &cfg.MaxSkew, defaultMaxSkew, time.Millisecond, windowMax},
 		{"MaxClockBack", &cfg.MaxClockBack, defaultMaxSkew, time.Millisecond, windowMax},
 	} {
-		*d.value = orDefault(*d.value, d.other)
+		*d.value = cmp.Or(*d.value, d.other)
 		if *d.value < d.low || *d.value > d.high {
 			return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.%s: %v is outside %v to %v; give a value inside, or 0 for the default", d.name, *d.value, d.low, d.high)
 		}
@@ -134,29 +135,16 @@ func (cfg Config) resolved(s Store) (Config, error) {
 		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig,
 			"store: Config.Task: %.40q has %d bytes; give at most %d of UTF-8", cfg.Task, len(cfg.Task), record.TaskMax)
 	}
-	cfg.Pool = orDefault(cfg.Pool, defaultPool)
-	cfg.Task = orDefault(cfg.Task, handles.RandomHex())
-	cfg.Clock = orDefaultFunc(cfg.Clock, time.Now)
+	cfg.Pool = cmp.Or(cfg.Pool, defaultPool)
+	cfg.Task = cmp.Or(cfg.Task, handles.RandomHex())
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.Logger = logqueue.Logger(cfg.Logger)
 	return cfg, nil
-}
-
-func orDefault[T comparable](value, other T) T {
-	var zero T
-	if value == zero {
-		return other
-	}
-	return value
-}
-
-func orDefaultFunc(f, other func() time.Time) func() time.Time {
-	if f == nil {
-		return other
-	}
-	return f
 }
 
 func defaultWindowOf(s Store) time.Duration {
