@@ -2,6 +2,7 @@ package mixed_test
 
 import (
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -37,3 +38,50 @@ func TestNoFreeNode(t *testing.T)                  { both(t, noFreeNode) }
 func TestStarters(t *testing.T)                    { both(t, starters) }
 func TestStoppedHolder(t *testing.T)               { both(t, stoppedHolder) }
 func TestLeftNodeIsTakenSoon(t *testing.T)         { both(t, leftNodeIsTakenSoon) }
+
+// nodeOn writes a record that no attachment has held, below the default prefix of a server.
+func nodeOn(t *testing.T, k etcdtest.Kind, cli *clientv3.Client) *etcdtest.Node {
+	t.Helper()
+	n := &etcdtest.Node{T: t, Kind: k, Cli: cli, Prefix: k.Prefix, Key: "default/0.json", Now: time.Now(),
+		Window: 2 * time.Second}
+	n.Create()
+	return n
+}
+
+// watching is a watch of a node's store.
+type watching struct {
+	t    *testing.T
+	keys <-chan string
+}
+
+// watch returns the keys that change below a prefix.
+func watch(n *etcdtest.Node, s store.Store, prefix string) watching {
+	n.Helper()
+	keys, err := s.(store.Watcher).Watch(n.Context(), prefix)
+	if err != nil {
+		n.Fatal(err)
+	}
+	return watching{n.T, keys}
+}
+
+// next returns the next key that the watch reports.
+func (w watching) next() string {
+	w.t.Helper()
+	select {
+	case key, open := <-w.keys:
+		if !open {
+			w.t.Fatal("the watch ended")
+		}
+		return key
+	case <-time.After(20 * time.Second):
+		w.t.Fatal("nothing in 20 s")
+	}
+	return ""
+}
+
+// reported returns when the watch reports a key.
+func (w watching) reported(key string) {
+	w.t.Helper()
+	for w.next() != key {
+	}
+}

@@ -76,7 +76,7 @@ func repeatedTransactionSucceeds(t *testing.T, k etcdtest.Kind) {
 // server has come back with its data, the holder continues.
 func serverIsAway(t *testing.T, k etcdtest.Kind) {
 	srv := etcdtest.Own(t)
-	n := etcdtest.NodeOn(t, k, etcdtest.Connect(t, srv))
+	n := nodeOn(t, k, etcdtest.Connect(t, srv))
 	n.Window = 9 * time.Second
 	s := n.Store()
 	id := n.Take(s)
@@ -110,26 +110,26 @@ func serverIsAway(t *testing.T, k etcdtest.Kind) {
 func watchWithoutRenewals(t *testing.T, k etcdtest.Kind) {
 	n := etcdtest.NewNode(t, k)
 	s := n.Store()
-	changes := n.Watch(s, "default/")
+	changes := watch(n, s, "default/")
 	other := *n
 	other.Key = "default/1.json"
 	id := n.Take(s)
 	other.Create()
-	if first := n.NextKey(changes); first != n.Key {
+	if first := changes.next(); first != n.Key {
 		t.Errorf("the watch reported %s, not the claim", first)
 	}
-	n.Reported(changes, other.Key) // all of the claim has been reported
+	changes.reported(other.Key) // all of the claim has been reported
 	n.Extend(s, id)
 	n.Extend(s, id)
 	n.Swap(s, store.Entry{Key: "orders/2.json", Body: record.Born(etcdtest.Life, etcdtest.Nonce()).Encode()})
 	other.Take(s)
-	if next := n.NextKey(changes); next != other.Key {
+	if next := changes.next(); next != other.Key {
 		t.Errorf("the watch reported %s, not the next claim", next)
 	}
 	n.Swap(s, store.Entry{Key: "default/sequencer.json", Body: []byte("one")})
-	n.Reported(changes, "default/sequencer.json")
+	changes.reported("default/sequencer.json")
 	n.GiveBack(s, id, 0)
-	n.Reported(changes, n.Key)
+	changes.reported(n.Key)
 }
 
 // watchAfterACompaction checks that a watch that missed changes, because etcd compacted them while it was
@@ -146,11 +146,11 @@ func watchAfterACompaction(t *testing.T, k etcdtest.Kind) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cut.Close() }()
-	n := etcdtest.NodeOn(t, k, etcdtest.Connect(t, srv))
+	n := nodeOn(t, k, etcdtest.Connect(t, srv))
 	n.Swap(n.Store(), store.Entry{Key: "default/sequencer.json", Body: []byte("one")})
-	changes := n.Watch(k.Open(cut, ""), "default/")
+	changes := watch(n, k.Open(cut, ""), "default/")
 	n.Take(n.Store())
-	n.Reported(changes, n.Key)
+	changes.reported(n.Key)
 	proxy.Set(faultproxy.Fault{Cut: true})
 	for range 3 {
 		if _, err := n.Cli.Put(t.Context(), "/elsewhere", "x"); err != nil {
@@ -165,9 +165,9 @@ func watchAfterACompaction(t *testing.T, k etcdtest.Kind) {
 		t.Fatal(err)
 	}
 	proxy.Set(faultproxy.Fault{})
-	n.Reported(changes, "default/sequencer.json") // it has not changed, so this is the new list
+	changes.reported("default/sequencer.json") // it has not changed, so this is the new list
 	n.Swap(n.Store(), store.Entry{Key: "default/node-ids-initialized", Body: []byte("one")})
-	n.Reported(changes, "default/node-ids-initialized") // after the compaction too
+	changes.reported("default/node-ids-initialized") // after the compaction too
 }
 
 // authentication checks that the role of the client's user needs no more than the prefix. Without it the
@@ -200,11 +200,11 @@ func authentication(t *testing.T, k etcdtest.Kind) {
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}
-	n := etcdtest.NodeOn(t, k, login("ids"))
+	n := nodeOn(t, k, login("ids"))
 	s := n.Store()
-	changes := n.Watch(s, "default/")
+	changes := watch(n, s, "default/")
 	id := n.Take(s)
-	n.Reported(changes, n.Key)
+	changes.reported(n.Key)
 	n.Extend(s, id)
 	n.GiveBack(s, id, 0)
 	if _, err := s.List(ctx, "default/"); err != nil {

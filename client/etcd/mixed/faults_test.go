@@ -14,7 +14,7 @@ import (
 // TestRepeatedClaimHasOneLease (EH6, EH11): the second copy of a claim does not change the lease, and
 // leaves no lease of its own.
 func TestRepeatedClaimHasOneLease(t *testing.T) {
-	n := sharedNode{etcdtest.NodeOn(t, mixedStore, etcdtest.Connect(t, etcdtest.Own(t)))}
+	n := sharedNode{nodeOn(t, mixedStore, etcdtest.Connect(t, etcdtest.Own(t)))}
 	s := n.Store()
 	e, r := n.Load(s)
 	claim := n.Taken(e, r, etcdtest.NewAttachment())
@@ -105,17 +105,17 @@ func TestLateCopyAfterAWorker(t *testing.T) {
 func TestWatchReportsEndedLeases(t *testing.T) {
 	n := newNode(t)
 	s := n.Store()
-	changes := n.Watch(s, "default/")
+	changes := watch(n.Node, s, "default/")
 	n.Take(s)
-	n.Reported(changes, n.Key)
+	changes.reported(n.Key)
 	other := *n.Node
 	other.Key = "default/1.json"
 	other.Create()
-	n.Reported(changes, other.Key) // all of the claim has been reported
+	changes.reported(other.Key) // all of the claim has been reported
 	if _, err := n.Cli.Revoke(t.Context(), n.lease()); err != nil {
 		t.Fatal(err)
 	}
-	if next := n.NextKey(changes); next != n.Key {
+	if next := changes.next(); next != n.Key {
 		t.Errorf("the watch reported %s, not the end of the lease", next)
 	}
 }

@@ -37,7 +37,7 @@ func TestClaimIsLikeTheOriginal(t *testing.T) {
 // TestClaimsOfOneNodeHaveOneWinner (E2): however many claim one node concurrently, one gets
 // it, the others know that they did not, and their leases are revoked (EH11).
 func TestClaimsOfOneNodeHaveOneWinner(t *testing.T) {
-	n := etcdtest.NodeOn(t, mixedStore, etcdtest.Connect(t, etcdtest.Own(t)))
+	n := nodeOn(t, mixedStore, etcdtest.Connect(t, etcdtest.Own(t)))
 	const racers = 30
 	errs := make([]error, racers)
 	var all sync.WaitGroup

@@ -53,14 +53,6 @@ func NewNode(t *testing.T, k Kind) *Node {
 	return n
 }
 
-// NodeOn writes a record that no attachment has held, below the default prefix of a server.
-func NodeOn(t *testing.T, k Kind, cli *clientv3.Client) *Node {
-	t.Helper()
-	n := &Node{T: t, Kind: k, Cli: cli, Prefix: k.Prefix, Key: "default/0.json", Now: time.Now(), Window: 2 * time.Second}
-	n.Create()
-	return n
-}
-
 // Create writes the record.
 func (n *Node) Create() store.Entry {
 	n.Helper()
@@ -158,38 +150,6 @@ func (n *Node) GiveBack(s store.Store, id attachment.ID, used clustertime.Tick) 
 		n.Fatalf("%v does not hold the record: %+v", id, r)
 	}
 	n.Swap(s, n.Next(e, next, nil))
-}
-
-// Watch returns the keys that change below a prefix.
-func (n *Node) Watch(s store.Store, prefix string) <-chan string {
-	n.Helper()
-	changes, err := s.(store.Watcher).Watch(n.Context(), prefix)
-	if err != nil {
-		n.Fatal(err)
-	}
-	return changes
-}
-
-// NextKey returns the next key that a watch reports.
-func (n *Node) NextKey(changes <-chan string) string {
-	n.Helper()
-	select {
-	case key, open := <-changes:
-		if !open {
-			n.Fatal("the watch ended")
-		}
-		return key
-	case <-time.After(20 * time.Second):
-		n.Fatal("nothing in 20 s")
-	}
-	return ""
-}
-
-// Reported returns when a watch reports a key.
-func (n *Node) Reported(changes <-chan string, key string) {
-	n.Helper()
-	for n.NextKey(changes) != key {
-	}
 }
 
 // NewAttachment returns an attachment.
