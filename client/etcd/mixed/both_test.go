@@ -17,11 +17,14 @@ var mixedStore = etcdtest.Kind{Name: "mixed", Prefix: mixed.DefaultPrefix,
 		return mixed.New(cli, mixed.Config{Prefix: prefix})
 	}}
 
-// both runs a test of this store and of the one of package etcd, of which it consists.
+// both runs a test of this store and of the one of package etcd, of which it consists, beside each other.
 func both(t *testing.T, test func(*testing.T, etcdtest.Kind)) {
 	t.Helper()
 	for _, k := range []etcdtest.Kind{etcdtest.Plain, mixedStore} {
-		t.Run(k.Name, func(t *testing.T) { test(t, k) })
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, k)
+		})
 	}
 }
 
