@@ -5,6 +5,7 @@ var (
 	everyMessage  = []string{"./grid", "-run", "TestEveryMessage|TestGreetingsEnd"}
 	keyringTests  = []string{"./grid/gridtest", "-run", "TestGossipKey|TestKeyring"}
 	changeTests   = []string{"./grid", "-run", "TestChangedRing|TestKeyringAdvice"}
+	earlierKey    = []string{"./grid/gridtest", "-run", "TestMembersWithAnEarlierKey"}
 	alteredReplay = []string{"./grid/gridtest", "-run", "TestAlteredReplay"}
 )
 
@@ -54,4 +55,6 @@ var gossipKeyMutants = []mutant{
 		keyringTests},
 	{"K4", "a member that lacks a key is not named", "grid/keyringcalls.go",
 		"if m.Error == \"\" && !slices.Contains(m.Keys, print) {", "if false {", changeTests},
+	{"K5", "a member with peers is not told that the others have another key", "grid/internal/formation/notformed.go",
+		"refused != nil && !errors.Is(err, refused)", "refused != nil && false", earlierKey},
 }

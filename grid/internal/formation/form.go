@@ -2,7 +2,6 @@ package formation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -335,38 +334,6 @@ func (a *attempts) giveUpAttempt() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.attempted = roster.GridID{}
-}
-
-// NotFormed returns the reason that the member is in no grid yet.
-func (f *Formation) NotFormed() error {
-	if f.cfg.Lone {
-		return errors.New("the roster is not committed yet")
-	}
-	f.idMu.Lock()
-	bound, grid, next, left := f.id.Accepted, f.id.Grid, f.next, f.previous.Grid
-	f.idMu.Unlock()
-	grids := f.gossip.Grids()
-	switch hindrance := f.gossip.Hindrance(); {
-	case hindrance != nil:
-		return hindrance
-	case grid.IsZero() && !left.IsZero():
-		return f.notFollowed(left, next)
-	case grid.IsZero() && len(grids) > 1:
-		return fmt.Errorf("gossip lists %d grids with this name, and this member does not choose one: %s; %s",
-			len(grids), gridsText(grids), gossip.ForeignAdvice)
-	case !grid.IsZero():
-		if warning := f.cfg.Warning(); warning != "" {
-			return fmt.Errorf("grid %s: %s", grid, warning)
-		}
-		return fmt.Errorf("grid %s does not answer; check that a majority of its voters runs; %s", grid, f.gossip.Seen())
-	case bound != (Attempt{}) && bound.BootstrapMember != f.id.Member:
-		return fmt.Errorf("waiting for member %s to form the grid, until gossip has not seen it for %v; %s%s",
-			bound.BootstrapMember, acceptanceLives, f.gossip.Seen(), f.boot.hindrance())
-	case f.Expect() == 0:
-		return fmt.Errorf("no grid member was found at %v, and Expect is 0, so this member forms no grid; %s", f.cfg.Join,
-			f.gossip.Seen())
-	}
-	return fmt.Errorf("%d members are expected to form the grid; %s%s", f.Expect(), f.gossip.Seen(), f.boot.hindrance())
 }
 
 // Expect returns how many members form the grid. It changes only while this

@@ -2,9 +2,11 @@ package gossip
 
 import (
 	"cmp"
+	"errors"
 	"log/slog"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
 // Keys returns the gossip keys, the first of which encrypts; none for clear text.
@@ -37,4 +39,24 @@ func (g *Gossip) Hindrance() error {
 		return nil
 	}
 	return cmp.Or(g.transport.KeyRefusal(), g.transport.Refusal())
+}
+
+// Refused returns the refusal by an address that did not answer in the last round of the search, because of
+// another key, name or release; nil for none. Unlike [Gossip.Hindrance] it concerns a member with peers, which
+// may have the same earlier key as this one.
+func (g *Gossip) Refused() error {
+	if g == nil {
+		return nil
+	}
+	var key *transport.KeyRefusedError
+	var name *transport.NameRefusedError
+	var release *transport.ReleaseRefusedError
+	last := g.transport.Refusal()
+	switch {
+	case errors.As(g.transport.KeyRefusal(), &key) && g.search.failed(key.Addr):
+		return key
+	case errors.As(last, &name) && g.search.failed(name.Addr), errors.As(last, &release) && g.search.failed(release.Addr):
+		return last
+	}
+	return nil
 }

@@ -35,6 +35,13 @@ func (s *search) note(noAnswer map[string]error) {
 	s.noAnswer = noAnswer
 }
 
+// failed reports whether an address did not answer in the last round.
+func (s *search) failed(addr string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.noAnswer[addr] != nil
+}
+
 // text returns a phrase that names the addresses that did not answer in the last round, with the error of
 // the first, and the entries that do not lead to an address; "" for none.
 func (s *search) text() (text string) {
