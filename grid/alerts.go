@@ -49,6 +49,7 @@ var alertKinds = []AlertKind{
 	{"epoch_ends", []Severity{Critical, Warning}, "A sequencer's epoch ends within two years (critical: 90 days).",
 		checkEpochs},
 	{"foreign_grid", []Severity{Warning}, "Members of another grid with the same name are reachable.", checkForeign},
+	{"gossip_keys_differ", []Severity{Warning}, "Members encrypt gossip with different keys, or lack a key that others encrypt with.", checkGossipKeys},
 	{"ids_begin_later", []Severity{Warning}, "No ID can be issued yet: an earlier run, or lost members, may have issued IDs up to a later time.", checkBeginning},
 	{"member_down", []Severity{Warning}, "A member fails its gossip probes, or did not answer.", checkDown},
 	{"member_not_ready", []Severity{Warning}, "A member answers, but is not ready.", checkReadiness},

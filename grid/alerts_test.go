@@ -30,7 +30,7 @@ func healthy() Status {
 			Incarnation: name, Name: "host-" + name, API: "10.0.0.1:7948", Voter: true, Leader: i == 0, Alive: true,
 			Settled: true,
 			Release: &Release{Max: 2, Build: "v1"}, Report: &MemberReport{ClockOffset: 900,
-				CertificateExpiry: now.AddDate(0, 2, 0)},
+				CertificateExpiry: now.AddDate(0, 2, 0), GossipKeys: []string{"k1", "k2"}[:1+i%2]},
 		})
 		s.Partitions = append(s.Partitions, PartitionInfo{ID: i, Owner: name,
 			InSync: []string{name, names[(i+1)%3]}})
@@ -116,6 +116,13 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) {
 			s.Members[2].Alive, s.Members[1].Report.Unreached = false, names("c")
 		}, "member_down warning", []string{"host-c (c)"}},
+		{func(s *Status) {
+			s.Members[0].Report.GossipKeys, s.Members[1].Report.GossipKeys = names("k1", "k2"), names("k2", "k1")
+			s.Members[2].Report.GossipKeys = nil
+		}, "gossip_keys_differ warning", []string{"different keys (k1, k2)", "keyring use"}},
+		{func(s *Status) {
+			s.Members[0].Report.GossipKeys, s.Members[1].Report.GossipKeys = names("k1", "k2"), names("k2")
+		}, "gossip_keys_differ warning", []string{"host-b (b) lacks k1;", "keyring install", "gossip.keys", "keyring use"}},
 		{func(s *Status) { s.Members[1].Report.WithoutUDP = []string{"10.0.0.1:7946", "10.0.0.3:7946"} }, "udp_blocked warning",
 			[]string{"from host-b (b) to 10.0.0.1:7946, 10.0.0.3:7946", "allow UDP besides TCP", "(7946)"}},
 		{func(s *Status) {

@@ -27,6 +27,8 @@ type MemberReport struct {
 	// UnresolvedJoin are the entries of its Config.Join that have not led to an address for a minute, with
 	// the errors; 16 at most.
 	UnresolvedJoin []string `json:"unresolved_join,omitempty"`
+	// GossipKeys are the fingerprints of its gossip keys; it encrypts with the first.
+	GossipKeys []string `json:"gossip_keys,omitempty"`
 }
 
 // report returns this member's description of itself.
@@ -35,6 +37,7 @@ func (o *overview) report(s *Status) *MemberReport {
 		NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(),
 		Unreached: texts(o.host.Unreached()), Expect: o.health.formation.Expect(), WithoutUDP: o.gossip.WithoutUDP(),
 		NoDescriptors: o.files.exhausted(), UnresolvedJoin: s.UnresolvedJoin,
+		GossipKeys: fingerprints(o.gossip.Keys()),
 	}
 	if err := cmp.Or(o.raft.DiskFailure(), o.raft.DiskHang()); err != nil {
 		r.DiskFailed = err.Error()

@@ -312,6 +312,9 @@ func TestKeyringRefuses(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		refused(security.Admin, remove(before), "m1", "m2", "encrypts with it")
 		refused(security.Admin, remove(next), "m3", "encrypts with it")
+		if text := alertText(statusOf(t, g, "m1"), "gossip_keys_differ"); !strings.Contains(text, "keyring use") {
+			t.Errorf("the alert about different keys is %q", text)
+		}
 	})
 }
 

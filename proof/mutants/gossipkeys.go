@@ -57,4 +57,8 @@ var gossipKeyMutants = []mutant{
 		"if m.Error == \"\" && !slices.Contains(m.Keys, print) {", "if false {", changeTests},
 	{"K5", "a member with peers is not told that the others have another key", "grid/internal/formation/notformed.go",
 		"refused != nil && !errors.Is(err, refused)", "refused != nil && false", earlierKey},
+	{"K5", "members that lack a key which others encrypt with are no alert", "grid/keyringalert.go",
+		"lacks := without(first, keys); len(keys) > 0 &&", "lacks := without(first, keys); false &&", alertTests},
+	{"K5", "members that encrypt with different keys are no alert", "grid/keyringalert.go",
+		"	case len(first) < 2:", "	case len(blind) == 0:", keyringTests},
 }
