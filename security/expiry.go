@@ -82,16 +82,24 @@ func presented(conf *tls.Config) (c *tls.Certificate) {
 	return c
 }
 
-// worse returns an error if the own certificate is valid now, and the next one is not.
+// worse returns an error if the own certificate is valid now, and the next one is not, or if the own one is of an
+// authority that is trusted, and the next one is not. Members have the same authorities, so the others would most
+// likely not trust it either, and such files in all members would end the grid.
 func (c *Credentials) worse(before, next *material) error {
 	now := c.cfg.Time()
 	if before == nil || invalidAt(before.own, now) != "" {
 		return nil
 	}
-	why := invalidAt(next.own, now)
-	if why == "" {
-		return nil
+	if why := invalidAt(next.own, now); why != "" {
+		return c.invalid(before, why)
 	}
+	if next.own != nil && next.issuer.IsZero() && before.issuer.After(now) {
+		return fmt.Errorf("%w: %s does not have the authority of the certificate in %s; copy the certificate of the next authority before the earlier authority is dropped, and the next authority before its certificates (snowgrid secure rotate --help)", ErrInvalid, c.files.authority, c.files.cert)
+	}
+	return nil
+}
+
+func (c *Credentials) invalid(before *material, why string) error {
 	return fmt.Errorf("%w: the certificate in %s %s, and the one in use is valid until %s; issue it again (snowgrid secure issue), or check this machine's clock", ErrInvalid, c.files.cert, why, before.own.NotAfter.UTC().Format(time.RFC3339))
 }
 

@@ -64,3 +64,50 @@ func TestReloadKeepsAValidCertificate(t *testing.T) {
 		t.Errorf("after the end of the one in use: changed %v, %v, ends %v", changed, err, c.Expiry())
 	}
 }
+
+// TestReloadKeepsATrustedCertificate: files of which the authorities do not include that of the own certificate do not
+// replace files of which they do, whichever of both was copied too early. The error names both files and the remedy.
+func TestReloadKeepsATrustedCertificate(t *testing.T) {
+	member := authority.Request{Name: "m", Role: security.Member, TTL: time.Hour}
+	earlier, next := newAuthority(t), newAuthority(t)
+	both := append(next.Certificate(), earlier.Certificate()...)
+	dir := directory(t, earlier, member)
+	certFile, trustFile := filepath.Join(dir, "member.crt"), filepath.Join(dir, security.AuthorityFile)
+	c := load(t, dir, security.Member)
+	write := func(file string, text []byte) {
+		t.Helper()
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	certify := func(a *authority.Authority) {
+		t.Helper()
+		cert, key, err := a.Issue(member, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(certFile, cert)
+		write(filepath.Join(dir, "member.key"), key)
+	}
+	reload := func(step string, want bool) {
+		t.Helper()
+		changed, err := c.Reload()
+		if changed != want || (err == nil) != want {
+			t.Errorf("%s: changed %v, %v", step, changed, err)
+		}
+		for _, text := range []string{certFile, trustFile, "snowgrid secure rotate"} {
+			if err != nil && !strings.Contains(err.Error(), text) {
+				t.Errorf("%s: %v, want %s", step, err, text)
+			}
+		}
+	}
+	write(trustFile, next.Certificate())
+	reload("the earlier authority dropped before the certificate is of the next one", false)
+	certify(next)
+	write(trustFile, earlier.Certificate())
+	reload("the certificate of the next authority before that is trusted", false)
+	write(trustFile, both)
+	reload("both authorities", true)
+	write(trustFile, next.Certificate())
+	reload("the earlier authority dropped", true)
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/security"
@@ -184,6 +185,40 @@ func TestFormerAuthorityEnds(t *testing.T) {
 		if n := log.with("host=m3", "certificates of the members do not match"); n == 0 {
 			t.Error("m3 does not say that certificates do not match")
 		}
+	})
+}
+
+// TestAuthorityDroppedTooEarly: an authority that is dropped everywhere while all certificates are of it stays
+// trusted, the log of each process names the remedy, and the grid and its clients continue. The new certificates
+// complete the step.
+func TestAuthorityDroppedTooEarly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log rotationLog
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Change: func(_ string, c *grid.Config) { c.FirstLife = true }})
+		use := keepBusy(t, g.Client("web"))
+		step := func(what string, reloads int) {
+			t.Helper()
+			time.Sleep(noticed)
+			for _, name := range g.Running() {
+				if n := log.with("host="+name, "credentials reloaded"); n != reloads {
+					t.Errorf("%s: %s has reloaded %d times, want %d", what, name, n, reloads)
+				}
+				if n := log.with("host="+name, "credentials not reloaded", "ca.crt", "snowgrid secure rotate"); n != 1 {
+					t.Errorf("%s: %s has logged %d refusals with the remedy, want 1", what, name, n)
+				}
+				if m := g.Member(name); !m.Ready() {
+					t.Errorf("%s: %s is not ready: %s", what, name, m.Status().NotReady)
+				}
+			}
+		}
+		g.Secrets().AddAuthority()
+		g.Secrets().DropAuthorities()
+		step("dropped", 0)
+		g.Secrets().Reissue()
+		step("with new certificates", 1)
+		use.end()
 	})
 }
 

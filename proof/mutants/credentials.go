@@ -30,6 +30,8 @@ var credentialMutants = []mutant{
 		"if false {", secureTests},
 	{"authority", "a member gets names", "security/certificate.go", "	if len(names) > 0 && (r == Admin || r == Member) {",
 		"	if len(names) > 0 && r == NoRole {", secureTests},
+	{"authority", "an authority is dropped while the own certificate is of it", "security/expiry.go",
+		"next.own != nil && next.issuer.IsZero()", "next.own == nil && next.issuer.IsZero()", authorityTests},
 	{"authority", "the earlier authority is not trusted during a rotation", "internal/authority/rotate.go",
 		"append(next.Certificate(), d.authority.Certificate()...)", "next.Certificate()", authorityTests},
 	{"authority", "a rotation ends with certificates of the earlier authority", "internal/authority/rotate.go",
