@@ -212,7 +212,7 @@ func (m *Member) open() error {
 	m.raft = m.newServer()
 	m.creds.log = m.log
 	m.http = calls.NewPool(dialAPI(m.cfg.Network), m.creds.Credentials)
-	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Open: m.gate.Open,
+	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Open: m.gate.Open, Refusals: &m.creds.refusals,
 		Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
 	m.dismissal = newDismissal(m.state, m.log)
 	m.monitor = newLeaderMonitor(m)

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,7 @@ type credentials struct {
 	*security.Credentials // nil: clear text
 	gossipKey             []byte
 	log                   *slog.Logger
+	refusals              api.Refusals // of this member's certificate, or of others by it
 }
 
 // security returns the configured certificates and keys, nil for a member in clear text.
@@ -177,10 +179,10 @@ func (c *credentials) expiry() time.Time {
 	return own
 }
 
-// because adds that this member's certificate is not valid now to err, the reason that the member takes no
-// part in its grid.
+// because adds to err, the reason that the member takes no part in its grid, that this member's certificate is not
+// valid now, or that a certificate ended its last calls to others: gossip, which has keys of its own, shows these.
 func (c *credentials) because(err error) error {
-	if text := c.invalidText(); err != nil && text != "" {
+	if text := cmp.Or(c.invalidText(), c.refusals.Last()); err != nil && text != "" {
 		return fmt.Errorf("%w; %s", err, text)
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -220,6 +221,38 @@ func TestAuthorityDroppedTooEarly(t *testing.T) {
 		step("with new certificates", 1)
 		use.end()
 	})
+}
+
+// TestStartWithAnUntrustedCertificate: a member whose certificate is of an authority that the others have dropped sees
+// them by gossip, and the error of its start names the certificate, not only that no grid answers.
+func TestStartWithAnUntrustedCertificate(t *testing.T) {
+	t.Parallel()
+	for _, durable := range []bool{true, false} {
+		t.Run(fmt.Sprint("durable ", durable), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Durable: durable,
+					Change: joinersExpectNothing(3)})
+				g.Crash("m3")
+				s := g.Secrets()
+				earlier := map[string]string{}
+				for _, name := range []string{"m3", "m4"} {
+					earlier[name] = copyDir(t, s.Issue(name, security.Member))
+				}
+				s.AddAuthority()
+				s.Reissue()
+				s.DropAuthorities()
+				time.Sleep(noticed)
+				for name, dir := range earlier {
+					ok(t, "copy", os.RemoveAll(s.Issue(name, security.Member)))
+					ok(t, "copy", os.CopyFS(s.Issue(name, security.Member), os.DirFS(dir)))
+					err := g.TryMember(within(t, 20*time.Second), name)
+					if err == nil || !strings.Contains(err.Error(), "authority that is not trusted here: use certificates") {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestExpiredHolder: the calls of a holder end with its certificate, and not those of others;

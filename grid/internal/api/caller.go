@@ -21,6 +21,8 @@ type Caller struct {
 	Grid    func() roster.GridID // this member's, zero for none
 	Claim   func() roster.Claim  // of its roster
 	Library *librarylog.Log
+	// Refusals, if not nil, receives the calls that a certificate ended.
+	Refusals *Refusals
 	// Hold, if not nil, returns when calls may be made, or when done is closed. Open reports
 	// whether it returns immediately.
 	Hold func(done <-chan struct{})
@@ -52,6 +54,7 @@ func (c Caller) CallWithin(ctx context.Context, limit time.Duration, addr string
 	}
 	err := c.HTTP.CallWith(ctx, addr, c.head(target, path), in, out)
 	if librarylog.IsTLS(err) {
+		c.Refusals.note(err)
 		c.Library.Report(slog.LevelWarn, "member call failed", "certificates of the members do not match", "addr", addr,
 			"error", err.Error())
 	}
