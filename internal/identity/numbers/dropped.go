@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// maxDropped is the maximum number of dropped sets that a grid records.
+// maxDropped is the maximum number of dropped sets that a grid records. [Registry.Merge] may add the sets of a survivor
+// for which there is no room, so a registry may have as many more.
 const maxDropped = 4096
 
 // Dropped records the next number of a dropped set. A new set with the same name continues there, so
@@ -51,7 +52,7 @@ func (r Registry) drop(cluster, name string) (Registry, error) {
 		Sets:    slices.Delete(slices.Clone(r.Sets), at, at+1),
 		Dropped: withDropped(slices.Clone(r.Dropped), s.dropped()),
 	}
-	if len(next.Dropped) > maxDropped {
+	if !dropped && len(next.Dropped) > maxDropped {
 		return r, refusedf("%d sets were dropped, the most that the grid can record; use an existing set", maxDropped)
 	}
 	return next, nil
@@ -69,8 +70,8 @@ func withDropped(out []Dropped, d Dropped) []Dropped {
 
 // droppedFault describes the error in dropped sets that no sequence of commands can produce.
 func droppedFault(dropped []Dropped) string {
-	if len(dropped) > maxDropped {
-		return fmt.Sprintf("%d dropped sets; at most %d are allowed", len(dropped), maxDropped)
+	if len(dropped) > maxDropped+MaxSets {
+		return fmt.Sprintf("%d dropped sets; at most %d are allowed", len(dropped), maxDropped+MaxSets)
 	}
 	for i, d := range dropped {
 		if i > 0 && dropped[i-1].Set >= d.Set || d.Next < 1 || d.Next > MaxNumber || d.Removed >= MaxNumber {

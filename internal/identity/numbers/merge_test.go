@@ -79,3 +79,49 @@ func TestMergedSetsAreReadable(t *testing.T) {
 		}
 	}
 }
+
+// TestMergedDropsAreReadable: two survivors have as many sets and dropped sets as a grid may have, and one lacks the
+// last drop and the last set. A grid can begin with what they have together, no number is given twice, and a set that
+// was dropped before can be dropped again.
+func TestMergedDropsAreReadable(t *testing.T) {
+	behind := numbers.Registry{}
+	for i := range 4095 {
+		behind.Dropped = append(behind.Dropped, numbers.Dropped{Set: uint64(i + 1), Next: 2})
+	}
+	step := func(r numbers.Registry, name string, c numbers.Command) numbers.Registry {
+		t.Helper()
+		c.Cluster, c.Name = "c", name
+		next, _, err := r.Apply(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	create := func(r numbers.Registry, name string, id uint64) numbers.Registry {
+		r = step(r, name, numbers.Command{Apply: &numbers.Application{ID: id, Code: numbers.Code{1}}})
+		return step(r, name, numbers.Command{Clean: []numbers.Cleaned{{ID: id}}})
+	}
+	for n := range numbers.MaxSets {
+		behind = create(behind, fmt.Sprint(n), 1)
+	}
+	ahead := create(step(behind, "0", numbers.Command{Drop: true}), "new", 1)
+	for i, m := range []numbers.Registry{behind.Merge(ahead), ahead.Merge(behind)} {
+		if fault := m.SetsFault(numbers.Registry{}); fault != "" {
+			t.Errorf("merge %d: %s", i, fault)
+		}
+		for _, name := range []string{"0", "1", "new"} {
+			if next := m.NextNumber("c", name); next != 2 {
+				t.Errorf("merge %d: set %s: next number %d, not 2", i, name, next)
+			}
+		}
+		if _, has := m.Set("c", "0"); has {
+			m = step(m, "0", numbers.Command{Drop: true})
+			if next := m.NextNumber("c", "0"); next != 2 {
+				t.Errorf("merge %d: dropped again: next number %d, not 2", i, next)
+			}
+		}
+		if _, _, err := m.Apply(numbers.Command{Cluster: "c", Name: "1", Drop: true}); err == nil {
+			t.Errorf("merge %d: more sets are dropped than a grid records", i)
+		}
+	}
+}
