@@ -5,6 +5,7 @@ var (
 		"TestNumbers|TestRegistrations|TestIdentityOf|TestCleaned|TestImport|TestStepsOfSets|TestSets"}
 	hostileTests = []string{"./internal/identity/numbers", "-run", "Incarnation|Hostile"}
 	dropTests    = []string{"./internal/identity/numbers", "-run", "TestDroppedSets|TestHostile"}
+	fullDrops    = []string{"./internal/identity/numbers", "-run", "TestMergedDrops"}
 	mergeTests   = []string{"./internal/identity/numbers", "-run", "TestDroppedNumbers"}
 	numberTests  = []string{"./internal/identity/numbers", "-run", "TestWhoIsAlive|TestClean|TestRequests|TestSigns"}
 	// replacedTests runs a replaced process against every member.
@@ -57,6 +58,10 @@ var identityMutants = []mutant{
 	{"N2", "a set that is dropped again forgets the first time", "internal/identity/numbers/dropped.go",
 		"max(out[at].Next, d.Next)",
 		"d.Next", dropTests},
+	{"N2", "survivors with full records of dropped sets form no grid", "internal/identity/numbers/dropped.go",
+		"if len(dropped) > maxDropped+MaxSets {", "if len(dropped) > maxDropped {", fullDrops},
+	{"N2", "a set with a record is not dropped again at the limit", "internal/identity/numbers/dropped.go",
+		"if !dropped && len(next.Dropped) > maxDropped {", "if len(next.Dropped) > maxDropped {", fullDrops},
 	{"N2", "a recovered grid forgets dropped sets", "internal/roster/command.go", "		Registry:   f.Registry,\n",
 		"		Registry:   numbers.Registry{Sets: f.Sets},\n",
 		dropTests},
