@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -25,6 +26,8 @@ type keyring struct {
 
 	mu    sync.Mutex // one change at a time
 	known [][]byte   // the keys in the files, as of the last change of either
+
+	reserved keysReservation // guarded by mu
 }
 
 // keySource are credentials with gossip keys.
@@ -91,6 +94,9 @@ func (k *keyring) change(in wire.SetKeysRequest) (out wire.SetKeysResponse, err 
 	if len(has) == 0 {
 		return out, failure.Errorf(wire.ErrNotNow,
 			"grid: this member's gossip has no key, and cannot get one while it runs; give every member the same keys and restart them")
+	}
+	if err := k.reserved.admit(in, time.Now()); err != nil {
+		return out, err
 	}
 	if k.source != nil && in.Operation != wire.KeyringList {
 		if _, err := k.source.Reload(); err != nil { // a file that was changed by hand counts

@@ -77,8 +77,13 @@ func (k *keyringCalls) serve(ctx context.Context, in wire.KeyringRequest) (wire.
 		err = failure.Errorf(sequencer.ErrUnavailable, "%w", k.formation.NotFormed())
 	}
 	if err == nil && (in.Operation == wire.KeyringUse || in.Operation == wire.KeyringRemove) {
-		list := wire.SetKeysRequest{KeyringRequest: wire.KeyringRequest{Operation: wire.KeyringList}, AskedBy: asked.AskedBy}
-		err = permits(in.Operation, in.Fingerprint, k.everywhere(ctx, members, list))
+		asked.Change = newKeysChange()
+		list := wire.SetKeysRequest{KeyringRequest: wire.KeyringRequest{Operation: wire.KeyringList}, AskedBy: asked.AskedBy,
+			Change: asked.Change}
+		if err = permits(in.Operation, in.Fingerprint, k.everywhere(ctx, members, list)); err != nil {
+			list.Release = true
+			k.everywhere(ctx, members, list)
+		}
 	}
 	if err == nil {
 		out.Members = k.everywhere(ctx, members, asked)
@@ -122,9 +127,11 @@ func (k *keyringCalls) check(in *wire.SetKeysRequest, out *wire.KeyringResponse)
 
 // permits returns why a key must not be used or removed, given every member's keys.
 func permits(operation, print string, members []wire.KeyringMember) error {
-	var silent, lack, encrypt []string
+	var reserved, silent, lack, encrypt []string
 	for _, m := range members {
 		switch at := slices.Index(m.Keys, print); {
+		case strings.Contains(m.Error, keysReserved):
+			reserved = append(reserved, titleOf(m))
 		case m.Error != "":
 			silent = append(silent, fmt.Sprintf("%s (%s)", titleOf(m), m.Error))
 		case at < 0:
@@ -134,6 +141,9 @@ func permits(operation, print string, members []wire.KeyringMember) error {
 		}
 	}
 	switch {
+	case len(reserved) > 0:
+		return failure.Errorf(wire.ErrNotNow, "grid: %s at %s; repeat the command when it has ended", keysReserved,
+			strings.Join(reserved, ", "))
 	case len(silent) > 0:
 		return failure.Errorf(wire.ErrNotNow,
 			"grid: %s did not report keys; try again when every member answers, or remove that member (snowgrid members remove)", strings.Join(silent, ", "))

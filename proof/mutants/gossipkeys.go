@@ -5,6 +5,7 @@ var (
 	everyMessage  = []string{"./grid", "-run", "TestEveryMessage|TestGreetingsEnd"}
 	keyringTests  = []string{"./grid/gridtest", "-run", "TestGossipKey|TestKeyring"}
 	changeTests   = []string{"./grid", "-run", "TestChangedRing|TestKeyringAdvice"}
+	twoChanges    = []string{"./grid/gridtest", "-run", "TestKeyringChangesTogether"}
 	earlierKey    = []string{"./grid/gridtest", "-run", "TestMembersWithAnEarlierKey"}
 	alteredReplay = []string{"./grid/gridtest", "-run", "TestAlteredReplay"}
 )
@@ -55,6 +56,10 @@ var gossipKeyMutants = []mutant{
 		keyringTests},
 	{"K4", "a member that lacks a key is not named", "grid/keyringcalls.go",
 		"if m.Error == \"\" && !slices.Contains(m.Keys, print) {", "if false {", changeTests},
+	{"K4", "two changes of the keys are made at the same time", "grid/keyring.go",
+		"admit(in, time.Now()); err != nil {", "admit(in, time.Now()); err != nil && false {", twoChanges},
+	{"K4", "the keys stay reserved for a change that was refused", "grid/keyringcalls.go",
+		"			list.Release = true\n", "", twoChanges},
 	{"K5", "a member with peers is not told that the others have another key", "grid/internal/formation/notformed.go",
 		"refused != nil && !errors.Is(err, refused)", "refused != nil && false", earlierKey},
 	{"K5", "members that lack a key which others encrypt with are no alert", "grid/keyringalert.go",
