@@ -60,13 +60,14 @@ func (l *lead) reaches(s *seat) bool {
 	return s == l.m.seat || known && l.m.w.now-at < doubtTime
 }
 
-// agree reports whether a majority of the voters in servers replied recently.
+// agree reports whether a majority of the voters in servers replied recently. A process from a copy of a voter's
+// directory counts as in checkSuccessor: gossip sees one of the two, and the leader sends to that one.
 func (l *lead) agree(servers []server) bool {
 	voters, reached := 0, 0
 	for _, s := range servers {
 		if s.Voter {
 			voters++
-			if l.reaches(s.seat) {
+			if l.reaches(s.seat) || l.reachesCopy(s.seat) {
 				reached++
 			}
 		}
