@@ -61,8 +61,10 @@ func (m *member) of() roster.GridID {
 	return m.g.id()
 }
 
-// wipe deletes a seat's data directory.
-func (s *seat) wipe() { s.durable, s.index, s.disk, s.at, s.older = false, -1, nil, nil, nil }
+// wipe deletes a seat's data directory, and the writes to it that have not ended.
+func (s *seat) wipe() {
+	s.durable, s.index, s.disk, s.at, s.older, s.writes = false, -1, nil, nil, nil, nil
+}
 
 // operator begins another grid after a loss of the majority of voters.
 type operator struct {
