@@ -41,9 +41,7 @@ func (c *claims) Admit(claim [16]byte) error {
 	if !r.Refuses(c.self, roster.Claim(hex.EncodeToString(claim[:]))) {
 		return nil
 	}
-	if claim == [16]byte{} {
-		c.state.NoteRestarted()
-	}
+	c.state.NoteOtherClaim()
 	if skipped, due := c.told.Due(c.state.Clock.Mono()); due {
 		c.log.Warn("Raft stream refused: it has another claim", "claim", hex.EncodeToString(claim[:]), "own",
 			string(r.Claim),

@@ -201,11 +201,7 @@ func (l *lead) step(ctx context.Context) {
 		l.caughtUp.Store(term)
 		l.of.log.Info("this member leads the grid")
 	}
-	if l.node.Voided() {
-		l.of.reportStep("transfer the leadership", l.node.YieldLead())
-		return
-	}
-	if !l.of.state.Roster().Formed() {
+	if l.node.GivenUp() == nil && !l.of.state.Roster().Formed() {
 		l.of.reportStep("form the grid", l.of.formation.Begin(ctx))
 		return
 	}

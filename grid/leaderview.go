@@ -16,6 +16,9 @@ func (o *leadership) view(node *raftlog.Node) leader.View {
 		Roster: o.state.Roster(), Mono: o.clock.Mono(), Wall: clustertime.TickOf(o.wall.Now()), Leaving: o.state.Leaving(),
 		Peers: o.seen.of(o.gossip.Peers()),
 	}
+	if r := node.GivenUp(); r != nil {
+		v.Roster = r
+	}
 	if o.anchorage.configured() {
 		v.Draw = drawAnchor()
 	}

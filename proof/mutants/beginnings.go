@@ -4,7 +4,7 @@ package main
 var (
 	beginTests       = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|AttemptBegunAgain|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
 	voidTests        = []string{"./grid/internal/raftlog", "-run", "VoidedClaim"}
-	leadOfVoidTests  = []string{"./grid/gridtest", "-run", "LeadOfAGivenUpClaim"}
+	leadOfVoidTests  = []string{"./grid/gridtest", "-run", "LeadOfAGivenUpClaim|TwoGivenUpClaims"}
 	runningVoidTests = []string{"./grid/gridtest", "-run", "GivenUpClaimOfARunningGrid"}
 	formationTests   = []string{"./grid/internal/formation", "-run", "Survivor|LogWithout|AttemptThat|Volatile"}
 	clockTests       = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
@@ -26,8 +26,10 @@ var beginningMutants = []mutant{
 		"member || r.Version <= last {", "member {\n			_ = last", voidTests},
 	{"B2", "a claim that was given up is never served again", "grid/internal/raftlog/followed.go",
 		"member || r.Version <= last {", "member || r.Version > last || r.Version <= last {", runningVoidTests},
-	{"B2", "a leader keeps the lead of a claim that it has given up", "grid/leadership.go",
-		"	if l.node.Voided() {", "	if false {", leadOfVoidTests},
+	{"B2", "a leader has no roster of a claim that it has given up", "grid/leaderview.go",
+		"	if r := node.GivenUp(); r != nil {", "	if r := node.GivenUp(); false {", leadOfVoidTests},
+	{"B2", "a leader is registered under a claim that it has given up", "grid/internal/raftlog/followed.go",
+		"	r.Members = slices.DeleteFunc(", "	_ = slices.DeleteFunc(", leadOfVoidTests},
 	{"B2", "a process gives up the last of its claims alone", "grid/internal/raftlog/followed.go",
 		"	maps.Copy(out, f.voided)\n", "", voidTests},
 	{"B2", "a start that is refused makes a log", "grid/internal/formation/datadir.go", "err != nil || !id.needsLog() {",

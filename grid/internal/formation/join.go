@@ -43,7 +43,7 @@ func (f *Formation) askToJoin(ctx context.Context) wait {
 			f.log.Warn("join refused", "error", err)
 		}
 		if errors.Is(err, sequencer.ErrUnavailable) {
-			f.followRestarted(in)
+			f.followOthers(in)
 			return nextNews
 		}
 	}

@@ -39,17 +39,18 @@ func (f *Formation) leftBehind() wait {
 	return nextTick
 }
 
-// followRestarted gives up the claim of a registered member if no leader has been in touch with it for long, and it
-// refuses restarted voters meanwhile. Their streams state no claim, since they have a log and no roster yet. The
-// majority may depend on both: on their logs, which are longer, and on this member's vote. They elect a leader then,
-// which takes the record under another claim, as after a restart of all voters. The caller has the turn.
-func (f *Formation) followRestarted(registered bool) {
+// followOthers gives up the claim of a registered member if no leader has been in touch with it for long, and it
+// refuses voters for their claim meanwhile. A restarted voter states no claim, since it has a log and no roster yet, or
+// an earlier one, of its last snapshot; a voter that was left behind states an earlier one. The majority may depend on
+// both: on their logs, which may be longer, and on this member's vote. They elect a leader then, which takes the record
+// under another claim, as after a restart of all voters. The caller has the turn.
+func (f *Formation) followOthers(registered bool) {
 	node, r := f.raft.Node(), f.state.Roster()
 	if !registered || r.Claim == "" || time.Since(node.LastContact()) < leftBehindAfter ||
-		!f.state.RestartedWithin(leftBehindAfter) {
+		!f.state.OtherClaimWithin(leftBehindAfter) {
 		return
 	}
-	f.log.Warn("no leader, and restarted voters have no claim yet: this member discards its own and joins again",
+	f.log.Warn("no leader, and voters have another claim or none: this member discards its own and joins again",
 		"claim", string(r.Claim), "advice", "if a copy of the grid's data was started, stop it")
 	f.giveUpClaim(r)
 }

@@ -3,6 +3,7 @@ package raftlog
 import (
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
@@ -130,16 +131,24 @@ func (f *followed) push(entries []follow.Entry, image follow.Image, fresh bool) 
 	return served.At, err
 }
 
-// Voided reports whether the log ends under a claim that this process has given up. It serves no roster then, and
-// cannot lead.
-func (n *Node) Voided() bool {
+// GivenUp returns the log's roster without this member if it is of a claim that this process has given up, nil if it
+// is not. The process serves no roster then. If it leads, it leads like one that was never registered.
+func (n *Node) GivenUp() *roster.Roster {
 	if n == nil || n.followed == nil {
-		return false
+		return nil
 	}
-	n.followed.mu.Lock()
-	defer n.followed.mu.Unlock()
-	claim := n.followed.follower.Log().Roster.Claim
-	return claim != "" && n.followed.gaveUp(claim)
+	return n.followed.givenUp()
+}
+
+func (f *followed) givenUp() *roster.Roster {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := *f.follower.Log().Roster
+	if r.Claim == "" || !f.gaveUp(r.Claim) {
+		return nil
+	}
+	r.Members = slices.DeleteFunc(slices.Clone(r.Members), func(m roster.Member) bool { return m.Incarnation == f.self })
+	return &r
 }
 
 // Push applies a leader's push, and returns the position of the roster served then. The push counts if

@@ -129,12 +129,6 @@ func (n *Node) PassLead(to raft.ServerID) error {
 	return n.await(func() raft.Future { return n.Raft.LeadershipTransferToServer(to, n.Address(to)) })
 }
 
-// YieldLead is PassLead to the server that has most of the log.
-func (n *Node) YieldLead() error {
-	n.pace.trouble()
-	return n.await(func() raft.Future { return n.Raft.LeadershipTransfer() })
-}
-
 // Reconfigure changes one server of Raft's configuration. raftAddr is the address of a server that
 // is added. A server keeps the address that it was configured with: its present one is in the
 // addressBook, and Raft reads a server's address while it writes a new one (hashicorp/raft v1.8.0,

@@ -28,7 +28,7 @@ type State struct {
 	leaving atomic.Bool
 	counts  counts
 
-	restarted atomic.Int64 // when a server without a claim was refused last, by the monotonic clock; 0: none was
+	otherClaim atomic.Int64 // when a server was refused for its claim last, by the monotonic clock; 0: none was
 
 	mu    sync.Mutex // guards fatal
 	fatal error
@@ -142,12 +142,12 @@ func (s *State) Failure() error {
 	return s.fatal
 }
 
-// NoteRestarted records that this member has refused the Raft stream of a server that states no anchor claim: it has
-// restarted.
-func (s *State) NoteRestarted() { s.restarted.Store(int64(max(1, s.Clock.Mono()))) }
+// NoteOtherClaim records that this member has refused the Raft stream of a server that states another anchor claim, or
+// none.
+func (s *State) NoteOtherClaim() { s.otherClaim.Store(int64(max(1, s.Clock.Mono()))) }
 
-// RestartedWithin reports whether this member has refused such a server within a time before now.
-func (s *State) RestartedWithin(d time.Duration) bool {
-	at := time.Duration(s.restarted.Load())
+// OtherClaimWithin reports whether this member has refused such a server within a time before now.
+func (s *State) OtherClaimWithin(d time.Duration) bool {
+	at := time.Duration(s.otherClaim.Load())
 	return at > 0 && s.Clock.Mono()-at < d
 }

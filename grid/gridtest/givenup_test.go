@@ -1,0 +1,125 @@
+package gridtest_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
+)
+
+// gaveUpLine is the log line of a voter that gives up its claim.
+const gaveUpLine = "no leader, and voters have another claim or none: this member discards its own and joins again"
+
+// awaitRaise returns right after a raise of the ceiling.
+func awaitRaise(t *testing.T, g *gridtest.Grid, at string) {
+	t.Helper()
+	before := g.Member(at).Status().Ceiling
+	for end := time.Now().Add(10 * time.Second); !g.Member(at).Status().Ceiling.After(before); {
+		if time.Now().After(end) {
+			t.Fatal("the ceiling is not raised")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestTwoGivenUpClaims: two of three voters give up their claim for the third one, which starts again, and is lost
+// before it has taken the record. The two are a majority, and continue without it.
+func TestTwoGivenUpClaims(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, ids, log := newAnchorStore(), newChecker(t), &recorder{}
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) {
+			c.Anchor, c.Partitions, c.Logger = s, 3, log.logger()
+		}})
+		ids.caller("web").must(create(t, g.Client("web"), "orders", 0), 10)
+		time.Sleep(10 * time.Second)
+		lost := g.Leader()
+		one := other(g, lost)
+		two := other(g, lost, one)
+		own := create(t, g.Member(one), "own", 0)
+		ids.caller("own").must(own, 10)
+		awaitRaise(t, g, lost)
+		time.Sleep(500 * time.Millisecond)
+		for _, pair := range [][2]string{{one, two}, {lost, one}, {lost, two}} {
+			g.Network.Cut(pair[0], pair[1])
+		}
+		time.Sleep(1600 * time.Millisecond) // the leader proposes a raise that the others do not get
+		g.Crash(lost)
+		g.Network.Heal(lost, one)
+		g.Network.Heal(lost, two)
+		s.away.Store(true)
+		if err := g.TryMember(within(t, 40*time.Second), lost); err == nil {
+			t.Fatal("a member serves without its anchor")
+		}
+		if n := log.count(gaveUpLine); n != 2 {
+			t.Errorf("%d members gave their claim up", n)
+		}
+		g.Network.HealAll()
+		s.away.Store(false)
+		awaitReady(t, g, 150*time.Second)
+		ids.caller("new").must(create(t, g.Client("new"), "orders", 0), 10)
+		ids.caller("own").must(own, 10)
+	})
+}
+
+// TestRestartedVoterWithAnEarlierSnapshot: the longest log begins with a snapshot of an earlier claim. The voter that
+// starts with it states that claim on its streams, until it leads.
+func TestRestartedVoterWithAnEarlierSnapshot(t *testing.T) {
+	long.Only(t, "it takes seconds")
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, ids := newAnchorStore(), newChecker(t)
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) {
+			c.Anchor, c.Partitions = s, 3
+		}})
+		ids.caller("web").must(create(t, g.Client("web"), "orders", 0), 10)
+		time.Sleep(70 * time.Minute) // a snapshot is made
+		all := g.Running()
+		g.Crash(all...)
+		g.StartMembers(all...)
+		awaitReady(t, g, 2*time.Minute)
+		lead := g.Leader()
+		behind := other(g, lead)
+		killed := other(g, lead, behind)
+		g.Network.Cut(behind, lead)
+		g.Network.Cut(behind, killed)
+		time.Sleep(1600 * time.Millisecond) // a raise takes place
+		g.Crash(lead, killed)
+		g.Network.HealAll()
+		g.StartMembers(lead)
+		awaitReady(t, g, time.Minute)
+		ids.caller("new").must(create(t, g.Client("new"), "orders", 0), 10)
+	})
+}
+
+// TestVotersOfTwoClaims: two of three voters continue under another claim without the third one, and one of them is
+// lost when that one is reached again. The other two are a majority, and refuse each other's claims.
+func TestVotersOfTwoClaims(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, ids := newAnchorStore(), newChecker(t)
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) {
+			c.Anchor, c.Partitions = s, 3
+		}})
+		ids.caller("web").must(create(t, g.Client("web"), "orders", 0), 10)
+		time.Sleep(10 * time.Second)
+		lost := g.Leader()
+		behind := other(g, lost)
+		kept := other(g, lost, behind)
+		own := create(t, g.Member(behind), "own", 0)
+		ids.caller("own").must(own, 10)
+		g.Network.Cut(behind, lost)
+		g.Network.Cut(behind, kept)
+		g.Crash(lost, kept)
+		g.StartMembers(lost, kept)
+		eventually(t, time.Minute, "the grid continues", g.Member(kept).Ready)
+		g.Crash(lost)
+		g.Network.HealAll()
+		awaitReady(t, g, 150*time.Second)
+		ids.caller("new").must(create(t, g.Client("new"), "orders", 0), 10)
+		ids.caller("own").must(own, 10)
+	})
+}
