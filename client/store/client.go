@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/bounded"
@@ -66,11 +67,14 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 		log: cfg.Logger, clock: clock, wall: wallClock{read: cfg.Clock}, releases: handles.NewReleases(tasks),
 	}
 	c.handles = handles.New[*holder](tasks, keeper{c})
+	var before error
 	for try := 1; ; try++ {
 		err := c.start(ctx)
 		if err == nil {
 			break
 		}
+		err = causeOf(ctx, err, before)
+		before = err
 		if errors.Is(err, sequencer.ErrInvalidConfig) {
 			tasks.Close()
 			return nil, err
@@ -89,10 +93,19 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 	return c, nil
 }
 
+// causeOf returns the error to report for an operation: the one before last if last came from the end of ctx, which
+// hides why the attempts failed. before may be nil.
+func causeOf(ctx context.Context, last, before error) error {
+	if ended := ctx.Err(); ended != nil && before != nil && errors.Is(last, ended) {
+		return before
+	}
+	return last
+}
+
 // adviceFor returns the advice for an error of the network or the disk. Other errors have their own, and what a
 // server refuses, such as a right, has none here.
 func adviceFor(err error) string {
-	if errors.Is(err, bounded.ErrHangs) {
+	if errors.Is(err, bounded.ErrHangs) || strings.Contains(err.Error(), "; check ") {
 		return ""
 	}
 	var file *fs.PathError // its system error is a net.Error, too

@@ -60,12 +60,15 @@ func (h *holder) attach(ctx context.Context, p attachment.Preference) (attachmen
 	defer h.attaching.Add(-1)
 	r := c.enter(h.name())
 	defer c.exit(h.name())
+	var before error
 	for try := 1; ; try++ {
 		wake := c.wakeOf(r)
 		s, err := c.take(ctx, h, p)
 		if err == nil {
 			return c.attached(s), nil
 		}
+		err = causeOf(ctx, err, before)
+		before = err
 		h.failed.Store(&err)
 		if isFinal(err) || ctx.Value(onceKey{}) != nil {
 			return attachment.Attachment{}, err

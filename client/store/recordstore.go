@@ -116,11 +116,14 @@ func (rs *recordStore) checkGeneration(id string) error {
 // Errors: f's errors with a kind; and, when ctx ended, an error that matches ctx.Err() and
 // sequencer.ErrUnavailable.
 func (rs *recordStore) persist(ctx context.Context, name string, f func() error) error {
+	var before error
 	for try := 1; ; try++ {
 		err := f()
 		if err == nil || isFinal(err) {
 			return err
 		}
+		err = causeOf(ctx, err, before)
+		before = err
 		wait := record.RetryAfter(try, rs.cfg.Window)
 		switch {
 		case errors.Is(err, errAgain):
