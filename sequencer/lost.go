@@ -144,6 +144,6 @@ func (s *Sequencer) awaitNode(ctx context.Context, t *tenure) error {
 func (s *Sequencer) lossError(l *loss, err error) error {
 	cause := cmp.Or(l.cause, ErrUnavailable)
 	return failure.Errorf(cause,
-		"sequencer %q: logical node lost after this holder was silent for too long, and not replaced yet: %s: %w",
+		"sequencer %q: logical node lost, and not replaced yet: %s: %w",
 		s.Name(), s.unnamed(cause), err)
 }

@@ -48,8 +48,11 @@ type SequencerHealth struct {
 	// PredecessorGraceful reports whether the holder before returned the node.
 	PredecessorGraceful bool
 	Expires             time.Time // when others may take the node
-	Valid, Ready        bool
-	Reason              string
+	// Begins is the time from which IDs can be issued, zero if that is now: its grant begins later, as after a failover
+	// of the store, or the clock was set back. Until then it is not Ready.
+	Begins       time.Time
+	Valid, Ready bool
+	Reason       string
 }
 
 // Health returns the client's state. It makes no request, and never fails: a closed client is not
@@ -88,6 +91,9 @@ func (c *Client) Health() Health {
 	return h
 }
 
+// beginsSoon is the longest wait for the first ID of a handle that is Ready.
+const beginsSoon = time.Second
+
 func (c *Client) healthOf(e *entry) SequencerHealth {
 	s := SequencerHealth{Name: e.Control.Handle().Name()}
 	held, attached := e.Control.Held()
@@ -109,6 +115,7 @@ func (c *Client) healthOf(e *entry) SequencerHealth {
 	defer seat.mu.Unlock()
 	r := seat.machine.Record()
 	s.Version, s.PredecessorGraceful, s.Expires = r.Version, r.Graceful, r.Timestamp.TimeOrZero()
+	g, _ := seat.machine.Grant()
 	late := c.clock.Mono() - seat.looked
 	switch now := c.clock.Now(); {
 	case seat.machine.Phase() != record.Holds:
@@ -117,10 +124,16 @@ func (c *Client) healthOf(e *entry) SequencerHealth {
 		s.Reason = e.State.because(fmt.Sprintf("its record expired at %s", s.Expires.Format(time.RFC3339)))
 	default:
 		s.Valid = true
-		switch {
+		begins := max(g.From, e.Control.LastUsed(held.ID))
+		switch ahead := begins.Sub(now).Duration(); {
+		case ahead > beginsSoon:
+			s.Begins = begins.Time()
+			s.Reason = fmt.Sprintf("IDs begin at %s (in %v), after this node's last grant or ID",
+				s.Begins.Format(time.RFC3339), ahead.Round(time.Millisecond))
 		case late > c.cfg.Window/2: // a renewal is due after a third
 			s.Reason = e.State.because(
-				fmt.Sprintf("the store has not confirmed a renewal for %v", late.Round(time.Millisecond)))
+				fmt.Sprintf("the store has not confirmed a renewal for %v; its IDs last until %s", late.Round(time.Millisecond),
+					g.Until.Time().Format(time.RFC3339)))
 		case !seat.ready:
 			s.Reason = "its predecessor crashed, and not every other holder knows of it yet"
 		default:
