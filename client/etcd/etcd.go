@@ -96,7 +96,7 @@ func (s *etcdStore) Load(ctx context.Context, key string) (store.Entry, error) {
 	}
 	res, err := s.cli.Get(ctx, s.prefix+key)
 	if err != nil {
-		return store.Entry{}, kv.Failed("load", key, err)
+		return store.Entry{}, kv.Failed(s.cli, "load", key, err)
 	}
 	if len(res.Kvs) == 0 {
 		return store.Entry{}, kv.Missing(key, s.prefix+key)
@@ -111,7 +111,7 @@ func (s *etcdStore) List(ctx context.Context, prefix string) ([]store.Entry, err
 	}
 	res, err := s.cli.Get(ctx, s.prefix+prefix, clientv3.WithPrefix())
 	if err != nil {
-		return nil, kv.Failed("list", prefix, err)
+		return nil, kv.Failed(s.cli, "list", prefix, err)
 	}
 	found := make([]store.Entry, 0, len(res.Kvs))
 	for _, at := range res.Kvs {
@@ -141,7 +141,7 @@ func (s *etcdStore) Swap(ctx context.Context, e store.Entry) (store.Revision, er
 		Else(clientv3.OpGet(path)).
 		Commit()
 	if err != nil {
-		return "", kv.Failed("swap", e.Key, err)
+		return "", kv.Failed(s.cli, "swap", e.Key, err)
 	}
 	if res.Succeeded {
 		return revision(res.Header.Revision), nil

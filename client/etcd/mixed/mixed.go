@@ -116,7 +116,7 @@ func (s *mixedStore) Load(ctx context.Context, key string) (store.Entry, error) 
 	}
 	res, err := s.cli.Txn(ctx).Then(p.reads()...).Commit()
 	if err != nil {
-		return store.Entry{}, kv.Failed("load", key, err)
+		return store.Entry{}, kv.Failed(s.cli, "load", key, err)
 	}
 	n := lastNode(res.Responses)
 	if n.record == nil {
@@ -132,7 +132,7 @@ func (s *mixedStore) List(ctx context.Context, prefix string) ([]store.Entry, er
 	}
 	workers, err := s.cli.Get(ctx, s.at.workers(), clientv3.WithPrefix())
 	if err != nil {
-		return nil, kv.Failed("list", prefix, err)
+		return nil, kv.Failed(s.cli, "list", prefix, err)
 	}
 	beside := map[string]*mvccpb.KeyValue{}
 	for _, at := range workers.Kvs {

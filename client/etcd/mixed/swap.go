@@ -65,7 +65,7 @@ func (s *mixedStore) claim(ctx context.Context, w write, r record.Record) (store
 	}
 	lease, err := s.grant(ctx, r)
 	if err != nil {
-		return "", kv.Failed("lease for", w.key, err)
+		return "", kv.Failed(s.cli, "lease for", w.key, err)
 	}
 	now := millis(clustertime.Tick(time.Now().UnixMilli()))
 	w.ops = append(w.ops, clientv3.OpPut(w.at.live, now, clientv3.WithLease(lease)))
@@ -114,7 +114,7 @@ func (s *mixedStore) commit(ctx context.Context, op string, w write, conditions 
 	reads := w.at.reads()
 	res, err := s.cli.Txn(ctx).If(conditions...).Then(append(w.ops, reads...)...).Else(reads...).Commit()
 	if err != nil {
-		return outcome{}, kv.Failed(op, w.key, err)
+		return outcome{}, kv.Failed(s.cli, op, w.key, err)
 	}
 	done := outcome{now: lastNode(res.Responses)}
 	for _, r := range res.Responses {

@@ -2,14 +2,20 @@
 package kv
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/status"
 
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -22,8 +28,9 @@ var refusals = []error{
 	rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthNotEnabled, rpctypes.ErrRoleNotFound,
 }
 
-// Failed returns a call's error. The outcome of a failed write is undetermined.
-func Failed(op, key string, err error) error {
+// Failed returns a call's error, with the reason why the client has no connection if it has none. The outcome of a
+// failed write is undetermined.
+func Failed(cli *clientv3.Client, op, key string, err error) error {
 	answer := rpctypes.Error(err)
 	for _, refusal := range refusals {
 		if errors.Is(answer, refusal) {
@@ -36,8 +43,33 @@ func Failed(op, key string, err error) error {
 		return failure.Errorf(sequencer.ErrUnavailable, "etcd: %s %q: %w; compact and defragment etcd, then disarm its alarm",
 			op, key, err)
 	}
+	if cause := unconnected(cli); cause != "" {
+		return failure.Errorf(sequencer.ErrUnavailable,
+			"etcd: %s %q: no connection: %s: %w; check that etcd runs and is reachable", op, key, cause, err)
+	}
 	return failure.Errorf(sequencer.ErrUnavailable,
 		"etcd: %s %q: no answer: %w; check that a majority of etcd is reachable", op, key, err)
+}
+
+// causeWithin is the maximum time for the cause of a missing connection, which gRPC has in memory.
+const causeWithin = 50 * time.Millisecond
+
+// unconnected returns the reason why a client has no connection, "" if it has one or is not known to lack one. A
+// client of etcd replaces the reason by the end of the call's context.
+func unconnected(cli *clientv3.Client) string {
+	conn := cli.ActiveConnection()
+	if conn == nil || conn.GetState() != connectivity.TransientFailure {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), causeWithin)
+	defer cancel()
+	// Without a connection the call ends before it is sent.
+	err := conn.Invoke(ctx, etcdserverpb.Maintenance_Status_FullMethodName, &etcdserverpb.StatusRequest{},
+		&etcdserverpb.StatusResponse{}, grpc.WaitForReady(false))
+	if status.Code(err) != codes.Unavailable {
+		return ""
+	}
+	return status.Convert(err).Message()
 }
 
 // Missing returns the error for an engine's key that does not exist at its path in etcd.

@@ -34,7 +34,7 @@ func Watch(ctx context.Context, cli *clientv3.Client, all store.Store, prefix st
 	w := &watch{cli: cli, all: all, prefix: prefix, events: make(chan string)}
 	from, err := w.next(ctx, sources[0])
 	if err != nil {
-		return nil, Failed("watch", prefix, err)
+		return nil, Failed(cli, "watch", prefix, err)
 	}
 	ctx, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	var following sync.WaitGroup
