@@ -62,13 +62,16 @@ type diskWait struct {
 	hangs bool
 }
 
-func newDiskWait(ctx context.Context, dir string) (*diskWait, context.CancelFunc) {
+// newDiskWait returns a wait of diskLimit at most, which ends earlier with patience, but not before diskLeast.
+func newDiskWait(patience context.Context, dir string) (*diskWait, context.CancelFunc) {
 	limit := diskLimit
-	if end, bound := ctx.Deadline(); bound {
-		limit = min(limit, max(time.Until(end), diskLeast))
-	}
+	least := time.Now().Add(diskLeast)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	return &diskWait{ctx: ctx, dir: dir}, cancel
+	stop := context.AfterFunc(patience, func() { time.AfterFunc(time.Until(least), cancel) })
+	return &diskWait{ctx: ctx, dir: dir}, func() {
+		stop()
+		cancel()
+	}
 }
 
 // wait waits for one call. The first that hangs has an error, and the ones behind it have none of their own.

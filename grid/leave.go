@@ -37,6 +37,7 @@ func (m *Member) Leave(ctx context.Context) error {
 		return refusal.ErrClosed
 	case first:
 		defer close(l.done)
+		defer context.AfterFunc(ctx, m.end.hurry)()
 		l.err = leave(ctx, m)
 		return l.err
 	}
@@ -44,6 +45,7 @@ func (m *Member) Leave(ctx context.Context) error {
 	case <-l.done:
 		return l.err
 	case <-ctx.Done():
+		m.end.hurry()
 		_ = m.Close() // it ends the other call
 		return fmt.Errorf("grid: leave: %w: %w", sequencer.ErrUnavailable, ctx.Err())
 	}
@@ -68,7 +70,7 @@ func leave(ctx context.Context, m *Member) error {
 		return refusal.ErrClosed
 	}
 	if m.end.closing.CompareAndSwap(false, true) {
-		return errors.Join(err, m.shut(ctx))
+		return errors.Join(err, m.shut())
 	}
 	return errors.Join(err, m.Close())
 }
@@ -79,6 +81,10 @@ type ending struct {
 	closing atomic.Bool   // Close was called
 	closed  chan struct{} // closed when Close has done everything
 
+	// patience ends with the context of any Leave call: Close waits no longer for a disk that hangs.
+	patience context.Context
+	hurry    context.CancelFunc
+
 	mu     sync.Mutex // guards leaves; never held while waiting
 	leaves *leaving   // nil before the first Leave call
 }
@@ -88,7 +94,11 @@ type leaving struct {
 	err  error // valid once done is closed
 }
 
-func newEnding() *ending { return &ending{closed: make(chan struct{})} }
+func newEnding() *ending {
+	e := &ending{closed: make(chan struct{})}
+	e.patience, e.hurry = context.WithCancel(context.Background())
+	return e
+}
 
 // leave returns the call of Leave that leaves, and whether it is this one; nil if there is none, and
 // the member is not open.
@@ -112,15 +122,15 @@ func (m *Member) Close() error {
 		<-m.end.closed
 		return nil
 	}
-	return m.shut(context.Background())
+	return m.shut()
 }
 
 // Done is closed when the member has ended: by Leave or Close, or by a request to its API (POST
 // /membership/unsubscribe, or with Debug /membership/debug/shutdown).
 func (m *Member) Done() <-chan struct{} { return m.end.closed }
 
-// shut is the first Close. If a disk hangs it returns when ctx ends, or after diskLimit.
-func (m *Member) shut(ctx context.Context) error {
+// shut is the first Close. If a disk hangs it returns when the context of a Leave ends, or after diskLimit.
+func (m *Member) shut() error {
 	defer close(m.end.closed)
 	m.life.Close()
 	if m.handles != nil {
@@ -133,7 +143,7 @@ func (m *Member) shut(ctx context.Context) error {
 	if m.api != nil {
 		failed = append(failed, m.api.Close())
 	}
-	disks, cancel := newDiskWait(ctx, m.cfg.DataDir)
+	disks, cancel := newDiskWait(m.end.patience, m.cfg.DataDir)
 	defer cancel()
 	if m.raft != nil {
 		failed = append(failed, disks.wait(m.raft.Close))

@@ -61,6 +61,21 @@ func TestEndWhileADiskHangs(t *testing.T) {
 				defer cancel()
 				return m.Leave(ctx)
 			}, 4 * time.Second},
+			"Leave, canceled": {func(m *grid.Member) error {
+				ctx, cancel := context.WithCancel(context.Background())
+				time.AfterFunc(2*time.Second, cancel)
+				return m.Leave(ctx)
+			}, 4 * time.Second},
+			"Leave of two": {func(m *grid.Member) error {
+				first := make(chan error, 1)
+				go func() { first <- m.Leave(context.Background()) }()
+				time.Sleep(time.Millisecond)
+				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+				defer cancel()
+				_ = m.Leave(ctx) // it ends the other one
+				<-m.Done()
+				return errors.Join(<-first, m.Leave(ctx))
+			}, 4 * time.Second},
 		},
 	} {
 		for name, c := range ends {
