@@ -31,7 +31,7 @@ func (h *healthChecks) update() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	status := grpc_health_v1.HealthCheckResponse_SERVING
-	if h.service.granted() != nil {
+	if h.service.issuing() != nil {
 		status = grpc_health_v1.HealthCheckResponse_NOT_SERVING
 	}
 	for _, name := range []string{"", snowflakepb.SnowflakeID_ServiceDesc.ServiceName} {

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -11,7 +15,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/cmd/snowgrid-serve/snowflakepb"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestHealthOverGRPC: the standard health service answers as a call for an ID would, for the server and for its
@@ -62,4 +68,46 @@ func TestHealthOverGRPC(t *testing.T) {
 	if _, err := watch.Recv(); err == nil || strings.Contains(p.logged(), "panic") {
 		t.Errorf("the watcher of a process that has ended: %v", err)
 	}
+}
+
+// TestHealthOverGRPCAfterAStepOfTheClock: while the clock is behind the last ID, no ID can be issued, and the service
+// does not serve.
+func TestHealthOverGRPCAfterAStepOfTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		def, err := sequencer.Define("default", sequencer.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back atomic.Int64
+		c, err := store.Open(t.Context(), store.NewMemory(), store.Config{
+			Clock: func() time.Time { return time.Now().AddDate(30, 0, 0).Add(-time.Duration(back.Load())) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		s := newService(def, slog.New(slog.DiscardHandler))
+		if err := s.attach(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.own.Load().Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		checks := newHealthChecks(s)
+		for _, step := range []struct {
+			back, wait time.Duration
+			want       grpc_health_v1.HealthCheckResponse_ServingStatus
+		}{
+			{0, 0, grpc_health_v1.HealthCheckResponse_SERVING},
+			{40 * time.Second, 15 * time.Second, grpc_health_v1.HealthCheckResponse_NOT_SERVING},
+			{40 * time.Second, 40 * time.Second, grpc_health_v1.HealthCheckResponse_SERVING},
+		} {
+			back.Store(int64(step.back))
+			time.Sleep(step.wait)
+			got, err := checks.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+			if err != nil || got.GetStatus() != step.want {
+				t.Errorf("%v after a step of %v: %v, %v; want %v", step.wait, step.back, got, err, step.want)
+			}
+		}
+	})
 }

@@ -103,6 +103,14 @@ func (s *service) granted() error {
 	return nil
 }
 
+// issuing is granted, and also finds a grant that begins later, and a clock that was set back behind the last ID.
+func (s *service) issuing() error {
+	if health, found := s.health(); found && !health.Begins.IsZero() {
+		return failure.Errorf(sequencer.ErrGrantExpired, "sequencer %q: %s", s.def.Name(), health.Reason)
+	}
+	return s.granted()
+}
+
 // because returns why the handle for the command line's sequencer has no IDs, otherwise if the
 // client does not say.
 func (s *service) because(otherwise string) string {
