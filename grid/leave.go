@@ -46,8 +46,8 @@ func (m *Member) Leave(ctx context.Context) error {
 		return l.err
 	case <-ctx.Done():
 		m.end.hurry()
-		_ = m.Close() // it ends the other call
-		return fmt.Errorf("grid: leave: %w: %w", sequencer.ErrUnavailable, ctx.Err())
+		return errors.Join(fmt.Errorf("grid: leave: %w: %w", sequencer.ErrUnavailable, ctx.Err()),
+			m.Close()) // it ends the other call
 	}
 }
 
