@@ -82,9 +82,9 @@ func presented(conf *tls.Config) (c *tls.Certificate) {
 	return c
 }
 
-// worse returns an error if the own certificate is valid now, and the next one is not, or if the own one is of an
-// authority that is trusted, and the next one is not. Members have the same authorities, so the others would most
-// likely not trust it either, and such files in all members would end the grid.
+// worse returns an error if the certificate in use is valid now and the next one is not, or if the next files lack the
+// authority of their own certificate and the files in use have theirs. Members have the same authorities, so such files
+// in all members would end the grid.
 func (c *Credentials) worse(before, next *material) error {
 	now := c.cfg.Time()
 	if before == nil || invalidAt(before.own, now) != "" {
