@@ -132,7 +132,7 @@ func (f *followed) push(entries []follow.Entry, image follow.Image, fresh bool) 
 }
 
 // GivenUp returns the log's roster without this member if it is of a claim that this process has given up, nil if it
-// is not. The process serves no roster then. If it leads, it leads like one that was never registered.
+// is not. The process serves no roster then, and leads without being registered.
 func (n *Node) GivenUp() *roster.Roster {
 	if n == nil || n.followed == nil {
 		return nil

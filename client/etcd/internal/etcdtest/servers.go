@@ -1,4 +1,4 @@
-// Package etcdtest has what the tests of both stores over etcd run on: etcd servers, clients, and records.
+// Package etcdtest starts etcd servers for the tests of both stores, with their clients and records.
 package etcdtest
 
 import (
