@@ -122,5 +122,8 @@ func (s *Store) lossyMySQL(ctx context.Context) (bool, error) {
 			lossy = false
 		}
 	}
-	return lossy, rows.Err()
+	if err := rows.Err(); err != nil {
+		return false, s.failed("read how replicas are fed", "", err)
+	}
+	return lossy, nil
 }

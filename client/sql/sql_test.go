@@ -198,6 +198,30 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
+// TestLockedTable: the error of a call that waits for another session's lock names the lock.
+func TestLockedTable(t *testing.T) {
+	lock := map[storesql.Dialect]string{
+		storesql.PostgreSQL: "BEGIN; LOCK TABLE snowgrid", storesql.MySQL: "LOCK TABLES snowgrid WRITE",
+		storesql.SQLite: "BEGIN EXCLUSIVE",
+	}
+	eachDatabase(t, func(t *testing.T, db *sql.DB, s *storesql.Store) {
+		other, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = other.Close() }()
+		if _, err := other.ExecContext(t.Context(), lock[s.Dialect()]); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if _, err = s.Swap(ctx, store.Entry{Key: "a", Body: []byte("x")}); err == nil ||
+			!strings.Contains(err.Error(), "locked") {
+			t.Error(err)
+		}
+	})
+}
+
 // TestListOfManyKeys: a prefix has its own keys only, in order, however many.
 func TestListOfManyKeys(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *sql.DB, s *storesql.Store) {
