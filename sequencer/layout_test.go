@@ -128,15 +128,15 @@ func TestLayoutFieldsCoverTheID(t *testing.T) {
 func TestExpandNeverSpillsIntoTheNode(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	for _, l := range allLayouts(t) {
-		seen := make(map[ID]bool)
 		first := int64(10_000) << l.counterBits
 		for _, node := range []NodeID{6, 7} {
+			last := ID(-1)
 			for slot := first; slot < first+l.counters()+2; slot++ {
 				id := l.line(node).expand(slot)
-				if seen[id] {
-					t.Fatalf("%d nodes: ID %d twice", l.nodes(), id)
+				if _, of, _ := l.decompose(id); id <= last || of != node {
+					t.Fatalf("%d nodes: ID %d of node %d after %d of node %d", l.nodes(), id, of, last, node)
 				}
-				seen[id] = true
+				last = id
 			}
 		}
 		if offset, node, counter := l.decompose(l.line(6).expand(first + l.counters())); offset != 10_001 || node != 6 ||

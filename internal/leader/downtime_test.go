@@ -18,7 +18,7 @@ import (
 // More restarts than in an ordinary run; a failure names its seed:
 //
 //	go test ./internal/leader -run TestTimeAfterADowntime -restarts 200000
-var restarts = flag.Int("restarts", 300, "how many restarts TestTimeAfterADowntime makes")
+var restarts = flag.Int("restarts", 150, "how many restarts TestTimeAfterADowntime makes")
 
 // restart is a grid that starts again after a downtime: one voter leads, and the others
 // register one after the other. The time of its clocks is the true one, to 300 ms, except

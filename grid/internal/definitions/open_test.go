@@ -15,6 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
@@ -126,10 +127,7 @@ func TestOpenFindsEveryDamage(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	refused := 0
-	rounds := 1500
-	if testing.Short() {
-		rounds = 300
-	}
+	rounds := long.Or(500, 1500)
 	for range rounds {
 		harmed := bytes.Clone(whole)
 		i, bit := random.IntN(len(harmed)), byte(1)<<random.IntN(8)

@@ -208,8 +208,8 @@ func TestRead(t *testing.T) {
 // TestParseLargest: files of the largest size end in an error or in entries, however they
 // are nested.
 func TestParseLargest(t *testing.T) {
-	long.NotShort(t, "it parses megabytes of YAML for four seconds")
-	for _, unit := range []string{"? ", "- ", "a:\n", "*", "'", "a: &b *b,"} {
+	long.NotShort(t, "it parses megabytes of YAML for seconds")
+	for _, unit := range append([]string{"? ", "a: &b *b,"}, long.Or(nil, []string{"- ", "a:\n", "*", "'"})...) {
 		text := strings.Repeat(unit, configfile.MaxSize/len(unit))
 		if _, err := configfile.Parse("f.yaml", []byte(text)); err == nil || len(err.Error()) > 5000 {
 			t.Errorf("%d times %q: %.600v", len(text)/len(unit), unit, err)
