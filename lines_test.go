@@ -23,22 +23,19 @@ const (
 // may fall, but not rise; lower a number that is no longer needed.
 var longLines = map[string]int{
 	".":                  21,
-	"client/store":       2,
+	"client/store":       1,
 	"cmd/snowgrid":       7,
 	"cmd/snowgrid-serve": 1,
-	"grid":               41,
+	"grid":               37,
 	"grid/gridtest":      1,
-	"grid/internal":      9,
-	"internal/calls":     2,
-	"internal/leader":    11,
-	"internal/roster":    10,
+	"grid/internal":      7,
+	"internal/calls":     1,
+	"internal/roster":    6,
 	"internal/session":   1,
-	"internal/token":     1,
-	"internal/wire":      4,
-	"partition":          1,
+	"internal/wire":      3,
 	"proof/mutants":      35,
 	"proof/overload":     1,
-	"sequencer":          2,
+	"sequencer":          1,
 }
 
 // TestLines bounds the lines in Go files, tests included, at lineMax characters.

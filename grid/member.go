@@ -209,11 +209,11 @@ func (m *Member) open() error {
 	m.self = formation.NewIncarnation(id.Member)
 	m.log = m.log.With("member", string(m.self), "member_name", m.cfg.MemberName)
 	m.audit = audit.New(m.log, m.clock.Mono)
-	m.raft = m.newServer()
-	m.creds.log = m.log
+	m.raft, m.creds.log = m.newServer(), m.log
 	m.http = calls.NewPool(dialAPI(m.cfg.Network), m.creds.Credentials)
 	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Open: m.gate.Open, Refusals: &m.creds.refusals,
-		Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
+		Grid: func() roster.GridID { return m.formation.Grid() }, Library: m.library,
+		Claim: func() roster.Claim { return m.state.Roster().Claim }}
 	m.dismissal = newDismissal(m.state, m.log)
 	m.monitor = newLeaderMonitor(m)
 	m.leadership = &leadership{
@@ -230,8 +230,7 @@ func (m *Member) open() error {
 	m.leadership.formation, m.health.formation, m.health.creds = m.formation, m.formation, m.creds
 	m.host = newHost(m)
 	m.leadership.host, m.health.apart = m.host, m.leadership.apart
-	m.departure = newDeparture(m)
-	m.overview = newOverview(m)
+	m.departure, m.overview = newDeparture(m), newOverview(m)
 	m.health.nameOf = m.overview.nameOf
 	m.membership = newMembershipAPI(m)
 	m.keyring = newKeyringCalls(m)
@@ -254,7 +253,8 @@ func (m *Member) open() error {
 	if err := m.identity.open(m); err != nil {
 		return err
 	}
-	m.leadership.gossip, m.departure.gossip, m.overview.gossip, m.membership.gossip, m.keyring.gossip = m.gossip, m.gossip, m.gossip, m.gossip, m.gossip
+	m.leadership.gossip, m.departure.gossip, m.overview.gossip = m.gossip, m.gossip, m.gossip
+	m.membership.gossip, m.keyring.gossip = m.gossip, m.gossip
 	m.life.Go(func() { m.api.Serve(m.listeners.api) })
 	return m.formation.Reopen()
 }
@@ -314,7 +314,8 @@ func (m *Member) newAPI() *api.Server {
 func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
 		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr,
-		AdvertiseHost: m.cfg.AdvertiseHost, Join: m.cfg.Join, JoinPort: GossipPort, Discover: m.cfg.Discover, Keys: m.creds.gossipKeys(),
+		AdvertiseHost: m.cfg.AdvertiseHost, Join: m.cfg.Join, JoinPort: GossipPort, Discover: m.cfg.Discover,
+		Keys: m.creds.gossipKeys(),
 		Pace: gossip.Pace(m.cfg.Gossip), State: m.state, Log: m.log, Library: m.library, About: m.about,
 		Unanswered: m.leadership.unanswered, NotAccepted: m.files.failed("gossip"),
 	}

@@ -59,7 +59,8 @@ func (p *pushPages) add(in wire.PushRequest) (whole wire.PushRequest, complete b
 	if in.Offset == 0 {
 		p.of, p.have = in, nil
 	}
-	if of := p.of; in.Leader != of.Leader || in.Term != of.Term || in.Key != of.Key || in.At != of.At || in.Size != of.Size || in.Offset != len(p.have) {
+	if of := p.of; in.Leader != of.Leader || in.Term != of.Term || in.Key != of.Key ||
+		in.At != of.At || in.Size != of.Size || in.Offset != len(p.have) {
 		return in, false, failure.Errorf(wire.ErrBadRequest, "grid: push: page %d of roster %d does not follow the page before; push it again", in.Offset, in.At)
 	}
 	p.have = append(p.have, in.Roster...)

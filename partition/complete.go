@@ -35,7 +35,8 @@ func (t *Table) Collect(d Definitions) (ended []attachment.Ref) {
 	for _, stored := range d.Records {
 		name := stored.Ref.Definition.Name()
 		r := shown[name]
-		if r != nil && !r.destroyed && !stored.Destroyed && r.ref.Life == stored.Ref.Life && r.ref.Definition == stored.Ref.Definition {
+		if r != nil && !r.destroyed && !stored.Destroyed &&
+			r.ref.Life == stored.Ref.Life && r.ref.Definition == stored.Ref.Definition {
 			r.ref, r.free, r.adopted = stored.Ref, max(r.free, t.base), false
 			t.records[name] = r
 			delete(shown, name)

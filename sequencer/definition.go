@@ -209,7 +209,8 @@ func (d Definition) Compose(p Parts) (ID, error) {
 			p.Time.UTC().Format(time.RFC3339Nano), d.epoch, d.name)
 	case !p.Time.Before(d.Exhausted()):
 		return 0, failure.Errorf(errors.Join(ErrInvalidID, ErrEpochExhausted),
-			"sequencer: time %s is not before %v, the end of %q", p.Time.UTC().Format(time.RFC3339Nano), epoch.At(d.Exhausted()), d.name)
+			"sequencer: time %s is not before %v, the end of %q", p.Time.UTC().Format(time.RFC3339Nano),
+			epoch.At(d.Exhausted()), d.name)
 	case int(p.Node) >= d.Nodes():
 		return 0, failure.Errorf(ErrInvalidID, "sequencer: node %d is not a logical node of %q: give 0 to %d",
 			p.Node, d.name, d.Nodes()-1)

@@ -175,5 +175,6 @@ func (rs *recordStore) gaveUp(ctx context.Context, name string, last error) erro
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
 	}
 	return failure.Errorf(sequencer.ErrUnavailable,
-		"sequencer %q: the store did not complete it in time: %w; last error: %s%s", name, ctx.Err(), last.Error(), adviceFor(last))
+		"sequencer %q: the store did not complete it in time: %w; last error: %s%s", name, ctx.Err(), last.Error(),
+		adviceFor(last))
 }

@@ -14,7 +14,8 @@ const (
 	clocksGrace   = 100 * time.Millisecond
 	// aheadEvery is the interval between reports that cluster time is ahead of the clocks.
 	aheadEvery = time.Minute
-	// clocksAwaited bounds the wait for a majority's clocks before a process's first raise. A grid whose leader reaches no majority continues without them.
+	// clocksAwaited bounds the wait for a majority's clocks before a process's first raise. A grid whose leader
+	// reaches no majority continues without them.
 	clocksAwaited = time.Minute
 )
 

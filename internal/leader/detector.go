@@ -16,9 +16,9 @@ const (
 	probeUnsigned = 250 * time.Millisecond // pause after an answer without a Raft server: see detector.unreached
 	probeSoon     = 50 * time.Millisecond  // pause after the first failure
 	probeAgain    = 200 * time.Millisecond // pause after later failures
-	// probeMany is the pause after an answer with a Raft server, and the longest pause without. With the default window the ceiling is raised more often, so that pushes delay
-	// its probes. A member trusts a raise's time if it has answered a call within the 2 s
-	// before (internal/roster/follow, F5).
+	// probeMany is the pause after an answer with a Raft server, and the longest pause without. With the default
+	// window the ceiling is raised more often, so that pushes delay its probes. A member trusts a raise's time if
+	// it has answered a call within the 2 s before (internal/roster/follow, F5).
 	probeMany = 1750 * time.Millisecond
 	// detectTimeout bounds the probe if the member has answered before.
 	detectTimeout = 250 * time.Millisecond

@@ -17,7 +17,8 @@ func (q *admission) join(v View, in roster.Member, reply func(error)) {
 		reply(nil) // confirmed recently
 		return
 	}
-	q.inquiries.start(v, in.API, inquiry{member: in.Incarnation, reply: reply, then: func(v View, round uint64, a Answer, err error) (bool, error) {
+	q.inquiries.start(v, in.API, inquiry{member: in.Incarnation, reply: reply, then: func(v View, round uint64, a Answer,
+		err error) (bool, error) {
 		if err != nil {
 			return true, silent(in.Incarnation, in.API, err)
 		}
@@ -35,7 +36,8 @@ func (q *admission) join(v View, in roster.Member, reply func(error)) {
 func confirmsJoin(in roster.Member, grid roster.GridID, r *roster.Roster, a Answer) error {
 	switch {
 	case a.Grid != grid:
-		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q is in grid %s, this is grid %s", in.API, a.Grid, grid)
+		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q is in grid %s, this is grid %s",
+			in.API, a.Grid, grid)
 	case a.foreign(r):
 		return failure.Errorf(ErrOtherClaim, "grid: join refused: the member at %.80q is registered in grid %s under another claim of its anchor", in.API, a.Grid)
 	case a.Record != in:

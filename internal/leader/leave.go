@@ -26,7 +26,8 @@ func (q *admission) leave(v View, inc roster.Incarnation, failed bool, reply fun
 		reply(failure.Errorf(ErrBadRequest, "grid: leave refused: member %s is this one, and it is not leaving", inc))
 		return
 	}
-	q.inquiries.start(v, m.API, inquiry{member: inc, reply: reply, then: func(_ View, _ uint64, a Answer, err error) (bool, error) {
+	q.inquiries.start(v, m.API, inquiry{member: inc, reply: reply, then: func(_ View, _ uint64, a Answer,
+		err error) (bool, error) {
 		if err != nil {
 			return true, silent(inc, m.API, err)
 		}

@@ -52,7 +52,8 @@ type Answer struct {
 // grid was started from a copy of the other's data (A9).
 func (a Answer) foreign(r *roster.Roster) bool { return a.Claim != "" && a.Claim != r.Claim }
 
-// ErrAbsent is a probe outcome that proves that the incarnation is not at the address: the connection was refused, or another process answers there.
+// ErrAbsent is a probe outcome that proves that the incarnation is not at the address: the connection was refused, or
+// another process answers there.
 var ErrAbsent = errors.New("leader: the incarnation is not at its address")
 
 // errForeign is the outcome if a member with another claim answered.

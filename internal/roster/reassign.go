@@ -99,7 +99,8 @@ func (r *reassignment) lose(l Loss, granted clustertime.Tick) error {
 		floor = max(was.Floor, granted)
 	}
 	disk := was.Disk // after a loss, only these disks have definitions (D3)
-	r.Partitions[l.Partition] = Partition{Owner: l.Owner, InSync: set, Term: term, Floor: floor, LostTerm: term, Disk: disk}
+	r.Partitions[l.Partition] = Partition{
+		Owner: l.Owner, InSync: set, Term: term, Floor: floor, LostTerm: term, Disk: disk}
 	r.Partitions[l.Partition].Memory = was.Memory
 	return nil
 }

@@ -39,7 +39,8 @@ type keySet struct {
 // NewVerifier returns a verifier.
 func NewVerifier(source Source) *Verifier {
 	return &Verifier{source: source, parser: jwt.NewParser(
-		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithExpirationRequired(), jwt.WithAudience(audience),
+		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}),
+		jwt.WithExpirationRequired(), jwt.WithAudience(audience),
 		jwt.WithLeeway(skew), jwt.WithIssuedAt(), jwt.WithTimeFunc(source.Now), jwt.WithStrictDecoding(),
 	)}
 }

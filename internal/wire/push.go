@@ -88,6 +88,7 @@ func (h HelloResponse) Brief() *BriefView {
 
 // With returns an earlier view of the same process with its current values.
 func (h HelloResponse) With(b BriefView) HelloResponse {
-	h.Version, h.Wall, h.Time, h.Leaving, h.DiskFailed, h.Claim = b.Version, b.Wall, b.Time, b.Leaving, b.DiskFailed, b.Claim
+	h.Version, h.Wall, h.Time, h.Claim = b.Version, b.Wall, b.Time, b.Claim
+	h.Leaving, h.DiskFailed = b.Leaving, b.DiskFailed
 	return h
 }

@@ -65,7 +65,7 @@ var anchorMutants = []mutant{
 	{"A6", "the limit is lowered by an extension", "internal/leader/anchor/authority.go",
 		"case ceiling <= seen.Record.Ceiling:", "case ceiling < 0:",
 		[]string{"./internal/leader/anchor", "-run", "Extend|Lower|Refus"}},
-	{"A6", "the record of another claim is extended", "internal/leader/anchor/authority.go", "	case seen.Record.Claim != r.Claim:\n		return Swap{}, fmt.Errorf(\"%w: the record is of claim %s and the roster of %s\", ErrNotAllowed, seen.Record.Claim, r.Claim)\n	case ceiling", "	case ceiling", []string{"./internal/leader/anchor", "-run", "Extend|Lower|Refus"}},
+	{"A6", "the record of another claim is extended", "internal/leader/anchor/authority.go", "	case seen.Record.Claim != r.Claim:\n		return Swap{}, fmt.Errorf(\"%w: the record is of claim %s and the roster of %s\", ErrNotAllowed, seen.Record.Claim,\n			r.Claim)\n	case ceiling", "	case ceiling", []string{"./internal/leader/anchor", "-run", "Extend|Lower|Refus"}},
 	{"A7", "a record that was taken is taken back immediately", "internal/leader/anchor/machine.go",
 		"return !m.Registered(v.Roster) && v.Wall", "return m.Registered(v.Roster) || v.Wall", anchorTests},
 	{"A7", "a holder with a larger window counts as gone", "internal/leader/anchor/machine.go",

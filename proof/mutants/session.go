@@ -104,7 +104,7 @@ var sessionMutants = []mutant{
 	{"overload", "the first refusal of a renewal for overload asks for the directory", "internal/session/renew.go",
 		"!TimedOut(err) && later == 0", "!TimedOut(err)", sessionTests},
 	{"overload", "an overloaded member does not say when to call again", "grid/internal/api/admission.go",
-		"After: overloadedRetry, Of: wire.ErrOverloaded", "Of: wire.ErrOverloaded",
+		"After:   overloadedRetry, Of: wire.ErrOverloaded", "Of: wire.ErrOverloaded",
 		[]string{"./grid/internal/api", "-run", "CountsOfRequests"}},
 	{"overload", "a refusal for overload has no code of its own", "internal/wire/errors.go",
 		"	{\"overloaded\", http.StatusServiceUnavailable, ErrOverloaded, 0},\n", "",

@@ -88,7 +88,8 @@ func (a *admission) enter(p priority, left time.Duration) (leave func(), err err
 	a.requests.Add(-1)
 	a.refused.Add(1)
 	return nil, &wire.LaterError{
-		Message: fmt.Sprintf("grid: this member %s; try again in %v", why, overloadedRetry), After: overloadedRetry, Of: wire.ErrOverloaded,
+		Message: fmt.Sprintf("grid: this member %s; try again in %v", why, overloadedRetry),
+		After:   overloadedRetry, Of: wire.ErrOverloaded,
 	}
 }
 

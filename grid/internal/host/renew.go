@@ -26,7 +26,8 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 	}
 	if len(in.Claims) > wire.MaxClaims || len(in.Sets) > roster.MaxPartitions {
 		return wire.RenewResponse{}, failure.Errorf(wire.ErrBadRequest,
-			"grid: %d claims and %d sets in one renewal; send at most %d and %d", len(in.Claims), len(in.Sets), wire.MaxClaims, roster.MaxPartitions)
+			"grid: %d claims and %d sets in one renewal; send at most %d and %d", len(in.Claims), len(in.Sets),
+			wire.MaxClaims, roster.MaxPartitions)
 	}
 	if err := h.checkIdentity(in.Identity); err != nil {
 		return wire.RenewResponse{}, err

@@ -89,7 +89,8 @@ func (a *Authority) Take(r *roster.Roster, seen Seen, d Draw) (Swap, error) {
 	if seen.Absent() && r.Claim != "" {
 		return Swap{}, fmt.Errorf("%w: the grid's claim %s is in no record", ErrDeleted, r.Claim)
 	}
-	a.Taken = Taken{Claim: d.Claim, Version: r.Version, Found: seen.Record.Ceiling, Ceiling: max(seen.Record.Ceiling, r.Ceiling)}
+	a.Taken = Taken{Claim: d.Claim, Version: r.Version, Found: seen.Record.Ceiling,
+		Ceiling: max(seen.Record.Ceiling, r.Ceiling)}
 	return a.swap(Take, r, seen, d.Claim, a.Taken.Ceiling, d.Nonce), nil
 }
 
@@ -107,7 +108,8 @@ func (a *Authority) Extend(r *roster.Roster, seen Seen, ceiling clustertime.Tick
 	case !a.Registered(r):
 		return Swap{}, fmt.Errorf("%w: this leader is not a member of the roster", ErrNotAllowed)
 	case seen.Record.Claim != r.Claim:
-		return Swap{}, fmt.Errorf("%w: the record is of claim %s and the roster of %s", ErrNotAllowed, seen.Record.Claim, r.Claim)
+		return Swap{}, fmt.Errorf("%w: the record is of claim %s and the roster of %s", ErrNotAllowed, seen.Record.Claim,
+			r.Claim)
 	case ceiling <= seen.Record.Ceiling:
 		return Swap{}, fmt.Errorf("%w: %d is not above %d", ErrNotAllowed, ceiling, seen.Record.Ceiling)
 	}
@@ -121,15 +123,18 @@ func (a *Authority) Lower(r *roster.Roster, seen Seen, to clustertime.Tick, d Dr
 	case r.Stopped == 0 || to < r.Stopped:
 		return Swap{}, fmt.Errorf("%w: the roster says that grants end at %d", ErrNotAllowed, r.Stopped)
 	case seen.Record.Claim != r.Claim || r.Claim == "":
-		return Swap{}, fmt.Errorf("%w: the record is of claim %s and the roster of %s", ErrNotAllowed, seen.Record.Claim, r.Claim)
+		return Swap{}, fmt.Errorf("%w: the record is of claim %s and the roster of %s", ErrNotAllowed, seen.Record.Claim,
+			r.Claim)
 	case to >= seen.Record.Ceiling:
 		return Swap{}, fmt.Errorf("%w: %d is not below %d", ErrNotAllowed, to, seen.Record.Ceiling)
 	}
 	return a.swap(Lower, r, seen, r.Claim, to, d.Nonce), nil
 }
 
-func (a *Authority) swap(k Kind, r *roster.Roster, seen Seen, claim roster.Claim, ceiling clustertime.Tick, nonce string) Swap {
-	return Swap{Kind: k, Revision: seen.Revision, Record: Record{Claim: claim, Ceiling: ceiling, Grid: r.Grid, Holder: a.Self, Nonce: nonce}}
+func (a *Authority) swap(k Kind, r *roster.Roster, seen Seen, claim roster.Claim, ceiling clustertime.Tick,
+	nonce string) Swap {
+	return Swap{Kind: k, Revision: seen.Revision,
+		Record: Record{Claim: claim, Ceiling: ceiling, Grid: r.Grid, Holder: a.Self, Nonce: nonce}}
 }
 
 // Reset returns the command that starts a take's claim, once the take is confirmed. It applies at

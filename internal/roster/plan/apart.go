@@ -108,7 +108,9 @@ func (v *view) ownedBy(id roster.PartitionID, want, must []roster.Incarnation) [
 	}
 	rest := slices.DeleteFunc(slices.Clone(want), func(i roster.Incarnation) bool { return i == all[at] })
 	// A member with a disk is the last to make room.
-	slices.SortStableFunc(rest, func(a, b roster.Incarnation) int { return like(v.durable[b], true) - like(v.durable[a], true) })
+	slices.SortStableFunc(rest, func(a, b roster.Incarnation) int {
+		return like(v.durable[b], true) - like(v.durable[a], true)
+	})
 	return append([]roster.Incarnation{all[at]}, rest[:min(len(rest), len(want)-1)]...)
 }
 

@@ -25,7 +25,8 @@ type view struct {
 
 func newView(r *roster.Roster, s Sight, c roster.Change) *view {
 	v := &view{r: r, s: s, cutOff: s.cutOff(r), apart: map[Pair]bool{}, up: map[roster.Incarnation]bool{},
-		durable: map[roster.Incarnation]bool{}, zone: map[roster.Incarnation]string{}, current: map[roster.MemberID]roster.Incarnation{}, held: map[roster.Replica]bool{}}
+		durable: map[roster.Incarnation]bool{}, zone: map[roster.Incarnation]string{},
+		current: map[roster.MemberID]roster.Incarnation{}, held: map[roster.Replica]bool{}}
 	for _, m := range c.Join {
 		v.current[m.Incarnation.Member()] = m.Incarnation
 		v.durable[m.Incarnation], v.zone[m.Incarnation] = m.Durable, m.Zone
@@ -143,7 +144,8 @@ func (v *view) silent(p roster.Partition) roster.Incarnation {
 func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incarnation) {
 	p := v.r.Partitions[id]
 	inSync := func(i roster.Incarnation) bool { return slices.Contains(p.InSync, i) }
-	missing := slices.DeleteFunc(slices.Clone(want), func(i roster.Incarnation) bool { return inSync(i) || !v.up[i] || v.areApart(p.Owner, i) })
+	missing := slices.DeleteFunc(slices.Clone(want),
+		func(i roster.Incarnation) bool { return inSync(i) || !v.up[i] || v.areApart(p.Owner, i) })
 	staying := slices.DeleteFunc(slices.Clone(p.InSync), func(i roster.Incarnation) bool {
 		_, stays := v.up[i]
 		return !stays
