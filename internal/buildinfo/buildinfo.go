@@ -60,6 +60,9 @@ func of(info *debug.BuildInfo) Build {
 				main = dependency
 			}
 		}
+		if main.Replace != nil { // what was linked, not what was required; a directory has no version
+			main = main.Replace
+		}
 	}
 	if b.Version == "" {
 		b.Version = main.Version

@@ -31,6 +31,21 @@ func TestBuildOf(t *testing.T) {
 			},
 			Build{Version: "v1.1.0"}, "v1.1.0",
 		},
+		"replaced by a directory": {
+			&debug.BuildInfo{
+				Main: debug.Module{Path: module + "/cmd/snowgrid-serve", Version: "(devel)"},
+				Deps: []*debug.Module{{Path: module, Version: "v0.1.0", Replace: &debug.Module{Path: "../..", Version: "(devel)"}}},
+			},
+			Build{Version: "devel"}, "devel",
+		},
+		"replaced by a fork": {
+			&debug.BuildInfo{
+				Main: debug.Module{Path: "example.org/shop"},
+				Deps: []*debug.Module{{Path: module, Version: "v0.1.0",
+					Replace: &debug.Module{Path: "example.org/fork", Version: "v1.1.1"}}},
+			},
+			Build{Version: "v1.1.1"}, "v1.1.1",
+		},
 		"a long version": {&debug.BuildInfo{Main: debug.Module{Path: module, Version: "v1 " + strings.Repeat("x", 99)}},
 			Build{Version: "v1 " + strings.Repeat("x", 99)}, "v1-" + strings.Repeat("x", MaxVersion-3)},
 	} {
