@@ -91,4 +91,28 @@ func TestReleaseCanBeTaken(t *testing.T) {
 	for _, command := range []string{"/cmd/snowgrid", "/cmd/snowgrid-serve"} {
 		run(temp, "go", "install", "-n", root+command+"@"+version) // found and planned, not built
 	}
+	// A checkout of the tag has all checksums that its modules need.
+	checkout := filepath.Join(temp, "checkout")
+	run(temp, "git", "clone", "-q", "--branch", version, repository, checkout)
+	for _, module := range []string{".", "client/etcd", "client/s3", "client/sql", "otel", "cmd/snowgrid-serve"} {
+		run(filepath.Join(checkout, module), "go", "list", "-deps", "-test", "./...")
+	}
+	checkChanges(t, checkout, version)
+}
+
+// checkChanges: the changelog of a release names it, and has no heading of changes that were not released.
+func checkChanges(t *testing.T, checkout, version string) {
+	t.Helper()
+	changes, err := os.ReadFile(filepath.Join(checkout, "CHANGELOG.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	heading := regexp.MustCompile(`(?m)^## (.*)$`).FindSubmatch(changes)
+	if heading == nil || !regexp.MustCompile(`^`+regexp.QuoteMeta(version)+`, \d{4}-\d\d-\d\d$`).Match(heading[1]) {
+		t.Errorf("the first heading of CHANGELOG.md is %q", heading)
+	}
+	readme, err := os.ReadFile(filepath.Join(checkout, "README.md"))
+	if err != nil || strings.Contains(string(readme), "No version has been tagged") {
+		t.Errorf("README.md of a release denies it (%v)", err)
+	}
 }
