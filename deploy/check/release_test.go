@@ -111,6 +111,10 @@ func checkChanges(t *testing.T, checkout, version string) {
 	if heading == nil || !regexp.MustCompile(`^`+regexp.QuoteMeta(version)+`, \d{4}-\d\d-\d\d$`).Match(heading[1]) {
 		t.Errorf("the first heading of CHANGELOG.md is %q", heading)
 	}
+	// The first release has changed and fixed nothing of an earlier one.
+	if past := regexp.MustCompile(`(?m)^### (Changed|Fixed)$`).Find(changes); past != nil && version == "v0.1.0" {
+		t.Errorf("CHANGELOG.md of the first release has %q", past)
+	}
 	readme, err := os.ReadFile(filepath.Join(checkout, "README.md"))
 	if err != nil || strings.Contains(string(readme), "No version has been tagged") {
 		t.Errorf("README.md of a release denies it (%v)", err)
