@@ -49,7 +49,10 @@ class Options(NamedTuple):
 
     def verified_name(self, host: str) -> str:
         """Returns the name that the certificate of a host has to have."""
-        return self.server_name or (host if self.ca_file is None else MEMBER)
+        name = self.server_name
+        if name is None:
+            name = "" if self.ca_file is None else MEMBER
+        return name or host
 
 
 def check_addresses(addresses: Sequence[str], insecure: bool) -> Tuple[str, ...]:

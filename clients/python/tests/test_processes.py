@@ -49,6 +49,9 @@ class Tls(WithMember):
                 with Generator(member.address, "orders", ca_file=cert, cert_file=cert, key_file=key,
                                server_name="other") as g:
                     self.fails_with("ostname mismatch", g)
+                with Generator(member.address, "orders", ca_file=cert, cert_file=cert, key_file=key,
+                               server_name="") as g:
+                    self.fails_with("IP address mismatch", g)
                 with Generator(member.address, "orders", ca_file=cert) as g:
                     self.fails_with("last error: http", g)
 

@@ -2,6 +2,7 @@ use crate::http::{Http, Transport};
 use crate::json::quote;
 use crate::{Error, Generator};
 use std::fmt::Write;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +50,7 @@ pub struct Options {
     pub(crate) call_timeout: Duration,
     pub(crate) background: bool,
     pub(crate) fork_check: bool,
+    pub(crate) insecure: bool,
 }
 
 impl Options {
@@ -65,6 +67,7 @@ impl Options {
             call_timeout: Duration::from_secs(2),
             background: true,
             fork_check: true,
+            insecure: false,
         }
     }
 
@@ -127,6 +130,12 @@ impl Options {
         self
     }
 
+    /// Whether http:// to other hosts is allowed: a token can be read on the way. Default: false.
+    pub fn insecure(mut self, insecure: bool) -> Options {
+        self.insecure = insecure;
+        self
+    }
+
     /// Returns a generator. It does no I/O; the first request is sent in the background or by the
     /// first call.
     pub fn generator(self) -> Result<Generator, Error> {
@@ -136,6 +145,12 @@ impl Options {
             ));
         }
         for address in &self.addresses {
+            if !self.insecure && address.starts_with("http://") && !loopback(address) {
+                return Err(Error::Options(format!(
+                    "snowgrid: the address {address} is in clear text and not of this host; give \
+                     https://, or insecure(true)"
+                )));
+            }
             self.transport.check(address).map_err(|e| {
                 Error::Options(format!("snowgrid: the address {address} cannot be used: {e}"))
             })?;
@@ -162,6 +177,16 @@ impl Options {
         }
         body + "}"
     }
+}
+
+/// Returns whether an address with http:// is of this host.
+fn loopback(address: &str) -> bool {
+    let host = address.trim_start_matches("http://");
+    if let Some((host, _)) = host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        return host == "::1";
+    }
+    let host = host.split(':').next().unwrap_or("");
+    host == "localhost" || host.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]

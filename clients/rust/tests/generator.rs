@@ -363,6 +363,16 @@ fn token_labels_and_transport() {
     let e = Options::new("orders", ["https://localhost:1"]).generator().err().unwrap();
     assert!(e.to_string().contains("has no TLS"), "{e}");
     assert!(Options::new("orders", ["localhost:1"]).generator().is_err());
+    for host in ["127.0.0.1", "127.9.8.7:1", "localhost", "[::1]:1"] {
+        let address = format!("http://{host}");
+        Options::new("orders", [address]).background(false).generator().unwrap();
+    }
+    for host in ["ids.internal:1", "10.0.0.1", "localhost.internal", "[2001:db8::1]:1"] {
+        let options = Options::new("orders", [format!("http://{host}")]).background(false);
+        let e = options.clone().generator().err().expect(host);
+        assert!(e.to_string().contains("insecure(true)"), "{e}");
+        options.insecure(true).generator().unwrap();
+    }
     assert!(Options::new("orders", Vec::<String>::new()).generator().is_err());
     let tls = snowgrid::Http::new().tls(|host, tcp| {
         assert_eq!(host, "127.0.0.1");

@@ -20,7 +20,7 @@ const orders = new Sequencer({
   addresses: values.addrs.split(","),
   name: values.name,
   create: {},
-  tls: { ca: values.ca, serverName: "member.snowgrid" },
+  tls: { ca: values.ca },
   tokenFile: values["token-file"],
   wait: 300_000,
 });

@@ -14,7 +14,10 @@ export interface TLSFiles {
   /** The client's certificate and its key. */
   cert?: string;
   key?: string;
-  /** The name in the members' certificates, if it is not the host of the address. */
+  /**
+   * The name in the server's certificate: with `ca` by default that of each member,
+   * "member.snowgrid", else the host of the address. "" stands for that host too.
+   */
   serverName?: string;
 }
 
@@ -27,6 +30,7 @@ export interface Access {
   tls?: TLSFiles;
 }
 
+const MEMBER = "member.snowgrid"; // the name in each certificate that a grid made
 const REPLY_MAX = 1 << 16; // bytes
 const RETRY_MAX = 3_600_000; // ms
 
@@ -36,7 +40,7 @@ interface Answer {
 }
 
 /** Returns a base address without a slash at its end, or throws an error about it. */
-export function checkedAddress(address: string): string {
+export function checkedAddress(address: string, insecure = false): string {
   const refuse = (why: string) =>
     new SnowgridError("invalid_option", `snowgrid: address ${address}: ${why}`);
   let url: URL;
@@ -46,8 +50,11 @@ export function checkedAddress(address: string): string {
     throw refuse("give it as https://host:7948");
   }
   const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback)) {
-    throw refuse("give https://, or http:// with a loopback address");
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    throw refuse("give https://host:7948");
+  }
+  if (url.protocol === "http:" && !loopback && !insecure) {
+    throw refuse("it is in clear text and not of this host; give https://, or insecure: true");
   }
   return address.replace(/\/+$/, "");
 }
@@ -123,7 +130,7 @@ export class Members {
   ): Promise<Answer> {
     const https = await import("node:https");
     this.agent ??= new https.Agent({ keepAlive: true, maxSockets: 1 });
-    const { ca, cert, key, serverName } = this.access.tls ?? {};
+    const { ca, cert, key, serverName = ca ? MEMBER : "" } = this.access.tls ?? {};
     const files = Object.fromEntries(
       await Promise.all(
         Object.entries({ ca, cert, key })

@@ -16,7 +16,7 @@ export interface Create {
 }
 
 export interface Options extends Access {
-  /** Base addresses of members: "https://host:7948"; http:// for loopback. */
+  /** Base addresses of members: "https://host:7948"; http:// for this host. */
   addresses: readonly string[];
   /** The sequencer. */
   name: string;
@@ -30,6 +30,8 @@ export interface Options extends Access {
   wait?: number;
   /** Whether a timer renews the grant; true by default. If not, calls for an ID renew it. */
   background?: boolean;
+  /** Allows http:// to other hosts. A token can be read on the way. */
+  insecure?: boolean;
 }
 
 /** Errors that need a correction: a call without a usable grant throws them immediately. */
@@ -72,7 +74,7 @@ export class Sequencer {
       throw new SnowgridError("invalid_option", "snowgrid: give a name and one address or more");
     }
     this.name = options.name;
-    this.addresses = options.addresses.map(checkedAddress);
+    this.addresses = options.addresses.map((a) => checkedAddress(a, options.insecure));
     this.#options = options;
     this.#members = new Members(options);
     this.#timeout = options.timeout ?? 2000;

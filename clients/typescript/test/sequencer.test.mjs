@@ -311,7 +311,8 @@ test("options that cannot work are refused", () => {
   wrong({ addresses: [], name: "orders" }, /one address/);
   wrong({ addresses: ["http://localhost"], name: "" }, /name/);
   wrong({ addresses: ["host:7948"], name: "orders" }, /address host:7948: give https/);
-  wrong({ addresses: ["http://ids.internal:7948"], name: "orders" }, /loopback/);
+  wrong({ addresses: ["http://ids.internal:7948"], name: "orders" }, /insecure: true/);
+  new Sequencer({ addresses: ["http://ids.internal:7948"], name: "orders", insecure: true });
   wrong({ addresses: ["ids"], name: "orders" }, /address ids: give it as/);
 });
 
@@ -323,7 +324,7 @@ test("node:https, with a CA and a client certificate", async (t) => {
   const sign = (name) => {
     openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", `${name}.key`, "-out", "csr",
       "-subj", `/CN=${name}`);
-    writeFileSync(file("san"), "subjectAltName=DNS:member.test,IP:127.0.0.1");
+    writeFileSync(file("san"), "subjectAltName=DNS:member.snowgrid,DNS:member.test");
     openssl("x509", "-req", "-in", "csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-days", "2",
       "-CAcreateserial", "-extfile", "san", "-out", `${name}.crt`);
   };
@@ -353,6 +354,8 @@ test("node:https, with a CA and a client certificate", async (t) => {
   await named.close();
   const other = new Sequencer({ ...options, tls: { ...tls, serverName: "other.test" } });
   await failsWith(/other\.test/i, other);
+  const ofHost = new Sequencer({ ...options, tls: { ...tls, serverName: "" } });
+  await failsWith(/IP: 127\.0\.0\.1/, ofHost);
   const stranger = new Sequencer({ ...options, tls: { ca: tls.ca } });
   await failsWith(/the last request failed/, stranger);
   const trusting = new Sequencer(options);

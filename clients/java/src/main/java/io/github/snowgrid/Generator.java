@@ -52,6 +52,7 @@ public final class Generator implements AutoCloseable {
      * first call.
      */
     public Generator(Options options) {
+        options.checkClearText();
         this.options = options;
         http = new Http(options);
         if (options.background) {

@@ -10,10 +10,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
 
 /** Options of a generator. Each method sets one and returns the options. */
 public final class Options {
     private static final Duration LONGEST = Duration.ofDays(365);
+    private static final Pattern LOOPBACK =
+            Pattern.compile("localhost|127(\\.\\d+){3}|\\[::1\\]");
 
     final String name;
     final List<String> addresses;
@@ -27,6 +30,7 @@ public final class Options {
     Duration callTimeout = Duration.ofSeconds(2);
     Duration timeout = Duration.ofSeconds(10);
     boolean background = true;
+    boolean insecure;
 
     /** Options for a sequencer, with base addresses such as https://ids.internal:7948. */
     public Options(String name, String... addresses) {
@@ -131,6 +135,25 @@ public final class Options {
     public Options background(boolean background) {
         this.background = background;
         return this;
+    }
+
+    /** Allows http:// to other hosts: a token can be read on the way. Default: false. */
+    public Options insecure(boolean insecure) {
+        this.insecure = insecure;
+        return this;
+    }
+
+    /** Throws an exception if a request would leave this host in clear text. */
+    void checkClearText() {
+        for (String address : addresses) {
+            URI uri = URI.create(address);
+            if (uri.getScheme().equals("http") && !insecure
+                    && !LOOPBACK.matcher(uri.getHost()).matches()) {
+                throw new IllegalArgumentException("snowgrid: the address " + address
+                        + " is in clear text and not of this host; give https://, "
+                        + "or insecure(true)");
+            }
+        }
     }
 
     /** Returns the body of a request with this grant, "" for none (G11). */

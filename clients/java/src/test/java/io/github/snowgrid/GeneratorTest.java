@@ -40,6 +40,7 @@ public final class GeneratorTest {
         test("large reply", RequestsTest::large);
         test("interrupt", ThreadsTest::interrupt);
         test("token and labels", RequestsTest::token);
+        test("clear text", server -> RequestsTest.clearText());
         test("TLS", server -> TlsTest.tls());
         test("JSON", server -> JsonTest.json());
         System.out.printf("%d passed, %d failed%n", passed, failures);

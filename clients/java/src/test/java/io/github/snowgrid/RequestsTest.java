@@ -98,4 +98,21 @@ final class RequestsTest {
         check(server.posts().get(0).body().get("labels").equals(Map.of("host", "a\"b\u00e9")),
                 server.requests);
     }
+
+    /** A token is sent in clear text to this host alone, unless the options allow more. */
+    static void clearText() {
+        for (String host : List.of("127.0.0.1", "127.9.8.7", "localhost", "[::1]")) {
+            new Generator(new Options("orders", "http://" + host + ":1").background(false)).close();
+        }
+        for (String host : List.of("ids.internal", "10.0.0.1", "localhost.internal", "[2001:db8::1]")) {
+            Options options = new Options("orders", "https://a", "http://" + host).background(false);
+            try {
+                new Generator(options).close();
+                throw new AssertionError(host);
+            } catch (IllegalArgumentException e) {
+                check(e.getMessage().contains("insecure(true)"), e);
+            }
+            new Generator(options.insecure(true)).close();
+        }
+    }
 }
