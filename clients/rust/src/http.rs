@@ -94,7 +94,9 @@ impl Http {
         let (tls, rest, default) = match base.split_once("://") {
             Some(("http", rest)) => (false, rest, 80),
             Some(("https", _)) if self.tls.is_none() => {
-                return Err(wrong("the standard library has no TLS; pass it to Http::tls"));
+                return Err(wrong(
+                    "there is no TLS; take it from the crate snowgrid-tls, or pass it to Http::tls",
+                ));
             }
             Some(("https", rest)) => (true, rest, 443),
             _ => return Err(wrong("give one such as https://ids.internal:7948")),
