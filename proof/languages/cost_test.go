@@ -18,7 +18,7 @@ import (
 func TestCost(t *testing.T) {
 	long.Only(t, "it measures for a minute, and takes the tools of four languages")
 	g := startAgents(t, false)
-	programs := programsOf(t, g, "cost")
+	programs := programsOf(t, g, "cost", 0)
 	if len(programs) == 0 {
 		t.Fatal("the tools of no language are installed")
 	}

@@ -22,13 +22,13 @@ const endsWithin = window/4 + time.Second
 func TestDestroyed(t *testing.T) {
 	long.Only(t, "it takes half a minute, and the tools of four languages")
 	g := startGrid(t)
-	programs := programsOf(t, g, "steady")
+	programs := programsOf(t, g, "steady", 0)
 	if len(programs) == 0 {
 		t.Fatal("the tools of no language are installed")
 	}
 	ended := make(chan *program, len(programs))
 	for _, p := range programs {
-		p.start(t, g, 7_200_000, 3600)
+		p.start(t, g, g.addrs(), 7_200_000, 3600)
 		go func() { p.wait(); ended <- p }()
 	}
 	for _, p := range programs {

@@ -1,3 +1,4 @@
 // Package languages runs the clients in Python, TypeScript, Java and Rust beside Go holders on three agents with
-// security, while members are killed and stopped and clients are paused, and checks all IDs together.
+// security, while members are killed and stopped, replies are delayed and clients are paused. One client has forked.
+// The checker reads all IDs together.
 package languages

@@ -105,15 +105,8 @@ func (g *grid) addrs() (out []string) {
 	return out
 }
 
-func (g *grid) urls() (out []string) {
-	for _, addr := range g.addrs() {
-		out = append(out, "https://"+addr)
-	}
-	return out
-}
-
 // proxies returns addresses on loopback in clear text, for a client without TLS.
-func (g *grid) proxies(t *testing.T) (out []string) {
+func (g *grid) proxies(t *testing.T, addrs []string) (out []string) {
 	t.Helper()
 	ca, err := os.ReadFile(filepath.Join(g.security, "ca.crt"))
 	if err != nil {
@@ -123,8 +116,8 @@ func (g *grid) proxies(t *testing.T) (out []string) {
 	roots.AppendCertsFromPEM(ca)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	t.Cleanup(transport.CloseIdleConnections)
-	for _, to := range g.urls() {
-		target, err := url.Parse(to)
+	for _, addr := range addrs {
+		target, err := url.Parse("https://" + addr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,20 +131,20 @@ func (g *grid) proxies(t *testing.T) (out []string) {
 	return out
 }
 
-// programsOf builds an example of each client whose tools are installed.
-func programsOf(t *testing.T, g *grid, name string) (all []*program) {
+// programsOf builds an example of each client whose tools are installed. That in Python has so many children.
+func programsOf(t *testing.T, g *grid, name string, forks int) (all []*program) {
 	t.Helper()
 	clients, err := filepath.Abs("../../clients")
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := func(language string) string { return filepath.Join(clients, language) }
-	run := func(dir string, command ...string) bool {
-		c := exec.Command(command[0], command[1:]...)
+	run := func(dir, command string, args ...string) bool {
+		c := exec.Command(command, args...)
 		c.Dir = dir
 		out, err := c.CombinedOutput()
 		if err != nil {
-			t.Errorf("%s: %v: %s", strings.Join(command, " "), err, out)
+			t.Errorf("%s %s: %v: %s", command, strings.Join(args, " "), err, out)
 		}
 		return err == nil
 	}
@@ -163,7 +156,7 @@ func programsOf(t *testing.T, g *grid, name string) (all []*program) {
 		return err == nil
 	}
 	if has("python3") {
-		all = append(all, &program{name: "python", dir: in("python"),
+		all = append(all, &program{name: "python", dir: in("python"), forks: forks,
 			command: []string{"python3", "-m", example("python", name)}})
 	}
 	if has("npm") && run(in("typescript"), "npm", "ci", "--no-audit", "--no-fund") &&
@@ -176,10 +169,36 @@ func programsOf(t *testing.T, g *grid, name string) (all []*program) {
 		all = append(all, &program{name: "java", dir: in("java"),
 			command: []string{"java", "-cp", classes, example("java", name)}})
 	}
-	if target := filepath.Join(g.dir, "target"); has("cargo") && run(in("rust"), "cargo", "build", "--offline",
-		"--release", "--example", name, "--target-dir", target) {
-		all = append(all, &program{name: "rust", dir: in("rust"), plain: true,
-			command: []string{filepath.Join(target, "release", "examples", name)}})
+	if has("cargo") {
+		target := filepath.Join(g.dir, "target")
+		p := &program{name: "rust", dir: in("rust"), command: []string{filepath.Join(target, "release", "examples", name)}}
+		build := []string{"build", "--offline", "--release", "--example", name, "--target-dir", target}
+		if p.plain = !withTLS(t, in("rust/tls"), build); !p.plain || run(p.dir, "cargo", build...) {
+			all = append(all, p)
+		}
 	}
 	return all
 }
+
+// withTLS builds the example of the crate with TLS, if its dependencies are there.
+func withTLS(t *testing.T, dir string, build []string) bool {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(dir, "examples", build[4]+".rs")); err != nil {
+		return false
+	}
+	options := []string{}
+	if found, _ := filepath.Glob(debianCrates + "/native-tls-*"); len(found) > 0 {
+		options = []string{"--config", `source.crates-io.replace-with="debian"`,
+			"--config", `source.debian.directory="` + debianCrates + `"`}
+	}
+	c := exec.Command("cargo", append(options, build...)...)
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Logf("the Rust client calls in clear text by a proxy: the crate with TLS: %v: %.300s", err, out)
+	}
+	return err == nil
+}
+
+// debianCrates is where Debian installs crates.
+const debianCrates = "/usr/share/cargo/registry"

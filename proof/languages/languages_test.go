@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -39,20 +40,25 @@ const window = 5 * time.Second
 func TestLanguages(t *testing.T) {
 	long.Only(t, "it takes two minutes, and the tools of four languages")
 	g := startGrid(t)
-	programs := programsOf(t, g, "steady")
+	programs := programsOf(t, g, "steady", 8)
 	if len(programs) == 0 {
 		t.Fatal("the tools of no language are installed")
 	}
 	var running sync.WaitGroup
-	files := []string{}
+	files, least := []string{}, []int{}
+	var delayed atomic.Int64
+	relays := g.relays(t, &delayed)
 	for _, p := range programs {
-		p.start(t, g, *idsEach, *seconds)
-		files = append(files, p.out)
+		p.start(t, g, relays, *idsEach, *seconds)
+		files, least = append(files, p.out), append(least, *idsEach)
+		for i := range p.forks {
+			files, least = append(files, fmt.Sprintf("%s-%d", p.out, i)), append(least, *idsEach/p.forks)
+		}
 		running.Go(p.wait)
 	}
 	for i := range 2 {
 		out := filepath.Join(g.dir, fmt.Sprint("go-", i))
-		files = append(files, out)
+		files, least = append(files, out), append(least, *idsEach)
 		c, err := client.Dial(t.Context(), client.Config{Addrs: g.addrs(), Security: &security.Config{Dir: g.security}})
 		if err != nil {
 			t.Fatal(err)
@@ -71,11 +77,11 @@ func TestLanguages(t *testing.T) {
 	counts := check(t, files)
 	for i, file := range files {
 		t.Logf("%-12s %9d IDs", filepath.Base(file), counts[i])
-		if counts[i] < *idsEach {
-			t.Errorf("%s has %d IDs, want %d", filepath.Base(file), counts[i], *idsEach)
+		if counts[i] < least[i] {
+			t.Errorf("%s has %d IDs, want %d", filepath.Base(file), counts[i], least[i])
 		}
 	}
-	t.Log(faults)
+	t.Logf("%s, %d delays of replies", faults, delayed.Load())
 }
 
 // issue makes IDs by a Go client, spread over the time, and writes them.
@@ -166,6 +172,7 @@ type program struct {
 	command []string // its arguments follow
 	dir     string
 	plain   bool // it has no TLS of its own, and calls by a proxy
+	forks   int  // children, which share its IDs
 	out     string
 	cmd     *exec.Cmd
 	said    strings.Builder
@@ -173,31 +180,41 @@ type program struct {
 }
 
 // start starts the program with the arguments that every client's load program takes.
-func (p *program) start(t *testing.T, g *grid, ids, seconds int) {
+func (p *program) start(t *testing.T, g *grid, addrs []string, ids, seconds int) {
 	t.Helper()
 	p.out = filepath.Join(g.dir, p.name)
-	addrs := g.urls()
-	if p.plain {
-		addrs = g.proxies(t)
+	urls := []string{}
+	for _, addr := range addrs {
+		urls = append(urls, "https://"+addr)
 	}
-	args := append(p.command[1:len(p.command):len(p.command)], "--addrs", strings.Join(addrs, ","), "--name", "orders",
+	if p.plain {
+		urls = g.proxies(t, addrs)
+	}
+	args := append(p.command[1:len(p.command):len(p.command)], "--addrs", strings.Join(urls, ","), "--name", "orders",
 		"--ca", filepath.Join(g.security, "ca.crt"), "--token-file", g.token, "--ids", strconv.Itoa(ids),
 		"--seconds", strconv.Itoa(seconds), "--out", p.out)
+	if p.forks > 0 {
+		args = append(args, "--forks", strconv.Itoa(p.forks))
+	}
 	p.cmd = exec.Command(p.command[0], args...)
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = p.dir, &p.said, &p.said
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	t.Cleanup(func() { p.signal(syscall.SIGKILL) })
 }
 
 func (p *program) wait() { p.err = p.cmd.Wait() }
 
+// signal sends a signal to the process and its children.
+func (p *program) signal(s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) }
+
 // pause stops the process for three windows.
 func (p *program) pause() {
-	_ = p.cmd.Process.Signal(syscall.SIGSTOP)
+	p.signal(syscall.SIGSTOP)
 	time.Sleep(3 * window)
-	_ = p.cmd.Process.Signal(syscall.SIGCONT)
+	p.signal(syscall.SIGCONT)
 }
 
 // disturb kills and stops members, and pauses clients, until all have ended.
