@@ -57,6 +57,7 @@ type conformance struct {
 	About    string     `json:"about"`
 	Cases    []testCase `json:"cases"`
 	Requests []request  `json:"requests"`
+	Releases []released `json:"releases"`
 	Parts    []parts    `json:"parts"`
 	Ranges   []idRange  `json:"ranges"`
 }
@@ -651,7 +652,7 @@ func record(t *testing.T) (out conformance) {
 			run(c.name+", "+layout, c.rule, func(r *recorder) { c.run(r, layout) })
 		}
 	}
-	out.Requests = requests()
+	out.Requests, out.Releases = requests(), releases()
 	describe(t, &out)
 	return out
 }
@@ -659,12 +660,13 @@ func record(t *testing.T) (out conformance) {
 // TestConformance: the generator does what the file says, which clients in other languages run.
 func TestConformance(t *testing.T) {
 	out := record(t)
-	if len(out.Cases) < 65 || len(out.Requests) < 12 {
-		t.Errorf("%d cases and %d requests, want 65 and 12", len(out.Cases), len(out.Requests))
+	if len(out.Cases) < 65 || len(out.Requests) < 12 || len(out.Releases) < 4 {
+		t.Errorf("%d cases, %d requests, %d releases, want 65, 12, 4", len(out.Cases), len(out.Requests), len(out.Releases))
 	}
 	text := []byte("{\n \"about\": " + strconv.Quote(out.About))
 	text = appendList(t, text, "cases", out.Cases)
 	text = appendList(t, text, "requests", out.Requests)
+	text = appendList(t, text, "releases", out.Releases)
 	text = appendList(t, text, "parts", out.Parts)
 	text = append(appendList(t, text, "ranges", out.Ranges), "\n}\n"...)
 	if !json.Valid(text) {

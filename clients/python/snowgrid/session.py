@@ -45,6 +45,11 @@ class Settings(NamedTuple):
             body["labels"] = self.labels
         return body
 
+    @staticmethod
+    def release(grant: str, last: int, ids: int, waits: int) -> Dict[str, Any]:
+        """Returns the body of the release of a grant (G10). last is a timestamp, 0 for none."""
+        return {"grant": grant, "last": last, "used": {"ids": ids, "waits": waits}}
+
 
 class Call:
     """A call for n IDs, which waits until its end at most."""
@@ -288,8 +293,7 @@ class Session:
             if machine.asked or not grant:
                 return
             machine.asked = True
-            used = {"ids": machine.made - self._reported, "waits": self._waits}
-        body = {"grant": grant, "last": last, "used": used}
+            body = Settings.release(grant, last, machine.made - self._reported, self._waits)
         try:
             for _ in self.settings.options.addresses:
                 left = end - time.monotonic()

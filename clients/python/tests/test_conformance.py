@@ -14,7 +14,7 @@ from snowgrid.transport import Options
 
 FILE = pathlib.Path(__file__).resolve().parents[2] / "conformance.json"
 DATA = json.loads(FILE.read_text(encoding="utf-8"))
-LEAST = {"cases": 65, "requests": 12, "parts": 9, "ranges": 21}
+LEAST = {"cases": 65, "requests": 12, "releases": 4, "parts": 9, "ranges": 21}
 RESULTS = {"request", "reply", "refused", "ids", "many", "wait", "error", "due", "fork", "release"}
 
 
@@ -98,6 +98,11 @@ def wrong_bodies(settings: Any = Settings) -> Dict[str, str]:
         have = json.loads(json.dumps(s.body(given["grant"], given["ids"], given["waits"])))
         if have != expected:
             failed[request["about"]] = f"the body is {have}, expected {expected}"
+    for release in DATA["releases"]:
+        given, expected = release["given"], release["body"]
+        have = settings.release(given["grant"], given["last"], given["ids"], given["waits"])
+        if json.loads(json.dumps(have)) != expected:
+            failed[release["about"]] = f"the body is {have}, expected {expected}"
     return failed
 
 

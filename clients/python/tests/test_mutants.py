@@ -75,6 +75,9 @@ REQUESTS = [
     ("POST", "a renewal repeats name and create", 'body["grant"] = grant\n        else:',
      'body["grant"] = grant\n        if True:'),
     ("POST", "a renewal has no labels", "if self.labels:", "if self.labels and not grant:"),
+    ("G10", "the release has no timestamp", '"last": last, ', ""),
+    ("G10", "the release has no counts", '"last": last, "used": {"ids": ids, "waits": waits}',
+     '"last": last'),
     ("POST", "an empty definition is omitted", "if self.create is not None:", "if self.create:"),
 ]
 ALL = [(snowgrid.grant, *m) for m in MUTANTS] + [(snowgrid.session, *m) for m in REQUESTS]

@@ -177,6 +177,14 @@ impl Options {
         }
         body + "}"
     }
+
+    /// Returns the body of the release of a grant (G10): last is a timestamp, 0 for none. It is
+    /// public for tests/conformance.rs alone.
+    #[doc(hidden)]
+    pub fn release(grant: &str, last: i64, ids: u64, waits: u64) -> String {
+        let used = format!("\"used\":{{\"ids\":{ids},\"waits\":{waits}}}");
+        format!("{{\"grant\":{},\"last\":{last},{used}}}", quote(grant))
+    }
 }
 
 /// Returns whether an address with http:// is of this host.

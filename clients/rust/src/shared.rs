@@ -1,7 +1,6 @@
 use crate::failure::{read, Failure};
 use crate::grant::{End, Layout, Next, State};
 use crate::http::{Answer, Request};
-use crate::json;
 use crate::{Error, Options};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -359,10 +358,7 @@ impl Shared {
         if grant.is_empty() {
             return;
         }
-        let body = format!(
-            "{{\"grant\":{},\"last\":{last},\"used\":{{\"ids\":{ids},\"waits\":{waits}}}}}",
-            json::quote(&grant)
-        );
+        let body = Options::release(&grant, last, ids, waits);
         let addresses = &self.options.addresses;
         for i in 0..addresses.len() {
             let left = end.saturating_duration_since(Instant::now());

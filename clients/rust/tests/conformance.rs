@@ -1,4 +1,4 @@
-//! Runs the cases and requests of ../conformance.json.
+//! Runs the cases, requests and releases of ../conformance.json.
 
 use snowgrid::grant::{End, Jitter, Layout, Next, Parts, Reply, State};
 use snowgrid::json::{quote, read, Value};
@@ -164,6 +164,16 @@ fn conformance() {
             failures.push(format!("{}: {e}", r.text("about").unwrap()));
         }
     }
+    let releases = list(file.get("releases"));
+    for r in releases {
+        let given = r.get("given").unwrap();
+        let number = |name| given.int(name).unwrap();
+        let (ids, waits) = (number("ids") as u64, number("waits") as u64);
+        let have = Options::release(given.text("grant").unwrap(), number("last"), ids, waits);
+        if let Err(e) = same(r.get("body").cloned().unwrap(), read(&have).unwrap()) {
+            failures.push(format!("{}: {e}", r.text("about").unwrap()));
+        }
+    }
     let parts = list(file.get("parts"));
     for p in parts {
         let want = Parts {
@@ -183,9 +193,9 @@ fn conformance() {
             failures.push(format!("ranges: {e}"));
         }
     }
-    let counts = [cases.len(), requests.len(), parts.len(), ranges.len()];
-    println!("{counts:?} cases, requests, parts and ranges, {} failures", failures.len());
-    let enough = counts.iter().zip([65, 12, 9, 21]).all(|(have, least)| *have >= least);
+    let counts = [cases.len(), requests.len(), releases.len(), parts.len(), ranges.len()];
+    println!("{counts:?} cases, requests, releases, parts, ranges, {} failures", failures.len());
+    let enough = counts.iter().zip([65, 12, 4, 9, 21]).all(|(have, least)| *have >= least);
     assert!(enough, "too few cases: {counts:?}");
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }

@@ -46,7 +46,9 @@ const MUTANTS: [(&str, &str, &str); 19] = [
 ];
 
 // In src/options.rs.
-const REQUESTS: [(&str, &str, &str); 5] = [
+const REQUESTS: [(&str, &str, &str); 7] = [
+    ("G10 the release has no timestamp", r#"\"last\":{last}"#, r#"\"at\":{last}"#),
+    ("G10 the release has no counts", "{last},{used}}}", "{last}}}"),
     ("G11 low is sent", r#",\"used\":{{"#, r#",\"low\":1,\"used\":{{"#),
     ("G11 low is sent in a renewal", r#"{{\"grant\":{}"#, r#"{{\"low\":1,\"grant\":{}"#),
     (

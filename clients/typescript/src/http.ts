@@ -70,6 +70,15 @@ export function grantRequest(
   return grant ? { grant, labels, used } : { name, create, labels, used };
 }
 
+/** Returns the body of the release of a grant (G10). last is a timestamp, 0 for none. */
+export function releaseRequest(
+  grant: string,
+  last: number,
+  used: { ids: number; waits: number },
+): object {
+  return { grant, last, used };
+}
+
 /** Sends requests about grants. */
 export class Members {
   private agent: Agent | undefined; // of node:https

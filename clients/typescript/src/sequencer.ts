@@ -2,7 +2,9 @@ import process from "node:process";
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { DeadlineError, SnowgridError } from "./errors.js";
 import { GrantGenerator } from "./generator.js";
-import { Members, checkedAddress, checkedReply, grantRequest, type Access } from "./http.js";
+import {
+  Members, checkedAddress, checkedReply, grantRequest, releaseRequest, type Access,
+} from "./http.js";
 import * as layouts from "./layout.js";
 
 /** The definition of a sequencer that is created if it does not exist. */
@@ -325,13 +327,13 @@ export class Sequencer {
       clearTimeout(timer);
     }
     if (!grant) return true;
-    const used = { ids: this.#ids, waits: this.#waits };
+    const release = releaseRequest(grant, last, { ids: this.#ids, waits: this.#waits });
     for (let left = this.addresses.length; left > 0; left--, this.#turn++) {
       const address = this.addresses[this.#turn % this.addresses.length]!;
       const limit = Math.max(1, (deadline - monotonic()) / left);
       const stop = new AbortController();
       try {
-        await this.#members.call(address, "DELETE", { grant, last, used }, limit, stop);
+        await this.#members.call(address, "DELETE", release, limit, stop);
         return true;
       } catch (error) {
         const { code } = error as SnowgridError;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
 const file = new URL("../../conformance.json", import.meta.url);
-export const { cases, requests, parts, ranges } = JSON.parse(readFileSync(file, "utf8"));
+export const { cases, requests, releases, parts, ranges } = JSON.parse(readFileSync(file, "utf8"));
 
 function runStep(g, step) {
   const { at } = step;
@@ -61,6 +61,13 @@ export function runCase({ GrantGenerator }, { steps }) {
       }
     });
   }
+}
+
+/** Compares the body of one release. */
+export function runRelease({ releaseRequest }, { given, body }) {
+  const { grant, last, ids, waits } = given;
+  const sent = JSON.stringify(releaseRequest(grant, last, { ids, waits }));
+  assert.deepEqual(JSON.parse(sent), body);
 }
 
 /** Compares the body of one request. */

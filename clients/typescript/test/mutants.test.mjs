@@ -7,7 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { pathToFileURL } from "node:url";
-import { cases, requests, runCase, runRequest } from "./conformance.mjs";
+import {
+  cases, releases, requests, runCase, runRelease, runRequest,
+} from "./conformance.mjs";
 
 const mutants = [
   ["G1", "until is not checked", "if (t >= s.until) {", "if (false) {"],
@@ -33,6 +35,8 @@ const mutants = [
   ["G11", "low is sent in a renewal", "{ grant, labels, used }", "{ low: 1, ...$& }", "http.js"],
   ["POST", "a renewal repeats name and create", "{ grant, labels, used }",
     "{ grant, name, create, labels, used }", "http.js"],
+  ["G10", "the release has no timestamp", "{ grant, last, used }", "{ grant, used }", "http.js"],
+  ["G10", "the release has no counts", "{ grant, last, used }", "{ grant, last }", "http.js"],
   ["POST", "a renewal has no labels", "{ grant, labels, used }", "{ grant, used }", "http.js"],
 ];
 
@@ -49,15 +53,17 @@ for (const [rule, name, text, replacement, file = "generator.js"] of mutants) {
     await writeFile(join(dir, "package.json"), '{"type":"module"}');
     await writeFile(join(dir, file), mutated);
     const mutant = await import(pathToFileURL(join(dir, file)).href);
-    const [list, run] = file === "http.js" ? [requests, runRequest] : [cases, runCase];
-    const failed = list.filter((c) => {
+    const fails = (run) => (c) => {
       try {
         run(mutant, c);
         return false;
       } catch {
         return true;
       }
-    });
+    };
+    const failed = file === "http.js"
+      ? [...requests.filter(fails(runRequest)), ...releases.filter(fails(runRelease))]
+      : cases.filter(fails(runCase));
     assert.ok(failed.length > 0, "a case fails");
     const some = failed.slice(0, 3).map((c) => c.about ?? `${c.rule} ${c.name}`);
     t.diagnostic(`${rule} ${name}: ${failed.length} fail: ${some.join("; ")}`);

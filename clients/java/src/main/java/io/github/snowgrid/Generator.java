@@ -2,7 +2,6 @@ package io.github.snowgrid;
 
 import java.io.IOException;
 import java.time.Duration;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
@@ -190,7 +189,7 @@ public final class Generator implements AutoCloseable {
     public void close() {
         long end = end(options.callTimeout);
         GrantState.Release release;
-        Map<String, Object> body = new LinkedHashMap<>();
+        Map<String, Object> body;
         int first;
         lock.lock();
         try {
@@ -208,9 +207,7 @@ public final class Generator implements AutoCloseable {
                 Thread.currentThread().interrupt(); // the release is sent nevertheless
             }
             release = state.release();
-            body.put("grant", release.grant());
-            body.put("last", release.last());
-            body.put("used", Map.of("ids", ids, "waits", waits));
+            body = Options.release(release.grant(), release.last(), ids, waits);
             first = address;
             changed.signalAll();
         } finally {

@@ -173,4 +173,10 @@ public final class Options {
         }
         return body;
     }
+
+    /** Returns the body of the release of a grant (G10): last is a timestamp, 0 for none. */
+    static Map<String, Object> release(String grant, long last, long ids, long waits) {
+        Map<String, Long> used = Map.of("ids", ids, "waits", waits);
+        return Map.of("grant", grant, "last", last, "used", used);
+    }
 }

@@ -52,6 +52,16 @@ public final class ConformanceTest {
                         + map(o).get("body"));
             }
         }
+        List<Object> releases = list(file.get("releases"));
+        for (Object o : releases) {
+            Map<String, Object> given = map(map(o).get("given"));
+            Object have = Json.read(Json.write(Options.release((String) given.get("grant"),
+                    number(given, "last"), number(given, "ids"), number(given, "waits"))));
+            if (!have.equals(map(o).get("body"))) {
+                failures.add(map(o).get("about") + ": the body is " + have + ", expected "
+                        + map(o).get("body"));
+            }
+        }
         List<Object> parts = list(file.get("parts"));
         for (Object o : parts) {
             Map<String, Object> p = map(o);
@@ -70,12 +80,14 @@ public final class ConformanceTest {
                 failures.add("ranges " + r);
             }
         }
-        if (count < 65 || requests.size() < 12 || parts.size() < 9 || ranges.size() < 21) {
-            failures.add("too few cases: " + count + ", " + requests.size() + ", " + parts.size()
-                    + ", " + ranges.size());
+        if (count < 65 || requests.size() < 12 || releases.size() < 4 || parts.size() < 9
+                || ranges.size() < 21) {
+            failures.add("too few cases: " + count + ", " + requests.size() + ", "
+                    + releases.size() + ", " + parts.size() + ", " + ranges.size());
         }
-        System.out.printf("conformance: %d cases, %d requests, %d parts, %d ranges, %d failures%n",
-                count, requests.size(), parts.size(), ranges.size(), failures.size());
+        System.out.printf("conformance: %d cases, %d requests, %d releases, %d parts, %d ranges, "
+                + "%d failures%n", count, requests.size(), releases.size(), parts.size(),
+                ranges.size(), failures.size());
         return failures;
     }
 
