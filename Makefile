@@ -40,7 +40,7 @@ test-long: ## run the tests of the packages that have long ones, with -long (25 
 	$(GO) test -timeout 30m $(long) -long
 	$(GO) test -C proof -timeout 30m ./... -long
 
-test-clients: ## the clients in other languages, as far as their tools are installed (a minute)
+test-clients: ## the clients in other languages, as far as their tools are installed (three minutes)
 	.ci/languages
 
 test-all: test test-long test-clients ## run every test, those of the nested modules too: over etcd, S3 and databases where installed
@@ -158,7 +158,7 @@ proof-overload: ## 4,000 holders (2,000 with security) beside spinning goroutine
 proof-grants: ## 1,000 generators over HTTP at three agents: processor time, memory, and no grant lost beside busy loops (three minutes)
 	$(GO) test -C proof -timeout 10m -count 1 -v -run '^TestGrants$$' ./overload -long -window 15s -grants 1000 -grants-for 30s -grants-cores 0.15 -grants-bytes 4096
 
-proof-languages: ## clients in five languages, 10 million IDs each, on members that are killed and stopped: no two IDs equal (ten minutes)
+proof-languages: ## clients in five languages, 10 million IDs each, members killed and stopped, replies late, one client forked: no two IDs equal (a quarter of an hour)
 	$(GO) test -C proof -timeout 40m -count 1 -v -run '^(TestLanguages|TestDestroyed)$$' ./languages -long -ids 10000000 -seconds 420
 
 proof-languages-cost: ## an ID in Python, TypeScript, Java and Rust, beside a plain Snowflake generator and POST /v1/ids (two minutes)

@@ -14,6 +14,7 @@ from typing import Any, Callable, List
 
 import snowgrid
 from snowgrid import Generator
+from snowgrid.transport import Options, Transport
 
 from .fake import BEGAN, LONG, NOWHERE, Member, WithMember, renew_now, until
 
@@ -322,6 +323,15 @@ class Ends(WithMember):
         self.assertEqual([type(e) for e in errors], [snowgrid.ClosedError])
         self.assertEqual(self.grid.sent("DELETE")[0]["body"]["grant"], "g1.1")
         self.assertEqual(self.grid.nodes, {})
+
+    def test_a_request_takes_its_whole_time(self) -> None:
+        self.grid.plans = ["hang"]
+        transport = Transport(Options((self.member.address,), *[None] * 6))
+        began = time.monotonic()
+        with self.assertRaisesRegex(snowgrid.RequestError, "no reply in time"):
+            transport.call("POST", {"name": "orders"}, 0.3)
+        took = time.monotonic() - began
+        self.assertTrue(0.3 <= took < LONG / 2, took)
 
     def test_a_deleted_generator_releases(self) -> None:
         self.grid.renew = 50

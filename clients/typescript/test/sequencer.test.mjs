@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import { Members } from "../dist/http.js";
 import * as snowgrid from "../dist/index.js";
 import { deadAddress, endless, gate, long, member, sleep, until } from "./member.mjs";
 
@@ -211,6 +212,17 @@ test("a request without a reply is repeated with the same grant", async (t) => {
   assert.equal(ids.decompose(await ids.next()).node, node);
 });
 
+test("a request without a reply takes its whole time", async (t) => {
+  const m = await member(() => null);
+  t.after(m.close);
+  const began = performance.now();
+  const stop = new AbortController();
+  const call = new Members({}).call(m.url, "POST", { name: "orders" }, 300, stop);
+  await assert.rejects(call, /no reply within 300 ms/);
+  const took = performance.now() - began;
+  assert.ok(took >= 299 && took < long / 2, `${took} ms`); // timers count whole milliseconds
+});
+
 test("a lost reply, when the sequencer has no grant yet", async (t) => {
   const { ids } = await start(t, (_, n) => (n === 1 ? null : undefined), { timeout: 200 });
   await ids.next();
@@ -279,10 +291,16 @@ test("the token is read for each request", async (t) => {
   await writeFile(tokenFile, "two\n");
   await until(() => byFile.m.requests.at(-1).token === "Bearer two");
   assert.equal(byFile.m.requests[0].token, "Bearer one");
-  const token = async () => "three";
-  const byFunction = await start(t, undefined, { token });
-  await byFunction.ids.next();
-  assert.equal(byFunction.m.requests[0].token, "Bearer three");
+  let calls = 0;
+  for (const token of [() => `t${calls++}`, async () => `t${calls++}`]) {
+    const from = calls;
+    const byFunction = await start(t, undefined, { token });
+    await byFunction.ids.next();
+    await until(() => byFunction.posts().length >= 2);
+    const sent = byFunction.posts().slice(0, 2).map((r) => r.token);
+    assert.deepEqual(sent, [`Bearer t${from}`, `Bearer t${from + 1}`]);
+    await byFunction.ids.close();
+  }
   const never = await start(t, undefined, { token: () => new Promise(() => {}), timeout: 200 });
   await failsWith(/no reply within 200 ms/, never.ids);
 });

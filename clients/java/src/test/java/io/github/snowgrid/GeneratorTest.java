@@ -35,6 +35,7 @@ public final class GeneratorTest {
         test("overloaded", GeneratorTest::overloaded);
         test("deadline", GeneratorTest::deadline);
         test("request lost", RequestsTest::lost);
+        test("request timeout", RequestsTest::timeout);
         test("corrections", RequestsTest::corrections);
         test("damaged reply", RequestsTest::damaged);
         test("large reply", RequestsTest::large);

@@ -32,6 +32,8 @@ public final class Mutants {
             ".reduce((a, b) -> b).getAsLong()"),
             new Mutant("G3 below the last timestamp", "if (t <= last) {", "if (t == last) {"),
             new Mutant("G3 below from", "Math.max(now, s.from)", "now"),
+            new Mutant("G3 above the grid's time", "if (t > now && t != last) {",
+            "if (false) {"),
             new Mutant("G4 a counter is used twice", "counter = c + 1;",
             "counter = Math.max(c, 1);"),
             new Mutant("G4 counters have no end", "&& counter < layout.counters()", ""),

@@ -8,6 +8,7 @@ import static io.github.snowgrid.GeneratorTest.fails;
 import static io.github.snowgrid.GeneratorTest.failsWith;
 import static io.github.snowgrid.GeneratorTest.options;
 
+import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -60,6 +61,20 @@ final class RequestsTest {
                 awaitPosts(server, server.posts().size() + 2);
                 g.next(Duration.ofMillis(5));
             }
+        }
+    }
+
+    /** A request without a reply takes its whole time, and not much more. */
+    static void timeout(FakeServer server) throws InterruptedException {
+        server.posts = r -> null;
+        Duration timeout = Duration.ofMillis(300);
+        long from = System.nanoTime();
+        try {
+            new Http(options(server)).send("POST", server.address(), "{}", timeout);
+            throw new AssertionError("a reply");
+        } catch (IOException e) {
+            long took = System.nanoTime() - from;
+            check(took >= timeout.toNanos() && took < LONG.toNanos() / 2, took + ": " + e);
         }
     }
 
