@@ -7,21 +7,41 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"strings"
 )
 
-// completions are the names of the scripts in an archive, by shell.
-var completions = map[string]string{
-	"bash": "completions/snowgrid.bash", "zsh": "completions/_snowgrid", "fish": "completions/snowgrid.fish",
+// shells are those that have a completion script.
+var shells = []string{"bash", "zsh", "fish"}
+
+// completion names the script of a program for a shell in an archive.
+func completion(program, shell string) string {
+	switch shell {
+	case "bash":
+		return "completions/" + program + ".bash"
+	case "zsh":
+		return "completions/_" + program
+	default:
+		return "completions/" + program + ".fish"
+	}
 }
 
-// manual returns the manual pages and the completion scripts, which the program of this version prints.
+// manual returns the manual pages and the completion scripts, which the programs of this version print.
 func (r *release) manual() (out []member, err error) {
 	if r.pages != nil {
 		return r.pages, nil
 	}
 	dir := filepath.Join(r.temp, "man")
-	if _, err := r.print("man", "--out", dir); err != nil {
-		return nil, err
+	for _, p := range programs {
+		if _, err := r.print(p, "man", "--out", dir); err != nil {
+			return nil, err
+		}
+		for _, shell := range shells {
+			script, err := r.print(p, "completion", shell)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, member{completion(p.name, shell), 0o644, script})
+		}
 	}
 	pages, err := filesBelow(dir)
 	if err != nil {
@@ -31,36 +51,31 @@ func (r *release) manual() (out []member, err error) {
 		page.name = path.Join("man", page.name)
 		out = append(out, page)
 	}
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		script, err := r.print("completion", shell)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, member{completions[shell], 0o644, script})
-	}
 	r.pages = out
 	return out, nil
 }
 
-// print runs the program of this version on this machine, and returns its output.
-func (r *release) print(args ...string) ([]byte, error) {
+// print runs a program of this version on this machine, and returns its output.
+func (r *release) print(p program, args ...string) ([]byte, error) {
 	var out bytes.Buffer
-	c := exec.Command("go", append([]string{"run", "-trimpath", modulePath + "/cmd/snowgrid@" + r.version}, args...)...)
+	at := modulePath + "/cmd/" + p.name + "@" + r.version
+	c := exec.Command("go", append([]string{"run", "-trimpath", at}, args...)...)
 	c.Dir, c.Env, c.Stdout, c.Stderr = r.temp, r.env, &out, os.Stderr
 	if err := c.Run(); err != nil {
-		return nil, fmt.Errorf("snowgrid %s: %w", args[0], err)
+		return nil, fmt.Errorf("%s %s: %w", p.name, args[0], err)
 	}
 	return out.Bytes(), nil
 }
 
 // installed returns where a package of a format installs a file of the manual.
 func installed(name, format string) string {
-	switch base := path.Base(name); {
+	base := path.Base(name)
+	switch program, isBash := strings.CutSuffix(base, ".bash"); {
 	case path.Dir(name) == "man":
 		return "/usr/share/man/man1/" + base
-	case name == completions["bash"]:
-		return "/usr/share/bash-completion/completions/snowgrid"
-	case name == completions["fish"]:
+	case isBash:
+		return "/usr/share/bash-completion/completions/" + program
+	case path.Ext(base) == ".fish":
 		return "/usr/share/fish/vendor_completions.d/" + base
 	case format == "deb":
 		return "/usr/share/zsh/vendor-completions/" + base

@@ -79,7 +79,13 @@ func (in installation) has(version, format string) {
 	if out := in.run("snowgrid", "version"); !strings.Contains(out, version) {
 		in.t.Errorf("snowgrid version: %s", out)
 	}
-	for _, page := range []string{"man/snowgrid-next.1", completions["bash"], completions["zsh"], completions["fish"]} {
+	pages := []string{"man/snowgrid-next.1", "man/snowgrid-serve-repair.1"}
+	for _, p := range programs {
+		for _, shell := range shells {
+			pages = append(pages, completion(p.name, shell))
+		}
+	}
+	for _, page := range pages {
 		if file := installed(page, format); len(read(in.t, in.root, file)) == 0 {
 			in.t.Errorf("%s is empty", file)
 		}

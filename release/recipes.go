@@ -32,9 +32,11 @@ var formula = template.Must(template.New("formula").Parse(`class Snowgrid < Form
   def install
     bin.install "snowgrid", "snowgrid-serve"
     man1.install Dir["man/*.1"]
-    bash_completion.install "completions/snowgrid.bash" => "snowgrid"
-    zsh_completion.install "completions/_snowgrid"
-    fish_completion.install "completions/snowgrid.fish"
+    ["snowgrid", "snowgrid-serve"].each do |program|
+      bash_completion.install "completions/#{program}.bash" => program
+      zsh_completion.install "completions/_#{program}"
+      fish_completion.install "completions/#{program}.fish"
+    end
   end
 
   test do

@@ -32,7 +32,9 @@ func TestRecipes(t *testing.T) {
 			prefix)
 		for _, file := range []string{"bin/snowgrid-serve", "share/man/man1/snowgrid-next.1",
 			"etc/bash_completion.d/snowgrid", "share/zsh/site-functions/_snowgrid",
-			"share/fish/vendor_completions.d/snowgrid.fish"} {
+			"share/fish/vendor_completions.d/snowgrid.fish", "share/man/man1/snowgrid-serve-repair.1",
+			"etc/bash_completion.d/snowgrid-serve", "share/zsh/site-functions/_snowgrid-serve",
+			"share/fish/vendor_completions.d/snowgrid-serve.fish"} {
 			if info, err := os.Stat(filepath.Join(prefix, file)); err != nil || info.Size() == 0 {
 				t.Errorf("%s was not installed: %v", file, err)
 			}

@@ -1,12 +1,14 @@
 // Command snowgrid-serve issues IDs over HTTP and gRPC from an existing store: etcd, an S3 bucket,
 // a SQL database, or a directory. It is a sidecar for services in any language; no grid is needed.
 //
-//	snowgrid-serve serve     give out IDs until it is signalled
-//	snowgrid-serve status    print the sequencers of a store and their records
-//	snowgrid-serve scale     change the number of logical nodes in use
-//	snowgrid-serve retire    take one logical node out of use
-//	snowgrid-serve repair    replace a missing or damaged record
-//	snowgrid-serve version   print the version
+//	snowgrid-serve serve        give out IDs until it is signalled
+//	snowgrid-serve status       print the sequencers of a store and their records
+//	snowgrid-serve scale        change the number of logical nodes in use
+//	snowgrid-serve retire       take one logical node out of use
+//	snowgrid-serve repair       replace a missing or damaged record
+//	snowgrid-serve completion   print the completion script of a shell
+//	snowgrid-serve man          print a manual page
+//	snowgrid-serve version      print the version
 //
 // The exit status is 0 on success, 1 when the operation failed or was refused, and 2 for an invalid
 // command line or configuration file.
@@ -27,6 +29,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
+	"github.com/snowgrid/snowgrid/internal/kongdocs"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 )
 
@@ -42,24 +45,30 @@ const description = `Unique, time-ordered 64-bit IDs over HTTP and gRPC, from a 
 On this machine, with the records in a directory:
 
     snowgrid-serve serve --store file:./ids
-    curl --json '{"name":"orders","n":3,"create":{}}' http://127.0.0.1:8001/v1/ids
+    curl http://127.0.0.1:8001/v1/ids --json '{"name":"orders","create":{}}'
 
 Stores:
 
-    file:DIR                                       a directory on a local disk
-    etcd://HOST:2379,HOST:2379/PREFIX              ?tls=true, ?ca=FILE
-    s3://BUCKET/PREFIX                             ?region=, ?endpoint=, ?path_style=true
-    postgres://USER:PASSWORD@HOST/DATABASE         ?table=, and the driver's parameters
-    mysql://USER:PASSWORD@HOST:3306/DATABASE       ?table=, and the driver's parameters
-    sqlite:FILE                                    ?table=
+    file:DIR                           a directory on a local disk
+    etcd://HOST:2379,HOST:2379/PREFIX  ?tls=true, ?ca=FILE
+    s3://BUCKET/PREFIX                 ?region=, ?endpoint=, ?path_style=true
+    postgres://USER:PASSWORD@HOST/DB   ?table=, and the driver's parameters
+    mysql://USER:PASSWORD@HOST:3306/DB ?table=, and the driver's parameters
+    sqlite:FILE                        ?table=
 
 Every flag is an environment variable, and a key of the JSON file of --config: --s3-bucket-name is
 SNOWGRID_S3_BUCKET_NAME, and s3.bucketName in the file. A flag has precedence over a variable, and a
-variable over the file.`
+variable over the file.
+
+` + exitText
+
+// exitText is the part of --help about exit statuses.
+const exitText = "Exit status: 0 done; 1 the operation failed or was refused; 2 the command line or the " +
+	"configuration file is invalid."
 
 // commands is the command line, as parsed by kong.
 type commands struct {
-	Config string `help:"JSON file with flags, such as {\"s3\":{\"bucketName\":\"ids\",\"leaseDuration\":\"PT2M\"}} or {\"etcd_endpoints\":[\"10.0.0.1:2379\"]}." env:"SNOWGRID_CONFIG" placeholder:"FILE"`
+	Config string `help:"JSON file with flags, such as {\"s3\":{\"bucketName\":\"ids\"}} or {\"etcd_endpoints\":[\"10.0.0.1:2379\"]}." env:"SNOWGRID_CONFIG" placeholder:"FILE"`
 
 	Serve  serveCommand  `cmd:"" help:"Give out IDs over HTTP and gRPC until SIGTERM or Ctrl-C."`
 	Status statusCommand `cmd:"" help:"Print the sequencers of a store, and their records as a table."`
@@ -67,7 +76,11 @@ type commands struct {
 	Retire retireCommand `cmd:"" help:"Take one logical node out of use; its holder takes another one."`
 	Repair repairCommand `cmd:"" help:"Replace the missing or damaged record of one logical node."`
 
-	Version versionCommand `cmd:"" help:"Print the version of this program."`
+	Completion kongdocs.Completion `cmd:"" help:"Print the completion script of a shell."`
+	Man        kongdocs.Man        `cmd:"" help:"Print the manual page of a command, or write all."`
+	Version    versionCommand      `cmd:"" help:"Print the version of this program."`
+
+	Complete kongdocs.Complete `cmd:"" name:"__complete" hidden:""`
 }
 
 type versionCommand struct{}
@@ -109,10 +122,10 @@ func run(ctx context.Context, args []string, to streams) int {
 		kong.Description(description),
 		kong.Writers(to.out, to.err),
 		kong.Exit(func(status int) { exited = status }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80}),
 		kong.Resolvers(&configFile{}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(to),
+		kong.Bind(to, kongdocs.Program{Exit: exitText}),
 	)
 	if err != nil {
 		fmt.Fprintf(to.err, "snowgrid-serve: %v\n", err)

@@ -89,7 +89,8 @@ func (repairCommand) Help() string {
 	return `A record that was deleted, or that another program has overwritten, is never made anew by itself, because it shows
 up to when IDs were granted; the node stays out of use. This command makes the record on your word.
 
-    snowgrid-serve repair orders 7 --floor 2026-11-22T12:00:15Z --store file:./ids
+    snowgrid-serve repair orders 7 --store file:./ids \
+        --floor 2026-11-22T12:00:15Z
 
 A node that was granted far ahead, by a process whose clock was wrong, is left alone until that time. The number of
 usable nodes is as before with one node more, which needs no word of yours (snowgrid-serve scale). To have the node back

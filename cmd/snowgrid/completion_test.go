@@ -4,11 +4,12 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/snowgrid/snowgrid/internal/kongtest"
 )
 
 func TestCompletions(t *testing.T) {
@@ -63,27 +64,5 @@ func TestCompletionScripts(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "snowgrid"), []byte(wrapper), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for shell, script := range map[string]string{
-		"bash": `source <(snowgrid completion bash)
-COMP_WORDS=(snowgrid wait se); COMP_CWORD=2; _snowgrid; echo "${COMPREPLY[@]}"`,
-		"zsh": `autoload -Uz compinit; compinit -u -D; source <(snowgrid completion zsh); words=(snowgrid wait se); CURRENT=3
-compadd() { print -- ${(P)2}; }; _snowgrid`,
-		"fish": `snowgrid completion fish | source; complete -C 'snowgrid wait se'`,
-	} {
-		t.Run(shell, func(t *testing.T) {
-			path, err := exec.LookPath(shell)
-			if err != nil {
-				t.Skipf("%s is not installed", shell)
-			}
-			cmd := exec.CommandContext(t.Context(), path, "-c", script) //nolint:gosec // a shell of this machine
-			cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "HOME="+dir)
-			if _, err := cmd.StdinPipe(); err != nil { // open until the end: see TestMain
-				t.Fatal(err)
-			}
-			out, err := cmd.CombinedOutput()
-			if err != nil || strings.TrimSpace(string(out)) != "settled" {
-				t.Errorf("%v: %s", err, out)
-			}
-		})
-	}
+	kongtest.CompletionScripts(t, filepath.Join(dir, "snowgrid"), "wait", "se", "settled")
 }

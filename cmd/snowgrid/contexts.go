@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -51,6 +52,19 @@ type contextRemoveCommand struct {
 
 // contexts is a user's directory with contexts.
 type contexts string
+
+// contextValues returns the contexts for a flag or argument that names one.
+func contextValues(value *kong.Value) []string {
+	if value.Target.Type() != reflect.TypeFor[contextName]() {
+		return nil
+	}
+	dir, err := openContexts()
+	if err != nil {
+		return nil
+	}
+	names, _ := dir.names()
+	return names
+}
 
 // contextNames are the allowed names.
 var contextNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/snowgrid/snowgrid/internal/kongdocs"
 )
 
 // TestGrammar: a command has the same help, flags and keys whether kong builds it alone or all commands.
@@ -25,7 +27,7 @@ func TestGrammar(t *testing.T) {
 		if len(parser.Model.Children) == len(whole.Model.Children) {
 			continue // it uses all commands
 		}
-		if got, want := treeOf(child(parser.Model.Node, node.Name)), treeOf(node); got != want {
+		if got, want := treeOf(kongdocs.Child(parser.Model.Node, node.Name)), treeOf(node); got != want {
 			t.Errorf("%s alone has\n%s\nwith all commands it has\n%s", node.Name, got, want)
 		}
 		if got, want := names(keysOf(parser.Model)), names(keysOf(whole.Model)); !slices.Equal(got, want) {

@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
+	"github.com/snowgrid/snowgrid/internal/kongdocs"
 )
 
 // key is a configuration key: the flag --name, the variable SNOWGRID_NAME and the key in the file.
@@ -34,13 +35,13 @@ func (k key) variable() string {
 // keysOf returns the configuration keys in field order: the flags of snowgrid config print, which has
 // the agent's keys and the keys that locate the grid.
 func keysOf(app *kong.Application) []key {
-	config := child(app.Node, "config")
-	agent := child(app.Node, "agent")
+	config := kongdocs.Child(app.Node, "config")
+	agent := kongdocs.Child(app.Node, "agent")
 	if config == nil || agent == nil {
 		return nil
 	}
 	var out []key
-	for _, flag := range child(config, "print").Flags {
+	for _, flag := range kongdocs.Child(config, "print").Flags {
 		if len(flag.Envs) == 0 || flag.Target.Type() == reflect.TypeFor[configPath]() {
 			continue // --help, --output, --config
 		}
@@ -50,15 +51,6 @@ func keysOf(app *kong.Application) []key {
 		})
 	}
 	return out
-}
-
-// child returns a node's command by its name, nil for none.
-func child(n *kong.Node, name string) *kong.Node {
-	i := slices.IndexFunc(n.Children, func(c *kong.Node) bool { return c.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return n.Children[i]
 }
 
 // suggest returns a sentence about all known names, after a question about the nearest, if any is near.

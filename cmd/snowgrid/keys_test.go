@@ -16,6 +16,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/kongdocs"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/security"
 )
@@ -134,7 +135,7 @@ func TestKeyNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, flag := range child(parser.Model.Node, "agent").Flags {
+	for _, flag := range kongdocs.Child(parser.Model.Node, "agent").Flags {
 		known := slices.ContainsFunc(keys, func(k key) bool { return k.name == flag.Name })
 		if !known && flag.Name != "help" && flag.Name != "config" {
 			t.Errorf("--%s of the agent is not a key: it has no variable", flag.Name)

@@ -31,6 +31,7 @@ import (
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/foreign"
+	"github.com/snowgrid/snowgrid/internal/kongdocs"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -83,14 +84,14 @@ type commands struct {
 	Export exportCommand `cmd:"" group:"repair" help:"Write definitions, numbers, settings and quotas into one file."`
 	Import importCommand `cmd:"" group:"repair" help:"Restore a file of snowgrid export in a new grid."`
 
-	Secure     secureCommand     `cmd:"" group:"set up" help:"Make certificates, keys and tokens for a grid."`
-	Config     configCommand     `cmd:"" group:"set up" help:"Check, print and explain the configuration."`
-	Context    contextCommands   `cmd:"" group:"set up" help:"Save the addresses and certificates of grids under names."`
-	Completion completionCommand `cmd:"" group:"set up" help:"Print the completion script of a shell."`
-	Man        manCommand        `cmd:"" group:"set up" help:"Print the manual page of a command, or write all."`
-	Version    versionCommand    `cmd:"" group:"set up" help:"Print the version of this program."`
+	Secure     secureCommand       `cmd:"" group:"set up" help:"Make certificates, keys and tokens for a grid."`
+	Config     configCommand       `cmd:"" group:"set up" help:"Check, print and explain the configuration."`
+	Context    contextCommands     `cmd:"" group:"set up" help:"Save the addresses and certificates of grids under names."`
+	Completion kongdocs.Completion `cmd:"" group:"set up" help:"Print the completion script of a shell."`
+	Man        kongdocs.Man        `cmd:"" group:"set up" help:"Print the manual page of a command, or write all."`
+	Version    versionCommand      `cmd:"" group:"set up" help:"Print the version of this program."`
 
-	Complete completeCommand `cmd:"" name:"__complete" hidden:"" group:"set up"`
+	Complete kongdocs.Complete `cmd:"" name:"__complete" hidden:"" group:"set up"`
 
 	ShowVersion versionFlag `name:"version" help:"Print the version of this program."`
 }
@@ -149,7 +150,7 @@ func run(ctx context.Context, args []string, to streams) int {
 		kong.Exit(func(status int) { exited = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 80}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(to),
+		kong.Bind(to, kongdocs.Program{Exit: exitText, Values: contextValues}),
 	)
 	if err != nil {
 		fmt.Fprintf(to.err, "snowgrid: %v\n", err)
@@ -221,7 +222,7 @@ func commandError(err error) error {
 		return err
 	}
 	word, _, _ = strings.Cut(word, ",")
-	known := commandsOf(group)
+	known := kongdocs.CommandsOf(group)
 	return fmt.Errorf("%s has no command %.80q; %s", group.Name, word, suggest(word, known, "it has "+orList(known)))
 }
 

@@ -1,20 +1,27 @@
-package main
+// Package kongdocs prints what the grammar of a program says for shells and readers: completions and manual pages.
+package kongdocs
 
 import (
 	_ "embed"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 )
 
-type completionCommand struct {
+// Program has what a grammar lacks. A program binds it by [kong.Bind].
+type Program struct {
+	Exit   string                     // the meanings of the exit statuses
+	Values func(*kong.Value) []string // the values of a flag or argument without an enum; nil for none
+}
+
+// Completion is the command that prints a completion script.
+type Completion struct {
 	Shell string `arg:"" help:"Shell: bash, zsh or fish." enum:"bash,zsh,fish" placeholder:"bash|zsh|fish"`
 }
 
-// The scripts call snowgrid __complete with the words up to the cursor.
+// The scripts call snowgrid, or the program in its place, with __complete and the words up to the cursor.
 var (
 	//go:embed completion.bash
 	bashCompletion string
@@ -24,25 +31,27 @@ var (
 	fishCompletion string
 )
 
-func (c *completionCommand) Run(to streams) error {
+// Run prints the script.
+func (c *Completion) Run(ctx *kong.Context) error {
 	script := map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell]
-	_, err := fmt.Fprint(to.out, script)
+	_, err := fmt.Fprint(ctx.Stdout, strings.ReplaceAll(script, "snowgrid", ctx.Model.Name))
 	return err
 }
 
-// completeCommand prints the words that may stand in place of the last one. A shell that gets none
-// completes file names.
-type completeCommand struct {
+// Complete is the command __complete. It prints the words that may stand in place of the last one. A shell that gets
+// none completes file names.
+type Complete struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
-func (c *completeCommand) Run(ctx *kong.Context, to streams) error {
+// Run prints the words.
+func (c *Complete) Run(ctx *kong.Context, program Program) error {
 	words := c.Words
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
 	}
-	for _, word := range completions(ctx.Model.Node, words) {
-		if _, err := fmt.Fprintln(to.out, word); err != nil {
+	for _, word := range program.completions(ctx.Model.Node, words) {
+		if _, err := fmt.Fprintln(ctx.Stdout, word); err != nil {
 			return err
 		}
 	}
@@ -50,7 +59,7 @@ func (c *completeCommand) Run(ctx *kong.Context, to streams) error {
 }
 
 // completions returns the words that begin with the last one and may stand in its place.
-func completions(node *kong.Node, words []string) []string {
+func (p Program) completions(node *kong.Node, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
@@ -65,7 +74,7 @@ func completions(node *kong.Node, words []string) []string {
 		case strings.HasPrefix(word, "-"):
 			flag = valueFlag(node, word)
 		default:
-			if next := child(node, word); next != nil {
+			if next := Child(node, word); next != nil {
 				node = next
 			} else {
 				arguments++
@@ -76,11 +85,11 @@ func completions(node *kong.Node, words []string) []string {
 	name, value, hasValue := strings.Cut(last, "=")
 	switch {
 	case flag != nil:
-		all = choicesOf(flag.Value)
+		all = p.choicesOf(flag.Value)
 		last = strings.TrimPrefix(last, "=")
 	case hasValue && strings.HasPrefix(name, "--"):
 		if f := valueFlag(node, name); f != nil {
-			for _, v := range choicesOf(f.Value) {
+			for _, v := range p.choicesOf(f.Value) {
 				all = append(all, name+"="+v)
 			}
 		}
@@ -88,12 +97,12 @@ func completions(node *kong.Node, words []string) []string {
 	case strings.HasPrefix(last, "-"):
 		all = flagsOf(node)
 	default:
-		all = commandsOf(node)
+		all = CommandsOf(node)
 		if node.Name == "man" {
-			all = append(all, commandsOf(root)...)
+			all = append(all, CommandsOf(root)...)
 		}
 		if arguments < len(node.Positional) {
-			all = append(all, choicesOf(node.Positional[arguments])...)
+			all = append(all, p.choicesOf(node.Positional[arguments])...)
 		}
 	}
 	return slices.DeleteFunc(all, func(word string) bool { return !strings.HasPrefix(word, last) })
@@ -109,6 +118,15 @@ func valueFlag(node *kong.Node, word string) *kong.Flag {
 	return nil
 }
 
+// Child returns the command of a name below a node, nil if there is none.
+func Child(node *kong.Node, name string) *kong.Node {
+	i := slices.IndexFunc(node.Children, func(c *kong.Node) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return node.Children[i]
+}
+
 func flagsOf(node *kong.Node) (all []string) {
 	for _, flag := range slices.Concat(node.AllFlags(true)...) {
 		all = append(all, "--"+flag.Name)
@@ -116,7 +134,8 @@ func flagsOf(node *kong.Node) (all []string) {
 	return all
 }
 
-func commandsOf(node *kong.Node) (all []string) {
+// CommandsOf returns the names of the commands below a node.
+func CommandsOf(node *kong.Node) (all []string) {
 	for _, c := range node.Children {
 		if !c.Hidden {
 			all = append(all, c.Name)
@@ -126,15 +145,12 @@ func commandsOf(node *kong.Node) (all []string) {
 }
 
 // choicesOf returns the values of a flag or argument that has a few.
-func choicesOf(value *kong.Value) []string {
+func (p Program) choicesOf(value *kong.Value) []string {
 	if value.Enum != "" {
 		return slices.DeleteFunc(value.EnumSlice(), func(word string) bool { return word == "" })
 	}
-	if value.Target.Type() == reflect.TypeFor[contextName]() {
-		if dir, err := openContexts(); err == nil {
-			names, _ := dir.names()
-			return names
-		}
+	if p.Values != nil {
+		return p.Values(value)
 	}
 	return nil
 }
