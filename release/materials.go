@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -49,25 +50,34 @@ func (r *release) billOf(p program, t target) (*cyclonedx.BOM, error) {
 		return nil, err
 	}
 	bom := cyclonedx.NewBOM()
-	bom.Metadata = &cyclonedx.Metadata{
-		Timestamp: r.time.Format(time.RFC3339),
-		Component: &cyclonedx.Component{Type: cyclonedx.ComponentTypeApplication, Name: p.name, Version: r.version,
-			BOMRef: reference(info.Main.Path, r.version), PackageURL: reference(info.Main.Path, r.version),
-			Hashes: &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: digest}}},
-	}
-	components := []cyclonedx.Component{{Type: cyclonedx.ComponentTypeLibrary, Name: "std", Version: info.GoVersion,
-		BOMRef: reference("std", info.GoVersion), PackageURL: reference("std", info.GoVersion)}}
-	for _, d := range info.Deps {
-		components = append(components, cyclonedx.Component{Type: cyclonedx.ComponentTypeLibrary, Name: d.Path,
-			Version: d.Version, BOMRef: reference(d.Path, d.Version), PackageURL: reference(d.Path, d.Version),
-			Properties: &[]cyclonedx.Property{{Name: "go:sum", Value: d.Sum}}})
-	}
+	main, components := modulesOf(info)
+	main.Type, main.Name = cyclonedx.ComponentTypeApplication, p.name
+	main.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: digest}}
+	bom.Metadata = &cyclonedx.Metadata{Timestamp: r.time.Format(time.RFC3339), Component: &main}
 	bom.Components = &components
 	return bom, nil
 }
 
-// reference returns a module's package URL.
-func reference(path, version string) string { return "pkg:golang/" + path + "@" + version }
+// modulesOf returns the main module that the linker recorded in a program, and the others and the standard library
+// that it is built from.
+func modulesOf(info *debug.BuildInfo) (main cyclonedx.Component, others []cyclonedx.Component) {
+	others = append(others, component(debug.Module{Path: "std", Version: info.GoVersion}))
+	for _, d := range info.Deps { // a program of a release has no replaced module
+		others = append(others, component(*d))
+	}
+	return component(info.Main), others
+}
+
+// component returns a module with its checksum, if it has one.
+func component(m debug.Module) cyclonedx.Component {
+	reference := "pkg:golang/" + m.Path + "@" + m.Version
+	c := cyclonedx.Component{Type: cyclonedx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, BOMRef: reference,
+		PackageURL: reference}
+	if m.Sum != "" {
+		c.Properties = &[]cyclonedx.Property{{Name: "go:sum", Value: m.Sum}}
+	}
+	return c
+}
 
 // provenance writes how the files were made, as an in-toto statement of the SLSA form, version 1.
 func (r *release) provenance() error {

@@ -118,9 +118,14 @@ func TestBuildAndVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	bill := "snowgrid_0.1.0_linux_amd64" + billSuffix
-	write(t, one, bill, bytes.Replace(read(t, one, bill), []byte("memberlist@"), []byte("memberlist@x"), 2))
-	if _, err := verifyMaterials(one); err == nil || !strings.Contains(err.Error(), "its components") {
-		t.Errorf("a bill with another version: %v", err)
+	for old, why := range map[string]string{"memberlist@": "its components", "snowgrid@": "its main module",
+		`"value": "h1:`: "differ"} {
+		text := read(t, one, bill)
+		write(t, one, bill, bytes.Replace(text, []byte(old), []byte(old+"x"), 2))
+		if _, err := verifyMaterials(one); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("a bill with x after %s: %v", old, err)
+		}
+		write(t, one, bill, text)
 	}
 	dir, archive := t.TempDir(), filepath.Join(one, "snowgrid_0.1.0_linux_amd64.tar.gz")
 	run(t, dir, "tar", "-xzf", archive, "--strip-components=1")

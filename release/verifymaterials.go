@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -75,20 +76,39 @@ func verifyBill(dir, base string) error {
 	if err != nil {
 		return err
 	}
-	want := []string{reference("std", info.GoVersion)}
-	for _, d := range info.Deps { // a program of a release has no replaced module
-		want = append(want, reference(d.Path, d.Version))
+	return compareModules(&bom, info)
+}
+
+// compareModules compares the modules in a bill, their versions and their checksums with those in a program.
+func compareModules(bom *cyclonedx.BOM, info *debug.BuildInfo) error {
+	main, others := modulesOf(info)
+	if got, want := moduleText(*bom.Metadata.Component), moduleText(main); got != want {
+		return fmt.Errorf("its main module %q differs from that of the program, %q", got, want)
 	}
-	var got []string
+	var want, got []string
+	for _, c := range others {
+		want = append(want, moduleText(c))
+	}
 	for _, c := range *bom.Components {
-		got = append(got, c.PackageURL)
+		got = append(got, moduleText(c))
 	}
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		return fmt.Errorf("its components %v differ from those of the program, %v", got, want)
+		return fmt.Errorf("its components %q differ from those of the program, %q", got, want)
 	}
 	return nil
+}
+
+// moduleText returns what a component says about a module: its references, its version and its checksum.
+func moduleText(c cyclonedx.Component) string {
+	text := c.PackageURL + " " + c.BOMRef + " " + c.Version
+	if c.Properties != nil {
+		for _, p := range *c.Properties {
+			text += " " + p.Name + " " + p.Value
+		}
+	}
+	return text
 }
 
 // fromArchive returns a program in an archive, whose name is given without its suffix.
