@@ -2,16 +2,11 @@ package main
 
 import (
 	"bytes"
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
 
 // debian returns the root of a fresh Debian with these packages.
@@ -33,7 +28,7 @@ func debian(t *testing.T, packages string) string {
 	return root
 }
 
-// TestPackages: in a fresh Debian the deb and the rpm install.
+// TestPackages: in a fresh Debian the deb and the rpm install, and upgrade those of the previous commit.
 func TestPackages(t *testing.T) {
 	if !*long {
 		t.Skip("it builds releases for minutes; give -long, or run make release-check")
@@ -44,12 +39,27 @@ func TestPackages(t *testing.T) {
 	if _, err := exec.LookPath("debootstrap"); err != nil {
 		t.Skip("debootstrap is not installed: apt-get install debootstrap")
 	}
-	repository, built := tagged(t, firstVersion, nextVersion), t.TempDir()
-	for _, version := range []string{firstVersion, nextVersion} {
-		build(t, repository, version, filepath.Join(built, version), "")
-	}
+	built := t.TempDir()
+	build(t, taggedTwice(t, built), nextVersion, filepath.Join(built, nextVersion), "")
 	t.Run("deb", func(t *testing.T) { testDeb(t, installation{t, debian(t, "systemd,procps"), built}) })
 	t.Run("rpm", func(t *testing.T) { testRPM(t, installation{t, debian(t, "systemd,procps,rpm"), built}) })
+}
+
+// taggedTwice returns a clone of the repository whose previous commit has the tags of firstVersion, and whose last one
+// those of nextVersion. The files of the former are in a directory below built: the tool of that commit makes them.
+func taggedTwice(t *testing.T, built string) string {
+	t.Helper()
+	clone := tagged(t)
+	if err := exec.Command("git", "-C", clone, "rev-parse", "-q", "--verify", "HEAD^").Run(); err != nil {
+		t.Skip("the previous commit is not here, so there is no upgrade from it; run: git fetch --deepen 1")
+	}
+	run(t, clone, "git", "checkout", "-q", "--detach", "HEAD^")
+	run(t, clone, filepath.Join(clone, ".ci", "release"), firstVersion)
+	run(t, filepath.Join(clone, "release"), "go", "run", ".", "build", "--version", firstVersion, "--out",
+		filepath.Join(built, firstVersion), "--only", "linux/amd64")
+	run(t, clone, "git", "checkout", "-q", "-")
+	run(t, clone, filepath.Join(clone, ".ci", "release"), nextVersion)
+	return clone
 }
 
 // installation is a root directory in which packages are installed.
@@ -73,12 +83,24 @@ func (in installation) brings(version, file string) string {
 	return "/tmp/" + file
 }
 
-// has checks the version of the program, and the files and the user of a package of this format.
+// has checks the version of the program, the user, and the files of a package of this format and of this commit.
 func (in installation) has(version, format string) {
 	in.t.Helper()
 	if out := in.run("snowgrid", "version"); !strings.Contains(out, version) {
 		in.t.Errorf("snowgrid version: %s", out)
 	}
+	if version == nextVersion { // a package of the previous commit may lack what this one adds
+		in.hasManual(format)
+	}
+	if out := in.run("id", "snowgrid"); !strings.Contains(out, "gid=") {
+		in.t.Errorf("the user: %s", out)
+	}
+	run(in.t, "/", "systemd-analyze", "--root="+in.root, "verify", "/usr/lib/systemd/system/snowgrid.service")
+}
+
+// hasManual checks the pages and scripts of both programs.
+func (in installation) hasManual(format string) {
+	in.t.Helper()
 	pages := []string{"man/snowgrid-next.1", "man/snowgrid-serve-repair.1"}
 	for _, p := range programs {
 		for _, shell := range shells {
@@ -90,10 +112,6 @@ func (in installation) has(version, format string) {
 			in.t.Errorf("%s is empty", file)
 		}
 	}
-	if out := in.run("id", "snowgrid"); !strings.Contains(out, "gid=") {
-		in.t.Errorf("the user: %s", out)
-	}
-	run(in.t, "/", "systemd-analyze", "--root="+in.root, "verify", "/usr/lib/systemd/system/snowgrid.service")
 }
 
 // configure edits the configuration for a grid of one member with certificates, and returns it.
@@ -131,18 +149,20 @@ const (
 )
 
 // testDeb: the package installs, its unit is valid, and an agent starts by the unit's command as the package's
-// user under a notify socket. An upgrade keeps an edited configuration and the data; removal keeps them, too; a
-// purge removes them and the user.
+// user under a notify socket. An upgrade keeps an edited configuration and the data: the grid's next ID is above the
+// last one, and its sequencer has its epoch. Removal keeps both, too; a purge removes them and the user.
 func testDeb(t *testing.T, in installation) {
 	const file = "snowgrid_{version}_amd64.deb"
 	in.run("dpkg", "-i", in.brings(firstVersion, file))
 	in.has(firstVersion, "deb")
 	config := in.configure()
-	startByUnit(t, in.root)
+	before := in.issues()
 	in.run("dpkg", "-i", in.brings(nextVersion, file))
 	in.has(nextVersion, "deb")
 	in.keeps(packagedConfig, config)
-	startByUnit(t, in.root)
+	if after := in.issues(); after <= before {
+		t.Errorf("ID %d before the upgrade, %d after it", before, after)
+	}
 	in.run("dpkg", "-r", "snowgrid")
 	in.keeps(packagedConfig, config)
 	in.keeps(packagedData, nil)
@@ -160,11 +180,13 @@ func testRPM(t *testing.T, in installation) {
 	in.run("rpm", "-i", "--nodeps", in.brings(firstVersion, file))
 	in.has(firstVersion, "rpm")
 	config := in.configure()
-	startByUnit(t, in.root)
+	before := in.issues()
 	in.run("rpm", "-U", "--nodeps", in.brings(nextVersion, file))
 	in.has(nextVersion, "rpm")
 	in.keeps(packagedConfig, config)
-	startByUnit(t, in.root)
+	if after := in.issues(); after <= before {
+		t.Errorf("ID %d before the upgrade, %d after it", before, after)
+	}
 	if out := in.run("rpm", "-q", "--requires", "snowgrid"); !strings.Contains(out, "shadow-utils") {
 		t.Errorf("the rpm requires\n%s", out)
 	}
@@ -172,77 +194,4 @@ func testRPM(t *testing.T, in installation) {
 	in.gone("usr/bin/snowgrid", packagedConfig)
 	in.keeps(packagedConfig+".rpmsave", config)
 	in.keeps(packagedData, nil)
-}
-
-// loneConfig edits the package's configuration for a grid of one member, and returns it.
-func loneConfig(t *testing.T, root string) []byte {
-	t.Helper()
-	var ports []string
-	for range 3 {
-		// Below the ports of listeners without one, so that no other program gets it before the agent listens.
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		ports = append(ports, l.Addr().String())
-	}
-	const path = "etc/snowgrid/snowgrid.yaml"
-	config := strings.NewReplacer("10.0.0.1:7946, 10.0.0.2:7946, 10.0.0.3:7946", "", "10.0.0.1:7946", ports[0],
-		"10.0.0.1:7947", ports[1], "10.0.0.1:7948", ports[2], "expect: 3", "expect: 1").Replace(string(read(t, root, path)))
-	if err := os.WriteFile(filepath.Join(root, path), []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return []byte(config)
-}
-
-// startByUnit runs the unit's command in a root directory as the package's user until it has said that it is
-// ready, and ends it in order.
-func startByUnit(t *testing.T, root string) {
-	t.Helper()
-	unit := string(read(t, root, "usr/lib/systemd/system/snowgrid.service"))
-	_, command, found := strings.Cut(unit, "\nExecStart=")
-	command, _, _ = strings.Cut(command, "\n")
-	if !found || !strings.Contains(unit, "\nUser=snowgrid\n") {
-		t.Fatalf("the unit has no command or user: %s", unit)
-	}
-	const path = "run/notify"
-	_ = os.Remove(filepath.Join(root, path))
-	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(root, path), Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = socket.Close() }()
-	if err := os.Chmod(filepath.Join(root, path), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	var said bytes.Buffer
-	agent := exec.Command("chroot", append([]string{"--userspec=snowgrid:snowgrid", root}, strings.Fields(command)...)...)
-	agent.Env, agent.Stderr = []string{"NOTIFY_SOCKET=/" + path, "PATH=/usr/bin"}, &said
-	if err := agent.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ready := awaitReady(socket)
-	_ = agent.Process.Signal(syscall.SIGTERM)
-	err = agent.Wait()
-	if ready != nil || err != nil {
-		t.Fatalf("%s: ready: %v; end: %v; its log:\n%s", command, ready, err, said.String())
-	}
-}
-
-// awaitReady reads messages up to READY=1.
-func awaitReady(socket *net.UnixConn) error {
-	if err := socket.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		return err
-	}
-	buf := make([]byte, 4096)
-	for {
-		n, err := socket.Read(buf)
-		if err != nil {
-			return fmt.Errorf("no READY=1: %w", err)
-		}
-		if bytes.Contains(buf[:n], []byte("READY=1")) {
-			return nil
-		}
-	}
 }
