@@ -19,7 +19,7 @@ const readOnly = `mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" &&
   exec chroot --userspec="$1" "$0" "$2" version`
 
 // TestImage: the archive is a valid image layout with the platform's image. Its content, unpacked, runs as the
-// image's user, who is not root, in a read-only root directory.
+// image's user, who is not root, in a read-only root directory: an agent forms a grid and issues IDs.
 func TestImage(t *testing.T) {
 	repository, out := tagged(t, firstVersion), filepath.Join(t.TempDir(), "out")
 	build(t, repository, firstVersion, out, "")
@@ -69,6 +69,11 @@ func TestImage(t *testing.T) {
 			if !strings.Contains(text, firstVersion) {
 				t.Errorf("%s version: %s", program, text)
 			}
+		}
+		// The test of the Dockerfile's tree runs this one.
+		text := run(t, "../deploy/check", "go", "test", "-count=1", "-v", "-run", "^TestImage$", ".", "-image", root)
+		if !strings.Contains(text, "--- PASS: TestImage") {
+			t.Errorf("an agent in the image: %s", text)
 		}
 	})
 }

@@ -18,9 +18,12 @@ var built = struct {
 	err  error
 }{}
 
-// snowgrid returns the path of the command.
+// snowgrid returns the path of the command, the one in the image if an image is given.
 func snowgrid(t *testing.T) string {
 	t.Helper()
+	if *given != "" {
+		return filepath.Join(*given, "snowgrid")
+	}
 	built.once.Do(func() {
 		dir, err := os.MkdirTemp("", "snowgrid")
 		if err != nil {

@@ -3,6 +3,7 @@ package check
 import (
 	"bufio"
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -26,7 +27,10 @@ export SNOWGRID_SECURITY_DIR=/etc/snowgrid/security
 exec chroot --userspec=65532:65532 "$root" /snowgrid "$@"
 `
 
-// TestImage assembles the content of the image and runs an agent in it.
+// given is the root directory of an image that was built elsewhere.
+var given = flag.String("image", "", "let TestImage run the image in this directory, in place of the Dockerfile's")
+
+// TestImage assembles the content of the image, if none is given, and runs an agent in it.
 func TestImage(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("root is needed for a root directory of its own that is read-only; run it with sudo")
@@ -50,8 +54,12 @@ func TestImage(t *testing.T) {
 			t.Fatalf("%v: %v: %s", args, err, out)
 		}
 	}
-	if out, err := exec.Command("../docker/rootfs", image).CombinedOutput(); err != nil {
+	if *given != "" {
+		image = *given
+	} else if out, err := exec.Command("../docker/rootfs", image).CombinedOutput(); err != nil {
 		t.Fatalf("rootfs: %v: %s", err, out)
+	} else {
+		checkFiles(t, image)
 	}
 	if err := os.Mkdir(data, 0o700); err != nil {
 		t.Fatal(err)
@@ -59,7 +67,6 @@ func TestImage(t *testing.T) {
 	if err := os.Chown(data, 65532, 65532); err != nil {
 		t.Fatal(err)
 	}
-	checkFiles(t, image)
 	run := func(args ...string) *exec.Cmd {
 		return exec.Command("unshare", append([]string{"--mount", "sh", "-c", inImage, image, data, secrets}, args...)...)
 	}
