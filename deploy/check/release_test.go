@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -40,8 +41,8 @@ func TestGetsInPages(t *testing.T) {
 	}
 }
 
-// TestReleaseCanBeTaken: the go command takes each module of a release that .ci/release makes, from git alone,
-// and installs both programs.
+// TestReleaseCanBeTaken: the go command takes each module of a release that .ci/release makes, from git alone. A
+// program over each of an embedded member, etcd and SQL builds; both commands install, and have the version.
 func TestReleaseCanBeTaken(t *testing.T) {
 	const root, version = "github.com/snowgrid/snowgrid", "v0.1.0"
 	temp := t.TempDir()
@@ -61,17 +62,7 @@ func TestReleaseCanBeTaken(t *testing.T) {
 	} {
 		t.Setenv(key, value)
 	}
-	run := func(dir string, command ...string) {
-		t.Helper()
-		c := exec.Command(command[0], command[1:]...)
-		c.Dir = dir
-		if out, err := c.CombinedOutput(); err != nil {
-			if strings.Contains(string(out), "file:///") && strings.Contains(string(out), "no such file") {
-				t.Skipf("a module is not in the cache: go mod download in each module: %s", out)
-			}
-			t.Fatalf("%s: %v: %s", strings.Join(command, " "), err, out)
-		}
-	}
+	run := func(dir string, command ...string) { t.Helper(); runIn(t, dir, command...) }
 	if err := exec.Command("git", "-C", "../..", "rev-parse", "HEAD").Run(); err != nil {
 		t.Skipf("this is not a checkout: %v", err)
 	}
@@ -88,9 +79,14 @@ func TestReleaseCanBeTaken(t *testing.T) {
 		}
 		run(user, "go", "list", "-deps", ".")
 	}
-	for _, command := range []string{"/cmd/snowgrid", "/cmd/snowgrid-serve"} {
-		run(temp, "go", "install", "-n", root+command+"@"+version) // found and planned, not built
+	t.Setenv("GOBIN", filepath.Join(temp, "bin"))
+	for _, command := range []string{"snowgrid", "snowgrid-serve"} {
+		run(temp, "go", "install", "-trimpath", root+"/cmd/"+command+"@"+version)
+		if out := runIn(t, temp, filepath.Join(temp, "bin", command), "version"); !strings.Contains(out, version+"\n") {
+			t.Errorf("%s version: %s", command, out)
+		}
 	}
+	usePrograms(t, root, version)
 	// A checkout of the tag has all checksums that its modules need.
 	checkout := filepath.Join(temp, "checkout")
 	run(temp, "git", "clone", "-q", "--branch", version, repository, checkout)
@@ -98,6 +94,58 @@ func TestReleaseCanBeTaken(t *testing.T) {
 		run(filepath.Join(checkout, module), "go", "list", "-deps", "-test", "./...")
 	}
 	checkChanges(t, checkout, version)
+}
+
+// usePrograms builds a program over each of three modules, and runs those that need no server. Each gets one module
+// of the release by the go command, and what else it imports.
+func usePrograms(t *testing.T, root, version string) {
+	t.Helper()
+	for _, p := range []struct{ name, gets, driver string }{
+		{"member", "/grid", ""}, {"sqlite", "/client/sql", "modernc.org/sqlite"},
+		{"etcd", "/client/etcd", "go.etcd.io/etcd/client/v3"},
+	} {
+		user := t.TempDir()
+		runIn(t, user, "go", "mod", "init", "example.org/"+p.name)
+		runIn(t, user, "go", "get", root+p.gets+"@"+version)
+		if p.driver != "" { // the version that the module requires
+			runIn(t, user, "go", "get", p.driver)
+		}
+		source, err := os.ReadFile(filepath.Join("testdata", p.name+".go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(user, "main.go"), source, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		program := filepath.Join(user, p.name)
+		runIn(t, user, "go", "build", "-trimpath", "-o", program, ".")
+		if out := runIn(t, user, "go", "version", "-m", program); !strings.Contains(out, "\t"+version+"\t") {
+			t.Errorf("%s has another version: %s", p.name, out)
+		}
+		if p.name == "etcd" {
+			continue // it needs a server
+		}
+		out := strings.TrimSpace(runIn(t, user, program, t.TempDir()))
+		lines := strings.Split(out, "\n")
+		if id, err := strconv.ParseInt(lines[len(lines)-1], 10, 64); err != nil || id <= 0 {
+			t.Errorf("%s prints %s", p.name, out)
+		}
+	}
+}
+
+// runIn runs a command in a directory, and returns its output.
+func runIn(t *testing.T, dir string, command ...string) string {
+	t.Helper()
+	c := exec.Command(command[0], command[1:]...)
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	if err != nil {
+		if strings.Contains(string(out), "file:///") && strings.Contains(string(out), "no such file") {
+			t.Skipf("a module is not in the cache: go mod download in each module: %s", out)
+		}
+		t.Fatalf("%s: %v: %s", strings.Join(command, " "), err, out)
+	}
+	return string(out)
 }
 
 // checkChanges: the changelog of a release names it, and has no heading of changes that were not released.
