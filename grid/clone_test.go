@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"github.com/snowgrid/snowgrid/internal/long"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
 
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -72,6 +74,33 @@ func TestCloneAndOriginalStartTogether(t *testing.T) {
 		a.watch([]string{"m1", "m2"}, nil, want)
 		if now := incarnations(a.g.Member("m1")); !slices.Equal(now, before) {
 			t.Errorf("members %v, before %v", now, before)
+		}
+	})
+}
+
+// TestCloneOfALeader: a copy of the directory of a grid's only voter leads the grid of the
+// copy by itself, so no other leader refuses it. It refuses itself while its original answers.
+func TestCloneOfALeader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &answering{t: t, dirs: map[string]string{}, log: &lines{}}
+		a.g = gridtest.Start(t, gridtest.Config{Members: 1, Durable: true,
+			Logger: slog.New(slog.NewTextHandler(a.log, nil)), Change: func(name string, c *grid.Config) {
+				c.Join, c.Expect = nil, 1
+				if dir := a.dirs[name]; dir != "" {
+					c.DataDir = dir
+				}
+				a.dirs[name] = c.DataDir
+			}})
+		a.clone("m1", 5*time.Second) // an election takes two
+		if !a.g.Member("m1").Ready() {
+			t.Errorf("the original is not ready: %s", a.g.Member("m1").Status().NotReady)
+		}
+		a.g.Crash("m1")
+		began := time.Now()
+		a.g.StartMembers("m4") // its original does not answer
+		if took := time.Since(began); took > answersWindow {
+			t.Errorf("a member that was moved serves after %v", took)
 		}
 	})
 }

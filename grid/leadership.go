@@ -255,7 +255,7 @@ func (l *lead) Probe(p leader.Probe) {
 			})
 		})
 		ask := l.hello
-		if _, member := l.of.state.Roster().Member(p.To); member {
+		if _, member := l.of.state.Roster().Member(p.To); member && p.To.Member() != l.of.self.Member() {
 			ask = l.ask
 		}
 		hello, err := ask(ctx, p.API, p.To)

@@ -69,6 +69,9 @@ func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error)
 	}
 }
 
+// InUse implements leader.Member.
+func (l *lead) InUse(err error) { l.of.formation.NoteRefusal(refusalOf(err)) }
+
 // ReportClocks implements leader.Member.
 func (l *lead) ReportClocks(v clustertime.Verdict) {
 	if v.Held {

@@ -238,7 +238,7 @@ func (l *lead) pushAll(r *roster.Roster) {
 	}
 	for _, m := range targets {
 		among[m.Incarnation] = true
-		if m.Incarnation == l.of.self {
+		if m.Incarnation.Member() == l.of.self.Member() { // or a process with a copy of its data, which follows another log
 			continue
 		}
 		switch p := l.pushes.get(m.Incarnation); {

@@ -22,6 +22,8 @@ type admission struct {
 	self    roster.Member // this leader's record
 	grid    roster.GridID
 	release roster.Release // of this process
+	out     applicant
+	refused bool // this member's identity is in use
 
 	inquiries inquiries
 	joins     map[roster.Incarnation]join
@@ -39,9 +41,15 @@ type join struct {
 
 func (j join) server() ServerID { return ServerOf(j.member.Incarnation, j.member.Durable) }
 
-func newAdmission(cfg Config, out prober) admission {
+// applicant is the leading member, which joins itself. [Member] implements it.
+type applicant interface {
+	prober
+	InUse(err error)
+}
+
+func newAdmission(cfg Config, out applicant) admission {
 	return admission{
-		self: cfg.Self, grid: cfg.Grid, release: cfg.Release, inquiries: newInquiries(out),
+		self: cfg.Self, grid: cfg.Grid, release: cfg.Release, out: out, inquiries: newInquiries(out),
 		joins: map[roster.Incarnation]join{}, leaves: map[roster.Incarnation]bool{}, failed: map[roster.Incarnation]bool{},
 	}
 }
@@ -73,16 +81,6 @@ func (q *admission) joining(v View) []join {
 	}
 	slices.SortFunc(out, func(a, b join) int { return cmp.Compare(a.member.Incarnation, b.member.Incarnation) })
 	return out
-}
-
-// joinSelf requests that this member joins the roster. As the leader it replaces its own
-// earlier start without a probe.
-func (q *admission) joinSelf(v View) {
-	self := q.self.Incarnation
-	if _, in := v.Roster.Member(self); !in {
-		before, _ := registered(v.Roster, self.Member())
-		q.joins[self] = join{member: q.self, at: v.Mono, instead: before.Incarnation, release: q.release}
-	}
 }
 
 // replaces reports whether a request to join would replace another incarnation than the

@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -306,5 +307,33 @@ func TestVersionsAreLeftAlone(t *testing.T) {
 	o.v.Mono += patience
 	if s := o.l.sight(o.v); s.Patient {
 		t.Errorf("a version is left alone after %v", time.Duration(patience))
+	}
+}
+
+// TestLeaderAsksItsEarlierStart: a leader that runs on a copied data directory does not join while
+// the registered start answers, and joins when that is silent.
+func TestLeaderAsksItsEarlierStart(t *testing.T) {
+	o := lead(t, 1, true)
+	o.l = New(Config{Self: roster.Member{Incarnation: inc(1, 2), API: "copy:1", Raft: "copy:2", Durable: true},
+		Grid: roster.GridID{7}, Expect: 1}, o)
+	var running error // the outcome of each probe
+	for range 50 {
+		o.step(StepEvery)
+		o.answer(forInquiry, func(int) error { return running })
+	}
+	if len(o.commands) > 0 || len(o.inUse) == 0 || !errors.Is(errors.Join(o.inUse...), ErrIdentityInUse) {
+		t.Fatalf("while the original answers: %+v, refused: %v", o.commands, o.inUse)
+	}
+	running = ErrAbsent
+	for range 3 {
+		o.step(StepEvery)
+		o.answer(forInquiry, func(int) error { return running })
+	}
+	joins := slices.ContainsFunc(o.commands, func(c roster.Command) bool {
+		return c.Change != nil && slices.ContainsFunc(c.Change.Join,
+			func(m roster.Member) bool { return m.Incarnation == inc(1, 2) })
+	})
+	if !joins {
+		t.Errorf("the original has ended: %+v", o.commands)
 	}
 }

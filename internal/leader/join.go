@@ -1,6 +1,8 @@
 package leader
 
 import (
+	"errors"
+
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
@@ -80,6 +82,43 @@ func (q *admission) checkClone(v View, j join, round uint64) (done bool, err err
 	}
 	q.inquiries.probe(v, other.Incarnation, other.API, round)
 	return false, nil
+}
+
+// joinSelf requests that this member joins the roster, and reports whether it may lead. Like any other
+// it replaces an earlier start of its ID only if that is silent: in a grid whose voters all run on
+// copied directories no other member leads. Until then it proposes nothing.
+func (q *admission) joinSelf(v View) bool {
+	self := q.self.Incarnation
+	if _, in := v.Roster.Member(self); in {
+		return true
+	}
+	mine := join{member: q.self, at: v.Mono, release: q.release}
+	before, found := registered(v.Roster, self.Member())
+	if !found {
+		q.joins[self] = mine
+		return true
+	}
+	mine.instead = before.Incarnation
+	j, known := q.joins[self]
+	known = known && j.instead == before.Incarnation
+	if known && v.Mono-j.at < joinKept/2 || !q.inquiries.room(before.Incarnation, true) { // asked recently, or being asked
+		return known
+	}
+	q.inquiries.start(v, before.API, inquiry{member: before.Incarnation, reply: q.refuseSelf,
+		then: func(v View, _ uint64, a Answer, err error) (bool, error) {
+			if q.refused = err == nil && !a.foreign(v.Roster); q.refused {
+				return true, inUse(before)
+			}
+			return true, q.admit(v, mine)
+		}})
+	return known
+}
+
+// refuseSelf reports that another process has this member's identity.
+func (q *admission) refuseSelf(err error) {
+	if errors.Is(err, ErrIdentityInUse) {
+		q.out.InUse(err)
+	}
 }
 
 func inUse(other roster.Member) error {

@@ -63,7 +63,7 @@ type Config struct {
 }
 
 // Member carries out the decisions of a leader. No method may call the [Leader]. Each call except
-// ReportClocks has exactly one outcome, reported to the named method.
+// InUse and ReportClocks has exactly one outcome, reported to the named method.
 type Member interface {
 	// Probe probes a member; the outcome goes to [Leader.Probed].
 	Probe(p Probe)
@@ -79,6 +79,9 @@ type Member interface {
 	// Anchor reads or swaps the record of the grid's anchor; the outcome goes to
 	// [Leader.Anchored].
 	Anchor(s anchor.Step)
+	// InUse reports that another process has this member's identity: an error that matches
+	// [ErrIdentityInUse]. This member does not join while that process answers.
+	InUse(err error)
 	// ReportClocks reports clocks that an operator has to check.
 	ReportClocks(v clustertime.Verdict)
 }
@@ -159,7 +162,12 @@ func (l *Leader) step(v View) {
 		l.protocols.step(v) // it answers requests that have waited too long
 		return
 	}
-	l.admission.joinSelf(v)
+	if !l.admission.joinSelf(v) {
+		v.Leaving = v.Leaving || l.admission.refused // another voter leads instead
+		l.succession.step(v, l.activity.began)
+		l.protocols.step(v)
+		return
+	}
 	l.detector.step(v)
 	l.ceiling.step(l.ceilingView(v))
 	l.additions.step(v)

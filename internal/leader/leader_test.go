@@ -24,6 +24,7 @@ type office struct {
 	dismiss  []Dismissal
 	records  []anchor.Step
 	verdicts []clustertime.Verdict
+	inUse    []error
 }
 
 // Probe implements Member.
@@ -43,6 +44,9 @@ func (o *office) Dismiss(d Dismissal) { o.dismiss = append(o.dismiss, d) }
 
 // Anchor implements Member.
 func (o *office) Anchor(s anchor.Step) { o.records = append(o.records, s) }
+
+// InUse implements Member.
+func (o *office) InUse(err error) { o.inUse = append(o.inUse, err) }
 
 // ReportClocks implements Member.
 func (o *office) ReportClocks(v clustertime.Verdict) { o.verdicts = append(o.verdicts, v) }

@@ -100,8 +100,8 @@ var leaderMutants = []mutant{
 		[]string{"./grid/gridtest", "-run", "TestPushesPutProbesOff"}},
 	{"R7", "the leader keeps the first list of peers", "grid/leaderview.go", "&from[0] == &s.from[0]",
 		"from[0].Incarnation == s.from[0].Incarnation", []string{"./grid", "-run", "TestSeenPeers"}},
-	{"R8", "a leader is not in its own roster", "internal/leader/admission.go", "if _, in := v.Roster.Member(self); !in {",
-		"if _, in := v.Roster.Member(self); !in && v.Mono < 0 {", []string{"./grid", "-run", "TestAnswers$"}},
+	{"R8", "a leader is not in its own roster", "internal/leader/join.go", "if _, in := v.Roster.Member(self); in {",
+		"if _, in := v.Roster.Member(self); in || v.Mono >= 0 {", []string{"./grid", "-run", "TestAnswers$"}},
 
 	{"votes", "a vote is given to a dead member", "internal/leader/voters.go",
 		"if i := slices.IndexFunc(e.idle, answers); i >= 0 {", "if i := 0; i >= 0 {", leaderTests},
@@ -178,6 +178,10 @@ var leaderMutants = []mutant{
 		leaderTests},
 	{"clone", "an incarnation that does not answer keeps its place", "internal/leader/join.go",
 		"		j.instead = other.Incarnation\n		return true, q.admit(v, j)\n", "		return true, inUse(other)\n", leaderTests},
+	{"clone", "a leader replaces its registered start, which answers", "internal/leader/join.go",
+		"q.refused = err == nil && !a.foreign(v.Roster)", "q.refused = err == nil && v.Mono < 0", leaderTests},
+	{"clone", "a leader decides before its registered start was asked", "internal/leader/join.go",
+		"	known = known && j.instead == before.Incarnation\n", "	known = known || v.Mono > 0\n", leaderTests},
 	{"clone", "a request to join counts against another incarnation than was asked", "internal/leader/admission.go",
 		"other.Incarnation != j.instead", "false", leaderTests},
 

@@ -261,6 +261,9 @@ func (l *lead) Dismiss(d leader.Dismissal) {
 		})
 }
 
+// InUse implements leader.Member.
+func (l *lead) InUse(error) {}
+
 // ReportClocks implements leader.Member.
 func (l *lead) ReportClocks(clustertime.Verdict) {}
 

@@ -10,8 +10,8 @@ import (
 
 // A copied data directory gives two processes one member ID, and in Raft one vote. The roster
 // registers one incarnation per member, so the two would replace each other endlessly. The leader
-// therefore probes the registered incarnation at its own address before it admits another one: while
-// it replies, the newcomer is refused. After a crash the address refuses connections, or the restarted
+// therefore probes the registered incarnation at its own address before it admits another one, itself
+// included: while it replies, the newcomer is refused. After a crash the address refuses connections, or the restarted
 // process replies there, without delay.
 
 // clash is the leader's refusal of this member: its identity is in use.
@@ -38,9 +38,9 @@ func (c *clash) now() error {
 // CloneAdvice is the remedy for an identity that is in use.
 const CloneAdvice = "stop one of the two processes, and start a new member with an empty data directory: a data directory must not be copied"
 
-// noteRefusal handles the leader's refusal. A member that has not served yet ends with the error; one
+// NoteRefusal handles the leader's refusal. A member that has not served yet ends with the error; one
 // that has served stays out of the grid.
-func (f *Formation) noteRefusal(err error) {
+func (f *Formation) NoteRefusal(err error) {
 	if !errors.Is(err, wire.ErrIdentityInUse) {
 		return
 	}

@@ -23,19 +23,19 @@ const outOfTouch = 3 * time.Second
 // request that reached no leader is repeated on the next change.
 func (f *Formation) askToJoin(ctx context.Context) wait {
 	node := f.raft.Node()
-	if node.Leads() || f.state.Leaving() {
-		return inTouch
-	}
 	_, in := f.state.Roster().Member(f.self)
 	if in && f.untilOutOfTouch() > 0 {
 		f.clash.set(nil)
 		f.behind.Store(false)
 		return inTouch
 	}
+	if node.Leads() || f.state.Leaving() { // a leader joins itself
+		return inTouch
+	}
 	if err := f.AtLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: f.cfg.Record(), Server: string(node.Server),
 		Name: f.cfg.MemberName}); err != nil {
 		f.log.Debug("not admitted yet", "error", err)
-		f.noteRefusal(err)
+		f.NoteRefusal(err)
 		if errors.Is(err, wire.ErrOtherClaim) {
 			return f.leftBehind()
 		}
