@@ -82,7 +82,7 @@ type secureIssueCommand struct {
 	directoryFlag
 	Role  string        `required:"" help:"Role of the process: member, admin, holder or reader." enum:"member,admin,holder,reader"`
 	For   string        `required:"" help:"Name of the process, for people: logs and the audit show it." placeholder:"NAME"`
-	Names []string      `help:"Patterns of the sequencers and identity sets that a holder or reader may use, such as orders-*. Default: all." placeholder:"PATTERN"`
+	Names patternList   `help:"Patterns of the sequencers and identity sets that a holder or reader may use, such as orders-*. Default: all." placeholder:"PATTERN,..."`
 	Host  []string      `help:"DNS names and IP addresses of the member, for curl and browsers." placeholder:"HOST"`
 	TTL   time.Duration `name:"ttl" help:"Time to live of the certificate." default:"8760h"`
 	Out   string        `required:"" help:"Directory to make. It must not exist, or be empty." placeholder:"DIR"`
@@ -95,7 +95,7 @@ func (c *secureIssueCommand) Run(to streams) error {
 	if err != nil {
 		return err
 	}
-	r := authority.Request{Name: c.For, Role: security.Role(c.Role), Names: patterns(c.Names), Hosts: c.Host, TTL: c.TTL}
+	r := authority.Request{Name: c.For, Role: security.Role(c.Role), Names: c.Names, Hosts: c.Host, TTL: c.TTL}
 	if err := dir.Issue(r, c.Out, time.Now()); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ type secureTokenCommand struct {
 	directoryFlag
 	Role  string        `required:"" help:"Role of the caller: reader, holder or admin." enum:"reader,holder,admin"`
 	For   string        `required:"" help:"Name of the caller, for people: logs and the audit show it." placeholder:"NAME"`
-	Names []string      `help:"Patterns of the sequencers and identity sets that a holder or reader may use, such as orders-*. Default: all." placeholder:"PATTERN"`
+	Names patternList   `help:"Patterns of the sequencers and identity sets that a holder or reader may use, such as orders-*. Default: all." placeholder:"PATTERN,..."`
 	TTL   time.Duration `name:"ttl" required:"" help:"Time to live, at most 2160h: nothing takes a token back before it ends, but a new key for all (snowgrid secure rotate tokens)." placeholder:"DURATION"`
 }
 
@@ -135,20 +135,11 @@ func (c *secureTokenCommand) Run(to streams) error {
 	if err != nil {
 		return err
 	}
-	text, err := signer.Sign(token.Request{Name: c.For, Role: security.Role(c.Role), Names: patterns(c.Names), TTL: c.TTL,
+	text, err := signer.Sign(token.Request{Name: c.For, Role: security.Role(c.Role), Names: c.Names, TTL: c.TTL,
 		Grid: of}, time.Now())
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(to.out, text)
 	return err
-}
-
-// patterns converts a flag.
-func patterns(names []string) []security.Pattern {
-	var out []security.Pattern
-	for _, n := range names {
-		out = append(out, security.Pattern(n))
-	}
-	return out
 }

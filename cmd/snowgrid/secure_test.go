@@ -143,6 +143,27 @@ func TestSecureIssue(t *testing.T) {
 	}
 }
 
+// TestNoNamesAreNotAll: an empty --names, as of a variable that is not set, is refused. It is no
+// credential for all names.
+func TestNoNamesAreNotAll(t *testing.T) {
+	dir := secureDir(t)
+	for _, names := range []string{"--names=", "--names=,", "--names=a,,b"} {
+		out := filepath.Join(t.TempDir(), "x")
+		for _, args := range [][]string{
+			{"issue", "--dir", dir, "--role", "holder", "--for", "web", names, "--out", out},
+			{"token", "--dir", dir, "--role", "holder", "--for", "web", names, "--ttl", "1h"},
+		} {
+			status, stdout, stderr := runCommand(t, append([]string{"secure"}, args...)...)
+			if status == exitDone || stdout != "" || !strings.Contains(stderr, "0 bytes; give 1 to 255") {
+				t.Errorf("%s %s: status %d, %q, %s", args[0], names, status, stdout, stderr)
+			}
+		}
+		if _, err := os.Stat(out); !os.IsNotExist(err) {
+			t.Errorf("%s made %s", names, out)
+		}
+	}
+}
+
 // TestSecureToken: stdout has the token alone, which members check by tokens.pub.
 func TestSecureToken(t *testing.T) {
 	dir := secureDir(t)
