@@ -146,6 +146,7 @@ func TestListingsForCurl(t *testing.T) {
 		"/v1/sequencers?destroyed&busiest":      {http.StatusBadRequest, "busiest with destroyed"},
 		"/v1/sequencers?busiest=many":           {http.StatusBadRequest, `busiest=\"many\": give true or false`},
 		"/v1/sequencers?limit=many":             {http.StatusBadRequest, `limit=\"many\": give a number`},
+		"/v1/sequencers?limit=-1":               {http.StatusBadRequest, `limit=\"-1\": give a number, 0 or more`},
 		"/v1/sequencers?limit=1001":             {http.StatusBadRequest, "give 1 to 1000 rows"},
 		"/v1/sequencers?name=orders":            {http.StatusBadRequest, "give prefix, after, limit, busiest, destroyed"},
 		"/v1/holders?name=orders":               {http.StatusOK, `"attached":1`},

@@ -40,7 +40,7 @@ func QueryInt(q url.Values, key string) (int, error) {
 	}
 	n, err := strconv.ParseUint(q.Get(key), 10, strconv.IntSize-1)
 	if err != nil {
-		return 0, failure.Errorf(wire.ErrBadRequest, "grid: %s=%.40q: give a number", key, q.Get(key))
+		return 0, failure.Errorf(wire.ErrBadRequest, "grid: %s=%.40q: give a number, 0 or more", key, q.Get(key))
 	}
 	return int(n), nil
 }
