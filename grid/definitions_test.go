@@ -2,6 +2,7 @@ package grid_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -158,6 +159,37 @@ func TestFailedDefinitionsAreAFailedDisk(t *testing.T) {
 		}
 		if g.Member(failed).Ready() || !log.has("disk failed", "writing the definitions") {
 			t.Errorf("ready: %v, logged:\n%s", g.Member(failed).Ready(), strings.Join(log.lines, "\n"))
+		}
+	})
+}
+
+// TestCreateNamesTheFailedDisk: where no other member can take over, a create that waits for the
+// disk ends with the reason why it waits.
+func TestCreateNamesTheFailedDisk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true})
+		m, c := g.Member("m1"), g.Client("c1")
+		if err := m.CloseDefinitions(); err != nil {
+			t.Fatal(err)
+		}
+		for name, create := range map[string]func(context.Context) error{
+			"client": func(ctx context.Context) error {
+				_, err := c.CreateSequencer(ctx, "orders", sequencer.Config{})
+				return err
+			},
+			"member": func(ctx context.Context) error {
+				_, err := m.CreateSequencer(ctx, "bills", sequencer.Config{})
+				return err
+			},
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			err := create(ctx)
+			cancel()
+			if !errors.Is(err, sequencer.ErrUnavailable) ||
+				!strings.Contains(err.Error(), "failed while writing the definitions") {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	})
 }

@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -140,7 +142,7 @@ func await[T any](ctx context.Context, o *actor, request func(v partition.View, 
 			answers <- answer[T]{err: err}
 			return
 		}
-		request(v, func(value T, err error) { answers <- answer[T]{value, stampOf(v), err} })
+		request(v, func(value T, err error) { answers <- answer[T]{value, stampOf(v), o.explain(err)} })
 	}
 	if err := o.put(ctx, job{serve: served}); err != nil {
 		return answer[T]{err: err}
@@ -156,7 +158,18 @@ func await[T any](ctx context.Context, o *actor, request func(v partition.View, 
 }
 
 func (o *actor) unanswered(ctx context.Context) error {
-	return failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d did not answer: %w", o.id, ctx.Err())
+	return o.explain(failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d did not answer: %w", o.id, ctx.Err()))
+}
+
+// explain adds to an answer that a request was not possible that this member's disk has failed, if so.
+func (o *actor) explain(err error) error {
+	if err == nil || o.host.raft == nil || !errors.Is(err, sequencer.ErrUnavailable) {
+		return err
+	}
+	if failed := o.host.raft.DiskFailure(); failed != nil {
+		return fmt.Errorf("%w: %v", err, failed)
+	}
+	return err
 }
 
 // refuses returns the reason not to begin a request: its caller has given up, or it arrived while the

@@ -160,7 +160,7 @@ func start[T any](ctx context.Context, o *actor, request func(v partition.View, 
 			fail(err)
 			return
 		}
-		request(v, func(value T, err error) { finish(value, stampOf(v), err) })
+		request(v, func(value T, err error) { finish(value, stampOf(v), o.explain(err)) })
 	}
 	afterEnd(ctx, func() { fail(o.unanswered(ctx)) })
 	j := job{serve: served, settled: true, gone: func() { fail(o.gone()) }}
