@@ -171,7 +171,7 @@ proof-attack: ## attack agents with 20,000 connections, resets, names and bodies
 	$(GO) test -C proof -timeout 40m -count 1 -v ./attack -long -connections 20000 -for 10s -rounds 3 -apart -ratio 3
 
 release: ## commit and tag a release beside the branch, and build its files into dist/: VERSION=v1.2.3 [KEY=file]
-	@! test -e dist || { echo "dist exists; remove it first" >&2; exit 1; }
+	@! test -e dist || { echo "dist has the files of a release; move or remove it first" >&2; exit 1; }
 	.ci/release $(VERSION)
 	$(GO) run -C release . build --version $(VERSION) $(if $(KEY),--key $(abspath $(KEY)))
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,7 +36,7 @@ type release struct {
 	commit  string    // 40 hexadecimal digits
 	time    time.Time // of the commit: the time of all files
 	source  string    // a work tree of the commit
-	out     string
+	out     string    // the directory of the files until all are there
 	temp    string
 	env     []string // of the go command
 	targets []target
@@ -72,14 +73,22 @@ func (c *buildCommand) Run() (err error) {
 			return fmt.Errorf("%s: %w", step.what, err)
 		}
 	}
-	fmt.Println("release", r.version, "is in", r.out)
+	final, _ := strings.CutSuffix(r.out, partial)
+	if err := os.Rename(r.out, final); err != nil {
+		return err
+	}
+	fmt.Println("release", r.version, "is in", final)
 	if c.Key == "" {
 		fmt.Println("The checksums are not signed; give --key to sign them.")
 	}
 	return nil
 }
 
-// begin checks the version and makes a work tree of its commit. end removes it.
+// partial ends the name of the directory of a build that has not ended. The next build removes what an interrupted
+// one left.
+const partial = ".partial"
+
+// begin checks the version and makes a work tree of its commit. end removes it, and the files of a failed build.
 func (c *buildCommand) begin() (r *release, end func() error, err error) {
 	if !versionForm.MatchString(c.Version) {
 		return nil, nil, fmt.Errorf("version %q: give one such as v1.2.3", c.Version)
@@ -88,9 +97,11 @@ func (c *buildCommand) begin() (r *release, end func() error, err error) {
 	if r.targets, err = selectTargets(c.Only); err != nil {
 		return nil, nil, err
 	}
-	if r.out, err = filepath.Abs(c.Out); err != nil {
+	out, err := filepath.Abs(c.Out)
+	if err != nil {
 		return nil, nil, err
 	}
+	r.out = out + partial
 	commit, err := output(c.Repository, "git", "rev-parse", "--verify", "refs/tags/"+c.Version+"^{commit}")
 	if err != nil {
 		return nil, nil, fmt.Errorf("version %s has no tag; make it with .ci/release %s: %w", c.Version, c.Version, err)
@@ -104,14 +115,17 @@ func (c *buildCommand) begin() (r *release, end func() error, err error) {
 		return nil, nil, err
 	}
 	r.commit, r.time = commit, time.Unix(seconds, 0).UTC()
-	if err := os.Mkdir(r.out, 0o755); err != nil {
-		return nil, nil, fmt.Errorf("the directory of the files: %w; remove it, or name another one by --out", err)
+	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("the directory of the files: %s exists; remove it, or name another one by --out", out)
+	}
+	if err := errors.Join(os.RemoveAll(r.out), os.Mkdir(r.out, 0o755)); err != nil {
+		return nil, nil, fmt.Errorf("the directory of the files: %w", err)
 	}
 	if r.temp, err = os.MkdirTemp("", "release"); err != nil {
 		return nil, nil, err
 	}
 	r.source = filepath.Join(r.temp, "source")
-	end = func() error { return os.RemoveAll(r.temp) }
+	end = func() error { return errors.Join(os.RemoveAll(r.temp), os.RemoveAll(r.out)) }
 	if err := r.checkOut(c.Repository); err != nil {
 		return nil, nil, errors.Join(err, end())
 	}
