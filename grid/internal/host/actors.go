@@ -167,7 +167,7 @@ func (o *actor) explain(err error) error {
 		return err
 	}
 	if failed := o.host.raft.DiskFailure(); failed != nil {
-		return fmt.Errorf("%w: %v", err, failed)
+		return fmt.Errorf("%w: %w", err, failed)
 	}
 	return err
 }
