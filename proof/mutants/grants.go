@@ -82,8 +82,6 @@ var grantMutants = []mutant{
 		"t, counter := now, int64(0)", simulatedGrants},
 	{"G4", "simulated: a counter is used twice", grantRules, "g.last, g.node, g.counter = t, s.node, counter+1",
 		"g.last, g.node, g.counter = t, s.node, max(counter, 1)", simulatedGrants},
-	{"G6", "simulated: another node counts as the former", grantRules, "g.spans[n-1].node == r.Node && ", "",
-		simulatedGrants},
 	{"G7", "simulated: a gap is used", grantRules, " && r.From <= g.spans[n-1].until {", " {", simulatedGrants},
 	{"G9", "simulated: a child keeps the grant", grantRules, "last: g.last, err: g.err}\n",
 		"last: g.last, err: g.err, grant: g.grant, spans: g.spans, layout: g.layout}\n", simulatedGrants},

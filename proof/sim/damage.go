@@ -122,7 +122,9 @@ func (g *grid) sawCopies(before, next *roster.Roster, by *member) {
 				s.seat = m.seat
 			}
 		}
-		g.voidDisk(next, m.seat.id)
+		for _, id := range g.voidDisk(next, m.seat.id) {
+			g.promises.copied[id] = next.Version
+		}
 	}
 }
 
@@ -141,13 +143,15 @@ func (l *lead) checkCopy(was *seat, in *member) error {
 	return nil
 }
 
-// voidDisk drops the promises that depend on a disk.
-func (g *grid) voidDisk(r *roster.Roster, id roster.MemberID) {
+// voidDisk drops the promises that depend on a disk, and returns the partitions.
+func (g *grid) voidDisk(r *roster.Roster, id roster.MemberID) (of []roster.PartitionID) {
 	for at, p := range r.Partitions {
 		if slices.Contains(p.Disk, id) {
 			g.promises.void(roster.PartitionID(at))
+			of = append(of, roster.PartitionID(at))
 		}
 	}
+	return of
 }
 
 // stale reports whether another seat has taken over this seat's identity.

@@ -26,13 +26,16 @@ type promises struct {
 	g      *grid
 	byName map[string]promise
 	voided map[roster.PartitionID]time.Duration // time at which a partition's last disk was lost
-	doomed map[attachment.Life]bool             // lives with a requested end
-	gone   map[attachment.Life]gone             // lives with a reported end
+	// copied are the versions at which a copy took the place of a partition's disk. The original, if it still runs,
+	// answers at earlier ones, and the copy lacks what that writes.
+	copied map[roster.PartitionID]roster.Version
+	doomed map[attachment.Life]bool // lives with a requested end
+	gone   map[attachment.Life]gone // lives with a reported end
 }
 
 func newPromises(g *grid) promises {
 	return promises{g: g, byName: map[string]promise{}, voided: map[roster.PartitionID]time.Duration{},
-		doomed: map[attachment.Life]bool{}, gone: map[attachment.Life]gone{}}
+		copied: map[roster.PartitionID]roster.Version{}, doomed: map[attachment.Life]bool{}, gone: map[attachment.Life]gone{}}
 }
 
 // promised returns the promise that binds a request started at began.
@@ -151,13 +154,13 @@ func (ps *promises) knows(has partition.DefinitionRecord, p promise) bool {
 }
 
 // keeps reports whether a reply is backed by disks, for a request started at began: the roster at
-// the reply's version names a disk, and the grid has not lost all disks since.
+// the reply's version names a disk, and the grid has not lost all disks since, nor taken a copy for one.
 func (ps *promises) keeps(name string, began time.Duration, s stamp) bool {
 	id := roster.PartitionOf(name, ps.g.cfg.Partitions)
 	log := ps.g.agreed.log[ps.g.agreed.first:]
 	at, _ := slices.BinarySearchFunc(log, s.Version,
 		func(l logged, v roster.Version) int { return cmp.Compare(l.roster.Version, v) })
-	return began > ps.voided[id] && at < len(log) && log[at].roster.Identity() == s.Grid &&
+	return began > ps.voided[id] && s.Version >= ps.copied[id] && at < len(log) && log[at].roster.Identity() == s.Grid &&
 		len(log[at].roster.Partitions[id].Disk) > 0
 }
 
