@@ -96,7 +96,7 @@ func TestReleaseCanBeTaken(t *testing.T) {
 	checkChanges(t, checkout, version)
 }
 
-// usePrograms builds a program over each of three modules, and runs those that need no server. Each gets one module
+// usePrograms builds a program over each of three modules, and runs two that need no server. Each gets one module
 // of the release by the go command, and what else it imports.
 func usePrograms(t *testing.T, root, version string) {
 	t.Helper()

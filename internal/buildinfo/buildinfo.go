@@ -60,7 +60,7 @@ func of(info *debug.BuildInfo) Build {
 				main = dependency
 			}
 		}
-		if main.Replace != nil { // what was linked, not what was required; a directory has no version
+		if main.Replace != nil { // the linked module, not the required one; a directory has no version
 			main = main.Replace
 		}
 	}

@@ -1,4 +1,4 @@
-// Package kongdocs prints what the grammar of a program says for shells and readers: completions and manual pages.
+// Package kongdocs prints a program's grammar for shells and readers: as completions and as manual pages.
 package kongdocs
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Program has what a grammar lacks. A program binds it by [kong.Bind].
+// Program completes a grammar for the pages and the shells. A program binds it by [kong.Bind].
 type Program struct {
 	Exit   string                     // the meanings of the exit statuses
 	Values func(*kong.Value) []string // the values of a flag or argument without an enum; nil for none

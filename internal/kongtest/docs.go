@@ -1,4 +1,4 @@
-// Package kongtest checks what a program prints for shells and readers, and what the pages say about its commands.
+// Package kongtest checks a program's output for shells and readers, and the commands in its pages.
 package kongtest
 
 import (
@@ -84,7 +84,7 @@ var update = flag.Bool("update-flags", false, "write the table of flags into its
 // flagTables matches the table of flags in a page.
 var flagTables = regexp.MustCompile(`(?s)<!-- flags: generated -->\n.*?<!-- end -->`)
 
-// Flags checks that the table of flags in a page has those of the program, with the flag -update-flags writes it.
+// Flags checks the table of flags in a page against the program. With the flag -update-flags it writes the table.
 func Flags(t *testing.T, program *kong.Application, page string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -132,7 +132,7 @@ func flagTable(program *kong.Application) string {
 	return out.String()
 }
 
-// unknownIn returns what a command line names that the program does not have.
+// unknownIn returns the commands and flags of a command line that the program lacks.
 func unknownIn(node *kong.Node, line string) (problems []string) {
 	words := strings.Fields(line)
 	for len(words) > 0 {
@@ -151,7 +151,7 @@ func unknownIn(node *kong.Node, line string) (problems []string) {
 		node = node.DefaultCmd
 	}
 	if node.Parent == nil {
-		return []string{"there is no such command"}
+		return []string{"the command is unknown"}
 	}
 	line, _, _ = strings.Cut(strings.Join(words, " "), " | ")
 	for _, match := range docFlag.FindAllStringSubmatch(line, -1) {
