@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBuildAfterInterruption: a build removes the files of one that was interrupted, and its own if it fails; the
-// directory of a complete release is refused.
+// TestBuildAfterInterruption: a build removes what an interrupted one left, and its own files if it fails; the
+// directory with a complete release is refused.
 func TestBuildAfterInterruption(t *testing.T) {
 	repository, out := t.TempDir(), filepath.Join(t.TempDir(), "dist")
 	for _, command := range []string{"init -q", "commit -q --allow-empty -m release", "tag " + firstVersion} {

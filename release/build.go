@@ -20,7 +20,7 @@ const (
 	licence    = "Apache-2.0"
 )
 
-// versionForm is a version of a release.
+// versionForm matches a release version.
 var versionForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$`)
 
 type buildCommand struct {
@@ -84,11 +84,11 @@ func (c *buildCommand) Run() (err error) {
 	return nil
 }
 
-// partial ends the name of the directory of a build that has not ended. The next build removes what an interrupted
+// partial ends the directory name while a build goes on. The next build removes what an interrupted
 // one left.
 const partial = ".partial"
 
-// begin checks the version and makes a work tree of its commit. end removes it, and the files of a failed build.
+// begin checks the version and makes a work tree with its commit. end removes it, and what a failed build wrote.
 func (c *buildCommand) begin() (r *release, end func() error, err error) {
 	if !versionForm.MatchString(c.Version) {
 		return nil, nil, fmt.Errorf("version %q: give one such as v1.2.3", c.Version)

@@ -7,13 +7,13 @@ import (
 	"regexp"
 )
 
-// chartVersion matches the version lines of Chart.yaml.
+// chartVersion matches the version lines in Chart.yaml.
 var chartVersion = regexp.MustCompile(`(?m)^(version|appVersion): .*$`)
 
-// chartDigest matches the line of values.yaml with the image's digest.
+// chartDigest matches the line for the image digest in values.yaml.
 var chartDigest = regexp.MustCompile(`(?m)^  digest: "".*$`)
 
-// chart writes the Helm chart, with the version of the release and the digest of its image.
+// chart writes the Helm chart, with the release version and the image digest.
 func (r *release) chart() error {
 	files, err := filesBelow(filepath.Join(r.source, "deploy", "helm", "snowgrid"))
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// imageUser is the user and group of the image's process.
+// imageUser is the image's user and group.
 const imageUser = 65532
 
 // image writes an archive in the OCI image layout, with an image for each Linux platform, without a container
-// engine. It has the files of deploy/docker/Dockerfile, and snowgrid-serve.
+// engine. It has the same files as deploy/docker/Dockerfile, and snowgrid-serve.
 func (r *release) image() error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, t := range r.targets {
@@ -40,7 +40,7 @@ func (r *release) image() error {
 	}
 	r.digest = digest.String()
 	dir := filepath.Join(r.temp, "image")
-	// Tools that push an archive push the single entry of its index.json.
+	// Tools that push an archive push the single entry in its index.json.
 	all := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: index,
 		Descriptor: v1.Descriptor{Annotations: map[string]string{"org.opencontainers.image.ref.name": r.number()}}})
 	if _, err := layout.Write(dir, all); err != nil {

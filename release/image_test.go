@@ -78,7 +78,7 @@ func TestImage(t *testing.T) {
 	})
 }
 
-// unpacked returns a directory with the layers of an image.
+// unpacked returns a directory with the image's layers.
 func unpacked(t *testing.T, image v1.Image) string {
 	t.Helper()
 	root, err := os.MkdirTemp("", "image")

@@ -1,6 +1,6 @@
-// Command release builds the files of a release from a commit that .ci/release made: programs for each
-// platform, packages, an image, the chart and the recipes of package managers, with checksums, bills of
-// materials and provenance. Two builds of one commit by one Go release have equal bytes.
+// Command release builds release files from a commit that .ci/release made: programs for each platform,
+// packages, an image, the chart and recipes for package managers, with checksums, bills of materials and
+// provenance. Two builds from one commit by one Go release have equal bytes.
 package main
 
 import (

@@ -13,7 +13,7 @@ import (
 // shells are those that have a completion script.
 var shells = []string{"bash", "zsh", "fish"}
 
-// completion names the script of a program for a shell in an archive.
+// completion names a program's script for a shell, as archives have it.
 func completion(program, shell string) string {
 	switch shell {
 	case "bash":
@@ -25,7 +25,7 @@ func completion(program, shell string) string {
 	}
 }
 
-// manual returns the manual pages and the completion scripts, which the programs of this version print.
+// manual returns the manual pages and the completion scripts, which the programs print.
 func (r *release) manual() (out []member, err error) {
 	if r.pages != nil {
 		return r.pages, nil
@@ -55,7 +55,7 @@ func (r *release) manual() (out []member, err error) {
 	return out, nil
 }
 
-// print runs a program of this version on this machine, and returns its output.
+// print runs a program on this machine, in the release's version, and returns its output.
 func (r *release) print(p program, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	at := modulePath + "/cmd/" + p.name + "@" + r.version
@@ -67,12 +67,14 @@ func (r *release) print(p program, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// installed returns where a package of a format installs a file of the manual.
+// installed returns where packages in a format install a file from the manual.
 func installed(name, format string) string {
 	base := path.Base(name)
 	switch program, isBash := strings.CutSuffix(base, ".bash"); {
 	case path.Dir(name) == "man":
-		return "/usr/share/man/man1/" + base
+		return "/usr/share/man/man1/" + base + ".gz"
+	case name == "changelog.Debian":
+		return "/usr/share/doc/snowgrid/" + base + ".gz"
 	case isBash:
 		return "/usr/share/bash-completion/completions/" + program
 	case path.Ext(base) == ".fish":

@@ -16,7 +16,7 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// materials writes a CycloneDX bill of materials for each program of each platform, from what the linker
+// materials writes a CycloneDX bill of materials for each program and platform, from what the linker
 // recorded in it.
 func (r *release) materials() error {
 	for _, t := range r.targets {
@@ -79,7 +79,7 @@ func component(m debug.Module) cyclonedx.Component {
 	return c
 }
 
-// provenance writes how the files were made, as an in-toto statement of the SLSA form, version 1.
+// provenance writes how the files were made, as an in-toto statement in the SLSA form, version 1.
 func (r *release) provenance() error {
 	subjects, err := r.digests()
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *release) provenance() error {
 	})
 }
 
-// digests returns the files of the release so far with their checksums, by name.
+// digests returns the files so far with their checksums, by name.
 func (r *release) digests() (out []map[string]any, err error) {
 	names, err := filesOf(r.out)
 	if err != nil {
@@ -138,7 +138,7 @@ func (r *release) digests() (out []map[string]any, err error) {
 	return out, nil
 }
 
-// filesOf returns the names of the files in a directory, sorted.
+// filesOf returns the file names in a directory, sorted.
 func filesOf(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {

@@ -9,7 +9,7 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// TestCompareModules: a bill that differs from its program in any field of a module is refused.
+// TestCompareModules: a bill that differs from its program in any field is refused.
 func TestCompareModules(t *testing.T) {
 	info := &debug.BuildInfo{GoVersion: "go1.26.8",
 		Main: debug.Module{Path: "example.org/main", Version: "v0.1.0", Sum: "h1:main"},

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// licenceFile matches the names of files with licence texts.
+// licenceFile matches file names for licence texts.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
-// notices returns the licence texts of all modules and of Go itself, which the programs contain.
+// notices returns the licence texts for what the programs contain: all modules, and Go itself.
 func (r *release) notices() ([]byte, error) {
 	if r.licences != nil {
 		return r.licences, nil
@@ -69,7 +69,7 @@ func (r *release) notices() ([]byte, error) {
 	return r.licences, nil
 }
 
-// licenceTexts returns the licence files of a directory, by name.
+// licenceTexts returns the licence files in a directory, by name.
 func licenceTexts(dir string) (out [][]byte, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// debian returns the root of a fresh Debian with these packages.
+// debian returns a root directory with a fresh Debian and these packages.
 func debian(t *testing.T, packages string) string {
 	t.Helper()
 	root, err := os.MkdirTemp("", "debian")
@@ -28,7 +29,7 @@ func debian(t *testing.T, packages string) string {
 	return root
 }
 
-// TestPackages: in a fresh Debian the deb and the rpm install, and upgrade those of the previous commit.
+// TestPackages: in a fresh Debian the deb and the rpm install, and upgrade the previous commit's.
 func TestPackages(t *testing.T) {
 	if !*long {
 		t.Skip("it builds releases for minutes; give -long, or run make release-check")
@@ -45,8 +46,8 @@ func TestPackages(t *testing.T) {
 	t.Run("rpm", func(t *testing.T) { testRPM(t, installation{t, debian(t, "systemd,procps,rpm"), built}) })
 }
 
-// taggedTwice returns a clone of the repository whose previous commit has the tags of firstVersion, and whose last one
-// those of nextVersion. The files of the former are in a directory below built: the tool of that commit makes them.
+// taggedTwice returns a clone whose previous commit has the tags for firstVersion, and whose last one has those for
+// nextVersion. The previous commit's tool has built its files into a directory below built.
 func taggedTwice(t *testing.T, built string) string {
 	t.Helper()
 	clone := tagged(t)
@@ -83,7 +84,7 @@ func (in installation) brings(version, file string) string {
 	return "/tmp/" + file
 }
 
-// has checks the version of the program, the user, and the files of a package of this format and of this commit.
+// has checks the program's version, the user, and the files that a package in this format adds at this commit.
 func (in installation) has(version, format string) {
 	in.t.Helper()
 	if out := in.run("snowgrid", "version"); !strings.Contains(out, version) {
@@ -98,7 +99,7 @@ func (in installation) has(version, format string) {
 	run(in.t, "/", "systemd-analyze", "--root="+in.root, "verify", "/usr/lib/systemd/system/snowgrid.service")
 }
 
-// hasManual checks the pages and scripts of both programs.
+// hasManual checks both programs' pages and scripts.
 func (in installation) hasManual(format string) {
 	in.t.Helper()
 	pages := []string{"man/snowgrid-next.1", "man/snowgrid-serve-repair.1"}
@@ -107,14 +108,21 @@ func (in installation) hasManual(format string) {
 			pages = append(pages, completion(p.name, shell))
 		}
 	}
+	if format == "deb" {
+		pages = append(pages, "changelog.Debian")
+	}
 	for _, page := range pages {
-		if file := installed(page, format); len(read(in.t, in.root, file)) == 0 {
+		file := installed(page, format)
+		if len(read(in.t, in.root, file)) == 0 {
 			in.t.Errorf("%s is empty", file)
+		}
+		if path.Ext(file) == ".gz" {
+			in.run("gzip", "--test", file)
 		}
 	}
 }
 
-// configure edits the configuration for a grid of one member with certificates, and returns it.
+// configure edits the configuration for a lone member with certificates, and returns it.
 func (in installation) configure() []byte {
 	in.t.Helper()
 	config := loneConfig(in.t, in.root)
@@ -135,7 +143,7 @@ func (in installation) gone(paths ...string) {
 	}
 }
 
-// keeps checks that a file of the root has this text, or any if it is nil.
+// keeps checks that a file in the root has this text, or any if it is nil.
 func (in installation) keeps(path string, text []byte) {
 	in.t.Helper()
 	if got := read(in.t, in.root, path); text != nil && !bytes.Equal(got, text) {
@@ -174,7 +182,7 @@ func testDeb(t *testing.T, in installation) {
 }
 
 // testRPM: the same for the rpm, which has no purge: the data, and an edited configuration under another name,
-// stay. The database of rpm on a Debian lacks the packages that the rpm requires, so --nodeps is given.
+// stay. rpm's database on a Debian lacks the packages that the rpm requires, so --nodeps is given.
 func testRPM(t *testing.T, in installation) {
 	const file = "snowgrid-{version}-1.x86_64.rpm"
 	in.run("rpm", "-i", "--nodeps", in.brings(firstVersion, file))

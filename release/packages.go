@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
+	"time"
 
 	"github.com/goreleaser/nfpm/v2"
 	_ "github.com/goreleaser/nfpm/v2/deb"
@@ -13,7 +16,9 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// unitPath is the program's path in the unit of deploy/systemd, and packagedPath the one in packages.
+const maintainer = "snowgrid maintainers <maintainers@snowgrid.invalid>"
+
+// unitPath is the program's path in deploy/systemd's unit, and packagedPath the one in packages.
 const (
 	unitPath     = "/usr/local/bin/snowgrid"
 	packagedPath = "/usr/bin/snowgrid"
@@ -47,7 +52,7 @@ func (r *release) pack(t target, format string) error {
 	script := func(name string) string { return filepath.Join(r.source, "release", "package", "snowgrid."+name) }
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "snowgrid", Arch: arch, Platform: "linux", Version: r.number(), Section: "net", Priority: "optional",
-		Maintainer: "snowgrid maintainers <maintainers@snowgrid.invalid>", Description: summary, Homepage: homepage,
+		Maintainer: maintainer, Description: summary, Homepage: homepage,
 		License: licence, Vendor: "snowgrid", MTime: r.time,
 		Overridables: nfpm.Overridables{
 			Contents: contents,
@@ -116,14 +121,45 @@ func (r *release) contents(t target, format string) (out files.Contents, err err
 	if err != nil {
 		return nil, err
 	}
+	if format == "deb" {
+		pages = append(pages[:len(pages):len(pages)], member{"changelog.Debian", 0o644, r.debianChangelog()})
+	}
 	for _, page := range pages {
-		at, err := r.scratch(page.name, page.data)
+		data := page.data
+		if file := installed(page.name, format); path.Ext(file) == ".gz" {
+			if data, err = gzipped(data); err != nil {
+				return nil, err
+			}
+		}
+		at, err := r.scratch(format+"/"+page.name, data)
 		if err != nil {
 			return nil, err
 		}
 		add(at, installed(page.name, format), files.TypeFile, 0o644)
 	}
 	return out, nil
+}
+
+// debianChangelog returns the entry that Debian's policy requires for each version (section 12.7).
+func (r *release) debianChangelog() []byte {
+	const entry = "snowgrid (%s) stable; urgency=medium\n\n  * See CHANGELOG.md in this directory.\n\n -- %s  %s\n"
+	return fmt.Appendf(nil, entry, r.number(), maintainer, r.time.UTC().Format(time.RFC1123Z))
+}
+
+// gzipped compresses a file the same way each time: without a name and a time.
+func gzipped(data []byte) ([]byte, error) {
+	var buf bytes.Buffer
+	w, err := gzip.NewWriterLevel(&buf, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
 }
 
 // scratch writes a file that a package takes, and returns its path.

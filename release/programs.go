@@ -58,17 +58,17 @@ func selectTargets(names []string) ([]target, error) {
 	return out, nil
 }
 
-// program is a command that the release has, in the directory of its name below cmd.
+// program is a released command, below cmd in the directory with its name.
 type program struct{ name string }
 
 var programs = []program{{"snowgrid"}, {"snowgrid-serve"}}
 
-// built returns the path of a program that was built for a platform.
+// built returns the path to a program that was built for a platform.
 func (r *release) built(p program, t target) string {
 	return filepath.Join(r.temp, "built", t.os+"_"+t.label(), p.name+t.exe())
 }
 
-// programs builds each program for each platform, and then an archive of both with the licences of all.
+// programs builds each program for each platform, and then an archive with both and all licences.
 func (r *release) programs() error {
 	for _, t := range r.targets {
 		for _, p := range programs {
@@ -123,14 +123,14 @@ func goEnvironment(temp, source string) ([]string, error) {
 		"GIT_CONFIG_VALUE_0=https://"+modulePath), nil
 }
 
-// member is a file of an archive.
+// member is a file in an archive.
 type member struct {
 	name string
 	mode int64
 	data []byte
 }
 
-// filesBelow returns the files of a directory and those below, in lexical order, with their paths in it.
+// filesBelow returns all files below a directory in lexical order, with their paths in it.
 func filesBelow(dir string) (files []member, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -188,7 +188,7 @@ func (r *release) archive(t target) error {
 	return r.write(base+".tar.gz", func(w io.Writer) error { return r.tarGz(w, base, files) })
 }
 
-// write creates a file of the release.
+// write creates a release file.
 func (r *release) write(name string, fill func(w io.Writer) error) (err error) {
 	var buf bytes.Buffer
 	if err := fill(&buf); err != nil {
@@ -197,7 +197,7 @@ func (r *release) write(name string, fill func(w io.Writer) error) (err error) {
 	return os.WriteFile(filepath.Join(r.out, name), buf.Bytes(), 0o644)
 }
 
-// tarGz writes files below a directory, with the time of the commit and no owner.
+// tarGz writes files below a directory, with the commit's time and no owner.
 func (r *release) tarGz(w io.Writer, dir string, files []member) error {
 	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {

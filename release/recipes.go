@@ -13,7 +13,7 @@ import (
 	"text/template"
 )
 
-// formula is the Homebrew formula. It takes the archives of the release page.
+// formula is the Homebrew formula. It takes the archives from the release page.
 var formula = template.Must(template.New("formula").Parse(`class Snowgrid < Formula
   desc "{{.Summary}}"
   homepage "{{.Homepage}}"
@@ -52,7 +52,7 @@ type system struct {
 	Archives []archive
 }
 
-// cpus has Homebrew's names of architectures. It has none for 32-bit ARM.
+// cpus has Homebrew's names for architectures. It has none for 32-bit ARM.
 var cpus = map[string]string{"amd64": "intel", "arm64": "arm"}
 
 // recipes writes a formula for Homebrew and a manifest for Scoop, over the archives.

@@ -13,7 +13,7 @@ import (
 )
 
 // TestRecipes: the formula for Homebrew installs from its archive and passes its own test, and the manifest for
-// Scoop names a file of this release with its checksum, directory and programs.
+// Scoop names a release file with its checksum, directory and programs.
 func TestRecipes(t *testing.T) {
 	repository, out := tagged(t, firstVersion), filepath.Join(t.TempDir(), "out")
 	c := buildCommand{Repository: repository, Version: firstVersion, Out: out,

@@ -15,7 +15,7 @@ const firstVersion, nextVersion = "v0.1.0", "v0.1.1"
 
 var long = flag.Bool("long", false, "build releases: minutes for each test")
 
-// tagged returns a clone of the repository with the tags of a release that .ci/release made.
+// tagged returns a clone with the tags that .ci/release made.
 func tagged(t *testing.T, versions ...string) string {
 	t.Helper()
 	if !*long {
@@ -57,8 +57,8 @@ func build(t *testing.T, repository, version, out, key string) {
 	}
 }
 
-// TestBuildAndVerify: two builds of one version are equal in every byte; what the tool verifies is right, and a
-// changed byte, a missing file, an added file, another key and a bill of another program are refused.
+// TestBuildAndVerify: two builds from one version are equal in every byte; what the tool verifies is right, and a
+// changed byte, a missing file, an added file, another key and another program's bill are refused.
 func TestBuildAndVerify(t *testing.T) {
 	repository, temp := tagged(t, firstVersion), t.TempDir()
 	key := filepath.Join(temp, "key")

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// authorities returns the certificates of public authorities that Mozilla trusts, as of the module's version.
+// authorities returns the public certificates that Mozilla trusts, from the module's version.
 func authorities() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {
@@ -19,7 +19,7 @@ func authorities() []byte {
 	return out.Bytes()
 }
 
-// rootfs returns the content of the image for a platform as a tar: the programs, a user, an empty directory for
+// rootfs returns the image's content for a platform as a tar: the programs, a user, an empty directory for
 // data that the user owns, and one where credentials are mounted.
 func (r *release) rootfs(t target) ([]byte, error) {
 	var buf bytes.Buffer

@@ -36,7 +36,7 @@ func fileSum(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// checksums writes the checksums of all files, and signs them if there is a key.
+// checksums writes each file's checksum, and signs them if there is a key.
 func (r *release) checksums(keyFile string) error {
 	names, err := filesOf(r.out)
 	if err != nil {
@@ -109,7 +109,7 @@ type verifyCommand struct {
 	Key string `help:"File with the public key; without one the signature is not checked." type:"existingfile"`
 }
 
-// Run checks a directory of release files.
+// Run checks a directory with release files.
 func (c *verifyCommand) Run() error {
 	sums, err := os.ReadFile(filepath.Join(c.Dir, sumsName))
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *verifyCommand) verifySignature(sums []byte) error {
 	return nil
 }
 
-// verifySums compares every file with its checksum. It returns the number of files.
+// verifySums compares every file with its checksum. It returns how many.
 func (c *verifyCommand) verifySums(sums []byte) (n int, err error) {
 	left, err := filesOf(c.Dir)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// loneConfig edits the package's configuration for a grid of one member, and returns it.
+// loneConfig edits the package's configuration for a lone member, and returns it.
 func loneConfig(t *testing.T, root string) []byte {
 	t.Helper()
 	var ports []string
