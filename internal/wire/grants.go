@@ -89,8 +89,9 @@ type GrantResponse struct {
 }
 
 // GrantResponseOf returns the reply about an attachment of a sequencer, without its token. The grant is to be
-// renewed after a quarter of the window, or after pace if that is longer. A short grant is renewed after a
-// sixteenth, and so is a grant that begins later. Errors match sequencer.ErrInvalidConfig.
+// renewed after a quarter of the window, or after pace if that is longer, less a 64th of the window: a client then
+// receives the refusal of a destroyed sequencer within the quarter. A short grant is renewed after a sixteenth, and so
+// is a grant that begins later. Errors match sequencer.ErrInvalidConfig.
 func GrantResponseOf(s Sequencer, node sequencer.NodeID, g attachment.Grant, now clustertime.Tick,
 	window, pace clustertime.Span) (GrantResponse, error) {
 	ref, err := s.Ref()
@@ -104,7 +105,7 @@ func GrantResponseOf(s Sequencer, node sequencer.NodeID, g attachment.Grant, now
 	for int64(1)<<nodeShift < counters {
 		nodeShift++
 	}
-	renewIn := max(window/4, pace)
+	renewIn := max(window/4, pace) - window/64
 	if g.From > now || g.Until.Sub(now) < window/2 {
 		renewIn = window / 16
 	}

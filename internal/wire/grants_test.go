@@ -119,8 +119,8 @@ func TestGrantFormula(t *testing.T) {
 	}
 }
 
-// TestGrantRenewal: a grant is renewed after a quarter of the window, or later at a busy member, and soon if it is
-// short or has not begun.
+// TestGrantRenewal: a grant is renewed just before a quarter of the window ends, or later at a busy member, and soon if
+// it is short or has not begun.
 func TestGrantRenewal(t *testing.T) {
 	def, err := sequencer.Define("orders", sequencer.Config{})
 	if err != nil {
@@ -132,10 +132,10 @@ func TestGrantRenewal(t *testing.T) {
 		pace        clustertime.Span
 		want        int64
 	}{
-		"whole":         {now - 5, now + window, 0, 4000},
-		"half":          {now, now + window/2, 0, 4000},
-		"busy member":   {now, now + window, 7000, 7000},
-		"idle member":   {now, now + window, 4000, 4000},
+		"whole":         {now - 5, now + window, 0, 3750},
+		"half":          {now, now + window/2, 0, 3750},
+		"busy member":   {now, now + window, 7000, 6750},
+		"idle member":   {now, now + window, 4000, 3750},
 		"short":         {now, now + window/2 - 1, 7000, 1000},
 		"not begun":     {now + 1, now + window, 7000, 1000},
 		"already ended": {now - 10, now - 5, 0, 1000},
