@@ -54,11 +54,12 @@ func taggedTwice(t *testing.T, built string) string {
 	if err := exec.Command("git", "-C", clone, "rev-parse", "-q", "--verify", "HEAD^").Run(); err != nil {
 		t.Skip("the previous commit is not here, so there is no upgrade from it; run: git fetch --deepen 1")
 	}
+	last := strings.TrimSpace(run(t, clone, "git", "rev-parse", "HEAD"))
 	run(t, clone, "git", "checkout", "-q", "--detach", "HEAD^")
 	run(t, clone, filepath.Join(clone, ".ci", "release"), firstVersion)
 	run(t, filepath.Join(clone, "release"), "go", "run", ".", "build", "--version", firstVersion, "--out",
 		filepath.Join(built, firstVersion), "--only", "linux/amd64")
-	run(t, clone, "git", "checkout", "-q", "-")
+	run(t, clone, "git", "checkout", "-q", "--detach", last)
 	run(t, clone, filepath.Join(clone, ".ci", "release"), nextVersion)
 	return clone
 }
