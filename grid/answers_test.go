@@ -310,6 +310,12 @@ func (a *answering) copyOf(name string) {
 func (a *answering) clone(name string, limit time.Duration) {
 	a.t.Helper()
 	a.copyOf(name)
+	a.refused(name, limit)
+}
+
+// refused starts the copy of a member's data directory, which is refused.
+func (a *answering) refused(name string, limit time.Duration) {
+	a.t.Helper()
 	began := time.Now()
 	err := a.g.TryMember(a.t.Context(), "m4")
 	if !errors.Is(err, sequencer.ErrInvalidConfig) {

@@ -78,20 +78,26 @@ func TestCloneAndOriginalStartTogether(t *testing.T) {
 	})
 }
 
+// startLone starts a durable grid of one member, m1.
+func startLone(t *testing.T) *answering {
+	a := &answering{t: t, dirs: map[string]string{}, log: &lines{}}
+	a.g = gridtest.Start(t, gridtest.Config{Members: 1, Durable: true,
+		Logger: slog.New(slog.NewTextHandler(a.log, nil)), Change: func(name string, c *grid.Config) {
+			c.Join, c.Expect = nil, 1
+			if dir := a.dirs[name]; dir != "" {
+				c.DataDir = dir
+			}
+			a.dirs[name] = c.DataDir
+		}})
+	return a
+}
+
 // TestCloneOfALeader: a copy of the directory of a grid's only voter leads the grid of the
 // copy by itself, so no other leader refuses it. It refuses itself while its original answers.
 func TestCloneOfALeader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := &answering{t: t, dirs: map[string]string{}, log: &lines{}}
-		a.g = gridtest.Start(t, gridtest.Config{Members: 1, Durable: true,
-			Logger: slog.New(slog.NewTextHandler(a.log, nil)), Change: func(name string, c *grid.Config) {
-				c.Join, c.Expect = nil, 1
-				if dir := a.dirs[name]; dir != "" {
-					c.DataDir = dir
-				}
-				a.dirs[name] = c.DataDir
-			}})
+		a := startLone(t)
 		a.clone("m1", 5*time.Second) // an election takes two
 		if !a.g.Member("m1").Ready() {
 			t.Errorf("the original is not ready: %s", a.g.Member("m1").Status().NotReady)
@@ -102,6 +108,20 @@ func TestCloneOfALeader(t *testing.T) {
 		if took := time.Since(began); took > answersWindow {
 			t.Errorf("a member that was moved serves after %v", took)
 		}
+	})
+}
+
+// TestCloneOfARestartedLeader: a copy names the start that its original had when it was made. A
+// later start at that address is the original as well.
+func TestCloneOfARestartedLeader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := startLone(t)
+		a.g.Crash("m1")
+		a.copyOf("m1")
+		a.g.StartMembers("m1")
+		a.refused("m1", 5*time.Second)
+		within(t, time.Minute, "the original serves", a.g.Member("m1").Ready)
 	})
 }
 

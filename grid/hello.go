@@ -65,6 +65,15 @@ func helloFrom(ctx context.Context, caller api.Caller, addr string, at roster.In
 	return hello, markAbsent(err)
 }
 
+// helloOfMember requests a view from whichever start is at the address, if it has the probe's member ID.
+func helloOfMember(ctx context.Context, caller api.Caller, p leader.Probe) (wire.HelloResponse, error) {
+	hello, err := helloFrom(ctx, caller, p.API, roster.Incarnation(p.To.Member()))
+	if err == nil && hello.Record.Incarnation.Member() != p.To.Member() {
+		err = failure.Errorf(leader.ErrAbsent, "grid: another member is at %.80q: %s", p.API, hello.Record.Incarnation)
+	}
+	return hello, err
+}
+
 // markAbsent has the error of a call match leader.ErrAbsent if it proves that the incarnation
 // is not at the address that was called.
 func markAbsent(err error) error {

@@ -258,16 +258,21 @@ func (l *lead) Probe(p leader.Probe) {
 		if _, member := l.of.state.Roster().Member(p.To); member && p.To.Member() != l.of.self.Member() {
 			ask = l.ask
 		}
-		hello, err := ask(ctx, p.API, p.To)
-		var answer leader.Answer
-		if err == nil {
-			answer = l.answered(p.To, hello, began)
-		}
+		by := p.To
+		hello, err := ask(ctx, p.API, by)
 		if errors.Is(err, leader.ErrAbsent) {
 			l.of.refusedProbe(p.To)
+			if p.AnyStart {
+				hello, err = helloOfMember(ctx, l.of.caller, p)
+				by = hello.Incarnation
+			}
+		}
+		var answer leader.Answer
+		if err == nil {
+			answer = l.answered(by, hello, began)
 		}
 		if !unanswered.Stop() {
-			if err == nil { // a late reply still proves that the member is alive
+			if err == nil && by == p.To { // a late reply still proves that the member is alive
 				l.doIfDue(func(machine *leader.Leader, v leader.View) bool { return machine.PushAnswered(v, p.To, began, answer) })
 			}
 			return

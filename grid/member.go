@@ -295,7 +295,7 @@ func (m *Member) calls() []*api.Call {
 		m.dismissal.calls(), m.keyring.calls()),
 		api.Typed(wire.PathStatus, m.overview.serve).WithLargeAnswer(),
 		m.ids.Call(),
-		api.Typed(wire.PathHello, unlessMuted(m.raft, m.serveHello)).ForTarget(),
+		api.Typed(wire.PathHello, unlessMuted(m.raft, m.serveHello)).ForTarget().OfAnyStart(),
 	)
 }
 

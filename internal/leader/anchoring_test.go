@@ -283,7 +283,11 @@ func TestMembersOfAnotherClaim(t *testing.T) {
 		o.l.Join(o.v, in, func(err error) { results = append(results, err) })
 		for _, claim := range []roster.Claim{newcomer, other} {
 			for _, p := range o.take(forInquiry) {
-				o.l.Probed(o.v, p, Answer{Record: in, Grid: o.v.Roster.Grid, Claim: claim}, nil)
+				a := Answer{Record: in, Grid: o.v.Roster.Grid, Claim: claim}
+				if registered, found := o.v.Roster.Member(p.To); found {
+					a.Record = registered
+				}
+				o.l.Probed(o.v, p, a, nil)
 			}
 		}
 	}

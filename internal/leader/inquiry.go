@@ -61,13 +61,21 @@ func (q *inquiries) start(v View, api string, i inquiry) {
 			"grid: member %s, or the maximum number of others, is being queried; try again", i.member))
 		return
 	}
-	q.rounds++
-	q.open[q.rounds] = &i
-	q.probe(v, i.member, api, q.rounds)
+	q.out.Probe(newProbe(v.Mono, i.member, api, forInquiry, q.add(&i)))
 }
 
-func (q *inquiries) probe(v View, member roster.Incarnation, api string, round uint64) {
-	q.out.Probe(newProbe(v.Mono, member, api, forInquiry, round))
+// add opens an inquiry, and returns its round.
+func (q *inquiries) add(i *inquiry) uint64 {
+	q.rounds++
+	q.open[q.rounds] = i
+	return q.rounds
+}
+
+// probeMember probes a registered member, of which any start may answer, in an inquiry.
+func (q *inquiries) probeMember(v View, m roster.Member, round uint64) {
+	p := newProbe(v.Mono, m.Incarnation, m.API, forInquiry, round)
+	p.AnyStart = true
+	q.out.Probe(p)
 }
 
 // probed records the outcome of an inquiry's probe.

@@ -64,7 +64,8 @@ func (q *admission) checkRelease(r *roster.Roster, in roster.Member, a Answer) e
 // checkClone probes the registered start of the newcomer's member ID, if it is another
 // one. A copied data directory gives two processes one member ID, and in Raft one vote: they
 // would replace each other in the roster indefinitely. After a crash the address of the earlier
-// start refuses connections, or the restarted process answers there, without a wait.
+// start refuses connections, or the restarted process answers there, without a wait. If a third
+// start answers there, the roster is older than that one, as in a copy, and it has the identity.
 func (q *admission) checkClone(v View, j join, round uint64) (done bool, err error) {
 	other, found := registered(v.Roster, j.member.Incarnation.Member())
 	switch {
@@ -74,14 +75,24 @@ func (q *admission) checkClone(v View, j join, round uint64) (done bool, err err
 		return true, inUse(other)
 	}
 	q.inquiries.open[round].then = func(v View, _ uint64, a Answer, err error) (bool, error) {
-		if err == nil && !a.foreign(v.Roster) {
-			return true, inUse(other)
+		if err := inUseBy(v, j, other, a, err); err != nil {
+			return true, err
 		}
 		j.instead = other.Incarnation
 		return true, q.admit(v, j)
 	}
-	q.inquiries.probe(v, other.Incarnation, other.API, round)
+	q.inquiries.probeMember(v, other, round)
 	return false, nil
+}
+
+// inUseBy returns an error if the answer to a probe of the registered start shows another process
+// than the newcomer with its identity.
+func inUseBy(v View, j join, registered roster.Member, a Answer, err error) error {
+	if err != nil || a.foreign(v.Roster) || a.Record.Incarnation == j.member.Incarnation {
+		return nil
+	}
+	registered.Incarnation = a.Record.Incarnation
+	return inUse(registered)
 }
 
 // joinSelf requests that this member joins the roster, and reports whether it may lead. Like any other
@@ -104,13 +115,15 @@ func (q *admission) joinSelf(v View) bool {
 	if known && v.Mono-j.at < joinKept/2 || !q.inquiries.room(before.Incarnation, true) { // asked recently, or being asked
 		return known
 	}
-	q.inquiries.start(v, before.API, inquiry{member: before.Incarnation, reply: q.refuseSelf,
+	round := q.inquiries.add(&inquiry{member: before.Incarnation, reply: q.refuseSelf,
 		then: func(v View, _ uint64, a Answer, err error) (bool, error) {
-			if q.refused = err == nil && !a.foreign(v.Roster); q.refused {
-				return true, inUse(before)
+			err = inUseBy(v, mine, before, a, err)
+			if q.refused = err != nil; q.refused {
+				return true, err
 			}
 			return true, q.admit(v, mine)
 		}})
+	q.inquiries.probeMember(v, before, round)
 	return known
 }
 

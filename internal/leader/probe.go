@@ -16,6 +16,9 @@ type Probe struct {
 	To      roster.Incarnation
 	API     string
 	Timeout time.Duration
+	// AnyStart has another start of the same member answer too, if it is at the address: the answer's
+	// record names it.
+	AnyStart bool
 
 	purpose purpose
 	round   uint64        // answers to earlier rounds are ignored

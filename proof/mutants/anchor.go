@@ -114,7 +114,7 @@ var anchorMutants = []mutant{
 	{"A9", "a member of another claim joins", "internal/leader/join.go", "	case a.foreign(r):\n",
 		"	case a.foreign(r) && len(r.Members) == 0:\n", leaderTests},
 	{"A9", "the identity of a member of another claim is in use", "internal/leader/join.go",
-		"if err == nil && !a.foreign(v.Roster) {", "if err == nil {", leaderTests},
+		"if err != nil || a.foreign(v.Roster) || a.Record", "if err != nil || a.Record", leaderTests},
 	{"A9", "a Raft stream of another claim counts", "internal/roster/anchor.go", "&& of != r.Claim", "&& of == \"\"",
 		[]string{"./grid", "-run", "RaftStreamsOfOtherClaims"}},
 	{"A9", "a process that has just started takes no call of another claim", "internal/roster/anchor.go",

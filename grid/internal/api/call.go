@@ -23,6 +23,7 @@ type Call struct {
 	target    bool // only for members that address this one
 	members   bool // ... as one of their grid
 	large     bool // its answer is large, whatever its request is
+	anyStart  bool // the address may be this member's ID, for whichever start is here
 	// anyClaim accepts members with a roster under another anchor claim.
 	anyClaim bool
 }
@@ -70,6 +71,9 @@ func (c *Call) ForMembers() *Call { c.target, c.members = true, true; return c }
 // OfAnyClaim marks a call that lets a member catch up or leave: its roster may be under an earlier
 // claim of an anchored grid.
 func (c *Call) OfAnyClaim() *Call { c.anyClaim = true; return c }
+
+// OfAnyStart marks a call that a member's ID addresses too, whichever start is here: the answer names it.
+func (c *Call) OfAnyStart() *Call { c.anyStart = true; return c }
 
 // Deleting adds the call that serves DELETE at the same path.
 func (c *Call) Deleting(d *Call) *Call { c.remove = d; return c }
