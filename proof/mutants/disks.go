@@ -13,9 +13,12 @@ var (
 // diskMutants weaken the rules by which a member's disk is trusted, read and given up.
 var diskMutants = []mutant{
 	{"D1", "a write is acknowledged before it is on disk", "grid/internal/host/diskwriter.go", "		n, err := d.store.Commit(d.grid(), batch)\n", "		for _, w := range writes {\n			w.done(nil)\n		}\n		n, err := d.store.Commit(d.grid(), batch)\n", diskTests},
-	{"D1", "a write into a removed log is acknowledged", "grid/internal/raftlog/open.go",
-		"return cmp.Or(err, inPlace(path, opened))", "_ = opened\n		return cmp.Or(err, nil)",
+	{"D1", "a write into a removed file is acknowledged", "grid/internal/boltfile/inplace.go",
+		"return cmp.Or(err, inPlace(path, opened))", "_ = inPlace\n	return cmp.Or(err, nil)",
 		[]string{"./grid/internal/raftlog", "-run", "RemovedLog"}},
+	{"D1", "a write into a removed file of definitions is acknowledged", "grid/internal/definitions/open.go",
+		"return boltfile.UpdateInPlace(s.db, s.path, opened, change)", "_ = opened\n		return s.db.Update(change)",
+		[]string{"./grid/internal/definitions", "-run", "RemovedFile"}},
 	{"D1", "a write that failed is acknowledged by the writer", "grid/internal/host/diskwriter.go", "			d.failed(err)\n			return false\n", "			d.failed(err)\n			for _, w := range writes {\n				w.done(nil)\n			}\n			return false\n", diskTests},
 	{"D1", "the store takes writes after one that failed", "grid/internal/definitions/commit.go",
 		"	if s.failed != nil || len(writes) == 0 {", "	if len(writes) == 0 {", storeTests},

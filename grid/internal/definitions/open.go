@@ -73,7 +73,14 @@ func Open(dir string, member roster.MemberID) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("definitions: open %s: %w", s.path, err)
 	}
-	s.update = s.db.Update
+	opened, err := os.Stat(s.path)
+	if err != nil {
+		_ = s.db.Close()
+		return nil, fmt.Errorf("definitions: open %s: %w", s.path, err)
+	}
+	s.update = func(change func(*bolt.Tx) error) error {
+		return boltfile.UpdateInPlace(s.db, s.path, opened, change)
+	}
 	if err := boltfile.Guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			return s.read(tx,

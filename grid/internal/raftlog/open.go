@@ -1,7 +1,6 @@
 package raftlog
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -75,23 +74,13 @@ func openLog(dir, path string) (*Log, error) {
 	}
 	l := &Log{Dir: dir, db: db, broken: make(chan struct{})}
 	l.write = func(_ string, change func(*bolt.Tx) error) error {
-		err := boltfile.Guard(func() error { return db.Update(change) })
-		return cmp.Or(err, inPlace(path, opened))
+		return boltfile.UpdateInPlace(db, path, opened, change)
 	}
 	if err := errors.Join(l.prepare(), durable.SyncDir(dir)); err != nil {
 		discard(file) // db may not be able to close itself
 		return nil, err
 	}
 	return l, nil
-}
-
-// inPlace returns an error if a file is no longer at its path: a restart does not find its content.
-func inPlace(path string, opened os.FileInfo) error {
-	now, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(opened, now) {
-		return fmt.Errorf("%s was removed or replaced while this member ran", filepath.Base(path))
-	}
-	return nil
 }
 
 // openBolt opens a database, and returns its file too, which is closed if that fails.
