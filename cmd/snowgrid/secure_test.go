@@ -101,6 +101,8 @@ func TestSecureInit(t *testing.T) {
 		t.Error("a second init changed the directory")
 	}
 	refuse(t, "neither a DNS name nor an IP address", "secure", "init", "--out", dir+"2", "--host", "ids.example.org:7948")
+	refuse(t, `grid "b a d" contains a space at position 2; leave it out`, "secure", "init", "--out", dir+"2",
+		"--grid", "b a d")
 	refuse(t, "parent", "secure", "init", "--out", filepath.Join(dir, "none", "security"))
 	if entries := filesOf(t, filepath.Dir(dir)); len(entries) != 1 {
 		t.Errorf("something is left of the failed command: %v", entries)

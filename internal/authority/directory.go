@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/security"
 )
 
@@ -34,6 +35,9 @@ func Create(dir string, o Options, now time.Time) error {
 	}
 	if err := checkFree(dir); err != nil {
 		return err
+	}
+	if fault := spelling.FaultOfGrid(o.Grid); fault != "" {
+		return fmt.Errorf("%w: grid %.80q %s; leave it out, also of the agents' --name", security.ErrInvalid, o.Grid, fault)
 	}
 	a, err := NewOf(o.Grid, o.Name, now, max(AuthorityTTL, o.TTL))
 	if err != nil {

@@ -40,6 +40,16 @@ func Fault(text string) string {
 	return ""
 }
 
+// FaultOfGrid is [Fault] for the name of a new grid, which has no space: it is a word in configuration
+// files, addresses of certificates and metrics.
+func FaultOfGrid(name string) string {
+	fault := Fault(name)
+	if at := strings.IndexByte(name, ' '); fault == "" && at >= 0 {
+		return fmt.Sprintf("contains a space at position %d", utf8.RuneCountInString(name[:at])+1)
+	}
+	return fault
+}
+
 // Quote is [strconv.Quote] with the invisible characters escaped, which that leaves if they are
 // printable by their category.
 func Quote(text string) string {

@@ -26,6 +26,20 @@ func TestFault(t *testing.T) {
 	}
 }
 
+func TestFaultOfGrid(t *testing.T) {
+	for name, want := range map[string]string{
+		"shop": "", "größe": "", "a-b.c_d/e": "",
+		"größe a": "contains a space at position 6",
+		"b a d":   "contains a space at position 2",
+		"b a d ":  "begins or ends with a space",
+		"a\u00a0": "contains the invisible character U+00A0 at position 2",
+	} {
+		if got := FaultOfGrid(name); got != want {
+			t.Errorf("FaultOfGrid(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
 // TestFaultOfEveryInvisibleCharacter: each character that renders as nothing is refused by its number,
 // wherever it is; marks and letters that render stay.
 func TestFaultOfEveryInvisibleCharacter(t *testing.T) {

@@ -221,7 +221,7 @@ func (f *Formation) takePart() {
 
 // formGrid requests acceptance from all members, and forms the grid after Expect acceptances.
 func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
-	if fault := spelling.Fault(f.cfg.Settings.Name); fault != "" { // a grid that exists keeps it
+	if fault := spelling.FaultOfGrid(f.cfg.Settings.Name); fault != "" { // a grid that exists keeps it
 		err := refusal.Invalid("Name %.40q %s; omit it from a new grid's name", f.cfg.Settings.Name, fault)
 		f.state.Fail(err)
 		return err
