@@ -13,6 +13,7 @@ import (
 
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -151,12 +152,40 @@ func (h *health) quorumAdvice() string {
 	if invalid := h.creds.invalidText(); invalid != "" { // no other remedy helps before
 		return text + "Cause: " + invalid
 	}
-	return text + h.remedy(q)
+	return text + h.remedy(q, h.peers())
+}
+
+// peers returns the members in this member's view, and itself.
+func (h *health) peers() []leader.Peer {
+	self := leader.Peer{Incarnation: h.self, API: h.record().API, Durable: h.durable}
+	if node := h.raft.Node(); node != nil {
+		return slices.Concat([]leader.Peer{self}, h.view(node).Peers)
+	}
+	return []leader.Peer{self}
+}
+
+// copiedAmong returns a text about a durable member with two starts among the peers, "" for none: they
+// have one vote together, and each can end the other's lead.
+func copiedAmong(peers []leader.Peer) string {
+	first := map[roster.MemberID]leader.Peer{}
+	for _, p := range peers {
+		id := p.Incarnation.Member()
+		other, found := first[id]
+		if found && p.Durable && other.Incarnation != p.Incarnation {
+			return fmt.Sprintf("two processes have the identity of member %s, at %s and %s: %s", id, other.API, p.API,
+				formation.CloneAdvice)
+		}
+		first[id] = p
+	}
+	return ""
 }
 
 // remedy returns the remedy for this member, durable or not, when it has no quorum.
-func (h *health) remedy(q leader.Quorum) string {
+func (h *health) remedy(q leader.Quorum, peers []leader.Peer) string {
+	copied := copiedAmong(peers)
 	switch {
+	case copied != "" && (q.Voters() == 0 || q.Majority()):
+		return "Cause: " + copied
 	case q.Voters() == 0 || q.Majority():
 		return "This is a majority, but this member receives no commits: check that the members reach each other at their " +
 			"Raft and API addresses, in both directions and with the same TLS settings, and that their disks do not hang, " +
