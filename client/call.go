@@ -26,6 +26,7 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	if err := c.fenced(); err != nil && path != wire.PathDetach {
 		return err
 	}
+	late := ctx.Err() != nil
 	ctx, cancel := c.tasks.Bind(ctx)
 	defer cancel()
 	call := ask(c.session, (*session.Machine).NewCall)
@@ -37,6 +38,9 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 		retry, again := c.tried(call, addr, err)
 		if !again {
 			return err
+		}
+		if late {
+			return c.tooLate(ctx, name)
 		}
 		if said != nil && ctx.Err() != nil {
 			return c.gaveUp(ctx, name, said)
@@ -105,6 +109,15 @@ func (c *Client) tryCall(ctx context.Context, addr, path string, in, out any) er
 	ctx, cancel := context.WithTimeout(ctx, session.CallTimeout)
 	defer cancel()
 	return c.transport.Call(ctx, addr, path, in, out)
+}
+
+// tooLate returns the error of a call whose context had ended before it. The grid is not the cause.
+func (c *Client) tooLate(ctx context.Context, name string) error {
+	if c.tasks.Err() != nil {
+		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the context had ended before this request: %w", name,
+		ctx.Err())
 }
 
 // gaveUp returns the error of a call after its context ended, with the last error.

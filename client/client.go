@@ -87,7 +87,7 @@ func init() {
 }
 
 // Client is a process's connection to a grid. All methods may be called from any
-// number of goroutines.
+// number of goroutines. [Dial] returns one; the methods of the zero value panic.
 type Client struct {
 	holder    attachment.HolderID
 	about     *wire.About // read only
@@ -149,6 +149,9 @@ const dialQuietly = 3 * time.Second
 func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 	call := ask(c.session, (*session.Machine).NewCall)
 	began, reported := c.clock.Mono(), false
+	if err := ctx.Err(); err != nil {
+		return failure.Errorf(sequencer.ErrUnavailable, "client: dial: the context had ended before the call: %w", err)
+	}
 	var last error
 	for {
 		err := c.lookUp(ctx, -1, true)

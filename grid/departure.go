@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -129,7 +128,7 @@ func (d *departure) window() time.Duration {
 
 // leftSilently returns the error for a member that ends without a goodbye.
 func leftSilently(cause, last error) error {
-	return errors.Join(fmt.Errorf("grid: %w: departure not announced: %w", sequencer.ErrUnavailable, cause), last)
+	return errors.Join(failure.Errorf(sequencer.ErrUnavailable, "grid: leave: departure not announced: %w", cause), last)
 }
 
 // errLeadKept reports that a leaving leader has not been replaced.

@@ -3,12 +3,12 @@ package grid
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -46,7 +46,7 @@ func (m *Member) Leave(ctx context.Context) error {
 		return l.err
 	case <-ctx.Done():
 		m.end.hurry()
-		return errors.Join(fmt.Errorf("grid: leave: %w: %w", sequencer.ErrUnavailable, ctx.Err()),
+		return errors.Join(failure.Errorf(sequencer.ErrUnavailable, "grid: leave: not complete: %w", ctx.Err()),
 			m.Close()) // it ends the other call
 	}
 }

@@ -50,7 +50,7 @@ import (
 )
 
 // Member is a running member. All methods may be called from any number of
-// goroutines.
+// goroutines. [Start] returns one; the methods of the zero value panic.
 type Member struct {
 	cfg     Config
 	lone    bool
@@ -125,6 +125,9 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 	var err error
 	if m.creds, err = credentialsOf(&m.cfg); err != nil {
 		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: start: the context had ended before the call: %w", err)
 	}
 	m.warn()
 	if err := openWithin(ctx, m); err != nil {

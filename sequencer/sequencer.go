@@ -76,7 +76,8 @@ func (s State) String() string {
 }
 
 // Sequencer is a process's handle on a named sequencer. All methods may be
-// called from any number of goroutines.
+// called from any number of goroutines. A member or a client returns one; the methods of
+// the zero value panic, since a check would be paid by each call of Next.
 type Sequencer struct {
 	def     Definition
 	life    bridge.Life

@@ -26,6 +26,8 @@ const maxStripes = bridge.MaxStripes
 //
 // It has 1 to 64 stripes, and at most half of the sequencer's logical nodes, so that one process cannot
 // take all of them by mistake. It has them from the beginning to [Striped.Leave], without attach and idle detach.
+//
+// A member or a client returns one; the methods of the zero value panic.
 type Striped struct {
 	stripes []*Sequencer // at least one, all on one life
 	leave   func(context.Context) error

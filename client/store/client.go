@@ -20,6 +20,7 @@ import (
 )
 
 // Client is a process's access to a store. All methods may be called from any number of goroutines.
+// [Open] returns one; the methods of the zero value panic.
 type Client struct {
 	*recordStore // has the configuration, too
 	*registry
@@ -59,6 +60,9 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 	cfg, err := cfg.resolved(s)
 	if err != nil {
 		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "store: open: the context had ended before the call: %w", err)
 	}
 	tasks := handles.NewTasks("store")
 	c := &Client{

@@ -33,6 +33,8 @@ import (
 //
 // A copy of the directory is another store. Two of them issue equal IDs, as do a
 // directory and its older backup.
+//
+// [OpenFile] returns one; the methods of the zero value panic.
 type File struct {
 	name string // the directory as given
 	root *os.Root

@@ -60,12 +60,16 @@ func (h *holder) attach(ctx context.Context, p attachment.Preference) (attachmen
 	defer h.attaching.Add(-1)
 	r := c.enter(h.name())
 	defer c.exit(h.name())
+	late := ctx.Err() != nil
 	var before error
 	for try := 1; ; try++ {
 		wake := c.wakeOf(r)
 		s, err := c.take(ctx, h, p)
 		if err == nil {
 			return c.attached(s), nil
+		}
+		if late && !isFinal(err) {
+			return attachment.Attachment{}, c.tooLate(ctx, h.name())
 		}
 		err = causeOf(ctx, err, before)
 		before = err
@@ -113,12 +117,16 @@ func (c *Client) notAttached(name string, ended, last error) error {
 // Detach implements [attachment.Backend].
 func (h *holder) Detach(ctx context.Context, _ attachment.Ref, rel attachment.Release) error {
 	c := h.client
+	late := ctx.Err() != nil
 	var failed error
 	for _, s := range c.seatsFor(h, rel.ID) {
 		s.stop(releaseOf(s, rel))
 		if err := s.finish(ctx); err != nil {
 			c.finishLater(s)
 			failed = c.gaveUp(ctx, h.name(), err)
+			if late {
+				failed = c.tooLate(ctx, h.name())
+			}
 		}
 	}
 	return failed // nil too if it was lost before

@@ -13,8 +13,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Memory is a store inside the process, for tests and for trying things out. Make one
-// with [NewMemory].
+// Memory is a store inside the process, for tests and for trying things out. The zero value
+// is an empty store, as [NewMemory] returns.
 type Memory struct {
 	mu      sync.Mutex
 	entries map[string]Entry
@@ -53,6 +53,9 @@ func (m *Memory) Swap(ctx context.Context, e Entry) (Revision, error) {
 	defer m.mu.Unlock()
 	if have := m.entries[e.Key].Revision; have != e.Revision {
 		return "", fmt.Errorf("store: swap %q: at revision %q, not %q: %w", e.Key, have, e.Revision, ErrChanged)
+	}
+	if m.entries == nil {
+		m.entries = map[string]Entry{} // of the zero value
 	}
 	m.writes++
 	e = e.clone()

@@ -116,11 +116,15 @@ func (rs *recordStore) checkGeneration(id string) error {
 // Errors: f's errors with a kind; and, when ctx ended, an error that matches ctx.Err() and
 // sequencer.ErrUnavailable.
 func (rs *recordStore) persist(ctx context.Context, name string, f func() error) error {
+	late := ctx.Err() != nil
 	var before error
 	for try := 1; ; try++ {
 		err := f()
 		if err == nil || isFinal(err) {
 			return err
+		}
+		if late {
+			return rs.tooLate(ctx, name)
 		}
 		err = causeOf(ctx, err, before)
 		before = err
@@ -167,6 +171,15 @@ func isFinal(err error) bool {
 		}
 	}
 	return false
+}
+
+// tooLate returns the error of a call whose context had ended before it. The store is not the cause.
+func (rs *recordStore) tooLate(ctx context.Context, name string) error {
+	if rs.tasks.Err() != nil {
+		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the context had ended before this request: %w", name,
+		ctx.Err())
 }
 
 // gaveUp returns the error of a call after its context ended, with the last error.
