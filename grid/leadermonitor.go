@@ -119,7 +119,7 @@ func (k *leaderMonitor) look(ctx context.Context, doubted bool) {
 	if doubted {
 		candidacy.Doubted()
 	}
-	why := "its process has ended"
+	why := ""
 	for next := (leader.Next{Call: true}); ; {
 		if next.Tell {
 			k.life.Background(func(ctx context.Context) { k.tellDoubt(ctx, candidacy.Voters(), id) })
@@ -129,7 +129,8 @@ func (k *leaderMonitor) look(ctx context.Context, doubted bool) {
 		case ctx.Err() != nil || k.raft.Node() != node:
 			return
 		case next.Call:
-			next = candidacy.RecordProbe(k.call(ctx, id, at))
+			probe := k.call(ctx, id, at)
+			next, why = candidacy.RecordProbe(probe), probe.Cause()
 		case next.Ask:
 			unheard, _ := k.unheard(ctx, candidacy.Voters(), id)
 			if next = candidacy.Asked(unheard); next.Stand {

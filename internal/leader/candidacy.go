@@ -81,6 +81,14 @@ func (k ProbeResult) outcome() error {
 	return k.Err
 }
 
+// Cause returns why the process does not lead, for the log, if the outcome proves that.
+func (k ProbeResult) Cause() string {
+	if k.Err != nil || k.Leads {
+		return "its process has ended"
+	}
+	return "it no longer leads, or its disk has failed"
+}
+
 // NewCandidacy returns a voter's candidacy, false for any other server. The voters take turns by
 // ascending ID.
 func NewCandidacy(servers []Server, self, leader ServerID) (*Candidacy, bool) {

@@ -53,6 +53,12 @@ func TestCandidacy(t *testing.T) {
 			}
 		}
 	}
+	if cause := (ProbeResult{Err: ErrAbsent}).Cause(); cause != "its process has ended" {
+		t.Errorf("the cause %q of a process that has ended", cause)
+	}
+	if cause := (ProbeResult{}).Cause(); cause != "it no longer leads, or its disk has failed" {
+		t.Errorf("the cause %q of a process that no longer leads", cause)
+	}
 	resigned, _ := NewCandidacy(servers, "c", "b")
 	for i, want := range []Next{{Pause: refusedApart, Call: true, Tell: true}, {Stand: true}} {
 		began := time.Minute + time.Duration(i)*refusedApart
