@@ -110,7 +110,8 @@ func (c *Client) candidates(h *holder, p attachment.Preference, records []found,
 }
 
 // compareClocks warns if another holder's clock was later than now when it wrote its record, by more than
-// clocks may differ. One of the two is wrong; IDs stay unique, but theirs have later times than ours.
+// clocks may differ. One of the two is wrong, and their IDs have later times than ours; or the other holder has
+// a longer window, which no record states. IDs stay unique.
 func (c *Client) compareClocks(name string, records []record.Candidate, now clustertime.Tick) {
 	window := clustertime.SpanOf(c.cfg.Window)
 	var newest record.Candidate
@@ -125,7 +126,7 @@ func (c *Client) compareClocks(name string, records []record.Candidate, now clus
 		behind = 0
 	}
 	if c.lag(name, behind) == 0 && behind > 0 {
-		c.log.Warn("clock behind another holder's; check both time services", "sequencer", name,
+		c.log.Warn("clock behind another holder's, or its window is longer; check both time services and windows", "sequencer", name,
 			"this_clock", now.Time(), "other_clock", written.Time(), "behind", behind, "node", newest.Node,
 			"task", newest.Record.Task)
 	}

@@ -60,7 +60,7 @@ func (f *fullError) Error() string {
 		what string
 	}{
 		{f.retired, "retired"}, {f.contention, "taken by other holders meanwhile"}, {f.corrupt, "damaged (repair them)"},
-		{f.ahead, "granted far ahead of this machine's clock (check the clocks, or repair them)"},
+		{f.ahead, "granted far ahead of this machine's clock (check the clocks, and that all processes have one window, or repair them)"},
 	} {
 		if part.n > 0 {
 			text += fmt.Sprintf(", %d %s", part.n, part.what)
