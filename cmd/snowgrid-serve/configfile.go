@@ -13,6 +13,8 @@ import (
 	"unicode"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/snowgrid/snowgrid/internal/kongdocs"
 )
 
 // configMax is a configuration file's maximum size, in bytes.
@@ -20,8 +22,9 @@ const configMax = 1 << 20
 
 // configFile resolves flags from the JSON file in --config. A key names a flag: the words in nested
 // keys are joined, and "_", "." and capitals separate words, so that {"s3":{"bucketName":"b"}} is
-// --s3-bucket-name and {"etcd_endpoints":[...]} is --etcd-endpoints. A key without a flag in any
-// command is an error.
+// --s3-bucket-name and {"etcd_endpoints":[...]} is --etcd-endpoints. The keys are the flags of serve,
+// so that one file suits every command; a flag of another command alone, such as the floor that a
+// repair asserts, is none.
 type configFile struct {
 	read   bool
 	values map[string]string // by flag name
@@ -78,12 +81,9 @@ func readConfig(ctx *kong.Context) (map[string]string, error) {
 		return nil, &configError{path, err}
 	}
 	known := map[string]bool{}
-	_ = kong.Visit(ctx.Model, func(node kong.Visitable, next kong.Next) error {
-		if flag, is := node.(*kong.Flag); is && flag.Name != "config" && flag.Name != "help" {
-			known[flag.Name] = true
-		}
-		return next(nil)
-	})
+	for _, flag := range kongdocs.Child(ctx.Model.Node, "serve").Flags {
+		known[flag.Name] = true // not of the program: config and help
+	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !known[name] {
 			return nil, &configError{path,

@@ -105,6 +105,11 @@ func TestConfigRefusals(t *testing.T) {
 		{`{} {}`, "text after"},
 		{`{"window":"1s","s3":{"leaseDuration":"1s"},"store":"file:x"}`, "one setting each"},
 		{`{}`, "give --store URL"},
+		{`{"out":"pages"}`, `the key "out" is unknown`},
+		{`{"output":"json"}`, `the key "output" is unknown`},
+		{`{"floor":"2026-11-22T18:40:00Z"}`, `the key "floor" is unknown`},
+		{`{"config":"other.json"}`, `the key "config" is unknown`},
+		{`{"help":true}`, `the key "help" is unknown`},
 	} {
 		file := filepath.Join(t.TempDir(), "config.json")
 		if err := os.WriteFile(file, []byte(tc.text), 0o600); err != nil {
@@ -120,6 +125,15 @@ func TestConfigRefusals(t *testing.T) {
 		if code, _, errs := command(t, "status", "--config", path); code != exitUsage || !strings.Contains(errs, "--config") {
 			t.Errorf("%s: %d %s", path, code, errs)
 		}
+	}
+}
+
+// TestFloorIsNoKey: the assertion of a repair is made on its command line, never for all repairs in a file.
+func TestFloorIsNoKey(t *testing.T) {
+	file := configured(t, map[string]any{"floor": "2026-11-22T18:40:00Z", "store": "file:" + t.TempDir()})
+	if code, _, errs := command(t, "repair", "orders", "3", file); code != exitUsage ||
+		!strings.Contains(errs, `the key "floor" is unknown`) {
+		t.Errorf("%d %s", code, errs)
 	}
 }
 

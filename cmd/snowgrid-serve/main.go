@@ -56,9 +56,9 @@ Stores:
     mysql://USER:PASSWORD@HOST:3306/DB ?table=, and the driver's parameters
     sqlite:FILE                        ?table=
 
-Every flag is an environment variable, and a key of the JSON file of --config: --s3-bucket-name is
-SNOWGRID_S3_BUCKET_NAME, and s3.bucketName in the file. A flag has precedence over a variable, and a
-variable over the file.
+Every flag of serve is an environment variable, and a key of the JSON file of --config, for the other
+commands too: --s3-bucket-name is SNOWGRID_S3_BUCKET_NAME, and s3.bucketName in the file. A flag has
+precedence over a variable, and a variable over the file.
 
 ` + exitText
 
