@@ -53,6 +53,9 @@ type SequencerHealth struct {
 	Begins       time.Time
 	Valid, Ready bool
 	Reason       string
+	// Failed is the error of the last attempt to attach or to renew, nil if that succeeded or none has ended. With
+	// a grant that has ended it means that Next waits for the store to return.
+	Failed error
 }
 
 // Health returns the client's state. It makes no request, and never fails: a closed client is not
@@ -96,6 +99,9 @@ const beginsSoon = time.Second
 
 func (c *Client) healthOf(e *entry) SequencerHealth {
 	s := SequencerHealth{Name: e.Control.Handle().Name()}
+	if failed := e.State.failed.Load(); failed != nil {
+		s.Failed = *failed
+	}
 	held, attached := e.Control.Held()
 	if !attached {
 		s.Valid = !e.State.wanted()
@@ -148,7 +154,8 @@ func (c *Client) uncreated() (all []SequencerHealth) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, err := range c.creates {
-		all = append(all, SequencerHealth{Name: name, Reason: "it is not created yet; last error: " + err.Error()})
+		all = append(all, SequencerHealth{Name: name, Failed: err,
+			Reason: "it is not created yet; last error: " + err.Error()})
 	}
 	return all
 }

@@ -75,7 +75,8 @@ func openEtcd(ctx context.Context, f storeFlags, _, rest string) (opened, error)
 	s := mixed.New(cli, mixed.Config{Prefix: prefix})
 	if !f.Etcd.Mixed {
 		s = etcd.New(cli, etcd.Config{Prefix: prefix})
-		if err := refuseWorkers(ctx, s); err != nil {
+		never := func(error) bool { return false }
+		if err := f.untilAnswered(ctx, never, func(ctx context.Context) error { return refuseWorkers(ctx, s) }); err != nil {
 			_ = cli.Close()
 			return opened{}, err
 		}

@@ -170,15 +170,24 @@ const endLimit = 3 * time.Second
 // hold opens the store and holds a logical node until ctx ends. Then it ends the servers by
 // stop, and returns all nodes.
 func (s *serveCommand) hold(ctx context.Context, service *service, cfg store.Config, stop func()) error {
-	opening, cancel := context.WithTimeout(ctx, time.Duration(s.Timeout))
+	starting, cancel := context.WithTimeout(ctx, time.Duration(s.Timeout))
 	defer cancel()
-	o, err := s.open(opening)
+	flags, last := s.storeFlags, ""
+	flags.failing = func(err error) {
+		service.failing(err)
+		if text := err.Error(); text != last {
+			last = text
+			service.log.WarnContext(ctx, "store not reachable; retrying", "error", err)
+		}
+	}
+	o, err := flags.open(starting)
 	if err != nil {
 		return unlessOver(ctx, err)
 	}
 	defer o.closed()
 	service.log.InfoContext(ctx, "store opening", "store", o.name)
-	c, err := store.Open(opening, o.Store, cfg)
+	cfg.Logger = slog.New(opening{service.log.Handler(), service.failing})
+	c, err := store.Open(starting, o.Store, cfg)
 	if err != nil {
 		return unlessOver(ctx, err)
 	}

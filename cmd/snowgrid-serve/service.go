@@ -25,6 +25,8 @@ const (
 	requestsMax = 1024
 	// idleDetach is the time for which a logical node is kept after the last request for its name.
 	idleDetach = time.Minute
+	// awayWait is the wait of a request for another name than the command line's during an outage of the store.
+	awayWait = 100 * time.Millisecond
 )
 
 type service struct {
@@ -38,10 +40,13 @@ type service struct {
 	requests atomic.Int64                        // in progress
 	names    handles.Names                       // requested ones, besides the command line's
 	began    time.Time
+	now      func() time.Time // the wall clock
+
+	unopened atomic.Pointer[error] // of the last attempt to open the store, nil for none
 }
 
 func newService(def sequencer.Definition, log *slog.Logger) *service {
-	return &service{def: def, log: log, began: time.Now()}
+	return &service{def: def, log: log, began: time.Now(), now: time.Now}
 }
 
 // attach gets a logical node for the command line's sequencer, and tries again until it succeeds or
@@ -74,7 +79,7 @@ func (s *service) attach(ctx context.Context, c *store.Client) error {
 func (s *service) notReady() error {
 	switch {
 	case s.client.Load() == nil:
-		return errNotOpen
+		return s.notOpen()
 	case s.own.Load() == nil:
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no logical node yet: %s", s.def.Name(),
 			s.because("every node may have a holder, see snowgrid-serve status"))
@@ -95,10 +100,19 @@ func (s *service) granted() error {
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the handle is %v: %s", s.def.Name(), h.State(),
 			s.because("see the log"))
 	}
-	if until := h.Stats().GrantUntil; !time.Now().Before(until) {
+	if until := h.Stats().GrantUntil; !s.now().Before(until) {
 		return failure.Errorf(sequencer.ErrGrantExpired,
 			"sequencer %q: the grant ended at %s and was not renewed: %s", s.def.Name(),
 			until.UTC().Format(time.RFC3339), s.because("the log says why"))
+	}
+	return nil
+}
+
+// away returns why no ID can be issued while an outage lasts: the grant has ended, and the last attempt to renew it
+// failed. It is nil while a wait may be short, as after a pause of this process.
+func (s *service) away() error {
+	if health, found := s.health(); found && health.Failed != nil {
+		return s.granted()
 	}
 	return nil
 }
@@ -134,8 +148,18 @@ func (s *service) health() (store.SequencerHealth, bool) {
 	return store.SequencerHealth{}, false
 }
 
-// errNotOpen means that the store has not been read yet.
-var errNotOpen = failure.Errorf(sequencer.ErrUnavailable, "snowgrid-serve: the store has not answered yet; see the log")
+// failing records the error of an attempt to open the store.
+func (s *service) failing(err error) { s.unopened.Store(&err) }
+
+// notOpen returns the error of a request before the store has been read, with the cause if it is known.
+func (s *service) notOpen() error {
+	cause := "no attempt has ended so far"
+	if err := s.unopened.Load(); err != nil {
+		cause = "last error: " + (*err).Error()
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "snowgrid-serve: the store has not answered yet, for %v; %s",
+		time.Since(s.began).Round(time.Second), cause)
+}
 
 // begin counts a request, which end ends. It refuses one above the limit.
 func (s *service) begin() error {
@@ -154,6 +178,9 @@ func (s *service) fill(ctx context.Context, dst []sequencer.ID) error {
 	h := s.own.Load()
 	if h == nil {
 		return s.notReady()
+	}
+	if err := s.away(); err != nil {
+		return err
 	}
 	n, err := h.Fill(ctx, dst)
 	if n == 0 && errors.Is(err, sequencer.ErrDestroyed) {
@@ -177,13 +204,22 @@ func (s *service) ids(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse
 	}
 	c := s.client.Load()
 	if c == nil {
-		return wire.IDsResponse{}, errNotOpen
+		return wire.IDsResponse{}, s.notOpen()
+	}
+	away := s.away()
+	if away != nil { // the handles of other names may have a grant left
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, awayWait)
+		defer cancel()
 	}
 	found := false
 	s.names.Enter(in.Name)
 	defer func() { s.forget(ctx, c, s.names.Leave(in.Name, found, time.Since(s.began))) }()
 	for try := 1; ; try++ {
 		h, err := open(ctx, c, in)
+		if err != nil && away != nil && ctx.Err() != nil {
+			err = failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the store does not answer: %s", in.Name, away.Error())
+		}
 		if err != nil {
 			return wire.IDsResponse{}, blamed(in, err)
 		}

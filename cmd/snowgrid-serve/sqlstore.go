@@ -159,17 +159,7 @@ func (f storeFlags) openTable(ctx context.Context, db *sql.DB, dialect records.D
 	if f.reads {
 		return opened{Store: s, name: name + " table " + table, closed: func() { _ = db.Close() }}, nil
 	}
-	err = s.CreateTable(ctx)
-	for err != nil && isStarting(err) {
-		select {
-		case <-time.After(200 * time.Millisecond):
-			err = s.CreateTable(ctx)
-			continue
-		case <-ctx.Done():
-		}
-		break
-	}
-	if err != nil {
+	if err := f.untilAnswered(ctx, isStarting, s.CreateTable); err != nil {
 		_ = db.Close()
 		return opened{}, fmt.Errorf("%s: %w", name, err)
 	}

@@ -21,12 +21,13 @@ type storeFlags struct {
 	S3   s3Flags   `embed:"" prefix:"s3-" envprefix:"SNOWGRID_S3_"`
 	Etcd etcdFlags `embed:"" prefix:"etcd-" envprefix:"SNOWGRID_ETCD_"`
 
-	Window        *durationFlag `help:"How long a process issues IDs while the store is away, and how long the node of a crashed one is not used: 15s, over S3 2m, over etcd 9s. The same in all processes; --s3-lease-duration is another name." env:"SNOWGRID_WINDOW" placeholder:"DURATION"`
+	Window        *durationFlag `help:"How long a process issues IDs while the store is away, and how long the node of a crashed one is not used: 15s, over S3 2m, over etcd 9s. The same in all processes: one with a shorter window warns of the others and may skip their nodes; --s3-lease-duration is another name." env:"SNOWGRID_WINDOW" placeholder:"DURATION"`
 	Task          string        `help:"Name of this process in the records, for people. Default: random." env:"SNOWGRID_TASK" placeholder:"NAME"`
 	FailoverBound *durationFlag `help:"Longest time for which a database server that was replaced may still acknowledge writes. Needed for a store that can lose acknowledged writes in a failover." env:"SNOWGRID_FAILOVER_BOUND" placeholder:"DURATION"`
 	Timeout       durationFlag  `help:"Time limit for the answers of the store at the start, and of a command." default:"30s" env:"SNOWGRID_TIMEOUT"`
 
-	reads bool `kong:"-"` // the store is not created if it is missing
+	reads   bool        `kong:"-"` // the store is not created if it is missing
+	failing func(error) `kong:"-"` // called with each error of a store that is not open yet; may be nil
 }
 
 // opened is a store, and the resources that end with its use.
