@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -111,6 +112,28 @@ func TestGrouped(t *testing.T) {
 			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
 		}
 	}
+}
+
+// TestNarrowScreen: on a terminal sentences break between words, and the line with the counts never wraps: a line that
+// wrapped would stay, one for each look.
+func TestNarrowScreen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		f := newFlow()
+		f.began = time.Now()
+		s := &screen{out: &out, live: true, width: func() int { return 20 }}
+		s.say("Each has its own logical node in each sequencer.")
+		s.follow(t.Context(), f, time.Second)
+		plain := regexp.MustCompile("\x1b\\[[0-9]*[Km]").ReplaceAllString(out.String(), "")
+		if want := "Each has its own\nlogical node in each\nsequencer.\n"; !strings.Contains(plain, want) {
+			t.Errorf("want %q in %q", want, plain)
+		}
+		for line := range strings.FieldsFuncSeq(plain, func(r rune) bool { return r == '\n' || r == '\r' }) {
+			if len(line) > 20 || strings.Contains(line, " IDs") && len(line) > 19 {
+				t.Errorf("%d columns: %q", len(line), line)
+			}
+		}
+	})
 }
 
 func TestPlainScreen(t *testing.T) {

@@ -19,3 +19,12 @@ func readKeys(terminal *os.File) (restore func()) {
 	_ = unix.IoctlSetTermios(fd, unix.TCSETS, &keys) // else q needs Enter
 	return func() { _ = unix.IoctlSetTermios(fd, unix.TCSETS, before) }
 }
+
+// columns returns the width of a terminal, 0 if it is not known.
+func columns(terminal *os.File) int {
+	size, err := unix.IoctlGetWinsize(int(terminal.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
+}

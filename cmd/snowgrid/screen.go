@@ -6,15 +6,17 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // screen prints the progress of the demo. On a terminal the line with the counts remains
 // the last one and is overwritten; otherwise a new one is printed each second.
 type screen struct {
-	out  io.Writer
-	live bool
-	at   time.Time // when the last line with counts was printed
+	out   io.Writer
+	live  bool
+	width func() int // columns of the terminal, which may change; 0 if they are not known
+	at    time.Time  // when the last line with counts was printed
 }
 
 const (
@@ -24,7 +26,11 @@ const (
 )
 
 func newScreen(out io.Writer, plain bool) *screen {
-	return &screen{out: out, live: !plain && isTerminal(out)}
+	s := &screen{out: out, live: !plain && isTerminal(out), width: func() int { return 0 }}
+	if file, ok := out.(*os.File); ok && s.live {
+		s.width = func() int { return columns(file) }
+	}
+	return s
 }
 
 // isTerminal reports whether a stream is a terminal: a character device other than /dev/null.
@@ -44,10 +50,33 @@ func isTerminal(stream any) bool {
 // say prints a sentence that stays on the screen.
 func (s *screen) say(sentence string) {
 	if s.live {
-		fmt.Fprintf(s.out, "%s%s%s%s\n", clearLine, bold, sentence, normal)
+		fmt.Fprintf(s.out, "%s%s%s%s\n", clearLine, bold, folded(sentence, s.width()), normal)
 		return
 	}
 	fmt.Fprintln(s.out, sentence)
+}
+
+// folded breaks a sentence between words into lines that a terminal's columns have room for.
+func folded(sentence string, columns int) string {
+	if columns <= 0 {
+		return sentence
+	}
+	var text strings.Builder
+	used := 0
+	for i, word := range strings.Fields(sentence) {
+		switch {
+		case i == 0:
+		case used+1+len(word) > columns:
+			text.WriteByte('\n')
+			used = 0
+		default:
+			text.WriteByte(' ')
+			used++
+		}
+		text.WriteString(word)
+		used += len(word)
+	}
+	return text.String()
 }
 
 // follow prints the counts until d has passed or ctx has ended.
@@ -79,6 +108,9 @@ func (s *screen) counts(f *flow) {
 	line := fmt.Sprintf("%5.1fs  %s IDs, %d duplicates, longest Next call %v", now.Sub(f.began).Seconds(),
 		grouped(v.ids), v.duplicates, f.longestNext())
 	if s.live {
+		if most := s.width(); most > 0 && len(line) >= most { // a line that the terminal wraps is not overwritten
+			line = line[:most-1]
+		}
 		fmt.Fprint(s.out, clearLine, line)
 		return
 	}
