@@ -35,8 +35,8 @@ func TestConfigOfTheOriginals(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The command knows every key: it fails for what follows them.
-		if code, _, errs := command(t, "status", "--config", file, "--store", "nothing:"); code == exitUsage ||
-			strings.Contains(errs, "unknown") {
+		if code, _, errs := command(t, "status", "--config", file, "--store", "nothing:"); code != exitUsage ||
+			strings.Contains(errs, "unknown") || !strings.Contains(errs, "nothing") {
 			t.Errorf("%d %s", code, errs)
 		}
 	}
@@ -174,7 +174,7 @@ func TestStoreURLs(t *testing.T) {
 		"ftp://u:hunter2@h": "not the scheme of a store", "pg://hunter2": "not the scheme of a store", "hunter2": "not a URL",
 	} {
 		code, _, errs := command(t, "status", "--timeout", "2s", "--store", url)
-		if code != exitFailed || !strings.Contains(errs, says) || strings.Contains(errs, "hunter2") {
+		if code != exitUsage || !strings.Contains(errs, says) || strings.Contains(errs, "hunter2") {
 			t.Errorf("%s: %d %s; want %q", url, code, errs, says)
 		}
 	}

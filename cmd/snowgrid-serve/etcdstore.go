@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -49,7 +48,7 @@ func openEtcd(ctx context.Context, f storeFlags, _, rest string) (opened, error)
 		a.hosts = f.Etcd.Endpoints
 	}
 	if len(a.hosts) == 0 {
-		return opened{}, errors.New("no servers; write them as etcd://HOST:2379,HOST:2379, or as etcd_endpoints")
+		return opened{}, usagef("no servers; write them as etcd://HOST:2379,HOST:2379, or as etcd_endpoints")
 	}
 	cfg := clientv3.Config{
 		Endpoints: a.hosts, Username: f.Etcd.Username, Password: f.Etcd.Password,
@@ -107,11 +106,11 @@ func etcdTLS(a address) (*tls.Config, error) {
 	if file := a.query.Get("ca"); file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("parameter ca: %w", err)
+			return nil, usagef("parameter ca: %w", err)
 		}
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("parameter ca: %s has no certificate in PEM", file)
+			return nil, usagef("parameter ca: %s has no certificate in PEM", file)
 		}
 	}
 	return cfg, nil

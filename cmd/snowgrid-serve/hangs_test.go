@@ -26,10 +26,8 @@ func (h hangingStore) Load(ctx context.Context, key string) (store.Entry, error)
 func addHangingKind(t *testing.T, open func() opened) {
 	kinds := storeKinds
 	t.Cleanup(func() { storeKinds = kinds })
-	storeKinds = append(kinds[:len(kinds):len(kinds)], struct {
-		schemes []string
-		open    func(ctx context.Context, f storeFlags, scheme, rest string) (opened, error)
-	}{[]string{"hanging"}, func(context.Context, storeFlags, string, string) (opened, error) { return open(), nil }})
+	storeKinds = append(kinds[:len(kinds):len(kinds)], storeKind{[]string{"hanging"},
+		func(context.Context, storeFlags, string, string) (opened, error) { return open(), nil }})
 }
 
 // TestSignalWhileTheStoreHangs: the process ends in time after a signal, and names the cause, while the store's open, a

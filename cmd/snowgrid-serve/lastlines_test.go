@@ -35,7 +35,7 @@ func (p *slowPipe) text() string {
 func TestReasonOfAFailedStartIsWritten(t *testing.T) {
 	var errs slowPipe
 	code := run(t.Context(), []string{"serve", "--http-addr="}, streams{out: &slowPipe{}, err: &errs})
-	if code != exitFailed {
+	if code != exitUsage {
 		t.Errorf("exit status %d", code)
 	}
 	if text := errs.text(); !strings.Contains(text, "--http-addr: empty") {

@@ -147,7 +147,25 @@ func run(ctx context.Context, args []string, to streams) int {
 	}
 	if err := command.Run(); err != nil {
 		fmt.Fprintf(to.err, "snowgrid-serve: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+		if _, is := errors.AsType[*usageError](err); is {
+			return exitUsage
+		}
 		return exitFailed
 	}
 	return exitDone
 }
+
+// usageError is an error about an argument of the command line or a value of the file.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+// usage gives an error about an argument its exit status.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &usageError{err}
+}
+
+func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }

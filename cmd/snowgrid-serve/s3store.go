@@ -42,19 +42,19 @@ func (f s3Flags) check() error {
 		"s3.leaseAcquireMaxDelay": f.LeaseAcquireMaxDelay, "s3.readinessCheckTimeout": f.ReadinessCheckTimeout,
 	} {
 		if d != nil && *d <= 0 {
-			return fmt.Errorf("%s: %v is not a positive duration; give one such as 2m, or leave it out for the default",
+			return usagef("%s: %v is not a positive duration; give one such as 2m, or leave it out for the default",
 				name, d.of())
 		}
 	}
 	if lease, ready := f.LeaseDuration.of(), f.ReadinessCheckTimeout.of(); ready > 0 && ready <= lease {
-		return fmt.Errorf("s3.readinessCheckTimeout: %v is not longer than s3.leaseDuration, %v; a predecessor that crashed is not certain to be gone by then", ready, lease)
+		return usagef("s3.readinessCheckTimeout: %v is not longer than s3.leaseDuration, %v; a predecessor that crashed is not certain to be gone by then", ready, lease)
 	}
 	if lease, call := f.LeaseDuration.of(), f.APICallTimeout.of(); lease > 0 && call > lease/2 {
-		return fmt.Errorf("s3.apiCallTimeout: %v is longer than half of s3.leaseDuration, %v; a renewal could come too late",
+		return usagef("s3.apiCallTimeout: %v is longer than half of s3.leaseDuration, %v; a renewal could come too late",
 			call, lease)
 	}
 	if (f.AccessKey == "") != (f.SecretKey == "") {
-		return errors.New("s3.accessKey and s3.secretKey: one is given without the other; give both, or none for the credentials of the AWS SDK")
+		return usagef("s3.accessKey and s3.secretKey: one is given without the other; give both, or none for the credentials of the AWS SDK")
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func openS3(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
 		return opened{}, err
 	}
 	if len(a.hosts) > 1 || a.user != nil {
-		return opened{}, errors.New(
+		return opened{}, usagef(
 			"write s3://BUCKET/PREFIX; credentials go to s3.accessKey and s3.secretKey or to the AWS SDK's variables")
 	}
 	bucket := f.S3.BucketName
@@ -78,7 +78,7 @@ func openS3(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
 		bucket = a.hosts[0]
 	}
 	if bucket == "" {
-		return opened{}, errors.New("s3.bucketName: empty; name the bucket that has the records")
+		return opened{}, usagef("s3.bucketName: empty; name the bucket that has the records")
 	}
 	region, endpoint := f.S3.Region, f.S3.Endpoint
 	if a.query.Has("region") {

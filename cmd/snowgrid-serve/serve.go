@@ -111,27 +111,30 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	defer signal.Stop(hangup)
 	def, err := s.definition()
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	cfg, err := s.config(log)
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	if most := def.NodeRange().Count(def.Nodes()); s.MaxServerCnt > most {
-		return fmt.Errorf("max_server_cnt: %d processes are more than the %d logical nodes of %v; give fewer, or more --nodes", s.MaxServerCnt, most, def)
+		return usagef("max_server_cnt: %d processes are more than the %d logical nodes of %v; give fewer, or more --nodes", s.MaxServerCnt, most, def)
 	}
 	if err := s.check(s.HTTPAddr, s.GRPCAddr); err != nil {
-		return err
+		return usage(err)
 	}
 	connections, err := s.limit(filesMax())
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	if err := s.checkKey(ctx, log); err != nil {
-		return err
+		return usage(err)
 	}
 	encryption, callers, err := s.load()
 	if err != nil {
+		return usage(err)
+	}
+	if _, _, err := s.kind(); err != nil {
 		return err
 	}
 	at, err := s.listen(ctx)

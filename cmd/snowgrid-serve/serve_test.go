@@ -200,12 +200,11 @@ func TestStartFailsClearly(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, "--store", "file:"+dir)
 	p.ready()
+	status := exitUsage
 	for _, tc := range []struct {
 		args string
 		says string
 	}{
-		{"--http-addr " + p.http, "--http-addr"},
-		{"--grpc-addr " + p.grpc, "--grpc-addr"},
 		{"--http-addr=", "--http-addr: empty"},
 		{"--http-addr= --insecure", "--http-addr: empty"},
 		{"--timeout=-1s", "--timeout: -1s"},
@@ -213,22 +212,35 @@ func TestStartFailsClearly(t *testing.T) {
 		{"--leave-timeout=-5s", "--leave-timeout: -5s"},
 		{"--failover-bound=-1s", "--failover-bound: -1s"},
 		{"--max-connections=-1", "--max-connections: -1"},
-		{"--nodes 128", "conflicting definition"},
-		{"--layout jssafe", "layout 53/12/64"},
-		{"--epoch 2100-01-01 --sequencer other", "in the future"},
 		{"--sequencer other --nodes 5", "128 to 8192"},
 		{"--sequencer other --nodes 128 --max-server-cnt 129", "129"},
 		{"--max-server-cnt=-1", "max_server_cnt"},
-		{"--window 10ms", "Window"},
 		{"--etcd-mixed", "--layout 63/22/1024 --epoch 1970-01-01"},
 		{"--etcd-mixed --sequencer orders", "shares no logical nodes"},
+		{"--store ftp://host", "not the scheme of a store"},
+		{"--store ids", "not a URL of a store"},
+		{"--store sqlite:x.db?mode=ro", "parameter"},
+		{"", ""},
+		{"--http-addr " + p.http, "--http-addr"},
+		{"--grpc-addr " + p.grpc, "--grpc-addr"},
+		{"--nodes 128", "conflicting definition"},
+		{"--layout jssafe", "layout 53/12/64"},
+		{"--epoch 2100-01-01 --sequencer other", "in the future"},
+		{"--window 10ms", "Window"},
 		{"--timeout 1s --store etcd://127.0.0.1:1", "127.0.0.1:1"},
 		{"--store sqlite:" + dir + "/no/such/dir/x.db", "no/such/dir"},
 	} {
+		if tc.args == "" { // from here on the arguments are possible
+			status = exitFailed
+			continue
+		}
 		args := append([]string{"serve", "--store", "file:" + dir, "--http-addr", "127.0.0.1:0", "--grpc-addr", "none"},
 			strings.Fields(tc.args)...)
 		code, out, errs := command(t, args...)
-		if code != exitFailed || !strings.Contains(errs, "snowgrid-serve: ") || !strings.Contains(errs, tc.says) {
+		if strings.Contains(tc.says, "of a store") && out != "" { // it is refused before the servers listen
+			t.Errorf("%s: %q", tc.args, out)
+		}
+		if code != status || !strings.Contains(errs, "snowgrid-serve: ") || !strings.Contains(errs, tc.says) {
 			t.Errorf("%s: %d %s %s; want %q", tc.args, code, out, errs, tc.says)
 		}
 	}

@@ -39,7 +39,7 @@ func openPostgres(ctx context.Context, f storeFlags, scheme, rest string) (opene
 	cfg, err := pgx.ParseConfig(scheme + ":" + rest)
 	if err != nil {
 		// its text may contain the password
-		return opened{}, errors.New("the driver cannot read the URL; write postgres://USER:PASSWORD@HOST:5432/DATABASE")
+		return opened{}, usagef("the driver cannot read the URL; write postgres://USER:PASSWORD@HOST:5432/DATABASE")
 	}
 	name := fmt.Sprintf("postgres://%s:%d/%s", cfg.Host, cfg.Port, cfg.Database)
 	return f.openTable(ctx, stdlib.OpenDB(*cfg), records.PostgreSQL, own, name)
@@ -56,7 +56,7 @@ func openMySQL(ctx context.Context, f storeFlags, _, rest string) (opened, error
 		return opened{}, err
 	}
 	if len(a.hosts) != 1 || a.path == "" {
-		return opened{}, errors.New("write mysql://USER:PASSWORD@HOST:3306/DATABASE, with one host")
+		return opened{}, usagef("write mysql://USER:PASSWORD@HOST:3306/DATABASE, with one host")
 	}
 	host := a.hosts[0]
 	if !strings.Contains(strings.TrimPrefix(host, "["), ":") || strings.HasSuffix(host, "]") {
@@ -64,7 +64,7 @@ func openMySQL(ctx context.Context, f storeFlags, _, rest string) (opened, error
 	}
 	cfg, err := mysql.ParseDSN("tcp(" + host + ")/?" + a.query.Encode())
 	if err != nil {
-		return opened{}, fmt.Errorf("the driver refuses the URL: %w", err)
+		return opened{}, usagef("the driver refuses the URL: %w", err)
 	}
 	cfg.DBName = a.path
 	if a.user != nil {
@@ -73,7 +73,7 @@ func openMySQL(ctx context.Context, f storeFlags, _, rest string) (opened, error
 	}
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
-		return opened{}, fmt.Errorf("the driver refuses the URL: %w", err)
+		return opened{}, usagef("the driver refuses the URL: %w", err)
 	}
 	return f.openTable(ctx, sql.OpenDB(connector), records.MySQL, own, "mysql://"+host+"/"+cfg.DBName)
 }
@@ -86,13 +86,13 @@ func openSQLite(ctx context.Context, f storeFlags, _, rest string) (opened, erro
 	}
 	file, query, _ := strings.Cut(rest, "?")
 	if query != "" {
-		return opened{}, fmt.Errorf("parameter %.40q is unknown; give %s", query, paramTable)
+		return opened{}, usagef("parameter %.40q is unknown; give %s", query, paramTable)
 	}
 	if path, hosted := strings.CutPrefix(file, "//"); hosted {
 		file = path
 	}
 	if file == "" || strings.Contains(file, ":memory:") {
-		return opened{}, errors.New("name a file, such as sqlite:ids.db: a database in memory is lost with the process")
+		return opened{}, usagef("name a file, such as sqlite:ids.db: a database in memory is lost with the process")
 	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+
 		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
@@ -111,7 +111,7 @@ func ownParams(rest string) (without string, own url.Values, err error) {
 	base, query, _ := strings.Cut(rest, "?")
 	all, err := url.ParseQuery(query)
 	if err != nil {
-		return "", nil, fmt.Errorf("the parameters are not a URL's: %w", err)
+		return "", nil, usagef("the parameters are not a URL's: %w", err)
 	}
 	own = url.Values{}
 	for _, name := range []string{paramTable, paramNoFailover} {

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,11 +37,14 @@ type opened struct {
 	closed func()
 }
 
-// storeKinds are the schemes for --store.
-var storeKinds = []struct {
+// storeKind is a kind of store, with its schemes.
+type storeKind struct {
 	schemes []string
-	open    func(ctx context.Context, f storeFlags, scheme, rest string) (opened, error)
-}{
+	open    opener
+}
+
+// storeKinds are the schemes for --store.
+var storeKinds = []storeKind{
 	{[]string{"file"}, openFile},
 	{[]string{"etcd"}, openEtcd},
 	{[]string{"s3"}, openS3},
@@ -56,54 +59,64 @@ func (f storeFlags) url() (string, error) {
 	switch {
 	case f.Type == "fixed":
 		return "",
-			errors.New("type: a fixed node ID needs no store, and gives equal IDs when two processes have the same one; give s3, etcd, or a --store")
+			usagef("type: a fixed node ID needs no store, and gives equal IDs when two processes have the same one; give s3, etcd, or a --store")
 	case f.Type != "" && f.Type != "s3" && f.Type != "etcd":
-		return "", fmt.Errorf("type: %.40q is unknown; give s3 or etcd", f.Type)
+		return "", usagef("type: %.40q is unknown; give s3 or etcd", f.Type)
 	case f.S3.any() && f.S3.BucketName == "" && !strings.HasPrefix(url, "s3:"):
-		return "", errors.New("s3.bucketName: empty; name the bucket that has the records")
+		return "", usagef("s3.bucketName: empty; name the bucket that has the records")
 	case url != "":
 	case f.S3.any() && len(f.Etcd.Endpoints) > 0:
-		return "", errors.New("both s3.bucketName and etcd_endpoints are given; give one store")
+		return "", usagef("both s3.bucketName and etcd_endpoints are given; give one store")
 	case f.S3.any():
 		url = "s3://" + f.S3.BucketName
 	case len(f.Etcd.Endpoints) > 0:
 		url = "etcd://" + strings.Join(f.Etcd.Endpoints, ",")
 	default:
-		return "", errors.New("no store: give --store URL, such as file:./ids, or --s3-bucket-name or --etcd-endpoints")
+		return "", usagef("no store: give --store URL, such as file:./ids, or --s3-bucket-name or --etcd-endpoints")
 	}
 	if scheme, _, _ := strings.Cut(url, ":"); f.Type != "" && scheme != f.Type {
-		return "", fmt.Errorf("type: %s, and the store is %s:...; give one of both", f.Type, scheme)
+		return "", usagef("type: %s, and the store is %s:...; give one of both", f.Type, scheme)
 	}
 	return url, nil
 }
 
+// opener opens the store of a URL with one of its schemes.
+type opener func(ctx context.Context, f storeFlags, scheme, rest string) (opened, error)
+
+// kind returns how the store is opened, and its URL.
+func (f storeFlags) kind() (by opener, url string, err error) {
+	if url, err = f.url(); err != nil {
+		return nil, "", err
+	}
+	scheme, _, found := strings.Cut(url, ":")
+	if !found { // it may be anything, a password too
+		return nil, "",
+			usagef("--store is not a URL of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE")
+	}
+	for _, kind := range storeKinds {
+		if slices.Contains(kind.schemes, scheme) {
+			return kind.open, url, nil
+		}
+	}
+	return nil, "",
+		usagef("--store %.20q: not the scheme of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE", scheme)
+}
+
 // open opens the store. It sends nothing that has to be undone.
 func (f storeFlags) open(ctx context.Context) (opened, error) {
-	url, err := f.url()
+	by, url, err := f.kind()
 	if err != nil {
 		return opened{}, err
 	}
-	scheme, rest, found := strings.Cut(url, ":")
-	for _, kind := range storeKinds {
-		for _, s := range kind.schemes {
-			if found && s == scheme {
-				var hangs bounded.Calls
-				o, err := bounded.Do(ctx, &hangs, "open", func(ctx context.Context) (opened, error) {
-					return kind.open(ctx, f, scheme, rest)
-				})
-				if err != nil {
-					return opened{}, fmt.Errorf("--store %s:...: %w", scheme, err)
-				}
-				return o, nil
-			}
-		}
+	scheme, rest, _ := strings.Cut(url, ":")
+	var hangs bounded.Calls
+	o, err := bounded.Do(ctx, &hangs, "open", func(ctx context.Context) (opened, error) {
+		return by(ctx, f, scheme, rest)
+	})
+	if err != nil {
+		return opened{}, fmt.Errorf("--store %s:...: %w", scheme, err)
 	}
-	if !found { // it may be anything, a password too
-		return opened{},
-			errors.New("--store is not a URL of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE")
-	}
-	return opened{},
-		fmt.Errorf("--store %.20q: not the scheme of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE", scheme)
+	return o, nil
 }
 
 // window returns the window that is stated, 0 for the default.
@@ -115,18 +128,18 @@ func (f storeFlags) windows() (store.Config, error) {
 		return store.Config{}, err
 	}
 	if f.Window != nil && f.S3.LeaseDuration != nil || f.Task != "" && f.S3.TaskID != "" {
-		return store.Config{}, errors.New(
+		return store.Config{}, usagef(
 			"--window and s3.leaseDuration, and --task and s3.taskId, are one setting each; give one of both")
 	}
 	if err := f.checkTimeout(); err != nil {
 		return store.Config{}, err
 	}
 	if f.FailoverBound.of() < 0 {
-		return store.Config{}, fmt.Errorf("--failover-bound: %v is negative; give a duration such as 30s, or leave it out",
+		return store.Config{}, usagef("--failover-bound: %v is negative; give a duration such as 30s, or leave it out",
 			f.FailoverBound.of())
 	}
 	if f.Window != nil && *f.Window <= 0 {
-		return store.Config{}, fmt.Errorf("--window: %v is not a positive duration; give one such as 15s", f.Window.of())
+		return store.Config{}, usagef("--window: %v is not a positive duration; give one such as 15s", f.Window.of())
 	}
 	return store.Config{
 		Window: f.window(), Task: f.Task + f.S3.TaskID, CallTimeout: f.S3.APICallTimeout.of(),
@@ -138,7 +151,7 @@ func (f storeFlags) windows() (store.Config, error) {
 // checkTimeout rejects a time limit in which no store can answer.
 func (f storeFlags) checkTimeout() error {
 	if f.Timeout <= 0 {
-		return fmt.Errorf("--timeout: %v is not a positive duration; give one such as 30s", time.Duration(f.Timeout))
+		return usagef("--timeout: %v is not a positive duration; give one such as 30s", time.Duration(f.Timeout))
 	}
 	return nil
 }

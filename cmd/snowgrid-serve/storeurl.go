@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"os"
 	"slices"
@@ -29,17 +28,17 @@ func parseAddress(rest string, params []string) (a address, err error) {
 	}
 	rest, found := strings.CutPrefix(rest, "//")
 	if !found {
-		return a, fmt.Errorf("the host is missing; write it as SCHEME://HOST/PATH")
+		return a, usagef("the host is missing; write it as SCHEME://HOST/PATH")
 	}
 	authority, path, _ := strings.Cut(rest, "/")
 	if a.path, err = url.PathUnescape(path); err != nil {
-		return a, fmt.Errorf("the path is not a URL's: %w", err)
+		return a, usagef("the path is not a URL's: %w", err)
 	}
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		u, err := url.Parse("x://" + authority[:i] + "@host")
 		if err != nil {
 			// the cause would contain the password
-			return a, fmt.Errorf("the user or password is not a URL's: escape special characters by %%XX")
+			return a, usagef("the user or password is not a URL's: escape special characters by %%XX")
 		}
 		a.user, authority = u.User, authority[i+1:]
 	}
@@ -55,14 +54,14 @@ func parseAddress(rest string, params []string) (a address, err error) {
 func parseQuery(query string, params []string) (url.Values, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, fmt.Errorf("the parameters are not a URL's: %w", err)
+		return nil, usagef("the parameters are not a URL's: %w", err)
 	}
 	for name, all := range values {
 		if params != nil && !slices.Contains(params, name) {
-			return nil, fmt.Errorf("parameter %.40q is unknown; give %s", name, strings.Join(params, ", "))
+			return nil, usagef("parameter %.40q is unknown; give %s", name, strings.Join(params, ", "))
 		}
 		if params != nil && len(all) > 1 {
-			return nil, fmt.Errorf("parameter %s is given %d times", name, len(all))
+			return nil, usagef("parameter %s is given %d times", name, len(all))
 		}
 	}
 	return values, nil
@@ -75,7 +74,7 @@ func yes(query url.Values, name string, otherwise bool) (bool, error) {
 	}
 	v, err := strconv.ParseBool(query.Get(name))
 	if err != nil {
-		return false, fmt.Errorf("parameter %s is %.40q: give true or false", name, query.Get(name))
+		return false, usagef("parameter %s is %.40q: give true or false", name, query.Get(name))
 	}
 	return v, nil
 }
@@ -88,15 +87,18 @@ func openFile(_ context.Context, f storeFlags, _, rest string) (opened, error) {
 	}
 	if path, hosted := strings.CutPrefix(rest, "//"); hosted {
 		if !strings.HasPrefix(path, "/") {
-			return opened{}, fmt.Errorf("%.40q names a host; write file:DIR or file:///DIR", "file:"+rest)
+			return opened{}, usagef("%.40q names a host; write file:DIR or file:///DIR", "file:"+rest)
 		}
 		rest = path
 	}
 	dir, err := url.PathUnescape(rest)
 	if err != nil {
-		return opened{}, fmt.Errorf("the path is not a URL's: %w", err)
+		return opened{}, usagef("the path is not a URL's: %w", err)
 	}
-	if f.reads && dir != "" {
+	if dir == "" {
+		return opened{}, usagef("the path is empty; name a directory on a local disk")
+	}
+	if f.reads {
 		if _, err := os.Stat(dir); err != nil {
 			return opened{}, err
 		}

@@ -301,7 +301,7 @@ func TestStartFailsWithoutCertificates(t *testing.T) {
 	} {
 		status, stdout, stderr := command(t, append([]string{"serve", "--store", "file:" + filepath.Join(dir, "ids"),
 			"--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"}, args...)...)
-		if status != exitFailed || stdout != "" || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
+		if status != exitUsage || stdout != "" || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: status %d, %q, %s; want %s in one line", args, status, stdout, stderr, says)
 		}
 	}
