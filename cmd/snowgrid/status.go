@@ -67,7 +67,11 @@ func certificates(s grid.Status) string {
 }
 
 func printGrid(table io.Writer, s grid.Status) {
-	fmt.Fprintf(table, "grid\t%s (%v)\n", s.Name, s.Grid)
+	id := fmt.Sprintf(" (%v)", s.Grid)
+	if strings.Trim(s.Grid, "0") == "" {
+		id = ", whose roster this member has not received"
+	}
+	fmt.Fprintf(table, "grid\t%s%s\n", s.Name, id)
 	fmt.Fprintf(table, "answered by\t%s%s\n", named(s.AnsweringName, s.Answering),
 		unless(s.Ready, ", which is not ready: "+s.NotReady))
 	if i := s.Identity; i != nil {

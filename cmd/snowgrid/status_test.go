@@ -152,6 +152,18 @@ func TestStatusOfAGridThatIsNotWell(t *testing.T) {
 	}
 }
 
+// TestStatusWithoutARoster: a member that waits for its grid shows no ID of one.
+func TestStatusWithoutARoster(t *testing.T) {
+	s := grid.Status{Name: "shop", Grid: strings.Repeat("0", 32), Answering: inc1}
+	var out strings.Builder
+	if err := printStatus(&out, s, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.HasPrefix(got, "grid          shop, whose roster this member has not received\n") {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestStatusNamesUnresolvedSeeds: for each member, and for a member without a grid.
 func TestStatusNamesUnresolvedSeeds(t *testing.T) {
 	s := exampleStatus()
