@@ -331,7 +331,8 @@ func (a *Server) read(w http.ResponseWriter, r *http.Request, kind string, c *Ca
 // addressed refuses a call between members that is for another grid or another
 // incarnation.
 func (a *Server) addressed(target, grid, claim string, c *Call) error {
-	if target != string(a.cfg.Self) && !(c.anyStart && target == string(a.cfg.Self.Member())) {
+	this := target == string(a.cfg.Self) || c.anyStart && target == string(a.cfg.Self.Member())
+	if !this {
 		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for %.80q, this is %s", target, a.cfg.Self)
 	}
 	if id := a.cfg.Grid(); c.members && !id.IsText(grid) {
