@@ -149,6 +149,15 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 	return 0, false
 }
 
+// String returns the handle's name, state and logical node: sequencer "orders": Attached, logical node 7.
+func (s *Sequencer) String() string {
+	text := fmt.Sprintf("sequencer %q: %v", s.Name(), s.State())
+	if node, held := s.LogicalNode(); held {
+		text += fmt.Sprintf(", logical node %d", node)
+	}
+	return text
+}
+
 // Next returns the next ID. Below the limit of the ID space it is local: no
 // network, no allocation, and a lock to read the clock about once per
 // millisecond. It waits when the current millisecond is used up, when the grant has

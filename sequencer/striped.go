@@ -2,6 +2,7 @@ package sequencer
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -186,6 +187,15 @@ func (s *Striped) State() State {
 		}
 	}
 	return state
+}
+
+// String returns the handle's name, state and logical nodes: sequencer "orders": Attached, logical nodes 8, 9.
+func (s *Striped) String() string {
+	text := fmt.Sprintf("sequencer %q: %v", s.Name(), s.State())
+	for i, node := range s.LogicalNodes() {
+		text += []string{", logical nodes ", ", "}[min(i, 1)] + fmt.Sprint(node)
+	}
+	return text
 }
 
 // Stats returns the counts of all stripes together. LongestGrantWait is their longest, and
