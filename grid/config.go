@@ -297,6 +297,7 @@ func (c Config) checkLimits() (faults []error) {
 
 // checkAddresses returns the mistakes in the listen addresses and in the addresses to join.
 func (c Config) checkAddresses() (faults []error) {
+	taken := map[string]string{}
 	for _, listener := range []struct{ setting, addr string }{{"GossipAddr", c.GossipAddr}, {"RaftAddr", c.RaftAddr},
 		{"APIAddr", c.APIAddr}} {
 		_, port, err := net.SplitHostPort(listener.addr)
@@ -305,7 +306,11 @@ func (c Config) checkAddresses() (faults []error) {
 		} else if _, err := net.LookupPort("tcp", port); err != nil {
 			faults = append(faults, refusal.Invalid("%s %q is not host:port: the port is %.20q; give 0 to 65535",
 				listener.setting, listener.addr, port))
+		} else if other := taken[listener.addr]; other != "" && port != "0" {
+			faults = append(faults, refusal.Invalid("%s %q is the address of %s too; give each listener its own port",
+				listener.setting, listener.addr, other))
 		}
+		taken[listener.addr] = listener.setting
 	}
 	if ip, err := netip.ParseAddr(c.AdvertiseHost); err == nil && (ip.IsUnspecified() || ip.IsMulticast()) {
 		faults = append(faults, refusal.Invalid("AdvertiseHost %q is the address of no machine; "+

@@ -100,6 +100,9 @@ func TestConfigRefused(t *testing.T) {
 		{"APIAddr|::1", func(c *grid.Config) { c.APIAddr = "::1" }},
 		{"APIAddr|127.0.0.1:70000|0 to 65535", func(c *grid.Config) { c.APIAddr = "127.0.0.1:70000" }},
 		{"RaftAddr|127.0.0.1:http-ish|0 to 65535", func(c *grid.Config) { c.RaftAddr = "127.0.0.1:http-ish" }},
+		{"RaftAddr|127.0.0.1:7946|GossipAddr|its own port", func(c *grid.Config) {
+			c.GossipAddr, c.RaftAddr = "127.0.0.1:7946", "127.0.0.1:7946"
+		}},
 		{"GossipAddr|127.0.0.1:-1|0 to 65535", func(c *grid.Config) { c.GossipAddr = "127.0.0.1:-1" }},
 		// not of this machine
 		{"APIAddr|192.0.2.1:0|AdvertiseHost", func(c *grid.Config) {
