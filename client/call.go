@@ -40,7 +40,7 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 			return err
 		}
 		if late {
-			return c.tooLate(ctx, name)
+			return c.tasks.EndedBefore(ctx, name)
 		}
 		if said != nil && ctx.Err() != nil {
 			return c.gaveUp(ctx, name, said)
@@ -109,15 +109,6 @@ func (c *Client) tryCall(ctx context.Context, addr, path string, in, out any) er
 	ctx, cancel := context.WithTimeout(ctx, session.CallTimeout)
 	defer cancel()
 	return c.transport.Call(ctx, addr, path, in, out)
-}
-
-// tooLate returns the error of a call whose context had ended before it. The grid is not the cause.
-func (c *Client) tooLate(ctx context.Context, name string) error {
-	if c.tasks.Err() != nil {
-		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
-	}
-	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the context had ended before this request: %w", name,
-		ctx.Err())
 }
 
 // gaveUp returns the error of a call after its context ended, with the last error.

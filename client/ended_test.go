@@ -11,7 +11,7 @@ import (
 )
 
 // TestEndedContextIsNamed: the error of a call whose context had ended before says so. The grid is not the cause, so
-// there is no advice to look at it.
+// the error gives no advice about it.
 func TestEndedContextIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -84,11 +84,11 @@ func (c *buildCommand) Run() (err error) {
 	return nil
 }
 
-// partial ends the directory name while a build goes on. The next build removes what an interrupted
+// partial ends the directory name until the build is complete. The next build removes what an interrupted
 // one left.
 const partial = ".partial"
 
-// begin checks the version and makes a work tree with its commit. end removes it, and what a failed build wrote.
+// begin checks the version and makes a work tree with its commit. end removes it, and a failed build's files.
 func (c *buildCommand) begin() (r *release, end func() error, err error) {
 	if !versionForm.MatchString(c.Version) {
 		return nil, nil, fmt.Errorf("version %q: give one such as v1.2.3", c.Version)

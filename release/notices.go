@@ -16,7 +16,7 @@ import (
 // licenceFile matches file names for licence texts.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
-// notices returns the licence texts for what the programs contain: all modules, and Go itself.
+// notices returns the licence texts for all modules in the programs, and for Go itself.
 func (r *release) notices() ([]byte, error) {
 	if r.licences != nil {
 		return r.licences, nil

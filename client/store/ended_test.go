@@ -10,7 +10,7 @@ import (
 )
 
 // TestEndedContextIsNamed: the error of a call whose context had ended before says so. The store is not the cause, so
-// there is no advice to look at it.
+// the error gives no advice about it.
 func TestEndedContextIsNamed(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		c := b.client()

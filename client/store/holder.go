@@ -69,7 +69,7 @@ func (h *holder) attach(ctx context.Context, p attachment.Preference) (attachmen
 			return c.attached(s), nil
 		}
 		if late && !isFinal(err) {
-			return attachment.Attachment{}, c.tooLate(ctx, h.name())
+			return attachment.Attachment{}, c.tasks.EndedBefore(ctx, h.name())
 		}
 		err = causeOf(ctx, err, before)
 		before = err
@@ -125,7 +125,7 @@ func (h *holder) Detach(ctx context.Context, _ attachment.Ref, rel attachment.Re
 			c.finishLater(s)
 			failed = c.gaveUp(ctx, h.name(), err)
 			if late {
-				failed = c.tooLate(ctx, h.name())
+				failed = c.tasks.EndedBefore(ctx, h.name())
 			}
 		}
 	}

@@ -124,7 +124,7 @@ func (rs *recordStore) persist(ctx context.Context, name string, f func() error)
 			return err
 		}
 		if late {
-			return rs.tooLate(ctx, name)
+			return rs.tasks.EndedBefore(ctx, name)
 		}
 		err = causeOf(ctx, err, before)
 		before = err
@@ -171,15 +171,6 @@ func isFinal(err error) bool {
 		}
 	}
 	return false
-}
-
-// tooLate returns the error of a call whose context had ended before it. The store is not the cause.
-func (rs *recordStore) tooLate(ctx context.Context, name string) error {
-	if rs.tasks.Err() != nil {
-		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
-	}
-	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the context had ended before this request: %w", name,
-		ctx.Err())
 }
 
 // gaveUp returns the error of a call after its context ended, with the last error.

@@ -108,8 +108,9 @@ func (s *screen) counts(f *flow) {
 	line := fmt.Sprintf("%5.1fs  %s IDs, %d duplicates, longest Next call %v", now.Sub(f.began).Seconds(),
 		grouped(v.ids), v.duplicates, f.longestNext())
 	if s.live {
-		if most := s.width(); most > 0 && len(line) >= most { // a line that the terminal wraps is not overwritten
-			line = line[:most-1]
+		// A line that the terminal wraps is not overwritten.
+		if text, most := []rune(line), s.width(); most > 0 && len(text) >= most {
+			line = string(text[:most-1])
 		}
 		fmt.Fprint(s.out, clearLine, line)
 		return

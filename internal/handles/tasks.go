@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -34,6 +35,16 @@ func (t *Tasks) Err() error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", t.pkg, sequencer.ErrClosed)
+}
+
+// EndedBefore returns the error of a call whose context had ended before it: neither grid nor store is the
+// cause. It matches sequencer.ErrUnavailable, or sequencer.ErrClosed if the client is closed.
+func (t *Tasks) EndedBefore(ctx context.Context, name string) error {
+	if t.Err() != nil {
+		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the context had ended before this request: %w", name,
+		ctx.Err())
 }
 
 // Begin adds a call, which [Tasks.Wait] waits for until End.
