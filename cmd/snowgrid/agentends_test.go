@@ -17,6 +17,7 @@ import (
 // membership service is reached at its ports, and its process ends in order, with status 0,
 // when its API is asked to leave.
 func TestAgentEndsByRequest(t *testing.T) {
+	t.Parallel()
 	addrs, err := loopback.FreeAddrs(3)
 	if err != nil {
 		t.Fatal(err)

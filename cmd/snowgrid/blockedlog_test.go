@@ -73,6 +73,7 @@ func endsWith(t *testing.T, status <-chan int, want int) {
 
 // TestAgentWithAFullPipe: an agent whose stdout and stderr are not read starts, and ends on its signal.
 func TestAgentWithAFullPipe(t *testing.T) {
+	t.Parallel()
 	pipe := fullPipe{make(chan struct{})}
 	defer close(pipe.opened)
 	_, end, status := startRun(t, streams{out: pipe, err: pipe})
@@ -98,6 +99,7 @@ func (p laterFull) Write(b []byte) (int, error) {
 // TestAgentWhosePipeFills: an agent whose stdout and stderr are read no longer stays ready, issues IDs, and
 // ends on its signal.
 func TestAgentWhosePipeFills(t *testing.T) {
+	t.Parallel()
 	pipe := laterFull{&atomic.Bool{}, &atomic.Int32{}, make(chan struct{})}
 	defer close(pipe.opened)
 	api, end, status := startRun(t, streams{out: pipe, err: pipe}, "--log-level", "debug")
@@ -126,6 +128,7 @@ func TestAgentWhosePipeFills(t *testing.T) {
 // TestAgentUnsubscribedAndSignalled: an agent that leaves by request, and gets a signal meanwhile or after
 // it, ends with status 0.
 func TestAgentUnsubscribedAndSignalled(t *testing.T) {
+	t.Parallel()
 	for _, pause := range []time.Duration{0, 50 * time.Millisecond} {
 		log := &builder{}
 		api, end, status := startRun(t, streams{out: log, err: log})

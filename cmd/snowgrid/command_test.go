@@ -39,6 +39,7 @@ func parse(t *testing.T, args ...string) (*commands, error) {
 }
 
 func TestExitStatus(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		args           string
 		status         int
@@ -224,6 +225,7 @@ func TestAgentBackupsRefused(t *testing.T) {
 }
 
 func TestEpochFlag(t *testing.T) {
+	t.Parallel()
 	tests := map[string]epoch.Epoch{
 		"2026-01-01T00:00:00Z":      epoch.Default,
 		"2026-01-01":                epoch.Default,

@@ -336,6 +336,7 @@ func TestConfigCheckStartsNothing(t *testing.T) {
 
 // TestConfigReferenceIsCurrent: docs/configuration-keys.md is the page that this program prints.
 func TestConfigReferenceIsCurrent(t *testing.T) {
+	t.Parallel()
 	_, page, _ := runCommand(t, "config", "reference")
 	file, err := os.ReadFile("../../docs/configuration-keys.md")
 	if err != nil || page == "" {
@@ -370,6 +371,7 @@ func reloaderOf(t *testing.T, args ...string) (*reloader, *bytes.Buffer) {
 }
 
 func TestReload(t *testing.T) {
+	t.Parallel()
 	path := writeConfig(t, "log-level: warn\nexpect: 3\n")
 	rewrite := func(text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -40,6 +40,7 @@ func (h *fakeHandle) Next(ctx context.Context) (sequencer.ID, error) {
 }
 
 func TestFlow(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("broken")
 	tests := []struct {
 		name       string

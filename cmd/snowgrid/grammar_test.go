@@ -13,6 +13,7 @@ import (
 
 // TestGrammar: a command has the same help, flags and keys whether kong builds it alone or all commands.
 func TestGrammar(t *testing.T) {
+	t.Parallel()
 	whole, err := newParser(&commands{}, newSources(), kong.Writers(io.Discard, io.Discard))
 	if err != nil {
 		t.Fatal(err)

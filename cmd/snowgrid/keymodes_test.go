@@ -12,6 +12,7 @@ import (
 // TestAgentWithReadableKeys: an agent does not start with a private key or gossip keys that every user may
 // read, and warns about keys that the group may change.
 func TestAgentWithReadableKeys(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("file modes carry no meaning on Windows")
 	}

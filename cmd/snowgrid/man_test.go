@@ -9,6 +9,7 @@ import (
 
 // TestManPages: each command has a page with each of its flags, examples as they are typed, and no date.
 func TestManPages(t *testing.T) {
+	t.Parallel()
 	if number := kongtest.ManPages(t, programGrammar(t), runCommand); number < 50 {
 		t.Errorf("%d pages", number)
 	}

@@ -11,6 +11,7 @@ import (
 
 // TestMigrate: the printed lines define the same sequencer in each language.
 func TestMigrate(t *testing.T) {
+	t.Parallel()
 	status, out, stderr := runCommand(t, "migrate", "--from", "bwmarrin", "--max-id", "1116766490855473152", "--parallel",
 		"--old-nodes", "0-31", "--name", "it's", "-o", "json")
 	var m migration

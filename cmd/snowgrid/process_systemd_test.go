@@ -143,6 +143,7 @@ func TestReloadBeforeItServes(t *testing.T) {
 // TestAlive: the health check of a container tells a member from other servers and from
 // nothing.
 func TestAlive(t *testing.T) {
+	t.Parallel()
 	agent := startAgent(t, "127.0.0.1:0", "--expect", "1")
 	if status, out, said := command(t, "alive", "--addr", agent.api); status != exitDone || out != "alive\n" {
 		t.Errorf("a living member: exit status %d, %q, %q", status, out, said)
