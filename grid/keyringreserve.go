@@ -27,8 +27,7 @@ type keysReservation struct {
 // newKeysChange returns an identifier for a change.
 func newKeysChange() string { return rand.Text() }
 
-// admit reserves the keys at a list, and admits the change that they are reserved for. A request of an earlier release
-// identifies no change, and waits for none of its own.
+// admit reserves the keys at a list, and admits the change that they are reserved for.
 func (r *keysReservation) admit(in wire.SetKeysRequest, now time.Time) error {
 	if r.change != "" && now.After(r.until) {
 		*r = keysReservation{}
@@ -38,9 +37,9 @@ func (r *keysReservation) admit(in wire.SetKeysRequest, now time.Time) error {
 	case in.Change == "" && !is: // a list for an operator, or an installation
 	case r.change != "" && r.change != in.Change:
 		return failure.Errorf(wire.ErrNotNow, "grid: %s, by %s: repeat the command when it has ended", keysReserved, r.by)
-	case in.Change == "":
 	case is && r.change == "":
-		return failure.Errorf(wire.ErrNotNow, "grid: the list of keys that this change rests on is older than %v; repeat the command", keysReservedFor)
+		return failure.Errorf(wire.ErrNotNow,
+			"grid: the list of keys that this change rests on is older than %v; repeat the command", keysReservedFor)
 	case is || in.Release:
 		*r = keysReservation{}
 	default:

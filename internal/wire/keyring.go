@@ -52,8 +52,7 @@ type SetKeysRequest struct {
 	KeyringRequest
 
 	AskedBy string `json:"asked_by,omitempty"` // the caller at the first member
-	// Change identifies a use or a removal, from random bits. The list before it reserves the member's keys for it;
-	// earlier releases omit it.
+	// Change identifies a use or a removal, from random bits. The list before it reserves the member's keys for it.
 	Change string `json:"change,omitempty"`
 	// Release ends the reservation, of a list alone.
 	Release bool `json:"release,omitempty"`
