@@ -42,4 +42,5 @@ type CountResponse struct {
 type RowCount struct {
 	Pattern spelling.Pattern `json:"pattern"`
 	Names   int              `json:"names"`
+	Begun   int              `json:"begun,omitempty"` // of Names: creates in progress
 }

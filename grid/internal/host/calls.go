@@ -76,11 +76,20 @@ func (h *Host) createUnless(ctx context.Context, ref attachment.Ref, instead err
 	if err != nil {
 		return wire.SequencerResponse{}, err
 	}
-	room := h.room(ctx, name)
-	defer room.end()
-	if room.full == nil {
+	room := h.room(ctx, name, false)
+	if instead != nil && (room.full == nil || errors.Is(room.full, errCount)) {
 		room.full = instead
 	}
+	res, err := h.createIn(ctx, o, ref, room)
+	if errors.Is(err, errCount) { // it is a new one
+		res, err = h.createIn(ctx, o, ref, h.room(ctx, name, true))
+	}
+	return res, err
+}
+
+// createIn makes an owner create a sequencer, if there is room, or returns its current generation.
+func (h *Host) createIn(ctx context.Context, o *actor, ref attachment.Ref, room room) (wire.SequencerResponse, error) {
+	defer room.end()
 	a := await(ctx, o, func(v partition.View, reply func(attachment.Ref, error)) {
 		o.machine.CreateUnless(v, ref, room.full, reply)
 		o.count(v)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,8 +25,9 @@ const (
 	countsAgain = 100 * time.Millisecond
 )
 
-// names counts sequencers: exactly in this owner's tables, and up to a second old for other owners. So
-// concurrent creates at several owners may exceed a limit by the number in progress. A partition
+// names counts sequencers: exactly in this owner's tables, and up to a second old for other owners. Such sums
+// may refuse a new sequencer. Before it is created the other owners are asked again, while it counts here as in
+// progress: of two creates at two owners, one at least counts the other, and no limit is exceeded. A partition
 // that changes its owner is not counted, and the sums are not used before it is.
 type names struct {
 	asking chan struct{} // has a token while a call fetches from the other owners
@@ -34,7 +36,7 @@ type names struct {
 	begun   map[spelling.Pattern]int // creates in progress that the tables do not have yet
 	all     int                      // of any name
 	members map[roster.Incarnation]memberCount
-	asked   time.Duration // time of the last fetch from all
+	asked   time.Duration // start of the last fetch from all
 	known   bool          // asked is set
 	partial bool          // the last sum lacked a partition
 
@@ -45,6 +47,7 @@ type names struct {
 // missing until all tables have counted it.
 type memberCount struct {
 	rows       map[spelling.Pattern]int
+	begun      map[spelling.Pattern]int // of rows: creates in progress
 	partitions []roster.PartitionID
 }
 
@@ -74,10 +77,13 @@ func (n *names) total() (names int) {
 
 // own returns the counts of this owner's tables for some rows.
 func (n *names) own(quotas ...roster.Quota) memberCount {
-	own := memberCount{rows: map[spelling.Pattern]int{}}
+	own := memberCount{rows: map[spelling.Pattern]int{}, begun: map[spelling.Pattern]int{}}
+	n.mu.Lock() // before the tables, which have a create before it ends: it is counted twice rather than not at all
 	for _, q := range quotas {
-		own.rows[q.Pattern] = 0
+		own.begun[q.Pattern] = n.begun[q.Pattern]
+		own.rows[q.Pattern] = own.begun[q.Pattern]
 	}
+	n.mu.Unlock()
 	n.tables.Range(func(id, value any) bool {
 		c := value.(*atomic.Pointer[partition.Census]).Load()
 		if c == nil { // of no owned partition
@@ -93,11 +99,6 @@ func (n *names) own(quotas ...roster.Quota) memberCount {
 		}
 		return true
 	})
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for p := range own.rows {
-		own.rows[p] += n.begun[p]
-	}
 	return own
 }
 
@@ -127,8 +128,12 @@ type room struct {
 	end  func()  // the create is no longer in progress
 }
 
-// room returns the room for a sequencer of a name. It counts as one until end.
-func (l *limits) room(ctx context.Context, name string) room {
+// errCount refuses a new sequencer inside the member, until the other owners are counted again.
+var errCount = errors.New("host: the create waits for the counts of the other owners")
+
+// room returns the room for a sequencer of a name. It counts as one until end. Where names are limited, the room is
+// of the present only with now set; without, it is for a name that exists, and full with errCount for a new one.
+func (l *limits) room(ctx context.Context, name string, now bool) room {
 	refuse := func(kind Refusal, full error) room { return room{full, kind, func() {}} }
 	r := l.state.Roster()
 	if n := l.names.total(); n >= l.namesMax {
@@ -139,20 +144,30 @@ func (l *limits) room(ctx context.Context, name string) room {
 	if q.Names == 0 {
 		return room{end: l.names.begin("")}
 	}
-	all := l.names.others(ctx, l.deps, r)
-	if _, known := all.of(q.Pattern); !known {
+	end, since, self := func() {}, time.Duration(0), 0
+	if now {
+		end, since, self = l.names.begin(q.Pattern), l.clock.Mono(), 1
+	}
+	all := l.names.others(ctx, l.deps, r, since)
+	if _, _, known := all.of(q.Pattern); !known {
+		end()
 		return refuse("", failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the quota of %q limits names, and another owner's count is still missing", name, string(q.Pattern)))
 	}
-	end := l.names.begin(q.Pattern)
 	all = append(all, l.names.own(q))
-	n, counted := all.of(q.Pattern)
-	n-- // this create
+	n, begun, counted := all.of(q.Pattern)
+	n, begun = n-self, begun-self
 	whole := l.names.cover(r, all)
 	if counted && whole && n < q.Names {
+		if !now {
+			return refuse("", errCount)
+		}
 		return room{end: end}
 	}
 	end()
 	switch {
+	case counted && whole && n-begun < q.Names:
+		return refuse("", failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: there are %d sequencers of %q, its quota allows %d, and %d more are being created",
+			name, n-begun, string(q.Pattern), q.Names, begun))
 	case !counted:
 		return refuse("", failure.Errorf(sequencer.ErrUnavailable,
 			"sequencer %q: the quota of %q limits names, and they are being counted", name, string(q.Pattern)))
@@ -167,16 +182,16 @@ func (l *limits) room(ctx context.Context, name string) room {
 
 type memberCounts []memberCount
 
-// of returns a row's sum, and false if an owner's count is missing.
-func (c memberCounts) of(p spelling.Pattern) (sum int, known bool) {
+// of returns a row's sum, how many of it are in progress, and false if an owner's count is missing.
+func (c memberCounts) of(p spelling.Pattern) (sum, begun int, known bool) {
 	for _, m := range c {
 		n, said := m.rows[p]
 		if !said {
-			return 0, false
+			return 0, 0, false
 		}
-		sum += n
+		sum, begun = sum+n, begun+m.begun[p]
 	}
-	return sum, true
+	return sum, begun, true
 }
 
 // cover reports whether the counts of all owners have every partition once. If not, the counts of the
@@ -202,13 +217,13 @@ func (n *names) cover(r *roster.Roster, all memberCounts) bool {
 	return whole
 }
 
-// others returns the counts of the other members, and refreshes old ones. A member that
+// others returns the counts of the other members, and refreshes old ones, and those of before since. A member that
 // did not reply is missing: it may have created sequencers since its last reply. All are missing once ctx has ended.
-func (n *names) others(ctx context.Context, d *deps, r *roster.Roster) memberCounts {
-	if n.isOld(d.clock.Mono()) {
+func (n *names) others(ctx context.Context, d *deps, r *roster.Roster, since time.Duration) memberCounts {
+	if n.isOld(d.clock.Mono(), since) {
 		select {
 		case n.asking <- struct{}{}:
-			if n.isOld(d.clock.Mono()) { // another call may have refreshed them
+			if n.isOld(d.clock.Mono(), since) { // another call may have refreshed them
 				n.ask(ctx, d, r)
 			}
 			<-n.asking
@@ -227,17 +242,18 @@ func (n *names) others(ctx context.Context, d *deps, r *roster.Roster) memberCou
 	return out
 }
 
-// isOld reports whether the counts need a refresh.
-func (n *names) isOld(now time.Duration) bool {
+// isOld reports whether the counts need a refresh: they are too old, or were fetched before since.
+func (n *names) isOld(now, since time.Duration) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return !n.known || now-n.asked >= countsKeep || n.partial && now-n.asked >= countsAgain
+	return !n.known || n.asked < since || now-n.asked >= countsKeep || n.partial && now-n.asked >= countsAgain
 }
 
 // ask fetches the counts of all other members.
 func (n *names) ask(ctx context.Context, d *deps, r *roster.Roster) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countsWait)
 	defer cancel()
+	began := d.clock.Mono()
 	answers := make([]*memberCount, len(r.Members))
 	var wg sync.WaitGroup
 	for i, m := range r.Members {
@@ -247,10 +263,11 @@ func (n *names) ask(ctx context.Context, d *deps, r *roster.Roster) {
 		wg.Go(func() {
 			var res wire.CountResponse
 			if err := d.caller.Call(ctx, m.API, m.Incarnation, wire.PathCount, wire.CountRequest{}, &res); err == nil {
-				answers[i] = &memberCount{map[spelling.Pattern]int{}, res.Partitions}
+				m := memberCount{map[spelling.Pattern]int{}, map[spelling.Pattern]int{}, res.Partitions}
 				for _, row := range res.Rows {
-					answers[i].rows[row.Pattern] = row.Names
+					m.rows[row.Pattern], m.begun[row.Pattern] = row.Names, row.Begun
 				}
+				answers[i] = &m
 			}
 		})
 	}
@@ -263,7 +280,7 @@ func (n *names) ask(ctx context.Context, d *deps, r *roster.Roster) {
 			members[m.Incarnation] = *answers[i]
 		}
 	}
-	n.members, n.asked, n.known = members, d.clock.Mono(), true
+	n.members, n.asked, n.known = members, began, true
 }
 
 // Count returns the number of sequencers that this member owns.
@@ -273,7 +290,7 @@ func (l *limits) Count(context.Context, wire.CountRequest) (wire.CountResponse, 
 	out := wire.CountResponse{Version: r.Version, Names: l.names.total(), Partitions: own.partitions}
 	for _, q := range r.Quotas {
 		if n, known := own.rows[q.Pattern]; known {
-			out.Rows = append(out.Rows, wire.RowCount{Pattern: q.Pattern, Names: n})
+			out.Rows = append(out.Rows, wire.RowCount{Pattern: q.Pattern, Names: n, Begun: own.begun[q.Pattern]})
 		}
 	}
 	return out, nil

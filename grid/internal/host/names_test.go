@@ -35,7 +35,7 @@ func TestCountsCoverAllPartitions(t *testing.T) {
 		for since, want := range map[time.Duration]bool{
 			countsAgain - 1: false, countsAgain: !c.want, countsKeep - 1: !c.want, countsKeep: true,
 		} {
-			if got := n.isOld(asked + since); got != want {
+			if got := n.isOld(asked+since, asked); got != want {
 				t.Errorf("%s: %v after the fetch, the counts are old: %v, want %v", name, since, got, want)
 			}
 		}

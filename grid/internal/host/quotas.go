@@ -124,13 +124,13 @@ func (l *limits) refusedByQuota(ctx context.Context, kind Refusal, action securi
 // member has not counted, and all of them if a member has not replied or a partition changes its owner.
 func (l *limits) QuotaUse(ctx context.Context) map[spelling.Pattern]int {
 	r := l.state.Roster()
-	all := append(l.names.others(ctx, l.deps, r), l.names.own(r.Quotas...))
+	all := append(l.names.others(ctx, l.deps, r, 0), l.names.own(r.Quotas...))
 	out := map[spelling.Pattern]int{}
 	if !l.names.cover(r, all) {
 		return out
 	}
 	for _, q := range r.Quotas {
-		if n, known := all.of(q.Pattern); known {
+		if n, _, known := all.of(q.Pattern); known {
 			out[q.Pattern] = n
 		}
 	}
