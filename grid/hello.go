@@ -35,6 +35,7 @@ func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.Hello
 	}
 	if node := m.raft.Node(); node != nil {
 		res.Leader, res.Unheard = node.Leader(), clustertime.SpanOf(m.monitor.leaderUnheard(node))
+		res.Unanswered = clustertime.SpanOf(m.monitor.leaderUnanswered(leader.ServerID(res.Leader)))
 		if at, found := leader.MemberOf(r, leader.ServerID(res.Leader)); found {
 			res.LeaderAt = wire.Address{Incarnation: at.Incarnation, API: at.API}
 		}

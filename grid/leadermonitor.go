@@ -54,8 +54,9 @@ const (
 	lateBy = 500 * time.Millisecond
 	// keepOpen is the interval at which a voter calls the leader without a sign, to keep a
 	// connection open: a connection without calls ends after 10 s, and a probe that has to dial
-	// takes three round trips. A distant leader would seem silent.
-	keepOpen = 8 * time.Second
+	// takes three round trips. A distant leader would seem silent. A leader whose API hangs is
+	// noticed by it, and replaced before grants of the default window end.
+	keepOpen = 4 * time.Second
 )
 
 // sign has the leader looked at soon. It does not block.
@@ -132,17 +133,20 @@ func (k *leaderMonitor) look(ctx context.Context, doubted bool) {
 			probe := k.call(ctx, id, at)
 			next, why = candidacy.RecordProbe(probe), probe.Cause()
 		case next.Ask:
-			unheard, _ := k.unheard(ctx, candidacy.Voters(), id)
-			if next = candidacy.Asked(unheard); next.Stand {
+			contacts, _ := k.contacts(ctx, candidacy.Voters(), id)
+			if next = candidacy.Asked(contacts); next.Stand {
 				k.note(func(w *leader.Monitor) { w.RecordSilence(candidacy.Silence(at.Incarnation)) })
-				why = "most voters receive nothing from it"
+				why = candidacy.Reason()
+			} else if !k.answered(id, candidacy.Silence(at.Incarnation).Since) {
+				k.sign() // it is looked at until it answers, or counts as silent
 			}
 		case next.Stand:
 			k.awaitTurn(ctx, candidacy, id)
 			if ctx.Err() != nil || k.raft.Node() != node {
 				return
 			}
-			if candidacy.Stands(k.clock.Mono(), node.Unheard()) && node.Stand(id) {
+			follows := node.Leader() == string(id)
+			if candidacy.Stands(k.clock.Mono(), node.Unheard(), follows) && node.Stand(id) {
 				k.log.Info("leader lost; election started", "leader", string(at.Incarnation), "reason", why)
 			}
 			return
@@ -152,7 +156,7 @@ func (k *leaderMonitor) look(ctx context.Context, doubted bool) {
 	}
 }
 
-// keepOpen calls the leader, if this member votes.
+// keepOpen calls the leader, if this member votes. A call without an answer is a sign.
 func (k *leaderMonitor) keepOpen(ctx context.Context) {
 	node := k.raft.Node()
 	id := leader.ServerID(node.Leader())
@@ -162,7 +166,15 @@ func (k *leaderMonitor) keepOpen(ctx context.Context) {
 	}
 	servers, _ := node.Servers()
 	if _, votes := leader.NewCandidacy(raftlog.ServersOf(servers), leader.ServerID(k.raft.Self()), id); votes {
-		k.call(ctx, id, at)
+		began := k.clock.Mono()
+		if k.call(ctx, id, at).Err == nil {
+			return
+		}
+		k.life.Background(func(ctx context.Context) {
+			if signal.Sleep(ctx, lateBy); !k.answered(id, began) {
+				k.sign()
+			}
+		})
 	}
 }
 
@@ -172,7 +184,7 @@ func (k *leaderMonitor) awaitTurn(ctx context.Context, candidacy *leader.Candida
 		return
 	}
 	began := k.clock.Mono()
-	_, farthest := k.unheard(ctx, candidacy.Voters(), after)
+	_, farthest := k.contacts(ctx, candidacy.Voters(), after)
 	signal.Sleep(ctx, candidacy.Turn(farthest)-(k.clock.Mono()-began))
 }
 
@@ -212,6 +224,19 @@ func (k *leaderMonitor) leaderUnheard(node *raftlog.Node) (d time.Duration) {
 	return d
 }
 
+// answered reports whether a leader's answer has arrived since a time.
+func (k *leaderMonitor) answered(id leader.ServerID, since time.Duration) (is bool) {
+	k.note(func(w *leader.Monitor) { is = w.AnsweredSince(id, since) })
+	return is
+}
+
+// leaderUnanswered returns the time for which a leader has answered no call of this member.
+func (k *leaderMonitor) leaderUnanswered(id leader.ServerID) (d time.Duration) {
+	now := k.clock.Mono()
+	k.note(func(w *leader.Monitor) { d = w.UnansweredFor(id, now) })
+	return d
+}
+
 // silenceBefore returns the silence of the leader before this member, which leads now.
 func (k *leaderMonitor) silenceBefore(node *raftlog.Node) (s leader.Silence) {
 	id, byRaft := node.Before()
@@ -238,11 +263,10 @@ func (k *leaderMonitor) tellDoubt(ctx context.Context, voters []leader.ServerID,
 	calls.Wait()
 }
 
-// unheard requests the silence of a leader from voters, concurrently. It omits voters that do not
+// contacts requests the contact of voters with a leader, concurrently. It omits voters that do not
 // reply, or follow another leader. farthest is the longest round trip.
-func (k *leaderMonitor) unheard(ctx context.Context, voters []leader.ServerID,
-	from leader.ServerID) (out []time.Duration,
-	farthest time.Duration) {
+func (k *leaderMonitor) contacts(ctx context.Context, voters []leader.ServerID,
+	from leader.ServerID) (out []leader.Contact, farthest time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	type answer struct {
@@ -271,7 +295,7 @@ func (k *leaderMonitor) unheard(ctx context.Context, voters []leader.ServerID,
 		}
 		farthest = max(farthest, a.took)
 		if a.hello.Leader == "" || a.hello.Leader == string(from) {
-			out = append(out, a.hello.Unheard.Duration())
+			out = append(out, leader.Contact{Unheard: a.hello.Unheard.Duration(), Unanswered: a.hello.Unanswered.Duration()})
 		}
 	}
 	return out, farthest

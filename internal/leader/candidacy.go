@@ -24,6 +24,11 @@ const (
 	turnRoundTrips = 4
 )
 
+// deafAfter is the time without an answer after which a leader counts as silent although Raft reaches it. With
+// the default window another owner serves its holders before their grants end. Late answers count: a leader
+// that is busy is not replaced.
+const deafAfter = 3 * time.Second
+
 // raiseSlack is the tolerated delay before a raise is overdue.
 const raiseSlack = 250 * time.Millisecond
 
@@ -52,6 +57,7 @@ type Candidacy struct {
 	silence  Silence
 	tries    int
 	doubted  bool // another voter started it, and informs the others
+	deaf     bool // a majority reaches the leader by Raft alone
 	told     bool // the other voters are informed
 	toldAt   time.Duration
 	refusals Refusals
@@ -114,8 +120,11 @@ func (c *Candidacy) Turn(roundTrip time.Duration) time.Duration {
 func (c *Candidacy) Doubted() { c.doubted = true }
 
 // Stands reports whether this voter still stands when its turn has come: not if a leader has contacted
-// it, or it has voted for another, since its last call. unheard is the time since that contact.
-func (c *Candidacy) Stands(now, unheard time.Duration) bool { return now-unheard <= c.silence.Last }
+// it, or it has voted for another, since its last call. unheard is the time since that contact. A leader that
+// Raft alone reaches contacts it; then it stands while it follows that leader.
+func (c *Candidacy) Stands(now, unheard time.Duration, follows bool) bool {
+	return c.deaf && follows || now-unheard <= c.silence.Last
+}
 
 // RecordProbe records the outcome of a probe of the leader, and returns what the voter does next.
 func (c *Candidacy) RecordProbe(k ProbeResult) Next {
@@ -176,17 +185,34 @@ func (s Silence) begin(of roster.Incarnation, now time.Duration) contact {
 // Voters returns the voters except the leader, including this one.
 func (c *Candidacy) Voters() []ServerID { return c.voters }
 
-// Asked records the time since the leader's last contact with this voter and with each other voter
-// that has answered.
-func (c *Candidacy) Asked(unheard []time.Duration) Next {
-	silent := 0
-	for _, d := range unheard {
-		if d >= suspectAfter {
+// Contact is a voter's contact with the leader.
+type Contact struct {
+	Unheard    time.Duration // the time since the last one, by Raft or as an answer
+	Unanswered time.Duration // the time for which the leader has answered no call
+}
+
+// Asked records the contacts of this voter, and of each other voter that has answered, with the leader.
+// A leader that Raft reaches and calls do not serves no holder, and its own failure detector does not
+// notice: it counts as silent after deafAfter.
+func (c *Candidacy) Asked(contacts []Contact) Next {
+	silent, unanswered := 0, 0
+	for _, k := range contacts {
+		if k.Unheard >= suspectAfter {
 			silent++
 		}
+		if k.Unheard >= suspectAfter || k.Unanswered >= deafAfter {
+			unanswered++
+		}
 	}
-	if all := len(c.voters) + 1; silent <= all/2 {
-		return Next{}
+	all := len(c.voters) + 1
+	c.deaf = silent <= all/2
+	return Next{Stand: unanswered > all/2}
+}
+
+// Reason returns, for the log, why the leader counts as silent.
+func (c *Candidacy) Reason() string {
+	if c.deaf {
+		return "it answers no calls of most voters"
 	}
-	return Next{Stand: true}
+	return "most voters receive nothing from it"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,7 +88,7 @@ func TestCandidacy(t *testing.T) {
 	}
 	for unheard, stands := range map[time.Duration]bool{time.Second: true, candidacyTurn: true, candidacyTurn - 1: false,
 		0: false} {
-		if got := refused.Stands(time.Minute+refusedApart+candidacyTurn, unheard); got != stands {
+		if got := refused.Stands(time.Minute+refusedApart+candidacyTurn, unheard, true); got != stands {
 			t.Errorf("a turn after its last call it has heard nothing for %v: stands %v", unheard, got)
 		}
 	}
@@ -107,20 +108,26 @@ func TestCandidacy(t *testing.T) {
 // TestCandidacyAgainstASilentLeader: a voter that the leader does not answer stands if a majority of
 // the voters hears nothing from the leader either, and not sooner than a member is suspect.
 func TestCandidacyAgainstASilentLeader(t *testing.T) {
-	const short, long = suspectAfter - 1, suspectAfter
+	short, long := Contact{Unheard: suspectAfter - 1}, Contact{Unheard: suspectAfter}
+	early, deaf := Contact{Unanswered: deafAfter - 1}, Contact{Unanswered: deafAfter}
 	for _, c := range []struct {
-		what    string
-		voters  int
-		unheard []time.Duration
-		stand   bool
+		what     string
+		voters   int
+		contacts []Contact
+		stand    bool
+		despite  bool // Raft's contact
 	}{
-		{"nobody hears it", 3, []time.Duration{long, long}, true},
-		{"another hears it", 3, []time.Duration{long, short}, false},
-		{"the other does not answer", 3, []time.Duration{long}, false},
-		{"it is heard here", 3, []time.Duration{short, long}, false},
-		{"a majority of five", 5, []time.Duration{long, long, long, short}, true},
-		{"half of five", 5, []time.Duration{long, long, short, short}, false},
-		{"the only other voter", 2, []time.Duration{long}, false},
+		{"nobody hears it", 3, []Contact{long, long}, true, false},
+		{"another hears it", 3, []Contact{long, short}, false, true},
+		{"the other does not answer", 3, []Contact{long}, false, true},
+		{"it is heard here", 3, []Contact{short, long}, false, true},
+		{"a majority of five", 5, []Contact{long, long, long, short}, true, false},
+		{"half of five", 5, []Contact{long, long, short, short}, false, true},
+		{"the only other voter", 2, []Contact{long}, false, true},
+		{"it answers nobody", 3, []Contact{deaf, deaf}, true, true},
+		{"it answers another", 3, []Contact{deaf, short}, false, true},
+		{"it has answered another", 3, []Contact{deaf, early}, false, true},
+		{"it answers none of three in five", 5, []Contact{deaf, deaf, long, short}, true, true},
 	} {
 		var servers []Server
 		for i := range c.voters {
@@ -144,8 +151,15 @@ func TestCandidacyAgainstASilentLeader(t *testing.T) {
 		if len(candidacy.Voters()) != c.voters-1 {
 			t.Errorf("%s: asks %v", c.what, candidacy.Voters())
 		}
-		if next = candidacy.Asked(c.unheard); next.Stand != c.stand || next.Call || next.Ask {
+		if next = candidacy.Asked(c.contacts); next.Stand != c.stand || next.Call || next.Ask {
 			t.Errorf("%s: %+v", c.what, next)
+		}
+		last := now + detectTimeout
+		if got := candidacy.Stands(last+1, 0, true); got != c.despite || candidacy.Stands(last+1, 0, false) {
+			t.Errorf("%s: stands %v while Raft reaches it", c.what, got)
+		}
+		if want := "answers no calls"; strings.Contains(candidacy.Reason(), want) != c.despite {
+			t.Errorf("%s: stands because %s", c.what, candidacy.Reason())
 		}
 	}
 }

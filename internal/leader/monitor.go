@@ -11,17 +11,43 @@ import (
 // election. The zero value has no observations.
 type Monitor struct {
 	probed struct {
-		leader ServerID // empty if no probe has succeeded
-		ended  time.Duration
+		leader       ServerID // empty if no probe has succeeded
+		began, ended time.Duration
+	}
+	unanswered struct {
+		leader      ServerID      // empty if the last probe succeeded
+		since, last time.Duration // start of the first consecutive failed probe, end of the last one
 	}
 	silence Silence
 }
 
-// RecordProbe records the result of a probe. Failed probes are ignored.
+// RecordProbe records the result of a probe.
 func (m *Monitor) RecordProbe(leader ServerID, p ProbeResult) {
-	if p.outcome() == nil {
-		m.probed.leader, m.probed.ended = leader, p.Ended
+	u := &m.unanswered
+	switch {
+	case p.outcome() == nil:
+		m.probed.leader, m.probed.began, m.probed.ended = leader, p.Began, p.Ended
+		u.leader = ""
+	case leader == m.probed.leader && p.Began < m.probed.began: // a later one has succeeded
+	case leader != u.leader || p.Began-u.last > standstill:
+		u.leader, u.since, u.last = leader, p.Began, p.Ended
+	default:
+		u.last = max(u.last, p.Ended)
 	}
+}
+
+// AnsweredSince reports whether an answer of leader to a probe has arrived since a time.
+func (m *Monitor) AnsweredSince(leader ServerID, since time.Duration) bool {
+	return leader == m.probed.leader && m.probed.ended >= since
+}
+
+// UnansweredFor returns the time for which leader has answered no probe, 0 if it answered the last one.
+// Raft and gossip may reach its process meanwhile.
+func (m *Monitor) UnansweredFor(leader ServerID, now time.Duration) time.Duration {
+	if u := m.unanswered; leader != "" && leader == u.leader && now-u.last <= standstill {
+		return u.last - u.since
+	}
+	return 0
 }
 
 // RecordSilence records the leader's silence at the moment this member stands for election.

@@ -33,6 +33,8 @@ type HelloResponse struct {
 	// Unheard is the time since this Raft server's last contact with the leader that it names, by Raft or as
 	// a reply to its own call.
 	Unheard clustertime.Span `json:"unheard_ms,omitempty"`
+	// Unanswered is the time for which that leader has answered no call of this server.
+	Unanswered clustertime.Span `json:"unanswered_ms,omitempty"`
 }
 
 // AcceptRequest asks a member without a grid to be formed into one.

@@ -7,6 +7,7 @@ var (
 	crashTests     = []string{"./grid/gridtest", "-run", "TestMovesDoNotStandStill|TestProcessThatHasEnded"}
 	reachTests     = []string{"./grid/gridtest", "-run", "TestLeaderThatOneVoterDoesNotReachStays"}
 	electionTests  = []string{"./grid/gridtest", "-run", "TestFarVotersElectOne"}
+	apiTests       = []string{"./grid/gridtest", "-run", "TestMemberWhoseAPIHangs"}
 	lateTests      = []string{"./grid/gridtest", "-run", "TestSlowNetworkIsNoSilence|TestLeaderThatIsFarAwayStays"}
 	apartTests     = []string{"./internal/leader", "./internal/roster/plan", "-run", "TestReach|Apart"}
 	slowDiskTests  = []string{"./grid", "-run", "TestElectionWithSlowDisks"}
@@ -42,10 +43,27 @@ var signMutants = []mutant{
 		"	return !suspect\n", "	return true || suspect\n", apartTests},
 	{"R7", "an owner's report counts without end", "internal/leader/reports.go", "if now-u.at > unreachedKept {",
 		"if now < 0 {", apartTests},
-	{"R7", "a leader that one voter does not reach is deposed", "internal/leader/candidacy.go", "silent <= all/2 {",
-		"silent <= all*0 {", candidacyTests},
+	{"R7", "a leader that one voter does not reach is deposed", "internal/leader/candidacy.go", "unanswered > all/2}",
+		"unanswered > all*0}", candidacyTests},
 	{"R7", "a voter that has just heard the leader counts against it", "internal/leader/candidacy.go",
-		"		if d >= suspectAfter {\n			silent++", "		if d >= 0 {\n			silent++", candidacyTests},
+		"k.Unheard >= suspectAfter || k.Unanswered", "k.Unheard >= 0 || k.Unanswered", candidacyTests},
+	{"R7", "a leader is deposed for one unanswered call", "internal/leader/candidacy.go", "k.Unanswered >= deafAfter",
+		"k.Unanswered >= 0", candidacyTests},
+	{"R7", "an answer does not end the unanswered calls", "internal/leader/monitor.go", "		u.leader = \"\"\n", "",
+		candidacyTests},
+	{"R7", "calls of before a pause of this member count", "internal/leader/monitor.go",
+		"leader != u.leader || p.Began-u.last > standstill:", "leader != u.leader:", candidacyTests},
+	{"R7", "a late outcome of an earlier call counts", "internal/leader/monitor.go",
+		"leader == m.probed.leader && p.Began < m.probed.began:", "leader == m.probed.leader && p.Began < 0:",
+		candidacyTests},
+	{"signs", "a leader that Raft alone reaches continues", "internal/leader/candidacy.go",
+		"k.Unheard >= suspectAfter || k.Unanswered >= deafAfter", "k.Unheard >= suspectAfter", candidacyTests},
+	{"signs", "heartbeats of a leader without an API keep it", "internal/leader/candidacy.go",
+		"return c.deaf && follows || now-unheard", "return now-unheard", apiTests},
+	{"signs", "a voter does not say what its calls to the leader have shown", "grid/hello.go",
+		"		res.Unanswered = clustertime.SpanOf(m.monitor.leaderUnanswered(leader.ServerID(res.Leader)))\n", "", apiTests},
+	{"signs", "a leader that answers nothing is looked at once", "grid/leadermonitor.go",
+		"				k.sign() // it is looked at", "				_ = k // it is looked at", apiTests},
 	{"R7", "one slow call is silence", "internal/leader/candidacy.go",
 		"c.tries >= suspectFailures && k.Ended-c.silence.Since >= suspectAfter", "c.tries >= 1", candidacyTests},
 	{"R7", "silence before a lead makes a member dead", "internal/leader/candidacy.go", "max(s.Since, now-suspectAfter)",
@@ -96,7 +114,8 @@ var signMutants = []mutant{
 	{"signs", "a voter does not know how far the others are", "grid/leadermonitor.go", "candidacy.Turn(farthest)",
 		"candidacy.Turn(0*farthest)", electionTests},
 	{"signs", "a voter that has voted for another stands", "internal/leader/candidacy.go",
-		"{ return now-unheard <= c.silence.Last }", "{ return true || now-unheard <= c.silence.Last }", candidacyTests},
+		"	return c.deaf && follows || now-unheard <= c.silence.Last\n", "	return c.deaf && follows || now-unheard <= now\n",
+		candidacyTests},
 	{"signs", "a voter lets its connection to the leader end", "grid/leadermonitor.go", "			k.keepOpen(ctx)\n", "",
 		[]string{"./grid/gridtest", "-run", "TestVotersStayConnectedToTheLeader"}},
 	{"signs", "voters that are told of a doubt tell each other without end", "internal/leader/candidacy.go",

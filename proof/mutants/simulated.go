@@ -10,10 +10,10 @@ var recoveredTests = []string{"-C", "proof", "./sim", "-run", "TestRecoveredSeed
 // simulatedMutants weaken rules with effects in a grid with candidacies, copied directories, failed
 // disks and recoveries.
 var simulatedMutants = []mutant{
-	{"R7", "a grid deposes a leader that one voter does not reach", "internal/leader/candidacy.go", "silent <= all/2 {",
-		"silent <= all*0 {", simTests},
+	{"R7", "a grid deposes a leader that one voter does not reach", "internal/leader/candidacy.go", "unanswered > all/2}",
+		"unanswered > all*0}", simTests},
 	{"R7", "a grid counts a voter that has just heard the leader against it", "internal/leader/candidacy.go",
-		"		if d >= suspectAfter {\n			silent++", "		if d >= 0 {\n			silent++", simTests},
+		"k.Unheard >= suspectAfter || k.Unanswered", "k.Unheard >= 0 || k.Unanswered", simTests},
 	{"R7", "a grid removes a member for its silence before a lead", "internal/leader/candidacy.go",
 		"max(s.Since, now-suspectAfter)", "s.Since", simTests},
 	{"R7", "a grid suspects any leader before", "internal/leader/candidacy.go", "of == s.Member && s.Calls > 0",

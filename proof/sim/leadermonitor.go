@@ -16,6 +16,7 @@ const (
 	lookTimeout      = 250 * time.Millisecond
 	lateBy           = 500 * time.Millisecond
 	silentAfter      = 500 * time.Millisecond
+	deafAfter        = 3 * time.Second
 	heartbeatTimeout = 1500 * time.Millisecond
 )
 
@@ -32,6 +33,8 @@ type leaderMonitor struct {
 	// independent of watch, and used to check it.
 	heard time.Duration
 	byLog time.Duration // the last Raft message only
+	// answered is the time of the last reply to a probe by the leader that this voter follows.
+	answered time.Duration
 }
 
 func newLeaderMonitor(m *member) *leaderMonitor {
@@ -59,7 +62,7 @@ type looking struct {
 	id      leader.ServerID
 	c       *leader.Candidacy
 	refused int  // number of refused probes
-	silent  bool // most voters receive nothing from the leader
+	silent  bool // most voters receive nothing from the leader, or no answer for long
 }
 
 // look starts a candidacy.
@@ -158,16 +161,19 @@ func (s *looking) call() {
 		k := leader.ProbeResult{Began: began, Ended: m.Mono(), Err: err, Leads: leads}
 		s.watch.RecordProbe(s.id, k)
 		if err == nil && leads && m.leader == at {
-			s.heard = k.Ended
+			s.heard, s.answered = k.Ended, k.Ended
 		}
 		settle(k)
 	})
 	m.after(lookTimeout, func() { settle(leader.ProbeResult{Began: began, Ended: m.Mono(), Err: errTimeout}) })
 }
 
-// unheard is a voter's reply: the time since the leader's last message, according to its monitor
-// and according to the simulation.
-type unheard struct{ watched, truly time.Duration }
+// unheard is a voter's reply: its contact with the leader according to its monitor, and the time since the
+// leader's last message and last reply to a probe according to the simulation.
+type unheard struct {
+	watched         leader.Contact
+	truly, answered time.Duration
+}
 
 // from returns the reply, and false for a voter that follows another leader.
 func (k *leaderMonitor) from(at *member, id leader.ServerID) (unheard, bool) {
@@ -175,7 +181,8 @@ func (k *leaderMonitor) from(at *member, id leader.ServerID) (unheard, bool) {
 	if l := k.m.leader; l != nil && l != at {
 		return unheard{}, false
 	}
-	return unheard{k.watch.SilentFor(id, now, now-k.byLog), now - k.heard}, true
+	watched := leader.Contact{Unheard: k.watch.SilentFor(id, now, now-k.byLog), Unanswered: k.watch.UnansweredFor(id, now)}
+	return unheard{watched, now - k.heard, now - k.answered}, true
 }
 
 // ask requests each voter's time since the leader's last message.
@@ -218,18 +225,20 @@ func (s *looking) ask() {
 }
 
 func (s *looking) asked(answers []unheard) {
-	var watched []time.Duration
+	var watched []leader.Contact
 	truly := 0
 	for _, a := range answers {
 		watched = append(watched, a.watched)
-		if a.truly >= silentAfter {
+		if a.truly >= silentAfter || a.answered >= deafAfter {
 			truly++
 		}
 	}
 	n := s.c.Asked(watched)
-	if n.Stand {
+	if since := s.c.Silence(s.at.inc).Since; n.Stand {
 		s.silent = 2*truly > len(s.c.Voters())+1
 		s.watch.RecordSilence(s.c.Silence(s.at.inc))
+	} else if !s.watch.AnsweredSince(s.id, since) {
+		s.sign = true
 	}
 	s.next(n)
 }
@@ -248,7 +257,7 @@ func (s *looking) checkStand() error {
 // stand starts an election, unless a leader's message has arrived in between.
 func (s *looking) stand() {
 	m := s.m
-	if now := m.Mono(); m.leader == s.at && m.lead == nil && s.c.Stands(now, now-s.byLog) {
+	if now := m.Mono(); m.leader == s.at && m.lead == nil && s.c.Stands(now, now-s.byLog, true) {
 		m.g.agreed.stand(m)
 	}
 	s.over()
