@@ -161,9 +161,10 @@ func (o *actor) unanswered(ctx context.Context) error {
 	return o.explain(failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d did not answer: %w", o.id, ctx.Err()))
 }
 
-// explain adds to an answer that a request was not possible that this member's disk has failed, if so.
+// explain adds to an answer that a request was not possible, or that this member has ended, that its disk has
+// failed, if so.
 func (o *actor) explain(err error) error {
-	if err == nil || o.host.raft == nil || !errors.Is(err, sequencer.ErrUnavailable) {
+	if o.host.raft == nil || !errors.Is(err, sequencer.ErrUnavailable) && !errors.Is(err, partition.ErrEnded) {
 		return err
 	}
 	if failed := o.host.raft.DiskFailure(); failed != nil {
