@@ -1,11 +1,14 @@
 package grid_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
@@ -88,6 +91,43 @@ func TestLogGoneOfAVoter(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestLogOfBeforeTheGrid: a restored log without an entry of the member's grid is named as the cause of the wait.
+func TestLogOfBeforeTheGrid(t *testing.T) {
+	t.Parallel()
+	cfg := alone(t)
+	path := filepath.Join(cfg.DataDir, "raft.db")
+	waits := func(cfg grid.Config) error {
+		ctx, cancel := context.WithTimeout(testContext(t), 2*time.Second)
+		defer cancel()
+		m, err := grid.Start(ctx, cfg)
+		if err == nil {
+			_ = m.Close()
+		}
+		return err
+	}
+	unformed := cfg
+	unformed.Expect = 2
+	if err := waits(unformed); err == nil {
+		t.Fatal("one of two members serves")
+	}
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := grid.Start(testContext(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serves(t, m)
+	_ = m.Close()
+	if err := os.WriteFile(path, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := waits(cfg); err == nil || !strings.Contains(err.Error(), "raft.db has no entry of it") {
+		t.Errorf("with a log of before the grid: %v", err)
 	}
 }
 

@@ -38,6 +38,11 @@ func (f *Formation) notFormed() error {
 		if warning := f.cfg.Warning(); warning != "" {
 			return fmt.Errorf("grid %s: %s", grid, warning)
 		}
+		if node := f.raft.Node(); node != nil && node.Raft.LastIndex() == 0 {
+			return fmt.Errorf("grid %s does not answer, and raft.db has no entry of it, as before the grid was formed; "+
+				"if the file was restored, put the latest one back; otherwise check that a majority of its voters runs; %s",
+				grid, f.gossip.Seen())
+		}
 		return fmt.Errorf("grid %s does not answer; check that a majority of its voters runs; %s", grid, f.gossip.Seen())
 	case bound != (Attempt{}) && bound.BootstrapMember != f.id.Member:
 		return fmt.Errorf("waiting for member %s to form the grid, until gossip has not seen it for %v; %s%s",
