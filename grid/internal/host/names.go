@@ -177,7 +177,7 @@ func (l *limits) room(ctx context.Context, name string, now bool) room {
 			name, string(q.Pattern)))
 	}
 	return refuse(RefusedNames, failure.Errorf(sequencer.ErrQuota, "sequencer %q: there are %d sequencers of %q, and its quota allows %d; destroy one, remove unused ones (snowgrid sequencers remove --unused-for), or have an operator raise it: snowgrid quota set %q --names COUNT",
-		name, n, string(q.Pattern), q.Names, string(q.Pattern)))
+		name, n-begun, string(q.Pattern), q.Names, string(q.Pattern)))
 }
 
 type memberCounts []memberCount
