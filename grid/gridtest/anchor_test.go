@@ -512,6 +512,41 @@ func TestAnchorReformWithoutASurvivor(t *testing.T) {
 	})
 }
 
+// TestAnchorReformLeft: a survivor has left its grid for a member that crashed before it formed the next, and others form
+// that without it. It joins them later.
+func TestAnchorReformLeft(t *testing.T) {
+	long.Only(t, "it takes a second and more")
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		mem, stores := store.NewMemory(), map[string]*anchorStore{}
+		g := gridtest.New(t, gridtest.Config{Members: 6, Change: func(name string, c *grid.Config) {
+			stores[name] = &anchorStore{Memory: mem}
+			c.Anchor = stores[name]
+		}})
+		g.StartMembers(names(6)...)
+		loseMajority(t, g, 3)
+		left, other := g.Running()[0], g.Running()[1]
+		var old roster.GridID
+		ok(t, "the grid's ID", old.UnmarshalText([]byte(g.Member(left).Status().Grid)))
+		in := wire.AbandonRequest{Old: old, Grid: roster.GridID{1}, BootstrapMember: "gone", Expect: 2}
+		eventually(t, time.Minute, "it has no leader and leaves", func() bool {
+			return callMember(t, g, left, wire.PathAbandon, in, &wire.AbandonResponse{}) == nil
+		})
+		for _, m := range g.Running()[1:] {
+			g.Network.Cut(left, m)
+		}
+		stores[left].away.Store(true)
+		eventually(t, 4*time.Minute, "the others serve", func() bool { return g.Member(other).Status().NotReady == "" })
+		g.Network.HealAll()
+		stores[left].away.Store(false)
+		t.Cleanup(func() { logUnready(t, g, left, other) })
+		eventually(t, 2*time.Minute, "all serve one grid", func() bool {
+			a, b := g.Member(left).Status(), g.Member(other).Status()
+			return a.NotReady == "" && b.NotReady == "" && a.Grid == b.Grid
+		})
+	})
+}
+
 // TestAnchorReformNotJoinedAgain: a member that has left a grid for a recovery does not join it again when
 // that grid still runs: the member's votes and its log are lost. Its status has the remedy.
 func TestAnchorReformNotJoinedAgain(t *testing.T) {
