@@ -253,6 +253,8 @@ func (c Config) checkSettings() (faults []error) {
 	if least, most := roster.MinWindow.Duration(), roster.MaxWindow.Duration(); c.Window != 0 &&
 		(c.Window < least || c.Window > most) {
 		refuse("Window is %v; give %v to %v, or 0 for the grid's", c.Window, least, most)
+	} else if c.Window%time.Millisecond != 0 {
+		refuse("Window is %v; give whole milliseconds", c.Window)
 	}
 	if !roster.IsVoters(c.Voters) {
 		refuse("Voters is %d; give 1, 3, 5 or 7, or 0 for the grid's", c.Voters)
@@ -318,6 +320,9 @@ func (c Config) checkAddresses() (faults []error) {
 	} else if _, port, err := net.SplitHostPort(c.AdvertiseHost); err == nil {
 		faults = append(faults, refusal.Invalid("AdvertiseHost %q has the port %q; give the host alone, "+
 			"since each listener has its own port", c.AdvertiseHost, port))
+	} else if c.AdvertiseHost != "" && !discovery.IsHost(c.AdvertiseHost) {
+		faults = append(faults, refusal.Invalid("AdvertiseHost %.300q is neither an IP nor a host name; "+
+			"give the host by which other members reach this one, or omit it", c.AdvertiseHost))
 	}
 	if err := discovery.Check(c.Join); err != nil {
 		faults = append(faults, refusal.Invalid("Join %v", err))

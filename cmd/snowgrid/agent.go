@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,7 +38,7 @@ func (a *agentCommand) serve(ctx context.Context, parsed *kong.Context, args arg
 	ring := logring.New(logKept)
 	logger, level := a.logger(streams{out: to.out, err: io.MultiWriter(ring, to.err)})
 	cfg, err := a.config(logger)
-	if err != nil {
+	if err := errors.Join(err, a.checkUse(from)); err != nil {
 		return from.place(err)
 	}
 	warnings, _ := a.checkModes() // a file that is refused was an error of the configuration

@@ -35,6 +35,15 @@ type agentFlags struct {
 	LeaveTimeout time.Duration `help:"Time limit for leaving the grid after the first signal." default:"20s" env:"SNOWGRID_LEAVE_TIMEOUT"`
 }
 
+// checkUse refuses flags that mean nothing as they were given.
+func (a *agentFlags) checkUse(s *sources) error {
+	err := a.floorFlags.checkUse(s)
+	if len(a.Join) == 0 && s.origins["join"].source == fromFlag { // a script's list is empty: this would form a new grid
+		err = errors.Join(err, badValue("join", "", "the list is empty; give HOST:PORT, or omit it to join no member"))
+	}
+	return err
+}
+
 // config returns the member's configuration, or every mistake in it that a start would refuse.
 func (a *agentFlags) config(logger *slog.Logger) (grid.Config, error) {
 	cfg, faults := a.fields(logger)
@@ -215,6 +224,11 @@ type securityFlags struct {
 func (f *securityFlags) apply(cfg *grid.Config) error {
 	secured, err := f.security()
 	faults := []error{err}
+	if secured != nil && secured.Dir == "" && secured.CertFile == "" {
+		secured, err = nil, badValue("tls-ca", f.TLSCA,
+			"a member has no certificate; give --tls-cert and --tls-key as well, or --security-dir")
+		faults = []error{err}
+	}
 	insecure := f.Insecure || err != nil
 	switch {
 	case secured != nil:
@@ -259,8 +273,12 @@ func (f *opsFlags) check() error {
 		}
 		return nil
 	}
-	if _, _, err := net.SplitHostPort(f.OpsAddr); err != nil {
+	_, port, err := net.SplitHostPort(f.OpsAddr)
+	if err != nil {
 		return badValue("ops-addr", f.OpsAddr, "not host:port (%v); give an address such as 127.0.0.1:7949", err)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return badValue("ops-addr", f.OpsAddr, "the port is %.20q; give 0 to 65535", port)
 	}
 	if f.Pprof && !wire.IsLoopback(f.OpsAddr) {
 		return badValue("ops-addr", f.OpsAddr,

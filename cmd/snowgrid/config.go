@@ -49,7 +49,7 @@ func (a *agentFlags) check(s *sources) (grid.Config, error) {
 	trial := *a
 	trial.open = func(string) (store.Store, error) { return store.NewMemory(), nil }
 	cfg, err := trial.config(slog.New(slog.DiscardHandler))
-	return cfg, s.place(err)
+	return cfg, s.place(errors.Join(err, trial.checkUse(s)))
 }
 
 type configPrintCommand struct {

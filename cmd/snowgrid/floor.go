@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -24,7 +25,27 @@ type statedFloor struct {
 	Layout definitionflags.Layout `help:"Layout of the sequencer that issued the ID in --floor, as of snowgrid next." default:"default"`
 }
 
-func (f statedFloor) floor() (time.Time, error) { return floorFlags(f).floor() }
+func (f statedFloor) floor() (time.Time, error) {
+	if f.Floor == "" && f.Epoch != nil {
+		return time.Time{}, badValue("epoch", "", withoutFloor)
+	}
+	return floorFlags(f).floor()
+}
+
+// withoutFloor is the problem of a flag that only interprets the ID in --floor.
+const withoutFloor = "it belongs to the ID in --floor, and none is given; give --floor, or omit it"
+
+// checkUse refuses --epoch and --layout without --floor. Their variables are also those of other commands, and have no
+// effect then.
+func (f *floorFlags) checkUse(s *sources) (err error) {
+	for _, key := range []string{"epoch", "layout"} {
+		from, isSet := s.origins[key]
+		if f.Floor == "" && isSet && from.source != fromEnvironment {
+			err = errors.Join(err, badValue(key, "", withoutFloor))
+		}
+	}
+	return err
+}
 
 func (f *floorFlags) apply(cfg *grid.Config) (err error) {
 	cfg.Floor, err = f.floor()
@@ -53,7 +74,7 @@ func (f floorFlags) floor() (time.Time, error) {
 	// The node count does not move the bits of the time.
 	definition, err := sequencer.Define("floor", sequencer.Config{Epoch: f.Epoch.Epoch, Layout: f.Layout.Layout})
 	if err != nil {
-		return time.Time{}, err
+		return time.Time{}, badValue("layout", "", "%s", sentence(err))
 	}
 	return definition.Decompose(id).Time, nil
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestFlagsBeyondLimits: a time limit that has ended when it begins, and a port that does not exist, are
@@ -23,5 +26,53 @@ func TestFlagsBeyondLimits(t *testing.T) {
 		if want := "snowgrid: " + want; status != exitUsage || stdout != "" || !strings.HasPrefix(stderr, want) {
 			t.Errorf("%s: status %d, stdout %q, stderr %q, want %q", line, status, stdout, stderr, want)
 		}
+	}
+}
+
+// TestAgentRefusesMeaninglessFlags: a flag that cannot work, or that means nothing without another one, ends the agent
+// before it listens.
+func TestAgentRefusesMeaninglessFlags(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--epoch", "2026-01-01"}, "--epoch: it belongs to the ID in --floor, and none is given; give --floor"},
+		{[]string{"--layout", "jssafe"}, "--layout: it belongs to the ID in --floor"},
+		{[]string{"--floor", "12345", "--epoch", "2026-01-01", "--layout", "9/9/9"}, "--layout: layout 9/9/9: 9 nodes"},
+		{[]string{"--join="}, "--join: the list is empty; give HOST:PORT, or omit it"},
+		{[]string{"--join", "10.0.0.300"}, `--join: join address "10.0.0.300" is not host:port`},
+		{[]string{"--window", "1s500us"}, "--window: window is 1.0005s; give whole milliseconds"},
+		{[]string{"--advertise-host", "a b"}, `--advertise-host: "a b" is neither an IP nor a host name`},
+		{[]string{"--advertise-host", "10.0.0.300"}, `--advertise-host: "10.0.0.300" is neither an IP nor`},
+		{[]string{"--ops-addr", "127.0.0.1:99999"}, `--ops-addr=127.0.0.1:99999: the port is "99999"; give 0 to 65535`},
+		{[]string{"--ops-addr", "127.0.0.1:b"}, `--ops-addr=127.0.0.1:b: the port is "b"; give 0 to 65535`},
+		{[]string{"--tls-ca", "ca.crt"}, "--tls-ca=ca.crt: a member has no certificate; give --tls-cert and --tls-key"},
+		{[]string{"--data-dir", dir, "--identity-set", "a\tb"}, `--identity-set: set name "a\tb" must be`},
+	} {
+		ports := []string{"agent", "--gossip-addr=127.0.0.1:0", "--raft-addr=127.0.0.1:0", "--api-addr=127.0.0.1:0"}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		var out, errs bytes.Buffer
+		status := run(ctx, append(ports, test.args...), streams{out: &out, err: &errs})
+		if status != exitUsage || out.Len() > 0 || ctx.Err() != nil ||
+			!strings.HasPrefix(errs.String(), "snowgrid: "+test.want) {
+			t.Errorf("%q: status %d, stdout %q, stderr:\n%.600s", test.args, status, out.String(), errs.String())
+		}
+		cancel()
+	}
+}
+
+// TestEpochOfOtherCommands: SNOWGRID_EPOCH and SNOWGRID_LAYOUT are variables of other commands too, and no mistake
+// without a floor.
+func TestEpochOfOtherCommands(t *testing.T) {
+	t.Setenv("SNOWGRID_EPOCH", "twitter")
+	t.Setenv("SNOWGRID_LAYOUT", "twitter")
+	if status, _, stderr := runCommand(t, "config", "check", writeConfig(t, "expect: 1\n")); status != exitDone {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+	status, _, stderr := runCommand(t, "config", "check", writeConfig(t, "expect: 1\nepoch: twitter\n"))
+	if want := ":2: epoch: it belongs to the ID in --floor"; status != exitDone && !strings.Contains(stderr, want) {
+		t.Errorf("status %d, stderr %q, want %q", status, stderr, want)
 	}
 }

@@ -36,8 +36,11 @@ func (s Set) Check(dataDir string) error {
 		return fmt.Errorf("cluster %.80q is given without a set; give the name of a set", s.Cluster)
 	case s.Name != "" && dataDir == "":
 		return fmt.Errorf("set %.80q needs a DataDir to keep the number in; set one", s.Name)
-	case len(s.Name) > numbers.MaxSetName || len(s.Cluster) > numbers.MaxSetName:
-		return fmt.Errorf("set %.80q or cluster %.80q is longer than %d bytes", s.Name, s.Cluster, numbers.MaxSetName)
+	case s.Name == "":
+		return nil
+	}
+	if fault := numbers.NameFault(cmp.Or(s.Cluster, "default"), s.Name); fault != "" {
+		return errors.New(fault)
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ const (
 	MaxEntries   = 256
 	maxAddrs     = 256 // per entry
 	maxAllAddrs  = 1024
+	loggedAddrs  = 8 // in one record
 	lookupLimit  = 5 * time.Second
 	refreshEvery = 5 * time.Second // for DNS names, and for names in a file
 	rereadEvery  = time.Second     // for files
@@ -130,12 +131,13 @@ func (f *Finder) follow(ctx context.Context, s *source) {
 		f.note(s, failed, time.Now())
 		if failed != nil {
 			if skipped, due := failures.Due(time.Since(began)); due {
-				f.cfg.Log.Warn("join address not resolved; retrying", "entry", s.entry.text, "error", failed,
-					"similar_omitted", skipped)
+				f.cfg.Log.Warn("join address not resolved; retrying", "entry", s.entry.text, "port", s.entry.port,
+					"error", failed, "similar_omitted", skipped)
 			}
 		}
 		if err == nil && f.replace(s, addrs) {
-			f.cfg.Log.Info("join addresses changed", "entry", s.entry.text, "addrs", len(addrs))
+			f.cfg.Log.Info("join addresses changed", "entry", s.entry.text, "count", len(addrs),
+				"addrs", addrs[:min(len(addrs), loggedAddrs)])
 		}
 		signal.Sleep(ctx, p.next(s.every(), err, rand.Float64())) //nolint:gosec // jitter
 	}
@@ -144,14 +146,14 @@ func (f *Finder) follow(ctx context.Context, s *source) {
 func (f *Finder) resolve(ctx context.Context, s *source) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
-	return s.resolve(ctx, time.Now())
+	addrs, err := s.resolve(ctx, time.Now())
+	slices.Sort(addrs)
+	addrs = slices.Compact(addrs)
+	return addrs[:min(len(addrs), maxAddrs)], err
 }
 
 // replace stores a source's addresses, and reports whether they have changed.
 func (f *Finder) replace(s *source, addrs []string) bool {
-	slices.Sort(addrs)
-	addrs = slices.Compact(addrs)
-	addrs = addrs[:min(len(addrs), maxAddrs)]
 	f.mu.Lock()
 	was, known := f.found[s]
 	f.found[s] = addrs

@@ -123,7 +123,7 @@ func TestNamesThatChange(t *testing.T) {
 		finds(t, f, 0, "10.0.0.1:7946")
 		rest(time.Minute)
 		if text := log.take(); strings.Count(text, "join address not resolved") < 2 || strings.Count(text, "\n") > 16 ||
-			!strings.Contains(text, "no such host") {
+			!strings.Contains(text, "no such host") || !strings.Contains(text, "entry=a.internal port=7946") {
 			t.Errorf("two names were unknown for a minute, and the log is:\n%s", text)
 		}
 		if n := names.asked.Load(); n < 12 || n > 40 {
@@ -132,6 +132,10 @@ func TestNamesThatChange(t *testing.T) {
 		names.set("a.internal", "10.0.0.3", "10.0.0.2", "10.0.0.3", "fd00::1")
 		took := finds(t, f, 6*time.Second, "10.0.0.1:7946", "10.0.0.2:7946", "10.0.0.3:7946", "[fd00::1]:7946")
 		t.Logf("found after %v", took)
+		rest(0)
+		if text := log.take(); !strings.Contains(text, "count=3 addrs=\"[10.0.0.2:7946 10.0.0.3:7946 [fd00::1]:7946]\"") {
+			t.Errorf("the log does not name the addresses:\n%s", text)
+		}
 		names.set("a.internal", "10.0.0.4")
 		finds(t, f, 7*time.Second, "10.0.0.1:7946", "10.0.0.4:7946")
 		names.set("a.internal")
@@ -308,6 +312,8 @@ func TestEntries(t *testing.T) {
 		{"http://a:7946", "host:port"},
 		{"a,b", "host:port"},
 		{"a\u202eb", "U+202E"},
+		{"10.0.0.300", "0 to 255"},
+		{"10.0.0.300:7946", "0 to 255"},
 		{"{{ GetPrivateIP }}:7946", "host:port"},
 		{strings.Repeat("a", 254), "at most 253"},
 		{"_gossip._tcp.internal", "give srv:_gossip._tcp.internal"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -87,6 +88,15 @@ func parseHost(text string, defaultPort int) (entry, error) {
 	return entry{kind: nameEntry, text: text, name: host, port: port}, nil
 }
 
+// IsHost reports whether a text can be an IP or a DNS name.
+func IsHost(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil || checkName(text) == nil
+}
+
+// numeric matches texts like IPv4 addresses.
+var numeric = regexp.MustCompile(`^[0-9]+(\.[0-9]+){3}$`)
+
 // checkName rejects a text that cannot be a DNS name.
 func checkName(name string) error {
 	switch {
@@ -96,6 +106,8 @@ func checkName(name string) error {
 		return fmt.Errorf("the host has %d bytes; a DNS name has at most %d", len(name), nameMax)
 	case strings.ContainsAny(name, ":/ \t\r\n,[]{}@\\") || strings.ContainsRune(name, 0):
 		return errors.New("give an IP or a DNS name and a port, srv:_NAME._tcp.DOMAIN, or file:PATH")
+	case numeric.MatchString(name):
+		return errors.New("an IPv4 address has four numbers from 0 to 255 without leading zeros; correct it")
 	case spelling.Fault(name) != "":
 		return fmt.Errorf("the host %s; leave it out", spelling.Fault(name))
 	case strings.HasPrefix(name, "_"):

@@ -101,7 +101,7 @@ func (c Command) fault() string {
 			parts++
 		}
 	}
-	if fault := nameFault(c.Cluster, c.Name); fault != "" {
+	if fault := NameFault(c.Cluster, c.Name); fault != "" {
 		return fault
 	}
 	switch {

@@ -205,7 +205,7 @@ func (r Registry) Registered(cluster, name string, id uint64, start Code) (s Set
 
 // CheckName returns an [ErrInvalid] for a malformed name of a set.
 func CheckName(cluster, name string) error {
-	if fault := nameFault(cluster, name); fault != "" {
+	if fault := NameFault(cluster, name); fault != "" {
 		return invalidf("%s", fault)
 	}
 	return nil
@@ -240,7 +240,7 @@ func isShared[T any](a, b []T) bool {
 
 // fault describes the error in a set, "" for none.
 func (s Set) fault() string {
-	if fault := nameFault(s.Cluster, s.Name); fault != "" {
+	if fault := NameFault(s.Cluster, s.Name); fault != "" {
 		return fault
 	}
 	if s.Next < 1 || s.Next > MaxNumber || s.Removed >= MaxNumber {
@@ -273,8 +273,8 @@ func (p Process) fault() string {
 	return ""
 }
 
-// nameFault describes the error in a set's names, "" for none.
-func nameFault(cluster, name string) string {
+// NameFault describes the error in a set's names, "" for none.
+func NameFault(cluster, name string) string {
 	for _, n := range [...]struct{ of, text string }{{"cluster", cluster}, {"name", name}} {
 		if n.text == "" || len(n.text) > MaxSetName || !spelling.IsPlain(n.text) {
 			return fmt.Sprintf("set %s %.80q must be 1 to %d bytes of UTF-8 without control characters", n.of, n.text,
