@@ -217,11 +217,18 @@ func (s *Store) usable() error {
 	case s.dialect < PostgreSQL || s.dialect > SQLite:
 		return failure.Errorf(sequencer.ErrInvalidConfig, "sql: dialect %d is unknown; use PostgreSQL, MySQL or SQLite",
 			int(s.dialect))
-	case !tableName.MatchString(s.table):
-		return failure.Errorf(sequencer.ErrInvalidConfig,
-			"sql: table %q: give a name of letters, digits and underscores, with at most one dot after a schema", s.table)
 	}
-	return nil
+	return CheckTable(s.table)
+}
+
+// CheckTable returns the error of the first call of a store in a table with an invalid name. It matches
+// [sequencer.ErrInvalidConfig].
+func CheckTable(name string) error {
+	if tableName.MatchString(name) {
+		return nil
+	}
+	return failure.Errorf(sequencer.ErrInvalidConfig,
+		"sql: table %q: give a name of letters, digits and underscores, with at most one dot after a schema", name)
 }
 
 var tableName = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$`)

@@ -141,8 +141,6 @@ func (c *Client) start(ctx context.Context) error {
 			}
 			c.lossy = g
 		}
-	} else if c.cfg.FailoverBound > 0 {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.FailoverBound: %s does not name its servers, so a failover cannot be noticed; leave it out, and use a store that loses no acknowledged write", nameOf(c.store))
 	}
 	return c.sample()
 }

@@ -101,6 +101,13 @@ const (
 	prefixMax           = 200
 )
 
+// Check returns the error that [Open] returns for a configuration that cannot work with a store, before it
+// begins. It calls only the store's DefaultWindow. Errors match [sequencer.ErrInvalidConfig].
+func (cfg Config) Check(s Store) error {
+	_, err := cfg.resolved(s)
+	return err
+}
+
 func (cfg Config) resolved(s Store) (Config, error) {
 	cfg.Window = cmp.Or(cfg.Window, defaultWindowOf(s))
 	for _, d := range []struct {
@@ -126,6 +133,8 @@ func (cfg Config) resolved(s Store) (Config, error) {
 	case cfg.FailoverBound < 0 || cfg.FailoverBound > windowMax:
 		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.FailoverBound: %v is outside 0 to %v",
 			cfg.FailoverBound, windowMax)
+	case cfg.FailoverBound > 0 && !namesServers(s):
+		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.FailoverBound: %s does not name its servers, so a failover cannot be noticed; leave it out, and use a store that loses no acknowledged write", nameOf(s))
 	case cfg.Pool < 0 || cfg.Pool > 1<<16:
 		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.Pool: %d is outside 1 to the sequencer's node count; give 0 for %d", cfg.Pool, defaultPool)
 	case len(cfg.Prefix) > prefixMax || !utf8.ValidString(cfg.Prefix):
@@ -145,6 +154,11 @@ func (cfg Config) resolved(s Store) (Config, error) {
 	}
 	cfg.Logger = logqueue.Logger(cfg.Logger)
 	return cfg, nil
+}
+
+func namesServers(s Store) bool {
+	_, is := s.(Generations)
+	return is
 }
 
 func defaultWindowOf(s Store) time.Duration {

@@ -31,7 +31,12 @@ func TestEtcdIsFoundSoonAfterAnOutage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	group.Go(func() {
-		if o, err := openEtcd(ctx, storeFlags{}, "etcd", "//"+ln.Addr().String()+"/ids"); err == nil {
+		at, err := locateEtcd(ctx, storeFlags{}, "etcd", "//"+ln.Addr().String()+"/ids")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if o, err := at.opens(ctx, unreported); err == nil {
 			o.closed()
 			t.Error("a store is open without etcd")
 		}

@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,18 +39,25 @@ var etcdTries = grpc.ConnectParams{
 	MinConnectTimeout: 5 * time.Second,
 }
 
-// openEtcd connects to etcd: etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX. The flags
+// locateEtcd reads the address of etcd: etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX. The flags
 // count where the URL states nothing.
-func openEtcd(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
+func locateEtcd(_ context.Context, f storeFlags, _, rest string) (located, error) {
 	a, err := parseAddress(rest, []string{"tls", "ca"})
 	if err != nil {
-		return opened{}, err
+		return located{}, err
 	}
 	if len(a.hosts) == 0 {
 		a.hosts = f.Etcd.Endpoints
 	}
 	if len(a.hosts) == 0 {
-		return opened{}, usagef("no servers; write them as etcd://HOST:2379,HOST:2379, or as etcd_endpoints")
+		return located{}, usagef("no servers; write them as etcd://HOST:2379,HOST:2379, or as etcd_endpoints")
+	}
+	for _, host := range a.hosts {
+		if _, port, err := net.SplitHostPort(host); strings.Contains(host, "://") { // a URL, which the driver reads
+			continue
+		} else if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || n == 0 {
+			return located{}, usagef("server %.80q is not host:port with a port from 1 to 65535; write HOST:2379", host)
+		}
 	}
 	cfg := clientv3.Config{
 		Endpoints: a.hosts, Username: f.Etcd.Username, Password: f.Etcd.Password,
@@ -60,27 +69,37 @@ func openEtcd(ctx context.Context, f storeFlags, _, rest string) (opened, error)
 		cfg.Password, _ = a.user.Password()
 	}
 	if cfg.TLS, err = etcdTLS(a); err != nil {
-		return opened{}, err
-	}
-	cli, err := clientv3.New(cfg)
-	if err != nil {
-		return opened{}, fmt.Errorf("connect to %s: %w; check the servers, the user and the password",
-			strings.Join(a.hosts, ","), err)
+		return located{}, err
 	}
 	prefix := f.Etcd.Prefix
 	if a.path != "" {
 		prefix = "/" + strings.Trim(a.path, "/") + "/"
 	}
+	open := func(ctx context.Context, failing func(error)) (opened, error) {
+		return f.openEtcd(ctx, cfg, prefix, failing)
+	}
+	return located{like: etcd.New(nil, etcd.Config{}), open: open}, nil
+}
+
+// openEtcd connects to etcd.
+func (f storeFlags) openEtcd(ctx context.Context, cfg clientv3.Config, prefix string,
+	failing func(error)) (opened, error) {
+	servers := strings.Join(cfg.Endpoints, ",")
+	cli, err := clientv3.New(cfg)
+	if err != nil {
+		return opened{}, fmt.Errorf("connect to %s: %w; check the servers, the user and the password", servers, err)
+	}
 	s := mixed.New(cli, mixed.Config{Prefix: prefix})
 	if !f.Etcd.Mixed {
 		s = etcd.New(cli, etcd.Config{Prefix: prefix})
 		never := func(error) bool { return false }
-		if err := f.untilAnswered(ctx, never, func(ctx context.Context) error { return refuseWorkers(ctx, s) }); err != nil {
+		err := untilAnswered(ctx, failing, never, func(ctx context.Context) error { return refuseWorkers(ctx, s) })
+		if err != nil {
 			_ = cli.Close()
 			return opened{}, err
 		}
 	}
-	return opened{Store: s, name: "etcd://" + strings.Join(a.hosts, ",") + prefix, closed: func() { _ = cli.Close() }}, nil
+	return opened{Store: s, name: "etcd://" + servers + prefix, closed: func() { _ = cli.Close() }}, nil
 }
 
 // refuseWorkers returns an error if a store has the prefix of the snowflake service. The plain store

@@ -27,7 +27,11 @@ func addHangingKind(t *testing.T, open func() opened) {
 	kinds := storeKinds
 	t.Cleanup(func() { storeKinds = kinds })
 	storeKinds = append(kinds[:len(kinds):len(kinds)], storeKind{[]string{"hanging"},
-		func(context.Context, storeFlags, string, string) (opened, error) { return open(), nil }})
+		func(context.Context, storeFlags, string, string) (located, error) {
+			return located{like: store.NewMemory(), open: func(context.Context, func(error)) (opened, error) {
+				return open(), nil
+			}}, nil
+		}})
 }
 
 // TestSignalWhileTheStoreHangs: the process ends in time after a signal, and names the cause, while the store's open, a

@@ -49,7 +49,7 @@ const (
 
 // untilAnswered calls a store until it answers or ctx ends, and returns its last error. An error for which starting
 // is false ends it. Each other error is passed on, so that callers and the log have the cause meanwhile.
-func (f storeFlags) untilAnswered(ctx context.Context, starting func(error) bool,
+func untilAnswered(ctx context.Context, failing func(error), starting func(error) bool,
 	call func(context.Context) error) error {
 	for {
 		try, cancel := context.WithTimeout(ctx, tryWait)
@@ -59,9 +59,7 @@ func (f storeFlags) untilAnswered(ctx context.Context, starting func(error) bool
 		if err == nil || !late && !starting(err) {
 			return err
 		}
-		if f.failing != nil {
-			f.failing(err)
-		}
+		failing(err)
 		select {
 		case <-time.After(tryApart):
 		case <-ctx.Done():

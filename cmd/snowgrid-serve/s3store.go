@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"regexp"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -59,18 +61,21 @@ func (f s3Flags) check() error {
 	return nil
 }
 
-// openS3 returns the store in a bucket: s3://BUCKET/PREFIX. The flags count where the URL
+// regionName matches the names of regions, and none.
+var regionName = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
+
+// locateS3 returns the store in a bucket: s3://BUCKET/PREFIX. The flags count where the URL
 // states nothing.
-func openS3(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
+func locateS3(ctx context.Context, f storeFlags, _, rest string) (located, error) {
 	a, err := parseAddress(rest, []string{"region", "endpoint", "path_style"})
 	if err != nil {
-		return opened{}, err
+		return located{}, err
 	}
 	if err := f.S3.check(); err != nil {
-		return opened{}, err
+		return located{}, err
 	}
 	if len(a.hosts) > 1 || a.user != nil {
-		return opened{}, usagef(
+		return located{}, usagef(
 			"write s3://BUCKET/PREFIX; credentials go to s3.accessKey and s3.secretKey or to the AWS SDK's variables")
 	}
 	bucket := f.S3.BucketName
@@ -78,7 +83,7 @@ func openS3(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
 		bucket = a.hosts[0]
 	}
 	if bucket == "" {
-		return opened{}, usagef("s3.bucketName: empty; name the bucket that has the records")
+		return located{}, usagef("s3.bucketName: empty; name the bucket that has the records")
 	}
 	region, endpoint := f.S3.Region, f.S3.Endpoint
 	if a.query.Has("region") {
@@ -87,19 +92,28 @@ func openS3(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
 	if a.query.Has("endpoint") {
 		endpoint = a.query.Get("endpoint")
 	}
+	if u, err := url.Parse(endpoint); endpoint != "" && (err != nil || u.Host == "" ||
+		u.Scheme != "http" && u.Scheme != "https") {
+		return located{}, usagef("s3.endpoint: %.80q is not a URL; write http://HOST:PORT or https://HOST", endpoint)
+	}
+	if !regionName.MatchString(region) {
+		return located{}, usagef("s3.region: %.40q is not a region; give letters, digits and hyphens, such as eu-central-1",
+			region)
+	}
 	pathStyle, err := yes(a.query, "path_style", endpoint != "")
 	if err != nil {
-		return opened{}, err
+		return located{}, err
 	}
 	cli, err := s3Client(ctx, f.S3, region, endpoint, pathStyle)
 	if err != nil {
-		return opened{}, err
+		return located{}, err
 	}
 	prefix := a.path
 	if prefix != "" && prefix[len(prefix)-1] != '/' {
 		prefix += "/"
 	}
-	return opened{Store: s3.New(cli, bucket, prefix), name: "s3://" + bucket + "/" + prefix, closed: func() {}}, nil
+	at := opened{Store: s3.New(cli, bucket, prefix), name: "s3://" + bucket + "/" + prefix, closed: func() {}}
+	return located{like: at.Store, open: func(context.Context, func(error)) (opened, error) { return at, nil }}, nil
 }
 
 // s3Backoff is the longest pause between the attempts of one call. The SDK's own is longer than the time limit of a

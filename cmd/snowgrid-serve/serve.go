@@ -85,8 +85,13 @@ func (s *serveCommand) config(log *slog.Logger) (store.Config, error) {
 		return cfg, fmt.Errorf("max_server_cnt: %d is negative; give the number of processes, or leave it out for 32",
 			s.MaxServerCnt)
 	}
-	if s.LeaveTimeout < 0 {
-		return cfg, fmt.Errorf("--leave-timeout: %v is negative; give a duration such as 10s", time.Duration(s.LeaveTimeout))
+	if s.LeaveTimeout <= 0 {
+		return cfg, fmt.Errorf("--leave-timeout: %v is not a positive duration; give one such as 10s",
+			time.Duration(s.LeaveTimeout))
+	}
+	if s.MaxClockBack != nil && *s.MaxClockBack <= 0 {
+		return cfg, fmt.Errorf("--max-clock-back: %v is not a positive duration; give one such as 5s, or leave it out",
+			s.MaxClockBack.of())
 	}
 	cfg.Pool, cfg.MaxClockBack, cfg.Logger = s.MaxServerCnt, s.MaxClockBack.of(), log
 	return cfg, nil
@@ -134,7 +139,11 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return usage(err)
 	}
-	if _, _, err := s.kind(); err != nil {
+	records, err := s.locate(ctx)
+	if err == nil {
+		err = records.check(cfg)
+	}
+	if err != nil {
 		return err
 	}
 	at, err := s.listen(ctx)
@@ -158,7 +167,7 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	defer stop(nil)
 	web := serving(service, at, s.HTTPAddr, log, stop)
 	err = bounded.End(running, time.Duration(s.LeaveTimeout)+endLimit, func() error {
-		return s.hold(running, service, cfg, web.stop)
+		return s.hold(running, service, records, cfg, web.stop)
 	})
 	web.stop()
 	if cause := context.Cause(running); ctx.Err() == nil && err == nil {
@@ -172,18 +181,17 @@ const endLimit = 3 * time.Second
 
 // hold opens the store and holds a logical node until ctx ends. Then it ends the servers by
 // stop, and returns all nodes.
-func (s *serveCommand) hold(ctx context.Context, service *service, cfg store.Config, stop func()) error {
+func (s *serveCommand) hold(ctx context.Context, service *service, at located, cfg store.Config, stop func()) error {
 	starting, cancel := context.WithTimeout(ctx, time.Duration(s.Timeout))
 	defer cancel()
-	flags, last := s.storeFlags, ""
-	flags.failing = func(err error) {
+	last := ""
+	o, err := at.opens(starting, func(err error) {
 		service.failing(err)
 		if text := err.Error(); text != last {
 			last = text
 			service.log.WarnContext(ctx, "store not reachable; retrying", "error", err)
 		}
-	}
-	o, err := flags.open(starting)
+	})
 	if err != nil {
 		return unlessOver(ctx, err)
 	}

@@ -220,13 +220,48 @@ func TestStartFailsClearly(t *testing.T) {
 		{"--store ftp://host", "not the scheme of a store"},
 		{"--store ids", "not a URL of a store"},
 		{"--store sqlite:x.db?mode=ro", "parameter"},
+		{"--window 10ms", "--window: 10ms is outside 1s to 24h0m0s; give a value inside"},
+		{"--window 100h", "--window: 100h0m0s is outside"},
+		{"--task " + strings.Repeat("a", 257), "--task: "},
+		{"--failover-bound 5s", "--failover-bound: "},
+		{"--failover-bound 1000h", "--failover-bound: 1000h0m0s is outside 0 to 24h0m0s"},
+		{"--max-clock-back 1000h", "--max-clock-back: 1000h0m0s is outside"},
+		{"--max-clock-back 0", "--max-clock-back: 0s"},
+		{"--leave-timeout 0", "--leave-timeout: 0s"},
+		{"--s3-api-call-timeout 8s", "s3.apiCallTimeout: 8s is outside"},
+		{"--log-level loud", "give debug, info, warn or error"},
+		{"--http-addr x", `--http-addr: "x" is not host:port`},
+		{"--http-addr 127.0.0.1:99999", "--http-addr: "},
+		{"--grpc-addr a:b", `--grpc-addr: "a:b" is not host:port`},
+		{"--store file:", "the path is empty"},
+		{"--store file:" + dir + "?x=y", "a directory has none"},
+		{"--store etcd:", "the host is missing"},
+		{"--store etcd://", "no servers"},
+		{"--store etcd://a", `server "a" is not host:port`},
+		{"--store etcd://a:99999/x", `server "a:99999" is not host:port`},
+		{"--store etcd://127.0.0.1:1/x?foo=bar", `parameter "foo" is unknown; give tls, ca`},
+		{"--store etcd://127.0.0.1:1/x?tls=maybe", "give true or false"},
+		{"--store etcd://127.0.0.1:1/x?ca=/nope", "/nope"},
+		{"--store etcd://127.0.0.1:1 --window 100h", "--window: 100h0m0s"},
+		{"--store s3://", "s3.bucketName: empty"},
+		{"--store s3://b/x?foo=1", `parameter "foo" is unknown`},
+		{"--store s3://b/x?region=", "s3.region: empty"},
+		{"--store s3://b/x?region=a_b", `s3.region: "a_b" is not a region`},
+		{"--store s3://b/x?endpoint=nonsense", `s3.endpoint: "nonsense" is not a URL`},
+		{"--store s3://b/x?region=a --s3-api-call-timeout 61s", "s3.apiCallTimeout: 1m1s is outside 1ms to 1m0s"},
+		{"--store postgres://u:secret@127.0.0.1:1/db?table=a-b", `table "a-b"`},
+		{"--store postgres://u:secret@127.0.0.1:1/db?no_failover=maybe", "give true or false"},
+		{"--store postgres://u:secret@127.0.0.1:1/db?sslmode=x", "the driver cannot read the URL"},
+		{"--store mysql://u:secret@127.0.0.1:1/db?table=a-b", `table "a-b"`},
+		{"--store mysql://u:secret@127.0.0.1:1/db?timeout=x", "the driver refuses the URL"},
+		{"--store sqlite:", "name a file"},
+		{"--store sqlite:" + dir + "/a.db?table=a-b", `table "a-b"`},
 		{"", ""},
 		{"--http-addr " + p.http, "--http-addr"},
 		{"--grpc-addr " + p.grpc, "--grpc-addr"},
 		{"--nodes 128", "conflicting definition"},
 		{"--layout jssafe", "layout 53/12/64"},
 		{"--epoch 2100-01-01 --sequencer other", "in the future"},
-		{"--window 10ms", "Window"},
 		{"--timeout 1s --store etcd://127.0.0.1:1", "127.0.0.1:1"},
 		{"--store sqlite:" + dir + "/no/such/dir/x.db", "no/such/dir"},
 	} {
@@ -237,8 +272,11 @@ func TestStartFailsClearly(t *testing.T) {
 		args := append([]string{"serve", "--store", "file:" + dir, "--http-addr", "127.0.0.1:0", "--grpc-addr", "none"},
 			strings.Fields(tc.args)...)
 		code, out, errs := command(t, args...)
-		if strings.Contains(tc.says, "of a store") && out != "" { // it is refused before the servers listen
+		if status == exitUsage && out != "" { // it is refused before the servers listen
 			t.Errorf("%s: %q", tc.args, out)
+		}
+		if strings.Contains(errs, "secret") {
+			t.Errorf("%s: the password is printed: %s", tc.args, errs)
 		}
 		if code != status || !strings.Contains(errs, "snowgrid-serve: ") || !strings.Contains(errs, tc.says) {
 			t.Errorf("%s: %d %s %s; want %q", tc.args, code, out, errs, tc.says)

@@ -30,33 +30,33 @@ const (
 	paramNoFailover = "no_failover" // true: no other server ever replaces this one
 )
 
-// openPostgres opens a database with the driver pgx, which reads the rest of the URL.
-func openPostgres(ctx context.Context, f storeFlags, scheme, rest string) (opened, error) {
+// locatePostgres locates a database with the driver pgx, which reads the rest of the URL.
+func locatePostgres(_ context.Context, f storeFlags, scheme, rest string) (located, error) {
 	rest, own, err := ownParams(rest)
 	if err != nil {
-		return opened{}, err
+		return located{}, err
 	}
 	cfg, err := pgx.ParseConfig(scheme + ":" + rest)
 	if err != nil {
 		// its text may contain the password
-		return opened{}, usagef("the driver cannot read the URL; write postgres://USER:PASSWORD@HOST:5432/DATABASE")
+		return located{}, usagef("the driver cannot read the URL; write postgres://USER:PASSWORD@HOST:5432/DATABASE")
 	}
 	name := fmt.Sprintf("postgres://%s:%d/%s", cfg.Host, cfg.Port, cfg.Database)
-	return f.openTable(ctx, stdlib.OpenDB(*cfg), records.PostgreSQL, own, name)
+	return f.locateTable(stdlib.OpenDB(*cfg), records.PostgreSQL, own, name)
 }
 
-// openMySQL opens a MySQL or MariaDB database.
-func openMySQL(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
+// locateMySQL locates a MySQL or MariaDB database.
+func locateMySQL(_ context.Context, f storeFlags, _, rest string) (located, error) {
 	rest, own, err := ownParams(rest)
 	if err != nil {
-		return opened{}, err
+		return located{}, err
 	}
 	a, err := parseAddress(rest, nil)
 	if err != nil {
-		return opened{}, err
+		return located{}, err
 	}
 	if len(a.hosts) != 1 || a.path == "" {
-		return opened{}, usagef("write mysql://USER:PASSWORD@HOST:3306/DATABASE, with one host")
+		return located{}, usagef("write mysql://USER:PASSWORD@HOST:3306/DATABASE, with one host")
 	}
 	host := a.hosts[0]
 	if !strings.Contains(strings.TrimPrefix(host, "["), ":") || strings.HasSuffix(host, "]") {
@@ -64,7 +64,7 @@ func openMySQL(ctx context.Context, f storeFlags, _, rest string) (opened, error
 	}
 	cfg, err := mysql.ParseDSN("tcp(" + host + ")/?" + a.query.Encode())
 	if err != nil {
-		return opened{}, usagef("the driver refuses the URL: %w", err)
+		return located{}, usagef("the driver refuses the URL: %w", err)
 	}
 	cfg.DBName = a.path
 	if a.user != nil {
@@ -73,37 +73,42 @@ func openMySQL(ctx context.Context, f storeFlags, _, rest string) (opened, error
 	}
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
-		return opened{}, usagef("the driver refuses the URL: %w", err)
+		return located{}, usagef("the driver refuses the URL: %w", err)
 	}
-	return f.openTable(ctx, sql.OpenDB(connector), records.MySQL, own, "mysql://"+host+"/"+cfg.DBName)
+	return f.locateTable(sql.OpenDB(connector), records.MySQL, own, "mysql://"+host+"/"+cfg.DBName)
 }
 
-// openSQLite opens a file: sqlite:FILE.
-func openSQLite(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
+// locateSQLite locates a file: sqlite:FILE.
+func locateSQLite(_ context.Context, f storeFlags, _, rest string) (located, error) {
 	rest, own, err := ownParams(rest)
 	if err != nil {
-		return opened{}, err
+		return located{}, err
 	}
 	file, query, _ := strings.Cut(rest, "?")
 	if query != "" {
-		return opened{}, usagef("parameter %.40q is unknown; give %s", query, paramTable)
+		return located{}, usagef("parameter %.40q is unknown; give %s", query, paramTable)
 	}
 	if path, hosted := strings.CutPrefix(file, "//"); hosted {
 		file = path
 	}
 	if file == "" || strings.Contains(file, ":memory:") {
-		return opened{}, usagef("name a file, such as sqlite:ids.db: a database in memory is lost with the process")
+		return located{}, usagef("name a file, such as sqlite:ids.db: a database in memory is lost with the process")
 	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+
 		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 	if err != nil {
-		return opened{}, fmt.Errorf("open %s: %w", file, err)
+		return located{}, fmt.Errorf("open %s: %w", file, err)
 	}
 	db.SetMaxOpenConns(1) // SQLite has no queue for writers, the pool has
-	if _, err := os.Stat(file); f.reads && err != nil {
-		return opened{}, err
+	at, err := f.locateTable(db, records.SQLite, own, "sqlite:"+file)
+	open := at.open
+	at.open = func(ctx context.Context, failing func(error)) (opened, error) {
+		if _, err := os.Stat(file); f.reads && err != nil {
+			return opened{}, err
+		}
+		return open(ctx, failing)
 	}
-	return f.openTable(ctx, db, records.SQLite, own, "sqlite:"+file)
+	return at, err
 }
 
 // ownParams removes the parameters that the driver does not use from a URL.
@@ -139,16 +144,18 @@ const (
 	idleConnsFor = time.Minute
 )
 
-// openTable returns the store in a table, which it creates.
-func (f storeFlags) openTable(ctx context.Context, db *sql.DB, dialect records.Dialect, own url.Values,
-	name string) (opened, error) {
+// locateTable returns the store in a table, which is created when it is opened.
+func (f storeFlags) locateTable(db *sql.DB, dialect records.Dialect, own url.Values, name string) (located, error) {
 	table := defaultTable
 	if own.Has(paramTable) {
 		table = own.Get(paramTable)
 	}
+	if err := records.CheckTable(table); err != nil {
+		return located{}, err
+	}
 	alone, err := yes(own, paramNoFailover, false)
 	if err != nil {
-		return opened{}, err
+		return located{}, err
 	}
 	db.SetMaxIdleConns(idleConns)
 	db.SetConnMaxIdleTime(idleConnsFor)
@@ -156,12 +163,15 @@ func (f storeFlags) openTable(ctx context.Context, db *sql.DB, dialect records.D
 	if alone {
 		s = s.WithoutFailover()
 	}
-	if f.reads {
-		return opened{Store: s, name: name + " table " + table, closed: func() { _ = db.Close() }}, nil
-	}
-	if err := f.untilAnswered(ctx, isStarting, s.CreateTable); err != nil {
-		_ = db.Close()
-		return opened{}, fmt.Errorf("%s: %w", name, err)
-	}
-	return opened{Store: s, name: name + " table " + table, closed: func() { _ = db.Close() }}, nil
+	o := opened{Store: s, name: name + " table " + table, closed: func() { _ = db.Close() }}
+	return located{like: s, open: func(ctx context.Context, failing func(error)) (opened, error) {
+		if f.reads {
+			return o, nil
+		}
+		if err := untilAnswered(ctx, failing, isStarting, s.CreateTable); err != nil {
+			o.closed()
+			return opened{}, fmt.Errorf("%s: %w", name, err)
+		}
+		return o, nil
+	}}, nil
 }

@@ -66,7 +66,11 @@ func (f storeFlags) look(ctx context.Context, do func(ctx context.Context, o ope
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.Timeout))
 	defer cancel()
 	f.reads = true
-	o, err := f.open(ctx)
+	at, err := f.locate(ctx)
+	if err != nil {
+		return err
+	}
+	o, err := at.opens(ctx, unreported)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -26,8 +27,7 @@ type storeFlags struct {
 	FailoverBound *durationFlag `help:"Longest time for which a database server that was replaced may still acknowledge writes. Needed for a store that can lose acknowledged writes in a failover." env:"SNOWGRID_FAILOVER_BOUND" placeholder:"DURATION"`
 	Timeout       durationFlag  `help:"Time limit for the answers of the store at the start, and of a command." default:"30s" env:"SNOWGRID_TIMEOUT"`
 
-	reads   bool        `kong:"-"` // the store is not created if it is missing
-	failing func(error) `kong:"-"` // called with each error of a store that is not open yet; may be nil
+	reads bool `kong:"-"` // the store is not created if it is missing
 }
 
 // opened is a store, and the resources that end with its use.
@@ -40,17 +40,17 @@ type opened struct {
 // storeKind is a kind of store, with its schemes.
 type storeKind struct {
 	schemes []string
-	open    opener
+	locate  locator
 }
 
 // storeKinds are the schemes for --store.
 var storeKinds = []storeKind{
-	{[]string{"file"}, openFile},
-	{[]string{"etcd"}, openEtcd},
-	{[]string{"s3"}, openS3},
-	{[]string{"postgres", "postgresql"}, openPostgres},
-	{[]string{"mysql"}, openMySQL},
-	{[]string{"sqlite"}, openSQLite},
+	{[]string{"file"}, locateFile},
+	{[]string{"etcd"}, locateEtcd},
+	{[]string{"s3"}, locateS3},
+	{[]string{"postgres", "postgresql"}, locatePostgres},
+	{[]string{"mysql"}, locateMySQL},
+	{[]string{"sqlite"}, locateSQLite},
 }
 
 // url returns the store's URL, built from an original system's keys if there is none.
@@ -80,41 +80,67 @@ func (f storeFlags) url() (string, error) {
 	return url, nil
 }
 
-// opener opens the store of a URL with one of its schemes.
-type opener func(ctx context.Context, f storeFlags, scheme, rest string) (opened, error)
+// located is a store whose URL has no mistake, before its servers or its directory are asked.
+type located struct {
+	scheme string
+	like   store.Store // of the same kind, to check a configuration; it is not called
+	open   func(ctx context.Context, failing func(error)) (opened, error)
+}
 
-// kind returns how the store is opened, and its URL.
-func (f storeFlags) kind() (by opener, url string, err error) {
-	if url, err = f.url(); err != nil {
-		return nil, "", err
+// locator reads the URL of a store with one of its schemes. It waits for no server.
+type locator func(ctx context.Context, f storeFlags, scheme, rest string) (located, error)
+
+// locate returns the store of the flags, or the mistake in its URL.
+func (f storeFlags) locate(ctx context.Context) (located, error) {
+	url, err := f.url()
+	if err != nil {
+		return located{}, err
 	}
-	scheme, _, found := strings.Cut(url, ":")
+	scheme, rest, found := strings.Cut(url, ":")
 	if !found { // it may be anything, a password too
-		return nil, "",
+		return located{},
 			usagef("--store is not a URL of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE")
 	}
 	for _, kind := range storeKinds {
-		if slices.Contains(kind.schemes, scheme) {
-			return kind.open, url, nil
+		if !slices.Contains(kind.schemes, scheme) {
+			continue
 		}
+		at, err := kind.locate(ctx, f, scheme, rest)
+		if err != nil {
+			return located{}, usagef("--store %s:...: %w", scheme, err)
+		}
+		at.scheme = scheme
+		return at, nil
 	}
-	return nil, "",
+	return located{},
 		usagef("--store %.20q: not the scheme of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE", scheme)
 }
 
-// open opens the store. It sends nothing that has to be undone.
-func (f storeFlags) open(ctx context.Context) (opened, error) {
-	by, url, err := f.kind()
-	if err != nil {
-		return opened{}, err
+// ofFlags has the flags for the names in errors of package store.
+var ofFlags = strings.NewReplacer("store: Config.Window:", "--window:", "store: Config.MaxClockBack:",
+	"--max-clock-back:", "store: Config.FailoverBound:", "--failover-bound:", "store: Config.Task:", "--task:",
+	"store: Config.CallTimeout:", "s3.apiCallTimeout:", "store: Config.AcquireMaxDelay:", "s3.leaseAcquireMaxDelay:",
+	"store: Config.ReadyTimeout:", "s3.readinessCheckTimeout:", "store: Config.Pool:", "max_server_cnt:",
+	"or 0 for the default", "or leave it out")
+
+// check refuses a configuration that cannot work with the store.
+func (l located) check(cfg store.Config) error {
+	if err := cfg.Check(l.like); err != nil {
+		return usage(errors.New(ofFlags.Replace(err.Error())))
 	}
-	scheme, rest, _ := strings.Cut(url, ":")
+	return nil
+}
+
+// unreported ignores the errors of a store that does not answer yet.
+func unreported(error) {}
+
+// opens opens the store, and calls failing with the error of each attempt until it answers. It sends nothing that has
+// to be undone.
+func (l located) opens(ctx context.Context, failing func(error)) (opened, error) {
 	var hangs bounded.Calls
-	o, err := bounded.Do(ctx, &hangs, "open", func(ctx context.Context) (opened, error) {
-		return by(ctx, f, scheme, rest)
-	})
+	o, err := bounded.Do(ctx, &hangs, "open", func(ctx context.Context) (opened, error) { return l.open(ctx, failing) })
 	if err != nil {
-		return opened{}, fmt.Errorf("--store %s:...: %w", scheme, err)
+		return opened{}, fmt.Errorf("--store %s:...: %w", l.scheme, err)
 	}
 	return o, nil
 }
@@ -167,7 +193,14 @@ func (f storeFlags) use(ctx context.Context, log *slog.Logger,
 	cfg.Logger = log
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.Timeout))
 	defer cancel()
-	o, err := f.open(ctx)
+	at, err := f.locate(ctx)
+	if err != nil {
+		return err
+	}
+	if err := at.check(cfg); err != nil {
+		return err
+	}
+	o, err := at.opens(ctx, unreported)
 	if err != nil {
 		return err
 	}

@@ -79,33 +79,35 @@ func yes(query url.Values, name string, otherwise bool) (bool, error) {
 	return v, nil
 }
 
-// openFile opens a directory: file:DIR or file:///DIR.
-func openFile(_ context.Context, f storeFlags, _, rest string) (opened, error) {
+// locateFile reads the path of a directory: file:DIR or file:///DIR.
+func locateFile(_ context.Context, f storeFlags, _, rest string) (located, error) {
 	rest, query, _ := strings.Cut(rest, "?")
-	if _, err := parseQuery(query, []string{}); err != nil {
-		return opened{}, err
+	if query != "" {
+		return located{}, usagef("parameter %.40q is unknown; a directory has none: leave it out, and write ? in a path as %%3F", query)
 	}
 	if path, hosted := strings.CutPrefix(rest, "//"); hosted {
 		if !strings.HasPrefix(path, "/") {
-			return opened{}, usagef("%.40q names a host; write file:DIR or file:///DIR", "file:"+rest)
+			return located{}, usagef("%.40q names a host; write file:DIR or file:///DIR", "file:"+rest)
 		}
 		rest = path
 	}
 	dir, err := url.PathUnescape(rest)
 	if err != nil {
-		return opened{}, usagef("the path is not a URL's: %w", err)
+		return located{}, usagef("the path is not a URL's: %w", err)
 	}
 	if dir == "" {
-		return opened{}, usagef("the path is empty; name a directory on a local disk")
+		return located{}, usagef("the path is empty; name a directory on a local disk")
 	}
-	if f.reads {
-		if _, err := os.Stat(dir); err != nil {
+	return located{like: store.NewMemory(), open: func(context.Context, func(error)) (opened, error) {
+		if f.reads {
+			if _, err := os.Stat(dir); err != nil {
+				return opened{}, err
+			}
+		}
+		s, err := store.OpenFile(dir)
+		if err != nil {
 			return opened{}, err
 		}
-	}
-	s, err := store.OpenFile(dir)
-	if err != nil {
-		return opened{}, err
-	}
-	return opened{Store: s, name: "file:" + dir, closed: func() {}}, nil
+		return opened{Store: s, name: "file:" + dir, closed: func() {}}, nil
+	}}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -31,6 +32,11 @@ func (f tlsFlags) check(http, grpc string) error {
 	switch {
 	case http == "": // it would mean any free port of all addresses
 		return errors.New("--http-addr: empty; give HOST:PORT, or leave it out for 127.0.0.1:8001")
+	case !isAddr(http):
+		return fmt.Errorf("--http-addr: %.80q is not host:port with a port from 0 to 65535; give one such as 127.0.0.1:8001", http)
+	case grpc != "" && grpc != noAddr && !isAddr(grpc):
+		return fmt.Errorf("--grpc-addr: %.80q is not host:port with a port from 0 to 65535; give one such as 127.0.0.1:7669, or %s",
+			grpc, noAddr)
 	case (f.TLSCert == "") != (f.TLSKey == ""):
 		return fmt.Errorf("--tls-cert is %q and --tls-key is %q; give both or neither", f.TLSCert, f.TLSKey)
 	case f.TLSClientCA != "" && f.TLSCert == "":
@@ -44,6 +50,15 @@ func (f tlsFlags) check(http, grpc string) error {
 		}
 	}
 	return nil
+}
+
+// isAddr reports whether a text is host:port.
+func isAddr(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	return err == nil
 }
 
 // checkKey refuses a private key that every user of the host can read, and warns of a key that its group may change.
