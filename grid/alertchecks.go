@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // Alert limits.
@@ -69,7 +70,8 @@ func checkQuorumMargin(s Status) (Severity, string) {
 		return "", ""
 	}
 	if s.Voters < 3 {
-		return Warning, fmt.Sprintf("the grid has %d members and %d voter(s): losing one stops it; run at least 3 members", len(s.Members), s.Voters)
+		return Warning, fmt.Sprintf("the grid has %s and %s: losing one stops it; run at least 3 members",
+			spelling.Count(len(s.Members), "member"), spelling.Count(s.Voters, "voter"))
 	}
 	return Warning, fmt.Sprintf("%d of %d voters are alive, and the quorum is %d: losing one more stops the grid; start %s again, or another member",
 		s.VotersAlive, s.Voters, need, s.missingVoters())
@@ -115,8 +117,8 @@ func checkMissing(s Status) (Severity, string) {
 	if len(state) > 0 {
 		lower += fmt.Sprintf(" set expect to %d in the configuration of %s;", len(s.Members), subjects(state))
 	}
-	return Warning, fmt.Sprintf("the grid has %d members, and %d are expected.%s Start the others again; if fewer are meant to run:%s",
-		len(s.Members), expect, gone, strings.TrimSuffix(lower, ";"))
+	return Warning, fmt.Sprintf("the grid has %s, and %d are expected.%s Start the others again; if fewer are meant to run:%s",
+		spelling.Count(len(s.Members), "member"), expect, gone, strings.TrimSuffix(lower, ";"))
 }
 
 func checkCeiling(s Status) (Severity, string) {
@@ -159,13 +161,20 @@ func (s Status) MissingCopies() (copies, partitions int) {
 	return copies, partitions
 }
 
+func copiesText(n int) string {
+	if n == 1 {
+		return "1 copy"
+	}
+	return fmt.Sprintf("%d copies", n)
+}
+
 func checkCopies(s Status) (Severity, string) {
 	copies, partitions := s.MissingCopies()
 	if copies == 0 {
 		return "", ""
 	}
-	return Warning, fmt.Sprintf("%d of %d partitions lack %d copies, with %d configured for each; the owners restore them within seconds: if not, see the owners' logs",
-		partitions, len(s.Partitions), copies, s.Settings.Backups)
+	return Warning, fmt.Sprintf("%d of %d partitions lack %s, with %d configured for each; the owners restore them within seconds: if not, see the owners' logs",
+		partitions, len(s.Partitions), copiesText(copies), s.Settings.Backups)
 }
 
 func checkMembers(s Status) (Severity, string) {
@@ -176,15 +185,17 @@ func checkMembers(s Status) (Severity, string) {
 	if len(s.Members) == 1 { // as intended, in most cases
 		severity = Info
 	}
-	return severity, fmt.Sprintf("%d members cannot keep %d backups for each partition; start %d more, or configure fewer backups",
-		len(s.Members), s.Settings.Backups, s.Settings.Backups+1-len(s.Members))
+	return severity, fmt.Sprintf("%s cannot keep %s for each partition; start %d more, or configure fewer backups",
+		spelling.Count(len(s.Members), "member"), spelling.Count(s.Settings.Backups, "backup"),
+		s.Settings.Backups+1-len(s.Members))
 }
 
 func checkAwaited(s Status) (Severity, string) {
 	var disks []string
 	for _, d := range s.Disks {
 		if d.Awaited > 0 && !d.Runs {
-			disks = append(disks, fmt.Sprintf("%s, for %d partitions", AbsentVoter{ID: d.Member, Name: d.Name}.who(), d.Awaited))
+			disks = append(disks, fmt.Sprintf("%s, for %s", AbsentVoter{ID: d.Member, Name: d.Name}.who(),
+				spelling.Count(d.Awaited, "partition")))
 		}
 	}
 	return about(disks, Critical, "partitions wait for definitions from %s; start these members with their data directories, or restore the network to members without one, or run `snowgrid forget` for each lost member", subjects(disks))
@@ -199,7 +210,7 @@ func checkDown(s Status) (Severity, string) {
 			down = append(down, m.who()+" did not answer at "+m.API)
 		}
 	}
-	return about(down, Warning, "%d of %d members do not answer: %s; start them again, or restore the network to them", len(down), len(s.Members), subjects(down))
+	return about(down, Warning, "members without an answer, %d of %d: %s; start them again, or restore the network to them", len(down), len(s.Members), subjects(down))
 }
 
 // who returns the member's name for people with its incarnation.

@@ -74,8 +74,8 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) { s.Ceiling = s.ClusterTime.Add(4999 * time.Millisecond) }, "ceiling_low warning", []string{"4.999s", "5s", "leader"}},
 		{func(s *Status) { s.Ceiling = s.ClusterTime }, "ceiling_low critical", []string{"holders wait"}},
 		{func(s *Status) { s.Partitions[1].Owner = "" }, "partitions_unowned critical", []string{"1 of 3"}},
-		{func(s *Status) { s.Partitions[1].InSync = s.Partitions[1].InSync[:1] }, "copies_missing warning", []string{"1 of 3 partitions", "1 copies"}},
-		{func(s *Status) { s.Settings.Backups, s.Members = 1, s.Members[:1] }, "too_few_members info", []string{"1 members", "start 1 more"}},
+		{func(s *Status) { s.Partitions[1].InSync = s.Partitions[1].InSync[:1] }, "copies_missing warning", []string{"1 of 3 partitions", "1 copy,"}},
+		{func(s *Status) { s.Settings.Backups, s.Members = 1, s.Members[:1] }, "too_few_members info", []string{"1 member cannot keep 1 backup for", "start 1 more"}},
 		{func(s *Status) {
 			s.Settings.Backups = 3
 			for i := range s.Partitions {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // standing is a member's view of its place in the grid at one moment. Two answers
@@ -95,8 +96,8 @@ func (s standing) notSettled() error {
 	}
 	if short > 0 {
 		return fmt.Errorf(
-			"%d of %d partitions have fewer than %d backups in sync, for example partition %d; the fewest is %d",
-			short, len(s.roster.Partitions), want, first, max(0, least))
+			"%d of %d partitions have fewer than %s in sync, for example partition %d; the fewest is %d",
+			short, len(s.roster.Partitions), spelling.Count(want, "backup"), first, max(0, least))
 	}
 	return nil
 }
@@ -256,8 +257,8 @@ func (h *health) serving() []condition {
 		}},
 		{"partitions-owned", func() error {
 			if !r.Assigned() {
-				return fmt.Errorf("the partitions of grid %s have no owners yet: %d members have joined, %d are expected",
-					r.Grid, len(r.Members), h.formation.Expect())
+				return fmt.Errorf("the partitions of grid %s have no owners yet: %s joined, and %d are expected",
+					r.Grid, spelling.Count(len(r.Members), "member"), h.formation.Expect())
 			}
 			return nil
 		}},

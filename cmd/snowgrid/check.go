@@ -27,8 +27,8 @@ func (s *statusCommand) check(to streams, status grid.Status) error {
 		if !result.Healthy {
 			return nil
 		}
-		_, err := fmt.Fprintf(w, "healthy: grid %s, %d members, %d of %d voters alive\n", status.Name, len(status.Members),
-			status.VotersAlive, status.Voters)
+		_, err := fmt.Fprintf(w, "healthy: grid %s, %s, %d of %s alive\n", status.Name,
+			counted(len(status.Members), "member"), status.VotersAlive, counted(status.Voters, "voter"))
 		return err
 	})
 	if err != nil || result.Healthy {

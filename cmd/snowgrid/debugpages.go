@@ -25,7 +25,7 @@ func (p *debugPages) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/log", func(w http.ResponseWriter, _ *http.Request) {
 		plainPage(w)
 		if missed := p.log.Missed(); missed > 0 {
-			fmt.Fprintf(w, "(%d earlier lines discarded)\n", missed)
+			fmt.Fprintf(w, "(%s discarded)\n", counted(int(missed), "earlier line"))
 		}
 		_, _ = p.log.WriteTo(w) // the reader may have gone
 	})

@@ -68,7 +68,8 @@ func (d *demoCommand) Run(ctx context.Context, to streams) error {
 		screen.say("Found: " + finding)
 	}
 	if err == nil && !verdict.clean() {
-		err = fmt.Errorf("%d duplicates, %d IDs out of order", verdict.duplicates, verdict.disorder)
+		err = fmt.Errorf("%s, %s out of order", counted(int(verdict.duplicates), "duplicate"),
+			counted(int(verdict.disorder), "ID"))
 	}
 	for _, line := range flow.examples() {
 		screen.say(line)

@@ -145,9 +145,9 @@ func (f *flow) summary(v verdict) string {
 	if f.began.IsZero() || f.ended.IsZero() {
 		return "No IDs were issued."
 	}
-	return fmt.Sprintf("%s IDs in %.1fs (%s per second), %d duplicates, %d out of order, longest Next call %v.",
-		grouped(v.ids), elapsed.Seconds(), grouped(uint64(float64(v.ids)/elapsed.Seconds())), v.duplicates, v.disorder,
-		f.longestNext())
+	return fmt.Sprintf("%s IDs in %.1fs (%s per second), %s, %d out of order, longest Next call %v.",
+		grouped(v.ids), elapsed.Seconds(), grouped(uint64(float64(v.ids)/elapsed.Seconds())),
+		counted(int(v.duplicates), "duplicate"), v.disorder, f.longestNext())
 }
 
 // examples returns an ID from each sequencer with its parts, a line each.

@@ -34,7 +34,8 @@ func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	return c.line(to.out, forgotten{Member: string(in.Member), Partitions: out.Partitions, Lost: out.Lost},
-		"the disk of %s was forgotten: %d partitions depended on it, %s", in.Member, out.Partitions, lostText(out.Lost))
+		"the disk of %s was forgotten: %s depended on it, %s", in.Member,
+		counted(out.Partitions, "partition"), lostText(out.Lost))
 }
 
 // lostText describes the partitions with lost definitions.

@@ -138,7 +138,7 @@ func (c *identityListCommand) sets(ctx context.Context) (out wire.IdentityListRe
 }
 
 func writeNumbered(w io.Writer, s wire.IdentitySet) {
-	fmt.Fprintf(w, "set %s/%s: %d processes, the next number is %d\n", s.Cluster, s.Name, s.Count, s.Next)
+	fmt.Fprintf(w, "set %s/%s: %s, the next number is %d\n", s.Cluster, s.Name, processes(s.Count), s.Next)
 	fmt.Fprintln(w, "NUMBER\tADDRESS\tINCARNATION\tSTATE\tALIVE\tMEMBER")
 	for _, m := range s.Members {
 		alive := "unknown"
@@ -226,7 +226,7 @@ func (c *identityCleanCommand) Run(ctx context.Context, to streams) error {
 	return callSet(ctx, to, c.setFlags, wire.PathIdentityClean, func(cluster string) any {
 		return wire.IdentityCleanRequest{Cluster: cluster, Name: c.Set, IDs: c.IDs, Force: c.Force}
 	}, func(out wire.IdentityCleanResponse) string {
-		return fmt.Sprintf("removed %d of %d numbers", len(out.Removed), len(c.IDs))
+		return fmt.Sprintf("removed %d of %s", len(out.Removed), counted(len(c.IDs), "number"))
 	})
 }
 

@@ -46,7 +46,7 @@ func (c *identityImportCommand) Run(ctx context.Context, to streams) error {
 		}
 		return c.result(to.out, results, func(w io.Writer) error {
 			for _, r := range results {
-				if _, err := fmt.Fprintf(w, "set %s/%s: %d processes, the next number is %d\n", r.Cluster, r.Name, r.Members,
+				if _, err := fmt.Fprintf(w, "set %s/%s: %s, the next number is %d\n", r.Cluster, r.Name, processes(r.Members),
 					r.Next); err != nil {
 					return err
 				}

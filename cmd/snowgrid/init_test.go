@@ -112,7 +112,7 @@ func TestInitProcess(t *testing.T) {
 	floor := time.Now().Add(6 * time.Second) // later than IDs would begin without one
 	status, stdout, stderr = command(t, "init", "--addr", survivor.api, "--force",
 		"--floor", orders.MaxID(floor).String(), "--epoch", "2026-01-01")
-	if status != exitDone || !strings.Contains(stdout, "with 1 members") {
+	if status != exitDone || !strings.Contains(stdout, "with 1 member;") {
 		t.Fatalf("init: status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 	var after []sequencer.ID

@@ -79,7 +79,7 @@ func (r removed) text() string {
 	case r.Leaving == "":
 		text := fmt.Sprintf("member %s was removed; it no longer has a vote", r.Member)
 		if r.Disks > 0 {
-			text += fmt.Sprintf("; its disk has definitions for %d partitions, which other disks also have", r.Disks)
+			text += fmt.Sprintf("; its disk has definitions for %s, which other disks also have", counted(r.Disks, "partition"))
 		}
 		return text
 	case r.Left:

@@ -48,7 +48,7 @@ func TestQuotaCommands(t *testing.T) {
 		}
 	}
 	says(run(exitFailed, "next", "orbit"),
-		`there are 1 sequencers of "or\*", and its quota allows 1; destroy one, remove unused ones`)
+		`there is 1 sequencer of "or\*", and its quota allows 1; destroy one, remove unused ones`)
 	for args, want := range map[string]string{
 		"quota set x":                                    "give one of --names, --holder-nodes, --peer-nodes and --calls",
 		"quota set x --names=-1":                         `names is -1; give 1 to 1000000000, or 0 for no limit`,

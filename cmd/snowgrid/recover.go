@@ -69,11 +69,12 @@ func (c *recoverCommand) describe(w io.Writer, r grid.Recovery) {
 	}
 	if r.Forgotten > 0 {
 		fmt.Fprintf(w,
-			"definitions lost in %d partitions: no given directory has them; a sequencer created there with another epoch can repeat IDs\n", r.Forgotten)
+			"definitions lost in %s: no given directory has them; a sequencer created there with another epoch can repeat IDs\n",
+			counted(r.Forgotten, "partition"))
 	}
 	if r.Outdated > 0 {
-		fmt.Fprintf(w, "latest definitions in %d partitions may be lost: no given directory is certain to have all of them\n",
-			r.Outdated)
+		fmt.Fprintf(w, "latest definitions in %s may be lost: no given directory is certain to have all of them\n",
+			counted(r.Outdated, "partition"))
 	}
 	fmt.Fprintf(w, "its IDs begin at %s\n", momentAndDistance(r.First, time.Now()))
 }

@@ -105,8 +105,8 @@ func (s *screen) counts(f *flow) {
 	}
 	s.at = now
 	v := f.checker.verdict()
-	line := fmt.Sprintf("%5.1fs  %s IDs, %d duplicates, longest Next call %v", now.Sub(f.began).Seconds(),
-		grouped(v.ids), v.duplicates, f.longestNext())
+	line := fmt.Sprintf("%5.1fs  %s IDs, %s, longest Next call %v", now.Sub(f.began).Seconds(),
+		grouped(v.ids), counted(int(v.duplicates), "duplicate"), f.longestNext())
 	if s.live {
 		// A line that the terminal wraps is not overwritten.
 		if text, most := []rune(line), s.width(); most > 0 && len(text) >= most {

@@ -162,7 +162,7 @@ func settings(s grid.Status) string {
 	if s.Settings.Partitions == 0 {
 		return orNone("")
 	}
-	return fmt.Sprintf("%d partitions, %s, window %v, voters %d", s.Settings.Partitions, kept(s),
+	return fmt.Sprintf("%s, %s, window %v, voters %d", counted(s.Settings.Partitions, "partition"), kept(s),
 		s.Settings.Window.Duration(), s.Settings.MostVoters())
 }
 

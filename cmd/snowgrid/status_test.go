@@ -116,7 +116,7 @@ func TestStatusOfARecoveredGrid(t *testing.T) {
 	_, got, _ := runCommand(t, "status", "--addr", member(t, http.StatusOK, s))
 	for _, want := range []string{
 		"web-3 (0000000000000003) at 10.0.0.3:7947 has a vote", "members remove 0000000000000003`",
-		"members given up: 0000000000000004 at 10.0.0.4:7948, 0000000000000005\n", "every definition in 1 partitions", "the latest definitions in 1 partitions",
+		"members given up: 0000000000000004 at 10.0.0.4:7948, 0000000000000005\n", "every definition in 1 partition:", "the latest definitions in 1 partition",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)

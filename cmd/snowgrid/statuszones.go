@@ -14,15 +14,14 @@ import (
 func printZones(table io.Writer, s grid.Status) {
 	var zones []string
 	for _, z := range s.Zones {
-		zones = append(zones, fmt.Sprintf("%s: %d members, %d voters%s", orNone(z.Zone), z.Members, z.Voters,
-			unless(!z.Majority, " (the others are no majority)")))
+		zones = append(zones, fmt.Sprintf("%s: %s, %s%s", orNone(z.Zone), counted(z.Members, "member"),
+			counted(z.Voters, "voter"), unless(!z.Majority, " (the others are no majority)")))
 	}
 	if len(zones) > 0 {
 		fmt.Fprintf(table, "zones\t%s\n", strings.Join(zones, "; "))
 	}
 	if s.OneZone > 0 {
-		fmt.Fprintf(table, "one zone\t%d partitions have all copies in one zone, and lose them with it\n",
-			s.OneZone)
+		fmt.Fprintf(table, "one zone\t%s with all copies in one zone, which loses them\n", counted(s.OneZone, "partition"))
 	}
 	for i, id := range s.AbsentVoters {
 		who := id
@@ -48,10 +47,10 @@ func printRecovery(table io.Writer, r *grid.RecoveryInfo) {
 		orNone(strings.Join(lost, ", ")))
 	if len(r.Forgotten) > 0 {
 		fmt.Fprintf(table,
-			"lost\tevery definition in %d partitions: a name created there with another epoch can repeat IDs\n",
-			len(r.Forgotten))
+			"lost\tevery definition in %s: a name created there with another epoch can repeat IDs\n",
+			counted(len(r.Forgotten), "partition"))
 	}
 	if len(r.Outdated) > 0 {
-		fmt.Fprintf(table, "lost\tpossibly the latest definitions in %d partitions\n", len(r.Outdated))
+		fmt.Fprintf(table, "lost\tpossibly the latest definitions in %s\n", counted(len(r.Outdated), "partition"))
 	}
 }

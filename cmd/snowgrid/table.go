@@ -87,9 +87,12 @@ func perSecond(rate float64) string {
 	return grouped(uint64(rate + 0.5))
 }
 
-func counted(n int, noun string) string {
+// processes is counted for this noun.
+func processes(n int) string {
 	if n == 1 {
-		return "1 " + noun
+		return "1 process"
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%d processes", n)
 }
+
+func counted(n int, noun string) string { return spelling.Count(n, noun) }

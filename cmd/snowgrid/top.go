@@ -158,7 +158,7 @@ func (c *topCommand) screen(w io.Writer, look topLook) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "snowgrid top: grid %s, %s UTC, every %v, q to end\n", look.Grid,
 		look.Time.Format(time.TimeOnly), c.Every)
-	fmt.Fprintf(&text, "%d of %d members alive, leader %s, ceiling %s ahead%s\n", look.Alive, look.Members,
+	fmt.Fprintf(&text, "%d of %s alive, leader %s, ceiling %s ahead%s\n", look.Alive, counted(look.Members, "member"),
 		orNone(look.Leader),
 		span(time.Duration(look.Ahead)*time.Millisecond), unless(look.settled == "", ", not settled"))
 	fmt.Fprintf(&text, "%s IDs/s\n\n", perSecond(look.IDs))

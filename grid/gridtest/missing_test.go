@@ -54,7 +54,7 @@ func TestMissingMembersAreNamed(t *testing.T) {
 		time.Sleep(time.Minute)
 		s = g.Member("m1").Status()
 		if text := alertText(s, "members_missing"); len(s.Members) != 1 ||
-			!strings.Contains(text, "1 members, and 3 are expected") || !grid.Degraded(grid.Alerts(s)) {
+			!strings.Contains(text, "1 member, and 3 are expected") || !grid.Degraded(grid.Alerts(s)) {
 			t.Errorf("alone it says %q: %v", text, grid.Alerts(s))
 		}
 	})

@@ -52,7 +52,7 @@ type Calls struct{ left atomic.Int64 }
 func Do[T any](ctx context.Context, c *Calls, what string, f func(ctx context.Context) (T, error)) (T, error) {
 	var none T
 	if left := c.left.Load(); left >= LeftMax {
-		return none, fmt.Errorf("%s: %d earlier calls have not returned: %w", what, left, ErrHangs)
+		return none, fmt.Errorf("%s: earlier calls that have not returned: %d: %w", what, left, ErrHangs)
 	}
 	type result struct {
 		value T
@@ -91,7 +91,7 @@ func Do[T any](ctx context.Context, c *Calls, what string, f func(ctx context.Co
 // blamed adds the calls that have not returned to the error of one that ended with ctx.
 func (c *Calls) blamed(ctx context.Context, err error) error {
 	if left := c.left.Load(); left > 0 && err != nil && ctx.Err() != nil {
-		return fmt.Errorf("%w; %d earlier calls have not returned: %w", err, left, ErrHangs)
+		return fmt.Errorf("%w; earlier calls that have not returned: %d: %w", err, left, ErrHangs)
 	}
 	return err
 }

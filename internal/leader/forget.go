@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // An operator gives up a disk that never comes back (D10). Its member must not run: otherwise it
@@ -122,8 +123,9 @@ func (x *forgets) check(v View, f *forget) error {
 	case f.out.Partitions == 0:
 		return failure.Errorf(ErrNotNeeded, "grid: no partition depends on the disk of %s; %s", id, namedDisks(v.Roster))
 	case f.out.Lost > 0 && !f.in.LoseDefinitions:
-		return failure.Errorf(ErrNotConfirmed, "grid: nothing was done: the disk of %s is the last one with the definitions of %d partitions, and forgetting it loses them for good. %s. "+
-			"If the disk can be restored, start the member on it instead; to lose the definitions, confirm with --lose-definitions", id, f.out.Lost, lossText)
+		return failure.Errorf(ErrNotConfirmed, "grid: nothing was done: the disk of %s is the last one with the definitions of %s, and forgetting it loses them for good. %s. "+
+			"If the disk can be restored, start the member on it instead; to lose the definitions, confirm with --lose-definitions", id,
+			spelling.Count(f.out.Lost, "partition"), lossText)
 	}
 	return nil
 }

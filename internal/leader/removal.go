@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 // An operator removes a member from the grid:
@@ -284,7 +285,8 @@ func (x *removals) checkLast(v View, gone roster.Member, answers func(roster.Inc
 	case others == 0:
 		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: no other member answers that could take its place; start another one, or stop the grid by stopping its processes", gone.Incarnation.Member())
 	case alone > 0 && disks == 0:
-		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: the definitions of %d partitions are on its disk alone, and no other member has a disk; start another one with a data directory", gone.Incarnation.Member(), alone)
+		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: its disk is the only one, with the definitions of %s, and no other member has a disk; start another one with a data directory", gone.Incarnation.Member(),
+			spelling.Count(alone, "partition"))
 	}
 	return nil
 }

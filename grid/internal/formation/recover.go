@@ -18,6 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -177,7 +178,7 @@ func missing(newest *recoverDir, given map[roster.MemberID]string,
 		}
 	}
 	for disk, partitions := range stored {
-		why[disk] = fmt.Sprintf("whose disk has definitions for %d partitions", partitions)
+		why[disk] = "whose disk has definitions for " + spelling.Count(partitions, "partition")
 	}
 	for _, member := range newest.roster.Members {
 		if member.Durable {

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -176,8 +177,8 @@ func (l *limits) room(ctx context.Context, name string, now bool) room {
 			"sequencer %q: the quota of %q limits names, and partitions that change their owner are not counted yet",
 			name, string(q.Pattern)))
 	}
-	return refuse(RefusedNames, failure.Errorf(sequencer.ErrQuota, "sequencer %q: there are %d sequencers of %q, and its quota allows %d; destroy one, remove unused ones (snowgrid sequencers remove --unused-for), or have an operator raise it: snowgrid quota set %q --names COUNT",
-		name, n-begun, string(q.Pattern), q.Names, string(q.Pattern)))
+	return refuse(RefusedNames, failure.Errorf(sequencer.ErrQuota, "sequencer %q: %s of %q, and its quota allows %d; destroy one, remove unused ones (snowgrid sequencers remove --unused-for), or have an operator raise it: snowgrid quota set %q --names COUNT",
+		name, thereAre(n-begun), string(q.Pattern), q.Names, string(q.Pattern)))
 }
 
 type memberCounts []memberCount
@@ -294,4 +295,11 @@ func (l *limits) Count(context.Context, wire.CountRequest) (wire.CountResponse, 
 		}
 	}
 	return out, nil
+}
+
+func thereAre(sequencers int) string {
+	if sequencers == 1 {
+		return "there is 1 sequencer"
+	}
+	return fmt.Sprintf("there are %d sequencers", sequencers)
 }

@@ -245,8 +245,12 @@ func entries(path string, body ast.Node) (*File, error) {
 // joined returns the first faults of a file as one error, nil for none.
 func joined(path string, faults []error) error {
 	if more := len(faults) - maxFaults; more > 0 {
+		noun := "mistakes"
+		if more == 1 {
+			noun = "mistake"
+		}
 		faults = append(faults[:maxFaults:maxFaults],
-			&Error{Path: path, Problem: fmt.Sprintf("%d more mistakes; correct these first", more)})
+			&Error{Path: path, Problem: fmt.Sprintf("%d more %s; correct these first", more, noun)})
 	}
 	return errors.Join(faults...)
 }
