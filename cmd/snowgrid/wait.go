@@ -13,8 +13,23 @@ import (
 
 type waitCommand struct {
 	For string `arg:"" help:"What to wait for: ready or settled." enum:"ready,settled" placeholder:"ready|settled"`
-	gridFlags
+	gridOutput
 	Within time.Duration `help:"Time limit of the wait." default:"2m"`
+}
+
+// awaited is the state that was reached.
+type awaited struct {
+	State   string `json:"state"` // ready or settled
+	Grid    string `json:"grid"`
+	Name    string `json:"name"`
+	Members int    `json:"members"` // that were asked and are ready, or all of a settled grid
+}
+
+func (a awaited) text() string {
+	if a.State == "settled" {
+		return fmt.Sprintf("settled: grid %s, %s", a.Name, counted(a.Members, "member"))
+	}
+	return fmt.Sprintf("ready: %d of %s", a.Members, counted(a.Members, "member"))
 }
 
 // waitPause is the time between two questions.
@@ -41,8 +56,7 @@ func (c *waitCommand) Run(parent context.Context, to streams) error {
 		began := time.Now()
 		reached, err := c.look(ctx)
 		if err == nil {
-			_, err = fmt.Fprintln(to.out, reached)
-			return err
+			return c.line(to.out, reached, "%s", reached.text())
 		}
 		if isNotTrusted(err) || isSettingError(err) || exitStatusOf(err) == exitUsage {
 			return err
@@ -69,16 +83,18 @@ func (c *waitCommand) Run(parent context.Context, to streams) error {
 }
 
 // look returns the state that was reached, or the reason to wait.
-func (c *waitCommand) look(ctx context.Context) (reached string, err error) {
+func (c *waitCommand) look(ctx context.Context) (reached awaited, err error) {
+	reached.State = c.For
 	if c.For == "settled" {
 		status, err := c.status(ctx)
 		switch {
 		case err != nil:
-			return "", err
+			return reached, err
 		case !status.Settled:
-			return "", waiting("grid %s is not settled: %s", status.Name, status.NotSettled)
+			return reached, waiting("grid %s is not settled: %s", status.Name, status.NotSettled)
 		}
-		return fmt.Sprintf("settled: grid %s, %d members", status.Name, len(status.Members)), nil
+		reached.Grid, reached.Name, reached.Members = status.Grid, status.Name, len(status.Members)
+		return reached, nil
 	}
 	for _, addr := range c.Addr {
 		one := c.gridFlags
@@ -86,12 +102,13 @@ func (c *waitCommand) look(ctx context.Context) (reached string, err error) {
 		status, err := one.status(ctx)
 		switch {
 		case err != nil:
-			return "", err
+			return reached, err
 		case !status.Ready:
-			return "", waiting("%s is not ready: %s", addr, reasonOf(status))
+			return reached, waiting("%s is not ready: %s", addr, reasonOf(status))
 		}
+		reached.Grid, reached.Name, reached.Members = status.Grid, status.Name, reached.Members+1
 	}
-	return fmt.Sprintf("ready: %d of %d members", len(c.Addr), len(c.Addr)), nil
+	return reached, nil
 }
 
 // reasonOf returns why a member is not ready.

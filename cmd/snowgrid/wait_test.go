@@ -29,7 +29,8 @@ func answering(t *testing.T, after func(n int64) grid.Status) (addr string) {
 
 func TestWait(t *testing.T) {
 	ready := answering(t, func(int64) grid.Status {
-		return grid.Status{Name: "shop", Version: 1, Ready: true, Settled: true}
+		return grid.Status{Grid: "g", Name: "shop", Version: 1, Ready: true, Settled: true,
+			Members: make([]grid.MemberInfo, 1)}
 	})
 	later := answering(t, func(n int64) grid.Status {
 		return grid.Status{Name: "shop", Version: 1, Ready: n > 2, NotReady: "IDs begin at noon", Settled: n > 2,
@@ -57,9 +58,14 @@ func TestWait(t *testing.T) {
 		status         int
 		stdout, stderr string
 	}{
-		{"ready --addr " + ready, 0, "ready: 1 of 1 members\n", ""},
-		{"settled --addr " + ready, 0, "settled: grid shop, 0 members\n", ""},
-		{"ready --addr " + later, 0, "ready: 1 of 1 members\n", later + " is not ready: IDs begin at noon\n"},
+		{"ready --addr " + ready, 0, "ready: 1 of 1 member\n", ""},
+		{"settled --addr " + ready, 0, "settled: grid shop, 1 member\n", ""},
+		{"ready -o json --addr " + ready + "," + ready, 0,
+			"{\n  \"state\": \"ready\",\n  \"grid\": \"g\",\n  \"name\": \"shop\",\n  \"members\": 2\n}\n", ""},
+		{"settled -o json --addr " + ready, 0,
+			"{\n  \"state\": \"settled\",\n  \"grid\": \"g\",\n  \"name\": \"shop\",\n  \"members\": 1\n}\n", ""},
+		{"ready -o json --within 3s --addr " + never, exitDegraded, "", "not ready within 3s: "},
+		{"ready --addr " + later, 0, "ready: 1 of 1 member\n", later + " is not ready: IDs begin at noon\n"},
 		{"ready --within 3s --addr " + ready + "," + never, exitDegraded, "",
 			"not ready within 3s: " + never + " is not ready: no leader\n"},
 		{"ready --within 3s --addr " + counting, exitDegraded, "", "IDs begin at noon"},
