@@ -171,7 +171,7 @@ func kept(s grid.Status) string {
 	if s.Settings.Backups == s.Copies {
 		return fmt.Sprintf("backups %d", s.Settings.Backups)
 	}
-	return fmt.Sprintf("backups %d (some partitions have %d)", s.Settings.Backups, s.Copies)
+	return fmt.Sprintf("backups %d (some have %d)", s.Settings.Backups, s.Copies)
 }
 
 func printMembers(table io.Writer, members []grid.MemberInfo) {

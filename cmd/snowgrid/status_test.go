@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -80,7 +81,7 @@ settled       no: 1 of 2 partitions have fewer copies
 leader        ` + inc2 + `
 cluster time  2026-07-01T12:00:00.000Z
 ceiling       2026-07-01T12:00:13.500Z (13.5s ahead)
-settings      2 partitions, backups 1 (some partitions have 0), window 15s, voters 3
+settings      2 partitions, backups 1 (some have 0), window 15s, voters 3
 partitions    2, 0 without an owner, 1 with fewer backups than configured
 
 NAME   MEMBER            ROLE    DISK  STATE    OWNS  COPIES  API
@@ -104,6 +105,18 @@ orders     10        8192   63/23/8192  2060-07-01  0000000000000002
 }
 
 // TestStatusOfARecoveredGrid: the status repeats what a recovery lost, and names absent voters.
+// TestStatusSettingsFit: the line of the settings fits a terminal of 80 columns, while copies are missing too.
+func TestStatusSettingsFit(t *testing.T) {
+	s := exampleStatus()
+	s.Settings.Partitions, s.Settings.Backups, s.Copies = roster.DefaultPartitions, 2, 1
+	_, got, _ := runCommand(t, "status", "--addr", member(t, http.StatusOK, s))
+	for line := range strings.Lines(got) {
+		if strings.HasPrefix(line, "settings") && (len(line) > 81 || !strings.Contains(line, "(some have 1)")) {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+}
+
 func TestStatusOfARecoveredGrid(t *testing.T) {
 	s := exampleStatus()
 	s.AbsentVoters, s.Absent = []string{"0000000000000003"}, []grid.AbsentVoter{{ID: "0000000000000003",
