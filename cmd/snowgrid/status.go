@@ -68,7 +68,7 @@ func certificates(s grid.Status) string {
 
 func printGrid(table io.Writer, s grid.Status) {
 	id := fmt.Sprintf(" (%v)", s.Grid)
-	if strings.Trim(s.Grid, "0") == "" {
+	if s.Version == 0 {
 		id = ", whose roster this member has not received"
 	}
 	fmt.Fprintf(table, "grid\t%s%s\n", s.Name, id)
