@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 )
@@ -63,6 +65,31 @@ func TestDestroyAtAnotherMember(t *testing.T) {
 		}
 		if destroyed != 2 {
 			t.Errorf("the audit has %d destroys: %+v", destroyed, r.log.of(t, "destroy"))
+		}
+	})
+}
+
+// TestDestroyWhileTheOwnerChanges: a destroy that another member relays while the owner is silent ends the sequencer,
+// although the next owner may learn of its role after the member that was asked.
+func TestDestroyWhileTheOwnerChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3})
+		time.Sleep(30 * time.Second)
+		ops := calls.NewPool(g.Network.Host("ops").Dial, g.Load(security.Admin))
+		defer ops.Close()
+		for i := range 10 {
+			name := nameOfOwner(t, g, i%2 == 0)
+			owner := g.OwnerOf(name)
+			member := otherThan(g, name) + ":7948"
+			ok(t, "create", ops.Call(t.Context(), owner+":7948", wire.PathCreate, wire.CreateRequest{Name: name},
+				&wire.SequencerResponse{}))
+			g.Network.Pause(owner)
+			if err := ops.Call(within(t, 20*time.Second), member, wire.PathDestroy, wire.DestroyRequest{Name: name},
+				&wire.Done{}); err != nil {
+				t.Errorf("round %d: %s, owned by %s, at %s: %v", i, name, owner, member, err)
+			}
+			g.Network.Resume(owner)
+			time.Sleep(time.Minute)
 		}
 	})
 }

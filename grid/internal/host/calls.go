@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/identity/numbers"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/security"
@@ -313,10 +315,7 @@ func (h *Host) Destroy(ctx context.Context, in wire.DestroyRequest) (wire.Done, 
 		return wire.Done{}, err
 	}
 	if !in.Forwarded {
-		forwarded := in
-		forwarded.Relay = wire.Relay{Forwarded: true, Caller: api.CallerOf(ctx)}
-		return atOwner(ctx, h, in.Name, wire.PathDestroy, forwarded,
-			func() (wire.Done, error) { return h.destroyHere(ctx, in) })
+		return h.destroyAtOwner(ctx, in)
 	}
 	if in.Caller != nil {
 		if err := in.Caller.Check(); err != nil {
@@ -328,6 +327,33 @@ func (h *Host) Destroy(ctx context.Context, in wire.DestroyRequest) (wire.Done, 
 		return wire.Done{}, err
 	}
 	return h.destroyHere(ctx, in)
+}
+
+// ownerWait bounds the tries of a destroy to find the owner, which may learn of its role after this member.
+const ownerWait = 3 * time.Second
+
+// destroyAtOwner destroys at the owner, here or at another member. While members disagree about the owner it tries
+// again: a caller that knows one address has no use for the answer that another member is the owner.
+func (h *Host) destroyAtOwner(ctx context.Context, in wire.DestroyRequest) (wire.Done, error) {
+	forwarded := in
+	forwarded.Relay = wire.Relay{Forwarded: true, Caller: api.CallerOf(ctx)}
+	for end := time.Now().Add(ownerWait); ; {
+		changed := h.state.Changed()
+		out, err := atOwner(ctx, h, in.Name, wire.PathDestroy, forwarded,
+			func() (wire.Done, error) { return h.destroyHere(ctx, in) })
+		if !errors.Is(err, roster.ErrWrongOwner) {
+			return out, err
+		}
+		if ctx.Err() != nil || time.Now().After(end) {
+			return out, &wire.LaterError{Of: sequencer.ErrUnavailable, After: time.Second, Message: fmt.Sprintf(
+				"grid: sequencer %q: its owner changes; try again", in.Name)}
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-time.After(createAgain):
+		}
+	}
 }
 
 // destroyHere ends the life, if this member is the owner.
