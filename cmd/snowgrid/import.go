@@ -40,6 +40,10 @@ func (c *importCommand) Run(ctx context.Context, to streams) error {
 	if err := c.check(ctx, file, to); err != nil {
 		return err
 	}
+	restored, err := c.restored(ctx, file)
+	if err != nil {
+		return err
+	}
 	if err := c.awaitFloor(ctx, file.header.Until, to); err != nil {
 		return err
 	}
@@ -50,7 +54,7 @@ func (c *importCommand) Run(ctx context.Context, to streams) error {
 		{"settings", func() error { return c.importSettings(ctx, file.settings, to) }},
 		{"numbers", func() error { return c.importSets(ctx, file.sets) }},
 		{"sequencers", func() error { return c.importNames(ctx, file.names, createName, to) }},
-		{"destroyed sequencers", func() error { return c.importNames(ctx, file.destroyed, createDestroyed, to) }},
+		{"destroyed sequencers", func() error { return c.importNames(ctx, file.destroyed, destroyedBut(restored), to) }},
 		{"quotas", func() error { return c.importQuotas(ctx, file.quotas) }},
 	} {
 		if err := part.do(); err != nil {
@@ -113,7 +117,7 @@ func (c *importCommand) check(ctx context.Context, file *exportFile, to streams)
 	case status.Grid == file.header.ID:
 		return fmt.Errorf("the export is of this grid, %s; form a new grid", status.Name)
 	}
-	existing, err := c.existing(ctx)
+	existing, err := c.existing(ctx, false)
 	if err != nil {
 		return err
 	}

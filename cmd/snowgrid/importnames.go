@@ -136,6 +136,22 @@ func createName(ctx context.Context, api string, name exportedName) error {
 	return postTo(ctx, api, "", wire.PathCreate, name.request(), &wire.SequencerResponse{})
 }
 
+// destroyedBut is createDestroyed, for which a quota in the way is no error if the sequencer was restored and destroyed
+// already.
+func destroyedBut(restored map[string]exportedName) restorer {
+	return func(ctx context.Context, api string, name exportedName) error {
+		err := createDestroyed(ctx, api, name)
+		if r, found := restored[name.Name]; found && r == name && errors.Is(err, errNotCreated) &&
+			errors.Is(err, sequencer.ErrQuota) {
+			return nil
+		}
+		return err
+	}
+}
+
+// errNotCreated is matched by the error for a sequencer that was not created.
+var errNotCreated = errors.New("not created")
+
 // createDestroyed creates a sequencer, takes a grant, and destroys the sequencer. The grant ends after the export's
 // time, so the grid refuses another definition with which exported IDs could repeat.
 func createDestroyed(ctx context.Context, api string, name exportedName) error {
@@ -143,7 +159,7 @@ func createDestroyed(ctx context.Context, api string, name exportedName) error {
 	in.Attach = &wire.CreateAttach{Holder: "import"}
 	_, _ = rand.Read(in.Attach.ID[:])
 	if err := postTo(ctx, api, "", wire.PathCreate, in, &created); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNotCreated, err)
 	}
 	if got := created.Attached; got == nil {
 		return fmt.Errorf("%s granted no logical node; use the snowgrid command of the grid's release", api)

@@ -199,6 +199,31 @@ func TestImportAtFloor(t *testing.T) {
 	}
 }
 
+// TestImportContinuesAtAQuota: a complete import can be continued, although the quota that it restored leaves no room
+// for the sequencers that it has created and destroyed.
+func TestImportContinuesAtAQuota(t *testing.T) {
+	long.NotShort(t, "it runs an agent as a process")
+	t.Parallel()
+	saved := filepath.Join(t.TempDir(), "saved")
+	newGrid := func() *agent { return startAgent(t, "127.0.0.1:0", "--expect", "1", "--window", "1s") }
+	old := newGrid()
+	idsOf(t, old.api, "orders-1", 1)
+	idsOf(t, old.api, "orders-gone", 1)
+	succeed(t, "destroy", "orders-gone", "--yes", "--addr", old.api)
+	succeed(t, "quota", "set", "orders-*", "--names", "1", "--addr", old.api)
+	succeed(t, "export", "-f", saved, "--addr", old.api)
+	old.signal(os.Kill)
+	old.exit()
+	a := newGrid()
+	succeed(t, "import", saved, "--addr", a.api)
+	succeed(t, "import", saved, "--continue", "--addr", a.api)
+	succeed(t, "quota", "set", "orders-*", "--names", "2", "--addr", a.api)
+	if status, _, stderr := runCommand(t, "next", "orders-gone", "--epoch", "2026-06-01", "--addr", a.api); status !=
+		exitFailed || !strings.Contains(stderr, "IDs could repeat") {
+		t.Errorf("the destroyed name with a later epoch: %d, %s", status, stderr)
+	}
+}
+
 // TestImportRefusesLines: a file that no grid exports is refused, by its line, before anything is done.
 func TestImportRefusesLines(t *testing.T) {
 	limit := roster.Quota{Pattern: "a", Names: -5}
