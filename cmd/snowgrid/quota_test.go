@@ -50,12 +50,13 @@ func TestQuotaCommands(t *testing.T) {
 	says(run(exitFailed, "next", "orbit"),
 		`there is 1 sequencer of "or\*", and its quota allows 1; destroy one, remove unused ones`)
 	for args, want := range map[string]string{
-		"quota set x":                                    "give one of --names, --holder-nodes, --peer-nodes and --calls",
-		"quota set x --names=-1":                         `names is -1; give 1 to 1000000000, or 0 for no limit`,
-		"sequencers remove --unused-for 1h":              "--dry-run or --yes",
-		"sequencers remove --dry-run":                    "--unused-for",
-		"sequencers remove --unused-for 1ms --dry-run":   "give at least 1s",
-		"sequencers remove --unused-for 1h --dry-run -y": "unknown flag",
+		"quota set x":                                       "give one of --names, --holder-nodes, --peer-nodes and --calls",
+		"quota set x --names=-1":                            `names is -1; give 1 to 1000000000, or 0 for no limit`,
+		"sequencers remove --unused-for 1h":                 "--dry-run or --yes",
+		"sequencers remove --dry-run":                       "--unused-for",
+		"sequencers remove --unused-for 1h --prefix= --yes": `--prefix="": every name begins so; give the beginning`,
+		"sequencers remove --unused-for 1ms --dry-run":      "give at least 1s",
+		"sequencers remove --unused-for 1h --dry-run -y":    "unknown flag",
 	} {
 		says(run(exitUsage, strings.Fields(args)...), want)
 	}

@@ -12,15 +12,18 @@ import (
 
 type removeSequencersCommand struct {
 	UnusedFor time.Duration `help:"Only sequencers that were not used for as long, such as 720h." required:"" placeholder:"DURATION"`
-	Prefix    string        `help:"Only sequencers whose names begin so." placeholder:"TEXT"`
+	Prefix    *string       `help:"Only sequencers whose names begin so." placeholder:"TEXT"`
 	After     string        `help:"Begin with the first name above this one." placeholder:"NAME"`
 	DryRun    bool          `help:"List them, and remove none." xor:"how" required:""`
 	Yes       bool          `help:"Remove them." xor:"how" required:""`
 	gridOutput
 }
 
-// Validate refuses a time that is too short to mean anything.
+// Validate refuses a time that is too short to mean anything, and a prefix that a script meant to state.
 func (c *removeSequencersCommand) Validate() error {
+	if c.Prefix != nil && *c.Prefix == "" {
+		return errors.New(`--prefix="": every name begins so; give the beginning of the names, or omit the flag to remove all`)
+	}
 	if c.UnusedFor < time.Second {
 		return fmt.Errorf("--unused-for=%v: give at least 1s, such as 720h for 30 days", c.UnusedFor)
 	}
@@ -43,8 +46,10 @@ const removalPage = 200
 // Run removes the sequencers, a page at a time.
 func (c *removeSequencersCommand) Run(ctx context.Context, to streams) error {
 	out := removal{DryRun: c.DryRun, Sequencers: []wire.UnusedRow{}}
-	in := wire.UnusedRequest{Prefix: c.Prefix, After: c.After, Limit: removalPage, UnusedFor: c.UnusedFor.Milliseconds(),
-		Remove: c.Yes}
+	in := wire.UnusedRequest{After: c.After, Limit: removalPage, UnusedFor: c.UnusedFor.Milliseconds(), Remove: c.Yes}
+	if c.Prefix != nil {
+		in.Prefix = *c.Prefix
+	}
 	var failed error
 	for {
 		var page wire.UnusedResponse
