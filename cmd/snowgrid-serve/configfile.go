@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/snowgrid/snowgrid/internal/authority"
 	"github.com/snowgrid/snowgrid/internal/kongdocs"
 )
 
@@ -90,8 +91,19 @@ func readConfig(ctx *kong.Context) (map[string]string, error) {
 				fmt.Errorf("the key %q is unknown; see snowgrid-serve serve --help for the flags, whose names are the keys",
 					keys[name])}
 		}
+		if values[name] != "" && isSecret(name, values[name]) {
+			if _, err := authority.CheckModes(path); err != nil {
+				return nil, &configError{path, fmt.Errorf("the key %q is a secret, and %w", keys[name], err)}
+			}
+		}
 	}
 	return values, nil
+}
+
+// isSecret reports whether a flag's value has a password or a key.
+func isSecret(flag, value string) bool {
+	return flag == "s3-secret-key" || flag == "etcd-password" ||
+		flag == "store" && strings.Contains(value, "://") && strings.Contains(value, "@")
 }
 
 // configError is a mistake in a configuration file.

@@ -42,6 +42,31 @@ func TestConfigOfTheOriginals(t *testing.T) {
 	}
 }
 
+// TestSecretsInOpenFiles: a file that every user may read cannot have a password, and can have the rest.
+func TestSecretsInOpenFiles(t *testing.T) {
+	for text, secret := range map[string]bool{
+		`{"etcd_endpoints":["127.0.0.1:1"],"etcd_username":"u","etcd_password":"hunter2"}`: true,
+		`{"s3":{"bucketName":"ids","region":"r","accessKey":"a","secretKey":"hunter2"}}`:   true,
+		`{"store":"postgres://u:hunter2@127.0.0.1:1/db"}`:                                  true,
+		`{"etcd_endpoints":["127.0.0.1:1"],"etcd_password":"","window":"1x"}`:              false,
+		`{"store":"file:` + t.TempDir() + `/a@b","window":"1x"}`:                           false,
+	} {
+		file := filepath.Join(t.TempDir(), "config.json")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, _, errs := command(t, "serve", "--http-addr=", "--config", file)
+		refused := strings.Contains(errs, "is a secret, and every user may read "+file) &&
+			strings.Contains(errs, "run chmod 600")
+		if code != exitUsage || refused != secret || strings.Contains(errs, "hunter2") {
+			t.Errorf("%s: %d %s", text, code, errs)
+		}
+	}
+}
+
 // TestPrecedence: a flag counts more than a variable, and a variable more than the file.
 func TestPrecedence(t *testing.T) {
 	dir := t.TempDir()

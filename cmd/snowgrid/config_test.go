@@ -212,9 +212,9 @@ func TestConfigSources(t *testing.T) {
 	}
 }
 
-// TestSecretsInWritableFiles: a file that any user may change cannot set a secret, and can
+// TestSecretsInOpenFiles: a file that any user may read or change cannot set a secret, and can
 // set other keys.
-func TestSecretsInWritableFiles(t *testing.T) {
+func TestSecretsInOpenFiles(t *testing.T) {
 	secret, other := writeConfig(t, "gossip-key: "+testKey+"\n"), writeConfig(t, "expect: 3\n")
 	for _, path := range []string{secret, other} {
 		if err := os.Chmod(path, 0o666); err != nil {
@@ -224,11 +224,19 @@ func TestSecretsInWritableFiles(t *testing.T) {
 	if status, _, stderr := runCommand(t, "config", "check", other); status != exitDone {
 		t.Errorf("without a secret: status %d: %s", status, stderr)
 	}
-	status, _, stderr := runCommand(t, "config", "check", secret)
-	if status != exitUsage || !strings.HasSuffix(stderr,
-		":1:13: gossip-key: any user on this machine may change the file, and this key is a secret; run chmod o-w "+
-			secret+"\n") {
-		t.Errorf("status %d: %s", status, stderr)
+	for _, mode := range []os.FileMode{0o644, 0o666, 0o602} {
+		if err := os.Chmod(secret, mode); err != nil {
+			t.Fatal(err)
+		}
+		status, _, stderr := runCommand(t, "config", "check", secret)
+		if status != exitUsage || strings.Contains(stderr, testKey) || !strings.Contains(stderr,
+			":1:13: gossip-key: this key is a secret, and every user may read "+secret) ||
+			!strings.Contains(stderr, "run chmod 600 "+secret) {
+			t.Errorf("mode %o: status %d: %s", mode, status, stderr)
+		}
+	}
+	if err := os.Chmod(secret, 0o666); err != nil {
+		t.Fatal(err)
 	}
 	t.Setenv("SNOWGRID_GOSSIP_KEY_FILE", secret)
 	if status, _, stderr := runCommand(t, "config", "check", other); status != exitUsage ||

@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
+	"github.com/snowgrid/snowgrid/internal/authority"
 )
 
 // load notes the flags on the command line, and reads and checks the configuration file of
@@ -77,6 +78,12 @@ func (s *sources) take(file *configfile.File) error {
 	return errors.Join(append(faults, s.translate(file, original))...)
 }
 
+// isOpen returns an error if every user of the machine may read or change a file.
+func isOpen(path string) error {
+	_, err := authority.CheckModes(path)
+	return err
+}
+
 func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, error) {
 	k, known := s.key(entry.Key)
 	switch {
@@ -84,9 +91,8 @@ func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, 
 		entry.Column = entry.KeyColumn
 		return "", fault(file, entry, strings.Join(entry.Values, ","),
 			"unknown key; "+suggest(entry.Key, names(s.keys), "all keys are in snowgrid config reference"))
-	case k.secret && file.Writable:
-		return "", fault(file, entry, "",
-			fmt.Sprintf("any user on this machine may change the file, and this key is a secret; run chmod o-w %s", file.Path))
+	case k.secret && isOpen(file.Path) != nil:
+		return "", fault(file, entry, "", "this key is a secret, and "+isOpen(file.Path).Error())
 	case entry.IsList && !k.flag.IsSlice():
 		return "", fault(file, entry, strings.Join(entry.Values, ","), "give one value, not a list")
 	}

@@ -75,8 +75,9 @@ var settingsMutants = slices.Concat(quotaMutants, []mutant{
 		"		r.reply(r.out, err)\n	})\n}\n\n// answer",
 		"		r.reply(r.out, nil)\n	})\n}\n\n// answer", expectRemovalTests},
 
-	{"file", "a file that any user may change sets a secret", "cmd/snowgrid/sourcefile.go",
-		"	case k.secret && file.Writable:", "	case k.secret && file.Writable && file.Path == \"\":", settingsFileTests},
+	{"file", "a file that any user may read or change sets a secret", "cmd/snowgrid/sourcefile.go",
+		"	case k.secret && isOpen(file.Path) != nil:",
+		"	case k.secret && isOpen(file.Path) != nil && false:", settingsFileTests},
 	{"file", "a secret is printed", "cmd/snowgrid/config.go", "	case k.secret:\n",
 		"	case k.secret && value == hiddenValue:\n", settingsFileTests},
 	{"file", "the file has precedence over the environment", "cmd/snowgrid/sources.go", "		if err != nil || from.source != \"\" {", "		if _, both := s.file[flag.Name]; err != nil || from.source != \"\" && !both {", settingsFileTests},
