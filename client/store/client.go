@@ -194,7 +194,7 @@ func (c *Client) Leave(ctx context.Context) error {
 	if err := c.tasks.Err(); err != nil {
 		return err
 	}
-	err := c.handles.Leave(ctx, c.releases, c.clock, c.cfg.Window)
+	err := c.blamed(c.handles.Leave(ctx, c.releases, c.clock, c.cfg.Window))
 	_ = c.Close()
 	return err
 }
@@ -202,6 +202,20 @@ func (c *Client) Leave(ctx context.Context) error {
 // Close ends the client and every handle immediately, without another write: the logical
 // nodes are free again when their windows have ended. Handles return sequencer.ErrClosed
 // from then on. Closing twice does nothing the second time.
+// blamed adds the store's last error to the error of a leave that got no answer: a handle that waits for its own attach
+// knows only that one is in progress.
+func (c *Client) blamed(err error) error {
+	if !errors.Is(err, sequencer.ErrUnavailable) {
+		return err
+	}
+	for _, e := range c.handles.All() {
+		if failed := e.State.failed.Load(); failed != nil && !strings.Contains(err.Error(), (*failed).Error()) {
+			return fmt.Errorf("store: leave: %s does not answer: %s: %w", nameOf(c.store), (*failed).Error(), err)
+		}
+	}
+	return err
+}
+
 func (c *Client) Close() error {
 	c.handles.Close()
 	return nil

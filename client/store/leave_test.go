@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -56,6 +57,40 @@ func TestLeaveEndsWithTheGrants(t *testing.T) {
 					})
 				})
 			}
+		}
+	}
+}
+
+// TestLeaveNamesTheStoresError: a leave that ends while the store is away names the store's error, also if the handle's
+// own attach is in progress.
+func TestLeaveNamesTheStoresError(t *testing.T) {
+	for _, after := range []time.Duration{0, 2 * time.Second, time.Minute} {
+		for _, silent := range []bool{false, true} {
+			t.Run(fmt.Sprint("after ", after, ", silent: ", silent), func(t *testing.T) {
+				inBubble(t, func(b *bench) {
+					s, away := switchable()
+					refuse := s.before
+					s.setBefore(func(ctx context.Context, call, key string) error {
+						if silent && away.Load() {
+							<-ctx.Done()
+							return fmt.Errorf("no answer: %w", ctx.Err())
+						}
+						return refuse(ctx, call, key)
+					})
+					b.store = s
+					c := b.client()
+					b.create(c)
+					away.Store(true)
+					time.Sleep(after)
+					ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+					defer cancel()
+					err := c.Leave(ctx)
+					if named := func(text string) bool { return strings.Contains(err.Error(), text) }; err != nil &&
+						!named(errAway.Error()) && !named("no answer") && !named("the store did not complete it in time") {
+						b.Errorf("no error of the store: %v", err)
+					}
+				})
+			})
 		}
 	}
 }
