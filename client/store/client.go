@@ -83,6 +83,9 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 			tasks.Close()
 			return nil, err
 		}
+		if cfg.OnRetry != nil {
+			cfg.OnRetry(err)
+		}
 		c.log.Warn("store not reachable; retrying", "store", nameOf(s), "error", err)
 		if !signal.Sleep(ctx, record.RetryAfter(try, 8*time.Second)) {
 			tasks.Close()
@@ -199,9 +202,6 @@ func (c *Client) Leave(ctx context.Context) error {
 	return err
 }
 
-// Close ends the client and every handle immediately, without another write: the logical
-// nodes are free again when their windows have ended. Handles return sequencer.ErrClosed
-// from then on. Closing twice does nothing the second time.
 // blamed adds the store's last error to the error of a leave that got no answer: a handle that waits for its own attach
 // knows only that one is in progress.
 func (c *Client) blamed(err error) error {
@@ -216,6 +216,9 @@ func (c *Client) blamed(err error) error {
 	return err
 }
 
+// Close ends the client and every handle immediately, without another write: the logical
+// nodes are free again when their windows have ended. Handles return sequencer.ErrClosed
+// from then on. Closing twice does nothing the second time.
 func (c *Client) Close() error {
 	c.handles.Close()
 	return nil

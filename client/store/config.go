@@ -58,6 +58,8 @@ type Config struct {
 	// usable, and the client takes another node by itself; a process that must not
 	// outlive its node can end itself here. While 64 calls have not returned, none is added.
 	OnLost func(Loss)
+	// OnRetry, if not nil, is called by Open with the error of each attempt to use the store that it repeats.
+	OnRetry func(error)
 	// Logger receives events for the operator; nil = none.
 	Logger *slog.Logger
 	// Trace, if not nil, is called at the beginning of each create, attach and renew, with that word as the

@@ -197,7 +197,7 @@ func (s *serveCommand) hold(ctx context.Context, service *service, at located, c
 	}
 	defer o.closed()
 	service.log.InfoContext(ctx, "store opening", "store", o.name)
-	cfg.Logger = slog.New(opening{service.log.Handler(), service.failing})
+	cfg.OnRetry = service.failing
 	c, err := store.Open(starting, o.Store, cfg)
 	if err != nil {
 		return unlessOver(ctx, err)
