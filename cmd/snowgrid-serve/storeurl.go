@@ -79,6 +79,12 @@ func yes(query url.Values, name string, otherwise bool) (bool, error) {
 	return v, nil
 }
 
+// directory stands for a directory that is not open, to check a configuration.
+type directory struct{ *store.Memory }
+
+// String names it in messages.
+func (directory) String() string { return "a directory" }
+
 // locateFile reads the path of a directory: file:DIR or file:///DIR.
 func locateFile(_ context.Context, f storeFlags, _, rest string) (located, error) {
 	rest, query, _ := strings.Cut(rest, "?")
@@ -98,7 +104,7 @@ func locateFile(_ context.Context, f storeFlags, _, rest string) (located, error
 	if dir == "" {
 		return located{}, usagef("the path is empty; name a directory on a local disk")
 	}
-	return located{like: store.NewMemory(), open: func(context.Context, func(error)) (opened, error) {
+	return located{like: directory{store.NewMemory()}, open: func(context.Context, func(error)) (opened, error) {
 		if f.reads {
 			if _, err := os.Stat(dir); err != nil {
 				return opened{}, err
