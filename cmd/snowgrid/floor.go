@@ -27,7 +27,7 @@ type statedFloor struct {
 
 func (f statedFloor) floor() (time.Time, error) {
 	if f.Floor == "" && f.Epoch != nil {
-		return time.Time{}, badValue("epoch", "", withoutFloor)
+		return time.Time{}, badValue("epoch", f.Epoch, withoutFloor)
 	}
 	return floorFlags(f).floor()
 }
@@ -38,10 +38,13 @@ const withoutFloor = "it belongs to the ID in --floor, and none is given; give -
 // checkUse refuses --epoch and --layout without --floor. Their variables are also those of other commands, and have no
 // effect then.
 func (f *floorFlags) checkUse(s *sources) (err error) {
-	for _, key := range []string{"epoch", "layout"} {
-		from, isSet := s.origins[key]
+	for _, k := range []struct {
+		name  string
+		value any
+	}{{"epoch", f.Epoch}, {"layout", f.Layout}} {
+		from, isSet := s.origins[k.name]
 		if f.Floor == "" && isSet && from.source != fromEnvironment {
-			err = errors.Join(err, badValue(key, "", withoutFloor))
+			err = errors.Join(err, badValue(k.name, k.value, withoutFloor))
 		}
 	}
 	return err

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -38,8 +39,8 @@ func TestAgentRefusesMeaninglessFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--epoch", "2026-01-01"}, "--epoch: it belongs to the ID in --floor, and none is given; give --floor"},
-		{[]string{"--layout", "jssafe"}, "--layout: it belongs to the ID in --floor"},
+		{[]string{"--epoch", "2026-01-01"}, "--epoch=2026-01-01T00:00:00.000Z: it belongs to the ID in --floor"},
+		{[]string{"--layout", "jssafe"}, "--layout=53/12/64: it belongs to the ID in --floor"},
 		{[]string{"--floor", "12345", "--epoch", "2026-01-01", "--layout", "9/9/9"}, "--layout: layout 9/9/9: 9 nodes"},
 		{[]string{"--join="}, "--join: the list is empty; give HOST:PORT, or omit it"},
 		{[]string{"--join", "10.0.0.300"}, `--join: join address "10.0.0.300" is not host:port`},
@@ -71,8 +72,12 @@ func TestEpochOfOtherCommands(t *testing.T) {
 	if status, _, stderr := runCommand(t, "config", "check", writeConfig(t, "expect: 1\n")); status != exitDone {
 		t.Errorf("status %d: %s", status, stderr)
 	}
+	if err := os.Unsetenv("SNOWGRID_EPOCH"); err != nil { // it has precedence over the file
+		t.Fatal(err)
+	}
 	status, _, stderr := runCommand(t, "config", "check", writeConfig(t, "expect: 1\nepoch: twitter\n"))
-	if want := ":2: epoch: it belongs to the ID in --floor"; status != exitDone && !strings.Contains(stderr, want) {
+	if want := "it belongs to the ID in --floor"; status != exitUsage || !strings.Contains(stderr, ":2:8: epoch: ") ||
+		!strings.Contains(stderr, want) {
 		t.Errorf("status %d, stderr %q, want %q", status, stderr, want)
 	}
 }
