@@ -148,7 +148,8 @@ func checkProse(name, text string, listed rates) (problems []string) {
 				h.name))
 		case words < proseWordsMin:
 		case rate > limit:
-			problems = append(problems, fmt.Sprintf("%s: %s: %.2f per 1,000 words, at most %.2f: %d in %d words; rewrite some:\n%s",
+			problems = append(problems, fmt.Sprintf(
+				"%s: %s: %.2f per 1,000 words, at most %.2f: %d in %d words; rewrite some:\n%s",
 				name, h.name, rate, limit, found, words, proseLines(text, h.pattern)))
 		case listed[h.name] > 0 && rate < limit*(1-proseSlack):
 			problems = append(problems, fmt.Sprintf("%s: %s: %.2f per 1,000 words; lower its %.2f in proseAbove to %.2f",

@@ -155,7 +155,10 @@ var importMap = map[string]imports{
 		"internal/calls", "internal/handles", "internal/membership",
 		"internal/tracing",
 		"grid/internal/acceptor", "client",
-		"internal/clustertime", "grid/internal/audit", "grid/internal/librarylog", "grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure", "internal/frames", "internal/wire/frame", "internal/roster", "security", "internal/attachment", "sequencer", "internal/wire"}, modules: []string{"golang.org/x/sys/unix", "golang.org/x/time/rate"}}, // unix: on Linux
+		"internal/clustertime", "grid/internal/audit", "grid/internal/librarylog", "grid/internal/refusal",
+		"internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure", "internal/frames",
+		"internal/wire/frame", "internal/roster", "security", "internal/attachment", "sequencer", "internal/wire"},
+		modules: []string{"golang.org/x/sys/unix", "golang.org/x/time/rate"}}, // unix: on Linux
 	"grid/internal/host": {internal: []string{"backup", "internal/identity/numbers",
 		"internal/handles", "internal/clustertime",
 		"grid/internal/audit", "grid/internal/api", "grid/internal/definitions", "grid/internal/raftlog",
@@ -227,7 +230,8 @@ var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "T
 // Words that the project has another word for. In prose and comments only those
 // count that cannot mean anything else; a name is ours, so more of them do.
 var (
-	bannedInProse = regexp.MustCompile(`\b(slaves?|masters?|white-?list\w*|black-?list\w*|machine[ -]ids?|primary (replica|owner)s?|cluster nodes?)\b`)
+	bannedInProse = regexp.MustCompile(
+		`\b(slaves?|masters?|white-?list\w*|black-?list\w*|machine[ -]ids?|primary (replica|owner)s?|cluster nodes?)\b`)
 	bannedInNames = regexp.MustCompile(`\b(slaves?|masters?|white ?lists?|black ?lists?|machine id)\b`)
 )
 
@@ -682,33 +686,52 @@ func TestTidyCanFail(t *testing.T) {
 		name      string
 		bad, good []string
 	}{
-		{"internal import", checkImports(pkg("epoch", module+"/grid")), checkImports(pkg("backup", module+"/internal/roster"))},
-		{"third party", checkImports(pkg("client", "github.com/alecthomas/kong")), checkImports(pkg("internal/wire", "github.com/vmihailenco/msgpack/v5/msgpcode"))},
-		{"module of a longer name", checkImports(pkg("internal/roster/plan", "github.com/buraksezer/consistent2")), checkImports(pkg("internal/roster/plan", "github.com/buraksezer/consistent"))},
+		{"internal import", checkImports(pkg("epoch", module+"/grid")),
+			checkImports(pkg("backup", module+"/internal/roster"))},
+		{"third party", checkImports(pkg("client", "github.com/alecthomas/kong")), checkImports(pkg("internal/wire",
+			"github.com/vmihailenco/msgpack/v5/msgpcode"))},
+		{"module of a longer name", checkImports(pkg("internal/roster/plan", "github.com/buraksezer/consistent2")),
+			checkImports(pkg("internal/roster/plan", "github.com/buraksezer/consistent"))},
 		{"impure import", checkImports(pkg("backup", "net/http")), checkImports(pkg("sequencer", "sync/atomic", "time"))},
 		{"impure sync", checkImports(pkg("partition", "sync")), checkImports(pkg("client", "sync", "net/http"))},
 		{"package without a row", checkImports(pkg("tools")), checkImports(pkg("examples/embed", module+"/grid"))},
-		{"package comment", checkPackageComment("x", []source{parse("package x")}), checkPackageComment("x", []source{parse("package x"), parse("// Package x is.\npackage x")})},
-		{"goroutine", checkPure(parse("package x\nfunc f() { go f() }"), nil), checkPure(parse("package x\nfunc f() { f() }"), nil)},
-		{"clock in one file", checkPure(parse("package x\nvar at = time.AfterFunc"), []string{"y.go: time.AfterFunc"}), checkPure(parse("package x\nvar at = time.AfterFunc"), []string{"x.go: time.AfterFunc"})},
-		{"hidden clock", checkPure(parse("package x\nimport . \"time\"\nvar now = Now"), nil), checkPure(parse("package x\nimport \"time\""), nil)},
-		{"renamed clock", checkPure(parse("package x\nimport t \"time\"\nvar now = t.Now"), nil), checkPure(parse("package x\nimport t \"time\"\nvar at = t.UnixMilli(1)"), nil)},
-		{"clock", checkPure(parse("package x\nvar now = time.Now"), nil), checkPure(parse("package x\nvar at = time.UnixMilli(1)"), nil)},
-		{"long file", checkSize(parse("package x\n" + strings.Repeat("\n", 400))), checkSize(parse("package x\n" + strings.Repeat("\n", 399)))},
+		{"package comment", checkPackageComment("x", []source{parse("package x")}), checkPackageComment("x", []source{parse(
+			"package x"), parse("// Package x is.\npackage x")})},
+		{"goroutine", checkPure(parse("package x\nfunc f() { go f() }"), nil),
+			checkPure(parse("package x\nfunc f() { f() }"), nil)},
+		{"clock in one file", checkPure(parse("package x\nvar at = time.AfterFunc"), []string{"y.go: time.AfterFunc"}),
+			checkPure(parse("package x\nvar at = time.AfterFunc"), []string{"x.go: time.AfterFunc"})},
+		{"hidden clock", checkPure(parse("package x\nimport . \"time\"\nvar now = Now"), nil), checkPure(parse(
+			"package x\nimport \"time\""), nil)},
+		{"renamed clock", checkPure(parse("package x\nimport t \"time\"\nvar now = t.Now"), nil), checkPure(parse(
+			"package x\nimport t \"time\"\nvar at = t.UnixMilli(1)"), nil)},
+		{"clock", checkPure(parse("package x\nvar now = time.Now"), nil), checkPure(parse(
+			"package x\nvar at = time.UnixMilli(1)"), nil)},
+		{"long file", checkSize(parse("package x\n" + strings.Repeat("\n", 400))),
+			checkSize(parse("package x\n" + strings.Repeat("\n", 399)))},
 		{"long function", checkSize(parse(long)), checkSize(parse("package x\nfunc f() {}\n"))},
-		{"held wiring", checkWiring("m", []source{parse("package x\ntype m struct{}\ntype room struct{ m *m }")}), checkWiring("m", []source{parse("package x\ntype m struct{ r *room }\ntype room struct{}")})},
-		{"locked wiring", checkWiring("m", []source{parse("package x\ntype m struct{ mu sync.Mutex }")}), checkWiring("m", []source{parse("package x\ntype room struct{ mu sync.Mutex }")})},
-		{"large wiring", checkWiring("m", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 36))}), checkWiring("m", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 35))})},
-		{"many methods", checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 61))}), checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (m[T]) f() {}\n", 60))})},
+		{"held wiring", checkWiring("m", []source{parse("package x\ntype m struct{}\ntype room struct{ m *m }")}),
+			checkWiring("m", []source{parse("package x\ntype m struct{ r *room }\ntype room struct{}")})},
+		{"locked wiring", checkWiring("m", []source{parse("package x\ntype m struct{ mu sync.Mutex }")}),
+			checkWiring("m", []source{parse("package x\ntype room struct{ mu sync.Mutex }")})},
+		{"large wiring", checkWiring("m", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 36))}),
+			checkWiring("m", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 35))})},
+		{"many methods", checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 61))}),
+			checkMethods("x", []source{parse("package x\n" + strings.Repeat("func (m[T]) f() {}\n", 60))})},
 		{"file name", checkFileName("grid/helpers.go"), checkFileName("grid/member.go")},
-		{"comment", checkSourceWords(parse("package x\n\n// f asks the Master.\nfunc f() {}")), checkSourceWords(parse("package x\n\n// f asks the owner.\nfunc f() {}"))},
-		{"name", checkSourceWords(parse("package x\nfunc f() { theMasterMax := 1; _ = theMasterMax }")), checkSourceWords(parse("package x\nfunc release(mastery int) {}"))},
-		{"field", checkSourceWords(parse("package x\ntype t struct { slaveID int }")), checkSourceWords(parse("package x\nvar timeout = cfg.LeaderLeaseTimeout"))},
-		{"prose", checkWords("README.md", "one\nof its Masters\n"), checkWords("README.md", "see https://example.org/blob/master/x\n")},
+		{"comment", checkSourceWords(parse("package x\n\n// f asks the Master.\nfunc f() {}")), checkSourceWords(parse(
+			"package x\n\n// f asks the owner.\nfunc f() {}"))},
+		{"name", checkSourceWords(parse("package x\nfunc f() { theMasterMax := 1; _ = theMasterMax }")),
+			checkSourceWords(parse("package x\nfunc release(mastery int) {}"))},
+		{"field", checkSourceWords(parse("package x\ntype t struct { slaveID int }")), checkSourceWords(parse(
+			"package x\nvar timeout = cfg.LeaderLeaseTimeout"))},
+		{"prose", checkWords("README.md", "one\nof its Masters\n"), checkWords("README.md",
+			"see https://example.org/blob/master/x\n")},
 		{"exception", checkWords("README.md", "| owner | master |"), checkWords("DESIGN.md", "| owner | master |")},
 		{"replace", checkGoMod("module x\n\nreplace y => ../y\n"), checkGoMod("module x // replaces y\n")},
 		{"link", checkLinks("a/b.md", "see [c](c.md#d)", none), checkLinks("a/b.md", "see [c](c.md#d)", all)},
-		{"link in code", checkLinks("b.md", "[c](c.md) `[d](d.md)`", none), checkLinks("b.md", "`[d](d.md)` [e](https://e) [f](#f)\n```\n[g](g.md)\n```\n", none)},
+		{"link in code", checkLinks("b.md", "[c](c.md) `[d](d.md)`", none), checkLinks("b.md",
+			"`[d](d.md)` [e](https://e) [f](#f)\n```\n[g](g.md)\n```\n", none)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

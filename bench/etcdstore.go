@@ -188,7 +188,8 @@ func (r *bareRenewals) renew(ctx context.Context) (time.Duration, error) {
 func (b *bench) writeEtcd(version string, pairs []*pair, both []generator, spent []cost) {
 	b.report.p(
 		"One holder over etcd %s, %d servers; medians, in turns. An attach is the reads of the marker and of the records, "+
-			"and a claim; its release is not timed. The store has no leases: bare calls are the fewest for a key on a lease.\n\n",
+			"and a claim; its release is not timed. The store has no leases: bare calls are the fewest for a key on a "+
+			"lease.\n\n",
 		version, gridSize)
 	var rows [][]string
 	for _, p := range pairs {

@@ -60,7 +60,8 @@ func (r *report) head() string {
 	}
 	took := time.Since(r.began)
 	fmt.Fprintf(&b,
-		"Made by `cd bench && go run .` on %s.\nLoad average %s at the start, %s at the end. The run took %v; other machines on the same host used\n%.1f %% of the processors' time in it.\n\n",
+		"Made by `cd bench && go run .` on %s.\nLoad average %s at the start, %s at the end. The run took %v; other "+
+			"machines on the same host used\n%.1f %% of the processors' time in it.\n\n",
 		machine(), r.load, loadAverage(), took.Round(time.Second),
 		100*(stolen()-r.stolen)/took.Seconds()/float64(runtime.NumCPU()))
 	b.WriteString(`All candidates took turns in one run, so that noise affects them equally. Compare ratios within this

@@ -204,8 +204,10 @@ func (s *side) connect(ctx context.Context) (time.Duration, error) {
 }
 
 func (b *bench) writeSecurity(pairs []*pair) {
-	b.report.p("A holder's calls to a grid of %d processes with mutual TLS 1.3, certificates with ECDSA P-256 keys and a gossip key, and the "+
-		"same calls to a grid without, in turns of one call each; one caller, on loopback. An attach is one call to the owner; its way "+
+	b.report.p("A holder's calls to a grid of %d processes with mutual TLS 1.3, certificates with ECDSA P-256 keys and "+
+		"a gossip key, and the "+
+		"same calls to a grid without, in turns of one call each; one caller, on loopback. An attach is one call to the "+
+		"owner; its way "+
 		"back is not timed.\n\n", gridSize)
 	var rows [][]string
 	for _, p := range pairs {

@@ -195,8 +195,10 @@ func (h *health) remedy(q leader.Quorum, peers []leader.Peer) string {
 			h.describe(q.Kept) +
 			". If the remaining directories are not a majority, see `snowgrid recover --help`"
 	case !h.durable:
-		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost permanently, unless they still run where this member cannot reach them. "+
-			"Make sure that they are stopped, then run `snowgrid init --force --addr %s`: the survivors form a new grid, and its grants begin after a wait. "+
+		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost permanently, unless they "+
+			"still run where this member cannot reach them. "+
+			"Make sure that they are stopped, then run `snowgrid init --force --addr %s`: the survivors form a new grid, and "+
+			"its grants begin after a wait. "+
 			"With --floor they begin above the largest ID in your data. Run it on one member only", h.describe(q.Lost),
 			h.record().API)
 	default:

@@ -17,9 +17,6 @@ import (
 // Alert limits.
 const (
 	clockOffsetMax     = time.Second
-	nodesUsedPercent   = 80
-	epochEndsWithin    = 2 * 365 * 24 * time.Hour
-	epochEndsSoon      = 90 * 24 * time.Hour
 	certificateWithin  = 14 * 24 * time.Hour
 	certificateSoon    = 3 * 24 * time.Hour
 	alertSubjectsShown = 3
@@ -50,15 +47,18 @@ func checkQuorum(s Status) (Severity, string) {
 		return Critical, strings.TrimPrefix(s.Advice, quorumLostPrefix) // the alert's name says it
 	}
 	if s.Voters == 0 {
-		return Critical, fmt.Sprintf("member %s is in no grid yet; check its join addresses, and that the expected members run", s.Answering)
+		return Critical, fmt.Sprintf("member %s is in no grid yet; check its join addresses, and that the expected members "+
+			"run", s.Answering)
 	}
 	if s.VotersAlive < majority(s.Voters) {
-		return Critical, fmt.Sprintf("%d of %d voters are alive, and the quorum is %d; start the missing members again, or restore the network to them",
+		return Critical, fmt.Sprintf("%d of %d voters are alive, and the quorum is %d; start the missing members again, or "+
+			"restore the network to them",
 			s.VotersAlive, s.Voters, majority(s.Voters))
 	}
 	waits := s.Anchor != nil && s.Anchor.State == string(anchor.Waiting) // its leader does, not yet in the roster
 	if s.Leader == "" && !waits {
-		return Critical, fmt.Sprintf("the grid has no leader, and %d of %d voters are alive; an election takes seconds: if this persists, check that the members reach each other's Raft addresses",
+		return Critical, fmt.Sprintf("the grid has no leader, and %d of %d voters are alive; an election takes seconds: if "+
+			"this persists, check that the members reach each other's Raft addresses",
 			s.VotersAlive, s.Voters)
 	}
 	return "", ""
@@ -73,7 +73,8 @@ func checkQuorumMargin(s Status) (Severity, string) {
 		return Warning, fmt.Sprintf("the grid has %s and %s: losing one stops it; run at least 3 members",
 			spelling.Count(len(s.Members), "member"), spelling.Count(s.Voters, "voter"))
 	}
-	return Warning, fmt.Sprintf("%d of %d voters are alive, and the quorum is %d: losing one more stops the grid; start %s again, or another member",
+	return Warning, fmt.Sprintf("%d of %d voters are alive, and the quorum is %d: losing one more stops the grid; start "+
+		"%s again, or another member",
 		s.VotersAlive, s.Voters, need, s.missingVoters())
 }
 
@@ -117,7 +118,8 @@ func checkMissing(s Status) (Severity, string) {
 	if len(state) > 0 {
 		lower += fmt.Sprintf(" set expect to %d in the configuration of %s;", len(s.Members), subjects(state))
 	}
-	return Warning, fmt.Sprintf("the grid has %s, and %d are expected.%s Start the others again; if fewer are meant to run:%s",
+	return Warning, fmt.Sprintf("the grid has %s, and %d are expected.%s Start the others again; if fewer are meant to "+
+		"run:%s",
 		spelling.Count(len(s.Members), "member"), expect, gone, strings.TrimSuffix(lower, ";"))
 }
 
@@ -126,11 +128,13 @@ func checkCeiling(s Status) (Severity, string) {
 		return "", ""
 	}
 	lead, limit := s.Ceiling.Sub(s.ClusterTime), s.Settings.Window.Duration()/3
-	switch remedy := "check that a leader and a majority of the voters run, and check their disks and the anchor, if configured"; {
+	switch remedy := "check that a leader and a majority of the voters run, and check their disks and the anchor, if " +
+		"configured"; {
 	case lead <= 0:
 		return Critical, fmt.Sprintf("the ceiling is %v behind cluster time: holders wait; %s", -lead, remedy)
 	case lead < limit:
-		return Warning, fmt.Sprintf("the ceiling is %v ahead of cluster time, less than %v: holders wait when it is used up; %s", lead, limit, remedy)
+		return Warning, fmt.Sprintf("the ceiling is %v ahead of cluster time, less than %v: holders wait when it is used "+
+			"up; %s", lead, limit, remedy)
 	}
 	return "", ""
 }
@@ -145,7 +149,8 @@ func checkOwners(s Status) (Severity, string) {
 	if unowned == 0 {
 		return "", ""
 	}
-	return Critical, fmt.Sprintf("%d of %d partitions have no owner; wait for the expected members, or see the leader's log", unowned, len(s.Partitions))
+	return Critical, fmt.Sprintf("%d of %d partitions have no owner; wait for the expected members, or see the leader's "+
+		"log", unowned, len(s.Partitions))
 }
 
 // MissingCopies returns the number of missing partition copies: the configured number, or the
@@ -173,7 +178,8 @@ func checkCopies(s Status) (Severity, string) {
 	if copies == 0 {
 		return "", ""
 	}
-	return Warning, fmt.Sprintf("%d of %d partitions lack %s, with %d configured for each; the owners restore them within seconds: if not, see the owners' logs",
+	return Warning, fmt.Sprintf("%d of %d partitions lack %s, with %d configured for each; the owners restore them "+
+		"within seconds: if not, see the owners' logs",
 		partitions, len(s.Partitions), copiesText(copies), s.Settings.Backups)
 }
 
@@ -198,7 +204,9 @@ func checkAwaited(s Status) (Severity, string) {
 				spelling.Count(d.Awaited, "partition")))
 		}
 	}
-	return about(disks, Critical, "partitions wait for definitions from %s; start these members with their data directories, or restore the network to members without one, or run `snowgrid forget` for each lost member", subjects(disks))
+	return about(disks, Critical, "partitions wait for definitions from %s; start these members with their data "+
+		"directories, or restore the network to members without one, or run `snowgrid forget` for each lost member",
+		subjects(disks))
 }
 
 func checkDown(s Status) (Severity, string) {
@@ -210,7 +218,9 @@ func checkDown(s Status) (Severity, string) {
 			down = append(down, m.who()+" did not answer at "+m.API)
 		}
 	}
-	return about(down, Warning, "members without an answer, %d of %d: %s; start them again, or restore the network to them", len(down), len(s.Members), subjects(down))
+	return about(down, Warning,
+		"members without an answer, %d of %d: %s; start them again, or restore the network to them", len(down),
+		len(s.Members), subjects(down))
 }
 
 // who returns the member's name for people with its incarnation.
@@ -288,59 +298,6 @@ func checkClocks(s Status) (severity Severity, text string) {
 		clockOffsetMax, subjects(off))
 }
 
-// alerts reports whether there is an alert about the sequencer.
-func (q SequencerInfo) alerts(now time.Time) bool {
-	return q.usesNodes() || q.endsWithin(epochEndsWithin, now)
-}
-
-// usesNodes reports whether most of the logical nodes are attached.
-func (q SequencerInfo) usesNodes() bool {
-	return q.Nodes > 0 && q.Attached*100 > q.NodeRange.Count(q.Nodes)*nodesUsedPercent
-}
-
-// endsWithin reports whether the epoch ends within a time.
-func (q SequencerInfo) endsWithin(d time.Duration, now time.Time) bool {
-	return !q.Exhausted.IsZero() && q.Exhausted.Sub(now) <= d
-}
-
-func checkNodes(s Status) (severity Severity, text string) {
-	var used []string
-	severity = Warning
-	for _, q := range s.Sequencers {
-		if !q.usesNodes() {
-			continue
-		}
-		nodes := q.NodeRange.Count(q.Nodes)
-		if q.Attached >= nodes {
-			severity = Critical
-		}
-		used = append(used, fmt.Sprintf("%q has %d of %d attached", q.Name, q.Attached, nodes))
-	}
-	return about(used, severity, "more than %d %% of the logical nodes are in use: %s; release idle handles (DetachWhenIdle), or create a sequencer with more nodes", nodesUsedPercent, subjects(used))
-}
-
-func (s Status) now() time.Time {
-	if s.ClusterTime.IsZero() {
-		return s.Wall
-	}
-	return s.ClusterTime
-}
-
-func checkEpochs(s Status) (severity Severity, text string) {
-	var ends []string
-	severity = Warning
-	for _, q := range s.Sequencers {
-		if !q.endsWithin(epochEndsWithin, s.now()) {
-			continue
-		}
-		if q.endsWithin(epochEndsSoon, s.now()) {
-			severity = Critical
-		}
-		ends = append(ends, fmt.Sprintf("%q on %s", q.Name, q.Exhausted.UTC().Format(time.DateOnly)))
-	}
-	return about(ends, severity, "epochs end within two years: %s; no IDs are issued after that: create sequencers with new names and a later epoch", subjects(ends))
-}
-
 func checkCertificates(s Status) (severity Severity, text string) {
 	var ends []string
 	severity = Warning
@@ -357,7 +314,9 @@ func checkCertificates(s Status) (severity Severity, text string) {
 		}
 		ends = append(ends, fmt.Sprintf("%s on %s", m.who(), m.Report.CertificateExpiry.UTC().Format(time.RFC3339)))
 	}
-	return about(ends, severity, "TLS certificates end within %d days: %s; replace them (snowgrid secure issue, or secure rotate for the authority); members reload them without a restart", int(certificateWithin.Hours()/24), subjects(ends))
+	return about(ends, severity, "TLS certificates end within %d days: %s; replace them (snowgrid secure issue, or "+
+		"secure rotate for the authority); members reload them without a restart", int(certificateWithin.Hours()/24),
+		subjects(ends))
 }
 
 func checkForeign(s Status) (Severity, string) {

@@ -70,42 +70,57 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) { s.Settings.Expect, s.Members[0].Report.Expect = 6, 5 }, "members_missing warning",
 			[]string{"6 are expected", "set expect=3`; set expect to 3 in the configuration of"}},
 		{func(s *Status) { s.Voters, s.VotersAlive = 5, 3 }, "quorum_at_risk warning", []string{"3 of 5 voters"}},
-		{func(s *Status) { s.Voters, s.VotersAlive = 1, 1 }, "quorum_at_risk warning", []string{"3 members and 1 voter", "at least 3"}},
-		{func(s *Status) { s.Ceiling = s.ClusterTime.Add(4999 * time.Millisecond) }, "ceiling_low warning", []string{"4.999s", "5s", "leader"}},
+		{func(s *Status) { s.Voters, s.VotersAlive = 1, 1 }, "quorum_at_risk warning", []string{"3 members and 1 voter",
+			"at least 3"}},
+		{func(s *Status) { s.Ceiling = s.ClusterTime.Add(4999 * time.Millisecond) }, "ceiling_low warning",
+			[]string{"4.999s", "5s", "leader"}},
 		{func(s *Status) { s.Ceiling = s.ClusterTime }, "ceiling_low critical", []string{"holders wait"}},
 		{func(s *Status) { s.Partitions[1].Owner = "" }, "partitions_unowned critical", []string{"1 of 3"}},
-		{func(s *Status) { s.Partitions[1].InSync = s.Partitions[1].InSync[:1] }, "copies_missing warning", []string{"1 of 3 partitions", "1 copy,"}},
-		{func(s *Status) { s.Settings.Backups, s.Members = 1, s.Members[:1] }, "too_few_members info", []string{"1 member cannot keep 1 backup for", "start 1 more"}},
+		{func(s *Status) { s.Partitions[1].InSync = s.Partitions[1].InSync[:1] }, "copies_missing warning",
+			[]string{"1 of 3 partitions", "1 copy,"}},
+		{func(s *Status) { s.Settings.Backups, s.Members = 1, s.Members[:1] }, "too_few_members info",
+			[]string{"1 member cannot keep 1 backup for", "start 1 more"}},
 		{func(s *Status) {
 			s.Settings.Backups = 3
 			for i := range s.Partitions {
 				s.Partitions[i].InSync = []string{"a", "b", "c"}
 			}
 		}, "too_few_members warning", []string{"3 members", "3 backups", "start 1 more"}},
-		{func(s *Status) { s.Disks[0].Runs, s.Disks[0].Awaited = false, 2 }, "definitions_awaited critical", []string{"d, for 2 partitions", "snowgrid forget"}},
+		{func(s *Status) { s.Disks[0].Runs, s.Disks[0].Awaited = false, 2 }, "definitions_awaited critical",
+			[]string{"d, for 2 partitions", "snowgrid forget"}},
 		{func(s *Status) { s.Members[1].Alive = false }, "member_down warning", []string{"1 of 3", "host-b (b)", "start"}},
-		{func(s *Status) { s.Unreachable = []string{"c"} }, "member_down warning", []string{"host-c (c) did not answer at 10.0.0.1:7948"}},
+		{func(s *Status) { s.Unreachable = []string{"c"} }, "member_down warning", []string{"host-c (c) did not answer at " +
+			"10.0.0.1:7948"}},
 		{func(s *Status) {
 			s.IDsBegin, s.IDsWait = s.now().Add(10*time.Second), "all were killed"
 			s.NotReady, s.Ready = idsBeginAt+"noon", false
 			s.Members[1].Report.NotReady = s.NotReady
 		}, "ids_begin_later warning", []string{"(in 10s): all were killed; no action is needed"}},
-		{func(s *Status) { s.Members[2].Report.NotReady = "not in sync" }, "member_not_ready warning", []string{"host-c (c): not in sync"}},
+		{func(s *Status) { s.Members[2].Report.NotReady = "not in sync" }, "member_not_ready warning",
+			[]string{"host-c (c): not in sync"}},
 		{func(s *Status) { s.Ready, s.NotReady = false, "no roster" }, "member_not_ready warning", []string{"a: no roster"}},
-		{func(s *Status) { s.Members[1].Report.NoDescriptors = "too many open files" }, "descriptors_exhausted critical", []string{"host-b (b): too many open files", "1m0s", "ulimit -n"}},
-		{func(s *Status) { s.Members[2].Report.DiskFailed = "no space" }, "disk_failed critical", []string{"host-c (c): no space", "restart"}},
-		{func(s *Status) { s.Members[0].Report.ClockOffset = -1001 }, "clock_offset warning", []string{"host-a (a) by -1.001s", "1s", "NTP"}},
+		{func(s *Status) { s.Members[1].Report.NoDescriptors = "too many open files" }, "descriptors_exhausted critical",
+			[]string{"host-b (b): too many open files", "1m0s", "ulimit -n"}},
+		{func(s *Status) { s.Members[2].Report.DiskFailed = "no space" }, "disk_failed critical",
+			[]string{"host-c (c): no space", "restart"}},
+		{func(s *Status) { s.Members[0].Report.ClockOffset = -1001 }, "clock_offset warning",
+			[]string{"host-a (a) by -1.001s", "1s", "NTP"}},
 		{func(s *Status) { s.Members[0].Report.ClockOffset = 5001 }, "clock_offset critical", []string{"5.001s"}},
-		{func(s *Status) { s.Sequencers[0].Attached = 103 }, "nodes_used warning", []string{`"orders" has 103 of 128`, "80 %", "DetachWhenIdle"}},
+		{func(s *Status) { s.Sequencers[0].Attached = 103 }, "nodes_used warning",
+			[]string{`"orders" has 103 of 128`, "80 %", "DetachWhenIdle"}},
 		{func(s *Status) {
 			s.Sequencers[0].NodeRange = sequencer.NodeRange{Lo: 100, Hi: 109}
 			s.Sequencers[0].Attached = 9
 		}, "nodes_used warning", []string{`"orders" has 9 of 10`}},
 		{func(s *Status) { s.Sequencers[0].Attached = 128 }, "nodes_used critical", []string{"128 of 128"}},
-		{func(s *Status) { s.Sequencers[0].Exhausted = s.ClusterTime.Add(700 * day) }, "epoch_ends warning", []string{`"orders" on 2028-10-22`, "later epoch"}},
-		{func(s *Status) { s.Sequencers[0].Exhausted = s.ClusterTime.Add(-day) }, "epoch_ends critical", []string{"2026-11-21"}},
-		{func(s *Status) { s.Members[1].Report.CertificateExpiry = s.Wall.Add(13 * day) }, "certificate_expires warning", []string{"host-b (b) on 2026-12-05", "14 days"}},
-		{func(s *Status) { s.Members[1].Report.CertificateExpiry = s.Wall.Add(day) }, "certificate_expires critical", []string{"host-b"}},
+		{func(s *Status) { s.Sequencers[0].Exhausted = s.ClusterTime.Add(700 * day) }, "epoch_ends warning",
+			[]string{`"orders" on 2028-10-22`, "later epoch"}},
+		{func(s *Status) { s.Sequencers[0].Exhausted = s.ClusterTime.Add(-day) }, "epoch_ends critical",
+			[]string{"2026-11-21"}},
+		{func(s *Status) { s.Members[1].Report.CertificateExpiry = s.Wall.Add(13 * day) }, "certificate_expires warning",
+			[]string{"host-b (b) on 2026-12-05", "14 days"}},
+		{func(s *Status) { s.Members[1].Report.CertificateExpiry = s.Wall.Add(day) }, "certificate_expires critical",
+			[]string{"host-b"}},
 		{func(s *Status) { s.ForeignMembers = []string{"x"} }, "foreign_grid warning", []string{`"shop"`, "x", "rename"}},
 		{func(s *Status) { s.Anchor.State = "anchor_taken" }, "anchor_not_held critical", []string{"anchor_taken", "14s"}},
 		{func(s *Status) { s.Anchor.Error = "timeout" }, "anchor_not_held warning", []string{"timeout", "store"}},
@@ -123,17 +138,21 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) {
 			s.Members[0].Report.GossipKeys, s.Members[1].Report.GossipKeys = names("k1", "k2"), names("k2")
 		}, "gossip_keys_differ warning", []string{"host-b (b) lacks k1;", "keyring install", "gossip.keys", "keyring use"}},
-		{func(s *Status) { s.Members[1].Report.WithoutUDP = []string{"10.0.0.1:7946", "10.0.0.3:7946"} }, "udp_blocked warning",
+		{func(s *Status) { s.Members[1].Report.WithoutUDP = []string{"10.0.0.1:7946", "10.0.0.3:7946"} },
+			"udp_blocked warning",
 			[]string{"from host-b (b) to 10.0.0.1:7946, 10.0.0.3:7946", "allow UDP besides TCP", "(7946)"}},
 		{func(s *Status) {
 			s.Members[1].Report.UnresolvedJoin = []string{"ids.internal (no such host)", "file:x (y)"}
 		}, "seeds_unresolved warning",
-			[]string{"for a minute", "host-b (b): ids.internal (no such host), file:x (y)", "Config.Join (--join)", "DNS records"}},
+			[]string{"for a minute", "host-b (b): ids.internal (no such host), file:x (y)", "Config.Join (--join)",
+				"DNS records"}},
 		{func(s *Status) {
-			s.Answering, s.AnsweringName, s.UnresolvedJoin = "d", "host-d", []string{"ids.internal (no such host)"} // in no grid yet
+			s.Answering, s.AnsweringName, s.UnresolvedJoin = "d", "host-d", []string{"ids.internal (no such host)"}
 		}, "seeds_unresolved warning", []string{"host-d (d): ids.internal (no such host)"}},
-		{func(s *Status) { s.Members[1].Release.Build = "v2" }, "mixed_versions info", []string{"2 different", "host-b (b) runs v2"}},
-		{func(s *Status) { *s.Members[1].Release = Release{} }, "mixed_versions info", []string{"host-b (b) runs an unknown build"}},
+		{func(s *Status) { s.Members[1].Release.Build = "v2" }, "mixed_versions info", []string{"2 different",
+			"host-b (b) runs v2"}},
+		{func(s *Status) { *s.Members[1].Release = Release{} }, "mixed_versions info", []string{"host-b (b) runs an " +
+			"unknown build"}},
 	}
 	if got := Alerts(healthy()); len(got) > 0 {
 		t.Fatalf("a healthy grid has %v", got)

@@ -18,7 +18,8 @@ import (
 var errOtherClaim = errors.New("grid: the Raft stream is for this grid under another anchor claim")
 
 // otherClaimAdvice is the remedy for two lives of one grid that meet.
-const otherClaimAdvice = "processes that run on a copy of this grid's data reach this member: stop them. A member left behind under an earlier claim joins again automatically"
+const otherClaimAdvice = "processes that run on a copy of this grid's data reach this member: stop them. A member " +
+	"left behind under an earlier claim joins again automatically"
 
 // claims are the claims on a member's Raft streams. It implements transport.Claims.
 type claims struct {

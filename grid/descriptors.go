@@ -91,6 +91,7 @@ func checkDescriptors(s Status) (Severity, string) {
 			out = append(out, m.who()+": "+m.Report.NoDescriptors)
 		}
 	}
-	return about(out, Critical, "file descriptors ran out within the last %v, and connections were not accepted or not opened: %s; raise the process's limit of open files (ulimit -n), or close idle connections",
+	return about(out, Critical, "file descriptors ran out within the last %v, and connections were not accepted or not "+
+		"opened: %s; raise the process's limit of open files (ulimit -n), or close idle connections",
 		descriptorsShown, subjects(out))
 }

@@ -87,6 +87,7 @@ func (w *diskWait) wait(f func() error) error {
 		return nil
 	}
 	w.hangs = true
-	return failure.Errorf(sequencer.ErrUnavailable, "grid: data directory %s cannot be closed: %w; it is locked until the disk answers or this process ends",
+	return failure.Errorf(sequencer.ErrUnavailable,
+		"grid: data directory %s cannot be closed: %w; it is locked until the disk answers or this process ends",
 		w.dir, bounded.ErrHangs)
 }

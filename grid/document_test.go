@@ -45,7 +45,8 @@ func TestDocumentHasEveryPublicPath(t *testing.T) {
 		case openapi.IsPrivate(p.Path):
 			private++
 		case !slices.Equal(methods, want):
-			t.Errorf("%s: the index has %v and the document %v; add an operation, or list the path as private, in internal/openapi/operations.go",
+			t.Errorf("%s: the index has %v and the document %v; add an operation, or list the path as private, in "+
+				"internal/openapi/operations.go",
 				p.Path, want, methods)
 		}
 	}

@@ -29,7 +29,8 @@ import (
 	"time"
 )
 
-const upgrade = "GET " + frame.Path + " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: " + frame.Protocol + "\r\n\r\n"
+const upgrade = "GET " + frame.Path + " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: " + frame.Protocol +
+	"\r\n\r\n"
 
 // manyFrames is a connection that is upgraded, and n requests to a path of which each states a
 // body of the given length.

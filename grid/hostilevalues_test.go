@@ -93,7 +93,8 @@ func drawnFields(rng *rand.Rand, fields []string) map[string]any {
 	return out
 }
 
-var hostileRounds = flag.Int("hostile", 0, "number of `rounds` of TestHostileValuesLeaveAReadableRoster, of 2000 calls each")
+var hostileRounds = flag.Int("hostile", 0,
+	"number of `rounds` of TestHostileValuesLeaveAReadableRoster, of 2000 calls each")
 
 // TestHostileValuesLeaveAReadableRoster drives the calls that change a member's stored state with
 // values at the edges, and checks after each that a member could read the roster. After a

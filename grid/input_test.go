@@ -552,9 +552,12 @@ func TestAPISlowClients(t *testing.T) {
 		"half a refused body":      {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{", "", 14 * time.Second},
 		"half a body for nothing": {"POST /v1/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{", "",
 			14 * time.Second},
-		"half a body":            {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{", "", 14 * time.Second},
-		"a body that never ends": {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{", " ", 14 * time.Second},
-		"half a chunk":           {"POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{", "", 14 * time.Second},
+		"half a body": {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: " +
+			"50\r\n\r\n{", "", 14 * time.Second},
+		"a body that never ends": {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: " +
+			"900000\r\n\r\n{", " ", 14 * time.Second},
+		"half a chunk": {"POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\nff\r\n{", "", 14 * time.Second},
 	}
 	var waiting sync.WaitGroup // concurrently: each takes seconds
 	defer waiting.Wait()

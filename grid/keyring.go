@@ -93,7 +93,8 @@ func (k *keyring) change(in wire.SetKeysRequest) (out wire.SetKeysResponse, err 
 	has := k.gossip.Keys()
 	if len(has) == 0 {
 		return out, failure.Errorf(wire.ErrNotNow,
-			"grid: this member's gossip has no key, and cannot get one while it runs; give every member the same keys and restart them")
+			"grid: this member's gossip has no key, and cannot get one while it runs; give every member the same keys and "+
+				"restart them")
 	}
 	if err := k.reserved.admit(in, time.Now()); err != nil {
 		return out, err
@@ -185,7 +186,8 @@ func (k *keyring) save(keys [][]byte) {
 func (k *keyring) unsaved(keys [][]byte) string {
 	switch file := k.file(); {
 	case file == "" && !sameKeys(keys, [][]byte{k.single}):
-		return "the change is only in memory: this member's key is in its configuration (Security.GossipKey); change it there, too"
+		return "the change is only in memory: this member's key is in its configuration (Security.GossipKey); change it " +
+			"there, too"
 	case file != "" && !sameKeys(keys, k.known):
 		return fmt.Sprintf("the change is only in memory: %s could not be written; change it there, too", file)
 	}

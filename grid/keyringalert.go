@@ -25,9 +25,12 @@ func checkGossipKeys(s Status) (Severity, string) {
 	case len(first) < 2:
 		return "", ""
 	case len(blind) > 0:
-		return Warning, fmt.Sprintf("members cannot decrypt the gossip of others: %s; install these keys again (snowgrid keyring install), from the gossip.keys of a member that has them, and select one with `snowgrid keyring use`", subjects(blind))
+		return Warning, fmt.Sprintf("members cannot decrypt the gossip of others: %s; install these keys again (snowgrid "+
+			"keyring install), from the gossip.keys of a member that has them, and select one with `snowgrid keyring use`",
+			subjects(blind))
 	}
-	return Warning, fmt.Sprintf("members encrypt gossip with different keys (%s); select one with `snowgrid keyring use`", strings.Join(first, ", "))
+	return Warning, fmt.Sprintf("members encrypt gossip with different keys (%s); select one with `snowgrid keyring use`",
+		strings.Join(first, ", "))
 }
 
 // gossipKeys returns the fingerprints of a member's gossip keys, none if unknown.

@@ -146,7 +146,8 @@ func permits(operation, print string, members []wire.KeyringMember) error {
 			strings.Join(reserved, ", "))
 	case len(silent) > 0:
 		return failure.Errorf(wire.ErrNotNow,
-			"grid: %s did not report keys; try again when every member answers, or remove that member (snowgrid members remove)", strings.Join(silent, ", "))
+			"grid: %s did not report keys; try again when every member answers, or remove that member (snowgrid members remove)",
+			strings.Join(silent, ", "))
 	case operation == wire.KeyringUse && len(lack) > 0:
 		return failure.Errorf(wire.ErrNotNow,
 			"grid: the key %s is not used, because %s could not decrypt gossip with it; install it first", print,
@@ -255,7 +256,8 @@ func keyringAdvice(operation string, of wire.KeyringResponse) (out []string) {
 		out = append(out, "the keys of "+strings.Join(silent, ", ")+" are not known: each has its error")
 	default:
 		out = append(out, strings.Join(silent, ", ")+
-			" did not apply it: repeat the command when the member answers; a restarted member takes its keys from its own files")
+			" did not apply it: repeat the command when the member answers; a restarted member takes its keys from its own "+
+			"files")
 	}
 	if len(unsaved) > 0 {
 		out = append(out, "the keys of "+strings.Join(unsaved, ", ")+

@@ -70,7 +70,8 @@ func (o *leadership) noteEarlier(until clustertime.Tick) bool {
 	l := o.current.Load()
 	return l != nil && l.node.Leads() && l.do(func(machine *leader.Leader, _ leader.View) {
 		if machine.ShowEarlier(until) {
-			o.log.Error("a holder reported an earlier run's grant above the floor: clocks were stepped back since; raising all floors",
+			o.log.Error("a holder reported an earlier run's grant above the floor: clocks were stepped back since; raising "+
+				"all floors",
 				"until", until.Time())
 		}
 	})

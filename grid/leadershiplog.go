@@ -64,7 +64,8 @@ func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error)
 	case !r.Assigned():
 		o.log.Info("partitions assigned; serving", "partitions", len(c.Lose))
 	default:
-		o.log.Warn("partitions lost: no replica was left; their tables begin empty, and their holders wait some seconds until cluster time reaches the floor",
+		o.log.Warn("partitions lost: no replica was left; their tables begin empty, and their holders wait some seconds "+
+			"until cluster time reaches the floor",
 			"partitions", len(c.Lose))
 	}
 }
@@ -81,5 +82,6 @@ func (l *lead) ReportClocks(v clustertime.Verdict) {
 	}
 	l.of.log.Warn("cluster time ahead of the clocks", "ahead", v.Behind.Duration(),
 		"advice",
-		"the clocks were ahead before; if all members without data directories stop now, start the next grid by `snowgrid init --floor`, or IDs repeat")
+		"the clocks were ahead before; if all members without data directories stop now, start the next grid by `snowgrid "+
+			"init --floor`, or IDs repeat")
 }

@@ -120,7 +120,7 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 		return nil, err
 	}
 	if err := clustertime.CheckClock(clustertime.TickOf(m.cfg.Clock.Now())); err != nil {
-		return nil, fmt.Errorf("grid: %w; in a test with another time, as in a bubble of testing/synctest, set Config.Clock, or use package gridtest", err)
+		return nil, fmt.Errorf("grid: %w; in a test with another time, set Config.Clock, or use package gridtest", err)
 	}
 	var err error
 	if m.creds, err = credentialsOf(&m.cfg); err != nil {

@@ -165,9 +165,11 @@ func (o *leadership) registerNumber(ctx context.Context,
 	none := wire.IdentityRegisterResponse{}
 	switch p := roster.Protocol(in.Protocol); {
 	case in.Protocol != 0 && p < roster.OldestProtocol:
-		return none, failure.Errorf(wire.ErrProtocol, "grid: number %d of %s/%s: the process has protocol %d, and identity numbers require %d; upgrade it", in.ID, in.Cluster, in.Name, p, roster.OldestProtocol)
+		return none, failure.Errorf(wire.ErrProtocol, "grid: number %d of %s/%s: the process has protocol %d, and identity "+
+			"numbers require %d; upgrade it", in.ID, in.Cluster, in.Name, p, roster.OldestProtocol)
 	case in.Member != "" && api.PeerOf(ctx).Role != security.Member:
-		return none, failure.Errorf(security.ErrDenied, "grid: number %d of %s/%s: member %.40q is given, but the caller is not a member; omit it", in.ID, in.Cluster, in.Name, string(in.Member))
+		return none, failure.Errorf(security.ErrDenied, "grid: number %d of %s/%s: member %.40q is given, but the caller "+
+			"is not a member; omit it", in.ID, in.Cluster, in.Name, string(in.Member))
 	case len(in.Nodes) > wire.MaxPreferredNodes:
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: a registration names %d logical nodes; name at most %d",
 			len(in.Nodes), wire.MaxPreferredNodes)
@@ -250,7 +252,8 @@ func (o *leadership) importNumbers(ctx context.Context, in wire.IdentityImportRe
 	error) {
 	none := wire.IdentityImportResponse{}
 	if len(in.Members) > wire.MaxNumbers || len(in.Members) == 0 && in.Next == 0 && in.Incarnation == 0 {
-		return none, failure.Errorf(wire.ErrBadRequest, "grid: %d numbers to import, and next %d; give up to %d numbers in one call, or a next number", len(in.Members), in.Next, wire.MaxNumbers)
+		return none, failure.Errorf(wire.ErrBadRequest, "grid: %d numbers to import, and next %d; give up to %d numbers in "+
+			"one call, or a next number", len(in.Members), in.Next, wire.MaxNumbers)
 	}
 	err := o.identify(ctx, numbers.Command{Cluster: in.Cluster, Name: in.Name,
 		Import: &numbers.Imported{Next: in.Next, Incarnation: in.Incarnation, Numbers: in.Members}})
@@ -274,7 +277,8 @@ func identityQuery(q url.Values) (wire.IdentityListRequest, error) {
 func (o *leadership) listNumbers(ctx context.Context, in wire.IdentityListRequest) (wire.IdentityListResponse, error) {
 	out := wire.IdentityListResponse{Sets: []wire.IdentitySet{}}
 	if in.Name != "" && in.Cluster == "" || in.After > 0 && in.Name == "" {
-		return out, failure.Errorf(wire.ErrBadRequest, "grid: name is given without cluster, or after without name; give the cluster and the name of one set")
+		return out, failure.Errorf(wire.ErrBadRequest,
+			"grid: name is given without cluster, or after without name; give the cluster and the name of one set")
 	}
 	r, err := o.agreed()
 	if err != nil {

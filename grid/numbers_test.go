@@ -93,7 +93,8 @@ func TestNumbersOverHTTP(t *testing.T) {
 		map[string]any{"id": 1, "code": codeText(7), "protocol": -1})
 
 	if out := b.ofSet(wire.PathIdentityClean, http.StatusConflict, `{"code":"alive","code_legacy":2009}`,
-		map[string]any{"ids": []int{1}}); !strings.Contains(out["message"].(string), "number 1 at \"10.0.0.10:80\" is alive") {
+		map[string]any{"ids": []int{1}}); !strings.Contains(out["message"].(string),
+		"number 1 at \"10.0.0.10:80\" is alive") {
 		t.Errorf("clean: %v", out)
 	}
 	b.ofSet(wire.PathIdentityClean, http.StatusOK, `{"removed":[2]}`, map[string]any{"ids": []int{2, 9, 2}, "force": true})

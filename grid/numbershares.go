@@ -39,7 +39,8 @@ type numberShares struct {
 func newNumberShares() *numberShares {
 	return &numberShares{newSet: make(chan struct{}, 1), turns: host.NewTurns(numberSteps*runtime.GOMAXPROCS(0),
 		numberStepsAtOnce, func(peer partition.Peer, rate int) string {
-			return fmt.Sprintf("%s changes more identity numbers than the %d per second that the leader changes for one certificate or token", peer, rate)
+			return fmt.Sprintf("%s changes more identity numbers than the %d per second that the leader changes for one "+
+				"certificate or token", peer, rate)
 		})}
 }
 
@@ -94,10 +95,12 @@ func checkShare(p security.Peer, before, after numbers.Registry, c numbers.Comma
 	switch {
 	case sets > hadSets && sets > mostSets:
 		return failure.Errorf(sequencer.ErrQuota,
-			"grid: set %s/%s: the caller already has %d sets, and its role's limit is %d; use one of them, or have an admin drop one (snowgrid identity drop)", c.Cluster, c.Name, hadSets, mostSets)
+			"grid: set %s/%s: the caller already has %d sets, and its role's limit is %d; use one of them, or have an admin "+
+				"drop one (snowgrid identity drop)", c.Cluster, c.Name, hadSets, mostSets)
 	case numbers > hadNumbers && numbers > mostNumbers:
 		return failure.Errorf(sequencer.ErrQuota,
-			"grid: set %s/%s: the caller's sets already have %d numbers, and its role's limit is %d; have an admin remove the numbers of ended processes (snowgrid identity clean)", c.Cluster, c.Name, hadNumbers, mostNumbers)
+			"grid: set %s/%s: the caller's sets already have %d numbers, and its role's limit is %d; have an admin remove the "+
+				"numbers of ended processes (snowgrid identity clean)", c.Cluster, c.Name, hadNumbers, mostNumbers)
 	}
 	return nil
 }

@@ -66,8 +66,9 @@ func TestPlainFormsJSON(t *testing.T) {
 	none, used := 0, 3
 	recovery := roster.Recovery{Old: roster.GridID{3}, At: 5, Lost: []roster.LostMember{{ID: "x", API: "y"}, {ID: "z"}},
 		Forgotten: []roster.PartitionID{0, 8190}, Outdated: []roster.PartitionID{1}}
-	quotas := []wire.QuotaUse{{}, {Quota: roster.Quota{Pattern: "orders-*", Names: 1, HolderNodes: 2, PeerNodes: 3, Calls: 4},
-		Used: &used}, {Quota: roster.Quota{Pattern: "a"}, Used: &none}}
+	quotas := []wire.QuotaUse{{},
+		{Quota: roster.Quota{Pattern: "orders-*", Names: 1, HolderNodes: 2, PeerNodes: 3, Calls: 4},
+			Used: &used}, {Quota: roster.Quota{Pattern: "a"}, Used: &none}}
 	for _, form := range []struct{ internal, plain any }{
 		{roster.Settings{}, settingsOf(roster.Settings{})},
 		{roster.Settings{Name: "shop", Partitions: 2, Backups: 1, Window: 15_000, Voters: 5, Expect: 3},

@@ -54,14 +54,16 @@ func (p *pushPages) add(in wire.PushRequest) (whole wire.PushRequest, complete b
 	if in.Size < 0 || in.Size > wire.MaxRoster || in.Offset < 0 || len(in.Roster) == 0 ||
 		len(in.Roster) > in.Size-in.Offset {
 		return in, false, failure.Errorf(wire.ErrBadRequest,
-			"grid: a push with %d bytes at offset %d for a roster with %d bytes; a roster has at most %d", len(in.Roster), in.Offset, in.Size, wire.MaxRoster)
+			"grid: a push with %d bytes at offset %d for a roster with %d bytes; a roster has at most %d", len(in.Roster),
+			in.Offset, in.Size, wire.MaxRoster)
 	}
 	if in.Offset == 0 {
 		p.of, p.have = in, nil
 	}
 	if of := p.of; in.Leader != of.Leader || in.Term != of.Term || in.Key != of.Key ||
 		in.At != of.At || in.Size != of.Size || in.Offset != len(p.have) {
-		return in, false, failure.Errorf(wire.ErrBadRequest, "grid: push: page %d of roster %d does not follow the page before; push it again", in.Offset, in.At)
+		return in, false, failure.Errorf(wire.ErrBadRequest,
+			"grid: push: page %d of roster %d does not follow the page before; push it again", in.Offset, in.At)
 	}
 	p.have = append(p.have, in.Roster...)
 	if len(p.have) < in.Size {

@@ -80,7 +80,9 @@ func TestStanding(t *testing.T) {
 			"IDs begin at 1970-01-01T00:01:30Z (in 10s)", ""},
 		"IDs have begun": {standing{roster: changed(lost(90_000)), self: a, raised: fresh, left: time.Hour, now: 90_000}, "",
 			""},
-		"IDs begin after a recovery": {standing{roster: changed(func(r *roster.Roster) { lost(700_000)(r); r.Recovered = &roster.Recovery{} }), self: a, raised: fresh, left: time.Hour, now: 80_000},
+		"IDs begin after a recovery": {standing{roster: changed(
+			func(r *roster.Roster) { lost(700_000)(r); r.Recovered = &roster.Recovery{} }), self: a, raised: fresh,
+			left: time.Hour, now: 80_000},
 			"(in 10m20s): the grid was recovered", ""},
 		"all killed": {standing{roster: changed(func(r *roster.Roster) { lost(90_000)(r); r.Members[0].Durable = true }),
 			self: a, raised: fresh, left: time.Hour, now: 80_000},

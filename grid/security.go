@@ -56,7 +56,9 @@ func (c Config) checkSecurity() error {
 	}
 	conf := c.security()
 	if setting, addr := c.beyondLoopback(); conf == nil && setting != "" && !c.insecure() {
-		return refusal.Invalid("%s %q is reachable from other machines, and Security is not set: give certificates and a gossip key (`snowgrid secure init` makes a directory with both), or set Security.Insecure on a fully trusted network", setting, addr)
+		return refusal.Invalid("%s %q is reachable from other machines, and Security is not set: give certificates and a "+
+			"gossip key (`snowgrid secure init` makes a directory with both), or set Security.Insecure on a fully trusted "+
+			"network", setting, addr)
 	}
 	if conf == nil {
 		return nil
@@ -144,7 +146,9 @@ func (c Config) clearGossip() error {
 	if c.insecure() || !c.isExposed(false) {
 		return nil
 	}
-	return refusal.Invalid("GossipAddr %q is reachable from other machines, and Security has neither a GossipKey nor gossip.keys: give a key (`snowgrid secure init` makes a file with one), or set Security.Insecure on a fully trusted network", c.GossipAddr)
+	return refusal.Invalid("GossipAddr %q is reachable from other machines, and Security has neither a GossipKey nor "+
+		"gossip.keys: give a key (`snowgrid secure init` makes a file with one), or set Security.Insecure on a fully "+
+		"trusted network", c.GossipAddr)
 }
 
 // gossipKeys returns the gossip keys; the first one encrypts; nil = clear text.
@@ -212,7 +216,8 @@ func (c *credentials) endingPart() (what, advice string) {
 	if own := c.Expiry(); own.IsZero() || c.expiry().Before(own) {
 		return "authority", "make a new authority with `snowgrid secure rotate`: no restart is needed"
 	}
-	return "certificate", "issue a new certificate with `snowgrid secure issue`, and replace its files: no restart is needed"
+	return "certificate",
+		"issue a new certificate with `snowgrid secure issue`, and replace its files: no restart is needed"
 }
 
 // warnEvery is the interval of log lines about a certificate that ends soon, or has ended.

@@ -22,6 +22,7 @@ func checkSeeds(s Status) (Severity, string) {
 	if !slices.ContainsFunc(s.Members, func(m MemberInfo) bool { return m.Incarnation == s.Answering }) {
 		note(MemberInfo{Name: s.AnsweringName, Incarnation: s.Answering}.who(), s.UnresolvedJoin)
 	}
-	return about(unresolved, Warning, "join addresses have not resolved for a minute: %s; correct them in Config.Join (--join), or restore the DNS records or files: a member that starts may not find the grid",
+	return about(unresolved, Warning, "join addresses have not resolved for a minute: %s; correct them in Config.Join "+
+		"(--join), or restore the DNS records or files: a member that starts may not find the grid",
 		subjects(unresolved))
 }

@@ -29,14 +29,16 @@ func (m *Member) compareSettings() error {
 	stored := known.Settings
 	if m.cfg.unnamed {
 		if of := m.creds.grid(); of != "" && of != stored.Name {
-			return refusal.Invalid("DataDir: %s belongs to grid %q, but the certificate to grid %q; give the member a directory and a certificate for the same grid", m.cfg.DataDir, stored.Name, of)
+			return refusal.Invalid("DataDir: %s belongs to grid %q, but the certificate to grid %q; give the member a "+
+				"directory and a certificate for the same grid", m.cfg.DataDir, stored.Name, of)
 		}
 		m.cfg.Name = stored.Name
 	}
 	stated := m.cfg.stated()
 	err = formation.SameSettings(stored, stated)
 	if fixed := withoutChangeable(stated); err != nil && formation.SameSettings(stored, fixed) == nil {
-		err = refusal.Invalid("%v. The grid's value is from the data directory; if it was changed while this member was down, omit the setting for one start", err)
+		err = refusal.Invalid("%v. The grid's value is from the data directory; if it was changed while this member was "+
+			"down, omit the setting for one start", err)
 	}
 	return err
 }

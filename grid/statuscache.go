@@ -40,7 +40,8 @@ func newStatusCache() *statusCache {
 	return &statusCache{gathering: make(chan struct{}, 1), turns: host.NewTurns(queryRate*runtime.GOMAXPROCS(0),
 		queriesAtOnce,
 		func(peer partition.Peer, rate int) string {
-			return fmt.Sprintf("%s requests the status or lists more often than %d times per second, the limit for each certificate or token", peer, rate)
+			return fmt.Sprintf("%s requests the status or lists more often than %d times per second, the limit for each "+
+				"certificate or token", peer, rate)
 		})}
 }
 

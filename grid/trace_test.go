@@ -42,7 +42,8 @@ func TestTrace(t *testing.T) {
 	if _, err := m.CreateSequencer(testContext(t), "orders", sequencer.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"attach [sequencer=orders] in create, failed: false", "create [sequencer=orders] in <nil>, failed: false"}
+	want := []string{"attach [sequencer=orders] in create, failed: false",
+		"create [sequencer=orders] in <nil>, failed: false"}
 	if got := take(); !slices.Equal(got, want) {
 		t.Errorf("of a create: %q, want %q", got, want)
 	}

@@ -22,6 +22,7 @@ func checkUDP(s Status) (Severity, string) {
 		}
 	}
 	slices.Sort(ports)
-	return about(blocked, Warning, "gossip gets no answer over UDP, and uses TCP, which is slow: %s; allow UDP besides TCP on all members' gossip ports (%s)",
+	return about(blocked, Warning, "gossip gets no answer over UDP, and uses TCP, which is slow: %s; allow UDP besides "+
+		"TCP on all members' gossip ports (%s)",
 		subjects(blocked), subjects(slices.Compact(ports)))
 }

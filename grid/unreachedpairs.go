@@ -75,5 +75,6 @@ func checkApart(s Status) (Severity, string) {
 		}
 	}
 	slices.Sort(apart)
-	return about(apart, Warning, "members do not reach each other, and the leader reaches both: %s; the leader places partitions around the gap: restore the network between these members", subjects(apart))
+	return about(apart, Warning, "members do not reach each other, and the leader reaches both: %s; the leader places "+
+		"partitions around the gap: restore the network between these members", subjects(apart))
 }

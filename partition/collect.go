@@ -107,10 +107,13 @@ func (c *collection) awaited() error {
 // awaits describes the disks that the table waits for.
 func (c *collection) awaits() string {
 	if c.replica.InMemory() {
-		return fmt.Sprintf("partition %d was lost with all its replicas, and its definitions are in the memory of members %s, of which none has answered yet; reconnect one of them, or, if their processes have ended, give the definitions up for good with: snowgrid forget MEMBER",
+		return fmt.Sprintf("partition %d was lost with all its replicas, and its definitions are in the memory of members "+
+			"%s, of which none has answered yet; reconnect one of them, or, if their processes have ended, give the "+
+			"definitions up for good with: snowgrid forget MEMBER",
 			c.id, list(c.replica.Disks(0).Named))
 	}
-	return fmt.Sprintf("partition %d was lost with all its replicas, and its definitions are on the disks of members %s, of which none has answered yet; start one of them, or give them up for good with: snowgrid forget MEMBER",
+	return fmt.Sprintf("partition %d was lost with all its replicas, and its definitions are on the disks of members "+
+		"%s, of which none has answered yet; start one of them, or give them up for good with: snowgrid forget MEMBER",
 		c.id, list(c.replica.Disks(0).Named))
 }
 

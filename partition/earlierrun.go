@@ -64,13 +64,16 @@ func judgeEarlier(r *roster.Roster, floor, now, until clustertime.Tick) earlier 
 func (e earlier) check(v View, c Claim) error {
 	switch e {
 	case foreign:
-		return failure.Errorf(sequencer.ErrDestroyed, "sequencer %q: its holder was attached to grid %s, which is not an earlier run of %s; create it again here",
+		return failure.Errorf(sequencer.ErrDestroyed,
+			"sequencer %q: its holder was attached to grid %s, which is not an earlier run of %s; create it again here",
 			c.Ref.Definition.Name(), c.Grid, v.Roster.Grid)
 	case unknown:
-		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the holder has a grant up to %d ms under another anchor claim, above this member's ceiling of %d ms",
+		return failure.Errorf(sequencer.ErrUnavailable,
+			"sequencer %q: the holder has a grant up to %d ms under another anchor claim, above this member's ceiling of %d ms",
 			c.Ref.Definition.Name(), c.Until, v.Roster.Ceiling)
 	case believed:
-		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: an earlier life of the grid granted beyond the floor; the floors are being raised",
+		return failure.Errorf(sequencer.ErrUnavailable,
+			"sequencer %q: an earlier life of the grid granted beyond the floor; the floors are being raised",
 			c.Ref.Definition.Name())
 	}
 	return nil

@@ -31,7 +31,8 @@ func (m *Machine) judge(v View, c Claim) (Claim, error) {
 		// A replaced owner without replicas cannot detect its replacement. It would mistake a life
 		// created by its successor for one that has ended.
 		return c, failure.Errorf(sequencer.ErrUnavailable,
-			"sequencer %q: the holder has seen roster version %d, this member %d; retry; if it stays, the grid was started from older data: start the holder's process again",
+			"sequencer %q: the holder has seen roster version %d, this member %d; retry; if it stays, the grid was started "+
+				"from older data: start the holder's process again",
 			name, c.Version, v.Roster.Version)
 	}
 	life := m.table.lifeOf(name)
@@ -40,7 +41,8 @@ func (m *Machine) judge(v View, c Claim) (Claim, error) {
 	case life == c.Ref.Life:
 		return c, m.released.refuse(name, c.ID)
 	case v.ofLaterClaim(c):
-		return c, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the holder was answered under another anchor claim, and this member has received no ceiling raise recently; retry",
+		return c, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the holder was answered under another anchor "+
+			"claim, and this member has received no ceiling raise recently; retry",
 			name)
 	case !m.table.Complete() && life.IsZero() && !c.Forgotten: // it may not have learned of the name yet
 		return c, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", name, m.collection.awaits())

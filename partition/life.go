@@ -45,7 +45,8 @@ func (c create) serve(m *Machine, v View, b Bounds) (attachment.Ref, error) {
 		return attachment.Ref{}, errNoTime
 	}
 	if v.Time > v.Roster.Ceiling {
-		return attachment.Ref{}, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: this member has applied no raise of the ceiling for a window of %v; it may be cut off from the majority of the voters", name, v.window())
+		return attachment.Ref{}, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: this member has applied no raise "+
+			"of the ceiling for a window of %v; it may be cut off from the majority of the voters", name, v.window())
 	}
 	if err := m.learner.check(v, name); err != nil {
 		return attachment.Ref{}, err
@@ -122,7 +123,8 @@ func (l *learner) check(v View, name string) error {
 // begin: the grid or its partition has just begun, without a table.
 func (l *learner) waitsForHolders(v View) string {
 	floor, now := v.Roster.Partitions[l.id].Floor, v.Bounds().Now
-	return fmt.Sprintf("IDs begin at %s (in %v), since the grid has just started, or lost every copy of this partition; its holders are asked for their logical nodes first, for %v at most",
+	return fmt.Sprintf("IDs begin at %s (in %v), since the grid has just started, or lost every copy of this partition; "+
+		"its holders are asked for their logical nodes first, for %v at most",
 		floor.Time().Format(time.RFC3339), floor.Sub(now).Duration(), v.learningTime())
 }
 

@@ -192,9 +192,11 @@ func (r *replies) unconfirmed(h pendingReply) error {
 	case len(d.Behind) > 0:
 		cause = fmt.Sprintf("it is not on the disks of %s yet", list(d.Behind))
 	case len(d.Missing) > 0 && r.replica.InMemory():
-		cause = fmt.Sprintf("other voters are to keep its definitions in place of members %s, which have ended; try again", list(d.Missing))
+		cause = fmt.Sprintf("other voters are to keep its definitions in place of members %s, which have ended; try again",
+			list(d.Missing))
 	case len(d.Missing) > 0:
-		cause = fmt.Sprintf("the disks of members %s are to be replaced by those of durable replicas; start them, or give them up for good with: snowgrid forget MEMBER",
+		cause = fmt.Sprintf("the disks of members %s are to be replaced by those of durable replicas; start them, or give "+
+			"them up for good with: snowgrid forget MEMBER",
 			list(d.Missing))
 	case len(d.Named) == 0:
 		cause = "no durable member has been named for it yet"

@@ -59,7 +59,8 @@ func (m *Machine) quotaOnRenewal(h attachment.HolderID, c Claim) error {
 
 // overLimit returns the error for one logical node above the limit.
 func overLimit(name, who string, has int, by, flag string, limit int) error {
-	return &QuotaError{Kind: flag, text: fmt.Sprintf("sequencer %q: %s %d of its logical nodes, and %s allows %d; detach some, or have an operator raise it: snowgrid quota set PATTERN --%s COUNT",
+	return &QuotaError{Kind: flag, text: fmt.Sprintf("sequencer %q: %s %d of its logical nodes, and %s allows %d; "+
+		"detach some, or have an operator raise it: snowgrid quota set PATTERN --%s COUNT",
 		name, who, has, by, limit, flag)}
 }
 
@@ -148,7 +149,8 @@ func (m *Machine) checkUnused(v View, name string, unused time.Duration) error {
 		return failure.Errorf(failure.ErrInUse,
 			"sequencer %q: it is in use, so it is not removed: logical nodes are attached", name)
 	case time < unused:
-		return failure.Errorf(failure.ErrInUse, "sequencer %q: it was used within %v, so it is not removed: it is unused for at least %v", name, unused, time)
+		return failure.Errorf(failure.ErrInUse,
+			"sequencer %q: it was used within %v, so it is not removed: it is unused for at least %v", name, unused, time)
 	}
 	return nil
 }

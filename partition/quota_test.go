@@ -71,7 +71,9 @@ func TestHolderLimit(t *testing.T) {
 		t.Fatal(err, second)
 	}
 	_, err = p.attach("h", 3, "", two)
-	if !errors.Is(err, sequencer.ErrQuota) || !strings.Contains(err.Error(), `sequencer "orders": this process has 2 of its logical nodes, and the quota of * allows 2; detach some, or have an operator raise it: snowgrid quota set PATTERN --holder-nodes COUNT`) {
+	if !errors.Is(err, sequencer.ErrQuota) ||
+		!strings.Contains(err.Error(),
+			`sequencer "orders": this process has 2 of its logical nodes, and the quota of * allows 2; detach some, or have an operator raise it: snowgrid quota set PATTERN --holder-nodes COUNT`) {
 		t.Errorf("one more: %v", err)
 	}
 	if _, err := p.attach("h", 2, "", two); err != nil {
@@ -173,7 +175,8 @@ func TestReservedNodeCountsAgainstNoLimit(t *testing.T) {
 		c.ID = attachment.ID{2, byte(n >> 8), byte(n)}
 		p.m.Attach(p.view(), "other", c, func(a attachment.Attachment, err error) {
 			if err == nil && a.Node == 100 && a.Grant.From < shown.Until {
-				t.Errorf("another holder has logical node 100 from %d, and the grant that was shown ends at %d", a.Grant.From, shown.Until)
+				t.Errorf("another holder has logical node 100 from %d, and the grant that was shown ends at %d", a.Grant.From,
+					shown.Until)
 			}
 		})
 		p.deliver()

@@ -59,7 +59,8 @@ func (r *record) mayKeep(c Claim, b Bounds) error {
 	if s := r.slot(c.Node); s != nil && s.shown > b.Now {
 		return nil
 	}
-	return failure.Errorf(sequencer.ErrDetached, "sequencer %q: %d logical nodes are kept for holders of other lives of the grid already; attach again",
+	return failure.Errorf(sequencer.ErrDetached,
+		"sequencer %q: %d logical nodes are kept for holders of other lives of the grid already; attach again",
 		c.Ref.Definition.Name(), r.kept(b.Now))
 }
 
@@ -68,7 +69,8 @@ func (r *record) agrees(def sequencer.Definition) error {
 	if r.ref.Definition == def {
 		return nil
 	}
-	return failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: the grid has %v, requested was %v; use the existing definition, or another name",
+	return failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: the grid has %v, requested was "+
+		"%v; use the existing definition, or another name",
 		def.Name(), r.ref.Definition, def)
 }
 

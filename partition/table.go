@@ -137,7 +137,9 @@ func (t *Table) Attach(c Claim, b Bounds) (a attachment.Attachment, changed bool
 	}
 	s := r.choose(c, b.Now)
 	if s == nil {
-		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrNoFreeNode, "sequencer %q: no free logical node: all %d are attached; detach one, share them by DetachWhenIdle, or define a sequencer with more nodes",
+		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrNoFreeNode,
+			"sequencer %q: no free logical node: all %d are attached; detach one, share them by DetachWhenIdle, or define a "+
+				"sequencer with more nodes",
 			c.Ref.Definition.Name(), r.ref.Nodes())
 	}
 	s.id = c.ID

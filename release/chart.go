@@ -31,7 +31,8 @@ func (r *release) chart() error {
 		}
 	}
 	if edited != 3 {
-		return errors.New("deploy/helm/snowgrid lacks version or appVersion in Chart.yaml, or the image's digest in values.yaml")
+		return errors.New("deploy/helm/snowgrid lacks version or appVersion in Chart.yaml, or the image's digest in " +
+			"values.yaml")
 	}
 	return r.write("snowgrid-chart-"+r.number()+".tgz", func(w io.Writer) error { return r.tarGz(w, "snowgrid", files) })
 }

@@ -114,7 +114,8 @@ func Authorize(p Peer, a Action, name string) error {
 			credential(least))
 	}
 	if len(p.Names) > 0 && isOfGrid(a) {
-		return fmt.Errorf("%w: %s is an action on the whole grid, and the caller is %s, limited to names; use %s without names", ErrDenied, a, p, credential(least))
+		return fmt.Errorf("%w: %s is an action on the whole grid, and the caller is %s, limited to names; use %s without "+
+			"names", ErrDenied, a, p, credential(least))
 	}
 	if name != "" && !p.MayUse(name) {
 		return fmt.Errorf("%w: %s of %.100q: the caller is %s; use a certificate or a token for that name", ErrDenied,

@@ -31,7 +31,8 @@ const maxGrid = 255 // bytes in a grid name
 // CheckGrid rejects a name that a grid cannot have.
 func CheckGrid(name string) error {
 	if name == "" || len(name) > maxGrid || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		return fmt.Errorf("%w: grid %.80q has %d bytes; give 1 to %d bytes of UTF-8 without control characters, the name of the agents (--name)", ErrInvalid, name, len(name), maxGrid)
+		return fmt.Errorf("%w: grid %.80q has %d bytes; give 1 to %d bytes of UTF-8 without control characters, the name "+
+			"of the agents (--name)", ErrInvalid, name, len(name), maxGrid)
 	}
 	return nil
 }

@@ -248,7 +248,8 @@ func (c *Credentials) sameGrid(m *material, named string) error {
 		if file == "" {
 			file = "the certificate"
 		}
-		return fmt.Errorf("%w: %s is for the grid %q, and this process is of the grid %q; give both one name: snowgrid agent --name %[3]s, or a certificate of snowgrid secure init --grid %[4]s", ErrInvalid, file, named, m.grid)
+		return fmt.Errorf("%w: %s is for the grid %q, and this process is of the grid %q; give both one name: snowgrid "+
+			"agent --name %[3]s, or a certificate of snowgrid secure init --grid %[4]s", ErrInvalid, file, named, m.grid)
 	}
 	return nil
 }
@@ -258,7 +259,8 @@ func (m *material) checkGrid(p Peer) error {
 	if p.Grid == "" || m.grid == "" || p.Grid == m.grid {
 		return nil
 	}
-	return fmt.Errorf("%w: the certificate of %s is for the grid %q, and this process is of the grid %q; use certificates of one grid (snowgrid secure init --grid NAME)", ErrUnauthenticated, p, p.Grid, m.grid)
+	return fmt.Errorf("%w: the certificate of %s is for the grid %q, and this process is of the grid %q; use "+
+		"certificates of one grid (snowgrid secure init --grid NAME)", ErrUnauthenticated, p, p.Grid, m.grid)
 }
 
 // GossipKeys returns the gossip keys, the encrypting one first; nil = none.

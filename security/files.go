@@ -67,7 +67,8 @@ func ParseGossipKeys(text []byte) (keys [][]byte, err error) {
 		key, err := ParseGossipKey(line)
 		if err != nil {
 			return nil,
-				fmt.Errorf("%w: line %d of the gossip's keys is not a key; give 16, 24 or 32 random bytes in base64, one key a line", ErrInvalid, i+1)
+				fmt.Errorf("%w: line %d of the gossip's keys is not a key; give 16, 24 or 32 random bytes in base64, one key a "+
+					"line", ErrInvalid, i+1)
 		}
 		keys = append(keys, key)
 	}
@@ -89,7 +90,8 @@ func CheckGossipKey(key []byte) error {
 func unreadable(file string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: no such file: %s; make the directory with snowgrid secure init or secure issue, or correct the path", ErrInvalid, file)
+		return fmt.Errorf("%w: no such file: %s; make the directory with snowgrid secure init or secure issue, or correct "+
+			"the path", ErrInvalid, file)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: this process may not read %s; give its user the right", ErrInvalid, file)
 	}

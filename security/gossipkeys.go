@@ -28,7 +28,8 @@ func ParseGossipKey(text string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || CheckGossipKey(key) != nil {
 		return nil,
-			fmt.Errorf("%w: the text is not a gossip key; give 16, 24 or 32 random bytes in base64, such as snowgrid keyring generate prints", ErrInvalid)
+			fmt.Errorf("%w: the text is not a gossip key; give 16, 24 or 32 random bytes in base64, such as snowgrid keyring "+
+				"generate prints", ErrInvalid)
 	}
 	return key, nil
 }

@@ -102,7 +102,8 @@ func (id *ID) UnmarshalMsgpack(data []byte) error {
 			return id.set(unsigned(v))
 		}
 	}
-	return failure.Errorf(ErrInvalidID, "sequencer: MessagePack %.16x is not an ID: encode an integer that is not negative", data)
+	return failure.Errorf(ErrInvalidID,
+		"sequencer: MessagePack %.16x is not an ID: encode an integer that is not negative", data)
 }
 
 // bigEndian decodes exactly size bytes, the highest first.

@@ -22,7 +22,8 @@ func (id *ID) Scan(src any) error {
 	case []byte:
 		return id.set(Parse(string(v)))
 	case nil:
-		return failure.Errorf(ErrInvalidID, "sequencer: NULL is not an ID: scan into a sql.Null[sequencer.ID] where an ID may be missing")
+		return failure.Errorf(ErrInvalidID,
+			"sequencer: NULL is not an ID: scan into a sql.Null[sequencer.ID] where an ID may be missing")
 	}
 	v := reflect.ValueOf(src)
 	if v.Kind() == reflect.Pointer { // ent scans the *ID that it has stored
@@ -38,7 +39,8 @@ func (id *ID) Scan(src any) error {
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
 		return id.set(Parse(string(v.Bytes())))
 	}
-	return failure.Errorf(ErrInvalidID, "sequencer: cannot scan a %T as an ID: use a column of integers or of decimal text", src)
+	return failure.Errorf(ErrInvalidID,
+		"sequencer: cannot scan a %T as an ID: use a column of integers or of decimal text", src)
 }
 
 // unsigned converts an unsigned number to an ID. The error matches [strconv.ErrRange] if it is too

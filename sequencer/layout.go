@@ -111,7 +111,8 @@ func ParseLayout(text string) (Layout, error) {
 	}
 	if !ok || numbers == [3]int{} {
 		return Layout{}, failure.Errorf(ErrInvalidConfig,
-			"sequencer: %s is not a layout: give default, twitter, discord, jssafe, or the bits, low bits and nodes as in 63/22/1024", excerpt(text))
+			"sequencer: %s is not a layout: give default, twitter, discord, jssafe, or the bits, low bits and nodes as in "+
+				"63/22/1024", excerpt(text))
 	}
 	return Layout{Bits: numbers[0], LowBits: numbers[1], Nodes: numbers[2]}, nil
 }

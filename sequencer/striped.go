@@ -88,7 +88,8 @@ func (d Definition) checkStripes(n int) error {
 		return failure.Errorf(ErrInvalidConfig, "sequencer %q: %d stripes are fewer than 1: give 1 to %d", d.Name(), n, most)
 	case n > most:
 		return failure.Errorf(ErrInvalidConfig,
-			"sequencer %q: %d stripes are more than %d: give 1 to %d, or define a sequencer with fewer nodes, whose nodes have more IDs a millisecond", d.Name(), n, most, most)
+			"sequencer %q: %d stripes are more than %d: give 1 to %d, or define a sequencer with fewer nodes, whose nodes "+
+				"have more IDs a millisecond", d.Name(), n, most, most)
 	}
 	return nil
 }

@@ -45,7 +45,8 @@ func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (
 			return nil, 0, 0, s.exhausted()
 		case got.out == copied:
 			return nil, 0, 0, failure.Errorf(ErrClosed,
-				"sequencer %q: this process is a fork of the one that has the handle, and would issue the same IDs; start another member or client in it", s.Name())
+				"sequencer %q: this process is a fork of the one that has the handle, and would issue the same IDs; start "+
+					"another member or client in it", s.Name())
 		case got.out == stopped && s.now.Load() != t:
 			continue // the next snapshot is there already
 		}

@@ -72,7 +72,10 @@ func (g growth) at(size int) float64 { return g.factor * math.Pow(float64(size),
 func report(results []result, old string) []byte {
 	var b bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
-	p("# Scaling\n\nMade by `cd bench && go run ./scale` on %d cores, %s %s. Members, clients and the network run in one\nprocess, so times are those of one machine that does all the work. The exponent is the power of the size by\nwhich a quantity grows: 0 is constant, 1 is proportional.\n", runtime.NumCPU(), runtime.Version(), runtime.GOARCH)
+	p("# Scaling\n\nMade by `cd bench && go run ./scale` on %d cores, %s %s. Members, clients and the network run in "+
+		"one\nprocess, so times are those of one machine that does all the work. The exponent is the power of the size "+
+		"by\nwhich a quantity grows: 0 is constant, 1 is proportional.\n", runtime.NumCPU(), runtime.Version(),
+		runtime.GOARCH)
 	for _, r := range results {
 		if len(r.points) > 0 {
 			r.write(p)

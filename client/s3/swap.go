@@ -115,10 +115,12 @@ func (o *objects) settle(ctx context.Context, e store.Entry, write string, repea
 		return have.Revision, nil
 	case have.Revision == e.Revision:
 		return "",
-			fmt.Errorf("s3: swap %s: refused with 412, but the object is at revision %s; use a server that compares ETags in If-Match", o.where(e.Key), e.Revision)
+			fmt.Errorf("s3: swap %s: refused with 412, but the object is at revision %s; use a server that compares ETags in "+
+				"If-Match", o.where(e.Key), e.Revision)
 	case sameWrite || sameBody && wrote == "":
 		return "",
-			fmt.Errorf("s3: swap %s: refused with 412, and the object has half of this write; use a server that keeps user metadata", o.where(e.Key))
+			fmt.Errorf("s3: swap %s: refused with 412, and the object has half of this write; use a server that keeps user "+
+				"metadata", o.where(e.Key))
 	case repeated:
 		return "", fmt.Errorf(
 			"s3: swap %s: a repeated request was refused; an earlier one may have been carried out and replaced", o.where(e.Key))

@@ -101,9 +101,11 @@ func mysqlStatements(table string) statements {
 			" SET have.body = given.b, have.revision = given.r WHERE have.record_key = given.k AND have.revision = given.old",
 		generation: "SELECT " + mysqlGeneration,
 		insertIn: "INSERT INTO " + t +
-			" (record_key, body, revision) SELECT k, b, r FROM (SELECT ? AS k, ? AS b, ? AS r, ? AS g) AS given WHERE given.g = " + mysqlGeneration + " ON DUPLICATE KEY UPDATE record_key = record_key",
+			" (record_key, body, revision) SELECT k, b, r FROM (SELECT ? AS k, ? AS b, ? AS r, ? AS g) AS given WHERE given.g " +
+			"= " + mysqlGeneration + " ON DUPLICATE KEY UPDATE record_key = record_key",
 		updateIn: "UPDATE " + t + " AS have JOIN " + givenIn +
-			" SET have.body = given.b, have.revision = given.r WHERE have.record_key = given.k AND have.revision = given.old AND given.g = " + mysqlGeneration,
+			" SET have.body = given.b, have.revision = given.r WHERE have.record_key = given.k AND have.revision = given.old " +
+			"AND given.g = " + mysqlGeneration,
 	}
 }
 

@@ -250,7 +250,8 @@ func (s *Store) failed(operation, key string, err error) error {
 		operation = fmt.Sprintf("%s %q", operation, key)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("sql: %s: table %s of %s: no answer: %w; check that the database is reachable and the table not locked",
+		return fmt.Errorf("sql: %s: table %s of %s: no answer: %w; check that the database is reachable and the table not "+
+			"locked",
 			operation, s.table, s.dialect, err)
 	}
 	return fmt.Errorf("sql: %s: table %s of %s: %w", operation, s.table, s.dialect, err)

@@ -126,7 +126,8 @@ func (c *Client) compareClocks(name string, records []record.Candidate, now clus
 		behind = 0
 	}
 	if c.lag(name, behind) == 0 && behind > 0 {
-		c.log.Warn("clock behind another holder's, or its window is longer; check both time services and windows", "sequencer", name,
+		c.log.Warn("clock behind another holder's, or its window is longer; check both time services and windows",
+			"sequencer", name,
 			"this_clock", now.Time(), "other_clock", written.Time(), "behind", behind, "node", newest.Node,
 			"task", newest.Record.Task)
 	}

@@ -128,7 +128,8 @@ func (cfg Config) resolved(s Store) (Config, error) {
 	} {
 		*d.value = cmp.Or(*d.value, d.other)
 		if *d.value < d.low || *d.value > d.high {
-			return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.%s: %v is outside %v to %v; give a value inside, or 0 for the default", d.name, *d.value, d.low, d.high)
+			return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.%s: %v is outside %v to %v; give a "+
+				"value inside, or 0 for the default", d.name, *d.value, d.low, d.high)
 		}
 	}
 	switch {
@@ -136,9 +137,12 @@ func (cfg Config) resolved(s Store) (Config, error) {
 		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.FailoverBound: %v is outside 0 to %v",
 			cfg.FailoverBound, windowMax)
 	case cfg.FailoverBound > 0 && !namesServers(s):
-		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.FailoverBound: %s does not name its servers, so a failover cannot be noticed; leave it out, and use a store that loses no acknowledged write", nameOf(s))
+		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.FailoverBound: %s does not name its "+
+			"servers, so a failover cannot be noticed; leave it out, and use a store that loses no acknowledged write",
+			nameOf(s))
 	case cfg.Pool < 0 || cfg.Pool > 1<<16:
-		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.Pool: %d is outside 1 to the sequencer's node count; give 0 for %d", cfg.Pool, defaultPool)
+		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig,
+			"store: Config.Pool: %d is outside 1 to the sequencer's node count; give 0 for %d", cfg.Pool, defaultPool)
 	case len(cfg.Prefix) > prefixMax || !utf8.ValidString(cfg.Prefix):
 		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig,
 			"store: Config.Prefix: %.40q has %d bytes; give at most %d of UTF-8", cfg.Prefix, len(cfg.Prefix), prefixMax)

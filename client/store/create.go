@@ -174,7 +174,8 @@ func (c *Client) ensureOnce(ctx context.Context, def sequencer.Definition) (reco
 		}
 		return d, c.begin(ctx, next, revision)
 	case d.Definition != def:
-		return d, failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: the store has %v, requested was %v; use the existing definition, or another name", def.Name(), d.Definition, def)
+		return d, failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: the store has %v, requested "+
+			"was %v; use the existing definition, or another name", def.Name(), d.Definition, def)
 	}
 	return d, c.initialise(ctx, d, revision)
 }
@@ -213,7 +214,8 @@ func (c *Client) checkNew(ctx context.Context, def sequencer.Definition) error {
 		if _, _, err := c.document(ctx, def.Name()); !errors.Is(err, ErrNoRecord) {
 			return orAgain(err) // it was made since
 		}
-		return failure.Errorf(ErrDamaged, "store: %q is missing, and the store has %q; restore it from a backup, or create a sequencer of another name", keys.Document(), e.Key)
+		return failure.Errorf(ErrDamaged, "store: %q is missing, and the store has %q; restore it from a backup, or create "+
+			"a sequencer of another name", keys.Document(), e.Key)
 	}
 	return nil
 }

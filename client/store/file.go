@@ -69,7 +69,8 @@ func OpenFile(dir string) (*File, error) {
 	f := &File{name: dir, root: root, sync: (*os.File).Sync, made: map[string]bool{}}
 	if err := f.prepare(); err != nil {
 		_ = root.Close() // The error before counts.
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "store: open directory %q: %w; name a directory on a local disk that this process can write", dir, err)
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
+			"store: open directory %q: %w; name a directory on a local disk that this process can write", dir, err)
 	}
 	return f, nil
 }
@@ -258,7 +259,8 @@ func (f *File) replaced() error {
 	}
 	present, err := os.Stat(f.root.Name())
 	if isAbsent(err) || err == nil && !os.SameFile(open, present) {
-		return errors.New("the directory was removed or replaced since this process opened it; put it back, or restart this process")
+		return errors.New("the directory was removed or replaced since this process opened it; put it back, or restart " +
+			"this process")
 	}
 	return nil
 }
@@ -274,7 +276,8 @@ func (f *File) read(key, name string) (Entry, error) {
 	}
 	defer func() { _ = file.Close() }()
 	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return Entry{}, failure.Errorf(sequencer.ErrInvalidConfig, "other keys begin with this one and a slash; choose a key that is not a directory of others")
+		return Entry{}, failure.Errorf(sequencer.ErrInvalidConfig,
+			"other keys begin with this one and a slash; choose a key that is not a directory of others")
 	}
 	text, err := io.ReadAll(io.LimitReader(file, fileMax+1))
 	if err != nil {
@@ -323,7 +326,8 @@ func (f *File) makeDir(dir string) error {
 	}
 	err := f.root.MkdirAll(dir, 0o770)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "this key begins with another one and a slash: %w; choose a key that is not below another, and thus another name for the sequencer", err)
+		return failure.Errorf(sequencer.ErrInvalidConfig, "this key begins with another one and a slash: %w; choose a key "+
+			"that is not below another, and thus another name for the sequencer", err)
 	}
 	if err != nil {
 		return err
@@ -361,7 +365,8 @@ func (f *File) persist(dir string) error {
 	if err = f.sync(d); err == nil {
 		return nil
 	}
-	err = fmt.Errorf("directory %q: a write may be lost if the machine fails: %w; check the disk, and restart the process", dir, err)
+	err = fmt.Errorf("directory %q: a write may be lost if the machine fails: %w; check the disk, and restart the process",
+		dir, err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.failed == nil {

@@ -92,7 +92,8 @@ func TestMissingKeyOfAnInitializedSequencerIsDamage(t *testing.T) {
 // repair may be below what it issues.
 func TestHeldRecordIsNotRepaired(t *testing.T) {
 	inBubble(t, func(b *bench) {
-		b.next(b.create(b.client(func(c *Config) { c.Clock = func() time.Time { return bubbleClock().Add(24 * time.Hour) } })))
+		b.next(b.create(b.client(
+			func(c *Config) { c.Clock = func() time.Time { return bubbleClock().Add(24 * time.Hour) } })))
 		before := b.record(0)
 		c := b.client()
 		b.wants(c.Repair(b.Context(), "orders", 0, bubbleClock().Add(3*time.Second)), sequencer.ErrConflict)

@@ -64,7 +64,8 @@ func (rs *recordStore) marker(ctx context.Context, name string) (record.Marker, 
 	key := record.KeysOf(rs.cfg.Prefix, name).Marker()
 	e, err := rs.load(ctx, key)
 	if errors.Is(err, ErrNoRecord) {
-		return record.Marker{}, "", failure.Errorf(ErrDamaged, "store: %q, the marker of sequencer %q, is missing: %w; restore the key from a backup, or use a sequencer of another name", key, name, err)
+		return record.Marker{}, "", failure.Errorf(ErrDamaged, "store: %q, the marker of sequencer %q, is missing: %w; "+
+			"restore the key from a backup, or use a sequencer of another name", key, name, err)
 	}
 	if err != nil {
 		return record.Marker{}, "", fmt.Errorf("store: sequencer %q: %w", name, err)
@@ -105,7 +106,8 @@ func readRecord(node sequencer.NodeID, e Entry, err error) found {
 	f := found{Candidate: record.Candidate{Node: node}, revision: e.Revision, err: err}
 	switch {
 	case errors.Is(err, ErrNoRecord):
-		f.err = failure.Errorf(ErrDamaged, "store: the record of node %d is missing; find out what deleted it, then repair it", node)
+		f.err = failure.Errorf(ErrDamaged,
+			"store: the record of node %d is missing; find out what deleted it, then repair it", node)
 	case err == nil:
 		if f.Record, f.err = record.Decode(e.Body, e.Meta); f.err != nil {
 			f.err = failure.Errorf(ErrDamaged, "store: %q: %w", e.Key, f.err)

@@ -28,7 +28,8 @@ func (c *Client) Scale(ctx context.Context, name string, slots int) error {
 		return err
 	}
 	if most := d.Ref().Nodes(); slots < 1 || slots > most {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: %d slots are outside 1 to %d, its node count; give a number inside, or use several sequencers", name, slots, most)
+		return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: %d slots are outside 1 to %d, its node count; "+
+			"give a number inside, or use several sequencers", name, slots, most)
 	}
 	before := slots
 	err = c.persist(ctx, name, func() error {
@@ -216,7 +217,8 @@ func (rs *recordStore) checkNode(ctx context.Context, d record.Document, node se
 		return err
 	}
 	if first := int(d.Definition.NodeRange().Lo); int(node) < first || int(node) >= first+m.Slots {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: node %d is outside %d to %d; give one inside, or scale the sequencer up",
+		return failure.Errorf(sequencer.ErrInvalidConfig,
+			"sequencer %q: node %d is outside %d to %d; give one inside, or scale the sequencer up",
 			d.Definition.Name(), node, first, first+m.Slots-1)
 	}
 	return nil
@@ -262,7 +264,9 @@ func (c *Client) repair(ctx context.Context, d record.Document, f found, floor c
 	}
 	if used := f.Record.LastUsed; f.err == nil && floor <= used {
 		return failure.Errorf(sequencer.ErrInvalidConfig,
-			"sequencer %q: node %d is not repaired: its holder reported IDs up to %s, and the floor is %s; give a later floor, above all its IDs", name, f.Node, used.Time().Format(time.RFC3339Nano), floor.Time().Format(time.RFC3339Nano))
+			"sequencer %q: node %d is not repaired: its holder reported IDs up to %s, and the floor is %s; give a later "+
+				"floor, above all its IDs", name, f.Node, used.Time().Format(time.RFC3339Nano),
+			floor.Time().Format(time.RFC3339Nano))
 	}
 	repaired, err := record.Repaired(d.Life, floor, clustertime.Tick(d.Definition.Epoch().UnixMilli()),
 		max(f.Record.Version, c.versionKnown(ctx, d.Definition, f.Node)), newNonce())
@@ -300,7 +304,8 @@ func (c *Client) repairable(ctx context.Context, d record.Document, f found) err
 		return f.err
 	case f.err == nil && r.EndOf(d.Life): // the document was older: an earlier life's floor and holders
 		return failure.Errorf(sequencer.ErrDestroyed,
-			"sequencer %q: node %d is not repaired: its record is %v in life %v, and the repair is of life %v; repair it again if the name has been created again",
+			"sequencer %q: node %d is not repaired: its record is %v in life %v, and the repair is of life %v; repair it "+
+				"again if the name has been created again",
 			d.Definition.Name(), f.Node, r.State, r.Life, d.Life)
 	case f.err != nil || r.Life != d.Life && r.State != record.Closed:
 		return nil
@@ -317,7 +322,8 @@ func (c *Client) repairable(ctx context.Context, d record.Document, f found) err
 	c.log.Info("waiting for a window, in which a holder that runs renews its record", "sequencer", d.Definition.Name(),
 		"node", f.Node, "task", r.Task, "window", c.cfg.Window)
 	if !c.pause(ctx, c.cfg.Window) {
-		return fmt.Errorf("node %d: waiting for a window, in which a holder that runs renews its record: %w", f.Node, cmp.Or(ctx.Err(), c.tasks.Err()))
+		return fmt.Errorf("node %d: waiting for a window, in which a holder that runs renews its record: %w", f.Node,
+			cmp.Or(ctx.Err(), c.tasks.Err()))
 	}
 	switch now := c.one(ctx, d.Definition.Name(), f.Node); {
 	case now.err != nil:
@@ -325,7 +331,8 @@ func (c *Client) repairable(ctx context.Context, d record.Document, f found) err
 	case now.Record.Nonce == r.Nonce:
 		return nil // the swap is on the condition of its revision
 	case now.Record.HeldBy(r.Attachment):
-		return refused("its holder %q has renewed it now, up to %s; end that process, or set its clock and retire the node", r.Task, until)
+		return refused("its holder %q has renewed it now, up to %s; end that process, or set its clock and retire the node",
+			r.Task, until)
 	}
 	return ErrChanged
 }

@@ -47,7 +47,8 @@ func (rs *recordStore) probe(ctx context.Context) error {
 func (rs *recordStore) mustRefuse(ctx context.Context, e Entry, condition string) error {
 	switch _, err := rs.swap(ctx, e); {
 	case err == nil:
-		return failure.Errorf(sequencer.ErrInvalidConfig, "store: %s ignores the condition %s, so it cannot keep two holders apart; use a store, or a version of it, that enforces conditional writes", nameOf(rs.store), condition)
+		return failure.Errorf(sequencer.ErrInvalidConfig, "store: %s ignores the condition %s, so it cannot keep two "+
+			"holders apart; use a store, or a version of it, that enforces conditional writes", nameOf(rs.store), condition)
 	case !errors.Is(err, ErrChanged):
 		return fmt.Errorf("store: probe %s: %w", nameOf(rs.store), err)
 	}

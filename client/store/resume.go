@@ -41,7 +41,8 @@ func (c *Client) Resume(ctx context.Context) error {
 		select {
 		case <-moved:
 		case <-ctx.Done():
-			return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: not renewed in time: %w; check that the store is reachable, then try again", low, ctx.Err())
+			return failure.Errorf(sequencer.ErrUnavailable,
+				"sequencer %q: not renewed in time: %w; check that the store is reachable, then try again", low, ctx.Err())
 		case <-c.tasks.Context().Done():
 			return c.tasks.Err()
 		}

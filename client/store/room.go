@@ -52,7 +52,8 @@ func (f *fullError) wait(pause, window time.Duration, now clustertime.Tick) time
 
 func (f *fullError) Error() string {
 	if f.mark > 0 {
-		return fmt.Sprintf("sequencer %q: no free logical node: an earlier life was granted up to %s, far ahead of this machine's clock; check the clocks, or use another name", f.name, f.mark.Time().Format(time.RFC3339))
+		return fmt.Sprintf("sequencer %q: no free logical node: an earlier life was granted up to %s, far ahead of this "+
+			"machine's clock; check the clocks, or use another name", f.name, f.mark.Time().Format(time.RFC3339))
 	}
 	text := fmt.Sprintf("sequencer %q: no free logical node: all %d are taken: %d held", f.name, f.slots, f.held)
 	for _, part := range []struct {
@@ -60,7 +61,8 @@ func (f *fullError) Error() string {
 		what string
 	}{
 		{f.retired, "retired"}, {f.contention, "taken by other holders meanwhile"}, {f.corrupt, "damaged (repair them)"},
-		{f.ahead, "granted far ahead of this machine's clock (check the clocks, and that all processes have one window, or repair them)"},
+		{f.ahead, "granted far ahead of this machine's clock (check the clocks, and that all processes have one window, or " +
+			"repair them)"},
 	} {
 		if part.n > 0 {
 			text += fmt.Sprintf(", %d %s", part.n, part.what)

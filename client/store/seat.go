@@ -59,7 +59,8 @@ func (s *seat) drive(ctx context.Context) error {
 			return nil
 		case record.Swap:
 			if swaps++; swaps > swapsMax {
-				return fmt.Errorf("store: sequencer %q: node %d: %d writes were refused in a row; is the revision that the store shows the newest?", s.h.name(), s.node, swapsMax)
+				return fmt.Errorf("store: sequencer %q: node %d: %d writes were refused in a row; is the revision that the store "+
+					"shows the newest?", s.h.name(), s.node, swapsMax)
 			}
 			err = s.swap(ctx, want, Revision(revision), renewal)
 		case record.Load:

@@ -76,7 +76,8 @@ func prepareVersion(dir *os.Root, version uint64, keep int) error {
 		return err
 	}
 	if last := slices.Max(slices.Concat(complete, incomplete, []uint64{0})); last > version {
-		return failure.Errorf(sequencer.ErrConflict, "version %d exists: another holder has taken the node since, or its record was made again; attach again, or use another directory", last)
+		return failure.Errorf(sequencer.ErrConflict, "version %d exists: another holder has taken the node since, or its "+
+			"record was made again; attach again, or use another directory", last)
 	}
 	for _, v := range incomplete {
 		if err := removeVersion(dir, v); err != nil {

@@ -37,7 +37,8 @@ func (c *Client) sample() error {
 	w.last, w.mono = now, mono
 	err := clustertime.CheckClock(clustertime.TickOf(now))
 	if err != nil {
-		err = failure.Errorf(sequencer.ErrInvalidConfig, "store: %w; in a test with another time, as in a bubble of testing/synctest, set Config.Clock", err)
+		err = failure.Errorf(sequencer.ErrInvalidConfig,
+			"store: %w; in a test with another time, as in a bubble of testing/synctest, set Config.Clock", err)
 	} else if d, dated := c.store.(Dated); dated {
 		err = w.compare(d, now, c.cfg.MaxSkew)
 	}
@@ -48,7 +49,8 @@ func (c *Client) sample() error {
 	}
 	if back > c.cfg.MaxClockBack {
 		c.log.Error("clock set back", "by", back)
-		c.lostToClock(failure.Errorf(ErrClockBack, "store: this machine's clock was set back by %v, more than Config.MaxClockBack (%v); check its time service", back, c.cfg.MaxClockBack))
+		c.lostToClock(failure.Errorf(ErrClockBack, "store: this machine's clock was set back by %v, more than "+
+			"Config.MaxClockBack (%v); check its time service", back, c.cfg.MaxClockBack))
 	}
 	return err
 }
@@ -70,7 +72,8 @@ func (w *wallClock) compare(d Dated, now time.Time, most time.Duration) error {
 	}
 	w.skew = now.Round(0).Sub(theirs.Round(0))
 	if off := w.skew.Abs() - within; off > most {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "store: this machine's clock shows %s, and the store's %s; that is more than Config.MaxSkew (%v); set this machine's clock",
+		return failure.Errorf(sequencer.ErrInvalidConfig, "store: this machine's clock shows %s, and the store's %s; that "+
+			"is more than Config.MaxSkew (%v); set this machine's clock",
 			now.UTC().Format(time.RFC3339), theirs.UTC().Format(time.RFC3339), most)
 	}
 	return nil

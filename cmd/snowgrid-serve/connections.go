@@ -38,7 +38,8 @@ func (f connectionsFlag) limit(files int) (int, error) {
 			f.MaxConnections, min(connectionsMax, most))
 	case f.MaxConnections > most:
 		return 0, fmt.Errorf(
-			"--max-connections: %d are more than %d, a third of the %d files that this process may open; give fewer, or raise the limit (ulimit -n, LimitNOFILE)",
+			"--max-connections: %d are more than %d, a third of the %d files that this process may open; give fewer, or raise "+
+				"the limit (ulimit -n, LimitNOFILE)",
 			f.MaxConnections, most, files)
 	case f.MaxConnections > 0:
 		return f.MaxConnections, nil

@@ -110,7 +110,8 @@ func refuseWorkers(ctx context.Context, s store.Store) error {
 		return fmt.Errorf("%v: %w", s, err)
 	}
 	if len(reports) > 0 {
-		return fmt.Errorf("%v has worker IDs of the snowflake service; give --etcd-mixed (etcd_mixed in the file) to continue them, or another prefix", s)
+		return fmt.Errorf("%v has worker IDs of the snowflake service; give --etcd-mixed (etcd_mixed in the file) to "+
+			"continue them, or another prefix", s)
 	}
 	return nil
 }

@@ -132,7 +132,8 @@ func describe(node sequencer.NodeID, r record.Record, at moments) nodeRecord {
 		state = "late" // others may take it
 	}
 	if max(r.Bound, r.Timestamp) > clustertime.TickOf(at.ahead) && r.State != record.Closed {
-		trouble = "granted far ahead of this clock; check the clocks and the windows of all processes, then see snowgrid-serve repair --help"
+		trouble = "granted far ahead of this clock; check the clocks and the windows of all processes, then see " +
+			"snowgrid-serve repair --help"
 	}
 	return nodeRecord{
 		Node: node, State: state, Task: r.Task, Version: r.Version,

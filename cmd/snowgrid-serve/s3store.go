@@ -49,14 +49,16 @@ func (f s3Flags) check() error {
 		}
 	}
 	if lease, ready := f.LeaseDuration.of(), f.ReadinessCheckTimeout.of(); ready > 0 && ready <= lease {
-		return usagef("s3.readinessCheckTimeout: %v is not longer than s3.leaseDuration, %v; a predecessor that crashed is not certain to be gone by then", ready, lease)
+		return usagef("s3.readinessCheckTimeout: %v is not longer than s3.leaseDuration, %v; a predecessor that crashed is "+
+			"not certain to be gone by then", ready, lease)
 	}
 	if lease, call := f.LeaseDuration.of(), f.APICallTimeout.of(); lease > 0 && call > lease/2 {
 		return usagef("s3.apiCallTimeout: %v is longer than half of s3.leaseDuration, %v; a renewal could come too late",
 			call, lease)
 	}
 	if (f.AccessKey == "") != (f.SecretKey == "") {
-		return usagef("s3.accessKey and s3.secretKey: one is given without the other; give both, or none for the credentials of the AWS SDK")
+		return usagef("s3.accessKey and s3.secretKey: one is given without the other; give both, or none for the " +
+			"credentials of the AWS SDK")
 	}
 	return nil
 }

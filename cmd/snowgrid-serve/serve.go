@@ -100,10 +100,12 @@ func (s *serveCommand) config(log *slog.Logger) (store.Config, error) {
 func (s *serveCommand) definition() (sequencer.Definition, error) {
 	def, err := sequencer.Define(s.Sequencer, s.Config())
 	if err == nil && s.Etcd.Mixed && s.Sequencer != mixed.Sequencer {
-		err = fmt.Errorf("--etcd-mixed: the sequencer %q shares no logical nodes with the original's workers; leave out --sequencer", s.Sequencer)
+		err = fmt.Errorf("--etcd-mixed: the sequencer %q shares no logical nodes with the original's workers; leave out "+
+			"--sequencer", s.Sequencer)
 	}
 	if err == nil && s.Etcd.Mixed && (def.Layout() != sequencer.Twitter() || def.Epoch() != epoch.UnixMilli(0)) {
-		err = fmt.Errorf("--etcd-mixed: the IDs of %v can be equal to the IDs of the original's workers; add --layout 63/22/1024 --epoch 1970-01-01, which are theirs", def)
+		err = fmt.Errorf("--etcd-mixed: the IDs of %v can be equal to the IDs of the original's workers; add --layout "+
+			"63/22/1024 --epoch 1970-01-01, which are theirs", def)
 	}
 	return def, err
 }
@@ -123,7 +125,8 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 		return usage(err)
 	}
 	if most := def.NodeRange().Count(def.Nodes()); s.MaxServerCnt > most {
-		return usagef("max_server_cnt: %d processes are more than the %d logical nodes of %v; give fewer, or more --nodes", s.MaxServerCnt, most, def)
+		return usagef("max_server_cnt: %d processes are more than the %d logical nodes of %v; give fewer, or more --nodes",
+			s.MaxServerCnt, most, def)
 	}
 	if err := s.check(s.HTTPAddr, s.GRPCAddr); err != nil {
 		return usage(err)

@@ -276,7 +276,8 @@ func (s *service) checkOwn(in wire.IDsRequest) error {
 		return nil
 	}
 	return failure.Errorf(sequencer.ErrConflict,
-		"sequencer %q: conflicting definition: this process has %v, requested was %v; use the existing definition, or another name", in.Name, s.def, def)
+		"sequencer %q: conflicting definition: this process has %v, requested was %v; use the existing definition, or "+
+			"another name", in.Name, s.def, def)
 }
 
 func createConfig(in wire.IDsRequest) sequencer.Config {

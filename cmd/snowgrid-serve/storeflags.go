@@ -59,7 +59,8 @@ func (f storeFlags) url() (string, error) {
 	switch {
 	case f.Type == "fixed":
 		return "",
-			usagef("type: a fixed node ID needs no store, and gives equal IDs when two processes have the same one; give s3, etcd, or a --store")
+			usagef("type: a fixed node ID needs no store, and gives equal IDs when two processes have the same one; give s3, " +
+				"etcd, or a --store")
 	case f.Type != "" && f.Type != "s3" && f.Type != "etcd":
 		return "", usagef("type: %.40q is unknown; give s3 or etcd", f.Type)
 	case f.S3.any() && f.S3.BucketName == "" && !strings.HasPrefix(url, "s3:"):
@@ -113,7 +114,8 @@ func (f storeFlags) locate(ctx context.Context) (located, error) {
 		return at, nil
 	}
 	return located{},
-		usagef("--store %.20q: not the scheme of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE", scheme)
+		usagef("--store %.20q: not the scheme of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or "+
+			"sqlite:FILE", scheme)
 }
 
 // ofFlags has the flags for the names in errors of package store.

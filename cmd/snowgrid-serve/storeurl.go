@@ -89,7 +89,8 @@ func (directory) String() string { return "a directory" }
 func locateFile(_ context.Context, f storeFlags, _, rest string) (located, error) {
 	rest, query, _ := strings.Cut(rest, "?")
 	if query != "" {
-		return located{}, usagef("parameter %.40q is unknown; a directory has none: leave it out, and write ? in a path as %%3F", query)
+		return located{}, usagef("parameter %.40q is unknown; a directory has none: leave it out, and write ? in a path as "+
+			"%%3F", query)
 	}
 	if path, hosted := strings.CutPrefix(rest, "//"); hosted {
 		if !strings.HasPrefix(path, "/") {

@@ -33,9 +33,11 @@ func (f tlsFlags) check(http, grpc string) error {
 	case http == "": // it would mean any free port of all addresses
 		return errors.New("--http-addr: empty; give HOST:PORT, or leave it out for 127.0.0.1:8001")
 	case !isAddr(http):
-		return fmt.Errorf("--http-addr: %.80q is not host:port with a port from 0 to 65535; give one such as 127.0.0.1:8001", http)
+		return fmt.Errorf("--http-addr: %.80q is not host:port with a port from 0 to 65535; give one such as 127.0.0.1:8001",
+			http)
 	case grpc != "" && grpc != noAddr && !isAddr(grpc):
-		return fmt.Errorf("--grpc-addr: %.80q is not host:port with a port from 0 to 65535; give one such as 127.0.0.1:7669, or %s",
+		return fmt.Errorf("--grpc-addr: %.80q is not host:port with a port from 0 to 65535; give one such as "+
+			"127.0.0.1:7669, or %s",
 			grpc, noAddr)
 	case (f.TLSCert == "") != (f.TLSKey == ""):
 		return fmt.Errorf("--tls-cert is %q and --tls-key is %q; give both or neither", f.TLSCert, f.TLSKey)
@@ -46,7 +48,8 @@ func (f tlsFlags) check(http, grpc string) error {
 	}
 	for _, addr := range []string{http, grpc} {
 		if addr != "" && addr != noAddr && !wire.IsLoopback(addr) {
-			return fmt.Errorf("%s can be reached from other machines, and callers need no certificate; give --tls-cert, --tls-key and --tls-client-ca, listen on 127.0.0.1, or give --insecure", addr)
+			return fmt.Errorf("%s can be reached from other machines, and callers need no certificate; give --tls-cert, "+
+				"--tls-key and --tls-client-ca, listen on 127.0.0.1, or give --insecure", addr)
 		}
 	}
 	return nil

@@ -172,7 +172,8 @@ func meet(ctx context.Context, addrs []string) error {
 // expectsTLS returns the error for a clear-text request to a member that expects TLS.
 func expectsTLS(addr string) error {
 	return &notTrustedError{addr: addr,
-		reason: "the member expects TLS: give --security-dir (SNOWGRID_SECURITY_DIR), or --tls-ca with a certificate or a token"}
+		reason: "the member expects TLS: give --security-dir (SNOWGRID_SECURITY_DIR), or --tls-ca with a certificate or a " +
+			"token"}
 }
 
 // speaksTLS reports whether addr accepts TLS. It verifies nothing and sends nothing.

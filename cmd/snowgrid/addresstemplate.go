@@ -45,7 +45,8 @@ func expandTemplate(flag, value string) (string, error) {
 	out, err := template.Parse(value)
 	if err != nil {
 		return "",
-			fmt.Errorf("--%s=%s: not a template of addresses: %w; see https://pkg.go.dev/github.com/hashicorp/go-sockaddr/template", flag, value, err)
+			fmt.Errorf("--%s=%s: not a template of addresses: %w; see "+
+				"https://pkg.go.dev/github.com/hashicorp/go-sockaddr/template", flag, value, err)
 	}
 	out = strings.TrimSpace(out)
 	if len(strings.Fields(out)) > 1 || strings.Contains(out, ",") {
@@ -56,5 +57,6 @@ func expandTemplate(flag, value string) (string, error) {
 }
 
 func noAddress(flag, value string) error {
-	return fmt.Errorf("--%s=%s: no address of this machine matches the template; state the address, or use an interface template, such as {{ GetInterfaceIP \"eth0\" }}", flag, value)
+	return fmt.Errorf("--%s=%s: no address of this machine matches the template; state the address, or use an interface "+
+		"template, such as {{ GetInterfaceIP \"eth0\" }}", flag, value)
 }

@@ -282,7 +282,8 @@ func (f *opsFlags) check() error {
 	}
 	if f.Pprof && !wire.IsLoopback(f.OpsAddr) {
 		return badValue("ops-addr", f.OpsAddr,
-			"with --pprof it must be a loopback address, because profiles expose the process's memory; give 127.0.0.1:PORT, or omit --pprof")
+			"with --pprof it must be a loopback address, because profiles expose the process's memory; give 127.0.0.1:PORT, "+
+				"or omit --pprof")
 	}
 	return nil
 }

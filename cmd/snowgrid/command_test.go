@@ -69,7 +69,8 @@ func TestExitStatus(t *testing.T) {
 		{"agent --log-level loud", 2, "", `--log-level: "loud": give debug, info, warn or error`},
 		{"agent --first-life", 2, "", "--first-life"},
 		{"decode one", 2, "",
-			"snowgrid: \"one\" is not an ID; give a decimal number from 0 to 9223372036854775807 without sign, space or leading zero\n"},
+			"snowgrid: \"one\" is not an ID; give a decimal number from 0 to 9223372036854775807 without sign, space or " +
+				"leading zero\n"},
 		{"decode 1 --nodes 100", 2, "", "128"},
 		{"decode 1 --layout twiter", 2, "", "give default, twitter, discord, jssafe"},
 		{"decode 1 --layout 64/22/1024", 2, "", "at most 63"},
@@ -93,7 +94,8 @@ func TestExitStatus(t *testing.T) {
 		{"init --addr 127.0.0.1:1,127.0.0.1:2", 2, "", "this command calls one member"},
 		{"next orders --nodes 100 --addr 127.0.0.1:1", 2, "", "128"},
 		{"secure show --dir /nowhere", 2, "", "/nowhere"},
-		{"secure show --dir .", 1, "", ". has no certificates and no keys (open ca.crt: no such file or directory); give a directory of"},
+		{"secure show --dir .", 1, "",
+			". has no certificates and no keys (open ca.crt: no such file or directory); give a directory of"},
 		{"secure init --out x --ttl 0s", 2, "", "--ttl=0s: give a duration above 0"},
 		{"secure init --out=", 2, "", `--out="": give a directory`},
 		{"secure issue --dir x --role reader --for a --out x --ttl -1h", 2, "", "--ttl=-1h0m0s: give a duration above 0"},
@@ -269,11 +271,16 @@ layout   63/23/8192
 // TestDecodeLayouts: a preset has its epoch, unless another one is given.
 func TestDecodeLayouts(t *testing.T) {
 	for args, want := range map[string]string{
-		"decode 1541815603606036480 --layout twitter":                      "time     2022-06-28T16:07:40.105Z\nnode     378 of 1024\ncounter  0\nepoch    2010-11-04T01:42:54.657Z\nlayout   63/22/1024\n",
-		"decode 175928847299117063 --layout discord":                       "time     2016-04-30T11:18:25.796Z\nnode     32 of 1024\ncounter  7\nepoch    2015-01-01T00:00:00.000Z\nlayout   63/22/1024\n",
-		"decode 1541815603606036480 --layout twitter --epoch 0":            "time     1981-08-25T14:24:45.448Z\nnode     378 of 1024\ncounter  0\nepoch    1970-01-01T00:00:00.000Z\nlayout   63/22/1024\n",
-		"decode 4095 --layout jssafe":                                      "time     2026-01-01T00:00:00.000Z\nnode     63 of 64\ncounter  63\nepoch    2026-01-01T00:00:00.000Z\nlayout   53/12/64\n",
-		"decode 4194303 --layout 63/22/1024 --nodes 16 --epoch 2026-01-01": "time     2026-01-01T00:00:00.000Z\nnode     15 of 16\ncounter  262143\nepoch    2026-01-01T00:00:00.000Z\nlayout   63/22/1024\n",
+		"decode 1541815603606036480 --layout twitter": "time     2022-06-28T16:07:40.105Z\nnode     " +
+			"378 of 1024\ncounter  0\nepoch    2010-11-04T01:42:54.657Z\nlayout   63/22/1024\n",
+		"decode 175928847299117063 --layout discord": "time     2016-04-30T11:18:25.796Z\nnode     " +
+			"32 of 1024\ncounter  7\nepoch    2015-01-01T00:00:00.000Z\nlayout   63/22/1024\n",
+		"decode 1541815603606036480 --layout twitter --epoch 0": "time     1981-08-25T14:24:45.448Z\nnode     " +
+			"378 of 1024\ncounter  0\nepoch    1970-01-01T00:00:00.000Z\nlayout   63/22/1024\n",
+		"decode 4095 --layout jssafe": "time     2026-01-01T00:00:00.000Z\nnode     " +
+			"63 of 64\ncounter  63\nepoch    2026-01-01T00:00:00.000Z\nlayout   53/12/64\n",
+		"decode 4194303 --layout 63/22/1024 --nodes 16 --epoch 2026-01-01": "time     2026-01-01T00:00:00.000Z\nnode     " +
+			"15 of 16\ncounter  262143\nepoch    2026-01-01T00:00:00.000Z\nlayout   63/22/1024\n",
 	} {
 		words := strings.Fields(args)
 		want = "id       " + words[1] + "\n" + want

@@ -351,7 +351,8 @@ func TestConfigReferenceIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(file) != page {
-		t.Error("docs/configuration-keys.md is stale; run: go run ./cmd/snowgrid config reference > docs/configuration-keys.md")
+		t.Error("docs/configuration-keys.md is stale; run: go run ./cmd/snowgrid config reference > " +
+			"docs/configuration-keys.md")
 	}
 	for _, k := range allKeys(t) {
 		if !strings.Contains(page, "| `"+k.name+"` | `"+k.variable()+"` |") {

@@ -98,7 +98,8 @@ func (f *accessFlags) security() (*security.Config, error) {
 		return nil, checkRole(f.Role)
 	case cfg == nil && f.Token != "":
 		return nil, badValue("token", "",
-			"it requires the authority that verifies members, or it could be sent to any server; give --tls-ca, or --security-dir")
+			"it requires the authority that verifies members, or it could be sent to any server; give --tls-ca, or "+
+				"--security-dir")
 	case cfg == nil && f.Role != "":
 		return nil, badValue("role", f.Role, "it requires certificates; give --security-dir")
 	case cfg == nil:

@@ -78,7 +78,8 @@ func (d *demoCommand) Run(ctx context.Context, to streams) error {
 	if line := flow.aboutLongest(); line != "" {
 		screen.say(line)
 	}
-	screen.say("Try next: snowgrid agent --expect 1 --data-dir ./data, and in another terminal: snowgrid next orders -n 10, snowgrid status.")
+	screen.say("Try next: snowgrid agent --expect 1 --data-dir ./data, and in another terminal: snowgrid next orders -n " +
+		"10, snowgrid status.")
 	return err
 }
 
@@ -201,7 +202,8 @@ func (d *demo) loseOwner(ctx context.Context) {
 		d.screen.say("No owner of " + name + " is available at the moment; no member is killed.")
 		return
 	}
-	d.screen.say(fmt.Sprintf("Killing %s, the owner of %s, which assigns its logical nodes. It does not leave the grid; its sockets close.", memberName(lost), name))
+	d.screen.say(fmt.Sprintf("Killing %s, the owner of %s, which assigns its logical nodes. It does not leave the grid; "+
+		"its sockets close.", memberName(lost), name))
 	d.flow.expectEnd(memberName(lost))
 	began := time.Now()
 	_ = d.members[lost].Close()

@@ -172,7 +172,8 @@ func (c *exportCommand) names(ctx context.Context, to streams, destroyed bool) (
 			return nil, err
 		}
 		if len(page.Names) > 0 {
-			return nil, fmt.Errorf("these credentials may use %q only, and the others would be missing; give credentials without --names", page.Names)
+			return nil, fmt.Errorf("these credentials may use %q only, and the others would be missing; give credentials "+
+				"without --names", page.Names)
 		}
 		if missing := page.Missing(); missing != "" {
 			return nil, fmt.Errorf("%w: %s; repeat the command when status is settled", errNotListed, missing)

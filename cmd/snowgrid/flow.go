@@ -178,9 +178,11 @@ func (f *flow) aboutLongest() string {
 	case longest == 0:
 		return ""
 	case longest < waitExplained:
-		return perSequencer + "Next is a local call. The longest call waited for a processor, which all of the demo's members and " +
+		return perSequencer +
+			"Next is a local call. The longest call waited for a processor, which all of the demo's members and " +
 			"clients share."
 	}
-	return perSequencer + "Next is a local call while a grant lasts. The longest call waited for the new owner's grant to begin " +
+	return perSequencer +
+		"Next is a local call while a grant lasts. The longest call waited for the new owner's grant to begin " +
 		"above all earlier grants, or for a processor."
 }

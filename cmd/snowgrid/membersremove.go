@@ -85,7 +85,8 @@ func (r removed) text() string {
 	case r.Left:
 		return fmt.Sprintf("member %s has left the grid", r.Leaving)
 	}
-	return fmt.Sprintf("member %s is leaving the grid and has not handed over everything yet; see snowgrid status", r.Leaving)
+	return fmt.Sprintf("member %s is leaving the grid and has not handed over everything yet; see snowgrid status",
+		r.Leaving)
 }
 
 // memberID finds the member that an operator names. A name of a member in the grid counts before the same name of one

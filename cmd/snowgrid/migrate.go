@@ -191,8 +191,9 @@ func (m migration) print(w io.Writer, name string, d sequencer.Definition, f for
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nIn Go, at a member, client or store:\n\n%s\n\nOver HTTP:\n\n%s\n\nOn the command line:\n\n%s\n\n"+
-		"In the configuration of agents that form a new grid (YAML), if %q has no IDs there yet:\n\n%s\n",
+	_, err := fmt.Fprintf(w,
+		"\nIn Go, at a member, client or store:\n\n%s\n\nOver HTTP:\n\n%s\n\nOn the command line:\n\n%s\n\n"+
+			"In the configuration of agents that form a new grid (YAML), if %q has no IDs there yet:\n\n%s\n",
 		indented(m.Go), indented(m.HTTP), indented(m.Command), name, indented(m.YAML))
 	return err
 }

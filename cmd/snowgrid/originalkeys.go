@@ -53,11 +53,13 @@ var originalNumbers = map[string]struct {
 
 // originalIdle are the keys of positive numbers without effect.
 var originalIdle = map[string]string{
-	"read.iddle.iteration.factor": "no connection between members is idle for long: each exchange has its own stream, and ends within 2s",
-	"max.rumor.log.size":          "no rumour log is kept: each message is repeated a few times, and members compare their whole state regularly",
-	"max.object.size":             "the limits are fixed: 64 KiB for a datagram, 640 KiB for a stream",
-	"client.threads":              "no thread pool exists",
-	"server.threads":              "no thread pool exists",
+	"read.iddle.iteration.factor": "no connection between members is idle for long: each exchange has its own stream, " +
+		"and ends within 2s",
+	"max.rumor.log.size": "no rumour log is kept: each message is repeated a few times, and members compare their whole " +
+		"state regularly",
+	"max.object.size": "the limits are fixed: 64 KiB for a datagram, 640 KiB for a stream",
+	"client.threads":  "no thread pool exists",
+	"server.threads":  "no thread pool exists",
 }
 
 // originalOwn lists the keys for the member itself, and for seeds with a number added.

@@ -51,7 +51,8 @@ func TestOriginalKeys(t *testing.T) {
 		}
 	}
 	if got := strings.Join(noted,
-		" "); got != "client.threads id id.1 max.object.size max.rumor.log.size read.iddle.iteration.factor server.port.1 server.threads" {
+		" "); got != "client.threads id id.1 max.object.size max.rumor.log.size read.iddle.iteration.factor server.port.1 "+
+		"server.threads" {
 		t.Errorf("noted %s", got)
 	}
 	args := []string{"agent"}

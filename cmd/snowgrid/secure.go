@@ -112,7 +112,8 @@ func (c *secureIssueCommand) Run(to streams) error {
 		limited = ", for sequencers " + listOf(c.Names, " ")
 	}
 	_, err = fmt.Fprintf(to.out,
-		"made %s: a certificate with the role %s for %q%s\nCopy it to the process, readable only by its user, and use it: %s\n", c.Out, c.Role, c.For, limited, use)
+		"made %s: a certificate with the role %s for %q%s\nCopy it to the process, readable only by its user, and use it: "+
+			"%s\n", c.Out, c.Role, c.For, limited, use)
 	return err
 }
 

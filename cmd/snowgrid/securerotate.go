@@ -58,7 +58,8 @@ snowgrid secure issue. When all have theirs, and the authority is being replaced
     snowgrid secure rotate authority --dir %%[1]s --finish`, listOf(roles, ", ")), err
 	case c.What == "tokens" && c.Finish:
 		return `%[1]s: only tokens of the newest key count
-Copy %[1]s/tokens.pub to the directory of every member. Tokens of earlier keys are refused from then on.`, dir.FinishTokens()
+Copy %[1]s/tokens.pub to the directory of every member. Tokens of earlier keys are refused from then on.`,
+			dir.FinishTokens()
 	case c.What == "tokens":
 		return `%[1]s: a new key signs tokens; those of the earlier one count as well
 Copy %[1]s/tokens.pub to the directory of every member, and only then make tokens. When the callers have new

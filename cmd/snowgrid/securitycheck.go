@@ -29,10 +29,12 @@ func (f *securityFlags) checkReach(cfg grid.Config) error {
 		case !f.isSet():
 			return badValue(listener.flag, listener.addr,
 				"other machines reach it, and the member has no certificates, so any process there could end the grid; "+
-					"run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure if every machine on the network is trusted")
+					"run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure if every machine on the "+
+					"network is trusted")
 		case !f.hasGossipKeys(cfg.Security):
 			return badValue(listener.flag, listener.addr, "other machines reach the member, and its gossip has no key; "+
-				"give --gossip-keys FILE with a key that all members have (snowgrid secure init makes one), or --insecure if every machine on the network is trusted")
+				"give --gossip-keys FILE with a key that all members have (snowgrid secure init makes one), or --insecure if "+
+				"every machine on the network is trusted")
 		}
 	}
 	return nil

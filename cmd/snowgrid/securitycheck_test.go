@@ -35,7 +35,8 @@ func TestAgentBeyondLoopback(t *testing.T) {
 		{"api-addr: 127.0.0.1:7948\n", ""},
 		{"api-addr: localhost:7948\n", ""},
 		{"api-addr: 10.0.0.1:7948\n",
-			":1:11: api-addr: \"10.0.0.1:7948\": other machines reach it, and the member has no certificates, so any process there could end the grid; run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure"},
+			":1:11: api-addr: \"10.0.0.1:7948\": other machines reach it, and the member has no certificates, so any process " +
+				"there could end the grid; run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure"},
 		{"raft-addr: 0.0.0.0:7947\n", ":1:12: raft-addr"},
 		{"gossip-addr: \"[::]:7946\"\n", ":1:14: gossip-addr"},
 		{"gossip-addr: \":7946\"\n", ":1:14: gossip-addr"},
@@ -179,7 +180,8 @@ func rulesFile(t *testing.T, text string) string {
 // TestIdentityRules: lines give roles and names to subjects and alternative names.
 func TestIdentityRules(t *testing.T) {
 	rules, err := readRules(rulesFile(t,
-		"# ours\n  subject:CN=web-*  holder orders-*, bills-*\n\n\"subject:CN=the admin,O=Shop\" admin\nuri:spiffe://shop/grid\tmember\r\n"))
+		"# ours\n  subject:CN=web-*  holder orders-*, bills-*\n\n\"subject:CN=the admin,O=Shop\" "+
+			"admin\nuri:spiffe://shop/grid\tmember\r\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +189,8 @@ func TestIdentityRules(t *testing.T) {
 	for _, r := range rules {
 		got = append(got, string(r.Match)+" | "+string(r.Role)+" | "+listOf(r.Names, "+"))
 	}
-	want := "subject:CN=web-* | holder | orders-*+bills-*\nsubject:CN=the admin,O=Shop | admin | \nuri:spiffe://shop/grid | member | "
+	want := "subject:CN=web-* | holder | orders-*+bills-*\nsubject:CN=the admin,O=Shop | admin | " +
+		"\nuri:spiffe://shop/grid | member | "
 	if strings.Join(got, "\n") != want {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}

@@ -129,7 +129,8 @@ func TestStatusOfARecoveredGrid(t *testing.T) {
 	_, got, _ := runCommand(t, "status", "--addr", member(t, http.StatusOK, s))
 	for _, want := range []string{
 		"web-3 (0000000000000003) at 10.0.0.3:7947 has a vote", "members remove 0000000000000003`",
-		"members given up: 0000000000000004 at 10.0.0.4:7948, 0000000000000005\n", "every definition in 1 partition:", "the latest definitions in 1 partition",
+		"members given up: 0000000000000004 at 10.0.0.4:7948, 0000000000000005\n", "every definition in 1 partition:",
+		"the latest definitions in 1 partition",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
@@ -151,7 +152,8 @@ func TestStatusOfAGridThatIsNotWell(t *testing.T) {
 	if err := printStatus(&out, s, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"which is not ready: it waits for a majority", "leader        -\n", "unreachable   " + inc2,
+	for _, part := range []string{"which is not ready: it waits for a majority", "leader        -\n", "unreachable   " +
+		inc2,
 		"settings      -\n", "partitions    -\n"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("%q is not in\n%s", part, out.String())
@@ -184,14 +186,17 @@ func TestStatusNamesUnresolvedSeeds(t *testing.T) {
 	s.Members[0].Report = &grid.MemberReport{UnresolvedJoin: s.UnresolvedJoin}
 	s.Members[1].Report = &grid.MemberReport{UnresolvedJoin: []string{"file:m (empty)", "x (timeout)"}}
 	const remedy = ": correct the address to join (--join), or restore its DNS record or file\n"
-	both := "not resolved  of web-1 (" + inc1 + "): ids.internal (no such host)" + remedy + "not resolved  of " + inc2 + ": file:m (empty), x (timeout)" + remedy
+	both := "not resolved  of web-1 (" + inc1 + "): ids.internal (no such host)" + remedy + "not resolved  of " + inc2 +
+		": file:m (empty), x (timeout)" + remedy
 	alone := grid.Status{Name: "shop", Answering: inc1, AnsweringName: "web-1", UnresolvedJoin: s.UnresolvedJoin}
-	for want, s := range map[string]grid.Status{both: s, "not resolved  of web-1 (" + inc1 + "): ids.internal (no such host)" + remedy: alone} {
+	for want, s := range map[string]grid.Status{both: s, "not resolved  of web-1 (" + inc1 +
+		"): ids.internal (no such host)" + remedy: alone} {
 		var out strings.Builder
 		if err := printStatus(&out, s, false); err != nil {
 			t.Fatal(err)
 		}
-		if got := out.String(); !strings.Contains(got, want) || strings.Count(got, "not resolved") != strings.Count(want, "not resolved") {
+		if got := out.String(); !strings.Contains(got, want) || strings.Count(got, "not resolved") != strings.Count(want,
+			"not resolved") {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
@@ -203,7 +208,8 @@ func TestStatusRefused(t *testing.T) {
 		body any
 		want string
 	}{
-		{http.StatusServiceUnavailable, map[string]string{"code": "unavailable", "message": "the grid forms"}, "the grid forms"},
+		{http.StatusServiceUnavailable, map[string]string{"code": "unavailable", "message": "the grid forms"},
+			"the grid forms"},
 		{http.StatusTeapot, "tea", "418"},
 		{http.StatusOK, []int{1}, "cannot unmarshal"},
 	}
@@ -211,7 +217,8 @@ func TestStatusRefused(t *testing.T) {
 		addr := member(t, test.code, test.body)
 		status, stdout, stderr := runCommand(t, "status", "--addr", addr)
 		if status != exitFailed || stdout != "" || !strings.Contains(stderr, test.want) || !strings.Contains(stderr, addr) {
-			t.Errorf("%v: status %d, stdout %q, stderr %q, want %q and the address", test.body, status, stdout, stderr, test.want)
+			t.Errorf("%v: status %d, stdout %q, stderr %q, want %q and the address", test.body, status, stdout, stderr,
+				test.want)
 		}
 	}
 }

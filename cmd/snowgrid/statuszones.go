@@ -29,7 +29,8 @@ func printZones(table io.Writer, s grid.Status) {
 			who = named(s.Absent[i].Name, who) + " at " + orNone(s.Absent[i].Raft)
 		}
 		fmt.Fprintf(table,
-			"absent voter\t%s has a vote and is not in the grid: start it again, or take its vote with `snowgrid members remove %s`\n", who, id)
+			"absent voter\t%s has a vote and is not in the grid: start it again, or take its vote with `snowgrid members "+
+				"remove %s`\n", who, id)
 	}
 	printRecovery(table, s.Recovered)
 }

@@ -145,8 +145,9 @@ func (c *verifyCommand) format() (foreign.Format, error) {
 		return foreign.Of(d), nil
 	}
 	if c.Config() != (definitionflags.Definition{}).Config() {
-		return foreign.Format{}, errors.New("--from states the format; change it by --old-epoch, --old-bits and --old-unit, " +
-			"not by --epoch, --nodes and --layout")
+		return foreign.Format{}, errors.New(
+			"--from states the format; change it by --old-epoch, --old-bits and --old-unit, " +
+				"not by --epoch, --nodes and --layout")
 	}
 	f, err := foreign.Find(c.From)
 	if err != nil {

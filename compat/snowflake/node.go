@@ -31,7 +31,8 @@ func Use(source Source) (*Node, error) {
 	low, nodes := n.definition.Layout().LowBits, n.definition.Nodes()
 	if n.definition.Epoch() != epoch.UnixMilli(Epoch) || low != int(NodeBits+StepBits) || nodes != 1<<NodeBits {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
-			"snowflake: use: sequencer %v: ID.Time, ID.Node and ID.Step need another epoch or layout; create the sequencer with sequencer.Twitter() and epoch.Twitter, or call UseCustom",
+			"snowflake: use: sequencer %v: ID.Time, ID.Node and ID.Step need another epoch or layout; create the sequencer "+
+				"with sequencer.Twitter() and epoch.Twitter, or call UseCustom",
 			n.definition)
 	}
 	return n, nil

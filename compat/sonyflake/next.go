@@ -35,7 +35,8 @@ func (s *Sonyflake) NextIDContext(ctx context.Context) (int64, error) {
 			return int64(id), nil
 		case int64(id) <= s.last:
 			return 0, failure.Errorf(sequencer.ErrInvalidConfig,
-				"sonyflake: next: ID %d is not above Settings.Last, %d; check the clocks, or create the sequencer with an earlier epoch",
+				"sonyflake: next: ID %d is not above Settings.Last, %d; check the clocks, or create the sequencer with an "+
+					"earlier epoch",
 				id, s.last)
 		}
 		if err := s.awaitFirst(ctx, id); err != nil {

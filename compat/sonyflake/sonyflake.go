@@ -137,7 +137,8 @@ func New(st Settings) (*Sonyflake, error) {
 	}
 	if present := s.definition.MinID(now); int64(present) <= s.last {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
-			"sonyflake: new: Settings.Last: %d is not below %d, the present IDs from %v; create the sequencer with an earlier epoch, such as epoch.At of the StartTime",
+			"sonyflake: new: Settings.Last: %d is not below %d, the present IDs from %v; create the sequencer with an earlier "+
+				"epoch, such as epoch.At of the StartTime",
 			st.Last, present, s.definition)
 	}
 	s.first = max(s.last+1, int64(s.definition.MinID(e.at(1).Add(time.Millisecond-1)))) // the millisecond, rounded up

@@ -512,8 +512,8 @@ func TestAnchorReformWithoutASurvivor(t *testing.T) {
 	})
 }
 
-// TestAnchorReformLeft: a survivor has left its grid for a member that crashed before it formed the next, and others form
-// that without it. It joins them later.
+// TestAnchorReformLeft: a survivor has left its grid for a member that crashed before it formed the next, and others
+// form that without it. It joins them later.
 func TestAnchorReformLeft(t *testing.T) {
 	long.Only(t, "it takes a second and more")
 	t.Parallel()

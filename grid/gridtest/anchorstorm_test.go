@@ -168,7 +168,8 @@ func (s *anchorStorm) run() {
 	s.heal()
 	ready := s.awaitAll(healed)
 	first := s.firstIDs(clients, healed)
-	s.t.Logf("%d members, durable %v, zones %d, window %v, %d voters: %v; %d IDs; all ready %v after the heal, the last client's first ID %v",
+	s.t.Logf("%d members, durable %v, zones %d, window %v, %d voters: %v; %d IDs; all ready %v after the heal, the last "+
+		"client's first ID %v",
 		len(s.members), s.durable, s.zones, s.window, s.voters, s.counts, s.ids.n, ready.Round(time.Second),
 		first.Round(time.Second))
 }

@@ -215,7 +215,8 @@ func lose(t *testing.T, c *crowd) {
 		lost += count(p.LostTerm != before[id].LostTerm)
 	}
 	n, longest := c.waited()
-	t.Logf("%d partitions lost with %v; %d holders waited %d times, at the longest %v; attach after %v; full %v after the restart; %d IDs",
+	t.Logf("%d partitions lost with %v; %d holders waited %d times, at the longest %v; attach after %v; full %v after "+
+		"the restart; %d IDs",
 		lost, victims, len(c.holders), n, longest, took, full, c.ids.count())
 	if lost == 0 || n == 0 {
 		t.Error("no partition was lost, or no holder waited")

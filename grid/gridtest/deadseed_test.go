@@ -60,7 +60,8 @@ func TestDeadSeedIsNamed(t *testing.T) {
 				body, err := io.ReadAll(res.Body)
 				ok(t, path, err)
 				_ = res.Body.Close()
-				if want := "no answer at 10.9.9.1:7946, 10.9.9.2:7946, 10.9.9.3:7946 and 2 more (dial tcp 10.9.9.1:7946: no route to host)"; !strings.Contains(string(body), want) {
+				if want := "no answer at 10.9.9.1:7946, 10.9.9.2:7946, 10.9.9.3:7946 and 2 more (dial tcp 10.9.9.1:7946: no " +
+					"route to host)"; !strings.Contains(string(body), want) {
 					t.Errorf("expect %d: %s is without %q: %s", expect, path, want, body)
 				}
 			}

@@ -218,7 +218,8 @@ func TestOneWayBetweenReplicas(t *testing.T) {
 				c.load.stop()
 				c.kept("at the end")
 				n, longest := c.waited()
-				t.Logf("attached %v after the cut, which lasted %v; full %v after the heal; %d waits for a grant, %v at the longest", took, healed, full, n, longest)
+				t.Logf("attached %v after the cut, which lasted %v; full %v after the heal; %d waits for a grant, %v at the "+
+					"longest", took, healed, full, n, longest)
 				if took > healed+attachMax {
 					t.Errorf("attached only %v after the heal", took-healed)
 				}

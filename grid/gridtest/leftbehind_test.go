@@ -77,7 +77,8 @@ func leaveBehind(t *testing.T, members, voters int, cut time.Duration) {
 	ids.caller("own").must(own, 1)
 	again := create(t, g.Client("new"), "orders", 0)
 	ids.caller("new").must(again, 10)
-	if n := log.count("left behind: the grid continues under another anchor claim; this member discards its own and joins again"); n != members-len(restarts) {
+	if n := log.count("left behind: the grid continues under another anchor claim; this member discards its own and " +
+		"joins again"); n != members-len(restarts) {
 		t.Errorf("%d members say that they are left behind, want %d", n, members-len(restarts))
 	}
 }

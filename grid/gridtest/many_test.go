@@ -90,7 +90,8 @@ func TestManyMembers(t *testing.T) {
 		time.Sleep(span)
 		profile.stop()
 		perSecond := func(n int64) float64 { return float64(n) / span.Seconds() }
-		t.Logf("at rest, led by %s: %.0f bytes a second and member; the leader sends %.0f bytes in %.0f writes a second; all together %.3f processors",
+		t.Logf("at rest, led by %s: %.0f bytes a second and member; the leader sends %.0f bytes in %.0f writes a second; "+
+			"all together %.3f processors",
 			leads, perSecond(sent.bytes("")-all)/float64(*many+1), perSecond(sent.bytes(leads)-own),
 			perSecond(sent.writes(leads)-calls), (processor()-used).Seconds()/span.Seconds())
 

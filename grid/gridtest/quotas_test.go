@@ -321,7 +321,8 @@ func TestUnusedAreRemoved(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 		for body, want := range map[string]string{`{}`: "unused_for_ms is 0; give 1000 to",
-			`{"unused_for_ms":5000,"limit":501}`: "limit 501", `{"unused_for_ms":5000,"names":["a"]}`: "only members state those"} {
+			`{"unused_for_ms":5000,"limit":501}`:   "limit 501",
+			`{"unused_for_ms":5000,"names":["a"]}`: "only members state those"} {
 			if code, text := request(t, g, "m1", http.MethodPost, "localhost:7948", wire.PathUnused,
 				body); code != http.StatusBadRequest || !strings.Contains(text, want) {
 				t.Errorf("%s: %d %s, want %q", body, code, text, want)

@@ -25,7 +25,8 @@ func CheckRepeat(before sequencer.Definition, mark clustertime.Tick, next sequen
 		return nil
 	}
 	return failure.Errorf(sequencer.ErrConflict,
-		"sequencer %q: conflicting definition: the destroyed sequencer had %v and IDs up to %d, requested was %v with IDs from %d, so IDs could repeat; use the earlier definition, or another name",
+		"sequencer %q: conflicting definition: the destroyed sequencer had %v and IDs up to %d, requested was %v with IDs "+
+			"from %d, so IDs could repeat; use the earlier definition, or another name",
 		next.Name(), before, last, next, first)
 }
 

@@ -35,7 +35,8 @@ func (d *Directory) RotateGossip() (GossipStep, error) {
 		return GossipUsed, f.write(d, f.next, earlierMark, f.keys...)
 	case len(f.keys) > 1:
 		return 0,
-			fmt.Errorf("%w: %s has %d keys, of which the first encrypts; end the rotation with snowgrid secure rotate gossip --finish", security.ErrInvalid, security.GossipKeysFile, len(f.keys))
+			fmt.Errorf("%w: %s has %d keys, of which the first encrypts; end the rotation with snowgrid secure rotate gossip "+
+				"--finish", security.ErrInvalid, security.GossipKeysFile, len(f.keys))
 	}
 	return GossipAdded, f.write(d, f.keys[0], nextMark, strings.TrimSpace(string(newGossipKey())))
 }
@@ -47,7 +48,8 @@ func (d *Directory) FinishGossip() error {
 	case err != nil:
 		return err
 	case f.next != "":
-		return fmt.Errorf("%w: the new key does not encrypt yet; run snowgrid secure rotate gossip once more when every member has the present file", security.ErrInvalid)
+		return fmt.Errorf("%w: the new key does not encrypt yet; run snowgrid secure rotate gossip once more when every "+
+			"member has the present file", security.ErrInvalid)
 	case len(f.keys) < 2:
 		return fmt.Errorf("%w: no rotation of the gossip's keys is in progress; begin one with snowgrid secure rotate gossip",
 			security.ErrInvalid)

@@ -105,7 +105,8 @@ func checkPacked(files map[string]string) error {
 	for name, content := range files {
 		switch base, isCertificate := strings.CutSuffix(name, certificateSuffix); {
 		case !isPacked(name):
-			return fmt.Errorf("%w: %.80q is not a file of credentials; give the files of snowgrid secure issue", security.ErrInvalid,
+			return fmt.Errorf("%w: %.80q is not a file of credentials; give the files of snowgrid secure issue",
+				security.ErrInvalid,
 				name)
 		case len(bytes.TrimSpace([]byte(content))) == 0:
 			return fmt.Errorf("%w: %s is empty; give the files of snowgrid secure issue", security.ErrInvalid, name)
@@ -119,7 +120,8 @@ func checkPacked(files map[string]string) error {
 		}
 	}
 	if files[security.AuthorityFile] == "" || pairs == 0 {
-		return fmt.Errorf("%w: %d files without %s, or without a certificate of a role; give the files of snowgrid secure issue",
+		return fmt.Errorf("%w: %d files without %s, or without a certificate of a role; give the files of snowgrid secure "+
+			"issue",
 			security.ErrInvalid, len(files), security.AuthorityFile)
 	}
 	return nil

@@ -54,7 +54,8 @@ func publish(dir string, files []file) (err error) {
 		return err
 	}
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: the empty directory %s cannot be replaced: %w; give a directory that does not exist, such as %s", security.ErrInvalid, dir, err, filepath.Join(dir, "security"))
+		return fmt.Errorf("%w: the empty directory %s cannot be replaced: %w; give a directory that does not exist, such "+
+			"as %s", security.ErrInvalid, dir, err, filepath.Join(dir, "security"))
 	}
 	return durable.Rename(beside, dir)
 }
@@ -67,7 +68,8 @@ func checkFree(dir string) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w; give a directory that does not exist", security.ErrInvalid, err)
 	case len(entries) > 0:
-		return fmt.Errorf("%w: %s has files, such as %s, and nothing is overwritten; give a directory that does not exist, or move this one away", security.ErrInvalid, dir, entries[0].Name())
+		return fmt.Errorf("%w: %s has files, such as %s, and nothing is overwritten; give a directory that does not exist, "+
+			"or move this one away", security.ErrInvalid, dir, entries[0].Name())
 	}
 	return nil
 }

@@ -54,7 +54,8 @@ func (r Request) check() error {
 	}
 	for _, host := range r.Hosts {
 		if net.ParseIP(host) == nil && (len(host) > 253 || !hostName.MatchString(host)) {
-			return fmt.Errorf("%w: host %.80q is neither a DNS name nor an IP address; give one without a port, such as ids.example.org or 10.0.0.1", security.ErrInvalid, host)
+			return fmt.Errorf("%w: host %.80q is neither a DNS name nor an IP address; give one without a port, such as "+
+				"ids.example.org or 10.0.0.1", security.ErrInvalid, host)
 		}
 	}
 	if r.TTL < 0 {

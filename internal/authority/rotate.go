@@ -27,7 +27,8 @@ func (d *Directory) RotateAuthority(now time.Time) error {
 	}
 	// Without the first certificate's key, an earlier rotation was interrupted and starts again.
 	if len(trusted) > 1 && trusted[0].Equal(d.authority.cert) {
-		return fmt.Errorf("%w: a rotation of the authority is in progress; continue with snowgrid secure rotate certificates, and end it with snowgrid secure rotate authority --finish", security.ErrInvalid)
+		return fmt.Errorf("%w: a rotation of the authority is in progress; continue with snowgrid secure rotate "+
+			"certificates, and end it with snowgrid secure rotate authority --finish", security.ErrInvalid)
 	}
 	next, err := NewOf(d.authority.Grid(), d.authority.cert.Subject.CommonName, now, AuthorityTTL)
 	if err != nil {
@@ -74,7 +75,8 @@ func (d *Directory) FinishAuthority() error {
 			return err
 		}
 		if cert.CheckSignatureFrom(d.authority.cert) != nil {
-			return fmt.Errorf("%w: %s is of the earlier authority; run snowgrid secure rotate certificates first, and copy the certificates to their processes", security.ErrInvalid, filepath.Join(d.path, name))
+			return fmt.Errorf("%w: %s is of the earlier authority; run snowgrid secure rotate certificates first, and copy "+
+				"the certificates to their processes", security.ErrInvalid, filepath.Join(d.path, name))
 		}
 	}
 	if err := d.replaceAll(file{security.AuthorityFile, d.authority.Certificate()}); err != nil {

@@ -147,5 +147,6 @@ func answered(addr string, status int, body []byte) error {
 // unreadable returns the error for a reply that cannot be decoded. The cause is not wrapped,
 // because it does not concern the request.
 func unreadable(addr string, status int, err error) error {
-	return unreachable(addr, fmt.Errorf("unreadable answer, HTTP status %d: %s; check that this is a snowgrid API address", status, err.Error()))
+	return unreachable(addr, fmt.Errorf("unreadable answer, HTTP status %d: %s; check that this is a snowgrid API address",
+		status, err.Error()))
 }

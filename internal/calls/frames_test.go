@@ -317,7 +317,8 @@ func TestRefusedUpgrade(t *testing.T) {
 			h := NewPool(dialTCP, nil)
 			defer h.Close()
 			for range 3 {
-				err := h.Call(t.Context(), server.Listener.Addr().String(), wire.PathDirectory, wire.DirectoryRequest{}, &wire.Done{})
+				err := h.Call(t.Context(), server.Listener.Addr().String(), wire.PathDirectory, wire.DirectoryRequest{},
+					&wire.Done{})
 				if !errors.Is(err, sequencer.ErrUnavailable) || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("the error is %v", err)
 				}

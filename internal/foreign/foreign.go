@@ -90,7 +90,8 @@ func Of(d sequencer.Definition) Format {
 func (f Format) WithBits(node, counter int) (Format, error) {
 	time := 63 - node - counter
 	if node < 1 || node > 32 || counter < 1 || counter > 32 || time < 20 {
-		return Format{}, fmt.Errorf("%d node bits and %d counter bits are no layout of 63 bits; give at least 1 of each, at most 32, and leave 20 for the time",
+		return Format{}, fmt.Errorf("%d node bits and %d counter bits are no layout of 63 bits; give at least 1 of each, "+
+			"at most 32, and leave 20 for the time",
 			node, counter)
 	}
 	f.NodeBits, f.CounterBits, f.TimeBits = node, counter, time

@@ -54,14 +54,16 @@ func Migration(r Request) (Plan, error) {
 	}
 	last := f.Decompose(r.Max)
 	if last.Time.Sub(r.Now) > futureMax {
-		return Plan{}, fmt.Errorf("%v would be of %s as an ID of %s, which has %v; give its bits and epoch if they were changed",
+		return Plan{}, fmt.Errorf("%v would be of %s as an ID of %s, which has %v; give its bits and epoch if they were "+
+			"changed",
 			r.Max, last.Time.Format(time.RFC3339), f.Name, f)
 	}
 	if layout, ok := f.layout(); ok {
 		return r.same(layout, last)
 	}
 	if r.Parallel {
-		return Plan{}, fmt.Errorf("%s cannot run in parallel: %s, so its IDs and a sequencer's could be equal; stop it, and migrate with its largest ID then",
+		return Plan{}, fmt.Errorf("%s cannot run in parallel: %s, so its IDs and a sequencer's could be equal; stop it, "+
+			"and migrate with its largest ID then",
 			f.Name, f.difference())
 	}
 	return r.above(last)
@@ -163,7 +165,8 @@ func (r Request) above(last Parts) (Plan, error) {
 		}
 	}
 	if best.Last.IsZero() {
-		return Plan{}, fmt.Errorf("%v uses up %d %% of the 63 bits, and a sequencer above it would end within a year; keep %s, or begin a new table",
+		return Plan{}, fmt.Errorf("%v uses up %d %% of the 63 bits, and a sequencer above it would end within a year; keep "+
+			"%s, or begin a new table",
 			r.Max, uint64(r.Max)/(1<<63/100), r.Format.Name)
 	}
 	return best, nil

@@ -638,7 +638,8 @@ var everyLayout = []struct {
 
 // record runs all scripts.
 func record(t *testing.T) (out conformance) {
-	out.About = "Cases for generators of grants over HTTP: docs/grants.md has the rules and how to read a case. Written by make conformance."
+	out.About = "Cases for generators of grants over HTTP: docs/grants.md has the rules and how to read a case. Written " +
+		"by make conformance."
 	run := func(name, rule string, f func(*recorder)) {
 		r := &recorder{t: t, g: New(func(int64) int64 { return 0 }), at: 1000}
 		f(r)

@@ -79,7 +79,8 @@ func (r *Registry[S]) Create(ctx context.Context, def sequencer.Definition,
 	h := e.Control.Handle()
 	if have := h.Definition(); have != def {
 		return nil, failure.Errorf(sequencer.ErrConflict,
-			"sequencer %q: conflicting definition: it exists with %v, requested was %v; use the existing definition, or another name",
+			"sequencer %q: conflicting definition: it exists with %v, requested was %v; use the existing definition, or "+
+				"another name",
 			def.Name(), have, def)
 	}
 	if !e.Owed {

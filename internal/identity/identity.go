@@ -85,7 +85,8 @@ func (f Files) Set(configured Set, grid string) (Set, error) {
 		}
 		configured.Cluster = cmp.Or(configured.Cluster, have.Cluster)
 		if have.Cluster != configured.Cluster || have.Set != configured.Name {
-			return configured, fmt.Errorf("the data directory belongs to set %q of cluster %q, and set %q of cluster %q is configured; correct the configuration, or give another directory",
+			return configured, fmt.Errorf("the data directory belongs to set %q of cluster %q, and set %q of cluster %q is "+
+				"configured; correct the configuration, or give another directory",
 				have.Set, have.Cluster, configured.Name, configured.Cluster)
 		}
 	}

@@ -105,11 +105,13 @@ func (x *forgets) check(v View, f *forget) error {
 		return failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: %w", id, errUnclaimed)
 	}
 	if id == x.self.Member() {
-		return failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: its member is running, and gave this answer", id)
+		return failure.Errorf(ErrNotNow,
+			"grid: the disk of %s was not forgotten: its member is running, and gave this answer", id)
 	}
 	for _, p := range v.Peers {
 		if p.Incarnation.Member() == id {
-			return failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: its member is running at %s (seen by gossip); a disk is forgotten only after its member is gone for good", id, p.API)
+			return failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: its member is running at %s (seen by "+
+				"gossip); a disk is forgotten only after its member is gone for good", id, p.API)
 		}
 	}
 	if m, found := registered(v.Roster, id); found {
@@ -123,8 +125,10 @@ func (x *forgets) check(v View, f *forget) error {
 	case f.out.Partitions == 0:
 		return failure.Errorf(ErrNotNeeded, "grid: no partition depends on the disk of %s; %s", id, namedDisks(v.Roster))
 	case f.out.Lost > 0 && !f.in.LoseDefinitions:
-		return failure.Errorf(ErrNotConfirmed, "grid: nothing was done: the disk of %s is the last one with the definitions of %s, and forgetting it loses them for good. %s. "+
-			"If the disk can be restored, start the member on it instead; to lose the definitions, confirm with --lose-definitions", id,
+		return failure.Errorf(ErrNotConfirmed, "grid: nothing was done: the disk of %s is the last one with the "+
+			"definitions of %s, and forgetting it loses them for good. %s. "+
+			"If the disk can be restored, start the member on it instead; to lose the definitions, confirm with "+
+			"--lose-definitions", id,
 			spelling.Count(f.out.Lost, "partition"), lossText)
 	}
 	return nil
@@ -138,9 +142,11 @@ func (x *forgets) probed(v View, p Probe, err error) {
 	}
 	f, id := x.open[i], p.To.Member()
 	if err == nil {
-		x.answer(f, failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: its member answers at %s; a disk is forgotten only after its member is gone for good", id, p.API))
+		x.answer(f, failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: its member answers at %s; a disk is "+
+			"forgotten only after its member is gone for good", id, p.API))
 	} else {
-		x.answer(f, failure.Errorf(ErrUnavailable, "grid: member %s does not answer and is still in the roster; it is removed within seconds, try again then", id))
+		x.answer(f, failure.Errorf(ErrUnavailable,
+			"grid: member %s does not answer and is still in the roster; it is removed within seconds, try again then", id))
 	}
 	x.propose(v)
 }

@@ -41,9 +41,11 @@ func confirmsJoin(in roster.Member, grid roster.GridID, r *roster.Roster, a Answ
 		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q is in grid %s, this is grid %s",
 			in.API, a.Grid, grid)
 	case a.foreign(r):
-		return failure.Errorf(ErrOtherClaim, "grid: join refused: the member at %.80q is registered in grid %s under another claim of its anchor", in.API, a.Grid)
+		return failure.Errorf(ErrOtherClaim,
+			"grid: join refused: the member at %.80q is registered in grid %s under another claim of its anchor", in.API, a.Grid)
 	case a.Record != in:
-		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q is %+v by its own answer, and %+v by the request", in.API, a.Record, in)
+		return failure.Errorf(ErrBadRequest,
+			"grid: join refused: the member at %.80q is %+v by its own answer, and %+v by the request", in.API, a.Record, in)
 	}
 	return nil
 }
@@ -52,7 +54,8 @@ func confirmsJoin(in roster.Member, grid roster.GridID, r *roster.Roster, a Answ
 // common with this one.
 func (q *admission) checkRelease(r *roster.Roster, in roster.Member, a Answer) error {
 	if p := r.InUse(); !a.Release.Reads(p) {
-		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q runs %s, the leader %s, and the grid uses protocol %d; start the member with a release that has protocol %d",
+		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q runs %s, the leader %s, and the grid "+
+			"uses protocol %d; start the member with a release that has protocol %d",
 			in.API, a.Release, q.release, p, p)
 	}
 	if err := a.Release.Meets(q.release); err != nil {

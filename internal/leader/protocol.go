@@ -110,10 +110,12 @@ func (x *protocols) answer(v View, w protocolWait) (done bool, err error) {
 	lack, silent := x.lacking(v, w.protocol)
 	switch {
 	case len(lack) > 0:
-		return true, failure.Errorf(ErrNotNow, "grid: %s: every member has to run a release with protocol %d, and %s; upgrade it and try again",
+		return true, failure.Errorf(ErrNotNow,
+			"grid: %s: every member has to run a release with protocol %d, and %s; upgrade it and try again",
 			w.part, w.protocol, strings.Join(lack, ", "))
 	case v.Mono >= w.until && len(silent) > 0:
-		return true, failure.Errorf(ErrUnavailable, "grid: %s: every member has to run a release with protocol %d, and %s; try again",
+		return true, failure.Errorf(ErrUnavailable,
+			"grid: %s: every member has to run a release with protocol %d, and %s; try again",
 			w.part, w.protocol, strings.Join(silent, ", "))
 	case v.Mono >= w.until:
 		return true, failure.Errorf(ErrUnavailable, "grid: %s: protocol %d is not agreed on yet; try again", w.part,

@@ -24,7 +24,8 @@ func quotasChange(r *roster.Roster, in SettingsRequest, c *roster.Change) error 
 			return err
 		}
 		if _, found := r.QuotaRow(p); !found {
-			return failure.Errorf(ErrNotNow, "grid: quota %.80q: there is none with this pattern; snowgrid quota list has all", string(p))
+			return failure.Errorf(ErrNotNow, "grid: quota %.80q: there is none with this pattern; snowgrid quota list has all",
+				string(p))
 		}
 		c.DropQuotas = append(c.DropQuotas, p)
 	}

@@ -154,13 +154,12 @@ func (x *removals) dismissed(v View, d Dismissal, err error) {
 		return
 	}
 	if err != nil {
-		err = failure.Errorf(ErrUnavailable, "grid: member %s was told to leave and did not confirm it; check it with `snowgrid status`: %w", d.To, err)
-	} else if d.To != x.self {
-		x.admission.leaves[d.To] = true
-	}
-	if err != nil {
-		x.answer(x.open[i], err)
+		x.answer(x.open[i], failure.Errorf(ErrUnavailable,
+			"grid: member %s was told to leave and did not confirm it; check it with `snowgrid status`: %w", d.To, err))
 		return
+	}
+	if d.To != x.self {
+		x.admission.leaves[d.To] = true
 	}
 	x.complete(v, x.open[i])
 }
@@ -181,7 +180,8 @@ func (x *removals) complete(v View, r *removal) {
 	x.open = slices.DeleteFunc(x.open, func(other *removal) bool { return other == r })
 	x.settings.request(v, SettingsRequest{removed: true, remaining: remaining}, func(err error) {
 		if err != nil {
-			err = failure.Errorf(err, "grid: %s; the number of expected members may be as before, see `snowgrid settings`: %w", r.out, err)
+			err = failure.Errorf(err, "grid: %s; the number of expected members may be as before, see `snowgrid settings`: %w",
+				r.out, err)
 			r.out = Removed{}
 		}
 		r.reply(r.out, err)
@@ -205,7 +205,8 @@ func (x *removals) step(v View) {
 		case !v.serves(r.server):
 			x.complete(v, r)
 		case v.Mono >= r.until:
-			x.answer(r, failure.Errorf(ErrUnavailable, "grid: the vote of member %s is given up, and its removal is not agreed on yet; check with `snowgrid status`", r.id))
+			x.answer(r, failure.Errorf(ErrUnavailable, "grid: the vote of member %s is given up, and its removal is not "+
+				"agreed on yet; check with `snowgrid status`", r.id))
 		}
 	}
 	x.voters.tidyGivenUp(v)
@@ -220,7 +221,8 @@ func (x *removals) check(v View, r *removal) error {
 	case !member && !served:
 		return failure.Errorf(ErrNotNeeded, "grid: member %s is not in the grid; `snowgrid status` lists its members", r.id)
 	case member && !answers(m.Incarnation):
-		return failure.Errorf(ErrUnavailable, "grid: member %s does not answer and is still in the roster; it is removed within seconds, try again then if it still has a vote", r.id)
+		return failure.Errorf(ErrUnavailable, "grid: member %s does not answer and is still in the roster; it is removed "+
+			"within seconds, try again then if it still has a vote", r.id)
 	case !member && x.admission.expects(v, server.ID):
 		return failure.Errorf(ErrNotNow, "grid: member %s is running and about to join; try again in a moment", r.id)
 	case member && x.admission.isLeaving(v, m.Incarnation):
@@ -233,7 +235,8 @@ func (x *removals) check(v View, r *removal) error {
 		return x.checkLast(v, m, answers)
 	}
 	if named, alone := v.Roster.OnDisk(r.id); alone > 0 {
-		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: its disk is the last one with the definitions of %d of %d partitions; start it again, or give them up with `snowgrid forget %s --lose-definitions`",
+		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: its disk is the last one with the definitions "+
+			"of %d of %d partitions; start it again, or give them up with `snowgrid forget %s --lose-definitions`",
 			r.id, alone, named, r.id)
 	}
 	return nil
@@ -262,7 +265,8 @@ func (x *removals) checkVote(v View, gone Server, answers func(roster.Incarnatio
 	if len(rest.voters) == 1 || rest.agreesWithout(gone, stays) {
 		return nil
 	}
-	return failure.Errorf(ErrNotNow, "grid: the member was not removed: of the %d other voters %d answer and stay, which is less than a majority; start the missing ones again, or wait until the members that leave have left",
+	return failure.Errorf(ErrNotNow, "grid: the member was not removed: of the %d other voters %d answer and stay, "+
+		"which is less than a majority; start the missing ones again, or wait until the members that leave have left",
 		len(rest.voters)-1, answering)
 }
 
@@ -283,9 +287,11 @@ func (x *removals) checkLast(v View, gone roster.Member, answers func(roster.Inc
 	_, alone := v.Roster.OnDisk(gone.Incarnation.Member())
 	switch {
 	case others == 0:
-		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: no other member answers that could take its place; start another one, or stop the grid by stopping its processes", gone.Incarnation.Member())
+		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: no other member answers that could take its "+
+			"place; start another one, or stop the grid by stopping its processes", gone.Incarnation.Member())
 	case alone > 0 && disks == 0:
-		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: its disk is the only one, with the definitions of %s, and no other member has a disk; start another one with a data directory", gone.Incarnation.Member(),
+		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: its disk is the only one, with the definitions "+
+			"of %s, and no other member has a disk; start another one with a data directory", gone.Incarnation.Member(),
 			spelling.Count(alone, "partition"))
 	}
 	return nil

@@ -101,10 +101,13 @@ func SettingsChange(r *roster.Roster, in SettingsRequest) (roster.Change, error)
 		return c, failure.Errorf(ErrBadRequest, "grid: window=%v: give %v to %v", in.Window.Duration(),
 			roster.MinWindow.Duration(), roster.MaxWindow.Duration())
 	case in.Window < now:
-		return c, failure.Errorf(ErrNotNow, "grid: window=%v: the window of a grid only grows, and it is %v; a smaller one needs a new grid", in.Window.Duration(), now.Duration())
+		return c, failure.Errorf(ErrNotNow, "grid: window=%v: the window of a grid only grows, and it is %v; a smaller one "+
+			"needs a new grid", in.Window.Duration(), now.Duration())
 	case !r.KeepsLog && !r.Anchored && !in.WindowStated:
-		return c, failure.Errorf(ErrNotConfirmed, "grid: window=%v: this grid has neither disks nor an anchor. When all its members have ended, the next ones know the window from their configuration alone; "+
-			"with a smaller one there they begin too early, and IDs can repeat. Put window=%v into the configuration of every member, then confirm with --window-stated", in.Window.Duration(), in.Window.Duration())
+		return c, failure.Errorf(ErrNotConfirmed, "grid: window=%v: this grid has neither disks nor an anchor. When all "+
+			"its members have ended, the next ones know the window from their configuration alone; "+
+			"with a smaller one there they begin too early, and IDs can repeat. Put window=%v into the configuration of every "+
+			"member, then confirm with --window-stated", in.Window.Duration(), in.Window.Duration())
 	default:
 		c.Window = in.Window
 	}

@@ -44,7 +44,8 @@ func (f *finder) find(count int) (addrs []string, err error) {
 		if f.fresh == 0 && !f.take() {
 			if again == len(f.ports) {
 				return nil,
-					fmt.Errorf("loopback: %d of %d ports from %d on 127.0.0.1 are free, and %d are needed; end other processes that listen there: %w", len(addrs), len(f.ports), firstPort, count, err)
+					fmt.Errorf("loopback: %d of %d ports from %d on 127.0.0.1 are free, and %d are needed; end other processes that "+
+						"listen there: %w", len(addrs), len(f.ports), firstPort, count, err)
 			}
 			again++
 		}

@@ -154,7 +154,8 @@ func (r Record) agrees(meta map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if have, there := meta[key]; there && have != want[key] {
 			return failure.Errorf(ErrDamaged,
-				"record: the body has %s %.40q, and its metadata has %.40q; another program changed one of the two: repair the record", key, want[key], have)
+				"record: the body has %s %.40q, and its metadata has %.40q; another program changed one of the two: repair the "+
+					"record", key, want[key], have)
 		}
 	}
 	return nil

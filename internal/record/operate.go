@@ -109,7 +109,8 @@ func (r Record) Close(life attachment.Life, nonce string) (Record, bool, error) 
 func Repaired(life attachment.Life, floor, epoch clustertime.Tick, version uint64, nonce string) (Record, error) {
 	if floor < epoch || floor > clustertime.Latest {
 		return Record{}, failure.Errorf(sequencer.ErrInvalidConfig,
-			"record: repair: floor %s is outside %s to %s; give a time at or above which nothing was granted, such as one window after the present",
+			"record: repair: floor %s is outside %s to %s; give a time at or above which nothing was granted, such as one "+
+				"window after the present",
 			text(floor), text(epoch), text(clustertime.Latest))
 	}
 	if version >= versionMax {

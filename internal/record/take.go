@@ -71,7 +71,8 @@ func (r Record) takeable(life attachment.Life) error {
 		return nil
 	case r.Life != life:
 		return failure.Errorf(ErrDamaged,
-			"record: it is %v in life %v, the sequencer's document in life %v; find out which one was changed, then repair the record", r.State, r.Life, life)
+			"record: it is %v in life %v, the sequencer's document in life %v; find out which one was changed, then repair "+
+				"the record", r.State, r.Life, life)
 	case r.State == Retired:
 		return fmt.Errorf("record: %w", ErrRetired)
 	}

@@ -29,7 +29,8 @@ func stored(t *testing.T) *roster.Roster {
 
 // TestDisks: what each change makes of the disks that are named.
 func TestDisks(t *testing.T) {
-	a, b, c, d := rostertest.Incarnation("a1"), rostertest.Incarnation("b1"), rostertest.Incarnation("c1"), rostertest.Incarnation("d1")
+	a, b, c, d := rostertest.Incarnation("a1"), rostertest.Incarnation("b1"), rostertest.Incarnation("c1"),
+		rostertest.Incarnation("d1")
 	back := rostertest.Record(rostertest.Incarnation("b2"))
 	back.Durable = true
 	for name, test := range map[string]struct {

@@ -91,7 +91,8 @@ const (
 		`"drop":[{"partition":2,"member":"c1"}],"doubt":["a1"],"stop_ms":9}}`
 	rosterText = `{"grid":"01000000000000000000000000000000","version":3,"ceiling_ms":7,"time_ms":0,` +
 		`"settings":{"name":"g","partitions":2,"backups":1,"window_ms":20000},` +
-		`"members":[` + recordText + `"a1"` + addressText + `,` + recordText + `"b1"` + addressText + `],"unsettled":["b1"],` +
+		`"members":[` + recordText + `"a1"` + addressText + `,` + recordText + `"b1"` + addressText +
+		`],"unsettled":["b1"],` +
 		`"partitions":[{"owner":"a1","in_sync":["a1","b1"],"term":3,"floor_ms":7,"lost_term":3},` +
 		`{"owner":"a1","in_sync":["a1"],"joining":"b1","term":2,"floor_ms":0,"lost_term":2}]}`
 	recordText  = `{"incarnation":`

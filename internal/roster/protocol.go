@@ -82,7 +82,8 @@ func (r *Roster) needs(p Protocol, part string) error {
 	if p <= r.InUse() {
 		return nil
 	}
-	return refused("%s requires protocol %d, but the grid uses %d; it is raised when every member runs a release with protocol %d",
+	return refused("%s requires protocol %d, but the grid uses %d; it is raised when every member runs a release with "+
+		"protocol %d",
 		part, p, r.InUse(), p)
 }
 

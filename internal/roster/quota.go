@@ -120,7 +120,8 @@ func CheckQuotas(rows []Quota) error {
 		bytes += len(q.Pattern)
 	}
 	if bytes > maxQuotaBytes {
-		return invalidf("the quota patterns have %d bytes in total; at most %d are allowed: remove one, or give shorter patterns", bytes, maxQuotaBytes)
+		return invalidf("the quota patterns have %d bytes in total; at most %d are allowed: remove one, or give shorter "+
+			"patterns", bytes, maxQuotaBytes)
 	}
 	return nil
 }
@@ -128,7 +129,8 @@ func CheckQuotas(rows []Quota) error {
 // Check returns the first error in a row, as an [ErrInvalid].
 func (q Quota) Check() error {
 	if len(q.Pattern) == 0 || !spelling.IsPlain(string(q.Pattern)) {
-		return invalidf("quota pattern %.80q has %d bytes: give 1 to %d bytes of UTF-8 without control characters, such as orders-*", string(q.Pattern),
+		return invalidf("quota pattern %.80q has %d bytes: give 1 to %d bytes of UTF-8 without control characters, such as "+
+			"orders-*", string(q.Pattern),
 			len(q.Pattern), spelling.PatternMax)
 	}
 	for _, limit := range []struct {

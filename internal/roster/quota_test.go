@@ -26,7 +26,8 @@ func quoted(t *testing.T, rows ...roster.Quota) *roster.Roster {
 // TestQuotaOfMostLiteralBytes: one row counts for a name, the most specific one.
 func TestQuotaOfMostLiteralBytes(t *testing.T) {
 	r := quoted(t, roster.Quota{Pattern: "*"}, roster.Quota{Pattern: "shop/*"}, roster.Quota{Pattern: "shop/*/eu"},
-		roster.Quota{Pattern: "*/eu"}, roster.Quota{Pattern: "shop/orders"}, roster.Quota{Pattern: "ab*"}, roster.Quota{Pattern: "*bc"})
+		roster.Quota{Pattern: "*/eu"}, roster.Quota{Pattern: "shop/orders"}, roster.Quota{Pattern: "ab*"},
+		roster.Quota{Pattern: "*bc"})
 	for name, want := range map[string]spelling.Pattern{
 		"x": "*", "shop/x": "shop/*", "shop/x/eu": "shop/*/eu", "x/eu": "*/eu", "shop/orders": "shop/orders",
 		"shop/orders2": "shop/*",

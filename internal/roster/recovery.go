@@ -45,7 +45,8 @@ func checkRecovery(r *Recovery, partitions int) error {
 			return invalidf("lost member %s is a duplicate or out of order", m.ID)
 		}
 		if !spelling.IsPlain(m.API) {
-			return invalidf("address %.40q of lost member %s must be at most %d bytes of UTF-8 without control characters", m.API, m.ID, spelling.MaxPlain)
+			return invalidf("address %.40q of lost member %s must be at most %d bytes of UTF-8 without control characters",
+				m.API, m.ID, spelling.MaxPlain)
 		}
 	}
 	for _, ids := range [][]PartitionID{r.Forgotten, r.Outdated} {

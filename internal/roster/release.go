@@ -43,7 +43,8 @@ func (r Release) Meets(other Release) error {
 	if other.Max.Known() < r.Min.Known() {
 		older, newer = other, r
 	}
-	return fmt.Errorf("%w: %s and %s have no protocol in common; upgrade the older one to a release that has protocol %d first",
+	return fmt.Errorf("%w: %s and %s have no protocol in common; upgrade the older one to a release that has protocol "+
+		"%d first",
 		ErrInvalid, older, newer, newer.Min.Known())
 }
 

@@ -22,7 +22,8 @@ func TestReleasesMeet(t *testing.T) {
 			}
 		}
 	}
-	want := "snowgrid v2 (protocols 1 to 2) and snowgrid v4 (protocols 3 to 4) have no protocol in common; upgrade the older one to a release that has protocol 3 first"
+	want := "snowgrid v2 (protocols 1 to 2) and snowgrid v4 (protocols 3 to 4) have no protocol in common; upgrade the " +
+		"older one to a release that has protocol 3 first"
 	for _, err := range []error{present.Meets(next), next.Meets(present)} {
 		if err == nil || !errors.Is(err, roster.ErrInvalid) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("got %v\nwant ... %s", err, want)

@@ -33,7 +33,8 @@ func lived(t *testing.T) *roster.Roster {
 // TestMoves: what each move makes of the partition it is about, and that it
 // leaves the others alone.
 func TestMoves(t *testing.T) {
-	a, b, c, d := rostertest.Incarnation("a1"), rostertest.Incarnation("b1"), rostertest.Incarnation("c1"), rostertest.Incarnation("d1")
+	a, b, c, d := rostertest.Incarnation("a1"), rostertest.Incarnation("b1"), rostertest.Incarnation("c1"),
+		rostertest.Incarnation("d1")
 	const ceiling = 115_000
 	for _, test := range []struct {
 		name   string

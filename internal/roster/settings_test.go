@@ -63,13 +63,17 @@ func TestSettingsDiffers(t *testing.T) {
 		{sound, ""},
 		{Settings{Name: "other", Backups: UnsetBackups}, `name is "snowgrid" in the grid and "other" here; drop the setting`},
 		{Settings{Partitions: 53, Backups: UnsetBackups}, "partitions is 271 in the grid and 53 here"},
-		{Settings{}, "backups is 1 in the grid and 0 (none) here; drop the setting, or state the grid's value, or change the grid with `snowgrid settings set backups=0`"},
-		{Settings{Window: 30_000, Backups: 1}, "window is 15s in the grid and 30s here; drop the setting, or state the grid's value, or change the grid with `snowgrid settings set window=30s`"},
-		{Settings{Window: 5_000, Backups: 1}, "window is 15s in the grid and 5s here; drop the setting, or state the grid's value"},
+		{Settings{}, "backups is 1 in the grid and 0 (none) here; drop the setting, or state the grid's value, or change " +
+			"the grid with `snowgrid settings set backups=0`"},
+		{Settings{Window: 30_000, Backups: 1}, "window is 15s in the grid and 30s here; drop the setting, or state the " +
+			"grid's value, or change the grid with `snowgrid settings set window=30s`"},
+		{Settings{Window: 5_000, Backups: 1},
+			"window is 15s in the grid and 5s here; drop the setting, or state the grid's value"},
 		{Settings{Partitions: 53, Window: 5_000}, "partitions is"},
 		{Settings{Backups: UnsetBackups, Voters: 3}, ""},
 		{Settings{Backups: UnsetBackups, Expect: 5}, ""}, // a member may state any number
-		{Settings{Backups: UnsetBackups, Voters: 5}, "voters is 3 in the grid and 5 here; drop the setting, or state the grid's value, or change the grid with `snowgrid settings set voters=5`"},
+		{Settings{Backups: UnsetBackups, Voters: 5}, "voters is 3 in the grid and 5 here; drop the setting, or state the " +
+			"grid's value, or change the grid with `snowgrid settings set voters=5`"},
 	} {
 		err := sound.Differs(c.stated)
 		switch {
@@ -83,7 +87,8 @@ func TestSettingsDiffers(t *testing.T) {
 	}
 }
 
-// TestBackupsChange: the number of backups changes, the members and partitions stay as they are, and refusals change nothing.
+// TestBackupsChange: the number of backups changes, the members and partitions stay as they are, and refusals change
+// nothing.
 func TestBackupsChange(t *testing.T) {
 	r := formedWith(t, sound)
 	for what, c := range map[string]struct {

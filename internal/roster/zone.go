@@ -19,7 +19,8 @@ func (m Member) zoneFault() string {
 	if spelling.IsPlain(m.Zone) {
 		return ""
 	}
-	return fmt.Sprintf("zone %.40q of member %s must be at most %d bytes of UTF-8 without control characters", m.Zone, m.Incarnation, spelling.MaxPlain)
+	return fmt.Sprintf("zone %.40q of member %s must be at most %d bytes of UTF-8 without control characters", m.Zone,
+		m.Incarnation, spelling.MaxPlain)
 }
 
 // zoned returns the members with the zones that a change sets.

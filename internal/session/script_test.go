@@ -117,7 +117,8 @@ func (s *stage) detachNode(a []string) string {
 }
 
 // answered answers the oldest renewal: for each set "known" or "unknown", for each claim
-// "ok" or an error, with "paced" from a member that has too much to do. "stale" before them is an answer by roster version 4, "newer" by 9.
+// "ok" or an error, with "paced" from a member that has too much to do. "stale" before them is an answer by roster
+// version 4, "newer" by 9.
 func (s *stage) answered(a []string) string {
 	r := s.renewals[0]
 	s.renewals = s.renewals[1:]

@@ -137,7 +137,8 @@ func checkRole(role security.Role, names []security.Pattern) error {
 		return err
 	}
 	if role == security.Member {
-		return fmt.Errorf("%w: no token has the role member; members need a certificate (snowgrid secure issue --role member)", security.ErrInvalid)
+		return fmt.Errorf("%w: no token has the role member; members need a certificate (snowgrid secure issue --role "+
+			"member)", security.ErrInvalid)
 	}
 	if len(names) > maxNames {
 		return fmt.Errorf("%w: %d names; give at most %d patterns", security.ErrInvalid, len(names), maxNames)

@@ -77,11 +77,13 @@ func (v *Verifier) Peer(text string) (security.Peer, error) {
 		return security.Peer{}, refused(fmt.Sprintf("the token ends at %s, in more than %v; use one with a shorter time",
 			expires.UTC().Format(time.RFC3339), maxTTL))
 	case c.ID == "" || len(c.ID) > maxName || c.Subject == "" || len(c.Subject) > maxName:
-		return security.Peer{}, refused(fmt.Sprintf("the token has no ID (jti) or no subject (sub), or one of more than %d bytes; use one of snowgrid secure token", maxName))
+		return security.Peer{}, refused(fmt.Sprintf("the token has no ID (jti) or no subject (sub), or one of more than %d "+
+			"bytes; use one of snowgrid secure token", maxName))
 	}
 	p := security.Peer{Role: role, Names: names, Name: c.Subject, ID: "token:" + c.ID, Expires: expires, Grid: gridOf(c)}
 	if own := v.source.Grid(); p.Grid != "" && own != "" && !slices.Contains(c.Audience, gridAudience+own) {
-		return security.Peer{}, refused(fmt.Sprintf("the token is for the grid %q, and this member is of the grid %q; use one of the directory of this grid (snowgrid secure token)", p.Grid, own))
+		return security.Peer{}, refused(fmt.Sprintf("the token is for the grid %q, and this member is of the grid %q; use "+
+			"one of the directory of this grid (snowgrid secure token)", p.Grid, own))
 	}
 	return p, nil
 }
@@ -103,7 +105,8 @@ func (v *Verifier) keys() *keySet {
 	}
 	set := &keySet{generation: generation}
 	if text := v.source.TokenKeys(); len(text) == 0 {
-		set.err = fmt.Errorf("this member checks no tokens, since it has no %s; use a certificate, or give the member that file", security.TokensFile)
+		set.err = fmt.Errorf("this member checks no tokens, since it has no %s; use a certificate, or give the member that "+
+			"file", security.TokensFile)
 	} else {
 		set.keys, _, set.err = security.ParseTokenKeys(text)
 	}
@@ -126,7 +129,8 @@ func (s *keySet) find(t *jwt.Token) (any, error) {
 func reason(err error, c claims) string {
 	switch {
 	case errors.Is(err, errUnknownKey):
-		return "the token is signed by a key that is not in " + security.TokensFile + " of this member; use one that the present key signed (snowgrid secure token), or copy the file to the member"
+		return "the token is signed by a key that is not in " + security.TokensFile +
+			" of this member; use one that the present key signed (snowgrid secure token), or copy the file to the member"
 	case errors.Is(err, jwt.ErrTokenSignatureInvalid), errors.Is(err, jwt.ErrTokenUnverifiable):
 		return "the signature of the token is not valid; use one of snowgrid secure token, unchanged"
 	case errors.Is(err, jwt.ErrTokenExpired):

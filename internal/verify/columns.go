@@ -130,7 +130,8 @@ func (c Columns) find(fields []string, id, host *int) (named bool, err error) {
 		}
 		i := slices.Index(fields, column.text)
 		if i < 0 {
-			return false, fmt.Errorf("%w: no column %q in the header %q; give one of its names, or a number from 1 on", ErrColumns,
+			return false, fmt.Errorf("%w: no column %q in the header %q; give one of its names, or a number from 1 on",
+				ErrColumns,
 				column.text, fields)
 		}
 		*column.number, named = i, true

@@ -27,7 +27,8 @@ func ContentType(header string) (string, error) {
 	if header == "" {
 		fault = "Content-Type: missing"
 	}
-	return "", failure.Errorf(ErrContentType, "grid: %s; send the header \"Content-Type: %s\" with a body in JSON, as curl --json does, or %s", fault, JSON, MsgPack)
+	return "", failure.Errorf(ErrContentType, "grid: %s; send the header \"Content-Type: %s\" with a body in JSON, as "+
+		"curl --json does, or %s", fault, JSON, MsgPack)
 }
 
 // usualSize is the initial buffer size in bytes for a message: most fit into it.

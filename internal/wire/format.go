@@ -11,7 +11,8 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("it has format %d and this version of snowgrid reads format %d; start the version of snowgrid that wrote it, or a later one",
+	return fmt.Sprintf("it has format %d and this version of snowgrid reads format %d; start the version of snowgrid "+
+		"that wrote it, or a later one",
 		e.Got, e.Reads)
 }
 

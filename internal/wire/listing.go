@@ -64,7 +64,8 @@ func (r *SequencersRequest) Check() error {
 		return err
 	}
 	if r.Busiest && (r.Prefix != "" || r.After != "") {
-		return failure.Errorf(ErrBadRequest, "grid: busiest with prefix or after: the busiest sequencers are one page of all names; omit the others")
+		return failure.Errorf(ErrBadRequest,
+			"grid: busiest with prefix or after: the busiest sequencers are one page of all names; omit the others")
 	}
 	if r.Busiest && r.Destroyed {
 		return failure.Errorf(ErrBadRequest, "grid: busiest with destroyed: destroyed sequencers issue no IDs; omit one")

@@ -290,7 +290,8 @@ type SettledResponse struct {
 // CheckHolder refuses, with ErrBadRequest, a holder ID that is empty or too long.
 func CheckHolder(h attachment.HolderID) error {
 	if len(h) == 0 || len(h) > MaxHolder {
-		return failure.Errorf(ErrBadRequest, "grid: holder is %d bytes long; give a random name of 1 to %d bytes, one per process", len(h), MaxHolder)
+		return failure.Errorf(ErrBadRequest,
+			"grid: holder is %d bytes long; give a random name of 1 to %d bytes, one per process", len(h), MaxHolder)
 	}
 	return nil
 }

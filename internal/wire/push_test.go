@@ -18,7 +18,8 @@ func TestBriefAnswer(t *testing.T) {
 		Release: wire.OwnRelease(), Claim: "c",
 	}
 	now := before
-	now.Version, now.Wall, now.Time, now.Leaving, now.DiskFailed, now.Claim = 4, 1_800_000_001_000, 1_800_000_002_000, true, true, "d"
+	now.Version, now.Wall, now.Time, now.Leaving, now.DiskFailed, now.Claim = 4, 1_800_000_001_000, 1_800_000_002_000,
+		true, true, "d"
 	data, err := wire.Encode(wire.MsgPack, wire.PushResponse{Brief: now.Brief(), At: 7, Mono: 9})
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,8 @@ func TestListsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := allocated(func() { err = wire.DecodeRequest(wire.MsgPack, data, &r) }); err == nil || took > wire.MaxElements {
+	if took := allocated(func() { err = wire.DecodeRequest(wire.MsgPack, data, &r) }); err == nil ||
+		took > wire.MaxElements {
 		t.Errorf("a list of empty changes is read (%v), and took %d bytes", err, took)
 	}
 }

@@ -50,12 +50,15 @@ func TestDefinitionsAreCarriedWhole(t *testing.T) {
 	}
 	const badName = "a bad name"
 	for what, damage := range map[string]func(d *member.Definitions){
-		"a negative base":           func(d *member.Definitions) { d.Base = -1 },
-		"a negative mark":           func(d *member.Definitions) { d.Records[1].Mark = -1 },
-		"a mark of a life":          func(d *member.Definitions) { d.Records[0].Mark = 1 },
-		"no life":                   func(d *member.Definitions) { d.Records[0].Sequencer.Life = attachment.Life{} },
-		badName:                     func(d *member.Definitions) { d.Records[0].Sequencer.Name = "" },
-		"a name twice":              func(d *member.Definitions) { d.Records[1].Sequencer.Name = d.Records[0].Sequencer.Name },
+		"a negative base":  func(d *member.Definitions) { d.Base = -1 },
+		"a negative mark":  func(d *member.Definitions) { d.Records[1].Mark = -1 },
+		"a mark of a life": func(d *member.Definitions) { d.Records[0].Mark = 1 },
+		"no life":          func(d *member.Definitions) { d.Records[0].Sequencer.Life = attachment.Life{} },
+		badName:            func(d *member.Definitions) { d.Records[0].Sequencer.Name = "" },
+		"a name twice": func(
+			d *member.Definitions) {
+			d.Records[1].Sequencer.Name = d.Records[0].Sequencer.Name
+		},
 		"names that are not sorted": func(d *member.Definitions) { d.Records[1].Sequencer.Name = "a" },
 	} {
 		d := someDefinitions()

@@ -52,7 +52,8 @@ var (
 	moves         = metric.Counter("partition_moves_total",
 		"Changes of a partition's owner by plan, as seen by this member since its start.")
 	takeovers = metric.Counter("partition_takeovers_total",
-		"Changes of a partition's owner in place of one that was gone or did not answer, as seen by this member since its start.")
+		"Changes of a partition's owner in place of one that was gone or did not answer, as seen by this member since its "+
+			"start.")
 	losses = metric.Counter("partition_losses_total",
 		"Partitions of which no copy was left, as seen by this member since its start.")
 
@@ -72,7 +73,8 @@ var (
 		"Requests to the API, by path and the code of the answer (ok, an error's code, unready, none).", "path", "code")
 	inProgress = metric.Gauge("api_requests_in_progress", "Requests of holders that are served or wait.")
 	shed       = metric.Counter("api_shed_total",
-		"Requests, event streams and connections that were refused because the member has too much to do or they are too many, and handshakes that were dropped unfinished.", "kind")
+		"Requests, event streams and connections that were refused because the member has too much to do or they are too "+
+			"many, and handshakes that were dropped unfinished.", "kind")
 	refused = metric.Counter("quota_refusals_total",
 		"Creates, attaches and calls that a quota has refused: names, memory, holder-nodes, peer-nodes or calls.", "kind")
 	streams     = metric.Gauge("api_event_streams", "Open event streams, one for each holder that listens.")
@@ -84,7 +86,8 @@ var (
 	replication = metric.Histogram("replication_duration_seconds",
 		"Time in which replicas acknowledged updates of the partitions that this member owns.")
 	replicationLag = metric.Gauge("replication_lag_seconds",
-		"For how long the slowest in-sync replica, or voter that keeps the definitions in memory, of the partitions that this member owns has not acknowledged an update; 0 if none is on its way.")
+		"For how long the slowest in-sync replica, or voter that keeps the definitions in memory, of the partitions that "+
+			"this member owns has not acknowledged an update; 0 if none is on its way.")
 
 	diskWrites = metric.Histogram("disk_write_duration_seconds",
 		"Time of writes to the data directory, each with its fsync; absent without one.", "store")
@@ -92,7 +95,8 @@ var (
 		"1 if the data directory has failed and this member takes part no longer.")
 
 	certificateExpiry = metric.Gauge("certificate_expiry_timestamp_seconds",
-		"When the TLS certificate of this member ends, or its authority if that is first, in Unix seconds; absent without TLS.")
+		"When the TLS certificate of this member ends, or its authority if that is first, in Unix seconds; absent without "+
+			"TLS.")
 )
 
 // memberFamilies are a member's families besides its handles'.

@@ -39,7 +39,8 @@ func checkPage(t *testing.T, page, name, table string) {
 		return
 	}
 	if !*update {
-		t.Fatalf("the table of %s is not that of the code; run go test ./metrics/membermetrics -run TestPages -update\nwant:\n%s", page, table)
+		t.Fatalf("the table of %s is not that of the code; run go test ./metrics/membermetrics -run TestPages "+
+			"-update\nwant:\n%s", page, table)
 	}
 	if err := os.WriteFile(page, []byte(head+begin+table+end+tail), 0o644); err != nil {
 		t.Fatal(err)

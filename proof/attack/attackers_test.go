@@ -160,7 +160,8 @@ func (a *attacker) repeat(ctx context.Context, n int, conf *tls.Config, use func
 
 func (a *attacker) eventStream(c net.Conn) error {
 	body := fmt.Sprintf(`{"holder":"evil-%s-%d"}`, a.From, a.number.Load())
-	_, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", wire.PathEvents, len(body), body)
+	_, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "+
+		"%d\r\n\r\n%s", wire.PathEvents, len(body), body)
 	return err
 }
 
@@ -169,7 +170,8 @@ func (a *attacker) bodies(_ context.Context, c net.Conn) {
 	body := bytes.Repeat([]byte("x"), wire.MaxBody)
 	go func() { _, _ = io.Copy(io.Discard, c) }()
 	for {
-		if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", wire.PathRenew, len(body), body); err != nil {
+		if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "+
+			"%d\r\n\r\n%s", wire.PathRenew, len(body), body); err != nil {
 			return
 		}
 		a.sent.Add(1)

@@ -136,7 +136,8 @@ func (j judgement) reportFaults(b *strings.Builder) {
 		events, all = max(events, len(at)), all+len(at)
 	}
 	fmt.Fprintf(b,
-		"\nLosses of every copy of a partition: %d in total, at most %d of one partition; the start of the grid counts as one.\n\n", all, events)
+		"\nLosses of every copy of a partition: %d in total, at most %d of one partition; the start of the grid counts as "+
+			"one.\n\n", all, events)
 }
 
 // reportOperations counts operations as Jepsen does: those that took effect, those that
@@ -175,7 +176,8 @@ func (j judgement) reportOperations(b *strings.Builder) {
 }
 
 func (j judgement) reportGaps(b *strings.Builder) {
-	b.WriteString("## Longest gaps without IDs\n\nPer start of a holder and attachment, without the time for which the test had stopped it.\n\n")
+	b.WriteString("## Longest gaps without IDs\n\nPer start of a holder and attachment, without the time for which the " +
+		"test had stopped it.\n\n")
 	b.WriteString("| holder | longest gap |\n|---|---|\n")
 	for _, g := range j.gaps {
 		fmt.Fprintf(b, "| %s | %v |\n", g.who, g.length.Round(time.Millisecond))

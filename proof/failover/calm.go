@@ -45,7 +45,8 @@ func (f *fleet) calm(ctx context.Context) (over, err error) {
 	asked, late, alarms, without := 0, 0, 0, 0
 	known := [len(f.agents)]bool{true, true, true}
 	result := func(what string) {
-		fmt.Printf("%s: %d changes of leader or roster in %v beside %d busy loops; an agent knew of no leader %d times; %d questions, %d without an answer within a second\n",
+		fmt.Printf("%s: %d changes of leader or roster in %v beside %d busy loops; an agent knew of no leader %d times; %d "+
+			"questions, %d without an answer within a second\n",
 			what, alarms, time.Since(began).Round(time.Second), *loops, without, asked, late)
 	}
 	for time.Since(began) < *calmFor && ctx.Err() == nil {

@@ -41,7 +41,8 @@ var (
 	agentPath = flag.String("agent", "./snowgrid", "the agent to start")
 	rounds    = flag.Int("rounds", 20, "rounds of each case")
 	cases     = flag.String("cases", "owner,leader,stop,stop-leader,roll",
-		"what to do: kill an owner that follows, kill the leader that owns, pause an owner that follows, pause the leader that owns, restart all in turn; or calm: do nothing")
+		"what to do: kill an owner that follows, kill the leader that owns, pause an owner that follows, pause the leader "+
+			"that owns, restart all in turn; or calm: do nothing")
 	calmFor = flag.Duration("calm-for", time.Hour, "how long nothing is done")
 	loops   = flag.Int("loops", 4, "busy loops beside agents to which nothing is done")
 	verbose = flag.Bool("v", false, "print the logs of the agents")

@@ -16,7 +16,8 @@ func TestJudge(t *testing.T) {
 		says   string // "" = accepted
 	}{
 		"MIT": {"a/b",
-			map[string]string{"LICENSE": "Permission is hereby granted, free of charge, to any\n person obtaining a copy ... without restriction"}, ""},
+			map[string]string{"LICENSE": "Permission is hereby granted, free of charge, to any\n person obtaining a copy ... " +
+				"without restriction"}, ""},
 		"BSD":            {"a/b", map[string]string{"LICENSE.md": bsd}, ""},
 		"a logo as well": {"a/b", map[string]string{"COPYING": bsd, "LICENSE-LOGO": "see elsewhere"}, ""},
 		"MPL of raft": {"github.com/hashicorp/raft",

@@ -47,8 +47,12 @@ var anchorMutants = []mutant{
 	{"A4", "a take writes a limit below the own ceiling", "internal/leader/anchor/authority.go",
 		"Ceiling: max(seen.Record.Ceiling, r.Ceiling)}", "Ceiling: seen.Record.Ceiling}",
 		anchoredTests("a take writes a limit below the own ceiling")},
-	{"A5", "a reset keeps the partitions", "internal/roster/anchor.go", "next.Partitions[id] = Partition{Term: Term(next.Version), Floor: floor, LostTerm: Term(next.Version), Disk: p.Disk}", "next.Partitions[id] = p", anchoredTests("a reset keeps the partitions")},
-	{"A5", "a stop counts for more than the record", "internal/roster/anchor.go", "floor := max(r.granted(), c.Found)", "floor := max(r.granted(), c.Found)\n	if r.Stopped > 0 {\n		floor = r.Stopped\n	}", anchoredTests("a stop counts for more than the record")},
+	{"A5", "a reset keeps the partitions", "internal/roster/anchor.go", "next.Partitions[id] = Partition{Term: " +
+		"Term(next.Version), Floor: floor, LostTerm: Term(next.Version), Disk: p.Disk}", "next.Partitions[id] = p",
+		anchoredTests("a reset keeps the partitions")},
+	{"A5", "a stop counts for more than the record", "internal/roster/anchor.go", "floor := max(r.granted(), c.Found)",
+		"floor := max(r.granted(), c.Found)\n	if r.Stopped > 0 {\n		floor = r.Stopped\n	}", anchoredTests(
+			"a stop counts for more than the record")},
 	{"A8", "the limit is lowered before the stop", "internal/leader/anchor/authority.go",
 		"case r.Stopped == 0 || to < r.Stopped:", "case to < r.Stopped:",
 		anchoredTests("the limit is lowered before the stop")},
@@ -65,7 +69,10 @@ var anchorMutants = []mutant{
 	{"A6", "the limit is lowered by an extension", "internal/leader/anchor/authority.go",
 		"case ceiling <= seen.Record.Ceiling:", "case ceiling < 0:",
 		[]string{"./internal/leader/anchor", "-run", "Extend|Lower|Refus"}},
-	{"A6", "the record of another claim is extended", "internal/leader/anchor/authority.go", "	case seen.Record.Claim != r.Claim:\n		return Swap{}, fmt.Errorf(\"%w: the record is of claim %s and the roster of %s\", ErrNotAllowed, seen.Record.Claim,\n			r.Claim)\n	case ceiling", "	case ceiling", []string{"./internal/leader/anchor", "-run", "Extend|Lower|Refus"}},
+	{"A6", "the record of another claim is extended", "internal/leader/anchor/authority.go",
+		"	case seen.Record.Claim != r.Claim:\n		return Swap{}, fmt.Errorf(\"%w: the record is of claim %s and the roster " +
+			"of %s\", ErrNotAllowed, seen.Record.Claim,\n			r.Claim)\n	case ceiling", "	case ceiling",
+		[]string{"./internal/leader/anchor", "-run", "Extend|Lower|Refus"}},
 	{"A7", "a record that was taken is taken back immediately", "internal/leader/anchor/machine.go",
 		"return !m.Registered(v.Roster) && v.Wall", "return m.Registered(v.Roster) || v.Wall", anchorTests},
 	{"A7", "a holder with a larger window counts as gone", "internal/leader/anchor/machine.go",

@@ -75,7 +75,9 @@ var attackMutants = []mutant{
 		"	if !isDecoded(kind) {", "	if kind <= gossipError {", nestedTests},
 	{"limits", "a create of /v1/ids has no pace", "grid/internal/api/ids.go", "		if !known {", "		if !known && i == nil {",
 		[]string{"./grid", "-run", "TestAttackByCreatesOfIDs"}},
-	{"shares", "a holder limited to names has every set", "grid/internal/api/access.go", "ofOne(security.Number, \"apply for a number of a set\",\n\t\tfunc(in wire.IdentityApplyRequest) string { return in.Name })", "row(security.Number, \"\")", numbersAttackTests},
+	{"shares", "a holder limited to names has every set", "grid/internal/api/access.go",
+		"ofOne(security.Number, \"apply for a number of a set\",\n\t\tfunc(in wire.IdentityApplyRequest) string { return " +
+			"in.Name })", "row(security.Number, \"\")", numbersAttackTests},
 	{"shares", "a holder takes every set", "grid/numbershares.go",
 		"	if err = checkShare(p, before, after, c); err == nil {", "	if err == nil {", numbersAttackTests},
 	{"shares", "a caller is not passed on to the leader", "grid/leaderrequests.go",

@@ -2,7 +2,8 @@ package main
 
 // Tests that guard the formation and recovery of grids.
 var (
-	beginTests       = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|AttemptBegunAgain|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
+	beginTests = []string{"./grid/internal/tenure", "./grid", "-run",
+		"EndWaits|LogGone|AttemptBegunAgain|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
 	voidTests        = []string{"./grid/internal/raftlog", "-run", "VoidedClaim"}
 	leadOfVoidTests  = []string{"./grid/gridtest", "-run", "LeadOfAGivenUpClaim|TwoGivenUpClaims"}
 	runningVoidTests = []string{"./grid/gridtest", "-run", "GivenUpClaimOfARunningGrid"}
@@ -38,7 +39,9 @@ var beginningMutants = []mutant{
 		"	if !b.id.Forming {\n		return nil\n	}\n", "	if true {\n		return nil\n	}\n", beginTests},
 	{"B2", "a snapshot of all that was acknowledged may be missing", "grid/internal/raftlog/contents.go",
 		"	if err := s.files.verify(record); err != nil {\n		return c, err\n	}\n", "", beginTests},
-	{"B2", "a snapshot is not recorded", "grid/internal/raftlog/snapshots.go", "return s.all.log.Set(snapshotKey, snapshotRecord{s.index, sum, s.ID()}.encode())", "_ = sum\n	return nil", beginTests},
+	{"B2", "a snapshot is not recorded", "grid/internal/raftlog/snapshots.go",
+		"return s.all.log.Set(snapshotKey, snapshotRecord{s.index, sum, s.ID()}.encode())", "_ = sum\n	return nil",
+		beginTests},
 	{"S3", "a bootstrap member that died follows its own grid", "grid/internal/formation/datadir.go",
 		"		id.Grid = roster.GridID{}\n	case", "		_ = roster.GridID{}\n	case", beginTests},
 	{"S3", "an acceptance is not on disk before it is answered", "grid/internal/formation/acceptance.go",
@@ -50,8 +53,12 @@ var beginningMutants = []mutant{
 		"return now < l.seen", beginTests},
 	{"S3", "the first entry is written without confirmation", "grid/internal/formation/bootstrap.go",
 		"if len(again.others) < need {", "if len(again.others) < 0 {", beginTests},
-	{"S3", "a bootstrap member with other settings ends the member", "grid/internal/formation/acceptance.go", "	if err := in.Settings.Differs(f.cfg.Stated); err != nil {\n", "	if err := in.Settings.Differs(f.cfg.Stated); err != nil {\n		f.state.Fail(err)\n", beginTests},
-	{"S2", "only the bootstrap member's clock is read", "grid/internal/formation/bootstrap.go", "		out.readings = append(out.readings, clustertime.Reading{Member: named(p), At: answers[i].Wall})\n", "", clockTests},
+	{"S3", "a bootstrap member with other settings ends the member", "grid/internal/formation/acceptance.go",
+		"	if err := in.Settings.Differs(f.cfg.Stated); err != nil {\n",
+		"	if err := in.Settings.Differs(f.cfg.Stated); err != nil {\n		f.state.Fail(err)\n", beginTests},
+	{"S2", "only the bootstrap member's clock is read", "grid/internal/formation/bootstrap.go",
+		"		out.readings = append(out.readings, clustertime.Reading{Member: named(p), At: answers[i].Wall})\n", "",
+		clockTests},
 	{"S2", "the first timestamp is by the median clock", "internal/clustertime/beginning.go",
 		"first := b.Latest.Add(b.Window + ClockMargin)", "first := b.Median.Add(b.Window + ClockMargin)", rosterTests},
 	{"S2", "a clock far ahead is waited for", "internal/clustertime/beginning.go", "ahead > JumpLimit {",
@@ -110,7 +117,8 @@ var beginningMutants = []mutant{
 	{"security", "a snapshot stays open to other users", "grid/internal/raftlog/snapshots.go",
 		"err := errors.Join(err, restrict(filepath.Join(s.all.dir, s.ID()))); err", "err := err; err",
 		[]string{"./grid", "-run", "TestDataDirIsFor"}},
-	{"A2", "a recovered grid is no longer anchored", "internal/recovery/recovery.go", "		Anchored: old.Anchored, Registry:",
+	{"A2", "a recovered grid is no longer anchored", "internal/recovery/recovery.go",
+		"		Anchored: old.Anchored, Registry:",
 		"		Registry:", []string{"./grid", "-run", "TestRecoveredGridKeepsItsAnchor"}},
 	{"S1", "a recovery does not record the lost definitions", "internal/recovery/recovery.go",
 		"			record.Forgotten = append(record.Forgotten, id)\n", "			_ = id\n",

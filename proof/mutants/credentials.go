@@ -3,7 +3,8 @@ package main
 var (
 	tokenTests     = []string{"./internal/token"}
 	authorityTests = []string{"./security"}
-	secureTests    = []string{"./cmd/snowgrid", "-run", "TestSecure|TestAgentBeyondLoopback|TestConfigCheckOfCertificates|TestIdentityRules"}
+	secureTests    = []string{"./cmd/snowgrid", "-run",
+		"TestSecure|TestAgentBeyondLoopback|TestConfigCheckOfCertificates|TestIdentityRules"}
 )
 
 // credentialMutants weaken the rules for creating, reading and replacing certificates, keys and

@@ -23,12 +23,16 @@ var definitionMutants = []mutant{
 		"		t.disk.compare(before.records, t.records)\n", "", definitionTests},
 	{"D2", "memory is enough", "partition/pending.go",
 		"(!h.persistent || r.table.Complete() && r.replica.Persistent(h.number))", "true", definitionTests},
-	{"D2", "an open is answered from memory", "partition/life.go", "	serveNames(m, v, open{name}, ", "	serve(m, v, func(b Bounds) (attachment.Ref, dependency, error) { ref, err := open{name}.serve(m, v, b); return ref, onTable, err }, ", definitionTests},
+	{"D2", "an open is answered from memory", "partition/life.go", "	serveNames(m, v, open{name}, ",
+		"	serve(m, v, func(b Bounds) (attachment.Ref, dependency, error) { ref, err := open{name}.serve(m, v, b); return " +
+			"ref, onTable, err }, ", definitionTests},
 	{"D2", "the end of a destroy is answered from memory", "partition/destroy.go", "persistent: true, deadline",
 		"deadline", definitionTests},
 	{"D2", "any number on disk is enough", "backup/disk.go", "return !said || had < number",
 		"return !said || had < 0*number", definitionTests},
-	{"D2", "one disk is enough", "backup/disk.go", "	return !slices.ContainsFunc(r.storage.Needed, func(i roster.Incarnation) bool { return r.lacks(i, number) })", "	return slices.ContainsFunc(r.storage.Needed, func(i roster.Incarnation) bool { return !r.lacks(i, number) })", definitionTests},
+	{"D2", "one disk is enough", "backup/disk.go", "	return !slices.ContainsFunc(r.storage.Needed, func(i " +
+		"roster.Incarnation) bool { return r.lacks(i, number) })", "	return slices.ContainsFunc(r.storage.Needed, func(i " +
+		"roster.Incarnation) bool { return !r.lacks(i, number) })", definitionTests},
 	{"D2", "the owner's disk does not count", "backup/disk.go",
 		"func(i roster.Incarnation) bool { return r.lacks(i, number) })",
 		"func(i roster.Incarnation) bool { return i != r.self && r.lacks(i, number) })", definitionTests},
@@ -38,15 +42,21 @@ var definitionMutants = []mutant{
 		definitionTests},
 	{"D3", "a loss forgets the disks", "internal/roster/reassign.go", "LostTerm: term, Disk: disk}",
 		"LostTerm: term, Disk: disk[:0]}", definitionTests},
-	{"D3", "the last disk is struck", "internal/roster/disk.go", "len(kept) < len(p.Disk) && slices.ContainsFunc(kept, func(m MemberID) bool { return inSync(*p, m) })", "len(kept) < len(p.Disk)", definitionTests},
-	{"D3", "leaders strike the disks of the dead", "internal/roster/plan/plan.go", "	c.Persist = v.persisted(c)\n", "	c.Persist = v.persisted(c)\n	for _, d := range c.Drop {\n		c.Strike = append(c.Strike, d.Member.Member())\n	}\n", definitionTests},
+	{"D3", "the last disk is struck", "internal/roster/disk.go", "len(kept) < len(p.Disk) && slices.ContainsFunc(kept, " +
+		"func(m MemberID) bool { return inSync(*p, m) })", "len(kept) < len(p.Disk)", definitionTests},
+	{"D3", "leaders strike the disks of the dead", "internal/roster/plan/plan.go", "	c.Persist = v.persisted(c)\n",
+		"	c.Persist = v.persisted(c)\n	for _, d := range c.Drop {\n		c.Strike = append(c.Strike, d.Member.Member())\n	}\n",
+		definitionTests},
 	{"D3", "a loss strikes disks", "internal/roster/disk.go", "		if p.LostTerm < Term(r.Version) {\n",
 		"		if p.Owner != \"\" {\n", definitionTests},
 	{"D3", "the disk of a replica that stays is struck", "internal/roster/disk.go", "inSync(before, m) && !inSync(*p, m)",
 		"inSync(before, m)", definitionTests},
-	{"D4", "disks are named before all have written", "backup/disk.go", "if !r.Acts() || slices.ContainsFunc(next, func(i roster.Incarnation) bool { return r.lacks(i, r.mark) }) {", "if !r.Acts() {", definitionTests},
+	{"D4", "disks are named before all have written", "backup/disk.go", "if !r.Acts() || slices.ContainsFunc(next, " +
+		"func(i roster.Incarnation) bool { return r.lacks(i, r.mark) }) {", "if !r.Acts() {", definitionTests},
 	{"D4", "any number of the term names disks", "backup/disk.go", "r.lacks(i, r.mark)", "r.lacks(i, 0)", definitionTests},
-	{"D4", "no disk is left", "internal/roster/disk.go", "	if len(disk) == 0 {\n		return refused(\"partition %d is listed as stored on disk, but", "	if len(disk) == 0 && r.Version == 0 {\n		return refused(\"partition %d is listed as stored on disk, but", definitionTests},
+	{"D4", "no disk is left", "internal/roster/disk.go", "	if len(disk) == 0 {\n		return refused(\"partition %d is " +
+		"listed as stored on disk, but", "	if len(disk) == 0 && r.Version == 0 {\n		return refused(\"partition %d is " +
+		"listed as stored on disk, but", definitionTests},
 	{"D4", "the plan names disks that were reported at an earlier version", "internal/roster/plan/durable.go",
 		"if s.Version == v.r.Version && !lost", "if !lost", definitionTests},
 	{"D4", "the disks of the next in-sync set are named", "internal/roster/disk.go", "	stored := before.Storage(id)\n",
@@ -60,7 +70,9 @@ var definitionMutants = []mutant{
 		"complete: true, records", definitionTests},
 	{"D5", "the flag does not reach a backup", "partition/snapshot.go",
 		"state := TableState{Base: t.base, Complete: t.complete}", "state := TableState{Base: t.base}", definitionTests},
-	{"D5", "a shown name is answered", "partition/collect.go", "	if _, err := m.act(v); err != nil || m.table.Complete() {", "	if _, err := m.act(v); err != nil || m.table.Complete() || len(m.table.Lives(1)) > 0 {", definitionTests},
+	{"D5", "a shown name is answered", "partition/collect.go",
+		"	if _, err := m.act(v); err != nil || m.table.Complete() {",
+		"	if _, err := m.act(v); err != nil || m.table.Complete() || len(m.table.Lives(1)) > 0 {", definitionTests},
 	{"D6", "a disk is shown before the member knows the loss", "backup/disk.go", "	case lost == 0 || r.newest < lost:\n",
 		"	case lost == 0:\n", definitionTests},
 	{"D6", "a disk is shown to an owner of an earlier term", "backup/disk.go", "	case term < r.newest:\n",
@@ -94,7 +106,9 @@ var definitionMutants = []mutant{
 		"life.IsZero() && !c.Forgotten:", "life.IsZero() && v.Mono < 0:", definitionTests},
 	{"D10", "the disk of a member is given up", "internal/roster/disk.go", "		if r.Has(id) {\n			return refused",
 		"		if r.Has(id) && i < 0 {\n			return refused", definitionTests},
-	{"D10", "a disk that is given up is still named", "internal/roster/disk.go", "p.Disk = slices.DeleteFunc(slices.Clone(p.Disk), func(m MemberID) bool { return slices.Contains(c.Forget, m) })", "p.Disk = slices.Clone(p.Disk)", definitionTests},
+	{"D10", "a disk that is given up is still named", "internal/roster/disk.go",
+		"p.Disk = slices.DeleteFunc(slices.Clone(p.Disk), func(m MemberID) bool { return slices.Contains(c.Forget, m) })",
+		"p.Disk = slices.Clone(p.Disk)", definitionTests},
 	{"D11", "the ring alone places partitions", "internal/roster/plan/durable.go",
 		"	if len(durable) == 0 || len(durable) == len(members) {", "	if len(durable) <= len(members) {", definitionTests},
 	{"D11", "a replica leaves before another disk is named", "internal/roster/plan/view.go",
@@ -103,7 +117,9 @@ var definitionMutants = []mutant{
 		definitionTests},
 	{"O7", "sets of an ended life are extended", "partition/destroy.go", "		m.sessions.DropName(name)\n	}\n", "	}\n",
 		definitionTests},
-	{"O7", "a destroy of a life that gave way ends the sessions of the later one", "partition/claim.go", "	m.giveWay(name, v.Mono)\n", "	if e := m.ending[name]; e != nil && m.table.lifeOf(name) != e.ref.Life {\n		m.sessions.DropName(name)\n	}\n", definitionTests},
+	{"O7", "a destroy of a life that gave way ends the sessions of the later one", "partition/claim.go",
+		"	m.giveWay(name, v.Mono)\n", "	if e := m.ending[name]; e != nil && m.table.lifeOf(name) != e.ref.Life " +
+			"{\n		m.sessions.DropName(name)\n	}\n", definitionTests},
 	{"O7", "a destroy of a life that gave way takes the later one's place", "partition/claim.go",
 		"	m.giveWay(name, v.Mono)\n", "", definitionTests},
 	{"O7", "a detach forgets a joint extension", "partition/table.go", "	t.count(s)\n	used := min", "	used := min",
@@ -114,25 +130,33 @@ var definitionMutants = []mutant{
 
 // definitionsUnseen are the mutants that the simulation cannot kill, with the reason.
 var definitionsUnseen = map[string]string{
-	"a write is acknowledged in a later term":                       "the report goes to the owner of its own term, which the roster no longer names",
-	"the position on disk is reported to an owner of a later term":  "that owner counts numbers of its own term only",
-	"a write that failed is acknowledged":                           "few writes fail, and none of them on the disk that is the last one left",
-	"after a write that failed the next one is not whole":           "few writes fail, and none of them on the disk that is the last one left",
-	"nothing has to be named":                                       "answers before a disk is named are not checked",
-	"no disk is left":                                               "no leader asks for it",
-	"the plan names disks that were reported at an earlier version": "the leaders of the simulation report those of the present version only",
-	"named disks are replaced before an answer asks for it":         "the disks that take their place are as good",
-	"a disk is shown before the member knows the loss":              "it takes a create in the moment between, which the exploration of definitions finds",
-	"a disk is shown to an owner of an earlier term":                "that owner no longer answers",
-	"any member's disk will do":                                     "the members of the simulation ask named disks only",
-	"the answer to an earlier question counts":                      "a call's answer that comes after its time is dropped",
-	"a second answer counts":                                        "the first answer is followed by another one only of a disk that is as good",
-	"renewals do not wait for a collected table":                    "the next owner collects the same lives",
-	"a set does not wait for a collected table":                     "the next owner collects the same lives",
-	"a shown life of another definition stays":                      "each name has one definition",
-	"an unknown name is created again from a claim":                 "it takes a holder that is silent from before a destroy to after its tombstone; the exploration of definitions finds it",
-	"holders of a name are told that it ended before it is known":   "lives that were forgotten in a loss are not checked",
-	"the disk of a member is given up":                              "no operator of the simulation asks for it",
-	"the ring alone places partitions":                              "where no replica is durable answers wait, and no definition is lost",
-	"a replica leaves before another disk is named":                 "its disk stays named, and is waited for",
+	"a write is acknowledged in a later term": "the report goes to the owner of its own term, " +
+		"which the roster no longer names",
+	"the position on disk is reported to an owner of a later term": "that owner counts numbers of its own term only",
+	"a write that failed is acknowledged": "few writes fail, and none of them on the disk " +
+		"that is the last one left",
+	"after a write that failed the next one is not whole": "few writes fail, and none of them on the disk " +
+		"that is the last one left",
+	"nothing has to be named": "answers before a disk is named are not checked",
+	"no disk is left":         "no leader asks for it",
+	"the plan names disks that were reported at an earlier version": "the leaders of the simulation report those of the " +
+		"present version only",
+	"named disks are replaced before an answer asks for it": "the disks that take their place are as good",
+	"a disk is shown before the member knows the loss": "it takes a create in the moment between, which the " +
+		"exploration of definitions finds",
+	"a disk is shown to an owner of an earlier term": "that owner no longer answers",
+	"any member's disk will do":                      "the members of the simulation ask named disks only",
+	"the answer to an earlier question counts":       "a call's answer that comes after its time is dropped",
+	"a second answer counts": "the first answer is followed by another one only of " +
+		"a disk that is as good",
+	"renewals do not wait for a collected table": "the next owner collects the same lives",
+	"a set does not wait for a collected table":  "the next owner collects the same lives",
+	"a shown life of another definition stays":   "each name has one definition",
+	"an unknown name is created again from a claim": "it takes a holder that is silent from before a " +
+		"destroy to after its tombstone; the exploration of definitions finds it",
+	"holders of a name are told that it ended before it is known": "lives that were forgotten in a loss are not checked",
+	"the disk of a member is given up":                            "no operator of the simulation asks for it",
+	"the ring alone places partitions": "where no replica is durable answers wait, and no " +
+		"definition is lost",
+	"a replica leaves before another disk is named": "its disk stays named, and is waited for",
 }

@@ -16,15 +16,21 @@ var exploreRecordMutants = []mutant{
 		recordScope("used before the swap is known")},
 	{"H3", "record of another of its task extended", takeFile, "	case r.HeldBy(id):\n	case",
 		"	case r.State == Held:\n	case", recordScope("record of another of its task extended")},
-	{"H3", "extension written where another is", holdingFile, "	want, err := h.now.Extend(", "	h.now.State, h.now.Attachment, h.now.From = Held, h.id, h.grant.From\n	want, err := h.now.Extend(", recordScope("extension written where another is")},
+	{"H3", "extension written where another is", holdingFile, "	want, err := h.now.Extend(",
+		"	h.now.State, h.now.Attachment, h.now.From = Held, h.id, h.grant.From\n	want, err := h.now.Extend(", recordScope(
+			"extension written where another is")},
 	{"H4", "holder of its task found", holdingFile, "s.Record.Nonce == h.pending.Nonce:",
 		"s.Record.State == Held && s.Record.Task == h.pending.Task:", recordScope("holder of its task found")},
 	{"H3", "bound falls to until", takeFile,
 		"	r.Until = max(r.Until, b.Now.Add(b.Window))\n	r.Bound = max(r.Bound, r.Until)",
 		"	r.Until = max(r.From, b.Now.Add(b.Window))\n	r.Bound = r.Until", recordScope("bound falls to until")},
 	{"H5", "returned below from", takeFile, "max(r.From, used+1)", "used + 1", recordScope("returned below from")},
-	{"H5", "answer accepted after the stop", holdingFile, "	if h.phase == Returning {\n		h.giveBack(fresh)", "	if h.phase == Returning {\n		h.landed, h.grant = true, r.Grant()\n		h.giveBack(fresh)", recordScope("answer accepted after the stop")},
-	{"H6", "bound forgotten when retired", operateFile, "	r = r.unheld(Retired, nonce)\n	r.Life = life\n	return r, true, nil", "	r = r.unheld(Retired, nonce)\n	r.Life, r.Bound = life, 0\n	return r, true, nil", recordScope("bound forgotten when retired")},
+	{"H5", "answer accepted after the stop", holdingFile, "	if h.phase == Returning {\n		h.giveBack(fresh)",
+		"	if h.phase == Returning {\n		h.landed, h.grant = true, r.Grant()\n		h.giveBack(fresh)", recordScope(
+			"answer accepted after the stop")},
+	{"H6", "bound forgotten when retired", operateFile, "	r = r.unheld(Retired, nonce)\n	r.Life = life\n	return r, " +
+		"true, nil", "	r = r.unheld(Retired, nonce)\n	r.Life, r.Bound = life, 0\n	return r, true, nil", recordScope(
+		"bound forgotten when retired")},
 	{"H7", "destroyed without closing the records", endFile, "if r.State != Closed || r.Life != d.Life {", "if false {",
 		recordScope("destroyed without closing the records")},
 	{"H7", "closed record keeps its holder", operateFile, "	r = r.unheld(Closed, nonce)\n",
@@ -45,25 +51,34 @@ var exploreRecordMutants = []mutant{
 
 // foundRecord lets an attachment continue with a record found in place of its own, which other
 // rules forbid as well (H4).
-var foundRecord = edit{holdingFile, "	default:\n		h.lose(h.takenBy(s.Record))", "	case h.phase == Holds && !s.Record.Attachment.IsZero():\n		h.now, h.revision, h.pending, h.copies = s.Record, s.Revision, nil, 0\n	default:\n		h.lose(h.takenBy(s.Record))"}
+var foundRecord = edit{holdingFile, "	default:\n		h.lose(h.takenBy(s.Record))",
+	"	case h.phase == Holds && !s.Record.Attachment.IsZero():\n		h.now, h.revision, h.pending, h.copies = s.Record, " +
+		"s.Revision, nil, 0\n	default:\n		h.lose(h.takenBy(s.Record))"}
 
 // recordUnseen are record mutants that the simulation cannot kill, with the reason.
 var recordUnseen = map[string]string{
-	"a grant begins before the epoch":                               "the time of the simulation is long after it",
-	"an extension reports more than was granted":                    "it costs ticks, and makes no ID twice",
-	"a taken record keeps its version":                              "a version is for people and other programs",
-	"a record of another attachment is extended":                    "an attachment that finds another one's record has lost its own",
-	"an attachment that finds a body it has not written continues":  "no process of the simulation is cloned with its attachment",
+	"a grant begins before the epoch":            "the time of the simulation is long after it",
+	"an extension reports more than was granted": "it costs ticks, and makes no ID twice",
+	"a taken record keeps its version":           "a version is for people and other programs",
+	"a record of another attachment is extended": "an attachment that finds another one's record has " +
+		"lost its own",
+	"an attachment that finds a body it has not written continues": "no process of the simulation is cloned with its " +
+		"attachment",
 	"a refused copy counts although an earlier one may have landed": "it costs a node until it expires",
 	"an answer after a stop changes the grant":                      "the handle has stopped as well",
-	"a record of another attachment is returned":                    "an attachment that finds another one's record has lost its own",
-	"a retired record is taken":                                     "its bound stands, so it is only used against the operator's wish",
-	"records of an earlier destroy count as closed":                 "the records of a life are taken long before it is destroyed",
-	"a life is created while another ends":                          "a holder of the simulation finishes a destroy before it creates",
-	"a record of an emptied store's life is taken":                  "no store of the simulation is emptied",
-	"a record beyond the slots is enlisted for an ended life":       "the number of records does not change",
-	"an empty body shows everything":                                "no other program writes to the store",
-	"extended at another server":                                    "an extension names the server of its record, and the other one refuses it (Q3)",
-	"the layout is not in a store's document":                       "the holders of the simulation have one layout",
-	"an expired record is extended":                                 "it is only used against the manners of the store",
+	"a record of another attachment is returned": "an attachment that finds another one's record has " +
+		"lost its own",
+	"a retired record is taken": "its bound stands, so it is only used against the " +
+		"operator's wish",
+	"records of an earlier destroy count as closed": "the records of a life are taken long before it is " +
+		"destroyed",
+	"a life is created while another ends": "a holder of the simulation finishes a destroy before it " +
+		"creates",
+	"a record of an emptied store's life is taken":            "no store of the simulation is emptied",
+	"a record beyond the slots is enlisted for an ended life": "the number of records does not change",
+	"an empty body shows everything":                          "no other program writes to the store",
+	"extended at another server": "an extension names the server of its record, and the " +
+		"other one refuses it (Q3)",
+	"the layout is not in a store's document": "the holders of the simulation have one layout",
+	"an expired record is extended":           "it is only used against the manners of the store",
 }

@@ -13,7 +13,10 @@ var (
 
 // followMutants weaken the rules for members that follow committed rosters.
 var followMutants = []mutant{
-	{"F2", "a roster of another grid is adopted", "internal/roster/follow/follow.go", "	if grid != f.grid {\n		return false, ErrForeign\n	}\n	if i.At <= f.served.At {\n		return false, nil\n	}\n	if err := f.check(i); err != nil {\n		return false, err\n	}", "	if i.At <= f.served.At {\n		return false, nil\n	}", followed("a roster of another grid is adopted")},
+	{"F2", "a roster of another grid is adopted", "internal/roster/follow/follow.go",
+		"	if grid != f.grid {\n		return false, ErrForeign\n	}\n	if i.At <= f.served.At {\n		return false, nil\n	}\n	if err " +
+			":= f.check(i); err != nil {\n		return false, err\n	}", "	if i.At <= f.served.At {\n		return false, nil\n	}",
+		followed("a roster of another grid is adopted")},
 	{"F2", "a command of another grid is adopted", "internal/roster/follow/follow.go",
 		"	case grid != f.grid:\n		return false, ErrForeign\n	case e.At", "	case e.At", followTests},
 	{"F2", "a roster with another grid's ID is adopted", "internal/roster/follow/follow.go",

@@ -16,14 +16,17 @@ var bodyMutants = []mutant{
 		"strings.Trim(text, \"0123456789abcdef\")", "strings.Trim(text, \"0123456789abcdefA\")", bodyTests},
 	{"body", "a number that its field cannot hold is cut off", "internal/wire/shape.go",
 		"!negative && !t.OverflowUint(n)", "!negative", bodyTests},
-	{"body", "lists may take any memory", "internal/wire/shape.go", "	if s.room < 0 {\n", "	if s.room < -1<<40 {\n", bodyTests},
+	{"body", "lists may take any memory", "internal/wire/shape.go", "	if s.room < 0 {\n", "	if s.room < -1<<40 {\n",
+		bodyTests},
 	{"body", "what follows the value is ignored", "internal/wire/codec.go", "	if r.Len() > 0 {\n", "	if r.Len() < 0 {\n",
 		bodyTests},
 }
 
 // quickRequestMutants remove checks from requests that need no goroutine.
 var quickRequestMutants = []mutant{
-	{"quick", "a quick request needs no role", "grid/internal/api/quick.go", "if err := Authorize(q, a.cfg.Audit, row.action, \"\"); err != nil {", "if err := Authorize(q, a.cfg.Audit, row.action, \"\"); err != nil && head.Length == 1 {", frameServerTests},
+	{"quick", "a quick request needs no role", "grid/internal/api/quick.go", "if err := Authorize(q, a.cfg.Audit, " +
+		"row.action, \"\"); err != nil {",
+		"if err := Authorize(q, a.cfg.Audit, row.action, \"\"); err != nil && head.Length == 1 {", frameServerTests},
 	{"quick", "a quick call for another member counts", "grid/internal/api/quick.go",
 		"if c.target || head.Target != \"\" {", "if c.target && head.Target == \"\" {", quickServerTests},
 	{"quick", "any number of quick requests is served", "grid/internal/api/quick.go", "	if !c.target {\n		if q.leave",
@@ -118,7 +121,8 @@ var framingMutants = []mutant{
 		" || res.Header.Get(\"Upgrade\") != frame.Protocol {", " {", frameClientTests},
 	{"frames", "a server that speaks TLS is not named", "internal/calls/tls.go", "	case p.creds == nil:", "	case false:",
 		frameClientTests},
-	{"frames", "a browser's page is upgraded", "grid/internal/api/frames.go", "case r.Header.Get(\"Origin\") != \"\" || r.Header.Get(\"Sec-Fetch-Site\") != \"\":", "case r.Header.Get(\"Sec-Fetch-Site\") != \"\":", frameServerTests},
+	{"frames", "a browser's page is upgraded", "grid/internal/api/frames.go", "case r.Header.Get(\"Origin\") != \"\" || " +
+		"r.Header.Get(\"Sec-Fetch-Site\") != \"\":", "case r.Header.Get(\"Sec-Fetch-Site\") != \"\":", frameServerTests},
 	{"frames", "any release is upgraded", "grid/internal/api/frames.go", "	return wire.CheckRelease(r.Header)\n",
 		"	return nil\n", frameServerTests},
 	{"frames", "framed connections outlive their member", "grid/internal/api/frames.go",

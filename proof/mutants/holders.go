@@ -24,7 +24,8 @@ var handleTests = []string{"./internal/handles"}
 var handleMutants = []mutant{
 	{"handles", "two creates of a name run concurrently", "internal/handles/turns.go", "token: make(chan struct{}, 1)",
 		"token: make(chan struct{}, 1000)", handleTests},
-	{"handles", "a free turn is not taken when ctx has ended", "internal/handles/turns.go", "	case mine.token <- struct{}{}: // Also if ctx has ended.\n		return give, nil\n	default:", "	default:", handleTests},
+	{"handles", "a free turn is not taken when ctx has ended", "internal/handles/turns.go",
+		"	case mine.token <- struct{}{}: // Also if ctx has ended.\n		return give, nil\n	default:", "	default:", handleTests},
 	{"handles", "a closed client takes handles", "internal/handles/handles.go", "	if r.closed {\n",
 		"	if r.closed && e.Stripe {\n", handleTests},
 	{"handles", "the end of an earlier handle drops its name's new one", "internal/handles/handles.go",
@@ -46,7 +47,9 @@ var overloadTests = []string{"./grid/internal/api", "./grid", "-run", "Event|Exp
 
 // overloadMutants weaken the rules that end an overload.
 var overloadMutants = []mutant{
-	{"overload", "a dial has no limit", "internal/calls/calls.go", "	ctx, cancel := context.WithTimeout(ctx, dialTimeout)\n	defer cancel()\n	conn", "	ctx, cancel := context.WithTimeout(ctx, 1000*dialTimeout)\n	defer cancel()\n	conn", clientTests},
+	{"overload", "a dial has no limit", "internal/calls/calls.go", "	ctx, cancel := context.WithTimeout(ctx, " +
+		"dialTimeout)\n	defer cancel()\n	conn",
+		"	ctx, cancel := context.WithTimeout(ctx, 1000*dialTimeout)\n	defer cancel()\n	conn", clientTests},
 	{"overload", "calls in progress have no bound", "internal/calls/limiter.go", "decided: 24,", "decided: 1000,",
 		clientTests},
 	{"overload", "a request whose caller has gone is begun", "grid/internal/host/actors.go",

@@ -36,7 +36,9 @@ var leaderMutants = []mutant{
 	{"R5", "any member has a joiner admitted", "internal/leader/reports.go",
 		"return version == r.Version && r.Partitions[id].Owner == owner, nil", "return version == r.Version, nil",
 		leaderTests},
-	{"R5", "an admission of an earlier version is kept", "internal/leader/reports.go", "		if at < version {\n			delete(q.held, r)\n		} else {\n			out = append(out, roster.Holding{Replica: r, Version: at})", "		{\n			out = append(out, roster.Holding{Replica: r, Version: max(at, version)})", leaderTests},
+	{"R5", "an admission of an earlier version is kept", "internal/leader/reports.go",
+		"		if at < version {\n			delete(q.held, r)\n		} else {\n			out = append(out, roster.Holding{Replica: r, Version: " +
+			"at})", "		{\n			out = append(out, roster.Holding{Replica: r, Version: max(at, version)})", leaderTests},
 
 	{"R3", "tables are given up although gossip sees their member", "internal/leader/contact.go",
 		"suspectAfter+extra(seen)) || c.absent && !seen\n", "suspectAfter) || c.absent && !seen\n",
@@ -69,7 +71,9 @@ var leaderMutants = []mutant{
 		" || p.began-c.ended > standstill", "", leaderTests},
 	{"R7", "a probe in which a leader stood still fails", "internal/leader/detector.go",
 		"	if v.Mono-p.began > p.Timeout+standstill {", "	if v.Mono < 0 {", leaderTests},
-	{"signs", "a sign during a probe is forgotten", "internal/leader/detector.go", "		if p.began >= c.signed {\n			c.next = max(c.next, v.Mono+d.pause(v, p.To))\n		}\n", "		c.next = max(c.next, v.Mono+d.pause(v, p.To))\n", leaderTests},
+	{"signs", "a sign during a probe is forgotten", "internal/leader/detector.go",
+		"		if p.began >= c.signed {\n			c.next = max(c.next, v.Mono+d.pause(v, p.To))\n		}\n",
+		"		c.next = max(c.next, v.Mono+d.pause(v, p.To))\n", leaderTests},
 	{"signs", "a probe that is due by a sign waits for a step", "internal/leader/detector.go",
 		"	if c.failing || err == nil && p.began < c.signed {", "	if c.failing {", leaderTests},
 	{"R7", "a probe of before a member was removed counts", "internal/leader/detector.go",
@@ -93,8 +97,12 @@ var leaderMutants = []mutant{
 		" && began >= c.signed {", " {", leaderTests},
 	{"R7", "Raft's sign about a member that fails is forgotten", "internal/leader/detector.go",
 		"	c.signed = v.Mono\n	if c.failing {\n", "	if !c.failing {\n		c.signed = v.Mono\n	} else {\n", leaderTests},
-	{"R7", "members of a large grid are probed as seldom as it is large", "internal/leader/detector.go", "min(probeMany, max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost))", "max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost)", leaderTests},
-	{"R7", "a suspect that answers a push is replaced", "internal/leader/pushanswers.go", "	return d.judgeAgain(v, to, c, func() { d.notePushAnswer(v, c, to, began, a) })", "	d.notePushAnswer(v, c, to, began, a)\n	return false", leaderTests},
+	{"R7", "members of a large grid are probed as seldom as it is large", "internal/leader/detector.go",
+		"min(probeMany, max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost))",
+		"max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost)", leaderTests},
+	{"R7", "a suspect that answers a push is replaced", "internal/leader/pushanswers.go",
+		"	return d.judgeAgain(v, to, c, func() { d.notePushAnswer(v, c, to, began, a) })",
+		"	d.notePushAnswer(v, c, to, began, a)\n	return false", leaderTests},
 	{"R7", "answers to pushes do not count", "grid/push.go",
 		"return machine.PushAnswered(v, m.Incarnation, began, answer)", "return answer.Version > 0 && machine == nil",
 		[]string{"./grid/gridtest", "-run", "TestPushesPutProbesOff"}},
@@ -106,10 +114,13 @@ var leaderMutants = []mutant{
 	{"votes", "a vote is given to a dead member", "internal/leader/voters.go",
 		"if i := slices.IndexFunc(e.idle, answers); i >= 0 {", "if i := 0; i >= 0 {", leaderTests},
 	{"votes", "the vote of the only voter that answers is taken", "internal/leader/electorate.go",
-		"	if i := slices.IndexFunc(spare, func(s Server) bool { return !answers(s) }); i >= 0 {\n		return spare[i], e.agreesWithout(spare[i], answers)\n	}\n	if e.passing && len(e.leavers) == 0 {\n		return Server{}, false\n	}\n	return spare[0], e.agreesWithout(spare[0], answers)",
+		"	if i := slices.IndexFunc(spare, func(s Server) bool { return !answers(s) }); i >= 0 {\n		return spare[i], " +
+			"e.agreesWithout(spare[i], answers)\n	}\n	if e.passing && len(e.leavers) == 0 {\n		return Server{}, " +
+			"false\n	}\n	return spare[0], e.agreesWithout(spare[0], answers)",
 		"	return spare[0], true", leaderTests},
 	{"votes", "the lead is passed to a voter that does not answer", "internal/leader/succession.go",
-		"			s.out.Probe(newProbe(v.Mono, p.Incarnation, p.API, forSuccession, a.round))\n", "			if !a.transferring {\n				a.transferring = true\n				s.out.TransferLead(server.ID)\n			}\n", leaderTests},
+		"			s.out.Probe(newProbe(v.Mono, p.Incarnation, p.API, forSuccession, a.round))\n",
+		"			if !a.transferring {\n				a.transferring = true\n				s.out.TransferLead(server.ID)\n			}\n", leaderTests},
 	{"votes", "a vote is taken without a majority of the rest", "internal/leader/electorate.go",
 		"return spare[0], e.agreesWithout(spare[0], answers)", "return spare[0], true", leaderTests},
 	{"votes", "the vote of a silent voter is taken without a majority of the rest", "internal/leader/electorate.go",
@@ -154,7 +165,9 @@ var leaderMutants = []mutant{
 		"anchored && (s.accompanied(v) || !s.mayFollow(v))", "anchored && !s.mayFollow(v)", leaderTests},
 	{"votes", "a leader of an anchored grid leaves without a successor", "internal/leader/succession.go",
 		"anchored && (s.accompanied(v) || !s.mayFollow(v))", "anchored && s.accompanied(v)", leaderTests},
-	{"votes", "a leader of an anchored grid waits for members that stay", "internal/leader/succession.go", "p.Incarnation != s.self && (p.Leaving || s.members.isLeaving(v, p.Incarnation))", "p.Incarnation != s.self", leaderTests},
+	{"votes", "a leader of an anchored grid waits for members that stay", "internal/leader/succession.go",
+		"p.Incarnation != s.self && (p.Leaving || s.members.isLeaving(v, p.Incarnation))", "p.Incarnation != s.self",
+		leaderTests},
 	{"votes", "a leader that has left takes the anchor", "internal/leader/anchoring.go",
 		"if v.Leaving && !member && x.succession.mayFollow(v.View) {",
 		"if v.Leaving && member && x.succession.mayFollow(v.View) {", leaderTests},
@@ -162,7 +175,9 @@ var leaderMutants = []mutant{
 		"return s.succeeded(v) && s.hasSuccessor(v) }", "return s.succeeded(v) }", leaderTests},
 	{"votes", "a leader leaves again after each reset", "internal/leader/leader.go", "	if c.Reset != nil && err == nil {",
 		"	if c.Reset != nil && err != nil {", leaderTests},
-	{"settings", "a change that the roster refuses is proposed", "internal/leader/settings.go", "		if _, err := v.Roster.Apply(command); err != nil {", "		if _, err := v.Roster.Apply(command); err != nil && c.Backups == nil && c.Window == 0 {", leaderTests},
+	{"settings", "a change that the roster refuses is proposed", "internal/leader/settings.go",
+		"		if _, err := v.Roster.Apply(command); err != nil {",
+		"		if _, err := v.Roster.Apply(command); err != nil && c.Backups == nil && c.Window == 0 {", leaderTests},
 	{"votes", "a leader that leaves keeps the lead", "internal/leader/succession.go", "if v.Leaving && s.attempt == nil {",
 		"if v.Mono < 0 && s.attempt == nil {", leaderTests},
 	{"S1", "a voter that leaves loses its vote immediately", "internal/leader/departures.go",
@@ -206,8 +221,12 @@ var leaderMutants = []mutant{
 		[]string{"./grid", "-run", "TestOnlyTheSender"}},
 	{"R11", "a disk has failed on any word", "internal/leader/leave.go", "	case failed && !a.DiskFailed:", "	case false:",
 		leaderTests},
-	{"R11", "a member that does not answer leaves", "internal/leader/leave.go", "		if err != nil {\n			return true, silent(inc, m.API, err)\n		}\n		if err := confirmsLeave(inc, failed, a); err != nil {", "		if err := confirmsLeave(inc, failed, a); err != nil && a.Record.API != \"\" {", leaderTests},
-	{"R11", "a member joins that does not answer", "internal/leader/join.go", "		if err != nil {\n			return true, silent(in.Incarnation, in.API, err)\n		}\n		if err := confirmsJoin(in, q.grid, v.Roster, a); err != nil {", "		if err := confirmsJoin(in, q.grid, v.Roster, a); err != nil && v.Mono < 0 {", leaderTests},
+	{"R11", "a member that does not answer leaves", "internal/leader/leave.go",
+		"		if err != nil {\n			return true, silent(inc, m.API, err)\n		}\n		if err := confirmsLeave(inc, failed, a); err " +
+			"!= nil {", "		if err := confirmsLeave(inc, failed, a); err != nil && a.Record.API != \"\" {", leaderTests},
+	{"R11", "a member joins that does not answer", "internal/leader/join.go", "		if err != nil {\n			return true, " +
+		"silent(in.Incarnation, in.API, err)\n		}\n		if err := confirmsJoin(in, q.grid, v.Roster, a); err != nil {",
+		"		if err := confirmsJoin(in, q.grid, v.Roster, a); err != nil && v.Mono < 0 {", leaderTests},
 	{"R11", "a join as another says it", "internal/leader/join.go", "	case a.Record != in:", "	case false:", leaderTests},
 	{"R11", "as many are asked as requests name", "internal/leader/inquiry.go", "(seen || unseen < inquiriesUnseen)",
 		"(seen || unseen >= 0)", leaderTests},
@@ -223,23 +242,36 @@ var leaderMutants = []mutant{
 
 // leaderUnseen are the mutants that the simulation cannot kill, with the reason.
 var leaderUnseen = map[string]string{
-	"one refused call makes a member suspect that gossip sees":             "a suspect costs a move, and only replicas in sync take over",
-	"refusals of before an answer count":                                   "a suspect costs a move, and only replicas in sync take over",
-	"a leader that stood still suspects all members":                       "a suspect costs a move, and only replicas in sync take over",
-	"a voter stands against a leader that is slow":                         "a candidacy ends by silence or refusals before it has so many tries: its looks there take a fixed time",
-	"the rounds of a raise are missing from cluster time":                  "cluster time that is slow costs a wait, and the simulation bounds waits in the quiet only",
-	"a leader that has just started ignores the cluster time of before":    "the roster's time never goes back, and the voters' clocks catch up before the quiet ends",
-	"a clock of an earlier round counts":                                   "a clock that is late by a round is behind, and the median hides it",
-	"the ceiling is raised before a restart's losses":                      "few of its grids stop in order",
-	"any member has a joiner admitted":                                     "only owners report",
-	"a member that is silent for long is not removed while gossip sees it": "its partitions go to backups, and gossip loses sight of it before long",
-	"a survey of other processes counts":                                   "no member starts again within the time of a survey, between two voters",
-	"a probe of before a member was removed counts":                        "a probe is over before its member is admitted again",
-	"a dead voter with a disk is removed before another takes its place":   "it costs a vote that a second crash would need, and the simulation has no such crash",
-	"a leader that leaves takes votes of those that stay":                  "no leader of the simulation crashes while it leaves and a majority depends on it",
-	"a server that forgot its votes comes back":                            "a machine of the simulation that has lost its memory is another one",
-	"votes are kept for good by those that leave":                          "the voters that stay are a majority without the leaver nearly always, and wait for another time then",
-	"a member joins that is no Raft server":                                "it becomes one a moment later",
+	"one refused call makes a member suspect that gossip sees": "a suspect costs a move, and only replicas " +
+		"in sync take over",
+	"refusals of before an answer count": "a suspect costs a move, and only replicas " +
+		"in sync take over",
+	"a leader that stood still suspects all members": "a suspect costs a move, and only replicas " +
+		"in sync take over",
+	"a voter stands against a leader that is slow": "a candidacy ends by silence or refusals " +
+		"before it has so many tries: its looks there take a fixed time",
+	"the rounds of a raise are missing from cluster time": "cluster time that is slow costs a wait, " +
+		"and the simulation bounds waits in the quiet only",
+	"a leader that has just started ignores the cluster time of before": "the roster's time never goes back, and the " +
+		"voters' clocks catch up before the quiet ends",
+	"a clock of an earlier round counts": "a clock that is late by a round is behind, " +
+		"and the median hides it",
+	"the ceiling is raised before a restart's losses": "few of its grids stop in order",
+	"any member has a joiner admitted":                "only owners report",
+	"a member that is silent for long is not removed while gossip sees it": "its partitions go to backups, and gossip " +
+		"loses sight of it before long",
+	"a survey of other processes counts": "no member starts again within the time of a " +
+		"survey, between two voters",
+	"a probe of before a member was removed counts": "a probe is over before its member is " +
+		"admitted again",
+	"a dead voter with a disk is removed before another takes its place": "it costs a vote that a second crash would " +
+		"need, and the simulation has no such crash",
+	"a leader that leaves takes votes of those that stay": "no leader of the simulation crashes while it leaves and a " +
+		"majority depends on it",
+	"a server that forgot its votes comes back": "a machine of the simulation that has lost its memory is another one",
+	"votes are kept for good by those that leave": "the voters that stay are a majority without the leaver nearly " +
+		"always, and wait for another time then",
+	"a member joins that is no Raft server": "it becomes one a moment later",
 
 	"another incarnation is let in while the registered one answers":      "no data directory is copied",
 	"an incarnation that does not answer keeps its place":                 "the leader removes it for another reason",

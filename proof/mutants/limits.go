@@ -1,7 +1,8 @@
 package main
 
 var (
-	limitTests     = []string{"./grid/internal/api", "-run", "Places|Shares|KindOf|Bodies|FewWait|OldestRefusal|Resets|Handshake|EventStreamsAreOf|Input|Reader|KeptOut"}
+	limitTests = []string{"./grid/internal/api", "-run",
+		"Places|Shares|KindOf|Bodies|FewWait|OldestRefusal|Resets|Handshake|EventStreamsAreOf|Input|Reader|KeptOut"}
 	idleTests      = []string{"./grid/internal/api", "-run", "Idle"}
 	admissionTests = []string{"./grid/internal/api", "-run", "Admission|FewRequests|Stretch|Median"}
 	acceptorTests  = []string{"./grid/internal/acceptor"}

@@ -32,12 +32,13 @@ import (
 )
 
 var (
-	rule  = flag.String("rule", "", "run the mutants of rules that match this regular expression only, O4 for instance")
-	only  = flag.String("only", "", "run the mutants only whose \"rule text file\" matches this regular expression")
-	list  = flag.Bool("list", false, "print the chosen mutants and run nothing")
-	in    = flag.String("in", "", "run the mutants of files whose path matches this regular expression only")
-	by    = flag.String("by", "", "what to run in place of the tests beside each rule: arguments of go test")
-	jobs  = flag.Int("j", 1, "how many mutants are run beside each other; tests that depend on time may need a processor each")
+	rule = flag.String("rule", "", "run the mutants of rules that match this regular expression only, O4 for instance")
+	only = flag.String("only", "", "run the mutants only whose \"rule text file\" matches this regular expression")
+	list = flag.Bool("list", false, "print the chosen mutants and run nothing")
+	in   = flag.String("in", "", "run the mutants of files whose path matches this regular expression only")
+	by   = flag.String("by", "", "what to run in place of the tests beside each rule: arguments of go test")
+	jobs = flag.Int("j", 1,
+		"how many mutants are run beside each other; tests that depend on time may need a processor each")
 	skip  = flag.Int("skip", 0, "leave out the first mutants, which an earlier run has finished")
 	limit = flag.Duration("limit", 3*time.Minute,
 		"how long the tests of one mutant may take; a mutant that hangs them is killed")

@@ -14,7 +14,9 @@ var (
 
 // operatorMutants each remove one line from the rules for listings, audit lines and names.
 var operatorMutants = []mutant{
-	{"audit", "a refused action has no line", "grid/forget.go", "	o.audit.Write(audit.Entry{Action: audit.Forget", "	if err == nil {\n		return wire.ForgetResponse{}, nil\n	}\n	(*audit.Log)(nil).Write(audit.Entry{Action: audit.Forget", auditedTests},
+	{"audit", "a refused action has no line", "grid/forget.go", "	o.audit.Write(audit.Entry{Action: audit.Forget",
+		"	if err == nil {\n		return wire.ForgetResponse{}, nil\n	}\n	(*audit.Log)(nil).Write(audit.Entry{Action: " +
+			"audit.Forget", auditedTests},
 	{"audit", "a create that opens has a line", "grid/internal/host/calls.go",
 		"if err != nil || res.Sequencer.Life == ref.Life {", "if err != nil || res.Sequencer.Life != (attachment.Life{}) {",
 		auditedTests},

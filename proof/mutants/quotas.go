@@ -80,7 +80,8 @@ var quotaMutants = []mutant{
 		"signal.Sleep(ctx, 0*left)", quotaHostTests},
 	{"quota", "paces of credentials are kept without end", "grid/internal/host/creates.go",
 		"c.waits == 0 && c.paid.Before(now)", "c.waits < 0", quotaHostTests},
-	{"quota", "calls are not counted", "grid/internal/api/peer.go", "		if err := a.cfg.Charge(ctx, u.action, u.name); err != nil {", "		if err := a.cfg.Charge(ctx, u.action, u.name); err != nil && u.name == \"\" {", quotaAPITests},
+	{"quota", "calls are not counted", "grid/internal/api/peer.go", "		if err := a.cfg.Charge(ctx, u.action, u.name); " +
+		"err != nil {", "		if err := a.cfg.Charge(ctx, u.action, u.name); err != nil && u.name == \"\" {", quotaAPITests},
 	{"quota", "a client gives up a call that it may repeat", "internal/session/call.go",
 		"	if after := laterBy(err); after > 0 {", "	if after := laterBy(err); after > time.Hour {", quotaSessionTests},
 

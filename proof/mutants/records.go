@@ -16,7 +16,8 @@ var recordMutants = []mutant{
 		recordTests},
 	{"E7", "a renewal does not report the last time used", "client/store/seat.go",
 		"	bounds.Used = s.h.control.LastUsed(s.id)\n", "", []string{"./client/store", "-run", "Renewal"}},
-	{"H4", "a refused take of an unchanged record is repeated without end", "internal/record/holding.go", "case s.Revision == h.revision && h.phase == Taking && h.refused && h.copies == 1:", "case false:", recordTests},
+	{"H4", "a refused take of an unchanged record is repeated without end", "internal/record/holding.go",
+		"case s.Revision == h.revision && h.phase == Taking && h.refused && h.copies == 1:", "case false:", recordTests},
 	{"H4", "a refused copy hides one whose fate is not known", "internal/record/holding.go", "h.refused && h.copies == 1:",
 		"h.refused:", recordTests},
 	{"H2", "a taken record keeps its version", "internal/record/take.go", "r.Version + 1", "r.Version", recordTests},
@@ -25,7 +26,9 @@ var recordMutants = []mutant{
 	{"H3", "an extension lowers the bound", "internal/record/take.go",
 		"	r.Until = max(r.Until, b.Now.Add(b.Window))\n	r.Bound = max(r.Bound, r.Until)",
 		"	r.Until = max(r.From, b.Now.Add(b.Window))\n	r.Bound = r.Until", recordTests},
-	{"H4", "an extension is used before it has landed", "internal/record/holding.go", "	h.pending, h.copies, h.refused = &want, 0, false\n	return nil", "	h.pending, h.copies, h.refused, h.grant = &want, 0, false, want.Grant()\n	return nil", recordTests},
+	{"H4", "an extension is used before it has landed", "internal/record/holding.go",
+		"	h.pending, h.copies, h.refused = &want, 0, false\n	return nil",
+		"	h.pending, h.copies, h.refused, h.grant = &want, 0, false, want.Grant()\n	return nil", recordTests},
 	{"H4", "an unknown outcome counts as landed", "internal/record/holding.go", "case a == Landed:", "case a != Refused:",
 		recordTests},
 	{"H4", "a record of the same task counts as one's own", "internal/record/holding.go",
@@ -43,7 +46,9 @@ var recordMutants = []mutant{
 		"	if h.phase == Returning {\n		h.grant = r.Grant()\n		h.giveBack(fresh)", recordTests},
 	{"H5", "a record of another attachment is returned", "internal/record/take.go", "	if !r.HeldBy(rel.ID) {",
 		"	if r.State != Held {", recordTests},
-	{"H6", "retiring forgets the bound", "internal/record/operate.go", "	r = r.unheld(Retired, nonce)\n	r.Life = life\n	return r, true, nil", "	r = r.unheld(Retired, nonce)\n	r.Life, r.Bound = life, 0\n	return r, true, nil", recordTests},
+	{"H6", "retiring forgets the bound", "internal/record/operate.go", "	r = r.unheld(Retired, nonce)\n	r.Life = " +
+		"life\n	return r, true, nil", "	r = r.unheld(Retired, nonce)\n	r.Life, r.Bound = life, 0\n	return r, true, nil",
+		recordTests},
 	{"H6", "a retired record is taken", "internal/record/take.go", "	case r.State == Retired:",
 		"	case r.Version < 0 && r.State == Retired:", recordTests},
 	{"H6", "restoring forgets the bound", "internal/record/operate.go", "	return r.unheld(Free, nonce), true, nil",
@@ -100,7 +105,9 @@ var storeClientMutants = []mutant{
 		"	answer := record.Landed\n", storeClientTests},
 	{"H5", "a node is returned while it is used", "client/store/seat.go", "	s.machine.Stop(rel, newNonce())\n",
 		"	rel.LastUsed = 0\n	s.machine.Stop(rel, newNonce())\n", storeClientTests},
-	{"H6", "a missing record is read as a new one", "client/store/look.go", "	case errors.Is(err, ErrNoRecord):\n		f.err =", "	case errors.Is(err, ErrNoRecord):\n		f.err, f.Record = nil, record.Record{State: record.Free, Graceful: true}\n	case err == errAgain:\n		f.err =", storeClientTests},
+	{"H6", "a missing record is read as a new one", "client/store/look.go",
+		"	case errors.Is(err, ErrNoRecord):\n		f.err =", "	case errors.Is(err, ErrNoRecord):\n		f.err, f.Record = nil, " +
+			"record.Record{State: record.Free, Graceful: true}\n	case err == errAgain:\n		f.err =", storeClientTests},
 	{"H6", "a name whose document is missing begins again beside its records", "client/store/create.go",
 		"		if part != record.PartRecord {", "		if part != record.PartOther {", storeClientTests},
 	{"H6", "a held record is repaired", "client/store/operate.go", "	case !held:\n",
@@ -129,9 +136,17 @@ var storeClientMutants = []mutant{
 		"f.err == nil && floor <= used && used == 1", storeClientTests},
 	{"H11", "a missing marker is made again", "client/store/initialise.go", "	if !lacking {\n		return nil\n",
 		"	if !lacking {\n		return rs.makeRecords(ctx, d)\n", initialiseTests},
-	{"H11", "the initialisation is not recorded", "client/store/initialise.go", "	_, err := rs.swap(ctx, rs.documentEntry(next, revision))\n	return orAgain(err)\n", "	_ = next\n	return nil\n", initialiseTests},
-	{"H11", "the initialisation is recorded before it is done", "client/store/initialise.go", "	if err := rs.makeRecords(ctx, d); err != nil {\n		return err\n	}\n	_, err := rs.swap(ctx, rs.documentEntry(next, revision))\n	return orAgain(err)\n", "	if _, err := rs.swap(ctx, rs.documentEntry(next, revision)); err != nil {\n		return err\n	}\n	return orAgain(rs.makeRecords(ctx, d))\n", initialiseTests},
-	{"H7", "a create does not complete a destroy", "client/store/create.go", "	case d.Phase == record.Destroying:\n		err := c.destroyLife(ctx, d.Ref())\n", "	case d.Phase == record.Destroying:\n		var err error\n		d.Phase = record.Destroyed\n		if d, err = d.Recreate(def, randomBytes(), newNonce()); err == nil {\n			_, revision, _ := c.document(ctx, def.Name())\n			err = c.begin(ctx, d, revision)\n		}\n", storeClientTests},
+	{"H11", "the initialisation is not recorded", "client/store/initialise.go",
+		"	_, err := rs.swap(ctx, rs.documentEntry(next, revision))\n	return orAgain(err)\n", "	_ = next\n	return nil\n",
+		initialiseTests},
+	{"H11", "the initialisation is recorded before it is done", "client/store/initialise.go",
+		"	if err := rs.makeRecords(ctx, d); err != nil {\n		return err\n	}\n	_, err := rs.swap(ctx, rs.documentEntry(next, " +
+			"revision))\n	return orAgain(err)\n", "	if _, err := rs.swap(ctx, rs.documentEntry(next, revision)); err != nil " +
+			"{\n		return err\n	}\n	return orAgain(rs.makeRecords(ctx, d))\n", initialiseTests},
+	{"H7", "a create does not complete a destroy", "client/store/create.go", "	case d.Phase == " +
+		"record.Destroying:\n		err := c.destroyLife(ctx, d.Ref())\n", "	case d.Phase == record.Destroying:\n		var err " +
+		"error\n		d.Phase = record.Destroyed\n		if d, err = d.Recreate(def, randomBytes(), newNonce()); err == nil " +
+		"{\n			_, revision, _ := c.document(ctx, def.Name())\n			err = c.begin(ctx, d, revision)\n		}\n", storeClientTests},
 	{"H8", "a handle ignores the mark", "client/store/create.go", "mark: d.Mark, counted", "mark: 0 * d.Mark, counted",
 		storeClientTests},
 	{"H10", "a destroy does not seal the marker", "client/store/destroy.go",

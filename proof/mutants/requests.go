@@ -7,7 +7,8 @@ var (
 	inputTests  = []string{"./grid/internal/gossip", "./grid/internal/formation", "./grid", "-run", "OfALater|Identity"}
 	logTests    = []string{"./grid/internal/librarylog", "./grid", "-run",
 		"Mismatch|TestReportsOfAKind|TestKindOf|LibraryLevels"}
-	httpTests = []string{"./grid", "-run", "TestAPI(UnknownPath|RefusesOther|WantsContent|CreateWithout|IDsCreate|SlowClients)"}
+	httpTests = []string{"./grid", "-run",
+		"TestAPI(UnknownPath|RefusesOther|WantsContent|CreateWithout|IDsCreate|SlowClients)"}
 )
 
 // requestMutants weaken the promises about requests, replies and stored files.
@@ -42,12 +43,22 @@ var requestMutants = []mutant{
 		"if err := o.protection.Check(r); err != nil && r.Method == http.MethodGet {", httpTests},
 	{"HTTP", "a rebound name is an origin like any other", "internal/wire/origins.go",
 		"&& o.Loopback && !IsLoopback(r.Host)", "&& !o.Loopback && !IsLoopback(r.Host)", httpTests},
-	{"HTTP", "a missing Content-Type means JSON", "internal/wire/codec.go", "	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {", "	if header == \"\" {\n		return JSON, nil\n	}\n	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {", httpTests},
-	{"HTTP", "a refused request may send its body indefinitely", "grid/internal/api/answer.go", "	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can\n", "	_ = time.Now().Add(bodyTimeout)\n", httpTests},
-	{"HTTP", "an epoch left out is 1970", "internal/wire/messages.go", "cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes, Layout: r.Layout,", "cfg := sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: r.Nodes, Layout: r.Layout,", httpTests},
+	{"HTTP", "a missing Content-Type means JSON", "internal/wire/codec.go", "	if kind, _, err := " +
+		"mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {",
+		"	if header == \"\" {\n		return JSON, nil\n	}\n	if kind, _, err := mime.ParseMediaType(header); err == nil && " +
+			"(kind == MsgPack || kind == JSON) {", httpTests},
+	{"HTTP", "a refused request may send its body indefinitely", "grid/internal/api/answer.go",
+		"	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can\n",
+		"	_ = time.Now().Add(bodyTimeout)\n", httpTests},
+	{"HTTP", "an epoch left out is 1970", "internal/wire/messages.go", "cfg := sequencer.Config{Epoch: epoch.Default, " +
+		"Nodes: r.Nodes, Layout: r.Layout,",
+		"cfg := sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: r.Nodes, Layout: r.Layout,", httpTests},
 	{"HTTP", "create is ignored by POST /v1/ids", "grid/internal/api/ids.go", "	if in.Create == nil {",
 		"	if in.Create == nil || in.Name != \"\" {", httpTests},
-	{"texts", "an error says its sentinel's sentence as well", "grid/internal/refusal/refusal.go", "return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+format, args...)", "return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+sequencer.ErrInvalidConfig.Error()+\": grid: \"+format, args...)", []string{"./grid", "-run", "TestConfigRefused"}},
+	{"texts", "an error says its sentinel's sentence as well", "grid/internal/refusal/refusal.go",
+		"return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+format, args...)",
+		"return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+sequencer.ErrInvalidConfig.Error()+\": grid: " +
+			"\"+format, args...)", []string{"./grid", "-run", "TestConfigRefused"}},
 	{"texts", "each try of a call that gave up is said", "client/call.go", "slices.Compact(lines)", "lines",
 		[]string{"./client", "-run", "GaveUp"}},
 	{"texts", "a reader of the output that ends is an error", "cmd/snowgrid/main.go", "err != nil && !readerGone(err) {",

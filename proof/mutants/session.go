@@ -83,7 +83,8 @@ var sessionMutants = []mutant{
 		"		next = m.slowly\n", "		_ = m.slowly\n", sessionTests},
 	{"overload", "a directory that another member has too is fetched again", "internal/session/directory.go",
 		"	m.asked = asked\n	m.tryNewOwners(now)\n", "	m.tryNewOwners(now)\n", sessionTests},
-	{"overload", "a member that knows the same directory lets failed renewals wait for the new owner", "internal/session/directory.go", "	m.asked = asked\n	m.tryNewOwners(now)\n", "	m.asked = asked\n", sessionTests},
+	{"overload", "a member that knows the same directory lets failed renewals wait for the new owner",
+		"internal/session/directory.go", "	m.asked = asked\n	m.tryNewOwners(now)\n", "	m.asked = asked\n", sessionTests},
 	{"overload", "an older directory of a member counts as known", "internal/session/directory.go",
 		" || m.directory.Version < s.Version {\n		return\n", " {\n		return\n", sessionTests},
 	{"overload", "a member sends the directory that its caller has", "grid/internal/host/directory.go",
@@ -94,7 +95,8 @@ var sessionMutants = []mutant{
 		[]string{"./grid", "-run", "TestDirectoryThatIsKnown"}},
 	{"overload", "a call to an overloaded member does not wait as it said", "internal/session/call.go",
 		" || errors.Is(err, sequencer.ErrUnavailable)) && errors.As", ") && errors.As", sessionTests},
-	{"overload", "a call that an overloaded member refuses again and again never looks for another owner", "internal/session/call.go", "LookUp: again && c.overloaded,", "LookUp: again && after < 0,", sessionTests},
+	{"overload", "a call that an overloaded member refuses again and again never looks for another owner",
+		"internal/session/call.go", "LookUp: again && c.overloaded,", "LookUp: again && after < 0,", sessionTests},
 	{"overload", "each refusal of an overloaded member asks for the directory", "internal/session/call.go",
 		"LookUp: again && c.overloaded,", "LookUp: (again || after > 0) && c.overloaded,", sessionTests},
 	{"overload", "a renewal comes sooner than an overloaded owner said", "internal/session/renew.go",
@@ -114,25 +116,33 @@ var sessionMutants = []mutant{
 // sessionUnseen are mutants that the simulation may fail to kill in its usual time, with the
 // reason.
 var sessionUnseen = map[string]string{
-	"a claim does not show how far it was granted":                              "no grid of the simulation has had an earlier life",
-	"an answer that was overtaken makes a life look older":                      "an overtaken answer, a loss and a destroy would have to coincide",
-	"a failed renewal does not look the owner up":                               "a renewal that failed otherwise does, and so do the calls of users",
-	"a logical node is replaced once in a handle's life":                        "few handles lose two logical nodes before their user or their life ends them",
-	"an older directory takes the place of a newer one":                         "a wrong owner leads to the next look-up",
-	"an answer by a newer roster looks nothing up":                              "a wrong owner leads to a look-up",
-	"an old answer tells the time":                                              "calls end before their answers are that old",
-	"the first stream has everything renewed":                                   "it costs calls, and no ID",
-	"a stream that breaks and stands has nothing renewed":                       "renewals tell of the end of a life a little later",
+	"a claim does not show how far it was granted": "no grid of the simulation has had an " +
+		"earlier life",
+	"an answer that was overtaken makes a life look older": "an overtaken answer, a loss and a " +
+		"destroy would have to coincide",
+	"a failed renewal does not look the owner up": "a renewal that failed otherwise does, " +
+		"and so do the calls of users",
+	"a logical node is replaced once in a handle's life": "few handles lose two logical nodes " +
+		"before their user or their life ends them",
+	"an older directory takes the place of a newer one": "a wrong owner leads to the next look-up",
+	"an answer by a newer roster looks nothing up":      "a wrong owner leads to a look-up",
+	"an old answer tells the time": "calls end before their answers are " +
+		"that old",
+	"the first stream has everything renewed": "it costs calls, and no ID",
+	"a stream that breaks and stands has nothing renewed": "renewals tell of the end of a life a " +
+		"little later",
 	"handles that were not due when others were renewed are renewed again soon": "it costs calls, and no ID",
-	"a stream that stands has nothing renewed":                                  "renewals tell of the end of a life a little later",
-	"a handle that lost its node stays Attached":                                "it waits for a grant all the same",
-	"a handle that lost its node tries only once for another":                   "its tries last for a window, and nodes are free before that",
-	"the first time-out asks for the directory":                                 "it costs calls, and no ID",
-	"failures do not lengthen the pause between renewals":                       "it costs calls, and no ID",
-	"each time-out has the directory looked up":                                 "it costs calls, and no ID",
-	"short grants do not lengthen the pause between renewals":                   "it costs calls, and no ID",
-	"short grants have the directory looked up at a constant pace":              "it costs calls, and no ID",
-	"the pause after short grants stays when they are long":                     "it costs time, and no ID",
-	"a new owner waits for the pause of short grants":                           "it costs time, and no ID",
-	"a look-up that is hurried gives the next member as long":                   "it costs time, and no ID",
+	"a stream that stands has nothing renewed": "renewals tell of the end of a life a " +
+		"little later",
+	"a handle that lost its node stays Attached": "it waits for a grant all the same",
+	"a handle that lost its node tries only once for another": "its tries last for a window, and nodes are free " +
+		"before that",
+	"the first time-out asks for the directory":                    "it costs calls, and no ID",
+	"failures do not lengthen the pause between renewals":          "it costs calls, and no ID",
+	"each time-out has the directory looked up":                    "it costs calls, and no ID",
+	"short grants do not lengthen the pause between renewals":      "it costs calls, and no ID",
+	"short grants have the directory looked up at a constant pace": "it costs calls, and no ID",
+	"the pause after short grants stays when they are long":        "it costs time, and no ID",
+	"a new owner waits for the pause of short grants":              "it costs time, and no ID",
+	"a look-up that is hurried gives the next member as long":      "it costs time, and no ID",
 }

@@ -1,7 +1,8 @@
 package main
 
 // sidecarTests guard snowgrid-serve. A mutant affects only tests in their own process.
-var sidecarTests = []string{"-C", "cmd/snowgrid-serve", ".", "-run", "Limit|Limited|Origins|StartFails|Config|Precedence|StoreURLs|Table|Certificates|Encryption"}
+var sidecarTests = []string{"-C", "cmd/snowgrid-serve", ".", "-run",
+	"Limit|Limited|Origins|StartFails|Config|Precedence|StoreURLs|Table|Certificates|Encryption"}
 
 // sidecarMutants weaken snowgrid-serve's promises about requests and configurations.
 var sidecarMutants = []mutant{

@@ -11,8 +11,9 @@ var (
 	clientTests  = []string{"./client", "./internal/calls"}
 	sessionTests = []string{"./internal/session"}
 	streamTests  = []string{"./grid/internal/transport", "-run", "RaftStream"}
-	memberTests  = []string{"./grid/internal/host", "./grid", "-run", "Held|Answers|Nothing|GivenBack|Owner|Joiner|Request|Ended|Stop|NoEnd|Leader|Volatile|Marks|Destroy|Sets|Extended|Inherited|" +
-		"Forgetting|Addressed|Witness|Earlier|Known|Pages|Stay|Backups"}
+	memberTests  = []string{"./grid/internal/host", "./grid", "-run",
+		"Held|Answers|Nothing|GivenBack|Owner|Joiner|Request|Ended|Stop|NoEnd|Leader|Volatile|Marks|Destroy|Sets|Extended|Inherited|" +
+			"Forgetting|Addressed|Witness|Earlier|Known|Pages|Stay|Backups"}
 )
 
 // mutants lists all rules, each with one line removed. Rule names are the ones in the code's
@@ -53,7 +54,9 @@ var protocolMutants = []mutant{
 	{"R4", "the owner is dropped like a backup", "internal/roster/reassign.go",
 		"case p.Owner == m.Member || !slices.Contains(p.InSync, m.Member):", "case !slices.Contains(p.InSync, m.Member):",
 		rosterTests},
-	{"R7", "nothing is due, whatever the leader has seen since", "internal/roster/plan/plan.go", "r == p.calm.roster && reflect.DeepEqual(s, p.calm.sight)", "r == p.calm.roster && (p.calm.roster != nil || reflect.DeepEqual(s, p.calm.sight))", []string{"./internal/roster/plan", "-run", "TestPlan"}},
+	{"R7", "nothing is due, whatever the leader has seen since", "internal/roster/plan/plan.go",
+		"r == p.calm.roster && reflect.DeepEqual(s, p.calm.sight)", "r == p.calm.roster && (p.calm.roster != nil || " +
+			"reflect.DeepEqual(s, p.calm.sight))", []string{"./internal/roster/plan", "-run", "TestPlan"}},
 	{"R7", "nothing is due, whatever the roster has become since", "internal/roster/plan/plan.go",
 		"r == p.calm.roster && reflect.DeepEqual", "p.calm.roster != nil && reflect.DeepEqual",
 		[]string{"./internal/roster/plan", "-run", "TestPlan"}},
@@ -71,7 +74,9 @@ var protocolMutants = []mutant{
 		replicaTests},
 	{"R6", "an owner uses the ceiling of a version it has not looked at", "partition/partition.go",
 		"	m.observe(v)\n	switch {", "	switch {", memberTests},
-	{"R8", "an older incarnation stays in the sets", "internal/roster/change.go", "newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation", "newer, found := joining[m.Incarnation.Member()]; found && newer == \"\"", rosterTests},
+	{"R8", "an older incarnation stays in the sets", "internal/roster/change.go",
+		"newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation",
+		"newer, found := joining[m.Incarnation.Member()]; found && newer == \"\"", rosterTests},
 	{"R9", "a Raft stream for another server counts", "grid/internal/transport/raftstream.go",
 		"p.Grid != s.grid || p.Target != s.self", "p.Grid != s.grid", streamTests},
 	{"R9", "a Raft stream of another grid counts", "grid/internal/transport/raftstream.go",
@@ -80,7 +85,9 @@ var protocolMutants = []mutant{
 		"	if !this && false {\n", memberTests},
 	{"O1", "an owner continues although it knows a later term", "backup/term.go",
 		"&& r.newest == r.ownTerm && r.ownTerm > 0", "&& r.ownTerm > 0", replicaTests},
-	{"O1", "ownership is known by name", "backup/term.go", "	if p.Owner == r.self && p.Term >= r.newest", "	if p.Owner == r.self && r.ownTerm > 0 {\n		r.ownTerm = p.Term\n	} else if p.Owner == r.self && p.Term >= r.newest", replicaTests},
+	{"O1", "ownership is known by name", "backup/term.go", "	if p.Owner == r.self && p.Term >= r.newest",
+		"	if p.Owner == r.self && r.ownTerm > 0 {\n		r.ownTerm = p.Term\n	} else if p.Owner == r.self && p.Term >= r.newest",
+		replicaTests},
 	{"O2", "the floor is not raised for assigned nodes", "partition/table.go", "s.free = max(s.free, floor)", "_ = floor",
 		tableTests},
 	{"O2", "a table from before a loss is used", "backup/term.go", "lost := r.position.Term < r.entry.LostTerm",
@@ -210,19 +217,25 @@ var secondLines = map[string][]edit{
 		{"partition/pending.go", "(!h.persistent || r.table.Complete() && r.replica.Persistent(h.number))",
 			"(!h.persistent || !r.table.Complete() || r.replica.Persistent(h.number))"}},
 	"any member's disk is complete": {
-		{"partition/collect.go", "	named := c.replica.Disks(0).Named\n", "	named := c.replica.Disks(0).Named\n	if len(named) > 0 {\n		named = nil\n		for _, one := range v.Roster.Members {\n			named = append(named, one.Incarnation.Member())\n		}\n	}\n"}},
+		{"partition/collect.go", "	named := c.replica.Disks(0).Named\n", "	named := c.replica.Disks(0).Named\n	if " +
+			"len(named) > 0 {\n		named = nil\n		for _, one := range v.Roster.Members {\n			named = append(named, " +
+			"one.Incarnation.Member())\n		}\n	}\n"}},
 	"older term accepted": {
-		{"backup/update.go", "if u.Position.Compare(r.position) <= 0 {", "if u.Position.Term == r.position.Term && u.Position.Number <= r.position.Number {"}},
+		{"backup/update.go", "if u.Position.Compare(r.position) <= 0 {",
+			"if u.Position.Term == r.position.Term && u.Position.Number <= r.position.Number {"}},
 	"difference applied to an older term's table": { // the owner does not detect that it has to send a whole one
 		{"backup/update.go", "	case said && r.position.Number-p.number <=", "	case r.position.Number-p.number <="},
-		{"backup/update.go", "		for _, c := range u.Changes[r.position.Number-u.Since:] {", "		if r.position.Term != u.Position.Term {\n			r.position.Number = u.Since\n		}\n		for _, c := range u.Changes[r.position.Number-u.Since:] {"}},
+		{"backup/update.go", "		for _, c := range u.Changes[r.position.Number-u.Since:] {",
+			"		if r.position.Term != u.Position.Term {\n			r.position.Number = u.Since\n		}\n		for _, c := range " +
+				"u.Changes[r.position.Number-u.Since:] {"}},
 	"record of another of its task extended": {foundRecord},
 	"extension written where another is":     {foundRecord},
 	"closed record keeps its holder": {foundRecord,
 		{"internal/record/record.go", "	return r.State == Held && r.Attachment == id && !id.IsZero()",
 			"	return r.Attachment == id && !id.IsZero()"}},
 	"a table of an older term is taken": {
-		{"backup/update.go", "if u.Position.Compare(r.position) <= 0 {", "if u.Position.Term == r.position.Term && u.Position.Number <= r.position.Number {"}},
+		{"backup/update.go", "if u.Position.Compare(r.position) <= 0 {",
+			"if u.Position.Term == r.position.Term && u.Position.Number <= r.position.Number {"}},
 }
 
 // equivalents have no effect that a whole grid could reveal, so they do not count there.
@@ -233,12 +246,15 @@ var equivalents = map[string]string{
 
 // unseen are mutants that the simulation cannot kill, with the reason.
 var unseen = map[string]string{
-	"a replica that answers is dropped beside one that is removed":  "a partition has one copy less for a while, and loses nothing",
-	"a detach does not stop the IDs":                                "a race between goroutines, and the simulation has one",
+	"a replica that answers is dropped beside one that is removed": "a partition has one copy less for a while, and " +
+		"loses nothing",
+	"a detach does not stop the IDs": "a race between goroutines, and the simulation has " +
+		"one",
 	"a holder of an earlier life is served beyond the floor":        "no grid of the simulation has had an earlier life",
 	"a short wait does not look at its context":                     "the contexts of the simulation have all ended",
 	"saturation is remembered for as long as the trail is deep":     "it costs IDs, and makes none twice",
 	"a handle that lost its node may go back to earlier timestamps": "the grant of its next node begins later",
 	"a handle that lost its node stops before its grant ends":       "it costs IDs, and makes none twice",
-	"the limit is stored before the beginning of its grant":         "a race between goroutines, and the simulation has one",
+	"the limit is stored before the beginning of its grant": "a race between goroutines, and the simulation has " +
+		"one",
 }

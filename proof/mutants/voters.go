@@ -39,10 +39,15 @@ var voterMutants = []mutant{
 		leaderTests},
 	{"removal", "a silent member is told to leave", "internal/leader/removal.go",
 		"case member && !answers(m.Incarnation):", "case member && served && server.ID == \"\":", leaderTests},
-	{"removal", "a member leaves that has not confirmed it", "internal/leader/removal.go", "	if err != nil {\n		err = failure.Errorf(ErrUnavailable, \"grid: member %s was told", "	x.admission.leaves[d.To] = true\n	if err != nil {\n		err = failure.Errorf(ErrUnavailable, \"grid: member %s was told", leaderTests},
+	{"removal", "a member leaves that has not confirmed it", "internal/leader/removal.go",
+		"	if err != nil {\n		x.answer(x.open[i], failure.Errorf(ErrUnavailable,\n			\"grid: member %s was told",
+		"	x.admission.leaves[d.To] = true\n	if err != nil {\n		x.answer(x.open[i], failure.Errorf(ErrUnavailable,\n" +
+			"			\"grid: member %s was told", leaderTests},
 	{"removal", "the vote of a removed member is kept", "internal/leader/electorate.go", "!x.surrenders[s.ID] && ", "",
 		leaderTests},
 	{"removal", "a vote that is given up is remembered", "internal/leader/voters.go", "member || !v.serves(id) {",
 		"member {", leaderTests},
-	{"removal", "a member that is taken out is not told", "grid/removemember.go", "err = l.of.caller.Call(l.ctx, d.API, d.To, wire.PathDismiss, wire.DismissRequest{}, &wire.DismissResponse{})", "err = l.ctx.Err()", removalTests},
+	{"removal", "a member that is taken out is not told", "grid/removemember.go",
+		"err = l.of.caller.Call(l.ctx, d.API, d.To, wire.PathDismiss, wire.DismissRequest{}, &wire.DismissResponse{})",
+		"err = l.ctx.Err()", removalTests},
 }

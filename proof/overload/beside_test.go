@@ -54,7 +54,9 @@ func TestHoldersBesideBusyLoops(t *testing.T) {
 		float64(before.Heap)/1e3/float64(before.Handles), float64(before.Stacks)/1e3/float64(before.Handles),
 		float64(members1.heap-empty.heap)/1e3/float64(before.Handles),
 		float64(members1.stacks-empty.stacks)/1e3/float64(before.Handles))
-	if each := (int(before.Heap+before.Stacks) + int(members1.heap+members1.stacks-empty.heap-empty.stacks)) / before.Handles / 1000; *besideBytes > 0 && each > *besideBytes {
+	if each := (int(before.Heap+before.Stacks) + int(
+		members1.heap+members1.stacks-empty.heap-empty.stacks)) / before.Handles / 1000; *besideBytes > 0 &&
+		each > *besideBytes {
 		t.Errorf("a holder takes %d kB of heap and stacks, %d are allowed", each, *besideBytes)
 	}
 
@@ -300,7 +302,8 @@ func (all holderProcesses) watch(t *testing.T, what string, d, step time.Duratio
 		time.Sleep(min(step, d-time.Since(began)))
 		now, seen := all.look(t), time.Now()
 		seconds := seen.Sub(at).Seconds()
-		t.Logf("%-9s %6.1f s: %6d issue IDs, %6.0f good renewals/s, %5.0f failed/s, %5.0f look-ups/s, %6d dials in all, %6d goroutines, %5d MB",
+		t.Logf("%-9s %6.1f s: %6d issue IDs, %6.0f good renewals/s, %5.0f failed/s, %5.0f look-ups/s, %6d dials in all, "+
+			"%6d goroutines, %5d MB",
 			what, seen.Sub(began).Seconds(), now.Issuing, float64(now.Renewed-last.Renewed)/seconds,
 			float64(now.Failed-last.Failed)/seconds,
 			float64(now.Lookup-last.Lookup)/seconds, now.Dials, now.Goroutines, now.Heap>>20)

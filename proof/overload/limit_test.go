@@ -81,7 +81,8 @@ func TestLimit(t *testing.T) {
 		busy := 1 - (idleTime(t)-idle)/(time.Since(began).Seconds()*float64(runtime.NumCPU()))
 		t.Logf("%d holders, processors %.0f %% taken: %v", holders, 100*busy, limits)
 		if name, broken := firstBroken(limits); broken {
-			t.Logf("RESULT limit of %d cores: %d holders in %d processes, window %v: %s, while %.0f %% of the processors was taken", runtime.NumCPU(), holders, len(all), *window, name, 100*busy)
+			t.Logf("RESULT limit of %d cores: %d holders in %d processes, window %v: %s, while %.0f %% of the processors was "+
+				"taken", runtime.NumCPU(), holders, len(all), *window, name, 100*busy)
 			if holders <= *limitHolders {
 				t.Errorf("a bound breaks at %d holders", holders)
 			}

@@ -206,7 +206,8 @@ func (u *users) watch(t *testing.T, what string, d, step time.Duration) state {
 		time.Sleep(min(step, d-time.Since(began)))
 		now := u.state()
 		seconds := now.at.Sub(last.at).Seconds()
-		t.Logf("%-9s %6.1f s: %6.0f good renewals/s, %5.0f failed/s, %5.0f look-ups/s, %6d dials in all, %5d open, %6d goroutines, %5d MB",
+		t.Logf("%-9s %6.1f s: %6.0f good renewals/s, %5.0f failed/s, %5.0f look-ups/s, %6d dials in all, %5d open, %6d "+
+			"goroutines, %5d MB",
 			what, now.at.Sub(began).Seconds(), float64(now.renewed-last.renewed)/seconds,
 			float64(now.failed-last.failed)/seconds,
 			float64(now.lookUps-last.lookUps)/seconds, now.dials, now.open, now.goroutines, now.heap)

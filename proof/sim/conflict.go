@@ -20,7 +20,8 @@ func (g *grid) checkConflicts() {
 		}
 		err := g.createOther(def)
 		if err == nil {
-			g.fail("D2: %q was created again with another epoch, and life %v was answered %v before", def.Name(), p.ref.Life, g.w.now-p.at)
+			g.fail("D2: %q was created again with another epoch, and life %v was answered %v before", def.Name(), p.ref.Life,
+				g.w.now-p.at)
 			return
 		}
 	}

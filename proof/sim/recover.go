@@ -225,7 +225,8 @@ func (op *operator) recoverDisks(dirs []*seat) {
 		if p.Memory || !slices.ContainsFunc(dirs, func(s *seat) bool { return slices.Contains(p.Disk, s.id) }) {
 			op.g.promises.void(roster.PartitionID(id))
 		} else if len(next.Partitions[id].Disk) == 0 {
-			op.g.fail("S1: the definitions of partition %d are on the disks of %v, and the recovered grid names none", id, p.Disk)
+			op.g.fail("S1: the definitions of partition %d are on the disks of %v, and the recovered grid names none", id,
+				p.Disk)
 		}
 	}
 	op.g.check(op.g.promises.checkOnDisks())

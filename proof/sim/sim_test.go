@@ -79,7 +79,8 @@ func (t *total) report(log func(string, ...any)) {
 	log("%d writes of definitions, %d tables collected from a disk", t.sum.Writes, t.sum.Collected)
 	log("%d IDs of generators under grants over HTTP, %d of their logical nodes replaced", t.sum.Generated, t.sum.Replaced)
 	log("%d grids recovered from directories, %d formed by survivors", t.sum.Recovered, t.sum.Initialized)
-	log("%d candidacies, %d voters stood for election; %d copies refused, %d disks given up", t.sum.Candidacies, t.sum.Stood, t.sum.Copies, t.sum.Forgotten)
+	log("%d candidacies, %d voters stood for election; %d copies refused, %d disks given up", t.sum.Candidacies,
+		t.sum.Stood, t.sum.Copies, t.sum.Forgotten)
 }
 
 // TestSeeds simulates many grids.
@@ -186,7 +187,8 @@ func TestAnchoredSeeds(t *testing.T) {
 		r := sim.Run(cfg, tracer(t))
 		sum.add(r)
 		if r.Err != nil {
-			t.Errorf("seed %d: %v\nplay it again: go test -C proof ./sim -run TestAnchoredSeeds -seed %d -v -tracefile /tmp/seed-%d.txt", seed, r.Err, seed, seed)
+			t.Errorf("seed %d: %v\nplay it again: go test -C proof ./sim -run TestAnchoredSeeds -seed %d -v -tracefile "+
+				"/tmp/seed-%d.txt", seed, r.Err, seed, seed)
 			break
 		}
 		if *seedFlag != 0 {
@@ -213,7 +215,8 @@ func TestRecoveredSeeds(t *testing.T) {
 		r := sim.Run(cfg, tracer(t))
 		sum.add(r)
 		if r.Err != nil {
-			t.Errorf("seed %d: %v\nplay it again: go test -C proof ./sim -run TestRecoveredSeeds -seed %d -v -tracefile /tmp/seed-%d.txt", seed, r.Err, seed, seed)
+			t.Errorf("seed %d: %v\nplay it again: go test -C proof ./sim -run TestRecoveredSeeds -seed %d -v -tracefile "+
+				"/tmp/seed-%d.txt", seed, r.Err, seed, seed)
 			break
 		}
 		if *seedFlag != 0 {
@@ -222,7 +225,8 @@ func TestRecoveredSeeds(t *testing.T) {
 	}
 	sum.report(t.Logf)
 	if seeds > 4 && *seedFlag == 0 && !t.Failed() && (sum.sum.Recovered == 0 || sum.sum.Initialized == 0) {
-		t.Errorf("%d grids recovered from directories and %d formed by survivors; both have to happen", sum.sum.Recovered, sum.sum.Initialized)
+		t.Errorf("%d grids recovered from directories and %d formed by survivors; both have to happen", sum.sum.Recovered,
+			sum.sum.Initialized)
 	}
 }
 
@@ -246,7 +250,8 @@ func TestGeneratorSeeds(t *testing.T) {
 		r := sim.Run(cfg, tracer(t))
 		sum.add(r)
 		if r.Err != nil {
-			t.Errorf("seed %d: %v\nplay it again: go test -C proof ./sim -run TestGeneratorSeeds -seed %d -v -tracefile /tmp/seed-%d.txt", seed, r.Err, seed, seed)
+			t.Errorf("seed %d: %v\nplay it again: go test -C proof ./sim -run TestGeneratorSeeds -seed %d -v -tracefile "+
+				"/tmp/seed-%d.txt", seed, r.Err, seed, seed)
 			break
 		}
 		if *seedFlag != 0 {

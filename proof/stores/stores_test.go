@@ -278,7 +278,8 @@ func (f *faults) heal() {
 // table returns the report.
 func table(rows []row) string {
 	var b strings.Builder
-	b.WriteString("| store | time | processes | faults | answers lost | IDs | IDs twice | IDs out of order |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| store | time | processes | faults | answers lost | IDs | IDs twice | IDs out of order " +
+		"|\n|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
 		faults := 0
 		for _, n := range r.faults {

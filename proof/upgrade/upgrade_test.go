@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-var whole = flag.Bool("whole", false, "upgrade and take back every member in both orders, in order and by kills, under ten holders (some minutes)")
+var whole = flag.Bool("whole", false,
+	"upgrade and take back every member in both orders, in order and by kills, under ten holders (some minutes)")
 
 // TestRollingUpgrade upgrades the members of a grid one after the other, and takes them
 // back. No Next of a holder of either release fails, no ID is there twice, those of each

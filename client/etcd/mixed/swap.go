@@ -60,7 +60,8 @@ type write struct {
 func (s *mixedStore) claim(ctx context.Context, w write, r record.Record) (store.Revision, error) {
 	if long := r.Until.Sub(r.From).Duration(); long > s.windowMax {
 		return "", failure.Errorf(sequencer.ErrInvalidConfig,
-			"etcd: claim %q: the window is %v; next to workers of the snowflake service it is at most %v, so that reports are at most %v apart",
+			"etcd: claim %q: the window is %v; next to workers of the snowflake service it is at most %v, so that reports are "+
+				"at most %v apart",
 			w.key, long, s.windowMax, reportPeriod)
 	}
 	lease, err := s.grant(ctx, r)

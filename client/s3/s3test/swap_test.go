@@ -139,7 +139,8 @@ func TestETagOfOneBodyRecurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := put(newBody(), free.ETag); err != nil {
-		t.Errorf("a stale swap of an empty body was refused (%v): the server compares more than the ETag, and the comment of package s3 is out of date", err)
+		t.Errorf("a stale swap of an empty body was refused (%v): the server compares more than the ETag, and the comment "+
+			"of package s3 is out of date", err)
 	}
 
 	// The same with bodies that never recur: refused.

@@ -59,7 +59,8 @@ func (b *bench) race(from store.Entry) store.Entry {
 		winners = append(winners, have)
 	}
 	if len(winners) != 1 {
-		b.Fatalf("%d of %d swaps from revision %q were written, of which one may be; %d outcomes are unknown: %v", len(winners), racers, from.Revision, len(unsure), unsure)
+		b.Fatalf("%d of %d swaps from revision %q were written, of which one may be; %d outcomes are unknown: %v",
+			len(winners), racers, from.Revision, len(unsure), unsure)
 	}
 	b.want(b.other, winners[0])
 	return winners[0]

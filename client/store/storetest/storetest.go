@@ -129,7 +129,8 @@ func (c check) run(t testing.TB, open func() store.Store) {
 	b.other = open()
 	e := b.create(b.key("shared"), "one store")
 	if have, err := b.other.Load(ctx, e.Key); err != nil || !bytes.Equal(have.Body, e.Body) {
-		t.Fatalf("a key that was written by one handle is %q, %v for the next: open must return handles on the same data, and reads must be linearizable", have.Body, err)
+		t.Fatalf("a key that was written by one handle is %q, %v for the next: open must return handles on the same data, "+
+			"and reads must be linearizable", have.Body, err)
 	}
 	c.test(b)
 }
@@ -179,7 +180,8 @@ func (b *bench) refuse(why string, e store.Entry) {
 	after, afterErr := b.store.Load(b.ctx, e.Key)
 	if before.Revision != after.Revision || !bytes.Equal(before.Body, after.Body) ||
 		errors.Is(beforeErr, store.ErrNoRecord) != errors.Is(afterErr, store.ErrNoRecord) {
-		b.Errorf("%s: a swap at revision %q that was refused had an effect: before %q, %v, after %q, %v", why, e.Revision, before.Body, beforeErr, after.Body, afterErr)
+		b.Errorf("%s: a swap at revision %q that was refused had an effect: before %q, %v, after %q, %v", why, e.Revision,
+			before.Body, beforeErr, after.Body, afterErr)
 	}
 }
 
@@ -191,7 +193,8 @@ func (b *bench) want(s store.Store, e store.Entry) {
 		b.Fatalf("load of %.100q: %v", e.Key, err)
 	}
 	if have.Key != e.Key || have.Revision != e.Revision || !bytes.Equal(have.Body, e.Body) {
-		b.Errorf("load of %.100q: key %.100q, revision %q, body %.100q (%d bytes); written were revision %q, body %.100q (%d bytes)",
+		b.Errorf("load of %.100q: key %.100q, revision %q, body %.100q (%d bytes); written were revision %q, body %.100q "+
+			"(%d bytes)",
 			e.Key, have.Key, have.Revision, have.Body, len(have.Body), e.Revision, e.Body, len(e.Body))
 	}
 }

@@ -25,7 +25,8 @@ func AddMonth(ctx context.Context, conn *pgx.Conn, d sequencer.Definition, month
 	if !next.Before(d.Exhausted()) {
 		end = "MAXVALUE" // the last month has the last IDs
 	}
-	_, err := conn.Exec(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS orders_%s PARTITION OF orders FOR VALUES FROM (%d) TO (%s)",
+	_, err := conn.Exec(ctx, fmt.Sprintf(
+		"CREATE TABLE IF NOT EXISTS orders_%s PARTITION OF orders FOR VALUES FROM (%d) TO (%s)",
 		first.Format("2006_01"), d.MinID(first), end))
 	return err
 }

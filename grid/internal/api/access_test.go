@@ -208,7 +208,8 @@ func TestEveryRoleAtEveryPath(t *testing.T) {
 				w.Code == http.StatusNotFound {
 				t.Errorf("%s as %q: %d %s, allowed: %v", key, as, w.Code, w.Body, allowed)
 			}
-			if challenge := w.Header().Get("WWW-Authenticate"); (w.Code == http.StatusUnauthorized) != strings.HasPrefix(challenge, "Bearer") {
+			challenge := w.Header().Get("WWW-Authenticate")
+			if (w.Code == http.StatusUnauthorized) != strings.HasPrefix(challenge, "Bearer") {
 				t.Errorf("%s as %q: %d with WWW-Authenticate %q", key, as, w.Code, challenge)
 			}
 		}

@@ -97,7 +97,8 @@ func (a *admission) enter(p priority, left time.Duration) (leave func(), err err
 func overdue(p priority, delay, left time.Duration) string {
 	switch {
 	case delay > patience[p]:
-		return fmt.Sprintf("has too much to do: work waits %v for a processor, and such requests are served up to %v", delay.Round(time.Millisecond), patience[p])
+		return fmt.Sprintf("has too much to do: work waits %v for a processor, and such requests are served up to %v",
+			delay.Round(time.Millisecond), patience[p])
 	case left > 0 && queued*delay > left:
 		return fmt.Sprintf("has too much to do: it would answer in %v, and the caller waits for %v",
 			(queued * delay).Round(time.Millisecond), left.Round(time.Millisecond))

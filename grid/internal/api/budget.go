@@ -38,7 +38,8 @@ func newBudget(bytes int64, waits int) budget {
 
 // errTooManyBytes refuses a request before its body is read.
 var errTooManyBytes = failure.Errorf(sequencer.ErrUnavailable,
-	"grid: the requests in progress have too many bytes together, and as many as may wait for them; send fewer at one time")
+	"grid: the requests in progress have too many bytes together, and as many as may wait for them; send fewer at one "+
+		"time")
 
 // charge takes n bytes, until release, and waits for them until ctx ends, unless too many wait.
 func (b *budget) charge(ctx context.Context, n int64) (release func(), err error) {

@@ -115,7 +115,8 @@ func (p *places) enter(k placeKey) (share *peerShare, leave func(), err error) {
 	switch {
 	case out:
 		err = keptOutError{failure.Errorf(sequencer.ErrUnavailable,
-			"grid: %s misused a connection, with calls that it gave up or frames without calls, and is kept out for %v; come again later", k.host, outFor)}
+			"grid: %s misused a connection, with calls that it gave up or frames without calls, and is kept out for %v; come "+
+				"again later", k.host, outFor)}
 	case share != nil && share.connections >= limit.peer:
 		err = failure.Errorf(sequencer.ErrUnavailable,
 			"grid: %s has %d connections to this member, the most for one address and certificate; "+

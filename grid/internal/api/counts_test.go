@@ -63,7 +63,8 @@ func TestCountsOfRequests(t *testing.T) {
 		t.Errorf("a request too many: %s, Retry-After %q, %s", res.Status, res.Header.Get("Retry-After"), body)
 	}
 	c := a.Counts()
-	want := "[{/livez ok 1} {/readyz unready 1} {/v1/directory overloaded 1} {/v1/directory wrong_owner 1} {/v1/settled ok 1} {other unknown_path 2}]"
+	want := "[{/livez ok 1} {/readyz unready 1} {/v1/directory overloaded 1} {/v1/directory wrong_owner 1} {/v1/settled " +
+		"ok 1} {other unknown_path 2}]"
 	if got := fmt.Sprint(c.Requests); got != want {
 		t.Errorf("requests %s, want %s", got, want)
 	}

@@ -146,8 +146,10 @@ func (r *refusals) remove(conn *openConn) {
 }
 
 // clearTextAnswer is for callers that speak HTTP without TLS, such as curl with http://.
-const clearTextAnswer = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" +
-	"Client sent an HTTP request to an HTTPS server: use https:// with the authority of the grid (ca.crt), and a certificate or a token.\n"
+const clearTextAnswer = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: " +
+	"close\r\n\r\n" +
+	"Client sent an HTTP request to an HTTPS server: use https:// with the authority of the grid (ca.crt), and a " +
+	"certificate or a token.\n"
 
 // answerClearText answers a clear-text request that made a handshake fail.
 func answerClearText(err error) {

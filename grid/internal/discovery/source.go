@@ -216,7 +216,8 @@ func readLines(path string, content []byte, port int) ([]entry, error) {
 			return nil, fmt.Errorf("%s: line %d: %w", path, n, err)
 		}
 		if out = append(out, e); len(out) > maxAddrs {
-			return nil, fmt.Errorf("%s: line %d: there are more than %d addresses; list fewer, or a DNS name of all", path, n, maxAddrs)
+			return nil, fmt.Errorf("%s: line %d: there are more than %d addresses; list fewer, or a DNS name of all", path, n,
+				maxAddrs)
 		}
 	}
 	return out, nil

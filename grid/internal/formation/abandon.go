@@ -21,7 +21,8 @@ func (f *Formation) Abandon(ctx context.Context, in wire.AbandonRequest) (wire.A
 	if in.Old.IsZero() || in.Grid.IsZero() || in.BootstrapMember == "" || in.BootstrapMember == f.id.Member ||
 		in.Expect < 2 || in.Expect > roster.MaxExpect {
 		return wire.AbandonResponse{}, failure.Errorf(wire.ErrBadRequest,
-			"grid: a survivor leaves its grid for a new one: give another bootstrap member and 2 to %d members", roster.MaxExpect)
+			"grid: a survivor leaves its grid for a new one: give another bootstrap member and 2 to %d members",
+			roster.MaxExpect)
 	}
 	if old := f.oldGrid(); old != in.Old {
 		return wire.AbandonResponse{}, failure.Errorf(wire.ErrNotAddressed, "grid: this member belongs to grid %s", old)
@@ -66,14 +67,17 @@ func (b *bindings) bind(next Attempt) error {
 	bound := b.bound()
 	switch {
 	case bound.BootstrapMember == b.id.Member:
-		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is already recovering the grid; wait for the result")
+		return failure.Errorf(wire.ErrNotNow,
+			"grid: recovery refused: this member is already recovering the grid; wait for the result")
 	case bound != (Attempt{}) && bound != next && b.seesMember(bound.BootstrapMember):
-		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is already recovering the grid; use one member only", bound.BootstrapMember)
+		return failure.Errorf(wire.ErrNotNow,
+			"grid: recovery refused: member %s is already recovering the grid; use one member only", bound.BootstrapMember)
 	}
 	b.idMu.Lock()
 	defer b.idMu.Unlock()
 	if b.next != bound {
-		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: another member is already recovering the grid; use one member only")
+		return failure.Errorf(wire.ErrNotNow,
+			"grid: recovery refused: another member is already recovering the grid; use one member only")
 	}
 	b.next = next
 	return nil
@@ -143,12 +147,15 @@ func (f *Formation) notFollowed(left roster.GridID, next Attempt) error {
 		return fmt.Errorf("this member has left grid %s for a recovery that was aborted, and its votes there are lost; "+
 			"if that grid has a leader, restart this member", left)
 	case f.HeldAnchor() && f.Deserted():
-		return fmt.Errorf("this member has left grid %s, and no other member forms the next one; it joins or forms one by itself "+
+		return fmt.Errorf("this member has left grid %s, and no other member forms the next one; it joins or forms one by "+
+			"itself "+
 			"when the anchor has not been extended for long enough; %s", left, f.gossip.Seen())
 	case next == (Attempt{}):
-		return fmt.Errorf("this member has left grid %s for a recovery that was aborted; run `snowgrid init --force --addr %s`, or restart this member",
+		return fmt.Errorf("this member has left grid %s for a recovery that was aborted; run `snowgrid init --force --addr "+
+			"%s`, or restart this member",
 			left, f.cfg.Record().API)
 	}
-	return fmt.Errorf("this member has left grid %s and waits for member %s to form the new grid; if that member is lost permanently, run `snowgrid init --force --addr %s`; %s",
+	return fmt.Errorf("this member has left grid %s and waits for member %s to form the new grid; if that member is "+
+		"lost permanently, run `snowgrid init --force --addr %s`; %s",
 		left, next.BootstrapMember, f.cfg.Record().API, f.gossip.Seen())
 }

@@ -36,7 +36,8 @@ func (c *clash) now() error {
 }
 
 // CloneAdvice is the remedy for an identity that is in use.
-const CloneAdvice = "stop one of the two processes, and start a new member with an empty data directory: a data directory must not be copied"
+const CloneAdvice = "stop one of the two processes, and start a new member with an empty data directory: a data " +
+	"directory must not be copied"
 
 // NoteRefusal handles the leader's refusal. A member that has not served yet ends with the error; one
 // that has served stays out of the grid.

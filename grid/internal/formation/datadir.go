@@ -37,7 +37,8 @@ func OpenDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store,
 		return raftlog.InMemory(), nil, id, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return raftlog.Stores{}, nil, nil, refusal.Invalid("DataDir: cannot create %s: %v; create it for this process's user, or choose another", dir, err)
+		return raftlog.Stores{}, nil, nil, refusal.Invalid(
+			"DataDir: cannot create %s: %v; create it for this process's user, or choose another", dir, err)
 	}
 	if err := identity.Restrict(dir, []string{identityFile, identity.ApplicationFile, identity.NodesFile, raftlog.File,
 		definitions.File}, raftlog.SnapshotDir); err != nil {

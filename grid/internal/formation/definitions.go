@@ -45,14 +45,16 @@ func openDefinitions(id *Identity) (*definitions.Store, error) {
 	if grid := store.Grid(); !grid.IsZero() && grid != id.Grid {
 		_ = store.Close()
 		return nil,
-			refusal.Invalid("DataDir: %s belongs to grid %s, but %s next to it belongs to grid %s; restore the files that belong together",
+			refusal.Invalid("DataDir: %s belongs to grid %s, but %s next to it belongs to grid %s; restore the files that "+
+				"belong together",
 				filepath.Join(id.dir, definitions.File), grid, identityFile, gridName(id.Grid))
 	}
 	return store, nil
 }
 
 func lostDisk(member roster.MemberID, err error) error {
-	return refusal.Invalid("DataDir: %v; member %s's definitions are lost with it. If you cannot restore the last copy of this directory:  "+
+	return refusal.Invalid("DataDir: %v; member %s's definitions are lost with it. If you cannot restore the last copy "+
+		"of this directory:  "+
 		"run `snowgrid forget %s` at another member, then start with an empty directory as a new member", err,
 		member, member)
 }

@@ -169,7 +169,8 @@ func (f *Formation) adoptGrid(ctx context.Context, p gossip.Peer) wait {
 			return nextTick
 		}
 	} else {
-		f.boot.hinder(fmt.Sprintf("grid %s at %s has no roster: its bootstrap member has not started, or its quorum is lost; see its status", p.Grid, p.API), 0)
+		f.boot.hinder(fmt.Sprintf("grid %s at %s has no roster: its bootstrap member has not started, or its quorum is "+
+			"lost; see its status", p.Grid, p.API), 0)
 		return nextTick
 	}
 	if err := f.belong(p.Grid, false); err != nil {
@@ -274,10 +275,12 @@ func (d *deps) warnOfBeginning(b clustertime.Beginning) {
 	switch {
 	case d.cfg.Lone, b.FirstLife, b.Anchored, b.NoHolder && b.Floor > 0: // logged elsewhere
 	case b.Durable:
-		d.log.Warn("new grid on empty data directories: IDs begin now; make sure that no process still holds logical nodes from an earlier grid, "+
+		d.log.Warn("new grid on empty data directories: IDs begin now; make sure that no process still holds logical nodes "+
+			"from an earlier grid, "+
 			"for example one without data directories", "median_clock", b.Median.Time())
 	default:
-		d.log.Warn("new grid without data directories: IDs begin after a wait, so that IDs from an earlier grid are not issued again; "+
+		d.log.Warn("new grid without data directories: IDs begin after a wait, so that IDs from an earlier grid are not "+
+			"issued again; "+
 			"if the earlier grid had a larger window, or clocks that were ahead, use `snowgrid init --floor`",
 			"wait", b.First().Sub(b.Latest).Duration(), "latest_clock", b.Latest.Time(), "window", b.Window.Duration())
 	}

@@ -111,8 +111,10 @@ func (d *deps) initRefused() error {
 	case d.cfg.Lone:
 		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: this member runs alone and has no grid to recover")
 	case d.cfg.DataDir != "":
-		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member keeps its grid on disk; start the missing members again with their data directories. "+
-			"If a majority of the voters is lost permanently, stop this member and run `snowgrid recover --data-dir %s`", d.cfg.DataDir)
+		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member keeps its grid on disk; start the "+
+			"missing members again with their data directories. "+
+			"If a majority of the voters is lost permanently, stop this member and run `snowgrid recover --data-dir %s`",
+			d.cfg.DataDir)
 	case d.state.Leaving():
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is leaving the grid; use another one")
 	case !d.raft.TakesPart():
@@ -122,7 +124,8 @@ func (d *deps) initRefused() error {
 		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: the grid still has a leader (%s)", leader)
 	}
 	if alive, count := d.cfg.Voters(); 2*alive > count {
-		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: %d of %d voters are alive, which is a majority; they will elect a leader", alive, count)
+		return failure.Errorf(wire.ErrNotNeeded,
+			"grid: recovery refused: %d of %d voters are alive, which is a majority; they will elect a leader", alive, count)
 	}
 	return nil
 }
@@ -131,13 +134,15 @@ func (d *deps) initRefused() error {
 func (f *Formation) initPlan() string {
 	old := f.oldGrid()
 	if old.IsZero() {
-		return "this member is in no grid; it would form one with all other members that it sees without a grid; its IDs would begin " +
+		return "this member is in no grid; it would form one with all other members that it sees without a grid; its IDs " +
+			"would begin " +
 			"after the window and 5 s, or immediately with --first-life, or above the floor with --floor; " + f.gossip.Seen()
 	}
 	return fmt.Sprintf(
 		"this member and the %d other survivors that it sees would leave grid %s permanently and form a new one, "+
 			"whose grants begin above all old ones: after the window, 5 s, and %v for a clock jump that no survivor has seen, "+
-			"or, with --floor, above the floor, without the wait for a clock jump; run it at one member only, and only if the missing members have stopped; %s",
+			"or, with --floor, above the floor, without the wait for a clock jump; run it at one member only, and only if the "+
+			"missing members have stopped; %s",
 		len(f.survivors(old)), old, clustertime.JumpLimit.Duration(), f.gossip.Seen())
 }
 
@@ -207,7 +212,8 @@ func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err er
 	told, err := f.askSurvivors(ctx, survivors, req)
 	if err != nil {
 		return res,
-			fmt.Errorf("grid: recovery aborted: a surviving member refused; fix the cause, or wait until gossip drops stopped members, then retry: %w", err)
+			fmt.Errorf("grid: recovery aborted: a surviving member refused; fix the cause, or wait until gossip drops stopped "+
+				"members, then retry: %w", err)
 	}
 	if err := f.leaveGrid(req.Expect); err != nil {
 		return res, err

@@ -225,7 +225,8 @@ func missing(newest *recoverDir, given map[roster.MemberID]string,
 	slices.Sort(unstated)
 	if len(unstated) > 0 {
 		return nil, failure.Errorf(wire.ErrNotConfirmed,
-			"grid: nothing was done: no directory was given for some members of grid %s. If they are lost permanently, and do not run, confirm with: %s; "+
+			"grid: nothing was done: no directory was given for some members of grid %s. If they are lost permanently, and do "+
+				"not run, confirm with: %s; "+
 				"otherwise start them, or give their directories, too", newest.id.Grid, strings.Join(unstated, " "))
 	}
 	return lost, nil
@@ -261,7 +262,8 @@ func checkNotRecovering(dir string) error {
 	if err != nil || plan == nil {
 		return err
 	}
-	return refusal.Invalid("DataDir: the recovery of %s is incomplete: run `snowgrid recover` again with the directories of members %v", filepath.Clean(dir), plan.Members)
+	return refusal.Invalid("DataDir: the recovery of %s is incomplete: run `snowgrid recover` again with the "+
+		"directories of members %v", filepath.Clean(dir), plan.Members)
 }
 
 var errNoGrid = errors.New("its member was in no grid, or did not complete forming one")

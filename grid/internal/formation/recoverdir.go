@@ -68,7 +68,8 @@ type recoverDir struct {
 func openForRecovery(path string) (*recoverDir, error) {
 	for _, name := range []string{identityFile, raftlog.File} { // opening would make them
 		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Size() == 0 {
-			return nil, refusal.Invalid("recover: %s holds no member: %s is missing or empty; give the data directory of a stopped member", path, name)
+			return nil, refusal.Invalid("recover: %s holds no member: %s is missing or empty; give the data directory of a "+
+				"stopped member", path, name)
 		}
 	}
 	d := &recoverDir{path: path, roster: &roster.Roster{}}
@@ -176,7 +177,8 @@ func (p *recoverPlan) checkDirs(dirs []*recoverDir) error {
 	slices.Sort(given)
 	want := slices.Sorted(slices.Values(p.Members))
 	if !slices.Equal(given, want) {
-		return refusal.Invalid("recover: the recovery in progress uses the directories of members %v; give exactly these, not %v",
+		return refusal.Invalid("recover: the recovery in progress uses the directories of members %v; give exactly these, "+
+			"not %v",
 			want, given)
 	}
 	return nil

@@ -49,7 +49,8 @@ func (g *Gossip) Subscribe(ctx context.Context, addr string) error {
 	// The caller receives a generic text: the cause describes this host and its network.
 	g.cfg.Log.Info("no member joined by request", "addr", addr, "error", errors.Join(failed...))
 	return failure.Errorf(sequencer.ErrUnavailable,
-		"grid: no member of this grid answers gossip at %.100s; check the address, start the member there, and try again (the log of this member has the cause)", addr)
+		"grid: no member of this grid answers gossip at %.100s; check the address, start the member there, and try again "+
+			"(the log of this member has the cause)", addr)
 }
 
 // join exchanges states with the member at an IP:port, unless it is already a peer.

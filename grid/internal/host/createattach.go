@@ -109,7 +109,8 @@ func (h *Host) passOn(ctx context.Context, owner roster.Member, name, path strin
 	defer slow.Stop()
 	err := h.caller.CallWithin(within, api.ServeTimeout, owner.API, owner.Incarnation, path, relayed, out)
 	if errors.Is(err, wire.ErrNotAddressed) { // another start or grid has the address by now
-		return failure.Errorf(roster.ErrWrongOwner, "sequencer %q: this member is not the owner, and %s takes no calls of other members for it: %w", name, owner.Incarnation, err)
+		return failure.Errorf(roster.ErrWrongOwner, "sequencer %q: this member is not the owner, and %s takes no calls of "+
+			"other members for it: %w", name, owner.Incarnation, err)
 	}
 	return err
 }

@@ -83,7 +83,8 @@ func (p *paces) refused(peer partition.Peer, rate int) string {
 	if p.refusal != nil {
 		return p.refusal(peer, rate)
 	}
-	return fmt.Sprintf("%s creates more new sequencers than the %d per second that a member creates for one certificate or token; or have an operator set a quota of calls", peer, rate)
+	return fmt.Sprintf("%s creates more new sequencers than the %d per second that a member creates for one certificate "+
+		"or token; or have an operator set a quota of calls", peer, rate)
 }
 
 // Turns paces requests that make the leader write to the log, by credential.

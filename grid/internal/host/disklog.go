@@ -22,7 +22,9 @@ const (
 	awaitedAgain = 30 * time.Second
 )
 
-const awaitedAdvice = "creates, opens and destroys in these partitions wait for the definitions on one of these disks: start these members again with their data directories, or reconnect those without; a disk that is gone for good, or a member without a disk that has ended, is given up with `snowgrid forget MEMBER`"
+const awaitedAdvice = "creates, opens and destroys in these partitions wait for the definitions on one of these " +
+	"disks: start these members again with their data directories, or reconnect those without; a disk that is gone for " +
+	"good, or a member without a disk that has ended, is given up with `snowgrid forget MEMBER`"
 
 // diskLog collects the log messages of collections. Its zero value is ready.
 type diskLog struct {

@@ -138,7 +138,8 @@ func (l *limits) room(ctx context.Context, name string, now bool) room {
 	refuse := func(kind Refusal, full error) room { return room{full, kind, func() {}} }
 	r := l.state.Roster()
 	if n := l.names.total(); n >= l.namesMax {
-		return refuse(RefusedMemory, failure.Errorf(sequencer.ErrQuota, "sequencer %q: this member owns %d sequencers, as many as its memory is meant for (%d); remove unused ones (snowgrid sequencers remove --unused-for), or add members",
+		return refuse(RefusedMemory, failure.Errorf(sequencer.ErrQuota, "sequencer %q: this member owns %d sequencers, as "+
+			"many as its memory is meant for (%d); remove unused ones (snowgrid sequencers remove --unused-for), or add members",
 			name, n, l.namesMax))
 	}
 	q := r.Quota(name)
@@ -152,7 +153,8 @@ func (l *limits) room(ctx context.Context, name string, now bool) room {
 	all := l.names.others(ctx, l.deps, r, since)
 	if _, _, known := all.of(q.Pattern); !known {
 		end()
-		return refuse("", failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the quota of %q limits names, and another owner's count is still missing", name, string(q.Pattern)))
+		return refuse("", failure.Errorf(sequencer.ErrUnavailable,
+			"sequencer %q: the quota of %q limits names, and another owner's count is still missing", name, string(q.Pattern)))
 	}
 	all = append(all, l.names.own(q))
 	n, begun, counted := all.of(q.Pattern)
@@ -167,7 +169,8 @@ func (l *limits) room(ctx context.Context, name string, now bool) room {
 	end()
 	switch {
 	case counted && whole && n-begun < q.Names:
-		return refuse("", failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: there are %d sequencers of %q, its quota allows %d, and %d more are being created",
+		return refuse("", failure.Errorf(sequencer.ErrUnavailable,
+			"sequencer %q: there are %d sequencers of %q, its quota allows %d, and %d more are being created",
 			name, n-begun, string(q.Pattern), q.Names, begun))
 	case !counted:
 		return refuse("", failure.Errorf(sequencer.ErrUnavailable,
@@ -177,7 +180,9 @@ func (l *limits) room(ctx context.Context, name string, now bool) room {
 			"sequencer %q: the quota of %q limits names, and partitions that change their owner are not counted yet",
 			name, string(q.Pattern)))
 	}
-	return refuse(RefusedNames, failure.Errorf(sequencer.ErrQuota, "sequencer %q: %s of %q, and its quota allows %d; destroy one, remove unused ones (snowgrid sequencers remove --unused-for), or have an operator raise it: snowgrid quota set %q --names COUNT",
+	return refuse(RefusedNames, failure.Errorf(sequencer.ErrQuota, "sequencer %q: %s of %q, and its quota allows %d; "+
+		"destroy one, remove unused ones (snowgrid sequencers remove --unused-for), or have an operator raise it: snowgrid "+
+		"quota set %q --names COUNT",
 		name, thereAre(n-begun), string(q.Pattern), q.Names, string(q.Pattern)))
 }
 

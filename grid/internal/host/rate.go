@@ -95,7 +95,9 @@ func (l *limits) Charge(ctx context.Context, action security.Action, name string
 	if wait == 0 {
 		return nil
 	}
-	err := &wire.LaterError{Of: sequencer.ErrQuota, After: wait, Message: fmt.Sprintf("sequencer %q: %s makes more calls than the quota of %q allows, %d per second at one member; call again in %v, keep handles instead of making new ones, or have an operator raise it: snowgrid quota set %q --calls COUNT",
+	err := &wire.LaterError{Of: sequencer.ErrQuota, After: wait, Message: fmt.Sprintf(
+		"sequencer %q: %s makes more calls than the quota of %q allows, %d per second at one member; call again in %v, "+
+			"keep handles instead of making new ones, or have an operator raise it: snowgrid quota set %q --calls COUNT",
 		name, peer, string(q.Pattern), q.Calls, max(wait.Round(time.Millisecond), time.Millisecond), string(q.Pattern))}
 	l.refusedByQuota(ctx, RefusedCalls, action, name, err)
 	return err

@@ -146,7 +146,8 @@ func (c *reacher) noteApart(record *leader.Reach) {
 		return
 	}
 	if len(apart) > 0 {
-		c.log.Warn("members not reached", "members_apart", apart, "advice", "the leader reaches both sides, and places partitions accordingly: restore the network between these members")
+		c.log.Warn("members not reached", "members_apart", apart, "advice",
+			"the leader reaches both sides, and places partitions accordingly: restore the network between these members")
 	} else {
 		c.log.Info("every member is reached again")
 	}

@@ -94,11 +94,13 @@ func TestLibraryLevels(t *testing.T) {
 	now = reportEvery
 	raft.Error("failed to heartbeat to", "peer", "10.0.0.1:1", "error", errors.New("x509: expired"), "cmd",
 		hclog.Fmt("%d-%d", 5, 6))
-	wants("WARN raft error reported detail=failed to heartbeat to peer=10.0.0.1:1 error=x509: expired cmd=5-6 similar_omitted=1")
+	wants("WARN raft error reported detail=failed to heartbeat to peer=10.0.0.1:1 error=x509: expired cmd=5-6 " +
+		"similar_omitted=1")
 
 	gossip := l.Lines("gossip")
 	gossip.Printf("[ERR] memberlist: failed to receive: No installed keys could decrypt the message from=127.0.0.1:%d", 1)
-	wants("WARN gossip error reported detail=memberlist: failed to receive: No installed keys could decrypt the message from=127.0.0.1:1")
+	wants("WARN gossip error reported detail=memberlist: failed to receive: No installed keys could decrypt the message " +
+		"from=127.0.0.1:1")
 	gossip.Printf("[ERR] memberlist: failed to receive: No installed keys could decrypt the message from=127.0.0.1:%d", 2)
 	wants("")
 	gossip.Print("[WARN] memberlist: Refuting a suspect message (from: a)")
@@ -106,12 +108,17 @@ func TestLibraryLevels(t *testing.T) {
 	gossip.Print("[DEBUG] memberlist: Stream connection from=[::1]:5")
 	wants("DEBUG gossip message detail=memberlist: Stream connection from=[::1]:5")
 	for line, want := range map[string]string{
-		"2026-11-22T10:00:00.000Z [ERROR] snapshot: failed to sync":        "WARN http error reported detail=snapshot: failed to sync",
-		"[INFO]  snapshot: reaping":                                        "DEBUG http message detail=snapshot: reaping",
-		"http: TLS handshake error from 10.0.0.1:5: EOF":                   "DEBUG http message detail=http: TLS handshake error from 10.0.0.1:5: EOF",
-		"http: TLS handshake error from [::1]:5: tls: bad certificate":     "WARN http error reported detail=http: TLS handshake error from [::1]:5: tls: bad certificate",
-		"http: panic serving 10.0.0.1:5: boom":                             "WARN http error reported detail=http: panic serving 10.0.0.1:5: boom",
-		"http: response.WriteHeader on hijacked connection from [x] other": "DEBUG http message detail=http: response.WriteHeader on hijacked connection from [x] other",
+		"2026-11-22T10:00:00.000Z [ERROR] snapshot: failed to sync": "WARN http error reported detail=snapshot: " +
+			"failed to sync",
+		"[INFO]  snapshot: reaping": "DEBUG http message detail=snapshot: reaping",
+		"http: TLS handshake error from 10.0.0.1:5: EOF": "DEBUG http message detail=http: TLS handshake " +
+			"error from 10.0.0.1:5: EOF",
+		"http: TLS handshake error from [::1]:5: tls: bad certificate": "WARN http error reported detail=http: TLS " +
+			"handshake error from [::1]:5: tls: bad certificate",
+		"http: panic serving 10.0.0.1:5: boom": "WARN http error reported detail=http: panic " +
+			"serving 10.0.0.1:5: boom",
+		"http: response.WriteHeader on hijacked connection from [x] other": "DEBUG http message detail=http: " +
+			"response.WriteHeader on hijacked connection from [x] other",
 	} {
 		_, _ = l.Writer("http").Write([]byte(line + "\n"))
 		wants(want)

@@ -78,7 +78,8 @@ func (l *Log) each(take func(index uint64, entry *raft.Log) error) error {
 }
 
 // DamageAdvice is the remedy for a data directory that cannot be read.
-const DamageAdvice = "start with an empty directory as a new member; if a majority of the voters has lost its data, stop the rest " +
+const DamageAdvice = "start with an empty directory as a new member; if a majority of the voters has lost its data, " +
+	"stop the rest " +
 	"and run `snowgrid recover` with the directories that can be read, and with --lost for the members of the others"
 
 func snapshotLost(dir string, index uint64) error {

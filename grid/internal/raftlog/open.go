@@ -42,7 +42,8 @@ func Open(dir string) (*Log, error) {
 	case errors.Is(err, boltfile.ErrDamaged):
 		return nil, damaged(dir, File, err)
 	}
-	return nil, fmt.Errorf("grid: cannot open %s in data directory %s: %w; let this process's user read and write it, or choose another DataDir",
+	return nil, fmt.Errorf("grid: cannot open %s in data directory %s: %w; let this process's user read and write it, "+
+		"or choose another DataDir",
 		File, dir, err)
 }
 

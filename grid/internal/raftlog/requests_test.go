@@ -168,7 +168,8 @@ func TestStopsAtTheSameTime(t *testing.T) {
 
 // TestFuturesAreAwaitedInOnePlace: no other file than requests.go starts a request of Raft.
 func TestFuturesAreAwaitedInOnePlace(t *testing.T) {
-	request := regexp.MustCompile(`[rR]aft\.(Apply|ApplyLog|Barrier|VerifyLeader|AddVoter|AddNonvoter|RemoveServer|DemoteVoter|LeadershipTransfer\w*|Snapshot|Restore)\(`)
+	request := regexp.MustCompile(
+		`[rR]aft\.(Apply|ApplyLog|Barrier|VerifyLeader|AddVoter|AddNonvoter|RemoveServer|DemoteVoter|LeadershipTransfer\w*|Snapshot|Restore)\(`)
 	found := 0
 	err := filepath.WalkDir("../..", func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

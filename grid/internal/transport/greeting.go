@@ -41,7 +41,8 @@ type NameRefusedError struct {
 }
 
 func (e *NameRefusedError) Error() string {
-	return fmt.Sprintf("grid: a member at %s belongs to grid %q, this member is configured for grid %q: set the same Name or fix Join",
+	return fmt.Sprintf("grid: a member at %s belongs to grid %q, this member is configured for grid %q: set the same "+
+		"Name or fix Join",
 		e.Addr, e.Theirs, e.Ours)
 }
 
@@ -112,7 +113,8 @@ func readGreeting(r io.Reader) (Greeting, error) {
 	g := Greeting{Name: string(name)}
 	var err error
 	if number := head[len(greetingMagic)]; number != gossipProtocol {
-		return g, fmt.Errorf("%w: it has number %#x, and this release knows %#x; join gossip addresses, and run releases that work together",
+		return g, fmt.Errorf("%w: it has number %#x, and this release knows %#x; join gossip addresses, and run releases "+
+			"that work together",
 			errNotGreeting, number, gossipProtocol)
 	}
 	g.Release, err = readRelease(r)

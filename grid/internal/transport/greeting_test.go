@@ -57,7 +57,8 @@ func TestGreetingOfAnIncompatibleRelease(t *testing.T) {
 		b := greets(t, n.Host("b"), roster.Release{Min: 3, Max: 4, Build: "v4"}, "b:1")
 		for dialer, to := range map[*transport.Gossip]*transport.Gossip{a: b, b: a} {
 			_, err := dialer.DialTimeout(to.Addr(), time.Second)
-			want := "snowgrid v2 (protocols 1 to 2) and snowgrid v4 (protocols 3 to 4) have no protocol in common; upgrade the older one to a release that has protocol 3 first"
+			want := "snowgrid v2 (protocols 1 to 2) and snowgrid v4 (protocols 3 to 4) have no protocol in common; upgrade " +
+				"the older one to a release that has protocol 3 first"
 			var refused *transport.ReleaseRefusedError
 			if !errors.As(err, &refused) || refused.Addr != to.Addr() || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v\nwant ... %s", err, want)

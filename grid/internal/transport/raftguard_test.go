@@ -190,16 +190,23 @@ func TestRaftEntriesThatAreBelieved(t *testing.T) {
 		t.Error(err)
 	}
 	for what, change := range map[string]func(*raft.AppendEntriesRequest){
-		"a missing entry":                func(r *raft.AppendEntriesRequest) { r.Entries[1] = nil },
-		"a gap":                          func(r *raft.AppendEntriesRequest) { r.Entries[3].Index = 9 },
-		"an entry twice":                 func(r *raft.AppendEntriesRequest) { r.Entries[3].Index = 7 },
-		"the end of all indices":         func(r *raft.AppendEntriesRequest) { r.PrevLogEntry = math.MaxUint64; r.Entries[0].Index = 0 },
+		"a missing entry": func(r *raft.AppendEntriesRequest) { r.Entries[1] = nil },
+		"a gap":           func(r *raft.AppendEntriesRequest) { r.Entries[3].Index = 9 },
+		"an entry twice":  func(r *raft.AppendEntriesRequest) { r.Entries[3].Index = 7 },
+		"the end of all indices": func(
+			r *raft.AppendEntriesRequest) {
+			r.PrevLogEntry = math.MaxUint64
+			r.Entries[0].Index = 0
+		},
 		"a term that goes back":          func(r *raft.AppendEntriesRequest) { r.Entries[3].Term = 8 },
 		"a term before that":             func(r *raft.AppendEntriesRequest) { r.Entries[0].Term = 6 },
 		"a later term than the leader's": func(r *raft.AppendEntriesRequest) { r.Entries[3].Term = 10 },
 		"a previous one of a later term": func(r *raft.AppendEntriesRequest) { r.PrevLogTerm, r.Entries = 10, nil },
 		"an unknown type":                func(r *raft.AppendEntriesRequest) { r.Entries[3].Type = 9 },
-		"a type of earlier protocols":    func(r *raft.AppendEntriesRequest) { r.Entries[3].Type = raft.LogAddPeerDeprecated },
+		"a type of earlier protocols": func(
+			r *raft.AppendEntriesRequest) {
+			r.Entries[3].Type = raft.LogAddPeerDeprecated
+		},
 		"a configuration that is none":   func(r *raft.AppendEntriesRequest) { r.Entries[2].Data = []byte{0xc1} },
 		"a configuration without voters": func(r *raft.AppendEntriesRequest) { r.Entries[2].Data = configurationOf() },
 		"a server without a name": func(r *raft.AppendEntriesRequest) {

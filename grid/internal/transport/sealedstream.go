@@ -49,11 +49,14 @@ type KeyRefusedError struct {
 func (e *KeyRefusedError) Error() string {
 	switch {
 	case errors.Is(e.Cause, errClearText):
-		return fmt.Sprintf("grid: the gossip key differs: the member at %s has none, and this one has; give both the same keys, or none", e.Addr)
+		return fmt.Sprintf("grid: the gossip key differs: the member at %s has none, and this one has; give both the same "+
+			"keys, or none", e.Addr)
 	case errors.Is(e.Cause, errSealed):
-		return fmt.Sprintf("grid: the gossip key differs: the member at %s has one, and this one has none; give this member the grid's keys (gossip.keys in the security directory)", e.Addr)
+		return fmt.Sprintf("grid: the gossip key differs: the member at %s has one, and this one has none; give this "+
+			"member the grid's keys (gossip.keys in the security directory)", e.Addr)
 	}
-	return fmt.Sprintf("grid: the gossip key differs: no key of this member opens the messages of the member at %s; give this member the grid's keys (gossip.keys in the security directory)", e.Addr)
+	return fmt.Sprintf("grid: the gossip key differs: no key of this member opens the messages of the member at %s; "+
+		"give this member the grid's keys (gossip.keys in the security directory)", e.Addr)
 }
 
 // Unwrap returns the cause.

@@ -78,7 +78,8 @@ func listenError(network, addr string, err error) error {
 	advice := "check the address"
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		advice = "the port is in use, perhaps by another member: stop that process, or choose another port (0 picks a free one)"
+		advice = "the port is in use, perhaps by another member: stop that process, or choose another port (0 picks a free " +
+			"one)"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		advice = "this machine has no such address: listen on one it has and set AdvertiseHost to what others should use"
 	case errors.Is(err, syscall.EACCES):

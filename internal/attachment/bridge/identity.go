@@ -52,7 +52,8 @@ func (l *Life) UnmarshalText(text []byte) error {
 // compared.
 func decodeIdentity(dst *[16]byte, text []byte, what string) error {
 	if !spelling.DecodeHex(dst[:], text) {
-		return fmt.Errorf("attachment: %.40q is not the text of a %s: give exactly 32 lowercase hexadecimal digits", text, what)
+		return fmt.Errorf("attachment: %.40q is not the text of a %s: give exactly 32 lowercase hexadecimal digits", text,
+			what)
 	}
 	return nil
 }

@@ -32,7 +32,8 @@ func (r Registry) Apply(c Command) (next Registry, changed bool, err error) {
 	}
 	next.Sets[at] = after
 	if n := countProcesses(next.Sets); len(next.Sets) > MaxSets || n > MaxNumbered {
-		return r, false, refusedf("%d sets with %d numbers exceed the grid's limits, %d and %d; remove numbers with `snowgrid identity clean`, and sets without numbers with `snowgrid identity drop`",
+		return r, false, refusedf("%d sets with %d numbers exceed the grid's limits, %d and %d; remove numbers with "+
+			"`snowgrid identity clean`, and sets without numbers with `snowgrid identity drop`",
 			len(next.Sets), n, MaxSets, MaxNumbered)
 	}
 	return next, true, nil
@@ -89,7 +90,8 @@ func (s Set) register(g Registration) (Set, error) {
 	}
 	given := max(p.Incarnation, s.Removed)
 	if g.Incarnation > given+maxLost {
-		return s, refusedf("number %d of %s/%s: incarnation %d is more than %d above %d, the greatest that the grid has issued; register without it", g.ID, s.Cluster, s.Name, g.Incarnation, maxLost, given)
+		return s, refusedf("number %d of %s/%s: incarnation %d is more than %d above %d, the greatest that the grid has "+
+			"issued; register without it", g.ID, s.Cluster, s.Name, g.Incarnation, maxLost, given)
 	}
 	p.Incarnation = max(p.Incarnation, g.Incarnation)
 	if g.Start != p.Start {
@@ -140,7 +142,8 @@ func (s Set) restore(in Imported) (Set, error) {
 		case s.Members[at].Code.IsZero():
 			s.Members[at].Code = a.Code
 		case !a.Code.IsZero() && s.Members[at].Code != a.Code:
-			return s, refusedf("number %d of %s/%s belongs to a process with another code; nothing was imported", a.ID, s.Cluster,
+			return s, refusedf("number %d of %s/%s belongs to a process with another code; nothing was imported", a.ID,
+				s.Cluster,
 				s.Name)
 		}
 	}
@@ -148,10 +151,12 @@ func (s Set) restore(in Imported) (Set, error) {
 }
 
 func notRegistered(cluster, name string, id uint64, reason string) error {
-	return fmt.Errorf("%w: number %d of %s/%s: %s; if the grid's data was lost, run `snowgrid identity import`; if the process is to start with a new number, remove its files", ErrNotRegistered, id, cluster, name, reason)
+	return fmt.Errorf("%w: number %d of %s/%s: %s; if the grid's data was lost, run `snowgrid identity import`; if the "+
+		"process is to start with a new number, remove its files", ErrNotRegistered, id, cluster, name, reason)
 }
 
 func fenced(cluster, name string, p Process, incarnation uint64) error {
-	return fmt.Errorf("%w: number %d of %s/%s has incarnation %d at %q, and this process has %d; stop it: its directory was copied, or it was replaced",
+	return fmt.Errorf("%w: number %d of %s/%s has incarnation %d at %q, and this process has %d; stop it: its directory "+
+		"was copied, or it was replaced",
 		ErrFenced, p.ID, cluster, name, p.Incarnation, p.Addr, incarnation)
 }

@@ -75,7 +75,8 @@ func droppedFault(dropped []Dropped) string {
 	}
 	for i, d := range dropped {
 		if i > 0 && dropped[i-1].Set >= d.Set || d.Next < 1 || d.Next > MaxNumber || d.Removed >= MaxNumber {
-			return fmt.Sprintf("dropped set %016x is out of order, or next number %d or greatest removed incarnation %d is out of range", d.Set, d.Next, d.Removed)
+			return fmt.Sprintf("dropped set %016x is out of order, or next number %d or greatest removed incarnation %d is "+
+				"out of range", d.Set, d.Next, d.Removed)
 		}
 	}
 	return ""

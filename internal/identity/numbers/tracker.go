@@ -189,7 +189,8 @@ func (t *Tracker) clean(cluster, set string, ids []uint64, force bool, tries int
 		}
 	}
 	if len(alive) > 0 && !force {
-		reply(Outcome{Err: failure.Errorf(ErrAlive, "grid: nothing was removed from %s/%s: %s; stop them first, or remove them all the same with --force", cluster, set, strings.Join(alive, ", "))})
+		reply(Outcome{Err: failure.Errorf(ErrAlive, "grid: nothing was removed from %s/%s: %s; stop them first, or remove "+
+			"them all the same with --force", cluster, set, strings.Join(alive, ", "))})
 		return
 	}
 	t.propose(&c, func(proposed bool, err error) {

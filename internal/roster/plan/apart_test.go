@@ -112,8 +112,8 @@ func sameReplicas(a, b roster.Partition) bool {
 		slices.Sorted(slices.Values(b.InSync)))
 }
 
-// TestPlanApartRests: whichever pairs are apart, and whoever joins, is silent or leaves meanwhile, planning comes to rest, and no owner has a replica that it
-// does not reach while the leader, e1, reaches every member.
+// TestPlanApartRests: whichever pairs are apart, and whoever joins, is silent or leaves meanwhile, planning comes to
+// rest, and no owner has a replica that it does not reach while the leader, e1, reaches every member.
 func TestPlanApartRests(t *testing.T) {
 	base := settledGrid(t, 5, "a1", "b1", "c1", "d1", "e1")
 	rapid.Check(t, func(t *rapid.T) {
