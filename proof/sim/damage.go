@@ -93,6 +93,11 @@ func (m *member) refusedCopy(err error) {
 	if !errors.Is(err, leader.ErrIdentityInUse) || m.g.current[m.seat.id] == nil || m.g.current[m.seat.id] == m.seat {
 		return
 	}
+	m.endCopy()
+}
+
+// endCopy ends a process with another one's identity.
+func (m *member) endCopy() {
 	m.g.counts.Copies++
 	m.g.w.note(copyEnded, m.name, int64(m.place), int64(m.roster.Version))
 	m.seat.wipe()

@@ -178,8 +178,13 @@ func (m *member) join() {
 }
 
 // depart repeats the request to leave until the leader confirms it, and then ends the member. A
-// leader first passes on its lead, which its machine does.
+// leader first passes on its lead, which its machine does. The server of a copy that was never admitted is the
+// original's and stays, so the copy ends alone.
 func (m *member) depart() {
+	if s := m.g.current[m.seat.id]; s != nil && s != m.seat {
+		m.endCopy()
+		return
+	}
 	m.atLeader(m.w.now-m.heard > 2*joinEvery, func(l *lead) {
 		l.machine.Leave(l.view(), m.inc, false, func(err error) {
 			departed := err == nil && l.machine.Departed(l.view(), m.inc, leader.ServerOf(m.inc, m.seat.durable))

@@ -21,7 +21,7 @@ func TestFailedDiskIsNamed(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = stores.Close() })
 	o := &actor{host: &Host{deps: &deps{raft: raftlog.NewServer(raftlog.ServerConfig{Stores: stores})}}}
-	if got := o.explain(partition.ErrEnded); got != partition.ErrEnded {
+	if got := o.explain(partition.ErrEnded); !errors.Is(got, partition.ErrEnded) {
 		t.Errorf("while the disk works: %v", got)
 	}
 	_ = stores.Disk.Fail("writing", syscall.ENOSPC)
