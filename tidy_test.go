@@ -148,6 +148,7 @@ var importMap = map[string]imports{
 		"internal/spelling"}},
 	"internal/dnstest": {modules: []string{"github.com/miekg/dns"}},
 	"grid/internal/gossip": {internal: []string{"grid/internal/discovery", "grid/internal/librarylog",
+		"internal/bounded", "internal/durable",
 		"grid/internal/refusal", "internal/signal", "grid/internal/state", "grid/internal/transport", "internal/failure",
 		"internal/roster", "sequencer", "internal/wire"}, modules: []string{"github.com/hashicorp/memberlist"}},
 	"internal/membership": {internal: []string{"internal/failure", "internal/wire"}},

@@ -318,7 +318,7 @@ func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
 		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr,
 		AdvertiseHost: m.cfg.AdvertiseHost, Join: m.cfg.Join, JoinPort: GossipPort, Discover: m.cfg.Discover,
-		Keys: m.creds.gossipKeys(),
+		Keys: m.creds.gossipKeys(), DataDir: m.cfg.DataDir,
 		Pace: gossip.Pace(m.cfg.Gossip), State: m.state, Log: m.log, Library: m.library, About: m.about,
 		Unanswered: m.leadership.unanswered, NotAccepted: m.files.failed("gossip"),
 	}

@@ -1,6 +1,8 @@
 package gridtest_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -56,6 +59,47 @@ func TestMissingMembersAreNamed(t *testing.T) {
 		if text := alertText(s, "members_missing"); len(s.Members) != 1 ||
 			!strings.Contains(text, "1 member, and 3 are expected") || !grid.Degraded(grid.Alerts(s)) {
 			t.Errorf("alone it says %q: %v", text, grid.Alerts(s))
+		}
+	})
+}
+
+// TestNamesOutliveAStop: a member that was dead when the others were killed has its name when those run again, also if
+// a stored file of names is damaged.
+func TestNamesOutliveAStop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dirs, log := map[string]string{}, &recorder{}
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Logger: log.logger(),
+			Change: func(name string, c *grid.Config) { dirs[name] = c.DataDir }})
+		time.Sleep(30 * time.Second)
+		g.Crash("m3")
+		time.Sleep(time.Minute)
+		g.Crash("m1", "m2")
+		g.StartMembers("m1", "m2")
+		time.Sleep(time.Minute)
+		s := g.Member("m1").Status()
+		if text := alertText(s, "quorum_at_risk"); len(s.Absent) != 1 || s.Absent[0].Name != "m3" ||
+			!strings.Contains(text, "m3 (") {
+			t.Errorf("after the restart: %+v, %s", s.Absent, text)
+		}
+		g.Crash("m1", "m2")
+		file := filepath.Join(dirs["m1"], "names.json")
+		data, err := os.ReadFile(file)
+		ok(t, "read", err)
+		data[len(data)/2] ^= 1
+		ok(t, "damage", os.WriteFile(file, data, 0o600))
+		g.StartMembers("m1", "m2")
+		time.Sleep(time.Minute)
+		if log.count("stored names of members not read: members that are dead now have none") != 1 {
+			t.Error("no warning about the damaged file")
+		}
+		if name := g.Member("m2").Status().Absent[0].Name; name != "m3" {
+			t.Errorf("m3 is %q", name)
+		}
+		again, err := os.ReadFile(file)
+		ok(t, "read again", err)
+		if _, err := durable.Unseal(again); err != nil {
+			t.Errorf("the file was not replaced: %v", err)
 		}
 	})
 }

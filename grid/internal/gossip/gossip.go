@@ -54,6 +54,7 @@ type Config struct {
 	Grid          roster.GridID // this member's, zero: none
 	Name          string        // of the grid; members of other names are refused
 	Network       transport.Network
+	DataDir       string   // keeps the members' names; "": they are kept in memory alone
 	Bind          string   // host:port to listen on
 	AdvertiseHost string   // "": the host that is bound
 	Join          []string // entries to find members by, as of package discovery
@@ -122,6 +123,9 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 	})
 	if err != nil {
 		return nil, refusal.Invalid("GossipAddr: %v", err)
+	}
+	for inc, name := range (&storedNames{dir: cfg.DataDir, log: cfg.Log}).load() {
+		g.Learn(inc, name)
 	}
 	if g.list, err = memberlist.Create(g.config()); err != nil {
 		return nil, errors.Join(fmt.Errorf("grid: start gossip: %w", err), g.transport.Shutdown())

@@ -32,6 +32,7 @@ func (g *Gossip) Rejoin(ctx context.Context) {
 	var finding sync.WaitGroup
 	finding.Go(func() { g.search.finder.Run(ctx) })
 	finding.Go(func() { g.spread(ctx) })
+	finding.Go(func() { (&storedNames{dir: g.cfg.DataDir, log: g.cfg.Log}).run(ctx, g) })
 	defer finding.Wait()
 	unseen := absences{}
 	for ctx.Err() == nil {
