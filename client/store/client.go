@@ -204,8 +204,8 @@ func (c *Client) Leave(ctx context.Context) error {
 	return err
 }
 
-// blamed adds the store's last error to the error of a leave that got no answer: a handle that waits for its own attach
-// knows only that one is in progress.
+// blamed adds the store's last error if a leave got no answer: a handle that waits for its own attach reports only
+// that one is in progress.
 func (c *Client) blamed(err error) error {
 	if !errors.Is(err, sequencer.ErrUnavailable) {
 		return err

@@ -35,8 +35,8 @@ func (f statedFloor) floor() (time.Time, error) {
 // withoutFloor is the problem of a flag that only interprets the ID in --floor.
 const withoutFloor = "it belongs to the ID in --floor, and none is given; give --floor, or omit it"
 
-// checkUse refuses --epoch and --layout without --floor. Their variables are also those of other commands, and have no
-// effect then.
+// checkUse refuses --epoch and --layout without --floor. Other commands have the same variables, which have no effect
+// then.
 func (f *floorFlags) checkUse(s *sources) (err error) {
 	for _, k := range []struct {
 		name  string

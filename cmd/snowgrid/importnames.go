@@ -136,8 +136,8 @@ func createName(ctx context.Context, api string, name exportedName) error {
 	return postTo(ctx, api, "", wire.PathCreate, name.request(), &wire.SequencerResponse{})
 }
 
-// destroyedBut is createDestroyed, for which a quota in the way is no error if the sequencer was restored and destroyed
-// already.
+// destroyedBut is createDestroyed. It also succeeds if a quota refuses the create of a sequencer that was restored and
+// destroyed before.
 func destroyedBut(restored map[string]exportedName) restorer {
 	return func(ctx context.Context, api string, name exportedName) error {
 		err := createDestroyed(ctx, api, name)

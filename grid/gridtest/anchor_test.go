@@ -490,13 +490,7 @@ func TestAnchorReformWithoutASurvivor(t *testing.T) {
 	long.Only(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		mem, stores := store.NewMemory(), map[string]*anchorStore{}
-		g := gridtest.New(t, gridtest.Config{Members: 6, Change: func(name string, c *grid.Config) {
-			stores[name] = &anchorStore{Memory: mem}
-			c.Anchor = stores[name]
-		}})
-		g.StartMembers(names(6)...)
-		loseMajority(t, g, 3)
+		g, stores := threeSurvivors(t)
 		g.Crash(formerOf(t, g, g.Member(g.Running()[0]).Status().Grid))
 		a, b := g.Running()[0], g.Running()[1]
 		g.Network.Cut(a, b)
@@ -504,11 +498,7 @@ func TestAnchorReformWithoutASurvivor(t *testing.T) {
 		eventually(t, 4*time.Minute, "one of them serves", func() bool { return g.Member(a).Status().NotReady == "" })
 		g.Network.Heal(a, b)
 		stores[b].away.Store(false)
-		t.Cleanup(func() { logUnready(t, g, a, b) })
-		eventually(t, 2*time.Minute, "both serve one grid", func() bool {
-			a, b := g.Member(a).Status(), g.Member(b).Status()
-			return a.NotReady == "" && b.NotReady == "" && a.Grid == b.Grid
-		})
+		serveOneGrid(t, g, a, b)
 	})
 }
 
@@ -518,13 +508,7 @@ func TestAnchorReformLeft(t *testing.T) {
 	long.Only(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		mem, stores := store.NewMemory(), map[string]*anchorStore{}
-		g := gridtest.New(t, gridtest.Config{Members: 6, Change: func(name string, c *grid.Config) {
-			stores[name] = &anchorStore{Memory: mem}
-			c.Anchor = stores[name]
-		}})
-		g.StartMembers(names(6)...)
-		loseMajority(t, g, 3)
+		g, stores := threeSurvivors(t)
 		left, other := g.Running()[0], g.Running()[1]
 		var old roster.GridID
 		ok(t, "the grid's ID", old.UnmarshalText([]byte(g.Member(left).Status().Grid)))
@@ -539,11 +523,31 @@ func TestAnchorReformLeft(t *testing.T) {
 		eventually(t, 4*time.Minute, "the others serve", func() bool { return g.Member(other).Status().NotReady == "" })
 		g.Network.HealAll()
 		stores[left].away.Store(false)
-		t.Cleanup(func() { logUnready(t, g, left, other) })
-		eventually(t, 2*time.Minute, "all serve one grid", func() bool {
-			a, b := g.Member(left).Status(), g.Member(other).Status()
-			return a.NotReady == "" && b.NotReady == "" && a.Grid == b.Grid
-		})
+		serveOneGrid(t, g, left, other)
+	})
+}
+
+// threeSurvivors returns an anchored grid that has lost three of its six members, a majority of the voters. Each member
+// reaches the anchor by a store of its own.
+func threeSurvivors(t *testing.T) (*gridtest.Grid, map[string]*anchorStore) {
+	t.Helper()
+	mem, stores := store.NewMemory(), map[string]*anchorStore{}
+	g := gridtest.New(t, gridtest.Config{Members: 6, Change: func(name string, c *grid.Config) {
+		stores[name] = &anchorStore{Memory: mem}
+		c.Anchor = stores[name]
+	}})
+	g.StartMembers(names(6)...)
+	loseMajority(t, g, 3)
+	return g, stores
+}
+
+// serveOneGrid waits until two members serve one grid.
+func serveOneGrid(t *testing.T, g *gridtest.Grid, a, b string) {
+	t.Helper()
+	t.Cleanup(func() { logUnready(t, g, a, b) })
+	eventually(t, 2*time.Minute, "both serve one grid", func() bool {
+		a, b := g.Member(a).Status(), g.Member(b).Status()
+		return a.NotReady == "" && b.NotReady == "" && a.Grid == b.Grid
 	})
 }
 

@@ -117,14 +117,14 @@ func TestCandidacyAgainstASilentLeader(t *testing.T) {
 		stand    bool
 		despite  bool // Raft's contact
 	}{
-		{"nobody hears it", 3, []Contact{long, long}, true, false},
+		{"no voter receives anything", 3, []Contact{long, long}, true, false},
 		{"another hears it", 3, []Contact{long, short}, false, true},
 		{"the other does not answer", 3, []Contact{long}, false, true},
 		{"it is heard here", 3, []Contact{short, long}, false, true},
 		{"a majority of five", 5, []Contact{long, long, long, short}, true, false},
 		{"half of five", 5, []Contact{long, long, short, short}, false, true},
 		{"the only other voter", 2, []Contact{long}, false, true},
-		{"it answers nobody", 3, []Contact{deaf, deaf}, true, true},
+		{"it answers no voter", 3, []Contact{deaf, deaf}, true, true},
 		{"it answers another", 3, []Contact{deaf, short}, false, true},
 		{"it has answered another", 3, []Contact{deaf, early}, false, true},
 		{"it answers none of three in five", 5, []Contact{deaf, deaf, long, short}, true, true},

@@ -223,8 +223,9 @@ func (n *names) cover(r *roster.Roster, all memberCounts) bool {
 	return whole
 }
 
-// others returns the counts of the other members, and refreshes old ones, and those of before since. A member that
-// did not reply is missing: it may have created sequencers since its last reply. All are missing once ctx has ended.
+// others returns the counts of the other members. It refreshes counts that are old, or were fetched before since. A
+// member that did not reply is missing: it may have created sequencers since its last reply. All are missing once ctx
+// has ended.
 func (n *names) others(ctx context.Context, d *deps, r *roster.Roster, since time.Duration) memberCounts {
 	if n.isOld(d.clock.Mono(), since) {
 		select {
