@@ -257,7 +257,7 @@ func StartCall[In, Out any](p *Pool, addr string, head frame.Head, limit time.Du
 	}
 	buf := bodies.Get().(*[]byte)
 	defer bodies.Put(buf)
-	body, err := wire.AppendMsgPack((*buf)[:0], in)
+	body, err := wire.AppendMsgPack((*buf)[:0], &in)
 	if err != nil {
 		return false
 	}

@@ -4,6 +4,7 @@ var (
 	frameTests       = []string{"./internal/wire/frame"}
 	quickServerTests = []string{"./grid/internal/api", "-run", "Quick|Pushed"}
 	bodyTests        = []string{"./internal/wire", "-run", "Random|ListsAreBounded|Damaged"}
+	fieldsTests      = []string{"./internal/wire", "-run", "Listing|ListsAreBounded|Damaged"}
 	framesTests      = []string{"./internal/frames"}
 	frameClientTests = []string{"./internal/calls", "-run",
 		"OneDial|Paced|DialedAgain|CloseEnds|RefusedUpgrade|NamesTLS"}
@@ -20,6 +21,23 @@ var bodyMutants = []mutant{
 		bodyTests},
 	{"body", "what follows the value is ignored", "internal/wire/codec.go", "	if r.Len() > 0 {\n", "	if r.Len() < 0 {\n",
 		bodyTests},
+	{"body", "what follows a listing's value is ignored", "internal/wire/fields.go", "&& len(f.data) == 0", "",
+		fieldsTests},
+	{"body", "a failed listing leaves a part behind", "internal/wire/fields.go", "reflect.ValueOf(m).Elem().SetZero()",
+		"_ = reflect.ValueOf(m).Elem()", fieldsTests},
+	{"body", "a listing cuts off a number that its field cannot hold", "internal/wire/fields.go",
+		"*v < 0 || uint64(*v) != n", "*v < 0", fieldsTests},
+	{"body", "a listing takes a negative number", "internal/wire/fields.go", "*v < 0 || uint64(*v) != n",
+		"uint64(*v) != n", fieldsTests},
+	{"body", "a listing reads lists that take any memory", "internal/wire/fields.go", "|| f.room < 0 {", "{",
+		fieldsTests},
+	{"body", "a listing reads lists of any length", "internal/wire/fields.go", "n > MaxElements ||", "", fieldsTests},
+	{"body", "a listing reads any letter as a digit", "internal/wire/fields.go", "c <= 'f'", "c <= 'z'", fieldsTests},
+	{"body", "a listing omits a field", "internal/wire/member/lists.go", "	f.Flag(\"keep\", &r.Keep)\n", "",
+		fieldsTests},
+	{"body", "an embedded stamp's listing is the message's", "internal/wire/lists.go",
+		"func (s *Stamp) list(f *Fields) {", "func (s *Stamp) List(f *Fields) { s.list(f) }\n\n" +
+			"func (s *Stamp) list(f *Fields) {", fieldsTests},
 }
 
 // quickRequestMutants remove checks from requests that need no goroutine.

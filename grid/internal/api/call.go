@@ -34,7 +34,7 @@ type Starter func(ctx context.Context, in any, reply func(any, error))
 // Start makes a [Starter] out of a function.
 func Start[In, Out any](start func(ctx context.Context, in In, reply func(Out, error))) Starter {
 	return func(ctx context.Context, in any, reply func(any, error)) {
-		start(ctx, in.(In), func(out Out, err error) { reply(out, err) })
+		start(ctx, in.(In), func(out Out, err error) { reply(&out, err) })
 	}
 }
 
