@@ -43,8 +43,8 @@ type Config struct {
 	MaxClockBack time.Duration
 	// FailoverBound is the longest time for which a server that was replaced still
 	// acknowledges writes. It must be set for a store that may lose acknowledged writes
-	// in a failover, and then makes a node wait after one; see the package's DESIGN.md. All clients of
-	// the store need the same Window and FailoverBound then, or IDs may be equal after a failover.
+	// in a failover, and then makes a node wait after one; see the package's DESIGN.md. All clients of a
+	// sequencer need the same Window then: the store has it, and a create or open with another one fails.
 	FailoverBound time.Duration
 	// Task names this process in the records, for people; "" = a random ID. At most 256
 	// bytes of UTF-8. Two processes with one task are two holders.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -127,9 +128,35 @@ func (rs *recordStore) existing(ctx context.Context, name string) (d record.Docu
 		if err != nil {
 			return err
 		}
+		if err := rs.stateWindow(ctx, d, revision); err != nil {
+			return err
+		}
 		return rs.initialise(ctx, d, revision)
 	})
 	return d, err
+}
+
+// stateWindow states this client's window in a document that has none, if the store may lose
+// acknowledged writes. There the quarantine after a failover protects grants of one window at most,
+// so another window is refused.
+//
+// Errors: sequencer.ErrInvalidConfig, errAgain if the document has to be read again, and the store's
+// errors.
+func (rs *recordStore) stateWindow(ctx context.Context, d record.Document, revision Revision) error {
+	if rs.cfg.FailoverBound == 0 {
+		return nil
+	}
+	window := clustertime.SpanOf(rs.cfg.Window)
+	next, lacking := d.State(window, newNonce())
+	switch {
+	case lacking:
+		return rs.begin(ctx, next, revision)
+	case d.Window != window:
+		return failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.Window: %v; sequencer %q began with clients whose "+
+			"window is %v, and all its clients need the same one with FailoverBound; give that one, or use another name",
+			rs.cfg.Window, d.Definition.Name(), d.Window.Duration())
+	}
+	return nil
 }
 
 // ensure returns the document of a name's life with a definition, and begins one if there is none.
@@ -155,7 +182,11 @@ func (c *Client) ensureOnce(ctx context.Context, def sequencer.Definition) (reco
 		if err := c.checkNew(ctx, def); err != nil {
 			return d, err
 		}
-		return d, c.begin(ctx, record.NewDocument(def, randomBytes(), newNonce()), "")
+		d, revision = record.NewDocument(def, randomBytes(), newNonce()), ""
+		if c.cfg.FailoverBound > 0 {
+			d, _ = d.State(clustertime.SpanOf(c.cfg.Window), d.Nonce)
+		}
+		return d, c.begin(ctx, d, revision)
 	case err != nil:
 		return d, err
 	case d.Phase == record.Destroying:
@@ -165,6 +196,9 @@ func (c *Client) ensureOnce(ctx context.Context, def sequencer.Definition) (reco
 		}
 		return d, orAgain(err)
 	case d.Phase == record.Destroyed:
+		if err := c.stateWindow(ctx, d, revision); err != nil {
+			return d, err
+		}
 		if err := attachment.CheckNew(def, c.clock.Now()); err != nil {
 			return d, err
 		}
@@ -176,6 +210,9 @@ func (c *Client) ensureOnce(ctx context.Context, def sequencer.Definition) (reco
 	case d.Definition != def:
 		return d, failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: the store has %v, requested "+
 			"was %v; use the existing definition, or another name", def.Name(), d.Definition, def)
+	}
+	if err := c.stateWindow(ctx, d, revision); err != nil {
+		return d, err
 	}
 	return d, c.initialise(ctx, d, revision)
 }

@@ -25,8 +25,8 @@
 //
 // No two IDs of a sequencer are equal, despite any crashes, pauses, partitions and clock errors, as
 // long as the store keeps the promises of [Store]. A store that may lose acknowledged writes
-// implements [Generations]; with it the promise needs clocks that agree within [Config].MaxSkew,
-// one window for all clients, and a true [Config].FailoverBound. Not covered are copies of a store,
+// implements [Generations]; with it the promise needs clocks that agree within [Config].MaxSkew
+// and a true [Config].FailoverBound. Not covered are copies of a store,
 // and records that are changed by anything but this package; a deleted record is damage, and
 // [Client.Repair] is the remedy.
 //

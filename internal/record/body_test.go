@@ -190,6 +190,23 @@ func TestDocumentCarriesTheLayout(t *testing.T) {
 	}
 }
 
+// TestDocumentStatesTheWindow: the window stays in every later body, and one that no client can have is damage.
+func TestDocumentStatesTheWindow(t *testing.T) {
+	d, stated := NewDocument(definition("orders"), [8]byte{1}, "n").State(15_000, "m")
+	if _, again := d.State(20_000, "o"); !stated || again {
+		t.Errorf("stated is %v, a second time %v", stated, again)
+	}
+	if got, err := DecodeDocument(d.Encode()); err != nil || got != d || got.Window != 15_000 {
+		t.Errorf("%s is read as %+v, %v", d.Encode(), got, err)
+	}
+	for _, window := range []string{"-1", "86400001"} {
+		other := strings.Replace(string(d.Encode()), `"window_ms":15000`, `"window_ms":`+window, 1)
+		if got, err := DecodeDocument([]byte(other)); !errors.Is(err, ErrDamaged) {
+			t.Errorf("a window of %s ms: %+v, %v", window, got, err)
+		}
+	}
+}
+
 func FuzzDecodeDocument(f *testing.F) {
 	small, err := sequencer.Define("small", sequencer.Config{Layout: sequencer.JSSafe()})
 	if err != nil {

@@ -72,7 +72,10 @@ type Document struct {
 	// Counted is the life whose nodes the marker counts: the last one with another range than the life before,
 	// zero if there is none.
 	Counted attachment.Life
-	Nonce   string // different in every body
+	// Window is the one that all clients of a store that may lose acknowledged writes need, 0 if it
+	// is not stated. Later lives have it too.
+	Window clustertime.Span
+	Nonce  string // different in every body
 }
 
 // NewDocument returns the document for a name that the store does not contain.
@@ -87,6 +90,15 @@ func (d Document) Initialize(nonce string) (Document, bool) {
 		return d, false
 	}
 	d.Initialized, d.Nonce = true, nonce
+	return d, true
+}
+
+// State returns the document with a window. It returns false if it already has one.
+func (d Document) State(window clustertime.Span, nonce string) (Document, bool) {
+	if d.Window != 0 {
+		return d, false
+	}
+	d.Window, d.Nonce = window, nonce
 	return d, true
 }
 
@@ -155,6 +167,9 @@ func (d Document) Ref() attachment.Ref {
 	return attachment.Ref{Definition: d.Definition, Life: d.Life, Born: attachment.Revision{Term: LifeNumber(d.Life)}}
 }
 
+// windowMax is the longest window in milliseconds, 24 h.
+const windowMax clustertime.Span = 86_400_000
+
 // documentBody is a document as JSON.
 type documentBody struct {
 	Name        string              `json:"name"`
@@ -167,6 +182,7 @@ type documentBody struct {
 	Mark        clustertime.Tick    `json:"mark"`
 	Initialized bool                `json:"initialized"`
 	Counted     attachment.Life     `json:"counted,omitzero"`
+	Window      clustertime.Span    `json:"window_ms,omitzero"`
 	Nonce       string              `json:"nonce"`
 }
 
@@ -175,7 +191,7 @@ func (d Document) Encode() []byte {
 	cfg := d.Definition.Config()
 	text, err := json.Marshal(documentBody{
 		d.Definition.Name(), cfg.Epoch.UnixMilli(), cfg.Nodes, cfg.Layout, cfg.NodeRange, d.Life, d.Phase, d.Mark,
-		d.Initialized, d.Counted, d.Nonce,
+		d.Initialized, d.Counted, d.Window, d.Nonce,
 	})
 	if err == nil {
 		err = d.check()
@@ -201,7 +217,7 @@ func DecodeDocument(text []byte) (Document, error) {
 			b.Epoch, b.Nodes, b.Layout, b.NodeRange, def)
 	}
 	d := Document{Definition: def, Life: b.Life, Phase: b.State, Mark: b.Mark, Initialized: b.Initialized,
-		Counted: b.Counted, Nonce: b.Nonce}
+		Counted: b.Counted, Window: b.Window, Nonce: b.Nonce}
 	if err == nil {
 		err = d.check()
 	}
@@ -220,6 +236,8 @@ func (d Document) check() error {
 		return fmt.Errorf("life %v has number 0", d.Life)
 	case d.Mark < 0 || d.Mark > clustertime.Latest:
 		return fmt.Errorf("mark %d is outside 0 to %d", d.Mark, clustertime.Latest)
+	case d.Window < 0 || d.Window > windowMax:
+		return fmt.Errorf("window %d ms is outside 0 to %d ms", d.Window, windowMax)
 	case d.Nonce == "" || len(d.Nonce) > textMax || !utf8.ValidString(d.Nonce):
 		return fmt.Errorf("its nonce has %d bytes: give 1 to %d of UTF-8", len(d.Nonce), textMax)
 	}
