@@ -184,7 +184,9 @@ func saturated(ctx context.Context, s aged, window time.Duration) (ages, error) 
 }
 
 // perMilli returns the logical node's IDs per millisecond.
-func (s aged) perMilli() int { return 1 << s.Definition().Layout().LowBits / s.Definition().Nodes() }
+func (s aged) perMilli() int {
+	return 1 << s.Definition().Config().Layout.LowBits / s.Definition().Config().Nodes
+}
 
 // beginning is the start of a measurement of the number of IDs.
 type beginning struct {

@@ -342,7 +342,7 @@ func TestLoopEndsWithItsContext(t *testing.T) {
 		for n := range 200_000 {
 			if _, err := h.Next(ctx); err != nil {
 				wants(t, err, context.Canceled)
-				if limit := 1 << 23 / h.Definition().Nodes(); n > limit || time.Since(began) > 0 {
+				if limit := 1 << 23 / h.Definition().Config().Nodes; n > limit || time.Since(began) > 0 {
 					t.Errorf("the loop ended after %d IDs and %v, not with the millisecond", n, time.Since(began))
 				}
 				return

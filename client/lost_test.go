@@ -22,7 +22,7 @@ func takeAll(t *testing.T, f *fake, c *Client, name string) {
 	f.set(func() {
 		f.table.Expire(name, held.Node, held.ID, 0)
 		f.session(f.of(name)).Drop(name, held.ID)
-		for i := range e.Control.Ref().Definition.Nodes() {
+		for i := range e.Control.Ref().Definition.Config().Nodes {
 			claim := partition.Claim{Ref: e.Control.Ref(), ID: attachment.ID{1, byte(i), byte(i >> 8)},
 				Preference: attachment.Preference{Node: held.Node}}
 			if _, _, err := f.table.Attach(claim, f.bounds()); err != nil {

@@ -196,7 +196,7 @@ func TestAPICreateWithoutEpoch(t *testing.T) {
 			t.Errorf("%s: %v", name, made)
 		}
 		s, err := m.CreateSequencer(testContext(t), name, sequencer.Config{})
-		if err != nil || s.Definition().Epoch() != epoch.Default {
+		if err != nil || s.Definition().Config().Epoch != epoch.Default {
 			t.Errorf("%s, in Go: %v", name, err)
 		}
 	}

@@ -244,7 +244,7 @@ func TestBoundsAreTheServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := whole.Layout(); layout["bits"].Maximum != int64(l.Bits) || layout["nodes"].Maximum != int64(l.Nodes) ||
+	if l := whole.Config().Layout; layout["bits"].Maximum != int64(l.Bits) || layout["nodes"].Maximum != int64(l.Nodes) ||
 		d.Components.Schemas["IDsCreateInput"].Properties["nodes"].Maximum != int64(l.Nodes) {
 		t.Errorf("the document has %+v, the whole layout is %v", layout, l)
 	}

@@ -234,9 +234,9 @@ func (s *Status) listedBy(member roster.Incarnation) (ids covers) {
 
 // sequencerInfoOf returns what a definition says about a sequencer.
 func sequencerInfoOf(ref attachment.Ref) SequencerInfo {
-	d := ref.Definition
-	return SequencerInfo{Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(),
-		Layout: d.Layout(), NodeRange: d.Config().NodeRange}
+	d, cfg := ref.Definition, ref.Definition.Config()
+	return SequencerInfo{Name: d.Name(), Epoch: cfg.Epoch.Time(), Exhausted: d.Exhausted(), Nodes: cfg.Nodes,
+		Layout: cfg.Layout, NodeRange: attachment.ShortConfig(d).NodeRange}
 }
 
 // describeSequencer returns a table's information about one sequencer.

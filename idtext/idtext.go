@@ -1,9 +1,9 @@
-// Package idtext reads the short texts of IDs, and has IDs with a prefix.
+// Package idtext writes and reads short texts of IDs, and has IDs with a prefix.
 //
 //	text       example               written by                  read by
 //	decimal    1116766490855473152   [sequencer.ID.String]       [sequencer.Parse]
-//	Base32     0yzwd6kg80000         [sequencer.ID.Base32]       [ParseBase32], [ParseBase32Lenient]
-//	Base62     1KUnkKheqTw           [sequencer.ID.Base62]       [ParseBase62]
+//	Base32     0yzwd6kg80000         [Base32]                    [ParseBase32], [ParseBase32Lenient]
+//	Base62     1KUnkKheqTw           [Base62]                    [ParseBase62]
 //	typed      order_0yzwd6kg80000   [Typed]                     [ParseTyped]
 //
 // Base32 and Base62 have a fixed width and sort like the IDs. The text and the JSON of a [sequencer.ID] are its
@@ -19,7 +19,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// The digits and widths of the texts, as package sequencer writes them.
+// The digits and widths of the texts. The digits sort by their bytes; those of Base32 are Crockford's.
 const (
 	base32Digits = "0123456789abcdefghjkmnpqrstvwxyz"
 	base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -27,8 +27,28 @@ const (
 	base62Width  = 11
 )
 
-// ParseBase32 reads the 13 digits of [sequencer.ID.Base32] as they were written, in lower case. The error
-// matches [sequencer.ErrInvalidID].
+// Base32 returns 13 digits in Crockford's Base32 (https://www.crockford.com/base32.html), in lower case. Such
+// texts sort like their IDs, also as bytes.
+func Base32(id sequencer.ID) string {
+	var text [base32Width]byte
+	for i, rest := len(text)-1, uint64(id); i >= 0; i, rest = i-1, rest>>5 {
+		text[i] = base32Digits[rest&31]
+	}
+	return string(text[:])
+}
+
+// Base62 returns 11 digits and letters, upper and lower case. Such texts sort like their IDs where bytes are
+// compared: a collation that ignores case mixes them up.
+func Base62(id sequencer.ID) string {
+	var text [base62Width]byte
+	for i, rest := len(text)-1, uint64(id); i >= 0; i, rest = i-1, rest/62 {
+		text[i] = base62Digits[rest%62]
+	}
+	return string(text[:])
+}
+
+// ParseBase32 reads the 13 digits of [Base32] as they were written, in lower case. The error matches
+// [sequencer.ErrInvalidID].
 func ParseBase32(s string) (sequencer.ID, error) {
 	if len(s) != base32Width {
 		return 0, base32Error(s)
@@ -44,7 +64,7 @@ func ParseBase32(s string) (sequencer.ID, error) {
 	return sequencer.ID(v), nil
 }
 
-// ParseBase32Lenient reads what people type in place of [sequencer.ID.Base32]: letters of both cases, I and L for
+// ParseBase32Lenient reads what people type in place of [Base32]: letters of both cases, I and L for
 // 1, O for 0, hyphens between the digits, and spaces around them. Two texts can then be of one ID: compare and
 // store the ID, not the text. The error matches [sequencer.ErrInvalidID].
 func ParseBase32Lenient(s string) (sequencer.ID, error) {
@@ -78,7 +98,7 @@ func base32Error(s string) error {
 		"idtext: %s is not an ID in Base32; give 13 of 0123456789abcdefghjkmnpqrstvwxyz, at most 7zzzzzzzzzzzz", excerpt(s))
 }
 
-// ParseBase62 reads the 11 digits of [sequencer.ID.Base62]. The error matches [sequencer.ErrInvalidID].
+// ParseBase62 reads the 11 digits of [Base62]. The error matches [sequencer.ErrInvalidID].
 func ParseBase62(s string) (sequencer.ID, error) {
 	if len(s) != base62Width {
 		return 0, base62Error(s)

@@ -29,10 +29,10 @@ func TestTexts(t *testing.T) {
 		{published, "0yzwd6kg80000", "1KUnkKheqTw"},
 		{math.MaxInt64, "7zzzzzzzzzzzz", "AzL8n0Y58m7"},
 	} {
-		if got := c.id.Base32(); got != c.base32 {
+		if got := idtext.Base32(c.id); got != c.base32 {
 			t.Errorf("%d in Base32 is %s, want %s", c.id, got, c.base32)
 		}
-		if got := c.id.Base62(); got != c.base62 {
+		if got := idtext.Base62(c.id); got != c.base62 {
 			t.Errorf("%d in Base62 is %s, want %s", c.id, got, c.base62)
 		}
 		if got, err := idtext.ParseBase32(c.base32); got != c.id || err != nil {
@@ -62,7 +62,7 @@ func TestOrder(t *testing.T) {
 	var last32, last62 string
 	var lastBytes [8]byte
 	for i, id := range ids {
-		in32, in62, inBytes := id.Base32(), id.Base62(), id.Bytes()
+		in32, in62, inBytes := idtext.Base32(id), idtext.Base62(id), id.Bytes()
 		if i > 0 && (in32 <= last32 || in62 <= last62 || bytes.Compare(inBytes[:], lastBytes[:]) <= 0) {
 			t.Fatalf("%d and %d: %s, %s; %s, %s", ids[i-1], id, last32, in32, last62, in62)
 		}
@@ -89,7 +89,7 @@ func TestBase62AgreesWithBig(t *testing.T) {
 	}
 	for _, id := range randomIDs(1000) {
 		want := strings.Map(swapped, big.NewInt(int64(id)).Text(62))
-		if got := strings.TrimLeft(id.Base62(), "0"); got != strings.TrimLeft(want, "0") {
+		if got := strings.TrimLeft(idtext.Base62(id), "0"); got != strings.TrimLeft(want, "0") {
 			t.Errorf("%d is %s, want %s", id, got, want)
 		}
 	}
@@ -141,11 +141,11 @@ func FuzzTexts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		if id, err := idtext.ParseBase32(text); err == nil {
 			lenient, err := idtext.ParseBase32Lenient(text)
-			if id < 0 || id.Base32() != text || lenient != id || err != nil {
+			if id < 0 || idtext.Base32(id) != text || lenient != id || err != nil {
 				t.Errorf("%q is %d, lenient %d, %v", text, id, lenient, err)
 			}
 		}
-		if id, err := idtext.ParseBase62(text); err == nil && (id < 0 || id.Base62() != text) {
+		if id, err := idtext.ParseBase62(text); err == nil && (id < 0 || idtext.Base62(id) != text) {
 			t.Errorf("%q is %d", text, id)
 		}
 		if id, err := idtext.ParseTyped[order](text); err == nil && (id < 0 || id.String() != text) {

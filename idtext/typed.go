@@ -27,7 +27,7 @@ type Prefix interface{ Prefix() string }
 //	id := OrderID(next) // next is a sequencer.ID
 //	fmt.Println(id)     // order_0yzwd6kg80000
 //
-// Its text and its JSON are the prefix, an underscore and [sequencer.ID.Base32]. Databases store it as a 64-bit
+// Its text and its JSON are the prefix, an underscore and [Base32]. Databases store it as a 64-bit
 // integer, like the ID. Comparisons compare the IDs.
 type Typed[P Prefix] sequencer.ID
 
@@ -42,7 +42,7 @@ func ParseTyped[P Prefix](s string) (Typed[P], error) {
 	id, err := ParseBase32(text)
 	if !found || err != nil {
 		return 0, failure.Errorf(sequencer.ErrInvalidID, "idtext: %s is not an ID with the prefix %q; give a text such as %s",
-			excerpt(s), strings.TrimSuffix(prefix, "_"), prefix+sequencer.ID(0).Base32())
+			excerpt(s), strings.TrimSuffix(prefix, "_"), prefix+Base32(0))
 	}
 	return Typed[P](id), nil
 }
@@ -86,7 +86,7 @@ func (id Typed[P]) MarshalText() ([]byte, error) {
 	if _, err := id.ID().Value(); err != nil { // it is negative
 		return nil, err
 	}
-	return append([]byte(prefix), id.ID().Base32()...), nil
+	return append([]byte(prefix), Base32(id.ID())...), nil
 }
 
 // UnmarshalText reads the text as [ParseTyped] does. An error leaves id unchanged.

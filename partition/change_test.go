@@ -363,14 +363,14 @@ func TestFoldSeesWhatWasApplied(t *testing.T) {
 		t.Error("an empty table folded something")
 	}
 	ref := lifeOf(t, "orders", 1)
-	if _, _, err := original.Create(ref, clustertime.TickOf(ref.Definition.Epoch().Time())); err != nil {
+	if _, _, err := original.Create(ref, clustertime.TickOf(ref.Definition.Config().Epoch.Time())); err != nil {
 		t.Fatal(err)
 	}
 	if err := original.Destroy(ref); err != nil {
 		t.Fatal(err)
 	}
 	replica.Apply(original.Change())
-	if !replica.Fold(clustertime.TickOf(ref.Definition.Epoch().Time()), 0) {
+	if !replica.Fold(clustertime.TickOf(ref.Definition.Config().Epoch.Time()), 0) {
 		t.Error("a mark that was applied is not folded")
 	}
 }

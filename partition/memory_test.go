@@ -57,7 +57,7 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := attachment.Ref{Definition: def, Life: attachment.Life{1}}
-	if _, _, err := attached.Create(ref, clustertime.TickOf(ref.Definition.Epoch().Time())); err != nil {
+	if _, _, err := attached.Create(ref, clustertime.TickOf(ref.Definition.Config().Epoch.Time())); err != nil {
 		t.Fatal(err)
 	}
 	perNode := heapOf(func() any {

@@ -170,7 +170,7 @@ func TestReservedNodeCountsAgainstNoLimit(t *testing.T) {
 	if err := p.renew("h", shown); err != nil {
 		t.Fatalf("the shown attachment: %v", err)
 	}
-	for n := range p.ref.Definition.Nodes() {
+	for n := range p.ref.Definition.Config().Nodes {
 		c := p.claim(0, "", partition.Quota{})
 		c.ID = attachment.ID{2, byte(n >> 8), byte(n)}
 		p.m.Attach(p.view(), "other", c, func(a attachment.Attachment, err error) {

@@ -126,7 +126,7 @@ func (r *record) choose(c Claim, now clustertime.Tick) *slot {
 
 // lowestUnslotted returns the lowest node that never had a slot.
 func (r *record) lowestUnslotted() (sequencer.NodeID, bool) {
-	nodes := r.ref.Definition.NodeRange()
+	nodes := r.ref.Definition.Config().NodeRange
 	for r.unslotted = max(r.unslotted, int(nodes.Lo)); r.unslotted <= int(nodes.Hi); r.unslotted++ {
 		if _, taken := r.find(sequencer.NodeID(r.unslotted)); !taken {
 			return sequencer.NodeID(r.unslotted), true

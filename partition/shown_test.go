@@ -21,7 +21,7 @@ func TestReservedNodesAreBounded(t *testing.T) {
 		_, _, err := p.original.Renew(c, b)
 		return err
 	}
-	most := min(keptMax, p.ref.Definition.Nodes()/4)
+	most := min(keptMax, p.ref.Definition.Config().Nodes/4)
 	for n := range most {
 		if err := show(sequencer.NodeID(n), byte(n)); err != nil {
 			t.Fatalf("logical node %d: %v", n, err)
@@ -69,7 +69,7 @@ func TestKeptNodeIsNotGivenAway(t *testing.T) {
 		a, _, err := p.original.Attach(c, Bounds{Now: now, Ceiling: now + 500})
 		return a, err
 	}
-	last := p.ref.Definition.Nodes() - 1
+	last := p.ref.Definition.Config().Nodes - 1
 	for n := range last {
 		if a, err := attach(n, 100); err != nil || a.Node == 7 {
 			t.Fatalf("attach %d: %+v, %v", n, a, err)

@@ -146,7 +146,7 @@ func (t *Table) Attach(c Claim, b Bounds) (a attachment.Attachment, changed bool
 	if !c.Any && s.node == c.Node {
 		s.shown = max(s.shown, c.Shown)
 	}
-	s.from = max(s.free, s.shown, b.Now, clustertime.Tick(r.ref.Definition.Epoch().UnixMilli()))
+	s.from = max(s.free, s.shown, b.Now, clustertime.Tick(r.ref.Definition.Config().Epoch.UnixMilli()))
 	t.touch(c.Ref.Definition.Name(), int(s.node))
 	return s.grant(b), true, nil
 }
@@ -159,7 +159,7 @@ func (t *Table) Attach(c Claim, b Bounds) (a attachment.Attachment, changed bool
 // is zero or the node does not exist.
 func (t *Table) Renew(c Claim, b Bounds) (a attachment.Attachment, changed bool, err error) {
 	if !c.Ref.HasNode(c.Node) {
-		nodes := c.Ref.Definition.NodeRange()
+		nodes := c.Ref.Definition.Config().NodeRange
 		return attachment.Attachment{}, false, failure.Errorf(failure.ErrBadClaim,
 			"sequencer %q: logical node %d is out of range %d to %d", c.Ref.Definition.Name(), c.Node, nodes.Lo, nodes.Hi)
 	}

@@ -137,30 +137,10 @@ func (d Definition) checkAt(now clustertime.Tick) error {
 // Name returns the sequencer's name.
 func (d Definition) Name() string { return d.name }
 
-// Epoch returns the IDs' time origin.
-func (d Definition) Epoch() epoch.Epoch { return d.epoch }
-
-// Nodes returns the number of logical nodes, a power of two from 16 to 8192.
-func (d Definition) Nodes() int { return d.layout.nodes() }
-
-// NodeRange returns the logical nodes that holders can have; all of them if the configuration stated no
-// range.
-func (d Definition) NodeRange() NodeRange { return d.nodes }
-
-// Layout returns the division of the ID bits; 63/23/8192 if none was given.
-func (d Definition) Layout() Layout { return d.layout.whole() }
-
-// Config returns the configuration from which [Define] makes this definition. Its Layout is zero
-// for 63/23/8192, its NodeRange for all nodes.
+// Config returns the configuration in full: [Define] makes this definition from it, the node count is
+// rounded, and the layout and the node range are stated even if the sequencer has the default ones.
 func (d Definition) Config() Config {
-	cfg := Config{Epoch: d.epoch, Nodes: d.Nodes(), Layout: d.Layout()}
-	if cfg.Layout == wholeLayout {
-		cfg.Layout = Layout{}
-	}
-	if d != (Definition{}) && d.nodes != (NodeRange{Hi: NodeID(d.Nodes() - 1)}) {
-		cfg.NodeRange = d.nodes
-	}
-	return cfg
+	return Config{Epoch: d.epoch, Nodes: d.layout.nodes(), Layout: d.layout.whole(), NodeRange: d.nodes}
 }
 
 // String returns a readable form of the definition:
@@ -169,14 +149,14 @@ func (d Definition) Config() Config {
 //	"tweets" (epoch 2010-11-04T01:42:54.657Z, 1024 nodes, layout 63/22/1024)
 //	"moved" (epoch 2010-11-04T01:42:54.657Z, 1024 nodes, layout 63/22/1024, holders have nodes 32 to 1023)
 func (d Definition) String() string {
-	layout := ""
-	if l := d.Layout(); l != wholeLayout && d != (Definition{}) {
-		layout = ", layout " + l.String()
+	rest := ""
+	if l := d.layout.whole(); l != wholeLayout && d != (Definition{}) {
+		rest = ", layout " + l.String()
 	}
-	if r := d.Config().NodeRange; !r.IsZero() {
-		layout += fmt.Sprintf(", holders have nodes %d to %d", r.Lo, r.Hi)
+	if d.nodes != (NodeRange{Hi: NodeID(d.layout.nodes() - 1)}) {
+		rest += fmt.Sprintf(", holders have nodes %d to %d", d.nodes.Lo, d.nodes.Hi)
 	}
-	return fmt.Sprintf("%q (epoch %v, %d nodes%s)", d.name, d.epoch, d.Nodes(), layout)
+	return fmt.Sprintf("%q (epoch %v, %d nodes%s)", d.name, d.epoch, d.layout.nodes(), rest)
 }
 
 // Exhausted returns the time, in UTC, at which the sequencer runs out of IDs: 2^40 ms, about 34.8
@@ -200,7 +180,7 @@ func (d Definition) Decompose(id ID) Parts {
 
 // Compose builds the ID with these parts. It issues nothing: the same parts give the same ID. The
 // time is truncated to a millisecond. Compose returns ErrInvalidID for a time before the epoch, a node
-// that is not below [Definition.Nodes], or a counter too large for a millisecond, and an error that
+// that is not below the node count, or a counter too large for a millisecond, and an error that
 // matches both ErrInvalidID and ErrEpochExhausted for a time not before [Definition.Exhausted].
 func (d Definition) Compose(p Parts) (ID, error) {
 	switch {
@@ -211,9 +191,9 @@ func (d Definition) Compose(p Parts) (ID, error) {
 		return 0, failure.Errorf(errors.Join(ErrInvalidID, ErrEpochExhausted),
 			"sequencer: time %s is not before %v, the end of %q", p.Time.UTC().Format(time.RFC3339Nano),
 			epoch.At(d.Exhausted()), d.name)
-	case int(p.Node) >= d.Nodes():
+	case int(p.Node) >= d.layout.nodes():
 		return 0, failure.Errorf(ErrInvalidID, "sequencer: node %d is not a logical node of %q: give 0 to %d",
-			p.Node, d.name, d.Nodes()-1)
+			p.Node, d.name, d.layout.nodes()-1)
 	case int64(p.Counter) >= d.layout.counters():
 		return 0, failure.Errorf(ErrInvalidID, "sequencer: counter %d does not fit into a millisecond of %q: give 0 to %d",
 			p.Counter, d.name, d.layout.counters()-1)
@@ -237,7 +217,7 @@ func (d Definition) MinID(t time.Time) ID {
 // the sequencer's time counts as its first or last millisecond, as in
 // [Definition.MinID].
 func (d Definition) MaxID(t time.Time) ID {
-	return d.layout.compose(d.nearestOffset(t), NodeID(d.Nodes()-1), uint32(d.layout.counters()-1))
+	return d.layout.compose(d.nearestOffset(t), NodeID(d.layout.nodes()-1), uint32(d.layout.counters()-1))
 }
 
 // nearestOffset returns the offset of t, or of the sequencer's first or last millisecond if t is

@@ -30,7 +30,7 @@ func define(t testing.TB, name string, cfg sequencer.Config) sequencer.Definitio
 
 func TestDefineRounds(t *testing.T) {
 	d := define(t, "orders", sequencer.Config{})
-	if d.Name() != "orders" || d.Epoch() != epoch.Default || d.Nodes() != 8192 {
+	if d.Name() != "orders" || d.Config().Epoch != epoch.Default || d.Config().Nodes != 8192 {
 		t.Errorf("Define with the zero Config = %v", d)
 	}
 	if got, want := d.String(), `"orders" (epoch 2026-01-01T00:00:00.000Z, 8192 nodes)`; got != want {
@@ -93,7 +93,7 @@ func TestDefineEpochs(t *testing.T) {
 	first := epoch.UnixMilli(0)
 	last := epoch.At(time.Date(9999, time.December, 31, 23, 59, 59, 999_000_000, time.UTC))
 	for _, e := range []epoch.Epoch{first, epoch.Twitter, epoch.Discord, epoch.Default, last} {
-		if got := define(t, "orders", sequencer.Config{Epoch: e}).Epoch(); got != e {
+		if got := define(t, "orders", sequencer.Config{Epoch: e}).Config().Epoch; got != e {
 			t.Errorf("Epoch() = %v, want %v", got, e)
 		}
 	}
@@ -166,7 +166,7 @@ func TestDecomposeWorkedExample(t *testing.T) {
 
 func TestComposeLimits(t *testing.T) {
 	d := define(t, "orders", sequencer.Config{})
-	start, end := d.Epoch().Time(), d.Exhausted()
+	start, end := d.Config().Epoch.Time(), d.Exhausted()
 	for _, tc := range []struct {
 		name  string
 		parts sequencer.Parts
@@ -212,7 +212,7 @@ func TestComposeRefusesTheFirstCounterTooLarge(t *testing.T) {
 	for nodes := 128; nodes <= 8192; nodes *= 2 {
 		d := define(t, "orders", sequencer.Config{Nodes: nodes})
 		counters := uint32(1 << 23 / nodes)
-		p := sequencer.Parts{Time: d.Epoch().Time(), Node: sequencer.NodeID(nodes - 1), Counter: counters - 1}
+		p := sequencer.Parts{Time: d.Config().Epoch.Time(), Node: sequencer.NodeID(nodes - 1), Counter: counters - 1}
 		if _, err := d.Compose(p); err != nil {
 			t.Errorf("%d nodes: %v", nodes, err)
 		}
@@ -228,7 +228,7 @@ func TestComposeIsTheInverseOfDecompose(t *testing.T) {
 		d := drawDefinition(t, rt)
 		id := drawID(rt, d)
 		p := d.Decompose(id)
-		if p.Time.Location() != time.UTC || int(p.Node) >= d.Nodes() {
+		if p.Time.Location() != time.UTC || int(p.Node) >= d.Config().Nodes {
 			rt.Fatalf("Decompose(%d) = %+v", id, p)
 		}
 		if got, err := d.Compose(p); err != nil || got != id {
@@ -246,7 +246,7 @@ func TestMinIDAndMaxIDHoldExactlyTheirMillisecond(t *testing.T) {
 		if id < lo || id > hi {
 			rt.Fatalf("%d is outside %d..%d", id, lo, hi)
 		}
-		if hi-lo != 1<<d.Layout().LowBits-1 || d.CompareTime(lo, id) != 0 || d.CompareTime(hi, id) != 0 {
+		if hi-lo != 1<<d.Config().Layout.LowBits-1 || d.CompareTime(lo, id) != 0 || d.CompareTime(hi, id) != 0 {
 			rt.Fatalf("%d..%d is not the millisecond of %d", lo, hi, id)
 		}
 	})
@@ -255,7 +255,7 @@ func TestMinIDAndMaxIDHoldExactlyTheirMillisecond(t *testing.T) {
 func TestMinIDAndMaxIDOutsideTheSequencersTime(t *testing.T) {
 	const millisecond = 1 << 23
 	d := define(t, "orders", sequencer.Config{})
-	start, end := d.Epoch().Time(), d.Exhausted()
+	start, end := d.Config().Epoch.Time(), d.Exhausted()
 	for _, tc := range []struct {
 		name   string
 		at     time.Time
@@ -281,7 +281,7 @@ func TestCompare(t *testing.T) {
 	d := define(t, "orders", sequencer.Config{Nodes: 128})
 	build := func(offset int64, node sequencer.NodeID, counter uint32) sequencer.ID {
 		id, err := d.Compose(sequencer.Parts{
-			Time: time.UnixMilli(d.Epoch().UnixMilli() + offset), Node: node, Counter: counter,
+			Time: time.UnixMilli(d.Config().Epoch.UnixMilli() + offset), Node: node, Counter: counter,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -333,5 +333,5 @@ func drawDefinition(t *testing.T, rt *rapid.T) sequencer.Definition {
 
 // drawID draws any ID that a definition can have.
 func drawID(rt *rapid.T, d sequencer.Definition) sequencer.ID {
-	return sequencer.ID(rapid.Int64Range(0, math.MaxInt64>>(63-d.Layout().Bits)).Draw(rt, "id"))
+	return sequencer.ID(rapid.Int64Range(0, math.MaxInt64>>(63-d.Config().Layout.Bits)).Draw(rt, "id"))
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -63,8 +62,8 @@ func TestEachErrorOfAnIDMatches(t *testing.T) {
 		"write to databases": second(sequencer.ID(-1).Value()),
 		"an early time":      second(d.Compose(sequencer.Parts{})),
 		"a late time":        second(d.Compose(sequencer.Parts{Time: d.Exhausted()})),
-		"no node":            second(d.Compose(sequencer.Parts{Time: d.Epoch().Time().Add(time.Hour), Node: 8192})),
-		"no counter":         second(d.Compose(sequencer.Parts{Time: d.Epoch().Time().Add(time.Hour), Counter: 1 << 20})),
+		"no node":            second(d.Compose(sequencer.Parts{Time: d.Config().Epoch.Time(), Node: 8192})),
+		"no counter":         second(d.Compose(sequencer.Parts{Time: d.Config().Epoch.Time(), Counter: 1 << 20})),
 	} {
 		if !errors.Is(err, sequencer.ErrInvalidID) {
 			t.Errorf("%s: %v", name, err)

@@ -145,7 +145,7 @@ func FuzzDecompose(f *testing.F) {
 		if err != nil {
 			return
 		}
-		fits := v >= 0 && v>>(d.Layout().Bits-1)>>1 == 0
+		fits := v >= 0 && v>>(d.Config().Layout.Bits-1)>>1 == 0
 		got, err := d.Compose(d.Decompose(sequencer.ID(v)))
 		if (err == nil) != fits || (err == nil && got != sequencer.ID(v)) {
 			t.Errorf("%d with %d nodes of %v is composed as %d, %v", v, nodes, l, got, err)
@@ -166,7 +166,7 @@ func FuzzParseLayout(f *testing.F) {
 			t.Errorf("%q is %v, read again as %v, %v", text, l, again, err)
 		}
 		if d, err := sequencer.Define("orders", sequencer.Config{Layout: l}); err == nil &&
-			d.Layout().String() != l.String() {
+			d.Config().Layout.String() != l.String() {
 			t.Errorf("%q defines %v", text, d)
 		}
 	})

@@ -24,7 +24,7 @@ import (
 //	CBOR, MessagePack                      an integer
 //	Redis (go-redis), encoding/gob         decimal digits
 //	keys of an ordered store               [ID.Bytes]: 8 bytes in the order of the IDs
-//	texts that are sorted, and short ones  [ID.Base32] and [ID.Base62], in the same order
+//	texts that are sorted, and short ones  Base32 and Base62 of package idtext
 //
 // Texts do not sort like IDs: "9" is above "10". IDs of the default layout and epoch get their 19th
 // digit on 2029-10-11, and keep it.

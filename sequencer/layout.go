@@ -73,13 +73,9 @@ const (
 	minWholeNodes = 128
 )
 
-// IsZero reports whether l is the zero value, which stands for 63/23/8192. Encoders leave such a
-// field out.
-func (l Layout) IsZero() bool { return l == Layout{} }
-
 // orWhole returns l, or the layout that the zero value stands for.
 func (l Layout) orWhole() Layout {
-	if l.IsZero() {
+	if l == (Layout{}) {
 		return wholeLayout
 	}
 	return l

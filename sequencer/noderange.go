@@ -19,12 +19,9 @@ type NodeRange struct {
 	Hi NodeID `json:"hi"`
 }
 
-// IsZero reports whether r is the zero value, which stands for all nodes. Encoders leave such a field out.
-func (r NodeRange) IsZero() bool { return r == NodeRange{} }
-
 // Count returns the number of nodes in the range, for a sequencer with so many nodes.
 func (r NodeRange) Count(nodes int) int {
-	if r.IsZero() {
+	if r == (NodeRange{}) {
 		return nodes
 	}
 	return int(r.Hi) - int(r.Lo) + 1
@@ -32,7 +29,7 @@ func (r NodeRange) Count(nodes int) int {
 
 // within returns r, or the range that the zero value stands for, and checks it against the node count.
 func (r NodeRange) within(nodes int) (NodeRange, error) {
-	if r.IsZero() {
+	if r == (NodeRange{}) {
 		return NodeRange{Hi: NodeID(nodes - 1)}, nil
 	}
 	if r.Lo > r.Hi || int(r.Hi) >= nodes {

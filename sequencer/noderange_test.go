@@ -12,8 +12,8 @@ import (
 func TestNodeRange(t *testing.T) {
 	twitter := sequencer.Config{Layout: sequencer.Twitter(), Epoch: epoch.Twitter}
 	all := define(t, "tweets", twitter)
-	if got := all.NodeRange(); got != (sequencer.NodeRange{Hi: 1023}) || !all.Config().NodeRange.IsZero() {
-		t.Errorf("without a range: %v, in the configuration %v", got, all.Config().NodeRange)
+	if got := all.Config().NodeRange; got != (sequencer.NodeRange{Hi: 1023}) {
+		t.Errorf("the range of all nodes is %v", got)
 	}
 	spelled := twitter
 	spelled.NodeRange = sequencer.NodeRange{Hi: 1023}
@@ -23,11 +23,13 @@ func TestNodeRange(t *testing.T) {
 	narrow := twitter
 	narrow.NodeRange = sequencer.NodeRange{Lo: 32, Hi: 1023}
 	d := define(t, "tweets", narrow)
-	if d == all || d.NodeRange() != narrow.NodeRange || d.Config().NodeRange != narrow.NodeRange || d.Nodes() != 1024 {
-		t.Errorf("%v has the range %v of %d nodes, and the configuration %+v", d, d.NodeRange(), d.Nodes(), d.Config())
+	narrow.Nodes = 1024
+	if d == all || d.Config() != narrow {
+		t.Errorf("%v has the configuration %+v, want %+v", d, d.Config(), narrow)
 	}
-	if all.NodeRange().Count(1024) != 1024 || d.NodeRange().Count(1024) != 992 || (sequencer.NodeRange{}).Count(64) != 64 {
-		t.Errorf("%d, %d nodes in the ranges", all.NodeRange().Count(1024), d.NodeRange().Count(1024))
+	whole := all.Config().NodeRange
+	if whole.Count(1024) != 1024 || narrow.NodeRange.Count(1024) != 992 || (sequencer.NodeRange{}).Count(64) != 64 {
+		t.Errorf("%d, %d nodes in the ranges", whole.Count(1024), narrow.NodeRange.Count(1024))
 	}
 	if text := d.String(); !strings.Contains(text, "holders have nodes 32 to 1023") {
 		t.Errorf("the text %q has no range", text)
@@ -39,8 +41,8 @@ func TestNodeRange(t *testing.T) {
 	if err != nil || d.Decompose(id).Node != 5 {
 		t.Errorf("an ID of the other generator: %v, %v", id, err)
 	}
-	if (sequencer.Definition{}).Config() != (sequencer.Config{}) && !(sequencer.Definition{}).Config().NodeRange.IsZero() {
-		t.Error("the zero definition has a node range")
+	if got := (sequencer.Definition{}).Config().NodeRange; got != (sequencer.NodeRange{}) {
+		t.Errorf("the zero definition has the node range %v", got)
 	}
 }
 

@@ -101,16 +101,16 @@ func TestDefineLayouts(t *testing.T) {
 		`"tweets" (epoch 2010-11-04T01:42:54.657Z, 1024 nodes, layout 63/22/1024)`; got != want {
 		t.Errorf("String() = %s, want %s", got, want)
 	}
-	if twitter.Layout() != sequencer.Twitter() || twitter.Nodes() != 1024 {
-		t.Errorf("%v has layout %v, %d nodes", twitter, twitter.Layout(), twitter.Nodes())
+	if twitter.Config().Layout != sequencer.Twitter() || twitter.Config().Nodes != 1024 {
+		t.Errorf("%v has layout %v, %d nodes", twitter, twitter.Config().Layout, twitter.Config().Nodes)
 	}
 	plain := define(t, "tweets", sequencer.Config{})
 	if same := define(t, "tweets",
 		sequencer.Config{Layout: sequencer.Layout{Bits: 63, LowBits: 23, Nodes: 8192}}); same != plain {
 		t.Errorf("the stated 63/23/8192 defines %v, want %v", same, plain)
 	}
-	if plain.Layout() != (sequencer.Layout{Bits: 63, LowBits: 23, Nodes: 8192}) || !plain.Config().Layout.IsZero() {
-		t.Errorf("the zero layout is %v, in a Config %v", plain.Layout(), plain.Config().Layout)
+	if got := plain.Config().Layout; got != (sequencer.Layout{Bits: 63, LowBits: 23, Nodes: 8192}) {
+		t.Errorf("the zero layout is %+v", got)
 	}
 	for _, cfg := range []sequencer.Config{
 		{Layout: sequencer.Twitter()}, {Layout: sequencer.Twitter(), Nodes: 16}, {Layout: sequencer.JSSafe(), Nodes: 50},

@@ -82,7 +82,7 @@ func newStripedOver(stripes []*Sequencer, leave func(context.Context) error) (*S
 // checkStripes returns nil if one process may have n logical nodes of the sequencer in one Striped: 1
 // to maxStripes, and at most half of its nodes. Errors: ErrInvalidConfig.
 func (d Definition) checkStripes(n int) error {
-	most := min(maxStripes, d.nodes.Count(d.Nodes())/2)
+	most := min(maxStripes, d.nodes.Count(d.layout.nodes())/2)
 	switch {
 	case n < 1:
 		return failure.Errorf(ErrInvalidConfig, "sequencer %q: %d stripes are fewer than 1: give 1 to %d", d.Name(), n, most)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/idtext"
 	"github.com/snowgrid/snowgrid/internal/sqlfunctions"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -38,7 +39,7 @@ var clickhouseEnd = time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC)
 // TestPrintedSQLOfClickHouse: as TestPrintedSQL, TestPrintedRanges and TestPrintedRangeUsesIndex.
 func TestPrintedSQLOfClickHouse(t *testing.T) {
 	for i, d := range printedLayouts(t) {
-		if d.Epoch().Time().After(clickhouseEnd) {
+		if d.Config().Epoch.Time().After(clickhouseEnd) {
 			continue
 		}
 		ids := someIDs(d, 1500, uint64(i))
@@ -82,7 +83,8 @@ func checkClickHouse(t *testing.T, d sequencer.Definition, ids []sequencer.ID, t
 		if !want.Time.Before(clickhouseEnd) {
 			at = rows[n][0]
 		}
-		if got, want := strings.Join(rows[n], " "), fmt.Sprintf("%s %d %d %s %d", at, want.Node, want.Counter, id.Base32(),
+		if got, want := strings.Join(rows[n], " "), fmt.Sprintf("%s %d %d %s %d", at, want.Node, want.Counter,
+			idtext.Base32(id),
 			id); got != want {
 			t.Fatalf("%v: ID %v has the parts %s, want %s", d, id, got, want)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/snowgrid/snowgrid/idtext"
 	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/sqltest"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -76,7 +77,8 @@ func checkOrderInGo(t *testing.T, ids []sequencer.ID) {
 	for i, id := range sorted[1:] {
 		before := sorted[i]
 		low, high := before.Bytes(), id.Bytes()
-		if before.Base32() >= id.Base32() || before.Base62() >= id.Base62() || slices.Compare(low[:], high[:]) >= 0 {
+		if idtext.Base32(before) >= idtext.Base32(id) || idtext.Base62(before) >= idtext.Base62(id) ||
+			slices.Compare(low[:], high[:]) >= 0 {
 			t.Fatalf("ID %v is before %v, and its texts or bytes are not", before, id)
 		}
 	}
@@ -116,7 +118,7 @@ func copyIDs(t *testing.T, db *sql.DB, ids []sequencer.ID) {
 	defer func() { _ = conn.Close() }()
 	rows := pgx.CopyFromSlice(len(ids), func(i int) ([]any, error) {
 		bytes := ids[i].Bytes()
-		return []any{int64(ids[i]), ids[i].Base32(), ids[i].Base62(), bytes[:]}, nil
+		return []any{int64(ids[i]), idtext.Base32(ids[i]), idtext.Base62(ids[i]), bytes[:]}, nil
 	})
 	err = conn.Raw(func(driver any) error {
 		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(t.Context(), pgx.Identifier{"texts"},
@@ -138,7 +140,8 @@ func loadIDs(t *testing.T, db *sql.DB, ids []sequencer.ID) {
 			var lines strings.Builder
 			for i, id := range ids {
 				bytes := id.Bytes()
-				fmt.Fprintf(&lines, "%d\t%s\t%s\t%s\n", int64(id), id.Base32(), id.Base62(), hex.EncodeToString(bytes[:]))
+				fmt.Fprintf(&lines, "%d\t%s\t%s\t%s\n", int64(id), idtext.Base32(id), idtext.Base62(id),
+					hex.EncodeToString(bytes[:]))
 				if i%1000 == 999 || i == len(ids)-1 {
 					if _, err := io.WriteString(writer, lines.String()); err != nil {
 						return // the reader is closed

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/idtext"
 	"github.com/snowgrid/snowgrid/internal/sqlfunctions"
 	"github.com/snowgrid/snowgrid/internal/sqltest"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -62,8 +63,8 @@ func printedLayouts(t *testing.T) (all []sequencer.Definition) {
 
 // someIDs returns numbers from 0 to the largest ID of a layout, those at the edges first.
 func someIDs(d sequencer.Definition, count int, seed uint64) []sequencer.ID {
-	most := int64(math.MaxInt64) >> (63 - d.Layout().Bits)
-	low := int64(1) << d.Layout().LowBits
+	most := int64(math.MaxInt64) >> (63 - d.Config().Layout.Bits)
+	low := int64(1) << d.Config().Layout.LowBits
 	ids := []sequencer.ID{0, 1, sequencer.ID(low - 1), sequencer.ID(low), sequencer.ID(most - low), sequencer.ID(most - 1),
 		sequencer.ID(most)}
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test repeats them
@@ -74,7 +75,7 @@ func someIDs(d sequencer.Definition, count int, seed uint64) []sequencer.ID {
 }
 
 // TestPrintedSQL: for 10,000 IDs of eight layouts, each dialect has the time, node, counter and text of
-// Definition.Decompose and ID.Base32. The numbers that are no IDs have no parts.
+// Definition.Decompose and idtext.Base32. The numbers that are no IDs have no parts.
 func TestPrintedSQL(t *testing.T) {
 	const count = 10_000
 	for _, database := range printedDatabases {
@@ -115,7 +116,7 @@ func (p printedDatabase) install(t *testing.T, db *sql.DB, d sequencer.Definitio
 		rows = append(rows, fmt.Sprintf("(%d, %d)", n, id))
 	}
 	rows = append(rows, fmt.Sprintf("(%d, -1)", len(ids)))
-	if bits := d.Layout().Bits; bits < 63 {
+	if bits := d.Config().Layout.Bits; bits < 63 {
 		rows = append(rows, fmt.Sprintf("(%d, %d)", len(ids)+1, int64(1)<<bits))
 	}
 	if _, err := db.ExecContext(t.Context(), "INSERT INTO p (n, id) VALUES "+strings.Join(rows, ",")); err != nil {
@@ -153,9 +154,9 @@ func (p printedDatabase) checkParts(t *testing.T, db *sql.DB, d sequencer.Defini
 			time = ""
 		}
 		if at.String != time || at.Valid != (time != "") || node.Int64 != int64(want.Node) ||
-			counter.Int64 != int64(want.Counter) || !node.Valid || !counter.Valid || text.String != ids[n].Base32() {
+			counter.Int64 != int64(want.Counter) || !node.Valid || !counter.Valid || text.String != idtext.Base32(ids[n]) {
 			t.Fatalf("%v: ID %v has the parts %v, %v, %v, %v, want %s, %d, %d, %s", d, ids[n], at, node, counter, text, time,
-				want.Node, want.Counter, ids[n].Base32())
+				want.Node, want.Counter, idtext.Base32(ids[n]))
 		}
 	}
 	if err := rows.Err(); err != nil || n < len(ids)+1 {
@@ -186,7 +187,7 @@ var notBase32 = []string{"", "0", "00000000000000", "8000000000000", "0000000000
 
 // someTimes returns times around the range of a definition, those at its edges first.
 func someTimes(d sequencer.Definition, count int) []time.Time {
-	first, end := d.Epoch().Time(), d.Exhausted()
+	first, end := d.Config().Epoch.Time(), d.Exhausted()
 	var all []time.Time
 	for _, edge := range []time.Time{first, end} {
 		for _, shift := range []time.Duration{-time.Hour, -time.Millisecond, -time.Microsecond, 0, time.Microsecond,
@@ -315,8 +316,9 @@ func TestPrintedRangeOfSQLite(t *testing.T) {
 		}
 		for _, id := range ids {
 			var got sequencer.ID
-			if err := db.QueryRowContext(ctx, byText, sql.Named("digits", id.Base32())).Scan(&got); err != nil || got != id {
-				t.Errorf("%s has the ID %v, want %v: %v", id.Base32(), got, id, err)
+			digits := idtext.Base32(id)
+			if err := db.QueryRowContext(ctx, byText, sql.Named("digits", digits)).Scan(&got); err != nil || got != id {
+				t.Errorf("%s has the ID %v, want %v: %v", digits, got, id, err)
 			}
 		}
 		for _, text := range notBase32 {

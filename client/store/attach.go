@@ -19,7 +19,7 @@ func (h *holder) bounds(generation string) record.Bounds {
 	cfg := h.client.cfg
 	return record.Bounds{
 		Now: h.client.clock.Now(), Window: clustertime.SpanOf(cfg.Window), Ahead: clustertime.SpanOf(h.client.ahead()),
-		Life: h.ref.Life, Mark: h.mark, Epoch: clustertime.Tick(h.ref.Definition.Epoch().UnixMilli()),
+		Life: h.ref.Life, Mark: h.mark, Epoch: clustertime.Tick(h.ref.Definition.Config().Epoch.UnixMilli()),
 		Generation: generation, Quarantine: clustertime.SpanOf(cfg.Window + cfg.MaxSkew + cfg.FailoverBound),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -47,7 +48,7 @@ func (rs *recordStore) makeRecords(ctx context.Context, d record.Document) error
 	case !errors.Is(err, ErrNoRecord):
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
-	slots, first := rs.slots(d), d.Definition.NodeRange().Lo
+	slots, first := rs.slots(d), d.Definition.Config().NodeRange.Lo
 	errs := make([]error, slots)
 	rs.together(slots, func(i int) {
 		born := record.Born(d.Life, newNonce())
@@ -72,7 +73,7 @@ func (rs *recordStore) slots(d record.Document) int { return min(rs.cfg.Pool, d.
 //
 // Errors: as of makeRecords; ErrChanged if the life has ended.
 func (rs *recordStore) move(ctx context.Context, d record.Document, m record.Marker, revision Revision) error {
-	name, first, slots := d.Definition.Name(), d.Definition.NodeRange().Lo, rs.slots(d)
+	name, first, slots := d.Definition.Name(), d.Definition.Config().NodeRange.Lo, rs.slots(d)
 	if m.Life == d.Counted {
 		return nil
 	}
@@ -114,7 +115,7 @@ func (rs *recordStore) reuse(ctx context.Context, d record.Document, node sequen
 // adopt replaces the empty marker of another program, which initialised the records, by
 // one with their number.
 func (rs *recordStore) adopt(ctx context.Context, d sequencer.Definition, revision Revision) error {
-	name, first := d.Name(), d.NodeRange().Lo
+	name, first := d.Name(), d.Config().NodeRange.Lo
 	keys := record.KeysOf(rs.cfg.Prefix, name)
 	listed, err := rs.list(ctx, keys.Folder())
 	if err != nil {
@@ -124,7 +125,7 @@ func (rs *recordStore) adopt(ctx context.Context, d sequencer.Definition, revisi
 	for _, e := range listed {
 		there[e.Key] = true
 	}
-	slots, most := 0, d.NodeRange().Count(d.Nodes())
+	slots, most := 0, (attachment.Ref{Definition: d}).Nodes()
 	for slots < most && there[keys.Record(first+sequencer.NodeID(slots))] {
 		slots++
 	}

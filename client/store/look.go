@@ -128,7 +128,7 @@ func (rs *recordStore) one(ctx context.Context, name string, node sequencer.Node
 //
 // Errors: the errors of the listing. A single record's error is in its place.
 func (rs *recordStore) all(ctx context.Context, d sequencer.Definition, n int) ([]found, error) {
-	name, first := d.Name(), d.NodeRange().Lo
+	name, first := d.Name(), d.Config().NodeRange.Lo
 	keys := record.KeysOf(rs.cfg.Prefix, name)
 	listed, err := rs.list(ctx, keys.Folder())
 	if err != nil {

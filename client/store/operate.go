@@ -60,7 +60,7 @@ func (rs *recordStore) resize(ctx context.Context, d record.Document, slots int)
 	if err != nil {
 		return m.Slots, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
-	errs, first := make([]error, max(slots-m.Made, 0)), int(d.Definition.NodeRange().Lo)+m.Made
+	errs, first := make([]error, max(slots-m.Made, 0)), int(d.Definition.Config().NodeRange.Lo)+m.Made
 	rs.together(len(errs), func(i int) { errs[i] = rs.enlist(ctx, d, sequencer.NodeID(first+i)) })
 	if err := errors.Join(errs...); err != nil {
 		return m.Slots, err
@@ -216,7 +216,7 @@ func (rs *recordStore) checkNode(ctx context.Context, d record.Document, node se
 	if err != nil {
 		return err
 	}
-	if first := int(d.Definition.NodeRange().Lo); int(node) < first || int(node) >= first+m.Slots {
+	if first := int(d.Definition.Config().NodeRange.Lo); int(node) < first || int(node) >= first+m.Slots {
 		return failure.Errorf(sequencer.ErrInvalidConfig,
 			"sequencer %q: node %d is outside %d to %d; give one inside, or scale the sequencer up",
 			d.Definition.Name(), node, first, first+m.Slots-1)
@@ -245,7 +245,7 @@ func (c *Client) Repair(ctx context.Context, name string, node sequencer.NodeID,
 			return err
 		}
 		m, _, err := c.marker(ctx, name)
-		first := int(d.Definition.NodeRange().Lo)
+		first := int(d.Definition.Config().NodeRange.Lo)
 		switch {
 		case err != nil:
 			return err
@@ -268,7 +268,7 @@ func (c *Client) repair(ctx context.Context, d record.Document, f found, floor c
 				"floor, above all its IDs", name, f.Node, used.Time().Format(time.RFC3339Nano),
 			floor.Time().Format(time.RFC3339Nano))
 	}
-	repaired, err := record.Repaired(d.Life, floor, clustertime.Tick(d.Definition.Epoch().UnixMilli()),
+	repaired, err := record.Repaired(d.Life, floor, clustertime.Tick(d.Definition.Config().Epoch.UnixMilli()),
 		max(f.Record.Version, c.versionKnown(ctx, d.Definition, f.Node)), newNonce())
 	if err != nil {
 		return failure.Errorf(err, "sequencer %q: %w", name, err)

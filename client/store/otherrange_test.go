@@ -22,7 +22,7 @@ func inRange(ctx context.Context, t *testing.T, s *sequencer.Sequencer) (sequenc
 		return 0, err
 	}
 	def := s.Definition()
-	nodes, parts := def.NodeRange(), def.Decompose(id)
+	nodes, parts := def.Config().NodeRange, def.Decompose(id)
 	if held, ok := s.LogicalNode(); ok && (held < nodes.Lo || held > nodes.Hi) {
 		t.Errorf("%v: a holder has node %d", def, held)
 	}
@@ -73,7 +73,7 @@ func life(t *testing.T, s store.Store, cfg sequencer.Config, pool int) {
 	}
 	var clients []*store.Client
 	issued := map[sequencer.ID]bool{}
-	slots := min(pool, def.NodeRange().Count(def.Nodes()))
+	slots := min(pool, def.Config().NodeRange.Count(def.Config().Nodes))
 	for range slots {
 		client, err := store.Open(ctx, s, store.Config{Pool: pool, Clock: ahead})
 		if err != nil {

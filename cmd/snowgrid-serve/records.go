@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -92,10 +93,10 @@ func (q *sequencerRecords) add(part record.Part, node sequencer.NodeID, e store.
 			q.Trouble = err.Error()
 			return
 		}
-		def := d.Definition
-		q.State, q.Epoch, q.Ends, q.Nodes, q.Layout = d.Phase.String(), def.Epoch().Time(), def.Exhausted(), def.Nodes(),
-			def.Layout()
-		q.NodeRange, q.first = def.Config().NodeRange, def.NodeRange().Lo
+		cfg := d.Definition.Config()
+		q.State, q.Epoch, q.Ends = d.Phase.String(), cfg.Epoch.Time(), d.Definition.Exhausted()
+		q.Nodes, q.Layout, q.first = cfg.Nodes, cfg.Layout, cfg.NodeRange.Lo
+		q.NodeRange = attachment.ShortConfig(d.Definition).NodeRange
 	case record.PartMarker:
 		m, err := record.DecodeMarker(e.Body)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/snowgrid/snowgrid/client/etcd/mixed"
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/definitionflags"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -103,7 +104,8 @@ func (s *serveCommand) definition() (sequencer.Definition, error) {
 		err = fmt.Errorf("--etcd-mixed: the sequencer %q shares no logical nodes with the original's workers; leave out "+
 			"--sequencer", s.Sequencer)
 	}
-	if err == nil && s.Etcd.Mixed && (def.Layout() != sequencer.Twitter() || def.Epoch() != epoch.UnixMilli(0)) {
+	if cfg := s.Config(); err == nil && s.Etcd.Mixed &&
+		(cfg.Layout != sequencer.Twitter() || cfg.Epoch != epoch.UnixMilli(0)) {
 		err = fmt.Errorf("--etcd-mixed: the IDs of %v can be equal to the IDs of the original's workers; add --layout "+
 			"63/22/1024 --epoch 1970-01-01, which are theirs", def)
 	}
@@ -124,7 +126,7 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return usage(err)
 	}
-	if most := def.NodeRange().Count(def.Nodes()); s.MaxServerCnt > most {
+	if most := (attachment.Ref{Definition: def}).Nodes(); s.MaxServerCnt > most {
 		return usagef("max_server_cnt: %d processes are more than the %d logical nodes of %v; give fewer, or more --nodes",
 			s.MaxServerCnt, most, def)
 	}

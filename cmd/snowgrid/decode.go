@@ -35,23 +35,23 @@ func (d *decodeCommand) Run(to streams) error {
 	if err != nil {
 		return usage(err)
 	}
-	parts := definition.Decompose(id)
+	parts, cfg := definition.Decompose(id), definition.Config()
 	if !parts.Time.Before(definition.Exhausted()) {
 		return usage(fmt.Errorf("ID %v has more than the %d bits of layout %v; give the --layout of its sequencer", id,
-			definition.Layout().Bits, definition.Layout()))
+			cfg.Layout.Bits, cfg.Layout))
 	}
 	result := decoded{
-		ID: id, Time: parts.Time, Node: parts.Node, Nodes: definition.Nodes(), Counter: int64(parts.Counter),
-		Epoch: definition.Epoch().Time(), Layout: definition.Layout().String(),
+		ID: id, Time: parts.Time, Node: parts.Node, Nodes: cfg.Nodes, Counter: int64(parts.Counter),
+		Epoch: cfg.Epoch.Time(), Layout: cfg.Layout.String(),
 	}
 	return d.result(to.out, result, func(w io.Writer) error {
 		table := newTable(w)
 		fmt.Fprintf(table, "id\t%v\n", id)
 		fmt.Fprintf(table, "time\t%s\n", parts.Time.Format(millisecondLayout))
-		fmt.Fprintf(table, "node\t%d of %d\n", parts.Node, definition.Nodes())
+		fmt.Fprintf(table, "node\t%d of %d\n", parts.Node, cfg.Nodes)
 		fmt.Fprintf(table, "counter\t%d\n", parts.Counter)
-		fmt.Fprintf(table, "epoch\t%v\n", definition.Epoch())
-		fmt.Fprintf(table, "layout\t%v\n", definition.Layout())
+		fmt.Fprintf(table, "epoch\t%v\n", cfg.Epoch)
+		fmt.Fprintf(table, "layout\t%v\n", cfg.Layout)
 		return table.Flush()
 	})
 }

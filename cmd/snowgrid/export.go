@@ -54,11 +54,11 @@ type exportHeader struct {
 // exportedName is a sequencer's definition. A grid keeps a destroyed sequencer's definition, too: with another
 // one the name could issue IDs again.
 type exportedName struct {
-	Name      string              `json:"name"`
-	Epoch     int64               `json:"epoch"` // Unix ms
-	Nodes     int                 `json:"nodes"`
-	Layout    sequencer.Layout    `json:"layout"`
-	NodeRange sequencer.NodeRange `json:"node_range,omitzero"`
+	Name      string           `json:"name"`
+	Epoch     int64            `json:"epoch"` // Unix ms
+	Nodes     int              `json:"nodes"`
+	Layout    sequencer.Layout `json:"layout"`
+	NodeRange wire.NodeRange   `json:"node_range,omitzero"`
 }
 
 func exportedRow(row wire.SequencerRow) exportedName {
@@ -66,7 +66,8 @@ func exportedRow(row wire.SequencerRow) exportedName {
 }
 
 func (e exportedName) request() wire.CreateRequest {
-	return wire.CreateRequest{Name: e.Name, Epoch: &e.Epoch, Nodes: e.Nodes, Layout: e.Layout, NodeRange: e.NodeRange}
+	return wire.CreateRequest{Name: e.Name, Epoch: &e.Epoch, Nodes: e.Nodes, Layout: wire.Layout(e.Layout),
+		NodeRange: e.NodeRange}
 }
 
 // exportedSettings are the settings that a running grid can change.

@@ -161,7 +161,8 @@ func (f *flow) examples() (lines []string) {
 		shown[name] = true
 		parts := s.definition.Decompose(s.last)
 		lines = append(lines, fmt.Sprintf("An ID of %s: %v is %s, logical node %d of %d (%s), counter %d.",
-			name, s.last, parts.Time.Format(millisecondLayout), parts.Node, s.definition.Nodes(), s.holder, parts.Counter))
+			name, s.last, parts.Time.Format(millisecondLayout), parts.Node, s.definition.Config().Nodes, s.holder,
+			parts.Counter))
 	}
 	return lines
 }

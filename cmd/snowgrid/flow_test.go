@@ -35,7 +35,7 @@ func (h *fakeHandle) Next(ctx context.Context) (sequencer.ID, error) {
 		}
 	}
 	h.issued++
-	at := h.definition.Epoch().Time().Add(time.Duration(h.issued) * time.Millisecond)
+	at := h.definition.Config().Epoch.Time().Add(time.Duration(h.issued) * time.Millisecond)
 	return h.definition.Compose(sequencer.Parts{Time: at, Node: h.node})
 }
 

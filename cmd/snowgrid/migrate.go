@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/definitionflags"
 	"github.com/snowgrid/snowgrid/internal/foreign"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -116,22 +117,22 @@ func (m *migrateCommand) Run(to streams) error {
 
 // lines returns the plan with the lines that carry it out.
 func (m *migrateCommand) lines(d sequencer.Definition, f foreign.Format, id sequencer.ID, plan foreign.Plan) migration {
-	cfg := d.Config()
+	cfg := attachment.ShortConfig(d)
 	out := migration{
-		From: f.Name, Format: f.String(), MaxID: id, MaxTime: f.Decompose(id).Time, Layout: d.Layout(),
+		From: f.Name, Format: f.String(), MaxID: id, MaxTime: f.Decompose(id).Time, Layout: d.Config().Layout,
 		Epoch: cfg.Epoch.UnixMilli(), Floor: plan.Floor, FirstID: plan.First, Ends: plan.Last, Same: plan.Same,
 		Parallel: plan.Parallel,
 	}
 	create := map[string]any{"epoch": out.Epoch}
 	fields := []string{fmt.Sprintf("Epoch: epoch.UnixMilli(%d)", out.Epoch)}
 	flags := []string{fmt.Sprintf("--epoch %v", cfg.Epoch)}
-	if l := cfg.Layout; !l.IsZero() {
+	if l := cfg.Layout; l != (sequencer.Layout{}) {
 		create["layout"] = l
 		fields = append(fields,
 			fmt.Sprintf("Layout: sequencer.Layout{Bits: %d, LowBits: %d, Nodes: %d}", l.Bits, l.LowBits, l.Nodes))
 		flags = append(flags, "--layout "+l.String())
 	}
-	if r := cfg.NodeRange; !r.IsZero() {
+	if r := cfg.NodeRange; r != (sequencer.NodeRange{}) {
 		out.NodeRange, create["node_range"] = &r, r
 		fields = append(fields, fmt.Sprintf("NodeRange: sequencer.NodeRange{Lo: %d, Hi: %d}", r.Lo, r.Hi))
 		flags = append(flags, fmt.Sprintf("--node-range %d-%d", r.Lo, r.Hi))
@@ -171,7 +172,7 @@ func (m migration) print(w io.Writer, name string, d sequencer.Definition, f for
 	}
 	fmt.Fprintf(table, "layout\t%v: %s\n", m.Layout, layout)
 	fmt.Fprintf(table, "epoch\t%v\n", epoch.UnixMilli(m.Epoch))
-	nodes := d.NodeRange()
+	nodes := d.Config().NodeRange
 	if m.Parallel {
 		fmt.Fprintf(table, "nodes\t%d to %d; keep %s to the others, or equal IDs result\n", nodes.Lo, nodes.Hi, m.From)
 	} else {

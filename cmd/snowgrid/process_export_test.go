@@ -52,7 +52,7 @@ func defaultName(t *testing.T, name string) exportLine {
 		t.Fatal(err)
 	}
 	req := wire.CreateRequestOf(d)
-	return exportLine{Sequencer: &exportedName{name, *req.Epoch, req.Nodes, req.Layout, req.NodeRange}}
+	return exportLine{Sequencer: &exportedName{name, *req.Epoch, req.Nodes, sequencer.Layout(req.Layout), req.NodeRange}}
 }
 
 // idsOf takes n IDs of a sequencer.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 type sequencersCommands struct {
@@ -92,7 +93,7 @@ func printSequencerRows(w io.Writer, list wire.SequencersResponse) error {
 	fmt.Fprint(table, "SEQUENCER\tATTACHED\tNODES\tIDS/S\tLAYOUT\tENDS\tOWNER\n")
 	for _, s := range list.Sequencers {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%v\t%s\t%s\n", short(shown(s.Name), nameWidth), s.Attached,
-			s.NodeRange.Count(s.Nodes), perSecond(s.Recent), s.Layout,
+			sequencer.NodeRange(s.NodeRange).Count(s.Nodes), perSecond(s.Recent), s.Layout,
 			s.Exhausted.UTC().Format(time.DateOnly), called(s.OwnerName, s.Owner))
 	}
 	if err := table.Flush(); err != nil {

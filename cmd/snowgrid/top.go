@@ -13,6 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // topCommand prints the busiest sequencers periodically.
@@ -199,8 +200,8 @@ func (r *topRates) next(at time.Time, rows []wire.SequencerRow) []topRow {
 	out := []topRow{}
 	for _, row := range rows {
 		now.rows[row.Name] = row
-		shown := topRow{Name: row.Name, IDs: row.Recent, Attached: row.Attached, Nodes: row.NodeRange.Count(row.Nodes),
-			Owner: cmp.Or(row.OwnerName, string(row.Owner))}
+		shown := topRow{Name: row.Name, IDs: row.Recent, Attached: row.Attached,
+			Nodes: sequencer.NodeRange(row.NodeRange).Count(row.Nodes), Owner: cmp.Or(row.OwnerName, string(row.Owner))}
 		for _, before := range r.looks {
 			then, found := before.rows[row.Name]
 			passed := at.Sub(before.at).Seconds()

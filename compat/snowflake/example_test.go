@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/compat/snowflake"
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/idtext"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -117,7 +118,7 @@ func ExampleID() {
 	fmt.Println(id)
 	fmt.Println(id.Base32(), id.Base36(), id.Base58())
 	fmt.Println(time.UnixMilli(id.Time()).UTC(), id.Node(), id.Step())
-	fmt.Println(sequencer.ID(id).Base32())
+	fmt.Println(idtext.Base32(sequencer.ID(id)))
 	// Output:
 	// 1116766490855473152
 	// 69hpguoeyyyy 8hg4ojd30u80 3Amry1HHf7U

@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/compat/snowflake"
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/idtext"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -218,7 +219,7 @@ func TestPublishedID(t *testing.T) {
 	if at := time.UnixMilli(id.Time()).UTC(); at != want.Time || id.Node() != 0 || id.Step() != 0 {
 		t.Errorf("the parts are %v, %d, %d", at, id.Node(), id.Step())
 	}
-	if got := sequencer.ID(id).Base32(); got != "0yzwd6kg80000" {
+	if got := idtext.Base32(sequencer.ID(id)); got != "0yzwd6kg80000" {
 		t.Errorf("snowgrid's Base32 is %s", got)
 	}
 }

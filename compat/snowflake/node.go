@@ -28,8 +28,9 @@ func Use(source Source) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	low, nodes := n.definition.Layout().LowBits, n.definition.Nodes()
-	if n.definition.Epoch() != epoch.UnixMilli(Epoch) || low != int(NodeBits+StepBits) || nodes != 1<<NodeBits {
+	cfg := n.definition.Config()
+	low, nodes := cfg.Layout.LowBits, cfg.Nodes
+	if cfg.Epoch != epoch.UnixMilli(Epoch) || low != int(NodeBits+StepBits) || nodes != 1<<NodeBits {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
 			"snowflake: use: sequencer %v: ID.Time, ID.Node and ID.Step need another epoch or layout; create the sequencer "+
 				"with sequencer.Twitter() and epoch.Twitter, or call UseCustom",

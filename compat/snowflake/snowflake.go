@@ -56,7 +56,7 @@
 // [encoding/base64.CorruptInputError]; only the message differs. [ParseBase32] and [ParseBase58] return
 // [ErrInvalidBase32] and [ErrInvalidBase58] unwrapped, for programs that compare with ==.
 //
-// [ID.Base32] is z-base-32 without padding, and differs from [sequencer.ID.Base32]. The texts do not sort like IDs.
+// [ID.Base32] is z-base-32 without padding, and differs from idtext.Base32. The texts do not sort like IDs.
 package snowflake
 
 // An ID has 41 bits for the milliseconds since Epoch, then node and step, as in [sequencer.Twitter] with

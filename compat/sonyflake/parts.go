@@ -60,8 +60,9 @@ func (s *Sonyflake) Compose(t time.Time, sequence, machine int) (int64, error) {
 		return 0, failure.Errorf(ErrOverTimeLimit,
 			"sonyflake: compose: time %s: is after the last ID from %v; give one before %s", text(t), d, text(d.Exhausted()))
 	}
-	counterBits := d.Layout().LowBits - bits.Len(uint(d.Nodes()-1))
-	if err := checkNumbers(sequence, machine, 1<<counterBits, d.Nodes()); err != nil {
+	cfg := d.Config()
+	counterBits := cfg.Layout.LowBits - bits.Len(uint(cfg.Nodes-1))
+	if err := checkNumbers(sequence, machine, 1<<counterBits, cfg.Nodes); err != nil {
 		return 0, err
 	}
 	id, err := d.Compose(sequencer.Parts{Time: t, Node: sequencer.NodeID(machine), Counter: uint32(sequence)})

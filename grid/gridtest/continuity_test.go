@@ -166,7 +166,7 @@ func checkKnown(t *testing.T, g *gridtest.Grid, names []string) {
 	for _, name := range names {
 		s, err := c.OpenSequencer(within(t, 30*time.Second), name)
 		ok(t, "open "+name, err)
-		if got := s.Definition().Nodes(); got != 256 {
+		if got := s.Definition().Config().Nodes; got != 256 {
 			t.Errorf("%s has %d logical nodes, want 256", name, got)
 		}
 	}

@@ -55,7 +55,7 @@ func (p *generator) request() {
 	}
 	in := wire.GrantRequest{Grant: p.rules.Request(p.at())}
 	if in.Grant == "" {
-		in.Name, in.Create = "orders", &wire.IDsCreate{Layout: sequencer.Layout{Bits: 63, LowBits: 22, Nodes: 16}}
+		in.Name, in.Create = "orders", &wire.IDsCreate{Layout: wire.Layout{Bits: 63, LowBits: 22, Nodes: 16}}
 	}
 	running := p.g.Running()
 	var out wire.GrantResponse

@@ -221,7 +221,7 @@ func TestGrantIsReplaced(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		s := newGenerators(t, g)
 		layout := sequencer.Layout{Bits: 63, LowBits: 22, Nodes: 16}
-		paused := s.grant("m1", wire.GrantRequest{Name: "orders", Create: &wire.IDsCreate{Layout: layout}})
+		paused := s.grant("m1", wire.GrantRequest{Name: "orders", Create: &wire.IDsCreate{Layout: wire.Layout(layout)}})
 		var others [16]wire.GrantResponse
 		for i := 1; i < len(others); i++ {
 			others[i] = s.grant("m2", wire.GrantRequest{Name: "orders"})

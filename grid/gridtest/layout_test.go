@@ -36,7 +36,7 @@ func TestLayoutsAreKept(t *testing.T) {
 			id := ids.caller(host).must(s, 1000)
 			node, _ := s.LogicalNode()
 			at := time.UnixMilli(int64(id) >> 22)
-			if d := s.Definition(); d.Layout() != cfg.Layout || d.Nodes() != 16 || node < 12 ||
+			if d := s.Definition(); d.Config().Layout != cfg.Layout || d.Config().Nodes != 16 || node < 12 ||
 				int64(id)>>18&15 != int64(node) ||
 				statusOf(t, g, g.Running()[0]).ClusterTime.Sub(at).Abs() > 10*time.Second {
 				t.Errorf("%v gives %d of %v on node %d", d, id, at, node)

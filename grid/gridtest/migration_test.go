@@ -87,5 +87,5 @@ func migrateFrom(t *testing.T, name string) {
 		t.Errorf("%s: %d of %d IDs are equal", name, n, len(all))
 	}
 	t.Logf("%s: %d IDs made, %d of the generator, in parallel %t: %v, epoch %v", name, made, len(old.ids), plan.Parallel,
-		s.Definition().Layout(), s.Definition().Epoch())
+		s.Definition().Config().Layout, s.Definition().Config().Epoch)
 }

@@ -77,13 +77,14 @@ type Ref struct {
 
 // HasNode reports whether holders can have a logical node.
 func (r Ref) HasNode(n sequencer.NodeID) bool {
-	nodes := r.Definition.NodeRange()
+	nodes := r.Definition.Config().NodeRange
 	return nodes.Lo <= n && n <= nodes.Hi
 }
 
 // Nodes returns the number of logical nodes that holders can have.
 func (r Ref) Nodes() int {
-	return r.Definition.NodeRange().Count(r.Definition.Nodes())
+	cfg := r.Definition.Config()
+	return cfg.NodeRange.Count(cfg.Nodes)
 }
 
 // Control is the backend's side of a handle: it delivers renewals and events of the grid,

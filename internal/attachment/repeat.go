@@ -15,8 +15,8 @@ import (
 //
 // Errors: sequencer.ErrConflict.
 func CheckRepeat(before sequencer.Definition, mark clustertime.Tick, next sequencer.Definition) error {
-	was, will := before.Layout(), next.Layout()
-	same := before.Epoch() == next.Epoch() && was.Bits == will.Bits && was.LowBits == will.LowBits
+	was, will := before.Config(), next.Config()
+	same := was.Epoch == will.Epoch && was.Layout.Bits == will.Layout.Bits && was.Layout.LowBits == will.Layout.LowBits
 	if same || !HadIDs(before, mark) { // the same order, or no ID was issued
 		return nil
 	}
@@ -32,5 +32,5 @@ func CheckRepeat(before sequencer.Definition, mark clustertime.Tick, next sequen
 
 // HadIDs reports whether a life that was granted no tick from mark on can have issued IDs.
 func HadIDs(d sequencer.Definition, mark clustertime.Tick) bool {
-	return mark > clustertime.Tick(d.Epoch().UnixMilli())
+	return mark > clustertime.Tick(d.Config().Epoch.UnixMilli())
 }

@@ -77,10 +77,11 @@ func Find(name string) (Format, error) {
 
 // Of returns the format of a sequencer's IDs.
 func Of(d sequencer.Definition) Format {
-	l := d.Layout()
-	node := bits.Len(uint(d.Nodes() - 1))
+	cfg := d.Config()
+	l := cfg.Layout
+	node := bits.Len(uint(cfg.Nodes - 1))
 	return Format{
-		Name: "snowgrid", Epoch: d.Epoch(), Unit: time.Millisecond, TimeBits: l.Bits - l.LowBits, NodeBits: node,
+		Name: "snowgrid", Epoch: cfg.Epoch, Unit: time.Millisecond, TimeBits: l.Bits - l.LowBits, NodeBits: node,
 		CounterBits: l.LowBits - node,
 	}
 }

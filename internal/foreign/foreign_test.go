@@ -58,7 +58,7 @@ func TestFormatOfASequencer(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		id := sequencer.ID(rapid.Int64Range(0, math.MaxInt64>>(63-d.Layout().Bits)).Draw(rt, "id"))
+		id := sequencer.ID(rapid.Int64Range(0, math.MaxInt64>>(63-d.Config().Layout.Bits)).Draw(rt, "id"))
 		got, want := foreign.Of(d).Decompose(id), d.Decompose(id)
 		if !got.Time.Equal(want.Time) || got.Node != uint32(want.Node) || got.Counter != want.Counter ||
 			!foreign.Of(d).Fits(id) {
@@ -197,7 +197,7 @@ func TestMigrationOfOtherFormats(t *testing.T) {
 			continue
 		}
 		d, err := sequencer.Define("orders", plan.Config)
-		if got := d.Epoch().String() + " " + d.Layout().String(); err != nil || got != tc.want {
+		if got := d.Config().Epoch.String() + " " + d.Config().Layout.String(); err != nil || got != tc.want {
 			t.Errorf("%s since %s: %s, not %s, %v", tc.generator, tc.epoch, got, tc.want, err)
 		}
 	}

@@ -113,7 +113,7 @@ func (r Request) same(l sequencer.Layout, last Parts) (Plan, error) {
 // others returns the nodes that the generator leaves free.
 func (r Request) others(nodes int, last uint32) (sequencer.NodeRange, error) {
 	old := r.Nodes
-	if old.IsZero() {
+	if old == (sequencer.NodeRange{}) {
 		old = sequencer.NodeRange{Hi: sequencer.NodeID(nodes/2 - 1)}
 	}
 	if int(old.Hi) >= nodes || old.Lo > old.Hi {
@@ -191,8 +191,8 @@ func planned(cfg sequencer.Config, from time.Time) (Plan, error) {
 		return Plan{}, err
 	}
 	if left := d.Exhausted().Sub(from); left < leastLife {
-		return Plan{}, fmt.Errorf("a sequencer of layout %v from %v ends at %s, within a year of the largest ID", d.Layout(),
-			d.Epoch(), d.Exhausted().Format(time.DateOnly))
+		return Plan{}, fmt.Errorf("a sequencer of layout %v from %v ends at %s, within a year of the largest ID",
+			d.Config().Layout, d.Config().Epoch, d.Exhausted().Format(time.DateOnly))
 	}
 	return Plan{Config: cfg, Floor: from.UTC(), First: d.MinID(from), Last: d.Exhausted()}, nil
 }

@@ -104,12 +104,12 @@ func describe(t *testing.T, out *conformance) {
 		}
 		r := layouts[name]
 		l := layout{r.Epoch, r.TimeShift, r.NodeShift, r.Counters, r.Ends}
-		if def.Epoch().UnixMilli() != l.Epoch || def.Exhausted().UnixMilli() != l.Ends {
+		if def.Config().Epoch.UnixMilli() != l.Epoch || def.Exhausted().UnixMilli() != l.Ends {
 			t.Fatalf("%s is %v", name, def)
 		}
 		for _, p := range []sequencer.Parts{
 			{Time: time.UnixMilli(l.Epoch)}, {Time: time.UnixMilli(began), Node: sequencer.NodeID(r.Node), Counter: 7},
-			{Time: time.UnixMilli(l.Ends - 1), Node: sequencer.NodeID(def.Nodes() - 1), Counter: uint32(l.Counters - 1)},
+			{Time: time.UnixMilli(l.Ends - 1), Node: sequencer.NodeID(def.Config().Nodes - 1), Counter: uint32(l.Counters - 1)},
 		} {
 			id, err := def.Compose(p)
 			if err != nil || def.Decompose(id) != (sequencer.Parts{Time: p.Time.UTC(), Node: p.Node, Counter: p.Counter}) {

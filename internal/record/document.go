@@ -147,7 +147,7 @@ func (d Document) Recreate(def sequencer.Definition, random [8]byte, nonce strin
 	if err := attachment.CheckRepeat(d.Definition, d.Mark, def); err != nil {
 		return Document{}, err
 	}
-	moved := def.NodeRange() != d.Definition.NodeRange()
+	moved := def.Config().NodeRange != d.Definition.Config().NodeRange
 	d.Definition, d.Life = def, NewLife(LifeNumber(d.Life)+1, random)
 	if moved {
 		d.Initialized, d.Counted = false, d.Life // the marker counts other nodes
@@ -188,7 +188,7 @@ type documentBody struct {
 
 // Encode returns the document's body. It panics if DecodeDocument would reject the document.
 func (d Document) Encode() []byte {
-	cfg := d.Definition.Config()
+	cfg := attachment.ShortConfig(d.Definition)
 	text, err := json.Marshal(documentBody{
 		d.Definition.Name(), cfg.Epoch.UnixMilli(), cfg.Nodes, cfg.Layout, cfg.NodeRange, d.Life, d.Phase, d.Mark,
 		d.Initialized, d.Counted, d.Window, d.Nonce,
@@ -212,7 +212,7 @@ func DecodeDocument(text []byte) (Document, error) {
 	}
 	cfg := sequencer.Config{Epoch: epoch.UnixMilli(b.Epoch), Nodes: b.Nodes, Layout: b.Layout, NodeRange: b.NodeRange}
 	def, err := sequencer.Define(b.Name, cfg)
-	if err == nil && (def.Epoch().UnixMilli() != b.Epoch || def.Config() != cfg) {
+	if err == nil && (cfg.Epoch.UnixMilli() != b.Epoch || attachment.ShortConfig(def) != cfg) {
 		err = fmt.Errorf("epoch %d, %d nodes, layout %v or node range %v differ from the definition %v",
 			b.Epoch, b.Nodes, b.Layout, b.NodeRange, def)
 	}

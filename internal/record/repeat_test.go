@@ -26,7 +26,7 @@ func TestLivesRepeatNoID(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return def, def.Layout()
+		return def, def.Config().Layout
 	}
 	begun, refused := 0, 0
 	for range 500 {
@@ -34,7 +34,7 @@ func TestLivesRepeatNoID(t *testing.T) {
 		d := NewDocument(def, [8]byte{1}, "n")
 		tick, highest := int64(base), int64(-1)
 		for range 8 {
-			start := d.Definition.Epoch().UnixMilli()
+			start := d.Definition.Config().Epoch.UnixMilli()
 			end := int64(1) << (layout.Bits - layout.LowBits)
 			if r.IntN(5) > 0 { // IDs were granted up to the mark
 				tick += 1 + r.Int64N(1<<r.IntN(36))
@@ -45,7 +45,7 @@ func TestLivesRepeatNoID(t *testing.T) {
 			}
 			d.Phase = Destroyed
 			next, nextLayout := random()
-			first := max(int64(d.Mark)-next.Epoch().UnixMilli(), 0)
+			first := max(int64(d.Mark)-next.Config().Epoch.UnixMilli(), 0)
 			first = min(first, 1<<(nextLayout.Bits-nextLayout.LowBits)-1) << nextLayout.LowBits
 			above := first > highest || next == d.Definition
 			after, err := d.Recreate(next, [8]byte{2}, "m")

@@ -79,7 +79,7 @@ func Names() []string {
 	return []string{string(PostgreSQL), string(MySQL), string(SQLite), string(ClickHouse)}
 }
 
-// Texts in Base32, as [sequencer.ID.Base32] writes them.
+// Texts in Base32, as package idtext writes them.
 const (
 	base32Digits = "0123456789abcdefghjkmnpqrstvwxyz"
 	base32Width  = 13
@@ -124,9 +124,10 @@ func Text(dialect Dialect, prefix string, d sequencer.Definition) (string, error
 	if err := checkPrefix(prefix, known.identifier); err != nil {
 		return "", err
 	}
-	layout := d.Layout()
-	counterBits := layout.LowBits - bits.Len(uint(d.Nodes()-1))
-	epoch, times := d.Epoch().Time(), int64(1)<<(layout.Bits-layout.LowBits)
+	cfg := d.Config()
+	layout := cfg.Layout
+	counterBits := layout.LowBits - bits.Len(uint(cfg.Nodes-1))
+	epoch, times := cfg.Epoch.Time(), int64(1)<<(layout.Bits-layout.LowBits)
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return strings.NewReplacer(
 		"{base32}", known.digit.forEach(),
@@ -140,7 +141,7 @@ func Text(dialect Dialect, prefix string, d sequencer.Definition) (string, error
 		"{epochms}", number(epoch.UnixMilli()),
 		"{lastcounter}", number(1<<counterBits-1),
 		"{lastms}", number(epoch.UnixMilli()+times-1),
-		"{lastnode}", number(int64(d.Nodes()-1)),
+		"{lastnode}", number(int64(cfg.Nodes-1)),
 		"{lasttime}", number(times-1),
 		"{lowbits}", number(int64(layout.LowBits)),
 		"{lowmask}", number(1<<layout.LowBits-1),

@@ -66,7 +66,7 @@ func TestEveryPlaceIsFilled(t *testing.T) {
 			if rest := strings.ReplaceAll(text, "{12}", ""); strings.ContainsAny(rest, "{}") {
 				t.Errorf("%v, %s: a place is left:\n%s", d, dialect, text)
 			}
-			if most := sequencer.ID(math.MaxInt64 >> (63 - d.Layout().Bits)).String(); dialect != "clickhouse" &&
+			if most := sequencer.ID(math.MaxInt64 >> (63 - d.Config().Layout.Bits)).String(); dialect != "clickhouse" &&
 				!strings.Contains(text, "BETWEEN 0 AND "+most+" ") {
 				t.Errorf("%v, %s: the largest ID is not %s:\n%s", d, dialect, most, text)
 			}

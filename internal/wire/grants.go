@@ -98,9 +98,9 @@ func GrantResponseOf(s Sequencer, node sequencer.NodeID, g attachment.Grant, now
 	if err != nil {
 		return GrantResponse{}, err
 	}
-	d := ref.Definition
-	shift := d.Layout().LowBits
-	counters := int64(1) << shift / int64(d.Nodes())
+	d, cfg := ref.Definition, ref.Definition.Config()
+	shift := cfg.Layout.LowBits
+	counters := int64(1) << shift / int64(cfg.Nodes)
 	nodeShift := 0
 	for int64(1)<<nodeShift < counters {
 		nodeShift++

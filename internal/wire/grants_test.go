@@ -19,8 +19,8 @@ import (
 // grantToken returns a token for a name, with large numbers.
 func grantToken(name string, layout sequencer.Layout) wire.GrantToken {
 	t := wire.GrantToken{
-		Sequencer: wire.Sequencer{Name: name, Epoch: 5, Nodes: 16, Layout: layout,
-			NodeRange: sequencer.NodeRange{Lo: 2, Hi: 15},
+		Sequencer: wire.Sequencer{Name: name, Epoch: 5, Nodes: 16, Layout: wire.Layout(layout),
+			NodeRange: wire.NodeRange{Lo: 2, Hi: 15},
 			Born:      attachment.Revision{Term: 1 << 40, Number: 1 << 40}},
 		Turn: 1 << 30, Node: 15, Version: 1 << 40, Until: 1 << 52,
 	}
@@ -98,7 +98,7 @@ func TestGrantFormula(t *testing.T) {
 		}
 		s := wire.SequencerOf(attachment.Ref{Definition: def})
 		for range 1000 {
-			node := sequencer.NodeID(rand.IntN(def.Nodes()))
+			node := sequencer.NodeID(rand.IntN(def.Config().Nodes))
 			r, err := wire.GrantResponseOf(s, node, attachment.Grant{From: 7, Until: 8}, 7, 8, 0)
 			if err != nil || r.Ends != def.Exhausted().UnixMilli() || r.From != 7 || r.Until != 8 {
 				t.Fatalf("%v: %+v, %v", def, r, err)

@@ -125,8 +125,8 @@ func ParseGrantToken(text string) (t GrantToken, err error) {
 	}
 	t.Turn, t.Node, t.Version, t.Until = n[0], sequencer.NodeID(n[1]), roster.Version(n[2]), clustertime.Tick(n[3])
 	s.Born = attachment.Revision{Term: n[4], Number: n[5]}
-	s.Nodes, s.Layout = int(n[6]), sequencer.Layout{Bits: int(n[7]), LowBits: int(n[8]), Nodes: int(n[9])}
-	s.NodeRange = sequencer.NodeRange{Lo: sequencer.NodeID(n[10]), Hi: sequencer.NodeID(n[11])}
+	s.Nodes, s.Layout = int(n[6]), Layout{Bits: int(n[7]), LowBits: int(n[8]), Nodes: int(n[9])}
+	s.NodeRange = NodeRange{Lo: sequencer.NodeID(n[10]), Hi: sequencer.NodeID(n[11])}
 	name := make([]byte, rest.Len())
 	_, _ = rest.Read(name)
 	s.Name = string(name)

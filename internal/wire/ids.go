@@ -33,10 +33,10 @@ func (r IDsRequest) Count() (int, error) {
 // sequencer.ParseLayout, as on the command line: "twitter" and "discord" include their epoch unless
 // another one is stated.
 type IDsCreate struct {
-	Epoch     *int64              `json:"epoch,omitempty"`
-	Nodes     int                 `json:"nodes,omitempty"`
-	Layout    sequencer.Layout    `json:"layout,omitempty,omitzero"`
-	NodeRange sequencer.NodeRange `json:"node_range,omitempty,omitzero"`
+	Epoch     *int64    `json:"epoch,omitempty"`
+	Nodes     int       `json:"nodes,omitempty"`
+	Layout    Layout    `json:"layout,omitempty,omitzero"`
+	NodeRange NodeRange `json:"node_range,omitempty,omitzero"`
 }
 
 // withLayout returns a JSON request for IDs or a grant with a layout's numbers in place of its text, and with its epoch
@@ -72,7 +72,7 @@ func withLayout(data []byte) ([]byte, error) {
 }
 
 // checkNodes refuses a stated range of node 0 alone in a JSON definition, whose decoded request is v: as
-// sequencer.NodeRange it is the zero value, which stands for all nodes. Errors match ErrBadRequest.
+// NodeRange it is the zero value, which stands for all nodes. Errors match ErrBadRequest.
 func checkNodes(data []byte, v any) error {
 	var create *IDsCreate
 	switch in := v.(type) {
@@ -87,7 +87,7 @@ func checkNodes(data []byte, v any) error {
 		return nil
 	}
 	type definition struct {
-		NodeRange *sequencer.NodeRange `json:"node_range"`
+		NodeRange *NodeRange `json:"node_range"`
 	}
 	var body struct {
 		definition

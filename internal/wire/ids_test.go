@@ -29,14 +29,15 @@ func TestIDsCreateLayouts(t *testing.T) {
 	for body, want := range map[string]wire.IDsCreate{
 		`{}`:                      {},
 		`{"layout":"default"}`:    {},
-		`{"layout":"jssafe"}`:     {Layout: sequencer.JSSafe()},
-		`{"layout":"63/22/1024"}`: {Layout: sequencer.Twitter()},
-		`{"layout":"twitter"}`:    {Layout: sequencer.Twitter(), Epoch: new(epoch.Twitter.UnixMilli())},
-		`{"layout":"discord"}`:    {Layout: sequencer.Twitter(), Epoch: new(epoch.Discord.UnixMilli())},
-		`{"epoch":7,"layout":"twitter","nodes":16}`: {Layout: sequencer.Twitter(), Epoch: new(int64(7)),
+		`{"layout":"jssafe"}`:     {Layout: wire.Layout(sequencer.JSSafe())},
+		`{"layout":"63/22/1024"}`: {Layout: wire.Layout(sequencer.Twitter())},
+		`{"layout":"twitter"}`:    {Layout: wire.Layout(sequencer.Twitter()), Epoch: new(epoch.Twitter.UnixMilli())},
+		`{"layout":"discord"}`:    {Layout: wire.Layout(sequencer.Twitter()), Epoch: new(epoch.Discord.UnixMilli())},
+		`{"epoch":7,"layout":"twitter","nodes":16}`: {Layout: wire.Layout(sequencer.Twitter()), Epoch: new(int64(7)),
 			Nodes: 16},
-		`{"layout":{"bits":53,"low_bits":12,"nodes":64}}`:           {Layout: sequencer.JSSafe()},
-		`{"epoch":9,"layout":{"bits":53,"low_bits":12,"nodes":64}}`: {Layout: sequencer.JSSafe(), Epoch: new(int64(9))},
+		`{"layout":{"bits":53,"low_bits":12,"nodes":64}}`: {Layout: wire.Layout(sequencer.JSSafe())},
+		`{"epoch":9,"layout":{"bits":53,"low_bits":12,"nodes":64}}`: {Layout: wire.Layout(sequencer.JSSafe()),
+			Epoch: new(int64(9))},
 	} {
 		var in wire.IDsRequest
 		if err := wire.DecodeRequest(wire.JSON, []byte(`{"name":"a","create":`+body+`}`), &in); err != nil {

@@ -143,17 +143,17 @@ func (c Coverage) Missing() string {
 
 // SequencerRow is one sequencer on a page.
 type SequencerRow struct {
-	Name      string              `json:"name"`
-	Epoch     time.Time           `json:"epoch"`
-	Exhausted time.Time           `json:"exhausted"` // when its IDs end
-	Nodes     int                 `json:"nodes"`
-	Attached  int                 `json:"attached"` // logical nodes
-	Layout    sequencer.Layout    `json:"layout"`
-	NodeRange sequencer.NodeRange `json:"node_range,omitempty,omitzero"` // absent = all nodes
-	Partition roster.PartitionID  `json:"partition"`
-	Owner     roster.Incarnation  `json:"owner"`
-	OwnerName string              `json:"owner_name,omitempty"` // if no other member has it
-	Destroyed bool                `json:"destroyed,omitempty"`
+	Name      string             `json:"name"`
+	Epoch     time.Time          `json:"epoch"`
+	Exhausted time.Time          `json:"exhausted"` // when its IDs end
+	Nodes     int                `json:"nodes"`
+	Attached  int                `json:"attached"` // logical nodes
+	Layout    sequencer.Layout   `json:"layout"`
+	NodeRange NodeRange          `json:"node_range,omitempty,omitzero"`
+	Partition roster.PartitionID `json:"partition"`
+	Owner     roster.Incarnation `json:"owner"`
+	OwnerName string             `json:"owner_name,omitempty"` // if no other member has it
+	Destroyed bool               `json:"destroyed,omitempty"`
 	// IDs and Waits are totals reported by holders to this owner since it started, for metrics: a new owner
 	// starts at 0.
 	IDs   uint64 `json:"ids"`

@@ -1,7 +1,5 @@
 package wire
 
-import "github.com/snowgrid/snowgrid/sequencer"
-
 // List implements [Listing].
 func (r *AttachRequest) List(f *Fields) {
 	Text(f, "holder", &r.Holder)
@@ -58,14 +56,14 @@ func (s *Sequencer) List(f *Fields) {
 	Text(f, "name", &s.Name)
 	Number(f, "epoch", &s.Epoch)
 	Number(f, "nodes", &s.Nodes)
-	if f.Has("layout", s.Layout != sequencer.Layout{}) {
+	if f.Has("layout", !s.Layout.IsZero()) {
 		f.object(func(f *Fields) {
 			Number(f, "bits", &s.Layout.Bits)
 			Number(f, "low_bits", &s.Layout.LowBits)
 			Number(f, "nodes", &s.Layout.Nodes)
 		})
 	}
-	if f.Has("node_range", s.NodeRange != sequencer.NodeRange{}) {
+	if f.Has("node_range", !s.NodeRange.IsZero()) {
 		f.object(func(f *Fields) {
 			Number(f, "lo", &s.NodeRange.Lo)
 			Number(f, "hi", &s.NodeRange.Hi)

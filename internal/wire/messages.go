@@ -12,22 +12,21 @@ import (
 // Sequencer is one generation of a sequencer: its definition, and, unless it is zero, the
 // generation that is meant.
 type Sequencer struct {
-	Name   string           `json:"name"`
-	Epoch  int64            `json:"epoch"` // Unix ms
-	Nodes  int              `json:"nodes"`
-	Layout sequencer.Layout `json:"layout,omitempty,omitzero"`
-	// NodeRange is zero for all nodes.
-	NodeRange sequencer.NodeRange `json:"node_range,omitempty,omitzero"`
+	Name      string              `json:"name"`
+	Epoch     int64               `json:"epoch"` // Unix ms
+	Nodes     int                 `json:"nodes"`
+	Layout    Layout              `json:"layout,omitempty,omitzero"`
+	NodeRange NodeRange           `json:"node_range,omitempty,omitzero"`
 	Life      attachment.Life     `json:"life"`
 	Born      attachment.Revision `json:"born"`
 }
 
 // SequencerOf returns ref's wire form.
 func SequencerOf(ref attachment.Ref) Sequencer {
-	cfg := ref.Definition.Config()
+	cfg := attachment.ShortConfig(ref.Definition)
 	return Sequencer{
 		Name: ref.Definition.Name(), Epoch: cfg.Epoch.UnixMilli(), Nodes: cfg.Nodes,
-		Layout: cfg.Layout, NodeRange: cfg.NodeRange,
+		Layout: Layout(cfg.Layout), NodeRange: NodeRange(cfg.NodeRange),
 		Life: ref.Life, Born: ref.Born,
 	}
 }
@@ -35,7 +34,8 @@ func SequencerOf(ref attachment.Ref) Sequencer {
 // Ref validates and converts the wire form. Errors match sequencer.ErrInvalidConfig.
 func (s Sequencer) Ref() (attachment.Ref, error) {
 	def, err := sequencer.Define(s.Name, sequencer.Config{
-		Epoch: epoch.UnixMilli(s.Epoch), Nodes: s.Nodes, Layout: s.Layout, NodeRange: s.NodeRange,
+		Epoch: epoch.UnixMilli(s.Epoch), Nodes: s.Nodes, Layout: sequencer.Layout(s.Layout),
+		NodeRange: sequencer.NodeRange(s.NodeRange),
 	})
 	if err != nil {
 		return attachment.Ref{}, err
@@ -53,11 +53,11 @@ type Stamp struct {
 // CreateRequest requests a name's current generation, and starts one if there is none. Omitted
 // fields have the defaults from sequencer.Config.
 type CreateRequest struct {
-	Name      string              `json:"name"`
-	Epoch     *int64              `json:"epoch,omitempty"`               // Unix ms; nil = epoch.Default, 2026
-	Nodes     int                 `json:"nodes"`                         // 0 = the layout's
-	Layout    sequencer.Layout    `json:"layout,omitempty,omitzero"`     // zero = 63/23/8192
-	NodeRange sequencer.NodeRange `json:"node_range,omitempty,omitzero"` // zero = all nodes
+	Name      string    `json:"name"`
+	Epoch     *int64    `json:"epoch,omitempty"` // Unix ms; nil = epoch.Default, 2026
+	Nodes     int       `json:"nodes"`           // 0 = the layout's
+	Layout    Layout    `json:"layout,omitempty,omitzero"`
+	NodeRange NodeRange `json:"node_range,omitempty,omitzero"`
 	// Attach also requests a logical node of that generation, so that a process needs one call for its first
 	// ID. A member that does not own the name relays the request to the owner.
 	Attach *CreateAttach `json:"attach,omitempty"`
@@ -84,7 +84,8 @@ func (a CreateAttach) Request(of SequencerResponse) AttachRequest {
 
 // Config returns the requested definition.
 func (r CreateRequest) Config() sequencer.Config {
-	cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes, Layout: r.Layout, NodeRange: r.NodeRange}
+	cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes, Layout: sequencer.Layout(r.Layout),
+		NodeRange: sequencer.NodeRange(r.NodeRange)}
 	if r.Epoch != nil {
 		cfg.Epoch = epoch.UnixMilli(*r.Epoch)
 	}
@@ -93,9 +94,9 @@ func (r CreateRequest) Config() sequencer.Config {
 
 // CreateRequestOf returns the request for a definition.
 func CreateRequestOf(d sequencer.Definition) CreateRequest {
-	cfg := d.Config()
-	return CreateRequest{Name: d.Name(), Epoch: new(cfg.Epoch.UnixMilli()), Nodes: cfg.Nodes, Layout: cfg.Layout,
-		NodeRange: cfg.NodeRange}
+	cfg := attachment.ShortConfig(d)
+	return CreateRequest{Name: d.Name(), Epoch: new(cfg.Epoch.UnixMilli()), Nodes: cfg.Nodes, Layout: Layout(cfg.Layout),
+		NodeRange: NodeRange(cfg.NodeRange)}
 }
 
 // OpenRequest requests a name's generation.

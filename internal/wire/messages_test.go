@@ -78,8 +78,8 @@ func messages() []any {
 		wire.IdentityListResponse{Sets: []wire.IdentitySet{{Cluster: "c", Name: "web", Next: 9, Count: 2,
 			Members: []wire.IdentityMember{someNumbered()}, More: true}, {}}},
 		wire.CreateRequest{Name: "orders", Epoch: new(int64(-5)), Nodes: 128},
-		wire.CreateRequest{Name: "orders", Layout: sequencer.JSSafe()}, wire.CreateRequest{Name: "orders"},
-		wire.CreateRequest{Name: "orders", NodeRange: sequencer.NodeRange{Lo: 1, Hi: 8191}},
+		wire.CreateRequest{Name: "orders", Layout: wire.Layout(sequencer.JSSafe())}, wire.CreateRequest{Name: "orders"},
+		wire.CreateRequest{Name: "orders", NodeRange: wire.NodeRange{Lo: 1, Hi: 8191}},
 		wire.OpenRequest{Name: "orders"},
 		wire.CreateRequest{Name: "orders", Attach: &wire.CreateAttach{Holder: "h", ID: claim.ID, Node: claim.Node,
 			Previous: &claim.ID, Identity: pointer(someIdentity())}},
@@ -108,9 +108,9 @@ func messages() []any {
 			Owners: []int{0, -1, 0}},
 		wire.IDsRequest{Name: "orders", N: new(1000)}, wire.IDsRequest{Name: "orders",
 			Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}},
-		wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter(),
-			NodeRange: sequencer.NodeRange{Hi: 5}}},
-		wire.GrantRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter()}, Low: 5,
+		wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Layout: wire.Layout(sequencer.Twitter()),
+			NodeRange: wire.NodeRange{Hi: 5}}},
+		wire.GrantRequest{Name: "orders", Create: &wire.IDsCreate{Layout: wire.Layout(sequencer.Twitter())}, Low: 5,
 			Used: wire.GrantUsed{IDs: 7, Waits: 8}}, wire.GrantRequest{Grant: "g1.x"},
 		wire.GrantResponse{Grant: "g1.x", Replaced: true, Node: 9, Epoch: -5, TimeShift: 23, NodeShift: 10, Counters: 1024,
 			From: 1, Until: 2, Now: 3, RenewIn: 4, Ends: 5},
@@ -154,8 +154,8 @@ func someDefinitions() member.Definitions {
 	return member.Definitions{Base: 4, Records: []member.Definition{
 		{Sequencer: someClaim().Sequencer},
 		{Sequencer: wire.Sequencer{Name: "z", Nodes: 128, Life: attachment.Life{6}}, Destroyed: true, Mark: 9},
-		{Sequencer: wire.Sequencer{Name: "zz", Nodes: 16, Layout: sequencer.JSSafe(), Life: attachment.Life{8},
-			NodeRange: sequencer.NodeRange{Lo: 3, Hi: 15}}},
+		{Sequencer: wire.Sequencer{Name: "zz", Nodes: 16, Layout: wire.Layout(sequencer.JSSafe()), Life: attachment.Life{8},
+			NodeRange: wire.NodeRange{Lo: 3, Hi: 15}}},
 	}}
 }
 
@@ -257,9 +257,10 @@ func TestSequencerRef(t *testing.T) {
 		}
 	}
 	for _, s := range []wire.Sequencer{{}, {Name: "a\n"}, {Name: "a", Nodes: -1}, {Name: "a", Nodes: 8193},
-		{Name: "a", Nodes: 15, Layout: sequencer.Twitter()}, {Name: "a", Layout: sequencer.Layout{Bits: 53}}, {Name: "a",
-			Epoch: -1}, {Name: "a", Epoch: 1 << 62}, {Name: "a", Nodes: 128, NodeRange: sequencer.NodeRange{Lo: 5, Hi: 128}},
-		{Name: "a", NodeRange: sequencer.NodeRange{Lo: 5, Hi: 4}}} {
+		{Name: "a", Nodes: 15, Layout: wire.Layout(sequencer.Twitter())}, {Name: "a", Layout: wire.Layout{Bits: 53}},
+		{Name: "a", Epoch: -1}, {Name: "a", Epoch: 1 << 62},
+		{Name: "a", Nodes: 128, NodeRange: wire.NodeRange{Lo: 5, Hi: 128}},
+		{Name: "a", NodeRange: wire.NodeRange{Lo: 5, Hi: 4}}} {
 		if _, err := s.Ref(); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}

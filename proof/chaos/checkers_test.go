@@ -109,7 +109,7 @@ func TestManyLooseIDs(t *testing.T) {
 func row(node, ms, counter, count int) history.Run {
 	d := definitionOf("load-0")
 	id, err := d.Compose(sequencer.Parts{Node: sequencer.NodeID(node),
-		Time: d.Epoch().Time().Add(time.Duration(ms) * time.Millisecond), Counter: uint32(counter)})
+		Time: d.Config().Epoch.Time().Add(time.Duration(ms) * time.Millisecond), Counter: uint32(counter)})
 	if err != nil {
 		panic(err)
 	}

@@ -131,7 +131,7 @@ func (l *Ledger) run(h Holding, def sequencer.Definition, first, last sequencer.
 			return fmt.Errorf("%w: ID %d is of logical node %d, and its attachment has %d", ErrOutside, first,
 				parts.Node, h.Node)
 		}
-		counters := int64(1) << def.Layout().LowBits / int64(def.Nodes())
+		counters := int64(1) << def.Config().Layout.LowBits / int64(def.Config().Nodes)
 		n := min(int64(last-first)+1, counters-int64(parts.Counter))
 		at := parts.Time.UnixMilli()
 		a := l.account(h.Name, h.Node)

@@ -68,7 +68,7 @@ var recordMutants = []mutant{
 	{"H8", "a name with a later epoch repeats IDs of its earlier life", "internal/attachment/repeat.go",
 		"	if first > last {", "	if first >= 0 {", recordTests},
 	{"H8", "lives with one epoch and other low bits count as ordered", "internal/attachment/repeat.go",
-		" && was.LowBits == will.LowBits", "", recordTests},
+		" && was.Layout.LowBits == will.Layout.LowBits", "", recordTests},
 	{"H8", "a create does not compare the IDs of two lives", "internal/record/document.go",
 		"attachment.CheckRepeat(d.Definition, d.Mark, def)",
 		"attachment.CheckRepeat(d.Definition, d.Mark, d.Definition)",

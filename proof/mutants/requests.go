@@ -51,8 +51,8 @@ var requestMutants = []mutant{
 		"	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can\n",
 		"	_ = time.Now().Add(bodyTimeout)\n", httpTests},
 	{"HTTP", "an epoch left out is 1970", "internal/wire/messages.go", "cfg := sequencer.Config{Epoch: epoch.Default, " +
-		"Nodes: r.Nodes, Layout: r.Layout,",
-		"cfg := sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: r.Nodes, Layout: r.Layout,", httpTests},
+		"Nodes: r.Nodes, Layout: sequencer.Layout(r.Layout),",
+		"cfg := sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: r.Nodes, Layout: sequencer.Layout(r.Layout),", httpTests},
 	{"HTTP", "create is ignored by POST /v1/ids", "grid/internal/api/ids.go", "	if in.Create == nil {",
 		"	if in.Create == nil || in.Name != \"\" {", httpTests},
 	{"texts", "an error says its sentinel's sentence as well", "grid/internal/refusal/refusal.go",

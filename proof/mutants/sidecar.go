@@ -42,7 +42,7 @@ var sidecarMutants = []mutant{
 	{"sidecar", "a certificate with two roles is a holder's", "cmd/snowgrid-serve/access.go",
 		"if p.Role == security.NoRole && !statesRole(state) {", "if p.Role == security.NoRole {", sidecarTests},
 	{"sidecar", "IDs of a mixed fleet have any layout", "cmd/snowgrid-serve/serve.go",
-		"s.Etcd.Mixed && (def.Layout() !=", "err != nil && (def.Layout() !=", sidecarTests},
+		"s.Etcd.Mixed &&\n\t\t(cfg.Layout !=", "err != nil &&\n\t\t(cfg.Layout !=", sidecarTests},
 	{"sidecar", "a plain store repeats the IDs of workers", "cmd/snowgrid-serve/etcdstore.go", "if len(reports) > 0 {",
 		"if len(reports) < 0 {", []string{"-C", "cmd/snowgrid-serve", ".", "-run", "^TestOverEtcd$"}},
 	{"sidecar", "a mixed fleet has any sequencer", "cmd/snowgrid-serve/serve.go",

@@ -113,7 +113,7 @@ func (h *storeHolder) look() {
 func (h *storeHolder) limits(generation string) record.Bounds {
 	b := record.Bounds{
 		Now: h.Now(), Window: h.f.cfg.Window, Life: h.ref.Life, Mark: h.mark,
-		Epoch: clustertime.TickOf(h.f.def.Epoch().Time()), Quarantine: h.f.quarantine(),
+		Epoch: clustertime.TickOf(h.f.def.Config().Epoch.Time()), Quarantine: h.f.quarantine(),
 	}
 	if h.f.cfg.Lossy {
 		b.Generation = generation

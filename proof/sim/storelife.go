@@ -117,8 +117,8 @@ func (f *fleet) operate() {
 	node := sequencer.NodeID(f.w.rng.IntN(f.cfg.Pool))
 	seen := s.seen(node)
 	if seen.Err != nil {
-		floor := max(f.bounds[node], clustertime.TickOf(f.def.Epoch().Time()))
-		if r, err := record.Repaired(d.Life, floor, clustertime.TickOf(f.def.Epoch().Time()), 0, f.nonce()); err == nil {
+		epoch := clustertime.TickOf(f.def.Config().Epoch.Time())
+		if r, err := record.Repaired(d.Life, max(f.bounds[node], epoch), epoch, 0, f.nonce()); err == nil {
 			f.swap(s, recordKey(node), r.Encode(), seen.Revision, "")
 		}
 		return

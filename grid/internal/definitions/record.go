@@ -6,6 +6,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -32,15 +33,15 @@ const recordMax = 4096
 
 func encodeRecord(r Record) []byte {
 	f := make(fields, 0, 64)
-	cfg := r.Ref.Definition.Config()
+	cfg := attachment.ShortConfig(r.Ref.Definition)
 	f = f.tick(tagEpoch, clustertime.Tick(cfg.Epoch.UnixMilli()))
 	f = f.number(tagNodes, uint64(cfg.Nodes))
-	if l := cfg.Layout; !l.IsZero() {
+	if l := cfg.Layout; l != (sequencer.Layout{}) {
 		f = f.number(tagBits, uint64(l.Bits))
 		f = f.number(tagLowBits, uint64(l.LowBits))
 		f = f.number(tagMaxNodes, uint64(l.Nodes))
 	}
-	if nodes := cfg.NodeRange; !nodes.IsZero() {
+	if nodes := cfg.NodeRange; nodes != (sequencer.NodeRange{}) {
 		f = f.number(tagLowNode, uint64(nodes.Lo))
 		f = f.number(tagHighNode, uint64(nodes.Hi))
 	}

@@ -169,7 +169,7 @@ func (h *Host) attachClaim(ctx context.Context, in wire.AttachRequest) (partitio
 		claim.Previous = *in.Previous
 	}
 	if h.cfg.Alone && claim.Any { // two lone members that are not to run side by side do not both use node 0
-		first := claim.Ref.Definition.NodeRange().Lo
+		first := claim.Ref.Definition.Config().NodeRange.Lo
 		claim.Preference = attachment.Preference{Node: first + sequencer.NodeID(mathrand.IntN(claim.Ref.Nodes()))}
 	}
 	h.setQuota(ctx, &claim)

@@ -81,11 +81,12 @@ func (h *Host) rows(ctx context.Context, names []string, destroyed bool) (out []
 }
 
 func (b *useBook) row(id roster.PartitionID, table *partition.Table, ref attachment.Ref) wire.SequencerRow {
-	d := ref.Definition
+	d, cfg := ref.Definition, ref.Definition.Config()
 	used, recent := b.usage.recent(d.Name(), b.clock.Mono(), max(time.Minute, b.state.Roster().Settings.Window.Duration()))
 	return wire.SequencerRow{
-		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(),
-		Attached: table.Attached(d.Name()), Layout: d.Layout(), NodeRange: d.Config().NodeRange,
+		Name: d.Name(), Epoch: cfg.Epoch.Time(), Exhausted: d.Exhausted(), Nodes: cfg.Nodes,
+		Attached: table.Attached(d.Name()), Layout: cfg.Layout,
+		NodeRange: wire.NodeRange(attachment.ShortConfig(d).NodeRange),
 		Partition: id, Owner: b.self, IDs: used.IDs, Waits: used.Waits, Recent: recent,
 	}
 }

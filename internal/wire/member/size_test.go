@@ -23,7 +23,7 @@ func TestPagesFitABody(t *testing.T) {
 		t.Fatal(err)
 	}
 	change := 0
-	for i := range def.Nodes() {
+	for i := range def.Config().Nodes {
 		id := attachment.ID{1, byte(i), byte(i >> 8)}
 		claim := partition.Claim{Ref: ref, ID: id, Preference: attachment.Preference{Any: true}}
 		if _, _, err := table.Attach(claim, partition.Bounds{Now: now, Ceiling: now + 15000}); err != nil {
@@ -38,8 +38,8 @@ func TestPagesFitABody(t *testing.T) {
 		if n > wire.MaxBody {
 			t.Errorf("page %d of %d has %d bytes, more than a body of %d", i, len(pages), n, wire.MaxBody)
 		}
-		t.Logf("all %d nodes attached: page %d of %d has %d bytes, the last change had %d", def.Nodes(), i+1, len(pages), n,
-			change)
+		t.Logf("all %d nodes attached: page %d of %d has %d bytes, the last change had %d",
+			def.Config().Nodes, i+1, len(pages), n, change)
 		if change > 1000 || n < 100*change {
 			t.Errorf("a change of %d bytes, and a whole table of %d", change, n)
 		}

@@ -65,7 +65,7 @@ func (s Shop[Row]) Check(t *testing.T) {
 		{first, last, fresh},
 		{first.Add(-time.Hour), first.Add(-time.Hour), old},
 		{first.Add(-time.Hour + time.Millisecond), first.Add(-time.Millisecond), nil},
-		{d.Epoch().Time(), d.Exhausted(), slices.Concat(old, fresh)},
+		{d.Config().Epoch.Time(), d.Exhausted(), slices.Concat(old, fresh)},
 	} {
 		got, err := s.Between(ctx, d, c.from, c.to)
 		if err != nil || !slices.Equal(got, c.want) {
