@@ -21,6 +21,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/leader"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
 const (
@@ -144,7 +145,7 @@ func (h *health) isStranded() bool {
 // quorumAdvice returns a text with the loss, the grants' end, and the remedy.
 func (h *health) quorumAdvice() string {
 	q := h.quorum()
-	text := fmt.Sprintf("%d of %d voters are alive. ", len(q.Alive), q.Voters())
+	text := spelling.CountOf(len(q.Alive), q.Voters(), "voter") + " alive. "
 	if r := h.state.Roster(); r.Formed() {
 		text += fmt.Sprintf("Grants end at %s (the ceiling); no IDs are issued after that. ",
 			r.Ceiling.TimeOrZero().Format(time.RFC3339))

@@ -51,15 +51,13 @@ func checkQuorum(s Status) (Severity, string) {
 			"run", s.Answering)
 	}
 	if s.VotersAlive < majority(s.Voters) {
-		return Critical, fmt.Sprintf("%d of %d voters are alive, and the quorum is %d; start the missing members again, or "+
-			"restore the network to them",
-			s.VotersAlive, s.Voters, majority(s.Voters))
+		return Critical, fmt.Sprintf("%s alive, and the quorum is %d; start the missing members again, or restore the "+
+			"network to them", s.aliveOf(), majority(s.Voters))
 	}
 	waits := s.Anchor != nil && s.Anchor.State == string(anchor.Waiting) // its leader does, not yet in the roster
 	if s.Leader == "" && !waits {
-		return Critical, fmt.Sprintf("the grid has no leader, and %d of %d voters are alive; an election takes seconds: if "+
-			"this persists, check that the members reach each other's Raft addresses",
-			s.VotersAlive, s.Voters)
+		return Critical, fmt.Sprintf("the grid has no leader, and %s alive; an election takes seconds: if this persists, "+
+			"check that the members reach each other's Raft addresses", s.aliveOf())
 	}
 	return "", ""
 }
@@ -73,10 +71,12 @@ func checkQuorumMargin(s Status) (Severity, string) {
 		return Warning, fmt.Sprintf("the grid has %s and %s: losing one stops it; run at least 3 members",
 			spelling.Count(len(s.Members), "member"), spelling.Count(s.Voters, "voter"))
 	}
-	return Warning, fmt.Sprintf("%d of %d voters are alive, and the quorum is %d: losing one more stops the grid; start "+
-		"%s again, or another member",
-		s.VotersAlive, s.Voters, need, s.missingVoters())
+	return Warning, fmt.Sprintf("%s alive, and the quorum is %d: losing one more stops the grid; start %s again, or "+
+		"another member", s.aliveOf(), need, s.missingVoters())
 }
+
+// aliveOf returns the voters alive with their verb: 2 of 3 voters are.
+func (s Status) aliveOf() string { return spelling.CountOf(s.VotersAlive, s.Voters, "voter") }
 
 // missingVoters names the voters that are not seen alive.
 func (s Status) missingVoters() string {

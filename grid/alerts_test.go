@@ -49,12 +49,12 @@ func TestAlerts(t *testing.T) {
 		want   string   // name, severity
 		texts  []string // in the text
 	}{
-		{func(s *Status) { s.Leader = "" }, "quorum_lost critical", []string{"3 of 3 voters", "Raft"}},
+		{func(s *Status) { s.Leader = "" }, "quorum_lost critical", []string{"3 of 3 voters are", "Raft"}},
 		{func(s *Status) {
 			s.Leader, s.Anchor = "", &AnchorInfo{State: "waiting", Advice: "wait"}
 		}, "anchor_not_held critical", []string{"the anchor is waiting"}},
 		{func(s *Status) { s.VotersAlive = 1 }, "quorum_lost critical",
-			[]string{"1 of 3 voters", "the quorum is 2", "start"}},
+			[]string{"1 of 3 voters is alive", "the quorum is 2", "start"}},
 		{func(s *Status) { s.Advice = "quorum lost: do this" }, "quorum_lost critical", []string{"do this"}},
 		{func(s *Status) { s.Leader, s.Voters, s.VotersAlive = "", 0, 0 }, "quorum_lost critical", []string{"in no grid"}},
 		{func(s *Status) { s.VotersAlive = 2 }, "quorum_at_risk warning",

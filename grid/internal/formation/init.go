@@ -20,6 +20,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/recovery"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -125,7 +126,8 @@ func (d *deps) initRefused() error {
 	}
 	if alive, count := d.cfg.Voters(); 2*alive > count {
 		return failure.Errorf(wire.ErrNotNeeded,
-			"grid: recovery refused: %d of %d voters are alive, which is a majority; they will elect a leader", alive, count)
+			"grid: recovery refused: %s alive, which is a majority; they will elect a leader",
+			spelling.CountOf(alive, count, "voter"))
 	}
 	return nil
 }
