@@ -38,7 +38,10 @@ func (a *agentCommand) serve(ctx context.Context, parsed *kong.Context, args arg
 	ring := logring.New(logKept)
 	logger, level := a.logger(streams{out: to.out, err: io.MultiWriter(ring, to.err)})
 	cfg, err := a.config(logger)
-	if err := errors.Join(err, a.checkUse(from)); err != nil {
+	if err = errors.Join(err, a.checkUse(from)); err == nil {
+		err = a.makeDir()
+	}
+	if err != nil {
 		return from.place(err)
 	}
 	warnings, _ := a.checkModes() // a file that is refused was an error of the configuration

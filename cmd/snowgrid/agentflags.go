@@ -3,9 +3,12 @@ package main
 import (
 	"encoding/base64"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store"
@@ -137,6 +140,28 @@ type gossipFlags struct {
 // storageFlags place the member's data on its disk.
 type storageFlags struct {
 	DataDir string `help:"Directory for identity, Raft log and definitions. Default: none, memory only." env:"SNOWGRID_DATA_DIR" placeholder:"DIR"`
+}
+
+// makeDir makes the data directory, and refuses a path that cannot be one or that this process must not write. Other
+// faults are of the disk, which the start reports.
+func (f *storageFlags) makeDir() error {
+	if f.DataDir == "" {
+		return nil
+	}
+	err := os.MkdirAll(f.DataDir, 0o700)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(f.DataDir, ".writable-*"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	for _, of := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.ENOTDIR, syscall.EROFS} {
+		if errors.Is(err, of) {
+			return badValue("data-dir", f.DataDir,
+				"cannot be used: %v; give a directory that this process's user can read and write", err)
+		}
+	}
+	return nil
 }
 
 // anchorFlags name the store outside the grid that limits its ceiling.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,10 @@ func TestFlagsBeyondLimits(t *testing.T) {
 func TestAgentRefusesMeaninglessFlags(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		args []string
 		want string
@@ -50,6 +55,11 @@ func TestAgentRefusesMeaninglessFlags(t *testing.T) {
 		{[]string{"--ops-addr", "127.0.0.1:99999"}, `--ops-addr=127.0.0.1:99999: the port is "99999"; give 0 to 65535`},
 		{[]string{"--ops-addr", "127.0.0.1:b"}, `--ops-addr=127.0.0.1:b: the port is "b"; give 0 to 65535`},
 		{[]string{"--tls-ca", "ca.crt"}, "--tls-ca=ca.crt: a member has no certificate; give --tls-cert and --tls-key"},
+		{[]string{"--name", "a b"}, `--name: "a b" contains a space at position 2; omit it`},
+		{[]string{"--data-dir", file}, "--data-dir=" + file + ": cannot be used: mkdir " + file + ": not a directory; give"},
+		{[]string{"--data-dir", filepath.Join(file, "x")}, "--data-dir=" + file + "/x: cannot be used: mkdir " + file},
+		{[]string{"--data-dir", "/proc/nope"}, "--data-dir=/proc/nope: cannot be used: mkdir /proc/nope: no such file"},
+		{[]string{"--data-dir", "/proc/self"}, "--data-dir=/proc/self: cannot be used: open /proc/self/"},
 		{[]string{"--data-dir", dir, "--identity-set", "a\tb"}, `--identity-set: set name "a\tb" must be`},
 	} {
 		ports := []string{"agent", "--gossip-addr=127.0.0.1:0", "--raft-addr=127.0.0.1:0", "--api-addr=127.0.0.1:0"}
